@@ -1,0 +1,1 @@
+"""Named results of tree dynamics, each a few sweeps over the links."""

@@ -1,0 +1,97 @@
+"""The Coriolis matrix C with C v = bias force without gravity and dM/dt - 2 C skew.
+
+C = sum over links of J* (M dJ/dt + B J) with B = (V x* M + (M V) xbar* - M V x) / 2: B + B* is the rate of
+M, which makes dM/dt - 2 C skew.  Evaluated with composite M and B, tip to base.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..recursions.sweep import tip_to_base
+from ..recursions.tree import Tree
+from ..scalar import Scalar
+from ..spatial import Force, Motion, RigidInertia, Transform
+from .kinematics import velocities
+
+Columns = list[Force]  # a 6x6 matrix by its columns, each the image of a unit motion
+UNITS = [Motion.of([1.0 if i == j else 0.0 for i in range(6)]) for j in range(6)]
+
+
+def coriolis_matrix(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[list[Scalar]]:
+    """(nv, nv)."""
+    crossings, mechanism = tree.cross(q), tree.mechanism
+    moving = velocities(tree, crossings, v)
+    coordinates, rates = tree.coordinates(q), tree.velocities(v)
+    motion_rates = [
+        [
+            moving[i].cross(h) + rate
+            for h, rate in zip(crossings[i].motion, link.joint.motion_rate(coordinates[i], rates[i]), strict=True)
+        ]
+        for i, link in enumerate(tree.links)
+    ]
+
+    def step(i: int, outer: list[tuple[RigidInertia, Columns]]):
+        inertia = tree.links[i].inertia
+        transport = _transport(inertia, moving[i])
+        for outer_inertia, outer_transport in outer:
+            inertia = inertia + outer_inertia
+            transport = [a + b for a, b in zip(transport, outer_transport, strict=True)]
+        change = crossings[i].transform
+        return (inertia, transport), (change.inertia_back(inertia), _congruent(transport, change))
+
+    composite, _ = tip_to_base(tree.links, "composite inertias and their transport", step)
+    result: list[list[Scalar]] = [[0.0] * mechanism.nv for _ in range(mechanism.nv)]
+
+    def put(i: int, k: int, j: int, m: int, value: Scalar) -> None:
+        a, b = mechanism.bodies[i], mechanism.bodies[j]
+        row, column = mechanism.v_index(a.joint).start + k, mechanism.v_index(b.joint).start + m
+        ratio = (a.mimic.ratio if a.mimic else 1.0) * (b.mimic.ratio if b.mimic else 1.0)
+        result[row][column] = result[row][column] + value * ratio
+
+    for j, crossing in enumerate(crossings):
+        inertia, transport = composite[j]
+        for m, h in enumerate(crossing.motion):
+            along = inertia @ motion_rates[j][m] + _apply(transport, h)
+            still, back = inertia @ h, _apply_adjoint(transport, h)
+            for k, other in enumerate(crossing.motion):
+                put(j, k, j, m, along.dot(other))
+            inner = j
+            while tree.links[inner].parent >= 0:
+                change = crossings[inner].transform
+                along, still, back = change.force_back(along), change.force_back(still), change.force_back(back)
+                inner = tree.links[inner].parent
+                for k, other in enumerate(crossings[inner].motion):
+                    put(inner, k, j, m, along.dot(other))
+                    put(j, m, inner, k, still.dot(motion_rates[inner][k]) + back.dot(other))
+    return result
+
+
+def _transport(inertia: RigidInertia, velocity: Motion) -> Columns:
+    """B of one link, by columns."""
+    momentum = inertia @ velocity
+    return [
+        (velocity.cross_force(inertia @ unit) + unit.cross_force(momentum) - (inertia @ velocity.cross(unit))) * 0.5
+        for unit in UNITS
+    ]
+
+
+def _apply(columns: Columns, m: Motion) -> Force:
+    total = columns[0] * m.flat()[0]
+    for column, weight in zip(columns[1:], m.flat()[1:], strict=True):
+        total = total + column * weight
+    return total
+
+
+def _apply_adjoint(columns: Columns, m: Motion) -> Force:
+    return Force.of([column.dot(m) for column in columns])
+
+
+def _transposed(columns: Columns) -> Columns:
+    return [Force.of(row) for row in zip(*(column.flat() for column in columns), strict=True)]
+
+
+def _congruent(columns: Columns, change: Transform) -> Columns:
+    """X* B X."""
+    rows = _transposed([change.force_back(column) for column in columns])
+    return _transposed([change.force_back(row) for row in rows])

@@ -1,0 +1,127 @@
+"""Poses, velocities, accelerations and Jacobians, in the user's link frames."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..links.kinematics import Spin, carry_acceleration, spin_base_to_tip, velocity_base_to_tip
+from ..links.link import Crossing
+from ..mechanism import Frame
+from ..recursions.sweep import base_to_tip
+from ..recursions.tree import Tree
+from ..scalar import Scalar
+from ..spatial import IDENTITY, Matrix3, Motion, Transform, Vector3
+from ..spatial.motion import NO_MOTION
+from ..spatial.three import ZERO
+
+Pose = tuple[Matrix3, Vector3]
+
+
+def internal_poses(tree: Tree, crossings: Sequence[Crossing]) -> list[Pose]:
+    """Rotation and position of every link's internal frame in the world."""
+
+    def step(i: int, parent: Pose | None) -> Pose:
+        return _beyond(parent or (IDENTITY, ZERO), crossings[i].transform)
+
+    return base_to_tip(tree.links, "poses", step)
+
+
+def _beyond(pose: Pose, transform: Transform) -> Pose:
+    """The pose of the frame that ``transform`` leads to."""
+    rotation, position = pose
+    return Matrix3(*(transform.vector_into(row) for row in rotation)), rotation @ transform.position() + position
+
+
+def homogeneous(pose: Pose) -> list[list[Scalar]]:
+    """A pose as a 4x4 matrix."""
+    rotation, position = pose
+    return [[*row, p] for row, p in zip(rotation, position, strict=True)] + [[0.0, 0.0, 0.0, 1.0]]
+
+
+def link_poses(tree: Tree, q: Sequence[Scalar]) -> list[list[list[Scalar]]]:
+    """(n_links, 4, 4): every link frame in the world."""
+    poses = internal_poses(tree, tree.cross(q))
+    return [homogeneous(_beyond(pose, link.user)) for pose, link in zip(poses, tree.links, strict=True)]
+
+
+def frame_pose(tree: Tree, q: Sequence[Scalar], frame: Frame) -> list[list[Scalar]]:
+    """(4, 4): one named frame in the world."""
+    pose: Pose = (IDENTITY, ZERO)
+    crossings = tree.cross(q)
+    for i in tree.mechanism.path(frame.body):
+        pose = _beyond(pose, crossings[i].transform)
+    return homogeneous(_beyond(pose, to_frame(tree, frame)))
+
+
+def to_frame(tree: Tree, frame: Frame) -> Transform:
+    """From the internal frame of the link that carries ``frame`` to the frame itself."""
+    fixed = Transform.from_pose(Matrix3.from_rows(frame.rotation.tolist()), Vector3(*frame.position.tolist()))
+    return fixed if frame.body < 0 else tree.links[frame.body].user.then(fixed)
+
+
+def velocities(tree: Tree, crossings: Sequence[Crossing], v: Sequence[Scalar]) -> list[Motion]:
+    """V = phi* H* v, in internal frames."""
+    rates = tree.velocities(v)
+
+    def step(i: int, parent: Motion | None) -> Motion:
+        return velocity_base_to_tip(crossings[i], parent or NO_MOTION, rates[i])
+
+    return base_to_tip(tree.links, "velocities", step)
+
+
+def link_velocities(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[tuple[Scalar, ...]]:
+    """(n_links, 6): [omega; v] of every link frame, in its own axes at its origin."""
+    moving = velocities(tree, tree.cross(q), v)
+    return [link.user.motion_into(m).flat() for link, m in zip(tree.links, moving, strict=True)]
+
+
+def link_accelerations(
+    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]
+) -> list[tuple[Scalar, ...]]:
+    """(n_links, 6): time derivative of the components of ``link_velocities`` (gravity does not enter)."""
+    crossings, coordinates = tree.cross(q), tree.coordinates(q)
+    rates, accelerations = tree.velocities(v), tree.velocities(a)
+    moving = velocities(tree, crossings, v)
+
+    def step(i: int, parent: tuple[Spin, Motion] | None) -> tuple[Spin, Motion]:
+        spin = spin_base_to_tip(crossings[i], parent[0].omega if parent else ZERO, coordinates[i], rates[i])
+        carried = carry_acceleration(crossings[i], spin, parent[1] if parent else NO_MOTION)
+        return spin, carried + crossings[i].relative_motion(accelerations[i])
+
+    results = []
+    for link, motion, (_, inertial) in zip(
+        tree.links, moving, base_to_tip(tree.links, "accelerations", step), strict=True
+    ):
+        # Components' rate = inertial acceleration - omega x v; the difference is then a motion like any other.
+        rate = Motion(inertial.angular, inertial.linear - motion.angular.cross(motion.linear))
+        results.append(link.user.motion_into(rate).flat())
+    return results
+
+
+def jacobian(tree: Tree, q: Sequence[Scalar], frame: Frame, expressed_in: str) -> list[list[Scalar]]:
+    """(6, nv): J with [omega; v] = J qdot of a frame.
+
+    ``expressed_in`` "link": in the frame's own axes at its origin; "world": in world axes at the world's
+    origin; "world_aligned": in world axes at the frame's origin.
+    """
+    crossings, path = tree.cross(q), tree.mechanism.path(frame.body)
+    columns: dict[tuple[int, int], Motion] = {}
+    whole = Transform()
+    for i in path:
+        columns = {key: crossings[i].transform.motion_into(m) for key, m in columns.items()}
+        columns |= {(i, k): h for k, h in enumerate(crossings[i].motion)}
+        whole = whole.then(crossings[i].transform)
+    last = to_frame(tree, frame)
+    whole = whole.then(last)
+    result = [[0.0] * tree.mechanism.nv for _ in range(6)]
+    for (i, k), column in columns.items():
+        m = last.motion_into(column)
+        if expressed_in == "world":
+            m = whole.motion_back(m)
+        elif expressed_in == "world_aligned":
+            m = Motion(whole.vector_back(m.angular), whole.vector_back(m.linear))
+        body = tree.mechanism.bodies[i]
+        place = tree.mechanism.v_index(body.joint).start + k
+        for row, value in enumerate(m.flat()):
+            result[row][place] = result[row][place] + value * (body.mimic.ratio if body.mimic else 1.0)
+    return result

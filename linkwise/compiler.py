@@ -1,0 +1,153 @@
+"""The bridge between the towers: a mechanism and an algorithm become a kernel.
+
+    trace     Algorithm, Mechanism, parameters  -> Program (folded and shared while it grows), list of sweeps
+    simplify  Program                           -> Program with fused multiply-adds
+    order     Program                           -> Program with few values alive at a time
+    emit      Program, Options                  -> source text of a target
+    load      Program, Options                  -> function of arrays (machine code comes from the disk cache if it can)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from .algorithms.catalogue import ALGORITHMS, Algorithm
+from .ir.program import Array, Program
+from .kernel import Kernel
+from .mechanism import Mechanism
+from .passes.fuse_multiply_add import fuse_multiply_add
+from .recursions.sweep import SweepLog, logged
+from .recursions.tree import plant
+from .targets import numpy_reference
+from .targets.protocol import Options
+from .trace import trace
+
+PARAMETER_SHAPES: dict[str, tuple[int, ...]] = {"mass": (), "com": (3,), "inertia": (3, 3), "pose": (4, 4)}
+TARGETS = ("cpu", "cuda", "numpy")
+DTYPES = ("float64", "float32")
+
+
+def compile(
+    algorithm: str | Callable[..., Any] | Algorithm,
+    mech: Mechanism,
+    dtype: str = "float64",
+    target: str = "cpu",
+    parameters: Sequence[str] = (),
+    **options: Any,
+) -> Kernel:
+    """A kernel for one algorithm and one mechanism.
+
+    algorithm    a name ("forward_dynamics"), the public function of that name, or an Algorithm
+    dtype        "float64" or "float32"
+    target       "cpu" (SIMD machine code), "cuda", or "numpy" (an interpreter: slow, no compilation)
+    parameters   numbers of the mechanism that become inputs of the kernel after the algorithm's own: "mass"
+                 (n_links,), "com" (n_links, 3), "inertia" (n_links, 3, 3) about the centre of mass, "pose"
+                 (n_links, 4, 4) of each joint in its parent link, "gravity" (3,), or of one link: "forearm.mass"
+    options      what the algorithm needs fixed, such as link="tool", frame="world"
+    """
+    chosen = _algorithm(algorithm)
+    _require_mechanism(mech)
+    dtype = _one_of("dtype", np.dtype(dtype).name if dtype in (float, np.float64, np.float32) else dtype, DTYPES)
+    target = _one_of("target", target, TARGETS)
+    for name in options:
+        _one_of(f"option of {chosen.name}", name, chosen.options)
+    chosen.check(mech)
+    program, log = trace_algorithm(chosen, mech, parameters, options)
+    return Kernel(program, dtype, target, log.sweeps, load(program, dtype, target), optimize, emit)
+
+
+def trace_algorithm(
+    algorithm: Algorithm, mech: Mechanism, parameters: Sequence[str] = (), options: dict[str, Any] | None = None
+) -> tuple[Program, SweepLog]:
+    """Stage 1: run the algorithm on symbols."""
+    own = [Array(name, shape) for name, shape in algorithm.shapes(mech)]
+    extra, entries = _parameter_arrays(mech, parameters)
+    log = SweepLog()
+
+    def run(*arrays):
+        given = {key: values[at] for values, places in zip(arrays[len(own) :], entries, strict=True) for key, at in places}
+        tree = plant(mech, given)
+        return [np.array(algorithm.function(tree, *arrays[: len(own)], **(options or {})), dtype=object)]
+
+    def listen(set_section: Callable[[str], None]) -> None:
+        log.on_section = set_section
+
+    with logged(log):
+        program = trace(run, [*own, *extra], [algorithm.output], algorithm.name, listen)
+    return program, log
+
+
+def optimize(program: Program) -> Program:
+    """Stages 2 and 3."""
+    return fuse_multiply_add(program)
+
+
+def emit(program: Program, language: str, dtype: str) -> str:
+    """Stage 4: source text of an optimized program."""
+    raise NotImplementedError
+
+
+def load(program: Program, dtype: str, target: str) -> Callable[..., Any]:
+    """Stage 5: a function of arrays."""
+
+    def run(*arrays, out=None):
+        result = numpy_reference.evaluate(program, arrays, dtype)[0]
+        if out is None:
+            return result
+        out[...] = result
+        return out
+
+    return run
+
+
+# -- what the caller asked for ------------------------------------------------------------------------
+
+
+def _algorithm(asked: Any) -> Algorithm:
+    if isinstance(asked, Algorithm):
+        return asked
+    name = asked if isinstance(asked, str) else getattr(asked, "__name__", repr(asked))
+    return ALGORITHMS[_one_of("algorithm", name, tuple(ALGORITHMS))]
+
+
+def _require_mechanism(mech: Any) -> None:
+    if not isinstance(mech, Mechanism):
+        raise TypeError(f"a Mechanism is needed, got {type(mech).__name__}: make one with linkwise.load or Builder")
+
+
+def _one_of(what: str, value: Any, allowed: Sequence[str]) -> str:
+    if value in allowed:
+        return value
+    close = get_close_matches(str(value), allowed, n=3)
+    hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"there is {', '.join(allowed) or 'none'}"
+    raise ValueError(f"unknown {what} {value!r}: {hint}")
+
+
+def _parameter_arrays(mech: Mechanism, names: Sequence[str]) -> tuple[list[Array], list[list[tuple[Any, Any]]]]:
+    """One input per name, and for each the numbers it replaces: ((kind, body), index into the array)."""
+    if isinstance(names, str):
+        names = (names,)
+    arrays, entries, taken = [], [], set()
+    for name in names:
+        link, _, kind = name.rpartition(".")
+        if name == "gravity":
+            array, places = Array(name, (3,)), [(("gravity", -1), ...)]
+        elif link:
+            _one_of(f"parameter of link {link!r}", kind, tuple(PARAMETER_SHAPES))
+            body = mech.link_names.index(_one_of("moving link", link, mech.link_names))
+            array, places = Array(name, PARAMETER_SHAPES[kind]), [((kind, body), ...)]
+        else:
+            _one_of("parameter", kind, (*PARAMETER_SHAPES, "gravity"))
+            array = Array(name, (mech.n_links, *PARAMETER_SHAPES[kind]))
+            places = [((kind, i), i) for i in range(mech.n_links)]
+        clash = taken.intersection(key for key, _ in places)
+        if clash:
+            raise ValueError(f"parameter {name!r} repeats numbers that another parameter already makes inputs")
+        taken.update(key for key, _ in places)
+        arrays.append(array)
+        entries.append(places)
+    return arrays, entries

@@ -1,0 +1,1 @@
+"""Intermediate representation: scalar expression graphs, their meaning-free structure and their legality."""

@@ -1,0 +1,174 @@
+"""Construction of nodes: interning, constant folding and local algebra, all while the graph grows.
+
+Rules are of two kinds.  Folding: an operation on constants, or with a neutral or absorbing constant,
+is never built.  Canonical signs: negations are pulled outwards, so ``-(a*b)`` and ``(-a)*b`` are one
+node and most negations end up inside a subtraction.  Zero absorbs: ``0*x`` is 0 for every x.
+"""
+
+from __future__ import annotations
+
+import math
+
+from . import ops
+from .program import Node
+
+Number = int | float
+
+
+class Builder:
+    """Makes interned nodes.  Operands and results are nodes or plain floats (constants)."""
+
+    def __init__(self):
+        self.section = ""
+        self._table: dict[tuple, Node] = {}
+        self._count = 0
+
+    # -- leaves ---------------------------------------------------------------------------------
+
+    def const(self, value: float) -> Node:
+        value = float(value) + 0.0  # one zero
+        return self._intern((ops.CONST, value), ops.CONST, (), value)
+
+    def input(self, array: int, element: int) -> Node:
+        return self._intern((ops.INPUT, array, element), ops.INPUT, (), (array, element))
+
+    def _intern(self, key: tuple, op: ops.Op, args: tuple[Node, ...], value=None) -> Node:
+        node = self._table.get(key)
+        if node is None:
+            node = self._table[key] = Node(op, args, value, self.section, self._count)
+            self._count += 1
+        return node
+
+    def _binary(self, op: ops.Op, a: Node, b: Node) -> Node:
+        return self._intern((op, a.index, b.index), op, (a, b))
+
+    def _commutative(self, op: ops.Op, a: Node, b: Node) -> Node:
+        return self._binary(op, a, b) if a.index <= b.index else self._binary(op, b, a)
+
+    def _unary(self, op: ops.Op, a: Node) -> Node:
+        return self._intern((op, a.index), op, (a,))
+
+    # -- arithmetic -----------------------------------------------------------------------------
+
+    def add(self, a: Node, b: Node) -> Node:
+        if a.op is ops.CONST:
+            if b.op is ops.CONST:
+                return self.const(a.value + b.value)
+            if a.value == 0.0:
+                return b
+        elif b.op is ops.CONST and b.value == 0.0:
+            return a
+        if b.op is ops.NEG:
+            return self.sub(a, b.args[0])
+        if a.op is ops.NEG:
+            return self.sub(b, a.args[0])
+        if a is b:
+            return self.mul(self.const(2.0), a)
+        return self._commutative(ops.ADD, a, b)
+
+    def sub(self, a: Node, b: Node) -> Node:
+        if a is b:
+            return self.const(0.0)
+        if b.op is ops.CONST:
+            if a.op is ops.CONST:
+                return self.const(a.value - b.value)
+            if b.value == 0.0:
+                return a
+        elif a.op is ops.CONST and a.value == 0.0:
+            return self.neg(b)
+        if b.op is ops.NEG:
+            return self.add(a, b.args[0])
+        if a.op is ops.NEG:
+            return self.neg(self.add(a.args[0], b))
+        mirrored = self._table.get((ops.SUB, b.index, a.index))
+        if mirrored is not None:
+            return self._unary(ops.NEG, mirrored)
+        return self._binary(ops.SUB, a, b)
+
+    def neg(self, a: Node) -> Node:
+        if a.op is ops.CONST:
+            return self.const(-a.value)
+        if a.op is ops.NEG:
+            return a.args[0]
+        return self._unary(ops.NEG, a)
+
+    def mul(self, a: Node, b: Node) -> Node:
+        if b.op is ops.CONST:
+            a, b = b, a
+        if a.op is ops.CONST:
+            c = a.value
+            if b.op is ops.CONST:
+                return self.const(c * b.value)
+            if c == 0.0:
+                return a
+            if c == 1.0:
+                return b
+            if c < 0.0:
+                return self.neg(self.mul(self.const(-c), b))
+            if b.op is ops.MUL and b.args[0].op is ops.CONST:
+                return self.mul(self.const(c * b.args[0].value), b.args[1])
+        if a.op is ops.NEG:
+            return self.neg(self.mul(a.args[0], b))
+        if b.op is ops.NEG:
+            return self.neg(self.mul(a, b.args[0]))
+        if a.op is ops.CONST:  # constants stand first, so that products of constants are found above
+            return self._binary(ops.MUL, a, b)
+        return self._commutative(ops.MUL, a, b)
+
+    def div(self, a: Node, b: Node) -> Node:
+        if b.op is ops.CONST:
+            if b.value == 0.0:
+                raise ZeroDivisionError("division by a constant zero while tracing")
+            if a.op is ops.CONST:
+                return self.const(a.value / b.value)
+            return self.mul(self.const(1.0 / b.value), a)
+        if a.op is ops.CONST and a.value == 0.0:
+            return a
+        if a.op is ops.NEG:
+            return self.neg(self.div(a.args[0], b))
+        if b.op is ops.NEG:
+            return self.neg(self.div(a, b.args[0]))
+        return self._binary(ops.DIV, a, b)
+
+    # -- functions ------------------------------------------------------------------------------
+
+    def sqrt(self, a: Node) -> Node:
+        return self.const(math.sqrt(a.value)) if a.op is ops.CONST else self._unary(ops.SQRT, a)
+
+    def sin(self, a: Node) -> Node:
+        if a.op is ops.CONST:
+            return self.const(math.sin(a.value))
+        return self.neg(self.sin(a.args[0])) if a.op is ops.NEG else self._unary(ops.SIN, a)
+
+    def cos(self, a: Node) -> Node:
+        if a.op is ops.CONST:
+            return self.const(math.cos(a.value))
+        return self.cos(a.args[0]) if a.op is ops.NEG else self._unary(ops.COS, a)
+
+    def atan2(self, y: Node, x: Node) -> Node:
+        if y.op is ops.CONST and x.op is ops.CONST:
+            return self.const(math.atan2(y.value, x.value))
+        return self._binary(ops.ATAN2, y, x)
+
+    def less(self, a: Node, b: Node) -> Node:
+        return self._binary(ops.LESS, a, b)
+
+    def select(self, condition: Node, then: Node, otherwise: Node) -> Node:
+        if then is otherwise:
+            return then
+        key = (ops.SELECT, condition.index, then.index, otherwise.index)
+        return self._intern(key, ops.SELECT, (condition, then, otherwise))
+
+    def fused(self, op: ops.Op, a: Node, b: Node, c: Node) -> Node:
+        return self._intern((op, a.index, b.index, c.index), op, (a, b, c))
+
+    def rebuild(self, node: Node, args: tuple[Node, ...]) -> Node:
+        """The same operation on other operands: how a pass copies a graph."""
+        self.section = node.section
+        if node.op is ops.CONST:
+            return self.const(node.value)
+        if node.op is ops.INPUT:
+            return self.input(*node.value)
+        if node.op in ops.FUSED:
+            return self.fused(node.op, *args)
+        return getattr(self, node.op.name)(*args)

@@ -1,0 +1,79 @@
+"""Nodes and programs: an immutable scalar graph with named array inputs and outputs."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from . import ops
+
+
+class Node:
+    """One scalar value.  Nodes are interned by their builder: equal values are the same object.
+
+    ``value`` is the number of a CONST, ``(array, element)`` of an INPUT, otherwise None.
+    ``section`` names the place in the mechanics that first asked for the value.
+    """
+
+    __slots__ = ("op", "args", "value", "section", "index")
+
+    def __init__(self, op: ops.Op, args: tuple[Node, ...], value, section: str, index: int):
+        self.op = op
+        self.args = args
+        self.value = value
+        self.section = section
+        self.index = index
+
+    def __repr__(self) -> str:
+        return f"%{self.index}={self.op}"
+
+
+@dataclass(frozen=True)
+class Array:
+    """Name and core shape of one input or output array."""
+
+    name: str
+    shape: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """A straight-line computation: ``nodes`` in evaluation order, ``results`` the elements of each output.
+
+    ``results[k]`` holds the nodes of output ``k`` in C order, so ``len(results[k]) == outputs[k].size``.
+    """
+
+    inputs: tuple[Array, ...]
+    outputs: tuple[Array, ...]
+    nodes: tuple[Node, ...]
+    results: tuple[tuple[Node, ...], ...]
+    name: str = field(default="kernel")
+
+    @property
+    def op_counts(self) -> dict[str, int]:
+        """Scalar operations per state, by class; a sine and cosine of one angle count as one ``sincos``."""
+        counts = Counter(kind for node in self.nodes for kind in node.op.counts)
+        sines = {n.args[0] for n in self.nodes if n.op is ops.SIN}
+        cosines = {n.args[0] for n in self.nodes if n.op is ops.COS}
+        counts.pop("sin", None), counts.pop("cos", None)
+        if sines or cosines:
+            counts["sincos"] = len(sines | cosines)
+        return dict(sorted(counts.items()))
+
+
+def reachable(results: Iterable[Iterable[Node]]) -> tuple[Node, ...]:
+    """All nodes that ``results`` depend on, in order of their creation (operands come first)."""
+    seen: set[Node] = set()
+    stack = [node for group in results for node in group]
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            stack.extend(node.args)
+    return tuple(sorted(seen, key=lambda node: node.index))

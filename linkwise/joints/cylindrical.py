@@ -1,0 +1,42 @@
+"""Cylindrical joint: an angle about and a distance along one axis, independent of each other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..spatial import ZERO, Motion, Transform, Translation, Vector3, rotation_about
+from .protocol import Coordinates, Joint, align_z, unit_axis
+
+
+@dataclass(frozen=True)
+class Cylindrical(Joint):
+    """``q = [angle, distance]`` about and along ``axis``, ``v`` their rates."""
+
+    axis: Sequence[float] = (0.0, 0.0, 1.0)
+    nq: ClassVar[int] = 2
+    nv: ClassVar[int] = 2
+    span: ClassVar = (2, 5)
+    slides: ClassVar[bool] = True
+    spin_coordinate: ClassVar = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "axis", unit_axis(self.axis, "the axis of a cylindrical joint"))
+
+    @property
+    def alignment(self):
+        return align_z(self.axis)
+
+    def transform(self, q: Coordinates) -> Transform:
+        return Transform((Translation(Vector3(0.0, 0.0, q[1])), rotation_about(2, q[0])))
+
+    def motion(self, q: Coordinates) -> tuple[Motion, ...]:
+        along = Vector3(0.0, 0.0, 1.0)
+        return (Motion(along, ZERO), Motion(ZERO, along))
+
+    def random(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        return rng.uniform(-1.0, 1.0, (*shape, 2)) * (math.pi, 1.0)

@@ -1,0 +1,50 @@
+"""Floating joint: all six freedoms, as a unit quaternion and a position."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..scalar import Scalar
+from ..spatial import Motion, Orientation, Transform, Translation, Vector3
+from ..spatial import quaternion as quat
+from .protocol import Coordinates, Joint
+
+
+@dataclass(frozen=True)
+class Floating(Joint):
+    """``q = [qw, qx, qy, qz, x, y, z]``, ``v = [omega; v]``, both parts of v in the child frame."""
+
+    nq: ClassVar[int] = 7
+    nv: ClassVar[int] = 6
+    span: ClassVar = (0, 1, 2, 3, 4, 5)
+
+    def transform(self, q: Coordinates) -> Transform:
+        return Transform((Translation(Vector3(*q[4:])), Orientation(quat.rotation_matrix(q[:4]))))
+
+    def motion(self, q: Coordinates) -> tuple[Motion, ...]:
+        return tuple(Motion.of(axis) for axis in np.eye(6).tolist())
+
+    def q_rate(self, q: Coordinates, v: Coordinates) -> list[Scalar]:
+        return [*quat.rate(q[:4], Vector3(*v[:3])), *(quat.rotation_matrix(q[:4]) @ Vector3(*v[3:]))]
+
+    def neutral(self) -> tuple[float, ...]:
+        return (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+    def integrate(self, q: Coordinates, v: Coordinates, dt: Scalar) -> list[Scalar]:
+        turn, slide = Vector3(*v[:3]) * dt, Vector3(*v[3:]) * dt
+        moved = quat.rotation_matrix(q[:4]) @ quat.displacement(turn, slide)
+        return [*quat.normalized(quat.product(q[:4], quat.exponential(turn))), *(Vector3(*q[4:]) + moved)]
+
+    def difference(self, q0: Coordinates, q1: Coordinates) -> list[Scalar]:
+        turn = quat.logarithm(quat.product(quat.conjugate(quat.normalized(q0[:4])), quat.normalized(q1[:4])))
+        moved = quat.rotation_matrix(q0[:4]).T @ (Vector3(*q1[4:]) - Vector3(*q0[4:]))
+        return [*turn, *quat.twist_slide(turn, moved)]
+
+    def random(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        q = rng.normal(size=(*shape, 4))
+        return np.concatenate(
+            [q / np.linalg.norm(q, axis=-1, keepdims=True), rng.uniform(-1.0, 1.0, (*shape, 3))], axis=-1
+        )

@@ -1,0 +1,57 @@
+"""Planar joint: two distances in a plane and an angle about its normal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..spatial import ZERO, Motion, Transform, Translation, Vector3, rotation_about
+from ..spatial.motion import NO_MOTION
+from .protocol import Coordinates, Joint, align_z, unit_axis
+
+
+@dataclass(frozen=True)
+class Planar(Joint):
+    """``q = [x, y, angle]``: first the shift in the plane, then the turn about ``normal``; ``v`` = dq/dt.
+
+    x and y are measured along the first two axes of the canonical frame (``alignment``): the link's own
+    x and y for a normal along z.
+    """
+
+    normal: Sequence[float] = (0.0, 0.0, 1.0)
+    nq: ClassVar[int] = 3
+    nv: ClassVar[int] = 3
+    span: ClassVar = (2, 3, 4)
+    slides: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "normal", unit_axis(self.normal, "the normal of a planar joint"))
+
+    @property
+    def alignment(self):
+        return align_z(self.normal)
+
+    def transform(self, q: Coordinates) -> Transform:
+        return Transform((Translation(Vector3(q[0], q[1], 0.0)), rotation_about(2, q[2])))
+
+    def motion(self, q: Coordinates) -> tuple[Motion, ...]:
+        turn = rotation_about(2, q[2])
+        return (
+            Motion(ZERO, turn.vector_into(Vector3(1.0, 0.0, 0.0))),
+            Motion(ZERO, turn.vector_into(Vector3(0.0, 1.0, 0.0))),
+            Motion(Vector3(0.0, 0.0, 1.0), ZERO),
+        )
+
+    def motion_rate(self, q: Coordinates, v: Coordinates) -> tuple[Motion, ...]:
+        def turning(column: Motion) -> Motion:
+            return Motion(ZERO, Vector3(column.linear.y * v[2], -(column.linear.x * v[2]), 0.0))
+
+        along_x, along_y, _ = self.motion(q)
+        return turning(along_x), turning(along_y), NO_MOTION
+
+    def random(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        return rng.uniform(-1.0, 1.0, (*shape, 3)) * (1.0, 1.0, math.pi)

@@ -1,0 +1,39 @@
+"""Prismatic joint: one distance along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..spatial import ZERO, Motion, Transform, Translation, Vector3
+from .protocol import Coordinates, Joint, align_z, unit_axis
+
+
+@dataclass(frozen=True)
+class Prismatic(Joint):
+    """``q`` is the distance along ``axis`` (given in the link frame), ``v`` its rate."""
+
+    axis: Sequence[float] = (0.0, 0.0, 1.0)
+    nq: ClassVar[int] = 1
+    nv: ClassVar[int] = 1
+    span: ClassVar = (5,)
+    slides: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "axis", unit_axis(self.axis, "the axis of a prismatic joint"))
+
+    @property
+    def alignment(self):
+        return align_z(self.axis)
+
+    def transform(self, q: Coordinates) -> Transform:
+        return Transform((Translation(Vector3(0.0, 0.0, q[0])),))
+
+    def motion(self, q: Coordinates) -> tuple[Motion, ...]:
+        return (Motion(ZERO, Vector3(0.0, 0.0, 1.0)),)
+
+    def random(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        return rng.uniform(-1.0, 1.0, (*shape, 1))

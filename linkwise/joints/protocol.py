@@ -1,0 +1,101 @@
+"""All that a joint supplies.
+
+A joint is described in its canonical frame: the frame of the link it moves, turned by ``alignment`` so
+that the joint's axis is z.  At zero coordinates (``neutral``) the two sides of the joint coincide.
+Everything a joint computes is written on scalars, so it can be traced.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..scalar import Scalar
+from ..spatial import Motion, Transform
+from ..spatial.motion import NO_MOTION
+
+Coordinates = Sequence[Scalar]
+
+IDENTITY_ALIGNMENT = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+
+
+@dataclass(frozen=True)
+class Joint(ABC):
+    """One kind of joint.  ``q`` has ``nq`` numbers, the tangent vector ``v`` has ``nv``."""
+
+    nq: ClassVar[int]
+    nv: ClassVar[int]
+    #: Rows 0..5 of a spatial vector that the motions span exactly, or None if they span no coordinate subspace.
+    span: ClassVar[tuple[int, ...] | None] = None
+    #: The joint's motion commutes with shifts along the canonical z axis: the link frame may slide along it.
+    slides: ClassVar[bool] = False
+    #: Index of a coordinate that is an angle about the canonical z axis, taken last: a turn of the link frame
+    #: about z is an offset of this coordinate.
+    spin_coordinate: ClassVar[int | None] = None
+
+    @property
+    def alignment(self) -> tuple[tuple[float, float, float], ...]:
+        """Axes of the canonical frame, as columns, in the link frame."""
+        return IDENTITY_ALIGNMENT
+
+    @abstractmethod
+    def transform(self, q: Coordinates) -> Transform:
+        """From the parent side of the joint to the child side."""
+
+    @abstractmethod
+    def motion(self, q: Coordinates) -> tuple[Motion, ...]:
+        """The columns of H*: relative motion of the child per unit of each v, in the child frame."""
+
+    def motion_rate(self, q: Coordinates, v: Coordinates) -> tuple[Motion, ...]:
+        """Rates of change of the columns of H*, as components in the child frame; zero for joints with constant H."""
+        return (NO_MOTION,) * self.nv
+
+    def q_rate(self, q: Coordinates, v: Coordinates) -> list[Scalar]:
+        """dq/dt = N(q) v."""
+        return list(v)
+
+    def neutral(self) -> tuple[float, ...]:
+        return (0.0,) * self.nq
+
+    def integrate(self, q: Coordinates, v: Coordinates, dt: Scalar) -> list[Scalar]:
+        """The configuration reached from q by moving with constant v for dt; exact on the manifold."""
+        return [a + b * dt for a, b in zip(q, v, strict=True)]
+
+    def difference(self, q0: Coordinates, q1: Coordinates) -> list[Scalar]:
+        """The constant v that takes q0 to q1 in unit time: integrate(q0, difference(q0, q1), 1) is q1."""
+        return [b - a for a, b in zip(q0, q1, strict=True)]
+
+    def random(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        """Random coordinates of shape ``shape + (nq,)``."""
+        return rng.uniform(-math.pi, math.pi, (*shape, self.nq))
+
+
+def unit_axis(axis: Sequence[float], what: str) -> tuple[float, float, float]:
+    """``axis`` as three floats of unit length, or a ValueError that says what is wrong with it."""
+    values = np.asarray(axis, dtype=float)
+    if values.shape != (3,):
+        raise ValueError(f"{what} must be 3 numbers, got shape {values.shape}")
+    length = float(np.linalg.norm(values))
+    if not math.isfinite(length) or length == 0.0:
+        raise ValueError(f"{what} must be finite and not zero, got {tuple(values.tolist())}")
+    x, y, z = (values / length).tolist()
+    return (x, y, z)
+
+
+def align_z(axis: Sequence[float]) -> tuple[tuple[float, float, float], ...]:
+    """A right-handed frame (columns) whose z is ``axis``; a signed permutation when ``axis`` is a coordinate axis."""
+    z = np.asarray(axis, dtype=float)
+    main = int(np.argmax(np.abs(z)))
+    if abs(z[main]) == 1.0:  # a coordinate axis: permute the others
+        x = np.roll(np.eye(3)[main], 1)
+    else:
+        x = np.eye(3)[int(np.argmin(np.abs(z)))]
+        x = x - z * (x @ z)
+        x /= np.linalg.norm(x)
+    y = np.cross(z, x) + 0.0
+    return tuple((float(a), float(b), float(c)) for a, b, c in zip(x, y, z, strict=True))

@@ -1,0 +1,35 @@
+"""Revolute joint: one angle about an axis (URDF: revolute and continuous)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..spatial import ZERO, Motion, Transform, Vector3, rotation_about
+from .protocol import Coordinates, Joint, align_z, unit_axis
+
+
+@dataclass(frozen=True)
+class Revolute(Joint):
+    """``q`` is the angle about ``axis`` (given in the link frame), ``v`` its rate."""
+
+    axis: Sequence[float] = (0.0, 0.0, 1.0)
+    nq: ClassVar[int] = 1
+    nv: ClassVar[int] = 1
+    span: ClassVar = (2,)
+    slides: ClassVar[bool] = True
+    spin_coordinate: ClassVar = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "axis", unit_axis(self.axis, "the axis of a revolute joint"))
+
+    @property
+    def alignment(self):
+        return align_z(self.axis)
+
+    def transform(self, q: Coordinates) -> Transform:
+        return Transform((rotation_about(2, q[0]),))
+
+    def motion(self, q: Coordinates) -> tuple[Motion, ...]:
+        return (Motion(Vector3(0.0, 0.0, 1.0), ZERO),)

@@ -1,0 +1,44 @@
+"""Spherical (ball) joint: a free rotation, as a unit quaternion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..scalar import Scalar
+from ..spatial import ZERO, Motion, Orientation, Transform, Vector3
+from ..spatial import quaternion as quat
+from .protocol import Coordinates, Joint
+
+
+@dataclass(frozen=True)
+class Spherical(Joint):
+    """``q = [w, x, y, z]`` (used as if normalised), ``v`` = angular velocity in the child frame."""
+
+    nq: ClassVar[int] = 4
+    nv: ClassVar[int] = 3
+    span: ClassVar = (0, 1, 2)
+
+    def transform(self, q: Coordinates) -> Transform:
+        return Transform((Orientation(quat.rotation_matrix(q)),))
+
+    def motion(self, q: Coordinates) -> tuple[Motion, ...]:
+        return tuple(Motion(Vector3(*axis), ZERO) for axis in np.eye(3).tolist())
+
+    def q_rate(self, q: Coordinates, v: Coordinates) -> list[Scalar]:
+        return quat.rate(q, Vector3(*v))
+
+    def neutral(self) -> tuple[float, ...]:
+        return (1.0, 0.0, 0.0, 0.0)
+
+    def integrate(self, q: Coordinates, v: Coordinates, dt: Scalar) -> list[Scalar]:
+        return quat.normalized(quat.product(q, quat.exponential(Vector3(*v) * dt)))
+
+    def difference(self, q0: Coordinates, q1: Coordinates) -> list[Scalar]:
+        return list(quat.logarithm(quat.product(quat.conjugate(quat.normalized(q0)), quat.normalized(q1))))
+
+    def random(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        q = rng.normal(size=(*shape, 4))
+        return q / np.linalg.norm(q, axis=-1, keepdims=True)

@@ -1,0 +1,62 @@
+"""Universal joint: an angle about an axis of the parent side, then one about an axis of the child side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..scalar import cos, sin
+from ..spatial import ZERO, Motion, Rotation, Transform, Vector3, rotation_about
+from ..spatial.motion import NO_MOTION
+from .protocol import Coordinates, Joint, unit_axis
+
+
+@dataclass(frozen=True)
+class Universal(Joint):
+    """``q`` = angles about ``axis1``, then about ``axis2`` (both in the link frame at zero), ``v`` their rates.
+
+    The axes may stand at any angle to each other but must not be parallel.
+    """
+
+    axis1: Sequence[float] = (1.0, 0.0, 0.0)
+    axis2: Sequence[float] = (0.0, 1.0, 0.0)
+    nq: ClassVar[int] = 2
+    nv: ClassVar[int] = 2
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "axis1", unit_axis(self.axis1, "the first axis of a universal joint"))
+        object.__setattr__(self, "axis2", unit_axis(self.axis2, "the second axis of a universal joint"))
+        if np.linalg.norm(np.cross(self.axis1, self.axis2)) < 1e-6:
+            raise ValueError("the two axes of a universal joint must not be parallel; use a revolute joint instead")
+
+    @property
+    def alignment(self):
+        """z along the second axis, x in the plane of both."""
+        z, first = np.array(self.axis2), np.array(self.axis1)
+        x = first - z * (first @ z)
+        x = x / np.linalg.norm(x) + 0.0
+        y = np.cross(z, x) + 0.0
+        return tuple((float(a), float(b), float(c)) for a, b, c in zip(x, y, z, strict=True))
+
+    def _first_axis(self) -> Vector3:
+        """axis1 in the canonical frame at zero: (sin b, 0, cos b)."""
+        along = float(np.dot(self.axis1, self.axis2))
+        return Vector3(float(np.sqrt(1.0 - along * along)), 0.0, along)
+
+    def transform(self, q: Coordinates) -> Transform:
+        first = self._first_axis()
+        if first.z == 0.0:
+            return Transform((rotation_about(0, q[0]), rotation_about(2, q[1])))
+        tilt = Rotation(1, first.z, first.x)  # carries z to the first axis
+        return Transform((tilt, rotation_about(2, q[0]), tilt.inverse(), rotation_about(2, q[1])))
+
+    def motion(self, q: Coordinates) -> tuple[Motion, ...]:
+        first = rotation_about(2, q[1]).vector_into(self._first_axis())
+        return (Motion(first, ZERO), Motion(Vector3(0.0, 0.0, 1.0), ZERO))
+
+    def motion_rate(self, q: Coordinates, v: Coordinates) -> tuple[Motion, ...]:
+        turning = self._first_axis().x * v[1]
+        return Motion(Vector3(-(sin(q[1]) * turning), -(cos(q[1]) * turning), 0.0), ZERO), NO_MOTION

@@ -1,0 +1,151 @@
+"""Kernels: compiled programs as functions of arrays, with everything about them open to inspection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .ir import printer
+from .ir.program import Array, Program
+
+
+class KernelError(ValueError):
+    """Arrays that do not fit a kernel; the message names the array and what was expected."""
+
+
+class Kernel:
+    """``kernel(*arrays, out=None)``: batches broadcast like a NumPy generalized ufunc.
+
+    Each input has shape ``batch + core``; the result has shape ``batch + core`` of the output.  Not a
+    number in, not a number out.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        dtype: str,
+        target: str,
+        sweeps: Sequence[tuple[str, str]],
+        function: Callable[..., Any],
+        optimized: Callable[[Program], Program],
+        emit: Callable[[Program, str, str], str],
+    ):
+        self.name = program.name
+        self.dtype = np.dtype(dtype)
+        self.target = target
+        self.sweeps = tuple(sweeps)
+        self._traced = program
+        self._optimized: Program | None = None
+        self._optimize = optimized
+        self._emit = emit
+        self._function = function
+
+    def __call__(self, *arrays, out=None):
+        try:
+            if out is None:
+                return self._function(*arrays)
+            return self._function(*arrays, out=out)
+        except (TypeError, ValueError) as error:
+            raise self._explained(arrays, error) from None
+
+    # -- inspection -----------------------------------------------------------------------------------
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the arrays, in the order in which they are given."""
+        return tuple(array.name for array in self._traced.inputs)
+
+    @property
+    def input_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Core shape of each input."""
+        return {array.name: array.shape for array in self._traced.inputs}
+
+    @property
+    def output_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Core shape of each output."""
+        return {array.name: array.shape for array in self._traced.outputs}
+
+    @property
+    def program(self) -> Program:
+        """The program as it is emitted: simplified, fused and ordered."""
+        if self._optimized is None:
+            self._optimized = self._optimize(self._traced)
+        return self._optimized
+
+    @property
+    def op_counts(self) -> dict[str, int]:
+        """Scalar operations for one state by class: add, mul, div, sqrt, sincos, ... (a fused one counts as two)."""
+        return self.program.op_counts
+
+    def ir(self, stage: str = "optimized") -> str:
+        """The program as text, "traced" or "optimized"."""
+        if stage not in ("traced", "optimized"):
+            raise ValueError(f"stage must be 'traced' or 'optimized', got {stage!r}")
+        return printer.text(self._traced if stage == "traced" else self.program)
+
+    def source(self, language: str = "llvm") -> str:
+        """Generated source: "llvm", "c", "cuda" or "numpy"."""
+        return self._emit(self.program, language, self.dtype.name)
+
+    def plan(self) -> str:
+        """The sweeps in order, with the operations each one costs."""
+        counts: dict[str, int] = {}
+        for node in self.program.nodes:
+            label = node.section.rpartition(":")[0]
+            counts[label] = counts.get(label, 0) + len(node.op.counts)
+        lines = [f"{self.name}: {', '.join(self.inputs)} -> {', '.join(self.output_shapes)}"]
+        for number, (direction, name) in enumerate(self.sweeps, 1):
+            label = f"{name}, {direction.replace('_', ' ')}"
+            lines.append(f"  sweep {number}: {label} ({counts.pop(label, 0)} operations)")
+        rest = sum(counts.values())
+        if rest:
+            lines.append(f"  outside the sweeps: {rest} operations")
+        lines.append("  " + ", ".join(f"{kind} {n}" for kind, n in self.op_counts.items()))
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        def signature(arrays: Sequence[Array]) -> str:
+            return ", ".join(f"{a.name}{list(a.shape)}" for a in arrays)
+
+        program = self._traced
+        return (
+            f"<Kernel {self.name}: {signature(program.inputs)} -> {signature(program.outputs)}, "
+            f"{self.dtype}, target {self.target!r}>"
+        )
+
+    # -- errors ---------------------------------------------------------------------------------------
+
+    def _explained(self, arrays: Sequence[Any], error: Exception) -> Exception:
+        """What is wrong with the arrays, in the user's terms; the original error if nothing is found."""
+        expected = self._traced.inputs
+        if len(arrays) != len(expected):
+            names = ", ".join(f"{a.name} {a.shape}" for a in expected)
+            return KernelError(f"{self.name} takes {len(expected)} arrays ({names}), {len(arrays)} were given")
+        batches = []
+        for array, given in zip(expected, arrays, strict=True):
+            try:
+                values = np.asarray(given)
+            except ValueError as ragged:
+                return KernelError(f"{self.name}: {array.name} is no array: {ragged}")
+            if not np.can_cast(values.dtype, self.dtype, casting="safe" if self.dtype.itemsize == 8 else "same_kind"):
+                return KernelError(f"{self.name}: {array.name} has dtype {values.dtype}, real numbers are needed")
+            if self.dtype == np.float32 and not np.can_cast(values.dtype, self.dtype, casting="safe"):
+                return KernelError(
+                    f"{self.name} is compiled for float32, but {array.name} has dtype {values.dtype}: "
+                    "convert it with .astype(np.float32), or compile with dtype='float64'"
+                )
+            core = len(array.shape)
+            if values.ndim < core or values.shape[values.ndim - core :] != array.shape:
+                return KernelError(
+                    f"{self.name}: {array.name} has shape {values.shape}, expected (..., "
+                    f"{', '.join(map(str, array.shape))})"
+                )
+            batches.append(values.shape[: values.ndim - core])
+        try:
+            np.broadcast_shapes(*batches)
+        except ValueError:
+            listed = ", ".join(f"{a.name} {b}" for a, b in zip(expected, batches, strict=True))
+            return KernelError(f"{self.name}: the batch shapes do not broadcast: {listed}")
+        return error

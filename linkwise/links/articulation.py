@@ -1,0 +1,127 @@
+"""The Riccati step of one joint: D = H P H*, G = P H* D^-1, P+ = P - G D G*, and its use on forces and motions.
+
+rodriguez1986 (8.2-8.5), rodriguez1992 (34-36), jain1995 (4.8).  Armature (rotor inertia) adds to D.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..scalar import Scalar, is_zero
+from ..spatial import ArticulatedInertia, Force, Motion, Translation
+from .kinematics import Spin, bias_of_shift
+from .link import Crossing
+
+
+@dataclass(frozen=True)
+class Factor:
+    """L d L* of a small symmetric positive matrix, with the reciprocals of d."""
+
+    lower: list[list[Scalar]]
+    reciprocal: list[Scalar]
+
+    @staticmethod
+    def of(matrix: Sequence[Sequence[Scalar]]) -> Factor:
+        n = len(matrix)
+        lower = [[0.0] * n for _ in range(n)]
+        reciprocal: list[Scalar] = []
+        scaled: list[list[Scalar]] = [[0.0] * n for _ in range(n)]  # L d
+        for j in range(n):
+            pivot = matrix[j][j]
+            for k in range(j):
+                pivot = pivot - scaled[j][k] * lower[j][k]
+            reciprocal.append(1.0 / pivot)
+            for i in range(j + 1, n):
+                entry = matrix[i][j]
+                for k in range(j):
+                    entry = entry - scaled[i][k] * lower[j][k]
+                scaled[i][j] = entry
+                lower[i][j] = entry * reciprocal[j]
+        return Factor(lower, reciprocal)
+
+    def forward(self, x: Sequence[Scalar]) -> list[Scalar]:
+        """L^-1 x."""
+        y = list(x)
+        for i in range(len(y)):
+            for k in range(i):
+                y[i] = y[i] - self.lower[i][k] * y[k]
+        return y
+
+    def solve(self, x: Sequence[Scalar]) -> list[Scalar]:
+        """The inverse matrix times x."""
+        y = [a * r for a, r in zip(self.forward(x), self.reciprocal, strict=True)]
+        for i in reversed(range(len(y))):
+            for k in range(i + 1, len(y)):
+                y[i] = y[i] - self.lower[k][i] * y[k]
+        return y
+
+
+@dataclass(frozen=True)
+class Articulation:
+    """The joint of one link after elimination: D (factored), G by columns, and P+ (P seen from behind the joint)."""
+
+    crossing: Crossing
+    d: list[list[Scalar]]
+    factor: Factor
+    gain: tuple[Force, ...]
+    remaining: ArticulatedInertia
+
+    def innovation(self, tau: Sequence[Scalar], force: Force) -> list[Scalar]:
+        """epsilon = tau - H z."""
+        return [t - force.dot(h) for t, h in zip(tau, self.crossing.motion, strict=True)]
+
+    def absorb(self, force: Force, innovation: Sequence[Scalar]) -> Force:
+        """z+ = z + G epsilon."""
+        for g, e in zip(self.gain, innovation, strict=True):
+            force = force + g * e
+        return force
+
+    def joint_acceleration(self, innovation: Sequence[Scalar], carried: Motion) -> list[Scalar]:
+        """D^-1 epsilon - G* alpha+."""
+        rates = self.factor.solve(innovation)
+        return [r - g.dot(carried) for r, g in zip(rates, self.gain, strict=True)]
+
+
+def articulate(crossing: Crossing, inertia: ArticulatedInertia) -> Articulation:
+    """Eliminate the joint of ``crossing`` from the articulated inertia of its link."""
+    motions, armature = crossing.motion, crossing.link.armature
+    columns = [inertia @ h for h in motions]  # P H*
+    n = len(motions)
+    d = [[columns[j].dot(motions[i]) + (armature[i] if i == j else 0.0) for j in range(n)] for i in range(n)]
+    factor = Factor.of(d)
+    free = crossing.link.joint.span if all(is_zero(a) for a in armature) else None
+    rows = [tuple(column.flat()[k] for column in columns) for k in range(6)]
+    # Where the joint moves freely the remaining inertia is exactly zero, and G repeats the motion's own basis.
+    held = [k for k in range(6) if free is None or k not in free]
+    whitened = {k: factor.forward(rows[k]) for k in held}
+    scaled = {k: [y * r for y, r in zip(whitened[k], factor.reciprocal, strict=True)] for k in held}
+
+    def remaining(i: int, j: int) -> Scalar:
+        if i not in whitened or j not in whitened:
+            return 0.0
+        entry = inertia.entry(i, j)
+        for y, s in zip(whitened[i], scaled[j], strict=True):
+            entry = entry - y * s
+        return entry
+
+    unit = free is not None and all(sum(not is_zero(x) for x in h.flat()) == 1 for h in motions)
+    gain_rows = [motions_row(motions, k) if unit and k not in held else factor.solve(rows[k]) for k in range(6)]
+    gain = tuple(Force.of([row[j] for row in gain_rows]) for j in range(n))
+    return Articulation(crossing, d, factor, gain, ArticulatedInertia.from_entries(remaining))
+
+
+def motions_row(motions: Sequence[Motion], k: int) -> list[Scalar]:
+    return [h.flat()[k] for h in motions]
+
+
+def pass_to_parent(
+    crossing: Crossing, spin: Spin, inertia: ArticulatedInertia, force: Force
+) -> tuple[ArticulatedInertia, Force]:
+    """phi P+ phi* and phi (z+ + P+ a): both cross the joint's steps together, so each bias meets P where it is cheap."""
+    force = force + inertia @ spin.bias
+    for factor, omega in zip(reversed(crossing.transform.factors), reversed(spin.carried), strict=True):
+        if isinstance(factor, Translation):
+            force = force + inertia @ bias_of_shift(omega, factor.shift)
+        inertia, force = factor.inertia_back(inertia), factor.force_back(force)  # type: ignore[assignment]
+    return inertia, force

@@ -1,0 +1,47 @@
+"""Inertial forces of one rigid link about its frame's origin."""
+
+from __future__ import annotations
+
+from ..scalar import is_zero
+from ..spatial import Force, Motion, RigidInertia, Vector3
+from .kinematics import centripetal, rigid_acceleration
+
+
+def inertial_force(inertia: RigidInertia, omega: Vector3, acceleration: Motion) -> Force:
+    """M alpha + b of a rigid link.
+
+    With K = alpha~ + omega~ omega~ and the second moments S = tr(J)/2 - J of its mass, the force is
+    m a + K h and the moment h x a + dual(K S): fewer products than J alpha + omega x J omega.
+    """
+    if is_massless(inertia):
+        return Force(Vector3(0.0, 0.0, 0.0), Vector3(0.0, 0.0, 0.0))
+    k = rigid_acceleration(omega, acceleration.angular)
+    j = inertia.moment
+    half = 0.5 * (j.xx + j.yy + j.zz)
+    sx, sy, sz = half - j.xx, half - j.yy, half - j.zz
+    xx, yy, zz = omega.x * omega.x, omega.y * omega.y, omega.z * omega.z
+    dual = Vector3(
+        k.z.y * sy - k.y.z * sz + (k.y.x * j.xz - k.z.x * j.xy) + (yy - zz) * j.yz,
+        k.x.z * sz - k.z.x * sx + (k.z.y * j.xy - k.x.y * j.yz) + (zz - xx) * j.xz,
+        k.y.x * sx - k.x.y * sy + (k.x.z * j.yz - k.y.z * j.xz) + (xx - yy) * j.xy,
+    )
+    a = acceleration.linear
+    return Force(dual + inertia.h.cross(a), a * inertia.mass + k @ inertia.h)
+
+
+def gyroscopic_force(inertia: RigidInertia, omega: Vector3) -> Force:
+    """b = [omega x J omega; omega x (omega x h)], from the products of omega's components."""
+    j = inertia.moment
+    c = centripetal(omega)
+    xx, yy, zz = omega.x * omega.x, omega.y * omega.y, omega.z * omega.z
+    moment = Vector3(
+        (j.zz - j.yy) * c.yz + (yy - zz) * j.yz + (c.xy * j.xz - c.xz * j.xy),
+        (j.xx - j.zz) * c.xz + (zz - xx) * j.xz + (c.yz * j.xy - c.xy * j.yz),
+        (j.yy - j.xx) * c.xy + (xx - yy) * j.xy + (c.xz * j.yz - c.yz * j.xz),
+    )
+    return Force(moment, c @ inertia.h)
+
+
+
+def is_massless(inertia: RigidInertia) -> bool:
+    return all(is_zero(x) for x in (inertia.mass, *inertia.h, *inertia.moment))

@@ -1,0 +1,83 @@
+"""Velocities and accelerations from a parent link to a link (base to tip).
+
+Accelerations are those of the link frame's origin as seen by an inertial observer, in link axes
+("classical"; rodriguez1986 and saha1999), not the rates of the velocity components (rodriguez1992).
+With them the linear velocity never enters the dynamics: the bias of link i is
+
+    a_i = [ (w x s); 2 w x u + s x u ] + dH*/dt v + sum over shifts p of w x (w x p)
+
+with w the parent's angular velocity, s and u the angular and linear parts of H* v.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..scalar import Scalar
+from ..spatial import Motion, Translation, Vector3
+from ..spatial.three import ZERO, Matrix3, Symmetric3
+from .link import Crossing, combine
+
+
+class Spin(NamedTuple):
+    """Angular velocity of a link and what its joint's crossing needs of it.
+
+    ``carried`` is the parent's angular velocity before each step of the crossing's transform,
+    ``bias`` the joint's own share of a_i, on the child side.
+    """
+
+    omega: Vector3
+    carried: tuple[Vector3, ...]
+    bias: Motion
+
+
+def spin_base_to_tip(crossing: Crossing, parent: Vector3, q: Sequence[Scalar], v: Sequence[Scalar]) -> Spin:
+    """Angular velocity across one joint."""
+    carried = []
+    omega = parent
+    for factor in crossing.transform.factors:
+        carried.append(omega)
+        omega = factor.vector_into(omega)
+    relative = crossing.relative_motion(v)
+    s, u = relative
+    bias = Motion(omega.cross(s), (omega + omega + s).cross(u)) + combine(crossing.link.joint.motion_rate(q, v), v)
+    return Spin(omega + s, tuple(carried), bias)
+
+
+def velocity_base_to_tip(crossing: Crossing, parent: Motion, v: Sequence[Scalar]) -> Motion:
+    """V_i = X V_parent + H* v: the base-to-tip half of phi*."""
+    return crossing.transform.motion_into(parent) + crossing.relative_motion(v)
+
+
+def centripetal(omega: Vector3) -> Symmetric3:
+    """The matrix of ``p -> omega x (omega x p)``."""
+    x, y, z = omega
+    xx, yy, zz = x * x, y * y, z * z
+    return Symmetric3(-(yy + zz), -(xx + zz), -(xx + yy), x * y, x * z, y * z)
+
+
+def rigid_acceleration(omega: Vector3, alpha: Vector3) -> Matrix3:
+    """The matrix that gives a body point's acceleration relative to the origin: alpha~ + omega~ omega~."""
+    c = centripetal(omega)
+    return Matrix3(
+        Vector3(c.xx, c.xy - alpha.z, c.xz + alpha.y),
+        Vector3(c.xy + alpha.z, c.yy, c.yz - alpha.x),
+        Vector3(c.xz - alpha.y, c.yz + alpha.x, c.zz),
+    )
+
+
+def carry_acceleration(crossing: Crossing, spin: Spin, parent: Motion) -> Motion:
+    """phi* alpha_parent + a: acceleration just before the joint's own acceleration is added."""
+    alpha, a = parent
+    for factor, omega in zip(crossing.transform.factors, spin.carried, strict=True):
+        if isinstance(factor, Translation):
+            a = a + rigid_acceleration(omega, alpha) @ factor.shift
+        else:
+            alpha, a = factor.vector_into(alpha), factor.vector_into(a)
+    return Motion(alpha, a) + spin.bias
+
+
+def bias_of_shift(omega: Vector3, shift: Vector3) -> Motion:
+    """The part of a_i due to one shift: [0; omega x (omega x p)]."""
+    return Motion(ZERO, centripetal(omega) @ shift)

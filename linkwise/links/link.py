@@ -1,0 +1,61 @@
+"""The numbers of one link, in its internal frame, and the crossing of its joint at given coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..joints import Joint
+from ..scalar import Scalar
+from ..spatial import Motion, RigidInertia, Transform, turn
+from ..spatial.factors import Rotation
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link in its internal frame, which is ours to choose; ``user`` leads from there to the user's link frame.
+
+    Every number is a constant or a traced parameter.
+    """
+
+    name: str
+    parent: int
+    joint: Joint
+    place: Transform  # parent link's internal frame -> parent side of the joint
+    spin: float  # constant added to the joint's spin coordinate ...
+    quarters: int  # ... followed by this many exact quarter-turns
+    inertia: RigidInertia
+    armature: tuple[Scalar, ...]
+    user: Transform
+
+    def cross(self, q: Sequence[Scalar]) -> Crossing:
+        """The joint at coordinates ``q``."""
+        transform = self.joint.transform(q)
+        if self.spin or self.quarters:
+            shifted = list(q)
+            shifted[self.joint.spin_coordinate] = q[self.joint.spin_coordinate] + self.spin
+            *before, last = self.joint.transform(shifted).factors
+            assert isinstance(last, Rotation)
+            transform = Transform((*before, turn(last, self.quarters)))
+        return Crossing(self, self.place.then(transform), self.joint.motion(q))
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """A joint at one configuration: the change of frame from parent link to this link, and the columns of H*."""
+
+    link: Link
+    transform: Transform
+    motion: tuple[Motion, ...]
+
+    def relative_motion(self, v: Sequence[Scalar]) -> Motion:
+        """H* v."""
+        return combine(self.motion, v)
+
+
+def combine(columns: Sequence[Motion], weights: Sequence[Scalar]) -> Motion:
+    """The weighted sum of motions."""
+    total = columns[0] * weights[0]
+    for column, weight in zip(columns[1:], weights[1:], strict=True):
+        total = total + column * weight
+    return total

@@ -1,0 +1,340 @@
+"""Links, joints and loops put together by name, checked, and welded into a ``Mechanism``."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linkwise.joints import Joint
+from linkwise.mechanism import checks
+from linkwise.mechanism.checks import InertiaWarning, LimitWarning, MechanismError, MechanismWarning
+from linkwise.mechanism.model import GROUND, Body, Frame, Limits, Loop, Mechanism, Mimic, Pose
+from linkwise.mechanism.welding import NOTHING, RigidMass, combined, composed
+
+
+@dataclass(frozen=True, eq=False)
+class _Joint:
+    """A joint as it was declared, fixed ones included."""
+
+    name: str
+    kind: Joint
+    parent: str
+    child: str
+    pose: Pose
+    armature: tuple[float, ...]
+    damping: tuple[float, ...]
+    friction: tuple[float, ...]
+    limits: Limits
+    mimic: Mimic | None
+
+
+class Builder:
+    """Collects links, joints and loops in any order; ``build`` checks them as a whole.
+
+    The fixed world is the link named "ground". ``source`` (a file name, say) is put in front of every message.
+    """
+
+    def __init__(self, source: str | None = None) -> None:
+        self._prefix = f"{source}: " if source else ""
+        self._links: dict[str, RigidMass] = {}
+        self._joints: dict[str, _Joint] = {}
+        self._loops: dict[str, Loop] = {}
+
+    # Declarations --------------------------------------------------------------------------------------------------
+
+    def link(self, name: str, mass: float = 0.0, com: Any = (0.0, 0.0, 0.0), inertia: Any = None) -> Builder:
+        """Declare a link.
+
+        mass      kilograms
+        com       (3,) centre of mass in the link's frame
+        inertia   about the centre of mass, along the axes of the link's frame: (3, 3), or (3,) principal moments,
+                  or None for a point mass
+        """
+        self._check_new("link", name, self._links)
+        if name == GROUND:
+            raise MechanismError(f'{self._prefix}"{GROUND}" is the fixed world and always there; rename the link')
+        what = f"{self._prefix}link {name!r}: "
+        self._links[name] = RigidMass(
+            checks.checked_number(f"{what}mass", mass),
+            checks.checked_array(f"{what}com", com, (3,)),
+            checks.checked_inertia(f"{what}inertia", inertia),
+        )
+        return self
+
+    def joint(
+        self,
+        name: str,
+        kind: Joint,
+        parent: str,
+        child: str,
+        pose: Any = None,
+        armature: Any = 0.0,
+        damping: Any = 0.0,
+        friction: Any = 0.0,
+        limits: Limits | None = None,
+        mimic: Mimic | None = None,
+    ) -> Builder:
+        """Hang the link ``child`` on the link ``parent``.
+
+        pose        where the child's frame is in the parent's at zero coordinates: None (the same place),
+                    ``(rotation or None, position)`` or a 4x4 matrix
+        armature    reflected rotor inertia; like damping and friction a number, or one per velocity coordinate
+        limits      ``Limits``, none by default
+        mimic       ``Mimic``: the joint follows another one and has no coordinate of its own
+        """
+        self._check_new("joint", name, self._joints)
+        what = f"{self._prefix}joint {name!r}"
+        self._check_kind(what, kind)
+        if child == GROUND:
+            raise MechanismError(f'{what}: "{GROUND}" cannot be a child; the ground is where the tree starts')
+        if limits is not None and not isinstance(limits, Limits):
+            raise MechanismError(f"{what}: limits must be Limits(lower, upper, velocity, effort), not {limits!r}")
+        if mimic is not None and not isinstance(mimic, Mimic):
+            raise MechanismError(f"{what}: mimic must be Mimic(joint, ratio, offset), not {mimic!r}")
+        self._joints[name] = _Joint(
+            name=name,
+            kind=kind,
+            parent=checks.checked_name("parent link", parent),
+            child=checks.checked_name("child link", child),
+            pose=checks.checked_pose(f"the pose of {what}", pose),
+            armature=checks.per_coordinate(f"the armature of {what}", armature, kind.nv),
+            damping=checks.per_coordinate(f"the damping of {what}", damping, kind.nv),
+            friction=checks.per_coordinate(f"the friction of {what}", friction, kind.nv),
+            limits=(limits or Limits()).per_coordinate(what, kind.nq, kind.nv),
+            mimic=mimic,
+        )
+        return self
+
+    def loop(
+        self, name: str, kind: Joint, link_a: str, pose_a: Any = None, link_b: str = GROUND, pose_b: Any = None
+    ) -> Builder:
+        """Close a loop: frame ``pose_a`` on ``link_a`` and frame ``pose_b`` on ``link_b`` become the two sides of a
+        joint of this kind (``link_b``'s side is the one that moves)."""
+        self._check_new("loop", name, self._loops)
+        what = f"{self._prefix}loop {name!r}"
+        self._check_kind(what, kind)
+        if kind.nv == 6:
+            raise MechanismError(f"{what}: a joint with six freedoms closes nothing; leave it out")
+        self._loops[name] = Loop(name, kind, link_a, pose_a, link_b, pose_b)
+        return self
+
+    # Assembly ------------------------------------------------------------------------------------------------------
+
+    def build(self, name: str = "mechanism", gravity: Any = (0.0, 0.0, -9.81), strict: bool = True) -> Mechanism:
+        """Check everything, weld what fixed joints hold together, and number the moving bodies.
+
+        With ``strict``, masses and inertias that no real body has, contradictory limits and joints that move nothing
+        with inertia are errors; without it they are kept as given and reported as warnings.
+        """
+        if not self._links:
+            raise MechanismError(f"{self._prefix}there are no links: add some with .link(name, mass, com, inertia)")
+        joint_above = self._check_tree()
+        self._report_defects(strict)
+        order = self._moving_joints_parents_first(joint_above)
+        placements = self._placements(joint_above, order)
+        bodies = self._bodies(order, placements, self._mimic_rules(strict))
+        self._check_loops(placements)
+        frames = {link: Frame(link, body, *pose) for link, (body, pose) in placements.items()}
+        mechanism = Mechanism(name, bodies, frames, gravity, tuple(self._loops.values()))
+        if mechanism.singular_joints:
+            names = ", ".join(map(repr, mechanism.singular_joints))
+            self._report(
+                strict,
+                InertiaWarning,
+                f"nothing beyond these joints resists their motion: {names}; give the links they move mass and "
+                "inertia, give the joints armature, or make them fixed",
+            )
+        return mechanism
+
+    def _check_new(self, what: str, name: str, known: dict[str, Any]) -> None:
+        if checks.checked_name(f"{self._prefix}{what}", name) in known:
+            raise MechanismError(f"{self._prefix}there are two {what}s named {name!r}; names must be unique")
+
+    @staticmethod
+    def _check_kind(what: str, kind: Any) -> None:
+        if isinstance(kind, type):
+            raise MechanismError(f"{what}: kind is the class {kind.__name__}; make a joint of it: {kind.__name__}(...)")
+        if not isinstance(kind, Joint):
+            raise MechanismError(f"{what}: kind must be a joint such as Revolute((0, 0, 1)), not {kind!r}")
+
+    def _report(self, strict: bool, category: type[MechanismWarning], message: str) -> None:
+        if strict:
+            raise MechanismError(self._prefix + message)
+        warnings.warn(self._prefix + message, category, stacklevel=4)
+
+    def _report_defects(self, strict: bool) -> None:
+        for link, body in self._links.items():
+            for defect in checks.inertia_defects(body.mass, body.inertia):
+                self._report(strict, InertiaWarning, f"link {link!r}: {defect}")
+        for joint in self._joints.values():
+            at_least_zero = {
+                "armature": joint.armature,
+                "damping": joint.damping,
+                "friction": joint.friction,
+                "velocity limit": joint.limits.velocity,
+                "effort limit": joint.limits.effort,
+            }
+            for defect in checks.limit_defects(joint.limits.lower, joint.limits.upper, at_least_zero):
+                self._report(strict, LimitWarning, f"joint {joint.name!r}: {defect}")
+
+    # The tree ------------------------------------------------------------------------------------------------------
+
+    def _check_tree(self) -> dict[str, _Joint]:
+        """The joint above each link, after making sure that every link hangs on the ground exactly once."""
+        joint_above: dict[str, _Joint] = {}
+        for joint in self._joints.values():
+            for role, link in (("parent", joint.parent), ("child", joint.child)):
+                if link != GROUND and link not in self._links:
+                    raise MechanismError(
+                        f"{self._prefix}joint {joint.name!r}: its {role} link {link!r} is not declared: "
+                        + checks.did_you_mean(link, self._links)
+                    )
+            if joint.child in joint_above:
+                raise MechanismError(
+                    f"{self._prefix}link {joint.child!r} hangs on two joints, {joint_above[joint.child].name!r} and "
+                    f"{joint.name!r}; keep one of them and close the loop with .loop(...)"
+                )
+            joint_above[joint.child] = joint
+        grounded = {GROUND}
+        for link in self._links:
+            chain: dict[str, None] = {}  # the way inwards, in order
+            while link not in grounded:
+                if link in chain:
+                    way = list(chain)
+                    cycle = " -> ".join(reversed([*way[way.index(link) :], link]))
+                    raise MechanismError(
+                        f"{self._prefix}the joints run in a circle: {cycle}; hang the first link on the ground and "
+                        "close the loop with .loop(...)"
+                    )
+                chain[link] = None
+                if link not in joint_above:
+                    carried = ", ".join(map(repr, list(chain)[-2::-1]))
+                    raise MechanismError(
+                        f"{self._prefix}link {link!r} hangs on nothing"
+                        + (f" (and carries {carried})" if carried else "")
+                        + f'; add a joint with parent "{GROUND}" or another link and child {link!r}'
+                    )
+                link = joint_above[link].parent
+            grounded.update(chain)
+        return joint_above
+
+    def _moving_joints_parents_first(self, joint_above: dict[str, _Joint]) -> list[_Joint]:
+        """Moving joints in the order of declaration, except that ancestors come before what they carry."""
+        emitted: dict[str, _Joint] = {}
+        for joint in self._joints.values():
+            for ancestor in reversed(list(self._inwards(joint, joint_above, emitted))):
+                emitted[ancestor.name] = ancestor
+        return [joint for joint in emitted.values() if joint.kind.nv > 0]
+
+    @staticmethod
+    def _inwards(joint: _Joint | None, joint_above: dict[str, _Joint], stop: dict[str, _Joint]) -> Iterator[_Joint]:
+        """``joint`` and the joints above it, up to the ground or to one of ``stop``."""
+        while joint is not None and joint.name not in stop:
+            yield joint
+            joint = joint_above.get(joint.parent)
+
+    def _placements(self, joint_above: dict[str, _Joint], order: list[_Joint]) -> dict[str, tuple[int, Pose]]:
+        """For the ground and every link: the body that carries it and its pose in that body's frame."""
+        here = (np.eye(3), np.zeros(3))
+        placements: dict[str, tuple[int, Pose]] = {GROUND: (-1, here)}
+        placements.update((joint.child, (index, here)) for index, joint in enumerate(order))
+        for link in self._links:
+            chain = []
+            while link not in placements:
+                chain.append(joint_above[link])
+                link = joint_above[link].parent
+            for joint in reversed(chain):
+                body, pose = placements[joint.parent]
+                placements[joint.child] = (body, composed(pose, joint.pose))
+        return {link: placements[link] for link in (GROUND, *self._links)}
+
+    def _bodies(
+        self, order: list[_Joint], placements: dict[str, tuple[int, Pose]], mimic_rules: dict[str, Mimic]
+    ) -> tuple[Body, ...]:
+        """The moving bodies in the given order, each with everything that is welded to it."""
+        parts: list[list[RigidMass]] = [[] for _ in order]
+        for link, mass in self._links.items():
+            body, pose = placements[link]
+            if body >= 0:
+                parts[body].append(mass if link == order[body].child else mass.seen_from(*pose))
+        bodies = []
+        for joint, masses in zip(order, parts, strict=True):
+            try:
+                whole = combined(masses)
+            except MechanismError as error:
+                raise MechanismError(f"{self._prefix}link {joint.child!r}: {error}") from error
+            if whole is NOTHING:
+                whole = RigidMass(0.0, self._links[joint.child].com, NOTHING.inertia)
+            parent, pose = placements[joint.parent]
+            rotation, position = composed(pose, joint.pose)
+            bodies.append(
+                Body(
+                    link=joint.child,
+                    joint=joint.name,
+                    kind=joint.kind,
+                    parent=parent,
+                    rotation=rotation,
+                    position=position,
+                    mass=whole.mass,
+                    com=whole.com,
+                    inertia=whole.inertia,
+                    armature=joint.armature,
+                    damping=joint.damping,
+                    friction=joint.friction,
+                    limits=joint.limits,
+                    mimic=mimic_rules.get(joint.name),
+                )
+            )
+        return tuple(bodies)
+
+    def _mimic_rules(self, strict: bool) -> dict[str, Mimic]:
+        """For each joint that follows another, the rule by which it follows an independent one."""
+        rules: dict[str, Mimic] = {}
+        for joint in self._joints.values():
+            if joint.mimic is not None and joint.mimic.joint in self._joints:
+                rules[joint.name] = joint.mimic
+            elif joint.mimic is not None:
+                self._report(
+                    strict,
+                    MechanismWarning,
+                    f"joint {joint.name!r} mimics {joint.mimic.joint!r}, which does not exist, and is left free: "
+                    + checks.did_you_mean(joint.mimic.joint, self._joints),
+                )
+        return {name: self._independent_leader(name, rules) for name in rules}
+
+    def _independent_leader(self, follower: str, rules: dict[str, Mimic]) -> Mimic:
+        """The rule of ``follower`` with chains of followers composed down to a joint that has a coordinate."""
+        rule, chain = rules[follower], [follower]
+        while True:
+            for name in (follower, rule.joint):
+                if self._joints[name].kind.nv != 1:
+                    raise MechanismError(
+                        f"{self._prefix}joint {follower!r} mimics {rule.joint!r}, but {name!r} has "
+                        f"{self._joints[name].kind.nv} freedoms; both must have one"
+                    )
+            if rule.joint in chain:
+                circle = " -> ".join([*chain, rule.joint])
+                raise MechanismError(f"{self._prefix}joint {follower!r} mimics itself: {circle}; free one of them")
+            if rule.joint not in rules:
+                return rule
+            chain.append(rule.joint)
+            outer = rules[rule.joint]
+            rule = Mimic(outer.joint, rule.ratio * outer.ratio, rule.ratio * outer.offset + rule.offset)
+
+    def _check_loops(self, placements: dict[str, tuple[int, Pose]]) -> None:
+        for loop in self._loops.values():
+            for link in (loop.link_a, loop.link_b):
+                if link not in placements:
+                    raise MechanismError(
+                        f"{self._prefix}loop {loop.name!r}: link {link!r} is not declared: "
+                        + checks.did_you_mean(link, placements)
+                    )
+            if placements[loop.link_a][0] == placements[loop.link_b][0]:
+                raise MechanismError(
+                    f"{self._prefix}loop {loop.name!r}: {loop.link_a!r} and {loop.link_b!r} are parts of the same "
+                    "rigid body, so there is no loop to close"
+                )

@@ -1,0 +1,205 @@
+"""What a mechanism's numbers and names must satisfy, and the errors and warnings that say so.
+
+Two kinds of findings are kept apart. *Malformed* data (wrong shape, NaN, a matrix that is no rotation) is always an
+error. *Physical defects* (a negative mass, moments of inertia that no body can have) are lists of sentences; the
+builder decides whether they stop it or are only reported, since files in the wild are full of them.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+
+from linkwise.joints import Joint
+
+ORTHONORMAL_TOLERANCE = 1e-6  # a matrix further from orthonormal than this is not a rounded rotation
+ROUND_OFF = 4e-16  # two units in the last place at 1: what a product of rotations may be off by
+INERTIA_TOLERANCE = 1e-6  # relative; absorbs numbers printed with six digits
+POINT_RADIUS = 1e-9  # metres; a radius of gyration below it is round-off, the body a point
+SINGULAR_TOLERANCE = 1e-12  # relative; below it a joint-space inertia is zero but for round-off
+
+
+class MechanismError(ValueError):
+    """A mechanism that cannot be built, or a name that it does not have."""
+
+
+class MechanismWarning(UserWarning):
+    """Data that was kept as given although no real mechanism can have it."""
+
+
+class InertiaWarning(MechanismWarning):
+    """Masses or moments of inertia that no rigid body can have, or that leave a joint without inertia."""
+
+
+class LimitWarning(MechanismWarning):
+    """Joint limits, damping or friction that contradict themselves."""
+
+
+def did_you_mean(name: Any, known: Collection[str]) -> str:
+    """The tail of an 'unknown name' message: close matches, or the whole choice where it is short."""
+    close = difflib.get_close_matches(str(name), known, n=3, cutoff=0.6)
+    if close:
+        return "did you mean " + " or ".join(map(repr, close)) + "?"
+    listed = [repr(k) for k in list(known)[:8]]
+    return "known: " + (", ".join(listed) + (", ..." if len(known) > 8 else "") if listed else "none")
+
+
+def checked_name(what: str, name: Any) -> str:
+    """``name`` if it is a non-empty string."""
+    if not isinstance(name, str) or not name.strip():
+        raise MechanismError(f"the name of a {what} must be a non-empty string, not {name!r}")
+    return name
+
+
+def checked_array(what: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """``value`` as a read-only array of finite floats of the given shape (a copy)."""
+    try:
+        array = np.array(value, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise MechanismError(f"{what} must be numbers of shape {shape}, not {value!r}") from error
+    if array.shape != shape:
+        raise MechanismError(f"{what} must have shape {shape}, not {array.shape}")
+    if not np.isfinite(array).all():
+        raise MechanismError(f"{what} must be finite, not {value!r}")
+    array.flags.writeable = False
+    return array
+
+
+def checked_number(what: str, value: Any) -> float:
+    """``value`` as a finite float."""
+    return float(checked_array(what, value, ()))
+
+
+def per_coordinate(what: str, value: Any, count: int, finite: bool = True) -> tuple[float, ...]:
+    """A number for every coordinate, or a sequence of ``count`` numbers, as a tuple."""
+    try:
+        array = np.broadcast_to(np.asarray(value, dtype=float), (count,))
+    except (TypeError, ValueError) as error:
+        raise MechanismError(f"{what} must be a number or {count} of them, not {value!r}") from error
+    if np.isnan(array).any() or (finite and np.isinf(array).any()):
+        raise MechanismError(f"{what} must be {'finite' if finite else 'numbers'}, not {value!r}")
+    return tuple(array.tolist())
+
+
+def snapped(rotation: np.ndarray) -> np.ndarray:
+    """Entries within round-off of 0 or +-1 made exact, so that quarter turns fold away when compiled."""
+    magnitude = np.abs(rotation)
+    result = np.where(magnitude < ROUND_OFF, 0.0, rotation)
+    return np.where(np.abs(magnitude - 1.0) < ROUND_OFF, np.sign(rotation), result)
+
+
+def checked_rotation(what: str, value: Any) -> np.ndarray:
+    """``value`` as a proper rotation matrix, read-only.
+
+    A matrix orthonormal to round-off is kept as it is; one that was rounded when written (up to 1e-6) is replaced by
+    the nearest rotation; anything else is refused.
+    """
+    matrix = checked_array(what, value, (3, 3))
+    error = np.abs(matrix.T @ matrix - np.eye(3)).max()
+    if error > ORTHONORMAL_TOLERANCE:
+        raise MechanismError(f"{what} is not a rotation: R^T R differs from the identity by {error:.1e}")
+    if np.linalg.det(matrix) < 0.0:
+        raise MechanismError(f"{what} is a reflection (determinant -1), not a rotation: use a right-handed frame")
+    if error > 2.0 * ROUND_OFF:
+        left, _, right = np.linalg.svd(matrix)
+        matrix = snapped(left @ right)
+        matrix.flags.writeable = False
+    return matrix
+
+
+def checked_pose(what: str, value: Any) -> tuple[np.ndarray, np.ndarray]:
+    """A pose given as None, ``(rotation or None, position)`` or a 4x4 matrix, as ``(rotation, position)``."""
+    if value is None:
+        value = (None, (0.0, 0.0, 0.0))
+    try:
+        parts = list(value)
+    except TypeError:
+        parts = []
+    if len(parts) == 4:
+        matrix = checked_array(what, value, (4, 4))
+        if not np.array_equal(matrix[3], (0.0, 0.0, 0.0, 1.0)):
+            raise MechanismError(f"the last row of {what} must be 0 0 0 1, not {matrix[3].tolist()}")
+        parts = [matrix[:3, :3], matrix[:3, 3]]
+    if len(parts) != 2:
+        raise MechanismError(f"{what} must be None, (rotation 3x3, position 3) or a 4x4 matrix, not {value!r}")
+    rotation = np.eye(3) if parts[0] is None else parts[0]
+    return (
+        checked_rotation(f"the rotation of {what}", rotation),
+        checked_array(f"the position of {what}", parts[1], (3,)),
+    )
+
+
+def checked_inertia(what: str, value: Any) -> np.ndarray:
+    """A moment of inertia given as None (zero), three principal moments or a symmetric 3x3 matrix, as that matrix."""
+    if value is None:
+        value = np.zeros((3, 3))
+    elif np.ndim(value) == 1:
+        value = np.diag(checked_array(what, value, (3,)))
+    matrix = checked_array(what, value, (3, 3))
+    asymmetry = np.abs(matrix - matrix.T).max()
+    if asymmetry > INERTIA_TOLERANCE * np.abs(matrix).max():
+        raise MechanismError(f"{what} must be symmetric; entries across the diagonal differ by {asymmetry:.1e}")
+    if asymmetry > 0.0:
+        matrix = 0.5 * (matrix + matrix.T)
+        matrix.flags.writeable = False
+    return matrix
+
+
+def inertia_defects(mass: float, inertia: np.ndarray) -> list[str]:
+    """Sentences on what keeps this mass and this central inertia from belonging to a rigid body; empty if nothing."""
+    defects = []
+    if mass < 0.0:
+        defects.append(f"its mass {mass:g} is negative")
+    scale = float(np.abs(inertia).max())
+    if scale == 0.0:
+        return defects
+    if mass == 0.0:
+        defects.append("it has inertia but no mass (give the joint an armature to model a rotor)")
+    low, middle, high = np.linalg.eigvalsh(inertia)
+    slack = INERTIA_TOLERANCE * scale + abs(mass) * POINT_RADIUS**2
+    if low < -slack:
+        defects.append(f"its inertia has a negative principal moment ({low:g})")
+    elif high > low + middle + slack:
+        defects.append(
+            f"its principal moments {low:g}, {middle:g}, {high:g} break the triangle inequality "
+            "(the largest exceeds the sum of the others)"
+        )
+    return defects
+
+
+def limit_defects(
+    lower: Sequence[float], upper: Sequence[float], at_least_zero: dict[str, Sequence[float]]
+) -> list[str]:
+    """Sentences on limits that exclude every value and on negative numbers where only positive ones make sense."""
+    ranges = zip(lower, upper, strict=True)
+    defects = [f"its lower limit {a:g} exceeds its upper limit {b:g}" for a, b in ranges if a > b]
+    for quantity, values in at_least_zero.items():
+        defects += [f"its {quantity} {x:g} is negative" for x in values if x < 0.0]
+    return defects
+
+
+def _spatial_inertia(mass: float, com: np.ndarray, inertia: np.ndarray) -> np.ndarray:
+    """The 6x6 inertia about the link's origin, acting on ``[omega; v]``."""
+    x, y, z = com
+    skew = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return np.block([[inertia - mass * skew @ skew, mass * skew], [-mass * skew, mass * np.eye(3)]])
+
+
+def joint_inertia_is_singular(kind: Joint, mass: float, com: Any, inertia: np.ndarray, armature: Any) -> bool:
+    """Whether ``D = H I H* + armature`` of a body without massive descendants is singular but for round-off.
+
+    ``H`` is taken at zero coordinates. Each coordinate is scaled by the largest value its ``D`` could have, so that
+    small mechanisms are judged like large ones and angles like distances.
+    """
+    to_link = np.kron(np.eye(2), np.asarray(kind.alignment, dtype=float))
+    motions = np.array([to_link @ [*motion.angular, *motion.linear] for motion in kind.motion(kind.neutral())]).T
+    spatial = _spatial_inertia(mass, com, inertia)
+    joint_inertia = motions.T @ spatial @ motions + np.diag(armature)
+    bound = np.diag(np.abs(motions).T @ np.abs(spatial) @ np.abs(motions)) + np.abs(armature)
+    if (bound == 0.0).any():
+        return True
+    scale = 1.0 / np.sqrt(bound)
+    return bool(np.linalg.eigvalsh(joint_inertia * np.outer(scale, scale))[0] < SINGULAR_TOLERANCE)

@@ -1,0 +1,55 @@
+"""Mechanisms from files and tables."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from linkwise.mechanism import Mechanism, MechanismError, from_dh
+from linkwise.readers import urdf
+from linkwise.readers.protocol import Reader, parse_xml
+
+__all__ = ["from_dh", "load"]
+
+_READERS: dict[str, Reader] = {reader.ROOT_TAG: reader for reader in (urdf,)}
+_SUPPORTED = "URDF (<robot>)"
+_NOT_YET = {"mujoco": "MJCF", "sdf": "SDF", "COLLADA": "COLLADA"}
+
+
+def load(
+    path_or_text: str | os.PathLike[str],
+    floating_base: bool = False,
+    gravity: Any = (0.0, 0.0, -9.81),
+    name: str | None = None,
+) -> Mechanism:
+    """Read a mechanism from a file, or from text that starts with '<'. The format is told by the content.
+
+    floating_base   let the root link move freely instead of welding it to the ground
+    gravity         (3,) in the ground frame
+    name            of the mechanism; by default the one in the file
+    """
+    document, source = _document(path_or_text)
+    root = parse_xml(document, source)
+    if root.tag in _NOT_YET:
+        raise MechanismError(f"{source}: {_NOT_YET[root.tag]} files are not supported; supported: {_SUPPORTED}")
+    if root.tag not in _READERS:
+        raise MechanismError(f"{source}: <{root.tag}> is no mechanism format that is known; supported: {_SUPPORTED}")
+    return _READERS[root.tag].from_xml(root, floating_base, gravity, name)
+
+
+def _document(path_or_text: str | os.PathLike[str]) -> tuple[str | bytes, str]:
+    """The document and what messages call it."""
+    if isinstance(path_or_text, str):
+        if path_or_text.lstrip("\ufeff \t\r\n").startswith("<"):
+            return path_or_text, "text"
+        if not path_or_text.strip():
+            raise MechanismError("an empty string is neither the path of a file nor the text of one")
+        if "\n" in path_or_text or "\0" in path_or_text:
+            raise MechanismError("this text is no mechanism file: XML starts with '<'")
+    path = Path(path_or_text)
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; give the path of a file in it")
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {path}")
+    return path.read_bytes(), str(path)

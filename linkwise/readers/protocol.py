@@ -1,0 +1,155 @@
+"""What every reader of mechanism files shares: the shape of a reader, and XML read safely with line numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+from xml.parsers import expat
+
+import numpy as np
+
+from linkwise.mechanism import Mechanism, MechanismError, snapped
+
+MAX_BYTES = 64 * 1024 * 1024
+MAX_DEPTH = 200
+
+
+class Reader(Protocol):
+    """A module that turns one file format into a ``Mechanism``."""
+
+    ROOT_TAG: str  # the XML root element by which the format is recognised
+
+    def from_xml(self, root: Element, floating_base: bool, gravity: Any, name: str | None) -> Mechanism:
+        """The mechanism that the parsed document describes."""
+
+
+@dataclass
+class Element:
+    """An XML element that knows where it stands, for messages that point at the line.
+
+    Namespace prefixes are kept as part of the tag, so that elements of extensions are told apart from the format's own.
+    """
+
+    tag: str
+    attributes: dict[str, str]
+    source: str
+    line: int
+    children: list[Element] = field(default_factory=list)
+
+    def all(self, tag: str) -> Iterator[Element]:
+        """Children with this tag, in order."""
+        return (child for child in self.children if child.tag == tag)
+
+    def first(self, tag: str) -> Element | None:
+        """The first child with this tag, if there is one."""
+        return next(self.all(tag), None)
+
+    def required(self, tag: str) -> Element:
+        """The first child with this tag; its absence is an error."""
+        child = self.first(tag)
+        if child is None:
+            raise self.error(f"{self.label} has no <{tag}>")
+        return child
+
+    def text(self, attribute: str) -> str:
+        """The value of an attribute that must be there and not be blank."""
+        value = self.attributes.get(attribute, "").strip()
+        if not value:
+            raise self.error(f'{self.label} needs the attribute {attribute}="..."')
+        return value
+
+    def number(self, attribute: str, default: float | None = None, finite: bool = True) -> float:
+        """The value of a numeric attribute; without a default it must be there."""
+        if default is not None and attribute not in self.attributes:
+            return default
+        return self._parsed(attribute, self.text(attribute), finite)
+
+    def vector(self, attribute: str, default: tuple[float, float, float]) -> tuple[float, ...]:
+        """Three numbers separated by white space."""
+        if attribute not in self.attributes:
+            return default
+        words = self.attributes[attribute].split()
+        if len(words) != 3:
+            raise self.error(f'{self.label}: {attribute}="{self.attributes[attribute]}" must be three numbers')
+        return tuple(self._parsed(attribute, word, finite=True) for word in words)
+
+    def _parsed(self, attribute: str, word: str, finite: bool) -> float:
+        try:
+            value = float(word) if "_" not in word else math.nan
+        except ValueError:
+            hint = "; this looks like xacro: expand it first with `xacro in.xacro > out.urdf`" if "$" in word else ""
+            raise self.error(f"{self.label}: {attribute} holds {word!r}, which is not a number{hint}") from None
+        if math.isnan(value) or (finite and math.isinf(value)):
+            raise self.error(f"{self.label}: {attribute} holds {word!r}; a finite number is needed")
+        return value
+
+    @property
+    def label(self) -> str:
+        """The element as a reader of the file would call it."""
+        name = self.attributes.get("name")
+        return f"<{self.tag}>" if name is None else f'<{self.tag} name="{name}">'
+
+    def error(self, message: str) -> MechanismError:
+        """An error that points at this element."""
+        return MechanismError(f"{self.source}:{self.line}: {message}")
+
+
+def parse_xml(document: str | bytes, source: str) -> Element:
+    """The root element of a document.
+
+    Nothing outside the document is ever opened: document types and entities, the way to exponential or external
+    expansion, are refused, and size and depth are bounded.
+    """
+    if isinstance(document, str):
+        document, encoding = document.lstrip("\ufeff \t\r\n").encode("utf-8", errors="surrogatepass"), "utf-8"
+    else:
+        document, encoding = document.lstrip(b" \t\r\n"), None
+    if not document:
+        raise MechanismError(f"{source}: the file is empty")
+    if len(document) > MAX_BYTES:
+        raise MechanismError(f"{source}: {len(document)} bytes; no more than {MAX_BYTES} are read")
+    if not document.startswith((b"<", b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
+        raise MechanismError(f"{source}: this is not an XML file (it does not start with '<')")
+
+    parser = expat.ParserCreate(encoding)
+    open_elements: list[Element] = []
+    roots: list[Element] = []
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        element = Element(tag, attributes, source, parser.CurrentLineNumber)
+        if len(open_elements) >= MAX_DEPTH:
+            raise element.error(f"elements are nested more than {MAX_DEPTH} deep")
+        (open_elements[-1].children if open_elements else roots).append(element)
+        open_elements.append(element)
+
+    def refuse(*_: Any) -> None:
+        line = parser.CurrentLineNumber
+        raise MechanismError(f"{source}:{line}: document types and entities are refused; remove the <!DOCTYPE ...>")
+
+    parser.StartElementHandler = start
+    parser.EndElementHandler = lambda tag: open_elements.pop()
+    parser.StartDoctypeDeclHandler = refuse
+    parser.EntityDeclHandler = refuse
+    try:
+        parser.Parse(document, True)
+    except expat.ExpatError as error:
+        raise MechanismError(
+            f"{source}:{error.lineno}: malformed XML: {expat.ErrorString(error.code)} (column {error.offset})"
+        ) from None
+    return roots[0]
+
+
+def rotation_from_rpy(rpy: tuple[float, ...]) -> np.ndarray:
+    """``Rz(yaw) Ry(pitch) Rx(roll)``: turns about fixed axes x, y, z in this order; quarter turns come out exact."""
+    (sr, sp, sy), (cr, cp, cy) = np.sin(rpy), np.cos(rpy)
+    return snapped(
+        np.array(
+            [
+                [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+                [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+                [-sp, cp * sr, cp * cr],
+            ]
+        )
+    )

@@ -1,0 +1,211 @@
+"""URDF, the robot description format of ROS.
+
+Kinematics, inertias, limits, damping, friction and mimic joints are read; what concerns looks, contact or other
+programs is skipped. Files in the wild hold masses and inertias that no body can have: these are kept as written and
+reported as ``InertiaWarning``.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from linkwise.joints import Fixed, Floating, Joint, Planar, Prismatic, Revolute, Spherical
+from linkwise.mechanism import GROUND, Builder, Limits, Mechanism, MechanismWarning, Mimic
+from linkwise.readers.protocol import Element, parse_xml, rotation_from_rpy
+
+ROOT_TAG = "robot"
+FLOATING_BASE = "floating_base"
+STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+
+_ALONG_AXIS: dict[str, type[Revolute | Prismatic | Planar]] = {
+    "revolute": Revolute,
+    "continuous": Revolute,
+    "prismatic": Prismatic,
+    "planar": Planar,
+}
+_WITHOUT_AXIS: dict[str, type[Fixed | Floating | Spherical]] = {
+    "fixed": Fixed,
+    "floating": Floating,
+    "spherical": Spherical,
+    "ball": Spherical,
+}
+
+
+def read(
+    text: str | bytes,
+    floating_base: bool = False,
+    gravity: Any = STANDARD_GRAVITY,
+    name: str | None = None,
+    source: str = "URDF text",
+) -> Mechanism:
+    """The mechanism that a URDF document describes.
+
+    floating_base   hang the root link on a ``Floating`` joint named "floating_base" instead of welding it to the ground
+    gravity         (3,) in the ground frame
+    name            of the mechanism; the robot's name by default
+    source          what messages call the document
+    """
+    return from_xml(parse_xml(text, source), floating_base, gravity, name)
+
+
+def from_xml(root: Element, floating_base: bool, gravity: Any, name: str | None) -> Mechanism:
+    """The mechanism that a parsed ``<robot>`` describes."""
+    if root.tag != ROOT_TAG:
+        raise root.error(f"a URDF file starts with <robot>, not <{root.tag}>")
+    _refuse_xacro(root)
+    links, joints = list(root.all("link")), list(root.all("joint"))
+    if not links:
+        raise root.error("the robot has no <link>")
+    base = _root_link(root, links, joints)
+    base_is_ground = base.text("name") == GROUND and not floating_base
+    if not base_is_ground:
+        _free_the_name_of_the_ground(links, joints)
+    builder = Builder(source=root.source)
+    for link in links:
+        if not (link is base and base_is_ground):  # what the fixed world weighs does not matter
+            _add_link(builder, link)
+    if floating_base:
+        _free_the_name_of_the_base_joint(joints)
+        builder.joint(FLOATING_BASE, Floating(), GROUND, base.text("name"))
+    elif not base_is_ground:
+        builder.joint(f"{base.text('name')}_to_{GROUND}", Fixed(), GROUND, base.text("name"))
+    for joint in joints:
+        _add_joint(builder, joint)
+    return builder.build(name or root.attributes.get("name", "").strip() or "robot", gravity, strict=False)
+
+
+def _refuse_xacro(root: Element) -> None:
+    for child in root.children:
+        if child.tag.startswith("xacro:"):
+            raise child.error(
+                f"<{child.tag}>: this is a xacro macro file, not URDF; expand it first with `xacro in.xacro > out.urdf`"
+            )
+
+
+def _root_link(root: Element, links: list[Element], joints: list[Element]) -> Element:
+    """The one link that is nobody's child."""
+    names = {link.text("name") for link in links}
+    for joint in joints:
+        for end in (joint.required("parent"), joint.required("child")):
+            if end.text("link") not in names:
+                raise end.error(f"{joint.label}: its {end.tag} link {end.text('link')!r} does not exist")
+    children = {joint.required("child").text("link") for joint in joints}
+    bases = [link for link in links if link.text("name") not in children]
+    if not bases:
+        raise root.error("every link is the child of some joint, so the joints run in a circle: no link is the root")
+    if len(bases) > 1:
+        listed = ", ".join(repr(base.text("name")) for base in bases)
+        raise bases[1].error(f"the links {listed} are children of no joint; a robot has exactly one such root link")
+    return bases[0]
+
+
+def _free_the_name_of_the_ground(links: list[Element], joints: list[Element]) -> None:
+    """Rename a link that is called like the fixed world without being it."""
+    names = {link.text("name") for link in links}
+    if GROUND not in names:
+        return
+    new_name = f"{GROUND}_link"
+    while new_name in names:
+        new_name += "_"
+    for link in links:
+        if link.text("name") == GROUND:
+            warnings.warn(
+                f'{link.source}:{link.line}: "{GROUND}" is the fixed world; this link is read as {new_name!r}',
+                MechanismWarning,
+                stacklevel=4,
+            )
+            link.attributes["name"] = new_name
+    for joint in joints:
+        for end in (joint.required("parent"), joint.required("child")):
+            if end.text("link") == GROUND:
+                end.attributes["link"] = new_name
+
+
+def _free_the_name_of_the_base_joint(joints: list[Element]) -> None:
+    """Rename a fixed joint, whose name nobody sees again, that is called like the joint which makes the base float."""
+    names = {joint.text("name") for joint in joints}
+    for joint in joints:
+        if joint.text("name") == FLOATING_BASE and joint.text("type") == "fixed":
+            while joint.text("name") in names:
+                joint.attributes["name"] += "_fixed"
+
+
+def _pose(element: Element) -> tuple[np.ndarray, np.ndarray]:
+    """The pose in an element's ``<origin>``; the identity without one."""
+    origin = element.first("origin")
+    if origin is None:
+        return np.eye(3), np.zeros(3)
+    here = (0.0, 0.0, 0.0)
+    return rotation_from_rpy(origin.vector("rpy", here)), np.array(origin.vector("xyz", here))
+
+
+def _add_link(builder: Builder, link: Element) -> None:
+    inertial = link.first("inertial")
+    if inertial is None:
+        builder.link(link.text("name"))
+        return
+    rotation, com = _pose(inertial)
+    builder.link(
+        link.text("name"), inertial.required("mass").number("value"), com, rotation @ _inertia(inertial) @ rotation.T
+    )
+
+
+def _inertia(inertial: Element) -> np.ndarray:
+    """The inertia about the centre of mass along the axes of the inertial frame; zero where none is given."""
+    element = inertial.first("inertia")
+    if element is None:
+        return np.zeros((3, 3))
+    xx, yy, zz = (element.number(key) for key in ("ixx", "iyy", "izz"))
+    xy, xz, yz = (element.number(key, 0.0) for key in ("ixy", "ixz", "iyz"))
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def _add_joint(builder: Builder, joint: Element) -> None:
+    kind = _kind(joint)
+    dynamics, mimic = joint.first("dynamics"), joint.first("mimic")
+    builder.joint(
+        joint.text("name"),
+        kind,
+        parent=joint.required("parent").text("link"),
+        child=joint.required("child").text("link"),
+        pose=_pose(joint),
+        damping=dynamics.number("damping", 0.0) if dynamics else 0.0,
+        friction=dynamics.number("friction", 0.0) if dynamics else 0.0,
+        limits=_limits(joint),
+        # A joint that cannot move has nothing to follow with.
+        mimic=_mimic(mimic) if mimic and kind.nv > 0 else None,
+    )
+
+
+def _kind(joint: Element) -> Joint:
+    type_name = joint.text("type")
+    if type_name in _WITHOUT_AXIS:
+        return _WITHOUT_AXIS[type_name]()
+    if type_name not in _ALONG_AXIS:
+        raise joint.error(
+            f"{joint.label} has the unknown type {type_name!r}; known: {', '.join([*_ALONG_AXIS, *_WITHOUT_AXIS])}"
+        )
+    axis = joint.first("axis")
+    direction = axis.vector("xyz", (1.0, 0.0, 0.0)) if axis else (1.0, 0.0, 0.0)
+    try:
+        return _ALONG_AXIS[type_name](direction)
+    except ValueError as error:
+        raise (axis or joint).error(f"{joint.label}: its axis {direction} has no direction ({error})") from None
+
+
+def _limits(joint: Element) -> Limits | None:
+    """The bounds in ``<limit>``: positions of revolute and prismatic joints (0 where left out, as the format says)."""
+    limit = joint.first("limit")
+    if limit is None:
+        return None
+    bounds = {key: limit.number(key, np.inf, finite=False) for key in ("velocity", "effort")}
+    if joint.text("type") in ("revolute", "prismatic"):
+        bounds |= {key: limit.number(key, 0.0, finite=False) for key in ("lower", "upper")}
+    return Limits(**bounds)
+
+
+def _mimic(mimic: Element) -> Mimic:
+    return Mimic(mimic.text("joint"), mimic.number("multiplier", 1.0), mimic.number("offset", 0.0))

@@ -1,0 +1,172 @@
+"""Choice of internal link frames: where a frame may stand anywhere along its joint's axis and at any angle about it,
+put it where the steps to the next link have the fewest numbers (modified Denavit-Hartenberg frames, saha1999 App. A).
+
+With the canonical frame C (z along the joint axis) of a link, the internal frame is C Tz(slide) Rz(turn).
+A child whose axis is neither parallel nor nearly parallel to its parent's then stands at
+Tx(a) Rx(alpha) Tz(d): three numbers instead of six, and its own turn becomes an offset of its angle.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..mechanism import Mechanism
+
+ROUND_OFF = 1e-15  # what is smaller than this (relative) is noise of the frame computation itself
+SKEW_ENOUGH = 0.3  # sine of the angle between axes below which the common normal may lie far away
+
+
+@dataclass(frozen=True)
+class Placement:
+    """The constant steps from the parent's internal frame to the parent side of a joint, and the joint's offsets."""
+
+    first_shift: np.ndarray  # in parent axes
+    rotation: np.ndarray
+    second_shift: np.ndarray  # in the axes of the joint
+    spin: float
+    quarters: int
+
+
+@dataclass(frozen=True)
+class FrameChoice:
+    """Internal frame of one link relative to its canonical frame: C Tz(slide) Rz(turn)."""
+
+    slide: float = 0.0
+    turn: float = 0.0
+
+    def matrices(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rotation and position of the internal frame in the canonical frame."""
+        return _turn_z(self.turn), np.array([0.0, 0.0, self.slide])
+
+
+def choose_frames(mechanism: Mechanism, movable: set[int]) -> list[FrameChoice]:
+    """One choice per body.  ``movable``: bodies whose own and whose children's poses are constants."""
+    choices = []
+    sizes = [len(mechanism.subtree(i)) for i in range(len(mechanism.bodies))]
+    for i, body in enumerate(mechanism.bodies):
+        kind = body.kind
+        if i not in movable or not kind.slides:
+            choices.append(FrameChoice())
+            continue
+        children = mechanism.children[i]
+        if children:
+            main = max(children, key=lambda k: (sizes[k], -k))
+            rotation, position = _canonical_step(mechanism, main)
+            choice = _towards(rotation, position, may_turn=_may_turn(kind))
+        else:
+            choice = FrameChoice()
+        if choice.slide == 0.0 and _is_free_to_slide(mechanism, i):
+            along = place(mechanism, i, [*choices, choice]).second_shift[2]
+            choice = FrameChoice(-float(along), choice.turn)
+        choices.append(choice)
+    return choices
+
+
+def place(mechanism: Mechanism, i: int, choices: list[FrameChoice]) -> Placement:
+    """Steps from the parent's internal frame to the joint of body ``i``, as few and as sparse as the frames allow."""
+    body = mechanism.bodies[i]
+    rotation, position = _canonical_step(mechanism, i)
+    if body.parent >= 0:
+        turn, slide = choices[body.parent].matrices()
+        rotation, position = turn.T @ rotation, turn.T @ (position - slide)
+    own = choices[i]
+    spin = 0.0
+    if body.kind.spin_coordinate is not None:  # a turn about z on either side of the joint is an offset of its angle
+        about_z = math.atan2(rotation[2, 0], rotation[2, 1]) if _is_skew(rotation) else _planar_angle(rotation)
+        rotation = rotation @ _turn_z(-about_z)
+        spin = about_z + own.turn
+    elif body.kind.slides:  # the joint commutes with a turn about z
+        rotation = rotation @ _turn_z(own.turn)
+    rotation, position = _clean(rotation, 1.0), _clean(position, 1.0)
+    first, along = _split_shift(rotation, position) if body.kind.slides else (position, 0.0)
+    quarters = round(spin / (math.pi / 2))
+    rest = spin - quarters * (math.pi / 2)
+    if abs(rest) < ROUND_OFF:
+        rest = 0.0
+    else:
+        quarters, rest = 0, spin
+    second = _clean(np.array([0.0, 0.0, along + own.slide]), max(1.0, abs(along)))
+    return Placement(_clean(first, 1.0), rotation, second, rest, quarters % 4)
+
+
+def _canonical_step(mechanism: Mechanism, i: int) -> tuple[np.ndarray, np.ndarray]:
+    """Pose of the canonical frame of body i's joint (at zero) in the canonical frame of its parent body."""
+    body = mechanism.bodies[i]
+    rotation, position = body.rotation @ np.array(body.kind.alignment), np.array(body.position)
+    if body.parent >= 0:
+        parent_axes = np.array(mechanism.bodies[body.parent].kind.alignment)
+        rotation, position = parent_axes.T @ rotation, parent_axes.T @ position
+    return rotation, position
+
+
+def _may_turn(kind) -> bool:
+    return kind.spin_coordinate is not None or (kind.slides and kind.nv == 1 and kind.span == (5,))
+
+
+def _towards(rotation: np.ndarray, position: np.ndarray, may_turn: bool) -> FrameChoice:
+    """Slide to the common normal with the next axis, and turn x along it."""
+    axis = rotation[:, 2]
+    sine = math.hypot(axis[0], axis[1])
+    if sine > SKEW_ENOUGH:
+        turn = math.atan2(axis[0], -axis[1])  # the next axis becomes (0, -sin, cos): a turn about x
+        along = -(_turn_z(turn).T @ position)[1] / sine
+        slide = position[2] - along * axis[2]
+    else:
+        flat = math.hypot(position[0], position[1])
+        turn = math.atan2(position[1], position[0]) if flat > ROUND_OFF and sine < ROUND_OFF else 0.0
+        if sine >= ROUND_OFF:
+            turn = math.atan2(axis[0], -axis[1])
+        slide = 0.0
+    if not may_turn:
+        turn = 0.0
+    return FrameChoice(slide=float(slide) if abs(slide) > ROUND_OFF else 0.0, turn=_snap_turn(turn))
+
+
+def _is_free_to_slide(mechanism: Mechanism, i: int) -> bool:
+    """A last link, or one that carries only parallel axes, slides so that it has no shift along its own axis."""
+    return all(not _is_skew(_canonical_step(mechanism, k)[0]) for k in mechanism.children[i])
+
+
+def _split_shift(rotation: np.ndarray, position: np.ndarray) -> tuple[np.ndarray, float]:
+    """position = first + along * z of the joint, with the fewest numbers in ``first``."""
+    axis = rotation[:, 2]
+    candidates = [(np.array(position), 0.0)]
+    for k in range(3):
+        if abs(axis[k]) > SKEW_ENOUGH:
+            along = position[k] / axis[k]
+            first = _clean(position - along * axis, max(1.0, abs(along)))
+            first[k] = 0.0
+            candidates.append((first, along))
+    return min(candidates, key=lambda c: 2 * np.count_nonzero(c[0]) + (c[1] != 0.0))
+
+
+def _is_skew(rotation: np.ndarray) -> bool:
+    return math.hypot(rotation[2, 0], rotation[2, 1]) > ROUND_OFF
+
+
+def _planar_angle(rotation: np.ndarray) -> float:
+    """Angle b with rotation = diag(1, +-1, +-1) Rz(b), for an axis parallel or antiparallel to z."""
+    return math.atan2(-rotation[0, 1], rotation[0, 0])
+
+
+def _turn_z(angle: float) -> np.ndarray:
+    quarters = angle / (math.pi / 2)
+    if abs(quarters - round(quarters)) < ROUND_OFF:
+        c, s = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))[round(quarters) % 4]
+    else:
+        c, s = math.cos(angle), math.sin(angle)
+    return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+
+
+def _snap_turn(angle: float) -> float:
+    quarters = round(angle / (math.pi / 2))
+    return quarters * (math.pi / 2) if abs(angle - quarters * (math.pi / 2)) < ROUND_OFF else angle
+
+
+def _clean(values: np.ndarray, scale: float) -> np.ndarray:
+    """Noise becomes an exact 0 (or an exact unit entry of a rotation)."""
+    values = np.where(np.abs(values) < ROUND_OFF * scale, 0.0, values)
+    return np.where(np.abs(np.abs(values) - 1.0) < ROUND_OFF, np.sign(values), values) if values.ndim == 2 else values

@@ -1,0 +1,70 @@
+"""The two sweeps over a tree.  Everything the algorithms do along the links goes through here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from ..links.link import Link
+
+Value = TypeVar("Value")
+Message = TypeVar("Message")
+
+
+@dataclass
+class SweepLog:
+    """The sweeps made so far, and a listener for "which link is under way" (it labels emitted code)."""
+
+    on_section: Callable[[str], None] = lambda label: None
+    sweeps: list[tuple[str, str]] = field(default_factory=list)
+
+    def start(self, direction: str, name: str) -> None:
+        self.sweeps.append((direction, name))
+
+
+_log: ContextVar[SweepLog | None] = ContextVar("sweep_log", default=None)
+
+
+@contextmanager
+def logged(log: SweepLog) -> Iterator[SweepLog]:
+    """Record the sweeps made inside the ``with`` block."""
+    token = _log.set(log)
+    try:
+        yield log
+    finally:
+        _log.reset(token)
+
+
+def base_to_tip(links: tuple[Link, ...], name: str, step: Callable[[int, Value | None], Value]) -> list[Value]:
+    """``step(i, value of the parent)`` for every link, parents first; the parent's value is None at the ground."""
+    log = _log.get()
+    if log:
+        log.start("base_to_tip", name)
+    values: list[Value] = []
+    for i, link in enumerate(links):
+        if log:
+            log.on_section(f"{name}, base to tip: {link.name}")
+        values.append(step(i, values[link.parent] if link.parent >= 0 else None))
+    return values
+
+
+def tip_to_base(
+    links: tuple[Link, ...], name: str, step: Callable[[int, list[Message]], tuple[Value, Message]]
+) -> tuple[list[Value], list[Message]]:
+    """``step(i, messages of the children)`` for every link, children first; it returns the link's value and the
+    message to its parent.  The second result is the messages that reach the ground."""
+    log = _log.get()
+    if log:
+        log.start("tip_to_base", name)
+    values: list[Value | None] = [None] * len(links)
+    inbox: list[list[Message]] = [[] for _ in links]
+    ground: list[Message] = []
+    for i in reversed(range(len(links))):
+        if log:
+            log.on_section(f"{name}, tip to base: {links[i].name}")
+        values[i], message = step(i, inbox[i])
+        (inbox[links[i].parent] if links[i].parent >= 0 else ground).append(message)
+    return values, ground  # type: ignore[return-value]

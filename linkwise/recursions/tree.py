@@ -1,0 +1,132 @@
+"""The tree of links in internal frames: a mechanism's numbers, each a constant or a traced parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..links.link import Crossing, Link
+from ..mechanism import Mechanism
+from ..scalar import Scalar
+from ..spatial import Matrix3, Motion, RigidInertia, Symmetric3, Transform, Translation, Vector3, orientation
+from ..spatial.three import ZERO
+from .frames import FrameChoice, choose_frames, place
+
+Parameters = Mapping[tuple[str, int], Any]  # ("mass", body) -> traced value in the shape of the constant; body -1: world
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Links parents first, gravity in the ground frame, and where each link's coordinates are."""
+
+    mechanism: Mechanism
+    links: tuple[Link, ...]
+    gravity: Vector3
+
+    def coordinates(self, q: Sequence[Scalar]) -> list[list[Scalar]]:
+        """Each joint's own coordinates; a follower's are its leader's, scaled and shifted."""
+        parts = []
+        for body in self.mechanism.bodies:
+            part = list(q[self.mechanism.q_index(body.joint)])
+            parts.append([part[0] * body.mimic.ratio + body.mimic.offset] if body.mimic else part)
+        return parts
+
+    def velocities(self, v: Sequence[Scalar]) -> list[list[Scalar]]:
+        """Each joint's own part of a tangent vector (velocity or acceleration)."""
+        parts = []
+        for body in self.mechanism.bodies:
+            part = list(v[self.mechanism.v_index(body.joint)])
+            parts.append([part[0] * body.mimic.ratio] if body.mimic else part)
+        return parts
+
+    def collect(self, parts: Sequence[Sequence[Scalar]]) -> list[Scalar]:
+        """Joint forces of all joints as a vector over the independent coordinates: followers act on their leaders."""
+        total: list[Scalar] = [0.0] * self.mechanism.nv
+        for body, part in zip(self.mechanism.bodies, parts, strict=True):
+            start = self.mechanism.v_index(body.joint).start
+            ratio = body.mimic.ratio if body.mimic else 1.0
+            for k, value in enumerate(part):
+                total[start + k] = total[start + k] + value * ratio
+        return total
+
+    def cross(self, q: Sequence[Scalar]) -> list[Crossing]:
+        """Every joint at its coordinates."""
+        return [link.cross(part) for link, part in zip(self.links, self.coordinates(q), strict=True)]
+
+    @property
+    def base_acceleration(self) -> Motion:
+        """The ground accelerates upwards instead of gravity pulling down."""
+        return Motion(ZERO, -self.gravity)
+
+
+def plant(mechanism: Mechanism, parameters: Parameters | None = None) -> Tree:
+    """The tree of a mechanism.  Numbers named in ``parameters`` replace the mechanism's own."""
+    given = parameters or {}
+    bodies = range(len(mechanism.bodies))
+    held = {i for i in bodies if ("pose", i) in given}
+    held |= {mechanism.parents[i] for i in held}
+    choices = choose_frames(mechanism, set(bodies) - held)
+    links = tuple(_link(mechanism, i, choices, given) for i in bodies)
+    return Tree(mechanism, links, _vector(given.get(("gravity", -1), mechanism.gravity)))
+
+
+def _link(mechanism: Mechanism, i: int, choices: list[FrameChoice], given: Parameters) -> Link:
+    body = mechanism.bodies[i]
+    spin, quarters = 0.0, 0
+    if ("pose", i) in given:
+        step = _traced_place(mechanism, i, choices, np.asarray(given["pose", i]))
+    else:
+        placement = place(mechanism, i, choices)
+        step = Transform(
+            (
+                *_shift(placement.first_shift),
+                *orientation(_matrix(placement.rotation)),
+                *_shift(placement.second_shift),
+            )
+        )
+        spin, quarters = placement.spin, placement.quarters
+    user = _internal_to_user(mechanism, i, choices[i])
+    inertia = RigidInertia.about_com(
+        _scalar(given.get(("mass", i), body.mass)),
+        _vector(given.get(("com", i), body.com)),
+        Symmetric3.from_rows(np.asarray(given.get(("inertia", i), body.inertia)).tolist()),
+    )
+    armature = tuple(np.atleast_1d(np.asarray(given.get(("armature", i), body.armature))).tolist())
+    internal_inertia: Any = user.inertia_back(inertia)
+    return Link(body.link, body.parent, body.kind, step, spin, quarters, internal_inertia, armature, user)
+
+
+def _internal_to_user(mechanism: Mechanism, i: int, choice: FrameChoice) -> Transform:
+    """From the internal frame to the user's link frame: undo C Tz(slide) Rz(turn)."""
+    turn, slide = choice.matrices()
+    alignment = np.array(mechanism.bodies[i].kind.alignment)
+    return Transform((*_shift(-(turn.T @ slide)), *orientation(_matrix((alignment @ turn).T))))
+
+
+def _traced_place(mechanism: Mechanism, i: int, choices: list[FrameChoice], pose: np.ndarray) -> Transform:
+    """The place of a joint whose pose is an input: the user's frames are kept as they are on both sides."""
+    body = mechanism.bodies[i]
+    steps = Transform()
+    if body.parent >= 0:
+        steps = _internal_to_user(mechanism, body.parent, choices[body.parent])
+    steps = steps.then(Transform.from_pose(_matrix(pose[:3, :3]), _vector(pose[:3, 3])))
+    return steps.then(Transform(orientation(_matrix(np.array(body.kind.alignment)))))
+
+
+def _shift(values: np.ndarray) -> tuple[Translation, ...]:
+    return (Translation(_vector(values)),) if np.any(values) else ()
+
+
+def _scalar(value: Any) -> Scalar:
+    return value.item() if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+def _vector(values: Any) -> Vector3:
+    return Vector3(*np.asarray(values).tolist())
+
+
+def _matrix(values: np.ndarray) -> Matrix3:
+    return Matrix3.from_rows(values.tolist())

@@ -1,0 +1,41 @@
+"""Scalar functions that work alike on floats and on traced values: the one place where they differ."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+Scalar = Any  # a float (constant) or a traced value
+
+
+def is_constant(x: Scalar) -> bool:
+    """True for a number known while tracing."""
+    return isinstance(x, (int, float))
+
+
+def is_zero(x: Scalar) -> bool:
+    """True for a structural zero: a constant 0."""
+    return is_constant(x) and x == 0.0
+
+
+def sin(x: Scalar) -> Scalar:
+    return math.sin(x) if is_constant(x) else x.sin()
+
+
+def cos(x: Scalar) -> Scalar:
+    return math.cos(x) if is_constant(x) else x.cos()
+
+
+def sqrt(x: Scalar) -> Scalar:
+    return math.sqrt(x) if is_constant(x) else x.sqrt()
+
+
+def atan2(y: Scalar, x: Scalar) -> Scalar:
+    if is_constant(y):
+        return math.atan2(y, x) if is_constant(x) else x.ratan2(y)
+    return y.atan2(x)
+
+
+def select(condition: Scalar, then: Scalar, otherwise: Scalar) -> Scalar:
+    """``then`` where ``condition`` holds, else ``otherwise``; both are evaluated."""
+    return (then if condition else otherwise) if isinstance(condition, bool) else condition.select(then, otherwise)

@@ -1,0 +1,102 @@
+"""Spatial inertias at the origin of a frame: of a rigid body (10 numbers) and articulated (21 numbers)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..scalar import Scalar
+from .motion import Force, Motion
+from .three import Matrix3, Symmetric3, Vector3
+
+
+class RigidInertia(NamedTuple):
+    """Mass, first moment ``h`` = mass times centre of mass, and rotational inertia about the frame's origin."""
+
+    mass: Scalar
+    h: Vector3
+    moment: Symmetric3
+
+    @staticmethod
+    def about_com(mass: Scalar, com: Vector3, inertia: Symmetric3) -> RigidInertia:
+        """From the inertia about the centre of mass (parallel axes)."""
+        body = RigidInertia(mass, Vector3(0.0, 0.0, 0.0), inertia)
+        return body.shifted(com)
+
+    def __add__(self, other: RigidInertia) -> RigidInertia:  # type: ignore[override]
+        return RigidInertia(self.mass + other.mass, self.h + other.h, self.moment + other.moment)
+
+    def __matmul__(self, m: Motion) -> Force:
+        return Force(
+            self.moment @ m.angular + self.h.cross(m.linear), m.linear * self.mass + m.angular.cross(self.h)
+        )
+
+    def turned(self, axis: int, c: Scalar, s: Scalar) -> RigidInertia:
+        return RigidInertia(self.mass, self.h.turned(axis, c, s), self.moment.turned(axis, c, s))
+
+    def congruent(self, r: Matrix3) -> RigidInertia:
+        return RigidInertia(self.mass, r.T @ self.h, self.moment.congruent(r))
+
+    def shifted(self, p: Vector3) -> RigidInertia:
+        """About the origin of a frame in which this one stands at ``p``."""
+        h = self.h + p * self.mass
+        e = Vector3(*(p[k] * (h[k] + self.h[k]) for k in range(3)))
+        xy, xz, yz = (-(h[i] * p[j] + p[i] * self.h[j]) for i, j in ((0, 1), (0, 2), (1, 2)))
+        return RigidInertia(self.mass, h, self.moment + Symmetric3(e.y + e.z, e.x + e.z, e.x + e.y, xy, xz, yz))
+
+    def articulated(self) -> ArticulatedInertia:
+        return ArticulatedInertia(self.moment, Matrix3.cross(self.h), Symmetric3.multiple_of_identity(self.mass))
+
+
+class ArticulatedInertia(NamedTuple):
+    """The symmetric 6x6 matrix [[moment, coupling], [coupling*, mass]] of an articulated body."""
+
+    moment: Symmetric3
+    coupling: Matrix3
+    mass: Symmetric3
+
+    def __add__(self, other: ArticulatedInertia) -> ArticulatedInertia:  # type: ignore[override]
+        return ArticulatedInertia(
+            self.moment + other.moment, self.coupling + other.coupling, self.mass + other.mass
+        )
+
+    def __matmul__(self, m: Motion) -> Force:
+        return Force(
+            self.moment @ m.angular + self.coupling @ m.linear, self.coupling.T @ m.angular + self.mass @ m.linear
+        )
+
+    def entry(self, i: int, j: int) -> Scalar:
+        """Element of the 6x6 matrix."""
+        if i < 3:
+            return self.moment.entry(i, j) if j < 3 else self.coupling[i][j - 3]
+        return self.coupling[j][i - 3] if j < 3 else self.mass.entry(i - 3, j - 3)
+
+    @staticmethod
+    def from_entries(entry) -> ArticulatedInertia:
+        """From a function of (i, j), i <= j, giving the upper triangle."""
+        moment = Symmetric3(*(entry(i, j) for i, j in _UPPER))
+        coupling = Matrix3.from_rows([[entry(i, j + 3) for j in range(3)] for i in range(3)])
+        mass = Symmetric3(*(entry(i + 3, j + 3) for i, j in _UPPER))
+        return ArticulatedInertia(moment, coupling, mass)
+
+    def turned(self, axis: int, c: Scalar, s: Scalar) -> ArticulatedInertia:
+        return ArticulatedInertia(
+            self.moment.turned(axis, c, s), self.coupling.turned(axis, c, s), self.mass.turned(axis, c, s)
+        )
+
+    def congruent(self, r: Matrix3) -> ArticulatedInertia:
+        return ArticulatedInertia(self.moment.congruent(r), self.coupling.congruent(r), self.mass.congruent(r))
+
+    def shifted(self, p: Vector3) -> ArticulatedInertia:
+        """About the origin of a frame in which this one stands at ``p``: B' = B + p~ M, J' = J + p~ B* - B' p~."""
+        old = self.coupling
+        lever = Matrix3(*(p.cross(self.mass.row(j)) for j in range(3)))  # row j is column j of p~ M
+        new = old + lever.T
+        first = [p.cross(row) for row in old]  # (p~ B*)_ij = (p x b_j)_i
+        second = [p.cross(row) for row in new]  # (-B' p~)_ij = (p x b'_i)_j
+        moment = Symmetric3(*(self.moment.entry(i, j) + first[j][i] + second[i][j] for i, j in _UPPER))
+        return ArticulatedInertia(moment, new, self.mass)
+
+
+_UPPER = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+
+Inertia = RigidInertia | ArticulatedInertia

@@ -1,0 +1,93 @@
+"""Unit quaternions [w, x, y, z] and the exponential and logarithm of rotations and rigid displacements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..scalar import Scalar, atan2, cos, select, sin, sqrt
+from .three import Matrix3, Vector3
+
+SMALL = 1e-4  # squared angle below which the power series are used (their first error is below 1e-17)
+
+
+def rotation_matrix(q: Sequence[Scalar]) -> Matrix3:
+    """The rotation of a quaternion of any length but zero: the formula divides by the squared length."""
+    w, x, y, z = q
+    k = 2.0 / (w * w + x * x + y * y + z * z)
+    kx, ky, kz = k * x, k * y, k * z
+    xx, yy, zz = kx * x, ky * y, kz * z
+    xy, xz, yz = kx * y, kx * z, ky * z
+    wx, wy, wz = kx * w, ky * w, kz * w
+    return Matrix3(
+        Vector3(1.0 - (yy + zz), xy - wz, xz + wy),
+        Vector3(xy + wz, 1.0 - (xx + zz), yz - wx),
+        Vector3(xz - wy, yz + wx, 1.0 - (xx + yy)),
+    )
+
+
+def product(a: Sequence[Scalar], b: Sequence[Scalar]) -> list[Scalar]:
+    """The quaternion of the rotation a followed, in a's own axes, by b."""
+    av, bv = Vector3(*a[1:]), Vector3(*b[1:])
+    return [a[0] * b[0] - av.dot(bv), *(bv * a[0] + av * b[0] + av.cross(bv))]
+
+
+def conjugate(q: Sequence[Scalar]) -> list[Scalar]:
+    return [q[0], -q[1], -q[2], -q[3]]
+
+
+def normalized(q: Sequence[Scalar]) -> list[Scalar]:
+    scale = 1.0 / sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
+    return [x * scale for x in q]
+
+
+def rate(q: Sequence[Scalar], omega: Vector3) -> list[Scalar]:
+    """dq/dt for the angular velocity ``omega`` in the turned frame."""
+    return product(q, [0.0, *(omega * 0.5)])
+
+
+def exponential(turn: Vector3) -> list[Scalar]:
+    """The quaternion of a rotation vector."""
+    square = 0.25 * turn.dot(turn)  # of the half angle
+    half = sqrt(square)
+    series = 1.0 - square * (1.0 / 6.0) * (1.0 - square * (1.0 / 20.0) * (1.0 - square * (1.0 / 42.0)))
+    sinc = select(square < SMALL, series, sin(half) / half)
+    return [cos(half), *(turn * (0.5 * sinc))]
+
+
+def logarithm(q: Sequence[Scalar]) -> Vector3:
+    """The shortest rotation vector of a unit quaternion."""
+    sign = select(q[0] < 0.0, -1.0, 1.0)
+    w, v = q[0] * sign, Vector3(*q[1:]) * sign
+    square = v.dot(v)
+    length = sqrt(square)
+    ratio = square / (w * w)
+    series = (2.0 / w) * (1.0 - ratio * (1.0 / 3.0 - ratio * (1.0 / 5.0 - ratio * (1.0 / 7.0 - ratio * (1.0 / 9.0)))))
+    return v * select(square < SMALL, series, 2.0 * atan2(length, w) / length)
+
+
+def _haversine(angle: Scalar) -> Scalar:
+    """1 - cos(angle) without cancellation."""
+    half_sine = sin(0.5 * angle)
+    return 2.0 * half_sine * half_sine
+
+
+def displacement(turn: Vector3, slide: Vector3) -> Vector3:
+    """Position reached by the constant body twist [turn; slide] in unit time: V(turn) slide."""
+    square = turn.dot(turn)
+    angle = sqrt(square)
+    a = select(square < SMALL, 0.5 - square * (1.0 / 24.0 - square * (1.0 / 720.0)), _haversine(angle) / square)
+    b_series = 1.0 / 6.0 - square * (1.0 / 120.0 - square * (1.0 / 5040.0))
+    b = select(square < SMALL, b_series, (angle - sin(angle)) / (square * angle))
+    across = turn.cross(slide)
+    return slide + across * a + turn.cross(across) * b
+
+
+def twist_slide(turn: Vector3, position: Vector3) -> Vector3:
+    """The inverse of ``displacement``: V(turn)^-1 position, for turns up to pi."""
+    square = turn.dot(turn)
+    angle = sqrt(square)
+    series = 1.0 / 12.0 + square * (1.0 / 720.0 + square * (1.0 / 30240.0))
+    half = 0.5 * angle
+    closed = (1.0 - half * cos(half) / sin(half)) / square
+    across = turn.cross(position)
+    return position - across * 0.5 + turn.cross(across) * select(square < SMALL, series, closed)

@@ -1,0 +1,127 @@
+"""Symbols with arithmetic, and ``trace``, which turns a function of arrays into a Program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ..ir import ops
+from ..ir.builder import Builder
+from ..ir.program import Array, Node, Program, reachable
+
+
+class Symbol:
+    """A number that is not known yet.  Arithmetic with floats and other symbols builds nodes;
+    a result that folds to a constant comes back as a plain float."""
+
+    __slots__ = ("node", "builder")
+    __array_ufunc__ = None  # numpy scalars on the left defer to __radd__ and friends
+
+    def __init__(self, node: Node, builder: Builder):
+        self.node = node
+        self.builder = builder
+
+    def _lift(self, other) -> Node:
+        return other.node if isinstance(other, Symbol) else self.builder.const(other)
+
+    def _wrap(self, node: Node) -> Symbol | float:
+        return node.value if node.op is ops.CONST else Symbol(node, self.builder)
+
+    def __add__(self, other):
+        if not isinstance(other, Symbol) and other == 0.0:
+            return self
+        return self._wrap(self.builder.add(self.node, self._lift(other)))
+
+    __radd__ = __add__
+
+    def __sub__(self, other):
+        if not isinstance(other, Symbol) and other == 0.0:
+            return self
+        return self._wrap(self.builder.sub(self.node, self._lift(other)))
+
+    def __rsub__(self, other):
+        return self._wrap(self.builder.sub(self._lift(other), self.node))
+
+    def __mul__(self, other):
+        if not isinstance(other, Symbol):
+            if other == 0.0:
+                return 0.0
+            if other == 1.0:
+                return self
+        return self._wrap(self.builder.mul(self.node, self._lift(other)))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other):
+        return self._wrap(self.builder.div(self.node, self._lift(other)))
+
+    def __rtruediv__(self, other):
+        return self._wrap(self.builder.div(self._lift(other), self.node))
+
+    def __neg__(self):
+        return self._wrap(self.builder.neg(self.node))
+
+    def __pos__(self):
+        return self
+
+    def __lt__(self, other):
+        return Symbol(self.builder.less(self.node, self._lift(other)), self.builder)
+
+    def __gt__(self, other):
+        return Symbol(self.builder.less(self._lift(other), self.node), self.builder)
+
+    def __bool__(self):
+        raise TypeError(
+            "a traced value has no truth value: the program must not depend on the state; "
+            "use linkwise.scalar.select(condition, then, otherwise)"
+        )
+
+    # The functions behind linkwise.scalar.
+
+    def sqrt(self):
+        return self._wrap(self.builder.sqrt(self.node))
+
+    def sin(self):
+        return self._wrap(self.builder.sin(self.node))
+
+    def cos(self):
+        return self._wrap(self.builder.cos(self.node))
+
+    def atan2(self, x):
+        return self._wrap(self.builder.atan2(self.node, self._lift(x)))
+
+    def ratan2(self, y):
+        return self._wrap(self.builder.atan2(self._lift(y), self.node))
+
+    def select(self, then, otherwise):
+        return self._wrap(self.builder.select(self.node, self._lift(then), self._lift(otherwise)))
+
+
+def trace(
+    function: Callable[..., Sequence[np.ndarray]],
+    inputs: Sequence[Array],
+    outputs: Sequence[str],
+    name: str = "kernel",
+    on_section: Callable[[Callable[[str], None]], None] | None = None,
+) -> Program:
+    """Run ``function`` on symbolic arrays shaped like ``inputs``; its results become the outputs.
+
+    ``function`` returns one array (or scalar) per name in ``outputs``.  ``on_section``, if given,
+    receives a setter through which the caller names the section under way.
+    """
+    builder = Builder()
+    if on_section is not None:
+        on_section(lambda label: setattr(builder, "section", label))
+    arrays = []
+    for position, array in enumerate(inputs):
+        symbols = np.empty(array.size, dtype=object)
+        for element in range(array.size):
+            symbols[element] = Symbol(builder.input(position, element), builder)
+        arrays.append(symbols.reshape(array.shape))
+    results = [np.asarray(result, dtype=object) for result in function(*arrays)]
+    nodes = tuple(
+        tuple(x.node if isinstance(x, Symbol) else builder.const(x) for x in result.ravel()) for result in results
+    )
+    shapes = tuple(Array(label, result.shape) for label, result in zip(outputs, results, strict=True))
+    return Program(tuple(inputs), shapes, reachable(nodes), nodes, name)

@@ -1,0 +1,156 @@
+"""Dynamics of trees: the public functions.  Each compiles its kernel on first use and keeps it with the mechanism.
+
+q is (nq,), v, a and tau are (nv,), each with any leading batch shape; see docs/conventions.md for frames.
+All-float32 arguments are computed in float32, everything else in float64.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .compiler import _require_mechanism, compile
+from .kernel import Kernel
+from .mechanism import Mechanism
+
+_FLOAT32 = np.dtype("float32")
+
+
+def _kernel(mech: Mechanism, algorithm: str, arrays: tuple[Any, ...], **options: Any) -> Kernel:
+    """The kernel for this call, from the mechanism's own store or compiled now."""
+    dtype = "float64"
+    if getattr(arrays[0], "dtype", None) is _FLOAT32 and all(getattr(x, "dtype", None) == _FLOAT32 for x in arrays):
+        dtype = "float32"
+    key = (algorithm, dtype, *options.values()) if options else (algorithm, dtype)
+    try:
+        return mech._kernels[key]
+    except (KeyError, AttributeError):
+        _require_mechanism(mech)
+        kernel = mech._kernels[key] = compile(algorithm, mech, dtype=dtype, **options)
+        return kernel
+
+
+def inverse_dynamics(mech: Mechanism, q, v, a, wrenches=None):
+    """Joint forces (nv,) that give accelerations ``a``; ``wrenches`` (n_links, 6) act on the links, in link frames."""
+    if wrenches is None:
+        return _kernel(mech, "inverse_dynamics", (q, v, a))(q, v, a)
+    return _kernel(mech, "inverse_dynamics_with_wrenches", (q, v, a, wrenches))(q, v, a, wrenches)
+
+
+def forward_dynamics(mech: Mechanism, q, v, tau, wrenches=None):
+    """Accelerations (nv,) under joint forces ``tau`` and external ``wrenches`` (n_links, 6), in link frames."""
+    if wrenches is None:
+        return _kernel(mech, "forward_dynamics", (q, v, tau))(q, v, tau)
+    return _kernel(mech, "forward_dynamics_with_wrenches", (q, v, tau, wrenches))(q, v, tau, wrenches)
+
+
+def mass_matrix(mech: Mechanism, q):
+    """(nv, nv), symmetric, armature included."""
+    return _kernel(mech, "mass_matrix", (q,))(q)
+
+
+def mass_matrix_inverse(mech: Mechanism, q):
+    """(nv, nv), from its closed-form factors, without forming or inverting the mass matrix."""
+    return _kernel(mech, "mass_matrix_inverse", (q,))(q)
+
+
+def bias_force(mech: Mechanism, q, v):
+    """(nv,): Coriolis, centrifugal and gravity forces; inverse dynamics without acceleration."""
+    return _kernel(mech, "bias_force", (q, v))(q, v)
+
+
+def gravity_force(mech: Mechanism, q):
+    """(nv,): joint forces that hold the mechanism still; the gradient of the potential energy."""
+    return _kernel(mech, "gravity_force", (q,))(q)
+
+
+def coriolis_matrix(mech: Mechanism, q, v):
+    """(nv, nv): C with C v = bias_force without gravity and dM/dt - 2 C skew."""
+    return _kernel(mech, "coriolis_matrix", (q, v))(q, v)
+
+
+def link_poses(mech: Mechanism, q):
+    """(n_links, 4, 4): every link frame in the world."""
+    return _kernel(mech, "link_poses", (q,))(q)
+
+
+def frame_pose(mech: Mechanism, q, name: str):
+    """(4, 4): the named link or welded frame in the world."""
+    return _kernel(mech, "frame_pose", (q,), link=name)(q)
+
+
+def link_velocities(mech: Mechanism, q, v):
+    """(n_links, 6): [omega; v] of every link frame, in its own axes at its origin."""
+    return _kernel(mech, "link_velocities", (q, v))(q, v)
+
+
+def link_accelerations(mech: Mechanism, q, v, a):
+    """(n_links, 6): time derivative of the components of ``link_velocities``; gravity does not enter."""
+    return _kernel(mech, "link_accelerations", (q, v, a))(q, v, a)
+
+
+def jacobian(mech: Mechanism, q, link: str, frame: str = "link"):
+    """(6, nv): J with [omega; v] = J v of a link or welded frame.
+
+    frame="link": in its own axes at its origin; "world": in world axes at the world's origin;
+    "world_aligned": in world axes at its own origin.
+    """
+    return _kernel(mech, "jacobian", (q,), link=link, frame=frame)(q)
+
+
+def operational_inertia(mech: Mechanism, q, link: str):
+    """(6, 6): the inverse of J M^-1 J*, in the link's axes at its origin; needs six freedoms on the way to it."""
+    return _kernel(mech, "operational_inertia", (q,), link=link)(q)
+
+
+def kinetic_energy(mech: Mechanism, q, v):
+    """Scalar per state; rotors (armature) included."""
+    return _kernel(mech, "kinetic_energy", (q, v))(q, v)
+
+
+def potential_energy(mech: Mechanism, q):
+    """Scalar per state: of the moving links in the field of gravity, zero at the world's origin."""
+    return _kernel(mech, "potential_energy", (q,))(q)
+
+
+def center_of_mass(mech: Mechanism, q):
+    """(3,): of the moving links, in the world."""
+    return _kernel(mech, "center_of_mass", (q,))(q)
+
+
+def momentum(mech: Mechanism, q, v):
+    """(6,): [angular momentum about the world's origin; linear momentum], in world axes."""
+    return _kernel(mech, "momentum", (q, v))(q, v)
+
+
+def coordinate_rates(mech: Mechanism, q, v):
+    """(nq,): dq/dt = N(q) v."""
+    return _kernel(mech, "coordinate_rates", (q, v))(q, v)
+
+
+def integrate(mech: Mechanism, q, v, dt):
+    """(nq,): the configuration reached from q by moving with constant v for dt, exact on the manifold."""
+    return _kernel(mech, "integrate", (q, v))(q, v, dt)
+
+
+def difference(mech: Mechanism, q0, q1):
+    """(nv,): the constant v that leads from q0 to q1 in unit time."""
+    return _kernel(mech, "difference", (q0, q1))(q0, q1)
+
+
+def neutral(mech: Mechanism) -> np.ndarray:
+    """(nq,): the configuration in which every joint's two sides coincide."""
+    _require_mechanism(mech)
+    return np.array([x for body in mech.bodies if not body.mimic for x in body.kind.neutral()])
+
+
+def random_state(mech: Mechanism, rng: np.random.Generator, shape: tuple[int, ...] = ()) -> tuple[np.ndarray, np.ndarray]:
+    """Random (q, v) of shape ``shape + (nq,)``, ``shape + (nv,)``; valid quaternions, normal velocities."""
+    _require_mechanism(mech)
+    if not isinstance(rng, np.random.Generator):
+        raise TypeError(f"rng must be a numpy.random.Generator such as np.random.default_rng(0), got {rng!r}")
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    parts = [body.kind.random(rng, shape) for body in mech.bodies if not body.mimic]
+    q = np.concatenate(parts, axis=-1) if parts else np.zeros((*shape, 0))
+    return q, rng.normal(size=(*shape, mech.nv))
