@@ -1,0 +1,84 @@
+"""linkwise: the spatial operator algebra of multibody dynamics, compiled link by link."""
+
+from . import operators
+from .compiler import compile
+from .joints import Cylindrical, Fixed, Floating, Helical, Planar, Prismatic, Revolute, Spherical, Universal
+from .kernel import Kernel, KernelError
+from .mechanism import Builder, InertiaWarning, Limits, Mechanism, MechanismError, MechanismWarning, Mimic
+from .mechanism import library as mechanisms
+from .readers import from_dh, load
+from .tree_dynamics import (
+    bias_force,
+    center_of_mass,
+    coordinate_rates,
+    coriolis_matrix,
+    difference,
+    forward_dynamics,
+    frame_pose,
+    gravity_force,
+    integrate,
+    inverse_dynamics,
+    jacobian,
+    kinetic_energy,
+    link_accelerations,
+    link_poses,
+    link_velocities,
+    mass_matrix,
+    mass_matrix_inverse,
+    momentum,
+    neutral,
+    operational_inertia,
+    potential_energy,
+    random_state,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Builder",
+    "Cylindrical",
+    "Fixed",
+    "Floating",
+    "Helical",
+    "InertiaWarning",
+    "Kernel",
+    "KernelError",
+    "Limits",
+    "Mechanism",
+    "MechanismError",
+    "MechanismWarning",
+    "Mimic",
+    "Planar",
+    "Prismatic",
+    "Revolute",
+    "Spherical",
+    "Universal",
+    "__version__",
+    "bias_force",
+    "center_of_mass",
+    "compile",
+    "coordinate_rates",
+    "coriolis_matrix",
+    "difference",
+    "forward_dynamics",
+    "frame_pose",
+    "from_dh",
+    "gravity_force",
+    "integrate",
+    "inverse_dynamics",
+    "jacobian",
+    "kinetic_energy",
+    "link_accelerations",
+    "link_poses",
+    "link_velocities",
+    "load",
+    "mass_matrix",
+    "mass_matrix_inverse",
+    "mechanisms",
+    "momentum",
+    "neutral",
+    "operational_inertia",
+    "operators",
+    "potential_energy",
+    "random_state",
+]

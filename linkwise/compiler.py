@@ -19,16 +19,23 @@ from .algorithms.catalogue import ALGORITHMS, Algorithm
 from .ir.program import Array, Program
 from .kernel import Kernel
 from .mechanism import Mechanism
+from .ir.spec import check
 from .passes.fuse_multiply_add import fuse_multiply_add
+from .passes.order_for_registers import order_for_registers
 from .recursions.sweep import SweepLog, logged
 from .recursions.tree import plant
-from .targets import numpy_reference
+from .runtime import llvm_loader
+from .runtime.cache import program_key
+from .runtime.gufunc import make_gufunc
+from .runtime.threads import threaded
+from .targets import c_source, cuda_c, llvm_simd, numpy_reference
 from .targets.protocol import Options
 from .trace import trace
 
 PARAMETER_SHAPES: dict[str, tuple[int, ...]] = {"mass": (), "com": (3,), "inertia": (3, 3), "pose": (4, 4)}
 TARGETS = ("cpu", "cuda", "numpy")
 DTYPES = ("float64", "float32")
+EMITTERS = {"llvm": llvm_simd.emit, "c": c_source.emit, "cuda": cuda_c.emit, "numpy": numpy_reference.emit}
 
 
 def compile(
@@ -82,17 +89,39 @@ def trace_algorithm(
 
 
 def optimize(program: Program) -> Program:
-    """Stages 2 and 3."""
-    return fuse_multiply_add(program)
+    """Stages 2 and 3: simplify and order."""
+    return check(order_for_registers(fuse_multiply_add(program)))
 
 
 def emit(program: Program, language: str, dtype: str) -> str:
-    """Stage 4: source text of an optimized program."""
-    raise NotImplementedError
+    """Stage 4: source text of an optimized program, for the machine at hand where that matters."""
+    language = _one_of("language", language, tuple(EMITTERS))
+    options = llvm_loader.host_options(dtype) if language == "llvm" else Options(dtype)
+    return EMITTERS[language](program, options)
 
 
 def load(program: Program, dtype: str, target: str) -> Callable[..., Any]:
-    """Stage 5: a function of arrays."""
+    """Stage 5: a function of arrays.  Machine code that is on disk already skips stages 2 to 4."""
+    if target == "cuda":
+        from .runtime import gpu
+
+        return gpu.load(optimize(program), Options(dtype))
+    no_ufunc = not program.inputs or any(array.size == 0 for array in (*program.inputs, *program.outputs))
+    if target == "numpy" or no_ufunc:
+        return interpreter(program, dtype)
+    options = llvm_loader.host_options(dtype)
+    address = llvm_loader.load(
+        lambda: llvm_simd.emit(optimize(program), options),
+        llvm_simd.symbol(program),
+        options,
+        program_key(program, options),
+    )
+    ufunc = make_gufunc(address, program.inputs, program.outputs, dtype, program.name)
+    return threaded(ufunc, len(program.nodes))
+
+
+def interpreter(program: Program, dtype: str) -> Callable[..., Any]:
+    """The NumPy reference as a function like any other kernel's."""
 
     def run(*arrays, out=None):
         result = numpy_reference.evaluate(program, arrays, dtype)[0]

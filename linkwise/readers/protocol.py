@@ -138,6 +138,10 @@ def parse_xml(document: str | bytes, source: str) -> Element:
         raise MechanismError(
             f"{source}:{error.lineno}: malformed XML: {expat.ErrorString(error.code)} (column {error.offset})"
         ) from None
+    except MechanismError:
+        raise
+    except (LookupError, ValueError) as error:  # an encoding that nobody knows
+        raise MechanismError(f"{source}: malformed XML: {error}") from None
     return roots[0]
 
 

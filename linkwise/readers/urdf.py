@@ -87,7 +87,11 @@ def _refuse_xacro(root: Element) -> None:
 
 def _root_link(root: Element, links: list[Element], joints: list[Element]) -> Element:
     """The one link that is nobody's child."""
-    names = {link.text("name") for link in links}
+    names: set[str] = set()
+    for link in links:
+        if link.text("name") in names:
+            raise link.error(f"there are two links named {link.text('name')!r}; names must be unique")
+        names.add(link.text("name"))
     for joint in joints:
         for end in (joint.required("parent"), joint.required("child")):
             if end.text("link") not in names:

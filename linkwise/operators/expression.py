@@ -1,0 +1,386 @@
+"""Operator expressions: what is written on paper, without any mechanism in it.
+
+Spaces are checked as an expression is built.  An operator maps one space to another; a vector is an
+operator from the scalars.  The adjoint of A: X -> Y maps the dual of Y to the dual of X (forces are dual to
+motions, joint space to itself).  Expressions are immutable and compare by structure.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+# -- spaces -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Space:
+    """Where vectors live.  ``link`` names the link of a task space (six numbers at one link)."""
+
+    name: str
+    link: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.link!r}" if self.link else self.name
+
+    @property
+    def dual(self) -> Space:
+        return Space(_DUAL.get(self.name, self.name), self.link)
+
+
+SCALAR = Space("scalars")
+JOINT = Space("joint space")
+FORCE = Space("link force space")
+MOTION = Space("link motion space")
+_DUAL = {
+    "link force space": "link motion space",
+    "link motion space": "link force space",
+    "force at link": "motion at link",
+    "motion at link": "force at link",
+}
+
+
+def force_at(link: str) -> Space:
+    return Space("force at link", link)
+
+
+class SpaceError(TypeError):
+    """A sum or product of things that live in different spaces."""
+
+
+# -- expressions --------------------------------------------------------------------------------------
+
+
+class Expression:
+    """Something that can be multiplied, added, transposed and inverted.
+
+    ``domain`` and ``codomain`` are spaces; an identity and an unplaced link vector have None until a product
+    or a sum tells where they belong.
+    """
+
+    domain: Space | None
+    codomain: Space | None
+    __array_ufunc__ = None  # a NumPy array on the left is an error, not an array of expressions
+
+    def __matmul__(self, other: Expression) -> Expression:
+        return product(self, other) if isinstance(other, Expression) else NotImplemented
+
+    def __add__(self, other: Expression) -> Expression:
+        return total(((1.0, self), (1.0, other))) if isinstance(other, Expression) else NotImplemented
+
+    def __sub__(self, other: Expression) -> Expression:
+        return total(((1.0, self), (-1.0, other))) if isinstance(other, Expression) else NotImplemented
+
+    def __neg__(self) -> Expression:
+        return total(((-1.0, self),))
+
+    def __mul__(self, factor: float) -> Expression:
+        return total(((float(factor), self),)) if isinstance(factor, numbers.Real) else NotImplemented
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: float) -> Expression:
+        return self * (1.0 / divisor) if isinstance(divisor, numbers.Real) else NotImplemented
+
+    @property
+    def T(self) -> Expression:
+        """The adjoint."""
+        raise NotImplementedError
+
+    @property
+    def inv(self) -> Expression:
+        """The inverse, if an identity gives one (``identities.py``); an error that says so otherwise."""
+        return Inverse(self)
+
+    @property
+    def is_vector(self) -> bool:
+        return self.domain == SCALAR
+
+    def placed(self, domain: Space | None, codomain: Space | None) -> Expression:
+        """The same expression with open spaces filled in."""
+        return self
+
+    def parts(self) -> tuple[Expression, ...]:
+        """Direct sub-expressions."""
+        return ()
+
+    def walk(self) -> Iterator[Expression]:
+        """This expression and everything in it, outermost first."""
+        yield self
+        for part in self.parts():
+            yield from part.walk()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+@dataclass(frozen=True, repr=False)
+class Operator(Expression):
+    """A named operator, or its adjoint."""
+
+    name: str
+    domain: Space
+    codomain: Space
+    adjoint: bool = False
+    self_adjoint: bool = False
+
+    @property
+    def T(self) -> Expression:
+        if self.self_adjoint:
+            return self
+        return Operator(self.name, self.codomain.dual, self.domain.dual, not self.adjoint)
+
+    @property
+    def link(self) -> str:
+        """The link of a pick-off operator."""
+        return self.domain.link or self.codomain.link
+
+    def __str__(self) -> str:
+        label = f"B({self.link!r})" if self.name == "B" else self.name
+        return label + (".T" if self.adjoint else "")
+
+
+@dataclass(frozen=True, repr=False)
+class Identity(Expression):
+    """I on one space, or on whatever space its neighbours ask for."""
+
+    domain: Space | None = None
+
+    @property
+    def codomain(self) -> Space | None:  # type: ignore[override]
+        return self.domain
+
+    @property
+    def T(self) -> Expression:
+        return Identity(self.domain.dual if self.domain else None)
+
+    def placed(self, domain: Space | None, codomain: Space | None) -> Expression:
+        return self if self.domain else Identity(domain or codomain)
+
+    def __str__(self) -> str:
+        return "I"
+
+
+@dataclass(frozen=True, repr=False)
+class Vector(Expression):
+    """A vector that is given when the kernel is called."""
+
+    name: str
+    codomain: Space | None
+    adjoint: bool = False
+
+    @property
+    def domain(self) -> Space | None:  # type: ignore[override]
+        return SCALAR
+
+    @property
+    def T(self) -> Expression:
+        return Covector(self)
+
+    def placed(self, domain: Space | None, codomain: Space | None) -> Expression:
+        return self if self.codomain else Vector(self.name, codomain)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, repr=False)
+class Covector(Expression):
+    """The adjoint of a vector: ``x.T @ y`` is a number."""
+
+    vector: Vector
+
+    @property
+    def domain(self) -> Space | None:  # type: ignore[override]
+        return self.vector.codomain.dual if self.vector.codomain else None
+
+    @property
+    def codomain(self) -> Space | None:  # type: ignore[override]
+        return SCALAR
+
+    @property
+    def T(self) -> Expression:
+        return self.vector
+
+    def placed(self, domain: Space | None, codomain: Space | None) -> Expression:
+        return Covector(self.vector.placed(None, domain.dual if domain else None))  # type: ignore[arg-type]
+
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.vector,)
+
+    def __str__(self) -> str:
+        return f"{self.vector}.T"
+
+
+@dataclass(frozen=True, repr=False)
+class Bias(Expression):
+    """A velocity-dependent link vector: ``a`` (acceleration), ``b`` (force), or gravity's pull on the base.
+
+    ``of`` is the joint vector of velocities; None for gravity.
+    """
+
+    name: str
+    codomain: Space
+    of: Vector | None = None
+
+    @property
+    def domain(self) -> Space | None:  # type: ignore[override]
+        return SCALAR
+
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.of,) if self.of else ()
+
+    @property
+    def T(self) -> Expression:
+        raise SpaceError(f"the adjoint of the bias {self} is not used in the algebra")
+
+    def __str__(self) -> str:
+        return f"{self.name}({self.of})" if self.of else self.name
+
+
+@dataclass(frozen=True, repr=False)
+class Product(Expression):
+    """Factors from left to right; at least two, none of them a product or an identity."""
+
+    factors: tuple[Expression, ...]
+
+    @property
+    def domain(self) -> Space | None:  # type: ignore[override]
+        return self.factors[-1].domain
+
+    @property
+    def codomain(self) -> Space | None:  # type: ignore[override]
+        return self.factors[0].codomain
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.factors)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @property
+    def T(self) -> Expression:
+        result = self.factors[-1].T
+        for factor in reversed(self.factors[:-1]):
+            result = product(result, factor.T)
+        return result
+
+    def parts(self) -> tuple[Expression, ...]:
+        return self.factors
+
+    def __str__(self) -> str:
+        return " @ ".join(f"({f})" if isinstance(f, Sum) else str(f) for f in self.factors)
+
+
+@dataclass(frozen=True, repr=False)
+class Sum(Expression):
+    """Weighted terms; none of them a sum."""
+
+    terms: tuple[tuple[float, Expression], ...]
+    domain: Space | None
+    codomain: Space | None
+
+    @property
+    def T(self) -> Expression:
+        return total(tuple((weight, term.T) for weight, term in self.terms))
+
+    def parts(self) -> tuple[Expression, ...]:
+        return tuple(term for _, term in self.terms)
+
+    def placed(self, domain: Space | None, codomain: Space | None) -> Expression:
+        if self.domain is not None and self.codomain is not None:
+            return self
+        return total(tuple((w, t.placed(domain, codomain)) for w, t in self.terms))
+
+    def __str__(self) -> str:
+        text = ""
+        for weight, term in self.terms:
+            sign = ("- " if weight < 0 else "+ ") if text else ("-" if weight < 0 else "")
+            size = "" if abs(weight) == 1.0 else f"{abs(weight):g} * "
+            body = f"({term})" if size and isinstance(term, Product) else str(term)
+            text += f"{' ' if text else ''}{sign}{size}{body}"
+        return text or "0"
+
+
+@dataclass(frozen=True, repr=False)
+class Inverse(Expression):
+    """The inverse of an expression; ``identities.py`` says what it is in terms of known operators."""
+
+    of: Expression
+
+    def __post_init__(self) -> None:
+        from .identities import inverse_of  # identities are written with expressions, so they come second
+
+        inverse_of(self.of)
+
+    @property
+    def domain(self) -> Space | None:  # type: ignore[override]
+        return self.of.codomain
+
+    @property
+    def codomain(self) -> Space | None:  # type: ignore[override]
+        return self.of.domain
+
+    @property
+    def T(self) -> Expression:
+        return Inverse(self.of.T)
+
+    @property
+    def inv(self) -> Expression:
+        return self.of
+
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.of,)
+
+    def __str__(self) -> str:
+        return f"({self.of}).inv" if isinstance(self.of, (Sum, Product)) else f"{self.of}.inv"
+
+
+# -- construction -------------------------------------------------------------------------------------
+
+
+def product(left: Expression, right: Expression) -> Expression:
+    """left @ right, with their spaces matched and identities dropped."""
+    left = left.placed(right.codomain, None)
+    right = right.placed(None, left.domain)
+    if left.domain != right.codomain:
+        raise SpaceError(
+            f"({left}) @ ({right}): the left side takes vectors of {left.domain or 'an open space'}, "
+            f"the right side gives vectors of {right.codomain or 'an open space'}"
+        )
+    if isinstance(left, Identity):
+        return right
+    if isinstance(right, Identity):
+        return left
+    scale = 1.0
+    factors: list[Expression] = []
+    for side in (left, right):
+        if isinstance(side, Sum) and len(side.terms) == 1:
+            scale, side = scale * side.terms[0][0], side.terms[0][1]
+        factors.extend(side.factors if isinstance(side, Product) else (side,))
+    result: Expression = Product(tuple(factors)) if len(factors) > 1 else factors[0]
+    return result if scale == 1.0 else total(((scale, result),))
+
+
+def total(weighted: tuple[tuple[float, Expression], ...]) -> Expression:
+    """A weighted sum: nested sums are opened, like terms collected, spaces matched."""
+    collected: dict[Expression, float] = {}
+    domain = next((t.domain for _, t in weighted if t.domain is not None), None)
+    codomain = next((t.codomain for _, t in weighted if t.codomain is not None), None)
+    for weight, term in weighted:
+        term = term.placed(domain, codomain)
+        if (term.domain, term.codomain) != (domain, codomain):
+            first = weighted[0][1]
+            raise SpaceError(
+                f"({first}) + ({term}): the left side maps {domain} to {codomain}, "
+                f"the right side {term.domain} to {term.codomain}"
+            )
+        for inner_weight, inner in term.terms if isinstance(term, Sum) else ((1.0, term),):
+            collected[inner] = collected.get(inner, 0.0) + weight * inner_weight
+    terms = tuple((weight, term) for term, weight in collected.items() if weight != 0.0)
+    if len(terms) == 1 and terms[0][0] == 1.0:
+        return terms[0][1]
+    return Sum(tuple((w, t) for t, w in collected.items() if w != 0.0), domain, codomain)

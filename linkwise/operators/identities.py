@@ -1,0 +1,225 @@
+"""What is known about inverses, and the block structure of symmetric products: rewrite rules with their sources.
+
+A rule is an equality of expressions.  ``INVERSES`` pairs an expression with its inverse; each pair is used in
+both directions and for the adjoints.  Tests prove every rule numerically with ``dense.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .expression import (
+    FORCE,
+    JOINT,
+    MOTION,
+    Expression,
+    Identity,
+    Inverse,
+    Operator,
+    Product,
+    Space,
+    Sum,
+    product,
+    total,
+)
+
+
+class UnknownInverse(ValueError):
+    """Nobody has given an inverse for this expression."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """``left`` equals ``right`` (or: is its inverse), for every mechanism; ``source`` says where it is from."""
+
+    left: Expression
+    right: Expression
+    source: str
+
+
+_I = Identity()
+_H = Operator("H", FORCE, JOINT)
+_PHI = Operator("phi", FORCE, FORCE)
+_PSI = Operator("psi", FORCE, FORCE)
+_E_PHI = Operator("E_phi", FORCE, FORCE)
+_M = Operator("M", MOTION, FORCE, self_adjoint=True)
+_D = Operator("D", JOINT, JOINT, self_adjoint=True)
+_R = Operator("R", JOINT, JOINT, self_adjoint=True)
+_G = Operator("G", JOINT, FORCE)
+_K = _E_PHI @ _G
+_TAU_BAR = _I - _G @ _H
+_E_PSI = _E_PHI @ _TAU_BAR
+D_INV = Operator("D_inv", JOINT, JOINT, self_adjoint=True)
+_MASS_MATRIX = _H @ _PHI @ _M @ _PHI.T @ _H.T
+_WHITENING = _I - _H @ _PSI @ _K
+
+#: Operators that others abbreviate.
+DEFINITIONS = {
+    "K": (_K, "jain1995 (4.10)"),
+    "tau": (_G @ _H, "jain1995 (4.8)"),
+    "tau_bar": (_TAU_BAR, "jain1995 (4.10)"),
+    "E_psi": (_E_PSI, "jain1995 (4.10)"),
+}
+
+#: Block-diagonal operators, inverted link by link.
+LOCAL_INVERSES = {"D": D_INV}
+for _name in ("M", "P"):
+    LOCAL_INVERSES[_name] = Operator(f"{_name}_inv", FORCE, MOTION, self_adjoint=True)
+
+INVERSES = (
+    Rule(_PHI, _I - _E_PHI, "jain1995 (4.6)"),
+    Rule(_PSI, _I - _E_PSI, "jain1995 (4.10)"),
+    Rule(_I + _H @ _PHI @ _K, _WHITENING, "jain1995 (4.1c); rodriguez1992 (45)"),
+    Rule(_MASS_MATRIX + _R, _WHITENING.T @ D_INV @ _WHITENING, "jain1995 (4.1d); rodriguez1992 (46)"),
+    Rule(_MASS_MATRIX, _WHITENING.T @ D_INV @ _WHITENING, "jain1995 (4.1d); rodriguez1992 (46); without armature"),
+    Rule(_I + _PHI @ _K @ _H, _I - _PSI @ _K @ _H, "jain1995 (B.5), multiplied by phi from the left"),
+    Rule(_I + _K @ _H @ _PHI, _I - _K @ _H @ _PSI, "jain1995 (B.5), multiplied by phi from the right"),
+)
+
+#: Composite bodies: what phi X phi* is on and above the diagonal, C = X + E_phi C E_phi* block by block.
+COMPOSITE = Operator("C", MOTION, FORCE, self_adjoint=True)
+#: The mobility of every link, Y = tau_bar* (E_phi* Y E_phi) tau_bar + H* D^-1 H block by block; Omega = psi* H* D^-1 H psi.
+OMEGA = Operator("Omega", FORCE, MOTION, self_adjoint=True)
+OMEGA_RULE = Rule(_PSI.T @ _H.T @ D_INV @ _H @ _PSI, OMEGA, "rodriguez1986 Section 10; jain1995 Appendix B")
+COMPOSITE_RULE = Rule(
+    _PHI @ _M @ _PHI.T,
+    COMPOSITE + _PHI @ _E_PHI @ COMPOSITE + COMPOSITE @ _E_PHI.T @ _PHI.T,
+    "rodriguez1992 Identity 1 (28)",
+)
+
+
+def expanded(expression: Expression) -> Expression:
+    """The expression in terms of H, phi, psi, E_phi, M, P, G, D, R: abbreviations and inverses written out."""
+    match expression:
+        case Operator(name=name, adjoint=adjoint) if name in DEFINITIONS:
+            definition = DEFINITIONS[name][0]
+            return definition.T if adjoint else definition
+        case Product(factors=factors):
+            result = expanded(factors[0])
+            for factor in factors[1:]:
+                result = product(result, expanded(factor))
+            return result
+        case Sum(terms=terms):
+            return total(tuple((weight, expanded(term)) for weight, term in terms))
+        case Inverse(of=inner):
+            return inverse_of(inner)
+        case _:
+            return expression
+
+
+def inverse_of(expression: Expression) -> Expression:
+    """The inverse in terms of known operators, or UnknownInverse."""
+    if expression.domain != _dual_of_inverse(expression):
+        raise UnknownInverse(f"{expression} maps {expression.domain} to {expression.codomain}: it has no inverse")
+    wanted = canonical(expanded(expression))
+    if wanted == canonical(Identity(expression.domain)):
+        return expression
+    for one, other in _both_ways():
+        if wanted == canonical(one):
+            return other
+        if wanted == canonical(one.T):
+            return other.T
+    found = _structural_inverse(expanded(expression))
+    if found is None:
+        raise UnknownInverse(
+            f"no identity gives the inverse of {expression}; known are those of phi, psi, D, M, P, I + H phi K, "
+            "H phi M phi* H* + R, their adjoints, products and multiples, and of symmetric 6 x 6 expressions at one link"
+        )
+    return found
+
+
+def _dual_of_inverse(expression: Expression) -> Space | None:
+    """The domain that an invertible expression must have, given its codomain."""
+    same_size = {FORCE, MOTION}
+    if expression.domain in same_size and expression.codomain in same_size:
+        return expression.domain
+    if expression.domain and expression.codomain and expression.domain.link and expression.codomain.link:
+        return expression.domain
+    return expression.codomain
+
+
+def _both_ways() -> Iterator[tuple[Expression, Expression]]:
+    for rule in INVERSES:
+        yield rule.left, rule.right
+        yield rule.right, rule.left
+
+
+def _structural_inverse(expression: Expression) -> Expression | None:
+    """Inverses of single blocks, of multiples and of products of invertible factors."""
+    if isinstance(expression, Operator) and expression.name in LOCAL_INVERSES:
+        return LOCAL_INVERSES[expression.name]
+    for original, inverse in LOCAL_INVERSES.items():
+        if isinstance(expression, Operator) and expression.name == inverse.name:
+            return Operator(original, inverse.codomain, inverse.domain, self_adjoint=True)
+    if isinstance(expression, Sum) and len(expression.terms) == 1:
+        weight, term = expression.terms[0]
+        return inverse_of(term) * (1.0 / weight)
+    if _is_small(expression):
+        return SmallInverse(expression)
+    if isinstance(expression, Product):
+        return _inverse_of_product(expression)
+    return None
+
+
+def _inverse_of_product(expression: Product) -> Expression | None:
+    """Split off the shortest invertible head, then invert the rest."""
+    for cut in range(1, len(expression.factors)):
+        head, tail = _joined(expression.factors[:cut]), _joined(expression.factors[cut:])
+        try:
+            return product(inverse_of(tail), inverse_of(head))
+        except UnknownInverse:
+            continue
+    return None
+
+
+def _joined(factors: tuple[Expression, ...]) -> Expression:
+    return factors[0] if len(factors) == 1 else Product(factors)
+
+
+def _is_small(expression: Expression) -> bool:
+    """Six by six at one link, and symmetric."""
+    if not (expression.domain and expression.codomain and expression.domain.link):
+        return False
+    return expression.domain.dual == expression.codomain and canonical(expression) == canonical(expression.T)
+
+
+@dataclass(frozen=True, repr=False)
+class SmallInverse(Expression):
+    """The inverse of a symmetric 6x6 expression at one link, by factoring it."""
+
+    of: Expression
+
+    @property
+    def domain(self):  # type: ignore[override]
+        return self.of.codomain
+
+    @property
+    def codomain(self):  # type: ignore[override]
+        return self.of.domain
+
+    @property
+    def T(self) -> Expression:
+        return self
+
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.of,)
+
+    def __str__(self) -> str:
+        return f"({self.of}).inv"
+
+
+def canonical(expression: Expression) -> Expression:
+    """Sums in a fixed order, so that structure can be compared."""
+    match expression:
+        case Sum(terms=terms, domain=domain, codomain=codomain):
+            ordered = sorted(((w, canonical(t)) for w, t in terms), key=lambda pair: str(pair[1]))
+            return Sum(tuple(ordered), domain, codomain)
+        case Product(factors=factors):
+            return Product(tuple(canonical(f) for f in factors))
+        case _:
+            return expression
+
+
+def is_symmetric(expression: Expression) -> bool:
+    return canonical(expanded(expression)) == canonical(expanded(expression).T)

@@ -1,0 +1,87 @@
+"""The GPU front door: CUDA C compiled by CuPy, called with arrays of shape ``batch + core``.
+
+CuPy is imported when a kernel is loaded, not before; everything else in linkwise works without it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..ir.program import Array, Program
+from ..targets import cuda_c
+from ..targets.protocol import Options
+
+THREADS_PER_BLOCK = 128
+
+
+def load(program: Program, options: Options) -> GpuKernel:
+    """Compile ``program`` for the GPU at hand."""
+    return GpuKernel(program, options, _cupy_with_device())
+
+
+class GpuKernel:
+    """``kernel(*arrays)``: inputs of shape ``batch + core``, broadcast over their batch shapes.
+
+    Given CuPy arrays (at least one), the results are CuPy arrays and nothing leaves the device; given
+    NumPy arrays, they are NumPy arrays.  One output is returned bare, several as a tuple.
+    """
+
+    def __init__(self, program: Program, options: Options, cupy: Any):
+        self.source = cuda_c.emit(program, options)
+        self.inputs = program.inputs
+        self.outputs = program.outputs
+        self.dtype = np.dtype(options.dtype)
+        self._cupy = cupy
+        self._function = cupy.RawModule(code=self.source).get_function(cuda_c.function_name(program))
+
+    def __call__(self, *arrays):
+        cupy = self._cupy
+        if len(arrays) != len(self.inputs):
+            names = ", ".join(array.name for array in self.inputs)
+            raise TypeError(f"the kernel takes {len(self.inputs)} arrays ({names}), {len(arrays)} were given")
+        on_device = any(isinstance(array, cupy.ndarray) for array in arrays)
+        values = [cupy.asarray(array, dtype=self.dtype) for array in arrays]
+        batch = np.broadcast_shapes(*(_batch_shape(x, a) for x, a in zip(values, self.inputs, strict=True)))
+        states = int(np.prod(batch))
+        element_major = [self._element_major(x, a, batch) for x, a in zip(values, self.inputs, strict=True)]
+        results = [cupy.empty((array.size, states), dtype=self.dtype) for array in self.outputs]
+        if states:
+            blocks = -(-states // THREADS_PER_BLOCK)
+            self._function((blocks,), (THREADS_PER_BLOCK,), (np.uint64(states), *element_major, *results))
+        shaped = [
+            cupy.ascontiguousarray(x.T).reshape(batch + a.shape) for x, a in zip(results, self.outputs, strict=True)
+        ]
+        answers = tuple(shaped if on_device else map(cupy.asnumpy, shaped))
+        return answers[0] if len(answers) == 1 else answers
+
+    def _element_major(self, values, array: Array, batch: tuple[int, ...]):
+        """``(elements, states)`` in C order, the layout of the emitted code."""
+        rows = self._cupy.broadcast_to(values, batch + array.shape).reshape(int(np.prod(batch)), array.size)
+        return self._cupy.ascontiguousarray(rows.T)
+
+
+def _batch_shape(values, array: Array) -> tuple[int, ...]:
+    split = values.ndim - len(array.shape)
+    if split < 0 or values.shape[split:] != array.shape:
+        raise ValueError(f"input {array.name} must have trailing dimensions {array.shape}, its shape is {values.shape}")
+    return values.shape[:split]
+
+
+def _cupy_with_device() -> Any:
+    """CuPy, where it is installed and sees a GPU; an error that says what is missing otherwise."""
+    try:
+        import cupy
+    except ImportError as error:
+        raise ImportError("target 'cuda' needs CuPy: pip install 'linkwise[cuda]'") from error
+    try:
+        devices = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        raise RuntimeError(_NO_DEVICE) from error
+    if not devices:
+        raise RuntimeError(_NO_DEVICE)
+    return cupy
+
+
+_NO_DEVICE = "target 'cuda' needs an NVIDIA GPU with its driver; linkwise[cuda] is installed, but CuPy sees no device"

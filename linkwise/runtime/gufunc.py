@@ -1,0 +1,71 @@
+"""The NumPy front door: a generalized ufunc made from the address of a compiled loop.
+
+NumPy exports the C function that makes ufuncs in a table of pointers; ctypes calls it, so no extension module is
+needed.  Batches, broadcasting, strides, casting, ``out=`` and memory overlap are then NumPy's own.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+
+from ..ir.program import Array
+
+_FROM_FUNC_AND_DATA_AND_SIGNATURE = 31  # position of PyUFunc_FromFuncAndDataAndSignature in the table
+_NO_IDENTITY = -1  # PyUFunc_None
+_buffers: list[tuple] = []  # what the ufuncs point into: NumPy neither copies nor owns it, so it is kept for good
+
+
+def make_gufunc(
+    address: int, inputs: Sequence[Array], outputs: Sequence[Array], dtype: str, name: str, doc: str = ""
+) -> np.ufunc:
+    """A ufunc that runs the loop at ``address`` (a ``PyUFuncGenericFunction``) on arrays of ``dtype``.
+
+    The core dimensions are fixed: wrong trailing dimensions are refused by NumPy.  The code at ``address`` must
+    stay loaded.  NumPy knows no core dimension of size 0 and no ufunc without inputs: ``ValueError``; evaluate such
+    programs with ``targets.numpy_reference``.
+    """
+    arrays = [*inputs, *outputs]
+    if not inputs:
+        raise ValueError(f"{name} has no inputs; NumPy makes no ufunc of it, use the NumPy reference target")
+    for array in arrays:
+        if 0 in array.shape:
+            raise ValueError(
+                f"{name}: {array.name} has shape {array.shape}; NumPy makes no ufunc with an empty core dimension, "
+                "use the NumPy reference target"
+            )
+    functions = (ctypes.c_void_p * 1)(address)
+    data = (ctypes.c_void_p * 1)(None)
+    types = (ctypes.c_char * len(arrays))(*bytes([np.dtype(dtype).num]) * len(arrays))
+    texts = [ctypes.create_string_buffer(text.encode()) for text in (name, doc, _signature(inputs, outputs))]
+    _buffers.append((functions, data, types, texts))
+    return _constructor()(
+        functions, data, types, 1, len(inputs), len(outputs), _NO_IDENTITY, texts[0], texts[1], 0, texts[2]
+    )
+
+
+def _signature(inputs: Sequence[Array], outputs: Sequence[Array]) -> str:
+    """NumPy's notation, for instance ``(6),(6)->(6,6)``."""
+    sides = (",".join(f"({','.join(map(str, array.shape))})" for array in side) for side in (inputs, outputs))
+    return "->".join(sides)
+
+
+@cache
+def _constructor():
+    """NumPy's ``PyUFunc_FromFuncAndDataAndSignature`` as a Python callable."""
+    try:
+        from numpy._core import _multiarray_umath
+    except ImportError:  # NumPy 1
+        from numpy.core import _multiarray_umath
+    pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_GetPointer", ctypes.pythonapi)
+    )
+    table = ctypes.cast(pointer_of(_multiarray_umath._UFUNC_API, None), ctypes.POINTER(ctypes.c_void_p))
+    pointer, number = ctypes.c_void_p, ctypes.c_int
+    prototype = ctypes.PYFUNCTYPE(
+        ctypes.py_object, pointer, pointer, pointer, number, number, number, number, pointer, pointer, number, pointer
+    )
+    return prototype(table[_FROM_FUNC_AND_DATA_AND_SIGNATURE])

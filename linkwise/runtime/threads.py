@@ -1,0 +1,152 @@
+"""Large batches over several threads: the loops run without the interpreter lock."""
+
+from __future__ import annotations
+
+import contextvars
+import math
+import os
+import re
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+
+import numpy as np
+
+# Handing a piece to another thread costs some tens of microseconds; a piece should take several times that.
+_OPERATIONS_PER_TASK = 4_000_000
+
+_num_threads: int | None = None
+_pool: ThreadPoolExecutor | None = None
+
+
+def set_num_threads(n: int) -> None:
+    """Use up to ``n`` threads for large batches."""
+    global _num_threads
+    if int(n) != n or n < 1:
+        raise ValueError(f"the number of threads must be a positive integer, not {n!r}")
+    _num_threads = int(n)
+    _drop_pool()
+
+
+def get_num_threads() -> int:
+    """The number of threads for large batches; at first, the CPUs this process may run on."""
+    if _num_threads is not None:
+        return _num_threads
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def states_per_task(operations: int) -> int:
+    """How many states of so many scalar operations each are worth a thread of their own."""
+    return max(1, _OPERATIONS_PER_TASK // max(1, operations))
+
+
+def threaded(ufunc: np.ufunc, operations: int):
+    """``ufunc`` as a function that uses threads where the batch is large; small calls go straight through."""
+    enough = states_per_task(operations)
+
+    def run(*arrays, out=None):
+        for array in arrays:
+            if getattr(array, "size", 0) > enough:
+                return call_threaded(ufunc, arrays, out, enough)
+        return ufunc(*arrays) if out is None else ufunc(*arrays, out=out)
+
+    return run
+
+
+def call_threaded(
+    ufunc: np.ufunc,
+    arrays: Sequence[np.ndarray],
+    out: np.ndarray | tuple[np.ndarray | None, ...] | None = None,
+    states_per_task: int = 1,
+) -> np.ndarray | tuple[np.ndarray, ...]:
+    """``ufunc(*arrays, out=out)``, with the batch split over threads if it is large enough.
+
+    The longest axis of the broadcast batch is cut into equal pieces of at least ``states_per_task`` states.
+    """
+    ranks = _core_ranks(ufunc)
+    arrays = [np.asarray(array) for array in arrays]
+    if all(array.ndim == rank for array, rank in zip(arrays, ranks, strict=False)):
+        return ufunc(*arrays, out=out)  # one state
+    shapes = [array.shape[: max(0, array.ndim - rank)] for array, rank in zip(arrays, ranks, strict=False)]
+    try:
+        batch = np.broadcast_shapes(*shapes)
+    except ValueError:
+        return ufunc(*arrays, out=out)  # NumPy says what is wrong
+    count = min(get_num_threads(), math.prod(batch) // states_per_task, max(batch, default=1))
+    given = out if isinstance(out, tuple) else (out,) * (out is not None)
+    overlap = any(np.may_share_memory(array, result) for result in given for array in arrays if result is not None)
+    if count < 2 or len(arrays) != ufunc.nin or overlap:
+        return ufunc(*arrays, out=out)
+    results = _results(ufunc, batch, given)
+    axis = int(np.argmax(batch)) - len(batch)  # counted from the end of the batch
+    edges = [batch[axis] * i // count for i in range(count + 1)]
+    operands = list(zip([*arrays, *results], ranks, strict=True))
+    tasks = []
+    for start, stop in zip(edges, edges[1:], strict=False):
+        pieces = [_piece(array, axis - rank, start, stop) for array, rank in operands]
+        tasks.append((contextvars.copy_context(), pieces[: ufunc.nin], tuple(pieces[ufunc.nin :])))
+    futures = [_threads().submit(context.run, _call, ufunc, ins, outs) for context, ins, outs in tasks[1:]]
+    _call(ufunc, *tasks[0][1:])
+    for future in futures:
+        future.result()
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _call(ufunc: np.ufunc, arrays: Sequence[np.ndarray], out: tuple[np.ndarray, ...]) -> None:
+    ufunc(*arrays, out=out)
+
+
+def _results(ufunc: np.ufunc, batch: tuple[int, ...], given: tuple[np.ndarray | None, ...]) -> list[np.ndarray]:
+    """The output arrays: the given ones, and new ones for the others."""
+    given = given or (None,) * ufunc.nout
+    types = ufunc.types[0].split("->")[1]
+    cores = _core_shapes(ufunc)[ufunc.nin :]
+    return [
+        np.empty(batch + core, dtype=kind) if array is None else array
+        for array, kind, core in zip(given, types, cores, strict=True)
+    ]
+
+
+def _piece(array: np.ndarray, axis: int, start: int, stop: int) -> np.ndarray:
+    """``array[start:stop]`` along ``axis`` (from the end), or all of it if it is broadcast along that axis."""
+    if array.ndim < -axis or array.shape[axis] == 1:
+        return array
+    return array[(slice(None),) * (array.ndim + axis) + (slice(start, stop),)]
+
+
+@cache
+def _core_shapes(ufunc: np.ufunc) -> tuple[tuple[int, ...], ...]:
+    """Core shapes of all operands, from a signature with fixed sizes."""
+    if ufunc.signature is None:
+        return ((),) * ufunc.nargs
+    groups = re.findall(r"\(([^)]*)\)", ufunc.signature)
+    return tuple(tuple(int(size) for size in group.split(",") if size) for group in groups)
+
+
+@cache
+def _core_ranks(ufunc: np.ufunc) -> tuple[int, ...]:
+    return tuple(len(shape) for shape in _core_shapes(ufunc))
+
+
+def _threads() -> ThreadPoolExecutor:
+    global _pool
+    if _pool is None:  # the calling thread does one of the pieces itself
+        _pool = ThreadPoolExecutor(max(1, get_num_threads() - 1), thread_name_prefix="linkwise")
+    return _pool
+
+
+def _drop_pool() -> None:
+    global _pool
+    if _pool is not None:
+        _pool.shutdown(wait=False)
+        _pool = None
+
+
+def _forget_pool() -> None:
+    """A forked child has no threads of its parent's pool."""
+    global _pool
+    _pool = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_pool)

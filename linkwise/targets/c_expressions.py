@@ -1,0 +1,185 @@
+"""What C and CUDA C have in common: names, exact literals, and a program as a list of C statements."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+
+import numpy as np
+
+from ..ir import ops
+from ..ir.program import Array, Node, Program
+from .protocol import Options
+
+# Words that a generated parameter or local must not take: keywords of C99 and C++, and what the bodies call.
+RESERVED = frozenset(
+    """
+    alignas alignof and asm auto bool break case catch char class const constexpr continue decltype default delete do
+    double else enum explicit export extern false float for friend goto if inline int long mutable namespace new not
+    nullptr operator or private protected public register restrict return short signed sizeof static struct switch
+    template this throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor
+    size_t sin cos sinf cosf sincos sincosf sqrt sqrtf atan2 atan2f fma fmaf FMA
+    n i blockIdx blockDim threadIdx gridDim
+    """.split()
+)
+
+
+@dataclass(frozen=True)
+class Real:
+    """The C type of every number in one emitted file."""
+
+    name: str  # "double" or "float"
+    suffix: str  # of math functions and literals: "" or "f"
+
+    def literal(self, value: float) -> str:
+        """The shortest decimal that reads back as exactly the number meant."""
+        if self.name == "double":
+            return repr(value)
+        with np.errstate(over="ignore"):
+            rounded = np.float32(value)
+        if not np.isfinite(rounded):
+            raise OverflowError(f"the constant {value!r} is out of range for float32; compile with dtype='float64'")
+        return f"{rounded!s}f"
+
+
+REALS = {"float64": Real("double", ""), "float32": Real("float", "f")}
+
+
+def real_of(options: Options) -> Real:
+    """The number type that ``options`` asks for."""
+    try:
+        return REALS[options.dtype]
+    except KeyError:
+        raise ValueError(f"dtype {options.dtype!r} is not emitted as C; choose one of {', '.join(REALS)}") from None
+
+
+def identifier(name: str, taken: set[str]) -> str:
+    """A C identifier as near to ``name`` as can be, not in ``taken``, to which it is added."""
+    word = re.sub(r"\W", "_", name, flags=re.ASCII) or "_"
+    if word[0].isdigit() or re.fullmatch(r"t\d+|_.*", word):  # t1, t2, ... are the emitted temporaries
+        word = "x" + word if word[0] == "_" else "x_" + word
+    while word in taken:
+        word += "_"
+    taken.add(word)
+    return word
+
+
+class Body:
+    """One program as C statements over named arrays.
+
+    ``address(array, element)`` writes the place of an element, ``sincos`` says that the language has a
+    function computing both.  Elements of inputs are read once, into locals ``<array>_<element>``.
+    """
+
+    def __init__(self, program: Program, real: Real, address: Callable[[str, int], str], sincos: bool):
+        self.real = real
+        self.program = program
+        self.is_fused = any(node.op in ops.FUSED for node in program.nodes)
+        taken = set(RESERVED)
+        self.function = identifier(program.name, taken)
+        self.inputs = [identifier(array.name, taken) for array in program.inputs]
+        self.outputs = [identifier(array.name, taken) for array in program.outputs]
+        self._address = address
+        self._text: dict[Node, str] = {}  # how each value is written where it is used
+        self._number = count()
+        self._partner = _sine_cosine_pairs(program) if sincos else {}
+        self.statements = self._reads(taken) + self._operations() + self._writes()
+
+    def _reads(self, taken: set[str]) -> list[str]:
+        lines = []
+        for node in self.program.nodes:
+            if node.op is ops.INPUT:
+                array, element = node.value
+                name = identifier(f"{self.inputs[array]}_{element}", taken)
+                self._text[node] = name
+                lines.append(f"const {self.real.name} {name} = {self._address(self.inputs[array], element)};")
+        read = {node.value[0] for node in self.program.nodes if node.op is ops.INPUT}
+        return lines + [f"(void){name}; /* not used */" for k, name in enumerate(self.inputs) if k not in read]
+
+    def _operations(self) -> list[str]:
+        lines: list[str] = []
+        section = ""
+        for node in self.program.nodes:
+            if node.op is ops.CONST:
+                literal = self.real.literal(node.value)
+                self._text[node] = f"({literal})" if literal.startswith("-") else literal
+            elif node not in self._text:
+                if node.section != section:
+                    section = node.section
+                    lines += ["", f"/* {_comment(section)} */"]
+                lines.append(self._statement(node))
+        return lines
+
+    def _statement(self, node: Node) -> str:
+        name = self._name(node)
+        partner = self._partner.get(node)
+        if partner is not None:
+            other = self._name(partner)
+            sine, cosine = (name, other) if node.op is ops.SIN else (other, name)
+            angle, function = self._text[node.args[0]], f"sincos{self.real.suffix}"
+            return f"{self.real.name} {sine}, {cosine}; {function}({angle}, &{sine}, &{cosine});"
+        kind = "int" if node.op.result == "bool" else self.real.name
+        return f"const {kind} {name} = {self._expression(node)};"
+
+    def _name(self, node: Node) -> str:
+        self._text[node] = f"t{next(self._number)}"
+        return self._text[node]
+
+    def _expression(self, node: Node) -> str:
+        a, b, c = ([self._text[arg] for arg in node.args] + ["", "", ""])[:3]
+        suffix = self.real.suffix
+        forms = {
+            ops.ADD: f"{a} + {b}",
+            ops.SUB: f"{a} - {b}",
+            ops.MUL: f"{a} * {b}",
+            ops.DIV: f"{a} / {b}",
+            ops.NEG: f"-{a}",
+            ops.SQRT: f"sqrt{suffix}({a})",
+            ops.SIN: f"sin{suffix}({a})",
+            ops.COS: f"cos{suffix}({a})",
+            ops.ATAN2: f"atan2{suffix}({a}, {b})",
+            ops.LESS: f"{a} < {b}",
+            ops.SELECT: f"{a} ? {b} : {c}",
+            ops.FMA: f"FMA({a}, {b}, {c})",
+            ops.FMS: f"FMA({a}, {b}, -{c})",
+            ops.FNMA: f"FMA(-{a}, {b}, {c})",
+        }
+        return forms[node.op]
+
+    def _writes(self) -> list[str]:
+        lines = ["", "/* results */"]
+        for name, results in zip(self.outputs, self.program.results, strict=True):
+            lines += [f"{self._address(name, k)} = {self._text[node]};" for k, node in enumerate(results)]
+        return lines
+
+    def parameters(self, restrict: str) -> list[str]:
+        """Declarations of the arrays, inputs first."""
+        reads = [f"const {self.real.name} *{restrict} {name}" for name in self.inputs]
+        return reads + [f"{self.real.name} *{restrict} {name}" for name in self.outputs]
+
+    def summary(self) -> list[str]:
+        """What the function computes, for a comment above it: arrays, core shapes, operations per state."""
+        counts = self.program.op_counts
+        lines = [_described("in ", name, array) for name, array in zip(self.inputs, self.program.inputs, strict=True)]
+        lines += [
+            _described("out", name, array) for name, array in zip(self.outputs, self.program.outputs, strict=True)
+        ]
+        return lines + ["operations per state: " + (", ".join(f"{v} {k}" for k, v in counts.items()) or "none")]
+
+
+def _described(direction: str, name: str, array: Array) -> str:
+    return f"{direction} {name}: {' x '.join(map(str, array.shape)) or 'scalar'}"
+
+
+def _comment(section: str) -> str:
+    return section.replace("*/", "* /") or "(no section)"
+
+
+def _sine_cosine_pairs(program: Program) -> dict[Node, Node]:
+    """For each sine the cosine of the same angle and the other way round, where the program has both."""
+    sines = {node.args[0]: node for node in program.nodes if node.op is ops.SIN}
+    cosines = {node.args[0]: node for node in program.nodes if node.op is ops.COS}
+    both = [(sines[angle], cosines[angle]) for angle in sines.keys() & cosines.keys()]
+    return dict(both) | {cosine: sine for sine, cosine in both}

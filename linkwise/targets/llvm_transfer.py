@@ -1,0 +1,145 @@
+"""LLVM text of the moves between NumPy arrays and vectors: element by element, one state per lane."""
+
+from __future__ import annotations
+
+from .llvm_vector import VectorType
+
+
+def transfer(kind: str, rows: int, columns: int, vector: VectorType, attributes: str) -> str:
+    """``void @gather<rows>x<columns>(base, step, row_stride, column_stride, numbers, scratch)`` and ``@scatter...``.
+
+    Moves a matrix of each lane's state to or from ``rows * columns`` vectors at ``scratch``; ``numbers`` points at
+    the lanes' state numbers.  Where neighbours in a row are neighbours in memory, they are moved two at a time:
+    half the accesses, and two shuffles put them in their places.
+    """
+    paired = columns // 2 * 2 if vector.lanes > 1 else 0
+    lines = [
+        f"define internal void @{kind}{rows}x{columns}(ptr %base, i64 %step, i64 %row_stride, i64 %column_stride, "
+        f"ptr %numbers, ptr %scratch) noinline nounwind {attributes} {{",
+        "entry:",
+    ]
+    for i in range(vector.lanes):
+        lines += [
+            f"  %number{i}.at = getelementptr i64, ptr %numbers, i64 {i}",
+            f"  %number{i} = load i64, ptr %number{i}.at",
+            f"  %shift{i} = mul i64 %number{i}, %step",
+            f"  %lane{i} = getelementptr i8, ptr %base, i64 %shift{i}",
+        ]
+    lines += [
+        f"  %dense = icmp eq i64 %column_stride, {vector.bits // 8}",
+        "  br label %row",
+        "row:",
+        "  %i = phi i64 [ 0, %entry ], [ %i.next, %row_end ]",
+        "  %row.offset = mul i64 %i, %row_stride",
+        f"  %row.place = mul i64 %i, {columns * vector.bytes}",
+        "  %row.at = getelementptr i8, ptr %scratch, i64 %row.place",
+    ]
+    if paired:
+        lines.append("  br i1 %dense, label %pair, label %single")
+        lines += _loop("pair", kind, vector, "[ 0, %row ]", paired, "single" if paired < columns else "row_end")
+    else:
+        lines.append("  br label %single")
+    starts = f"[ 0, %row ], [ {paired}, %pair ]" if 0 < paired < columns else "[ 0, %row ]"
+    lines += [
+        *_loop("single", kind, vector, starts, columns, "row_end"),
+        "row_end:",
+        "  %i.next = add i64 %i, 1",
+        f"  %more_rows = icmp slt i64 %i.next, {rows}",
+        "  br i1 %more_rows, label %row, label %exit",
+        "exit:",
+        "  ret void",
+        "}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _loop(name: str, kind: str, vector: VectorType, starts: str, end: int, after: str) -> list[str]:
+    """A block ``name`` that loops over columns, in pairs or singly, up to ``end`` and goes on to ``after``."""
+    move = {
+        ("pair", "gather"): _gather_pair,
+        ("pair", "scatter"): _scatter_pair,
+        ("single", "gather"): _gather_single,
+        ("single", "scatter"): _scatter_single,
+    }[name, kind]
+    return [
+        f"{name}:",
+        f"  %{name}.j = phi i64 {starts}, [ %{name}.j.next, %{name} ]",
+        f"  %{name}.shift = mul i64 %{name}.j, %column_stride",
+        f"  %{name}.offset = add i64 %row.offset, %{name}.shift",
+        f"  %{name}.place = mul i64 %{name}.j, {vector.bytes}",
+        f"  %{name}.at = getelementptr i8, ptr %row.at, i64 %{name}.place",
+        *(f"  %{name}.a{i} = getelementptr i8, ptr %lane{i}, i64 %{name}.offset" for i in range(vector.lanes)),
+        *move(vector),
+        f"  %{name}.j.next = add i64 %{name}.j, {2 if name == 'pair' else 1}",
+        f"  %{name}.more = icmp slt i64 %{name}.j.next, {end}",
+        f"  br i1 %{name}.more, label %{name}, label %{after}",
+    ]
+
+
+def _gather_single(vector: VectorType) -> list[str]:
+    lines, so_far = [], "poison"
+    for i in range(vector.lanes):
+        lines.append(f"  %element.{i} = load {vector.scalar}, ptr %single.a{i}, align 1")
+        lines.append(f"  %value{i} = insertelement {vector.real} {so_far}, {vector.scalar} %element.{i}, i32 {i}")
+        so_far = f"%value{i}"
+    return [*lines, f"  store {vector.real} {so_far}, ptr %single.at"]
+
+
+def _scatter_single(vector: VectorType) -> list[str]:
+    lines = [f"  %value = load {vector.real}, ptr %single.at"]
+    for i in range(vector.lanes):
+        lines.append(f"  %element.{i} = extractelement {vector.real} %value, i32 {i}")
+        lines.append(f"  store {vector.scalar} %element.{i}, ptr %single.a{i}, align 1")
+    return lines
+
+
+def _gather_pair(vector: VectorType) -> list[str]:
+    two, n = f"<2 x {vector.scalar}>", vector.lanes
+    lines = [f"  %pair{i} = load {two}, ptr %pair.a{i}, align 1" for i in range(n)]
+    # Pairs of the even lanes side by side, pairs of the odd lanes side by side; then first with first.
+    evens = _concatenate(lines, vector, "even_lanes", [f"%pair{i}" for i in range(0, n, 2)])
+    odds = _concatenate(lines, vector, "odd_lanes", [f"%pair{i}" for i in range(1, n, 2)])
+    for k in range(2):
+        mask = [base + 2 * i + k for i in range(n // 2) for base in (0, n)]
+        lines.append(_shuffle(f"%element{k}", vector, evens, odds, mask))
+        lines.append(f"  %pair.at{k} = getelementptr i8, ptr %pair.at, i64 {k * vector.bytes}")
+        lines.append(f"  store {vector.real} %element{k}, ptr %pair.at{k}")
+    return lines
+
+
+def _scatter_pair(vector: VectorType) -> list[str]:
+    n, scalar = vector.lanes, vector.scalar
+    lines = []
+    for k in range(2):
+        lines.append(f"  %pair.at{k} = getelementptr i8, ptr %pair.at, i64 {k * vector.bytes}")
+        lines.append(f"  %element{k} = load {vector.real}, ptr %pair.at{k}")
+    for k, name in enumerate(("%even_lanes", "%odd_lanes")):
+        mask = [base + 2 * i + k for i in range(n // 2) for base in (0, n)]
+        lines.append(_shuffle(name, vector, "%element0", "%element1", mask))
+        for i in range(n // 2):
+            pair = f"%pair{2 * i + k}"
+            mask_text = f"<2 x i32> <i32 {2 * i}, i32 {2 * i + 1}>"
+            lines.append(f"  {pair} = shufflevector {vector.real} {name}, {vector.real} poison, {mask_text}")
+            lines.append(f"  store <2 x {scalar}> {pair}, ptr %pair.a{2 * i + k}, align 1")
+    return lines
+
+
+def _concatenate(lines: list[str], vector: VectorType, name: str, pieces: list[str]) -> str:
+    """Put vectors of two side by side, in a tree."""
+    width, level = 2, 0
+    while len(pieces) > 1:
+        kind, mask = f"<{width} x {vector.scalar}>", ", ".join(f"i32 {i}" for i in range(2 * width))
+        joined = []
+        for i in range(0, len(pieces), 2):
+            joined.append(f"%{name}.{level}.{i // 2}")
+            lines.append(
+                f"  {joined[-1]} = shufflevector {kind} {pieces[i]}, {kind} {pieces[i + 1]}, <{2 * width} x i32> <{mask}>"
+            )
+        pieces, width, level = joined, 2 * width, level + 1
+    return pieces[0]
+
+
+def _shuffle(name: str, vector: VectorType, a: str, b: str, mask: list[int]) -> str:
+    numbers = ", ".join(f"i32 {i}" for i in mask)
+    return f"  {name} = shufflevector {vector.real} {a}, {vector.real} {b}, <{vector.lanes} x i32> <{numbers}>"

@@ -1,0 +1,188 @@
+"""What must be refused, and what the message must say."""
+
+import math
+
+import numpy as np
+import pytest
+
+from linkwise.joints import Fixed, Floating, Revolute, Spherical
+from linkwise.mechanism import Builder, Limits, MechanismError, Mimic, from_dh, library
+
+Z = Revolute((0, 0, 1))
+BALL = (1.0, (0, 0, 0), (0.4, 0.4, 0.4))
+NAN, INF = math.nan, math.inf
+
+
+def arm():
+    """Two links in a row: 'a' on 'j1', 'b' on 'j2'."""
+    return Builder().link("a", *BALL).link("b", *BALL).joint("j1", Z, "ground", "a").joint("j2", Z, "a", "b")
+
+
+def one_link(*values, **joint):
+    return Builder().link("a", *values).joint("j", joint.pop("kind", Z), "ground", "a", **joint)
+
+
+def mimic_arm(*rules):
+    """Links on the ground, one per rule; joint i follows the joint its rule names."""
+    builder = Builder()
+    for i, rule in enumerate(rules):
+        builder.link(f"l{i}", *BALL).joint(f"j{i}", Z, "ground", f"l{i}", mimic=rule and Mimic(rule))
+    return builder
+
+
+REFLECTION = np.diag([1.0, 1.0, -1.0])
+SHEAR = np.array([[1.0, 1e-3, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+BENT_LAST_ROW = np.eye(4) + np.outer([0, 0, 0, 1], [0, 0, 1, 0])
+
+BUILDER_CASES = {
+    "no links": (lambda: Builder(), "there are no links"),
+    "empty link name": (lambda: Builder().link(""), "name of a link must be a non-empty string"),
+    "blank joint name": (lambda: arm().joint("  ", Z, "a", "b"), "name of a joint must be a non-empty string"),
+    "name that is no string": (lambda: Builder().link(3), "non-empty string, not 3"),
+    "link twice": (lambda: arm().link("a"), "two links named 'a'"),
+    "joint twice": (lambda: arm().joint("j1", Z, "a", "b"), "two joints named 'j1'"),
+    "loop twice": (lambda: arm().loop("c", Z, "a").loop("c", Z, "b"), "two loops named 'c'"),
+    "link named ground": (lambda: Builder().link("ground"), '"ground" is the fixed world'),
+    "ground as child": (lambda: arm().joint("j3", Z, "b", "ground"), '"ground" cannot be a child'),
+    "undeclared child": (lambda: arm().joint("j3", Z, "b", "c"), "child link 'c' is not declared"),
+    "misspelt parent": (
+        lambda: Builder().link("forearm", *BALL).link("hand", *BALL).joint("j", Z, "foream", "hand"),
+        "parent link 'foream' is not declared: did you mean 'forearm'",
+    ),
+    "orphan": (lambda: arm().link("c", *BALL), "link 'c' hangs on nothing"),
+    "orphan with a child": (
+        lambda: arm().link("c", *BALL).link("d", *BALL).joint("j3", Z, "c", "d"),
+        "link 'c' hangs on nothing",
+    ),
+    "two parents": (lambda: arm().joint("j3", Z, "ground", "b"), "link 'b' hangs on two joints, 'j2' and 'j3'.*loop"),
+    "circle": (
+        lambda: Builder().link("a", *BALL).link("b", *BALL).joint("j1", Z, "a", "b").joint("j2", Z, "b", "a"),
+        r"joints run in a circle: .*\.loop",
+    ),
+    "joint to itself": (lambda: Builder().link("a", *BALL).joint("j", Z, "a", "a"), "circle: a -> a"),
+    "kind is a class": (lambda: one_link(*BALL, kind=Spherical), r"kind is the class Spherical; make a joint"),
+    "kind is a string": (lambda: one_link(*BALL, kind="revolute"), "kind must be a joint such as"),
+    "mass is NaN": (lambda: one_link(NAN), "link 'a': mass must be finite"),
+    "mass is a word": (lambda: one_link("heavy"), "link 'a': mass must be numbers"),
+    "com of two numbers": (lambda: one_link(1.0, (0, 0)), r"link 'a': com must have shape \(3,\), not \(2,\)"),
+    "com infinite": (lambda: one_link(1.0, (0, INF, 0)), "link 'a': com must be finite"),
+    "inertia of wrong shape": (lambda: one_link(1.0, (0, 0, 0), np.eye(2)), r"inertia must have shape \(3, 3\)"),
+    "inertia not symmetric": (
+        lambda: one_link(1.0, (0, 0, 0), np.eye(3) + np.outer([1, 0, 0], [0, 0.1, 0])),
+        "inertia must be symmetric",
+    ),
+    "negative mass": (lambda: one_link(-1.0), "link 'a': its mass -1 is negative"),
+    "negative moment": (lambda: one_link(1.0, (0, 0, 0), (-0.1, 1, 1)), "negative principal moment"),
+    "triangle inequality": (lambda: one_link(1.0, (0, 0, 0), (1, 1, 2.1)), "triangle inequality"),
+    "inertia without mass": (lambda: one_link(0.0, (0, 0, 0), (1, 1, 1)), "inertia but no mass"),
+    "shear for a rotation": (lambda: one_link(*BALL, pose=(SHEAR, (0, 0, 0))), "joint 'j' is not a rotation"),
+    "reflection": (lambda: one_link(*BALL, pose=(REFLECTION, (0, 0, 0))), "is a reflection"),
+    "pose of three parts": (
+        lambda: one_link(*BALL, pose=(1, 2, 3)),
+        "must be None, .rotation 3x3, position 3. or a 4x4",
+    ),
+    "pose is a number": (lambda: one_link(*BALL, pose=7), "must be None, .rotation 3x3, position 3. or a 4x4"),
+    "last row of a pose": (lambda: one_link(*BALL, pose=BENT_LAST_ROW), "last row of .* must be 0 0 0 1"),
+    "position is NaN": (lambda: one_link(*BALL, pose=(None, (0, 0, NAN))), "position of .* must be finite"),
+    "armature too long": (lambda: one_link(*BALL, armature=(1, 2)), "armature of joint 'j' must be a number or 1"),
+    "armature infinite": (lambda: one_link(*BALL, armature=INF), "armature of joint 'j' must be finite"),
+    "armature negative": (lambda: one_link(*BALL, armature=-1), "joint 'j': its armature -1 is negative"),
+    "damping negative": (lambda: one_link(*BALL, damping=-1), "joint 'j': its damping -1 is negative"),
+    "limits the wrong way round": (lambda: one_link(*BALL, limits=Limits(1, -1)), "lower limit 1 exceeds .* -1"),
+    "limits as a tuple": (lambda: one_link(*BALL, limits=(-1, 1)), "limits must be Limits"),
+    "limit is NaN": (lambda: one_link(*BALL, limits=Limits(NAN, 1)), "lower limit of .* must be numbers"),
+    "mimic as a name": (lambda: one_link(*BALL, mimic="j"), "mimic must be Mimic"),
+    "mimic of nothing": (lambda: mimic_arm("j7"), "joint 'j0' mimics 'j7', which does not exist"),
+    "mimic of itself": (lambda: mimic_arm("j0"), "joint 'j0' mimics itself: j0 -> j0"),
+    "mimic in a circle": (lambda: mimic_arm("j1", "j2", "j0"), "mimics itself: j0 -> j1 -> j2 -> j0"),
+    "mimic of a ball joint": (
+        lambda: mimic_arm("ball").link("b", *BALL).joint("ball", Spherical(), "ground", "b"),
+        "'ball' has 3 freedoms; both must have one",
+    ),
+    "mimic of a fixed joint": (
+        lambda: mimic_arm("weld").link("b", *BALL).joint("weld", Fixed(), "ground", "b"),
+        "'weld' has 0 freedoms",
+    ),
+    "ratio is NaN": (lambda: Mimic("j", NAN), "ratio of a mimic joint must be finite"),
+    "massless leaf": (lambda: one_link(), "nothing beyond these joints resists their motion: 'j'"),
+    "point mass on the axis": (lambda: one_link(1.0, (0, 0, 0.5)), "nothing beyond these joints resists"),
+    "ball joint of a thin rod": (lambda: one_link(1.0, (0, 0, 0), (1, 1, 0), kind=Spherical()), "nothing beyond"),
+    "massless subtree": (
+        lambda: Builder().link("a").link("b").joint("j1", Z, "ground", "a").joint("j2", Z, "a", "b"),
+        "nothing beyond these joints resists their motion: 'j1', 'j2'",
+    ),
+    "loop on an unknown link": (lambda: arm().loop("c", Z, "a", None, "d"), "loop 'c': link 'd' is not declared"),
+    "loop within one body": (
+        lambda: arm().link("w").joint("weld", Fixed(), "b", "w").loop("c", Z, "b", None, "w"),
+        "'b' and 'w' are parts of the same rigid body",
+    ),
+    "loop that closes nothing": (lambda: arm().loop("c", Floating(), "a"), "six freedoms closes nothing"),
+    "loop with a bad pose": (
+        lambda: arm().loop("c", Z, "b", (REFLECTION, (0, 0, 0))),
+        "pose_a of loop 'c'.*reflection",
+    ),
+}
+
+
+@pytest.mark.parametrize(("make", "message"), BUILDER_CASES.values(), ids=BUILDER_CASES.keys())
+def test_refused_by_the_builder(make, message):
+    with pytest.raises(MechanismError, match=message):
+        make().build()
+
+
+ROW = {"a": 0.1, "alpha": 0.0, "d": 0.2, "mass": 1.0, "com": (0.1, 0, 0), "inertia": (1, 1, 1)}
+
+
+def without(key):
+    return {k: v for k, v in ROW.items() if k != key}
+
+
+DH_CASES = {
+    "unknown convention": (lambda: from_dh([ROW], "craig"), "unknown DH convention 'craig'; known: standard, modified"),
+    "no rows": (lambda: from_dh([]), "has no rows"),
+    "row is a tuple": (lambda: from_dh([(0, 0, 0)]), "row 1 of the DH table must be a mapping"),
+    "missing a": (lambda: from_dh([ROW, without("a")]), "row 2 of the DH table: a revolute joint needs 'a'"),
+    "missing alpha": (lambda: from_dh([without("alpha")]), "a revolute joint needs 'alpha'"),
+    "missing d": (lambda: from_dh([without("d")]), "a revolute joint needs 'd'"),
+    "prismatic without theta": (lambda: from_dh([ROW | {"kind": "prismatic"}]), "a prismatic joint needs 'theta'"),
+    "unknown key": (lambda: from_dh([ROW | {"alfa": 1}]), "unknown key 'alfa' .* did you mean 'alpha'"),
+    "b in standard": (lambda: from_dh([without("d") | {"b": 1}]), "unknown key 'b' in the convention 'standard'"),
+    "com in saha1999": (lambda: from_dh([{"a": 0, "alpha": 0, "b": 0, "com": 0}], "saha1999"), "unknown key 'com'"),
+    "unknown kind": (lambda: from_dh([ROW | {"kind": "ball"}]), "kind 'ball'; known: revolute, prismatic"),
+    "angle is NaN": (lambda: from_dh([ROW | {"alpha": NAN}]), "row 1 of the DH table: alpha must be finite"),
+    "length is a word": (lambda: from_dh([ROW | {"a": "long"}]), "row 1 of the DH table: a must be numbers"),
+    "com too short": (lambda: from_dh([ROW | {"com": (1, 2)}]), r"com must have shape \(3,\)"),
+    "negative mass": (lambda: from_dh([ROW | {"mass": -1}]), "link 'link1': its mass -1 is negative"),
+    "no masses at all": (lambda: from_dh([{"a": 0, "alpha": 0, "d": 0}]), "nothing beyond these joints resists"),
+    "same name twice": (lambda: from_dh([ROW | {"link": "x"}, ROW | {"link": "x"}]), "two links named 'x'"),
+}
+
+
+@pytest.mark.parametrize(("make", "message"), DH_CASES.values(), ids=DH_CASES.keys())
+def test_refused_dh_tables(make, message):
+    with pytest.raises(MechanismError, match=message):
+        make()
+
+
+LOOKUP_CASES = {
+    "unknown joint": (lambda: library.planar_arm(2).q_index("joint3"), "no moving joint 'joint3': did you mean 'joint"),
+    "unknown velocity": (lambda: library.planar_arm(2).v_index("x"), "known: 'joint1', 'joint2'"),
+    "unknown frame": (lambda: library.planar_arm(2).frame("link9"), "no link or frame 'link9': did you mean 'link"),
+    "gravity of two numbers": (lambda: library.planar_arm(2).with_gravity((0, 1)), r"gravity must have shape \(3,\)"),
+    "gravity infinite": (lambda: library.planar_arm(2).with_gravity((0, 0, INF)), "gravity must be finite"),
+    "no links": (lambda: library.chain(0), "at least one link, not n = 0"),
+    "half a link": (lambda: library.planar_arm(1.5), "at least one link, not n = 1.5"),
+    "unknown kinds": (lambda: library.random_tree(3, 0, joints=("revolut",)), "unknown joint kinds"),
+    "no kinds": (lambda: library.random_tree(3, 0, joints=()), "unknown joint kinds"),
+}
+
+
+@pytest.mark.parametrize(("make", "message"), LOOKUP_CASES.values(), ids=LOOKUP_CASES.keys())
+def test_refused_requests(make, message):
+    with pytest.raises(MechanismError, match=message):
+        make()
+
+
+def test_messages_name_their_source():
+    with pytest.raises(MechanismError, match="^robot.urdf: link 'a': its mass -1 is negative"):
+        Builder(source="robot.urdf").link("a", -1.0).joint("j", Z, "ground", "a").build()

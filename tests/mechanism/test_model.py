@@ -1,0 +1,101 @@
+"""Mechanisms are values: immutable, comparable, hashable, picklable."""
+
+import copy
+import dataclasses
+import pickle
+
+import numpy as np
+import pytest
+
+from linkwise.mechanism import Frame, MechanismError, library
+
+
+@pytest.fixture
+def mechanism():
+    return library.random_tree(8, seed=11)
+
+
+def test_equal_content_is_equal(mechanism):
+    again = library.random_tree(8, seed=11)
+    assert again == mechanism and hash(again) == hash(mechanism)
+    assert library.random_tree(8, seed=12) != mechanism
+    assert mechanism.with_gravity((0, 0, 0)) != mechanism
+    assert mechanism != "a mechanism"
+
+
+def test_compiled_kernels_are_no_part_of_the_value(mechanism):
+    mechanism._kernels["inverse_dynamics"] = object()
+    assert mechanism == library.random_tree(8, seed=11)
+    assert mechanism.with_gravity(mechanism.gravity)._kernels == {}
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
+def test_copies_are_equal_and_read_only(mechanism, duplicate):
+    mechanism._kernels["unpicklable"] = lambda: None
+    other = duplicate(mechanism)
+    assert other == mechanism and other is not mechanism
+    assert other._kernels == {}
+    assert not other.bodies[0].com.flags.writeable
+
+
+def test_nothing_can_be_changed(mechanism):
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        mechanism.name = "other"
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        mechanism.bodies[0].mass = 2.0
+    with pytest.raises(TypeError):
+        mechanism.frames["x"] = mechanism.frame("ground")
+    arrays = [mechanism.gravity, mechanism.masses, mechanism.coms, mechanism.inertias]
+    arrays += [mechanism.bodies[0].rotation, mechanism.bodies[0].inertia, mechanism.frame("ground").position]
+    for array in arrays:
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 1.0
+
+
+def test_input_arrays_are_copied():
+    gravity = np.array([0.0, 0.0, -1.0])
+    mechanism = library.chain(2).with_gravity(gravity)
+    gravity[:] = 5.0
+    assert mechanism.gravity.tolist() == [0.0, 0.0, -1.0]
+
+
+def test_with_gravity_changes_gravity_alone(mechanism):
+    other = mechanism.with_gravity((0, 0, -1.62))
+    assert other.gravity.tolist() == [0, 0, -1.62]
+    assert other.with_gravity(mechanism.gravity) == mechanism
+    assert mechanism.gravity.tolist() == [0, 0, -9.81]
+
+
+def test_parameter_arrays(mechanism):
+    assert mechanism.masses.shape == (8,)
+    assert mechanism.coms.shape == (8, 3)
+    assert mechanism.inertias.shape == (8, 3, 3)
+    assert mechanism.inertias[3].tolist() == mechanism.bodies[3].inertia.tolist()
+
+
+def test_subtree_and_path_agree_with_the_parents(mechanism):
+    for i in range(mechanism.n_links):
+        assert {j for j in range(mechanism.n_links) if i in mechanism.path(j)} == set(mechanism.subtree(i))
+
+
+def test_repr_tells_the_sizes():
+    assert repr(library.planar_arm(2)) == (
+        "<Mechanism 'planar_arm_2': 2 moving links, nq=2, nv=2, 4 frames, gravity=(0.0, -9.81, 0.0)>"
+    )
+
+
+def test_bodies_out_of_order_are_refused(mechanism):
+    with pytest.raises(MechanismError, match="must come after its parent"):
+        dataclasses.replace(mechanism, bodies=tuple(reversed(mechanism.bodies)))
+
+
+def test_frames_of_bodies_that_do_not_exist_are_refused(mechanism):
+    frames = [*mechanism.frames.values(), Frame("lost", 99, np.eye(3), np.zeros(3))]
+    with pytest.raises(MechanismError, match="'lost' is fixed to body 99, which does not exist"):
+        dataclasses.replace(mechanism, frames=frames)
+
+
+def test_links_without_a_frame_are_refused(mechanism):
+    frames = {name: frame for name, frame in mechanism.frames.items() if name != "link3"}
+    with pytest.raises(MechanismError, match="no link or frame 'link3'"):
+        dataclasses.replace(mechanism, frames=frames)

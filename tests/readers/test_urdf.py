@@ -1,0 +1,194 @@
+"""What each element of a URDF file means."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from linkwise.joints import Floating, Planar, Prismatic, Revolute, Spherical
+from linkwise.mechanism import InertiaWarning, MechanismWarning, Mimic
+from linkwise.readers import load, urdf
+
+MASS = '<inertial><mass value="2"/><inertia ixx="1" iyy="1" izz="1"/></inertial>'
+
+
+def arm(inside_joint="", type="revolute", inside_link=MASS, more="", head='<robot name="arm">'):
+    return f"""{head}
+      <link name="base"/>
+      <link name="hand">{inside_link}</link>
+      <joint name="wrist" type="{type}"><parent link="base"/><child link="hand"/>{inside_joint}</joint>
+      {more}
+    </robot>"""
+
+
+def body(*arguments, **options):
+    return load(arm(*arguments, **options)).bodies[0]
+
+
+@pytest.mark.parametrize(
+    ("type", "kind"),
+    [
+        ("revolute", Revolute((0, 1, 0))),
+        ("continuous", Revolute((0, 1, 0))),
+        ("prismatic", Prismatic((0, 1, 0))),
+        ("planar", Planar((0, 1, 0))),
+        ("floating", Floating()),
+        ("spherical", Spherical()),
+        ("ball", Spherical()),
+    ],
+)
+def test_joint_types(type, kind):
+    assert body('<axis xyz="0 2 0"/>', type=type).kind == kind
+
+
+def test_fixed_joints_weld():
+    more = '<link name="tool"/><joint name="m" type="fixed"><parent link="hand"/><child link="tool"/></joint>'
+    mechanism = load(arm(more=more))
+    assert mechanism.joint_names == ("wrist",)
+    assert mechanism.frame("tool").body == 0
+    assert mechanism.frame("base").body == -1
+
+
+@pytest.mark.parametrize("inside", ["", "<axis/>"])
+def test_the_axis_is_x_unless_given(inside):
+    assert body(inside).kind == Revolute((1, 0, 0))
+
+
+def test_the_origin_is_optional_in_whole_and_in_part():
+    assert np.array_equal(body().rotation, np.eye(3)) and not body().position.any()
+    shifted = body('<origin xyz="1 2 3"/>')
+    assert np.array_equal(shifted.rotation, np.eye(3)) and shifted.position.tolist() == [1, 2, 3]
+    assert body('<origin rpy="0.1 0.2 0.3"/>').position.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rpy_turns_about_fixed_axes(seed):
+    rpy = np.random.default_rng(seed).uniform(-4, 4, 3)
+    rotation = body(f'<origin rpy="{rpy[0]} {rpy[1]} {rpy[2]}"/>').rotation
+    np.testing.assert_allclose(rotation, Rotation.from_euler("xyz", rpy).as_matrix(), rtol=0, atol=1e-15)
+
+
+def test_quarter_turns_are_exact_and_rounded_ones_are_not_touched():
+    half_pi = repr(math.pi / 2)
+    assert np.array_equal(body(f'<origin rpy="{half_pi} 0 {half_pi}"/>').rotation, [[0, 0, 1], [1, 0, 0], [0, 1, 0]])
+    assert body('<origin rpy="1.5708 0 0"/>').rotation[1, 1] == pytest.approx(math.cos(1.5708), rel=1e-9)
+    assert body('<origin rpy="1.57079632679 0 0"/>').rotation[1, 1] == pytest.approx(math.cos(1.57079632679), rel=1e-4)
+
+
+def test_inertia_is_turned_from_the_inertial_frame():
+    inertial = """<inertial><origin xyz="0.1 0.2 0.3" rpy="0.4 0.5 0.6"/><mass value="2"/>
+        <inertia ixx="1" ixy="0.1" ixz="0.2" iyy="1.5" iyz="0.3" izz="2"/></inertial>"""
+    hand = body(inside_link=inertial)
+    turn = Rotation.from_euler("xyz", (0.4, 0.5, 0.6)).as_matrix()
+    inertia = np.array([[1, 0.1, 0.2], [0.1, 1.5, 0.3], [0.2, 0.3, 2]])
+    assert hand.mass == 2 and hand.com.tolist() == [0.1, 0.2, 0.3]
+    np.testing.assert_allclose(hand.inertia, turn @ inertia @ turn.T, rtol=0, atol=1e-15)
+
+
+def test_missing_inertia_is_massless():
+    with pytest.warns(InertiaWarning, match="nothing beyond these joints resists their motion: 'wrist'"):
+        hand = load(arm(inside_link="")).bodies[0]
+    assert hand.mass == 0 and not hand.inertia.any()
+    with pytest.warns(InertiaWarning):
+        hand = load(arm(inside_link='<inertial><mass value="3"/></inertial>')).bodies[0]
+    assert hand.mass == 3 and not hand.inertia.any()
+
+
+def test_unphysical_inertia_is_kept_and_reported_with_file_and_link(tmp_path):
+    file = tmp_path / "odd.urdf"
+    file.write_text(arm(inside_link='<inertial><mass value="0"/><inertia ixx="1" iyy="1" izz="1"/></inertial>'))
+    with pytest.warns(InertiaWarning, match=r"odd.urdf: link 'hand': it has inertia but no mass"):
+        hand = load(file).bodies[0]
+    assert hand.mass == 0 and hand.inertia.tolist() == np.eye(3).tolist()
+
+
+def test_limits():
+    limit = '<limit lower="-1" upper="2" velocity="3" effort="4"/>'
+    for type in ("revolute", "prismatic"):
+        limits = body(limit, type=type).limits
+        assert (limits.lower, limits.upper, limits.velocity, limits.effort) == ((-1,), (2,), (3,), (4,))
+    endless = body(limit, type="continuous").limits
+    assert (endless.lower, endless.upper, endless.velocity) == ((-math.inf,), (math.inf,), (3,))
+    assert body().limits.upper == (math.inf,)
+    # The format: bounds that a <limit> leaves out are zero.
+    assert body('<limit effort="inf" velocity="1"/>').limits.upper == (0,)
+    assert body('<limit effort="inf" velocity="1"/>').limits.effort == (math.inf,)
+
+
+def test_dynamics():
+    assert body('<dynamics damping="0.5" friction="0.25"/>').damping == (0.5,)
+    assert body('<dynamics damping="0.5" friction="0.25"/>').friction == (0.25,)
+    assert body("<dynamics/>").damping == (0,)
+    assert body('<dynamics damping="0.5"/>', type="planar").damping == (0.5, 0.5, 0.5)
+
+
+def test_mimic():
+    finger = f"""<link name="finger">{MASS}</link><joint name="grip" type="prismatic"><parent link="hand"/>
+        <child link="finger"/><mimic joint="wrist" multiplier="-2" offset="0.5"/></joint>"""
+    mechanism = load(arm(more=finger))
+    assert (mechanism.nv, mechanism.n_links) == (1, 2)
+    assert mechanism.bodies[1].mimic == Mimic("wrist", -2, 0.5)
+    assert load(arm(more=finger.replace('multiplier="-2" offset="0.5"', ""))).bodies[1].mimic == Mimic("wrist", 1, 0)
+    fixed = load(arm(more=finger.replace("prismatic", "fixed")))
+    assert (fixed.nv, fixed.n_links) == (1, 1)
+
+
+def test_a_floating_base_hangs_on_a_joint_of_its_own():
+    mechanism = load(arm(), floating_base=True)
+    assert mechanism.joint_names == ("floating_base", "wrist")
+    assert mechanism.link_names == ("base", "hand")
+    assert (mechanism.nq, mechanism.nv) == (8, 7)
+
+
+def test_joint_order_is_that_of_the_file_with_parents_first():
+    links = "".join(f'<link name="l{i}">{MASS}</link>' for i in range(4))
+    joints = "".join(
+        f'<joint name="{child}" type="revolute"><parent link="{parent}"/><child link="{child}"/></joint>'
+        for parent, child in (("l2", "l3"), ("l0", "l1"), ("l0", "l2"))
+    )
+    assert load(f"<robot name='r'>{links}{joints}</robot>").joint_names == ("l2", "l3", "l1")
+
+
+def test_what_other_programs_put_there_is_skipped():
+    more = """<gazebo reference="hand"><material>Red</material><joint name="x"/></gazebo>
+      <transmission name="t"><joint name="wrist"/></transmission><sensor:imu name="s"/><!-- ${x} --><?hint?>"""
+    assert load(arm(inside_joint="<safety_controller k_velocity='x'/>", more=more)) == load(arm())
+    assert load(arm(head='<robot name="arm" xmlns="http://example.org" xmlns:xacro="http://x">')) == load(arm())
+
+
+def test_white_space_in_numbers_and_names():
+    assert body('<origin xyz=" 1\n\t2   3e0 "/>').position.tolist() == [1, 2, 3]
+    assert body("<axis xyz='+0 -0.0 .5'/>").kind == Revolute((0, 0, 1))
+    assert load(arm().replace('name="hand"', 'name=" hand "')).link_names == ("hand",)
+
+
+def test_a_root_called_ground_is_the_ground():
+    text = arm().replace('"base"', '"ground"')
+    assert load(text).frame_names == ("ground", "hand")
+    with pytest.warns(MechanismWarning, match="this link is read as 'ground_link'"):
+        assert load(text, floating_base=True).link_names == ("ground_link", "hand")
+
+
+def test_text_path_string_and_bytes_give_the_same(tmp_path):
+    file = tmp_path / "arm.urdf"
+    file.write_text(arm())
+    expected = load(arm())
+    assert load(file) == load(str(file)) == load("\ufeff\n  " + arm()) == urdf.read(arm()) == expected
+    file.write_text("<?xml version='1.0' encoding='utf-16'?>" + arm(), encoding="utf-16")
+    assert load(file) == expected
+    file.write_text(arm(), encoding="utf-8-sig")
+    assert load(file) == expected
+
+
+def test_names_beyond_ascii():
+    text = arm().replace("wrist", "poignée")
+    assert load(text).joint_names == ("poignée",)
+    assert load("<?xml version='1.0' encoding='latin-1'?>" + text).joint_names == ("poignée",)
+
+
+def test_gravity_and_name():
+    mechanism = load(arm(), gravity=(0, 0, -1.62), name="lunar")
+    assert mechanism.name == "lunar" and mechanism.gravity.tolist() == [0, 0, -1.62]
+    assert load(arm()).name == "arm"
+    assert load(arm(head="<robot>")).name == "robot"

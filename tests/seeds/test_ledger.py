@@ -1,0 +1,66 @@
+"""The ledger's own rules: what a mark may name, and how errata are read."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.seeds import ledger
+
+pytest_plugins = ["pytester"]
+KNOWN = ledger.entries()
+
+
+def test_ledger_is_complete():
+    assert len(KNOWN) == 556
+    assert {key.seed for key in KNOWN} == {"rodriguez1986", "rodriguez1992", "jain1995", "saha1999", "spencer2004"}
+
+
+def test_unknown_entries_are_refused():
+    with pytest.raises(ValueError, match="no paper 'jain1996'"):
+        ledger.check_key("jain1996", "4.1", "here", KNOWN)
+    with pytest.raises(ValueError, match="here: jain1995 has no entry '44.1'"):
+        ledger.check_key("jain1995", "44.1", "here", KNOWN)
+
+
+def test_errata_headings():
+    text = "# Errata\n\n### jain1995 Algorithm 4.1: a sign\n\nwords\n\n### saha1999 38; 39a: end values\n"
+    assert ledger.recorded_errata(text, KNOWN) == {
+        ("jain1995", "Algorithm 4.1"): "a sign",
+        ("saha1999", "38"): "end values",
+        ("saha1999", "39a"): "end values",
+    }
+    with pytest.raises(ValueError, match="not of the form"):
+        ledger.recorded_errata("### a heading without an id", KNOWN)
+    with pytest.raises(ValueError, match="no entry '9999'"):
+        ledger.recorded_errata("### saha1999 9999: nothing", KNOWN)
+
+
+def test_the_projects_errata_are_well_formed():
+    assert ledger.recorded_errata(ledger.ERRATA.read_text(encoding="utf-8"), KNOWN)
+
+
+@pytest.mark.parametrize(
+    "mark, complaint",
+    [
+        ("@pytest.mark.seed('jain1995', '44.1')", "*no entry '44.1'*"),
+        ("@pytest.mark.seed('jain1995')", "*one entry per mark*"),
+        (
+            "@pytest.mark.parametrize('x', [pytest.param(1, marks=pytest.mark.seed('jain', '4.1b'))])",
+            "*no paper 'jain'*",
+        ),
+    ],
+)
+def test_a_wrong_mark_stops_collection(pytester, mark, complaint):
+    pytester.makeconftest((ledger.ROOT / "tests" / "conftest.py").read_text())
+    values = "" if "parametrize" in mark else "@pytest.mark.parametrize('x', [1])\n"
+    pytester.makepyfile(f"import pytest\n{values}{mark}\nclass Test:\n    def test_it(self, x): pass\n")
+    result = pytester.runpytest("-p", "no:xdist")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.fnmatch_lines([complaint])
+
+
+def test_right_marks_are_collected(pytester):
+    pytester.makeconftest((ledger.ROOT / "tests" / "conftest.py").read_text())
+    marks = "@pytest.mark.seed('jain1995', '4.1b')\n@pytest.mark.seed('saha1999', '39a')"
+    pytester.makepyfile(f"import pytest\n{marks}\ndef test_it(): pass\n")
+    pytester.runpytest("-p", "no:xdist").assert_outcomes(passed=1)

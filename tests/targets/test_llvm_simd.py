@@ -1,0 +1,136 @@
+import re
+import time
+
+import numpy as np
+import pytest
+
+from linkwise.ir.builder import Builder
+from linkwise.ir.program import Array, Program, reachable
+from linkwise.passes.fuse_multiply_add import fuse_multiply_add
+from linkwise.targets import llvm_simd, numpy_reference
+from linkwise.targets.protocol import Options
+
+from .compiled import compiled
+from .sample_programs import forward_dynamics, random_program
+
+
+def arrays_for(program: Program, batch=(), seed=0) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return [rng.standard_normal((*batch, *array.shape)) for array in program.inputs]
+
+
+def assert_same(program: Program, ufunc: np.ufunc, arrays, dtype="float64", **kwargs):
+    got = ufunc(*(np.asarray(a, dtype) for a in arrays), **kwargs)
+    got = got if isinstance(got, tuple) else (got,)
+    tolerance = 1e-11 if dtype == "float64" else 2e-3
+    for g, want in zip(got, numpy_reference.evaluate(program, arrays, dtype), strict=True):
+        assert g.dtype == dtype
+        np.testing.assert_allclose(g, want, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 4, 8, 16])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_random_programs_for_all_lane_counts_and_tails(lanes, dtype):
+    for seed in range(4):
+        program = fuse_multiply_add(random_program(seed))
+        ufunc = compiled(program, dtype, lanes)
+        for count in (0, 1, lanes - 1, lanes, lanes + 1, 2 * lanes + 3):
+            assert_same(program, ufunc, arrays_for(program, (count,)), dtype)
+
+
+def test_long_programs_are_cut_into_parts(monkeypatch):
+    monkeypatch.setattr(llvm_simd, "NODES_PER_PART", 7)
+    for seed in range(8):
+        program = random_program(seed, size=120)
+        assert llvm_simd.emit(program, Options(lanes=4)).count("define internal void @part") > 3
+        assert_same(program, compiled(program), arrays_for(program, (11,)))
+
+
+def test_scratch_beyond_the_stack_limit_comes_from_the_heap(monkeypatch):
+    monkeypatch.setattr(llvm_simd, "STACK_LIMIT", 64)
+    program = random_program(5)
+    assert "@PyMem_RawMalloc(i64 " in llvm_simd.emit(program, Options(lanes=4)).split("define internal")[0]
+    assert_same(program, compiled(program), arrays_for(program, (50,)))
+
+
+def test_nothing_outside_the_arrays_is_written():
+    program = forward_dynamics(3)
+    ufunc = compiled(program)
+    frame = np.full((30, 9), 7.25)
+    inside = frame[5:18, 2:5]
+    ufunc(*arrays_for(program, (13,)), out=inside)
+    changed = frame != 7.25
+    assert changed[5:18, 2:5].all() and changed.sum() == 13 * 3
+
+
+def test_all_kinds_of_strides():
+    program = random_program(8)
+    ufunc = compiled(program)
+    x0, x1, x2 = arrays_for(program, (19,))
+    layouts = [
+        (x0[::-1, ::-1], x1[::-1, :, ::-1], x2[::-1]),
+        (np.asfortranarray(x0), np.asfortranarray(x1), x2),
+        (np.broadcast_to(x0[3], x0.shape), x1, np.broadcast_to(x2[0], x2.shape)),
+        (np.repeat(x0, 3, axis=1)[:, ::3], np.swapaxes(np.swapaxes(x1, 1, 2).copy(), 1, 2), np.repeat(x2, 2)[::2]),
+    ]
+    for arrays in layouts:
+        assert_same(program, ufunc, arrays)
+
+
+def test_arrays_of_rank_three_and_more():
+    builder = Builder()
+    results = (tuple(builder.mul(builder.const(2.0), builder.input(0, e)) for e in reversed(range(48))),)
+    program = Program((Array("x", (2, 3, 4, 2)),), (Array("y", (4, 3, 4)),), reachable(results), results)
+    x = np.random.default_rng(0).standard_normal((10, 2, 3, 4, 2))
+    ufunc = compiled(program)
+    np.testing.assert_array_equal(ufunc(x), 2.0 * x.reshape(10, 48)[:, ::-1].reshape(10, 4, 3, 4))
+    view = np.moveaxis(np.moveaxis(x, 1, 4).copy(), 4, 1)
+    np.testing.assert_array_equal(ufunc(view), ufunc(x))
+
+
+def test_outputs_over_inputs():
+    program = forward_dynamics(4)
+    ufunc = compiled(program)
+    q, v, tau = arrays_for(program, (37,))
+    (want,) = numpy_reference.evaluate(program, [q, v, tau])
+    for number in range(3):
+        arrays = [q.copy(), v.copy(), tau.copy()]
+        ufunc(*arrays, out=arrays[number])
+        np.testing.assert_allclose(arrays[number], want, rtol=1e-11)
+
+
+def test_scalar_programs_in_place():
+    builder = Builder()
+    x, y = builder.input(0, 0), builder.input(1, 0)
+    results = ((builder.add(builder.mul(x, x), y),), (builder.sub(x, y),))
+    program = Program((Array("x", ()), Array("y", ())), (Array("a", ()), Array("b", ())), reachable(results), results)
+    ufunc = compiled(program)
+    x, y = np.random.default_rng(0).standard_normal((2, 29))
+    a, b = x.copy(), y.copy()
+    ufunc(a, b, out=(b, a))
+    np.testing.assert_allclose(b, x * x + y, rtol=1e-14)
+    np.testing.assert_array_equal(a, x - y)
+
+
+def test_constants_and_inputs_as_outputs():
+    builder = Builder()
+    sine = builder.sin(builder.input(0, 0))
+    results = ((builder.const(1.5), builder.input(0, 1), sine, sine),)
+    program = Program((Array("x", (2,)),), (Array("y", (4,)),), reachable(results), results)
+    assert_same(program, compiled(program), arrays_for(program, (5,)))
+
+
+def test_text_is_deterministic_and_names_its_sections():
+    first, again = (llvm_simd.emit(random_program(2), Options(lanes=8)) for _ in range(2))
+    assert first == again
+    assert "; part 3" in first and re.search(r"%x1_\d = load <8 x double>", first)
+
+
+def test_emission_is_fast():
+    program = fuse_multiply_add(forward_dynamics(8))
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        llvm_simd.emit(program, Options(lanes=8))
+        times.append(time.perf_counter() - start)
+    assert min(times) / len(program.nodes) < 15e-3 / 2000 * 3  # three times the aim: other machines are slower
