@@ -2,11 +2,13 @@
 
 from . import operators
 from .compiler import compile
+from .export import export_c
 from .joints import Cylindrical, Fixed, Floating, Helical, Planar, Prismatic, Revolute, Spherical, Universal
 from .kernel import Kernel, KernelError
 from .mechanism import Builder, InertiaWarning, Limits, Mechanism, MechanismError, MechanismWarning, Mimic
 from .mechanism import library as mechanisms
 from .readers import from_dh, load
+from .runtime.threads import get_num_threads, set_num_threads
 from .tree_dynamics import (
     bias_force,
     center_of_mass,
@@ -60,9 +62,11 @@ __all__ = [
     "coordinate_rates",
     "coriolis_matrix",
     "difference",
+    "export_c",
     "forward_dynamics",
     "frame_pose",
     "from_dh",
+    "get_num_threads",
     "gravity_force",
     "integrate",
     "inverse_dynamics",
@@ -81,4 +85,5 @@ __all__ = [
     "operators",
     "potential_energy",
     "random_state",
+    "set_num_threads",
 ]

@@ -15,11 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from .algorithms.catalogue import ALGORITHMS, Algorithm
+from .algorithms.catalogue import ALGORITHMS, Algorithm, from_expression
 from .ir.program import Array, Program
-from .kernel import Kernel
-from .mechanism import Mechanism
 from .ir.spec import check
+from .kernel import Kernel, explaining
+from .mechanism import Mechanism, MechanismError
+from .operators.explain import explain
+from .operators.expression import Expression
 from .passes.fuse_multiply_add import fuse_multiply_add
 from .passes.order_for_registers import order_for_registers
 from .recursions.sweep import SweepLog, logged
@@ -27,6 +29,7 @@ from .recursions.tree import plant
 from .runtime import llvm_loader
 from .runtime.cache import program_key
 from .runtime.gufunc import make_gufunc
+from .runtime.single_call import single_call
 from .runtime.threads import threaded
 from .targets import c_source, cuda_c, llvm_simd, numpy_reference
 from .targets.protocol import Options
@@ -35,11 +38,12 @@ from .trace import trace
 PARAMETER_SHAPES: dict[str, tuple[int, ...]] = {"mass": (), "com": (3,), "inertia": (3, 3), "pose": (4, 4)}
 TARGETS = ("cpu", "cuda", "numpy")
 DTYPES = ("float64", "float32")
+LONG = 20_000  # operations: beyond, the short cut for single states saves little and would hold up other threads
 EMITTERS = {"llvm": llvm_simd.emit, "c": c_source.emit, "cuda": cuda_c.emit, "numpy": numpy_reference.emit}
 
 
 def compile(
-    algorithm: str | Callable[..., Any] | Algorithm,
+    algorithm: str | Callable[..., Any] | Algorithm | Expression,
     mech: Mechanism,
     dtype: str = "float64",
     target: str = "cpu",
@@ -48,7 +52,8 @@ def compile(
 ) -> Kernel:
     """A kernel for one algorithm and one mechanism.
 
-    algorithm    a name ("forward_dynamics"), the public function of that name, or an Algorithm
+    algorithm    a name ("forward_dynamics"), the public function of that name, an operator expression (the kernel
+                 then takes q and the expression's vectors in order of appearance), or an Algorithm
     dtype        "float64" or "float32"
     target       "cpu" (SIMD machine code), "cuda", or "numpy" (an interpreter: slow, no compilation)
     parameters   numbers of the mechanism that become inputs of the kernel after the algorithm's own: "mass"
@@ -64,7 +69,11 @@ def compile(
         _one_of(f"option of {chosen.name}", name, chosen.options)
     chosen.check(mech)
     program, log = trace_algorithm(chosen, mech, parameters, options)
-    return Kernel(program, dtype, target, log.sweeps, load(program, dtype, target), optimize, emit)
+    kernel = Kernel(program, dtype, target, log.sweeps, load(program, dtype, target), optimize, emit)
+    if chosen.expression is not None:
+        expression = chosen.expression(**options)
+        kernel.explain = lambda operations: explain(expression, mech, operations)
+    return kernel
 
 
 def trace_algorithm(
@@ -76,15 +85,23 @@ def trace_algorithm(
     log = SweepLog()
 
     def run(*arrays):
-        given = {key: values[at] for values, places in zip(arrays[len(own) :], entries, strict=True) for key, at in places}
+        given = {
+            key: values[at] for values, places in zip(arrays[len(own) :], entries, strict=True) for key, at in places
+        }
         tree = plant(mech, given)
         return [np.array(algorithm.function(tree, *arrays[: len(own)], **(options or {})), dtype=object)]
 
     def listen(set_section: Callable[[str], None]) -> None:
         log.on_section = set_section
 
-    with logged(log):
-        program = trace(run, [*own, *extra], [algorithm.output], algorithm.name, listen)
+    try:
+        with logged(log):
+            program = trace(run, [*own, *extra], [algorithm.output], algorithm.name, listen)
+    except ZeroDivisionError:
+        raise MechanismError(
+            f"{algorithm.name} divides by zero at every configuration of mechanism {mech.name!r}: a block that it inverts "
+            "is singular, such as the inertia of a link without mass"
+        ) from None
     return program, log
 
 
@@ -105,10 +122,10 @@ def load(program: Program, dtype: str, target: str) -> Callable[..., Any]:
     if target == "cuda":
         from .runtime import gpu
 
-        return gpu.load(optimize(program), Options(dtype))
+        return explaining(gpu.load(optimize(program), Options(dtype)), program, dtype)
     no_ufunc = not program.inputs or any(array.size == 0 for array in (*program.inputs, *program.outputs))
     if target == "numpy" or no_ufunc:
-        return interpreter(program, dtype)
+        return explaining(interpreter(program, dtype), program, dtype)
     options = llvm_loader.host_options(dtype)
     address = llvm_loader.load(
         lambda: llvm_simd.emit(optimize(program), options),
@@ -116,8 +133,12 @@ def load(program: Program, dtype: str, target: str) -> Callable[..., Any]:
         options,
         program_key(program, options),
     )
+    operations = len(program.nodes)
     ufunc = make_gufunc(address, program.inputs, program.outputs, dtype, program.name)
-    return threaded(ufunc, len(program.nodes))
+    general = explaining(threaded(ufunc, operations), program, dtype)
+    if operations > LONG:
+        return general
+    return single_call(address, program.inputs, program.outputs, dtype, general)
 
 
 def interpreter(program: Program, dtype: str) -> Callable[..., Any]:
@@ -139,6 +160,8 @@ def interpreter(program: Program, dtype: str) -> Callable[..., Any]:
 def _algorithm(asked: Any) -> Algorithm:
     if isinstance(asked, Algorithm):
         return asked
+    if isinstance(asked, Expression):
+        return from_expression(asked)
     name = asked if isinstance(asked, str) else getattr(asked, "__name__", repr(asked))
     return ALGORITHMS[_one_of("algorithm", name, tuple(ALGORITHMS))]
 

@@ -36,19 +36,15 @@ class Kernel:
         self.dtype = np.dtype(dtype)
         self.target = target
         self.sweeps = tuple(sweeps)
+        self.explain: Callable[[dict[str, int]], str] | None = None  # given by compile where an expression is known
         self._traced = program
         self._optimized: Program | None = None
         self._optimize = optimized
         self._emit = emit
-        self._function = function
+        self.function = function  # what is called, without the object around it
 
     def __call__(self, *arrays, out=None):
-        try:
-            if out is None:
-                return self._function(*arrays)
-            return self._function(*arrays, out=out)
-        except (TypeError, ValueError) as error:
-            raise self._explained(arrays, error) from None
+        return self.function(*arrays) if out is None else self.function(*arrays, out=out)
 
     # -- inspection -----------------------------------------------------------------------------------
 
@@ -90,20 +86,25 @@ class Kernel:
         return self._emit(self.program, language, self.dtype.name)
 
     def plan(self) -> str:
-        """The sweeps in order, with the operations each one costs."""
+        """How the result is computed: the levels from expression to coordinate transforms, or the sweeps, with the
+        operations each sweep costs."""
         counts: dict[str, int] = {}
         for node in self.program.nodes:
             label = node.section.rpartition(":")[0]
             counts[label] = counts.get(label, 0) + len(node.op.counts)
         lines = [f"{self.name}: {', '.join(self.inputs)} -> {', '.join(self.output_shapes)}"]
-        for number, (direction, name) in enumerate(self.sweeps, 1):
-            label = f"{name}, {direction.replace('_', ' ')}"
-            lines.append(f"  sweep {number}: {label} ({counts.pop(label, 0)} operations)")
-        rest = sum(counts.values())
-        if rest:
-            lines.append(f"  outside the sweeps: {rest} operations")
-        lines.append("  " + ", ".join(f"{kind} {n}" for kind, n in self.op_counts.items()))
+        labels = [f"{name}, {direction.replace('_', ' ')}" for direction, name in self.sweeps]
+        if self.explain is not None:
+            lines.append(self.explain(counts))
+        else:
+            for number, label in enumerate(labels, 1):
+                lines.append(f"  sweep {number}: {label} ({counts.get(label, 0)} operations)")
+        rest = sum(count for label, count in counts.items() if label not in labels)
+        lines.append(f"outside the sweeps: {rest} operations; in all " + self._counted())
         return "\n".join(lines)
+
+    def _counted(self) -> str:
+        return ", ".join(f"{kind} {n}" for kind, n in self.op_counts.items()) or "nothing to compute"
 
     def __repr__(self) -> str:
         def signature(arrays: Sequence[Array]) -> str:
@@ -115,37 +116,47 @@ class Kernel:
             f"{self.dtype}, target {self.target!r}>"
         )
 
-    # -- errors ---------------------------------------------------------------------------------------
 
-    def _explained(self, arrays: Sequence[Any], error: Exception) -> Exception:
-        """What is wrong with the arrays, in the user's terms; the original error if nothing is found."""
-        expected = self._traced.inputs
-        if len(arrays) != len(expected):
-            names = ", ".join(f"{a.name} {a.shape}" for a in expected)
-            return KernelError(f"{self.name} takes {len(expected)} arrays ({names}), {len(arrays)} were given")
-        batches = []
-        for array, given in zip(expected, arrays, strict=True):
-            try:
-                values = np.asarray(given)
-            except ValueError as ragged:
-                return KernelError(f"{self.name}: {array.name} is no array: {ragged}")
-            if not np.can_cast(values.dtype, self.dtype, casting="safe" if self.dtype.itemsize == 8 else "same_kind"):
-                return KernelError(f"{self.name}: {array.name} has dtype {values.dtype}, real numbers are needed")
-            if self.dtype == np.float32 and not np.can_cast(values.dtype, self.dtype, casting="safe"):
-                return KernelError(
-                    f"{self.name} is compiled for float32, but {array.name} has dtype {values.dtype}: "
-                    "convert it with .astype(np.float32), or compile with dtype='float64'"
-                )
-            core = len(array.shape)
-            if values.ndim < core or values.shape[values.ndim - core :] != array.shape:
-                return KernelError(
-                    f"{self.name}: {array.name} has shape {values.shape}, expected (..., "
-                    f"{', '.join(map(str, array.shape))})"
-                )
-            batches.append(values.shape[: values.ndim - core])
+def explaining(function: Callable[..., Any], program: Program, dtype: str) -> Callable[..., Any]:
+    """``function(*arrays, out=None)``, whose complaints about arrays name the array and what was expected."""
+
+    def call(*arrays, out=None):
         try:
-            np.broadcast_shapes(*batches)
-        except ValueError:
-            listed = ", ".join(f"{a.name} {b}" for a, b in zip(expected, batches, strict=True))
-            return KernelError(f"{self.name}: the batch shapes do not broadcast: {listed}")
-        return error
+            return function(*arrays) if out is None else function(*arrays, out=out)
+        except (TypeError, ValueError) as error:
+            raise _explanation(program, np.dtype(dtype), arrays, error) from None
+
+    return call
+
+
+def _explanation(program: Program, dtype: np.dtype, arrays: Sequence[Any], error: Exception) -> Exception:
+    """What is wrong with the arrays, in the user's terms; the original error if nothing is found."""
+    name, expected = program.name, program.inputs
+    if len(arrays) != len(expected):
+        names = ", ".join(f"{a.name} {a.shape}" for a in expected)
+        return KernelError(f"{name} takes {len(expected)} arrays ({names}), {len(arrays)} were given")
+    batches = []
+    for array, given in zip(expected, arrays, strict=True):
+        try:
+            values = np.asarray(given)
+        except ValueError as ragged:
+            return KernelError(f"{name}: {array.name} is no array: {ragged}")
+        if not np.can_cast(values.dtype, dtype, casting="safe" if dtype.itemsize == 8 else "same_kind"):
+            return KernelError(f"{name}: {array.name} has dtype {values.dtype}, real numbers are needed")
+        if dtype == np.float32 and not np.can_cast(values.dtype, dtype, casting="safe"):
+            return KernelError(
+                f"{name} is compiled for float32, but {array.name} has dtype {values.dtype}: "
+                "convert it with .astype(np.float32), or compile with dtype='float64'"
+            )
+        core = len(array.shape)
+        if values.ndim < core or values.shape[values.ndim - core :] != array.shape:
+            return KernelError(
+                f"{name}: {array.name} has shape {values.shape}, expected (..., {', '.join(map(str, array.shape))})"
+            )
+        batches.append(values.shape[: values.ndim - core])
+    try:
+        np.broadcast_shapes(*batches)
+    except ValueError:
+        listed = ", ".join(f"{a.name} {b}" for a, b in zip(expected, batches, strict=True))
+        return KernelError(f"{name}: the batch shapes do not broadcast: {listed}")
+    return error

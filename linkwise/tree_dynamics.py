@@ -6,88 +6,104 @@ All-float32 arguments are computed in float32, everything else in float64.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .compiler import _require_mechanism, compile
-from .kernel import Kernel
 from .mechanism import Mechanism
 
 _FLOAT32 = np.dtype("float32")
+Request = str | tuple[Any, ...]  # an algorithm, or an algorithm and its options: ("frame_pose", ("link", "tool"))
 
 
-def _kernel(mech: Mechanism, algorithm: str, arrays: tuple[Any, ...], **options: Any) -> Kernel:
-    """The kernel for this call, from the mechanism's own store or compiled now."""
-    dtype = "float64"
-    if getattr(arrays[0], "dtype", None) is _FLOAT32 and all(getattr(x, "dtype", None) == _FLOAT32 for x in arrays):
-        dtype = "float32"
-    key = (algorithm, dtype, *options.values()) if options else (algorithm, dtype)
+def _function(mech: Mechanism, request: Request, first: Any) -> Callable[..., Any]:
+    """The function for ``request`` that suits its first argument, from the mechanism's own store or compiled now."""
+    key: Any = request if getattr(first, "dtype", None) is not _FLOAT32 else (request, "float32")
     try:
         return mech._kernels[key]
     except (KeyError, AttributeError):
-        _require_mechanism(mech)
-        kernel = mech._kernels[key] = compile(algorithm, mech, dtype=dtype, **options)
-        return kernel
+        pass
+    _require_mechanism(mech)
+    function = mech._kernels[key] = _compiled(mech, request) if key is request else _choosing(mech, request)
+    return function
+
+
+def _compiled(mech: Mechanism, request: Request, dtype: str = "float64") -> Callable[..., Any]:
+    name, *options = (request,) if isinstance(request, str) else request
+    return compile(name, mech, dtype=dtype, **dict(options)).function
+
+
+def _choosing(mech: Mechanism, request: Request) -> Callable[..., Any]:
+    """A function that computes in float32 if all arguments are float32 or Python's own numbers, else in float64."""
+    in_float32 = _compiled(mech, request, "float32")
+
+    def choose(*arrays):
+        if all(getattr(x, "dtype", None) == _FLOAT32 or type(x) in (int, float) for x in arrays):
+            return in_float32(*arrays)
+        return _function(mech, request, None)(*arrays)
+
+    return choose
 
 
 def inverse_dynamics(mech: Mechanism, q, v, a, wrenches=None):
     """Joint forces (nv,) that give accelerations ``a``; ``wrenches`` (n_links, 6) act on the links, in link frames."""
     if wrenches is None:
-        return _kernel(mech, "inverse_dynamics", (q, v, a))(q, v, a)
-    return _kernel(mech, "inverse_dynamics_with_wrenches", (q, v, a, wrenches))(q, v, a, wrenches)
+        return _function(mech, "inverse_dynamics", q)(q, v, a)
+    return _function(mech, "inverse_dynamics_with_wrenches", q)(q, v, a, wrenches)
 
 
 def forward_dynamics(mech: Mechanism, q, v, tau, wrenches=None):
     """Accelerations (nv,) under joint forces ``tau`` and external ``wrenches`` (n_links, 6), in link frames."""
     if wrenches is None:
-        return _kernel(mech, "forward_dynamics", (q, v, tau))(q, v, tau)
-    return _kernel(mech, "forward_dynamics_with_wrenches", (q, v, tau, wrenches))(q, v, tau, wrenches)
+        return _function(mech, "forward_dynamics", q)(q, v, tau)
+    return _function(mech, "forward_dynamics_with_wrenches", q)(q, v, tau, wrenches)
 
 
 def mass_matrix(mech: Mechanism, q):
     """(nv, nv), symmetric, armature included."""
-    return _kernel(mech, "mass_matrix", (q,))(q)
+    return _function(mech, "mass_matrix", q)(q)
 
 
 def mass_matrix_inverse(mech: Mechanism, q):
     """(nv, nv), from its closed-form factors, without forming or inverting the mass matrix."""
-    return _kernel(mech, "mass_matrix_inverse", (q,))(q)
+    return _function(mech, "mass_matrix_inverse", q)(q)
 
 
 def bias_force(mech: Mechanism, q, v):
     """(nv,): Coriolis, centrifugal and gravity forces; inverse dynamics without acceleration."""
-    return _kernel(mech, "bias_force", (q, v))(q, v)
+    return _function(mech, "bias_force", q)(q, v)
 
 
 def gravity_force(mech: Mechanism, q):
     """(nv,): joint forces that hold the mechanism still; the gradient of the potential energy."""
-    return _kernel(mech, "gravity_force", (q,))(q)
+    return _function(mech, "gravity_force", q)(q)
 
 
 def coriolis_matrix(mech: Mechanism, q, v):
     """(nv, nv): C with C v = bias_force without gravity and dM/dt - 2 C skew."""
-    return _kernel(mech, "coriolis_matrix", (q, v))(q, v)
+    return _function(mech, "coriolis_matrix", q)(q, v)
 
 
 def link_poses(mech: Mechanism, q):
     """(n_links, 4, 4): every link frame in the world."""
-    return _kernel(mech, "link_poses", (q,))(q)
+    return _function(mech, "link_poses", q)(q)
 
 
 def frame_pose(mech: Mechanism, q, name: str):
     """(4, 4): the named link or welded frame in the world."""
-    return _kernel(mech, "frame_pose", (q,), link=name)(q)
+    return _function(mech, ("frame_pose", ("link", name)), q)(q)
 
 
 def link_velocities(mech: Mechanism, q, v):
     """(n_links, 6): [omega; v] of every link frame, in its own axes at its origin."""
-    return _kernel(mech, "link_velocities", (q, v))(q, v)
+    return _function(mech, "link_velocities", q)(q, v)
 
 
 def link_accelerations(mech: Mechanism, q, v, a):
     """(n_links, 6): time derivative of the components of ``link_velocities``; gravity does not enter."""
-    return _kernel(mech, "link_accelerations", (q, v, a))(q, v, a)
+    return _function(mech, "link_accelerations", q)(q, v, a)
 
 
 def jacobian(mech: Mechanism, q, link: str, frame: str = "link"):
@@ -96,47 +112,47 @@ def jacobian(mech: Mechanism, q, link: str, frame: str = "link"):
     frame="link": in its own axes at its origin; "world": in world axes at the world's origin;
     "world_aligned": in world axes at its own origin.
     """
-    return _kernel(mech, "jacobian", (q,), link=link, frame=frame)(q)
+    return _function(mech, ("jacobian", ("link", link), ("frame", frame)), q)(q)
 
 
 def operational_inertia(mech: Mechanism, q, link: str):
     """(6, 6): the inverse of J M^-1 J*, in the link's axes at its origin; needs six freedoms on the way to it."""
-    return _kernel(mech, "operational_inertia", (q,), link=link)(q)
+    return _function(mech, ("operational_inertia", ("link", link)), q)(q)
 
 
 def kinetic_energy(mech: Mechanism, q, v):
     """Scalar per state; rotors (armature) included."""
-    return _kernel(mech, "kinetic_energy", (q, v))(q, v)
+    return _function(mech, "kinetic_energy", q)(q, v)
 
 
 def potential_energy(mech: Mechanism, q):
     """Scalar per state: of the moving links in the field of gravity, zero at the world's origin."""
-    return _kernel(mech, "potential_energy", (q,))(q)
+    return _function(mech, "potential_energy", q)(q)
 
 
 def center_of_mass(mech: Mechanism, q):
     """(3,): of the moving links, in the world."""
-    return _kernel(mech, "center_of_mass", (q,))(q)
+    return _function(mech, "center_of_mass", q)(q)
 
 
 def momentum(mech: Mechanism, q, v):
     """(6,): [angular momentum about the world's origin; linear momentum], in world axes."""
-    return _kernel(mech, "momentum", (q, v))(q, v)
+    return _function(mech, "momentum", q)(q, v)
 
 
 def coordinate_rates(mech: Mechanism, q, v):
     """(nq,): dq/dt = N(q) v."""
-    return _kernel(mech, "coordinate_rates", (q, v))(q, v)
+    return _function(mech, "coordinate_rates", q)(q, v)
 
 
 def integrate(mech: Mechanism, q, v, dt):
     """(nq,): the configuration reached from q by moving with constant v for dt, exact on the manifold."""
-    return _kernel(mech, "integrate", (q, v))(q, v, dt)
+    return _function(mech, "integrate", q)(q, v, dt)
 
 
 def difference(mech: Mechanism, q0, q1):
     """(nv,): the constant v that leads from q0 to q1 in unit time."""
-    return _kernel(mech, "difference", (q0, q1))(q0, q1)
+    return _function(mech, "difference", q0)(q0, q1)
 
 
 def neutral(mech: Mechanism) -> np.ndarray:
@@ -145,7 +161,9 @@ def neutral(mech: Mechanism) -> np.ndarray:
     return np.array([x for body in mech.bodies if not body.mimic for x in body.kind.neutral()])
 
 
-def random_state(mech: Mechanism, rng: np.random.Generator, shape: tuple[int, ...] = ()) -> tuple[np.ndarray, np.ndarray]:
+def random_state(
+    mech: Mechanism, rng: np.random.Generator, shape: tuple[int, ...] = ()
+) -> tuple[np.ndarray, np.ndarray]:
     """Random (q, v) of shape ``shape + (nq,)``, ``shape + (nv,)``; valid quaternions, normal velocities."""
     _require_mechanism(mech)
     if not isinstance(rng, np.random.Generator):

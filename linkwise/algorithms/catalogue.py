@@ -5,23 +5,19 @@ An algorithm is a function of a tree and of arrays of scalars.  Adding one is ad
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 
 from ..mechanism import Mechanism, MechanismError
+from ..operators.apply import apply_expression, input_vectors
+from ..operators.expression import JOINT, Expression, Space
+from ..operators.identities import needs_no_armature
 from ..recursions.tree import Tree
-from ..scalar import Scalar
-from ..spatial import Force
-from . import configuration, energy, kinematics
+from . import configuration, dynamics, energy, kinematics
+from . import expressions as ex
 from .coriolis_matrix import coriolis_matrix
-from .forward_dynamics import forward_dynamics
-from .inverse_dynamics import inverse_dynamics
-from .mass_matrix import mass_matrix
-from .mass_matrix_inverse import Followers, articulations, mass_matrix_inverse, of_leaders, on_leaders
-from .operational_inertia import operational_inertia
 
 SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
     "q": lambda m: (m.nq,),
@@ -45,9 +41,15 @@ class Algorithm:
     function: Callable[..., Any]
     options: tuple[str, ...] = ()
     solves_motion: bool = False  # needs a positive mass matrix, and is wrong where loops are left out
+    expression: Callable[..., Expression] | None = None  # what it computes, for the same options
+    spaces: Mapping[str, Space] = field(default_factory=dict)  # of inputs that SHAPES does not name
 
     def shapes(self, mechanism: Mechanism) -> list[tuple[str, tuple[int, ...]]]:
-        return [(name, SHAPES[name](mechanism)) for name in self.inputs]
+        """Name and core shape of every input."""
+        return [
+            (name, _shape(self.spaces[name], mechanism) if name in self.spaces else SHAPES[name](mechanism))
+            for name in self.inputs
+        ]
 
     def check(self, mechanism: Mechanism) -> None:
         """Refuse mechanisms for which the result would be wrong or undefined."""
@@ -67,81 +69,121 @@ class Algorithm:
             )
 
 
-def _external(tree: Tree, wrenches: Any) -> list[Force] | None:
-    """Wrenches (n_links, 6) in user link frames as forces in internal frames."""
-    if wrenches is None:
-        return None
-    return [link.user.force_back(Force.of(list(row))) for link, row in zip(tree.links, wrenches, strict=True)]
+def _shape(space: Space, mechanism: Mechanism) -> tuple[int, ...]:
+    return (mechanism.nv,) if space == JOINT else (6,) if space.link else (mechanism.n_links, 6)
 
 
-def _inverse_dynamics(tree: Tree, q, v, a, wrenches=None) -> list[Scalar]:
-    return inverse_dynamics(tree, q, v, a, _external(tree, wrenches))
+def from_expression(expression: Expression) -> Algorithm:
+    """The algorithm that evaluates an operator expression: q, then its vectors in order of appearance."""
+    spaces = input_vectors(expression)
+
+    def evaluate(tree: Tree, q, *arrays):
+        mechanism = tree.mechanism
+        _refuse(expression, mechanism)
+        given = {
+            name: [list(array[mechanism.v_index(b.joint)]) for b in mechanism.bodies] if space == JOINT else array
+            for (name, space), array in zip(spaces.items(), arrays, strict=True)
+        }
+        return apply_expression(expression, tree, q, given)
+
+    if "q" in spaces:
+        raise ValueError("a vector of an expression must not be called 'q': the kernel's first input is the configuration")
+    return Algorithm(
+        "expression", ("q", *spaces), "result", evaluate, (), True, expression=lambda: expression, spaces=spaces
+    )
 
 
-def _forward_dynamics(tree: Tree, q, v, tau, wrenches=None) -> list[Scalar]:
-    accelerations = forward_dynamics(tree, q, v, on_leaders(tree, tau), _external(tree, wrenches))
-    if any(body.mimic for body in tree.mechanism.bodies):
-        accelerations = Followers(tree, articulations(tree, tree.cross(q))).tie(accelerations)
-    return of_leaders(tree, accelerations)
-
-
-def _bias_force(tree: Tree, q, v) -> list[Scalar]:
-    return inverse_dynamics(tree, q, v, _zeros(tree))
-
-
-def _gravity_force(tree: Tree, q) -> list[Scalar]:
-    return inverse_dynamics(tree, q, _zeros(tree), _zeros(tree))
-
-
-def _zeros(tree: Tree) -> Sequence[Scalar]:
-    return np.zeros(tree.mechanism.nv).astype(object)
-
-
-def _jacobian(tree: Tree, q, link: str, frame: str = "link"):
-    if frame not in ("link", "world", "world_aligned"):
-        raise ValueError(f"frame must be 'link', 'world' or 'world_aligned', got {frame!r}")
-    return kinematics.jacobian(tree, q, tree.mechanism.frame(link), frame)
-
-
-def _operational_inertia(tree: Tree, q, link: str):
-    frame = tree.mechanism.frame(link)
-    moving = {tree.mechanism.v_index(tree.mechanism.bodies[i].joint).start for i in tree.mechanism.path(frame.body)}
-    freedoms = sum(b.nv for b in tree.mechanism.bodies if tree.mechanism.v_index(b.joint).start in moving)
-    if freedoms < 6:
+def _refuse(expression: Expression, mechanism: Mechanism) -> None:
+    """What an operator expression cannot be asked of."""
+    followers = [b.joint for b in mechanism.bodies if b.mimic]
+    if followers:
         raise MechanismError(
-            f"link {link!r} moves with only {freedoms} freedoms: J M^-1 J* has no inverse; "
-            "6 are needed (use jacobian and mass_matrix_inverse for fewer)"
+            f"operators have one coordinate per joint, but {', '.join(map(repr, followers))} of mechanism "
+            f"{mechanism.name!r} follow other joints: use the named algorithms, or build the mechanism without mimic"
         )
-    return operational_inertia(tree, q, frame)
+    inverse = needs_no_armature(expression)
+    if inverse is not None and any(any(b.armature) for b in mechanism.bodies):
+        raise MechanismError(
+            f"{inverse} is known only without rotor inertias, and joints of mechanism {mechanism.name!r} have armature: "
+            "write (H @ phi @ M @ phi.T @ H.T + R).inv"
+        )
+
+
+def _solver(name, inputs, output, function, options=(), expression=None) -> Algorithm:
+    return Algorithm(name, inputs, output, function, options, solves_motion=True, expression=expression)
 
 
 ALGORITHMS: dict[str, Algorithm] = {
     algorithm.name: algorithm
     for algorithm in (
-        Algorithm("inverse_dynamics", ("q", "v", "a"), "tau", _inverse_dynamics),
-        Algorithm("inverse_dynamics_with_wrenches", ("q", "v", "a", "wrenches"), "tau", _inverse_dynamics),
-        Algorithm("forward_dynamics", ("q", "v", "tau"), "a", _forward_dynamics, solves_motion=True),
         Algorithm(
-            "forward_dynamics_with_wrenches", ("q", "v", "tau", "wrenches"), "a", _forward_dynamics, solves_motion=True
+            "inverse_dynamics",
+            ("q", "v", "a"),
+            "tau",
+            dynamics.inverse_dynamics,
+            expression=lambda: ex.INVERSE_DYNAMICS,
         ),
-        Algorithm("mass_matrix", ("q",), "mass_matrix", mass_matrix),
-        Algorithm("mass_matrix_inverse", ("q",), "mass_matrix_inverse", mass_matrix_inverse, solves_motion=True),
-        Algorithm("bias_force", ("q", "v"), "tau", _bias_force),
-        Algorithm("gravity_force", ("q",), "tau", _gravity_force),
+        Algorithm(
+            "inverse_dynamics_with_wrenches",
+            ("q", "v", "a", "wrenches"),
+            "tau",
+            dynamics.inverse_dynamics,
+            expression=lambda: ex.INVERSE_DYNAMICS_WITH_WRENCHES,
+        ),
+        _solver(
+            "forward_dynamics",
+            ("q", "v", "tau"),
+            "a",
+            dynamics.forward_dynamics,
+            ("method",),
+            lambda method="filter_and_smoother": ex.FORWARD_DYNAMICS[method](ex.b),
+        ),
+        _solver(
+            "forward_dynamics_with_wrenches",
+            ("q", "v", "tau", "wrenches"),
+            "a",
+            dynamics.forward_dynamics,
+            ("method",),
+            lambda method="filter_and_smoother": ex.FORWARD_DYNAMICS[method](ex.b - ex.wrenches),
+        ),
+        _solver(
+            "forward_link_accelerations",
+            ("q", "v", "tau"),
+            "accelerations",
+            dynamics.forward_link_accelerations,
+            expression=lambda: ex.FORWARD_LINK_ACCELERATIONS,
+        ),
+        _solver("acceleration_parts", ("q", "v", "tau"), "parts", dynamics.acceleration_parts),
+        Algorithm("mass_matrix", ("q",), "mass_matrix", dynamics.mass_matrix, expression=lambda: ex.MASS_MATRIX),
+        _solver(
+            "mass_matrix_inverse",
+            ("q",),
+            "mass_matrix_inverse",
+            dynamics.mass_matrix_inverse,
+            expression=lambda: ex.MASS_MATRIX_INVERSE,
+        ),
+        Algorithm("bias_force", ("q", "v"), "tau", dynamics.bias_force, expression=lambda: ex.BIAS_FORCE),
+        Algorithm("gravity_force", ("q",), "tau", dynamics.gravity_force, expression=lambda: ex.GRAVITY_FORCE),
         Algorithm("coriolis_matrix", ("q", "v"), "coriolis_matrix", coriolis_matrix),
         Algorithm("link_poses", ("q",), "poses", kinematics.link_poses),
-        Algorithm(
-            "frame_pose",
-            ("q",),
-            "pose",
-            lambda tree, q, link: kinematics.frame_pose(tree, q, tree.mechanism.frame(link)),
-            options=("link",),
-        ),
+        Algorithm("frame_pose", ("q",), "pose", kinematics.frame_pose, options=("link",)),
         Algorithm("link_velocities", ("q", "v"), "velocities", kinematics.link_velocities),
         Algorithm("link_accelerations", ("q", "v", "a"), "accelerations", kinematics.link_accelerations),
-        Algorithm("jacobian", ("q",), "jacobian", _jacobian, options=("link", "frame")),
         Algorithm(
-            "operational_inertia", ("q",), "inertia", _operational_inertia, options=("link",), solves_motion=True
+            "jacobian",
+            ("q",),
+            "jacobian",
+            dynamics.jacobian,
+            ("link", "frame"),
+            expression=lambda link, frame="link": ex.jacobian(link),
+        ),
+        _solver(
+            "operational_inertia",
+            ("q",),
+            "inertia",
+            dynamics.operational_inertia,
+            ("link",),
+            lambda link: ex.operational_inertia(link),
         ),
         Algorithm("kinetic_energy", ("q", "v"), "energy", energy.kinetic_energy),
         Algorithm("potential_energy", ("q",), "energy", energy.potential_energy),

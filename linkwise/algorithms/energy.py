@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..mechanism import MechanismError
 from ..recursions.sweep import tip_to_base
 from ..recursions.tree import Tree
 from ..scalar import Scalar
@@ -36,6 +37,8 @@ def _first_moment(tree: Tree, q: Sequence[Scalar]) -> Moment:
 def center_of_mass(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
     """(3,): of all moving links, in the world."""
     mass, h = _first_moment(tree, q)
+    if isinstance(mass, float) and mass == 0.0:
+        raise MechanismError(f"no moving link of mechanism {tree.mechanism.name!r} has mass: it has no centre of mass")
     return [x / mass for x in h]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..links.kinematics import Spin, carry_acceleration, spin_base_to_tip, velocity_base_to_tip
 from ..links.link import Crossing
-from ..mechanism import Frame
+from ..operators.evaluate import Configuration
 from ..recursions.sweep import base_to_tip
 from ..recursions.tree import Tree
 from ..scalar import Scalar
@@ -44,19 +44,9 @@ def link_poses(tree: Tree, q: Sequence[Scalar]) -> list[list[list[Scalar]]]:
     return [homogeneous(_beyond(pose, link.user)) for pose, link in zip(poses, tree.links, strict=True)]
 
 
-def frame_pose(tree: Tree, q: Sequence[Scalar], frame: Frame) -> list[list[Scalar]]:
+def frame_pose(tree: Tree, q: Sequence[Scalar], link: str) -> list[list[Scalar]]:
     """(4, 4): one named frame in the world."""
-    pose: Pose = (IDENTITY, ZERO)
-    crossings = tree.cross(q)
-    for i in tree.mechanism.path(frame.body):
-        pose = _beyond(pose, crossings[i].transform)
-    return homogeneous(_beyond(pose, to_frame(tree, frame)))
-
-
-def to_frame(tree: Tree, frame: Frame) -> Transform:
-    """From the internal frame of the link that carries ``frame`` to the frame itself."""
-    fixed = Transform.from_pose(Matrix3.from_rows(frame.rotation.tolist()), Vector3(*frame.position.tolist()))
-    return fixed if frame.body < 0 else tree.links[frame.body].user.then(fixed)
+    return homogeneous(_beyond((IDENTITY, ZERO), way_to(Configuration(tree, q), link)))
 
 
 def velocities(tree: Tree, crossings: Sequence[Crossing], v: Sequence[Scalar]) -> list[Motion]:
@@ -98,30 +88,10 @@ def link_accelerations(
     return results
 
 
-def jacobian(tree: Tree, q: Sequence[Scalar], frame: Frame, expressed_in: str) -> list[list[Scalar]]:
-    """(6, nv): J with [omega; v] = J qdot of a frame.
-
-    ``expressed_in`` "link": in the frame's own axes at its origin; "world": in world axes at the world's
-    origin; "world_aligned": in world axes at the frame's origin.
-    """
-    crossings, path = tree.cross(q), tree.mechanism.path(frame.body)
-    columns: dict[tuple[int, int], Motion] = {}
+def way_to(at: Configuration, name: str) -> Transform:
+    """From the world to a named frame."""
+    body, last = at.to_frame(name)
     whole = Transform()
-    for i in path:
-        columns = {key: crossings[i].transform.motion_into(m) for key, m in columns.items()}
-        columns |= {(i, k): h for k, h in enumerate(crossings[i].motion)}
-        whole = whole.then(crossings[i].transform)
-    last = to_frame(tree, frame)
-    whole = whole.then(last)
-    result = [[0.0] * tree.mechanism.nv for _ in range(6)]
-    for (i, k), column in columns.items():
-        m = last.motion_into(column)
-        if expressed_in == "world":
-            m = whole.motion_back(m)
-        elif expressed_in == "world_aligned":
-            m = Motion(whole.vector_back(m.angular), whole.vector_back(m.linear))
-        body = tree.mechanism.bodies[i]
-        place = tree.mechanism.v_index(body.joint).start + k
-        for row, value in enumerate(m.flat()):
-            result[row][place] = result[row][place] + value * (body.mimic.ratio if body.mimic else 1.0)
-    return result
+    for i in at.tree.mechanism.path(body):
+        whole = whole.then(at.crossings[i].transform)
+    return whole.then(last)

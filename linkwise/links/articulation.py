@@ -115,13 +115,11 @@ def motions_row(motions: Sequence[Motion], k: int) -> list[Scalar]:
     return [h.flat()[k] for h in motions]
 
 
-def pass_to_parent(
-    crossing: Crossing, spin: Spin, inertia: ArticulatedInertia, force: Force
-) -> tuple[ArticulatedInertia, Force]:
-    """phi P+ phi* and phi (z+ + P+ a): both cross the joint's steps together, so each bias meets P where it is cheap."""
-    force = force + inertia @ spin.bias
+def force_to_parent(crossing: Crossing, spin: Spin, inertia: ArticulatedInertia, force: Force | None) -> Force:
+    """phi (z+ + P+ a): each part of the bias a meets P+ where the steps across the joint make it cheapest."""
+    force = inertia @ spin.bias if force is None else force + inertia @ spin.bias
     for factor, omega in zip(reversed(crossing.transform.factors), reversed(spin.carried), strict=True):
         if isinstance(factor, Translation):
             force = force + inertia @ bias_of_shift(omega, factor.shift)
         inertia, force = factor.inertia_back(inertia), factor.force_back(force)  # type: ignore[assignment]
-    return inertia, force
+    return force

@@ -60,6 +60,14 @@ def B(link: str) -> Operator:
     return Operator("B", force_at(link), FORCE)
 
 
+def A(link: str) -> Operator:
+    """A motion of one link or welded frame as link motions; A.T gives the force on that link.
+
+    A(link).T @ P @ A(link) is that link's articulated inertia.
+    """
+    return Operator("A", force_at(link).dual, MOTION)
+
+
 def joint_vector(name: str) -> Vector:
     """A vector (nv,) that the kernel takes as an input."""
     return Vector(name, JOINT)
@@ -91,6 +99,7 @@ def identity(space: Space) -> Identity:
 
 
 __all__ = [
+    "A",
     "B",
     "D",
     "E_phi",

@@ -138,7 +138,7 @@ class Operator(Expression):
         return self.domain.link or self.codomain.link
 
     def __str__(self) -> str:
-        label = f"B({self.link!r})" if self.name == "B" else self.name
+        label = f"{self.name}({self.link!r})" if self.link else self.name
         return label + (".T" if self.adjoint else "")
 
 

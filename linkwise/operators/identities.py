@@ -36,6 +36,7 @@ class Rule:
     left: Expression
     right: Expression
     source: str
+    without_armature: bool = False  # holds only where no joint has rotor inertia
 
 
 _I = Identity()
@@ -47,19 +48,19 @@ _M = Operator("M", MOTION, FORCE, self_adjoint=True)
 _D = Operator("D", JOINT, JOINT, self_adjoint=True)
 _R = Operator("R", JOINT, JOINT, self_adjoint=True)
 _G = Operator("G", JOINT, FORCE)
-_K = _E_PHI @ _G
-_TAU_BAR = _I - _G @ _H
-_E_PSI = _E_PHI @ _TAU_BAR
+_K = Operator("K", JOINT, FORCE)
+_TAU_BAR = Operator("tau_bar", FORCE, FORCE)
+_E_PSI = Operator("E_psi", FORCE, FORCE)
 D_INV = Operator("D_inv", JOINT, JOINT, self_adjoint=True)
 _MASS_MATRIX = _H @ _PHI @ _M @ _PHI.T @ _H.T
 _WHITENING = _I - _H @ _PSI @ _K
 
 #: Operators that others abbreviate.
 DEFINITIONS = {
-    "K": (_K, "jain1995 (4.10)"),
+    "K": (_E_PHI @ _G, "jain1995 (4.10)"),
+    "E_psi": (_E_PHI @ _TAU_BAR, "jain1995 (4.10)"),
     "tau": (_G @ _H, "jain1995 (4.8)"),
-    "tau_bar": (_TAU_BAR, "jain1995 (4.10)"),
-    "E_psi": (_E_PSI, "jain1995 (4.10)"),
+    "tau_bar": (_I - _G @ _H, "jain1995 (4.10)"),
 }
 
 #: Block-diagonal operators, inverted link by link.
@@ -72,38 +73,44 @@ INVERSES = (
     Rule(_PSI, _I - _E_PSI, "jain1995 (4.10)"),
     Rule(_I + _H @ _PHI @ _K, _WHITENING, "jain1995 (4.1c); rodriguez1992 (45)"),
     Rule(_MASS_MATRIX + _R, _WHITENING.T @ D_INV @ _WHITENING, "jain1995 (4.1d); rodriguez1992 (46)"),
-    Rule(_MASS_MATRIX, _WHITENING.T @ D_INV @ _WHITENING, "jain1995 (4.1d); rodriguez1992 (46); without armature"),
+    Rule(_MASS_MATRIX, _WHITENING.T @ D_INV @ _WHITENING, "jain1995 (4.1d); rodriguez1992 (46)", without_armature=True),
     Rule(_I + _PHI @ _K @ _H, _I - _PSI @ _K @ _H, "jain1995 (B.5), multiplied by phi from the left"),
     Rule(_I + _K @ _H @ _PHI, _I - _K @ _H @ _PSI, "jain1995 (B.5), multiplied by phi from the right"),
 )
 
-#: Composite bodies: what phi X phi* is on and above the diagonal, C = X + E_phi C E_phi* block by block.
+#: Composite bodies, C = M + E_phi C E_phi* block by block (rodriguez1992 29).
 COMPOSITE = Operator("C", MOTION, FORCE, self_adjoint=True)
-#: The mobility of every link, Y = tau_bar* (E_phi* Y E_phi) tau_bar + H* D^-1 H block by block; Omega = psi* H* D^-1 H psi.
+#: psi* H* D^-1 H psi; its diagonal blocks are the links' mobilities Y (rodriguez1986 Section 10).
 OMEGA = Operator("Omega", FORCE, MOTION, self_adjoint=True)
-OMEGA_RULE = Rule(_PSI.T @ _H.T @ D_INV @ _H @ _PSI, OMEGA, "rodriguez1986 Section 10; jain1995 Appendix B")
-COMPOSITE_RULE = Rule(
-    _PHI @ _M @ _PHI.T,
-    COMPOSITE + _PHI @ _E_PHI @ COMPOSITE + COMPOSITE @ _E_PHI.T @ _PHI.T,
-    "rodriguez1992 Identity 1 (28)",
+KT_OMEGA = Operator("Kt_Omega", FORCE, JOINT)
+
+#: Products that have a structure of their own when they are wanted as a matrix.
+STRUCTURES = (
+    Rule(
+        _PHI @ _M @ _PHI.T,
+        COMPOSITE + _PHI @ _E_PHI @ COMPOSITE + COMPOSITE @ _E_PHI.T @ _PHI.T,
+        "rodriguez1992 Identity 1 (28)",
+    ),
+    Rule(_G.T @ _E_PHI.T @ _PSI.T @ _H.T @ D_INV @ _H @ _PSI, KT_OMEGA, "rodriguez1986 Section 10"),
+    Rule(_PSI.T @ _H.T @ D_INV @ _H @ _PSI, OMEGA, "rodriguez1986 Section 10"),
 )
 
 
-def expanded(expression: Expression) -> Expression:
-    """The expression in terms of H, phi, psi, E_phi, M, P, G, D, R: abbreviations and inverses written out."""
+def expanded(expression: Expression, keep: tuple[str, ...] = ()) -> Expression:
+    """Abbreviations (but those to ``keep``) and inverses written out: H, phi, psi, E_phi, M, P, G, D, R remain."""
     match expression:
-        case Operator(name=name, adjoint=adjoint) if name in DEFINITIONS:
-            definition = DEFINITIONS[name][0]
+        case Operator(name=name, adjoint=adjoint) if name in DEFINITIONS and name not in keep:
+            definition = expanded(DEFINITIONS[name][0], keep)
             return definition.T if adjoint else definition
         case Product(factors=factors):
-            result = expanded(factors[0])
+            result = expanded(factors[0], keep)
             for factor in factors[1:]:
-                result = product(result, expanded(factor))
+                result = product(result, expanded(factor, keep))
             return result
         case Sum(terms=terms):
-            return total(tuple((weight, expanded(term)) for weight, term in terms))
+            return total(tuple((weight, expanded(term, keep)) for weight, term in terms))
         case Inverse(of=inner):
-            return inverse_of(inner)
+            return expanded(inverse_of(inner), keep)
         case _:
             return expression
 
@@ -113,12 +120,12 @@ def inverse_of(expression: Expression) -> Expression:
     if expression.domain != _dual_of_inverse(expression):
         raise UnknownInverse(f"{expression} maps {expression.domain} to {expression.codomain}: it has no inverse")
     wanted = canonical(expanded(expression))
-    if wanted == canonical(Identity(expression.domain)):
+    if isinstance(wanted, Identity):
         return expression
-    for one, other in _both_ways():
-        if wanted == canonical(one):
+    for one, other, _ in _both_ways():
+        if wanted == canonical(expanded(one)):
             return other
-        if wanted == canonical(one.T):
+        if wanted == canonical(expanded(one.T)):
             return other.T
     found = _structural_inverse(expanded(expression))
     if found is None:
@@ -139,10 +146,32 @@ def _dual_of_inverse(expression: Expression) -> Space | None:
     return expression.codomain
 
 
-def _both_ways() -> Iterator[tuple[Expression, Expression]]:
+def _both_ways() -> Iterator[tuple[Expression, Expression, Rule]]:
     for rule in INVERSES:
-        yield rule.left, rule.right
-        yield rule.right, rule.left
+        yield rule.left, rule.right, rule
+        if not rule.without_armature:  # the other direction leads to the general form
+            yield rule.right, rule.left, rule
+
+
+def needs_no_armature(expression: Expression) -> Expression | None:
+    """A part whose inverse is known only without rotor inertias: H phi M phi* H* where R was left out."""
+    patterns = [canonical(expanded(rule.left)) for rule in INVERSES if rule.without_armature]
+    for part in expression.walk():
+        if isinstance(part, Inverse):
+            inside = expanded(part.of)
+            found = [p for p in (inside, *_runs(inside)) if canonical(p) in patterns]
+            if found:
+                return part
+    return None
+
+
+def _runs(expression: Expression) -> Iterator[Expression]:
+    """Consecutive factors of a product."""
+    if isinstance(expression, Product):
+        n = len(expression.factors)
+        for start in range(n):
+            for stop in range(start + 2, n + 1):
+                yield Product(expression.factors[start:stop])
 
 
 def _structural_inverse(expression: Expression) -> Expression | None:

@@ -13,8 +13,8 @@ from functools import cache
 import numpy as np
 
 from ..ir.program import Array
+from . import numpy_api
 
-_FROM_FUNC_AND_DATA_AND_SIGNATURE = 31  # position of PyUFunc_FromFuncAndDataAndSignature in the table
 _NO_IDENTITY = -1  # PyUFunc_None
 _buffers: list[tuple] = []  # what the ufuncs point into: NumPy neither copies nor owns it, so it is kept for good
 
@@ -39,7 +39,7 @@ def make_gufunc(
             )
     functions = (ctypes.c_void_p * 1)(address)
     data = (ctypes.c_void_p * 1)(None)
-    types = (ctypes.c_char * len(arrays))(*bytes([np.dtype(dtype).num]) * len(arrays))
+    types = (ctypes.c_byte * len(arrays))(*[np.dtype(dtype).num] * len(arrays))
     texts = [ctypes.create_string_buffer(text.encode()) for text in (name, doc, _signature(inputs, outputs))]
     _buffers.append((functions, data, types, texts))
     return _constructor()(
@@ -56,16 +56,8 @@ def _signature(inputs: Sequence[Array], outputs: Sequence[Array]) -> str:
 @cache
 def _constructor():
     """NumPy's ``PyUFunc_FromFuncAndDataAndSignature`` as a Python callable."""
-    try:
-        from numpy._core import _multiarray_umath
-    except ImportError:  # NumPy 1
-        from numpy.core import _multiarray_umath
-    pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
-        ("PyCapsule_GetPointer", ctypes.pythonapi)
-    )
-    table = ctypes.cast(pointer_of(_multiarray_umath._UFUNC_API, None), ctypes.POINTER(ctypes.c_void_p))
     pointer, number = ctypes.c_void_p, ctypes.c_int
     prototype = ctypes.PYFUNCTYPE(
         ctypes.py_object, pointer, pointer, pointer, number, number, number, number, pointer, pointer, number, pointer
     )
-    return prototype(table[_FROM_FUNC_AND_DATA_AND_SIGNATURE])
+    return prototype(numpy_api.address("PyUFunc_FromFuncAndDataAndSignature"))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import ctypes.util
+import itertools
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 
 import llvmlite.binding as llvm
@@ -22,6 +23,7 @@ _CODE_GENERATION_LEVEL = 1
 
 _lock = threading.RLock()
 _libraries: dict[str, llvm.ResourceTracker] = {}  # loaded code, by key; kept for good
+_library_numbers = itertools.count()
 
 
 def host_options(dtype: str = "float64") -> Options:
@@ -48,11 +50,18 @@ def _host() -> tuple[str, str, int]:
     return llvm.get_host_cpu_name(), features.flatten(), register_bytes
 
 
-def load(source: str | Callable[[], str], symbol: str, options: Options, key: str | None = None) -> int:
+def load(
+    source: str | Callable[[], str],
+    symbol: str,
+    options: Options,
+    key: str | None = None,
+    host_functions: Mapping[str, int] | None = None,
+) -> int:
     """Address of the function ``symbol`` of the LLVM text ``source``, compiled with ``options``.
 
     With a ``key`` (``cache.program_key``) the object code is looked up on disk first and stored there; then a
-    ``source`` given as a function is called only if it is needed.  Loaded code stays loaded.
+    ``source`` given as a function is called only if it is needed.  ``host_functions`` are the addresses of the
+    functions that the text calls; without it, those that emitted programs call.  Loaded code stays loaded.
     """
     with _lock:
         if key is not None and key in _libraries:
@@ -62,7 +71,7 @@ def load(source: str | Callable[[], str], symbol: str, options: Options, key: st
             code = compile_object(source if isinstance(source, str) else source(), options)
             if key is not None:
                 object_cache.store(key, code)
-        library = _link(code, symbol)
+        library = _link(code, symbol, _host_symbols() if host_functions is None else host_functions)
         _libraries[key or library.name] = library
         return library[symbol]
 
@@ -86,11 +95,11 @@ def _parse(source: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:
     return module
 
 
-def _link(code: bytes, symbol: str) -> llvm.ResourceTracker:
+def _link(code: bytes, symbol: str, host_functions: Mapping[str, int]) -> llvm.ResourceTracker:
     builder = llvm.JITLibraryBuilder().add_object_img(code).export_symbol(symbol)
-    for name, address in _host_symbols().items():
+    for name, address in host_functions.items():
         builder.import_symbol(name, address)
-    return builder.link(_jit(), f"linkwise_{len(_libraries)}")
+    return builder.link(_jit(), f"linkwise_{next(_library_numbers)}")
 
 
 @cache
@@ -124,7 +133,8 @@ def _host_symbols() -> dict[str, int]:
     if not hasattr(library, "sin"):  # the interpreter is linked without the mathematical library
         library = ctypes.CDLL(ctypes.util.find_library("m"))
     functions = {"linkwise_libm_sin": library.sin, "linkwise_libm_cos": library.cos}
-    return {
-        name: ctypes.cast(functions.get(name) or getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
-        for name in llvm_simd.HOST_SYMBOLS
-    }
+    addresses = {}
+    for name in llvm_simd.HOST_SYMBOLS:
+        function = functions.get(name) or getattr(ctypes.pythonapi, name)
+        addresses[name] = ctypes.cast(function, ctypes.c_void_p).value or 0
+    return addresses

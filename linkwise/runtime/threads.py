@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextvars
+import itertools
 import math
 import os
 import re
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
 
 import numpy as np
@@ -40,8 +41,12 @@ def states_per_task(operations: int) -> int:
     return max(1, _OPERATIONS_PER_TASK // max(1, operations))
 
 
-def threaded(ufunc: np.ufunc, operations: int):
-    """``ufunc`` as a function that uses threads where the batch is large; small calls go straight through."""
+def threaded(ufunc: np.ufunc, operations: int) -> Callable[..., np.ndarray | tuple[np.ndarray, ...]]:
+    """``ufunc`` as a function ``(*arrays, out=None)`` that uses threads where the batch is large.
+
+    ``operations`` is the number of scalar operations that one state takes.  Small calls go straight through: what
+    holds fewer numbers than a task has states is not even looked at.
+    """
     enough = states_per_task(operations)
 
     def run(*arrays, out=None):
@@ -63,37 +68,60 @@ def call_threaded(
 
     The longest axis of the broadcast batch is cut into equal pieces of at least ``states_per_task`` states.
     """
-    ranks = _core_ranks(ufunc)
     arrays = [np.asarray(array) for array in arrays]
-    if all(array.ndim == rank for array, rank in zip(arrays, ranks, strict=False)):
-        return ufunc(*arrays, out=out)  # one state
-    shapes = [array.shape[: max(0, array.ndim - rank)] for array, rank in zip(arrays, ranks, strict=False)]
-    try:
-        batch = np.broadcast_shapes(*shapes)
-    except ValueError:
-        return ufunc(*arrays, out=out)  # NumPy says what is wrong
+    batch = _batch_shape(ufunc, arrays)
+    if batch is None or math.prod(batch) < 2 * states_per_task:
+        return ufunc(*arrays, out=out)
     count = min(get_num_threads(), math.prod(batch) // states_per_task, max(batch, default=1))
     given = out if isinstance(out, tuple) else (out,) * (out is not None)
     overlap = any(np.may_share_memory(array, result) for result in given for array in arrays if result is not None)
-    if count < 2 or len(arrays) != ufunc.nin or overlap:
+    if count < 2 or overlap:
         return ufunc(*arrays, out=out)
     results = _results(ufunc, batch, given)
-    axis = int(np.argmax(batch)) - len(batch)  # counted from the end of the batch
-    edges = [batch[axis] * i // count for i in range(count + 1)]
-    operands = list(zip([*arrays, *results], ranks, strict=True))
-    tasks = []
-    for start, stop in zip(edges, edges[1:], strict=False):
-        pieces = [_piece(array, axis - rank, start, stop) for array, rank in operands]
-        tasks.append((contextvars.copy_context(), pieces[: ufunc.nin], tuple(pieces[ufunc.nin :])))
-    futures = [_threads().submit(context.run, _call, ufunc, ins, outs) for context, ins, outs in tasks[1:]]
-    _call(ufunc, *tasks[0][1:])
+    tasks = _pieces(ufunc, batch, [*arrays, *results], count)
+    contexts = [contextvars.copy_context() for _ in tasks]  # they carry numpy.errstate into the threads
+    futures = [
+        _threads().submit(context.run, _call, ufunc, task)
+        for context, task in zip(contexts[1:], tasks[1:], strict=True)
+    ]
+    try:
+        _call(ufunc, tasks[0])
+    finally:
+        wait(futures)  # no thread may write into the arrays after the return
     for future in futures:
         future.result()
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def _call(ufunc: np.ufunc, arrays: Sequence[np.ndarray], out: tuple[np.ndarray, ...]) -> None:
-    ufunc(*arrays, out=out)
+def _batch_shape(ufunc: np.ufunc, arrays: Sequence[np.ndarray]) -> tuple[int, ...] | None:
+    """The broadcast batch, or None if the arrays do not fit; NumPy then says what is wrong."""
+    cores = _core_shapes(ufunc)
+    if len(arrays) != ufunc.nin:
+        return None
+    shapes = {array.shape[: max(0, array.ndim - len(core))] for array, core in zip(arrays, cores, strict=False)}
+    if len(shapes) == 1:
+        return shapes.pop()
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        return None
+
+
+def _pieces(
+    ufunc: np.ufunc, batch: tuple[int, ...], operands: Sequence[np.ndarray], count: int
+) -> list[list[np.ndarray]]:
+    """``count`` lists of operands, each a share of the batch along its longest axis."""
+    axis = int(np.argmax(batch)) - len(batch)  # counted from the end of the batch
+    edges = [batch[axis] * i // count for i in range(count + 1)]
+    axes = [axis - len(core) for core in _core_shapes(ufunc)]
+    return [
+        [_piece(array, axis, start, stop) for array, axis in zip(operands, axes, strict=True)]
+        for start, stop in itertools.pairwise(edges)
+    ]
+
+
+def _call(ufunc: np.ufunc, operands: Sequence[np.ndarray]) -> None:
+    ufunc(*operands[: ufunc.nin], out=tuple(operands[ufunc.nin :]))
 
 
 def _results(ufunc: np.ufunc, batch: tuple[int, ...], given: tuple[np.ndarray | None, ...]) -> list[np.ndarray]:
@@ -121,11 +149,6 @@ def _core_shapes(ufunc: np.ufunc) -> tuple[tuple[int, ...], ...]:
         return ((),) * ufunc.nargs
     groups = re.findall(r"\(([^)]*)\)", ufunc.signature)
     return tuple(tuple(int(size) for size in group.split(",") if size) for group in groups)
-
-
-@cache
-def _core_ranks(ufunc: np.ufunc) -> tuple[int, ...]:
-    return tuple(len(shape) for shape in _core_shapes(ufunc))
 
 
 def _threads() -> ThreadPoolExecutor:

@@ -94,9 +94,7 @@ class _Lines:
 
     def select(self, name: str, condition: str, then: str, otherwise: str) -> str:
         v = self.vector
-        self.lines.append(
-            f"  %{name} = select {v.boolean} {condition}, {v.real} {then}, {v.real} {otherwise}"
-        )
+        self.lines.append(f"  %{name} = select {v.boolean} {condition}, {v.real} {then}, {v.real} {otherwise}")
         return f"%{name}"
 
     def muladd(self, name: str, a: str, b: str, c: str) -> str:

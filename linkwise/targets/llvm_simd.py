@@ -382,7 +382,7 @@ def _allocation(size: int) -> tuple[list[str], list[str]]:
 
 
 def _rows_and_columns(array: Array) -> tuple[int, int]:
-    rows, columns = ((1, 1) + array.shape)[-2:]
+    rows, columns = (1, 1, *array.shape)[-2:]
     return rows, columns
 
 

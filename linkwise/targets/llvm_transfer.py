@@ -133,9 +133,8 @@ def _concatenate(lines: list[str], vector: VectorType, name: str, pieces: list[s
         joined = []
         for i in range(0, len(pieces), 2):
             joined.append(f"%{name}.{level}.{i // 2}")
-            lines.append(
-                f"  {joined[-1]} = shufflevector {kind} {pieces[i]}, {kind} {pieces[i + 1]}, <{2 * width} x i32> <{mask}>"
-            )
+            sides = f"{kind} {pieces[i]}, {kind} {pieces[i + 1]}"
+            lines.append(f"  {joined[-1]} = shufflevector {sides}, <{2 * width} x i32> <{mask}>")
         pieces, width, level = joined, 2 * width, level + 1
     return pieces[0]
 

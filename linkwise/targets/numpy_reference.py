@@ -58,7 +58,9 @@ def evaluate(program: Program, arrays: Sequence[np.ndarray], dtype="float64") ->
         raise ValueError(f"{program.name} takes {len(program.inputs)} arrays, {len(arrays)} were given")
     dtype = np.dtype(dtype)
     arrays = [np.asarray(array, dtype=dtype) for array in arrays]
-    batch = np.broadcast_shapes(*(_batch_shape(x, a.name, a.shape) for x, a in zip(arrays, program.inputs, strict=True)))
+    batch = np.broadcast_shapes(
+        *(_batch_shape(x, a.name, a.shape) for x, a in zip(arrays, program.inputs, strict=True))
+    )
     outputs = [np.empty(batch + array.shape, dtype=dtype) for array in program.outputs]
     places = _places_of_results(program, outputs)
     last_use = {arg: node for node in program.nodes for arg in node.args}

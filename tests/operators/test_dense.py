@@ -9,6 +9,7 @@ import pytest
 
 import linkwise as lw
 from linkwise import operators as op
+from linkwise.operators.dense import StackedOperators
 from linkwise.operators.expression import Inverse
 
 KINDS = lw.mechanisms.MOVING_KINDS
@@ -197,3 +198,20 @@ def test_wrong_arguments():
         op.dense(op.phi, "chain", np.zeros(3))
     with pytest.raises(lw.MechanismError, match="no link or frame 'hand'"):
         op.dense(op.B("hand"), mech, np.zeros(3))
+
+
+@every_tree
+def test_composite_inertias_mobilities_and_block_inverses(mech):
+    """The further operators that closed forms are written with."""
+    q, _ = state(mech)
+    stacked = StackedOperators(mech, q)
+    rigid = np.linalg.multi_dot([stacked.phi, stacked.M, stacked.phi.T])
+    propagation = stacked.phi - np.eye(6 * mech.n_links)
+    same(stacked.C + propagation @ stacked.C + stacked.C @ propagation.T, rigid)
+    roots = [link for link, parent in enumerate(mech.parents) if parent < 0]
+    same(sum(stacked.C[6 * root + 5, 6 * root + 5] for root in roots), np.sum(mech.masses))
+    motions = stacked.phi.T @ stacked.H.T
+    same(stacked.Omega, motions @ lw.mass_matrix_inverse(mech, q) @ motions.T, 1e-9)
+    for block_diagonal in ("D", "P", "M") if mech.masses.all() else ("D", "P"):
+        product = getattr(stacked, block_diagonal) @ getattr(stacked, f"{block_diagonal}_inv")
+        same(product, np.eye(len(product)), 1e-9)

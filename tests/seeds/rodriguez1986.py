@@ -8,7 +8,8 @@ external force at the mass centres. All arrays have row k for link or joint k, c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,8 +18,8 @@ import pytest
 import linkwise as lw
 from tests.seeds.tip_to_base import TipToBase, random_arm, to_base, to_tip
 
-U6 = np.eye(6)
-CASES = pytest.mark.parametrize("case", [(6, 1, "world"), (6, 1, "link"), (5, 2, "world"), (1, 3, "world")], indirect=True)
+#: Arguments of ``moving_arm``: revolute joints, as in the paper.
+ARMS = pytest.mark.parametrize("which", [(6, 1, "world"), (6, 1, "link"), (5, 2, "world"), (1, 3, "world")], ids=str)
 
 
 @dataclass
@@ -39,7 +40,14 @@ class Case:
     def links(self) -> range:
         return range(1, self.arm.n + 1)
 
+    def at(self, t: float) -> Case:
+        """The same arm after the time t under its constant joint accelerations; forces are left as they are."""
+        q = self.q + to_base(self.u_dot) * t + to_base(self.u_ddot) * t**2 / 2.0
+        arm = TipToBase(self.mech, q, self.arm.axes)
+        return replace(self, arm=arm, q=q, u_dot=self.u_dot + self.u_ddot * t)
 
+
+@cache
 def moving_arm(n: int, seed: int, axes: str = "world", kinds: str = "R", at_rest: bool = False) -> Case:
     rng = np.random.default_rng(seed)
     mech = random_arm(n, seed, kinds)
@@ -56,16 +64,22 @@ def moving_arm(n: int, seed: int, axes: str = "world", kinds: str = "R", at_rest
     return Case(mech, arm, q, to_tip(v), to_tip(a), T, f, wrenches, to_tip(tau))
 
 
-@pytest.fixture
-def case(request) -> Case:
-    return moving_arm(*request.param)
-
-
 def close(actual, expected, tolerance: float = 1e-10) -> bool:
     """Equal up to ``tolerance`` relative to the largest element."""
     actual, expected = np.asarray(actual, dtype=float), np.asarray(expected, dtype=float)
-    assert actual.shape == expected.shape
+    assert actual.shape == expected.shape and np.isfinite(actual).all() and np.isfinite(expected).all()
     return bool(np.abs(actual - expected).max() <= tolerance * max(1.0, np.abs(expected).max()))
+
+
+def wrong(actual, expected) -> bool:
+    """Clearly different: a form as printed that cannot be meant."""
+    return not close(actual, expected, 1e-6)
+
+
+def rate(function, h: float = 5e-3) -> np.ndarray:
+    """d/dt at t = 0 of a smooth function of time, by differences of order eight."""
+    weights = {1: 4 / 5, 2: -1 / 5, 3: 4 / 105, 4: -1 / 280}
+    return sum(w * (np.asarray(function(i * h)) - np.asarray(function(-i * h))) / h for i, w in weights.items())
 
 
 def rows(n: int, *shape: int) -> np.ndarray:
@@ -165,3 +179,108 @@ def outward_smoother(arm: TipToBase, s: SimpleNamespace, eta) -> SimpleNamespace
         out.minus[k] = out.plus[k] + eta[k] + arm.H(k)[0] * out.u_ddot[k]
         out.plus[k - 1] = arm.phi(k, k - 1).T @ out.minus[k]
     return out
+
+
+def force_at_held_base(case: Case, k: int, xi, eta) -> np.ndarray:
+    """The spatial force at joint k when link k+1 is held: dense solution for links 1..k."""
+    arm, cut = case.arm, slice(0, 6 * k)
+    phi, M, H = arm.stacked_phi()[cut, cut], arm.stacked_M()[cut, cut], arm.stacked_H()[:k, cut]
+    drift = phi @ (M @ phi.T @ eta[1 : k + 1].ravel() + xi[1 : k + 1].ravel())
+    u_ddot = np.linalg.solve(H @ phi @ M @ phi.T @ H.T, case.tau[1 : k + 1] - H @ drift)
+    return (phi @ M @ phi.T @ H.T @ u_ddot + drift)[6 * k - 6 :]
+
+
+# Section 10 -----------------------------------------------------------------------------------------------------------
+
+
+def scale(number) -> np.ndarray:
+    """A number, traced or not, that multiplies arrays element by element."""
+    return np.asarray(number)
+
+
+class ClosedForm:
+    """The closed form (10.1)-(10.3) from phi(k, k-1), H(k) and M(k), k = 1..N, with no sweep over the joint moments.
+
+    Nothing but additions, multiplications and one division per joint is used, on numbers or on traced scalars.
+    """
+
+    def __init__(self, phi, H, M) -> None:
+        self.N = N = len(H) - 1
+        self.phi, self.H = phi, H
+        self.P_plus, self.G, self.D_inverse = [None] * (N + 1), [None] * (N + 1), [None] * (N + 1)
+        for k in range(1, N + 1):
+            P = M[k] if k == 1 else phi[k] @ self.P_plus[k - 1] @ phi[k].T + M[k]  # (8.4)
+            row = H[k] @ P
+            self.D_inverse[k] = scale(1.0 / (row @ H[k]))  # (8.5)
+            self.G[k] = row * self.D_inverse[k]
+            self.P_plus[k] = P - np.outer(self.G[k], row)  # (8.9)
+        self.Lambda_plus, self.Lambda_minus = [None] * (N + 1), [None] * (N + 1)
+        self.c, self.d = [None] * (N + 1), [None] * (N + 1)
+        for k in range(N, 0, -1):
+            above = phi[k + 1].T @ self.Lambda_minus[k + 1] @ phi[k + 1] if k < N else np.zeros((6, 6))  # (10.30)
+            rest = self.rest(k)
+            self.Lambda_plus[k] = above
+            self.Lambda_minus[k] = rest.T @ above @ rest + np.outer(H[k], H[k]) * self.D_inverse[k]  # (10.31)
+            self.c[k] = scale(self.D_inverse[k] + scale(self.G[k] @ above @ self.G[k]))  # (10.3)
+            self.d[k] = self.G[k] @ above - self.c[k] * H[k]
+
+    @classmethod
+    def of(cls, arm: TipToBase) -> ClosedForm:
+        links = range(1, arm.n + 1)
+        return cls(
+            [None, *(arm.phi(k, k - 1) for k in links)],
+            [None, *(arm.H(k)[0] for k in links)],
+            [None, *map(arm.M, links)],
+        )
+
+    def rest(self, k: int) -> np.ndarray:
+        """I - G(k) H(k)."""
+        return np.eye(6) - np.outer(self.G[k], self.H[k])
+
+    def psi(self, k: int, i: int) -> np.ndarray:
+        """psi(k-, i+), k > i: the bracket of (10.6) from right to left."""
+        product = self.phi[i + 1]
+        for j in range(i + 1, k):
+            product = self.phi[j + 1] @ self.rest(j) @ product
+        return product
+
+    def psi_minus_minus(self, k: int, i: int) -> np.ndarray:
+        """psi(k-, i-), as below (10.3)."""
+        return self.psi(k, i) @ self.rest(i) if k > i else np.eye(6)
+
+    def psi_plus_plus(self, k: int, i: int) -> np.ndarray:
+        """psi(k+, i+), as below (10.3)."""
+        return self.rest(k) @ self.psi(k, i) if k > i else np.eye(6)
+
+    def inverse(self) -> np.ndarray:
+        """(N, N): the coefficients of tau in alpha1 of (10.2)."""
+        links = range(1, self.N + 1)
+        return np.array([[self._element(k, i) for i in links] for k in links])
+
+    def _element(self, k: int, i: int):
+        if i == k:
+            return self.c[k].item()
+        return self.d[k] @ self.psi(k, i) @ self.G[i] if i < k else self.G[k] @ self.psi(i, k).T @ self.d[i]
+
+    def split(self, tau, xi, eta) -> np.ndarray:
+        """(3, N): alpha1, alpha2 and alpha3 of (10.2), with Lambda- in alpha2."""
+        N, G, d, psi, P, I = self.N, self.G, self.d, self.psi, self.P_plus, np.eye(6)  # noqa: E741
+        tau, split = [scale(moment) for moment in tau], []
+        for k in range(1, N + 1):
+            outer, inner = range(1, k), range(k + 1, N + 1)
+            tau_outer = sum((psi(k, i) @ G[i] * tau[i] for i in outer), np.zeros(6))
+            tau_inner = sum((psi(i, k).T @ d[i] * tau[i] for i in inner), np.zeros(6))
+            xi_outer = sum((self.psi_minus_minus(k, i) @ xi[i] for i in outer), np.zeros(6))
+            xi_inner = sum((psi(i, k).T @ self.Lambda_minus[i] @ xi[i] for i in inner), np.zeros(6))
+            eta_outer = sum((psi(k, i) @ P[i] @ eta[i] for i in outer), np.zeros(6))
+            eta_inner = sum(
+                (self.psi_plus_plus(i, k).T @ (self.Lambda_plus[i] @ P[i] - I) @ eta[i] for i in inner), np.zeros(6)
+            )
+            split.append(
+                [
+                    scale(self.c[k] * tau[k]).item() + d[k] @ tau_outer + G[k] @ tau_inner,
+                    d[k] @ xi[k] + d[k] @ xi_outer + G[k] @ xi_inner,
+                    G[k] @ (self.Lambda_plus[k] @ P[k] - I) @ eta[k] + d[k] @ eta_outer + G[k] @ eta_inner,
+                ]
+            )
+        return np.array(split).T

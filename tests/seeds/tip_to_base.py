@@ -65,7 +65,8 @@ class TipToBase:
     def __init__(self, mech: lw.Mechanism, q, axes: str = "world", tip=(0.1, 0.2, 0.3)) -> None:
         assert mech.parents == tuple(range(-1, mech.n_links - 1)), "a serial arm is needed"
         assert axes in ("world", "link") and not any(any(body.armature) for body in mech.bodies)
-        self.n, self.gravity, self._in_world = mech.n_links, np.array(mech.gravity), axes == "world"
+        self.n, self.axes, self.gravity = mech.n_links, axes, np.array(mech.gravity)
+        self._in_world = axes == "world"
         self._kinds = [None, *(body.kind for body in mech.bodies[::-1])]
         rotations, origins, turn, place = [], [], np.eye(3), np.zeros(3)
         for body, angle in zip(mech.bodies, q, strict=True):

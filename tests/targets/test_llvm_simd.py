@@ -1,3 +1,4 @@
+import ctypes
 import re
 import time
 
@@ -7,6 +8,7 @@ import pytest
 from linkwise.ir.builder import Builder
 from linkwise.ir.program import Array, Program, reachable
 from linkwise.passes.fuse_multiply_add import fuse_multiply_add
+from linkwise.runtime import llvm_loader
 from linkwise.targets import llvm_simd, numpy_reference
 from linkwise.targets.protocol import Options
 
@@ -51,6 +53,17 @@ def test_scratch_beyond_the_stack_limit_comes_from_the_heap(monkeypatch):
     program = random_program(5)
     assert "@PyMem_RawMalloc(i64 " in llvm_simd.emit(program, Options(lanes=4)).split("define internal")[0]
     assert_same(program, compiled(program), arrays_for(program, (50,)))
+
+
+def test_failing_to_get_scratch_is_an_error(monkeypatch):
+    monkeypatch.setattr(llvm_simd, "STACK_LIMIT", 64)
+    nothing = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t)(lambda size: None)
+    symbols = llvm_loader._host_symbols() | {"PyMem_RawMalloc": ctypes.cast(nothing, ctypes.c_void_p).value}
+    monkeypatch.setattr(llvm_loader, "_host_symbols", lambda: symbols)
+    program = random_program(5)
+    ufunc = compiled(program)
+    with pytest.raises((MemoryError, SystemError)):
+        ufunc(*arrays_for(program, (50,)))
 
 
 def test_nothing_outside_the_arrays_is_written():

@@ -1,0 +1,144 @@
+"""Tree dynamics from operator expressions: numbers over the independent coordinates in, numbers out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..links.articulation import Factor
+from ..mechanism import MechanismError
+from ..operators.apply import apply_expression, evaluate
+from ..operators.evaluate import Configuration
+from ..operators.expression import Expression
+from ..operators.matrices import matrix_of
+from ..recursions.tree import Tree
+from ..scalar import Scalar
+from ..spatial import Motion
+from . import expressions as ex
+from .followers import Ties, any_follow, leading_block, leading_columns, of_leaders, on_leaders, per_joint
+from .kinematics import way_to
+
+Matrix = list[list[Scalar]]
+
+
+def joint_forces(expression: Expression, tree: Tree, q: Sequence[Scalar], **vectors: Any) -> list[Scalar]:
+    """An expression that gives joint forces, for velocities ``v``, accelerations ``a`` and link ``wrenches``."""
+    given = {name: x if name == ex.wrenches.name else tree.velocities(x) for name, x in vectors.items()}
+    return tree.collect(per_joint(tree, apply_expression(expression, tree, q, given)))
+
+
+def inverse_dynamics(tree: Tree, q, v, a, wrenches=None) -> list[Scalar]:
+    """(nv,): see expressions.INVERSE_DYNAMICS."""
+    if wrenches is None:
+        return joint_forces(ex.INVERSE_DYNAMICS, tree, q, v=v, a=a)
+    return joint_forces(ex.INVERSE_DYNAMICS_WITH_WRENCHES, tree, q, v=v, a=a, wrenches=wrenches)
+
+
+def bias_force(tree: Tree, q, v) -> list[Scalar]:
+    return joint_forces(ex.BIAS_FORCE, tree, q, v=v)
+
+
+def gravity_force(tree: Tree, q) -> list[Scalar]:
+    return joint_forces(ex.GRAVITY_FORCE, tree, q)
+
+
+def forward_dynamics(tree: Tree, q, v, tau, wrenches=None, method: str = "filter_and_smoother") -> list[Scalar]:
+    """(nv,): one of expressions.FORWARD_DYNAMICS."""
+    if method not in ex.FORWARD_DYNAMICS:
+        raise ValueError(f"method must be one of {', '.join(ex.FORWARD_DYNAMICS)}, got {method!r}")
+    forces = ex.b if wrenches is None else ex.b - ex.wrenches
+    return _accelerations(ex.FORWARD_DYNAMICS[method](forces), tree, q, v=v, tau=tau, wrenches=wrenches)
+
+
+def acceleration_parts(tree: Tree, q, v, tau) -> Matrix:
+    """(3, nv): accelerations due to joint moments, to bias forces, to bias accelerations and gravity; their sum is
+    forward dynamics."""
+    return [_accelerations(part, tree, q, v=v, tau=tau) for part in ex.ACCELERATION_PARTS]
+
+
+def forward_link_accelerations(tree: Tree, q, v, tau) -> Matrix:
+    """(n_links, 6): of the link origins, as an inertial observer sees them, in link axes."""
+    if any_follow(tree):
+        raise MechanismError("link accelerations from joint forces are not available for mechanisms with mimic joints")
+    return apply_expression(
+        ex.FORWARD_LINK_ACCELERATIONS, tree, q, {"v": tree.velocities(v), "tau": on_leaders(tree, tau)}
+    )
+
+
+def _accelerations(expression: Expression, tree: Tree, q, v, tau, wrenches=None) -> list[Scalar]:
+    given = {"v": tree.velocities(v), "tau": on_leaders(tree, tau), ex.wrenches.name: wrenches}
+    result = per_joint(tree, apply_expression(expression, tree, q, given))
+    return of_leaders(tree, Ties(Configuration(tree, q)).hold(result) if any_follow(tree) else result)
+
+
+def mass_matrix(tree: Tree, q) -> Matrix:
+    """(nv, nv) by composite bodies."""
+    return leading_block(tree, matrix_of(ex.MASS_MATRIX, Configuration(tree, q)))
+
+
+def mass_matrix_inverse(tree: Tree, q) -> Matrix:
+    """(nv, nv) from its factors."""
+    at = Configuration(tree, q)
+    inverse = matrix_of(ex.MASS_MATRIX_INVERSE, at)
+    if not any_follow(tree):
+        return inverse
+    ties = Ties(at)
+    held = [of_leaders(tree, ties.hold(per_joint(tree, row))) for row in inverse]
+    return [row for body, row in zip(_owners(tree), held, strict=True) if not body.mimic]
+
+
+def _owners(tree: Tree):
+    """The body of every number of a joint vector, followers included."""
+    return [b for b, link in zip(tree.mechanism.bodies, tree.links, strict=True) for _ in range(link.joint.nv)]
+
+
+def jacobian(tree: Tree, q, link: str, frame: str = "link") -> Matrix:
+    """(6, nv): [omega; v] of a frame per unit of v.
+
+    ``frame`` "link": in the frame's own axes at its origin; "world": in world axes at the world's origin;
+    "world_aligned": in world axes at the frame's origin.
+    """
+    if frame not in ("link", "world", "world_aligned"):
+        raise ValueError(f"frame must be 'link', 'world' or 'world_aligned', got {frame!r}")
+    at = Configuration(tree, q)
+    matrix = matrix_of(ex.jacobian(link), at)
+    if frame != "link":
+        way = way_to(at, link)
+        turned = []
+        for column in zip(*matrix, strict=True):
+            m = Motion.of(column)
+            aligned = Motion(way.vector_back(m.angular), way.vector_back(m.linear))
+            turned.append((way.motion_back(m) if frame == "world" else aligned).flat())
+        matrix = [list(row) for row in zip(*turned, strict=True)] if turned else matrix
+    return leading_columns(tree, matrix)
+
+
+def operational_inertia(tree: Tree, q, link: str) -> Matrix:
+    """(6, 6): force per acceleration of a frame, in its own axes at its origin."""
+    _require_six_freedoms(tree, link)
+    at = Configuration(tree, q)
+    if not any_follow(tree):
+        return matrix_of(ex.operational_inertia(link), at)
+    mobility = matrix_of(ex.operational_inertia(link).inv, at)
+    ties, map_to_link = Ties(at), ex.jacobian(link) @ ex.qdd
+    pulls = [evaluate(map_to_link, at, {ex.qdd.name: response})[0].flat() for response in ties.responses]
+    held = [ties.factor.solve([pull[j] for pull in pulls]) for j in range(6)]
+    for i in range(6):
+        for j in range(6):
+            for pull, force in zip(pulls, held[j], strict=True):
+                mobility[i][j] = mobility[i][j] - pull[i] * force
+    factor = Factor.of(mobility)
+    columns = [factor.solve([1.0 if i == j else 0.0 for i in range(6)]) for j in range(6)]
+    return [[columns[max(i, j)][min(i, j)] for j in range(6)] for i in range(6)]
+
+
+def _require_six_freedoms(tree: Tree, link: str) -> None:
+    mechanism = tree.mechanism
+    path = mechanism.path(mechanism.frame(link).body)
+    moving = {mechanism.v_index(mechanism.bodies[i].joint).start for i in path}
+    freedoms = sum(b.nv for b in mechanism.bodies if b.nv and mechanism.v_index(b.joint).start in moving)
+    if freedoms < 6:
+        raise MechanismError(
+            f"link {link!r} moves with only {freedoms} freedoms: J M^-1 J* has no inverse; "
+            "6 are needed (use jacobian and mass_matrix_inverse for fewer)"
+        )

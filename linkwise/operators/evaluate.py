@@ -1,0 +1,420 @@
+"""Steps at work on a tree: the value of every step at every link, computed on demand and kept.
+
+A value is a Force, a Motion, a list of joint numbers or a single scalar, by the step's space; None is an exact zero.
+Forces and motions are in internal link frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..links.articulation import Articulation, Factor, articulate, force_to_parent
+from ..links.forces import gyroscopic_force, inertial_force
+from ..links.kinematics import Spin, carry_acceleration, spin_base_to_tip
+from ..links.link import Crossing, combine
+from ..links.mobility import IMMOBILE, Matrix6, carry_mobility, free_joint, respond
+from ..recursions.schedule import BASE_TO_TIP, Sweep, schedule
+from ..recursions.sweep import base_to_tip, tip_to_base
+from ..recursions.tree import Tree
+from ..scalar import Scalar
+from ..spatial import ArticulatedInertia, Force, Motion, RigidInertia, Transform, Vector3
+from ..spatial.factors import Matrix3
+from ..spatial.motion import NO_MOTION
+from ..spatial.three import ZERO
+from .to_recursions import Combination, Step
+
+JointVector = Sequence[Sequence[Scalar]]  # one list per joint
+
+
+class Configuration:
+    """A tree at one configuration: what does not depend on the vectors, each computed once."""
+
+    def __init__(self, tree: Tree, q: Sequence[Scalar]):
+        self.tree = tree
+        self.coordinates = tree.coordinates(q)
+        self.crossings: list[Crossing] = tree.cross(q)
+        self.children = tree.mechanism.children
+        self._inertias: dict[int, ArticulatedInertia] = {}
+        self._joints: dict[int, Articulation] = {}
+        self._composites: dict[int, RigidInertia] = {}
+        self._mobilities: dict[int, Matrix6] = {}
+        self._responses: dict[int, list[Motion]] = {}
+
+    def articulated(self, i: int) -> ArticulatedInertia:
+        """P of link i (jain1995 4.8)."""
+        if i not in self._inertias:
+            inertia = self.tree.links[i].inertia.articulated()
+            for c in self.children[i]:
+                remaining = self.articulation(c).remaining
+                inertia = inertia + self.crossings[c].transform.inertia_back(remaining)  # type: ignore[operator]
+            self._inertias[i] = inertia
+        return self._inertias[i]
+
+    def articulation(self, i: int) -> Articulation:
+        """D, G and P+ of link i (jain1995 4.8)."""
+        if i not in self._joints:
+            self._joints[i] = articulate(self.crossings[i], self.articulated(i))
+        return self._joints[i]
+
+    def composite(self, i: int) -> RigidInertia:
+        """Inertia of link i and all it carries, joints frozen (rodriguez1992 28)."""
+        if i not in self._composites:
+            inertia = self.tree.links[i].inertia
+            for c in self.children[i]:
+                inertia = inertia + self.crossings[c].transform.inertia_back(self.composite(c))  # type: ignore[operator]
+            self._composites[i] = inertia
+        return self._composites[i]
+
+    def mobility(self, i: int) -> Matrix6:
+        """Response of link i to a force on it (rodriguez1986 Section 10)."""
+        if i < 0:
+            return IMMOBILE
+        if i not in self._mobilities:
+            carried = carry_mobility(self.crossings[i].transform, self.mobility(self.tree.links[i].parent))
+            self._mobilities[i] = free_joint(self.articulation(i), carried)
+        return self._mobilities[i]
+
+    def response_to_gain(self, i: int) -> list[Motion]:
+        """Y_parent K_i: how the parent of link i responds to the columns of K (rodriguez1986 Section 10)."""
+        if i not in self._responses:
+            back, mobility = self.crossings[i].transform.force_back, self.mobility(self.tree.links[i].parent)
+            self._responses[i] = [respond(mobility, back(g)) for g in self.articulation(i).gain]
+        return self._responses[i]
+
+    def to_frame(self, name: str) -> tuple[int, Transform]:
+        """The link that carries a named frame, and the way from its internal frame."""
+        frame = self.tree.mechanism.frame(name)
+        fixed = Transform.from_pose(Matrix3.from_rows(frame.rotation.tolist()), Vector3(*frame.position.tolist()))
+        return frame.body, fixed if frame.body < 0 else self.tree.links[frame.body].user.then(fixed)
+
+
+class Evaluation:
+    """Values of steps for given vectors: joint vectors as parts per joint, link vectors as forces or motions."""
+
+    def __init__(self, configuration: Configuration, vectors: Mapping[str, Sequence[Any]]):
+        self.at = configuration
+        self.vectors = vectors
+        self._values: dict[tuple[Step, int], Any] = {}
+
+    def total(self, combination: Combination, i: int) -> Any:
+        """The weighted sum at link i."""
+        result = None
+        for step, weight in combination:
+            value = self.value(step, i)
+            if value is not None:
+                result = _plus(result, value if weight == 1.0 else _times(value, weight))
+        return result
+
+    def value(self, step: Step, i: int) -> Any:
+        if step.space is not None and (step.space.link or step.space.name == "scalars"):
+            i = -1  # one value for all links
+        key = (step, i)
+        if key not in self._values:
+            self._values[key] = getattr(self, _METHODS[step.op])(step, i)
+        return self._values[key]
+
+    def _input(self, step: Step, role: str, i: int) -> Any:
+        return self.total(step.inputs.get(role, ()), i)
+
+    # -- vectors --------------------------------------------------------------------------------------
+
+    def _given(self, step: Step, i: int) -> Any:
+        return self.vectors[step.name][max(i, 0)]
+
+    def _spin(self, step: Step, i: int) -> Spin:
+        parent = self.at.tree.links[i].parent
+        omega = self.value(step, parent).omega if parent >= 0 else ZERO
+        return spin_base_to_tip(self.at.crossings[i], omega, self.at.coordinates[i], self._input(step, "v", i))
+
+    def _spin_of(self, step: Step, i: int) -> Spin:
+        return next(self.value(use, i) for use in step.uses if use.op == "spin")
+
+    def _bias_a(self, step: Step, i: int) -> Motion:
+        return carry_acceleration(self.at.crossings[i], self._spin_of(step, i), NO_MOTION)
+
+    def _bias_b(self, step: Step, i: int) -> Force:
+        return gyroscopic_force(self.at.tree.links[i].inertia, self._spin_of(step, i).omega)
+
+    def _gravity(self, step: Step, i: int) -> Motion | None:
+        tree = self.at.tree
+        return self.at.crossings[i].transform.motion_into(tree.base_acceleration) if tree.links[i].parent < 0 else None
+
+    # -- local operators ------------------------------------------------------------------------------
+
+    def _local(self, step: Step, i: int) -> Any:
+        x = self._input(step, "x", i)
+        return None if x is None else _LOCAL[step.op](self.at, i, x)
+
+    def _inertial(self, step: Step, i: int) -> Force:
+        acceleration = self._input(step, "x", i) or NO_MOTION
+        return inertial_force(self.at.tree.links[i].inertia, self._spin_of(step, i).omega, acceleration)
+
+    # -- recursions -----------------------------------------------------------------------------------
+
+    def _phi(self, step: Step, i: int) -> Force | None:
+        total = self._input(step, "x", i)
+        for c in self.at.children[i]:
+            total = _plus(total, _back(self.at, c, _plus(self.value(step, c), self._input(step, "w", c))))
+        return total
+
+    def _psi(self, step: Step, i: int) -> Force | None:
+        total = self._input(step, "x", i)
+        for c in self.at.children[i]:
+            joint, force = self.at.articulation(c), self.value(step, c)
+            innovation = _minus(self._input(step, "y", c), None if force is None else _project(self.at, c, force))
+            if innovation is not None:
+                force = _plus(force, _gain(self.at, c, innovation))
+            force = _plus(force, self._input(step, "w", c))
+            if "a" in step.flags:
+                message = force_to_parent(joint.crossing, self._spin_of(step, c), joint.remaining, force)
+                total = _plus(total, message)
+            else:
+                total = _plus(total, _back(self.at, c, force))
+        return total
+
+    def _behind(self, step: Step, i: int, role: str) -> Motion | None:
+        """z+: what reaches link i from its parent, biases included, before its own joint adds anything."""
+        tree, parent = self.at.tree, self.at.tree.links[i].parent
+        if parent >= 0:
+            motion = self._input(step, role, parent)
+            if step.op in ("phi.T", "psi.T"):
+                motion = _plus(self.value(step, parent), motion)
+        else:
+            motion = tree.base_acceleration if "g" in step.flags else None
+        if "a" in step.flags:
+            return carry_acceleration(self.at.crossings[i], self._spin_of(step, i), motion or NO_MOTION)
+        return None if motion is None else self.at.crossings[i].transform.motion_into(motion)
+
+    def _phi_adjoint(self, step: Step, i: int) -> Motion | None:
+        return _plus(self._behind(step, i, "w"), self._input(step, "x", i))
+
+    def _psi_adjoint(self, step: Step, i: int) -> Motion | None:
+        behind = self._behind(step, i, "w")
+        rates = _minus(self._input(step, "y", i), None if behind is None else _gain_adjoint(self.at, i, behind))
+        own = None if rates is None else self.at.crossings[i].relative_motion(rates)
+        return _plus(_plus(behind, own), self._input(step, "x", i))
+
+    def _cross_in(self, step: Step, i: int) -> Force | None:
+        total = None
+        for c in self.at.children[i]:
+            total = _plus(total, _back(self.at, c, self._input(step, "x", c)))
+        return total
+
+    def _cross_out(self, step: Step, i: int) -> Motion | None:
+        return self._behind(step, i, "x")
+
+    # -- one link -------------------------------------------------------------------------------------
+
+    def _place(self, step: Step, i: int) -> Force | None:
+        body, way = self.at.to_frame(step.name)
+        force = self._input(step, "x", -1)
+        return way.force_back(force) if body == i and force is not None else None
+
+    def _pick(self, step: Step, i: int) -> Motion | None:
+        body, way = self.at.to_frame(step.name)
+        motion = self._input(step, "x", body) if body >= 0 else None
+        return None if motion is None else way.motion_into(motion)
+
+    def _impose(self, step: Step, i: int) -> Motion | None:
+        body, way = self.at.to_frame(step.name)
+        motion = self._input(step, "x", -1)
+        return way.motion_back(motion) if body == i and motion is not None else None
+
+    def _feel(self, step: Step, i: int) -> Force | None:
+        body, way = self.at.to_frame(step.name)
+        force = self._input(step, "x", body) if body >= 0 else None
+        return None if force is None else way.force_into(force)
+
+    def _small_inverse(self, step: Step, i: int) -> Any:
+        from .matrices import matrix_of  # a matrix is made of evaluations; this one asks for a small matrix
+
+        x = self._input(step, "x", -1)
+        if x is None or step.small is None:
+            return None
+        factor = Factor.of(matrix_of(step.small.of, self.at))
+        return type(_zero_of(step))(*_halves(factor.solve(list(x.flat()))))
+
+    # -- numbers --------------------------------------------------------------------------------------
+
+    def _dot(self, step: Step, i: int) -> Scalar | None:
+        total = None
+        for k in range(len(self.at.tree.links)):
+            x, row = self._input(step, "x", k), self._input(step, "row", k)
+            if x is not None and row is not None:
+                total = _plus(total, _inner(x, row))
+        return total
+
+    def _scale(self, step: Step, i: int) -> Any:
+        factor, vector = self._input(step, "x", -1), self._input(step, "v", i)
+        return None if factor is None or vector is None else _times(vector, factor)
+
+    # -- matrices (one unit column at a time) -----------------------------------------------------------
+
+    def _reaches(self, step: Step, i: int) -> bool:
+        """Whether the forces that enter the step all act on link i or further out."""
+        touched = [k for k in range(len(self.at.tree.links)) if self._input(step, "x", k) is not None]
+        inside = self.at.tree.mechanism.subtree(i)
+        return bool(touched) and all(k in inside for k in touched)
+
+    def _omega(self, step: Step, i: int) -> Motion | None:
+        """psi* H* D^-1 H psi x; on the way from the ground to the forces it is Y u with u = psi x."""
+        force = self._input(step, "u", i)
+        if force is not None and self._reaches(step, i):
+            return respond(self.at.mobility(i), force)
+        parent = self.at.tree.links[i].parent
+        carried = self.value(step, parent) if parent >= 0 else None
+        behind = None if carried is None else self.at.crossings[i].transform.motion_into(carried)
+        rates = None if force is None else self.at.articulation(i).factor.solve(_project(self.at, i, force))
+        rates = _minus(rates, None if behind is None else _gain_adjoint(self.at, i, behind))
+        return _plus(behind, None if rates is None else self.at.crossings[i].relative_motion(rates))
+
+    def _gain_adjoint_omega(self, step: Step, i: int) -> list[Scalar] | None:
+        """K* Omega x, with Y K made once for all columns."""
+        parent = self.at.tree.links[i].parent
+        if parent < 0:
+            return None
+        force = self._input(step, "u", parent)
+        if force is not None and self._reaches(step, parent):
+            return [force.dot(response) for response in self.at.response_to_gain(i)]
+        motion = self._input(step, "omega", parent)
+        return None if motion is None else _gain_adjoint(self.at, i, self.at.crossings[i].transform.motion_into(motion))
+
+
+def sweeps_of(steps: Sequence[Step]) -> list[Sweep[Step]]:
+    """The fused sweeps in which the steps run."""
+    return schedule(steps, Step.dependencies, lambda step: step.direction)
+
+
+def run_sweeps(at: Configuration, steps: Sequence[Step], visit: Callable[[Step, int], Any]) -> None:
+    """Compute every sweep's steps link by link, in the order that the emitted code will have."""
+    for sweep in sweeps_of(steps):
+        name = ", ".join(dict.fromkeys(step.label for step in sweep.tasks))
+
+        def work(i: int, sweep: Sweep[Step] = sweep) -> None:
+            for step in sweep.tasks:
+                if step.op in _OF_THE_TREE:
+                    _OF_THE_TREE[step.op](at, i)
+                else:
+                    visit(step, i)
+
+        if sweep.direction == BASE_TO_TIP:
+            base_to_tip(at.tree.links, name, lambda i, parent, work=work: work(i))
+        else:
+            tip_to_base(at.tree.links, name, lambda i, outer, work=work: (work(i), None))
+
+
+_OF_THE_TREE: dict[str, Callable[[Configuration, int], Any]] = {
+    "riccati": Configuration.articulation,
+    "composite": Configuration.composite,
+    "mobility": Configuration.mobility,
+}
+
+
+def _plus(a: Any, b: Any) -> Any:
+    if a is None or b is None:
+        return b if a is None else a
+    return [x + y for x, y in zip(a, b, strict=True)] if isinstance(a, list) else a + b
+
+
+def _minus(a: Any, b: Any) -> Any:
+    return a if b is None else _plus(a, _times(b, -1.0))
+
+
+def _times(value: Any, factor: Scalar) -> Any:
+    return [x * factor for x in value] if isinstance(value, list) else value * factor
+
+
+def _inner(x: Any, y: Any) -> Scalar:
+    if isinstance(x, Force):
+        return x.dot(y)
+    if isinstance(y, Force):
+        return y.dot(x)
+    total: Scalar = 0.0
+    for a, b in zip(x, y, strict=True):
+        total = total + a * b
+    return total
+
+
+def _halves(six: Sequence[Scalar]) -> tuple[Vector3, Vector3]:
+    return Vector3(*six[:3]), Vector3(*six[3:])
+
+
+def _zero_of(step: Step) -> Any:
+    assert step.space is not None
+    return Motion(ZERO, ZERO) if step.space.name.startswith("motion") else Force(ZERO, ZERO)
+
+
+def _back(at: Configuration, c: int, force: Force | None) -> Force | None:
+    return None if force is None else at.crossings[c].transform.force_back(force)
+
+
+def _project(at: Configuration, i: int, force: Force) -> list[Scalar]:
+    return [force.dot(h) for h in at.crossings[i].motion]
+
+
+def _gain(at: Configuration, i: int, x: Sequence[Scalar]) -> Force:
+    columns = at.articulation(i).gain
+    total = columns[0] * x[0]
+    for column, weight in zip(columns[1:], x[1:], strict=True):
+        total = total + column * weight
+    return total
+
+
+def _gain_adjoint(at: Configuration, i: int, x: Motion) -> list[Scalar]:
+    return [g.dot(x) for g in at.articulation(i).gain]
+
+
+def _block_inverse(inertia: Any, force: Force) -> Motion:
+    """The inverse of a block of M or P."""
+    block = inertia.articulated() if isinstance(inertia, RigidInertia) else inertia
+    return Motion.of(Factor.of([[block.entry(i, j) for j in range(6)] for i in range(6)]).solve(list(force.flat())))
+
+
+def _apply_d(at: Configuration, i: int, x: Sequence[Scalar]) -> list[Scalar]:
+    return [_inner(row, x) for row in at.articulation(i).d]
+
+
+_LOCAL: dict[str, Callable[[Configuration, int, Any], Any]] = {
+    "H": _project,
+    "H.T": lambda at, i, x: combine(at.crossings[i].motion, x),
+    "M": lambda at, i, x: at.tree.links[i].inertia @ x,
+    "M_inv": lambda at, i, x: _block_inverse(at.tree.links[i].inertia, x),
+    "P": lambda at, i, x: at.articulated(i) @ x,
+    "P_inv": lambda at, i, x: _block_inverse(at.articulated(i), x),
+    "P_plus": lambda at, i, x: at.articulation(i).remaining @ x,
+    "C": lambda at, i, x: at.composite(i) @ x,
+    "D": _apply_d,
+    "D_inv": lambda at, i, x: at.articulation(i).factor.solve(x),
+    "R": lambda at, i, x: [a * b for a, b in zip(at.tree.links[i].armature, x, strict=True)],
+    "G": _gain,
+    "G.T": _gain_adjoint,
+    "tau_bar": lambda at, i, x: _minus(x, _gain(at, i, _project(at, i, x))),
+    "tau_bar.T": lambda at, i, x: _minus(x, at.crossings[i].relative_motion(_gain_adjoint(at, i, x))),
+}
+
+_METHODS = {
+    **dict.fromkeys(_LOCAL, "_local"),
+    "input": "_given",
+    "spin": "_spin",
+    "a": "_bias_a",
+    "b": "_bias_b",
+    "g": "_gravity",
+    "inertial": "_inertial",
+    "phi": "_phi",
+    "psi": "_psi",
+    "phi.T": "_phi_adjoint",
+    "psi.T": "_psi_adjoint",
+    "E_phi": "_cross_in",
+    "E_phi.T": "_cross_out",
+    "carry": "_cross_out",
+    "A": "_impose",
+    "A.T": "_feel",
+    "B": "_place",
+    "B.T": "_pick",
+    "small": "_small_inverse",
+    "dot": "_dot",
+    "scale": "_scale",
+    "Omega": "_omega",
+    "Kt_Omega": "_gain_adjoint_omega",
+}

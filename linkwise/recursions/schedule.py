@@ -1,0 +1,53 @@
+"""From what depends on what to sweeps: order tasks and fuse those that can share a sweep.
+
+A task runs over all links in one direction, or is local to a link (no direction).  In one sweep every task of
+its direction can run whose inputs were ready before, or become ready at the same link in the same sweep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+BASE_TO_TIP = "base_to_tip"
+TIP_TO_BASE = "tip_to_base"
+_BOTH = (BASE_TO_TIP, TIP_TO_BASE)
+
+Task = TypeVar("Task", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Sweep(Generic[Task]):
+    """One pass over the links and the tasks done in it."""
+
+    direction: str
+    tasks: tuple[Task, ...]
+
+
+def schedule(
+    tasks: Sequence[Task], inputs: Callable[[Task], Iterable[Task]], direction: Callable[[Task], str | None]
+) -> list[Sweep[Task]]:
+    """The fewest alternating sweeps that do all ``tasks`` (given inputs first)."""
+    candidates = (_assign(tasks, inputs, direction, first) for first in (0, 1))
+    return min(candidates, key=len)
+
+
+def _assign(tasks, inputs, direction, first: int) -> list[Sweep]:
+    """Each task to the earliest sweep, when sweep number k runs in direction ``_BOTH[(first + k) % 2]``."""
+    ready: dict = {}
+    for task in tasks:
+        level = max((ready[t] for t in inputs(task)), default=-1)
+        way = direction(task)
+        if way is not None:
+            level = max(level, 0)
+            if _BOTH[(first + level) % 2] != way:
+                level += 1
+        ready[task] = level
+    sweeps = []
+    for level in range(max(ready.values(), default=-1) + 1):
+        way = _BOTH[(first + level) % 2]
+        done = tuple(t for t in tasks if ready[t] == level and direction(t) is not None)
+        if done:
+            sweeps.append(Sweep(way, done))
+    return sweeps

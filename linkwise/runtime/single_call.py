@@ -1,0 +1,427 @@
+"""One state without NumPy's machinery: a native function in front of the ufunc.
+
+Deciding on loops, casts, strides and broadcasting costs a generalized ufunc about a microsecond, several times what
+a small kernel computes for one state.  The function made here looks at its arguments first: if they are exactly one
+state (plain contiguous arrays of the kernel's dtype and core shapes) it makes the results and runs the compiled loop
+once; everything else goes to the general function as it came.  Its code is the same for all kernels; what differs
+between kernels lies in a structure that the function carries along as its ``self``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import re
+import sys
+import sysconfig
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..ir.program import Array
+from . import llvm_loader, numpy_api
+from .cache import compiler_fingerprint
+
+_MAX_ARRAYS = 32  # inputs and outputs together; kernels with more take the general way
+_C_CONTIGUOUS_AND_ALIGNED = 0x0101  # NumPy's array flags
+_METH_FASTCALL_KEYWORDS = 0x0080 | 0x0002
+
+
+def single_call(
+    address: int, inputs: Sequence[Array], outputs: Sequence[Array], dtype: str, general: Callable[..., Any]
+) -> Callable[..., Any]:
+    """``general`` with a short cut for one state, by the loop at ``address`` (a ``PyUFuncGenericFunction``).
+
+    The results are those of the ufunc: arrays, NumPy scalars where the core shape is ``()``, a tuple if there are
+    several.  Where the loop raises floating-point flags, ``general`` computes the state again and reports them as
+    ``numpy.errstate`` says.  The interpreter lock is held meanwhile: this is for short kernels.  Interpreters
+    whose objects are laid out in an unknown way get ``general`` itself.
+    """
+    arrays = [*inputs, *outputs]
+    if len(arrays) > _MAX_ARRAYS or not layout_is_known():
+        return general
+    description = np.dtype(dtype)
+    one_state = _numbers([1])
+    steps = _numbers([0] * len(arrays) + [stride for array in arrays for stride in _strides(array, description)])
+    kernel = _Kernel(
+        loop=address,
+        general=general,
+        inputs=len(inputs),
+        outputs=len(outputs),
+        array_type=np.ndarray,
+        dtype=description,
+        dimensions=one_state,
+        steps=steps,
+        shapes=(_Shape * _MAX_ARRAYS)(*(_Shape(len(array.shape), _numbers(array.shape)) for array in arrays)),
+    )
+    memory = np.frombuffer(memoryview(kernel).toreadonly(), np.uint8).view(_Memory)
+    return _new_function()(ctypes.byref(_method()), memory, None)
+
+
+def _strides(array: Array, dtype: np.dtype) -> tuple[int, ...]:
+    return np.empty(array.shape, dtype).strides
+
+
+def _numbers(values: Sequence[int]) -> Any:
+    return (ctypes.c_int64 * max(1, len(values)))(*values)
+
+
+class _Memory(np.ndarray):
+    """Owns a ``_Kernel`` and, as an array, has its address where the native function finds it."""
+
+    __slots__ = ()
+
+    def __reduce_ex__(self, protocol):
+        raise TypeError("a compiled kernel cannot be pickled: pickle its mechanism and compile where that is loaded")
+
+
+# -- what the native function reads -------------------------------------------------------------------
+
+
+class _Shape(ctypes.Structure):
+    _fields_ = [("rank", ctypes.c_int64), ("sizes", ctypes.POINTER(ctypes.c_int64))]
+
+
+class _Kernel(ctypes.Structure):
+    """``%Kernel`` of the text below.  It keeps alive what it points at."""
+
+    _fields_ = [
+        ("loop", ctypes.c_void_p),
+        ("general", ctypes.py_object),
+        ("inputs", ctypes.c_int64),
+        ("outputs", ctypes.c_int64),
+        ("array_type", ctypes.py_object),
+        ("dtype", ctypes.py_object),
+        ("dimensions", ctypes.POINTER(ctypes.c_int64)),
+        ("steps", ctypes.POINTER(ctypes.c_int64)),
+        ("shapes", _Shape * _MAX_ARRAYS),
+    ]
+
+
+class _ArrayObject(ctypes.Structure):
+    """``PyArrayObject_fields`` of NumPy's ndarraytypes.h up to its flags, ``%Array`` of the text below."""
+
+    _fields_ = [
+        ("reference_count", ctypes.c_int64),
+        ("type", ctypes.c_void_p),
+        ("data", ctypes.c_void_p),
+        ("rank", ctypes.c_int),
+        ("sizes", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("base", ctypes.c_void_p),
+        ("dtype", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+    ]
+
+
+class _MethodDefinition(ctypes.Structure):
+    """``PyMethodDef``"""
+
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    ]
+
+
+@cache
+def layout_is_known() -> bool:
+    """Whether arrays lie in memory as the native function expects: checked on arrays whose content is known."""
+    if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return False
+    if ctypes.sizeof(ctypes.c_void_p) != 8 or object.__basicsize__ != 16:
+        return False
+    if np.ndarray.__basicsize__ < ctypes.sizeof(_ArrayObject):
+        return False
+    whole = np.arange(24.0).reshape(2, 3, 4)
+    part = whole.astype(np.float32)[:, ::2].T
+    part.flags.writeable = False
+    return all(_reads_as_reported(array) for array in (whole, part, np.array(1.0)))
+
+
+def _reads_as_reported(array: np.ndarray) -> bool:
+    """Whether the fields of ``array`` are those that NumPy tells."""
+    fields = _ArrayObject.from_address(id(array))
+    return (
+        fields.type == id(np.ndarray)
+        and fields.data == array.ctypes.data
+        and fields.rank == array.ndim
+        and tuple(fields.sizes[: array.ndim]) == array.shape
+        and tuple(fields.strides[: array.ndim]) == array.strides
+        and fields.base == (None if array.base is None else id(array.base))
+        and fields.dtype == id(array.dtype) == id(np.dtype(array.dtype.name))
+        and fields.flags == array.flags.num
+    )
+
+
+# -- the native function ------------------------------------------------------------------------------
+
+
+@cache
+def _new_function():
+    return ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
+        ("PyCFunction_NewEx", ctypes.pythonapi)
+    )
+
+
+@cache
+def _method() -> _MethodDefinition:
+    """The definition that all functions made here share; kept for good, as they point at it."""
+    options = llvm_loader.host_options()
+    key = hashlib.sha256(repr((_SOURCE, options, compiler_fingerprint())).encode()).hexdigest()
+    address = llvm_loader.load(_SOURCE, "linkwise_single_call", options, key, _host_functions())
+    return _MethodDefinition(b"kernel", address, _METH_FASTCALL_KEYWORDS, None)
+
+
+def _host_functions() -> dict[str, int]:
+    """Addresses of the functions that the text declares: NumPy's and Python's."""
+    addresses = {}
+    for name in re.findall(r"^declare \w+ @(\w+)", _SOURCE, re.MULTILINE):
+        if name.startswith(("PyArray_", "PyUFunc_")):
+            addresses[name] = numpy_api.address(name)
+        else:
+            addresses[name] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
+    return addresses
+
+
+_SOURCE = f"""
+%Array = type {{ i64, ptr, ptr, i32, ptr, ptr, ptr, ptr, i32 }}
+%Shape = type {{ i64, ptr }}
+%Kernel = type {{ ptr, ptr, i64, i64, ptr, ptr, ptr, ptr, [{_MAX_ARRAYS} x %Shape] }}
+
+; PyObject *linkwise_single_call(PyObject *self, PyObject *const *given, Py_ssize_t count, PyObject *keywords)
+define ptr @linkwise_single_call(ptr %self, ptr %given, i64 %count, ptr %keywords) nounwind {{
+entry:
+  %data = alloca [{_MAX_ARRAYS} x ptr]     ; where the loop finds its arrays: inputs, then outputs
+  %results = alloca [{_MAX_ARRAYS} x ptr]  ; the output arrays as objects
+  %kernel.at = getelementptr %Array, ptr %self, i64 0, i32 2
+  %kernel = load ptr, ptr %kernel.at
+  %general.at = getelementptr %Kernel, ptr %kernel, i64 0, i32 1
+  %general = load ptr, ptr %general.at
+  %inputs.at = getelementptr %Kernel, ptr %kernel, i64 0, i32 2
+  %inputs = load i64, ptr %inputs.at
+  %outputs.at = getelementptr %Kernel, ptr %kernel, i64 0, i32 3
+  %outputs = load i64, ptr %outputs.at
+  %array_type.at = getelementptr %Kernel, ptr %kernel, i64 0, i32 4
+  %array_type = load ptr, ptr %array_type.at
+  %dtype.at = getelementptr %Kernel, ptr %kernel, i64 0, i32 5
+  %dtype = load ptr, ptr %dtype.at
+  %plain = icmp eq ptr %keywords, null
+  %complete = icmp eq i64 %count, %inputs
+  %promising = and i1 %plain, %complete
+  br i1 %promising, label %input, label %anything
+
+; Is each input a plain array of this dtype, contiguous, of this shape?
+input:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %input.fits ]
+  %array.at = getelementptr ptr, ptr %given, i64 %i
+  %array = load ptr, ptr %array.at
+  %type.at = getelementptr %Array, ptr %array, i64 0, i32 1
+  %type = load ptr, ptr %type.at
+  %is_array = icmp eq ptr %type, %array_type
+  br i1 %is_array, label %input.array, label %anything
+input.array:
+  %rank.at = getelementptr %Array, ptr %array, i64 0, i32 3
+  %rank.short = load i32, ptr %rank.at
+  %rank = sext i32 %rank.short to i64
+  %core_rank.at = getelementptr %Kernel, ptr %kernel, i64 0, i32 8, i64 %i, i32 0
+  %core_rank = load i64, ptr %core_rank.at
+  %rank.fits = icmp eq i64 %rank, %core_rank
+  %array_dtype.at = getelementptr %Array, ptr %array, i64 0, i32 7
+  %array_dtype = load ptr, ptr %array_dtype.at
+  %dtype.fits = icmp eq ptr %array_dtype, %dtype
+  %flags.at = getelementptr %Array, ptr %array, i64 0, i32 8
+  %flags = load i32, ptr %flags.at
+  %layout = and i32 %flags, {_C_CONTIGUOUS_AND_ALIGNED}
+  %layout.fits = icmp eq i32 %layout, {_C_CONTIGUOUS_AND_ALIGNED}
+  %fits.1 = and i1 %rank.fits, %dtype.fits
+  %fits.2 = and i1 %fits.1, %layout.fits
+  %sizes.at = getelementptr %Array, ptr %array, i64 0, i32 4
+  %sizes = load ptr, ptr %sizes.at
+  %core_sizes.at = getelementptr %Kernel, ptr %kernel, i64 0, i32 8, i64 %i, i32 1
+  %core_sizes = load ptr, ptr %core_sizes.at
+  br i1 %fits.2, label %axis, label %anything
+axis:
+  %j = phi i64 [ 0, %input.array ], [ %j.next, %axis.size ]
+  %axes_left = icmp slt i64 %j, %rank
+  br i1 %axes_left, label %axis.size, label %input.fits
+axis.size:
+  %size.at = getelementptr i64, ptr %sizes, i64 %j
+  %size = load i64, ptr %size.at
+  %core_size.at = getelementptr i64, ptr %core_sizes, i64 %j
+  %core_size = load i64, ptr %core_size.at
+  %size.fits = icmp eq i64 %size, %core_size
+  %j.next = add i64 %j, 1
+  br i1 %size.fits, label %axis, label %anything
+input.fits:
+  %input_data.at = getelementptr %Array, ptr %array, i64 0, i32 2
+  %input_data = load ptr, ptr %input_data.at
+  %input_slot = getelementptr ptr, ptr %data, i64 %i
+  store ptr %input_data, ptr %input_slot
+  %i.next = add i64 %i, 1
+  %inputs_left = icmp slt i64 %i.next, %inputs
+  br i1 %inputs_left, label %input, label %output
+
+; New arrays for the outputs.
+output:
+  %k = phi i64 [ 0, %input.fits ], [ %k.next, %output.made ]
+  %slot = add i64 %inputs, %k
+  %out_rank.at = getelementptr %Kernel, ptr %kernel, i64 0, i32 8, i64 %slot, i32 0
+  %out_rank.long = load i64, ptr %out_rank.at
+  %out_rank = trunc i64 %out_rank.long to i32
+  %out_sizes.at = getelementptr %Kernel, ptr %kernel, i64 0, i32 8, i64 %slot, i32 1
+  %out_sizes = load ptr, ptr %out_sizes.at
+  call void @Py_IncRef(ptr %dtype)  ; the new array takes this reference
+  %result = call ptr @PyArray_NewFromDescr(ptr %array_type, ptr %dtype, i32 %out_rank, ptr %out_sizes, ptr null, \
+ptr null, i32 0, ptr null)
+  %no_result = icmp eq ptr %result, null
+  br i1 %no_result, label %output.failed, label %output.made
+output.made:
+  %result.slot = getelementptr ptr, ptr %results, i64 %k
+  store ptr %result, ptr %result.slot
+  %output_data.at = getelementptr %Array, ptr %result, i64 0, i32 2
+  %output_data = load ptr, ptr %output_data.at
+  %output_slot = getelementptr ptr, ptr %data, i64 %slot
+  store ptr %output_data, ptr %output_slot
+  %k.next = add i64 %k, 1
+  %outputs_left = icmp slt i64 %k.next, %outputs
+  br i1 %outputs_left, label %output, label %compute
+output.failed:
+  call void @release(ptr %results, i64 0, i64 %k)
+  ret ptr null
+
+compute:
+  %loop = load ptr, ptr %kernel
+  %dimensions.at = getelementptr %Kernel, ptr %kernel, i64 0, i32 6
+  %dimensions = load ptr, ptr %dimensions.at
+  %steps.at = getelementptr %Kernel, ptr %kernel, i64 0, i32 7
+  %steps = load ptr, ptr %steps.at
+  call void @PyUFunc_clearfperr()
+  call void %loop(ptr %data, ptr %dimensions, ptr %steps, ptr null)
+  %float_flags = call i32 @PyUFunc_getfperr()
+  %error = call ptr @PyErr_Occurred()
+  %failed = icmp ne ptr %error, null
+  br i1 %failed, label %compute.failed, label %computed
+computed:
+  %flagged = icmp ne i32 %float_flags, 0
+  br i1 %flagged, label %compute.again, label %finish
+compute.failed:
+  call void @release(ptr %results, i64 0, i64 %outputs)
+  ret ptr null
+compute.again:
+  call void @release(ptr %results, i64 0, i64 %outputs)
+  br label %anything
+
+; One result, or a tuple.  PyArray_Return makes scalars of arrays without axes.
+finish:
+  %alone = icmp eq i64 %outputs, 1
+  br i1 %alone, label %one, label %several
+one:
+  %only = load ptr, ptr %results
+  %answer = call ptr @PyArray_Return(ptr %only)
+  ret ptr %answer
+several:
+  %tuple = call ptr @PyTuple_New(i64 %outputs)
+  %no_tuple = icmp eq ptr %tuple, null
+  br i1 %no_tuple, label %compute.failed, label %member
+member:
+  %m = phi i64 [ 0, %several ], [ %m.next, %member.kept ]
+  %m.next = add i64 %m, 1
+  %member.at = getelementptr ptr, ptr %results, i64 %m
+  %member.array = load ptr, ptr %member.at
+  %member.value = call ptr @PyArray_Return(ptr %member.array)
+  %no_member = icmp eq ptr %member.value, null
+  br i1 %no_member, label %member.failed, label %member.kept
+member.kept:
+  %stored = call i32 @PyTuple_SetItem(ptr %tuple, i64 %m, ptr %member.value)
+  %members_left = icmp slt i64 %m.next, %outputs
+  br i1 %members_left, label %member, label %complete_tuple
+member.failed:
+  call void @release(ptr %results, i64 %m.next, i64 %outputs)
+  call void @Py_DecRef(ptr %tuple)
+  ret ptr null
+complete_tuple:
+  ret ptr %tuple
+
+; Whatever else was given, as it was given.
+anything:
+  %reply = tail call ptr @call_general(ptr %general, ptr %given, i64 %count, ptr %keywords)
+  ret ptr %reply
+}}
+
+define internal void @release(ptr %objects, i64 %start, i64 %stop) nounwind {{
+entry:
+  br label %next
+next:
+  %i = phi i64 [ %start, %entry ], [ %i.next, %object ]
+  %more = icmp slt i64 %i, %stop
+  br i1 %more, label %object, label %done
+object:
+  %object.at = getelementptr ptr, ptr %objects, i64 %i
+  %this = load ptr, ptr %object.at
+  call void @Py_DecRef(ptr %this)
+  %i.next = add i64 %i, 1
+  br label %next
+done:
+  ret void
+}}
+
+; The values of keyword arguments come after the positional ones; they are passed on as a dictionary.
+define internal ptr @call_general(ptr %general, ptr %given, i64 %count, ptr %keywords) nounwind {{
+entry:
+  %none = icmp eq ptr %keywords, null
+  br i1 %none, label %plain, label %named
+plain:
+  %plain.reply = tail call ptr @PyObject_VectorcallDict(ptr %general, ptr %given, i64 %count, ptr null)
+  ret ptr %plain.reply
+named:
+  %dictionary = call ptr @PyDict_New()
+  %no_dictionary = icmp eq ptr %dictionary, null
+  br i1 %no_dictionary, label %failed, label %size
+size:
+  %names = call i64 @PyTuple_Size(ptr %keywords)
+  br label %next
+next:
+  %i = phi i64 [ 0, %size ], [ %i.next, %kept ]
+  %more = icmp slt i64 %i, %names
+  br i1 %more, label %item, label %call
+item:
+  %name = call ptr @PyTuple_GetItem(ptr %keywords, i64 %i)
+  %place = add i64 %count, %i
+  %value.at = getelementptr ptr, ptr %given, i64 %place
+  %value = load ptr, ptr %value.at
+  %status = call i32 @PyDict_SetItem(ptr %dictionary, ptr %name, ptr %value)
+  %i.next = add i64 %i, 1
+  %good = icmp eq i32 %status, 0
+  br i1 %good, label %kept, label %drop
+kept:
+  br label %next
+drop:
+  call void @Py_DecRef(ptr %dictionary)
+  br label %failed
+call:
+  %reply = call ptr @PyObject_VectorcallDict(ptr %general, ptr %given, i64 %count, ptr %dictionary)
+  call void @Py_DecRef(ptr %dictionary)
+  ret ptr %reply
+failed:
+  ret ptr null
+}}
+
+declare void @Py_IncRef(ptr)
+declare void @Py_DecRef(ptr)
+declare ptr @PyErr_Occurred()
+declare ptr @PyTuple_New(i64)
+declare ptr @PyTuple_GetItem(ptr, i64)
+declare i32 @PyTuple_SetItem(ptr, i64, ptr)
+declare i64 @PyTuple_Size(ptr)
+declare ptr @PyDict_New()
+declare i32 @PyDict_SetItem(ptr, ptr, ptr)
+declare ptr @PyObject_VectorcallDict(ptr, ptr, i64, ptr)
+declare ptr @PyArray_NewFromDescr(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)
+declare ptr @PyArray_Return(ptr)
+declare void @PyUFunc_clearfperr()
+declare i32 @PyUFunc_getfperr()
+"""

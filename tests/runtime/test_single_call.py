@@ -1,0 +1,514 @@
+"""The short cut for one state: what it gives, what it leaves to the general function, and what it owns."""
+
+from __future__ import annotations
+
+import copy
+import ctypes
+import gc
+import pickle
+import sys
+import sysconfig
+import tracemalloc
+import types
+import warnings
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise import compiler, scalar, tree_dynamics
+from linkwise.algorithms.catalogue import ALGORITHMS
+from linkwise.ir.program import Array
+from linkwise.runtime import gufunc, llvm_loader
+from linkwise.runtime import single_call as module
+from linkwise.runtime.single_call import layout_is_known, single_call
+from linkwise.targets import llvm_simd
+from linkwise.trace import trace
+
+MECHANISMS = {
+    "arm": lw.mechanisms.puma560(),
+    "tree": lw.mechanisms.random_tree(7, seed=3),
+    "long": lw.mechanisms.chain(30),
+}
+needs_short_cut = pytest.mark.skipif(not layout_is_known(), reason="this interpreter has no short cut")
+
+
+class Loop:
+    """A compiled program: its ufunc, and the short cut in front of any general function."""
+
+    def __init__(self, program, dtype="float64"):
+        options = llvm_loader.host_options(dtype)
+        self.address = llvm_loader.load(llvm_simd.emit(program, options), llvm_simd.symbol(program), options)
+        self.program, self.dtype = program, dtype
+        self.ufunc = gufunc.make_gufunc(self.address, program.inputs, program.outputs, dtype, program.name)
+
+    def before(self, general):
+        return single_call(self.address, self.program.inputs, self.program.outputs, self.dtype, general)
+
+
+def refuse(*arrays, **keywords):
+    raise AssertionError("the general function was called")
+
+
+def sample(dtype="float64"):
+    """Three outputs of ranks 2, 1 and 0 from inputs of ranks 1, 2 and 0."""
+
+    def function(x, y, s):
+        return [
+            np.array([[a * b for b in x] for a in x], dtype=object),
+            np.array([scalar.sin(a) / s for a in y[0]], dtype=object),
+            np.array(x[0] + y[1, 2] * s, dtype=object),
+        ]
+
+    inputs = [Array("x", (4,)), Array("y", (2, 3)), Array("s", ())]
+    return Loop(trace(function, inputs, ["outer", "ratios", "number"], "sample"), dtype)
+
+
+def ratio(dtype="float64"):
+    """x / y, elementwise on two numbers each."""
+    inputs = [Array("x", (2,)), Array("y", (2,))]
+    return Loop(trace(lambda x, y: [np.array([x[0] / y[0], x[1] / y[1]], dtype=object)], inputs, ["z"], "ratio"), dtype)
+
+
+def sample_state(dtype="float64", seed=0):
+    rng = np.random.default_rng(seed)
+    return [rng.normal(size=shape).astype(dtype) for shape in ((4,), (2, 3))] + [np.array(0.5 + rng.random(), dtype)]
+
+
+def assert_same(one, other):
+    """Equal to the last bit, and of the same types."""
+    if isinstance(other, tuple):
+        assert isinstance(one, tuple) and len(one) == len(other)
+        for a, b in zip(one, other, strict=True):
+            assert_same(a, b)
+        return
+    assert type(one) is type(other)
+    assert one.dtype == other.dtype and one.shape == other.shape
+    np.testing.assert_array_equal(one, other)
+
+
+# -- results ------------------------------------------------------------------------------------------
+
+
+@needs_short_cut
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_every_algorithm_gives_what_its_ufunc_gives(algorithm, mechanism):
+    mech = MECHANISMS[mechanism]
+    if mechanism == "long" and algorithm not in ("inverse_dynamics", "kinetic_energy", "link_poses"):
+        pytest.skip("one long mechanism for a few algorithms is enough")
+    options = {"link": mech.link_names[-1]} if "link" in ALGORITHMS[algorithm].options else {}
+    try:
+        program, _ = compiler.trace_algorithm(ALGORITHMS[algorithm], mech, options=options)
+    except lw.MechanismError:
+        pytest.skip("not defined for this mechanism")
+    loop = Loop(program)
+    arrays = [np.random.default_rng(5).normal(size=array.shape) for array in program.inputs]
+    assert_same(loop.before(refuse)(*arrays), loop.ufunc(*arrays))
+
+
+@needs_short_cut
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_several_outputs_of_different_ranks(dtype):
+    loop = sample(dtype)
+    state = sample_state(dtype)
+    assert_same(loop.before(refuse)(*state), loop.ufunc(*state))
+
+
+@needs_short_cut
+def test_results_are_new_arrays_that_can_be_written_to():
+    x, y = np.array([1.0, 2.0]), np.array([2.0, 4.0])
+    function = ratio().before(refuse)
+    first, second = function(x, y), function(x, y)
+    assert first.flags.owndata and first.flags.writeable and first.flags.c_contiguous and first.base is None
+    first[:] = 7.0
+    np.testing.assert_array_equal(second, [0.5, 0.5])
+
+
+@needs_short_cut
+def test_read_only_inputs_and_views_with_the_right_layout_are_single_states():
+    loop = ratio()
+    rows = np.arange(1.0, 9.0).reshape(4, 2)
+    rows.flags.writeable = False
+    assert_same(loop.before(refuse)(rows[1], rows[2]), loop.ufunc(rows[1], rows[2]))
+
+
+def test_public_kernels_take_the_short_cut():
+    kernel = lw.compile("mass_matrix", MECHANISMS["arm"])
+    assert isinstance(kernel.function, types.BuiltinFunctionType) == layout_is_known()
+
+
+def test_long_programs_do_not(monkeypatch):
+    monkeypatch.setattr(compiler, "LONG", 10)
+    assert isinstance(lw.compile("mass_matrix", MECHANISMS["arm"]).function, types.FunctionType)
+
+
+def test_scalar_results_are_numpy_scalars():
+    mech = MECHANISMS["arm"]
+    q, v = lw.random_state(mech, np.random.default_rng(1))
+    energy = lw.kinetic_energy(mech, q, v)
+    assert type(energy) is np.float64
+    assert energy == lw.kinetic_energy(mech, q[None], v[None])[0]
+    assert type(lw.kinetic_energy(mech, q.astype("float32"), v.astype("float32"))) is np.float32
+
+
+# -- everything else goes to the general function -----------------------------------------------------
+
+
+class Subclass(np.ndarray):
+    pass
+
+
+def two(values=(3.0, 4.0), dtype="float64"):
+    return np.array(values, dtype)
+
+
+LEFT_TO_THE_UFUNC = {
+    "list": [3.0, 4.0],
+    "tuple": (3, 4),
+    "integers": two(dtype="int64"),
+    "booleans": np.array([True, True]),
+    "float32": two(dtype="float32"),
+    "float16": two(dtype="float16"),
+    "byte-swapped": two(dtype=np.dtype("float64").newbyteorder()),
+    "dtype with metadata": two(dtype=np.dtype("float64", metadata={"unit": "m"})),
+    "strided": np.array([3.0, 0.0, 4.0, 0.0])[::2],
+    "reversed": np.array([4.0, 3.0])[::-1],
+    "broadcast": np.broadcast_to(3.0, (2,)),
+    "unaligned": np.frombuffer(b"\0" + two().tobytes(), np.uint8)[1:].view("float64"),
+    "subclass": two().view(Subclass),
+    "masked": np.ma.array([3.0, 4.0], mask=[False, True]),
+    "batch": np.arange(1.0, 7.0).reshape(3, 2),
+    "batch of one": two()[None],
+    "empty batch": np.empty((0, 2)),
+}
+
+
+@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("what", LEFT_TO_THE_UFUNC)
+def test_other_arguments_give_what_the_ufunc_gives(what, place):
+    loop = ratio()
+    seen = []
+
+    def general(*arrays):
+        seen.append(arrays)
+        return loop.ufunc(*arrays)
+
+    arrays = [two((1.0, 2.0)), two((1.0, 2.0))]
+    arrays[place] = LEFT_TO_THE_UFUNC[what]
+    function = loop.before(general)
+    assert_same(function(*arrays), loop.ufunc(*arrays))
+    assert len(seen) == 1
+    assert all(a is b for a, b in zip(seen[0], arrays, strict=True))
+
+
+def test_fortran_order_is_not_mistaken():
+    state = sample_state()
+    state[1] = np.asfortranarray(state[1])
+    loop = sample()
+    assert_same(loop.before(loop.ufunc)(*state), loop.ufunc(*state))
+    transposed = [state[0], np.ascontiguousarray(state[1].T).T, state[2]]
+    assert_same(loop.before(loop.ufunc)(*transposed), loop.ufunc(*state))
+
+
+def test_scalars_for_arrays_without_axes():
+    loop = sample()
+    x, y, s = sample_state()
+    for value in (float(s), np.float64(s), np.float32(0.5), 2, s[None]):
+        assert_same(loop.before(loop.ufunc)(x, y, value), loop.ufunc(x, y, value))
+
+
+def test_keywords_reach_the_general_function():
+    loop = ratio()
+    function = loop.before(loop.ufunc)
+    x, y, out = two((1.0, 2.0)), two(), np.empty(2)
+    assert function(x, y, out=out) is out
+    np.testing.assert_array_equal(out, x / y)
+    np.testing.assert_array_equal(function(x[None], y, out=(np.empty((1, 2)),), casting="no"), [x / y])
+    with pytest.raises(TypeError, match="nonsense"):
+        function(x, y, nonsense=1)
+    assert loop.before(lambda *arrays, **keywords: (arrays, keywords))(x, a=1, b=2) == ((x,), {"a": 1, "b": 2})
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 40])
+def test_wrong_numbers_of_arguments_reach_the_general_function(count):
+    arrays = (two(),) * count
+    assert ratio().before(lambda *given: given)(*arrays) == arrays
+
+
+def test_errors_of_the_general_function_come_through():
+    def fail(*arrays):
+        raise KeyError("its own")
+
+    with pytest.raises(KeyError, match="its own"):
+        ratio().before(fail)([1, 2], [3, 4])
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ((np.zeros(5), np.zeros(6)), r"bias_force: q has shape \(5,\), expected \(..., 6\)"),
+        ((np.zeros(6), np.zeros((6, 1))), r"bias_force: v has shape \(6, 1\), expected \(..., 6\)"),
+        ((np.zeros(6), 1.0), r"bias_force: v has shape \(\)"),
+        ((np.zeros(6),), "bias_force takes 2 arrays"),
+        ((np.zeros(6), np.zeros(6, complex)), "bias_force: v has dtype complex128"),
+        ((np.zeros((2, 6)), np.zeros((3, 6))), "the batch shapes do not broadcast"),
+    ],
+)
+def test_misfits_are_explained(arrays, message):
+    mech = MECHANISMS["arm"]
+    with pytest.raises(lw.KernelError, match=message):
+        lw.compile("bias_force", mech)(*arrays)
+    if len(arrays) == 2:
+        with pytest.raises(lw.KernelError, match=message):
+            lw.bias_force(mech, *arrays)
+
+
+def test_kernels_take_out():
+    mech = MECHANISMS["arm"]
+    kernel = lw.compile("mass_matrix", mech)
+    q = lw.random_state(mech, np.random.default_rng(2))[0]
+    out = np.empty((mech.nv, mech.nv))
+    assert kernel(q, out=out) is out
+    assert_same(kernel(q), out)
+
+
+def test_public_functions_choose_the_dtype():
+    mech = MECHANISMS["arm"]
+    q, v = lw.random_state(mech, np.random.default_rng(3))
+    q32, v32 = q.astype("float32"), v.astype("float32")
+    exact = lw.bias_force(mech, q, v)
+    assert lw.bias_force(mech, q32, v32).dtype == np.float32
+    np.testing.assert_allclose(lw.bias_force(mech, q32, v32), exact, rtol=2e-5, atol=2e-5)
+    for mixed in ((q32, v), (q, v32), (q32, v.tolist()), (q.tolist(), v32), (q.tolist(), v.tolist())):
+        result = lw.bias_force(mech, *mixed)
+        assert result.dtype == np.float64
+        np.testing.assert_allclose(result, exact, rtol=1e-5, atol=1e-5)
+    assert lw.integrate(mech, q32, v32, 0.1).dtype == np.float32
+    assert lw.integrate(mech, q32, v32, np.float64(0.1)).dtype == np.float64
+    assert lw.jacobian(mech, q32, mech.link_names[-1], frame="world").dtype == np.float32
+
+
+def test_failed_compilations_leave_no_trace_of_the_lookup():
+    with pytest.raises(lw.MechanismError) as caught:
+        tree_dynamics.operational_inertia(lw.mechanisms.planar_arm(2), np.zeros(2), "ground")
+    assert caught.value.__context__ is None
+
+
+# -- floating-point flags, errors ---------------------------------------------------------------------
+
+
+def test_floating_point_flags_are_reported_as_by_the_ufunc():
+    loop = ratio()
+    function = loop.before(loop.ufunc)
+    fine, zeros, huge = two(), two((1.0, 0.0)), two((1e300, 1.0))
+    with pytest.warns(RuntimeWarning, match="divide by zero encountered in ratio"):
+        np.testing.assert_array_equal(function(fine, zeros), [3.0, np.inf])
+    with pytest.warns(RuntimeWarning, match="overflow encountered in ratio"):
+        function(huge, two((1e-300, 1.0)))
+    with pytest.warns(RuntimeWarning, match="invalid value encountered in ratio"):
+        function(zeros, zeros)
+    with np.errstate(divide="raise"), pytest.raises(FloatingPointError, match="ratio"):
+        function(fine, zeros)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with np.errstate(all="ignore"):
+            np.testing.assert_array_equal(function(fine, zeros), [3.0, np.inf])
+        np.testing.assert_array_equal(function(fine, fine), [1.0, 1.0])  # no flag is left over
+        np.testing.assert_array_equal(function(two((np.nan, 1.0)), fine), [np.nan, 0.25])
+
+
+@needs_short_cut
+def test_old_flags_do_not_matter():
+    libm = ctypes.CDLL(None)
+    function = ratio().before(refuse)
+    libm.feraiseexcept(1)  # FE_INVALID
+    np.testing.assert_array_equal(function(two(), two()), [1.0, 1.0])
+
+
+@needs_short_cut
+@pytest.mark.parametrize("outputs", [[(2**50,)], [(2,), (), (2**50,)]])
+def test_no_memory_for_results(outputs):
+    function = single_call(0, [Array("x", (2,))], [Array("y", shape) for shape in outputs], "float64", refuse)
+    x = two()
+    references = sys.getrefcount(x), sys.getrefcount(x.dtype)
+    for _ in range(50):
+        with pytest.raises(MemoryError):
+            function(x)
+    gc.collect()
+    assert (sys.getrefcount(x), sys.getrefcount(x.dtype)) == references
+
+
+@needs_short_cut
+def test_errors_of_the_loop_come_through():
+    text = """
+define void @fails(ptr %args, ptr %dimensions, ptr %steps, ptr %data) {
+  %nothing = call ptr @PyErr_NoMemory()
+  ret void
+}
+declare ptr @PyErr_NoMemory()
+"""
+    address = llvm_loader.load(text, "fails", llvm_loader.host_options())
+    function = single_call(address, [Array("x", (2,))], [Array("y", (3,)), Array("z", ())], "float64", refuse)
+    dtype = np.dtype("float64")
+    references = sys.getrefcount(dtype)
+    for _ in range(50):
+        with pytest.raises(MemoryError):
+            function(two())
+    assert sys.getrefcount(dtype) == references
+
+
+# -- ownership ----------------------------------------------------------------------------------------
+
+
+def calls():
+    loop = sample()
+    function = loop.before(loop.ufunc)
+    state = sample_state()
+    yield "single", lambda: function(*state)
+    yield "batch", lambda: function(state[0][None], *state[1:])
+    yield "keywords", lambda: function(*state, out=(None, None, None))
+    scalars = ratio()
+    divide = scalars.before(scalars.ufunc)
+    yield "flags", lambda: divide(two(), two((1.0, 0.0)))
+    kernel = lw.compile("kinetic_energy", MECHANISMS["arm"])
+    q, v = lw.random_state(MECHANISMS["arm"], np.random.default_rng(0))
+    yield "scalar result", lambda: kernel(q, v)
+    yield "public function", lambda: lw.kinetic_energy(MECHANISMS["arm"], q, v)
+
+
+CALLS = dict(calls())
+
+
+@pytest.mark.parametrize("what", CALLS)
+def test_nothing_leaks(what):
+    call = CALLS[what]
+    dtype, none = np.dtype("float64"), None
+
+    def run(count):
+        with np.errstate(all="ignore"):
+            for _ in range(count):
+                call()
+        gc.collect()
+
+    run(100)
+    references = sys.getrefcount(dtype)
+    tracemalloc.start()
+    try:
+        run(100)
+        before, objects = tracemalloc.get_traced_memory()[0], len(gc.get_objects())
+        run(3000)
+        grown = tracemalloc.get_traced_memory()[0] - before
+        assert len(gc.get_objects()) - objects < 20
+    finally:
+        tracemalloc.stop()
+    assert grown < 3000  # a byte per call
+    assert abs(sys.getrefcount(dtype) - references) < 20
+    assert none is None
+
+
+def test_references_to_arguments_and_results():
+    loop = sample()
+    function = loop.before(loop.ufunc)
+    state = sample_state()
+    before = [sys.getrefcount(array) for array in state]
+    results = [function(*state) for _ in range(100)]
+    assert [sys.getrefcount(array) for array in state] == before
+    outer, ratios, number = results.pop()
+    assert sys.getrefcount(outer) == sys.getrefcount(ratios) == sys.getrefcount(number) == sys.getrefcount(object())+1
+
+
+def test_the_function_owns_the_general_one_and_lets_it_go():
+    loop = ratio()
+
+    def general(*arrays):
+        return "general"
+
+    alive = weakref.ref(general)
+    function = loop.before(general)
+    del general
+    gc.collect()
+    junk = [bytearray(64) for _ in range(1000)]
+    assert function([1, 2], [3, 4]) == "general"
+    np.testing.assert_array_equal(function(two(), two()), [1.0, 1.0])
+    del function, junk
+    gc.collect()
+    assert alive() is None
+
+
+def test_mechanisms_with_kernels_are_collected():
+    mech = lw.mechanisms.planar_arm(3)
+    for dtype in ("float64", "float32"):
+        q = np.zeros(3, dtype)
+        lw.gravity_force(mech, q)
+    alive = weakref.ref(mech)
+    del mech
+    gc.collect()
+    assert alive() is None
+
+
+def test_threads_do_not_disturb_each_other():
+    loop = sample()
+    function = loop.before(loop.ufunc)
+    states = [sample_state(seed=i) for i in range(8)]
+    expected = [loop.ufunc(*state) for state in states]
+
+    def work(number):
+        for _ in range(2000):
+            result = function(*states[number])
+            if not all(np.array_equal(a, b) for a, b in zip(result, expected[number], strict=True)):
+                return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(8)))
+
+
+def test_kernels_are_copied_but_not_pickled():
+    mech = MECHANISMS["arm"]
+    kernel = lw.compile("mass_matrix", mech)
+    q = lw.random_state(mech, np.random.default_rng(4))[0]
+    assert_same(copy.copy(kernel)(q), kernel(q))
+    if layout_is_known():
+        with pytest.raises(TypeError, match="pickle its mechanism"):
+            pickle.dumps(kernel)
+    lw.mass_matrix(mech, q)
+    assert_same(lw.mass_matrix(pickle.loads(pickle.dumps(mech)), q), kernel(q))
+
+
+# -- where there is no short cut ----------------------------------------------------------------------
+
+
+def test_unknown_layouts_get_the_general_function(monkeypatch):
+    loop = ratio()
+    monkeypatch.setattr(module, "layout_is_known", lambda: False)
+    assert loop.before(refuse) is refuse
+
+
+def test_too_many_arrays_get_the_general_function():
+    inputs = [Array(f"x{i}", ()) for i in range(32)]
+    assert single_call(0, inputs, [Array("y", ())], "float64", refuse) is refuse
+
+
+def test_layouts_are_checked(monkeypatch):
+    check = layout_is_known.__wrapped__
+    if sys.implementation.name == "cpython" and not sysconfig.get_config_var("Py_GIL_DISABLED"):
+        assert check()
+    names = [name for name, _ in module._ArrayObject._fields_]
+    for i, j in ((2, 4), (4, 5), (6, 7)):  # pointers in other places
+        fields = list(module._ArrayObject._fields_)
+        fields[i], fields[j] = (names[i], fields[j][1]), (names[j], fields[i][1])
+        order = list(range(len(fields)))
+        order[i], order[j] = j, i
+        swapped = type("Swapped", (ctypes.Structure,), {"_fields_": [module._ArrayObject._fields_[k] for k in order]})
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "_ArrayObject", swapped)
+            assert not check()
+    with monkeypatch.context() as patch:
+        patch.setattr(sysconfig, "get_config_var", lambda name: 1 if name == "Py_GIL_DISABLED" else None)
+        assert not check()
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "implementation", types.SimpleNamespace(name="pypy"))
+        assert not check()

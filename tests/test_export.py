@@ -1,0 +1,90 @@
+"""Exported C files: complete, compiled by the system's compiler, and equal in value to the kernel."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+
+COMPILER = shutil.which("cc") or shutil.which("gcc")
+needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C compiler on this machine")
+
+
+def run(path, function, states, arrays, result):
+    library = path.with_suffix(".so")
+    strict = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1"]
+    subprocess.run([COMPILER, *strict, "-shared", "-fPIC", path, "-o", library, "-lm"], check=True)
+    pointers = [ctypes.c_void_p(x.ctypes.data) for x in (*arrays, result)]
+    getattr(ctypes.CDLL(str(library)), function)(ctypes.c_size_t(states), *pointers)
+    return result
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("seed", range(3))
+def test_compiled_file_agrees_with_the_kernel(seed, dtype, tmp_path):
+    mech = lw.mechanisms.random_tree(6, seed)
+    rng = np.random.default_rng(seed)
+    q, v = (x.astype(dtype) for x in lw.random_state(mech, rng, (37,)))
+    tau = rng.normal(size=v.shape).astype(dtype)
+    path = lw.export_c(lw.forward_dynamics, mech, tmp_path / "kernel.c", dtype=dtype)
+    got = run(path, "forward_dynamics_batch", 37, (q, v, tau), np.full_like(v, np.nan))
+    # The reference is float64: how far float32 may stray depends on how ill-conditioned the tree is.
+    expected = lw.forward_dynamics(mech, *(x.astype(float) for x in (q, v, tau)))
+    own = np.abs(lw.forward_dynamics(mech, q, v, tau) - expected).max()
+    assert np.abs(got - expected).max() <= 4 * own + 1e-9 * np.abs(expected).max()
+
+
+@needs_compiler
+def test_options_and_parameters_reach_the_file(tmp_path):
+    mech = lw.mechanisms.puma560()
+    rng = np.random.default_rng(0)
+    q, _ = lw.random_state(mech, rng, (5,))
+    path = lw.export_c("jacobian", mech, tmp_path / "jacobian.c", link="frame6", frame="world")
+    got = run(path, "jacobian_batch", 5, (q,), np.empty((5, 6, 6)))
+    np.testing.assert_allclose(got, lw.jacobian(mech, q, "frame6", "world"), atol=1e-13)
+
+    masses = rng.uniform(1.0, 2.0, (5, 6))
+    path = lw.export_c("gravity_force", mech, tmp_path / "gravity.c", parameters=["mass"])
+    got = run(path, "gravity_force_batch", 5, (q, masses), np.empty((5, 6)))
+    expected = lw.compile("gravity_force", mech, parameters=["mass"])(q, masses)
+    np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_writes_one_file_and_returns_its_path(tmp_path):
+    path = lw.export_c("mass_matrix", lw.mechanisms.cart_pole(), str(tmp_path / "cart.c"))
+    assert path == tmp_path / "cart.c"
+    assert list(tmp_path.iterdir()) == [path]
+    assert path.read_text() == lw.compile("mass_matrix", lw.mechanisms.cart_pole()).source("c")
+
+
+def test_refuses_what_it_cannot_honour(tmp_path):
+    mech = lw.mechanisms.cart_pole()
+    with pytest.raises(TypeError, match="takes no target"):
+        lw.export_c("mass_matrix", mech, tmp_path / "x.c", target="cuda")
+    with pytest.raises(ValueError, match="mass_matrix"):
+        lw.export_c("mas_matrix", mech, tmp_path / "x.c")
+    with pytest.raises(OSError):
+        lw.export_c("mass_matrix", mech, tmp_path / "no such folder" / "x.c")
+    assert not (tmp_path / "x.c").exists()
+
+
+def test_threads_are_a_public_setting():
+    before = lw.get_num_threads()
+    try:
+        lw.set_num_threads(3)
+        assert lw.get_num_threads() == 3
+        with pytest.raises(ValueError, match="positive integer"):
+            lw.set_num_threads(0)
+    finally:
+        lw.set_num_threads(before)
+
+
+def test_public_names_are_sorted_and_there():
+    assert lw.__all__ == sorted(lw.__all__)
+    assert all(hasattr(lw, name) for name in lw.__all__)
