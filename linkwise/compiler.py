@@ -1,10 +1,10 @@
 """The bridge between the towers: a mechanism and an algorithm become a kernel.
 
-    trace     Algorithm, Mechanism, parameters  -> Program (folded and shared while it grows), list of sweeps
-    simplify  Program                           -> Program with fused multiply-adds
-    order     Program                           -> Program with few values alive at a time
-    emit      Program, Options                  -> source text of a target
-    load      Program, Options                  -> function of arrays (machine code comes from the disk cache if it can)
+trace     Algorithm, Mechanism, parameters  -> Program (folded and shared while it grows), list of sweeps
+simplify  Program                           -> Program with fused multiply-adds
+order     Program                           -> Program with few values alive at a time
+emit      Program, Options                  -> source text of a target
+load      Program, Options                  -> function of arrays (machine code comes from the disk cache if it can)
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ def trace_algorithm(
             program = trace(run, [*own, *extra], [algorithm.output], algorithm.name, listen)
     except ZeroDivisionError:
         raise MechanismError(
-            f"{algorithm.name} divides by zero at every configuration of mechanism {mech.name!r}: a block that it inverts "
-            "is singular, such as the inertia of a link without mass"
+            f"{algorithm.name} divides by zero at every configuration of mechanism {mech.name!r}: a block that it "
+            "inverts is singular, such as the inertia of a link without mass"
         ) from None
     return program, log
 
@@ -183,7 +183,10 @@ def _parameter_arrays(mech: Mechanism, names: Sequence[str]) -> tuple[list[Array
     """One input per name, and for each the numbers it replaces: ((kind, body), index into the array)."""
     if isinstance(names, str):
         names = (names,)
-    arrays, entries, taken = [], [], set()
+    arrays: list[Array] = []
+    entries: list[list[tuple[tuple[str, int], Any]]] = []
+    taken: set[tuple[str, int]] = set()
+    places: list[tuple[tuple[str, int], Any]]
     for name in names:
         link, _, kind = name.rpartition(".")
         if name == "gravity":

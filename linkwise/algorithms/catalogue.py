@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-
 from ..mechanism import Mechanism, MechanismError
 from ..operators.apply import apply_expression, input_vectors
 from ..operators.expression import JOINT, Expression, Space
@@ -65,7 +64,7 @@ class Algorithm:
             names = ", ".join(map(repr, mechanism.singular_joints))
             raise MechanismError(
                 f"{self.name} needs a positive mass matrix, but nothing with inertia moves with joint {names} of "
-                f"mechanism {mechanism.name!r}: give its link mass and inertia, give the joint armature, or make it fixed"
+                f"mechanism {mechanism.name!r}: give its link mass and inertia, the joint armature, or make it fixed"
             )
 
 
@@ -87,7 +86,9 @@ def from_expression(expression: Expression) -> Algorithm:
         return apply_expression(expression, tree, q, given)
 
     if "q" in spaces:
-        raise ValueError("a vector of an expression must not be called 'q': the kernel's first input is the configuration")
+        raise ValueError(
+            "a vector of an expression must not be called 'q': the kernel's first input is the configuration"
+        )
     return Algorithm(
         "expression", ("q", *spaces), "result", evaluate, (), True, expression=lambda: expression, spaces=spaces
     )
@@ -104,8 +105,8 @@ def _refuse(expression: Expression, mechanism: Mechanism) -> None:
     inverse = needs_no_armature(expression)
     if inverse is not None and any(any(b.armature) for b in mechanism.bodies):
         raise MechanismError(
-            f"{inverse} is known only without rotor inertias, and joints of mechanism {mechanism.name!r} have armature: "
-            "write (H @ phi @ M @ phi.T @ H.T + R).inv"
+            f"{inverse} is known only without rotor inertias, and joints of mechanism {mechanism.name!r} have "
+            "armature: write (H @ phi @ M @ phi.T @ H.T + R).inv"
         )
 
 

@@ -93,9 +93,7 @@ FORWARD_DYNAMICS = {
 }
 
 #: Link accelerations (of the origins, as an inertial observer sees them) in four sweeps (rodriguez1992 Algorithm 2).
-FORWARD_LINK_ACCELERATIONS = (
-    psi.T @ H.T @ D.inv @ WHITENING @ (T - H @ phi @ (M @ phi.T @ (a + g) + b)) + phi.T @ a
-)
+FORWARD_LINK_ACCELERATIONS = psi.T @ H.T @ D.inv @ WHITENING @ (T - H @ phi @ (M @ phi.T @ (a + g) + b)) + phi.T @ a
 
 #: Joint accelerations by cause: joint moments, bias forces, bias accelerations with gravity (rodriguez1986 10.2).
 ACCELERATION_PARTS = (

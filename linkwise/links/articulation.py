@@ -121,5 +121,5 @@ def force_to_parent(crossing: Crossing, spin: Spin, inertia: ArticulatedInertia,
     for factor, omega in zip(reversed(crossing.transform.factors), reversed(spin.carried), strict=True):
         if isinstance(factor, Translation):
             force = force + inertia @ bias_of_shift(omega, factor.shift)
-        inertia, force = factor.inertia_back(inertia), factor.force_back(force)  # type: ignore[assignment]
+        inertia, force = factor.inertia_back(inertia), factor.force_back(force)
     return force

@@ -42,6 +42,5 @@ def gyroscopic_force(inertia: RigidInertia, omega: Vector3) -> Force:
     return Force(moment, c @ inertia.h)
 
 
-
 def is_massless(inertia: RigidInertia) -> bool:
     return all(is_zero(x) for x in (inertia.mass, *inertia.h, *inertia.moment))

@@ -30,10 +30,10 @@ class Link:
 
     def cross(self, q: Sequence[Scalar]) -> Crossing:
         """The joint at coordinates ``q``."""
-        transform = self.joint.transform(q)
-        if self.spin or self.quarters:
+        transform, angle = self.joint.transform(q), self.joint.spin_coordinate
+        if angle is not None and (self.spin or self.quarters):
             shifted = list(q)
-            shifted[self.joint.spin_coordinate] = q[self.joint.spin_coordinate] + self.spin
+            shifted[angle] = q[angle] + self.spin
             *before, last = self.joint.transform(shifted).factors
             assert isinstance(last, Rotation)
             transform = Transform((*before, turn(last, self.quarters)))

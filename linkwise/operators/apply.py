@@ -19,7 +19,9 @@ def input_vectors(expression: Expression) -> dict[str, Space]:
     for part in expression.walk():
         if isinstance(part, Vector):
             if part.codomain is None:
-                raise SpaceError(f"{part.name} is a link vector of forces or of motions: nothing in {expression} says which")
+                raise SpaceError(
+                    f"{part.name} is a link vector of forces or of motions: nothing in {expression} says which"
+                )
             if found.setdefault(part.name, part.codomain) != part.codomain:
                 raise SpaceError(f"{part.name} is used both in {found[part.name]} and in {part.codomain}")
     return found

@@ -47,7 +47,7 @@ class Configuration:
             inertia = self.tree.links[i].inertia.articulated()
             for c in self.children[i]:
                 remaining = self.articulation(c).remaining
-                inertia = inertia + self.crossings[c].transform.inertia_back(remaining)  # type: ignore[operator]
+                inertia = inertia + self.crossings[c].transform.inertia_back(remaining)
             self._inertias[i] = inertia
         return self._inertias[i]
 
@@ -62,7 +62,7 @@ class Configuration:
         if i not in self._composites:
             inertia = self.tree.links[i].inertia
             for c in self.children[i]:
-                inertia = inertia + self.crossings[c].transform.inertia_back(self.composite(c))  # type: ignore[operator]
+                inertia = inertia + self.crossings[c].transform.inertia_back(self.composite(c))
             self._composites[i] = inertia
         return self._composites[i]
 
@@ -291,17 +291,15 @@ def run_sweeps(at: Configuration, steps: Sequence[Step], visit: Callable[[Step, 
     for sweep in sweeps_of(steps):
         name = ", ".join(dict.fromkeys(step.label for step in sweep.tasks))
 
-        def work(i: int, sweep: Sweep[Step] = sweep) -> None:
-            for step in sweep.tasks:
+        def work(i: int, _: Any, tasks: Sequence[Step] = sweep.tasks) -> tuple[None, None]:
+            for step in tasks:
                 if step.op in _OF_THE_TREE:
                     _OF_THE_TREE[step.op](at, i)
                 else:
                     visit(step, i)
+            return None, None  # values stay in ``at`` and in the evaluation; there is nothing to hand on
 
-        if sweep.direction == BASE_TO_TIP:
-            base_to_tip(at.tree.links, name, lambda i, parent, work=work: work(i))
-        else:
-            tip_to_base(at.tree.links, name, lambda i, outer, work=work: (work(i), None))
+        (base_to_tip if sweep.direction == BASE_TO_TIP else tip_to_base)(at.tree.links, name, work)
 
 
 _OF_THE_TREE: dict[str, Callable[[Configuration, int], Any]] = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from ..recursions.tree import Tree, plant
 from ..mechanism import Mechanism
+from ..recursions.tree import Tree, plant
 from ..scalar import is_constant
 from ..spatial import Rotation, Transform, Translation
 from .evaluate import sweeps_of
@@ -71,7 +71,9 @@ def explain(expression: Expression, mech: Mechanism, operations: Mapping[str, in
     for number, sweep in enumerate(sweeps, 1):
         lines += [f"  {number}. {step.label}: {RECURSIONS[step.op][1]}" for step in _unique(sweep.tasks)]
     lines.append("Level 5, link transitions")
-    lines += [f"  {_TRANSITIONS[op]}" for op in dict.fromkeys(s.op for w in sweeps for s in w.tasks) if op in _TRANSITIONS]
+    lines += [
+        f"  {_TRANSITIONS[op]}" for op in dict.fromkeys(s.op for w in sweeps for s in w.tasks) if op in _TRANSITIONS
+    ]
     tree = plant(mech)
     lines.append("Level 6, joint crossings")
     lines += [f"  {line}" for line in _crossings(tree)]

@@ -131,7 +131,7 @@ def inverse_of(expression: Expression) -> Expression:
     if found is None:
         raise UnknownInverse(
             f"no identity gives the inverse of {expression}; known are those of phi, psi, D, M, P, I + H phi K, "
-            "H phi M phi* H* + R, their adjoints, products and multiples, and of symmetric 6 x 6 expressions at one link"
+            "H phi M phi* H* + R, their adjoints, products and multiples, and of symmetric 6 x 6 ones at one link"
         )
     return found
 

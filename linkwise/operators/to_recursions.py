@@ -28,7 +28,10 @@ RECURSIONS = {
     "E_phi": (TIP_TO_BASE, "z_i = sum over children c of X_c* x_c"),
     "E_phi.T": (BASE_TO_TIP, "z_i = X_i x_parent"),
     "carry": (BASE_TO_TIP, "z_i = X_i x_parent + a_i"),
-    "riccati": (TIP_TO_BASE, "P_i = M_i + sum over children c of X_c* P+_c X_c, D = H P H* + R, G = P H* D^-1, P+ = P - G D G*"),
+    "riccati": (
+        TIP_TO_BASE,
+        "P_i = M_i + sum over children c of X_c* P+_c X_c, D = H P H* + R, G = P H* D^-1, P+ = P - G D G*",
+    ),
     "spin": (BASE_TO_TIP, "omega_i = X_i omega_parent + H_i* v_i, and the biases a_i, b_i"),
     "composite": (TIP_TO_BASE, "C_i = M_i + sum over children c of X_c* C_c X_c"),
     "mobility": (BASE_TO_TIP, "Y_i = T_i X_i Y_parent X_i* T_i* + H_i* D_i^-1 H_i with T_i = I - H_i* G_i*"),
@@ -222,7 +225,11 @@ class Recursions:
             crossing, bias = steps["E_phi.T"][0], steps["a"][0]
             with_ground = "g" in steps and steps["g"][1] == 1.0
             joined = self.step(
-                "carry", crossing.space, crossing.inputs, bias.uses, flags=frozenset({"a", "g"} if with_ground else {"a"})
+                "carry",
+                crossing.space,
+                crossing.inputs,
+                bias.uses,
+                flags=frozenset({"a", "g"} if with_ground else {"a"}),
             )
             value = _replace(value, (crossing, bias, *((steps["g"][0],) if with_ground else ())), joined)
         if "b" in steps and "M" in steps and steps["b"][1] == steps["M"][1] == 1.0:

@@ -15,7 +15,9 @@ from ..spatial import Matrix3, Motion, RigidInertia, Symmetric3, Transform, Tran
 from ..spatial.three import ZERO
 from .frames import FrameChoice, choose_frames, place
 
-Parameters = Mapping[tuple[str, int], Any]  # ("mass", body) -> traced value in the shape of the constant; body -1: world
+Parameters = Mapping[
+    tuple[str, int], Any
+]  # ("mass", body) -> traced value in the shape of the constant; body -1: world
 
 
 @dataclass(frozen=True)
@@ -95,8 +97,7 @@ def _link(mechanism: Mechanism, i: int, choices: list[FrameChoice], given: Param
         Symmetric3.from_rows(np.asarray(given.get(("inertia", i), body.inertia)).tolist()),
     )
     armature = tuple(np.atleast_1d(np.asarray(given.get(("armature", i), body.armature))).tolist())
-    internal_inertia: Any = user.inertia_back(inertia)
-    return Link(body.link, body.parent, body.kind, step, spin, quarters, internal_inertia, armature, user)
+    return Link(body.link, body.parent, body.kind, step, spin, quarters, user.inertia_back(inertia), armature, user)
 
 
 def _internal_to_user(mechanism: Mechanism, i: int, choice: FrameChoice) -> Transform:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ..scalar import Scalar
 from .motion import Force, Motion
@@ -26,9 +26,7 @@ class RigidInertia(NamedTuple):
         return RigidInertia(self.mass + other.mass, self.h + other.h, self.moment + other.moment)
 
     def __matmul__(self, m: Motion) -> Force:
-        return Force(
-            self.moment @ m.angular + self.h.cross(m.linear), m.linear * self.mass + m.angular.cross(self.h)
-        )
+        return Force(self.moment @ m.angular + self.h.cross(m.linear), m.linear * self.mass + m.angular.cross(self.h))
 
     def turned(self, axis: int, c: Scalar, s: Scalar) -> RigidInertia:
         return RigidInertia(self.mass, self.h.turned(axis, c, s), self.moment.turned(axis, c, s))
@@ -55,9 +53,7 @@ class ArticulatedInertia(NamedTuple):
     mass: Symmetric3
 
     def __add__(self, other: ArticulatedInertia) -> ArticulatedInertia:  # type: ignore[override]
-        return ArticulatedInertia(
-            self.moment + other.moment, self.coupling + other.coupling, self.mass + other.mass
-        )
+        return ArticulatedInertia(self.moment + other.moment, self.coupling + other.coupling, self.mass + other.mass)
 
     def __matmul__(self, m: Motion) -> Force:
         return Force(
@@ -99,4 +95,4 @@ class ArticulatedInertia(NamedTuple):
 
 _UPPER = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 
-Inertia = RigidInertia | ArticulatedInertia
+Inertia = TypeVar("Inertia", RigidInertia, ArticulatedInertia)  # what changes frames alike

@@ -35,9 +35,7 @@ class Motion(NamedTuple):
 
     def cross_force(self, force: Force) -> Force:
         """V x* F, the rate of change of F when it is carried along by V."""
-        return Force(
-            self.angular.cross(force.moment) + self.linear.cross(force.force), self.angular.cross(force.force)
-        )
+        return Force(self.angular.cross(force.moment) + self.linear.cross(force.force), self.angular.cross(force.force))
 
     def flat(self) -> tuple[Scalar, ...]:
         return (*self.angular, *self.linear)

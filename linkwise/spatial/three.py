@@ -26,10 +26,8 @@ class Vector3(NamedTuple):
     def __neg__(self) -> Vector3:
         return Vector3(-self.x, -self.y, -self.z)
 
-    def __mul__(self, factor: Scalar) -> Vector3:  # type: ignore[override]
+    def __mul__(self, factor: Scalar) -> Vector3:
         return Vector3(self.x * factor, self.y * factor, self.z * factor)
-
-    __rmul__ = __mul__  # type: ignore[assignment]
 
     def dot(self, other: Vector3) -> Scalar:
         return self.x * other.x + self.y * other.y + self.z * other.z
@@ -153,7 +151,8 @@ class Matrix3(NamedTuple):
         return Matrix3(Vector3(0.0, -h.z, h.y), Vector3(h.z, 0.0, -h.x), Vector3(-h.y, h.x, 0.0))
 
     def columns(self) -> tuple[Vector3, Vector3, Vector3]:
-        return Vector3(self.x.x, self.y.x, self.z.x), Vector3(self.x.y, self.y.y, self.z.y), Vector3(*(r.z for r in self))
+        first, second, third = (Vector3(*column) for column in zip(*self, strict=True))
+        return first, second, third
 
     @property
     def T(self) -> Matrix3:

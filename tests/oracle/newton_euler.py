@@ -1,7 +1,7 @@
 """Inverse and forward dynamics in 50 digits, by Newton's and Euler's laws written in world axes.
 
-Every body has a position, an orientation and a centre of mass in the world; the mass matrix is assembled column by
-column and factored densely.  Nothing of linkwise's algorithms is used, only the numbers of a mechanism.
+Every body has a position, an orientation and a centre of mass in the world; the mass matrix is assembled entry by
+entry from momenta and factored densely.  Nothing of linkwise's algorithms is used, only the numbers of a mechanism.
 """
 
 from __future__ import annotations
@@ -17,14 +17,6 @@ DIGITS = 50
 exact = np.vectorize(mpmath.mpf, otypes=[object])  # doubles as they are
 
 
-def sin(x):
-    return mpmath.sin(x)
-
-
-def cos(x):
-    return mpmath.cos(x)
-
-
 def unit(x: np.ndarray) -> np.ndarray:
     return x / mpmath.sqrt(x @ x)
 
@@ -37,7 +29,7 @@ def turned(axis: np.ndarray, angle) -> np.ndarray:
     """Rodrigues' formula."""
     x, y, z = axis
     skew = exact([[0, 0, 0]] * 3) + np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
-    return exact(np.eye(3)) + sin(angle) * skew + (1 - cos(angle)) * (skew @ skew)
+    return exact(np.eye(3)) + mpmath.sin(angle) * skew + (1 - mpmath.cos(angle)) * (skew @ skew)
 
 
 def of_quaternion(q: np.ndarray) -> np.ndarray:
@@ -150,6 +142,40 @@ def joint_forces(bodies: list[Placed], v: np.ndarray, a: np.ndarray, gravity: np
     return tau
 
 
+def mass_matrix(bodies: list[Placed], nv: int) -> np.ndarray:
+    """Momenta of everything a joint carries, for a unit rate of that joint, seen by the joints that carry it.
+
+    Mass, first moment h and inertia of what each body carries are about the world's origin, where it moves with
+    angular velocity omega and the velocity v0 of the point that is there.
+    """
+    masses = [body.mass for body in bodies]
+    firsts = [body.mass * body.center for body in bodies]
+    seconds = [
+        body.inertia + body.mass * ((body.center @ body.center) * exact(np.eye(3)) - np.outer(body.center, body.center))
+        for body in bodies
+    ]
+    for i in reversed(range(len(bodies))):
+        if bodies[i].parent >= 0:
+            for collected in (masses, firsts, seconds):
+                collected[bodies[i].parent] = collected[bodies[i].parent] + collected[i]
+    result = exact(np.zeros((nv, nv)))
+    for i, body in enumerate(bodies):
+        for column, (direction, turns) in enumerate(body.freedoms, body.start):
+            if turns:
+                v0 = cross(body.origin, direction)
+                linear = masses[i] * v0 + cross(direction, firsts[i])
+                angular = seconds[i] @ direction + cross(firsts[i], v0)
+            else:
+                linear, angular = masses[i] * direction, cross(firsts[i], direction)
+            inner = i
+            while inner >= 0:
+                about = angular - cross(bodies[inner].origin, linear)
+                for row, (other, turning) in enumerate(bodies[inner].freedoms, bodies[inner].start):
+                    result[row, column] = result[column, row] = other @ (about if turning else linear)
+                inner = bodies[inner].parent
+    return result
+
+
 def inverse_dynamics(mech: lw.Mechanism, q, v, a) -> np.ndarray:
     """(nv,) of mpf, for doubles q, v, a taken as exact."""
     with mpmath.workdps(DIGITS):
@@ -157,16 +183,15 @@ def inverse_dynamics(mech: lw.Mechanism, q, v, a) -> np.ndarray:
 
 
 def forward_dynamics(mech: lw.Mechanism, q, v, tau) -> np.ndarray:
-    """(nv,) of mpf: the mass matrix column by column, and Cholesky's factors without square roots."""
+    """(nv,) of mpf, from the mass matrix and what the joints must supply without acceleration."""
     with mpmath.workdps(DIGITS):
         bodies, nothing = place(mech, q), exact(np.zeros(mech.nv))
         rest = exact(tau) - joint_forces(bodies, exact(v), nothing, exact(mech.gravity))
-        columns = [joint_forces(bodies, nothing, column, exact(np.zeros(3))) for column in exact(np.eye(mech.nv))]
-        return solve(np.array(columns) + np.diag(_armature(mech)), rest)
+        return solve(mass_matrix(bodies, mech.nv) + np.diag(_armature(mech)), rest)
 
 
 def solve(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Gaussian elimination of a symmetric positive system, in place of copies."""
+    """Gaussian elimination of a symmetric positive system, rows below the diagonal only."""
     matrix, x = matrix.copy(), right.copy()
     n = len(x)
     for k in range(n):
