@@ -88,7 +88,7 @@ def trace_algorithm(
         given = {
             key: values[at] for values, places in zip(arrays[len(own) :], entries, strict=True) for key, at in places
         }
-        tree = plant(mech, given)
+        tree = plant(mech, given, algorithm.at_user_origins)
         return [np.array(algorithm.function(tree, *arrays[: len(own)], **(options or {})), dtype=object)]
 
     def listen(set_section: Callable[[str], None]) -> None:

@@ -46,6 +46,15 @@ class Kernel:
     def __call__(self, *arrays, out=None):
         return self.function(*arrays) if out is None else self.function(*arrays, out=out)
 
+    def __copy__(self) -> Kernel:
+        return self  # nothing about a kernel changes
+
+    def __deepcopy__(self, memo: Any) -> Kernel:
+        return self
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"{self!r} cannot be pickled: pickle the mechanism and compile where that is loaded")
+
     # -- inspection -----------------------------------------------------------------------------------
 
     @property

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..mechanism import Mechanism, MechanismError
-from ..operators.apply import apply_expression, input_vectors
+from ..operators.apply import apply_expression, at_users_origins, input_vectors
 from ..operators.expression import JOINT, Expression, Space
 from ..operators.identities import needs_no_armature
+from ..operators.origins import origins_matter
 from ..recursions.tree import Tree
 from . import configuration, dynamics, energy, kinematics
 from . import expressions as ex
@@ -42,6 +43,7 @@ class Algorithm:
     solves_motion: bool = False  # needs a positive mass matrix, and is wrong where loops are left out
     expression: Callable[..., Expression] | None = None  # what it computes, for the same options
     spaces: Mapping[str, Space] = field(default_factory=dict)  # of inputs that SHAPES does not name
+    at_user_origins: bool = False  # the result depends on where the links' origins are
 
     def shapes(self, mechanism: Mechanism) -> list[tuple[str, tuple[int, ...]]]:
         """Name and core shape of every input."""
@@ -83,14 +85,21 @@ def from_expression(expression: Expression) -> Algorithm:
             name: [list(array[mechanism.v_index(b.joint)]) for b in mechanism.bodies] if space == JOINT else array
             for (name, space), array in zip(spaces.items(), arrays, strict=True)
         }
-        return apply_expression(expression, tree, q, given)
+        return apply_expression(at_users_origins(expression, tree), tree, q, given)
 
     if "q" in spaces:
         raise ValueError(
             "a vector of an expression must not be called 'q': the kernel's first input is the configuration"
         )
     return Algorithm(
-        "expression", ("q", *spaces), "result", evaluate, (), True, expression=lambda: expression, spaces=spaces
+        "expression",
+        ("q", *spaces),
+        "result",
+        evaluate,
+        solves_motion=True,
+        expression=lambda: expression,
+        spaces=spaces,
+        at_user_origins=origins_matter(expression),
     )
 
 
@@ -110,8 +119,8 @@ def _refuse(expression: Expression, mechanism: Mechanism) -> None:
         )
 
 
-def _solver(name, inputs, output, function, options=(), expression=None) -> Algorithm:
-    return Algorithm(name, inputs, output, function, options, solves_motion=True, expression=expression)
+def _solver(name, inputs, output, function, options=(), expression=None, at_user_origins=False) -> Algorithm:
+    return Algorithm(name, inputs, output, function, options, True, expression, at_user_origins=at_user_origins)
 
 
 ALGORITHMS: dict[str, Algorithm] = {
@@ -153,8 +162,9 @@ ALGORITHMS: dict[str, Algorithm] = {
             "accelerations",
             dynamics.forward_link_accelerations,
             expression=lambda: ex.FORWARD_LINK_ACCELERATIONS,
+            at_user_origins=True,
         ),
-        _solver("acceleration_parts", ("q", "v", "tau"), "parts", dynamics.acceleration_parts),
+        _solver("acceleration_parts", ("q", "v", "tau"), "parts", dynamics.acceleration_parts, at_user_origins=True),
         Algorithm("mass_matrix", ("q",), "mass_matrix", dynamics.mass_matrix, expression=lambda: ex.MASS_MATRIX),
         _solver(
             "mass_matrix_inverse",

@@ -1,8 +1,9 @@
 """Construction of nodes: interning, constant folding and local algebra, all while the graph grows.
 
-Rules are of two kinds.  Folding: an operation on constants, or with a neutral or absorbing constant,
+Rules are of three kinds.  Folding: an operation on constants, or with a neutral or absorbing constant,
 is never built.  Canonical signs: negations are pulled outwards, so ``-(a*b)`` and ``(-a)*b`` are one
-node and most negations end up inside a subtraction.  Zero absorbs: ``0*x`` is 0 for every x.
+node and most negations end up inside a subtraction.  Cancelling: ``a + (b - a)`` is b.  Zero absorbs:
+``0*x`` is 0 for every x.
 """
 
 from __future__ import annotations
@@ -64,6 +65,10 @@ class Builder:
             return self.sub(b, a.args[0])
         if a is b:
             return self.mul(self.const(2.0), a)
+        if b.op is ops.SUB and b.args[1] is a:  # a + (c - a)
+            return b.args[0]
+        if a.op is ops.SUB and a.args[1] is b:
+            return a.args[0]
         return self._commutative(ops.ADD, a, b)
 
     def sub(self, a: Node, b: Node) -> Node:
@@ -80,6 +85,12 @@ class Builder:
             return self.add(a, b.args[0])
         if a.op is ops.NEG:
             return self.neg(self.add(a.args[0], b))
+        if a.op is ops.ADD and b in a.args:  # (b + c) - b
+            return a.args[0] if a.args[1] is b else a.args[1]
+        if b.op is ops.SUB and b.args[0] is a:  # a - (a - c)
+            return b.args[1]
+        if a.op is ops.SUB and a.args[0] is b:  # (b - c) - b
+            return self.neg(a.args[1])
         mirrored = self._table.get((ops.SUB, b.index, a.index))
         if mirrored is not None:
             return self._unary(ops.NEG, mirrored)

@@ -1,8 +1,9 @@
 """Velocities and accelerations from a parent link to a link (base to tip).
 
 Accelerations are those of the link frame's origin as seen by an inertial observer, in link axes
-("classical"; rodriguez1986 and saha1999), not the rates of the velocity components (rodriguez1992).
-With them the linear velocity never enters the dynamics: the bias of link i is
+("classical"; saha1999 likewise, at the mass centre).  rodriguez1986 (Section 3, 5.4-5.6) takes the rates of
+the velocity's components in the link frame instead, which are smaller by omega x v in the linear part.
+With classical ones the linear velocity never enters the dynamics: the bias of link i is
 
     a_i = [ (w x s); 2 w x u + s x u ] + dH*/dt v + sum over shifts p of w x (w x p)
 
@@ -76,6 +77,16 @@ def carry_acceleration(crossing: Crossing, spin: Spin, parent: Motion) -> Motion
         else:
             alpha, a = factor.vector_into(alpha), factor.vector_into(a)
     return Motion(alpha, a) + spin.bias
+
+
+def carry_acceleration_on_bias(crossing: Crossing, spin: Spin, parent: Motion) -> Motion:
+    """The same where the biases of the shifts are wanted anyway: they are added as they are."""
+    motion = parent
+    for factor, omega in zip(crossing.transform.factors, spin.carried, strict=True):
+        motion = factor.motion_into(motion)
+        if isinstance(factor, Translation):
+            motion = motion + bias_of_shift(omega, factor.shift)
+    return motion + spin.bias
 
 
 def bias_of_shift(omega: Vector3, shift: Vector3) -> Motion:

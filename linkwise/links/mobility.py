@@ -12,7 +12,7 @@ IMMOBILE: Matrix6 = ((0.0,) * 6,) * 6
 
 
 def carry_mobility(change: Transform, mobility: Matrix6) -> Matrix6:
-    """X Y X*: with angular and linear parts exchanged, a mobility changes frames like an inertia the other way round."""
+    """X Y X*: with angular and linear parts exchanged, a mobility changes frames like an inertia backwards."""
     swapped = ArticulatedInertia.from_entries(lambda i, j: mobility[(i + 3) % 6][(j + 3) % 6])
     moved = change.inverse().inertia_back(swapped)
     return tuple(tuple(moved.entry((i + 3) % 6, (j + 3) % 6) for j in range(6)) for i in range(6))

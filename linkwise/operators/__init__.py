@@ -35,6 +35,7 @@ from .expression import (
     Vector,
     force_at,
 )
+from .identities import UnknownInverse
 
 I = Identity()  # noqa: E741 - the papers' name
 H = Operator("H", FORCE, JOINT)
@@ -98,6 +99,8 @@ def identity(space: Space) -> Identity:
     return Identity(space)
 
 
+from .parse import ParseError, parse  # noqa: E402 - it reads the names above
+
 __all__ = [
     "A",
     "B",
@@ -112,11 +115,13 @@ __all__ = [
     "M",
     "P",
     "P_plus",
+    "ParseError",
     "Phi",
     "Psi",
     "R",
     "Space",
     "SpaceError",
+    "UnknownInverse",
     "bias_acceleration",
     "bias_force",
     "dense",
@@ -124,6 +129,7 @@ __all__ = [
     "identity",
     "joint_vector",
     "link_vector",
+    "parse",
     "phi",
     "psi",
     "tau",

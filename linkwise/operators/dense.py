@@ -7,8 +7,9 @@ nothing is fast.  Links are stacked base to tip, six numbers each in the link's 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property, singledispatch
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,14 +25,29 @@ from ..joints import (
     Universal,
 )
 from ..mechanism import Mechanism
-from .expression import FORCE, JOINT, MOTION, SCALAR, Expression, Identity, Inverse, Operator, Product, Space, Sum
+from .expression import (
+    FORCE,
+    JOINT,
+    MOTION,
+    SCALAR,
+    Covector,
+    Expression,
+    Identity,
+    Inverse,
+    Operator,
+    Product,
+    Space,
+    Sum,
+    Vector,
+)
 
 
-def dense(expression: Expression, mech: Mechanism, q) -> np.ndarray:
-    """The matrix of an expression without vectors, (..., rows, columns) for q of shape (..., nq).
+def dense(expression: Expression, mech: Mechanism, q, vectors: Mapping[str, Any] | None = None) -> np.ndarray:
+    """The matrix of an expression, (..., rows, columns) for q of shape (..., nq).
 
     The matrix acts on joint vectors (nv,) and on flattened link vectors (6 n_links,).  Loops of the mechanism play no
-    part: the operators are those of its spanning tree.
+    part: the operators are those of its spanning tree.  An expression with vectors needs their values by name, the
+    same for every q; it is a matrix of one column.
     """
     if not isinstance(expression, Expression):
         raise TypeError(f"dense() takes an operator expression such as op.H @ op.phi, got {expression!r}")
@@ -47,12 +63,13 @@ def dense(expression: Expression, mech: Mechanism, q) -> np.ndarray:
     if q.ndim == 0 or q.shape[-1] != mech.nq:
         raise ValueError(f"q must have shape (..., {mech.nq}) for mechanism {mech.name!r}, got {q.shape}")
     if q.ndim == 1:
-        return StackedOperators(mech, q).matrix(expression)
+        return StackedOperators(mech, q, vectors).matrix(expression)
     states = q.reshape(-1, mech.nq)
     if not len(states):
-        shape = StackedOperators(mech, np.concatenate([b.kind.neutral() for b in mech.bodies])).matrix(expression).shape
+        neutral = StackedOperators(mech, np.concatenate([b.kind.neutral() for b in mech.bodies]), vectors)
+        shape = neutral.matrix(expression).shape
         return np.zeros((*q.shape[:-1], *shape))
-    matrices = np.array([StackedOperators(mech, state).matrix(expression) for state in states])
+    matrices = np.array([StackedOperators(mech, state, vectors).matrix(expression) for state in states])
     return matrices.reshape(*q.shape[:-1], *matrices.shape[1:])
 
 
@@ -164,15 +181,17 @@ def force_transform(rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
 class StackedOperators:
     """The operators of a mechanism in one configuration, as matrices; each attribute is what its letter says."""
 
-    def __init__(self, mech: Mechanism, q: np.ndarray) -> None:
+    def __init__(self, mech: Mechanism, q: np.ndarray, vectors: Mapping[str, Any] | None = None) -> None:
         self.mech = mech
+        self.vectors = vectors or {}
         self.crossings = [crossing(body.kind, q[mech.q_index(body.joint)]) for body in mech.bodies]
 
     def matrix(self, expression: Expression) -> np.ndarray:
         """The expression, evaluated from the leaves up."""
         match expression:
             case Operator():
-                base = self.B(expression.link) if expression.name == "B" else getattr(self, expression.name)
+                named = getattr(self, expression.name)
+                base = named(expression.link) if expression.link else named
                 return base.T if expression.adjoint else base
             case Identity():
                 return np.eye(self.size(expression.domain, expression))
@@ -186,9 +205,23 @@ class StackedOperators:
                 return sum((weight * self.matrix(term) for weight, term in expression.terms), np.zeros(shape))
             case Inverse():
                 return _inverse(self.matrix(expression.of), str(expression.of))
+            case Covector():
+                return self.matrix(expression.vector).T
+            case Vector() if expression.name in self.vectors:
+                return self._column(expression)
         raise TypeError(
-            f"{expression} is a vector, known only when a kernel is called: dense() takes expressions without vectors"
+            f"{expression} is a vector, known only when a kernel is called: dense() takes expressions without vectors, "
+            "or the values of joint and link vectors by name; biases are beyond it"
         )
+
+    def _column(self, vector: Vector) -> np.ndarray:
+        values = np.asarray(self.vectors[vector.name], dtype=float)
+        size = self.size(vector.codomain, vector)
+        if values.size != size:
+            raise ValueError(
+                f"vector {vector.name!r} of {vector.codomain} has {size} numbers, got shape {values.shape}"
+            )
+        return values.reshape(size, 1)
 
     def size(self, space: Space | None, expression: Expression) -> int:
         """Dimension of a space in this mechanism."""
@@ -240,6 +273,14 @@ class StackedOperators:
         if frame.body >= 0:  # the ground takes no part in the motion
             pick_off[_six(frame.body)] = force_transform(frame.rotation, frame.position)
         return pick_off
+
+    def A(self, link: str) -> np.ndarray:
+        """(6 n_links, 6): a motion of the named frame, in its axes, as the motion of the link that carries it."""
+        frame = self.mech.frame(link)
+        imposed = np.zeros((6 * self.mech.n_links, 6))
+        if frame.body >= 0:
+            imposed[_six(frame.body)] = np.linalg.inv(force_transform(frame.rotation, frame.position)).T
+        return imposed
 
     # Block-diagonal operators given by joints and masses ---------------------------------------------
 
@@ -337,6 +378,10 @@ class StackedOperators:
     def Omega(self) -> np.ndarray:
         """Mobility of the links: the motions that forces on them cause."""
         return self.psi.T @ self.H.T @ self.D_inv @ self.H @ self.psi
+
+    @cached_property
+    def Kt_Omega(self) -> np.ndarray:
+        return self.K.T @ self.Omega
 
 
 def _six(link: int) -> slice:

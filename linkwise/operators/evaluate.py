@@ -11,7 +11,7 @@ from typing import Any
 
 from ..links.articulation import Articulation, Factor, articulate, force_to_parent
 from ..links.forces import gyroscopic_force, inertial_force
-from ..links.kinematics import Spin, carry_acceleration, spin_base_to_tip
+from ..links.kinematics import Spin, bias_of_shift, carry_acceleration, carry_acceleration_on_bias, spin_base_to_tip
 from ..links.link import Crossing, combine
 from ..links.mobility import IMMOBILE, Matrix6, carry_mobility, free_joint, respond
 from ..recursions.schedule import BASE_TO_TIP, Sweep, schedule
@@ -136,6 +136,11 @@ class Evaluation:
     def _bias_b(self, step: Step, i: int) -> Force:
         return gyroscopic_force(self.at.tree.links[i].inertia, self._spin_of(step, i).omega)
 
+    def _bias_c(self, step: Step, i: int) -> Motion | None:
+        """What the acceleration of the user's origin has more than that of the internal one."""
+        shift = self.at.tree.links[i].user.position()
+        return None if shift == ZERO else bias_of_shift(self._spin_of(step, i).omega, shift)
+
     def _gravity(self, step: Step, i: int) -> Motion | None:
         tree = self.at.tree
         return self.at.crossings[i].transform.motion_into(tree.base_acceleration) if tree.links[i].parent < 0 else None
@@ -183,7 +188,8 @@ class Evaluation:
         else:
             motion = tree.base_acceleration if "g" in step.flags else None
         if "a" in step.flags:
-            return carry_acceleration(self.at.crossings[i], self._spin_of(step, i), motion or NO_MOTION)
+            carry = carry_acceleration if step.op == "phi.T" else carry_acceleration_on_bias
+            return carry(self.at.crossings[i], self._spin_of(step, i), motion or NO_MOTION)
         return None if motion is None else self.at.crossings[i].transform.motion_into(motion)
 
     def _phi_adjoint(self, step: Step, i: int) -> Motion | None:
@@ -397,6 +403,7 @@ _METHODS = {
     "spin": "_spin",
     "a": "_bias_a",
     "b": "_bias_b",
+    "c": "_bias_c",
     "g": "_gravity",
     "inertial": "_inertial",
     "phi": "_phi",

@@ -3,37 +3,46 @@
 from __future__ import annotations
 
 import math
+import re
+import textwrap
 from collections.abc import Iterable, Mapping
 
 from ..mechanism import Mechanism
+from ..recursions.schedule import Sweep
 from ..recursions.tree import Tree, plant
 from ..scalar import is_constant
 from ..spatial import Rotation, Transform, Translation
 from .evaluate import sweeps_of
-from .expression import SCALAR, Expression, Operator, Vector, product
-from .identities import DEFINITIONS, expanded, is_symmetric
+from .expression import Bias, Expression, Operator, Vector, product
+from .identities import DEFINITIONS, SmallInverse, expanded, is_symmetric
 from .matrices import COLUMN, depth_of, structured
 from .to_recursions import RECURSIONS, Recursions, Step
 
 MEANING = {
     "H": "link forces to joint forces",
-    "phi": "forces of all outer links, carried rigidly to each link",
-    "psi": "the same across joints that give way (Kalman transition)",
-    "E_phi": "forces of each link to its parent",
-    "E_psi": "the same across the joint that gives way",
+    "phi": "forces on each link and on everything it carries, moved rigidly to the link",
+    "psi": "phi with joints that give way: what passes them of each force (Kalman transition)",
+    "E_phi": "forces of each link, moved to its parent",
+    "E_psi": "forces of each link that pass its joint, moved to its parent",
     "M": "inertia of each link",
-    "P": "articulated inertia of each link",
-    "P_plus": "articulated inertia seen from behind the joint",
-    "D": "articulated inertia along the joint",
-    "D_inv": "its inverse",
+    "P": "articulated inertia: of each link and all it carries, its outer joints giving way",
+    "P_plus": "articulated inertia as the parent feels it, the link's own joint giving way",
+    "D": "articulated inertia about each joint's own axes, with its rotor",
     "R": "rotor inertia of each joint",
-    "G": "Kalman gain",
-    "K": "gain carried to the parent",
-    "tau": "projection onto the joint",
-    "tau_bar": "what passes a joint that gives way",
-    "A": "a motion of one link",
-    "B": "a force on one link",
+    "G": "Kalman gain: link forces per joint force",
+    "K": "Kalman gain moved to the parent",
+    "tau": "the part of a link force that its joint takes up",
+    "tau_bar": "the part of a link force that passes a joint that gives way",
+    "C": "composite inertia: of each link and all it carries, joints locked",
+    "Omega": "motions of the links per force on them = psi.T @ H.T @ D.inv @ H @ psi; diagonal blocks Y",
+    "Kt_Omega": "motions of the parents, as the gains see them = K.T @ Omega",
+    "A": "a motion of one link; A.T the force on that link",
+    "B": "a force on one link; B.T the motion of that link",
+    "a": "bias acceleration of each link",
+    "b": "bias (gyroscopic) force of each link",
+    "g": "acceleration of the ground that stands for gravity",
 }
+WIDTH = 110
 
 _TRANSITIONS = {
     "phi": "phi(parent, i): the link's force, moved to the parent's origin and axes",
@@ -52,49 +61,90 @@ def explain(expression: Expression, mech: Mechanism, operations: Mapping[str, in
 
     ``operations`` gives the scalar operations of each sweep, by its label.
     """
-    steps = _steps(expression, depth_of(mech))
-    sweeps = sweeps_of(steps)
-    lines = ["Level 1, expression", f"  {expression}"]
-    plain = expanded(expression, keep=("tau_bar",))
-    if str(plain) != str(expression):
-        lines.append(f"  = {plain}")
-    lines.append("Level 2, operators")
-    lines += [f"  {name:8} {MEANING.get(name, '')}{_defined(name)}" for name in _operators(plain, expression)]
-    lines.append("Level 3, sweeps")
-    for number, sweep in enumerate(sweeps, 1):
-        label = ", ".join(dict.fromkeys(step.label for step in sweep.tasks))
-        cost = (operations or {}).get(f"{label}, {sweep.direction.replace('_', ' ')}")
-        lines.append(
-            f"  {number}. {sweep.direction.replace('_', ' ')}: {label}" + (f" ({cost} operations)" if cost else "")
-        )
-    lines.append("Level 4, recursions")
-    for number, sweep in enumerate(sweeps, 1):
-        lines += [f"  {number}. {step.label}: {RECURSIONS[step.op][1]}" for step in _unique(sweep.tasks)]
-    lines.append("Level 5, link transitions")
-    lines += [
-        f"  {_TRANSITIONS[op]}" for op in dict.fromkeys(s.op for w in sweeps for s in w.tasks) if op in _TRANSITIONS
-    ]
+    depth = depth_of(mech)
+    inverted = [part.of for part in expanded(expression).walk() if isinstance(part, SmallInverse)]
+    wholes = (*inverted, expression)  # the small matrices that are inverted are computed first
+    sweeps = [sweep for whole in wholes for sweep in _sweeps(whole, depth)]
+    named = [form for whole in wholes for form in (whole, _plain(whole), _computed(whole, depth))]
+    tasks = [(number, step) for number, sweep in enumerate(sweeps, 1) for step in _unique(sweep.tasks)]
     tree = plant(mech)
-    lines.append("Level 6, joint crossings")
-    lines += [f"  {line}" for line in _crossings(tree)]
-    lines.append("Level 7, coordinate transforms (parent's internal frame to the link's)")
-    lines += [f"  {link.name}: {describe(tree, i)}" for i, link in enumerate(tree.links)]
-    return "\n".join(lines)
+    levels = {
+        "expression": list(_forms(expression, inverted, depth)),
+        "operators": [f"{name:8} {MEANING[name]}{_defined(name)}" for name in _names(named)],
+        "sweeps": [f"{number}. {line}" for number, line in enumerate(_priced(sweeps, operations or {}), 1)],
+        "recursions": [f"{number}. {step.label}: {RECURSIONS[step.op][1]}" for number, step in tasks],
+        "link transitions": [_TRANSITIONS[op] for op in dict.fromkeys(s.op for _, s in tasks) if op in _TRANSITIONS],
+        "joint crossings": list(_crossings(tree)),
+        "coordinate transforms (parent's internal frame to the link's)": [
+            f"{link.name}: {describe(tree, i)}" for i, link in enumerate(tree.links)
+        ],
+    }
+    text: list[str] = []
+    for number, (title, lines) in enumerate(levels.items(), 1):
+        text += [f"Level {number}, {title}", *(part for line in lines or ["none"] for part in _wrapped(line))]
+    return "\n".join(text)
 
 
-def _steps(expression: Expression, depth: int) -> list[Step]:
-    recursions = Recursions()
-    if expression.domain == SCALAR:
-        value = recursions.of(expression)
-    else:
-        plain = structured(expression, is_symmetric(expression), depth)
-        value = recursions.of(product(plain, Vector(COLUMN, expression.domain)))
-    return recursions.steps_for(value)
+def _forms(expression: Expression, inverted: Iterable[Expression], depth: int) -> Iterable[str]:
+    """The expression as given, written out, and as it is computed, where these differ."""
+    yield str(expression)
+    if str(_plain(expression)) != str(expression):
+        yield f"= {_plain(expression)}"
+    yield from _structure("", expression, depth)
+    for small in inverted:
+        yield from _structure("inside the inverse, ", small, depth)
 
 
-def _operators(*expressions: Expression) -> list[str]:
-    names = dict.fromkeys(p.name for e in expressions for p in e.walk() if isinstance(p, Operator))
-    return sorted(names, key=lambda name: list(MEANING).index(name) if name in MEANING else len(MEANING))
+def _structure(where: str, expression: Expression, depth: int) -> Iterable[str]:
+    computed = _computed(expression, depth)
+    if computed != _plain(expression):
+        yield f"{where}computed as {computed}" + (", on and above the diagonal" if is_symmetric(expression) else "")
+
+
+def _plain(expression: Expression) -> Expression:
+    return expanded(expression, keep=("tau_bar",))
+
+
+def _computed(expression: Expression, depth: int) -> Expression:
+    """What the recursions are made of: for a matrix, with composite bodies and mobilities where they pay."""
+    if expression.is_vector:
+        return _plain(expression)
+    return structured(expression, is_symmetric(expression), depth)
+
+
+def _sweeps(expression: Expression, depth: int) -> list[Sweep[Step]]:
+    computed, recursions = _computed(expression, depth), Recursions()
+    column = computed if expression.is_vector else product(computed, Vector(COLUMN, expression.domain))
+    return sweeps_of(recursions.steps_for(recursions.of(column)))
+
+
+def _wrapped(line: str) -> list[str]:
+    """Lines of at most WIDTH columns, broken before an operator rather than after it."""
+    joined = re.sub(r" ([-+@*]) (?=\S)", " \\1\N{NO-BREAK SPACE}", line)
+    joined = joined.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
+    parts = textwrap.wrap(
+        joined, WIDTH, initial_indent="  ", subsequent_indent="      ", break_long_words=False, break_on_hyphens=False
+    )
+    return [part.replace("\N{NO-BREAK SPACE}", " ") for part in parts]
+
+
+def _priced(sweeps: Iterable[Sweep], operations: Mapping[str, int]) -> Iterable[str]:
+    """Direction, tasks and operations of each sweep; sweeps that do the same share one count."""
+    labels = [
+        (", ".join(dict.fromkeys(step.label for step in sweep.tasks)), sweep.direction.replace("_", " "))
+        for sweep in sweeps
+    ]
+    for what, direction in labels:
+        cost = operations.get(f"{what}, {direction}")
+        alike = labels.count((what, direction))
+        shared = f" in the {alike} sweeps like it" if alike > 1 else ""
+        yield f"{direction}: {what}" + (f" ({cost} operations{shared})" if cost else "")
+
+
+def _names(expressions: Iterable[Expression]) -> list[str]:
+    parts = [part for expression in expressions for part in expression.walk()]
+    names = {part.name.removesuffix("_inv") for part in parts if isinstance(part, (Operator, Bias))}
+    return [name for name in MEANING if name in names]
 
 
 def _defined(name: str) -> str:
@@ -113,7 +163,7 @@ def _crossings(tree: Tree) -> Iterable[str]:
     for kind, names in kinds.items():
         joint = tree.mechanism.bodies[tree.mechanism.body_index(names[0])].kind
         rows = "" if joint.span is None else f", H* picks components {list(joint.span)} of [omega; v]"
-        shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
+        shown = ", ".join(names[:4]) + (", ..." if len(names) > 4 else "")
         yield f"{kind} ({len(names)}: {shown}): D is {joint.nv} x {joint.nv}{rows}"
 
 

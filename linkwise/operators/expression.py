@@ -138,7 +138,8 @@ class Operator(Expression):
         return self.domain.link or self.codomain.link
 
     def __str__(self) -> str:
-        label = f"{self.name}({self.link!r})" if self.link else self.name
+        name = self.name.replace("_inv", ".inv")  # D_inv is printed as it is written
+        label = f"{name}({self.link!r})" if self.link else name
         return label + (".T" if self.adjoint else "")
 
 
@@ -180,7 +181,8 @@ class Vector(Expression):
         return Covector(self)
 
     def placed(self, domain: Space | None, codomain: Space | None) -> Expression:
-        return self if self.codomain else Vector(self.name, codomain)
+        is_open = self.codomain is None and codomain not in (JOINT, SCALAR)  # a link vector never holds joint forces
+        return Vector(self.name, codomain) if is_open else self
 
     def __str__(self) -> str:
         return self.name
@@ -285,13 +287,15 @@ class Sum(Expression):
 
     @property
     def T(self) -> Expression:
+        if not self.terms:
+            return Sum((), self.codomain and self.codomain.dual, self.domain and self.domain.dual)
         return total(tuple((weight, term.T) for weight, term in self.terms))
 
     def parts(self) -> tuple[Expression, ...]:
         return tuple(term for _, term in self.terms)
 
     def placed(self, domain: Space | None, codomain: Space | None) -> Expression:
-        if self.domain is not None and self.codomain is not None:
+        if (self.domain is not None and self.codomain is not None) or not self.terms:
             return self
         return total(tuple((w, t.placed(domain, codomain)) for w, t in self.terms))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from .expression import (
     FORCE,
@@ -84,6 +85,11 @@ COMPOSITE = Operator("C", MOTION, FORCE, self_adjoint=True)
 OMEGA = Operator("Omega", FORCE, MOTION, self_adjoint=True)
 KT_OMEGA = Operator("Kt_Omega", FORCE, JOINT)
 
+#: A bias belongs to the origins of the links' frames.  Where an origin moves by p, the accelerations there change by
+#: c = [0; omega x (omega x p)], and the biases by these operators times c: phi* (a + ...) and M phi* (a + ...) + b
+#: are then the accelerations of the new origins and the same inertial forces as before.
+CHANGES_OF_ORIGIN = {"a": _I - _E_PHI.T, "b": -_M}
+
 #: Products that have a structure of their own when they are wanted as a matrix.
 STRUCTURES = (
     Rule(
@@ -107,7 +113,7 @@ def expanded(expression: Expression, keep: tuple[str, ...] = ()) -> Expression:
             for factor in factors[1:]:
                 result = product(result, expanded(factor, keep))
             return result
-        case Sum(terms=terms):
+        case Sum(terms=terms) if terms:
             return total(tuple((weight, expanded(term, keep)) for weight, term in terms))
         case Inverse(of=inner):
             return expanded(inverse_of(inner), keep)
@@ -119,21 +125,35 @@ def inverse_of(expression: Expression) -> Expression:
     """The inverse in terms of known operators, or UnknownInverse."""
     if expression.domain != _dual_of_inverse(expression):
         raise UnknownInverse(f"{expression} maps {expression.domain} to {expression.codomain}: it has no inverse")
-    wanted = canonical(expanded(expression))
-    if isinstance(wanted, Identity):
-        return expression
-    for one, other, _ in _both_ways():
-        if wanted == canonical(expanded(one)):
-            return other
-        if wanted == canonical(expanded(one.T)):
-            return other.T
-    found = _structural_inverse(expanded(expression))
+    found = _known_inverse(expression)
     if found is None:
         raise UnknownInverse(
             f"no identity gives the inverse of {expression}; known are those of phi, psi, D, M, P, I + H phi K, "
-            "H phi M phi* H* + R, their adjoints, products and multiples, and of symmetric 6 x 6 ones at one link"
+            "H phi M phi* H* + R, their adjoints, products and multiples, and of symmetric 6x6 expressions at one link"
         )
     return found
+
+
+@lru_cache(maxsize=4096)  # products are split at every place: without it, the time doubles with each factor
+def _known_inverse(expression: Expression) -> Expression | None:
+    wanted, scale = _monic(canonical(expanded(expression)))
+    if isinstance(wanted, Identity):
+        return wanted * (1.0 / scale)
+    for one, other, _ in _both_ways():
+        for left, right in ((one, other), (one.T, other.T)):
+            pattern, own_scale = _monic(canonical(expanded(left)))
+            if wanted == pattern:
+                return right * (own_scale / scale)
+    return _structural_inverse(expanded(expression))
+
+
+def _monic(expression: Expression) -> tuple[Expression, float]:
+    """A multiple with weight one in its first term, and what it was divided by."""
+    if not isinstance(expression, Sum) or not expression.terms:
+        return expression, 1.0
+    scale = expression.terms[0][0]
+    terms = tuple((weight / scale, term) for weight, term in expression.terms)
+    return (terms[0][1] if len(terms) == 1 else Sum(terms, expression.domain, expression.codomain)), scale
 
 
 def _dual_of_inverse(expression: Expression) -> Space | None:
@@ -158,7 +178,7 @@ def needs_no_armature(expression: Expression) -> Expression | None:
     patterns = [canonical(expanded(rule.left)) for rule in INVERSES if rule.without_armature]
     for part in expression.walk():
         if isinstance(part, Inverse):
-            inside = expanded(part.of)
+            inside, _ = _monic(expanded(part.of))
             found = [p for p in (inside, *_runs(inside)) if canonical(p) in patterns]
             if found:
                 return part

@@ -1,9 +1,10 @@
 """Choice of internal link frames: where a frame may stand anywhere along its joint's axis and at any angle about it,
 put it where the steps to the next link have the fewest numbers (modified Denavit-Hartenberg frames, saha1999 App. A).
 
-With the canonical frame C (z along the joint axis) of a link, the internal frame is C Tz(slide) Rz(turn).
-A child whose axis is neither parallel nor nearly parallel to its parent's then stands at
-Tx(a) Rx(alpha) Tz(d): three numbers instead of six, and its own turn becomes an offset of its angle.
+With the canonical frame C (z along the joint axis) of a link, the internal frame is C Tz(slide) Rz(turn).  Its origin
+is the foot of the common normal with the parent's axis, its x is along the common normal with the next axis.
+A child whose axis is neither parallel nor nearly parallel to its parent's then stands at T(a, 0, d) Rx(alpha):
+three numbers instead of six, one shift in the parent's own frame, and its turn becomes an offset of its angle.
 """
 
 from __future__ import annotations
@@ -44,24 +45,17 @@ class FrameChoice:
 
 def choose_frames(mechanism: Mechanism, movable: set[int]) -> list[FrameChoice]:
     """One choice per body.  ``movable``: bodies whose own and whose children's poses are constants."""
-    choices = []
+    choices: list[FrameChoice] = []
     sizes = [len(mechanism.subtree(i)) for i in range(len(mechanism.bodies))]
     for i, body in enumerate(mechanism.bodies):
-        kind = body.kind
-        if i not in movable or not kind.slides:
+        if i not in movable or not body.kind.slides:
             choices.append(FrameChoice())
             continue
         children = mechanism.children[i]
-        if children:
-            main = max(children, key=lambda k: (sizes[k], -k))
-            rotation, position = _canonical_step(mechanism, main)
-            choice = _towards(rotation, position, may_turn=_may_turn(kind))
-        else:
-            choice = FrameChoice()
-        if choice.slide == 0.0 and _is_free_to_slide(mechanism, i):
-            along = place(mechanism, i, [*choices, choice]).second_shift[2]
-            choice = FrameChoice(-float(along), choice.turn)
-        choices.append(choice)
+        main = max(children, key=lambda k: (sizes[k], -k)) if children else None
+        turn = _turn_towards(*_canonical_step(mechanism, main)) if main is not None and _may_turn(body.kind) else 0.0
+        along = place(mechanism, i, [*choices, FrameChoice(turn=turn)]).second_shift[2]
+        choices.append(FrameChoice(-float(along), turn))
     return choices
 
 
@@ -106,28 +100,14 @@ def _may_turn(kind) -> bool:
     return kind.spin_coordinate is not None or (kind.slides and kind.nv == 1 and kind.span == (5,))
 
 
-def _towards(rotation: np.ndarray, position: np.ndarray, may_turn: bool) -> FrameChoice:
-    """Slide to the common normal with the next axis, and turn x along it."""
+def _turn_towards(rotation: np.ndarray, position: np.ndarray) -> float:
+    """The angle about z at which x is along the common normal with the next axis."""
     axis = rotation[:, 2]
-    sine = math.hypot(axis[0], axis[1])
-    if sine > SKEW_ENOUGH:
-        turn = math.atan2(axis[0], -axis[1])  # the next axis becomes (0, -sin, cos): a turn about x
-        along = -(_turn_z(turn).T @ position)[1] / sine
-        slide = position[2] - along * axis[2]
-    else:
-        flat = math.hypot(position[0], position[1])
-        turn = math.atan2(position[1], position[0]) if flat > ROUND_OFF and sine < ROUND_OFF else 0.0
-        if sine >= ROUND_OFF:
-            turn = math.atan2(axis[0], -axis[1])
-        slide = 0.0
-    if not may_turn:
-        turn = 0.0
-    return FrameChoice(slide=float(slide) if abs(slide) > ROUND_OFF else 0.0, turn=_snap_turn(turn))
-
-
-def _is_free_to_slide(mechanism: Mechanism, i: int) -> bool:
-    """A last link, or one that carries only parallel axes, slides so that it has no shift along its own axis."""
-    return all(not _is_skew(_canonical_step(mechanism, k)[0]) for k in mechanism.children[i])
+    if math.hypot(axis[0], axis[1]) > ROUND_OFF:
+        return _snap_turn(math.atan2(axis[0], -axis[1]))  # the next axis becomes (0, -sin, cos): a turn about x
+    if math.hypot(position[0], position[1]) > ROUND_OFF:
+        return _snap_turn(math.atan2(position[1], position[0]))
+    return 0.0
 
 
 def _split_shift(rotation: np.ndarray, position: np.ndarray) -> tuple[np.ndarray, float]:

@@ -64,11 +64,14 @@ class Tree:
         return Motion(ZERO, -self.gravity)
 
 
-def plant(mechanism: Mechanism, parameters: Parameters | None = None) -> Tree:
-    """The tree of a mechanism.  Numbers named in ``parameters`` replace the mechanism's own."""
+def plant(mechanism: Mechanism, parameters: Parameters | None = None, at_user_origins: bool = False) -> Tree:
+    """The tree of a mechanism.  Numbers named in ``parameters`` replace the mechanism's own.
+
+    ``at_user_origins`` keeps every link's internal frame at the user's origin, for results that depend on it.
+    """
     given = parameters or {}
     bodies = range(len(mechanism.bodies))
-    held = {i for i in bodies if ("pose", i) in given}
+    held = {i for i in bodies if at_user_origins or ("pose", i) in given}
     held |= {mechanism.parents[i] for i in held}
     choices = choose_frames(mechanism, set(bodies) - held)
     links = tuple(_link(mechanism, i, choices, given) for i in bodies)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import math
 import re
 import sys
 import sysconfig
@@ -43,8 +44,9 @@ def single_call(
     if len(arrays) > _MAX_ARRAYS or not layout_is_known():
         return general
     description = np.dtype(dtype)
-    one_state = _numbers([1])
-    steps = _numbers([0] * len(arrays) + [stride for array in arrays for stride in _strides(array, description)])
+    steps = [0] * len(arrays)  # from state to state, of which there is one; then along the axes
+    for array in arrays:
+        steps += [description.itemsize * math.prod(array.shape[axis + 1 :]) for axis in range(len(array.shape))]
     kernel = _Kernel(
         loop=address,
         general=general,
@@ -52,16 +54,12 @@ def single_call(
         outputs=len(outputs),
         array_type=np.ndarray,
         dtype=description,
-        dimensions=one_state,
-        steps=steps,
+        dimensions=_numbers([1]),
+        steps=_numbers(steps),
         shapes=(_Shape * _MAX_ARRAYS)(*(_Shape(len(array.shape), _numbers(array.shape)) for array in arrays)),
     )
     memory = np.frombuffer(memoryview(kernel).toreadonly(), np.uint8).view(_Memory)
     return _new_function()(ctypes.byref(_method()), memory, None)
-
-
-def _strides(array: Array, dtype: np.dtype) -> tuple[int, ...]:
-    return np.empty(array.shape, dtype).strides
 
 
 def _numbers(values: Sequence[int]) -> Any:
@@ -74,7 +72,7 @@ class _Memory(np.ndarray):
     __slots__ = ()
 
     def __reduce_ex__(self, protocol):
-        raise TypeError("a compiled kernel cannot be pickled: pickle its mechanism and compile where that is loaded")
+        raise TypeError("a compiled function cannot be pickled: pickle the mechanism and compile where that is loaded")
 
 
 # -- what the native function reads -------------------------------------------------------------------

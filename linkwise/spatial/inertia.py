@@ -83,14 +83,23 @@ class ArticulatedInertia(NamedTuple):
         return ArticulatedInertia(self.moment.congruent(r), self.coupling.congruent(r), self.mass.congruent(r))
 
     def shifted(self, p: Vector3) -> ArticulatedInertia:
-        """About the origin of a frame in which this one stands at ``p``: B' = B + p~ M, J' = J + p~ B* - B' p~."""
-        old = self.coupling
+        """About the origin of a frame in which this one stands at ``p``: B' = B + p~ M, J' = J + p~ B* - B' p~.
+
+        With rows b of B and c of B', J'_ij = J_ij + (p x b_j)_i + (p x c_i)_j, terms of one factor collected.
+        """
         lever = Matrix3(*(p.cross(self.mass.row(j)) for j in range(3)))  # row j is column j of p~ M
-        new = old + lever.T
-        first = [p.cross(row) for row in old]  # (p~ B*)_ij = (p x b_j)_i
-        second = [p.cross(row) for row in new]  # (-B' p~)_ij = (p x b'_i)_j
-        moment = Symmetric3(*(self.moment.entry(i, j) + first[j][i] + second[i][j] for i, j in _UPPER))
-        return ArticulatedInertia(moment, new, self.mass)
+        (b0, b1, b2), new = self.coupling, self.coupling + lever.T
+        c0, c1, c2 = new
+        x, y, z = p
+        gain = Symmetric3(
+            y * (b0.z + c0.z) - z * (b0.y + c0.y),
+            z * (b1.x + c1.x) - x * (b1.z + c1.z),
+            x * (b2.y + c2.y) - y * (b2.x + c2.x),
+            y * b1.z + z * (c0.x - b1.y) - x * c0.z,
+            y * (b2.z - c0.x) - z * b2.y + x * c0.y,
+            z * b2.x + x * (c1.y - b2.z) - y * c1.x,
+        )
+        return ArticulatedInertia(self.moment + gain, new, self.mass)
 
 
 _UPPER = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))

@@ -76,6 +76,29 @@ def test_operational_inertia_of_a_welded_frame():
 def test_a_force_on_the_ground_moves_nothing():
     mech = TREES[0]
     assert not op.dense(op.B("ground"), mech, lw.neutral(mech)).any()
+    assert not op.dense(op.A("ground"), mech, lw.neutral(mech)).any()
+
+
+def test_a_motion_of_one_frame():
+    """A moves the link that carries the frame as the frame moves, and A* feels a force there; checked with poses."""
+    mech = lw.mechanisms.random_tree(8, 12, joints=(*KINDS, "fixed"), floating_base=True)
+    q, _ = state(mech)
+    rng = np.random.default_rng(1)
+    poses = lw.link_poses(mech, q)
+    for frame in mech.frame_names[1:]:
+        body = mech.frame(frame).body
+        omega, velocity, moment, force = rng.normal(size=(4, 3))
+        relative = np.linalg.solve(poses[body], lw.frame_pose(mech, q, frame))
+        turn, lever = relative[:3, :3], relative[:3, 3]
+        turned = turn @ omega
+        moved = np.zeros((mech.n_links, 6))
+        moved[body] = [*turned, *(turn @ velocity - np.cross(turned, lever))]
+        same(op.dense(op.A(frame), mech, q) @ np.concatenate([omega, velocity]), moved.ravel())
+        loads = np.zeros((mech.n_links, 6))
+        loads[body] = [*moment, *force]
+        felt = [*(turn.T @ (moment - np.cross(lever, force))), *(turn.T @ force)]
+        same(op.dense(op.A(frame).T, mech, q) @ loads.ravel(), np.array(felt))
+        same(op.dense(op.A(frame).T @ op.B(frame), mech, q), np.eye(6))
 
 
 # -- against their definitions ------------------------------------------------------------------------

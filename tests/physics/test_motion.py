@@ -48,7 +48,7 @@ def test_jacobians_in_all_frames(tree):
     model = tree()
     mech = model.mech
     q, v, *_ = model.states(STATES)
-    for name in list(mech.frame_names)[:: max(1, len(mech.frame_names) // 6)]:
+    for name in list(mech.frame_names)[:: max(1, len(mech.frame_names) // 4)]:
         pose = model.frame_pose(q, link=name)
         own = model.jacobian(q, link=name)
         pose_rate = rate(lambda t, name=name: model.frame_pose(model.integrate(q, v, t), link=name))

@@ -1,0 +1,54 @@
+"""The command line.  Bad input ends with exit code 2 and one line on stderr; results go to stdout, plain when piped."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+import linkwise as lw
+
+from .info import info
+from .operators import operators
+
+
+@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(lw.__version__, prog_name="linkwise", message="%(prog)s %(version)s")
+@click.pass_context
+def commands(context: click.Context) -> None:
+    """The spatial operator algebra of multibody dynamics, compiled link by link.
+
+    FILE is a URDF file, or a built-in mechanism: builtin:NAME[:NUMBER...], such as builtin:puma560 or builtin:chain:12.
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+for command in (info, operators):
+    commands.add_command(command)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code: 0, 1 if a check failed, 2 on bad input, 130 if interrupted."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # names in files may not fit the terminal's encoding
+    try:
+        code = commands.main(arguments, prog_name="linkwise", standalone_mode=False) or 0
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; nothing more is written, not even by the interpreter as it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (click.Abort, KeyboardInterrupt):
+        return 130
+    except click.ClickException as error:
+        message = error.format_message()
+    except (ValueError, OSError, lw.operators.SpaceError) as error:
+        message = str(error)
+    click.echo("linkwise: " + " ".join(message.split()), err=True)
+    return 2

@@ -1,0 +1,174 @@
+"""linkwise info: what is in a mechanism file."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+import numpy as np
+
+import linkwise as lw
+
+from .mechanism import file_argument, loaded
+
+
+@click.command()
+@file_argument
+@click.option("--json", "as_json", is_flag=True, help="One JSON document instead of text.")
+def info(file: str, floating_base: bool, as_json: bool) -> None:
+    """Tree, joints, limits, masses, frames and warnings of a mechanism."""
+    mechanism, warnings = loaded(file, floating_base)
+    facts = facts_of(mechanism, [*warnings, *_remarks(mechanism)])
+    click.echo(json.dumps(facts, indent=2) if as_json else "\n".join(_text(mechanism, facts)))
+
+
+# -- facts --------------------------------------------------------------------------------------------
+
+
+def facts_of(mech: lw.Mechanism, warnings: Sequence[str]) -> dict[str, Any]:
+    """Everything that is shown, as plain values; a bound that is not there is None."""
+    return {
+        "name": mech.name,
+        "nq": mech.nq,
+        "nv": mech.nv,
+        "gravity": mech.gravity.tolist(),
+        "mass": float(mech.masses.sum()),
+        "joints": [_joint(mech, index) for index in range(mech.n_links)],
+        "links": [
+            {"name": body.link, "mass": body.mass, "com": body.com.tolist(), "inertia": body.inertia.tolist()}
+            for body in mech.bodies
+        ],
+        "frames": [{"name": frame.name, "link": _carrier(mech, frame.body)} for frame in mech.frames.values()],
+        "loops": [{"name": loop.name, "link_a": loop.link_a, "link_b": loop.link_b} for loop in mech.loops],
+        "warnings": list(warnings),
+    }
+
+
+def _joint(mech: lw.Mechanism, index: int) -> dict[str, Any]:
+    body = mech.bodies[index]
+    q, v = mech.q_index(body.joint), mech.v_index(body.joint)
+    return {
+        "name": body.joint,
+        "kind": type(body.kind).__name__.lower(),
+        **dataclasses.asdict(body.kind),  # axis, pitch, ...
+        "parent": _carrier(mech, body.parent),
+        "child": body.link,
+        "q": [q.start, q.stop],
+        "v": [v.start, v.stop],
+        **{bound: [x if math.isfinite(x) else None for x in value] for bound, value in vars(body.limits).items()},
+        "armature": list(body.armature),
+        "damping": list(body.damping),
+        "friction": list(body.friction),
+        "mimic": dataclasses.asdict(body.mimic) if body.mimic else None,
+    }
+
+
+def _carrier(mech: lw.Mechanism, body: int) -> str:
+    return "ground" if body < 0 else mech.link_names[body]
+
+
+def _remarks(mech: lw.Mechanism) -> Iterable[str]:
+    """What will stand in the way later."""
+    for joint in mech.singular_joints:
+        yield f"nothing with inertia moves with joint {joint!r}: forward dynamics is refused"
+
+
+# -- text ---------------------------------------------------------------------------------------------
+
+
+def _text(mech: lw.Mechanism, facts: dict[str, Any]) -> Iterable[str]:
+    loops = f", {len(mech.loops)} loops" if mech.loops else ""
+    yield click.style(mech.name, bold=True) + (
+        f": {mech.n_links} moving links, nq = {mech.nq}, nv = {mech.nv}{loops}, {facts['mass']:.6g} kg, "
+        f"gravity {_vector(mech.gravity)}"
+    )
+    yield from _section("tree", _tree(mech))
+    rows = [(j["name"], j["kind"], _direction(j), *_bounds(j), _extras(j)) for j in facts["joints"]]
+    yield from _section("joints", _table(("joint", "kind", "axis", "range", "velocity", "effort", ""), rows))
+    masses = [
+        (b.link, f"{b.mass:.6g}", _vector(b.com), _vector(b.inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]))
+        for b in mech.bodies
+    ]
+    yield from _section(
+        "links, with what is welded to them",
+        _table(("link", "mass", "centre of mass", "inertia about it: xx yy zz xy xz yz"), masses),
+    )
+    welded = [(f["name"], "on " + f["link"]) for f in facts["frames"] if f["name"] not in ("ground", *mech.link_names)]
+    if welded:
+        yield from _section("welded frames", _table(None, welded))
+    if mech.loops:
+        yield from _section("loops", [f"{x['name']}: {x['link_a']} to {x['link_b']}" for x in facts["loops"]])
+    if facts["warnings"]:
+        yield from _section("warnings", facts["warnings"])
+
+
+def _section(title: str, lines: Iterable[str]) -> Iterable[str]:
+    yield ""
+    yield click.style(title, bold=True)
+    yield from (f"  {line}" for line in lines)
+
+
+def _tree(mech: lw.Mechanism) -> Iterable[str]:
+    """The links as an indented tree, each with the joint that moves it."""
+    yield "ground"
+    roots = [index for index, parent in enumerate(mech.parents) if parent < 0]
+    waiting = [(index, "", index == roots[-1]) for index in reversed(roots)]
+    while waiting:
+        index, indent, last = waiting.pop()
+        body, children = mech.bodies[index], mech.children[index]
+        yield f"{indent}{'`-' if last else '|-'} {body.link}  ({body.joint}, {type(body.kind).__name__.lower()})"
+        below = indent + ("   " if last else "|  ")
+        waiting += [(child, below, child == children[-1]) for child in reversed(children)]
+
+
+def _direction(joint: dict[str, Any]) -> str:
+    """Axes as letters where they are coordinate axes; the pitch of a screw."""
+    axes = [_axis(joint[name]) for name in ("axis", "axis1", "axis2", "normal") if name in joint]
+    return ", ".join(axes) + (f", pitch {joint['pitch']:g}" if "pitch" in joint else "")
+
+
+def _axis(axis: Sequence[float]) -> str:
+    for letter, unit in zip("xyz", np.eye(3), strict=True):
+        if np.array_equal(np.abs(axis), unit):
+            return letter if np.sum(axis) > 0 else f"-{letter}"
+    return _vector(axis)
+
+
+def _bounds(joint: dict[str, Any]) -> tuple[str, str, str]:
+    ranges = [
+        "free" if low is None and high is None else f"{_number(low, '-inf')} .. {_number(high, 'inf')}"
+        for low, high in zip(joint["lower"], joint["upper"], strict=True)
+    ]
+    velocity, effort = (
+        " ".join(dict.fromkeys(_number(x, "-") for x in joint[name])) for name in ("velocity", "effort")
+    )
+    return ", ".join(dict.fromkeys(ranges)), velocity, effort
+
+
+def _extras(joint: dict[str, Any]) -> str:
+    found = [f"{name} {_vector(joint[name])}" for name in ("armature", "damping", "friction") if any(joint[name])]
+    if joint["mimic"]:
+        found.append("= {ratio:g} * {joint} + {offset:g}".format(**joint["mimic"]))
+    return ", ".join(found)
+
+
+def _number(value: float | None, missing: str) -> str:
+    return missing if value is None else f"{value:.4g}"
+
+
+def _vector(values: Any) -> str:
+    numbers = [f"{value + 0.0:.4g}" for value in values]
+    return numbers[0] if len(numbers) == 1 else f"({', '.join(numbers)})"
+
+
+def _table(head: Sequence[str] | None, rows: Sequence[Sequence[str]]) -> Iterable[str]:
+    """Columns of equal width; empty ones are left out."""
+    used = [k for k in range(len(rows[0]) if rows else 0) if any(row[k] for row in rows)]
+    lines = [*([head] if head else []), *rows]
+    widths = [max(len(line[k]) for line in lines) for k in used]
+    for line in lines:
+        yield "  ".join(f"{line[k]:{width}}" for k, width in zip(used, widths, strict=True)).rstrip()
