@@ -1,6 +1,6 @@
 """linkwise: the spatial operator algebra of multibody dynamics, compiled link by link."""
 
-from . import operators
+from . import denoc, diagonal, operators
 from .compiler import compile
 from .export import export_c
 from .joints import Cylindrical, Fixed, Floating, Helical, Planar, Prismatic, Revolute, Spherical, Universal
@@ -26,6 +26,7 @@ from .tree_dynamics import (
     link_poses,
     link_velocities,
     mass_matrix,
+    mass_matrix_derivatives,
     mass_matrix_inverse,
     momentum,
     neutral,
@@ -61,6 +62,8 @@ __all__ = [
     "compile",
     "coordinate_rates",
     "coriolis_matrix",
+    "denoc",
+    "diagonal",
     "difference",
     "export_c",
     "forward_dynamics",
@@ -77,6 +80,7 @@ __all__ = [
     "link_velocities",
     "load",
     "mass_matrix",
+    "mass_matrix_derivatives",
     "mass_matrix_inverse",
     "mechanisms",
     "momentum",

@@ -89,7 +89,9 @@ def trace_algorithm(
             key: values[at] for values, places in zip(arrays[len(own) :], entries, strict=True) for key, at in places
         }
         tree = plant(mech, given, algorithm.at_user_origins)
-        return [np.array(algorithm.function(tree, *arrays[: len(own)], **(options or {})), dtype=object)]
+        result = np.array(algorithm.function(tree, *arrays[: len(own)], **(options or {})), dtype=object)
+        empty = algorithm.empty_result(mech)
+        return [result if empty is None else result.reshape(empty)]
 
     def listen(set_section: Callable[[str], None]) -> None:
         log.on_section = set_section
@@ -148,7 +150,7 @@ def interpreter(program: Program, dtype: str) -> Callable[..., Any]:
         result = numpy_reference.evaluate(program, arrays, dtype)[0]
         if out is None:
             return result
-        out[...] = result
+        np.copyto(out, result, casting="same_kind")
         return out
 
     return run
@@ -162,8 +164,15 @@ def _algorithm(asked: Any) -> Algorithm:
         return asked
     if isinstance(asked, Expression):
         return from_expression(asked)
-    name = asked if isinstance(asked, str) else getattr(asked, "__name__", repr(asked))
+    name = asked if isinstance(asked, str) else _name_of(asked)
     return ALGORITHMS[_one_of("algorithm", name, tuple(ALGORITHMS))]
+
+
+def _name_of(function: Any) -> str:
+    """linkwise.inverse_dynamics is "inverse_dynamics", linkwise.denoc.inverse_dynamics "denoc_inverse_dynamics"."""
+    name, module = getattr(function, "__name__", repr(function)), getattr(function, "__module__", "")
+    own = f"{module.rpartition('.')[2]}_{name}"
+    return own if own in ALGORITHMS else name
 
 
 def _require_mechanism(mech: Any) -> None:
@@ -188,6 +197,8 @@ def _parameter_arrays(mech: Mechanism, names: Sequence[str]) -> tuple[list[Array
     taken: set[tuple[str, int]] = set()
     places: list[tuple[tuple[str, int], Any]]
     for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"a parameter is named by a string such as 'mass' or 'forearm.mass', got {name!r}")
         link, _, kind = name.rpartition(".")
         if name == "gravity":
             array, places = Array(name, (3,)), [(("gravity", -1), ...)]

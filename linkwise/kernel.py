@@ -129,16 +129,20 @@ class Kernel:
 def explaining(function: Callable[..., Any], program: Program, dtype: str) -> Callable[..., Any]:
     """``function(*arrays, out=None)``, whose complaints about arrays name the array and what was expected."""
 
+    count = len(program.inputs)
+
     def call(*arrays, out=None):
         try:
+            if len(arrays) != count:  # NumPy would take an array too many for the output and write to it
+                raise TypeError
             return function(*arrays) if out is None else function(*arrays, out=out)
         except (TypeError, ValueError) as error:
-            raise _explanation(program, np.dtype(dtype), arrays, error) from None
+            raise _explanation(program, np.dtype(dtype), arrays, out, error) from None
 
     return call
 
 
-def _explanation(program: Program, dtype: np.dtype, arrays: Sequence[Any], error: Exception) -> Exception:
+def _explanation(program: Program, dtype: np.dtype, arrays: Sequence[Any], out: Any, error: Exception) -> Exception:
     """What is wrong with the arrays, in the user's terms; the original error if nothing is found."""
     name, expected = program.name, program.inputs
     if len(arrays) != len(expected):
@@ -151,7 +155,9 @@ def _explanation(program: Program, dtype: np.dtype, arrays: Sequence[Any], error
         except ValueError as ragged:
             return KernelError(f"{name}: {array.name} is no array: {ragged}")
         if not np.can_cast(values.dtype, dtype, casting="safe" if dtype.itemsize == 8 else "same_kind"):
-            return KernelError(f"{name}: {array.name} has dtype {values.dtype}, real numbers are needed")
+            return KernelError(
+                f"{name}: {array.name} has dtype {values.dtype}, but real numbers that {dtype} can hold are needed"
+            )
         if dtype == np.float32 and not np.can_cast(values.dtype, dtype, casting="safe"):
             return KernelError(
                 f"{name} is compiled for float32, but {array.name} has dtype {values.dtype}: "
@@ -164,8 +170,24 @@ def _explanation(program: Program, dtype: np.dtype, arrays: Sequence[Any], error
             )
         batches.append(values.shape[: values.ndim - core])
     try:
-        np.broadcast_shapes(*batches)
+        batch = np.broadcast_shapes(*batches)
     except ValueError:
         listed = ", ".join(f"{a.name} {b}" for a, b in zip(expected, batches, strict=True))
         return KernelError(f"{name}: the batch shapes do not broadcast: {listed}")
+    given_outputs = out if isinstance(out, tuple) else () if out is None else (out,)
+    for array, given in zip(program.outputs, given_outputs, strict=False):
+        fault = _output_fault(given, batch + array.shape, dtype)
+        if fault:
+            return KernelError(f"{name}: out {fault}, but {array.name} has shape {batch + array.shape}, dtype {dtype}")
     return error
+
+
+def _output_fault(given: Any, shape: tuple[int, ...], dtype: np.dtype) -> str | None:
+    """What keeps a result from being written to ``given``."""
+    if not isinstance(given, np.ndarray):
+        return f"is no array but a {type(given).__name__}"
+    if not given.flags.writeable:
+        return "is read-only"
+    if given.shape != shape:
+        return f"has shape {given.shape}"
+    return None if np.can_cast(dtype, given.dtype, casting="same_kind") else f"has dtype {given.dtype}"

@@ -6,6 +6,7 @@ All-float32 arguments are computed in float32, everything else in float64.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -69,6 +70,11 @@ def mass_matrix(mech: Mechanism, q):
 def mass_matrix_inverse(mech: Mechanism, q):
     """(nv, nv), from its closed-form factors, without forming or inverting the mass matrix."""
     return _function(mech, "mass_matrix_inverse", q)(q)
+
+
+def mass_matrix_derivatives(mech: Mechanism, q):
+    """(nv, nv, nv): [i, j, k] is dM_ij along tangent direction k, in closed form (jain1995 6.12)."""
+    return _function(mech, "mass_matrix_derivatives", q)(q)
 
 
 def bias_force(mech: Mechanism, q, v):
@@ -168,7 +174,10 @@ def random_state(
     _require_mechanism(mech)
     if not isinstance(rng, np.random.Generator):
         raise TypeError(f"rng must be a numpy.random.Generator such as np.random.default_rng(0), got {rng!r}")
-    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    try:
+        shape = tuple(operator.index(n) for n in ((shape,) if isinstance(shape, int) else shape))
+    except TypeError:
+        raise TypeError(f"shape must be a tuple of integers, got {shape!r}") from None
     parts = [body.kind.random(rng, shape) for body in mech.bodies if not body.mimic]
     q = np.concatenate(parts, axis=-1) if parts else np.zeros((*shape, 0))
     return q, rng.normal(size=(*shape, mech.nv))

@@ -5,17 +5,18 @@ An algorithm is a function of a tree and of arrays of scalars.  Adding one is ad
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..mechanism import Mechanism, MechanismError
-from ..operators.apply import apply_expression, at_users_origins, input_vectors
+from ..operators.apply import apply_expression, input_vectors
 from ..operators.expression import JOINT, Expression, Space
 from ..operators.identities import needs_no_armature
 from ..operators.origins import origins_matter
 from ..recursions.tree import Tree
-from . import configuration, dynamics, energy, kinematics
+from . import configuration, denoc, derivatives, diagonal, dynamics, energy, kinematics
 from . import expressions as ex
 from .coriolis_matrix import coriolis_matrix
 
@@ -26,8 +27,20 @@ SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
     "v": lambda m: (m.nv,),
     "a": lambda m: (m.nv,),
     "tau": lambda m: (m.nv,),
+    "nu": lambda m: (m.nv,),
+    "eps": lambda m: (m.nv,),
     "wrenches": lambda m: (m.n_links, 6),
     "dt": lambda m: (),
+    "q_rate": lambda m: (m.nq,),
+    "q_next": lambda m: (m.nq,),
+    "mass_matrix": lambda m: (m.nv, m.nv),
+    "mass_matrix_inverse": lambda m: (m.nv, m.nv),
+    "coriolis_matrix": lambda m: (m.nv, m.nv),
+    "jacobian": lambda m: (6, m.nv),
+    "parts": lambda m: (3, m.nv),
+    "poses": lambda m: (m.n_links, 4, 4),
+    "velocities": lambda m: (m.n_links, 6),
+    "accelerations": lambda m: (m.n_links, 6),
 }
 
 
@@ -51,6 +64,19 @@ class Algorithm:
             (name, _shape(self.spaces[name], mechanism) if name in self.spaces else SHAPES[name](mechanism))
             for name in self.inputs
         ]
+
+    def empty_result(self, mechanism: Mechanism) -> tuple[int, ...] | None:
+        """Shape of a result without elements, which does not show in the result itself; None if it has elements."""
+        if self.output in SHAPES:
+            shape = SHAPES[self.output](mechanism)
+        elif self.expression is not None and "q" in self.inputs and self.output == "result":
+            expression = self.expression()
+            sides = (expression.codomain,) if expression.is_vector else (expression.codomain, expression.domain)
+            sizes = [_shape(side, mechanism) for side in sides if side is not None]
+            shape = sizes[0] if expression.is_vector else tuple(math.prod(size) for size in sizes)
+        else:
+            return None
+        return shape if 0 in shape else None
 
     def check(self, mechanism: Mechanism) -> None:
         """Refuse mechanisms for which the result would be wrong or undefined."""
@@ -85,7 +111,7 @@ def from_expression(expression: Expression) -> Algorithm:
             name: [list(array[mechanism.v_index(b.joint)]) for b in mechanism.bodies] if space == JOINT else array
             for (name, space), array in zip(spaces.items(), arrays, strict=True)
         }
-        return apply_expression(at_users_origins(expression, tree), tree, q, given)
+        return apply_expression(expression, tree, q, given)
 
     if "q" in spaces:
         raise ValueError(
@@ -122,6 +148,8 @@ def _refuse(expression: Expression, mechanism: Mechanism) -> None:
 def _solver(name, inputs, output, function, options=(), expression=None, at_user_origins=False) -> Algorithm:
     return Algorithm(name, inputs, output, function, options, True, expression, at_user_origins=at_user_origins)
 
+
+_NORMALIZED = ("normalized",)
 
 ALGORITHMS: dict[str, Algorithm] = {
     algorithm.name: algorithm
@@ -166,6 +194,8 @@ ALGORITHMS: dict[str, Algorithm] = {
         ),
         _solver("acceleration_parts", ("q", "v", "tau"), "parts", dynamics.acceleration_parts, at_user_origins=True),
         Algorithm("mass_matrix", ("q",), "mass_matrix", dynamics.mass_matrix, expression=lambda: ex.MASS_MATRIX),
+        Algorithm("mass_matrix_derivatives", ("q",), "derivatives", derivatives.mass_matrix_derivatives),
+        Algorithm("mass_matrix_second_derivatives", ("q",), "derivatives", derivatives.mass_matrix_second_derivatives),
         _solver(
             "mass_matrix_inverse",
             ("q",),
@@ -203,5 +233,74 @@ ALGORITHMS: dict[str, Algorithm] = {
         Algorithm("coordinate_rates", ("q", "v"), "q_rate", configuration.coordinate_rates),
         Algorithm("integrate", ("q", "v", "dt"), "q_next", configuration.integrate),
         Algorithm("difference", ("q0", "q1"), "v", configuration.difference),
+        Algorithm("denoc_matrices", ("q",), "matrices", denoc.matrices),
+        Algorithm("denoc_inertia_matrix", ("q",), "inertia_matrix", denoc.inertia_matrix),
+        Algorithm("denoc_coriolis_matrix", ("q", "v"), "coriolis_matrix", denoc.coriolis_matrix),
+        Algorithm("denoc_forces", ("q", "wrenches"), "tau", denoc.forces),
+        _solver("denoc_udu", ("q",), "factors", denoc.udu),
+        Algorithm("denoc_inverse_dynamics", ("q", "v", "a"), "tau", denoc.inverse_dynamics),
+        _solver("denoc_forward_dynamics", ("q", "v", "tau"), "a", denoc.forward_dynamics),
+        _solver(
+            "diagonal_rates",
+            ("q", "v"),
+            "nu",
+            diagonal.rates,
+            _NORMALIZED,
+            lambda normalized=True: ex.total_rates(normalized),
+        ),
+        _solver(
+            "diagonal_velocities",
+            ("q", "nu"),
+            "v",
+            diagonal.velocities,
+            _NORMALIZED,
+            lambda normalized=True: ex.relative_rates(normalized),
+        ),
+        _solver(
+            "diagonal_forces",
+            ("q", "tau"),
+            "eps",
+            diagonal.forces,
+            _NORMALIZED,
+            lambda normalized=True: ex.working_moments(normalized),
+        ),
+        _solver(
+            "diagonal_forces_of_all",
+            ("q", "tau", "wrenches"),
+            "eps",
+            diagonal.forces_of_all,
+            _NORMALIZED,
+            lambda normalized=True: ex.working_moments_of_all(normalized),
+        ),
+        _solver(
+            "diagonal_torques",
+            ("q", "eps"),
+            "tau",
+            diagonal.torques,
+            _NORMALIZED,
+            lambda normalized=True: ex.joint_moments(normalized),
+        ),
+        _solver(
+            "diagonal_factor",
+            ("q",),
+            "factor",
+            diagonal.factor,
+            _NORMALIZED,
+            lambda normalized=True: ex.factor(normalized),
+        ),
+        _solver(
+            "diagonal_factor_inverse",
+            ("q",),
+            "factor_inverse",
+            diagonal.factor_inverse,
+            _NORMALIZED,
+            lambda normalized=True: ex.factor_inverse(normalized),
+        ),
+        _solver("diagonal_factor_derivatives", ("q",), "derivatives", derivatives.factor_derivatives, _NORMALIZED),
+        _solver("diagonal_coriolis", ("q", "nu"), "coriolis", diagonal.coriolis, _NORMALIZED),
+        _solver("diagonal_motion", ("q", "nu", "tau"), "motion", diagonal.motion, _NORMALIZED),
+        _solver(
+            "diagonal_motion_with_wrenches", ("q", "nu", "tau", "wrenches"), "motion", diagonal.motion, _NORMALIZED
+        ),
     )
 }

@@ -1,12 +1,12 @@
-"""The Coriolis matrix C with C v = bias force without gravity and dM/dt - 2 C skew.
+"""Matrices C with C v = bias force without gravity: C = sum over links of J* (M dJ/dt + B J).
 
-C = sum over links of J* (M dJ/dt + B J) with B = (V x* M + (M V) xbar* - M V x) / 2: B + B* is the rate of
-M, which makes dM/dt - 2 C skew.  Evaluated with composite M and B, tip to base.
+B, the transport of a link's momentum, may be any with B V = V x* M V; if B + B* is the rate of M, dM/dt - 2 C is skew.
+B = (V x* M + (M V) xbar* - M V x) / 2 is one that is.  Evaluated with composite M and B, tip to base.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ..recursions.sweep import tip_to_base
 from ..recursions.tree import Tree
@@ -19,7 +19,17 @@ UNITS = [Motion.of([1.0 if i == j else 0.0 for i in range(6)]) for j in range(6)
 
 
 def coriolis_matrix(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[list[Scalar]]:
-    """(nv, nv)."""
+    """(nv, nv), with dM/dt - 2 C skew."""
+    return convective_matrix(tree, q, v, _transport)
+
+
+def convective_matrix(
+    tree: Tree,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    transport_of: Callable[[RigidInertia, Motion], Columns],
+) -> list[list[Scalar]]:
+    """(nv, nv): C for the B that ``transport_of(inertia, velocity)`` gives, by columns."""
     crossings, mechanism = tree.cross(q), tree.mechanism
     moving = velocities(tree, crossings, v)
     coordinates, rates = tree.coordinates(q), tree.velocities(v)
@@ -33,7 +43,7 @@ def coriolis_matrix(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> lis
 
     def step(i: int, outer: list[tuple[RigidInertia, Columns]]):
         inertia = tree.links[i].inertia
-        transport = _transport(inertia, moving[i])
+        transport = transport_of(inertia, moving[i])
         for outer_inertia, outer_transport in outer:
             inertia = inertia + outer_inertia
             transport = [a + b for a, b in zip(transport, outer_transport, strict=True)]

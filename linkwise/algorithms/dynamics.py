@@ -7,7 +7,7 @@ from typing import Any
 
 from ..links.articulation import Factor
 from ..mechanism import MechanismError
-from ..operators.apply import apply_expression, at_users_origins, evaluate
+from ..operators.apply import apply_expression, evaluate
 from ..operators.evaluate import Configuration
 from ..operators.expression import Expression
 from ..operators.matrices import matrix_of
@@ -53,8 +53,7 @@ def forward_dynamics(tree: Tree, q, v, tau, wrenches=None, method: str = "filter
 def acceleration_parts(tree: Tree, q, v, tau) -> Matrix:
     """(3, nv): accelerations due to joint moments, to bias forces, to bias accelerations and gravity; their sum is
     forward dynamics."""
-    parts = (at_users_origins(part, tree) for part in ex.ACCELERATION_PARTS)
-    return [_accelerations(part, tree, q, v=v, tau=tau) for part in parts]
+    return [_accelerations(part, tree, q, v=v, tau=tau) for part in ex.ACCELERATION_PARTS]
 
 
 def forward_link_accelerations(tree: Tree, q, v, tau) -> Matrix:
@@ -62,10 +61,7 @@ def forward_link_accelerations(tree: Tree, q, v, tau) -> Matrix:
     if any_follow(tree):
         raise MechanismError("link accelerations from joint forces are not available for mechanisms with mimic joints")
     return apply_expression(
-        at_users_origins(ex.FORWARD_LINK_ACCELERATIONS, tree),
-        tree,
-        q,
-        {"v": tree.velocities(v), "tau": on_leaders(tree, tau)},
+        ex.FORWARD_LINK_ACCELERATIONS, tree, q, {"v": tree.velocities(v), "tau": on_leaders(tree, tau)}
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from ..operators import (
     B,
     D,
+    D_half,
     E_phi,
     E_psi,
     Expression,
@@ -51,6 +52,41 @@ INVERSE_DYNAMICS = inverse_dynamics(b)
 INVERSE_DYNAMICS_WITH_WRENCHES = inverse_dynamics(b - wrenches)
 BIAS_FORCE = H @ phi @ (M @ phi.T @ (a + g) + b)
 GRAVITY_FORCE = H @ phi @ M @ phi.T @ g
+
+
+# -- diagonalized dynamics (jain1995 5.1, 7.7, Tables 1 and 2) ------------------------------------------
+
+nu, eps = joint_vector("nu"), joint_vector("eps")
+
+
+def factor(normalized: bool) -> Expression:
+    """m with M = m m*; I + H phi K without normalization."""
+    return (I + H @ phi @ K) @ D_half if normalized else I + H @ phi @ K
+
+
+def factor_inverse(normalized: bool) -> Expression:
+    return D_half.inv @ WHITENING if normalized else WHITENING
+
+
+def total_rates(normalized: bool) -> Expression:
+    return factor(normalized).T @ v
+
+
+def relative_rates(normalized: bool) -> Expression:
+    return factor_inverse(normalized).T @ nu
+
+
+def working_moments(normalized: bool) -> Expression:
+    return factor_inverse(normalized) @ T
+
+
+def working_moments_of_all(normalized: bool) -> Expression:
+    """Gravity and wrenches on the links join the joint moments."""
+    return factor_inverse(normalized) @ (T - H @ phi @ (M @ phi.T @ g - wrenches))
+
+
+def joint_moments(normalized: bool) -> Expression:
+    return factor(normalized) @ eps
 
 
 # -- forward dynamics ---------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..scalar import Scalar, is_zero
+from ..scalar import Scalar, is_zero, sqrt
 from ..spatial import ArticulatedInertia, Force, Motion, Translation
 from .kinematics import Spin, bias_of_shift
 from .link import Crossing
@@ -19,18 +19,21 @@ class Factor:
     """L d L* of a small symmetric positive matrix, with the reciprocals of d."""
 
     lower: list[list[Scalar]]
+    pivots: list[Scalar]
     reciprocal: list[Scalar]
 
     @staticmethod
     def of(matrix: Sequence[Sequence[Scalar]]) -> Factor:
         n = len(matrix)
         lower = [[0.0] * n for _ in range(n)]
+        pivots: list[Scalar] = []
         reciprocal: list[Scalar] = []
         scaled: list[list[Scalar]] = [[0.0] * n for _ in range(n)]  # L d
         for j in range(n):
             pivot = matrix[j][j]
             for k in range(j):
                 pivot = pivot - scaled[j][k] * lower[j][k]
+            pivots.append(pivot)
             reciprocal.append(1.0 / pivot)
             for i in range(j + 1, n):
                 entry = matrix[i][j]
@@ -38,7 +41,7 @@ class Factor:
                     entry = entry - scaled[i][k] * lower[j][k]
                 scaled[i][j] = entry
                 lower[i][j] = entry * reciprocal[j]
-        return Factor(lower, reciprocal)
+        return Factor(lower, pivots, reciprocal)
 
     def forward(self, x: Sequence[Scalar]) -> list[Scalar]:
         """L^-1 x."""
@@ -50,11 +53,42 @@ class Factor:
 
     def solve(self, x: Sequence[Scalar]) -> list[Scalar]:
         """The inverse matrix times x."""
-        y = [a * r for a, r in zip(self.forward(x), self.reciprocal, strict=True)]
+        return self.backward([a * r for a, r in zip(self.forward(x), self.reciprocal, strict=True)])
+
+    def backward(self, x: Sequence[Scalar]) -> list[Scalar]:
+        """L^-* x."""
+        y = list(x)
         for i in reversed(range(len(y))):
             for k in range(i + 1, len(y)):
                 y[i] = y[i] - self.lower[k][i] * y[k]
         return y
+
+    # Cholesky's factor L d^(1/2), which jain1995 (5.1) calls D^(1/2) ------------------------------------
+
+    def half(self, x: Sequence[Scalar]) -> list[Scalar]:
+        """L d^(1/2) x."""
+        y = [sqrt(p) * a for p, a in zip(self.pivots, x, strict=True)]
+        return [_dot(self.lower[i][:i], y[:i], y[i]) for i in range(len(y))]
+
+    def half_adjoint(self, x: Sequence[Scalar]) -> list[Scalar]:
+        """d^(1/2) L* x."""
+        columns = list(zip(*self.lower, strict=True))
+        total = [_dot(columns[i][i + 1 :], x[i + 1 :], x[i]) for i in range(len(x))]
+        return [sqrt(p) * a for p, a in zip(self.pivots, total, strict=True)]
+
+    def half_inverse(self, x: Sequence[Scalar]) -> list[Scalar]:
+        """d^(-1/2) L^-1 x."""
+        return [sqrt(r) * a for r, a in zip(self.reciprocal, self.forward(x), strict=True)]
+
+    def half_inverse_adjoint(self, x: Sequence[Scalar]) -> list[Scalar]:
+        """L^-* d^(-1/2) x."""
+        return self.backward([sqrt(r) * a for r, a in zip(self.reciprocal, x, strict=True)])
+
+
+def _dot(row: Sequence[Scalar], x: Sequence[Scalar], start: Scalar) -> Scalar:
+    for a, b in zip(row, x, strict=True):
+        start = start + a * b
+    return start
 
 
 @dataclass(frozen=True)
@@ -65,6 +99,7 @@ class Articulation:
     d: list[list[Scalar]]
     factor: Factor
     gain: tuple[Force, ...]
+    held: tuple[int, ...]  # rows in which P+ is not zero for sure: the joint does not move freely along them
     remaining: ArticulatedInertia
 
     def innovation(self, tau: Sequence[Scalar], force: Force) -> list[Scalar]:
@@ -93,7 +128,7 @@ def articulate(crossing: Crossing, inertia: ArticulatedInertia) -> Articulation:
     free = crossing.link.joint.span if all(is_zero(a) for a in armature) else None
     rows = [tuple(column.flat()[k] for column in columns) for k in range(6)]
     # Where the joint moves freely the remaining inertia is exactly zero, and G repeats the motion's own basis.
-    held = [k for k in range(6) if free is None or k not in free]
+    held = tuple(k for k in range(6) if free is None or k not in free)
     whitened = {k: factor.forward(rows[k]) for k in held}
     scaled = {k: [y * r for y, r in zip(whitened[k], factor.reciprocal, strict=True)] for k in held}
 
@@ -108,7 +143,7 @@ def articulate(crossing: Crossing, inertia: ArticulatedInertia) -> Articulation:
     unit = free is not None and all(sum(not is_zero(x) for x in h.flat()) == 1 for h in motions)
     gain_rows = [motions_row(motions, k) if unit and k not in held else factor.solve(rows[k]) for k in range(6)]
     gain = tuple(Force.of([row[j] for row in gain_rows]) for j in range(n))
-    return Articulation(crossing, d, factor, gain, ArticulatedInertia.from_entries(remaining))
+    return Articulation(crossing, d, factor, gain, held, ArticulatedInertia.from_entries(remaining))
 
 
 def motions_row(motions: Sequence[Motion], k: int) -> list[Scalar]:

@@ -335,6 +335,8 @@ class Mechanism(_Constant):
 
     def frame(self, name: str) -> Frame:
         """The named frame: a link, moving or welded, or "ground"."""
+        if not isinstance(name, str):
+            raise TypeError(f"a link is named by a string, got {name!r}")
         if name not in self.frames:
             raise MechanismError(
                 f"mechanism {self.name!r} has no link or frame {name!r}: " + checks.did_you_mean(name, self.frames)

@@ -14,6 +14,7 @@ each link's six numbers are in its own frame at its origin, angular part first.
     P        articulated inertias (4.8)            D        H P H* + R
     G        P H* D^-1                             K        E_phi G
     tau      G H                                   tau_bar  I - G H
+    D_half   lower triangular, block by block, with D = D_half D_half* (the square root for one freedom)
     R        rotor inertias (armature): the mass matrix is H phi M phi* H* + R
     Phi, Psi rodriguez1992's phi - I and (41)
 """
@@ -47,6 +48,7 @@ M = Operator("M", MOTION, FORCE, self_adjoint=True)
 P = Operator("P", MOTION, FORCE, self_adjoint=True)
 P_plus = Operator("P_plus", MOTION, FORCE, self_adjoint=True)
 D = Operator("D", JOINT, JOINT, self_adjoint=True)
+D_half = Operator("D_half", JOINT, JOINT)
 R = Operator("R", JOINT, JOINT, self_adjoint=True)
 G = Operator("G", JOINT, FORCE)
 K = Operator("K", JOINT, FORCE)
@@ -105,6 +107,7 @@ __all__ = [
     "A",
     "B",
     "D",
+    "D_half",
     "E_phi",
     "E_psi",
     "Expression",

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from ..recursions.tree import Tree, plant
+from ..recursions.tree import Tree
 from ..scalar import Scalar
-from ..spatial.three import ZERO
 from .evaluate import Configuration, Evaluation, run_sweeps
-from .expression import FORCE, JOINT, MOTION, Bias, Expression, Product, Space, SpaceError, Sum, Vector, product, total
-from .identities import CHANGES_OF_ORIGIN
+from .expression import FORCE, JOINT, MOTION, Expression, Space, SpaceError, Vector
 from .matrices import from_user, matrix_of, to_user
 from .to_recursions import Recursions
 
@@ -42,9 +38,9 @@ def apply_expression(expression: Expression, tree: Tree, q: Sequence[Scalar], ve
     """
     at = Configuration(tree, q)
     spaces = input_vectors(expression)
-    if not expression.is_vector:
-        return matrix_of(expression, at)
     values = {name: _given(at, space, vectors[name]) for name, space in spaces.items()}
+    if not expression.is_vector:
+        return matrix_of(expression, at, values)
     results = evaluate(expression, at, values)
     space = expression.codomain
     assert space is not None
@@ -54,54 +50,6 @@ def apply_expression(expression: Expression, tree: Tree, q: Sequence[Scalar], ve
     if space == JOINT:
         return [x for part in numbers for x in part]
     return numbers[0] if space.link else numbers[0][0]
-
-
-# -- biases -------------------------------------------------------------------------------------------
-
-
-def at_users_origins(expression: Expression, tree: Tree) -> Expression:
-    """The expression with biases that belong to the user's link frames; as it is where that makes no difference.
-
-    The equations of motion hold for any origins, and cost least with the internal ones.
-    """
-    if not any(isinstance(part, Bias) and part.name in CHANGES_OF_ORIGIN for part in expression.walk()):
-        return expression
-    if all(link.user.position() == ZERO for link in tree.links):
-        return expression
-    moved = _moved_biases(expression)
-    return moved if _differ(expression, moved, plant(tree.mechanism)) else expression
-
-
-def _moved_biases(expression: Expression) -> Expression:
-    match expression:
-        case Bias(name=name, of=of) if name in CHANGES_OF_ORIGIN:
-            return expression + CHANGES_OF_ORIGIN[name] @ Bias("c", MOTION, of)
-        case Product(factors=factors):
-            result = _moved_biases(factors[-1])
-            for factor in reversed(factors[:-1]):
-                result = product(_moved_biases(factor), result)
-            return result
-        case Sum(terms=terms) if terms:
-            return total(tuple((weight, _moved_biases(term)) for weight, term in terms))
-    return expression
-
-
-def _differ(one: Expression, other: Expression, tree: Tree) -> bool:
-    """Whether two expressions differ somewhere; they are analytic, so a random place will show it."""
-    rng = np.random.default_rng(0)
-    q = np.zeros(tree.mechanism.nq)
-    for body in tree.mechanism.bodies:
-        if not body.mimic:
-            q[tree.mechanism.q_index(body.joint)] = body.kind.random(rng, ())
-    given = {
-        name: [rng.normal(size=link.joint.nv if space == JOINT else 6).tolist() for link in tree.links]
-        for name, space in input_vectors(one).items()
-    }
-    first, second = (np.array(apply_expression(e, tree, q.tolist(), given), dtype=float) for e in (one, other))
-    return not np.allclose(first, second, rtol=1e-8, atol=1e-8 * np.abs(second).max(initial=0.0))
-
-
-# -- values -------------------------------------------------------------------------------------------
 
 
 def evaluate(expression: Expression, at: Configuration, values: Mapping[str, Sequence[Any]]) -> list[Any]:

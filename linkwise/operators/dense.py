@@ -341,6 +341,15 @@ class StackedOperators:
         return _inverse(self.D, "D")
 
     @cached_property
+    def D_half(self) -> np.ndarray:
+        """Cholesky's lower factor; D is block diagonal, so it is too (jain1995 5.1)."""
+        return np.linalg.cholesky(self.D)
+
+    @cached_property
+    def D_half_inv(self) -> np.ndarray:
+        return _inverse(self.D_half, "D_half")
+
+    @cached_property
     def P_inv(self) -> np.ndarray:
         return _inverse(self.P, "P")
 

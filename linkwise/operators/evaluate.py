@@ -11,7 +11,7 @@ from typing import Any
 
 from ..links.articulation import Articulation, Factor, articulate, force_to_parent
 from ..links.forces import gyroscopic_force, inertial_force
-from ..links.kinematics import Spin, bias_of_shift, carry_acceleration, carry_acceleration_on_bias, spin_base_to_tip
+from ..links.kinematics import Spin, carry_acceleration, carry_acceleration_on_bias, spin_base_to_tip
 from ..links.link import Crossing, combine
 from ..links.mobility import IMMOBILE, Matrix6, carry_mobility, free_joint, respond
 from ..recursions.schedule import BASE_TO_TIP, Sweep, schedule
@@ -22,6 +22,7 @@ from ..spatial import ArticulatedInertia, Force, Motion, RigidInertia, Transform
 from ..spatial.factors import Matrix3
 from ..spatial.motion import NO_MOTION
 from ..spatial.three import ZERO
+from .expression import Expression, Vector
 from .to_recursions import Combination, Step
 
 JointVector = Sequence[Sequence[Scalar]]  # one list per joint
@@ -40,6 +41,7 @@ class Configuration:
         self._composites: dict[int, RigidInertia] = {}
         self._mobilities: dict[int, Matrix6] = {}
         self._responses: dict[int, list[Motion]] = {}
+        self.small_factors: dict[Expression, Factor] = {}  # of 6x6 expressions that are inverted at one link
 
     def articulated(self, i: int) -> ArticulatedInertia:
         """P of link i (jain1995 4.8)."""
@@ -135,11 +137,6 @@ class Evaluation:
 
     def _bias_b(self, step: Step, i: int) -> Force:
         return gyroscopic_force(self.at.tree.links[i].inertia, self._spin_of(step, i).omega)
-
-    def _bias_c(self, step: Step, i: int) -> Motion | None:
-        """What the acceleration of the user's origin has more than that of the internal one."""
-        shift = self.at.tree.links[i].user.position()
-        return None if shift == ZERO else bias_of_shift(self._spin_of(step, i).omega, shift)
 
     def _gravity(self, step: Step, i: int) -> Motion | None:
         tree = self.at.tree
@@ -238,7 +235,10 @@ class Evaluation:
         x = self._input(step, "x", -1)
         if x is None or step.small is None:
             return None
-        factor = Factor.of(matrix_of(step.small.of, self.at))
+        inner, factors = step.small.of, self.at.small_factors
+        if inner not in factors or any(isinstance(part, Vector) for part in inner.walk()):
+            factors[inner] = Factor.of(matrix_of(inner, self.at, self.vectors))
+        factor = factors[inner]
         return type(_zero_of(step))(*_halves(factor.solve(list(x.flat()))))
 
     # -- numbers --------------------------------------------------------------------------------------
@@ -390,6 +390,10 @@ _LOCAL: dict[str, Callable[[Configuration, int, Any], Any]] = {
     "C": lambda at, i, x: at.composite(i) @ x,
     "D": _apply_d,
     "D_inv": lambda at, i, x: at.articulation(i).factor.solve(x),
+    "D_half": lambda at, i, x: at.articulation(i).factor.half(x),
+    "D_half.T": lambda at, i, x: at.articulation(i).factor.half_adjoint(x),
+    "D_half_inv": lambda at, i, x: at.articulation(i).factor.half_inverse(x),
+    "D_half_inv.T": lambda at, i, x: at.articulation(i).factor.half_inverse_adjoint(x),
     "R": lambda at, i, x: [a * b for a, b in zip(at.tree.links[i].armature, x, strict=True)],
     "G": _gain,
     "G.T": _gain_adjoint,
@@ -403,7 +407,6 @@ _METHODS = {
     "spin": "_spin",
     "a": "_bias_a",
     "b": "_bias_b",
-    "c": "_bias_c",
     "g": "_gravity",
     "inertial": "_inertial",
     "phi": "_phi",

@@ -28,6 +28,7 @@ MEANING = {
     "P": "articulated inertia: of each link and all it carries, its outer joints giving way",
     "P_plus": "articulated inertia as the parent feels it, the link's own joint giving way",
     "D": "articulated inertia about each joint's own axes, with its rotor",
+    "D_half": "lower triangular square root of D, joint by joint: D = D_half @ D_half.T",
     "R": "rotor inertia of each joint",
     "G": "Kalman gain: link forces per joint force",
     "K": "Kalman gain moved to the parent",

@@ -303,10 +303,15 @@ class Sum(Expression):
         text = ""
         for weight, term in self.terms:
             sign = ("- " if weight < 0 else "+ ") if text else ("-" if weight < 0 else "")
-            size = "" if abs(weight) == 1.0 else f"{abs(weight):g} * "
+            size = "" if abs(weight) == 1.0 else f"{_digits(abs(weight))} * "
             body = f"({term})" if size and isinstance(term, Product) else str(term)
             text += f"{' ' if text else ''}{sign}{size}{body}"
         return text or "0"
+
+
+def _digits(number: float) -> str:
+    """As few digits as give the number back."""
+    return f"{number:g}" if float(f"{number:g}") == number else repr(number)
 
 
 @dataclass(frozen=True, repr=False)
@@ -364,8 +369,11 @@ def product(left: Expression, right: Expression) -> Expression:
     for side in (left, right):
         if isinstance(side, Sum) and len(side.terms) == 1:
             scale, side = scale * side.terms[0][0], side.terms[0][1]
-        factors.extend(side.factors if isinstance(side, Product) else (side,))
-    result: Expression = Product(tuple(factors)) if len(factors) > 1 else factors[0]
+        if not isinstance(side, Identity):
+            factors.extend(side.factors if isinstance(side, Product) else (side,))
+    result: Expression = (
+        Product(tuple(factors)) if len(factors) > 1 else factors[0] if factors else Identity(left.domain)
+    )
     return result if scale == 1.0 else total(((scale, result),))
 
 
@@ -380,7 +388,7 @@ def total(weighted: tuple[tuple[float, Expression], ...]) -> Expression:
             first = weighted[0][1]
             raise SpaceError(
                 f"({first}) + ({term}): the left side maps {domain} to {codomain}, "
-                f"the right side {term.domain} to {term.codomain}"
+                f"the right side {term.domain or 'an open space'} to {term.codomain or 'an open space'}"
             )
         for inner_weight, inner in term.terms if isinstance(term, Sum) else ((1.0, term),):
             collected[inner] = collected.get(inner, 0.0) + weight * inner_weight

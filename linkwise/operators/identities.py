@@ -14,6 +14,7 @@ from .expression import (
     FORCE,
     JOINT,
     MOTION,
+    Bias,
     Expression,
     Identity,
     Inverse,
@@ -68,6 +69,7 @@ DEFINITIONS = {
 LOCAL_INVERSES = {"D": D_INV}
 for _name in ("M", "P"):
     LOCAL_INVERSES[_name] = Operator(f"{_name}_inv", FORCE, MOTION, self_adjoint=True)
+LOCAL_INVERSES["D_half"] = Operator("D_half_inv", JOINT, JOINT)
 
 INVERSES = (
     Rule(_PHI, _I - _E_PHI, "jain1995 (4.6)"),
@@ -84,11 +86,6 @@ COMPOSITE = Operator("C", MOTION, FORCE, self_adjoint=True)
 #: psi* H* D^-1 H psi; its diagonal blocks are the links' mobilities Y (rodriguez1986 Section 10).
 OMEGA = Operator("Omega", FORCE, MOTION, self_adjoint=True)
 KT_OMEGA = Operator("Kt_Omega", FORCE, JOINT)
-
-#: A bias belongs to the origins of the links' frames.  Where an origin moves by p, the accelerations there change by
-#: c = [0; omega x (omega x p)], and the biases by these operators times c: phi* (a + ...) and M phi* (a + ...) + b
-#: are then the accelerations of the new origins and the same inertial forces as before.
-CHANGES_OF_ORIGIN = {"a": _I - _E_PHI.T, "b": -_M}
 
 #: Products that have a structure of their own when they are wanted as a matrix.
 STRUCTURES = (
@@ -196,11 +193,12 @@ def _runs(expression: Expression) -> Iterator[Expression]:
 
 def _structural_inverse(expression: Expression) -> Expression | None:
     """Inverses of single blocks, of multiples and of products of invertible factors."""
-    if isinstance(expression, Operator) and expression.name in LOCAL_INVERSES:
-        return LOCAL_INVERSES[expression.name]
-    for original, inverse in LOCAL_INVERSES.items():
-        if isinstance(expression, Operator) and expression.name == inverse.name:
-            return Operator(original, inverse.codomain, inverse.domain, self_adjoint=True)
+    if isinstance(expression, Operator):
+        for name, inverse in LOCAL_INVERSES.items():
+            original = Operator(name, inverse.codomain, inverse.domain, self_adjoint=inverse.self_adjoint)
+            for one, other in ((original, inverse), (inverse, original)):
+                if expression.name == one.name:
+                    return other.T if expression.adjoint else other
     if isinstance(expression, Sum) and len(expression.terms) == 1:
         weight, term = expression.terms[0]
         return inverse_of(term) * (1.0 / weight)
@@ -271,4 +269,11 @@ def canonical(expression: Expression) -> Expression:
 
 
 def is_symmetric(expression: Expression) -> bool:
-    return canonical(expanded(expression)) == canonical(expanded(expression).T)
+    if expression.domain is None or expression.domain.dual != expression.codomain:
+        return False
+    return has_adjoint(expression) and canonical(expanded(expression)) == canonical(expanded(expression).T)
+
+
+def has_adjoint(expression: Expression) -> bool:
+    """Whether no bias is in it."""
+    return not any(isinstance(part, Bias) for part in expression.walk())

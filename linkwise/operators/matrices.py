@@ -6,39 +6,48 @@ phi M phi* becomes composite bodies (rodriguez1992 Identity 1), psi* H* D^-1 H p
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from itertools import product as every
+from typing import Any
 
 from ..mechanism import Mechanism
 from ..scalar import Scalar
 from ..spatial import Force, Motion
 from .evaluate import Configuration, Evaluation, run_sweeps
 from .expression import FORCE, JOINT, MOTION, Expression, Operator, Product, Space, Sum, Vector, product, total
-from .identities import COMPOSITE, KT_OMEGA, OMEGA, STRUCTURES, Rule, expanded, is_symmetric
+from .identities import COMPOSITE, KT_OMEGA, OMEGA, STRUCTURES, Rule, expanded, has_adjoint, is_symmetric
 from .to_recursions import Recursions
 
 Place = tuple[int, int]  # link and component
 
 COLUMN = "column"
-_LOCAL = {"H", "G", "D", "D_inv", "R", "tau_bar", "M", "P", "A", "B"}
+_LOCAL = {"H", "G", "D", "D_inv", "D_half", "D_half_inv", "R", "tau_bar", "M", "P", "A", "B"}
 MANY_TERMS = 64
+ROWS_PAY = 1.5  # columns per row from which a matrix costs less row by row
 MOBILITIES_PAY = 20  # joints in a row from which the inverse mass matrix costs less with mobilities than by columns
 
 
-def matrix_of(expression: Expression, at: Configuration) -> list[list[Scalar]]:
-    """The matrix of an expression without vectors; link spaces in the user's link frames."""
+def matrix_of(
+    expression: Expression, at: Configuration, vectors: Mapping[str, Sequence[Any]] | None = None
+) -> list[list[Scalar]]:
+    """The matrix of an expression that is no vector; link spaces in the user's link frames.
+
+    ``vectors``: values of those inside, as in ``x @ y.T``, per link in internal frames.
+    """
     domain, codomain = expression.domain, expression.codomain
     assert domain is not None and codomain is not None
+    rows, columns = places(at, codomain), places(at, domain)
+    if len(columns) > ROWS_PAY * len(rows) and has_adjoint(expression):
+        return [list(row) for row in zip(*matrix_of(expression.T, at, vectors), strict=True)]
     symmetric = is_symmetric(expression) and domain.link == codomain.link
     recursions = Recursions()
     plain = structured(expression, symmetric, depth_of(at.tree.mechanism))
     value = recursions.of(product(plain, Vector(COLUMN, domain)))
     run_sweeps(at, recursions.steps_for(value), lambda step, i: None)
-    rows, columns = places(at, codomain), places(at, domain)
     result: list[list[Scalar]] = [[0.0] * len(columns) for _ in rows]
     for c, (j, k) in enumerate(columns):
-        evaluation = Evaluation(at, {COLUMN: unit_vector(at, domain, j, k)})
+        evaluation = Evaluation(at, {**(vectors or {}), COLUMN: unit_vector(at, domain, j, k)})
         for r, (i, m) in enumerate(rows):
             if symmetric and r > c:
                 break

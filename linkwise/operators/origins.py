@@ -30,8 +30,6 @@ from .expression import (
     total,
 )
 
-_SAMPLE_LINK = "link4"
-
 
 def origins_matter(expression: Expression) -> bool:
     """True if the expression must be evaluated at the origins of the user's link frames."""
@@ -51,10 +49,15 @@ def _changes(expression: Expression, velocity) -> bool:
         terms.append((1.0, product(acceleration, still)))
     if force is not None:
         terms.append((-1.0, product(force, inertia)))
+    return any(_is_not_zero(terms, link) for link in _sample()[0].link_names)
+
+
+def _is_not_zero(terms: list[tuple[float, Expression]], link: str) -> bool:
+    """Whether the sum is seen to differ from zero, or nothing is seen at all, with pick-offs at ``link``."""
     sample, q = _sample()
-    parts = [weight * dense(_on_sample(term), sample, q) for weight, term in terms]
+    parts = [weight * dense(_on_sample(term, link), sample, q) for weight, term in terms]
     size = max(np.abs(part).max() for part in parts)
-    return bool(np.abs(sum(parts)).max() > 1e-9 * size)
+    return bool(size == 0.0 or np.abs(sum(parts)).max() > 1e-9 * size)
 
 
 def _coefficient(expression: Expression, bias: Bias):
@@ -91,18 +94,18 @@ def _sample() -> tuple[Mechanism, np.ndarray]:
     return mechanism, np.concatenate(parts)
 
 
-def _on_sample(expression: Expression) -> Expression:
+def _on_sample(expression: Expression, link: str) -> Expression:
     """Pick-offs name links of the user's mechanism: put one of the sample's in their place."""
     match expression:
         case Operator(domain=domain, codomain=codomain) if expression.link:
-            spaces = (Space(s.name, _SAMPLE_LINK if s.link else "") for s in (domain, codomain))
-            return Operator(expression.name, *spaces, expression.adjoint, expression.self_adjoint)
+            taken, given = (Space(s.name, link if s.link else "") for s in (domain, codomain))
+            return Operator(expression.name, taken, given, expression.adjoint, expression.self_adjoint)
         case Sum(terms=terms):
-            return total(tuple((w, _on_sample(t)) for w, t in terms))
+            return total(tuple((w, _on_sample(t, link)) for w, t in terms))
         case Product(factors=factors):
-            result = _on_sample(factors[-1])
+            result = _on_sample(factors[-1], link)
             for factor in reversed(factors[:-1]):
-                result = product(_on_sample(factor), result)
+                result = product(_on_sample(factor, link), result)
             return result
         case _:
             return expression

@@ -39,6 +39,7 @@ RECURSIONS = {
     "Kt_Omega": (BASE_TO_TIP, "z_i = (Y_parent K_i)* u_parent on the way to the force, else G_i* X_i z_parent"),
 }
 _NEEDS_RICCATI = {"P", "P_plus", "P_inv", "D", "D_inv", "G", "G.T", "psi", "psi.T", "tau_bar", "tau_bar.T"}
+_NEEDS_RICCATI |= {"D_half", "D_half.T", "D_half_inv", "D_half_inv.T"}
 
 
 @dataclass(frozen=True, eq=False)

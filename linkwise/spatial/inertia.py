@@ -101,7 +101,19 @@ class ArticulatedInertia(NamedTuple):
         )
         return ArticulatedInertia(self.moment + gain, new, self.mass)
 
+    def carried_by(self, m: Motion) -> ArticulatedInertia:
+        """m x* A - A m x: the rate of the inertia when it is carried along by the motion m."""
+        w, u = m
+        lever = Matrix3(*(u.cross(row) for row in self.coupling)).T  # u~ B*
+        slide = Matrix3(*(u.cross(self.mass.row(j)) for j in range(3))).T  # u~ M
+        sliding = Symmetric3(*(lever[i][j] + lever[j][i] for i, j in _UPPER))
+        return ArticulatedInertia(
+            self.moment.turning(w) + sliding, self.coupling.turning(w) + slide, self.mass.turning(w)
+        )
+
 
 _UPPER = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+
+NO_INERTIA = ArticulatedInertia.from_entries(lambda i, j: 0.0)
 
 Inertia = TypeVar("Inertia", RigidInertia, ArticulatedInertia)  # what changes frames alike

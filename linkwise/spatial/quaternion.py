@@ -45,12 +45,20 @@ def rate(q: Sequence[Scalar], omega: Vector3) -> list[Scalar]:
     return product(q, [0.0, *(omega * 0.5)])
 
 
+def _divisor(square: Scalar, value: Scalar) -> Scalar:
+    """``value`` where a closed form is used, 2 where its series is: both are computed, and 0 / 0 would be reported.
+
+    Not 1: compilers know that dividing by 1 can be left out, and divide by ``value`` everywhere instead.
+    """
+    return select(square < SMALL, 2.0, value)
+
+
 def exponential(turn: Vector3) -> list[Scalar]:
     """The quaternion of a rotation vector."""
     square = 0.25 * turn.dot(turn)  # of the half angle
     half = sqrt(square)
     series = 1.0 - square * (1.0 / 6.0) * (1.0 - square * (1.0 / 20.0) * (1.0 - square * (1.0 / 42.0)))
-    sinc = select(square < SMALL, series, sin(half) / half)
+    sinc = select(square < SMALL, series, sin(half) / _divisor(square, half))
     return [cos(half), *(turn * (0.5 * sinc))]
 
 
@@ -60,9 +68,10 @@ def logarithm(q: Sequence[Scalar]) -> Vector3:
     w, v = q[0] * sign, Vector3(*q[1:]) * sign
     square = v.dot(v)
     length = sqrt(square)
-    ratio = square / (w * w)
-    series = (2.0 / w) * (1.0 - ratio * (1.0 / 3.0 - ratio * (1.0 / 5.0 - ratio * (1.0 / 7.0 - ratio * (1.0 / 9.0)))))
-    return v * select(square < SMALL, series, 2.0 * atan2(length, w) / length)
+    near = select(square < SMALL, w, 2.0)
+    ratio = square / (near * near)
+    series = 1.0 - ratio * (1.0 / 3.0 - ratio * (1.0 / 5.0 - ratio * (1.0 / 7.0 - ratio * (1.0 / 9.0))))
+    return v * select(square < SMALL, (2.0 / near) * series, 2.0 * atan2(length, w) / _divisor(square, length))
 
 
 def _haversine(angle: Scalar) -> Scalar:
@@ -74,10 +83,10 @@ def _haversine(angle: Scalar) -> Scalar:
 def displacement(turn: Vector3, slide: Vector3) -> Vector3:
     """Position reached by the constant body twist [turn; slide] in unit time: V(turn) slide."""
     square = turn.dot(turn)
-    angle = sqrt(square)
-    a = select(square < SMALL, 0.5 - square * (1.0 / 24.0 - square * (1.0 / 720.0)), _haversine(angle) / square)
+    angle, apart = sqrt(square), _divisor(square, square)
+    a = select(square < SMALL, 0.5 - square * (1.0 / 24.0 - square * (1.0 / 720.0)), _haversine(angle) / apart)
     b_series = 1.0 / 6.0 - square * (1.0 / 120.0 - square * (1.0 / 5040.0))
-    b = select(square < SMALL, b_series, (angle - sin(angle)) / (square * angle))
+    b = select(square < SMALL, b_series, (angle - sin(angle)) / (apart * sqrt(apart)))
     across = turn.cross(slide)
     return slide + across * a + turn.cross(across) * b
 
@@ -85,9 +94,9 @@ def displacement(turn: Vector3, slide: Vector3) -> Vector3:
 def twist_slide(turn: Vector3, position: Vector3) -> Vector3:
     """The inverse of ``displacement``: V(turn)^-1 position, for turns up to pi."""
     square = turn.dot(turn)
-    angle = sqrt(square)
+    apart = _divisor(square, square)
     series = 1.0 / 12.0 + square * (1.0 / 720.0 + square * (1.0 / 30240.0))
-    half = 0.5 * angle
-    closed = (1.0 - half * cos(half) / sin(half)) / square
+    half = 0.5 * sqrt(apart)
+    closed = (1.0 - half * cos(half) / sin(half)) / apart
     across = turn.cross(position)
     return position - across * 0.5 + turn.cross(across) * select(square < SMALL, series, closed)

@@ -130,6 +130,18 @@ class Symmetric3(NamedTuple):
             columns[1].dot(images[2]),
         )
 
+    def turning(self, w: Vector3) -> Symmetric3:
+        """w~ S - S w~: the rate of S when it is carried along by the angular velocity w."""
+        yz, zx, xy = w.x * self.yz, w.y * self.xz, w.z * self.xy
+        return Symmetric3(
+            2.0 * (zx - xy),
+            2.0 * (xy - yz),
+            2.0 * (yz - zx),
+            w.z * (self.xx - self.yy) + w.y * self.yz - w.x * self.xz,
+            w.y * (self.zz - self.xx) + w.x * self.xy - w.z * self.yz,
+            w.x * (self.yy - self.zz) + w.z * self.xz - w.y * self.xy,
+        )
+
 
 _SYMMETRIC_INDEX = ((0, 3, 4), (3, 1, 5), (4, 5, 2))
 
@@ -188,6 +200,17 @@ class Matrix3(NamedTuple):
         e, f = self[axis][i], self[axis][j]
         rows[axis][i], rows[axis][j] = c * e + s * f, c * f - s * e
         return Matrix3.from_rows(rows)
+
+    def turning(self, w: Vector3) -> Matrix3:
+        """w~ B - B w~: the rate of B when it is carried along by the angular velocity w."""
+        (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = self
+        plane_x, plane_y, plane_z = w.x * (yz + zy), w.y * (zx + xz), w.z * (xy + yx)
+        along_x, along_y, along_z = w.x * (yy - zz), w.y * (zz - xx), w.z * (xx - yy)
+        return Matrix3(
+            Vector3(plane_y - plane_z, along_z + w.y * zy - w.x * xz, along_y + w.x * xy - w.z * yz),
+            Vector3(along_z + w.y * yz - w.x * zx, plane_z - plane_x, along_x + w.z * xz - w.y * yx),
+            Vector3(along_y + w.x * yx - w.z * zy, along_x + w.z * zx - w.y * xy, plane_x - plane_y),
+        )
 
     def congruent(self, r: Matrix3) -> Matrix3:
         """R* B R for a full matrix R."""

@@ -57,7 +57,8 @@ def evaluate(program: Program, arrays: Sequence[np.ndarray], dtype="float64") ->
     if len(arrays) != len(program.inputs):
         raise ValueError(f"{program.name} takes {len(program.inputs)} arrays, {len(arrays)} were given")
     dtype = np.dtype(dtype)
-    arrays = [np.asarray(array, dtype=dtype) for array in arrays]
+    arrays = [np.asarray(array) for array in arrays]
+    arrays = [array.astype(dtype, casting="same_kind", copy=False) for array in arrays]
     batch = np.broadcast_shapes(
         *(_batch_shape(x, a.name, a.shape) for x, a in zip(arrays, program.inputs, strict=True))
     )

@@ -10,7 +10,7 @@ import numpy as np
 import linkwise as lw
 from linkwise import operators as op
 from linkwise.operators.dense import StackedOperators, cross_matrix
-from linkwise.operators.expression import Bias, Covector, Expression, Inverse, Product, Space, Sum, Vector, force_at
+from linkwise.operators.expression import Bias, Expression, Inverse, Product, Space, Sum, force_at
 
 MASS_MATRIX = op.H @ op.phi @ op.M @ op.phi.T @ op.H.T + op.R
 WHITENING = op.I - op.H @ op.psi @ op.K
@@ -59,15 +59,17 @@ class Generator:
         leaves = self._leaves(domain, codomain)
         if depth <= 0:
             return self._pick(leaves) if leaves else self._through(domain, codomain, 0)
-        match self.rng.integers(8):
-            case 0 | 1 | 2:
+        match self.rng.integers(17):
+            case 0 | 1 | 2 | 3 | 4 | 5:
                 return self._through(domain, codomain, depth - 1)
-            case 3 | 4:
+            case 6 | 7 | 8 | 9:
                 return self.operator(domain, codomain, depth - 1) + self.operator(domain, codomain, depth - 1)
-            case 5:
+            case 10 | 11:
                 return self.weight() * self.operator(domain, codomain, depth - 1)
-            case 6:
+            case 12 | 13:
                 return self.operator(codomain.dual, domain.dual, depth - 1).T
+            case 14:
+                return self._given(codomain, plain=True) @ self._given(domain.dual, plain=True).T
             case _:
                 inverses = self._inverses(domain, codomain)
                 return self._pick(inverses) if inverses else self._through(domain, codomain, depth - 1)
@@ -80,10 +82,10 @@ class Generator:
         if codomain.link:
             leave = op.A(codomain.link).T if codomain == force_at(codomain.link) else op.B(codomain.link).T
             return leave @ self.operator(domain, leave.domain, depth)
-        between = self._pick((op.JOINT, op.FORCE, op.MOTION, self._task()))
+        between = self._pick((op.JOINT, op.FORCE, op.MOTION, self.task()))
         return self.operator(between, codomain, depth) @ self.operator(domain, between, depth)
 
-    def _task(self) -> Space:
+    def task(self) -> Space:
         at = force_at(self._pick(self.frames))
         return self._pick((at, at.dual))
 
@@ -133,9 +135,8 @@ class Generator:
 
     def _given(self, space: Space, plain: bool = False) -> Expression:
         if space.link:
-            return self._through(op.MOTION if space == force_at(space.link).dual else op.FORCE, space, 0) @ self._given(
-                op.MOTION if space == force_at(space.link).dual else op.FORCE
-            )
+            leave = op.A(space.link).T if space == force_at(space.link) else op.B(space.link).T
+            return leave @ self._given(leave.domain, plain)
         biases = {op.MOTION: (op.bias_acceleration(self.rates), op.gravity()), op.FORCE: (op.bias_force(self.rates),)}
         if not plain and space in biases and self.rng.random() < 0.3:
             return self._pick(biases[space])
@@ -164,20 +165,15 @@ def link_accelerations(mech: lw.Mechanism) -> lw.Kernel:
 
 
 class StackedVectors(StackedOperators):
-    """Stacked operators that also know the vectors: columns of numbers, flattened link by link."""
+    """Stacked operators that also know the biases."""
 
     def __init__(self, mech: lw.Mechanism, q: np.ndarray, vectors: Mapping[str, np.ndarray]) -> None:
-        super().__init__(mech, q)
+        super().__init__(mech, q, vectors)
         self.q = q
-        self.vectors = vectors
         self.accelerations = link_accelerations(mech)
 
     def matrix(self, expression: Expression) -> np.ndarray:
         match expression:
-            case Vector():
-                return np.reshape(self.vectors[expression.name], (-1, 1))
-            case Covector():
-                return self.matrix(expression.vector).T
             case Bias():
                 rates = None if expression.of is None else np.ravel(self.vectors[expression.of.name])
                 return getattr(self, f"bias_{expression.name}")(rates).reshape(-1, 1)
@@ -216,4 +212,6 @@ class StackedVectors(StackedOperators):
             case Inverse():
                 inner = self.matrix(expression.of)
                 return float(np.linalg.norm(self.matrix(expression), 2) * np.linalg.cond(inner))
+            case Bias(of=rates) if rates is not None:  # it may vanish as the difference of large terms
+                return float(1.0 + np.sum(np.square(self.vectors[rates.name])))
         return float(np.linalg.norm(self.matrix(expression)))

@@ -19,6 +19,12 @@ STATES = 100
 TOLERANCE = 1e-10
 SOLVES_MOTION = ("forward_dynamics", "forward_dynamics_with_wrenches", "mass_matrix_inverse")
 
+CASES = [
+    pytest.param(file, floating_base, id=f"{file.stem}-{'floating' if floating_base else 'fixed'}")
+    for file in READABLE
+    for floating_base in (False, True)
+]
+
 COMPILED_SAMPLE = [
     ("ur_description/urdf/ur5_robot.urdf", False),
     ("z1_description/urdf/z1.urdf", False),
@@ -84,7 +90,9 @@ def compare(file, floating_base: bool, target: str) -> None:
             check(f"jacobian of {link} in {frame}", found, peer.jacobians(inputs["q"], link, frame == "world"))
     if mech.singular_joints:
         for name in SOLVES_MOTION:
-            with pytest.raises(lw.MechanismError, match=f"joint .*{mech.singular_joints[0]}.*armature, or make it fixed"):
+            with pytest.raises(
+                lw.MechanismError, match=f"joint .*{mech.singular_joints[0]}.*armature, or make it fixed"
+            ):
                 lw.compile(name, mech, target=target)
     assert not failures, "\n".join(failures)
 
@@ -94,15 +102,13 @@ def test_the_robots_are_there():
     assert len(READABLE) >= 75
 
 
-@pytest.mark.parametrize("floating_base", [False, True], ids=["fixed", "floating"])
-@pytest.mark.parametrize("file", READABLE, ids=lambda file: file.stem)
+@pytest.mark.parametrize(("file", "floating_base"), CASES)
 def test_every_robot(file, floating_base):
     compare(file, floating_base, target="numpy")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("floating_base", [False, True], ids=["fixed", "floating"])
-@pytest.mark.parametrize("file", READABLE, ids=lambda file: file.stem)
+@pytest.mark.parametrize(("file", "floating_base"), CASES)
 def test_every_robot_as_machine_code(file, floating_base):
     compare(file, floating_base, target="cpu")
 

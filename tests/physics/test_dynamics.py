@@ -91,8 +91,7 @@ def test_energy_is_kept_along_a_free_step(tree):
         for part in (0.5 * h, 0.5 * h, h):
             slopes.append(flow(q + part * slopes[-1][0], v + part * slopes[-1][1]))
         return [
-            x + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
-            for x, k1, k2, k3, k4 in zip((q, v), *slopes, strict=True)
+            x + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4) for x, k1, k2, k3, k4 in zip((q, v), *slopes, strict=True)
         ]
 
     def energy(q, v):

@@ -75,7 +75,11 @@ def test_batch_shapes(mech, name, shape):
 def test_inputs_broadcast_against_each_other(mech, name):
     given = inputs(mech, (4, 3))
     q, v, a = given["q"][:, :1], given["v"][0], given["a"][0, 0]
-    whole = [np.broadcast_to(q, (4, 3, mech.nq)), np.broadcast_to(v, (4, 3, mech.nv)), np.broadcast_to(a, (4, 3, mech.nv))]
+    whole = [
+        np.broadcast_to(q, (4, 3, mech.nq)),
+        np.broadcast_to(v, (4, 3, mech.nv)),
+        np.broadcast_to(a, (4, 3, mech.nv)),
+    ]
     function = getattr(lw, name)
     assert np.array_equal(function(mech, q, v, a), function(mech, *(np.ascontiguousarray(x) for x in whole)))
 

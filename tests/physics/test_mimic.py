@@ -12,7 +12,7 @@ STATES = 4
 
 
 def tied_and_free(seed: int) -> tuple[lw.Mechanism, lw.Mechanism, np.ndarray, np.ndarray]:
-    """A random tree in which some joints mimic others, the same tree without, and T, offset of q_free = T q + offset."""
+    """A random tree in which some joints mimic others, the same without, and T, offset: q_free = T q + offset."""
     rng = np.random.default_rng(seed)
     tree = lw.mechanisms.random_tree(int(rng.integers(4, 9)), seed, joints=("revolute", "prismatic", "helical"))
     leaders = [body.joint for body in tree.bodies if rng.random() < 0.5] or [tree.joint_names[-1]]

@@ -65,8 +65,7 @@ def test_wrenches_enter_through_jacobians(tree):
     mech = model.mech
     q, v, a, wrenches = model.states(STATES)
     pushed = sum(
-        np.einsum("...ij,...i", model.jacobian(q, link=link), wrenches[:, i])
-        for i, link in enumerate(mech.link_names)
+        np.einsum("...ij,...i", model.jacobian(q, link=link), wrenches[:, i]) for i, link in enumerate(mech.link_names)
     )
     tau = model.inverse_dynamics_with_wrenches(q, v, a, wrenches)
     close(tau, model.inverse_dynamics(q, v, a) - pushed, 1e-11)

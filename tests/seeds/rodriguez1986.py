@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from tests.seeds.tip_to_base import TipToBase, random_arm, to_base, to_tip
+from tests.seeds.tip_to_base import TipToBase, random_chain, to_base, to_tip
 
 #: Arguments of ``moving_arm``: revolute joints, as in the paper.
 ARMS = pytest.mark.parametrize("which", [(6, 1, "world"), (6, 1, "link"), (5, 2, "world"), (1, 3, "world")], ids=str)
@@ -50,13 +50,13 @@ class Case:
 @cache
 def moving_arm(n: int, seed: int, axes: str = "world", kinds: str = "R", at_rest: bool = False) -> Case:
     rng = np.random.default_rng(seed)
-    mech = random_arm(n, seed, kinds)
+    mech = random_chain(n, seed, kinds)
     q, v = lw.random_state(mech, rng)
     v, a = v * (not at_rest), rng.normal(size=n)
     arm = TipToBase(mech, q, axes)
     T, f = rng.normal(size=(2, n + 1, 3))
     wrench = np.hstack([T + np.cross(arm.p, f), f])
-    turn = arm.rotation.transpose(0, 2, 1) if axes == "world" else np.broadcast_to(np.eye(3), (n + 1, 3, 3))
+    turn = arm.rotation[: n + 1].transpose(0, 2, 1) if axes == "world" else np.broadcast_to(np.eye(3), (n + 1, 3, 3))
     wrenches = to_base(np.einsum("kij,ksj->ksi", turn, wrench.reshape(n + 1, 2, 3)).reshape(n + 1, 6))
     gravity = np.stack([arm.gravity if axes == "world" else arm.rotation[k].T @ arm.gravity for k in range(n + 1)])
     tau = lw.inverse_dynamics(mech, q, v, a, wrenches)
@@ -76,12 +76,6 @@ def wrong(actual, expected) -> bool:
     return not close(actual, expected, 1e-6)
 
 
-def rate(function, h: float = 5e-3) -> np.ndarray:
-    """d/dt at t = 0 of a smooth function of time, by differences of order eight."""
-    weights = {1: 4 / 5, 2: -1 / 5, 3: 4 / 105, 4: -1 / 280}
-    return sum(w * (np.asarray(function(i * h)) - np.asarray(function(-i * h))) / h for i, w in weights.items())
-
-
 def rows(n: int, *shape: int) -> np.ndarray:
     """NaN for joints 0..n."""
     return np.full((n + 1, *shape), np.nan)
@@ -95,7 +89,7 @@ def velocities(arm: TipToBase, u_dot) -> tuple[np.ndarray, np.ndarray]:
     minus, plus = rows(arm.n, 6), rows(arm.n, 6)
     plus[arm.n] = 0.0
     for k in range(arm.n, 0, -1):
-        minus[k] = plus[k] + arm.H(k)[0] * u_dot[k]
+        minus[k] = plus[k] + arm.H[k][0] * u_dot[k]
         plus[k - 1] = arm.phi(k, k - 1).T @ minus[k]
     return minus, plus
 
@@ -105,7 +99,7 @@ def bias_forces(arm: TipToBase, V_minus, T, f) -> np.ndarray:
     xi = rows(arm.n, 6)
     for k in range(1, arm.n + 1):
         m, p, omega, v_joint = arm.mass[k], arm.p[k], V_minus[k, :3], V_minus[k, 3:]
-        moment = np.cross(omega, arm.M(k)[:3, :3] @ omega) + m * np.cross(p, np.cross(omega, v_joint))
+        moment = np.cross(omega, arm.M[k][:3, :3] @ omega) + m * np.cross(p, np.cross(omega, v_joint))
         v_centre = v_joint + np.cross(omega, p)
         xi[k] = np.concatenate([moment - T[k] - np.cross(p, f[k]), m * np.cross(omega, v_centre) - f[k]])
     return xi
@@ -115,7 +109,7 @@ def bias_accelerations(arm: TipToBase, V_plus, u_dot) -> np.ndarray:
     """(5.6)."""
     eta = rows(arm.n, 6)
     for k in range(1, arm.n + 1):
-        h, omega, v = arm.axis(k), V_plus[k, :3], V_plus[k, 3:]
+        h, omega, v = arm.h[k], V_plus[k, :3], V_plus[k, 3:]
         eta[k] = np.concatenate([np.cross(omega, h * u_dot[k]), np.cross(v, h * u_dot[k])])
     return eta
 
@@ -131,7 +125,7 @@ def accelerations(arm: TipToBase, u_ddot, eta) -> tuple[np.ndarray, np.ndarray]:
     minus, plus = rows(arm.n, 6), rows(arm.n, 6)
     plus[arm.n] = 0.0
     for k in range(arm.n, 0, -1):
-        minus[k] = plus[k] + arm.H(k)[0] * u_ddot[k] + eta[k]
+        minus[k] = plus[k] + arm.H[k][0] * u_ddot[k] + eta[k]
         plus[k - 1] = arm.phi(k, k - 1).T @ minus[k]
     return minus, plus
 
@@ -141,7 +135,7 @@ def spatial_forces(arm: TipToBase, lambda_minus, xi) -> np.ndarray:
     x = rows(arm.n, 6)
     x[0] = 0.0
     for k in range(1, arm.n + 1):
-        x[k] = arm.phi(k, k - 1) @ x[k - 1] + arm.M(k) @ lambda_minus[k] + xi[k]
+        x[k] = arm.phi(k, k - 1) @ x[k - 1] + arm.M[k] @ lambda_minus[k] + xi[k]
     return x
 
 
@@ -157,9 +151,9 @@ def inward_filter(arm: TipToBase, tau, xi, eta) -> SimpleNamespace:
     )  # fmt: skip
     s.z_plus[0], s.P_plus[0] = 0.0, 0.0
     for k in range(1, n + 1):
-        phi, H = arm.phi(k, k - 1), arm.H(k)[0]
+        phi, H = arm.phi(k, k - 1), arm.H[k][0]
         s.z_minus[k] = phi @ s.z_plus[k - 1] + xi[k]
-        s.P_minus[k] = phi @ s.P_plus[k - 1] @ phi.T + arm.M(k)
+        s.P_minus[k] = phi @ s.P_plus[k - 1] @ phi.T + arm.M[k]
         s.D[k] = H @ s.P_minus[k] @ H
         s.G[k] = s.P_minus[k] @ H / s.D[k]
         s.e_minus[k] = tau[k] - H @ s.z_minus[k]
@@ -176,7 +170,7 @@ def outward_smoother(arm: TipToBase, s: SimpleNamespace, eta) -> SimpleNamespace
     out.plus[n] = 0.0
     for k in range(n, 0, -1):
         out.u_ddot[k] = s.e_plus[k] - s.G[k] @ (out.plus[k] + eta[k])
-        out.minus[k] = out.plus[k] + eta[k] + arm.H(k)[0] * out.u_ddot[k]
+        out.minus[k] = out.plus[k] + eta[k] + arm.H[k][0] * out.u_ddot[k]
         out.plus[k - 1] = arm.phi(k, k - 1).T @ out.minus[k]
     return out
 
@@ -184,7 +178,7 @@ def outward_smoother(arm: TipToBase, s: SimpleNamespace, eta) -> SimpleNamespace
 def force_at_held_base(case: Case, k: int, xi, eta) -> np.ndarray:
     """The spatial force at joint k when link k+1 is held: dense solution for links 1..k."""
     arm, cut = case.arm, slice(0, 6 * k)
-    phi, M, H = arm.stacked_phi()[cut, cut], arm.stacked_M()[cut, cut], arm.stacked_H()[:k, cut]
+    phi, M, H = arm.stacked_phi[cut, cut], arm.diagonal(arm.M)[cut, cut], arm.diagonal(arm.H)[:k, cut]
     drift = phi @ (M @ phi.T @ eta[1 : k + 1].ravel() + xi[1 : k + 1].ravel())
     u_ddot = np.linalg.solve(H @ phi @ M @ phi.T @ H.T, case.tau[1 : k + 1] - H @ drift)
     return (phi @ M @ phi.T @ H.T @ u_ddot + drift)[6 * k - 6 :]
@@ -229,8 +223,8 @@ class ClosedForm:
         links = range(1, arm.n + 1)
         return cls(
             [None, *(arm.phi(k, k - 1) for k in links)],
-            [None, *(arm.H(k)[0] for k in links)],
-            [None, *map(arm.M, links)],
+            [None, *(arm.H[k][0] for k in links)],
+            [None, *arm.M[1:]],
         )
 
     def rest(self, k: int) -> np.ndarray:

@@ -1,7 +1,7 @@
 """jain1995, Sections 1, 3, 4 and 5: the factors of the mass matrix and the diagonalized variables.
 
 Formulas and loops are written as printed, link 1 at the tip, vectors along the world's axes and biases of inertial
-accelerations (see ``jpl_chain``).  Where the print is wrong, the test shows that it fails and what holds instead.
+accelerations (see ``tip_to_base``).  Where the print is wrong, the test shows that it fails and what holds instead.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from scipy.linalg import sqrtm
 import linkwise as lw
 from linkwise import operators as op
 
-from .jpl_chain import Chain, close, differ, random_chain, rate_of_change, results, spatial_tilde, tilde
+from .jain1995 import Articulated, Stacked, mass_matrix
+from .tip_to_base import Chain, close, differ, random_chain, rate_of_change, results, spatial_tilde, tilde
 
 n = 6
 NO_GRAVITY = (0.0, 0.0, 0.0)
@@ -41,52 +42,6 @@ def chain(request):
 @pytest.fixture
 def rng():
     return np.random.default_rng(95)
-
-
-class Articulated:
-    """Algorithm 4.1, (4.8), with psi(k+1, k) = + phi(k+1, k) tau_bar(k); lists are indexed by k."""
-
-    def __init__(self, chain: Chain, sign_of_psi: float = 1.0):
-        self.P, self.D, self.G, self.K = [None], [None], [np.zeros((6, 1))], [None]
-        self.tau, self.tau_bar, self.psi = [None], [None], [None]
-        self.P_plus = [np.zeros((6, 6))]
-        for k in range(1, chain.n + 1):
-            H = chain.H[k]
-            self.P.append(chain.phi(k, k - 1) @ self.P_plus[k - 1] @ chain.phi(k, k - 1).T + chain.M[k])
-            self.D.append(H @ self.P[k] @ H.T)
-            self.G.append(self.P[k] @ H.T @ np.linalg.inv(self.D[k]))
-            self.K.append(chain.phi(k + 1, k) @ self.G[k])
-            self.tau.append(self.G[k] @ H)
-            self.tau_bar.append(np.eye(6) - self.tau[k])
-            self.P_plus.append(self.tau_bar[k] @ self.P[k])
-            self.psi.append(sign_of_psi * chain.phi(k + 1, k) @ self.tau_bar[k])
-
-
-class Stacked:
-    """The operators of (4.6)-(4.10) as matrices, from the blocks of Algorithm 4.1."""
-
-    def __init__(self, chain: Chain, sign_of_psi: float = 1.0):
-        parts = Articulated(chain, sign_of_psi)
-        size, nv = 6 * chain.n, chain.mech.nv
-        self.H, self.M = chain.diagonal(chain.H), chain.diagonal(chain.M)
-        self.P, self.P_plus = chain.diagonal(parts.P), chain.diagonal(parts.P_plus)
-        self.D, self.G = chain.diagonal(parts.D), chain.diagonal(parts.G)
-        self.tau, self.tau_bar = chain.diagonal(parts.tau), chain.diagonal(parts.tau_bar)
-        self.E_phi, self.E_psi, self.K = np.zeros((size, size)), np.zeros((size, size)), np.zeros((size, nv))
-        for k in range(1, chain.n):  # the first subdiagonal: rows of k+1, columns of k
-            rows, columns = slice(6 * k, 6 * k + 6), slice(6 * k - 6, 6 * k)
-            self.E_phi[rows, columns] = chain.phi(k + 1, k)
-            self.E_psi[rows, columns] = parts.psi[k]
-            self.K[rows, k - 1] = parts.K[k][:, 0]
-        self.phi = chain.stacked_phi
-        self.psi = np.linalg.inv(np.eye(size) - self.E_psi)
-        self.root_D, self.I, self.I6 = np.sqrt(self.D), np.eye(nv), np.eye(size)
-        self.m = (self.I + self.H @ self.phi @ self.K) @ self.root_D
-        self.ell = np.linalg.inv(self.root_D) @ (self.I - self.H @ self.psi @ self.K)
-
-
-def mass_matrix(chain):
-    return chain.joints @ lw.mass_matrix(chain.mech, chain.q) @ chain.joints.T
 
 
 def factor_at(mech, v):

@@ -8,8 +8,9 @@ import pytest
 import linkwise as lw
 from linkwise import operators as op
 
-from .jpl_chain import Chain, close, differ, random_chain, results, spatial_tilde
-from .test_jain1995_factorization import TREES, Stacked
+from .jain1995 import Stacked
+from .test_jain1995_factorization import TREES
+from .tip_to_base import Chain, close, differ, random_chain, results, spatial_tilde
 
 n = 5
 

@@ -16,7 +16,7 @@ from linkwise.ir.program import Array, Program
 from linkwise.targets import numpy_reference
 from linkwise.trace import trace
 from tests.seeds.rodriguez1986 import ARMS, Case, ClosedForm, biases, close, moving_arm, scale, wrong
-from tests.seeds.tip_to_base import TipToBase, cross, random_arm, reversed_both, to_base
+from tests.seeds.tip_to_base import TipToBase, random_chain, reversed_both, tilde, to_base
 
 
 @ARMS
@@ -48,7 +48,7 @@ def test_accelerations_by_cause(which):
     xi, eta = biases(case)
     form = ClosedForm.of(arm)
     alpha = form.split(case.tau, xi, eta)
-    phi, M, H = arm.stacked_phi(), arm.stacked_M(), arm.stacked_H()
+    phi, M, H = arm.stacked_phi, arm.diagonal(arm.M), arm.diagonal(arm.H)
     inertia = H @ phi @ M @ phi.T @ H.T
     assert close(alpha[0], np.linalg.solve(inertia, case.tau[1:]))
     assert close(alpha[1], -np.linalg.solve(inertia, H @ phi @ xi[1:].ravel()))
@@ -96,7 +96,7 @@ def test_co_state_covariances_are_operational(which):
             J = arm.phi(k + 1, k).T @ J
         expected = J @ inverse @ J.T if k < N else np.zeros((6, 6))
         assert close(form.Lambda_plus[k], expected)
-        rows = {i: arm.H(i)[0] @ form.psi(i, k) for i in inner}
+        rows = {i: arm.H[i][0] @ form.psi(i, k) for i in inner}
         summed = sum((np.outer(rows[i], rows[i]) * form.D_inverse[i] for i in inner), np.zeros((6, 6)))
         assert close(summed, expected)  # (10.29)
         if k < N:
@@ -116,11 +116,11 @@ def explicit_form(mech: lw.Mechanism, q, mass, com, inertia) -> ClosedForm:
     phi, H, M = [], [], []
     for i, body in enumerate(mech.bodies):
         a, s, c = np.array(body.kind.axis), scale(scalar.sin(q[i])), scale(scalar.cos(q[i]))
-        rotation = c * (np.eye(3) - np.outer(a, a)) + s * cross(a) + np.outer(a, a)
+        rotation = c * (np.eye(3) - np.outer(a, a)) + s * tilde(a) + np.outer(a, a)
         turn = body.rotation @ rotation  # from link i to its parent
-        phi.append(np.block([[turn, cross(body.position) @ turn], [np.zeros((3, 3)), turn]]))
+        phi.append(np.block([[turn, tilde(body.position) @ turn], [np.zeros((3, 3)), turn]]))
         H.append(np.concatenate([a, np.zeros(3)]))
-        m, p = scale(mass[i]), cross(com[i])
+        m, p = scale(mass[i]), tilde(com[i])
         M.append(np.block([[inertia[i] - m * p @ p, m * p], [m * -p, m * np.eye(3)]]))
     # Counted from the tip, phi(k, k-1) crosses the joint of link k-1.
     return ClosedForm([None, None, *phi[:0:-1]], [None, *H[::-1]], [None, *M[::-1]])
@@ -186,5 +186,5 @@ def test_terms_without_joint_angles_are_computed_once():
     expected = lw.mass_matrix_inverse(case.mech, q)[:, ::-1, ::-1]
     assert close(inverse, expected)
     # Of an arm of one link, nothing depends on the angle: the inverse is a number, not an expression.
-    single = traced(random_arm(1, 3), parameters=False)
+    single = traced(random_chain(1, 3), parameters=False)
     assert single.op_counts.get("div", 0) == 0 and single.op_counts.get("sincos", 0) == 0

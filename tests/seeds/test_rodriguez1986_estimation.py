@@ -25,7 +25,7 @@ from tests.seeds.rodriguez1986 import (
     rows,
     spatial_forces,
 )
-from tests.seeds.tip_to_base import block_diagonal, reversed_both, to_base
+from tests.seeds.tip_to_base import reversed_both, to_base
 
 I6 = np.eye(6)
 ARMS_AT_REST = pytest.mark.parametrize("which", [(6, 1, "world"), (4, 2, "link"), (1, 3, "world")], ids=str)
@@ -80,9 +80,9 @@ class JointGaussian:
     """All states and measurements of the model as one Gaussian vector; conditioning by one dense solve."""
 
     def __init__(self, case: Case, mean_w) -> None:
-        phi, self.H = case.arm.stacked_phi(), case.arm.stacked_H()
+        phi, self.H = case.arm.stacked_phi, case.arm.diagonal(case.arm.H)
         self.mean = phi @ mean_w[1:].ravel()
-        self.covariance = phi @ case.arm.stacked_M() @ phi.T
+        self.covariance = phi @ case.arm.diagonal(case.arm.M) @ phi.T
         self.tau = case.tau[1:]
 
     def given(self, m: int) -> tuple[np.ndarray, np.ndarray]:
@@ -99,7 +99,7 @@ def model(case: Case) -> tuple:
     arm, (xi, _) = case.arm, biases(case)
     F, Q, C = rows(arm.n, 6, 6), rows(arm.n, 6, 6), rows(arm.n, 1, 6)
     for k in case.links:
-        F[k], Q[k], C[k] = arm.phi(k, k - 1), arm.M(k), arm.H(k)
+        F[k], Q[k], C[k] = arm.phi(k, k - 1), arm.M[k], arm.H[k]
     return F, xi, Q, C
 
 
@@ -193,7 +193,7 @@ def test_mechanics_gives_conditional_expectations(which):
         upto, P_upto = gaussian.given(k)
         assert close(s.z_plus[k], upto[k - 1])  # (9.12)
         assert close(s.P_plus[k], P_upto[block(k), block(k)])  # (9.10)
-        H = arm.H(k)[0]
+        H = arm.H[k][0]
         lambda_minus = (I6 - np.outer(s.G[k], H)).T @ lambda_plus + H * s.e_plus[k]  # (9.16)
         for z, P, lam, Lambda in (
             (s.z_minus[k], s.P_minus[k], lambda_minus, Lambda_minus[k]),
@@ -210,7 +210,7 @@ def co_state_covariances(case: Case, s: SimpleNamespace) -> tuple[np.ndarray, np
     minus, plus = rows(n, 6, 6), rows(n, 6, 6)
     plus[n] = 0.0
     for k in range(n, 0, -1):
-        H = arm.H(k)[0]
+        H = arm.H[k][0]
         rest = I6 - np.outer(s.G[k], H)
         minus[k] = rest.T @ plus[k] @ rest + np.outer(H, H) / s.D[k]
         plus[k - 1] = arm.phi(k, k - 1).T @ minus[k] @ arm.phi(k, k - 1)
@@ -238,10 +238,10 @@ def test_expectations_over_an_ensemble(which):
     case = arm_at_rest(*which)
     arm, n = case.arm, case.arm.n
     xi = biases(case)[0]
-    root = np.linalg.cholesky(arm.stacked_M()) * np.sqrt(6 * n)
+    root = np.linalg.cholesky(arm.diagonal(arm.M)) * np.sqrt(6 * n)
     members = xi[1:].ravel() + np.hstack([root, -root]).T
     assert close(members.mean(axis=0), xi[1:].ravel())  # (9.3)
-    assert close(np.cov(members.T, bias=True), block_diagonal([arm.M(k) for k in case.links]))  # and white
+    assert close(np.cov(members.T, bias=True), arm.diagonal(arm.M))  # and white
     records = [run_member(case, member.reshape(n, 6)) for member in members]
 
     def average_square(name: str, k: int) -> np.ndarray:
@@ -271,7 +271,7 @@ def run_member(case: Case, w: np.ndarray) -> dict[str, np.ndarray]:
     x[0] = 0.0
     for k in case.links:
         x[k] = arm.phi(k, k - 1) @ x[k - 1] + w[k - 1]  # (9.1)
-        tau[k] = (arm.H(k) @ x[k]).item()  # (9.2)
+        tau[k] = (arm.H[k] @ x[k]).item()  # (9.2)
     s, out = sweeps(case, tau)
     smoothed = s.z_minus + np.einsum("kij,kj->ki", s.P_minus, out.minus)
     return {
@@ -290,7 +290,7 @@ def test_bias_accelerations_shift_the_mean_of_the_process(axes):
     carried, _ = accelerations(case.arm, np.zeros(7), eta)
     mean_w = rows(6, 6)
     for k in case.links:
-        mean_w[k] = xi[k] + case.arm.M(k) @ carried[k]
+        mean_w[k] = xi[k] + case.arm.M[k] @ carried[k]
     v, a = to_base(case.u_dot), to_base(case.u_ddot)
     motion = case.arm.from_links(lw.link_accelerations(case.mech, case.q, v, a))
     assert close(JointGaussian(case, mean_w).given(6)[0], spatial_forces(case.arm, motion, xi)[1:])

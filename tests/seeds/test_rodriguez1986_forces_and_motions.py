@@ -20,12 +20,11 @@ from tests.seeds.rodriguez1986 import (
     biases,
     close,
     moving_arm,
-    rate,
     spatial_forces,
     velocities,
     wrong,
 )
-from tests.seeds.tip_to_base import TipToBase, cross, to_base, to_tip
+from tests.seeds.tip_to_base import TipToBase, rate, tilde, to_base, to_tip
 
 U = np.eye(3)
 O = np.zeros((3, 3))  # noqa: E741
@@ -82,13 +81,13 @@ def test_spatial_inertia_gives_the_kinetic_energy(which):
     for k in case.links:
         m, p, I_centre = arm.mass[k], arm.p[k], arm.inertia[k]
         I_joint = I_centre + m * ((p @ p) * U - np.outer(p, p))  # below (4.9)
-        M = np.block([[I_joint, m * cross(p)], [-m * cross(p), m * U]])  # (3.1)
-        at_centre = np.block([[U, O], [-cross(p), U]]) @ V[k]  # (3.4)
+        M = np.block([[I_joint, m * tilde(p)], [-m * tilde(p), m * U]])  # (3.1)
+        at_centre = np.block([[U, O], [-tilde(p), U]]) @ V[k]  # (3.4)
         assert close(at_centre[3:], centre_velocity(case, k))
         about_centre = 0.5 * at_centre @ np.block([[I_centre, O], [O, m * U]]) @ at_centre  # (3.3)
         about_joint = 0.5 * V[k] @ M @ V[k]  # (3.2)
         assert close(about_joint, about_centre)
-        assert close(arm.M(k), M)
+        assert close(arm.M[k], M)
         total += about_joint
     assert close(total, lw.kinetic_energy(case.mech, case.q, to_base(case.u_dot)))
 
@@ -101,7 +100,7 @@ def test_transition_matrix():
     arm, (V, _) = case.arm, link_motions(case)
 
     def phi(k: int, m: int, sign: float = 1.0) -> np.ndarray:
-        return np.block([[U, sign * cross(arm.origin[m] - arm.origin[k])], [O, U]])  # (3.5)
+        return np.block([[U, sign * tilde(arm.origin[m] - arm.origin[k])], [O, U]])  # (3.5)
 
     for k in case.links:
         # The point of link k at joint k - 1 moves with link k: its velocity, by differences of the joint's position.
@@ -142,7 +141,7 @@ def test_equations_of_motion_of_one_link(which):
     forces[0] = 0.0
     V, acceleration = link_motions(case)
     for k in case.links:
-        m, p, I_c, L, turn = arm.mass[k], arm.p[k], arm.inertia[k], arm.L(k, k - 1), arm.turn(k, k - 1)
+        m, p, I_c, L, turn = arm.mass[k], arm.p[k], arm.inertia[k], arm.l(k, k - 1), arm.turn(k, k - 1)
         I_k = I_c + m * ((p @ p) * U - np.outer(p, p))
         w, w_dot, v_joint, v_joint_dot = V[k, :3], acceleration[k, :3], V[k, 3:], acceleration[k, 3:]
         T, f = case.T[k], case.f[k]
@@ -167,7 +166,7 @@ def test_equations_of_motion_of_one_link(which):
         undotted = -f_plus + m * x(w, p) + m * v_joint_dot + m * x(w, v) - f
         assert wrong(f_minus, undotted)  # as printed: dot
 
-        phi, M = np.block([[U, cross(L)], [O, U]]), np.block([[I_k, m * cross(p)], [-m * cross(p), m * U]])
+        phi, M = np.block([[U, tilde(L)], [O, U]]), np.block([[I_k, m * tilde(p)], [-m * tilde(p), m * U]])
         before = phi @ -np.concatenate([T_plus, f_plus]) + M @ acceleration[k]
         assert close(forces[k], before + np.concatenate([moment_bias, m * x(w, v) - f]))  # (4.11)
         assert wrong(forces[k], before + np.concatenate([moment_bias, m * x(w, v_joint) - f]))  # as printed
@@ -220,7 +219,7 @@ def test_outward_recursion_gives_the_velocities(which):
     assert close(V_minus[1:], link_motions(case)[0][1:])
     assert wrong(velocities(case.arm, to_tip(case.q))[0][1:], V_minus[1:])  # (5.2) as printed, without the dot
     n = case.arm.n
-    assert close(V_minus[n], case.arm.H(n)[0] * case.u_dot[n])  # the base does not move
+    assert close(V_minus[n], case.arm.H[n][0] * case.u_dot[n])  # the base does not move
     assert close(V_plus[0, 3:], tip_velocity(case))
 
 
@@ -271,14 +270,14 @@ def test_motion_across_links_and_joints(which):
     R_ddot = rate(lambda t: rate(lambda s: case.at(t + s).arm.origin, 2e-2), 2e-2)
     R = np.vstack([arm.origin, np.zeros(3)])  # the ground is link n + 1
     for k in case.links:
-        L = arm.L(k, k - 1)
+        L = arm.l(k, k - 1)
         assert close(R[k], poses[k - 1][:3, 3])
         assert close(R[k - 1], R[k] + L)  # (5.7), with L fixed in link k:
-        assert close(rate(lambda t, k=k: case.at(t).arm.rotation[k].T @ case.at(t).arm.L(k, k - 1)), np.zeros(3))
+        assert close(rate(lambda t, k=k: case.at(t).arm.rotation[k].T @ case.at(t).arm.l(k, k - 1)), np.zeros(3))
         assert close(R_dot[k - 1], R_dot[k] + x(w[k], L))  # (5.8)
-        both = np.block([[U, O], [-cross(L), U]]) @ np.concatenate([w[k], R_dot[k]])
+        both = np.block([[U, O], [-tilde(L), U]]) @ np.concatenate([w[k], R_dot[k]])
         assert close(both, np.concatenate([w[k], R_dot[k - 1]]))  # (5.9)
-        h, inner, inner_dot = arm.axis(k), w[k + 1], w_dot[k + 1]
+        h, inner, inner_dot = arm.h[k], w[k + 1], w_dot[k + 1]
         assert close(w[k], inner + h * case.u_dot[k])  # (5.10)
         assert close(v[k], v[k + 1] + x(inner, R[k] - R[k + 1]))  # (5.11): joint k as a point of link k and of link k+1
         # Body-fixed rates: inertial ones minus omega x v, of link k or of link k+1 at the same point.

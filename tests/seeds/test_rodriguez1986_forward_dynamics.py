@@ -27,7 +27,7 @@ from tests.seeds.rodriguez1986 import (
     velocities,
     wrong,
 )
-from tests.seeds.tip_to_base import cross, reversed_both, to_base, to_tip
+from tests.seeds.tip_to_base import reversed_both, tilde, to_base, to_tip
 
 I6 = np.eye(6)
 
@@ -68,7 +68,7 @@ def test_filter_and_smoother_are_forward_dynamics(which):
     x, lambda_minus, lambda_plus = exact(case)
     assert close(out.minus[1:], lambda_minus[1:]) and close(out.plus, lambda_plus)
     for k in case.links:
-        H = arm.H(k)[0]
+        H = arm.H[k][0]
         second_form = (I6 - np.outer(s.G[k], H)).T @ (out.plus[k] + eta[k]) + H * s.e_plus[k]
         assert close(second_form, lambda_minus[k])  # (8.13)
         assert wrong(out.plus[k] + eta[k] + H * case.u_dot[k], lambda_minus[k])  # (8.13) as printed
@@ -95,8 +95,8 @@ def test_sliding_joints_are_a_simple_extension():
     V_minus, V_plus = velocities(arm, case.u_dot)
     eta = rows(arm.n, 6)
     for k in case.links:
-        W, V = cross(V_plus[k, :3]), cross(V_plus[k, 3:])
-        eta[k] = np.block([[W, np.zeros((3, 3))], [V, W]]) @ arm.H(k)[0] * case.u_dot[k]
+        W, V = tilde(V_plus[k, :3]), tilde(V_plus[k, 3:])
+        eta[k] = np.block([[W, np.zeros((3, 3))], [V, W]]) @ arm.H[k][0] * case.u_dot[k]
     xi = bias_forces(arm, V_minus, case.T, case.f)
     out = outward_smoother(arm, inward_filter(arm, case.tau, xi, eta), eta)
     assert close(out.u_ddot[1:], case.u_ddot[1:])
@@ -119,8 +119,8 @@ def test_inertia_sweep(which):
     arm = case.arm
     s = inward_filter(arm, case.tau, *biases(case))
     m = reversed_both(lw.mass_matrix(case.mech, case.q))
-    phi, H = arm.stacked_phi(), arm.stacked_H()
-    forces = phi @ arm.stacked_M() @ phi.T  # of all joints, per unit of acceleration
+    phi, H = arm.stacked_phi, arm.diagonal(arm.H)
+    forces = phi @ arm.diagonal(arm.M) @ phi.T  # of all joints, per unit of acceleration
     for k in case.links:
         outer, me = slice(0, k - 1), slice(6 * k - 6, 6 * k)
         assert close(s.D[k], m[k - 1, k - 1] - m[k - 1, outer] @ np.linalg.solve(m[outer, outer], m[outer, k - 1]))
@@ -131,7 +131,7 @@ def test_inertia_sweep(which):
         outer_and_me = slice(0, k)
         yielded = row[:, outer_and_me] @ np.linalg.solve(m[outer_and_me, outer_and_me], row[:, outer_and_me].T)
         assert close(s.P_plus[k], forces[me, me] - yielded)  # (8.9), (8.23)
-        h = arm.H(k)[0]
+        h = arm.H[k][0]
         assert close(s.G[k] * s.D[k], s.P_minus[k] @ h) and close(h @ s.G[k], 1.0)  # (8.5)
         rest = I6 - np.outer(s.G[k], h)
         assert close(rest @ s.P_minus[k], s.P_plus[k])  # (8.25)
@@ -157,7 +157,7 @@ def test_sweep_method_along_the_exact_solution(which):
     s = inward_filter(arm, case.tau, xi, eta)
     x, minus, plus = exact(case)
     for k in case.links:
-        H, push = arm.H(k)[0], plus[k] + eta[k]
+        H, push = arm.H[k][0], plus[k] + eta[k]
         assert close(s.z_minus[k] + s.P_minus[k] @ minus[k], x[k])  # (8.1)
         assert close(s.z_plus[k] + s.P_plus[k] @ plus[k], x[k])
         innovation = case.tau[k] - H @ s.z_minus[k]  # (8.15)
@@ -185,7 +185,7 @@ def test_proof_of_the_filter_equations(which):
     _, minus, plus = exact(case)
     any_lambda = np.random.default_rng(5).normal(size=6)
     for k in case.links:
-        phi, M, H = arm.phi(k, k - 1), arm.M(k), arm.H(k)[0]
+        phi, M, H = arm.phi(k, k - 1), arm.M[k], arm.H[k][0]
         left = s.z_minus[k] + s.P_minus[k] @ minus[k]
         crossed = phi @ s.z_plus[k - 1] + phi @ s.P_plus[k - 1] @ plus[k - 1]
         assert close(left, crossed + M @ minus[k] + xi[k])  # (8.19)

@@ -28,7 +28,7 @@ class TwoPointProblem:
         self.demand({("x+", 0): np.eye(6)}, np.zeros(6))  # (6.6)
         self.demand({("lambda+", n): np.eye(6)}, np.zeros(6))
         for k in case.links:
-            phi, M, H, U = arm.phi(k, k - 1), arm.M(k), arm.H(k), np.eye(6)
+            phi, M, H, U = arm.phi(k, k - 1), arm.M[k], arm.H[k], np.eye(6)
             self.demand({("x-", k): U, ("x+", k - 1): -phi, ("lambda-", k): -M}, xi[k])  # (6.1)
             self.demand({("x+", k): U, ("x-", k): -U}, np.zeros(6))  # (6.2)
             self.demand({("lambda+", k - 1): U, ("lambda-", k): -phi.T}, np.zeros(6))  # (6.3)
@@ -84,7 +84,7 @@ def test_inverse_dynamics_in_two_stages():
         case = moving_arm(6, 1, axes)
         xi, eta = biases(case)
         x = spatial_forces(case.arm, accelerations(case.arm, case.u_ddot, eta)[0], xi)
-        tau = [(case.arm.H(k) @ x[k]).item() for k in case.links]
+        tau = [(case.arm.H[k] @ x[k]).item() for k in case.links]
         assert close(tau, case.tau[1:])
 
 
@@ -94,7 +94,7 @@ def test_inverse_dynamics_in_two_stages():
 def composite(case: Case, k: int, i: int) -> np.ndarray:
     """r(k, i) of (7.7)."""
     phi, M = case.arm.phi, case.arm.M
-    return sum(phi(k, j) @ M(j) @ phi(i, j).T for j in range(1, min(i, k) + 1))
+    return sum(phi(k, j) @ M[j] @ phi(i, j).T for j in range(1, min(i, k) + 1))
 
 
 @ARMS
@@ -110,7 +110,7 @@ def test_sums_solve_the_recursions(which):
     xi, eta = biases(case)
     driven = rows(N, 6)
     for i in case.links:
-        driven[i] = arm.H(i)[0] * case.u_ddot[i] + eta[i]
+        driven[i] = arm.H[i][0] * case.u_ddot[i] + eta[i]
     motion = lw.link_accelerations(case.mech, case.q, to_base(case.u_dot), to_base(case.u_ddot))
     lam = rows(N, 6)
     for j in case.links:
@@ -119,9 +119,9 @@ def test_sums_solve_the_recursions(which):
     expected = spatial_forces(arm, lam, xi)
     for k in case.links:
         inner = range(1, k + 1)
-        assert close(sum(phi(k, j) @ (arm.M(j) @ lam[j] + xi[j]) for j in inner), expected[k])  # (7.3)
+        assert close(sum(phi(k, j) @ (arm.M[j] @ lam[j] + xi[j]) for j in inner), expected[k])  # (7.3)
         from_biases = sum(phi(k, j) @ xi[j] for j in inner)
-        double = sum(phi(k, j) @ arm.M(j) @ phi(i, j).T @ driven[i] for j in inner for i in range(j, N + 1))
+        double = sum(phi(k, j) @ arm.M[j] @ phi(i, j).T @ driven[i] for j in inner for i in range(j, N + 1))
         assert close(double + from_biases, expected[k])  # (7.4)
         assert close(sum(composite(case, k, i) @ driven[i] for i in case.links) + from_biases, expected[k])  # (7.6)
 
@@ -147,19 +147,19 @@ def test_composite_inertias_are_covariances(which):
     """
     case = moving_arm(*which)
     arm, phi = case.arm, case.arm.phi
-    stacked = arm.stacked_phi()
-    covariance = stacked @ arm.stacked_M() @ stacked.T
+    stacked = arm.stacked_phi
+    covariance = stacked @ arm.diagonal(arm.M) @ stacked.T
     for k in case.links:
         for i in case.links:
             block = covariance[6 * k - 6 : 6 * k, 6 * i - 6 : 6 * i]
             assert close(composite(case, k, i), block)  # (7.7)
             table = phi(k, i) @ composite(case, i, i) if i <= k else composite(case, k, k) @ phi(i, k).T
             assert close(table, block)
-    r = arm.M(1)
+    r = arm.M[1]
     for k in case.links:
-        assert close(sum(phi(k, j) @ arm.M(j) @ phi(k, j).T for j in range(1, k + 1)), r)  # (7.8)
+        assert close(sum(phi(k, j) @ arm.M[j] @ phi(k, j).T for j in range(1, k + 1)), r)  # (7.8)
         if k < arm.n:
-            r = phi(k + 1, k) @ r @ phi(k + 1, k).T + arm.M(k + 1)  # (7.9)
+            r = phi(k + 1, k) @ r @ phi(k + 1, k).T + arm.M[k + 1]  # (7.9)
 
 
 @ARMS
@@ -174,9 +174,9 @@ def test_inertia_matrix_and_bias_of_the_equations_of_motion(which):
     xi, eta = biases(case)
     m, V = np.empty((N, N)), np.empty(N)
     for k in case.links:
-        H = arm.H(k)
+        H = arm.H[k]
         for i in case.links:
-            m[k - 1, i - 1] = (H @ composite(case, k, i) @ arm.H(i).T).item()
+            m[k - 1, i - 1] = (H @ composite(case, k, i) @ arm.H[i].T).item()
         V[k - 1] = sum(H @ composite(case, k, i) @ eta[i] for i in case.links).item()
         V[k - 1] += sum(H @ arm.phi(k, i) @ xi[i] for i in range(1, k + 1)).item()
     assert close(m, reversed_both(lw.mass_matrix(case.mech, case.q)))

@@ -1,6 +1,6 @@
 """rodriguez1992, Sections II to VI: kinematics, Newton-Euler recursion, and the two factorizations of the mass matrix.
 
-Formulas and loops are written as printed, link 1 at the tip, vectors along the world's axes (see ``jpl_chain``).
+Formulas and loops are written as printed, link 1 at the tip, vectors along the world's axes (see ``tip_to_base``).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pytest
 import linkwise as lw
 from linkwise import operators as op
 
-from .jpl_chain import Chain, close, differ, random_chain, rate_of_change, results, tilde
+from .tip_to_base import Chain, close, differ, random_chain, rate_of_change, results, tilde
 
 N = 6
 TREES = [lw.mechanisms.random_tree(8, seed, floating_base=seed % 2 == 1) for seed in (3, 4, 5)]
@@ -40,10 +40,10 @@ def test_spatial_velocity_and_inertia(chain):
     energy = 0.0
     for k in range(1, N + 1):
         omega, v = chain.V[k][:3], chain.V[k][3:]
-        m, p = chain.m[k], chain.p[k]
-        M = np.block([[chain.I_c[k] - m * tilde(p) @ tilde(p), m * tilde(p)], [-m * tilde(p), m * np.eye(3)]])
+        m, p = chain.mass[k], chain.p[k]
+        M = np.block([[chain.inertia[k] - m * tilde(p) @ tilde(p), m * tilde(p)], [-m * tilde(p), m * np.eye(3)]])
         linear = m * (v + np.cross(omega, p))
-        close(M @ chain.V[k], [*(chain.I_c[k] @ omega + np.cross(p, linear)), *linear])
+        close(M @ chain.V[k], [*(chain.inertia[k] @ omega + np.cross(p, linear)), *linear])
         energy += 0.5 * chain.V[k] @ M @ chain.V[k]
     close(energy, lw.kinetic_energy(chain.mech, chain.q, chain.v))
 
@@ -186,7 +186,7 @@ def test_identity_1_composite_bodies(chain):
     r = [np.zeros((6, 6))]
     for k in range(1, N + 1):
         r.append(sum(chain.phi(k, i) @ chain.M[i] @ chain.phi(k, i).T for i in range(1, k + 1)))
-        close(r[k][3:, 3:], sum(chain.m[1 : k + 1]) * np.eye(3))  # the mass of the composite body
+        close(r[k][3:, 3:], sum(chain.mass[1 : k + 1]) * np.eye(3))  # the mass of the composite body
     r = chain.diagonal(r)
     close(phi @ M @ phi.T, r + Phi @ r + r @ Phi.T)
 

@@ -1,7 +1,7 @@
 """rodriguez1992, Sections VII and VIII: the four forward dynamics algorithms, loop by loop, and the mobile base.
 
 Each runs on a fixed-base chain and on one with a mobile base: "the only change is in the dimensions of the operators".
-Biases belong to inertial (classical) accelerations; gravity is part of a at the base (see ``jpl_chain``).
+Biases belong to inertial (classical) accelerations; gravity is part of a at the base (see ``tip_to_base``).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import pytest
 import linkwise as lw
 from linkwise import operators as op
 
-from .jpl_chain import Chain, close, differ, random_chain, rate_of_change, results
 from .test_rodriguez1992 import riccati, stacked_psi
+from .tip_to_base import Chain, close, differ, random_chain, rate_of_change, results
 
 
 class Problem:
@@ -21,7 +21,7 @@ class Problem:
 
     def __init__(self, mobile_base: bool, seed: int = 5):
         rng = np.random.default_rng(seed)
-        mech = random_chain(5, seed, mobile_base)
+        mech = random_chain(5, seed, mobile_base=mobile_base)
         q, v = lw.random_state(mech, rng)
         chain = self.chain = Chain(mech, q, v)
         n = self.n = chain.n

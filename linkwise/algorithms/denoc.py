@@ -1,0 +1,113 @@
+"""The decoupled natural orthogonal complement (saha1999): the operators at work with twists at the mass centres.
+
+N_l is phi* and N_d is H* there, so the named algorithms on that tree are the paper's: composite bodies (21-24),
+inverse dynamics (Section 5.1) and forward dynamics through U D U* (Section 5.2).  Its numbers run base to tip, as ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..mechanism import MechanismError
+from ..operators import D, H, I, K, link_vector, phi
+from ..operators.apply import evaluate
+from ..operators.evaluate import Configuration
+from ..operators.matrices import matrix_of
+from ..recursions.mass_centres import at_mass_centres
+from ..recursions.tree import Tree
+from ..scalar import Scalar
+from ..spatial import Force, Matrix3, Motion, RigidInertia, Vector3
+from ..spatial.motion import NO_FORCE
+from ..spatial.three import IDENTITY
+from . import dynamics
+from .coriolis_matrix import Columns, convective_matrix
+from .followers import any_follow, leading_columns
+from .kinematics import internal_poses
+
+Matrix = list[list[Scalar]]
+
+wrench = link_vector("wrenches")
+#: H phi w = N_d* N_l* w (30, 31).
+FORCES = H @ phi @ wrench
+#: U of (53): with K = E_phi G its entries above the diagonal are the alpha_ik = p_i* psi_ik of (46).
+U = I + H @ phi @ K
+
+
+def matrices(tree: Tree, q: Sequence[Scalar]) -> Matrix:
+    """(6 n, 6 n + nv): N_l and N_d side by side (16, 17), in world axes: t = N_l N_d v are the twists of (1)."""
+    centred = at_mass_centres(tree)
+    crossings = centred.cross(q)
+    poses = internal_poses(centred, crossings)
+    n = len(centred.links)
+    widths = [link.joint.nv for link in centred.links]
+    propagation: Matrix = [[0.0] * (6 * n) for _ in range(6 * n)]
+    rates: Matrix = [[0.0] * sum(widths) for _ in range(6 * n)]
+    for i, (turn, centre) in enumerate(poses):
+        for j in tree.mechanism.path(i):
+            _put(propagation, 6 * i, 6 * j, _twist_propagation(poses[j][1] - centre if j != i else None))
+        columns = [(*(turn @ h.angular), *(turn @ h.linear)) for h in crossings[i].motion]
+        _put(rates, 6 * i, sum(widths[:i]), list(zip(*columns, strict=True)))
+    return [[*left, *right] for left, right in zip(propagation, leading_columns(tree, rates), strict=True)]
+
+
+def _twist_propagation(c: Vector3 | None) -> Sequence[Sequence[Scalar]]:
+    """B_ij of (13), c leading from C_i to C_j; the identity for i = j."""
+    lever = Matrix3.cross(c) if c else None
+    upper = [(*row, 0.0, 0.0, 0.0) for row in IDENTITY]
+    lower = [(*(lever[k] if lever else (0.0, 0.0, 0.0)), *IDENTITY[k]) for k in range(3)]
+    return [*upper, *lower]
+
+
+def _put(matrix: Matrix, row: int, column: int, block: Sequence[Sequence[Scalar]]) -> None:
+    for k, values in enumerate(block):
+        matrix[row + k][column : column + len(values)] = values
+
+
+def inertia_matrix(tree: Tree, q: Sequence[Scalar]) -> Matrix:
+    """(nv, nv): i_ij = p_i* M~_i B_ij p_j from composite bodies (21-24)."""
+    return dynamics.mass_matrix(at_mass_centres(tree), q)
+
+
+def coriolis_matrix(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Matrix:
+    """(nv, nv): C = N* (M dN/dt + dM/dt N), dM/dt as in (8), element by element from composite bodies (25-29)."""
+    return convective_matrix(at_mass_centres(tree), q, v, _momentum_rate)
+
+
+def _momentum_rate(inertia: RigidInertia, velocity: Motion) -> Columns:
+    """At a mass centre, per unit of a joint's twist [s; u]: m s x v, which makes of the field's rate the rate at the
+    moving mass centre (in dB/dt of (25)), and the moment omega x I s of (8)."""
+    momentum = velocity.linear * inertia.mass
+    turning = [Force(velocity.angular.cross(inertia.moment @ s), s.cross(momentum)) for s in IDENTITY]
+    return [*turning, NO_FORCE, NO_FORCE, NO_FORCE]
+
+
+def forces(tree: Tree, q: Sequence[Scalar], wrenches: Sequence[Sequence[Scalar]]) -> list[Scalar]:
+    """(nv,): tau_i = p_i* w~_i (30), of wrenches at the mass centres in world axes."""
+    at = Configuration(at_mass_centres(tree), q)
+    turns = [turn.T for turn, _ in internal_poses(at.tree, at.crossings)]
+    given = [
+        Force(turn @ Vector3(*six[:3]), turn @ Vector3(*six[3:])) for turn, six in zip(turns, wrenches, strict=True)
+    ]
+    return tree.collect(evaluate(FORCES, at, {wrench.name: given}))
+
+
+def udu(tree: Tree, q: Sequence[Scalar]) -> list[Matrix]:
+    """(2, nv, nv): U and D of the inertia matrix, by reverse Gaussian elimination: articulated bodies (40-55)."""
+    if any_follow(tree):
+        followers = ", ".join(repr(b.joint) for b in tree.mechanism.bodies if b.mimic)
+        raise MechanismError(
+            f"U D U* runs over independent joints, but {followers} of mechanism {tree.mechanism.name!r} follow others: "
+            "factor lw.denoc.inertia_matrix, or build the mechanism without mimic"
+        )
+    at = Configuration(at_mass_centres(tree), q)
+    return [matrix_of(U, at), matrix_of(D, at)]
+
+
+def inverse_dynamics(tree: Tree, q, v, a) -> list[Scalar]:
+    """(nv,): the two recursions of Section 5.1, gravity as in (32)."""
+    return dynamics.inverse_dynamics(at_mass_centres(tree), q, v, a)
+
+
+def forward_dynamics(tree: Tree, q, v, tau) -> list[Scalar]:
+    """(nv,): phi = tau - C v by inverse dynamics, then U, D, U* one after the other (33-37)."""
+    return dynamics.forward_dynamics(at_mass_centres(tree), q, v, tau, method="bias_free")

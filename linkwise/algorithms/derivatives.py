@@ -1,0 +1,175 @@
+"""Derivatives of the mass matrix and of its factor along tangent directions, in closed form (jain1995 6.12, A.29).
+
+Direction k moves one joint j along one column S of H*.  Then the change of frame X_j into link j changes by -S x X_j,
+and the columns of H* of that joint by their own rates; nothing else does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ..links.inertia_rates import JointMotion, half_rate, joint_motion
+from ..operators.evaluate import Configuration
+from ..recursions.sweep import base_to_tip, tip_to_base
+from ..recursions.tree import Tree
+from ..scalar import Scalar, is_zero
+from ..spatial import Force, Motion
+from ..spatial.motion import NO_MOTION
+from .diagonal import InertiaRates, Matrix, refuse_followers
+from .dual import Dual, slope_of
+from .followers import leading_block, per_joint
+
+Cube = list[Matrix]  # [i][j][k]
+Column = tuple[int, int]  # joint and freedom
+
+
+def _directions(at: Configuration) -> Iterator[tuple[int, int, JointMotion]]:
+    """Joint, freedom, and how the joint moves along it."""
+    for j, link in enumerate(at.tree.links):
+        for k in range(link.joint.nv):
+            unit = [1.0 if m == k else 0.0 for m in range(link.joint.nv)]
+            yield j, k, joint_motion(at.crossings[j], at.coordinates[j], unit)
+
+
+def _by_directions(slices: Sequence[Matrix]) -> Cube:
+    """[i][j][k] from one matrix per direction."""
+    n = len(slices[0]) if slices else 0
+    return [[[matrix[i][j] for matrix in slices] for j in range(n)] for i in range(n)]
+
+
+def mass_matrix_derivatives(tree: Tree, q: Sequence[Scalar]) -> Cube:
+    """(nv, nv, nv): [i, j, k] is dM_ij along tangent direction k.
+
+    jain1995 (6.12): M' = H phi (S~ phi M - M phi* S~*) phi* H*.  At joint j let y_a be the motion that freedom a of an
+    inner joint gives to link j, and F_b the force that freedom b asks for there, a column of phi M phi* H*; then
+    M'_ab = -(S x y_a) F_b - (S x y_b) F_a.
+    """
+    at = Configuration(tree, q)
+    motions, forces = _columns(at)
+    slices = []
+    for j, _, moving in _directions(at):
+        swept = {a: moving.relative.cross(y) for a, y in motions[j].items() if a[0] != j}
+        own = {(j, m): change for m, change in enumerate(moving.columns) if any(not is_zero(x) for x in change.flat())}
+        changes = {a: y * -1.0 for a, y in swept.items()} | own
+
+        def entry(a: Column, b: Column, changes=changes, force=forces[j]) -> Scalar:
+            total: Scalar = 0.0
+            for one, other in ((a, b), (b, a)):
+                if one in changes and other in force:
+                    total = total + force[other].dot(changes[one])
+            return total
+
+        slices.append(_symmetric(at, entry))
+    # Followers move with their leaders, on all three sides.
+    reduced = [leading_block(tree, matrix) for matrix in slices]
+    cube = _by_directions(reduced)
+    return [[tree.collect(per_joint(tree, along)) for along in row] for row in cube]
+
+
+def mass_matrix_second_derivatives(tree: Tree, q: Sequence[Scalar]) -> list[Cube]:
+    """(nv, nv, nv, nv): [i, j, k, l] is the derivative along l of [i, j, k] of ``mass_matrix_derivatives``, by dual
+    numbers.  Directions k and l of one joint commute unless it turns freely (quaternions)."""
+    mechanism = tree.mechanism
+    slices = []
+    for body in (b for b in mechanism.bodies if not b.mimic):
+        own = mechanism.q_index(body.joint)
+        for k in range(body.nv):
+            slopes = body.kind.q_rate(list(q[own]), [1.0 if m == k else 0.0 for m in range(body.nv)])
+            moved = [Dual(x, 0.0) for x in q]
+            moved[own] = [Dual(x, slope) for x, slope in zip(q[own], slopes, strict=True)]
+            along = mass_matrix_derivatives(tree, moved)
+            slices.append([[[slope_of(x) for x in row] for row in matrix] for matrix in along])
+    n = range(mechanism.nv)
+    return [[[[s[i][j][k] for s in slices] for k in n] for j in n] for i in n]
+
+
+def _columns(at: Configuration) -> tuple[list[dict[Column, Motion]], list[dict[Column, Force]]]:
+    """For every link the motions that the joints on the way to it give it, and the forces at it, phi M phi* H*, that
+    the freedoms of these joints and of those further out ask for."""
+
+    def outward(i: int, parent: dict[Column, Motion] | None) -> dict[Column, Motion]:
+        crossing = at.crossings[i]
+        carried = {a: crossing.transform.motion_into(y) for a, y in (parent or {}).items()}
+        return carried | {(i, m): h for m, h in enumerate(crossing.motion)}
+
+    motions = base_to_tip(at.tree.links, "motions of the links", outward)
+
+    def inward(i: int, outer: list[dict[Column, Force]]) -> tuple[dict[Column, Force], dict[Column, Force]]:
+        inertia = at.composite(i)
+        own = {a: inertia @ y for a, y in motions[i].items()}
+        for message in outer:
+            own |= message
+        beyond = {
+            b: at.crossings[i].transform.force_back(f) for b, f in own.items() if b[0] == i or b not in motions[i]
+        }
+        return own, beyond
+
+    forces, _ = tip_to_base(at.tree.links, "composite inertias, forces of unit motions", inward)
+    return motions, forces
+
+
+def _symmetric(at: Configuration, entry) -> Matrix:
+    columns = [(i, m) for i, link in enumerate(at.tree.links) for m in range(link.joint.nv)]
+    upper = {(a, b): entry(a, b) for x, a in enumerate(columns) for b in columns[x:]}
+    return [[upper[min(a, b), max(a, b)] for b in columns] for a in columns]
+
+
+def factor_derivatives(tree: Tree, q: Sequence[Scalar], normalized: bool = True) -> Cube:
+    """(nv, nv, nv): [i, j, k] is dm_ij along tangent direction k (jain1995 A.29), or that of I + H phi K."""
+    refuse_followers(tree)
+    at = Configuration(tree, q)
+    tip_to_base(tree.links, "articulated inertias", lambda i, _: (at.articulation(i), None))
+    return _by_directions([_factor_derivative(at, j, moving, normalized) for j, _, moving in _directions(at)])
+
+
+def _factor_derivative(at: Configuration, j: int, moving: JointMotion, normalized: bool) -> Matrix:
+    """d[(I + H phi K) D^(1/2)] while joint j moves: each column K D^(1/2) and its rate, carried to the base."""
+    links, starts, size = at.tree.links, [], 0
+    for link in links:
+        starts.append(size)
+        size += link.joint.nv
+    result: Matrix = [[0.0] * size for _ in range(size)]
+    rates = InertiaRates(at, [moving if i == j else None for i in range(len(links))])
+    for b, link in enumerate(links):
+        columns, root = _weighted_gain(at, rates, b, normalized)
+        for m in range(link.joint.nv):
+            for k in range(link.joint.nv):
+                result[starts[b] + k][starts[b] + m] = root[k][m]
+            force, rate = columns[m]
+            inner = b
+            while links[inner].parent >= 0:
+                if inner == j:
+                    rate = rate + moving.relative.cross_force(force)
+                back = at.crossings[inner].transform.force_back
+                force, rate, inner = back(force), back(rate), links[inner].parent
+                for k, h in enumerate(at.crossings[inner].motion):
+                    change = moving.columns[k] if inner == j else NO_MOTION
+                    result[starts[inner] + k][starts[b] + m] = rate.dot(h) + force.dot(change)
+    return result
+
+
+def _weighted_gain(
+    at: Configuration, rates: InertiaRates, b: int, normalized: bool
+) -> tuple[list[tuple[Force, Force]], Matrix]:
+    """Columns of G D^(1/2) of one joint with their rates, and the rate of D^(1/2)."""
+    joint, rate = at.articulation(b), rates.joint(b)
+    n = len(joint.gain)
+    units = [[1.0 if i == m else 0.0 for i in range(n)] for m in range(n)]
+    root = [joint.factor.half(unit) if normalized else unit for unit in units]  # columns
+    root_rate = [[0.0] * n for _ in range(n)]
+    gain_rate = None if rate is None else rate.gain()
+    if rate is not None and normalized:
+        change = half_rate(joint.factor, rate.d)
+        root_rate = [joint.factor.half([0.0] * m + [change[i][m] for i in range(m, n)]) for m in range(n)]
+    columns = []
+    for m in range(n):
+        value, slope = _combined(joint.gain, root[m]), _combined(joint.gain, root_rate[m])
+        columns.append((value, slope if gain_rate is None else slope + _combined(gain_rate, root[m])))
+    return columns, [list(row) for row in zip(*root_rate, strict=True)]
+
+
+def _combined(columns: Sequence[Force], weights: Sequence[Scalar]) -> Force:
+    total = columns[0] * weights[0]
+    for column, weight in zip(columns[1:], weights[1:], strict=True):
+        total = total + column * weight
+    return total

@@ -1,0 +1,247 @@
+"""Diagonalized dynamics (jain1995): total joint rates nu = m* v, working moments epsilon = m^-1 tau, and their equation
+
+    dnu/dt + C(q, nu) = epsilon,    m = (I + H phi K) D^(1/2),    M = m m*
+
+D^(1/2) is Cholesky's lower factor of each joint's block of D, hence the square root for joints of one freedom.  Without
+normalization xi = D^(-*/2) nu, kappa = D^(1/2) epsilon, and D dxi/dt + C(q, xi) = kappa (7.9).
+
+The paper derives C for revolute joints from derivatives seen by an inertial observer.  Here, for any joints, all rates
+are those of components in link frames.  With V+ = X V_parent, W = V+ - H* G* V+ (the link's velocity if its own total
+rate were zero) and the forward dynamics' predicted force z, differentiating xi = v + G* V+ gives
+
+    D dxi/dt = tau - H z + d(H P)/dt W - H P dH*/dt xi
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..links.forces import inertial_force
+from ..links.inertia_rates import (
+    ArticulationRate,
+    JointMotion,
+    articulation_rate,
+    half_rate,
+    joint_motion,
+    rate_to_parent,
+)
+from ..links.link import combine
+from ..mechanism import MechanismError
+from ..operators.apply import apply_expression
+from ..operators.evaluate import Configuration
+from ..operators.expression import Expression
+from ..recursions.sweep import base_to_tip, tip_to_base
+from ..recursions.tree import Tree
+from ..scalar import Scalar
+from ..spatial import ArticulatedInertia, Force, Motion, Vector3
+from ..spatial.inertia import NO_INERTIA
+from ..spatial.motion import NO_MOTION
+from . import expressions as ex
+from .followers import any_follow, per_joint
+
+Matrix = list[list[Scalar]]
+JointVector = list[list[Scalar]]  # one list per joint
+
+
+def refuse_followers(tree: Tree) -> None:
+    if any_follow(tree):
+        names = ", ".join(repr(b.joint) for b in tree.mechanism.bodies if b.mimic)
+        raise MechanismError(
+            f"the factors of the mass matrix need one coordinate per joint, but {names} of mechanism "
+            f"{tree.mechanism.name!r} follow other joints: build it without mimic joints"
+        )
+
+
+# -- transforms ---------------------------------------------------------------------------------------
+
+
+def transformed(tree: Tree, expression: Expression, q, **vectors: Any) -> Any:
+    """An expression of expressions.DIAGONAL for joint vectors and link wrenches."""
+    refuse_followers(tree)
+    given = {name: x if name == ex.wrenches.name else per_joint(tree, x) for name, x in vectors.items()}
+    return apply_expression(expression, tree, q, given)
+
+
+def rates(tree: Tree, q, v, normalized: bool = True) -> list[Scalar]:
+    """(nv,): nu = m* v, or xi (jain1995 Table 1, left)."""
+    return transformed(tree, ex.total_rates(normalized), q, v=v)
+
+
+def velocities(tree: Tree, q, nu, normalized: bool = True) -> list[Scalar]:
+    """(nv,): v = m^-* nu (jain1995 Table 1, right)."""
+    return transformed(tree, ex.relative_rates(normalized), q, nu=nu)
+
+
+def forces(tree: Tree, q, tau, normalized: bool = True) -> list[Scalar]:
+    """(nv,): epsilon = m^-1 tau, or kappa (jain1995 Table 2, left)."""
+    return transformed(tree, ex.working_moments(normalized), q, tau=tau)
+
+
+def forces_of_all(tree: Tree, q, tau, wrenches, normalized: bool = True) -> list[Scalar]:
+    """(nv,): epsilon of joint forces, gravity and wrenches on the links together."""
+    return transformed(tree, ex.working_moments_of_all(normalized), q, tau=tau, wrenches=wrenches)
+
+
+def torques(tree: Tree, q, eps, normalized: bool = True) -> list[Scalar]:
+    """(nv,): tau = m epsilon (jain1995 Table 2, right)."""
+    return transformed(tree, ex.joint_moments(normalized), q, eps=eps)
+
+
+def factor(tree: Tree, q, normalized: bool = True) -> Matrix:
+    """(nv, nv): m = (I + H phi K) D^(1/2) (jain1995 5.1), or I + H phi K."""
+    return transformed(tree, ex.factor(normalized), q)
+
+
+def factor_inverse(tree: Tree, q, normalized: bool = True) -> Matrix:
+    """(nv, nv): l = D^(-1/2) (I - H psi K) (jain1995 5.1), or I - H psi K."""
+    return transformed(tree, ex.factor_inverse(normalized), q)
+
+
+# -- rates of the inertias ----------------------------------------------------------------------------
+
+
+class InertiaRates:
+    """dP/dt of every link in its own frame, and what follows from it, while joints move (None: at rest).
+
+    dP/dt = sum over children c of X_c* [dP+_c/dt + (H_c* v_c) x* P+_c - P+_c (H_c* v_c) x] X_c (jain1995 Algorithm 6.1)
+    """
+
+    def __init__(self, at: Configuration, moving: Sequence[JointMotion | None]):
+        self.at = at
+        self.moving = moving
+        self._inertias: dict[int, ArticulatedInertia | None] = {}
+        self._joints: dict[int, ArticulationRate | None] = {}
+
+    def inertia(self, i: int) -> ArticulatedInertia | None:
+        """dP/dt; None where it is zero."""
+        if i not in self._inertias:
+            total = None
+            for c in self.at.children[i]:
+                joint = self.joint(c)
+                if joint is not None:
+                    message = rate_to_parent(joint, self.moving[c])
+                    total = message if total is None else total + message
+            self._inertias[i] = total
+        return self._inertias[i]
+
+    def joint(self, i: int) -> ArticulationRate | None:
+        """Rates of P H*, D, G and P+; None where they are zero."""
+        if i not in self._joints:
+            rate, moving = self.inertia(i), self.moving[i]
+            still = rate is None and moving is None
+            self._joints[i] = (
+                None
+                if still
+                else articulation_rate(self.at.articulation(i), self.at.articulated(i), rate or NO_INERTIA, moving)
+            )
+        return self._joints[i]
+
+
+# -- equations of motion ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Moving:
+    """A link on the move: its velocity behind and before the joint, joint rates v, and the ground's upward
+    acceleration that stands for gravity, all in its own axes."""
+
+    behind: Motion
+    velocity: Motion
+    rates: list[Scalar]
+    joint: JointMotion
+    lift: Vector3
+
+
+def motion(tree: Tree, q, nu, tau, wrenches=None, normalized: bool = True) -> Matrix:
+    """(2, nv): dnu/dt and v, all that an integrator of (q, nu) needs (jain1995 Algorithm 8.1)."""
+    flow = Flow(tree, q, per_joint(tree, nu), normalized)
+    pushes = flow.pushes(per_joint(tree, tau), wrenches, gravity=True)
+    return [_flat(flow.quasi_accelerations(pushes)), _flat(m.rates for m in flow.moving)]
+
+
+def coriolis(tree: Tree, q, nu, normalized: bool = True) -> list[Scalar]:
+    """(nv,): C(q, nu) (jain1995 Algorithm 7.1), or C(q, xi) (7.10)."""
+    flow = Flow(tree, q, per_joint(tree, nu), normalized)
+    pushes = flow.pushes([[0.0] * link.joint.nv for link in tree.links], None, gravity=False)
+    return [-x for x in _flat(flow.quasi_accelerations(pushes) if normalized else pushes)]
+
+
+class Flow:
+    """A tree that moves with given total joint rates."""
+
+    def __init__(self, tree: Tree, q, nu: JointVector, normalized: bool):
+        refuse_followers(tree)
+        self.tree, self.at, self.normalized, self.nu = tree, Configuration(tree, q), normalized, nu
+        tip_to_base(tree.links, "articulated inertias", lambda i, _: (self.at.articulation(i), None))
+        self.xi: JointVector = [
+            self.at.articulation(i).factor.half_inverse_adjoint(part) if normalized else part
+            for i, part in enumerate(nu)
+        ]
+        self.moving = base_to_tip(tree.links, "velocities", self._move)
+        self.rates = InertiaRates(self.at, [m.joint for m in self.moving])
+
+    def _move(self, i: int, parent: Moving | None) -> Moving:
+        """v = xi - G* V+ (jain1995 Table 1)."""
+        crossing, lift = self.at.crossings[i], parent.lift if parent else -self.tree.gravity
+        behind = crossing.transform.motion_into(parent.velocity) if parent else NO_MOTION
+        rates = [x - g.dot(behind) for x, g in zip(self.xi[i], self.at.articulation(i).gain, strict=True)]
+        joint = joint_motion(crossing, self.at.coordinates[i], rates)
+        return Moving(behind, behind + joint.relative, rates, joint, crossing.transform.vector_into(lift))
+
+    def pushes(self, tau: JointVector, wrenches, gravity: bool) -> JointVector:
+        """D dxi/dt of every joint, tip to base."""
+
+        def step(i: int, messages: list[Force]) -> tuple[list[Scalar], Force]:
+            moving, crossing, joint = self.moving[i], self.at.crossings[i], self.at.articulation(i)
+            omega, v = moving.velocity
+            lifted = omega.cross(v) + moving.lift if gravity else omega.cross(v)
+            z = inertial_force(self.tree.links[i].inertia, omega, Motion(Vector3(0.0, 0.0, 0.0), lifted))
+            if wrenches is not None:
+                z = z - self.tree.links[i].user.force_back(Force.of(list(wrenches[i])))
+            for message in messages:
+                z = z + message
+            innovation = joint.innovation(tau[i], z)
+            bias = moving.behind.cross(moving.joint.relative) + combine(moving.joint.columns, moving.rates)
+            passed = joint.absorb(z, innovation) + joint.remaining @ bias
+            return self._push(i, innovation), crossing.transform.force_back(passed)
+
+        return tip_to_base(self.tree.links, "rates of the inertias, predicted forces", step)[0]
+
+    def _push(self, i: int, innovation: list[Scalar]) -> list[Scalar]:
+        """tau - H z + d(H P)/dt W - H P dH*/dt xi."""
+        moving, crossing, push = self.moving[i], self.at.crossings[i], list(innovation)
+        if self.tree.links[i].parent >= 0:
+            lag = [v - x for v, x in zip(moving.rates, self.xi[i], strict=True)]
+            idle = moving.behind + crossing.relative_motion(lag)  # W
+            columns = self._joint_rate(i).columns
+            push = [p + column.dot(idle) for p, column in zip(push, columns, strict=True)]
+        if moving.joint.turns_its_columns:
+            swept = self.at.articulated(i) @ combine(moving.joint.columns, self.xi[i])
+            push = [p - swept.dot(h) for p, h in zip(push, crossing.motion, strict=True)]
+        return push
+
+    def _joint_rate(self, i: int) -> ArticulationRate:
+        rate = self.rates.joint(i)
+        assert rate is not None  # every joint moves
+        return rate
+
+    def quasi_accelerations(self, pushes: JointVector) -> JointVector:
+        """dxi/dt = D^-1 push, or dnu/dt = D^(-1/2) push + F* nu with d(D^(1/2))/dt = D^(1/2) F."""
+        if not self.normalized:
+            return [self.at.articulation(i).factor.solve(push) for i, push in enumerate(pushes)]
+        result = []
+        for i, push in enumerate(pushes):
+            root, joint, nu = self.at.articulation(i).factor, self._joint_rate(i), self.nu[i]
+            change = half_rate(root, joint.d)
+            total = root.half_inverse(push)
+            for k, row in enumerate(change):
+                for j, entry in enumerate(row):
+                    total[j] = total[j] + entry * nu[k]
+            result.append(total)
+        return result
+
+
+def _flat(parts) -> list[Scalar]:
+    return [x for part in parts for x in part]

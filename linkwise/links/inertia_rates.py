@@ -1,0 +1,103 @@
+"""Rates of the articulated inertias along a motion, one joint at a time (jain1995 Table 3 and Algorithm 6.1).
+
+All rates are those of components in the link's own frame.  The paper has them for one revolute joint; here the motions
+H* may have several columns that change with the configuration, and D may contain rotor inertias.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..scalar import Scalar, is_zero, sqrt
+from ..spatial import ArticulatedInertia, Force, Motion
+from .articulation import Articulation, Factor
+from .link import Crossing, combine
+
+
+@dataclass(frozen=True)
+class JointMotion:
+    """How a joint moves: H* v, and the rates of the columns of H*."""
+
+    relative: Motion
+    columns: tuple[Motion, ...]
+
+    @property
+    def turns_its_columns(self) -> bool:
+        return any(not is_zero(x) for column in self.columns for x in column.flat())
+
+
+def joint_motion(crossing: Crossing, q: Sequence[Scalar], v: Sequence[Scalar]) -> JointMotion:
+    return JointMotion(combine(crossing.motion, v), crossing.link.joint.motion_rate(q, v))
+
+
+@dataclass(frozen=True)
+class ArticulationRate:
+    """Rates of P H*, D and P+ of one joint; ``gain`` gives that of G."""
+
+    joint: Articulation
+    columns: tuple[Force, ...]
+    d: list[list[Scalar]]
+    remaining: ArticulatedInertia
+
+    def gain(self) -> tuple[Force, ...]:
+        """dG/dt = (d(P H*)/dt - G dD/dt) D^-1; tau_bar dP/dt H* D^-1 where H is constant."""
+        n = len(self.columns)
+        rest = [_less(self.columns[j], self.joint.gain, [self.d[m][j] for m in range(n)]) for j in range(n)]
+        rows = [self.joint.factor.solve([column.flat()[k] for column in rest]) for k in range(6)]
+        return tuple(Force.of([row[j] for row in rows]) for j in range(n))
+
+
+def articulation_rate(
+    joint: Articulation, inertia: ArticulatedInertia, rate: ArticulatedInertia, moving: JointMotion | None
+) -> ArticulationRate:
+    """From P and dP/dt of a link to the rates of its joint.
+
+    dP+/dt = dP/dt - Y G* - G Y* with Y = d(P H*)/dt - G dD/dt / 2; tau_bar dP/dt tau_bar* where H is constant.
+    """
+    motions, n = joint.crossing.motion, len(joint.crossing.motion)
+    columns = [rate @ h for h in motions]
+    d = [[columns[j].dot(motions[i]) for j in range(n)] for i in range(n)]
+    if moving is not None and moving.turns_its_columns:
+        images = [inertia @ change for change in moving.columns]
+        own = [[image.dot(h) for image in images] for h in motions]  # H P dH*/dt
+        d = [[d[i][j] + own[i][j] + own[j][i] for j in range(n)] for i in range(n)]
+        columns = [column + image for column, image in zip(columns, images, strict=True)]
+    y = [_less(columns[j], joint.gain, [0.5 * d[m][j] for m in range(n)]).flat() for j in range(n)]
+    gain = [g.flat() for g in joint.gain]
+
+    def remaining(i: int, j: int) -> Scalar:
+        if i not in joint.held or j not in joint.held:
+            return 0.0
+        entry = rate.entry(i, j)
+        for own, g in zip(y, gain, strict=True):
+            entry = entry - own[i] * g[j] - g[i] * own[j]
+        return entry
+
+    return ArticulationRate(joint, tuple(columns), d, ArticulatedInertia.from_entries(remaining))
+
+
+def rate_to_parent(rate: ArticulationRate, moving: JointMotion | None) -> ArticulatedInertia:
+    """The rate of phi P+ phi*: of P+ itself, and because the link moves against its parent."""
+    whole = rate.remaining
+    if moving is not None:
+        whole = whole + rate.joint.remaining.carried_by(moving.relative)
+    return rate.joint.crossing.transform.inertia_back(whole)
+
+
+def half_rate(factor: Factor, d: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
+    """The lower triangular F with dL/dt = L F for D = L L*, L Cholesky's factor: L^-1 dD/dt L^-*, diagonal halved."""
+    n = len(d)
+    once = [factor.forward(column) for column in d]  # rows, dD/dt being symmetric
+    both = [factor.forward([once[j][i] for j in range(n)]) for i in range(n)]
+    roots = [sqrt(r) for r in factor.reciprocal]
+    return [
+        [both[i][j] * roots[i] * roots[j] for j in range(i)] + [0.5 * both[i][i] * factor.reciprocal[i]]
+        for i in range(n)
+    ]
+
+
+def _less(force: Force, gain: Sequence[Force], weights: Sequence[Scalar]) -> Force:
+    for g, weight in zip(gain, weights, strict=True):
+        force = force - g * weight
+    return force

@@ -1,0 +1,79 @@
+"""The tree with every link's frame at its mass centre: twists, wrenches and inertias as saha1999 has them.
+
+Operators on this tree are that paper's matrices, up to the change of axes between links: phi* is N_l (17), H* is N_d,
+and M is block diagonal in each link (2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ..joints import Joint
+from ..links.link import Link
+from ..scalar import Scalar, is_zero
+from ..spatial import Motion, RigidInertia, Transform, Translation, Vector3
+from ..spatial.three import ZERO
+from .tree import Tree
+
+
+@dataclass(frozen=True)
+class ToMassCentre(Joint):
+    """The step from the parent's old frame across a joint and on to the mass centre of the link it moves."""
+
+    link: Link
+    centre: Vector3
+
+    @property
+    def nq(self) -> int:  # type: ignore[override]
+        return self.link.joint.nq
+
+    @property
+    def nv(self) -> int:  # type: ignore[override]
+        return self.link.joint.nv
+
+    @property
+    def shift(self) -> Transform:
+        return _shift(self.centre)
+
+    def transform(self, q: Sequence[Scalar]) -> Transform:
+        return self.link.cross(q).transform.then(self.shift)
+
+    def motion(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
+        """p_i of (13) and (15): [e; e x d] for a revolute joint, [0; e] for a prismatic one."""
+        return tuple(map(self.shift.motion_into, self.link.joint.motion(q)))
+
+    def motion_rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[Motion, ...]:
+        return tuple(map(self.shift.motion_into, self.link.joint.motion_rate(q, v)))
+
+
+def at_mass_centres(tree: Tree) -> Tree:
+    """The same tree with the origins of the internal frames at the links' mass centres, axes kept."""
+    centres = [_mass_centre(tree, i) for i in range(len(tree.links))]
+    return replace(tree, links=tuple(_moved(link, i, centres) for i, link in enumerate(tree.links)))
+
+
+def _mass_centre(tree: Tree, i: int) -> Vector3:
+    """In the link's internal frame; of a link without mass, where the mechanism says."""
+    link = tree.links[i]
+    if is_zero(link.inertia.mass):
+        return link.user.point_back(Vector3(*tree.mechanism.bodies[i].com.tolist()))
+    return link.inertia.h * (1.0 / link.inertia.mass)
+
+
+def _moved(link: Link, i: int, centres: Sequence[Vector3]) -> Link:
+    return Link(
+        link.name,
+        link.parent,
+        ToMassCentre(link, centres[i]),
+        _shift(-centres[link.parent] if link.parent >= 0 else ZERO),
+        0.0,
+        0,
+        RigidInertia(link.inertia.mass, ZERO, link.inertia.shifted(-centres[i]).moment),
+        link.armature,
+        _shift(-centres[i]).then(link.user),
+    )
+
+
+def _shift(by: Vector3) -> Transform:
+    return Transform() if all(is_zero(x) for x in by) else Transform((Translation(by),))

@@ -1,0 +1,331 @@
+"""Wrong input at the array functions and ``compile``: a table of calls, each with its error and part of the message.
+
+Files and mechanisms that are wrong in themselves are in tests/readers and tests/mechanism; input that is unusual and
+has a defined result is in test_borderline_input.py.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+
+ARM = lw.mechanisms.chain(3)
+BASE = lw.mechanisms.random_tree(2, 0, joints=("revolute",), floating_base=True)
+STILL = lw.Builder().link("pole", 1.0).joint("weld", lw.Fixed(), "ground", "pole").build("still")
+LOOP = (
+    lw.Builder()
+    .link("crank", 1.0, (0.0, 0.0, 0.1), (0.1, 0.1, 0.1))
+    .link("rod", 1.0, (0.0, 0.0, 0.1), (0.1, 0.1, 0.1))
+    .joint("pivot", lw.Revolute((0.0, 1.0, 0.0)), "ground", "crank")
+    .joint("pin", lw.Revolute((0.0, 1.0, 0.0)), "crank", "rod")
+    .loop("slot", lw.Revolute((0.0, 1.0, 0.0)), "rod", None, "ground", (None, (0.1, 0.0, 0.0)))
+    .build("four_bar")
+)
+Z = np.zeros(3)
+Z.flags.writeable = False  # no call may write to its arguments
+X = np.array([0.3, -0.2, 0.5])
+X.flags.writeable = False
+
+
+def massless() -> lw.Mechanism:
+    """A mechanism whose last joint moves nothing with inertia."""
+    builder = lw.Builder().link("arm", 1.0, (0.0, 0.0, 0.5)).link("flag")
+    builder.joint("shoulder", lw.Revolute((0.0, 1.0, 0.0)), "ground", "arm")
+    builder.joint("hinge", lw.Revolute((1.0, 0.0, 0.0)), "arm", "flag")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lw.MechanismWarning)
+        return builder.build("flagpole", strict=False)
+
+
+def read_only() -> np.ndarray:
+    array = np.zeros(3)
+    array.flags.writeable = False
+    return array
+
+
+def inverse(**options) -> lw.Kernel:
+    return lw.compile("inverse_dynamics", ARM, **options)
+
+
+def single(array) -> np.ndarray:
+    return np.asarray(array, dtype=np.float32)
+
+
+# what is wrong: (call, error, fragment of its message)
+REFUSED = {
+    # shapes
+    "q too short": (
+        lambda: lw.inverse_dynamics(ARM, Z[:2], Z, Z),
+        lw.KernelError,
+        r"q has shape \(2,\), expected \(..., 3\)",
+    ),
+    "v is a number": (
+        lambda: lw.inverse_dynamics(ARM, Z, 1.0, Z),
+        lw.KernelError,
+        r"v has shape \(\), expected \(..., 3\)",
+    ),
+    "states along columns": (
+        lambda: lw.inverse_dynamics(ARM, Z, Z, np.zeros((3, 2))),
+        lw.KernelError,
+        r"a has shape \(3, 2\), expected \(..., 3\)",
+    ),
+    "q of a floating base without its quaternion": (
+        lambda: lw.mass_matrix(BASE, np.zeros(7)),
+        lw.KernelError,
+        r"q has shape \(7,\), expected \(..., 8\)",
+    ),
+    "batches that do not broadcast": (
+        lambda: lw.inverse_dynamics(ARM, np.zeros((2, 3)), np.zeros((5, 3)), Z),
+        lw.KernelError,
+        r"batch shapes do not broadcast: q \(2,\), v \(5,\), a \(\)",
+    ),
+    "wrenches for too few links": (
+        lambda: lw.inverse_dynamics(ARM, Z, Z, Z, np.zeros((2, 6))),
+        lw.KernelError,
+        r"wrenches has shape \(2, 6\), expected \(..., 3, 6\)",
+    ),
+    "wrenches flattened": (
+        lambda: lw.forward_dynamics(ARM, Z, Z, Z, np.zeros(18)),
+        lw.KernelError,
+        r"wrenches has shape \(18,\), expected \(..., 3, 6\)",
+    ),
+    "coordinates for a mechanism without joints": (
+        lambda: lw.inverse_dynamics(STILL, [1.0], [], []),
+        lw.KernelError,
+        r"q has shape \(1,\), expected \(..., 0\)",
+    ),
+    "ragged lists": (lambda: lw.inverse_dynamics(ARM, [1, [2, 3]], Z, Z), lw.KernelError, "q is no array"),
+    "an empty list": (lambda: lw.gravity_force(ARM, []), lw.KernelError, r"q has shape \(0,\), expected \(..., 3\)"),
+    # types of numbers
+    "complex": (
+        lambda: lw.inverse_dynamics(ARM, Z + 0j, Z, Z),
+        lw.KernelError,
+        "q has dtype complex128, but real numbers",
+    ),
+    "text": (
+        lambda: lw.inverse_dynamics(ARM, Z, ["a", "b", "c"], Z),
+        lw.KernelError,
+        "v has dtype <U1, but real numbers",
+    ),
+    "None": (lambda: lw.inverse_dynamics(ARM, Z, Z, None), lw.KernelError, "a has dtype object, but real numbers"),
+    "objects": (lambda: lw.mass_matrix(ARM, Z.astype(object)), lw.KernelError, "q has dtype object, but real numbers"),
+    "dates": (
+        lambda: lw.mass_matrix(ARM, np.zeros(3, "M8[D]")),
+        lw.KernelError,
+        r"q has dtype datetime64\[D\], but real numbers",
+    ),
+    "more digits than float64": (
+        lambda: lw.mass_matrix(ARM, Z.astype(np.longdouble)),
+        lw.KernelError,
+        "real numbers that float64 can hold",
+    ),
+    "a time step of text": (lambda: lw.integrate(ARM, Z, Z, "1"), lw.KernelError, "dt has dtype <U1"),
+    "float64 for a float32 kernel": (
+        lambda: inverse(dtype="float32")(Z, single(Z), single(Z)),
+        lw.KernelError,
+        r"q has dtype float64: convert it with .astype\(np.float32\)",
+    ),
+    "text for a float32 kernel": (
+        lambda: inverse(dtype="float32")(["a"] * 3, single(Z), single(Z)),
+        lw.KernelError,
+        "q has dtype <U1",
+    ),
+    # numbers of arguments
+    "an array too few": (
+        lambda: inverse()(Z, Z),
+        lw.KernelError,
+        r"inverse_dynamics takes 3 arrays \(q \(3,\), v \(3,\), a \(3,\)\), 2 were given",
+    ),
+    "an array too many": (lambda: inverse()(Z, Z, Z, np.zeros(3)), lw.KernelError, "takes 3 arrays .* 4 were given"),
+    "an array too many, in a batch": (
+        lambda: inverse()(np.zeros((9, 3)), Z, Z, np.zeros((9, 3))),
+        lw.KernelError,
+        "takes 3 arrays .* 4 were given",
+    ),
+    "an array too few on NumPy": (
+        lambda: inverse(target="numpy")(Z, Z),
+        lw.KernelError,
+        "takes 3 arrays .* 2 were given",
+    ),
+    "no arrays": (lambda: inverse()(), lw.KernelError, "takes 3 arrays .* 0 were given"),
+    "arrays by keyword": (lambda: inverse()(Z, Z, a=Z), TypeError, "'a'"),
+    # outputs
+    "out of the wrong length": (
+        lambda: inverse()(Z, Z, Z, out=np.zeros(4)),
+        lw.KernelError,
+        r"out has shape \(4,\), but tau has shape \(3,\)",
+    ),
+    "out of another batch": (
+        lambda: inverse()(np.zeros((4, 3)), Z, Z, out=np.zeros((5, 3))),
+        lw.KernelError,
+        r"out has shape \(5, 3\), but tau has shape \(4, 3\)",
+    ),
+    "out without the batch": (
+        lambda: inverse()(np.zeros((4, 3)), Z, Z, out=np.zeros(3)),
+        lw.KernelError,
+        r"out has shape \(3,\), but tau has shape \(4, 3\)",
+    ),
+    "out of integers": (
+        lambda: inverse()(Z, Z, Z, out=np.zeros(3, int)),
+        lw.KernelError,
+        "out has dtype int64, but tau has .* dtype float64",
+    ),
+    "out is read-only": (lambda: inverse()(Z, Z, Z, out=read_only()), lw.KernelError, "out is read-only"),
+    "out is a list": (lambda: inverse()(Z, Z, Z, out=[0.0] * 3), lw.KernelError, "out is no array but a list"),
+    "out on NumPy of the wrong length": (
+        lambda: inverse(target="numpy")(Z, Z, Z, out=np.zeros(4)),
+        lw.KernelError,
+        r"out has shape \(4,\)",
+    ),
+    # mechanisms
+    "a file name for a mechanism": (
+        lambda: lw.inverse_dynamics("ur5.urdf", Z, Z, Z),
+        TypeError,
+        "a Mechanism is needed, got str: make one with linkwise.load",
+    ),
+    "None for a mechanism": (lambda: lw.mass_matrix(None, Z), TypeError, "a Mechanism is needed, got NoneType"),
+    "arguments swapped": (lambda: lw.mass_matrix(Z, ARM), TypeError, "a Mechanism is needed, got ndarray"),
+    "None for a mechanism to compile for": (
+        lambda: lw.compile("mass_matrix", None),
+        TypeError,
+        "a Mechanism is needed",
+    ),
+    "neutral of nothing": (lambda: lw.neutral({}), TypeError, "a Mechanism is needed, got dict"),
+    "loops in forward dynamics": (
+        lambda: lw.forward_dynamics(LOOP, Z[:2], Z[:2], Z[:2]),
+        lw.MechanismError,
+        "loops 'slot' of mechanism 'four_bar': use linkwise.closed, or mech.spanning_tree",
+    ),
+    "loops in the inverse of the mass matrix": (
+        lambda: lw.mass_matrix_inverse(LOOP, Z[:2]),
+        lw.MechanismError,
+        "linkwise.closed, or mech.spanning_tree",
+    ),
+    "a joint without inertia": (
+        lambda: lw.forward_dynamics(massless(), Z[:2], Z[:2], Z[:2]),
+        lw.MechanismError,
+        "nothing with inertia moves with joint 'hinge'.*armature, or make it fixed",
+    ),
+    "a joint without inertia, inverted": (
+        lambda: lw.mass_matrix_inverse(massless(), Z[:2]),
+        lw.MechanismError,
+        "joint 'hinge'",
+    ),
+    "too few freedoms": (
+        lambda: lw.operational_inertia(ARM, Z, "link3"),
+        lw.MechanismError,
+        "'link3' moves with only 3 freedoms.* 6 are needed",
+    ),
+    "no freedoms": (
+        lambda: lw.operational_inertia(ARM, Z, "ground"),
+        lw.MechanismError,
+        "'ground' moves with only 0 freedoms",
+    ),
+    "centre of no mass": (lambda: lw.center_of_mass(STILL, []), lw.MechanismError, "mass"),
+    # names
+    "unknown link": (
+        lambda: lw.jacobian(ARM, Z, "link33"),
+        lw.MechanismError,
+        "no link or frame 'link33': did you mean 'link3'",
+    ),
+    "unknown frame": (
+        lambda: lw.frame_pose(ARM, Z, "tool"),
+        lw.MechanismError,
+        "no link or frame 'tool': known: 'ground', 'link1'",
+    ),
+    "a number for a link": (lambda: lw.jacobian(ARM, Z, 3), lw.MechanismError, "no link or frame 3"),
+    "unknown axes": (
+        lambda: lw.jacobian(ARM, Z, "link3", frame="wrld"),
+        ValueError,
+        "'link', 'world' or 'world_aligned', got 'wrld'",
+    ),
+    "unknown algorithm": (
+        lambda: lw.compile("inverse_dynamic", ARM),
+        ValueError,
+        "unknown algorithm 'inverse_dynamic': did you mean 'inverse_dynamics'",
+    ),
+    "a foreign function": (
+        lambda: lw.compile(np.sin, ARM),
+        ValueError,
+        "unknown algorithm 'sin': there is inverse_dynamics",
+    ),
+    "compile with swapped arguments": (lambda: lw.compile(ARM, "mass_matrix"), (TypeError, ValueError), "algorithm"),
+    "unknown target": (lambda: inverse(target="gpu"), ValueError, "unknown target 'gpu': did you mean 'cpu'"),
+    "unknown dtype": (
+        lambda: inverse(dtype="float16"),
+        ValueError,
+        "unknown dtype 'float16': did you mean 'float64' or 'float32'",
+    ),
+    "dtype of integers": (lambda: inverse(dtype=int), ValueError, "unknown dtype .*int.*: there is float64, float32"),
+    "unknown parameter": (
+        lambda: inverse(parameters=("masses",)),
+        ValueError,
+        "unknown parameter 'masses': did you mean 'mass'",
+    ),
+    "parameter of an unknown link": (
+        lambda: inverse(parameters=("link9.mass",)),
+        ValueError,
+        "unknown moving link 'link9': did you mean 'link3'",
+    ),
+    "unknown parameter of a link": (
+        lambda: inverse(parameters=("link1.mas",)),
+        ValueError,
+        "link 'link1' 'mas': did you mean 'mass'",
+    ),
+    "a parameter twice": (
+        lambda: inverse(parameters=("mass", "link1.mass")),
+        ValueError,
+        "'link1.mass' repeats numbers",
+    ),
+    "a parameter of the wrong shape": (
+        lambda: inverse(parameters=("mass",))(Z, Z, Z, [1.0, 2.0]),
+        lw.KernelError,
+        r"mass has shape \(2,\), expected \(..., 3\)",
+    ),
+    "unknown option": (
+        lambda: lw.compile("jacobian", ARM, lnk="link1"),
+        ValueError,
+        "unknown option of jacobian 'lnk': did you mean 'link'",
+    ),
+    "an option of another algorithm": (
+        lambda: inverse(link="link1"),
+        ValueError,
+        "unknown option of inverse_dynamics 'link'",
+    ),
+    "an option missing": (lambda: lw.compile("jacobian", ARM), TypeError, "'link'"),
+    "unknown language": (
+        lambda: inverse().source("fortran"),
+        ValueError,
+        "unknown language 'fortran': there is llvm, c, cuda",
+    ),
+    "unknown stage": (lambda: inverse().ir("early"), ValueError, "'traced' or 'optimized', got 'early'"),
+    # the rest
+    "a seed for a generator": (
+        lambda: lw.random_state(ARM, 0),
+        TypeError,
+        r"numpy.random.Generator such as np.random.default_rng\(0\), got 0",
+    ),
+    "an old generator": (lambda: lw.random_state(ARM, np.random.RandomState(0)), TypeError, "numpy.random.Generator"),
+    "a negative number of states": (
+        lambda: lw.random_state(ARM, np.random.default_rng(0), (-1,)),
+        ValueError,
+        "negative",
+    ),
+    "gravity in a plane": (
+        lambda: ARM.with_gravity((0.0, -9.81)),
+        lw.MechanismError,
+        r"gravity must have shape \(3,\), not \(2,\)",
+    ),
+    "gravity that is not finite": (lambda: ARM.with_gravity((0.0, 0.0, np.nan)), lw.MechanismError, "gravity"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused(case):
+    call, error, fragment = REFUSED[case]
+    with pytest.raises(error, match=fragment):
+        call()
