@@ -10,12 +10,14 @@ from .mechanism import library as mechanisms
 from .readers import from_dh, load
 from .runtime.threads import get_num_threads, set_num_threads
 from .tree_dynamics import (
+    acceleration_parts,
     bias_force,
     center_of_mass,
     coordinate_rates,
     coriolis_matrix,
     difference,
     forward_dynamics,
+    forward_link_accelerations,
     frame_pose,
     gravity_force,
     integrate,
@@ -57,6 +59,7 @@ __all__ = [
     "Spherical",
     "Universal",
     "__version__",
+    "acceleration_parts",
     "bias_force",
     "center_of_mass",
     "compile",
@@ -67,6 +70,7 @@ __all__ = [
     "difference",
     "export_c",
     "forward_dynamics",
+    "forward_link_accelerations",
     "frame_pose",
     "from_dh",
     "get_num_threads",

@@ -24,7 +24,7 @@ def _function(mech: Mechanism, request: Request, first: Any) -> Callable[..., An
     key: Any = request if getattr(first, "dtype", None) is not _FLOAT32 else (request, "float32")
     try:
         return mech._kernels[key]
-    except (KeyError, AttributeError):
+    except (KeyError, AttributeError, TypeError):  # not compiled yet, no mechanism, or an option that is no name
         pass
     _require_mechanism(mech)
     function = mech._kernels[key] = _compiled(mech, request) if key is request else _choosing(mech, request)
@@ -55,11 +55,30 @@ def inverse_dynamics(mech: Mechanism, q, v, a, wrenches=None):
     return _function(mech, "inverse_dynamics_with_wrenches", q)(q, v, a, wrenches)
 
 
-def forward_dynamics(mech: Mechanism, q, v, tau, wrenches=None):
-    """Accelerations (nv,) under joint forces ``tau`` and external ``wrenches`` (n_links, 6), in link frames."""
-    if wrenches is None:
-        return _function(mech, "forward_dynamics", q)(q, v, tau)
-    return _function(mech, "forward_dynamics_with_wrenches", q)(q, v, tau, wrenches)
+def forward_dynamics(mech: Mechanism, q, v, tau, wrenches=None, method: str | None = None):
+    """Accelerations (nv,) under joint forces ``tau`` and external ``wrenches`` (n_links, 6), in link frames.
+
+    ``method`` picks one of the papers' algorithms, which differ in rounding and cost only: "filter_and_smoother"
+    (rodriguez1986 Result 8.1, the default and the cheapest), "bias_free", "biased", "without_dalembert_forces"
+    (rodriguez1992 Algorithms 1, 3 and 4).
+    """
+    name = "forward_dynamics" if wrenches is None else "forward_dynamics_with_wrenches"
+    request = name if method is None else (name, ("method", method))
+    return (
+        _function(mech, request, q)(q, v, tau) if wrenches is None else _function(mech, request, q)(q, v, tau, wrenches)
+    )
+
+
+def forward_link_accelerations(mech: Mechanism, q, v, tau):
+    """(n_links, 6): accelerations of the link origins under ``tau`` as an inertial observer sees them, in link axes
+    (rodriguez1992 Algorithm 2)."""
+    return _function(mech, "forward_link_accelerations", q)(q, v, tau)
+
+
+def acceleration_parts(mech: Mechanism, q, v, tau):
+    """(3, nv): accelerations due to joint forces, to gyroscopic forces, and to bias accelerations with gravity; their
+    sum is forward dynamics (rodriguez1986 10.2).  The split belongs to the link origins."""
+    return _function(mech, "acceleration_parts", q)(q, v, tau)
 
 
 def mass_matrix(mech: Mechanism, q):
