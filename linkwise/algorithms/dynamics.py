@@ -100,6 +100,7 @@ def jacobian(tree: Tree, q, link: str, frame: str = "link") -> Matrix:
     """
     if frame not in ("link", "world", "world_aligned"):
         raise ValueError(f"frame must be 'link', 'world' or 'world_aligned', got {frame!r}")
+    tree.mechanism.frame(link)  # names what is wrong with the link before an expression is made of it
     at = Configuration(tree, q)
     matrix = matrix_of(ex.jacobian(link), at)
     if frame != "link":
