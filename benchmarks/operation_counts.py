@@ -1,8 +1,8 @@
 """Multiplications and additions of inverse and forward dynamics, beside Tables 1 and 2 of saha1999.
 
 The arm has n revolute joints in Denavit-Hartenberg frames and no number that is zero or one by luck: random lengths,
-twists, offsets, mass centres and full inertia tensors, all constants.  What is counted is the traced program, one state.
-As in the tables a division counts as a multiplication, and sines and cosines are left out.
+twists, offsets, mass centres and full inertia tensors, all constants.  What is counted is the traced program of one
+state.  As in the tables a division counts as a multiplication, and sines and cosines are left out.
 
     python benchmarks/operation_counts.py [--write docs/counts.md]
 """
@@ -10,7 +10,7 @@ As in the tables a division counts as a multiplication, and sines and cosines ar
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
@@ -55,12 +55,21 @@ class Polynomial(NamedTuple):
 
 
 class Row(NamedTuple):
-    """An algorithm of the tables, with its formulas and the counts printed for n = 6 (and 12)."""
+    """An algorithm with its formulas and its counts: those printed in the tables, or those that we made."""
 
     name: str
     multiplications: Polynomial
     additions: Polynomial
-    printed: dict[int, Count]
+    counts: dict[int, Count]
+    exact_from: int | None = None  # the n from which on our formulas are exact, None if they are fits only
+
+    @property
+    def ours(self) -> bool:
+        return self.name.startswith("linkwise")
+
+    def at(self, n: int) -> Count:
+        """Ours as counted, the others by formula."""
+        return self.counts[n] if self.ours else Count(int(self.multiplications(n)), int(self.additions(n)))
 
 
 def _row(name: str, m: Sequence[Fraction | int], a: Sequence[Fraction | int], printed: dict[int, Count]) -> Row:
@@ -121,37 +130,37 @@ def counted(algorithm: str, n: int) -> Count:
     return Count(counts.get("mul", 0) + counts.get("div", 0), counts.get("add", 0))
 
 
-def linear(counts: dict[int, int]) -> tuple[Polynomial, int]:
-    """The line through the counts, and the n from which on it is exact."""
-    last = max(counts)
+def linear(counts: dict[int, int]) -> tuple[Polynomial, int | None]:
+    """The line through the counts and the n from which on it is exact; if there is none, the line nearest to them."""
+    smallest, last = min(counts), max(counts)
     slope = counts[last] - counts[last - 1]
     line = Polynomial((slope, counts[last] - slope * last))
     exact = last
-    while exact - 1 in counts and line(exact - 1) == counts[exact - 1]:
+    while exact > smallest and line(exact - 1) == counts[exact - 1]:
         exact -= 1
-    return line, exact
+    if exact <= smallest + 2:
+        return line, exact
+    fit = np.polyfit(list(counts), list(counts.values()), 1)
+    return Polynomial(tuple(round(x) for x in fit)), None
 
 
-def our_row(algorithm: str, sizes: Sequence[int]) -> tuple[Row, int]:
-    """Our formulas, and the n from which on they are exact."""
+def our_row(algorithm: str, sizes: Sequence[int]) -> Row:
     counts = {n: counted(algorithm, n) for n in sizes}
     m, m_from = linear({n: count.multiplications for n, count in counts.items()})
     a, a_from = linear({n: count.additions for n, count in counts.items()})
-    return Row(OURS[algorithm], m, a, counts), max(m_from, a_from)
+    return Row(OURS[algorithm], m, a, counts, max(m_from, a_from) if m_from and a_from else None)
 
 
 def table(rows: Sequence[Row], sizes: Sequence[int]) -> list[str]:
     """A Markdown table, fewest operations for the first of ``sizes`` first."""
 
-    def total(row: Row) -> Fraction:
-        return row.multiplications(sizes[0]) + row.additions(sizes[0])
-
     head = ["algorithm", "multiplications", "additions", *(f"n = {n}" for n in sizes)]
     lines = [head, ["---"] * len(head)]
-    for row in sorted(rows, key=total):
-        at = [f"{row.multiplications(n)} M, {row.additions(n)} A" for n in sizes]
-        name = f"**{row.name}**" if row.name.startswith("linkwise") else row.name
-        lines.append([name, str(row.multiplications), str(row.additions), *at])
+    for row in sorted(rows, key=lambda row: sum(row.at(sizes[0]))):
+        at = [f"{row.at(n).multiplications} M, {row.at(n).additions} A" for n in sizes]
+        about = "about " if row.ours and row.exact_from is None else ""
+        name = f"**{row.name}**" if row.ours else row.name
+        lines.append([name, f"{about}{row.multiplications}", f"{about}{row.additions}", *at])
     return ["| " + " | ".join(line) + " |" for line in lines]
 
 
@@ -159,13 +168,9 @@ def standing(ours: Row, others: Sequence[Row], sizes: Sequence[int]) -> list[str
     """Where we need more than another algorithm, said plainly."""
     lines = []
     for other in others:
-        kinds: tuple[tuple[str, Callable[[Row], Polynomial]], ...] = (
-            ("multiplications", lambda row: row.multiplications),
-            ("additions", lambda row: row.additions),
-        )
         worse = []
-        for what, formula in kinds:
-            lost = [n for n in sizes if formula(ours)(n) > formula(other)(n)]
+        for k, what in enumerate(("multiplications", "additions")):
+            lost = [n for n in sizes if ours.at(n)[k] > other.at(n)[k]]
             if lost:
                 worse.append(f"more {what} for n = {_ranges(lost)}")
         verdict = " and ".join(worse) if worse else f"fewer of both for n = {_ranges(sizes)}"
@@ -186,19 +191,19 @@ def report() -> str:
         "",
         "Written by `python benchmarks/operation_counts.py --write docs/counts.md`; do not edit.",
         "",
-        "General arm of n revolute joints in Denavit-Hartenberg frames, no number zero or one by luck, gravity included.",
+        "General arm of n revolute joints in Denavit-Hartenberg frames, no number zero or one by luck; with gravity.",
         "One state; a division counts as a multiplication (M), a subtraction as an addition (A), sines and cosines are",
-        "left out, as in saha1999. Our rows are counted on the traced program for n = "
-        f"{SIZES[0]} to {SIZES[-1]} and are exact from the n given.",
+        f"left out, as in saha1999. Our rows are counted on the traced program for n = {SIZES[0]} to {SIZES[-1]}.",
     ]
     for title, rows, names, sizes in (
         ("Inverse dynamics (saha1999, Table 1)", TABLE_1, ("inverse_dynamics", "denoc_inverse_dynamics"), (6,)),
         ("Forward dynamics (saha1999, Table 2)", TABLE_2, ("forward_dynamics", "denoc_forward_dynamics"), (6, 12)),
     ):
         ours = [our_row(name, SIZES) for name in names]
-        lines += ["", f"## {title}", "", *table([*rows, *(row for row, _ in ours)], sizes), ""]
-        lines += [f"Our formulas are exact from n = {', '.join(str(exact) for _, exact in ours)} on.", ""]
-        lines += ["Where linkwise stands:", "", *standing(ours[0][0], rows, SIZES)]
+        lines += ["", f"## {title}", "", *table([*rows, *ours], sizes), ""]
+        if ours[0].exact_from:
+            lines += [f"Our first formulas are exact from n = {ours[0].exact_from} on.", ""]
+        lines += ["Where linkwise stands:", "", *standing(ours[0], rows, SIZES)]
     lines += [
         "",
         "The tables print 480 additions for Walker and Orin at n = 6; their formula, right for n = 12, gives 475.",

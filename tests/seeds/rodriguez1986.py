@@ -64,18 +64,6 @@ def moving_arm(n: int, seed: int, axes: str = "world", kinds: str = "R", at_rest
     return Case(mech, arm, q, to_tip(v), to_tip(a), T, f, wrenches, to_tip(tau))
 
 
-def close(actual, expected, tolerance: float = 1e-10) -> bool:
-    """Equal up to ``tolerance`` relative to the largest element."""
-    actual, expected = np.asarray(actual, dtype=float), np.asarray(expected, dtype=float)
-    assert actual.shape == expected.shape and np.isfinite(actual).all() and np.isfinite(expected).all()
-    return bool(np.abs(actual - expected).max() <= tolerance * max(1.0, np.abs(expected).max()))
-
-
-def wrong(actual, expected) -> bool:
-    """Clearly different: a form as printed that cannot be meant."""
-    return not close(actual, expected, 1e-6)
-
-
 def rows(n: int, *shape: int) -> np.ndarray:
     """NaN for joints 0..n."""
     return np.full((n + 1, *shape), np.nan)

@@ -1,7 +1,7 @@
 """A serial arm in the terms of saha1999: bodies 1 ... n counted from the base, all vectors along the world's axes.
 
 Geometry, velocities and accelerations come from poses of the library and from differences along a motion; what the
-paper derives from them is written out here or in the tests.  Lists begin with an unused entry 0, as the paper's indices.
+paper derives from them is written out here or in the tests.  Entry 0 of lists is not used, as in the paper.
 """
 
 from __future__ import annotations

@@ -199,7 +199,7 @@ def test_riemannian_symbols(n):
 def test_number_of_symbols(n):
     """n^2 (n^2 - 1) / 12 of them are independent; the printed n (n + 1) / 2 is right for three joints only."""
     rng = np.random.default_rng(n)
-    second = rng.normal(size=(3 * n**3, n, n, n, n))
+    second = rng.normal(size=(2 * n**2, n, n, n, n))
     second = second + second.transpose(0, 2, 1, 3, 4)
     second = second + second.transpose(0, 1, 2, 4, 3)
     rank = np.linalg.matrix_rank([linear_part(sample).ravel() for sample in second])

@@ -15,8 +15,8 @@ from linkwise import scalar
 from linkwise.ir.program import Array, Program
 from linkwise.targets import numpy_reference
 from linkwise.trace import trace
-from tests.seeds.rodriguez1986 import ARMS, Case, ClosedForm, biases, close, moving_arm, scale, wrong
-from tests.seeds.tip_to_base import TipToBase, random_chain, reversed_both, tilde, to_base
+from tests.seeds.rodriguez1986 import ARMS, Case, ClosedForm, biases, moving_arm, scale
+from tests.seeds.tip_to_base import TipToBase, close, differ, random_chain, reversed_both, tilde, to_base
 
 
 @ARMS
@@ -28,9 +28,9 @@ def test_inverse_of_the_inertia_matrix(which):
     case = moving_arm(*which)
     form = ClosedForm.of(case.arm)
     inverse = form.inverse()
-    assert close(inverse, reversed_both(lw.mass_matrix_inverse(case.mech, case.q)))
-    assert close(inverse @ reversed_both(lw.mass_matrix(case.mech, case.q)), np.eye(case.arm.n))
-    assert close(form.split(case.tau, *biases(case))[0], inverse @ case.tau[1:])
+    close(inverse, reversed_both(lw.mass_matrix_inverse(case.mech, case.q)))
+    close(inverse @ reversed_both(lw.mass_matrix(case.mech, case.q)), np.eye(case.arm.n))
+    close(form.split(case.tau, *biases(case))[0], inverse @ case.tau[1:])
 
 
 @ARMS
@@ -50,18 +50,18 @@ def test_accelerations_by_cause(which):
     alpha = form.split(case.tau, xi, eta)
     phi, M, H = arm.stacked_phi, arm.diagonal(arm.M), arm.diagonal(arm.H)
     inertia = H @ phi @ M @ phi.T @ H.T
-    assert close(alpha[0], np.linalg.solve(inertia, case.tau[1:]))
-    assert close(alpha[1], -np.linalg.solve(inertia, H @ phi @ xi[1:].ravel()))
-    assert close(alpha[2], -np.linalg.solve(inertia, H @ phi @ M @ phi.T @ eta[1:].ravel()))
-    assert close(alpha.sum(axis=0), case.u_ddot[1:])  # (10.1)
+    close(alpha[0], np.linalg.solve(inertia, case.tau[1:]))
+    close(alpha[1], -np.linalg.solve(inertia, H @ phi @ xi[1:].ravel()))
+    close(alpha[2], -np.linalg.solve(inertia, H @ phi @ M @ phi.T @ eta[1:].ravel()))
+    close(alpha.sum(axis=0), case.u_ddot[1:])  # (10.1)
     v = to_base(case.u_dot)
     drift = lw.forward_dynamics(case.mech, case.q, v, np.zeros(n), case.wrenches)
-    assert close(alpha[1] + alpha[2], drift[::-1])
+    close(alpha[1] + alpha[2], drift[::-1])
     driven = lw.forward_dynamics(case.mech, case.q, v, to_base(case.tau), case.wrenches)
-    assert close(alpha[0], (driven - drift)[::-1])
+    close(alpha[0], (driven - drift)[::-1])
     if n > 1:
         form.Lambda_minus = form.Lambda_plus
-        assert wrong(form.split(case.tau, xi, eta)[1], alpha[1])
+        differ(form.split(case.tau, xi, eta)[1], alpha[1])
 
 
 def test_shares_of_an_arm_at_rest_are_the_librarys():
@@ -69,8 +69,8 @@ def test_shares_of_an_arm_at_rest_are_the_librarys():
     case = moving_arm(6, 1, "world", "R", True)
     alpha = ClosedForm.of(case.arm).split(case.tau, *biases(case))
     at_rest = np.zeros(6)
-    assert close(alpha[1], lw.forward_dynamics(case.mech, case.q, at_rest, at_rest, case.wrenches)[::-1])
-    assert close(alpha[2], at_rest)
+    close(alpha[1], lw.forward_dynamics(case.mech, case.q, at_rest, at_rest, case.wrenches)[::-1])
+    close(alpha[2], at_rest)
 
 
 @ARMS
@@ -89,23 +89,23 @@ def test_co_state_covariances_are_operational(which):
     frame = "world_aligned" if arm.axes == "world" else "link"
     for k in case.links:
         J = lw.jacobian(case.mech, case.q, case.mech.link_names[N - k], frame)
-        assert close(form.Lambda_minus[k], J @ inverse @ J.T)  # (10.30), (10.31)
+        close(form.Lambda_minus[k], J @ inverse @ J.T)  # (10.30), (10.31)
         inner = range(k + 1, N + 1)
         if k < N:
             J = lw.jacobian(case.mech, case.q, case.mech.link_names[N - k - 1], frame)
             J = arm.phi(k + 1, k).T @ J
         expected = J @ inverse @ J.T if k < N else np.zeros((6, 6))
-        assert close(form.Lambda_plus[k], expected)
+        close(form.Lambda_plus[k], expected)
         rows = {i: arm.H[i][0] @ form.psi(i, k) for i in inner}
         summed = sum((np.outer(rows[i], rows[i]) * form.D_inverse[i] for i in inner), np.zeros((6, 6)))
-        assert close(summed, expected)  # (10.29)
+        close(summed, expected)  # (10.29)
         if k < N:
-            assert wrong(sum(np.outer(rows[i], rows[i]) * form.D_inverse[k] for i in inner), expected)  # as printed
+            differ(sum(np.outer(rows[i], rows[i]) * form.D_inverse[k] for i in inner), expected)  # as printed
     if N == 6:
         tip = lw.operational_inertia(case.mech, case.q, case.mech.link_names[-1])
         turn = arm.rotation[1] if arm.axes == "world" else np.eye(3)
         turn = np.kron(np.eye(2), turn)
-        assert close(np.linalg.inv(form.Lambda_minus[1]), turn @ tip @ turn.T, 1e-9)
+        close(np.linalg.inv(form.Lambda_minus[1]), turn @ tip @ turn.T, 1e-9)
 
 
 # Section 11 -----------------------------------------------------------------------------------------------------------
@@ -159,10 +159,10 @@ def test_scalar_elements_of_the_inverse_as_explicit_expressions():
         heavier = with_masses_of(pattern, other.mech)
         inputs = (other.q, *drive(other), heavier.masses, heavier.coms, heavier.inertias)
         inverse, accelerations = numpy_reference.evaluate(program, inputs, "float64")
-        assert close(inverse, reversed_both(lw.mass_matrix_inverse(heavier, other.q)))
-        assert close(inverse, np.linalg.inv(reversed_both(lw.mass_matrix(heavier, other.q))))
+        close(inverse, reversed_both(lw.mass_matrix_inverse(heavier, other.q)))
+        close(inverse, np.linalg.inv(reversed_both(lw.mass_matrix(heavier, other.q))))
         form = ClosedForm.of(TipToBase(heavier, other.q, "link"))
-        assert close(accelerations, form.split(*drive(other)))
+        close(accelerations, form.split(*drive(other)))
 
 
 def with_masses_of(pattern: lw.Mechanism, other: lw.Mechanism) -> lw.Mechanism:
@@ -184,7 +184,7 @@ def test_terms_without_joint_angles_are_computed_once():
     q = np.random.default_rng(0).uniform(-3.0, 3.0, (20, 4))
     inverse, _ = numpy_reference.evaluate(folded, (q, *drive(case)), "float64")
     expected = lw.mass_matrix_inverse(case.mech, q)[:, ::-1, ::-1]
-    assert close(inverse, expected)
+    close(inverse, expected)
     # Of an arm of one link, nothing depends on the angle: the inverse is a number, not an expression.
     single = traced(random_chain(1, 3), parameters=False)
     assert single.op_counts.get("div", 0) == 0 and single.op_counts.get("sincos", 0) == 0

@@ -18,14 +18,13 @@ from tests.seeds.rodriguez1986 import (
     Case,
     accelerations,
     biases,
-    close,
     inward_filter,
     moving_arm,
     outward_smoother,
     rows,
     spatial_forces,
 )
-from tests.seeds.tip_to_base import reversed_both, to_base
+from tests.seeds.tip_to_base import close, reversed_both, to_base
 
 I6 = np.eye(6)
 ARMS_AT_REST = pytest.mark.parametrize("which", [(6, 1, "world"), (4, 2, "link"), (1, 3, "world")], ids=str)
@@ -33,7 +32,7 @@ ARMS_AT_REST = pytest.mark.parametrize("which", [(6, 1, "world"), (4, 2, "link")
 
 def arm_at_rest(n: int, seed: int, axes: str) -> Case:
     case = moving_arm(n, seed, axes, "R", True)
-    assert close(biases(case)[1][1:], np.zeros((n, 6)))
+    close(biases(case)[1][1:], np.zeros((n, 6)))
     return case
 
 
@@ -124,15 +123,15 @@ def test_a_kalman_smoother_solves_the_arm(which):
     at_rest = np.zeros(case.arm.n)
     motion = case.arm.from_links(lw.link_accelerations(case.mech, case.q, at_rest, to_base(case.u_ddot)))
     co_states = np.linalg.solve(filtered.P_pred[1:], (x - filtered.x_pred)[1:, :, None])[..., 0]
-    assert close(co_states, motion[1:], 1e-9)
-    assert close(x[1:], spatial_forces(case.arm, motion, xi)[1:])
+    close(co_states, motion[1:], 1e-9)
+    close(x[1:], spatial_forces(case.arm, motion, xi)[1:])
     for k in case.links:  # they solve (6.1), (6.3), (6.4) and (6.5): the jump of the co-state is along the joint
-        assert close(x[k], F[k] @ x[k - 1] + Q[k] @ motion[k] + xi[k])
+        close(x[k], F[k] @ x[k - 1] + Q[k] @ motion[k] + xi[k])
         after = F[k + 1].T @ co_states[k] if k < case.arm.n else np.zeros(6)
-        assert close(co_states[k - 1] - after, C[k][0] * case.u_ddot[k], 1e-9)
-        assert close((C[k] @ x[k]).item(), case.tau[k])
+        close(co_states[k - 1] - after, C[k][0] * case.u_ddot[k], 1e-9)
+        close((C[k] @ x[k]).item(), case.tau[k])
     u_ddot = lw.forward_dynamics(case.mech, case.q, at_rest, to_base(case.tau), case.wrenches)
-    assert close(sweeps(case, case.tau)[1].u_ddot[1:], u_ddot[::-1])
+    close(sweeps(case, case.tau)[1].u_ddot[1:], u_ddot[::-1])
 
 
 @ARMS_AT_REST
@@ -147,20 +146,20 @@ def test_mechanics_and_kalman_filter_agree_in_every_quantity(which):
     s, out = sweeps(case, case.tau)
     F, xi, Q, C = model(case)
     filtered = kalman_filter(F, xi, Q, C, case.tau)
-    assert close(s.z_minus[1:], filtered.x_pred[1:]) and close(s.P_minus[1:], filtered.P_pred[1:])
-    assert close(s.P_plus[1:], filtered.P[1:]) and close(s.D[1:], filtered.S[1:])
+    close(s.z_minus[1:], filtered.x_pred[1:]) and close(s.P_minus[1:], filtered.P_pred[1:])
+    close(s.P_plus[1:], filtered.P[1:]) and close(s.D[1:], filtered.S[1:])
     smoothed, S = rauch_tung_striebel(F, filtered)
     for k in case.links:
         H, P = C[k], s.P_minus[k]
-        assert close((case.tau[k] - H @ filtered.x_pred[k]).item(), s.e_minus[k])  # (9.5)
+        close((case.tau[k] - H @ filtered.x_pred[k]).item(), s.e_minus[k])  # (9.5)
         D_inverse = np.linalg.inv(H @ P @ H.T)
-        assert close((P @ H.T @ D_inverse)[:, 0], filtered.gain[k])  # (9.8)
-        assert close(P - P @ H.T @ D_inverse @ H @ P, filtered.P[k])  # (9.9)
+        close((P @ H.T @ D_inverse)[:, 0], filtered.gain[k])  # (9.8)
+        close(P - P @ H.T @ D_inverse @ H @ P, filtered.P[k])  # (9.9)
         with pytest.raises(ValueError, match="mismatch"):
             P @ H @ D_inverse @ H.T @ P  # (9.9) as printed
-        assert close(s.z_minus[k] + s.G[k] * s.e_minus[k], filtered.x[k])  # (9.11)
-        assert close(s.z_minus[k] + P @ out.minus[k], smoothed[k])  # (9.14) with the mechanics' co-states
-        assert close(s.z_plus[k] + s.P_plus[k] @ out.plus[k], smoothed[k])
+        close(s.z_minus[k] + s.G[k] * s.e_minus[k], filtered.x[k])  # (9.11)
+        close(s.z_minus[k] + P @ out.minus[k], smoothed[k])  # (9.14) with the mechanics' co-states
+        close(s.z_plus[k] + s.P_plus[k] @ out.plus[k], smoothed[k])
 
 
 @ARMS_AT_REST
@@ -188,19 +187,19 @@ def test_mechanics_gives_conditional_expectations(which):
     lambda_plus = np.zeros(6)
     for k in range(n, 0, -1):
         before, P_before = gaussian.given(k - 1)
-        assert close(s.z_minus[k], before[k - 1])  # (9.4)
-        assert close(s.P_minus[k], P_before[block(k), block(k)])  # (9.6)
+        close(s.z_minus[k], before[k - 1])  # (9.4)
+        close(s.P_minus[k], P_before[block(k), block(k)])  # (9.6)
         upto, P_upto = gaussian.given(k)
-        assert close(s.z_plus[k], upto[k - 1])  # (9.12)
-        assert close(s.P_plus[k], P_upto[block(k), block(k)])  # (9.10)
+        close(s.z_plus[k], upto[k - 1])  # (9.12)
+        close(s.P_plus[k], P_upto[block(k), block(k)])  # (9.10)
         H = arm.H[k][0]
         lambda_minus = (I6 - np.outer(s.G[k], H)).T @ lambda_plus + H * s.e_plus[k]  # (9.16)
         for z, P, lam, Lambda in (
             (s.z_minus[k], s.P_minus[k], lambda_minus, Lambda_minus[k]),
             (s.z_plus[k], s.P_plus[k], lambda_plus, Lambda_plus[k]),
         ):
-            assert close(z + P @ lam, x_all[k - 1])  # (9.13), (9.14)
-            assert close(P - P @ Lambda @ P, S_all[block(k), block(k)])  # (9.17), (9.18)
+            close(z + P @ lam, x_all[k - 1])  # (9.13), (9.14)
+            close(P - P @ Lambda @ P, S_all[block(k), block(k)])  # (9.17), (9.18)
         lambda_plus = arm.phi(k, k - 1).T @ lambda_minus  # (9.15)
 
 
@@ -240,29 +239,27 @@ def test_expectations_over_an_ensemble(which):
     xi = biases(case)[0]
     root = np.linalg.cholesky(arm.diagonal(arm.M)) * np.sqrt(6 * n)
     members = xi[1:].ravel() + np.hstack([root, -root]).T
-    assert close(members.mean(axis=0), xi[1:].ravel())  # (9.3)
-    assert close(np.cov(members.T, bias=True), arm.diagonal(arm.M))  # and white
+    close(members.mean(axis=0), xi[1:].ravel())  # (9.3)
+    close(np.cov(members.T, bias=True), arm.diagonal(arm.M))  # and white
     records = [run_member(case, member.reshape(n, 6)) for member in members]
 
     def average_square(name: str, k: int) -> np.ndarray:
         values = np.array([np.atleast_1d(record[name][k]) for record in records])
-        assert close(values.mean(axis=0), np.zeros(values.shape[1]))  # nothing is biased
+        close(values.mean(axis=0), np.zeros(values.shape[1]))  # nothing is biased
         return values.T @ values / len(values)
 
     s, _ = sweeps(case, case.tau)
     Lambda_minus, Lambda_plus = co_state_covariances(case, s)
     for k in case.links:
-        assert close(average_square("x - z-", k), s.P_minus[k])  # (9.6)
-        assert close(average_square("e-", k).item(), s.D[k])  # (9.7)
-        assert close(average_square("x - z+", k), s.P_plus[k])  # (9.10)
-        assert close(average_square("lambda-", k), Lambda_minus[k])  # (9.19) with (9.21)
-        assert close(average_square("lambda+", k), Lambda_plus[k])  # (9.19) with (9.20)
+        close(average_square("x - z-", k), s.P_minus[k])  # (9.6)
+        close(average_square("e-", k).item(), s.D[k])  # (9.7)
+        close(average_square("x - z+", k), s.P_plus[k])  # (9.10)
+        close(average_square("lambda-", k), Lambda_minus[k])  # (9.19) with (9.21)
+        close(average_square("lambda+", k), Lambda_plus[k])  # (9.19) with (9.20)
         S = average_square("x - smoothed", k)  # (9.17)
-        assert close(s.P_minus[k] - s.P_minus[k] @ Lambda_minus[k] @ s.P_minus[k], S)  # (9.18)
+        close(s.P_minus[k] - s.P_minus[k] @ Lambda_minus[k] @ s.P_minus[k], S)  # (9.18)
     tau = np.array([record["tau"][1:] for record in records])
-    assert close(
-        np.atleast_2d(np.cov(tau.T, bias=True)), reversed_both(lw.mass_matrix(case.mech, case.q))
-    )  # cov of (9.2)
+    close(np.atleast_2d(np.cov(tau.T, bias=True)), reversed_both(lw.mass_matrix(case.mech, case.q)))  # cov of (9.2)
 
 
 def run_member(case: Case, w: np.ndarray) -> dict[str, np.ndarray]:
@@ -293,4 +290,4 @@ def test_bias_accelerations_shift_the_mean_of_the_process(axes):
         mean_w[k] = xi[k] + case.arm.M[k] @ carried[k]
     v, a = to_base(case.u_dot), to_base(case.u_ddot)
     motion = case.arm.from_links(lw.link_accelerations(case.mech, case.q, v, a))
-    assert close(JointGaussian(case, mean_w).given(6)[0], spatial_forces(case.arm, motion, xi)[1:])
+    close(JointGaussian(case, mean_w).given(6)[0], spatial_forces(case.arm, motion, xi)[1:])

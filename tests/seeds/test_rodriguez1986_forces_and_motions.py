@@ -18,13 +18,11 @@ from tests.seeds.rodriguez1986 import (
     bias_accelerations,
     bias_forces,
     biases,
-    close,
     moving_arm,
     spatial_forces,
     velocities,
-    wrong,
 )
-from tests.seeds.tip_to_base import TipToBase, rate, tilde, to_base, to_tip
+from tests.seeds.tip_to_base import TipToBase, close, differ, rate, tilde, to_base, to_tip
 
 U = np.eye(3)
 O = np.zeros((3, 3))  # noqa: E741
@@ -83,13 +81,13 @@ def test_spatial_inertia_gives_the_kinetic_energy(which):
         I_joint = I_centre + m * ((p @ p) * U - np.outer(p, p))  # below (4.9)
         M = np.block([[I_joint, m * tilde(p)], [-m * tilde(p), m * U]])  # (3.1)
         at_centre = np.block([[U, O], [-tilde(p), U]]) @ V[k]  # (3.4)
-        assert close(at_centre[3:], centre_velocity(case, k))
+        close(at_centre[3:], centre_velocity(case, k))
         about_centre = 0.5 * at_centre @ np.block([[I_centre, O], [O, m * U]]) @ at_centre  # (3.3)
         about_joint = 0.5 * V[k] @ M @ V[k]  # (3.2)
-        assert close(about_joint, about_centre)
-        assert close(arm.M[k], M)
+        close(about_joint, about_centre)
+        close(arm.M[k], M)
         total += about_joint
-    assert close(total, lw.kinetic_energy(case.mech, case.q, to_base(case.u_dot)))
+    close(total, lw.kinetic_energy(case.mech, case.q, to_base(case.u_dot)))
 
 
 @pytest.mark.seed("rodriguez1986", "3.5")
@@ -106,16 +104,16 @@ def test_transition_matrix():
         # The point of link k at joint k - 1 moves with link k: its velocity, by differences of the joint's position.
         speed = rate(lambda t, k=k: case.at(t).arm.origin[k - 1])
         moved = np.concatenate([V[k, :3], speed])
-        assert close(phi(k, k - 1).T @ V[k], moved)
-        assert wrong(phi(k, k - 1, sign=-1.0).T @ V[k], moved)  # as printed
-        assert close(phi(k, k), np.eye(6))
+        close(phi(k, k - 1).T @ V[k], moved)
+        differ(phi(k, k - 1, sign=-1.0).T @ V[k], moved)  # as printed
+        close(phi(k, k), np.eye(6))
         for m in range(7):
-            assert close(np.linalg.inv(phi(k, m)), phi(m, k))
+            close(np.linalg.inv(phi(k, m)), phi(m, k))
             for i in range(7):
-                assert close(phi(k, i) @ phi(i, m), phi(k, m))  # (3.6)
+                close(phi(k, i) @ phi(i, m), phi(k, m))  # (3.6)
     in_link_axes = TipToBase(case.mech, case.q, "link")  # the change of axes keeps all three properties
-    assert close(in_link_axes.phi(5, 2) @ in_link_axes.phi(2, 4), in_link_axes.phi(5, 4))
-    assert close(np.linalg.inv(in_link_axes.phi(5, 2)), in_link_axes.phi(2, 5))
+    close(in_link_axes.phi(5, 2) @ in_link_axes.phi(2, 4), in_link_axes.phi(5, 4))
+    close(np.linalg.inv(in_link_axes.phi(5, 2)), in_link_axes.phi(2, 5))
 
 
 # Section 4 ------------------------------------------------------------------------------------------------------------
@@ -150,32 +148,30 @@ def test_equations_of_motion_of_one_link(which):
 
         v = v_joint + x(w, p)  # of the mass centre
         v_dot = v_joint_dot + x(w_dot, p)  # (4.8), of the components in link axes
-        assert close(v_dot, component_rate(case, k))
-        assert wrong(v_joint_dot + x(w, p), v_dot)  # as printed
+        close(v_dot, component_rate(case, k))
+        differ(v_joint_dot + x(w, p), v_dot)  # as printed
 
         about_centre = I_c @ w_dot + x(w, I_c @ w)
-        assert close(about_centre, T_minus + T_plus + T + x(L - p, f_plus) - x(p, f_minus))  # (4.5)
-        assert close(f_minus, m * (v_dot + x(w, v)) - f_plus - f)  # (4.6)
-        assert close(about_centre + m * x(p, v_dot + x(w, v)), T_minus + T_plus + x(L, f_plus) + T + x(p, f))  # (4.7)
+        close(about_centre, T_minus + T_plus + T + x(L - p, f_plus) - x(p, f_minus))  # (4.5)
+        close(f_minus, m * (v_dot + x(w, v)) - f_plus - f)  # (4.6)
+        close(about_centre + m * x(p, v_dot + x(w, v)), T_minus + T_plus + x(L, f_plus) + T + x(p, f))  # (4.7)
         moment_bias = x(w, I_k @ w) + m * x(p, x(w, v_joint)) - T - x(p, f)
-        assert close(T_minus, -T_plus - x(L, f_plus) + I_k @ w_dot + m * x(p, v_joint_dot) + moment_bias)  # (4.9)
+        close(T_minus, -T_plus - x(L, f_plus) + I_k @ w_dot + m * x(p, v_joint_dot) + moment_bias)  # (4.9)
 
         inertial = -f_plus + m * x(w_dot, p) + m * v_joint_dot - f
-        assert close(f_minus, inertial + m * x(w, v))  # (4.10)
-        assert wrong(f_minus, inertial + m * x(w, v_joint))  # as printed: velocity
+        close(f_minus, inertial + m * x(w, v))  # (4.10)
+        differ(f_minus, inertial + m * x(w, v_joint))  # as printed: velocity
         undotted = -f_plus + m * x(w, p) + m * v_joint_dot + m * x(w, v) - f
-        assert wrong(f_minus, undotted)  # as printed: dot
+        differ(f_minus, undotted)  # as printed: dot
 
         phi, M = np.block([[U, tilde(L)], [O, U]]), np.block([[I_k, m * tilde(p)], [-m * tilde(p), m * U]])
         before = phi @ -np.concatenate([T_plus, f_plus]) + M @ acceleration[k]
-        assert close(forces[k], before + np.concatenate([moment_bias, m * x(w, v) - f]))  # (4.11)
-        assert wrong(forces[k], before + np.concatenate([moment_bias, m * x(w, v_joint) - f]))  # as printed
+        close(forces[k], before + np.concatenate([moment_bias, m * x(w, v) - f]))  # (4.11)
+        differ(forces[k], before + np.concatenate([moment_bias, m * x(w, v_joint) - f]))  # as printed
 
         # (4.12): the balance of link k alone says what acts on it at joint k-1: minus what acts on link k-1 there.
         balance = M @ acceleration[k] + np.concatenate([moment_bias, m * x(w, v) - f]) - forces[k]
-        assert close(
-            np.linalg.solve(phi, balance), -np.concatenate([turn @ forces[k - 1, :3], turn @ forces[k - 1, 3:]])
-        )
+        close(np.linalg.solve(phi, balance), -np.concatenate([turn @ forces[k - 1, :3], turn @ forces[k - 1, 3:]]))
 
 
 def component_rate(case: Case, k: int) -> np.ndarray:
@@ -200,10 +196,10 @@ def test_inward_recursion_gives_the_forces_between_links(which):
     V, acceleration = link_motions(case)
     expected = joint_forces(case)
     xi = bias_forces(case.arm, V, case.T, case.f)
-    assert close(spatial_forces(case.arm, acceleration, xi)[1:], expected[1:])
+    close(spatial_forces(case.arm, acceleration, xi)[1:], expected[1:])
     for k in case.links:  # (4.4) as printed
         xi[k, 3:] = case.arm.mass[k] * x(V[k, :3], V[k, 3:]) - case.f[k]
-    assert wrong(spatial_forces(case.arm, acceleration, xi)[1:], expected[1:])
+    differ(spatial_forces(case.arm, acceleration, xi)[1:], expected[1:])
 
 
 # Section 5 ------------------------------------------------------------------------------------------------------------
@@ -216,11 +212,11 @@ def test_inward_recursion_gives_the_forces_between_links(which):
 def test_outward_recursion_gives_the_velocities(which):
     case = moving_arm(*which)
     V_minus, V_plus = velocities(case.arm, case.u_dot)
-    assert close(V_minus[1:], link_motions(case)[0][1:])
-    assert wrong(velocities(case.arm, to_tip(case.q))[0][1:], V_minus[1:])  # (5.2) as printed, without the dot
+    close(V_minus[1:], link_motions(case)[0][1:])
+    differ(velocities(case.arm, to_tip(case.q))[0][1:], V_minus[1:])  # (5.2) as printed, without the dot
     n = case.arm.n
-    assert close(V_minus[n], case.arm.H[n][0] * case.u_dot[n])  # the base does not move
-    assert close(V_plus[0, 3:], tip_velocity(case))
+    close(V_minus[n], case.arm.H[n][0] * case.u_dot[n])  # the base does not move
+    close(V_plus[0, 3:], tip_velocity(case))
 
 
 def tip_velocity(case: Case) -> np.ndarray:
@@ -238,10 +234,10 @@ def test_outward_recursion_gives_the_accelerations(which):
     _, V_plus = velocities(case.arm, case.u_dot)
     eta = bias_accelerations(case.arm, V_plus, case.u_dot)
     expected = link_motions(case)[1]
-    assert close(accelerations(case.arm, case.u_ddot, eta)[0][1:], expected[1:])
+    close(accelerations(case.arm, case.u_ddot, eta)[0][1:], expected[1:])
     if case.arm.n > 1:  # the first joint of an arm does not move
         eta[:, 3:] = 0.0
-        assert wrong(accelerations(case.arm, case.u_ddot, eta)[0][1:], expected[1:])
+        differ(accelerations(case.arm, case.u_ddot, eta)[0][1:], expected[1:])
 
 
 @pytest.mark.seed("rodriguez1986", "5.7")
@@ -271,33 +267,33 @@ def test_motion_across_links_and_joints(which):
     R = np.vstack([arm.origin, np.zeros(3)])  # the ground is link n + 1
     for k in case.links:
         L = arm.l(k, k - 1)
-        assert close(R[k], poses[k - 1][:3, 3])
-        assert close(R[k - 1], R[k] + L)  # (5.7), with L fixed in link k:
-        assert close(rate(lambda t, k=k: case.at(t).arm.rotation[k].T @ case.at(t).arm.l(k, k - 1)), np.zeros(3))
-        assert close(R_dot[k - 1], R_dot[k] + x(w[k], L))  # (5.8)
+        close(R[k], poses[k - 1][:3, 3])
+        close(R[k - 1], R[k] + L)  # (5.7), with L fixed in link k:
+        close(rate(lambda t, k=k: case.at(t).arm.rotation[k].T @ case.at(t).arm.l(k, k - 1)), np.zeros(3))
+        close(R_dot[k - 1], R_dot[k] + x(w[k], L))  # (5.8)
         both = np.block([[U, O], [-tilde(L), U]]) @ np.concatenate([w[k], R_dot[k]])
-        assert close(both, np.concatenate([w[k], R_dot[k - 1]]))  # (5.9)
+        close(both, np.concatenate([w[k], R_dot[k - 1]]))  # (5.9)
         h, inner, inner_dot = arm.h[k], w[k + 1], w_dot[k + 1]
-        assert close(w[k], inner + h * case.u_dot[k])  # (5.10)
-        assert close(v[k], v[k + 1] + x(inner, R[k] - R[k + 1]))  # (5.11): joint k as a point of link k and of link k+1
+        close(w[k], inner + h * case.u_dot[k])  # (5.10)
+        close(v[k], v[k + 1] + x(inner, R[k] - R[k + 1]))  # (5.11): joint k as a point of link k and of link k+1
         # Body-fixed rates: inertial ones minus omega x v, of link k or of link k+1 at the same point.
         v_dot_minus, v_dot_plus = R_ddot[k] - x(w[k], R_dot[k]), R_ddot[k] - x(inner, R_dot[k])
         v_dot_outer = R_ddot[k - 1] - x(w[k], R_dot[k - 1])
-        assert close(v_dot_minus, component_rate_of_joint(case, k, k))
-        assert close(v_dot_outer, component_rate_of_joint(case, k, k - 1))
+        close(v_dot_minus, component_rate_of_joint(case, k, k))
+        close(v_dot_outer, component_rate_of_joint(case, k, k - 1))
         inner_rate = component_rate_of_joint(case, k + 1, k) if k < n else np.zeros(3)
-        assert close(v_dot_plus, inner_rate)
+        close(v_dot_plus, inner_rate)
         left = component_rate_of_joint(case, k, k - 1) + x(w[k], R_dot[k - 1])
         right = component_rate_of_joint(case, k, k) + x(w[k], R_dot[k]) + x(w_dot[k], L) + x(w[k], x(w[k], L))
-        assert close(left, right)  # (5.12)
-        assert close(v_dot_outer, v_dot_minus + x(w_dot[k], L))  # (5.13)
-        assert wrong(v_dot_outer, v_dot_minus + x(w[k], L))  # as printed
-        assert close(w_dot[k], inner_dot + h * case.u_ddot[k] + x(inner, h * case.u_dot[k]))  # (5.14)
+        close(left, right)  # (5.12)
+        close(v_dot_outer, v_dot_minus + x(w_dot[k], L))  # (5.13)
+        differ(v_dot_outer, v_dot_minus + x(w[k], L))  # as printed
+        close(w_dot[k], inner_dot + h * case.u_ddot[k] + x(inner, h * case.u_dot[k]))  # (5.14)
         if k < n:
             doubled = inner_dot + h * case.u_ddot[k] + x(inner, h * case.u_ddot[k])
-            assert wrong(w_dot[k], doubled)  # as printed
-        assert close(component_rate_of_joint(case, k, k) + x(w[k], R_dot[k]), inner_rate + x(inner, R_dot[k]))  # (5.15)
-        assert close(v_dot_minus, v_dot_plus + x(R_dot[k], h * case.u_dot[k]))  # (5.16)
+            differ(w_dot[k], doubled)  # as printed
+        close(component_rate_of_joint(case, k, k) + x(w[k], R_dot[k]), inner_rate + x(inner, R_dot[k]))  # (5.15)
+        close(v_dot_minus, v_dot_plus + x(R_dot[k], h * case.u_dot[k]))  # (5.16)
 
 
 def velocities_of_links(case: Case) -> tuple[np.ndarray, np.ndarray]:
@@ -320,6 +316,6 @@ def component_rate_of_joint(case: Case, k: int, j: int) -> np.ndarray:
 def test_biases_vanish_at_rest():
     case = moving_arm(4, 7, "world", "R", True)
     xi, eta = biases(case)
-    assert close(eta[1:], np.zeros((4, 6)))
+    close(eta[1:], np.zeros((4, 6)))
     for k in case.links:
-        assert close(xi[k], -np.concatenate([case.T[k] + x(case.arm.p[k], case.f[k]), case.f[k]]))
+        close(xi[k], -np.concatenate([case.T[k] + x(case.arm.p[k], case.f[k]), case.f[k]]))

@@ -17,7 +17,6 @@ from tests.seeds.rodriguez1986 import (
     Case,
     bias_forces,
     biases,
-    close,
     force_at_held_base,
     inward_filter,
     moving_arm,
@@ -25,9 +24,8 @@ from tests.seeds.rodriguez1986 import (
     rows,
     spatial_forces,
     velocities,
-    wrong,
 )
-from tests.seeds.tip_to_base import reversed_both, tilde, to_base, to_tip
+from tests.seeds.tip_to_base import close, differ, reversed_both, tilde, to_base, to_tip
 
 I6 = np.eye(6)
 
@@ -64,15 +62,15 @@ def test_filter_and_smoother_are_forward_dynamics(which):
     out = outward_smoother(arm, s, eta)
     v = to_base(case.u_dot)
     expected = to_tip(lw.forward_dynamics(case.mech, case.q, v, to_base(case.tau), case.wrenches))
-    assert close(out.u_ddot[1:], expected[1:]) and close(out.u_ddot[1:], case.u_ddot[1:])
+    close(out.u_ddot[1:], expected[1:]) and close(out.u_ddot[1:], case.u_ddot[1:])
     x, lambda_minus, lambda_plus = exact(case)
-    assert close(out.minus[1:], lambda_minus[1:]) and close(out.plus, lambda_plus)
+    close(out.minus[1:], lambda_minus[1:]) and close(out.plus, lambda_plus)
     for k in case.links:
         H = arm.H[k][0]
         second_form = (I6 - np.outer(s.G[k], H)).T @ (out.plus[k] + eta[k]) + H * s.e_plus[k]
-        assert close(second_form, lambda_minus[k])  # (8.13)
-        assert wrong(out.plus[k] + eta[k] + H * case.u_dot[k], lambda_minus[k])  # (8.13) as printed
-        assert wrong(case.tau[k] - H @ x[k], s.e_minus[k])  # (8.6) as printed: zero, by (6.5)
+        close(second_form, lambda_minus[k])  # (8.13)
+        differ(out.plus[k] + eta[k] + H * case.u_dot[k], lambda_minus[k])  # (8.13) as printed
+        differ(case.tau[k] - H @ x[k], s.e_minus[k])  # (8.6) as printed: zero, by (6.5)
 
 
 @pytest.mark.seed("rodriguez1986", "Result 8.1")
@@ -84,7 +82,7 @@ def test_biases_belong_into_the_sweeps(drop):
     free = replace(still, T=0.0 * case.T, f=0.0 * case.f) if drop == "external forces" else still
     xi, eta = biases(free)
     out = outward_smoother(case.arm, inward_filter(case.arm, case.tau, xi, eta), eta)
-    assert wrong(out.u_ddot[1:], case.u_ddot[1:])
+    differ(out.u_ddot[1:], case.u_ddot[1:])
 
 
 @pytest.mark.seed("rodriguez1986", "Result 8.1")
@@ -99,7 +97,7 @@ def test_sliding_joints_are_a_simple_extension():
         eta[k] = np.block([[W, np.zeros((3, 3))], [V, W]]) @ arm.H[k][0] * case.u_dot[k]
     xi = bias_forces(arm, V_minus, case.T, case.f)
     out = outward_smoother(arm, inward_filter(arm, case.tau, xi, eta), eta)
-    assert close(out.u_ddot[1:], case.u_ddot[1:])
+    close(out.u_ddot[1:], case.u_ddot[1:])
 
 
 @ARMS
@@ -123,21 +121,21 @@ def test_inertia_sweep(which):
     forces = phi @ arm.diagonal(arm.M) @ phi.T  # of all joints, per unit of acceleration
     for k in case.links:
         outer, me = slice(0, k - 1), slice(6 * k - 6, 6 * k)
-        assert close(s.D[k], m[k - 1, k - 1] - m[k - 1, outer] @ np.linalg.solve(m[outer, outer], m[outer, k - 1]))
+        close(s.D[k], m[k - 1, k - 1] - m[k - 1, outer] @ np.linalg.solve(m[outer, outer], m[outer, k - 1]))
         assert k == 1 or s.D[k] < m[k - 1, k - 1]
         row = forces[me] @ H.T
         yielded = row[:, outer] @ np.linalg.solve(m[outer, outer], row[:, outer].T)
-        assert close(s.P_minus[k], forces[me, me] - yielded)  # (8.4) from k-1 to k
+        close(s.P_minus[k], forces[me, me] - yielded)  # (8.4) from k-1 to k
         outer_and_me = slice(0, k)
         yielded = row[:, outer_and_me] @ np.linalg.solve(m[outer_and_me, outer_and_me], row[:, outer_and_me].T)
-        assert close(s.P_plus[k], forces[me, me] - yielded)  # (8.9), (8.23)
+        close(s.P_plus[k], forces[me, me] - yielded)  # (8.9), (8.23)
         h = arm.H[k][0]
-        assert close(s.G[k] * s.D[k], s.P_minus[k] @ h) and close(h @ s.G[k], 1.0)  # (8.5)
+        close(s.G[k] * s.D[k], s.P_minus[k] @ h) and close(h @ s.G[k], 1.0)  # (8.5)
         rest = I6 - np.outer(s.G[k], h)
-        assert close(rest @ s.P_minus[k], s.P_plus[k])  # (8.25)
-        assert close(s.P_minus[k] @ rest.T, s.P_plus[k])
-        assert close(rest @ s.P_minus[k] @ rest.T, s.P_plus[k])
-        assert close(s.P_plus[k] @ h, np.zeros(6))  # nothing resists along the joint
+        close(rest @ s.P_minus[k], s.P_plus[k])  # (8.25)
+        close(s.P_minus[k] @ rest.T, s.P_plus[k])
+        close(rest @ s.P_minus[k] @ rest.T, s.P_plus[k])
+        close(s.P_plus[k] @ h, np.zeros(6))  # nothing resists along the joint
 
 
 @ARMS
@@ -158,14 +156,14 @@ def test_sweep_method_along_the_exact_solution(which):
     x, minus, plus = exact(case)
     for k in case.links:
         H, push = arm.H[k][0], plus[k] + eta[k]
-        assert close(s.z_minus[k] + s.P_minus[k] @ minus[k], x[k])  # (8.1)
-        assert close(s.z_plus[k] + s.P_plus[k] @ plus[k], x[k])
+        close(s.z_minus[k] + s.P_minus[k] @ minus[k], x[k])  # (8.1)
+        close(s.z_plus[k] + s.P_plus[k] @ plus[k], x[k])
         innovation = case.tau[k] - H @ s.z_minus[k]  # (8.15)
-        assert close(innovation, H @ s.P_minus[k] @ minus[k])  # (8.14)
-        assert close(s.D[k] * case.u_ddot[k], innovation - H @ s.P_minus[k] @ push)  # (8.16)
-        assert wrong(s.D[k] * case.u_dot[k], innovation - H @ s.P_minus[k] @ push)  # as printed
-        assert close(case.u_ddot[k], innovation / s.D[k] - s.G[k] @ push)  # (8.17)
-        assert close(minus[k], (I6 - np.outer(s.G[k], H)).T @ push + H * innovation / s.D[k])  # (8.18)
+        close(innovation, H @ s.P_minus[k] @ minus[k])  # (8.14)
+        close(s.D[k] * case.u_ddot[k], innovation - H @ s.P_minus[k] @ push)  # (8.16)
+        differ(s.D[k] * case.u_dot[k], innovation - H @ s.P_minus[k] @ push)  # as printed
+        close(case.u_ddot[k], innovation / s.D[k] - s.G[k] @ push)  # (8.17)
+        close(minus[k], (I6 - np.outer(s.G[k], H)).T @ push + H * innovation / s.D[k])  # (8.18)
 
 
 @ARMS
@@ -188,14 +186,14 @@ def test_proof_of_the_filter_equations(which):
         phi, M, H = arm.phi(k, k - 1), arm.M[k], arm.H[k][0]
         left = s.z_minus[k] + s.P_minus[k] @ minus[k]
         crossed = phi @ s.z_plus[k - 1] + phi @ s.P_plus[k - 1] @ plus[k - 1]
-        assert close(left, crossed + M @ minus[k] + xi[k])  # (8.19)
+        close(left, crossed + M @ minus[k] + xi[k])  # (8.19)
         for lam in (minus[k], any_lambda):
             right = phi @ s.z_plus[k - 1] + phi @ s.P_plus[k - 1] @ phi.T @ lam + M @ lam + xi[k]
-            assert close(s.z_minus[k] + s.P_minus[k] @ lam, right)  # (8.20)
-        assert close(s.z_plus[k] + s.P_plus[k] @ plus[k], left)  # (8.21)
+            close(s.z_minus[k] + s.P_minus[k] @ lam, right)  # (8.20)
+        close(s.z_plus[k] + s.P_plus[k] @ plus[k], left)  # (8.21)
         rest = I6 - np.outer(s.G[k], H)
         for lam in (plus[k], any_lambda):
             right = s.z_minus[k] + s.P_minus[k] @ rest.T @ (lam + eta[k]) + s.P_minus[k] @ H * s.e_plus[k]
-            assert close(s.z_plus[k] + s.P_plus[k] @ lam, right)  # (8.22)
+            close(s.z_plus[k] + s.P_plus[k] @ lam, right)  # (8.22)
         # (8.24): z+ is the force at joint k that goes with lambda+ = 0, of links 1..k driven by tau(1..k) alone.
-        assert close(s.z_plus[k], force_at_held_base(case, k, xi, eta))
+        close(s.z_plus[k], force_at_held_base(case, k, xi, eta))

@@ -1,4 +1,4 @@
-"""saha1999, Section 5 and Appendix B: recursive inverse and forward dynamics, reverse Gaussian elimination, (32)-(55)."""
+"""saha1999, Section 5 and Appendix B: recursive dynamics and reverse Gaussian elimination, (32)-(55)."""
 
 from __future__ import annotations
 

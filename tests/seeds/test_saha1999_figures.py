@@ -89,7 +89,9 @@ def test_figure_6_planar_free_fall(planar_fall):
     fall = planar_fall
     close(fall.q[0], np.zeros(3))
     close(fall.v[0], np.zeros(3))
-    assert (fall.q[1:60, 0] < 0.0).all() and (np.diff(fall.q[:60, 0]) < 0.0).all()  # "initially in the negative direction"
+    assert (fall.q[1:60, 0] < 0.0).all() and (
+        np.diff(fall.q[:60, 0]) < 0.0
+    ).all()  # "initially in the negative direction"
     close(planar_torques(fall.q, fall.v, fall.a), np.zeros_like(fall.q), 1e-8)  # no torque anywhere
     close(fall.energy, np.full_like(fall.t, fall.energy[0]), 1e-8)
     assert fall.potential.max() <= fall.potential[0] + 1e-8  # a pendulum rises to the height it was released from

@@ -32,9 +32,10 @@ def results(paper: str, *ids: str):
 
 
 def close(actual, expected, tolerance=1e-10):
-    """Equal to ``tolerance``, relative to the largest number (or to one)."""
+    """Equal to ``tolerance``, relative to the largest number (or to one); NaN equals nothing."""
     expected = np.asarray(expected)
-    np.testing.assert_allclose(actual, expected, rtol=0.0, atol=tolerance * max(1.0, np.abs(expected).max(initial=0.0)))
+    tolerance *= max(1.0, np.abs(expected).max(initial=0.0))
+    np.testing.assert_allclose(actual, expected, rtol=0.0, atol=tolerance, equal_nan=False)
 
 
 def differ(actual, expected):

@@ -1,0 +1,104 @@
+"""Closed-form derivatives against differences of fifty-digit numbers, for every kind of joint."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.algorithms.catalogue import ALGORITHMS
+from linkwise.algorithms.dual import Dual
+from tests.physics.test_mimic import tied_and_free
+from tests.physics.trees import Model, tree_of
+
+from . import precise
+
+TREES = [(3, 1, False), (3, 2, False), (5, 0, True), (5, 1, False), (5, 3, True)]
+some_trees = pytest.mark.parametrize("case", TREES, ids=["-".join(map(str, case)) for case in TREES])
+KINDS = lw.mechanisms.MOVING_KINDS
+
+
+def close(found: np.ndarray, expected: np.ndarray, tolerance: float = 1e-12) -> None:
+    np.testing.assert_allclose(found, expected, rtol=0.0, atol=tolerance * np.abs(expected).max())
+
+
+@pytest.mark.seed("jain1995", "6.12")
+@pytest.mark.seed("jain1995", "Identity 6.3")
+@some_trees
+def test_mass_matrix(case):
+    model = tree_of(*case)
+    q = model.states(1)[0][0]
+    close(model.mass_matrix_derivatives(q), precise.derivatives(model.mech, "mass_matrix", q))
+
+
+@some_trees
+@pytest.mark.parametrize("normalized", [True, False], ids=["m", "I + H phi K"])
+def test_factor(case, normalized):
+    model = tree_of(*case)
+    q = model.states(1)[0][0]
+    found = model.diagonal_factor_derivatives(q, normalized=normalized)
+    close(found, precise.derivatives(model.mech, "diagonal_factor", q, normalized=normalized), 1e-11)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_joint(kind):
+    """A chain of three joints of one kind: each is inside, outside and in the middle of the others."""
+    mech = lw.mechanisms.random_tree(3, 17, joints=(kind,))
+    model = Model(mech)
+    q = model.states(1, seed=2)[0][0]
+    close(model.mass_matrix_derivatives(q), precise.derivatives(mech, "mass_matrix", q))
+    close(model.diagonal_factor_derivatives(q), precise.derivatives(mech, "diagonal_factor", q), 1e-11)
+
+
+@some_trees
+def test_second_derivatives_of_the_mass_matrix(case):
+    model = tree_of(*case)
+    if model.mech.nv > 12:
+        pytest.skip("fifty digits take their time")
+    q = model.states(1)[0][0]
+    found = model.mass_matrix_second_derivatives(q)
+    close(found, precise.derivatives(model.mech, "mass_matrix_derivatives", q))
+
+
+def test_factor_and_mass_matrix_agree():
+    """M' = m' m* + m m'*."""
+    model = tree_of(8, 1, True)
+    q = model.states(1)[0][0]
+    m, slope = model.diagonal_factor(q), model.diagonal_factor_derivatives(q)
+    half = np.einsum("ilk,jl->ijk", slope, m)
+    close(half + np.swapaxes(half, 0, 1), model.mass_matrix_derivatives(q), 1e-11)
+
+
+def test_derivatives_give_the_coriolis_forces():
+    """jain1995 (2.1): C v = dM/dt v - v* M' v / 2, where v are coordinate rates."""
+    mech = lw.mechanisms.puma560()
+    q, v = lw.random_state(mech, np.random.default_rng(0), (5,))
+    slopes = lw.mass_matrix_derivatives(mech, q)
+    force = np.einsum("sijk,sj,sk->si", slopes, v, v) - 0.5 * np.einsum("sjki,sj,sk->si", slopes, v, v)
+    close(force, lw.bias_force(mech, q, v) - lw.gravity_force(mech, q), 1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_mass_matrix_with_mimic_joints(seed):
+    tied_mech, free_mech, tie, offset = tied_and_free(seed)
+    q = lw.random_state(tied_mech, np.random.default_rng(1))[0]
+    free = Model(free_mech).mass_matrix_derivatives(tie @ q + offset)
+    close(Model(tied_mech).mass_matrix_derivatives(q), np.einsum("abc,ai,bj,ck->ijk", free, tie, tie, tie))
+
+
+def test_dual_numbers():
+    x = Dual(0.7, 1.0)
+    for function, value, slope in (
+        (x.sin() * x.cos(), np.sin(0.7) * np.cos(0.7), np.cos(1.4)),
+        (1.0 / (x + 2.0), 1 / 2.7, -1 / 2.7**2),
+        ((3.0 - x) / (x * x), 2.3 / 0.49, (0.7 - 6.0) / 0.7**3),
+        ((x * 4.0).sqrt() - x, np.sqrt(2.8) - 0.7, 1 / np.sqrt(0.7) - 1.0),
+    ):
+        assert function.value == pytest.approx(value, rel=1e-14)
+        assert function.slope == pytest.approx(slope, rel=1e-14)
+    assert (x - x).value == 0.0
+    assert x * 0.0 == 0.0
+    mech = lw.mechanisms.cart_pole()
+    with pytest.raises(TypeError, match="compile without parameters="):
+        lw.compile("mass_matrix_second_derivatives", mech, parameters=("mass",))
+    assert "mass_matrix_second_derivatives" in ALGORITHMS

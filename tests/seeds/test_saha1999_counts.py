@@ -1,0 +1,66 @@
+"""saha1999, Tables 1 and 2: the formulas beside the counts printed for n = 6 and 12, and our own counts."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from benchmarks import operation_counts as oc
+from tests.seeds.ledger import ROOT
+from tests.seeds.tip_to_base import results
+
+every_row = [(table, row) for table in (oc.TABLE_1, oc.TABLE_2) for row in table]
+report = lru_cache(oc.report)
+
+
+@results("saha1999", "Table 1", "Table 2")
+def test_formulas_give_the_printed_counts():
+    for table, row in every_row:
+        for n, printed in row.counts.items():
+            by_formula = oc.Count(row.multiplications(n), row.additions(n))
+            if (table, row.name, n) == (oc.TABLE_2, "Walker and Orin (1982)", 6):
+                assert by_formula == (633, 475) and printed == (633, 480)  # an erratum
+            else:
+                assert by_formula == printed, (row.name, n)
+
+
+@results("saha1999", "Table 1")
+def test_inverse_dynamics_needs_fewer_operations_than_any_row_of_table_1():
+    for n in (2, 6, 13):
+        ours = oc.counted("inverse_dynamics", n)
+        for row in oc.TABLE_1:
+            assert ours.multiplications < row.multiplications(n) and ours.additions < row.additions(n), row.name
+
+
+@results("saha1999", "Table 2")
+def test_forward_dynamics_grows_linearly_and_crosses_the_cubic_algorithm():
+    ours = oc.our_row("forward_dynamics", range(2, 16))
+    assert ours.exact_from is not None and ours.exact_from <= 4
+    cubic = oc.TABLE_2[2]
+    difference = [sum(ours.at(n)) - sum(cubic.at(n)) for n in range(2, 16)]
+    assert difference[-1] < 0 < difference[4]  # "efficient when n >= 12", of all linear schemes
+
+
+@pytest.mark.parametrize("n", [2, 5])
+def test_the_arm_that_is_counted_has_no_lucky_numbers(n):
+    """The counted program is right, and another arm as general costs the same."""
+    mech = oc.general_arm(n)
+    numbers = [x for b in mech.bodies for x in (b.mass, *b.com, *b.inertia.ravel(), *b.rotation[:, 1:].ravel()[2:])]
+    assert min(map(abs, numbers)) > 1e-4
+    q, v = lw.random_state(mech, np.random.default_rng(n))
+    tau = lw.inverse_dynamics(mech, q, v, v)
+    np.testing.assert_allclose(lw.forward_dynamics(mech, q, v, tau), v, rtol=1e-9)
+
+
+def test_the_page_is_up_to_date():
+    """If this fails: python benchmarks/operation_counts.py --write docs/counts.md"""
+    assert (ROOT / "docs" / "counts.md").read_text() == report()
+
+
+def test_formulas_are_written_as_in_the_tables():
+    assert str(oc.TABLE_1[0].multiplications) == "412n - 277"
+    assert str(oc.TABLE_1[1].additions) == "131n + 48"
+    assert str(oc.TABLE_2[2].multiplications) == "1/6n^3 + 11 1/2n^2 + 38 1/3n - 47"
