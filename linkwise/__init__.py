@@ -1,13 +1,13 @@
 """linkwise: the spatial operator algebra of multibody dynamics, compiled link by link."""
 
-from . import denoc, diagonal, operators
+from . import closed, denoc, diagonal, operators
 from .compiler import compile
 from .export import export_c
 from .joints import Cylindrical, Fixed, Floating, Helical, Planar, Prismatic, Revolute, Spherical, Universal
 from .kernel import Kernel, KernelError
 from .mechanism import Builder, InertiaWarning, Limits, Mechanism, MechanismError, MechanismWarning, Mimic
 from .mechanism import library as mechanisms
-from .readers import from_dh, load
+from .readers import from_dh, load, load_dh
 from .runtime.threads import get_num_threads, set_num_threads
 from .tree_dynamics import (
     acceleration_parts,
@@ -62,6 +62,7 @@ __all__ = [
     "acceleration_parts",
     "bias_force",
     "center_of_mass",
+    "closed",
     "compile",
     "coordinate_rates",
     "coriolis_matrix",
@@ -83,6 +84,7 @@ __all__ = [
     "link_poses",
     "link_velocities",
     "load",
+    "load_dh",
     "mass_matrix",
     "mass_matrix_derivatives",
     "mass_matrix_inverse",

@@ -128,8 +128,8 @@ def end_effector_regulation(
     link: str,
     target_pose,
     rate_gain=4.0,
-    position_gain: float = 50.0,
-    orientation_gain: float = 5.0,
+    position_gain: float = 200.0,
+    orientation_gain: float = 10.0,
     gravity: bool = True,
 ) -> EndEffectorRegulation:
     """Control 8.2: bring the link or frame ``link`` to ``target_pose``, (rotation, position) or 4x4, in the world.

@@ -16,7 +16,7 @@ from ..operators.expression import JOINT, Expression, Space
 from ..operators.identities import needs_no_armature
 from ..operators.origins import origins_matter
 from ..recursions.tree import Tree
-from . import configuration, denoc, derivatives, diagonal, dynamics, energy, kinematics
+from . import configuration, denoc, derivatives, diagonal, dynamics, energy, kinematics, loop_constraints
 from . import expressions as ex
 from .coriolis_matrix import coriolis_matrix
 
@@ -36,11 +36,20 @@ SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
     "mass_matrix": lambda m: (m.nv, m.nv),
     "mass_matrix_inverse": lambda m: (m.nv, m.nv),
     "coriolis_matrix": lambda m: (m.nv, m.nv),
+    "inertia_matrix": lambda m: (m.nv, m.nv),
+    "matrices": lambda m: (6 * m.n_links, 6 * m.n_links + m.nv),
+    "factors": lambda m: (2, m.nv, m.nv),
     "jacobian": lambda m: (6, m.nv),
     "parts": lambda m: (3, m.nv),
     "poses": lambda m: (m.n_links, 4, 4),
     "velocities": lambda m: (m.n_links, 6),
     "accelerations": lambda m: (m.n_links, 6),
+    "difference_jacobian": lambda m: (m.nv, m.nv),
+    "constraint_error": lambda m: (m.n_constraints,),
+    "constraint_jacobian": lambda m: (m.n_constraints, m.nv),
+    "loop_facings": lambda m: (len(m.loops),),
+    "loop_freedom_maps": lambda m: (m.n_constraints, 6),
+    "constrained_terms": lambda m: (m.nv + m.n_constraints, m.nv + 2),
 }
 
 
@@ -233,6 +242,14 @@ ALGORITHMS: dict[str, Algorithm] = {
         Algorithm("coordinate_rates", ("q", "v"), "q_rate", configuration.coordinate_rates),
         Algorithm("integrate", ("q", "v", "dt"), "q_next", configuration.integrate),
         Algorithm("difference", ("q0", "q1"), "v", configuration.difference),
+        Algorithm("difference_jacobian", ("q0", "q1"), "difference_jacobian", configuration.difference_jacobian),
+        Algorithm("difference_bias", ("q0", "q1", "v"), "v", configuration.difference_bias),
+        Algorithm("position_error", ("q",), "constraint_error", loop_constraints.position_error),
+        Algorithm("constraint_jacobian", ("q",), "constraint_jacobian", loop_constraints.constraint_jacobian),
+        Algorithm("constraint_bias", ("q", "v"), "constraint_error", loop_constraints.constraint_bias),
+        Algorithm("constrained_terms", ("q", "v"), "constrained_terms", loop_constraints.constrained_terms),
+        Algorithm("loop_facings", ("q",), "loop_facings", loop_constraints.loop_facings),
+        Algorithm("loop_freedom_maps", ("q",), "loop_freedom_maps", loop_constraints.loop_freedom_maps),
         Algorithm("denoc_matrices", ("q",), "matrices", denoc.matrices),
         Algorithm("denoc_inertia_matrix", ("q",), "inertia_matrix", denoc.inertia_matrix),
         Algorithm("denoc_coriolis_matrix", ("q", "v"), "coriolis_matrix", denoc.coriolis_matrix),

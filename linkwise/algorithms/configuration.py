@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..jet import jet, parts
 from ..recursions.tree import Tree
 from ..scalar import Scalar
 
@@ -23,6 +24,28 @@ def difference(tree: Tree, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[S
     """(nv,): the constant v that leads from q0 to q1 in unit time."""
     pairs = ((b.kind, tree.mechanism.q_index(b.joint)) for b in tree.mechanism.bodies if not b.mimic)
     return [x for kind, at in pairs for x in kind.difference(list(q0[at]), list(q1[at]))]
+
+
+def moving(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
+    """q as jets along the motion with constant v: first derivative N(q) v, second that of N(q) v."""
+    first = coordinate_rates(tree, q, v)
+    second = coordinate_rates(tree, [jet(x, d) for x, d in zip(q, first, strict=True)], v)
+    return [jet(x, d, parts(dd)[1]) for x, d, dd in zip(q, first, second, strict=True)]
+
+
+def difference_jacobian(tree: Tree, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[list[Scalar]]:
+    """(nv, nv): how ``difference(q0, q1)`` changes per unit tangent motion of q1; the identity but for rotations."""
+    n = tree.mechanism.nv
+    along = ([1.0 if i == k else 0.0 for i in range(n)] for k in range(n))
+    columns = ([parts(x)[1] for x in difference(tree, q0, moving(tree, q1, unit))] for unit in along)
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def difference_bias(
+    tree: Tree, q0: Sequence[Scalar], q1: Sequence[Scalar], v: Sequence[Scalar]
+) -> list[Scalar]:
+    """(nv,): second derivative of ``difference(q0, q1)`` while q1 moves with constant v."""
+    return [parts(x)[2] for x in difference(tree, q0, moving(tree, q1, v))]
 
 
 def _independent(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]):

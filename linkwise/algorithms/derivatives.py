@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ..jet import jet, parts
 from ..links.inertia_rates import JointMotion, half_rate, joint_motion
 from ..operators.evaluate import Configuration
 from ..recursions.sweep import base_to_tip, tip_to_base
@@ -16,7 +17,6 @@ from ..scalar import Scalar, is_zero
 from ..spatial import Force, Motion
 from ..spatial.motion import NO_MOTION
 from .diagonal import InertiaRates, Matrix, refuse_followers
-from .dual import Dual, slope_of
 from .followers import leading_block, per_joint
 
 Cube = list[Matrix]  # [i][j][k]
@@ -67,18 +67,18 @@ def mass_matrix_derivatives(tree: Tree, q: Sequence[Scalar]) -> Cube:
 
 
 def mass_matrix_second_derivatives(tree: Tree, q: Sequence[Scalar]) -> list[Cube]:
-    """(nv, nv, nv, nv): [i, j, k, l] is the derivative along l of [i, j, k] of ``mass_matrix_derivatives``, by dual
-    numbers.  Directions k and l of one joint commute unless it turns freely (quaternions)."""
+    """(nv, nv, nv, nv): [i, j, k, l] is the derivative along l of [i, j, k] of ``mass_matrix_derivatives``, by jets.
+    Directions k and l of one joint commute unless it turns freely (quaternions)."""
     mechanism = tree.mechanism
     slices = []
     for body in (b for b in mechanism.bodies if not b.mimic):
         own = mechanism.q_index(body.joint)
         for k in range(body.nv):
             slopes = body.kind.q_rate(list(q[own]), [1.0 if m == k else 0.0 for m in range(body.nv)])
-            moved = [Dual(x, 0.0) for x in q]
-            moved[own] = [Dual(x, slope) for x, slope in zip(q[own], slopes, strict=True)]
+            moved = list(q)
+            moved[own] = [jet(x, slope) for x, slope in zip(q[own], slopes, strict=True)]
             along = mass_matrix_derivatives(tree, moved)
-            slices.append([[[slope_of(x) for x in row] for row in matrix] for matrix in along])
+            slices.append([[[parts(x)[1] for x in row] for row in matrix] for matrix in along])
     n = range(mechanism.nv)
     return [[[[s[i][j][k] for s in slices] for k in n] for j in n] for i in n]
 

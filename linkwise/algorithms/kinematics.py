@@ -21,12 +21,12 @@ def internal_poses(tree: Tree, crossings: Sequence[Crossing]) -> list[Pose]:
     """Rotation and position of every link's internal frame in the world."""
 
     def step(i: int, parent: Pose | None) -> Pose:
-        return _beyond(parent or (IDENTITY, ZERO), crossings[i].transform)
+        return beyond(parent or (IDENTITY, ZERO), crossings[i].transform)
 
     return base_to_tip(tree.links, "poses", step)
 
 
-def _beyond(pose: Pose, transform: Transform) -> Pose:
+def beyond(pose: Pose, transform: Transform) -> Pose:
     """The pose of the frame that ``transform`` leads to."""
     rotation, position = pose
     return Matrix3(*(transform.vector_into(row) for row in rotation)), rotation @ transform.position() + position
@@ -41,12 +41,12 @@ def homogeneous(pose: Pose) -> list[list[Scalar]]:
 def link_poses(tree: Tree, q: Sequence[Scalar]) -> list[list[list[Scalar]]]:
     """(n_links, 4, 4): every link frame in the world."""
     poses = internal_poses(tree, tree.cross(q))
-    return [homogeneous(_beyond(pose, link.user)) for pose, link in zip(poses, tree.links, strict=True)]
+    return [homogeneous(beyond(pose, link.user)) for pose, link in zip(poses, tree.links, strict=True)]
 
 
 def frame_pose(tree: Tree, q: Sequence[Scalar], link: str) -> list[list[Scalar]]:
     """(4, 4): one named frame in the world."""
-    return homogeneous(_beyond((IDENTITY, ZERO), way_to(Configuration(tree, q), link)))
+    return homogeneous(beyond((IDENTITY, ZERO), way_to(Configuration(tree, q), link)))
 
 
 def velocities(tree: Tree, crossings: Sequence[Crossing], v: Sequence[Scalar]) -> list[Motion]:

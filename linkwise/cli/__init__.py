@@ -11,8 +11,10 @@ import click
 
 import linkwise as lw
 
+from .dynamics import dynamics
 from .info import info
 from .operators import operators
+from .reproduce import reproduce
 
 
 @click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
@@ -21,13 +23,14 @@ from .operators import operators
 def commands(context: click.Context) -> None:
     """The spatial operator algebra of multibody dynamics, compiled link by link.
 
-    FILE is a URDF file, or a built-in mechanism: builtin:NAME[:NUMBER...], such as builtin:puma560 or builtin:chain:12.
+    FILE is a URDF file, a Denavit-Hartenberg table (.toml or .csv), or a built-in mechanism: builtin:NAME[:NUMBER...],
+    such as builtin:puma560 or builtin:chain:12.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
 
-for command in (info, operators):
+for command in (info, operators, dynamics, reproduce):
     commands.add_command(command)
 
 

@@ -1,4 +1,4 @@
-"""The FILE argument: a mechanism file, or builtin:NAME[:NUMBER...]."""
+"""The FILE argument: a mechanism file, a DH table, or builtin:NAME[:NUMBER...]."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import click
 
 import linkwise as lw
+from linkwise.readers.dh_table import SUFFIXES, load_dh
 
 BUILTIN = "builtin:"
 
@@ -28,7 +29,11 @@ def file_argument(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.argument("file")(command)
 
 
-def loaded(file: str, floating_base: bool = False) -> Loaded:
+def loaded(file: str, floating_base: bool = False, convention: str | None = None, trust_units: bool = False) -> Loaded:
+    """The mechanism of FILE; ``convention`` and ``trust_units`` are those of a DH table."""
+    is_table = file.lower().endswith(SUFFIXES) and not file.startswith(BUILTIN)
+    if convention and not is_table:
+        raise click.UsageError("--convention is for DH tables, in .toml or .csv files")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if file.startswith(BUILTIN):
@@ -37,6 +42,12 @@ def loaded(file: str, floating_base: bool = False) -> Loaded:
             mechanism = _builtin(file.removeprefix(BUILTIN))
         elif file.lstrip().startswith("<"):
             raise click.UsageError("FILE is the path of a file, not its text")
+        elif is_table:
+            if floating_base:
+                raise click.UsageError(
+                    "--floating-base is for mechanism files; the arm of a DH table stands on the ground"
+                )
+            mechanism = load_dh(file, convention, trust_units)
         else:
             mechanism = lw.load(file, floating_base=floating_base)
     return Loaded(mechanism, tuple(str(warning.message) for warning in caught))

@@ -9,7 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..spatial import ZERO, Motion, Transform, Translation, Vector3, rotation_about
+from ..scalar import Scalar
+from ..spatial import ZERO, Matrix3, Motion, Transform, Translation, Vector3, rotation_about
 from .protocol import Coordinates, Joint, align_z, unit_axis
 
 
@@ -37,6 +38,12 @@ class Cylindrical(Joint):
     def motion(self, q: Coordinates) -> tuple[Motion, ...]:
         along = Vector3(0.0, 0.0, 1.0)
         return (Motion(along, ZERO), Motion(ZERO, along))
+
+    def closure(self, rotation: Matrix3, position: Vector3) -> list[Scalar]:
+        return [position.x, position.y, rotation.x.z, rotation.y.z]
+
+    def facing(self, rotation: Matrix3, position: Vector3) -> Scalar:
+        return rotation.z.z
 
     def random(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         return rng.uniform(-1.0, 1.0, (*shape, 2)) * (math.pi, 1.0)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..spatial import Motion, Transform
-from .protocol import Coordinates, Joint
+from ..scalar import Scalar
+from ..spatial import Matrix3, Motion, Transform, Vector3
+from .protocol import Coordinates, Joint, turn_cosine, turn_error
 
 
 @dataclass(frozen=True)
@@ -22,3 +23,9 @@ class Fixed(Joint):
 
     def motion(self, q: Coordinates) -> tuple[Motion, ...]:
         return ()
+
+    def closure(self, rotation: Matrix3, position: Vector3) -> list[Scalar]:
+        return [*position, *turn_error(rotation)]
+
+    def facing(self, rotation: Matrix3, position: Vector3) -> Scalar:
+        return turn_cosine(rotation)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..scalar import Scalar
-from ..spatial import Motion, Orientation, Transform, Translation, Vector3
+from ..spatial import Matrix3, Motion, Orientation, Transform, Translation, Vector3
 from ..spatial import quaternion as quat
 from .protocol import Coordinates, Joint
 
@@ -42,6 +42,9 @@ class Floating(Joint):
         turn = quat.logarithm(quat.product(quat.conjugate(quat.normalized(q0[:4])), quat.normalized(q1[:4])))
         moved = quat.rotation_matrix(q0[:4]).T @ (Vector3(*q1[4:]) - Vector3(*q0[4:]))
         return [*turn, *quat.twist_slide(turn, moved)]
+
+    def closure(self, rotation: Matrix3, position: Vector3) -> list[Scalar]:
+        return []
 
     def random(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         q = rng.normal(size=(*shape, 4))

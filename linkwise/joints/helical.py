@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..spatial import Motion, Transform, Translation, Vector3, rotation_about
+from ..scalar import Scalar, cos, select, sin
+from ..spatial import Matrix3, Motion, Transform, Translation, Vector3, rotation_about
 from .protocol import Coordinates, Joint, align_z, unit_axis
 
 
@@ -37,3 +38,23 @@ class Helical(Joint):
 
     def motion(self, q: Coordinates) -> tuple[Motion, ...]:
         return (Motion(Vector3(0.0, 0.0, 1.0), Vector3(0.0, 0.0, self.pitch)),)
+
+    def closure(self, rotation: Matrix3, position: Vector3) -> list[Scalar]:
+        """The advance agrees with the angle but for whole turns of the screw, so any number of turns may be made."""
+        if self.pitch == 0.0:
+            along = position.z
+        else:
+            along = -(self.pitch * self._ahead(rotation, position)[1])
+        return [position.x, position.y, rotation.x.z, rotation.y.z, along]
+
+    def facing(self, rotation: Matrix3, position: Vector3) -> Scalar:
+        if self.pitch == 0.0:
+            return rotation.z.z
+        agreement = self._ahead(rotation, position)[0]
+        return select(rotation.z.z < agreement, rotation.z.z, agreement)
+
+    def _ahead(self, rotation: Matrix3, position: Vector3) -> tuple[Scalar, Scalar]:
+        """Cosine and sine of the angle by which the turn is ahead of the advance."""
+        c, s = 0.5 * (rotation.x.x + rotation.y.y), 0.5 * (rotation.y.x - rotation.x.y)
+        angle = position.z * (1.0 / self.pitch)
+        return c * cos(angle) + s * sin(angle), s * cos(angle) - c * sin(angle)

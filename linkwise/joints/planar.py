@@ -9,7 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..spatial import ZERO, Motion, Transform, Translation, Vector3, rotation_about
+from ..scalar import Scalar
+from ..spatial import ZERO, Matrix3, Motion, Transform, Translation, Vector3, rotation_about
 from ..spatial.motion import NO_MOTION
 from .protocol import Coordinates, Joint, align_z, unit_axis
 
@@ -52,6 +53,12 @@ class Planar(Joint):
 
         along_x, along_y, _ = self.motion(q)
         return turning(along_x), turning(along_y), NO_MOTION
+
+    def closure(self, rotation: Matrix3, position: Vector3) -> list[Scalar]:
+        return [position.z, rotation.x.z, rotation.y.z]
+
+    def facing(self, rotation: Matrix3, position: Vector3) -> Scalar:
+        return rotation.z.z
 
     def random(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         return rng.uniform(-1.0, 1.0, (*shape, 3)) * (1.0, 1.0, math.pi)

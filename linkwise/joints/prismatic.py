@@ -8,8 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..spatial import ZERO, Motion, Transform, Translation, Vector3
-from .protocol import Coordinates, Joint, align_z, unit_axis
+from ..scalar import Scalar
+from ..spatial import ZERO, Matrix3, Motion, Transform, Translation, Vector3
+from .protocol import Coordinates, Joint, align_z, turn_cosine, turn_error, unit_axis
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,12 @@ class Prismatic(Joint):
 
     def motion(self, q: Coordinates) -> tuple[Motion, ...]:
         return (Motion(ZERO, Vector3(0.0, 0.0, 1.0)),)
+
+    def closure(self, rotation: Matrix3, position: Vector3) -> list[Scalar]:
+        return [position.x, position.y, *turn_error(rotation)]
+
+    def facing(self, rotation: Matrix3, position: Vector3) -> Scalar:
+        return turn_cosine(rotation)
 
     def random(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         return rng.uniform(-1.0, 1.0, (*shape, 1))

@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..scalar import Scalar
-from ..spatial import Motion, Transform
+from ..spatial import Matrix3, Motion, Transform, Vector3
 from ..spatial.motion import NO_MOTION
 
 Coordinates = Sequence[Scalar]
@@ -70,9 +70,32 @@ class Joint(ABC):
         """The constant v that takes q0 to q1 in unit time: integrate(q0, difference(q0, q1), 1) is q1."""
         return [b - a for a, b in zip(q0, q1, strict=True)]
 
+    @abstractmethod
+    def closure(self, rotation: Matrix3, position: Vector3) -> list[Scalar]:
+        """6 - nv numbers that vanish where the joint can bring its child side to this pose in its parent side.
+
+        Both sides in canonical axes.  They are metres and sines of angles, smooth everywhere, and independent of each
+        other to first order where they vanish.  They vanish at mirror images too: see ``facing``.
+        """
+
+    def facing(self, rotation: Matrix3, position: Vector3) -> Scalar:
+        """Where ``closure`` vanishes: positive at poses of the joint, negative at mirror images (sides back to back)."""
+        return 1.0
+
     def random(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         """Random coordinates of shape ``shape + (nq,)``."""
         return rng.uniform(-math.pi, math.pi, (*shape, self.nq))
+
+
+def turn_error(rotation: Matrix3) -> list[Scalar]:
+    """The sine of the angle times the axis of a rotation, three numbers: zero for none and for half a turn."""
+    x, y, z = rotation
+    return [0.5 * (z.y - y.z), 0.5 * (x.z - z.x), 0.5 * (y.x - x.y)]
+
+
+def turn_cosine(rotation: Matrix3) -> Scalar:
+    """The cosine of the angle of a rotation."""
+    return 0.5 * (rotation.x.x + rotation.y.y + rotation.z.z - 1.0)
 
 
 def unit_axis(axis: Sequence[float], what: str) -> tuple[float, float, float]:

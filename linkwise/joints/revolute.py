@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..spatial import ZERO, Motion, Transform, Vector3, rotation_about
+from ..scalar import Scalar
+from ..spatial import ZERO, Matrix3, Motion, Transform, Vector3, rotation_about
 from .protocol import Coordinates, Joint, align_z, unit_axis
 
 
@@ -33,3 +34,9 @@ class Revolute(Joint):
 
     def motion(self, q: Coordinates) -> tuple[Motion, ...]:
         return (Motion(Vector3(0.0, 0.0, 1.0), ZERO),)
+
+    def closure(self, rotation: Matrix3, position: Vector3) -> list[Scalar]:
+        return [*position, rotation.x.z, rotation.y.z]
+
+    def facing(self, rotation: Matrix3, position: Vector3) -> Scalar:
+        return rotation.z.z

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..scalar import Scalar
-from ..spatial import ZERO, Motion, Orientation, Transform, Vector3
+from ..spatial import ZERO, Matrix3, Motion, Orientation, Transform, Vector3
 from ..spatial import quaternion as quat
 from .protocol import Coordinates, Joint
 
@@ -38,6 +38,9 @@ class Spherical(Joint):
 
     def difference(self, q0: Coordinates, q1: Coordinates) -> list[Scalar]:
         return list(quat.logarithm(quat.product(quat.conjugate(quat.normalized(q0)), quat.normalized(q1))))
+
+    def closure(self, rotation: Matrix3, position: Vector3) -> list[Scalar]:
+        return list(position)
 
     def random(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         q = rng.normal(size=(*shape, 4))

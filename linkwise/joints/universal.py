@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..scalar import cos, sin
-from ..spatial import ZERO, Motion, Rotation, Transform, Vector3, rotation_about
+from ..scalar import Scalar, cos, sin
+from ..spatial import ZERO, Matrix3, Motion, Rotation, Transform, Vector3, rotation_about
 from ..spatial.motion import NO_MOTION
 from .protocol import Coordinates, Joint, unit_axis
 
@@ -60,3 +60,9 @@ class Universal(Joint):
     def motion_rate(self, q: Coordinates, v: Coordinates) -> tuple[Motion, ...]:
         turning = self._first_axis().x * v[1]
         return Motion(Vector3(-(sin(q[1]) * turning), -(cos(q[1]) * turning), 0.0), ZERO), NO_MOTION
+
+    def closure(self, rotation: Matrix3, position: Vector3) -> list[Scalar]:
+        """The second axis keeps its angle to the first."""
+        first = self._first_axis()
+        second = Vector3(rotation.x.z, rotation.y.z, rotation.z.z)
+        return [*position, first.dot(second) - first.z]

@@ -254,6 +254,24 @@ class Mechanism(_Constant):
         return len(self.bodies)
 
     @cached_property
+    def n_constraints(self) -> int:
+        """Number of scalar loop constraints: 6 minus the freedoms of the joint, for every loop."""
+        return sum(6 - loop.kind.nv for loop in self.loops)
+
+    def constraint_index(self, loop: str) -> slice:
+        """Where the named loop's constraints are among all."""
+        start = 0
+        for one in self.loops:
+            rows = 6 - one.kind.nv
+            if one.name == loop:
+                return slice(start, start + rows)
+            start += rows
+        raise MechanismError(
+            f"mechanism {self.name!r} has no loop {loop!r}: "
+            + checks.did_you_mean(loop, [one.name for one in self.loops])
+        )
+
+    @cached_property
     def joint_names(self) -> tuple[str, ...]:
         """Moving joints in body order, those that mimic others included."""
         return tuple(body.joint for body in self.bodies)

@@ -8,9 +8,10 @@ from typing import Any
 
 from linkwise.mechanism import Mechanism, MechanismError, from_dh
 from linkwise.readers import urdf
+from linkwise.readers.dh_table import load_dh
 from linkwise.readers.protocol import Reader, parse_xml
 
-__all__ = ["from_dh", "load"]
+__all__ = ["from_dh", "load", "load_dh"]
 
 _READERS: dict[str, Reader] = {reader.ROOT_TAG: reader for reader in (urdf,)}
 _SUPPORTED = "URDF (<robot>)"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 from ..joints import Joint
 from ..links.link import Link
@@ -18,18 +19,19 @@ from .tree import Tree
 
 
 @dataclass(frozen=True)
-class ToMassCentre(Joint):
-    """The step from the parent's old frame across a joint and on to the mass centre of the link it moves."""
+class ToMassCentre:
+    """The step from the parent's old frame across a joint and on to the mass centre of the link it moves.
+
+    It has what recursions ask of a joint, and stands in the place of one.
+    """
 
     link: Link
     centre: Vector3
+    span: None = None  # the motions have moments about the mass centre
+    spin_coordinate: None = None
 
     @property
-    def nq(self) -> int:  # type: ignore[override]
-        return self.link.joint.nq
-
-    @property
-    def nv(self) -> int:  # type: ignore[override]
+    def nv(self) -> int:
         return self.link.joint.nv
 
     @property
@@ -65,7 +67,7 @@ def _moved(link: Link, i: int, centres: Sequence[Vector3]) -> Link:
     return Link(
         link.name,
         link.parent,
-        ToMassCentre(link, centres[i]),
+        cast(Joint, ToMassCentre(link, centres[i])),
         _shift(-centres[link.parent] if link.parent >= 0 else ZERO),
         0.0,
         0,

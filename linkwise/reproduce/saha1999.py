@@ -105,13 +105,13 @@ def reproduce(output: Path) -> Iterator[str]:
     yield f"  theta({PLANAR_FALL:g} s) = {_numbers(np.degrees(fall.q[-1]))} deg, {_drift(fall)}"
     torques, fall = stanford_torques(), stanford_fall()
     labels = ["force (N)" if k == SLIDING else "torque (N m)" for k in range(6)]
-    yield f"Figure 8: {_panels(output / 'figure_8.png', torques.t, torques.tau, labels)}"
+    yield f"Figure 8: {_panels(output / 'figure_8.png', torques.t, torques.tau, labels)} (gravity along +Z_1)"
     yield (
         f"  q(T) = {_numbers(_in_degrees(torques.q[-1]))} (deg, joint 3: m), tau(0) = {_numbers(torques.tau[0])}, "
         + (f"tau(T) = {_numbers(torques.tau[-1])} (N m, joint 3: N)")
     )
     labels = ["displacement (m)" if k == SLIDING else "angle (deg)" for k in range(6)]
-    yield f"Figure 9: {_panels(output / 'figure_9.png', fall.t, _in_degrees(fall.q), labels)}"
+    yield f"Figure 9: {_panels(output / 'figure_9.png', fall.t, _in_degrees(fall.q), labels)} (gravity along +Z_1)"
     yield f"  q({STANFORD_FALL:g} s) = {_numbers(_in_degrees(fall.q[-1]))} (deg, joint 3: m), {_drift(fall)}"
 
 

@@ -11,6 +11,9 @@ from ..ir.builder import Builder
 from ..ir.program import Array, Node, Program, reachable
 
 
+NUMBERS = (float, int, np.floating, np.integer)
+
+
 class Symbol:
     """A number that is not known yet.  Arithmetic with floats and other symbols builds nodes;
     a result that folds to a constant comes back as a plain float."""
@@ -28,16 +31,24 @@ class Symbol:
     def _wrap(self, node: Node) -> Symbol | float:
         return node.value if node.op is ops.CONST else Symbol(node, self.builder)
 
+    # Numbers of richer kinds (jets) know what to do with symbols, so operators leave the work to them.
+
     def __add__(self, other):
-        if not isinstance(other, Symbol) and other == 0.0:
-            return self
+        if not isinstance(other, Symbol):
+            if not isinstance(other, NUMBERS):
+                return NotImplemented
+            if other == 0.0:
+                return self
         return self._wrap(self.builder.add(self.node, self._lift(other)))
 
     __radd__ = __add__
 
     def __sub__(self, other):
-        if not isinstance(other, Symbol) and other == 0.0:
-            return self
+        if not isinstance(other, Symbol):
+            if not isinstance(other, NUMBERS):
+                return NotImplemented
+            if other == 0.0:
+                return self
         return self._wrap(self.builder.sub(self.node, self._lift(other)))
 
     def __rsub__(self, other):
@@ -45,6 +56,8 @@ class Symbol:
 
     def __mul__(self, other):
         if not isinstance(other, Symbol):
+            if not isinstance(other, NUMBERS):
+                return NotImplemented
             if other == 0.0:
                 return 0.0
             if other == 1.0:
@@ -54,6 +67,8 @@ class Symbol:
     __rmul__ = __mul__
 
     def __truediv__(self, other):
+        if not isinstance(other, (Symbol, *NUMBERS)):
+            return NotImplemented
         return self._wrap(self.builder.div(self.node, self._lift(other)))
 
     def __rtruediv__(self, other):
@@ -66,9 +81,13 @@ class Symbol:
         return self
 
     def __lt__(self, other):
+        if not isinstance(other, (Symbol, *NUMBERS)):
+            return NotImplemented
         return Symbol(self.builder.less(self.node, self._lift(other)), self.builder)
 
     def __gt__(self, other):
+        if not isinstance(other, (Symbol, *NUMBERS)):
+            return NotImplemented
         return Symbol(self.builder.less(self._lift(other), self.node), self.builder)
 
     def __bool__(self):

@@ -267,6 +267,15 @@ def test_one_state_and_empty_batches():
     assert U.shape == D.shape == (0, 3, 3)
 
 
+def test_a_mechanism_that_does_not_move():
+    mech = lw.Builder().link("post", 1.0).joint("weld", lw.Fixed(), "ground", "post").build()
+    q = np.zeros((5, 0))
+    assert [x.shape for x in lw.denoc.matrices(mech, q)] == [(5, 0, 0), (5, 0, 0)]
+    assert [x.shape for x in lw.denoc.udu(mech, q)] == [(5, 0, 0), (5, 0, 0)]
+    assert lw.denoc.coriolis_matrix(mech, q, q).shape == lw.denoc.inertia_matrix(mech, q).shape == (5, 0, 0)
+    assert lw.denoc.forward_dynamics(mech, q, q, q).shape == (5, 0)
+
+
 @pytest.mark.filterwarnings("ignore::linkwise.InertiaWarning")
 def test_what_cannot_be_solved_is_refused():
     mech = lw.Builder().link("hub").joint("turn", lw.Revolute((0, 0, 1)), "ground", "hub").build(strict=False)

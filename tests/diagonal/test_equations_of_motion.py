@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from tests.physics.trees import Model, close, every_tree, rate
+from tests.physics.trees import Model, close, rate
+
+from .trees import every_tree
 
 both = pytest.mark.parametrize("normalized", [True, False], ids=["nu", "xi"])
 STATES = 3

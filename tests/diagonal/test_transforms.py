@@ -8,7 +8,9 @@ import pytest
 import linkwise as lw
 from linkwise import operators as op
 from tests.physics.test_mimic import tied_and_free
-from tests.physics.trees import Model, close, every_tree
+from tests.physics.trees import Model, close
+
+from .trees import every_tree
 
 both = pytest.mark.parametrize("normalized", [True, False], ids=["nu", "xi"])
 STATES = 4

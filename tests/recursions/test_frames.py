@@ -78,7 +78,7 @@ def test_steps_between_skew_axes_are_three_numbers():
 
 @every_mechanism
 def test_the_way_to_the_users_frame(mech):
-    """Internal frames lead back to the user's link frames: poses from the crossings and ``user`` are those asked for."""
+    """Internal frames lead back to the user's link frames: crossings and ``user`` together give the links' poses."""
     q, _ = lw.random_state(mech, np.random.default_rng(2))
     for tree in (plant(mech), unmoved(mech), plant(mech, at_user_origins=True)):
         poses = []

@@ -1,0 +1,34 @@
+"""Closed mechanisms (spencer2004): loop constraints, assembly, dynamics that survives singular positions, projection.
+
+q is (nq,), v, a and tau are (nv,), each with any leading batch shape unless a function says otherwise; m is the number
+of loop constraints, ``mech.n_constraints``.
+"""
+
+from .assembly import AssemblyError, assemble, follow, generic_rank, project
+from .constraints import constraint_bias, constraint_jacobian, degrees_of_freedom, position_error
+from .dynamics import (
+    constraint_forces,
+    forward_dynamics,
+    inverse_dynamics,
+    loop_reactions,
+    multipliers,
+    null_space,
+)
+
+__all__ = [
+    "AssemblyError",
+    "assemble",
+    "constraint_bias",
+    "constraint_forces",
+    "constraint_jacobian",
+    "degrees_of_freedom",
+    "follow",
+    "forward_dynamics",
+    "generic_rank",
+    "inverse_dynamics",
+    "loop_reactions",
+    "multipliers",
+    "null_space",
+    "position_error",
+    "project",
+]

@@ -1,0 +1,263 @@
+"""Closing loops from a rough guess, keeping them closed, and following them as chosen joints are driven."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import tree_dynamics as tree
+from ..mechanism import Mechanism, MechanismError
+from ..tree_dynamics import _function
+from .constraints import constraint_jacobian, decomposed, position_error, velocity_indices
+from .decomposition import RANK_TOLERANCE, decompose
+
+CLOSED = 1e-11  # metres and radians: a loop with a smaller error is closed
+LARGEST_STEP = 0.5  # of a coordinate, per iteration: linearized loops say little about what is further away
+HOPELESS = 1e12  # damping beyond which no step makes the error smaller: a local minimum
+PATIENCE = 20  # iterations after which the error must have halved, or it has settled above zero
+
+
+class AssemblyError(MechanismError):
+    """Loops that cannot be closed.  ``loop`` names the worst one, ``residual`` is its error, ``q`` where it was left."""
+
+    def __init__(self, message: str, loop: str, residual: float, q: np.ndarray):
+        super().__init__(message)
+        self.loop = loop
+        self.residual = residual
+        self.q = q
+
+
+def assemble(mech: Mechanism, q_guess, hold: Sequence[str] = (), tolerance: float = CLOSED, max_steps: int = 300):
+    """(nq,): a configuration near ``q_guess`` in which all loops are closed, the coordinates of the joints named in
+    ``hold`` unchanged.
+
+    Levenberg-Marquardt on the configuration manifold: every step makes the error smaller, none moves a coordinate by
+    more than half a radian or metre.  An ``AssemblyError`` names the loop that stays open and its residual.
+    """
+    q = np.array(q_guess, dtype=float)
+    free = np.ones(mech.nv, dtype=bool)
+    free[velocity_indices(mech, hold, "hold")] = False
+    q = _closed(mech, q, free, tolerance, max_steps)
+    error = np.linalg.norm(position_error(mech, q), axis=-1)
+    if np.any(~(error <= tolerance)):
+        _refuse_open(mech, q, hold)
+    _refuse_mirrored(mech, q)
+    return q
+
+
+def _closed(mech: Mechanism, q: np.ndarray, free: np.ndarray, tolerance: float, max_steps: int) -> np.ndarray:
+    """The iteration of ``assemble``: the best configurations found, closed or not."""
+    error = position_error(mech, q)
+    size = np.linalg.norm(error, axis=-1)
+    damping = np.ones_like(size)
+    earlier, earlier_by = size, 0
+    for iteration in range(max_steps):
+        active = (size > tolerance) & (damping < HOPELESS)
+        if iteration >= earlier_by + PATIENCE:
+            active &= size < 0.5 * earlier
+            earlier, earlier_by = size, iteration
+        if not np.any(active):
+            break
+        # Damping in proportion to the squared error keeps convergence quadratic where constraints are redundant.
+        change = -decompose(constraint_jacobian(mech, q) * free).damped(error, damping * size**2)
+        largest = np.abs(change).max(axis=-1, initial=0.0, keepdims=True)
+        change *= np.minimum(1.0, LARGEST_STEP / np.maximum(largest, LARGEST_STEP)) * active[..., None]
+        moved = tree.integrate(mech, q, change, 1.0)
+        error_there = position_error(mech, moved)
+        size_there = np.linalg.norm(error_there, axis=-1)
+        better = active & (size_there < size)
+        q, error = np.where(better[..., None], moved, q), np.where(better[..., None], error_there, error)
+        size = np.where(better, size_there, size)
+        damping = np.where(better, damping * 0.2, np.where(active, np.maximum(damping * 10.0, 1e-3), damping))
+    return q
+
+
+def project(
+    mech: Mechanism,
+    q,
+    v,
+    energy=None,
+    tolerance: float = CLOSED,
+    largest: float = 0.1,
+    rank: int | None = None,
+):
+    """(q, v) moved the least that closes all loops and stops all slip between them (3.10, 3.11), by G^+.
+
+    energy    if given, kinetic plus potential energy afterwards: the state is moved along the gradient of the energy
+              on the constraint manifold
+    largest   an ``AssemblyError`` says so if a coordinate would have to move further: the state was not near the
+              mechanism's branch, and jumping to another would be silent
+    rank      no more than this many constraints are independent (see ``generic_rank``)
+    """
+    start = np.asarray(q, dtype=float)
+    q = _near(mech, start, start, tolerance, largest)
+    v = _without_slip(mech, q, v, rank)
+    if energy is not None:
+        q, v = _at_energy(mech, start, q, v, energy, tolerance, largest, rank)
+    return q, v
+
+
+def _near(mech: Mechanism, start: np.ndarray, q: np.ndarray, tolerance: float, largest: float) -> np.ndarray:
+    """q with its loops closed, no further than ``largest`` from ``start``."""
+    everything = np.ones(mech.nv, dtype=bool)
+    at_once = tree.integrate(mech, q, np.zeros(mech.nv), 0.0)  # unit quaternions
+    q = _closed(mech, at_once, everything, tolerance, 60)
+    if np.any(~(np.linalg.norm(position_error(mech, q), axis=-1) <= tolerance)):
+        _refuse_open(mech, q, ())
+    _refuse_mirrored(mech, q)
+    moved = np.abs(tree.difference(mech, start, q)).max(axis=-1, initial=0.0)
+    if np.any(moved > largest):
+        loop, residual = _worst_loop(mech, start.reshape(-1, mech.nq)[np.argmax(np.ravel(moved))])
+        raise AssemblyError(
+            f"closing loop {loop!r} of mechanism {mech.name!r}, open by {residual:.3g}, would move a coordinate by "
+            f"{np.max(moved):.3g}, more than {largest:g}: start nearer to a closed configuration, or use assemble",
+            loop,
+            residual,
+            q,
+        )
+    return q
+
+
+def _without_slip(mech: Mechanism, q: np.ndarray, v, rank: int | None) -> np.ndarray:
+    """V2 V2* v = v - G^+ G v."""
+    null = decomposed(mech, q, rank=rank).null
+    return np.einsum("...ij,...kj,...k->...i", null, null, np.asarray(v, dtype=float))
+
+
+def _at_energy(mech, start, q, v, energy, tolerance, largest, rank, iterations: int = 30):
+    """Newton's iteration along the gradient of the energy, without the dependence of the inertia on q."""
+    energy = np.asarray(energy, dtype=float)
+    for _ in range(iterations):
+        kinetic, potential = tree.kinetic_energy(mech, q, v), tree.potential_energy(mech, q)
+        excess = kinetic + potential - energy
+        scale = np.maximum(np.abs(kinetic) + np.abs(potential), np.abs(energy))
+        if np.all(np.abs(excess) <= 1e-14 * scale):
+            return q, v
+        null = decomposed(mech, q, rank=rank).null
+        momentum = (tree.mass_matrix(mech, q) @ v[..., None])[..., 0]
+        slopes = [np.einsum("...ij,...kj,...k->...i", null, null, x) for x in (tree.gravity_force(mech, q), momentum)]
+        square = sum((slope**2).sum(axis=-1) for slope in slopes)
+        if np.any((square == 0.0) & (excess != 0.0)):
+            break
+        way = -(excess / np.where(square > 0.0, square, 1.0))[..., None]
+        q = _near(mech, start, tree.integrate(mech, q, way * slopes[0], 1.0), tolerance, largest)
+        v = _without_slip(mech, q, v + way * slopes[1], rank)
+    if np.all(np.abs(excess) <= 1e-11 * scale):
+        return q, v
+    raise MechanismError(
+        f"mechanism {mech.name!r} cannot have the energy {np.ravel(energy)[0]:.6g} near this state: "
+        f"{np.max(np.abs(excess)):.3g} are too much or missing"
+    )
+
+
+def follow(mech: Mechanism, q, targets: Mapping[str, Any], largest: float = 0.05):
+    """(nq,): the configuration reached from the assembled ``q`` as joints move to ``targets`` (name -> coordinates),
+    in a straight line and all at the same pace.
+
+    The loops are followed in steps of at most ``largest``; where they lock before the targets are reached (a toggle
+    point), an ``AssemblyError`` says how far they came.  There is no jump to another branch.  One state at a time.
+    """
+    q = np.array(q, dtype=float)
+    if q.ndim != 1:
+        raise MechanismError("follow takes one state; loop over batches")
+    goal = q.copy()
+    for name, values in targets.items():
+        goal[mech.q_index(name)] = values
+    driven = velocity_indices(mech, tuple(targets), "targets")
+    free = np.ones(mech.nv, dtype=bool)
+    free[driven] = False
+    whole, done, pace = tree.difference(mech, q, goal), 0.0, 1.0
+    while done < 1.0:
+        pace = min(pace, 1.0 - done)
+        jacobian = constraint_jacobian(mech, q)
+        change = np.where(free, 0.0, whole)
+        change -= decompose(jacobian * free).solve(jacobian @ change)
+        change *= pace
+        there = tree.integrate(mech, q, change, 1.0)
+        if np.abs(change).max() <= largest:
+            closed = _closed(mech, there, free, CLOSED, 15)
+            corrected = np.abs(tree.difference(mech, there, closed)).max()
+            # On the same branch the correction is of second order in the step.
+            if np.linalg.norm(position_error(mech, closed)) <= CLOSED and corrected <= 0.5 * np.abs(change).max():
+                q, done, pace = closed, done + pace, 1.5 * pace
+                continue
+        pace *= 0.5
+        if pace < 1e-9:
+            loop, residual = _worst_loop(mech, there)
+            raise AssemblyError(
+                f"loop {loop!r} of mechanism {mech.name!r} locks after {done:.4%} of the way (it would open by "
+                f"{residual:.3g}): {', '.join(map(repr, targets))} cannot be driven further on this branch",
+                loop,
+                residual,
+                q,
+            )
+    q[...] = np.where(np.isin(np.arange(mech.nq), _q_indices(mech, targets)), goal, q)
+    return q
+
+
+def _q_indices(mech: Mechanism, names: Any) -> list[int]:
+    return [i for name in names for i in range(mech.nq)[mech.q_index(name)]]
+
+
+def generic_rank(mech: Mechanism, q, tolerance: float = RANK_TOLERANCE, seed: int = 0) -> int:
+    """The largest rank of G among assembled configurations near the assembled ``q`` (one state).
+
+    At a singular position G has less than this rank, and where loops are not exactly closed redundant constraints make
+    it seem more; ``rank=`` of the other functions takes this number as a bound.
+    """
+    ranks = [int(decomposed(mech, q, tolerance).rank)]
+    rng = np.random.default_rng(seed)
+    everything = np.ones(mech.nv, dtype=bool)
+    for size in (1e-2, 3e-2):
+        near = tree.integrate(mech, q, size * rng.normal(size=mech.nv), 1.0)
+        near = _closed(mech, near, everything, CLOSED * 1e-2, 100)
+        if np.linalg.norm(position_error(mech, near)) <= CLOSED:
+            ranks.append(int(decomposed(mech, near, tolerance).rank))
+    return max(ranks)
+
+
+# -- what went wrong ----------------------------------------------------------------------------------
+
+
+def _worst_loop(mech: Mechanism, q: np.ndarray) -> tuple[str, float]:
+    error = position_error(mech, q)
+    sizes = {loop.name: float(np.linalg.norm(error[mech.constraint_index(loop.name)])) for loop in mech.loops}
+    name = max(sizes, key=lambda loop: (sizes[loop], loop))
+    return name, sizes[name]
+
+
+def _refuse_open(mech: Mechanism, q: np.ndarray, hold: Sequence[str]) -> None:
+    states = q.reshape(-1, mech.nq)
+    worst = int(np.argmax(np.nan_to_num(np.linalg.norm(position_error(mech, states), axis=-1), nan=np.inf)))
+    loop, residual = _worst_loop(mech, states[worst])
+    which = f" of state {worst}" if q.ndim > 1 else ""
+    held = f" while {', '.join(map(repr, hold))} stay as they are" if len(hold) else ""
+    raise AssemblyError(
+        f"loop {loop!r} of mechanism {mech.name!r}{which} cannot be closed from this guess{held}: an error of "
+        f"{residual:.3g} remains (metres, sines of angles); check the frames pose_a and pose_b, the lengths of the "
+        "links, or start nearer to a closed configuration",
+        loop,
+        residual,
+        states[worst],
+    )
+
+
+def _refuse_mirrored(mech: Mechanism, q: np.ndarray) -> None:
+    if not mech.loops:
+        return
+    facing = _function(mech, "loop_facings", q)(q).reshape(-1, len(mech.loops))
+    if np.all(facing > 0.0):
+        return
+    state, index = (int(i) for i in np.argwhere(~(facing > 0.0))[0])
+    loop = mech.loops[index]
+    which = f" of state {state}" if q.ndim > 1 else ""
+    raise AssemblyError(
+        f"loop {loop.name!r} of mechanism {mech.name!r}{which} closes back to back: its two sides are turned against "
+        f"each other by half a turn (cosine {facing[state, index]:.3g}); reverse an axis of pose_a or pose_b, or start "
+        "nearer to a closed configuration",
+        loop.name,
+        1.0 - float(facing[state, index]),
+        q.reshape(-1, mech.nq)[state],
+    )

@@ -1,0 +1,81 @@
+"""The singular value decomposition of constraint Jacobians, its rank decided state by state (spencer2004 3.1-3.7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+#: Singular values below this fraction of the largest count as zero: the constraint is redundant there.
+RANK_TOLERANCE = 1e-8
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """G = U S V* for a batch of states: u (..., m, m), s (..., min(m, n)), v (..., n, n).
+
+    Ranks may differ from state to state; ``independent`` marks the singular values that count as not zero.
+    """
+
+    u: np.ndarray
+    s: np.ndarray
+    v: np.ndarray
+    independent: np.ndarray
+
+    @cached_property
+    def rank(self) -> np.ndarray:
+        """(...): number of independent constraints."""
+        return self.independent.sum(axis=-1)
+
+    @cached_property
+    def _inverse_values(self) -> np.ndarray:
+        return np.divide(1.0, self.s, out=np.zeros_like(self.s), where=self.independent)
+
+    @cached_property
+    def is_free(self) -> np.ndarray:
+        """(..., n): which columns of V span the null space."""
+        beyond = self.v.shape[-1] - self.s.shape[-1]
+        return np.concatenate([~self.independent, np.ones((*self.s.shape[:-1], beyond), dtype=bool)], axis=-1)
+
+    @cached_property
+    def null(self) -> np.ndarray:
+        """(..., n, n): an orthonormal basis of the null space (3.2); columns that do not belong to it are zero."""
+        return self.v * self.is_free[..., None, :]
+
+    def solve(self, x: np.ndarray) -> np.ndarray:
+        """(..., n): G^+ x, the Moore-Penrose inverse with 1/0 taken as 0 (3.4)."""
+        k = self.s.shape[-1]
+        return _times(self.v[..., :k], self._inverse_values * _transposed_times(self.u[..., :k], x))
+
+    def solve_transposed(self, x: np.ndarray) -> np.ndarray:
+        """(..., m): (G^+)* x."""
+        k = self.s.shape[-1]
+        return _times(self.u[..., :k], self._inverse_values * _transposed_times(self.v[..., :k], x))
+
+    def damped(self, x: np.ndarray, damping: np.ndarray) -> np.ndarray:
+        """(..., n): V (S / (S^2 + damping)) U* x, a step of Levenberg and Marquardt; damping is (...)."""
+        k = self.s.shape[-1]
+        square = self.s**2 + damping[..., None]
+        weights = np.divide(self.s, square, out=np.zeros_like(self.s), where=square > 0.0)
+        return _times(self.v[..., :k], weights * _transposed_times(self.u[..., :k], x))
+
+
+def decompose(jacobian: np.ndarray, tolerance: float = RANK_TOLERANCE, rank: int | None = None) -> Decomposition:
+    """The decomposition of (..., m, n) with singular values below ``tolerance`` times the largest taken as zero, and no
+    more than ``rank`` of them kept."""
+    if jacobian.shape[-2] == 0:
+        jacobian = np.zeros((*jacobian.shape[:-2], 1, jacobian.shape[-1]))
+    u, s, vt = np.linalg.svd(jacobian)
+    independent = s > tolerance * s[..., :1]
+    if rank is not None:
+        independent &= np.arange(s.shape[-1]) < rank
+    return Decomposition(u, s, np.swapaxes(vt, -1, -2), independent)
+
+
+def _times(matrix: np.ndarray, x: np.ndarray) -> np.ndarray:
+    return (matrix @ x[..., None])[..., 0]
+
+
+def _transposed_times(matrix: np.ndarray, x: np.ndarray) -> np.ndarray:
+    return (x[..., None, :] @ matrix)[..., 0, :]

@@ -1,0 +1,244 @@
+"""Dynamics of closed mechanisms: five formulations of one equation of motion (spencer2004 2.4, 2.5, 2.43, 3.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import tree_dynamics as tree
+from ..mechanism import Mechanism, MechanismError
+from ..mechanism.checks import did_you_mean
+from ..tree_dynamics import _function
+from .constraints import constraint_jacobian, velocity_indices
+from .decomposition import RANK_TOLERANCE, Decomposition, decompose
+from .formulations import METHODS, basis_by
+
+ALL_METHODS = ("svd", "lagrange", *METHODS)
+OUT_OF_REACH = 1e-8  # relative; a force that misses more of what is asked for does not produce the motion
+
+
+class Terms(NamedTuple):
+    """M a + h = tau - G* lambda and G a + bias = 0; error is g.  Batches in front."""
+
+    mass: np.ndarray
+    bias_force: np.ndarray
+    jacobian: np.ndarray
+    bias: np.ndarray
+    error: np.ndarray
+
+
+def terms(mech: Mechanism, q, v) -> Terms:
+    """All that the equations of motion need, from one kernel."""
+    n = mech.nv
+    both = _function(mech, "constrained_terms", None)(q, v)
+    upper, lower = both[..., :n, :], both[..., n:, :]
+    return Terms(upper[..., :n], upper[..., n], lower[..., :n], lower[..., n], lower[..., n + 1])
+
+
+def forward_dynamics(
+    mech: Mechanism,
+    q,
+    v,
+    tau,
+    method: str = "svd",
+    baumgarte: tuple[float, float] | None = None,
+    wrenches=None,
+    independent=None,
+    rank: int | None = None,
+    tolerance: float = RANK_TOLERANCE,
+):
+    """(nv,): accelerations under joint forces ``tau`` and external ``wrenches`` (n_links, 6), all loops kept closed.
+
+    method        "svd" (3.5; does not fail at singular positions), "lagrange" (2.4, 2.5), "partitioning", "tangent",
+                  "differentiable" (2.43 with different K); they agree away from singular positions
+    baumgarte     (alpha, beta): loops are pulled closed, g'' + 2 alpha g' + beta^2 g = 0 (3.8, 3.9)
+    independent   own coordinates for the null space: joint names, or rows (p, nv) with dy/dt = rows v (2.25-2.31)
+    rank          no more than this many constraints are independent: for states whose loops are not exactly closed
+    tolerance     singular values of G below this fraction of the largest count as zero
+    """
+    _check_method(method, ALL_METHODS)
+    q, v, tau = (np.asarray(x, dtype=float) for x in (q, v, tau))
+    at = terms(mech, q, v)
+    force = tau - at.bias_force if wrenches is None else tau - _bias_with(mech, q, v, wrenches)
+    bias = at.bias
+    if baumgarte is not None:
+        alpha, beta = baumgarte
+        bias = bias + 2.0 * alpha * _times(at.jacobian, v) + beta**2 * at.error
+    if method == "lagrange":
+        return _lagrange(mech, at, force, bias, tolerance, rank)[0]
+    return _null_space_accelerations(mech, at, force, bias, method, independent, tolerance, rank)
+
+
+def _null_space_accelerations(mech, at: Terms, force, bias, method, independent, tolerance, rank):
+    """a = K (K* M K)^-1 K* (F - M k) + k (2.43b).  Zero columns of K get a 1 on the diagonal and so no part in it."""
+    basis, offset = basis_by(
+        method, at.jacobian, bias, decompose(at.jacobian, tolerance, rank), _chosen(mech, independent)
+    )
+    transposed = np.swapaxes(basis, -1, -2)
+    carried = transposed @ at.mass
+    reduced = carried @ basis
+    index = np.arange(mech.nv)
+    reduced[..., index, index] += ~basis.any(axis=-2)
+    try:
+        y = np.linalg.solve(reduced, (_times(transposed, force) - _times(carried, offset))[..., None])
+    except np.linalg.LinAlgError:
+        raise MechanismError(
+            f"a freedom of mechanism {mech.name!r} moves nothing with inertia: give the links it moves mass and inertia"
+        ) from None
+    return (basis @ y)[..., 0] + offset
+
+
+def _lagrange(mech, at: Terms, force, bias, tolerance, rank):
+    """Accelerations and multipliers (2.4, 2.5).  With M = L L* and G L^-* = U S W*, G M^-1 G* is U S^2 U*: constraints
+    that others imply get the multipliers of least norm instead of a division by zero."""
+    try:
+        root = np.linalg.cholesky(at.mass)
+    except np.linalg.LinAlgError:
+        raise MechanismError(
+            f"Lagrange multipliers need a positive mass matrix of the spanning tree, but something in mechanism "
+            f"{mech.name!r} moves without inertia: use method='svd'"
+        ) from None
+    weighted = np.swapaxes(np.linalg.solve(root, np.swapaxes(at.jacobian, -1, -2)), -1, -2)
+    svd = decompose(weighted, tolerance, rank)
+    drive = np.linalg.solve(root, force[..., None])[..., 0]
+    kept = svd.solve(_times(weighted, drive) + bias)  # L* times the acceleration that the multipliers take away
+    multipliers = svd.solve_transposed(kept)
+    accelerations = np.linalg.solve(np.swapaxes(root, -1, -2), (drive - kept)[..., None])[..., 0]
+    return accelerations, multipliers
+
+
+def null_space(mech: Mechanism, q, method: str = "svd", independent=None, tolerance: float = RANK_TOLERANCE):
+    """(nv, p): K with G K = 0, a basis of the motions that keep loops closed; p = degrees of freedom.
+
+    In a batch p is the largest of all states; columns that a state does not need are zero.  Orthonormal for "svd" and
+    "differentiable"; with ``independent`` (joint names or rows) K gives v per unit of those coordinates (2.44).
+    """
+    _check_method(method, ("svd", *METHODS))
+    jacobian = constraint_jacobian(mech, np.asarray(q, dtype=float))
+    svd = decompose(jacobian, tolerance)
+    basis, _ = basis_by(method, jacobian, np.zeros(jacobian.shape[:-1]), svd, _chosen(mech, independent))
+    freedoms = int(mech.nv - np.min(svd.rank, initial=mech.nv))
+    if method == "svd" and independent is None:  # its columns stand where the singular values vanish
+        order = np.argsort(~svd.is_free, axis=-1, kind="stable")
+        basis = np.take_along_axis(basis, order[..., None, :], axis=-1)
+    return basis[..., :freedoms]
+
+
+def constraint_forces(mech: Mechanism, q, v, tau, **options):
+    """(nv,): the joint forces -G* lambda that the loops exert on the spanning tree; unique even where the multipliers
+    are not.  Options are those of ``forward_dynamics``."""
+    q, v, tau = (np.asarray(x, dtype=float) for x in (q, v, tau))
+    return _reaction(mech, q, v, tau, options)[0]
+
+
+def multipliers(mech: Mechanism, q, v, tau, **options):
+    """(m,): Lagrange multipliers, M a + h = tau - G* lambda; those of least norm where constraints are redundant."""
+    q, v, tau = (np.asarray(x, dtype=float) for x in (q, v, tau))
+    forces, svd = _reaction(mech, q, v, tau, options)
+    return -svd.solve_transposed(forces)[..., : mech.n_constraints]
+
+
+def loop_reactions(mech: Mechanism, q, v, tau, **options):
+    """(number of loops, 6): the wrench [moment; force] that side A of each loop joint exerts on side B, in the frame
+    ``pose_b`` at its origin; B pulls back at A with the opposite.
+
+    Where constraints are redundant the reactions are not determined by rigid-body mechanics; these belong to the
+    multipliers of least norm.
+    """
+    forces = multipliers(mech, q, v, tau, **options)
+    maps = _function(mech, "loop_freedom_maps", None)(np.asarray(q, dtype=float))
+    wrenches = [
+        -np.einsum("...ij,...i->...j", maps[..., rows, :], forces[..., rows])
+        for rows in (mech.constraint_index(loop.name) for loop in mech.loops)
+    ]
+    return np.stack(wrenches, axis=-2) if wrenches else np.zeros((*forces.shape[:-1], 0, 6))
+
+
+def inverse_dynamics(
+    mech: Mechanism, q, v, a, actuated: Sequence[str] | None = None, weights=None, wrenches=None, independent=None
+):
+    """(nv,): joint forces that produce the accelerations ``a``, zero at joints that are not ``actuated`` (default: all).
+
+    a             (nv,), consistent with the loops; with ``independent`` (joint names) only theirs, the rest follows
+    weights       one positive number per actuated coordinate: the forces with the least sum of weights * force^2 are
+                  given, plain least squares by default, wherever loops leave a choice
+    """
+    q, v, a = (np.asarray(x, dtype=float) for x in (q, v, a))
+    at = terms(mech, q, v)
+    svd = decompose(at.jacobian)
+    if independent is not None:
+        basis, offset = basis_by("partitioning", at.jacobian, at.bias, svd, _chosen(mech, independent))
+        a = _times(basis[..., : a.shape[-1]], a) + offset
+    _refuse_inconsistent(mech, at, a)
+    load = _times(at.mass, a) + (at.bias_force if wrenches is None else _bias_with(mech, q, v, wrenches))
+    driven = velocity_indices(mech, mech.joint_names if actuated is None else actuated, "actuated")
+    driven = np.unique(driven)
+    scale = np.ones(len(driven)) if weights is None else 1.0 / np.sqrt(np.asarray(weights, dtype=float))
+    reach = np.swapaxes(svd.null, -1, -2)[..., driven] * scale  # what unit forces do along the freedoms
+    wanted = _transposed_times(svd.null, load)
+    tau = np.zeros(np.broadcast_shapes(load.shape, wanted.shape))
+    tau[..., driven] = decompose(reach).solve(wanted) * scale
+    missing = np.abs(_transposed_times(svd.null, tau - load)).max(axis=-1, initial=0.0)
+    if np.any(missing > OUT_OF_REACH * np.maximum(1.0, np.abs(load).max(axis=-1, initial=0.0))):
+        names = ", ".join(map(repr, mech.joint_names if actuated is None else actuated))
+        raise MechanismError(
+            f"the joints {names} of mechanism {mech.name!r} cannot produce this acceleration: {np.max(missing):.3g} of "
+            "the force along the freedoms is missing; actuate at least as many joints as there are freedoms"
+        )
+    return tau
+
+
+# -- shared -------------------------------------------------------------------------------------------
+
+
+def _reaction(mech, q, v, tau, options) -> tuple[np.ndarray, Decomposition]:
+    """M a + h - tau, and the decomposition of G."""
+    a = forward_dynamics(mech, q, v, tau, **options)
+    at = terms(mech, q, v)
+    wrenches = options.get("wrenches")
+    bias = at.bias_force if wrenches is None else _bias_with(mech, q, v, wrenches)
+    svd = decompose(at.jacobian, options.get("tolerance", RANK_TOLERANCE), options.get("rank"))
+    return _times(at.mass, a) + bias - tau, svd
+
+
+def _bias_with(mech: Mechanism, q, v, wrenches):
+    return tree.inverse_dynamics(mech, q, v, np.zeros(mech.nv), np.asarray(wrenches, dtype=float))
+
+
+def _chosen(mech: Mechanism, independent) -> np.ndarray | None:
+    """Independent coordinates as places in v, or as rows."""
+    if independent is None:
+        return None
+    if isinstance(independent, str) or (len(independent) and isinstance(independent[0], str)):
+        return velocity_indices(mech, independent, "independent")
+    rows = np.asarray(independent, dtype=float)
+    if rows.ndim < 2 or rows.shape[-1] != mech.nv:
+        raise MechanismError(f"independent must be joint names or rows (p, {mech.nv}), got shape {rows.shape}")
+    return rows
+
+
+def _refuse_inconsistent(mech: Mechanism, at: Terms, a: np.ndarray) -> None:
+    slip = np.abs(_times(at.jacobian, a) + at.bias)
+    scale = np.abs(at.jacobian) @ np.abs(a)[..., None]
+    if slip.size and np.any(slip > OUT_OF_REACH * (1.0 + scale[..., 0] + np.abs(at.bias))):
+        row = int(np.argmax(slip.reshape(-1, slip.shape[-1]).max(axis=0)))
+        loop = next(x.name for x in mech.loops if row < mech.constraint_index(x.name).stop)
+        raise MechanismError(
+            f"the accelerations tear loop {loop!r} of mechanism {mech.name!r} open (by {slip.max():.3g} per second "
+            "squared): give those of independent joints with independent=..., the others follow"
+        )
+
+
+def _check_method(method: str, allowed: Sequence[str]) -> None:
+    if method not in allowed:
+        raise ValueError(f"unknown method {method!r}: " + did_you_mean(method, allowed))
+
+
+def _times(matrix: np.ndarray, x: np.ndarray) -> np.ndarray:
+    return (matrix @ x[..., None])[..., 0]
+
+
+def _transposed_times(matrix: np.ndarray, x: np.ndarray) -> np.ndarray:
+    return (x[..., None, :] @ matrix)[..., 0, :]

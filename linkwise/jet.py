@@ -1,0 +1,123 @@
+"""Jets: numbers that carry their first two derivatives along a path, so that mechanics code differentiates itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .scalar import Scalar, atan2, cos, is_zero, select, sin, sqrt
+
+
+class Jet:
+    """A number with its first and second derivative; each part is a constant or a traced value.
+
+    Everything written on scalars runs on jets.  A result whose derivatives are structural zeros comes back as its
+    plain value, so what does not move costs nothing.  Jets do not nest: derivatives along two paths would be mixed up.
+    """
+
+    __slots__ = ("value", "first", "second")
+
+    def __init__(self, value: Scalar, first: Scalar, second: Scalar = 0.0):
+        if isinstance(value, Jet) or isinstance(first, Jet):
+            raise TypeError("jets do not nest: this code differentiates itself already, run it on plain numbers")
+        self.value = value
+        self.first = first
+        self.second = second
+
+    def __add__(self, other: Any) -> Any:
+        value, first, second = parts(other)
+        return jet(self.value + value, self.first + first, self.second + second)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        value, first, second = parts(other)
+        return jet(self.value - value, self.first - first, self.second - second)
+
+    def __rsub__(self, other: Any) -> Any:
+        value, first, second = parts(other)
+        return jet(value - self.value, first - self.first, second - self.second)
+
+    def __neg__(self) -> Any:
+        return jet(-self.value, -self.first, -self.second)
+
+    def __mul__(self, other: Any) -> Any:
+        value, first, second = parts(other)
+        cross = self.first * first
+        return jet(
+            self.value * value,
+            self.first * value + self.value * first,
+            self.second * value + (cross + cross) + self.value * second,
+        )
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        value, first, second = parts(other)
+        ratio = self.value / value
+        slope = (self.first - ratio * first) / value
+        turning = slope * first
+        return jet(ratio, slope, (self.second - (turning + turning) - ratio * second) / value)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return Jet(other, 0.0) / self
+
+    def __lt__(self, other: Any) -> Any:
+        return _condition(self.value < parts(other)[0])
+
+    def __gt__(self, other: Any) -> Any:
+        return _condition(self.value > parts(other)[0])
+
+    # The functions behind linkwise.scalar.
+
+    def _through(self, value: Scalar, slope: Scalar, curvature: Scalar) -> Any:
+        """f(self) from f, f' and f'' at the value."""
+        return jet(value, slope * self.first, slope * self.second + curvature * (self.first * self.first))
+
+    def sin(self) -> Any:
+        s, c = sin(self.value), cos(self.value)
+        return self._through(s, c, -s)
+
+    def cos(self) -> Any:
+        s, c = sin(self.value), cos(self.value)
+        return self._through(c, -s, -c)
+
+    def sqrt(self) -> Any:
+        root = sqrt(self.value)
+        slope = 0.5 / root
+        return self._through(root, slope, -(0.5 * slope / self.value))
+
+    def atan2(self, x: Any) -> Any:
+        """The angle of (x, self): its rate is (x dy - y dx) / (x^2 + y^2), itself a number with a rate."""
+        y0, y1, y2 = parts(self)
+        x0, x1, x2 = parts(x)
+        square = x0 * x0 + y0 * y0
+        rate = (x0 * y1 - y0 * x1) / square
+        growth = x0 * x1 + y0 * y1
+        return jet(atan2(y0, x0), rate, (x0 * y2 - y0 * x2 - 2.0 * (growth * rate)) / square)
+
+    def ratan2(self, y: Any) -> Any:
+        return Jet(y, 0.0).atan2(self)
+
+
+class _JetCondition:
+    """A traced comparison that chooses between jets part by part."""
+
+    def __init__(self, condition: Scalar):
+        self.condition = condition
+
+    def select(self, then: Any, otherwise: Any) -> Any:
+        return jet(*(select(self.condition, a, b) for a, b in zip(parts(then), parts(otherwise), strict=True)))
+
+
+def _condition(compared: Any) -> Any:
+    return compared if isinstance(compared, bool) else _JetCondition(compared)
+
+
+def jet(value: Scalar, first: Scalar, second: Scalar = 0.0) -> Any:
+    """A jet, or its value where nothing moves."""
+    return value if is_zero(first) and is_zero(second) else Jet(value, first, second)
+
+
+def parts(x: Any) -> tuple[Scalar, Scalar, Scalar]:
+    """Value and derivatives of a jet or of a plain number."""
+    return (x.value, x.first, x.second) if isinstance(x, Jet) else (x, 0.0, 0.0)

@@ -1,0 +1,243 @@
+"""linkwise dynamics and reproduce: files in, files out, and one clear line for every kind of bad input."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.cli import main
+from linkwise.reproduce import saha1999
+
+STANFORD = """a,b,alpha_deg,theta_deg,kind,mass,rx,ry,rz,Ixx,Iyy,Izz
+0,.2,-90,,,9,0,-.1,0,.01,.02,.01
+0,.1,-90,,,6,0,0,0,.05,.06,.01
+0,,0,0,prismatic,4,0,0,0,.4,.4,.01
+0,.6,90,,,1,0,-.1,0,.001,.001,.0005
+0,0,-90,,,.6,0,0,0,.0005,.0005,.0002
+0,0,0,,,.5,0,0,0,.003,.001,.002
+"""
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command; its standard output, or the one line on standard error if it fails with exit code 2."""
+
+    def call(*arguments, fails=False):
+        code = main([str(a) for a in arguments])
+        out, err = capsys.readouterr()
+        assert code == (2 if fails else 0), err
+        if not fails:
+            return out
+        assert out == "" and err.count("\n") == 1 and err.startswith("linkwise: ")
+        return err
+
+    return call
+
+
+def csv(text):
+    """Column name -> array."""
+    names, *rows = text.splitlines()
+    return dict(zip(names.split(","), np.loadtxt(io.StringIO("\n".join(rows)), delimiter=",", ndmin=2).T, strict=True))
+
+
+def stacked(columns, quantity, count):
+    return np.stack([columns[f"{quantity}{k + 1}"] for k in range(count)], axis=1)
+
+
+@pytest.fixture
+def stanford_motion():
+    """Rows of the motion of Figure 8."""
+    t = np.linspace(0.0, 10.0, 21)
+    return t, *saha1999.cycloid(saha1999.STANFORD_START, saha1999.STANFORD_END, 10.0, t)
+
+
+def write_csv(path, **arrays):
+    columns = {}
+    for name, array in arrays.items():
+        array = np.asarray(array)
+        columns |= {name: array} if array.ndim == 1 else {f"{name}{k + 1}": c for k, c in enumerate(array.T)}
+    lines = [",".join(columns), *(",".join(map(repr, map(float, row))) for row in zip(*columns.values(), strict=True))]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+# -- answers ------------------------------------------------------------------------------------------
+
+
+def test_inverse_and_forward_from_csv_and_npz(run, here, stanford_motion):
+    t, q, v, a = stanford_motion
+    arm = lw.mechanisms.stanford_arm()
+    tau = lw.inverse_dynamics(arm, q, v, a)
+    file = write_csv(here / "motion.csv", t=t, q=q, v=v, a=a)
+    found = csv(run("dynamics", "inverse", "builtin:stanford_arm", file))
+    np.testing.assert_array_equal(found["t"], t)
+    np.testing.assert_allclose(stacked(found, "tau", 6), tau, rtol=1e-15, atol=1e-18)
+
+    np.savez(here / "motion.npz", q=q, v=v, a=a)
+    run("dynamics", "inverse", "builtin:stanford_arm", "motion.npz", "--output", "torques.npz")
+    with np.load("torques.npz") as archive:
+        assert archive.files == ["tau"]  # there was no t
+        np.testing.assert_array_equal(archive["tau"], tau)
+
+    np.savez(here / "states.npz", q=q, v=v, tau=tau)
+    run("dynamics", "forward", "builtin:stanford_arm", "states.npz", "-o", "accelerations.csv")
+    found = csv((here / "accelerations.csv").read_text())
+    np.testing.assert_allclose(stacked(found, "a", 6), a, atol=1e-12)
+
+
+def test_dh_tables_degrees_and_gravity(run, here, stanford_motion):
+    t, q, v, a = stanford_motion
+    (here / "arm.csv").write_text(STANFORD)
+    turning = np.array([180 / np.pi, 180 / np.pi, 1.0, *[180 / np.pi] * 3])
+    file = write_csv(here / "motion.csv", q=q * turning, v=v * turning, a=a * turning)
+    options = ("--convention", "saha1999", "--degrees", "--gravity", 0, 0, 9.81)
+    found = csv(run("dynamics", "inverse", "arm.csv", file, *options))
+    expected = lw.inverse_dynamics(saha1999.stanford_arm(), q, v, a)
+    np.testing.assert_allclose(stacked(found, "tau", 6), expected, atol=1e-12)
+
+
+def test_columns_by_joint_name_in_any_order(run, here):
+    (here / "m.csv").write_text("a.joint2,q.joint1,q2,v1,v2,a1,t,energy\n5,1,2,3,4,6,0,9\n")
+    found = csv(run("dynamics", "inverse", "builtin:planar_arm:2", "m.csv"))
+    expected = lw.inverse_dynamics(lw.mechanisms.planar_arm(2), [1.0, 2.0], [3.0, 4.0], [6.0, 5.0])
+    np.testing.assert_allclose([found["tau1"][0], found["tau2"][0]], expected)
+
+
+def test_free_fall_keeps_its_energy(run, here):
+    (here / "start.csv").write_text("q1,q2,q3\n10,20,-30\n")
+    found = csv(
+        run("dynamics", "simulate", "builtin:planar_arm:3", "--start", "start.csv", "--duration", 0.5, "--degrees")
+    )
+    assert len(found["t"]) == 51 and found["t"][-1] == 0.5
+    np.testing.assert_allclose([found["q1"][0], found["q2"][0], found["q3"][0]], [10, 20, -30])
+    assert found["q1"][-1] < 10
+    np.testing.assert_allclose(found["energy"], found["energy"][0], atol=1e-9)
+
+
+def test_simulation_under_torques_returns_to_the_trajectory(run, here, stanford_motion):
+    t = np.linspace(0.0, 1.0, 2001)
+    q, v, a = saha1999.cycloid([0.1, 0.2], [0.5, -0.4], 1.0, t)
+    write_csv(here / "motion.csv", t=t, q=q, v=v, a=a)
+    run("dynamics", "inverse", "builtin:planar_arm:2", "motion.csv", "-o", "torques.csv")
+    run(
+        *("dynamics", "simulate", "builtin:planar_arm:2", "--start", "motion.csv", "--torques", "torques.csv"),
+        *("--step", 0.5, "-o", "back.npz"),
+    )
+    with np.load("back.npz") as archive:
+        np.testing.assert_allclose(archive["t"], [0.0, 0.5, 1.0])
+        np.testing.assert_allclose(archive["q"], q[::1000], atol=1e-4)  # torques are joined by straight lines
+
+
+def test_reproduce_draws_into_a_new_folder(run, here):
+    pytest.importorskip("matplotlib")
+    printed = run("reproduce", "saha1999", "--output", "pictures/saha")
+    assert sorted(p.name for p in (here / "pictures" / "saha").iterdir()) == [f"figure_{k}.png" for k in (5, 6, 8, 9)]
+    assert printed.count("Figure") == 4
+
+
+# -- bad input ----------------------------------------------------------------------------------------
+
+GOOD = "q1,q2,v1,v2,a1,a2\n0.1,0.2,0.3,0.4,0.5,0.6\n"
+BAD_CSV = {
+    "q1,q2,v1,v2\n1,2,3,4\n": "m.csv has no a1 ... a2; needed are q1 ... q2, v1 ... v2, a1 ... a2",
+    "q1,v1,v2,a1,a2\n1,2,3,4,5\n": "m.csv has no column q2",
+    "q1,q2,v1,v2,a1,a2,a3\n1,2,3,4,5,6,7\n": "m.csv: 'a3' is no column of planar_arm_2",
+    "q1,q2,v1,v2,a1,speed\n1,2,3,4,5,6\n": "m.csv: 'speed' is no column of planar_arm_2",
+    "q1,q1,v1,v2,a1,a2\n1,2,3,4,5,6\n": "m.csv has two columns 'q1'",
+    "0,1,2,3,4,5\n0,1,2,3,4,5\n": "the first line must name the columns",
+    "": "m.csv is empty",
+    "q1,q2,v1,v2,a1,a2\n": "m.csv has no rows",
+    GOOD + "1,2,3\n": "m.csv, line 3: 3 values, but the first line names 6 columns",
+    GOOD + "1,2,x,4,5,6\n": "m.csv, line 3: v1 is 'x', which is no number",
+    GOOD + "1,2,,4,5,6\n": "m.csv, line 3: v1 is '', which is no number",
+    GOOD + "1,nan,3,4,5,6\n": "m.csv, line 3: q2 is nan, which is not finite",
+    GOOD + "1,2,3,4,5,-inf\n": "m.csv, line 3: a2 is -inf, which is not finite",
+    GOOD + "60,2,3,4,5,6\n": "m.csv: q1 reaches 60, which looks like degrees; radians are expected: use --degrees",
+}
+
+
+@pytest.mark.parametrize("text", BAD_CSV, ids=lambda text: repr(text)[-25:])
+def test_bad_csv(run, here, text):
+    (here / "m.csv").write_text(text)
+    assert BAD_CSV[text] in run("dynamics", "inverse", "builtin:planar_arm:2", "m.csv", fails=True)
+
+
+def npz(**changes):
+    arrays = {"q": np.zeros((4, 2)), "v": np.zeros((4, 2)), "a": np.zeros((4, 2))}
+    return {name: array for name, array in {**arrays, **changes}.items() if array is not None}
+
+
+BAD_NPZ = [
+    (npz(v=np.zeros((3, 2))), "q has 4 rows, v has 3 rows, a has 4 rows"),
+    (npz(a=None), "m.npz has no a1 ... a2"),
+    (npz(q=np.zeros((4, 3))), "q has shape (4, 3), expected (rows, 2)"),
+    (npz(t=np.zeros((4, 1))), "t has shape (4, 1), expected (rows,)"),
+    (npz(q=np.full((4, 2), np.nan)), "q[0, 0] is nan, which is not finite"),
+    (npz(q=np.array([["a", "b"]] * 4)), "q has dtype <U1, real numbers are needed"),
+    (npz(q=np.array([[{}, {}]] * 4)), "m.npz is no npz archive of numbers"),
+    ({name: np.zeros((0, 2)) for name in "qva"}, "m.npz has no rows"),
+]
+
+
+@pytest.mark.parametrize(("arrays", "complaint"), BAD_NPZ, ids=[complaint[:25] for _, complaint in BAD_NPZ])
+def test_bad_npz(run, here, arrays, complaint):
+    np.savez(here / "m.npz", **arrays)
+    assert complaint in run("dynamics", "inverse", "builtin:planar_arm:2", "m.npz", fails=True)
+
+
+def test_what_is_no_table(run, here):
+    (here / "m.npz").write_bytes(b"not an archive")
+    (here / "m.csv").write_bytes(b"\xff\xfe\x00")
+    (here / "m.txt").write_text(GOOD)
+    for file, complaint in (
+        ("m.npz", "m.npz is no npz archive"),
+        ("m.csv", "m.csv is no text file"),
+        ("m.txt", "m.txt: tables of numbers are .csv or .npz files"),
+        ("absent.csv", "there is no file absent.csv"),
+    ):
+        assert complaint in run("dynamics", "inverse", "builtin:planar_arm:2", file, fails=True)
+    (here / "good.csv").write_text(GOOD)
+    message = run("dynamics", "inverse", "builtin:planar_arm:2", "good.csv", "-o", "out.txt", fails=True)
+    assert "out.txt: results are written to .csv or .npz files" in message
+
+
+def test_numbers_that_look_like_other_units_can_be_insisted_on(run, here):
+    (here / "m.csv").write_text("q1,q2,v1,v2,a1,a2\n60,2,3,4,5,6\n")
+    assert "tau1" in run("dynamics", "inverse", "builtin:planar_arm:2", "m.csv", "--trust-units")
+    (here / "slide.csv").write_text("q1,q2,v1,v2,a1,a2\n250,0,0,0,0,0\n")
+    message = run("dynamics", "inverse", "builtin:cart_pole", "slide.csv", fails=True)
+    assert "q1 reaches 250, which looks like millimetres; metres are expected" in message
+
+
+def test_bad_simulations(run, here):
+    arm = ("dynamics", "simulate", "builtin:planar_arm:2")
+    assert "a free fall needs --duration" in run(*arm, fails=True)
+    assert "must be positive" in run(*arm, "--duration", -1, fails=True)
+    assert "must be positive" in run(*arm, "--duration", "nan", fails=True)
+    assert "--step 1e-12 gives" in run(*arm, "--duration", 1, "--step", 1e-12, fails=True)
+    (here / "tau.csv").write_text("t,tau1,tau2\n0,1,2\n0,1,2\n")
+    assert "t must increase" in run(*arm, "--torques", "tau.csv", fails=True)
+    (here / "tau.csv").write_text("t,tau1,tau2\n0,1,2\n1,1,2\n")
+    assert "ends at t = 1 s" in run(*arm, "--torques", "tau.csv", "--duration", 2, fails=True)
+
+
+def test_bad_robots(run, here):
+    (here / "m.csv").write_text(GOOD)
+    message = run("dynamics", "inverse", "builtin:planar_arm:2", "m.csv", "--convention", "saha1999", fails=True)
+    assert "--convention is for DH tables" in message
+    assert "there is no file arm.toml" in run("dynamics", "inverse", "arm.toml", "m.csv", fails=True)
+    (here / "arm.csv").write_text("a,alpha,d\n0.1,-90,0.2\n")
+    assert "alpha = -90 looks like degrees" in run("dynamics", "inverse", "arm.csv", "m.csv", fails=True)
+    assert "gravity" in run(
+        "dynamics", "inverse", "builtin:planar_arm:2", "m.csv", "--gravity", "nan", 0, 0, fails=True
+    )
+    assert "'jain'" in run("reproduce", "jain", fails=True)
