@@ -97,3 +97,7 @@ __all__ = [
     "random_state",
     "set_num_threads",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

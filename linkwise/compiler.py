@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
+from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,11 @@ PARAMETER_SHAPES: dict[str, tuple[int, ...]] = {"mass": (), "com": (3,), "inerti
 TARGETS = ("cpu", "cuda", "numpy")
 DTYPES = ("float64", "float32")
 LONG = 20_000  # operations: beyond, the short cut for single states saves little and would hold up other threads
+MEANT = {"gpu": "cuda"}  # what is spelled unlike what it means
+MAIN_ALGORITHMS = (
+    "there is inverse_dynamics, forward_dynamics, mass_matrix, bias_force, jacobian, link_poses and every other array "
+    "function of linkwise by its name; docs/api.md lists all"
+)
 EMITTERS = {"llvm": llvm_simd.emit, "c": c_source.emit, "cuda": cuda_c.emit, "numpy": numpy_reference.emit}
 
 
@@ -53,7 +59,8 @@ def compile(
     """A kernel for one algorithm and one mechanism.
 
     algorithm    a name ("forward_dynamics"), the public function of that name, an operator expression (the kernel
-                 then takes q and the expression's vectors in order of appearance), or an Algorithm
+                 then takes q and the expression's vectors in order of appearance), or an Algorithm; docs/api.md lists
+                 the names: those of the array functions of linkwise, "denoc_..." and "diagonal_..." for those modules'
     dtype        "float64" or "float32"
     target       "cpu" (SIMD machine code), "cuda", or "numpy" (an interpreter: slow, no compilation)
     parameters   numbers of the mechanism that become inputs of the kernel after the algorithm's own: "mass"
@@ -67,12 +74,14 @@ def compile(
     target = _one_of("target", target, TARGETS)
     for name in options:
         _one_of(f"option of {chosen.name}", name, chosen.options)
+    _require_options(chosen, options)
     chosen.check(mech)
+    options = chosen.with_defaults(mech, options)
     program, log = trace_algorithm(chosen, mech, parameters, options)
     kernel = Kernel(program, dtype, target, log.sweeps, load(program, dtype, target), optimize, emit)
     if chosen.expression is not None:
         expression = chosen.expression(**options)
-        kernel.explain = lambda operations: explain(expression, mech, operations)
+        kernel._explain = lambda operations: explain(expression, mech, operations)
     return kernel
 
 
@@ -165,7 +174,7 @@ def _algorithm(asked: Any) -> Algorithm:
     if isinstance(asked, Expression):
         return from_expression(asked)
     name = asked if isinstance(asked, str) else _name_of(asked)
-    return ALGORITHMS[_one_of("algorithm", name, tuple(ALGORITHMS))]
+    return ALGORITHMS[_one_of("algorithm", name, tuple(ALGORITHMS), MAIN_ALGORITHMS)]
 
 
 def _name_of(function: Any) -> str:
@@ -180,11 +189,25 @@ def _require_mechanism(mech: Any) -> None:
         raise TypeError(f"a Mechanism is needed, got {type(mech).__name__}: make one with linkwise.load or Builder")
 
 
-def _one_of(what: str, value: Any, allowed: Sequence[str]) -> str:
+def _require_options(algorithm: Algorithm, options: dict[str, Any]) -> None:
+    """Every option without a default is given."""
+    parameters = signature(algorithm.function).parameters
+    for name in algorithm.options:
+        if name not in options and parameters[name].default is Parameter.empty:
+            raise TypeError(f"{algorithm.name} needs {name!r}: pass {name}=... to compile")
+
+
+def _one_of(what: str, value: Any, allowed: Sequence[str], otherwise: str = "") -> str:
+    """``value`` if it is allowed; else an error with what comes close to it, or ``otherwise``, or all that is allowed."""
     if value in allowed:
         return value
-    close = get_close_matches(str(value), allowed, n=3)
-    hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"there is {', '.join(allowed) or 'none'}"
+    meant = MEANT.get(str(value))
+    close = [meant] if meant in allowed else get_close_matches(str(value), allowed, n=3)
+    hint = (
+        f"did you mean {' or '.join(map(repr, close))}?"
+        if close
+        else otherwise or f"there is {', '.join(allowed) or 'none'}"
+    )
     raise ValueError(f"unknown {what} {value!r}: {hint}")
 
 

@@ -29,6 +29,7 @@ __all__ = [
     "factor",
     "factor_derivatives",
     "factor_inverse",
+    "factor_rate",
     "forces",
     "forward_dynamics",
     "is_globally_diagonalizable",
@@ -87,6 +88,11 @@ def factor_inverse(mech: Mechanism, q, normalized: bool = True):
 def factor_derivatives(mech: Mechanism, q, normalized: bool = True):
     """(nv, nv, nv): [i, j, k] is dm_ij along tangent direction k, in closed form (jain1995 A.29)."""
     return _kernel(mech, "factor_derivatives", q, normalized)(q)
+
+
+def factor_rate(mech: Mechanism, q, v, normalized: bool = True):
+    """(nv, nv): dm/dt along the joint velocities v (jain1995 A.30)."""
+    return _kernel(mech, "factor_rate", q, normalized)(q, v)
 
 
 # -- equations of motion ------------------------------------------------------------------------------
@@ -150,7 +156,7 @@ def _curvature(mech: Mechanism, q) -> tuple[np.ndarray, np.ndarray]:
     second = _function(mech, "mass_matrix_second_derivatives", q)(q)
     structure = _structure(mech)
     gamma = _connection(g, first, structure)
-    slopes = np.stack([_connection(first[..., m], second[..., m], structure) for m in range(mech.nv)], axis=-1)
+    slopes = np.moveaxis(_connection(np.moveaxis(first, -1, 0), np.moveaxis(second, -1, 0), structure), 0, -1)
     raised = np.linalg.solve(g[..., None, :, :], np.swapaxes(gamma, -1, -2))  # [i, l, j]: second kind
     products = np.einsum("...jli,...khl->...hijk", raised, gamma)
     bracket = np.einsum("jkm,...mih->...hijk", structure, gamma)

@@ -36,7 +36,7 @@ class Kernel:
         self.dtype = np.dtype(dtype)
         self.target = target
         self.sweeps = tuple(sweeps)
-        self.explain: Callable[[dict[str, int]], str] | None = None  # given by compile where an expression is known
+        self._explain: Callable[[dict[str, int]], str] | None = None  # given by compile where an expression is known
         self._traced = program
         self._optimized: Program | None = None
         self._optimize = optimized
@@ -103,8 +103,8 @@ class Kernel:
             counts[label] = counts.get(label, 0) + len(node.op.counts)
         lines = [f"{self.name}: {', '.join(self.inputs)} -> {', '.join(self.output_shapes)}"]
         labels = [f"{name}, {direction.replace('_', ' ')}" for direction, name in self.sweeps]
-        if self.explain is not None:
-            lines.append(self.explain(counts))
+        if self._explain is not None:
+            lines.append(self._explain(counts))
         else:
             for number, label in enumerate(labels, 1):
                 lines.append(f"  sweep {number}: {label} ({counts.get(label, 0)} operations)")
@@ -161,7 +161,7 @@ def _explanation(program: Program, dtype: np.dtype, arrays: Sequence[Any], out: 
         if dtype == np.float32 and not np.can_cast(values.dtype, dtype, casting="safe"):
             return KernelError(
                 f"{name} is compiled for float32, but {array.name} has dtype {values.dtype}: "
-                "convert it with .astype(np.float32), or compile with dtype='float64'"
+                "convert it with np.asarray(x, np.float32), or compile with dtype='float64'"
             )
         core = len(array.shape)
         if values.ndim < core or values.shape[values.ndim - core :] != array.shape:
@@ -178,7 +178,9 @@ def _explanation(program: Program, dtype: np.dtype, arrays: Sequence[Any], out: 
     for array, given in zip(program.outputs, given_outputs, strict=False):
         fault = _output_fault(given, batch + array.shape, dtype)
         if fault:
-            return KernelError(f"{name}: out {fault}, but {array.name} has shape {batch + array.shape}, dtype {dtype}")
+            return KernelError(
+                f"{name}: out {fault}; {array.name} needs a writable array of shape {batch + array.shape}, dtype {dtype}"
+            )
     return error
 
 

@@ -39,6 +39,12 @@ SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
     "inertia_matrix": lambda m: (m.nv, m.nv),
     "matrices": lambda m: (6 * m.n_links, 6 * m.n_links + m.nv),
     "factors": lambda m: (2, m.nv, m.nv),
+    "factor": lambda m: (m.nv, m.nv),
+    "factor_inverse": lambda m: (m.nv, m.nv),
+    "derivatives": lambda m: (m.nv,) * 3,
+    "second_derivatives": lambda m: (m.nv,) * 4,
+    "coriolis": lambda m: (m.nv,),
+    "motion": lambda m: (2, m.nv),
     "jacobian": lambda m: (6, m.nv),
     "parts": lambda m: (3, m.nv),
     "poses": lambda m: (m.n_links, 4, 4),
@@ -66,6 +72,12 @@ class Algorithm:
     expression: Callable[..., Expression] | None = None  # what it computes, for the same options
     spaces: Mapping[str, Space] = field(default_factory=dict)  # of inputs that SHAPES does not name
     at_user_origins: bool = False  # the result depends on where the links' origins are
+
+    def with_defaults(self, mechanism: Mechanism, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The options, with what the mechanism decides where they are silent."""
+        if "method" in self.options and options.get("method") is None:
+            return {**options, "method": dynamics.fastest_method(mechanism)}
+        return dict(options)
 
     def shapes(self, mechanism: Mechanism) -> list[tuple[str, tuple[int, ...]]]:
         """Name and core shape of every input."""
@@ -158,7 +170,9 @@ def _solver(name, inputs, output, function, options=(), expression=None, at_user
     return Algorithm(name, inputs, output, function, options, True, expression, at_user_origins=at_user_origins)
 
 
-_NORMALIZED = ("normalized",)
+def _diagonal(name, inputs, output, function, expression=None) -> Algorithm:
+    return _solver(f"diagonal_{name}", inputs, output, function, ("normalized",), expression)
+
 
 ALGORITHMS: dict[str, Algorithm] = {
     algorithm.name: algorithm
@@ -183,7 +197,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             "a",
             dynamics.forward_dynamics,
             ("method",),
-            lambda method="filter_and_smoother": ex.FORWARD_DYNAMICS[method](ex.b),
+            lambda method: ex.FORWARD_DYNAMICS[method](ex.b),
         ),
         _solver(
             "forward_dynamics_with_wrenches",
@@ -191,7 +205,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             "a",
             dynamics.forward_dynamics,
             ("method",),
-            lambda method="filter_and_smoother": ex.FORWARD_DYNAMICS[method](ex.b - ex.wrenches),
+            lambda method: ex.FORWARD_DYNAMICS[method](ex.b - ex.wrenches),
         ),
         _solver(
             "forward_link_accelerations",
@@ -204,7 +218,9 @@ ALGORITHMS: dict[str, Algorithm] = {
         _solver("acceleration_parts", ("q", "v", "tau"), "parts", dynamics.acceleration_parts, at_user_origins=True),
         Algorithm("mass_matrix", ("q",), "mass_matrix", dynamics.mass_matrix, expression=lambda: ex.MASS_MATRIX),
         Algorithm("mass_matrix_derivatives", ("q",), "derivatives", derivatives.mass_matrix_derivatives),
-        Algorithm("mass_matrix_second_derivatives", ("q",), "derivatives", derivatives.mass_matrix_second_derivatives),
+        Algorithm(
+            "mass_matrix_second_derivatives", ("q",), "second_derivatives", derivatives.mass_matrix_second_derivatives
+        ),
         _solver(
             "mass_matrix_inverse",
             ("q",),
@@ -257,67 +273,17 @@ ALGORITHMS: dict[str, Algorithm] = {
         _solver("denoc_udu", ("q",), "factors", denoc.udu),
         Algorithm("denoc_inverse_dynamics", ("q", "v", "a"), "tau", denoc.inverse_dynamics),
         _solver("denoc_forward_dynamics", ("q", "v", "tau"), "a", denoc.forward_dynamics),
-        _solver(
-            "diagonal_rates",
-            ("q", "v"),
-            "nu",
-            diagonal.rates,
-            _NORMALIZED,
-            lambda normalized=True: ex.total_rates(normalized),
-        ),
-        _solver(
-            "diagonal_velocities",
-            ("q", "nu"),
-            "v",
-            diagonal.velocities,
-            _NORMALIZED,
-            lambda normalized=True: ex.relative_rates(normalized),
-        ),
-        _solver(
-            "diagonal_forces",
-            ("q", "tau"),
-            "eps",
-            diagonal.forces,
-            _NORMALIZED,
-            lambda normalized=True: ex.working_moments(normalized),
-        ),
-        _solver(
-            "diagonal_forces_of_all",
-            ("q", "tau", "wrenches"),
-            "eps",
-            diagonal.forces_of_all,
-            _NORMALIZED,
-            lambda normalized=True: ex.working_moments_of_all(normalized),
-        ),
-        _solver(
-            "diagonal_torques",
-            ("q", "eps"),
-            "tau",
-            diagonal.torques,
-            _NORMALIZED,
-            lambda normalized=True: ex.joint_moments(normalized),
-        ),
-        _solver(
-            "diagonal_factor",
-            ("q",),
-            "factor",
-            diagonal.factor,
-            _NORMALIZED,
-            lambda normalized=True: ex.factor(normalized),
-        ),
-        _solver(
-            "diagonal_factor_inverse",
-            ("q",),
-            "factor_inverse",
-            diagonal.factor_inverse,
-            _NORMALIZED,
-            lambda normalized=True: ex.factor_inverse(normalized),
-        ),
-        _solver("diagonal_factor_derivatives", ("q",), "derivatives", derivatives.factor_derivatives, _NORMALIZED),
-        _solver("diagonal_coriolis", ("q", "nu"), "coriolis", diagonal.coriolis, _NORMALIZED),
-        _solver("diagonal_motion", ("q", "nu", "tau"), "motion", diagonal.motion, _NORMALIZED),
-        _solver(
-            "diagonal_motion_with_wrenches", ("q", "nu", "tau", "wrenches"), "motion", diagonal.motion, _NORMALIZED
-        ),
+        _diagonal("rates", ("q", "v"), "nu", diagonal.rates, ex.total_rates),
+        _diagonal("velocities", ("q", "nu"), "v", diagonal.velocities, ex.relative_rates),
+        _diagonal("forces", ("q", "tau"), "eps", diagonal.forces, ex.working_moments),
+        _diagonal("forces_of_all", ("q", "tau", "wrenches"), "eps", diagonal.forces_of_all, ex.working_moments_of_all),
+        _diagonal("torques", ("q", "eps"), "tau", diagonal.torques, ex.joint_moments),
+        _diagonal("factor", ("q",), "factor", diagonal.factor, ex.factor),
+        _diagonal("factor_inverse", ("q",), "factor_inverse", diagonal.factor_inverse, ex.factor_inverse),
+        _diagonal("factor_derivatives", ("q",), "derivatives", derivatives.factor_derivatives),
+        _diagonal("factor_rate", ("q", "v"), "factor", derivatives.factor_rate),
+        _diagonal("coriolis", ("q", "nu"), "coriolis", diagonal.coriolis),
+        _diagonal("motion", ("q", "nu", "tau"), "motion", diagonal.motion),
+        _diagonal("motion_with_wrenches", ("q", "nu", "tau", "wrenches"), "motion", diagonal.motion),
     )
 }

@@ -41,9 +41,7 @@ def difference_jacobian(tree: Tree, q0: Sequence[Scalar], q1: Sequence[Scalar]) 
     return [list(row) for row in zip(*columns, strict=True)]
 
 
-def difference_bias(
-    tree: Tree, q0: Sequence[Scalar], q1: Sequence[Scalar], v: Sequence[Scalar]
-) -> list[Scalar]:
+def difference_bias(tree: Tree, q0: Sequence[Scalar], q1: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
     """(nv,): second derivative of ``difference(q0, q1)`` while q1 moves with constant v."""
     return [parts(x)[2] for x in difference(tree, q0, moving(tree, q1, v))]
 

@@ -16,7 +16,7 @@ from ..recursions.tree import Tree
 from ..scalar import Scalar, is_zero
 from ..spatial import Force, Motion
 from ..spatial.motion import NO_MOTION
-from .diagonal import InertiaRates, Matrix, refuse_followers
+from .diagonal import InertiaRates, Matrix, felt_at_joints, refuse_followers
 from .followers import leading_block, per_joint
 
 Cube = list[Matrix]  # [i][j][k]
@@ -44,7 +44,7 @@ def mass_matrix_derivatives(tree: Tree, q: Sequence[Scalar]) -> Cube:
     inner joint gives to link j, and F_b the force that freedom b asks for there, a column of phi M phi* H*; then
     M'_ab = -(S x y_a) F_b - (S x y_b) F_a.
     """
-    at = Configuration(tree, q)
+    at = Configuration(felt_at_joints(tree), q)
     motions, forces = _columns(at)
     slices = []
     for j, _, moving in _directions(at):
@@ -116,20 +116,35 @@ def _symmetric(at: Configuration, entry) -> Matrix:
 
 def factor_derivatives(tree: Tree, q: Sequence[Scalar], normalized: bool = True) -> Cube:
     """(nv, nv, nv): [i, j, k] is dm_ij along tangent direction k (jain1995 A.29), or that of I + H phi K."""
+    at = _articulated(tree, q)
+    links = range(len(tree.links))
+    return _by_directions(
+        [_factor_rate(at, [moving if i == j else None for i in links], normalized) for j, _, moving in _directions(at)]
+    )
+
+
+def factor_rate(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], normalized: bool = True) -> Matrix:
+    """(nv, nv): dm/dt along the velocities v (jain1995 A.30), or that of I + H phi K."""
+    at = _articulated(tree, q)
+    rates = per_joint(tree, v)
+    moving = [joint_motion(c, x, part) for c, x, part in zip(at.crossings, at.coordinates, rates, strict=True)]
+    return _factor_rate(at, moving, normalized)
+
+
+def _articulated(tree: Tree, q: Sequence[Scalar]) -> Configuration:
     refuse_followers(tree)
-    at = Configuration(tree, q)
-    tip_to_base(tree.links, "articulated inertias", lambda i, _: (at.articulation(i), None))
-    return _by_directions([_factor_derivative(at, j, moving, normalized) for j, _, moving in _directions(at)])
+    at = Configuration(felt_at_joints(tree), q)
+    tip_to_base(at.tree.links, "articulated inertias", lambda i, _: (at.articulation(i), None))
+    return at
 
 
-def _factor_derivative(at: Configuration, j: int, moving: JointMotion, normalized: bool) -> Matrix:
-    """d[(I + H phi K) D^(1/2)] while joint j moves: each column K D^(1/2) and its rate, carried to the base."""
-    links, starts, size = at.tree.links, [], 0
-    for link in links:
-        starts.append(size)
-        size += link.joint.nv
+def _factor_rate(at: Configuration, moving: Sequence[JointMotion | None], normalized: bool) -> Matrix:
+    """d[(I + H phi K) D^(1/2)] while joints move: each column K D^(1/2) and its rate, carried to the base."""
+    links = at.tree.links
+    starts = [sum(link.joint.nv for link in links[:i]) for i in range(len(links))]
+    size = sum(link.joint.nv for link in links)
     result: Matrix = [[0.0] * size for _ in range(size)]
-    rates = InertiaRates(at, [moving if i == j else None for i in range(len(links))])
+    rates = InertiaRates(at, moving)
     for b, link in enumerate(links):
         columns, root = _weighted_gain(at, rates, b, normalized)
         for m in range(link.joint.nv):
@@ -138,12 +153,14 @@ def _factor_derivative(at: Configuration, j: int, moving: JointMotion, normalize
             force, rate = columns[m]
             inner = b
             while links[inner].parent >= 0:
-                if inner == j:
-                    rate = rate + moving.relative.cross_force(force)
+                crossed = moving[inner]
+                if crossed is not None:
+                    rate = rate + crossed.relative.cross_force(force)
                 back = at.crossings[inner].transform.force_back
                 force, rate, inner = back(force), back(rate), links[inner].parent
+                reached = moving[inner]
                 for k, h in enumerate(at.crossings[inner].motion):
-                    change = moving.columns[k] if inner == j else NO_MOTION
+                    change = NO_MOTION if reached is None else reached.columns[k]
                     result[starts[inner] + k][starts[b] + m] = rate.dot(h) + force.dot(change)
     return result
 

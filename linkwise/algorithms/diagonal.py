@@ -15,7 +15,7 @@ rate were zero) and the forward dynamics' predicted force z, differentiating xi 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..links.forces import inertial_force
@@ -36,13 +36,18 @@ from ..recursions.sweep import base_to_tip, tip_to_base
 from ..recursions.tree import Tree
 from ..scalar import Scalar
 from ..spatial import ArticulatedInertia, Force, Motion, Vector3
-from ..spatial.inertia import NO_INERTIA
+from ..spatial.inertia import NOTHING_ARTICULATED
 from ..spatial.motion import NO_MOTION
 from . import expressions as ex
 from .followers import any_follow, per_joint
 
 Matrix = list[list[Scalar]]
 JointVector = list[list[Scalar]]  # one list per joint
+
+
+def felt_at_joints(tree: Tree) -> Tree:
+    """The tree with inertia handed on to parents where no joint can tell: the same mass matrix, D and G for less."""
+    return replace(tree, links=tuple(replace(link, inertia=link.lumped) for link in tree.links))
 
 
 def refuse_followers(tree: Tree) -> None:
@@ -61,7 +66,7 @@ def transformed(tree: Tree, expression: Expression, q, **vectors: Any) -> Any:
     """An expression of expressions.DIAGONAL for joint vectors and link wrenches."""
     refuse_followers(tree)
     given = {name: x if name == ex.wrenches.name else per_joint(tree, x) for name, x in vectors.items()}
-    return apply_expression(expression, tree, q, given)
+    return apply_expression(expression, felt_at_joints(tree), q, given)
 
 
 def rates(tree: Tree, q, v, normalized: bool = True) -> list[Scalar]:
@@ -134,7 +139,9 @@ class InertiaRates:
             self._joints[i] = (
                 None
                 if still
-                else articulation_rate(self.at.articulation(i), self.at.articulated(i), rate or NO_INERTIA, moving)
+                else articulation_rate(
+                    self.at.articulation(i), self.at.articulated(i), rate or NOTHING_ARTICULATED, moving
+                )
             )
         return self._joints[i]
 
@@ -156,14 +163,14 @@ class Moving:
 
 def motion(tree: Tree, q, nu, tau, wrenches=None, normalized: bool = True) -> Matrix:
     """(2, nv): dnu/dt and v, all that an integrator of (q, nu) needs (jain1995 Algorithm 8.1)."""
-    flow = Flow(tree, q, per_joint(tree, nu), normalized)
+    flow = Flow(tree, q, nu, normalized)
     pushes = flow.pushes(per_joint(tree, tau), wrenches, gravity=True)
     return [_flat(flow.quasi_accelerations(pushes)), _flat(m.rates for m in flow.moving)]
 
 
 def coriolis(tree: Tree, q, nu, normalized: bool = True) -> list[Scalar]:
     """(nv,): C(q, nu) (jain1995 Algorithm 7.1), or C(q, xi) (7.10)."""
-    flow = Flow(tree, q, per_joint(tree, nu), normalized)
+    flow = Flow(tree, q, nu, normalized)
     pushes = flow.pushes([[0.0] * link.joint.nv for link in tree.links], None, gravity=False)
     return [-x for x in _flat(flow.quasi_accelerations(pushes) if normalized else pushes)]
 
@@ -171,13 +178,14 @@ def coriolis(tree: Tree, q, nu, normalized: bool = True) -> list[Scalar]:
 class Flow:
     """A tree that moves with given total joint rates."""
 
-    def __init__(self, tree: Tree, q, nu: JointVector, normalized: bool):
+    def __init__(self, tree: Tree, q, nu: Sequence[Scalar], normalized: bool):
         refuse_followers(tree)
-        self.tree, self.at, self.normalized, self.nu = tree, Configuration(tree, q), normalized, nu
+        tree = felt_at_joints(tree)
+        self.tree, self.at, self.normalized, self.nu = tree, Configuration(tree, q), normalized, per_joint(tree, nu)
         tip_to_base(tree.links, "articulated inertias", lambda i, _: (self.at.articulation(i), None))
         self.xi: JointVector = [
             self.at.articulation(i).factor.half_inverse_adjoint(part) if normalized else part
-            for i, part in enumerate(nu)
+            for i, part in enumerate(self.nu)
         ]
         self.moving = base_to_tip(tree.links, "velocities", self._move)
         self.rates = InertiaRates(self.at, [m.joint for m in self.moving])

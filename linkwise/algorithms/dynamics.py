@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..joints import Revolute
 from ..links.articulation import Factor
-from ..mechanism import MechanismError
-from ..operators.apply import apply_expression, evaluate
+from ..mechanism import Mechanism, MechanismError
+from ..operators.apply import apply_expression
 from ..operators.evaluate import Configuration
 from ..operators.expression import Expression
 from ..operators.matrices import matrix_of
+from ..recursions.frames import is_skew
 from ..recursions.tree import Tree
 from ..scalar import Scalar
 from ..spatial import Motion
 from . import expressions as ex
-from .followers import Ties, any_follow, leading_block, leading_columns, of_leaders, on_leaders, per_joint
+from .followers import any_follow, leading_block, leading_columns, on_leaders, per_joint, solved
 from .kinematics import way_to
 
 Matrix = list[list[Scalar]]
@@ -42,18 +44,37 @@ def gravity_force(tree: Tree, q) -> list[Scalar]:
     return joint_forces(ex.GRAVITY_FORCE, tree, q)
 
 
-def forward_dynamics(tree: Tree, q, v, tau, wrenches=None, method: str = "filter_and_smoother") -> list[Scalar]:
-    """(nv,): one of expressions.FORWARD_DYNAMICS."""
+def forward_dynamics(tree: Tree, q, v, tau, wrenches=None, method: str | None = None) -> list[Scalar]:
+    """(nv,): one of expressions.FORWARD_DYNAMICS, by default the one with the fewest operations."""
+    method = method or fastest_method(tree.mechanism)
     if method not in ex.FORWARD_DYNAMICS:
         raise ValueError(f"method must be one of {', '.join(ex.FORWARD_DYNAMICS)}, got {method!r}")
     forces = ex.b if wrenches is None else ex.b - ex.wrenches
-    return _accelerations(ex.FORWARD_DYNAMICS[method](forces), tree, q, v=v, tau=tau, wrenches=wrenches)
+    given = {"v": tree.velocities(v), "tau": on_leaders(tree, tau), ex.wrenches.name: wrenches}
+    if any_follow(tree):
+        return _solved(tree, q, ex.bias_free_moments(forces), given)
+    return apply_expression(ex.FORWARD_DYNAMICS[method](forces), tree, q, given)
+
+
+def fastest_method(mechanism: Mechanism) -> str:
+    """The biased algorithm has its bias forces from constants, which revolute joints about skew axes keep few."""
+    skew = sum(isinstance(body.kind, Revolute) and is_skew(mechanism, i) for i, body in enumerate(mechanism.bodies))
+    return "biased" if 2 * skew >= mechanism.n_links else "filter_and_smoother"
 
 
 def acceleration_parts(tree: Tree, q, v, tau) -> Matrix:
     """(3, nv): accelerations due to joint moments, to bias forces, to bias accelerations and gravity; their sum is
     forward dynamics."""
-    return [_accelerations(part, tree, q, v=v, tau=tau) for part in ex.ACCELERATION_PARTS]
+    given = {"v": tree.velocities(v), "tau": on_leaders(tree, tau)}
+    if any_follow(tree):
+        return [_solved(tree, q, part, given) for part in ex.FORCE_PARTS]
+    return [apply_expression(ex.MASS_MATRIX_INVERSE @ part, tree, q, given) for part in ex.FORCE_PARTS]
+
+
+def _solved(tree: Tree, q, forces: Expression, given: dict[str, Any]) -> list[Scalar]:
+    """Accelerations under the joint forces of an expression, for mechanisms with followers."""
+    applied = tree.collect(per_joint(tree, apply_expression(forces, tree, q, given)))
+    return solved(tree, mass_matrix(tree, q), applied)
 
 
 def forward_link_accelerations(tree: Tree, q, v, tau) -> Matrix:
@@ -65,12 +86,6 @@ def forward_link_accelerations(tree: Tree, q, v, tau) -> Matrix:
     )
 
 
-def _accelerations(expression: Expression, tree: Tree, q, v, tau, wrenches=None) -> list[Scalar]:
-    given = {"v": tree.velocities(v), "tau": on_leaders(tree, tau), ex.wrenches.name: wrenches}
-    result = per_joint(tree, apply_expression(expression, tree, q, given))
-    return of_leaders(tree, Ties(Configuration(tree, q)).hold(result) if any_follow(tree) else result)
-
-
 def mass_matrix(tree: Tree, q) -> Matrix:
     """(nv, nv) by composite bodies."""
     return leading_block(tree, matrix_of(ex.MASS_MATRIX, Configuration(tree, q)))
@@ -78,18 +93,11 @@ def mass_matrix(tree: Tree, q) -> Matrix:
 
 def mass_matrix_inverse(tree: Tree, q) -> Matrix:
     """(nv, nv) from its factors."""
-    at = Configuration(tree, q)
-    inverse = matrix_of(ex.MASS_MATRIX_INVERSE, at)
     if not any_follow(tree):
-        return inverse
-    ties = Ties(at)
-    held = [of_leaders(tree, ties.hold(per_joint(tree, row))) for row in inverse]
-    return [row for body, row in zip(_owners(tree), held, strict=True) if not body.mimic]
-
-
-def _owners(tree: Tree):
-    """The body of every number of a joint vector, followers included."""
-    return [b for b, link in zip(tree.mechanism.bodies, tree.links, strict=True) for _ in range(link.joint.nv)]
+        return matrix_of(ex.MASS_MATRIX_INVERSE, Configuration(tree, q))
+    nv, matrix = tree.mechanism.nv, mass_matrix(tree, q)
+    columns = [solved(tree, matrix, [1.0 if i == j else 0.0 for i in range(nv)]) for j in range(nv)]
+    return [[columns[max(i, j)][min(i, j)] for j in range(nv)] for i in range(nv)]
 
 
 def jacobian(tree: Tree, q, link: str, frame: str = "link") -> Matrix:
@@ -117,17 +125,11 @@ def jacobian(tree: Tree, q, link: str, frame: str = "link") -> Matrix:
 def operational_inertia(tree: Tree, q, link: str) -> Matrix:
     """(6, 6): force per acceleration of a frame, in its own axes at its origin."""
     _require_six_freedoms(tree, link)
-    at = Configuration(tree, q)
     if not any_follow(tree):
-        return matrix_of(ex.operational_inertia(link), at)
-    mobility = matrix_of(ex.operational_inertia(link).inv, at)
-    ties, map_to_link = Ties(at), ex.jacobian(link) @ ex.qdd
-    pulls = [evaluate(map_to_link, at, {ex.qdd.name: response})[0].flat() for response in ties.responses]
-    held = [ties.factor.solve([pull[j] for pull in pulls]) for j in range(6)]
-    for i in range(6):
-        for j in range(6):
-            for pull, force in zip(pulls, held[j], strict=True):
-                mobility[i][j] = mobility[i][j] - pull[i] * force
+        return matrix_of(ex.operational_inertia(link), Configuration(tree, q))
+    rows, matrix = jacobian(tree, q, link), mass_matrix(tree, q)
+    responses = [solved(tree, matrix, row) for row in rows]  # M^-1 J*
+    mobility = [[sum(x * y for x, y in zip(row, response, strict=True)) for response in responses] for row in rows]
     factor = Factor.of(mobility)
     columns = [factor.solve([1.0 if i == j else 0.0 for i in range(6)]) for j in range(6)]
     return [[columns[max(i, j)][min(i, j)] for j in range(6)] for i in range(6)]

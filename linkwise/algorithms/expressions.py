@@ -20,7 +20,6 @@ from ..operators import (
     M,
     P,
     P_plus,
-    Psi,
     R,
     bias_acceleration,
     bias_force,
@@ -59,33 +58,33 @@ GRAVITY_FORCE = H @ phi @ M @ phi.T @ g
 nu, eps = joint_vector("nu"), joint_vector("eps")
 
 
-def factor(normalized: bool) -> Expression:
+def factor(normalized: bool = True) -> Expression:
     """m with M = m m*; I + H phi K without normalization."""
     return (I + H @ phi @ K) @ D_half if normalized else I + H @ phi @ K
 
 
-def factor_inverse(normalized: bool) -> Expression:
+def factor_inverse(normalized: bool = True) -> Expression:
     return D_half.inv @ WHITENING if normalized else WHITENING
 
 
-def total_rates(normalized: bool) -> Expression:
+def total_rates(normalized: bool = True) -> Expression:
     return factor(normalized).T @ v
 
 
-def relative_rates(normalized: bool) -> Expression:
+def relative_rates(normalized: bool = True) -> Expression:
     return factor_inverse(normalized).T @ nu
 
 
-def working_moments(normalized: bool) -> Expression:
+def working_moments(normalized: bool = True) -> Expression:
     return factor_inverse(normalized) @ T
 
 
-def working_moments_of_all(normalized: bool) -> Expression:
+def working_moments_of_all(normalized: bool = True) -> Expression:
     """Gravity and wrenches on the links join the joint moments."""
     return factor_inverse(normalized) @ (T - H @ phi @ (M @ phi.T @ g - wrenches))
 
 
-def joint_moments(normalized: bool) -> Expression:
+def joint_moments(normalized: bool = True) -> Expression:
     return factor(normalized) @ eps
 
 
@@ -100,16 +99,20 @@ def filter_and_smoother(forces: Expression) -> Expression:
     return nu - G.T @ (E_phi.T @ alpha + a + g)
 
 
+def bias_free_moments(forces: Expression) -> Expression:
+    """T' = T - H phi [M phi* (a + g) + forces] (rodriguez1992 26, 47)."""
+    return T - H @ phi @ (M @ phi.T @ (a + g) + forces)
+
+
 def bias_free(forces: Expression) -> Expression:
     """Four sweeps: bias forces by inverse dynamics, then the inverse mass matrix (rodriguez1992 Algorithm 1, 47-48)."""
-    bias_free_moments = T - H @ phi @ (M @ phi.T @ (a + g) + forces)
-    return WHITENING.T @ D.inv @ WHITENING @ bias_free_moments
+    return WHITENING.T @ D.inv @ WHITENING @ bias_free_moments(forces)
 
 
 def biased(forces: Expression) -> Expression:
     """Three sweeps from the biased equations of motion (rodriguez1992 Algorithm 3, 60-62)."""
     zeta = M @ phi.T @ (a + g) + forces
-    innovations = T - H @ Psi @ (G @ T + tau_bar @ zeta) - H @ zeta
+    innovations = T - H @ psi @ (zeta + K @ T)  # (61) with H Psi tau_bar + H = H psi
     return WHITENING.T @ D.inv @ innovations
 
 
@@ -131,12 +134,8 @@ FORWARD_DYNAMICS = {
 #: Link accelerations (of the origins, as an inertial observer sees them) in four sweeps (rodriguez1992 Algorithm 2).
 FORWARD_LINK_ACCELERATIONS = psi.T @ H.T @ D.inv @ WHITENING @ (T - H @ phi @ (M @ phi.T @ (a + g) + b)) + phi.T @ a
 
-#: Joint accelerations by cause: joint moments, bias forces, bias accelerations with gravity (rodriguez1986 10.2).
-ACCELERATION_PARTS = (
-    WHITENING.T @ D.inv @ WHITENING @ T,
-    -(WHITENING.T @ D.inv @ WHITENING @ H @ phi @ b),
-    -(WHITENING.T @ D.inv @ WHITENING @ H @ phi @ M @ phi.T @ (a + g)),
-)
+#: Joint forces by cause: joint moments, bias forces, bias accelerations with gravity (rodriguez1986 10.2).
+FORCE_PARTS = (T, -(H @ phi @ b), -(H @ phi @ M @ phi.T @ (a + g)))
 
 
 # -- one link -----------------------------------------------------------------------------------------

@@ -81,9 +81,9 @@ def _remarks(mech: lw.Mechanism) -> Iterable[str]:
 
 
 def _text(mech: lw.Mechanism, facts: dict[str, Any]) -> Iterable[str]:
-    loops = f", {len(mech.loops)} loops" if mech.loops else ""
+    loops = f", {len(mech.loops)} loop" + "s" * (len(mech.loops) > 1) if mech.loops else ""
     yield click.style(mech.name, bold=True) + (
-        f": {mech.n_links} moving links, nq = {mech.nq}, nv = {mech.nv}{loops}, {facts['mass']:.6g} kg, "
+        f": {mech.n_links} moving link{'s' * (mech.n_links != 1)}, nq = {mech.nq}, nv = {mech.nv}{loops}, {facts['mass']:.6g} kg, "
         f"gravity {_vector(mech.gravity)}"
     )
     yield from _section("tree", _tree(mech))

@@ -5,6 +5,7 @@ of loop constraints, ``mech.n_constraints``.
 """
 
 from .assembly import AssemblyError, assemble, follow, generic_rank, project
+from .charts import ChartError, Coordinates, LocalParametrization, local_parametrization, simulate_in_charts
 from .constraints import constraint_bias, constraint_jacobian, degrees_of_freedom, position_error
 from .dynamics import (
     constraint_forces,
@@ -14,9 +15,14 @@ from .dynamics import (
     multipliers,
     null_space,
 )
+from .motion import Motion, simulate
 
 __all__ = [
     "AssemblyError",
+    "ChartError",
+    "Coordinates",
+    "LocalParametrization",
+    "Motion",
     "assemble",
     "constraint_bias",
     "constraint_forces",
@@ -26,9 +32,12 @@ __all__ = [
     "forward_dynamics",
     "generic_rank",
     "inverse_dynamics",
+    "local_parametrization",
     "loop_reactions",
     "multipliers",
     "null_space",
     "position_error",
     "project",
+    "simulate",
+    "simulate_in_charts",
 ]

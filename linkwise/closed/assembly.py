@@ -60,10 +60,10 @@ def _closed(mech: Mechanism, q: np.ndarray, free: np.ndarray, tolerance: float, 
             earlier, earlier_by = size, iteration
         if not np.any(active):
             break
-        # Damping in proportion to the squared error keeps convergence quadratic where constraints are redundant.
-        change = -decompose(constraint_jacobian(mech, q) * free).damped(error, damping * size**2)
+        # Damping in proportion to the error keeps convergence quadratic, and redundant constraints from causing motion.
+        change = -decompose(constraint_jacobian(mech, q) * free).damped(error, damping * size)
         largest = np.abs(change).max(axis=-1, initial=0.0, keepdims=True)
-        change *= np.minimum(1.0, LARGEST_STEP / np.maximum(largest, LARGEST_STEP)) * active[..., None]
+        change *= np.minimum(1.0, LARGEST_STEP / np.maximum(largest, LARGEST_STEP)) * active[..., None] * free
         moved = tree.integrate(mech, q, change, 1.0)
         error_there = position_error(mech, moved)
         size_there = np.linalg.norm(error_there, axis=-1)
@@ -92,22 +92,8 @@ def project(
     rank      no more than this many constraints are independent (see ``generic_rank``)
     """
     start = np.asarray(q, dtype=float)
-    q = _near(mech, start, start, tolerance, largest)
-    v = _without_slip(mech, q, v, rank)
-    if energy is not None:
-        q, v = _at_energy(mech, start, q, v, energy, tolerance, largest, rank)
-    return q, v
-
-
-def _near(mech: Mechanism, start: np.ndarray, q: np.ndarray, tolerance: float, largest: float) -> np.ndarray:
-    """q with its loops closed, no further than ``largest`` from ``start``."""
-    everything = np.ones(mech.nv, dtype=bool)
-    at_once = tree.integrate(mech, q, np.zeros(mech.nv), 0.0)  # unit quaternions
-    q = _closed(mech, at_once, everything, tolerance, 60)
-    if np.any(~(np.linalg.norm(position_error(mech, q), axis=-1) <= tolerance)):
-        _refuse_open(mech, q, ())
-    _refuse_mirrored(mech, q)
-    moved = np.abs(tree.difference(mech, start, q)).max(axis=-1, initial=0.0)
+    q = _reclosed(mech, start, tolerance)
+    moved = _largest_move(mech, start, q)
     if np.any(moved > largest):
         loop, residual = _worst_loop(mech, start.reshape(-1, mech.nq)[np.argmax(np.ravel(moved))])
         raise AssemblyError(
@@ -117,7 +103,25 @@ def _near(mech: Mechanism, start: np.ndarray, q: np.ndarray, tolerance: float, l
             residual,
             q,
         )
+    v = _without_slip(mech, q, v, rank)
+    if energy is not None:
+        q, v = _at_energy(mech, start, q, v, energy, tolerance, largest, rank)
+    return q, v
+
+
+def _reclosed(mech: Mechanism, q: np.ndarray, tolerance: float) -> np.ndarray:
+    """q, nearly closed, with its loops closed and its quaternions of unit length."""
+    q = tree.integrate(mech, q, np.zeros(mech.nv), 0.0)
+    q = _closed(mech, q, np.ones(mech.nv, dtype=bool), tolerance, 60)
+    if np.any(~(np.linalg.norm(position_error(mech, q), axis=-1) <= tolerance)):
+        _refuse_open(mech, q, ())
+    _refuse_mirrored(mech, q)
     return q
+
+
+def _largest_move(mech: Mechanism, start: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """(...): the largest change of a coordinate."""
+    return np.abs(tree.difference(mech, start, q)).max(axis=-1, initial=0.0)
 
 
 def _without_slip(mech: Mechanism, q: np.ndarray, v, rank: int | None) -> np.ndarray:
@@ -127,24 +131,31 @@ def _without_slip(mech: Mechanism, q: np.ndarray, v, rank: int | None) -> np.nda
 
 
 def _at_energy(mech, start, q, v, energy, tolerance, largest, rank, iterations: int = 30):
-    """Newton's iteration along the gradient of the energy, without the dependence of the inertia on q."""
+    """Newton's iteration along the gradient of the energy on the constraint manifold: that of velocities alone where
+    they have energy enough, since moving positions near a singular position is ill-conditioned."""
     energy = np.asarray(energy, dtype=float)
+    weight = mech.masses.sum() * np.linalg.norm(mech.gravity)  # times a metre: potential energies cancel to less
     for _ in range(iterations):
         kinetic, potential = tree.kinetic_energy(mech, q, v), tree.potential_energy(mech, q)
         excess = kinetic + potential - energy
-        scale = np.maximum(np.abs(kinetic) + np.abs(potential), np.abs(energy))
+        scale = np.maximum(np.abs(kinetic) + np.abs(potential), np.abs(energy)) + weight
         if np.all(np.abs(excess) <= 1e-14 * scale):
             return q, v
         null = decomposed(mech, q, rank=rank).null
         momentum = (tree.mass_matrix(mech, q) @ v[..., None])[..., 0]
-        slopes = [np.einsum("...ij,...kj,...k->...i", null, null, x) for x in (tree.gravity_force(mech, q), momentum)]
+        slow = (kinetic < 4.0 * np.abs(excess))[..., None]
+        slopes = [
+            np.einsum("...ij,...kj,...k->...i", null, null, x) for x in (slow * tree.gravity_force(mech, q), momentum)
+        ]
         square = sum((slope**2).sum(axis=-1) for slope in slopes)
-        if np.any((square == 0.0) & (excess != 0.0)):
-            break
-        way = -(excess / np.where(square > 0.0, square, 1.0))[..., None]
-        q = _near(mech, start, tree.integrate(mech, q, way * slopes[0], 1.0), tolerance, largest)
+        way = -np.divide(excess, square, out=np.zeros_like(excess), where=square > 0.0)[..., None]
+        if np.any(slow):
+            q = tree.integrate(mech, q, way * slopes[0], 1.0)
+            if np.any(_largest_move(mech, start, q) > largest):
+                break
+            q = _reclosed(mech, q, tolerance)
         v = _without_slip(mech, q, v + way * slopes[1], rank)
-    if np.all(np.abs(excess) <= 1e-11 * scale):
+    if np.all(np.abs(excess) <= 1e-6 * scale):  # at singular positions loops, and so energies, are known no better
         return q, v
     raise MechanismError(
         f"mechanism {mech.name!r} cannot have the energy {np.ravel(energy)[0]:.6g} near this state: "

@@ -64,8 +64,6 @@ class Decomposition:
 def decompose(jacobian: np.ndarray, tolerance: float = RANK_TOLERANCE, rank: int | None = None) -> Decomposition:
     """The decomposition of (..., m, n) with singular values below ``tolerance`` times the largest taken as zero, and no
     more than ``rank`` of them kept."""
-    if jacobian.shape[-2] == 0:
-        jacobian = np.zeros((*jacobian.shape[:-2], 1, jacobian.shape[-1]))
     u, s, vt = np.linalg.svd(jacobian)
     independent = s > tolerance * s[..., :1]
     if rank is not None:

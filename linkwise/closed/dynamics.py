@@ -137,7 +137,7 @@ def multipliers(mech: Mechanism, q, v, tau, **options):
     """(m,): Lagrange multipliers, M a + h = tau - G* lambda; those of least norm where constraints are redundant."""
     q, v, tau = (np.asarray(x, dtype=float) for x in (q, v, tau))
     forces, svd = _reaction(mech, q, v, tau, options)
-    return -svd.solve_transposed(forces)[..., : mech.n_constraints]
+    return -svd.solve_transposed(forces)
 
 
 def loop_reactions(mech: Mechanism, q, v, tau, **options):

@@ -98,9 +98,7 @@ def basis_by(method: str, jacobian, bias, svd: Decomposition, chosen: np.ndarray
         if chosen is None:
             basis, offset = METHODS[method](loops)
         else:
-            basis, offset = (
-                chosen_coordinates(loops, chosen) if chosen.ndim == 1 else chosen_rows(loops, chosen[state])
-            )
+            basis, offset = chosen_coordinates(loops, chosen) if chosen.ndim == 1 else chosen_rows(loops, chosen[state])
         bases[state][:, : basis.shape[1]], offsets[state] = basis, offset
     return bases, offsets
 
@@ -109,5 +107,7 @@ def _refuse_choice(loops: Loops, count: int) -> None:
     freedoms = loops.jacobian.shape[1] - loops.rank
     raise MechanismError(
         f"the chosen coordinates do not describe the motion here: there are {freedoms} freedoms, {count} coordinates "
-        "were chosen" + ("" if count != freedoms else ", and the others do not follow from them") + " (2.28 is violated)"
+        "were chosen"
+        + ("" if count != freedoms else ", and the others do not follow from them")
+        + " (2.28 is violated)"
     )

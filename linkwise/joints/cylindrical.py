@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..scalar import Scalar
-from ..spatial import ZERO, Matrix3, Motion, Transform, Translation, Vector3, rotation_about
+from ..spatial import ZERO, Matrix3, Motion, RigidInertia, Transform, Translation, Vector3, rotation_about
 from .protocol import Coordinates, Joint, align_z, unit_axis
 
 
@@ -47,3 +47,6 @@ class Cylindrical(Joint):
 
     def random(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         return rng.uniform(-1.0, 1.0, (*shape, 2)) * (math.pi, 1.0)
+
+    def handed_on(self, inertia: RigidInertia) -> RigidInertia:
+        return inertia.on_the_z_axis(massive=False)

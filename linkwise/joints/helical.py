@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..scalar import Scalar, cos, select, sin
-from ..spatial import Matrix3, Motion, Transform, Translation, Vector3, rotation_about
+from ..spatial import Matrix3, Motion, RigidInertia, Transform, Translation, Vector3, rotation_about
 from .protocol import Coordinates, Joint, align_z, unit_axis
 
 
@@ -58,3 +58,6 @@ class Helical(Joint):
         c, s = 0.5 * (rotation.x.x + rotation.y.y), 0.5 * (rotation.y.x - rotation.x.y)
         angle = position.z * (1.0 / self.pitch)
         return c * cos(angle) + s * sin(angle), s * cos(angle) - c * sin(angle)
+
+    def handed_on(self, inertia: RigidInertia) -> RigidInertia:
+        return inertia.on_the_z_axis(massive=False)

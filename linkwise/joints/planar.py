@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..scalar import Scalar
-from ..spatial import ZERO, Matrix3, Motion, Transform, Translation, Vector3, rotation_about
+from ..spatial import ZERO, Matrix3, Motion, RigidInertia, Transform, Translation, Vector3, rotation_about
 from ..spatial.motion import NO_MOTION
 from .protocol import Coordinates, Joint, align_z, unit_axis
 
@@ -62,3 +62,6 @@ class Planar(Joint):
 
     def random(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         return rng.uniform(-1.0, 1.0, (*shape, 3)) * (1.0, 1.0, math.pi)
+
+    def handed_on(self, inertia: RigidInertia) -> RigidInertia:
+        return inertia.on_the_z_axis(massive=False)

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..scalar import Scalar
-from ..spatial import ZERO, Matrix3, Motion, Transform, Translation, Vector3
+from ..spatial import ZERO, Matrix3, Motion, RigidInertia, Transform, Translation, Vector3
 from .protocol import Coordinates, Joint, align_z, turn_cosine, turn_error, unit_axis
 
 
@@ -44,3 +44,6 @@ class Prismatic(Joint):
 
     def random(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         return rng.uniform(-1.0, 1.0, (*shape, 1))
+
+    def handed_on(self, inertia: RigidInertia) -> RigidInertia:
+        return RigidInertia(0.0, ZERO, inertia.moment)

@@ -16,7 +16,8 @@ from typing import ClassVar
 import numpy as np
 
 from ..scalar import Scalar
-from ..spatial import Matrix3, Motion, Transform, Vector3
+from ..spatial import Matrix3, Motion, RigidInertia, Transform, Vector3
+from ..spatial.inertia import NO_INERTIA
 from ..spatial.motion import NO_MOTION
 
 Coordinates = Sequence[Scalar]
@@ -54,6 +55,11 @@ class Joint(ABC):
     def motion_rate(self, q: Coordinates, v: Coordinates) -> tuple[Motion, ...]:
         """Rates of change of the columns of H*, as components in the child frame; zero for joints with constant H."""
         return (NO_MOTION,) * self.nv
+
+    def handed_on(self, inertia: RigidInertia) -> RigidInertia:
+        """The part of a link's inertia that its parent may carry as well: it does not resist the joint, and is the
+        same for the parent at every position of the joint (the base parameters of identification)."""
+        return NO_INERTIA
 
     def q_rate(self, q: Coordinates, v: Coordinates) -> list[Scalar]:
         """dq/dt = N(q) v."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..scalar import Scalar
-from ..spatial import ZERO, Matrix3, Motion, Transform, Vector3, rotation_about
+from ..spatial import ZERO, Matrix3, Motion, RigidInertia, Transform, Vector3, rotation_about
 from .protocol import Coordinates, Joint, align_z, unit_axis
 
 
@@ -40,3 +40,6 @@ class Revolute(Joint):
 
     def facing(self, rotation: Matrix3, position: Vector3) -> Scalar:
         return rotation.z.z
+
+    def handed_on(self, inertia: RigidInertia) -> RigidInertia:
+        return inertia.on_the_z_axis(massive=True)

@@ -8,8 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from ..scalar import Scalar
-from ..spatial import ZERO, Matrix3, Motion, Orientation, Transform, Vector3
+from ..spatial import ZERO, Matrix3, Motion, Orientation, RigidInertia, Transform, Vector3
 from ..spatial import quaternion as quat
+from ..spatial.inertia import NO_INERTIA
 from .protocol import Coordinates, Joint
 
 
@@ -45,3 +46,6 @@ class Spherical(Joint):
     def random(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         q = rng.normal(size=(*shape, 4))
         return q / np.linalg.norm(q, axis=-1, keepdims=True)
+
+    def handed_on(self, inertia: RigidInertia) -> RigidInertia:
+        return inertia._replace(h=ZERO, moment=NO_INERTIA.moment)

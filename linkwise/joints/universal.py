@@ -9,7 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from ..scalar import Scalar, cos, sin
-from ..spatial import ZERO, Matrix3, Motion, Rotation, Transform, Vector3, rotation_about
+from ..spatial import ZERO, Matrix3, Motion, RigidInertia, Rotation, Transform, Vector3, rotation_about
+from ..spatial.inertia import NO_INERTIA
 from ..spatial.motion import NO_MOTION
 from .protocol import Coordinates, Joint, unit_axis
 
@@ -66,3 +67,6 @@ class Universal(Joint):
         first = self._first_axis()
         second = Vector3(rotation.x.z, rotation.y.z, rotation.z.z)
         return [*position, first.dot(second) - first.z]
+
+    def handed_on(self, inertia: RigidInertia) -> RigidInertia:
+        return inertia._replace(h=ZERO, moment=NO_INERTIA.moment)

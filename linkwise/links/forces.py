@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..scalar import is_zero
+from ..scalar import Scalar, is_constant, is_zero
 from ..spatial import Force, Motion, RigidInertia, Vector3
 from .kinematics import centripetal, rigid_acceleration
 
@@ -18,7 +18,7 @@ def inertial_force(inertia: RigidInertia, omega: Vector3, acceleration: Motion) 
     k = rigid_acceleration(omega, acceleration.angular)
     j = inertia.moment
     half = 0.5 * (j.xx + j.yy + j.zz)
-    sx, sy, sz = half - j.xx, half - j.yy, half - j.zz
+    sx, sy, sz = (_clean(half - moment, half) for moment in (j.xx, j.yy, j.zz))
     xx, yy, zz = omega.x * omega.x, omega.y * omega.y, omega.z * omega.z
     dual = Vector3(
         k.z.y * sy - k.y.z * sz + (k.y.x * j.xz - k.z.x * j.xy) + (yy - zz) * j.yz,
@@ -27,6 +27,11 @@ def inertial_force(inertia: RigidInertia, omega: Vector3, acceleration: Motion) 
     )
     a = acceleration.linear
     return Force(dual + inertia.h.cross(a), a * inertia.mass + k @ inertia.h)
+
+
+def _clean(value: Scalar, scale: Scalar) -> Scalar:
+    """A difference of constants that is only their rounding error is zero."""
+    return 0.0 if is_constant(value) and abs(value) < 1e-15 * abs(scale) else value
 
 
 def gyroscopic_force(inertia: RigidInertia, omega: Vector3) -> Force:
@@ -43,4 +48,4 @@ def gyroscopic_force(inertia: RigidInertia, omega: Vector3) -> Force:
 
 
 def is_massless(inertia: RigidInertia) -> bool:
-    return all(is_zero(x) for x in (inertia.mass, *inertia.h, *inertia.moment))
+    return all(is_zero(x) for x in inertia.numbers)

@@ -25,6 +25,7 @@ class Link:
     spin: float  # constant added to the joint's spin coordinate ...
     quarters: int  # ... followed by this many exact quarter-turns
     inertia: RigidInertia
+    lumped: RigidInertia  # with inertia handed on to the parent, for forces that are felt at joints only
     armature: tuple[Scalar, ...]
     user: Transform
 

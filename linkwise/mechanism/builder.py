@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -164,7 +163,7 @@ class Builder:
     def _report(self, strict: bool, category: type[MechanismWarning], message: str) -> None:
         if strict:
             raise MechanismError(self._prefix + message)
-        warnings.warn(self._prefix + message, category, stacklevel=4)
+        checks.warn_caller(self._prefix + message, category)
 
     def _report_defects(self, strict: bool) -> None:
         for link, body in self._links.items():
@@ -298,11 +297,13 @@ class Builder:
             if joint.mimic is not None and joint.mimic.joint in self._joints:
                 rules[joint.name] = joint.mimic
             elif joint.mimic is not None:
+                consequence = "" if strict else ", and is left free"
+                others = [name for name in self._joints if name != joint.name]
                 self._report(
                     strict,
                     MechanismWarning,
-                    f"joint {joint.name!r} mimics {joint.mimic.joint!r}, which does not exist, and is left free: "
-                    + checks.did_you_mean(joint.mimic.joint, self._joints),
+                    f"joint {joint.name!r} mimics {joint.mimic.joint!r}, which does not exist{consequence}: "
+                    + checks.did_you_mean(joint.mimic.joint, others),
                 )
         return {name: self._independent_leader(name, rules) for name in rules}
 

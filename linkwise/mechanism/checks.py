@@ -8,6 +8,8 @@ builder decides whether they stop it or are only reported, since files in the wi
 from __future__ import annotations
 
 import difflib
+import sys
+import warnings
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -20,6 +22,8 @@ ROUND_OFF = 4e-16  # two units in the last place at 1: what a product of rotatio
 INERTIA_TOLERANCE = 1e-6  # relative; absorbs numbers printed with six digits
 POINT_RADIUS = 1e-9  # metres; a radius of gyration below it is round-off, the body a point
 SINGULAR_TOLERANCE = 1e-12  # relative; below it a joint-space inertia is zero but for round-off
+
+_PACKAGE = __name__.partition(".")[0]
 
 
 class MechanismError(ValueError):
@@ -36,6 +40,14 @@ class InertiaWarning(MechanismWarning):
 
 class LimitWarning(MechanismWarning):
     """Joint limits, damping or friction that contradict themselves."""
+
+
+def warn_caller(message: str, category: type[MechanismWarning]) -> None:
+    """Warn at the line outside this library that led here, however deep inside it the finding is made."""
+    frame, level = sys._getframe(), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 def did_you_mean(name: Any, known: Collection[str]) -> str:
@@ -136,7 +148,10 @@ def checked_inertia(what: str, value: Any) -> np.ndarray:
     """A moment of inertia given as None (zero), three principal moments or a symmetric 3x3 matrix, as that matrix."""
     if value is None:
         value = np.zeros((3, 3))
-    elif np.ndim(value) == 1:
+    shape = np.shape(np.asarray(value, dtype=object))
+    if shape not in ((3, 3), (3,)):
+        raise MechanismError(f"{what} must have shape (3, 3), or be 3 principal moments, not have shape {shape}")
+    if shape == (3,):
         value = np.diag(checked_array(what, value, (3,)))
     matrix = checked_array(what, value, (3, 3))
     asymmetry = np.abs(matrix - matrix.T).max()

@@ -24,9 +24,43 @@ from linkwise.joints import (
 from linkwise.mechanism.builder import Builder
 from linkwise.mechanism.checks import InertiaWarning, MechanismError, did_you_mean
 from linkwise.mechanism.dh import from_dh
+from linkwise.mechanism.library_closed import (
+    bricard,
+    delta_robot,
+    five_bar,
+    flyball_governor,
+    four_bar,
+    loader,
+    n_four_bar,
+    parallel_four_bar_robot,
+    slider_crank,
+    stewart_platform,
+)
 from linkwise.mechanism.model import GROUND, Limits, Mechanism
 
-__all__ = ["cart_pole", "chain", "double_pendulum", "planar_arm", "puma560", "random_tree", "stanford_arm"]
+__all__ = [
+    "bricard",
+    "cart_pole",
+    "chain",
+    "delta_robot",
+    "double_pendulum",
+    "five_bar",
+    "flyball_governor",
+    "four_bar",
+    "loader",
+    "n_four_bar",
+    "parallel_four_bar_robot",
+    "planar_arm",
+    "puma560",
+    "random_tree",
+    "slider_crank",
+    "stanford_arm",
+    "stewart_platform",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 # Arms ------------------------------------------------------------------------------------------------------------

@@ -337,11 +337,16 @@ class Mechanism(_Constant):
     def body_index(self, joint: str) -> int:
         """Index of the body that the named joint moves."""
         if joint not in self._body_of_joint:
-            raise MechanismError(
-                f"mechanism {self.name!r} has no moving joint {joint!r}: "
-                + checks.did_you_mean(joint, self._body_of_joint)
-            )
+            raise MechanismError(f"mechanism {self.name!r} has no moving joint {joint!r}: {self._joint_hint(joint)}")
         return self._body_of_joint[joint]
+
+    def _joint_hint(self, name: str) -> str:
+        """What may have been meant where a joint was asked for."""
+        if name not in self.frames:
+            return checks.did_you_mean(name, self._body_of_joint)
+        body = self.frames[name].body
+        mover = "which no joint moves" if body < 0 else f"which joint {self.bodies[body].joint!r} moves"
+        return f"that is a link, {mover}; give the name of a joint"
 
     def q_index(self, joint: str) -> slice:
         """Where the named joint's position coordinates are in q; for a mimic joint those of the joint it follows."""
@@ -414,7 +419,7 @@ class Mechanism(_Constant):
         return dataclasses.replace(self, loops=()) if self.loops else self
 
     def __repr__(self) -> str:
-        counts = [f"{self.n_links} moving links", f"nq={self.nq}", f"nv={self.nv}"]
+        counts = [f"{self.n_links} moving link" + "s" * (self.n_links != 1), f"nq={self.nq}", f"nv={self.nv}"]
         followers = sum(body.mimic is not None for body in self.bodies)
         if followers:
             counts.append(f"{followers} mimic joint" + "s" * (followers > 1))

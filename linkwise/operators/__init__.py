@@ -73,22 +73,22 @@ def A(link: str) -> Operator:
 
 def joint_vector(name: str) -> Vector:
     """A vector (nv,) that the kernel takes as an input."""
-    return Vector(name, JOINT)
+    return Vector(_checked_name(name), JOINT)
 
 
 def link_vector(name: str) -> Vector:
     """A vector (n_links, 6) that the kernel takes: forces or motions, as its use requires."""
-    return Vector(name, None)
+    return Vector(_checked_name(name), None)
 
 
 def bias_acceleration(v: Vector) -> Bias:
     """a(V): what phi* must be fed besides H* qdd to give accelerations, for joint velocities ``v``."""
-    return Bias("a", MOTION, v)
+    return Bias("a", MOTION, _checked_velocities("bias_acceleration", v))
 
 
 def bias_force(v: Vector) -> Bias:
     """b(V): gyroscopic forces of the links for joint velocities ``v``."""
-    return Bias("b", FORCE, v)
+    return Bias("b", FORCE, _checked_velocities("bias_force", v))
 
 
 def gravity() -> Bias:
@@ -99,6 +99,23 @@ def gravity() -> Bias:
 def identity(space: Space) -> Identity:
     """I on a named space."""
     return Identity(space)
+
+
+def _checked_name(name: str) -> str:
+    if not isinstance(name, str) or not name.strip():
+        raise ValueError(f"the name of a vector must be a non-empty string, not {name!r}")
+    return name
+
+
+def _checked_velocities(function: str, v: Vector) -> Vector:
+    if not isinstance(v, Vector) or v.codomain != JOINT:
+        kind = "the link vector " if isinstance(v, Vector) else ""
+        raise TypeError(f'{function} takes a joint vector of velocities such as joint_vector("v"), not {kind}{v!r}')
+    return v
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 from .parse import ParseError, parse  # noqa: E402 - it reads the names above

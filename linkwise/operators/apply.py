@@ -10,7 +10,7 @@ from ..scalar import Scalar
 from .evaluate import Configuration, Evaluation, run_sweeps
 from .expression import FORCE, JOINT, MOTION, Expression, Space, SpaceError, Vector
 from .matrices import from_user, matrix_of, to_user
-from .to_recursions import Recursions
+from .to_recursions import Recursions, felt_at_joints_only
 
 
 def input_vectors(expression: Expression) -> dict[str, Space]:
@@ -56,8 +56,10 @@ def evaluate(expression: Expression, at: Configuration, values: Mapping[str, Seq
     """The value at every link (or the only one) of a vector expression, in internal frames."""
     recursions = Recursions()
     combination = recursions.of(expression)
-    evaluation = Evaluation(at, values)
-    run_sweeps(at, recursions.steps_for(combination), evaluation.value)
+    steps = recursions.steps_for(combination)
+    lumped = felt_at_joints_only(steps, combination)
+    evaluation = Evaluation(at, values, lumped)
+    run_sweeps(at, steps, evaluation.value, lumped)
     single = expression.codomain not in (JOINT, FORCE, MOTION)
     return [evaluation.total(combination, i) for i in (range(1) if single else range(len(at.tree.links)))]
 

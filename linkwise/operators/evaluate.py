@@ -38,7 +38,7 @@ class Configuration:
         self.children = tree.mechanism.children
         self._inertias: dict[int, ArticulatedInertia] = {}
         self._joints: dict[int, Articulation] = {}
-        self._composites: dict[int, RigidInertia] = {}
+        self._composites: dict[tuple[int, bool], RigidInertia] = {}
         self._mobilities: dict[int, Matrix6] = {}
         self._responses: dict[int, list[Motion]] = {}
         self.small_factors: dict[Expression, Factor] = {}  # of 6x6 expressions that are inverted at one link
@@ -59,14 +59,15 @@ class Configuration:
             self._joints[i] = articulate(self.crossings[i], self.articulated(i))
         return self._joints[i]
 
-    def composite(self, i: int) -> RigidInertia:
+    def composite(self, i: int, lumped: bool = False) -> RigidInertia:
         """Inertia of link i and all it carries, joints frozen (rodriguez1992 28)."""
-        if i not in self._composites:
-            inertia = self.tree.links[i].inertia
+        if (i, lumped) not in self._composites:
+            link = self.tree.links[i]
+            inertia = link.lumped if lumped else link.inertia
             for c in self.children[i]:
-                inertia = inertia + self.crossings[c].transform.inertia_back(self.composite(c))
-            self._composites[i] = inertia
-        return self._composites[i]
+                inertia = inertia + self.crossings[c].transform.inertia_back(self.composite(c, lumped))
+            self._composites[i, lumped] = inertia
+        return self._composites[i, lumped]
 
     def mobility(self, i: int) -> Matrix6:
         """Response of link i to a force on it (rodriguez1986 Section 10)."""
@@ -94,9 +95,15 @@ class Configuration:
 class Evaluation:
     """Values of steps for given vectors: joint vectors as parts per joint, link vectors as forces or motions."""
 
-    def __init__(self, configuration: Configuration, vectors: Mapping[str, Sequence[Any]]):
+    def __init__(
+        self,
+        configuration: Configuration,
+        vectors: Mapping[str, Sequence[Any]],
+        lumped: frozenset[Step] = frozenset(),  # see to_recursions.felt_at_joints_only
+    ):
         self.at = configuration
         self.vectors = vectors
+        self.lumped = lumped
         self._values: dict[tuple[Step, int], Any] = {}
 
     def total(self, combination: Combination, i: int) -> Any:
@@ -148,9 +155,21 @@ class Evaluation:
         x = self._input(step, "x", i)
         return None if x is None else _LOCAL[step.op](self.at, i, x)
 
+    def _inertia_of(self, step: Step, i: int) -> RigidInertia:
+        link = self.at.tree.links[i]
+        return link.lumped if step in self.lumped else link.inertia
+
+    def _inertia(self, step: Step, i: int) -> Force | None:
+        x = self._input(step, "x", i)
+        return None if x is None else self._inertia_of(step, i) @ x
+
+    def _composite(self, step: Step, i: int) -> Force | None:
+        x = self._input(step, "x", i)
+        return None if x is None else self.at.composite(i, step in self.lumped) @ x
+
     def _inertial(self, step: Step, i: int) -> Force:
         acceleration = self._input(step, "x", i) or NO_MOTION
-        return inertial_force(self.at.tree.links[i].inertia, self._spin_of(step, i).omega, acceleration)
+        return inertial_force(self._inertia_of(step, i), self._spin_of(step, i).omega, acceleration)
 
     # -- recursions -----------------------------------------------------------------------------------
 
@@ -292,8 +311,14 @@ def sweeps_of(steps: Sequence[Step]) -> list[Sweep[Step]]:
     return schedule(steps, Step.dependencies, lambda step: step.direction)
 
 
-def run_sweeps(at: Configuration, steps: Sequence[Step], visit: Callable[[Step, int], Any]) -> None:
+def run_sweeps(
+    at: Configuration,
+    steps: Sequence[Step],
+    visit: Callable[[Step, int], Any],
+    lumped: frozenset[Step] = frozenset(),
+) -> None:
     """Compute every sweep's steps link by link, in the order that the emitted code will have."""
+    lumped_composites = any(step.op == "C" for step in lumped)
     for sweep in sweeps_of(steps):
         name = ", ".join(dict.fromkeys(step.label for step in sweep.tasks))
 
@@ -301,6 +326,8 @@ def run_sweeps(at: Configuration, steps: Sequence[Step], visit: Callable[[Step, 
             for step in tasks:
                 if step.op in _OF_THE_TREE:
                     _OF_THE_TREE[step.op](at, i)
+                elif step.op == "composite":
+                    at.composite(i, lumped_composites)
                 else:
                     visit(step, i)
             return None, None  # values stay in ``at`` and in the evaluation; there is nothing to hand on
@@ -310,7 +337,6 @@ def run_sweeps(at: Configuration, steps: Sequence[Step], visit: Callable[[Step, 
 
 _OF_THE_TREE: dict[str, Callable[[Configuration, int], Any]] = {
     "riccati": Configuration.articulation,
-    "composite": Configuration.composite,
     "mobility": Configuration.mobility,
 }
 
@@ -382,12 +408,10 @@ def _apply_d(at: Configuration, i: int, x: Sequence[Scalar]) -> list[Scalar]:
 _LOCAL: dict[str, Callable[[Configuration, int, Any], Any]] = {
     "H": _project,
     "H.T": lambda at, i, x: combine(at.crossings[i].motion, x),
-    "M": lambda at, i, x: at.tree.links[i].inertia @ x,
     "M_inv": lambda at, i, x: _block_inverse(at.tree.links[i].inertia, x),
     "P": lambda at, i, x: at.articulated(i) @ x,
     "P_inv": lambda at, i, x: _block_inverse(at.articulated(i), x),
     "P_plus": lambda at, i, x: at.articulation(i).remaining @ x,
-    "C": lambda at, i, x: at.composite(i) @ x,
     "D": _apply_d,
     "D_inv": lambda at, i, x: at.articulation(i).factor.solve(x),
     "D_half": lambda at, i, x: at.articulation(i).factor.half(x),
@@ -408,6 +432,8 @@ _METHODS = {
     "a": "_bias_a",
     "b": "_bias_b",
     "g": "_gravity",
+    "M": "_inertia",
+    "C": "_composite",
     "inertial": "_inertial",
     "phi": "_phi",
     "psi": "_psi",

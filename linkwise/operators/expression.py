@@ -11,6 +11,7 @@ import numbers
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 # -- spaces -------------------------------------------------------------------------------------------
 
@@ -385,14 +386,22 @@ def total(weighted: tuple[tuple[float, Expression], ...]) -> Expression:
     for weight, term in weighted:
         term = term.placed(domain, codomain)
         if (term.domain, term.codomain) != (domain, codomain):
-            first = weighted[0][1]
-            raise SpaceError(
-                f"({first}) + ({term}): the left side maps {domain} to {codomain}, "
-                f"the right side {term.domain or 'an open space'} to {term.codomain or 'an open space'}"
-            )
+            raise _different_spaces(weighted, domain, codomain)
         for inner_weight, inner in term.terms if isinstance(term, Sum) else ((1.0, term),):
             collected[inner] = collected.get(inner, 0.0) + weight * inner_weight
     terms = tuple((weight, term) for term, weight in collected.items() if weight != 0.0)
     if len(terms) == 1 and terms[0][0] == 1.0:
         return terms[0][1]
     return Sum(tuple((w, t) for t, w in collected.items() if w != 0.0), domain, codomain)
+
+
+def _different_spaces(weighted: tuple[tuple[float, Expression], ...], domain: Any, codomain: Any) -> SpaceError:
+    """The complaint about a sum of which no term can be placed like another: the first two that differ."""
+    placed = [(weight, term.placed(domain, codomain)) for weight, term in weighted]
+    _, left = placed[0]
+    weight, right = next((w, t) for w, t in placed if (t.domain, t.codomain) != (left.domain, left.codomain))
+    return SpaceError(
+        f"({left}) {'-' if weight < 0.0 else '+'} ({right}): "
+        f"the left side maps {left.domain or 'an open space'} to {left.codomain or 'an open space'}, "
+        f"the right side {right.domain or 'an open space'} to {right.codomain or 'an open space'}"
+    )

@@ -17,7 +17,7 @@ from ..spatial import Force, Motion
 from .evaluate import Configuration, Evaluation, run_sweeps
 from .expression import FORCE, JOINT, MOTION, Expression, Operator, Product, Space, Sum, Vector, product, total
 from .identities import COMPOSITE, KT_OMEGA, OMEGA, STRUCTURES, Rule, expanded, has_adjoint, is_symmetric
-from .to_recursions import Recursions
+from .to_recursions import Recursions, felt_at_joints_only
 
 Place = tuple[int, int]  # link and component
 
@@ -44,10 +44,12 @@ def matrix_of(
     recursions = Recursions()
     plain = structured(expression, symmetric, depth_of(at.tree.mechanism))
     value = recursions.of(product(plain, Vector(COLUMN, domain)))
-    run_sweeps(at, recursions.steps_for(value), lambda step, i: None)
+    steps = recursions.steps_for(value)
+    lumped = felt_at_joints_only(steps, value)
+    run_sweeps(at, steps, lambda step, i: None, lumped)
     result: list[list[Scalar]] = [[0.0] * len(columns) for _ in rows]
     for c, (j, k) in enumerate(columns):
-        evaluation = Evaluation(at, {**(vectors or {}), COLUMN: unit_vector(at, domain, j, k)})
+        evaluation = Evaluation(at, {**(vectors or {}), COLUMN: unit_vector(at, domain, j, k)}, lumped)
         for r, (i, m) in enumerate(rows):
             if symmetric and r > c:
                 break
@@ -88,7 +90,8 @@ def _with_structure(term: Expression, symmetric: bool, rules: tuple[Rule, ...]) 
                 continue
             before, after = factors[:start], factors[start + len(pattern) :]
             right = rule.right
-            if isinstance(right, Sum) and symmetric and all(_is_local(f) for f in before):
+            mirrored = after == tuple(f.T for f in reversed(before))
+            if isinstance(right, Sum) and symmetric and mirrored and all(_is_local(f) for f in before):
                 right = product(pattern[0], COMPOSITE)  # what is on and above the diagonal
             return _with_structure(_chain((*before, right, *after)), symmetric, rules)
     return term

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..mechanism.checks import did_you_mean
-from .expression import JOINT, Expression, Vector
+from .expression import FORCE, JOINT, MOTION, Expression, Vector
 
 MAX_LENGTH = 10_000  # characters
 MAX_DEPTH = 200  # operations inside each other; a chain of n products or terms is n deep
@@ -27,7 +27,7 @@ def parse(text: str, vectors: Mapping[str, Vector] | None = None) -> Expression:
 
     It may hold the operators' names, the names of ``vectors``, ``@ + - * /``, numbers, ``.T``, ``.inv``, ``B("link")``,
     ``A("link")``, ``joint_vector("T")``, ``link_vector("f")``, ``bias_acceleration(v)``, ``bias_force(v)``,
-    ``gravity()``.  Errors: ParseError; SpaceError and UnknownInverse as when the expression is built in Python.
+    ``gravity()``, ``identity(JOINT)`` (or FORCE, MOTION) where nothing else says on which space I acts.  Errors: ParseError; SpaceError and UnknownInverse as when the expression is built in Python.
     """
     if not isinstance(text, str):
         raise ParseError(f"an expression is text, got {type(text).__name__}")
@@ -123,6 +123,10 @@ class _Names:
             if not isinstance(vector, Vector) or vector.codomain != JOINT:
                 raise _error(node, f"{function} takes the joint vector of velocities")
             return vector
+        if function == "identity":
+            if not isinstance(node, ast.Name) or node.id not in SPACES:
+                raise _error(node, f"identity takes a space: {', '.join(SPACES)}")
+            return SPACES[node.id]
         if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
             raise _error(node, f"{function} takes a name in quotes")
         return _checked_name(node.value, node) if function.endswith("vector") else node.value
@@ -136,7 +140,9 @@ _CALLS = {
     "bias_acceleration": "(v)",
     "bias_force": "(v)",
     "gravity": "()",
+    "identity": "(JOINT), (FORCE) or (MOTION)",
 }
+SPACES = {"JOINT": JOINT, "FORCE": FORCE, "MOTION": MOTION}
 
 
 def _number(value: Any, node: ast.expr) -> float:

@@ -12,7 +12,7 @@ joint can then do them at once:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ..recursions.schedule import BASE_TO_TIP, TIP_TO_BASE
@@ -275,3 +275,45 @@ def _take_biases(value: Combination) -> tuple[Combination, tuple[Step, ...], fro
 
 def _replace(value: Combination, old: tuple[Step, ...], new: Step) -> Combination:
     return (*((s, w) for s, w in value if s not in old), (new, 1.0))
+
+
+def felt_at_joints_only(steps: Sequence[Step], value: Combination) -> frozenset[Step]:
+    """The steps M x, M x + b and C x whose forces act on nothing but joints, for motions that come from joints only.
+
+    Then part of every link's inertia may be carried by its parent instead (``Joint.handed_on``): for such motions
+    H phi f, and by jain1995 (B.1) H psi f too, are the same for the handed-on inertias.
+    """
+    consumers: dict[Step | None, list[tuple[Step | None, str]]] = {}
+    for step in steps:
+        for role, combination in step.inputs.items():
+            for used, _ in combination:
+                consumers.setdefault(used, []).append((step, role))
+    for used, _ in value:
+        consumers.setdefault(used, []).append((None, "result"))
+
+    def only_projected(step: Step) -> bool:
+        return all(user is not None and user.op == "H" for user, _ in consumers.get(step, ()))
+
+    def only_felt(step: Step) -> bool:
+        return all(
+            user is not None and user.op in ("phi", "psi") and role == "x" and only_projected(user)
+            for user, role in consumers.get(step, ())
+        )
+
+    return frozenset(step for step in steps if step.op in _SOURCES and _SOURCES[step.op](step) and only_felt(step))
+
+
+def _joint_motion(step: Step, biased: bool) -> bool:
+    """phi* (H* x), with the bias a (and gravity) exactly where the velocity's forces are added too."""
+    made_by_joints = all(source.op == "H.T" for source, _ in step.inputs.get("x", ())) and "w" not in step.inputs
+    return step.op == "phi.T" and made_by_joints and ("a" in step.flags) == biased
+
+
+_SOURCES = {
+    "M": lambda step: all(_joint_motion(source, biased=False) for source, _ in step.inputs["x"]),
+    "C": lambda step: all(source.op == "H.T" for source, _ in step.inputs["x"]),
+    "inertial": lambda step: (
+        [(w, _joint_motion(source, biased=True), source.uses[-1:]) for source, w in step.inputs.get("x", ())]
+        == [(1.0, True, step.uses)]
+    ),
+}

@@ -7,13 +7,13 @@ reported as ``InertiaWarning``.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from linkwise.joints import Fixed, Floating, Joint, Planar, Prismatic, Revolute, Spherical
 from linkwise.mechanism import GROUND, Builder, Limits, Mechanism, MechanismWarning, Mimic
+from linkwise.mechanism.checks import warn_caller
 from linkwise.readers.protocol import Element, parse_xml, rotation_from_rpy
 
 ROOT_TAG = "robot"
@@ -116,10 +116,9 @@ def _free_the_name_of_the_ground(links: list[Element], joints: list[Element]) ->
         new_name += "_"
     for link in links:
         if link.text("name") == GROUND:
-            warnings.warn(
+            warn_caller(
                 f'{link.source}:{link.line}: "{GROUND}" is the fixed world; this link is read as {new_name!r}',
                 MechanismWarning,
-                stacklevel=4,
             )
             link.attributes["name"] = new_name
     for joint in joints:

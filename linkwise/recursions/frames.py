@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..mechanism import Mechanism
+from ..mechanism import Body, Mechanism
 
 ROUND_OFF = 1e-15  # what is smaller than this (relative) is noise of the frame computation itself
 SKEW_ENOUGH = 0.3  # sine of the angle between axes below which the common normal may lie far away
@@ -53,7 +53,9 @@ def choose_frames(mechanism: Mechanism, movable: set[int]) -> list[FrameChoice]:
             continue
         children = mechanism.children[i]
         main = max(children, key=lambda k: (sizes[k], -k)) if children else None
-        turn = _turn_towards(*_canonical_step(mechanism, main)) if main is not None and _may_turn(body.kind) else 0.0
+        turn = 0.0
+        if _may_turn(body.kind):
+            turn = _turn_to_mass(body) if main is None else _turn_towards(*_canonical_step(mechanism, main))
         along = place(mechanism, i, [*choices, FrameChoice(turn=turn)]).second_shift[2]
         choices.append(FrameChoice(-float(along), turn))
     return choices
@@ -110,6 +112,23 @@ def _turn_towards(rotation: np.ndarray, position: np.ndarray) -> float:
     return 0.0
 
 
+def _turn_to_mass(body: Body) -> float:
+    """The angle about z at which x points to a last link's centre of mass, if fewer numbers describe its mass then."""
+    alignment = np.array(body.kind.alignment)
+
+    def numbers(angle: float) -> tuple[int, float]:
+        axes = alignment @ _turn_z(angle)
+        com, inertia = axes.T @ body.com, axes.T @ body.inertia @ axes
+        about_axis = inertia - body.mass * np.outer(com, com)
+        products = about_axis[np.triu_indices(3, 1)]
+        scale = max(np.abs(inertia).max(), body.mass * (com @ com))
+        count = int(np.count_nonzero(np.abs(com[:2]) > 1e-12) + np.count_nonzero(np.abs(products) > 1e-12 * scale))
+        return count, abs(angle)
+
+    com = alignment.T @ body.com
+    return min((0.0, _snap_turn(math.atan2(com[1], com[0]))), key=numbers)
+
+
 def _split_shift(rotation: np.ndarray, position: np.ndarray) -> tuple[np.ndarray, float]:
     """position = first + along * z of the joint, with the fewest numbers in ``first``."""
     axis = rotation[:, 2]
@@ -121,6 +140,11 @@ def _split_shift(rotation: np.ndarray, position: np.ndarray) -> tuple[np.ndarray
             first[k] = 0.0
             candidates.append((first, along))
     return min(candidates, key=lambda c: 2 * np.count_nonzero(c[0]) + (c[1] != 0.0))
+
+
+def is_skew(mechanism: Mechanism, i: int) -> bool:
+    """Whether the axis of body i's joint is not parallel to its parent's (the world's z for the first)."""
+    return _is_skew(_canonical_step(mechanism, i)[0])
 
 
 def _is_skew(rotation: np.ndarray) -> bool:

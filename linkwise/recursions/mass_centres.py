@@ -64,6 +64,7 @@ def _mass_centre(tree: Tree, i: int) -> Vector3:
 
 
 def _moved(link: Link, i: int, centres: Sequence[Vector3]) -> Link:
+    inertia = RigidInertia(link.inertia.mass, ZERO, link.inertia.shifted(-centres[i]).moment)
     return Link(
         link.name,
         link.parent,
@@ -71,7 +72,8 @@ def _moved(link: Link, i: int, centres: Sequence[Vector3]) -> Link:
         _shift(-centres[link.parent] if link.parent >= 0 else ZERO),
         0.0,
         0,
-        RigidInertia(link.inertia.mass, ZERO, link.inertia.shifted(-centres[i]).moment),
+        inertia,
+        inertia,  # nothing is handed on: the paper's forces are those of the links themselves
         link.armature,
         _shift(-centres[i]).then(link.user),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from ..links.link import Crossing, Link
 from ..mechanism import Mechanism
-from ..scalar import Scalar
+from ..scalar import Scalar, is_constant
 from ..spatial import Matrix3, Motion, RigidInertia, Symmetric3, Transform, Translation, Vector3, orientation
 from ..spatial.three import ZERO
 from .frames import FrameChoice, choose_frames, place
@@ -74,8 +75,23 @@ def plant(mechanism: Mechanism, parameters: Parameters | None = None, at_user_or
     held = {i for i in bodies if at_user_origins or ("pose", i) in given}
     held |= {mechanism.parents[i] for i in held}
     choices = choose_frames(mechanism, set(bodies) - held)
-    links = tuple(_link(mechanism, i, choices, given) for i in bodies)
+    links = _lumped([_link(mechanism, i, choices, given) for i in bodies])
     return Tree(mechanism, links, _vector(given.get(("gravity", -1), mechanism.gravity)))
+
+
+def _lumped(links: list[Link]) -> tuple[Link, ...]:
+    """Hand inertia on from tip to base where all numbers are constants; what reaches the ground is felt by no joint."""
+    inertias = [link.inertia for link in links]
+    constant = [all(map(is_constant, inertia.numbers)) for inertia in inertias]
+    for i in reversed(range(len(links))):
+        parent, place = links[i].parent, links[i].place
+        if not constant[i] or (parent >= 0 and not (constant[parent] and place.is_constant)):
+            continue
+        handed = links[i].joint.handed_on(inertias[i])
+        inertias[i] = inertias[i] - handed
+        if parent >= 0:
+            inertias[parent] = inertias[parent] + place.inertia_back(handed)
+    return tuple(dataclasses.replace(link, lumped=inertia) for link, inertia in zip(links, inertias, strict=True))
 
 
 def _link(mechanism: Mechanism, i: int, choices: list[FrameChoice], given: Parameters) -> Link:
@@ -100,7 +116,18 @@ def _link(mechanism: Mechanism, i: int, choices: list[FrameChoice], given: Param
         Symmetric3.from_rows(np.asarray(given.get(("inertia", i), body.inertia)).tolist()),
     )
     armature = tuple(np.atleast_1d(np.asarray(given.get(("armature", i), body.armature))).tolist())
-    return Link(body.link, body.parent, body.kind, step, spin, quarters, user.inertia_back(inertia), armature, user)
+    internal = _without_noise(user.inertia_back(inertia))
+    return Link(body.link, body.parent, body.kind, step, spin, quarters, internal, internal, armature, user)
+
+
+def _without_noise(inertia: RigidInertia) -> RigidInertia:
+    """Constants that are only the rounding error of a change of frame become exact zeros."""
+
+    def clean(numbers: Sequence[Scalar]) -> list[Scalar]:
+        size = max((abs(x) for x in numbers if is_constant(x)), default=0.0)
+        return [0.0 if is_constant(x) and abs(x) < 1e-15 * size else x for x in numbers]
+
+    return RigidInertia(inertia.mass, Vector3(*clean(inertia.h)), Symmetric3(*clean(inertia.moment)))
 
 
 def _internal_to_user(mechanism: Mechanism, i: int, choice: FrameChoice) -> Transform:

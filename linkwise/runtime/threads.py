@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextvars
 import itertools
 import math
+import numbers
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -16,6 +17,8 @@ import numpy as np
 # Handing a piece to another thread costs some tens of microseconds; a piece should take several times that.
 _OPERATIONS_PER_TASK = 4_000_000
 
+_MAX_THREADS = 1024  # more than any machine runs at once; a request for more is a slip
+
 _num_threads: int | None = None
 _pool: ThreadPoolExecutor | None = None
 
@@ -23,8 +26,8 @@ _pool: ThreadPoolExecutor | None = None
 def set_num_threads(n: int) -> None:
     """Use up to ``n`` threads for large batches."""
     global _num_threads
-    if int(n) != n or n < 1:
-        raise ValueError(f"the number of threads must be a positive integer, not {n!r}")
+    if not isinstance(n, numbers.Integral) or not 1 <= n <= _MAX_THREADS:
+        raise ValueError(f"the number of threads must be a positive integer, at most {_MAX_THREADS}, not {n!r}")
     _num_threads = int(n)
     _drop_pool()
 

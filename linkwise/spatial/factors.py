@@ -23,6 +23,10 @@ class Rotation(NamedTuple):
     c: Scalar
     s: Scalar
 
+    @property
+    def numbers(self) -> tuple[Scalar, ...]:
+        return (self.c, self.s)
+
     def vector_into(self, v: Vector3) -> Vector3:
         return v.turned(self.axis, self.c, self.s)
 
@@ -53,6 +57,10 @@ class Orientation(NamedTuple):
 
     matrix: Matrix3
 
+    @property
+    def numbers(self) -> tuple[Scalar, ...]:
+        return tuple(entry for row in self.matrix for entry in row)
+
     def vector_into(self, v: Vector3) -> Vector3:
         return self.matrix.T @ v
 
@@ -82,6 +90,10 @@ class Translation(NamedTuple):
     """B has A's axes and its origin at ``shift`` in A."""
 
     shift: Vector3
+
+    @property
+    def numbers(self) -> tuple[Scalar, ...]:
+        return tuple(self.shift)
 
     def vector_into(self, v: Vector3) -> Vector3:
         return v

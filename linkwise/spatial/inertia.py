@@ -25,6 +25,9 @@ class RigidInertia(NamedTuple):
     def __add__(self, other: RigidInertia) -> RigidInertia:  # type: ignore[override]
         return RigidInertia(self.mass + other.mass, self.h + other.h, self.moment + other.moment)
 
+    def __sub__(self, other: RigidInertia) -> RigidInertia:
+        return RigidInertia(self.mass - other.mass, self.h - other.h, self.moment - other.moment)
+
     def __matmul__(self, m: Motion) -> Force:
         return Force(self.moment @ m.angular + self.h.cross(m.linear), m.linear * self.mass + m.angular.cross(self.h))
 
@@ -40,6 +43,18 @@ class RigidInertia(NamedTuple):
         e = Vector3(*(p[k] * (h[k] + self.h[k]) for k in range(3)))
         xy, xz, yz = (-(h[i] * p[j] + p[i] * self.h[j]) for i, j in ((0, 1), (0, 2), (1, 2)))
         return RigidInertia(self.mass, h, self.moment + Symmetric3(e.y + e.z, e.x + e.z, e.x + e.y, xy, xz, yz))
+
+    @property
+    def numbers(self) -> tuple[Scalar, ...]:
+        """Mass, first moment, rotational inertia: ten numbers."""
+        return (self.mass, *self.h, *self.moment)
+
+    def on_the_z_axis(self, massive: bool) -> RigidInertia:
+        """The part that mass spread along the z axis could have: all second moment along z, and with ``massive`` all
+        mass and its first moment along z."""
+        spread = 0.5 * (self.moment.xx + self.moment.yy - self.moment.zz)
+        mass, first = (self.mass, self.h.z) if massive else (0.0, 0.0)
+        return RigidInertia(mass, Vector3(0.0, 0.0, first), Symmetric3(spread, spread, 0.0, 0.0, 0.0, 0.0))
 
     def articulated(self) -> ArticulatedInertia:
         return ArticulatedInertia(self.moment, Matrix3.cross(self.h), Symmetric3.multiple_of_identity(self.mass))
@@ -112,8 +127,10 @@ class ArticulatedInertia(NamedTuple):
         )
 
 
+NO_INERTIA = RigidInertia(0.0, Vector3(0.0, 0.0, 0.0), Symmetric3(0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+
 _UPPER = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 
-NO_INERTIA = ArticulatedInertia.from_entries(lambda i, j: 0.0)
+NOTHING_ARTICULATED = ArticulatedInertia.from_entries(lambda i, j: 0.0)
 
 Inertia = TypeVar("Inertia", RigidInertia, ArticulatedInertia)  # what changes frames alike

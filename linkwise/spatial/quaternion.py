@@ -67,11 +67,11 @@ def logarithm(q: Sequence[Scalar]) -> Vector3:
     sign = select(q[0] < 0.0, -1.0, 1.0)
     w, v = q[0] * sign, Vector3(*q[1:]) * sign
     square = v.dot(v)
-    length = sqrt(square)
+    length = sqrt(_divisor(square, square))  # away from 0, where the root has no derivative
     near = select(square < SMALL, w, 2.0)
     ratio = square / (near * near)
     series = 1.0 - ratio * (1.0 / 3.0 - ratio * (1.0 / 5.0 - ratio * (1.0 / 7.0 - ratio * (1.0 / 9.0))))
-    return v * select(square < SMALL, (2.0 / near) * series, 2.0 * atan2(length, w) / _divisor(square, length))
+    return v * select(square < SMALL, (2.0 / near) * series, 2.0 * atan2(length, w) / length)
 
 
 def _haversine(angle: Scalar) -> Scalar:

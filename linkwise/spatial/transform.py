@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..scalar import is_constant
 from .factors import Factor, Translation, orientation
 from .inertia import Inertia
 from .motion import Force, Motion
@@ -20,6 +21,11 @@ class Transform(NamedTuple):
         """The child stands at ``position`` in the parent, its axes are the columns of ``rotation``."""
         shift = () if position == ZERO else (Translation(position),)
         return Transform(shift + orientation(rotation))
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether every number of it is known while tracing."""
+        return all(is_constant(number) for factor in self.factors for number in factor.numbers)
 
     def then(self, other: Transform) -> Transform:
         """This change of frame followed by another; two shifts that meet become one."""

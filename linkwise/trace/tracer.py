@@ -10,7 +10,6 @@ from ..ir import ops
 from ..ir.builder import Builder
 from ..ir.program import Array, Node, Program, reachable
 
-
 NUMBERS = (float, int, np.floating, np.integer)
 
 

@@ -37,7 +37,9 @@ def test_jacobian_and_bias_are_derivatives_along_motions(kind):
 
         rate = sum(w * (error(k * STEP) - error(-k * STEP)) for k, w in enumerate(FIRST, 1)) / STEP
         curvature = SECOND[0] * error(0.0)
-        curvature = (curvature + sum(w * (error(k * STEP) + error(-k * STEP)) for k, w in enumerate(SECOND) if k)) / STEP**2
+        curvature = (
+            curvature + sum(w * (error(k * STEP) + error(-k * STEP)) for k, w in enumerate(SECOND) if k)
+        ) / STEP**2
         assert error(0.0).shape == (6 - kind.nv,)
         np.testing.assert_allclose(lw.closed.constraint_jacobian(mech, q) @ v, rate, atol=1e-8)
         scale = 1.0 + np.abs(curvature).max()
@@ -74,7 +76,10 @@ def test_cost_grows_with_the_path_not_with_its_square():
         q, _ = lw.random_state(chain, np.random.default_rng(0))
         mech = with_loops(chain, closed_at(chain, q, lw.Revolute(), "ground", f"link{n}"))
         counts.append(
-            [sum(lw.compile(name, mech, target="numpy").op_counts.values()) for name in ("constraint_jacobian", "constraint_bias")]
+            [
+                sum(lw.compile(name, mech, target="numpy").op_counts.values())
+                for name in ("constraint_jacobian", "constraint_bias")
+            ]
         )
     first, second, third = np.array(counts)
     assert np.all(third - second < 2.1 * (second - first))

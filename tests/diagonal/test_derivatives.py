@@ -48,14 +48,33 @@ def test_every_kind_of_joint(kind):
     close(model.diagonal_factor_derivatives(q), precise.derivatives(mech, "diagonal_factor", q), 1e-11)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_second_derivatives_of_the_mass_matrix(kind):
+    mech = lw.mechanisms.random_tree(3, 23, joints=(kind, "revolute"))
+    model = Model(mech)
+    q = model.states(1, seed=2)[0][0]
+    assert any(type(body.kind).__name__.lower() == kind for body in mech.bodies)
+    close(model.mass_matrix_second_derivatives(q), precise.derivatives(mech, "mass_matrix_derivatives", q))
+
+
+@pytest.mark.parametrize("normalized", [True, False], ids=["m", "I + H phi K"])
 @some_trees
-def test_second_derivatives_of_the_mass_matrix(case):
+def test_rate_of_the_factor(case, normalized):
     model = tree_of(*case)
-    if model.mech.nv > 12:
-        pytest.skip("fifty digits take their time")
-    q = model.states(1)[0][0]
-    found = model.mass_matrix_second_derivatives(q)
-    close(found, precise.derivatives(model.mech, "mass_matrix_derivatives", q))
+    q, v = (x[0] for x in model.states(1)[:2])
+    slopes = model.diagonal_factor_derivatives(q, normalized=normalized)
+    close(model.diagonal_factor_rate(q, v, normalized=normalized), slopes @ v, 1e-12)
+
+
+@pytest.mark.seed("jain1995", "3.2")
+def test_coriolis_term_from_the_derivatives():
+    """C = l (dm/dt nu - v* M' v / 2), where v are coordinate rates (with the sign and factor of the errata)."""
+    mech = lw.mechanisms.stanford_arm()
+    q, v = lw.random_state(mech, np.random.default_rng(4))
+    nu = lw.diagonal.rates(mech, q, v)
+    half = 0.5 * np.einsum("ijk,i,j->k", lw.mass_matrix_derivatives(mech, q), v, v)
+    expected = lw.diagonal.factor_inverse(mech, q) @ (lw.diagonal.factor_rate(mech, q, v) @ nu - half)
+    close(lw.diagonal.coriolis(mech, q, nu), expected, 1e-11)
 
 
 def test_factor_and_mass_matrix_agree():

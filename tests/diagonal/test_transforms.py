@@ -121,7 +121,8 @@ def test_what_has_no_factors_is_refused():
             function(tied, q, v)
     with pytest.raises(lw.MechanismError, match="follow other joints"):
         lw.diagonal.factor_derivatives(tied, q)
-    weightless = lw.Builder().link("a").joint("j", lw.Revolute(), "ground", "a").build()
+    with pytest.warns(lw.MechanismWarning):
+        weightless = lw.Builder().link("a").joint("j", lw.Revolute(), "ground", "a").build(strict=False)
     with pytest.raises(lw.MechanismError, match="positive mass matrix"):
         lw.diagonal.rates(weightless, [0.0], [1.0])
 
@@ -137,3 +138,17 @@ def test_batches_and_float32():
     assert rate.shape == found.shape == (3, 5, 6)
     np.testing.assert_allclose(found, v, atol=1e-12)
     assert lw.diagonal.rates(mech, q.astype(np.float32), v.astype(np.float32)).dtype == np.float32
+
+
+def test_a_mechanism_without_joints():
+    mech = lw.Builder().link("rock", 1.0).joint("weld", lw.Fixed(), "ground", "rock").build()
+    q = np.zeros((5, 0))
+    for name, inputs, rank in (
+        *((name, 2, 1) for name in ("rates", "velocities", "forces", "torques", "coriolis")),
+        ("forward_dynamics", 3, 1),
+        *((name, 1, 2) for name in ("factor", "factor_inverse")),
+        *((name, 1, 3) for name in ("factor_derivatives", "christoffel_symbols")),
+        ("curvature", 1, 4),
+    ):
+        assert getattr(lw.diagonal, name)(mech, *(q,) * inputs).shape == (5, *(0,) * rank), name
+    assert lw.diagonal.is_globally_diagonalizable(mech)

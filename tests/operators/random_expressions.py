@@ -14,11 +14,28 @@ from linkwise.operators.expression import Bias, Expression, Inverse, Product, Sp
 
 MASS_MATRIX = op.H @ op.phi @ op.M @ op.phi.T @ op.H.T + op.R
 WHITENING = op.I - op.H @ op.psi @ op.K
-OPERATORS = (op.H, op.phi, op.psi, op.E_phi, op.E_psi, op.Phi, op.Psi, op.M, op.P, op.P_plus, op.D, op.R, op.G, op.K)
+OPERATORS = (
+    op.H,
+    op.phi,
+    op.psi,
+    op.E_phi,
+    op.E_psi,
+    op.Phi,
+    op.Psi,
+    op.M,
+    op.P,
+    op.P_plus,
+    op.D,
+    op.D_half,
+    op.R,
+    op.G,
+    op.K,
+)
 INVERTIBLE = (
     op.phi,
     op.psi,
     op.D,
+    op.D_half,
     op.M,
     op.P,
     op.I - op.E_phi,

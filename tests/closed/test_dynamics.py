@@ -1,0 +1,243 @@
+"""All formulations give one motion, and it is that of free bodies held together by multipliers."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.mechanism import MechanismError
+
+from .built_in import FREEDOMS, STRETCHED, SYMMETRIC, assembled, built, every_mechanism, random_state
+from .maximal import Maximal, of_mass_centres
+
+METHODS = ("svd", "lagrange", "partitioning", "tangent", "differentiable")
+
+
+def relative(found, expected) -> float:
+    return float(np.abs(found - expected).max() / np.abs(expected).max())
+
+
+@every_mechanism
+def test_built_in_mechanisms_are_assembled_with_the_freedoms_they_claim(name):
+    mech = built(name)
+    np.testing.assert_allclose(lw.closed.position_error(mech, assembled(name)), 0.0, atol=1e-14)
+    assert lw.closed.degrees_of_freedom(mech, assembled(name)) == FREEDOMS[name]
+    assert lw.closed.degrees_of_freedom(mech, random_state(name)[0]) == FREEDOMS[name]
+
+
+@pytest.mark.seed("spencer2004", "2.1a")
+@pytest.mark.seed("spencer2004", "2.1b")
+@pytest.mark.seed("spencer2004", "2.1c")
+@pytest.mark.seed("spencer2004", "A.8a")
+@pytest.mark.seed("spencer2004", "A.8b")
+@pytest.mark.seed("spencer2004", "A.8c")
+@pytest.mark.seed("spencer2004", "2.43b")
+@every_mechanism
+def test_all_formulations_agree_with_each_other_and_with_free_bodies(name):
+    mech = built(name)
+    for seed in range(3):
+        q, v = random_state(name, seed)
+        tau = np.random.default_rng(seed + 10).normal(size=mech.nv) * 5.0
+        found = {method: lw.closed.forward_dynamics(mech, q, v, tau, method=method) for method in METHODS}
+        for a in found.values():
+            assert relative(a, found["svd"]) < 1e-9
+        expected = Maximal(mech, q, v).accelerations(tau)
+        assert relative(of_mass_centres(mech, q, v, found["svd"]), expected) < 1e-9
+
+
+@pytest.mark.seed("spencer2004", "2.2")
+@pytest.mark.seed("spencer2004", "2.3")
+@every_mechanism
+def test_accelerations_keep_the_loops_closed(name):
+    mech = built(name)
+    q, v = random_state(name)
+    a = lw.closed.forward_dynamics(mech, q, v, np.ones(mech.nv))
+    bias = lw.closed.constraint_bias(mech, q, v)
+    np.testing.assert_allclose(lw.closed.constraint_jacobian(mech, q) @ v, 0.0, atol=1e-11)
+    np.testing.assert_allclose(
+        lw.closed.constraint_jacobian(mech, q) @ a + bias, 0.0, atol=1e-9 * (1.0 + np.abs(bias).max())
+    )
+
+
+@pytest.mark.seed("spencer2004", "2.4")
+@pytest.mark.seed("spencer2004", "2.5a")
+@pytest.mark.seed("spencer2004", "2.5b")
+def test_lagrange_multipliers_as_printed():
+    """Two planar rows of full rank: lambda = (G M^-1 G*)^-1 (G M^-1 F + dG/dt v)."""
+    mech = built("five_bar")
+    q, v = random_state("five_bar", 4)
+    tau = np.array([1.0, -2.0, 3.0, 0.5])
+    jacobian = lw.closed.constraint_jacobian(mech, q)
+    planar = np.flatnonzero(jacobian.any(axis=1))
+    assert len(planar) == 2
+    jacobian, bias = jacobian[planar], lw.closed.constraint_bias(mech, q, v)[planar]
+    inverse = np.linalg.inv(lw.mass_matrix(mech, q))
+    force = tau - lw.bias_force(mech, q, v)
+    printed = np.linalg.solve(jacobian @ inverse @ jacobian.T, jacobian @ inverse @ force + bias)
+    np.testing.assert_allclose(lw.closed.multipliers(mech, q, v, tau)[planar], printed, rtol=1e-10)
+    np.testing.assert_allclose(
+        lw.closed.forward_dynamics(mech, q, v, tau, method="lagrange"),
+        inverse @ (force - jacobian.T @ printed),
+        rtol=1e-10,
+    )
+
+
+@every_mechanism
+def test_reactions_replace_the_loops(name):
+    """The spanning tree, driven by the loop reactions as external wrenches, moves like the closed mechanism."""
+    mech = built(name)
+    q, v = random_state(name, 2)
+    rng = np.random.default_rng(5)
+    tau, wrenches = rng.normal(size=mech.nv), rng.normal(size=(mech.n_links, 6))
+    a = lw.closed.forward_dynamics(mech, q, v, tau, wrenches=wrenches)
+    reactions = lw.closed.loop_reactions(mech, q, v, tau, wrenches=wrenches)
+    forces = lw.closed.constraint_forces(mech, q, v, tau, wrenches=wrenches)
+    total = wrenches.copy()
+    for loop, reaction in zip(mech.loops, reactions, strict=True):
+        at = lw.frame_pose(mech, q, loop.link_b) @ homogeneous(loop.pose_b)
+        moment, force = at[:3, :3] @ reaction[:3], at[:3, :3] @ reaction[3:]
+        for link, sign in ((loop.link_b, 1.0), (loop.link_a, -1.0)):
+            body = mech.frame(link).body
+            if body >= 0:
+                pose = lw.link_poses(mech, q)[body]
+                arm = at[:3, 3] - pose[:3, 3]
+                total[body] += sign * np.concatenate(
+                    [pose[:3, :3].T @ (moment + np.cross(arm, force)), pose[:3, :3].T @ force]
+                )
+    tree = mech.spanning_tree
+    assert relative(lw.forward_dynamics(tree, q, v, tau, total), a) < 1e-8
+    assert relative(lw.forward_dynamics(tree, q, v, tau + forces, wrenches), a) < 1e-8
+
+
+def homogeneous(pose) -> np.ndarray:
+    matrix = np.eye(4)
+    matrix[:3, :3], matrix[:3, 3] = pose
+    return matrix
+
+
+@every_mechanism
+def test_inverse_dynamics_undoes_forward_dynamics(name):
+    mech = built(name)
+    q, v = random_state(name, 3)
+    a = lw.closed.forward_dynamics(mech, q, v, np.random.default_rng(0).normal(size=mech.nv))
+    tau = lw.closed.inverse_dynamics(mech, q, v, a)
+    assert relative(lw.closed.forward_dynamics(mech, q, v, tau), a) < 1e-8
+    for _ in range(3):  # any other forces with the same effect are larger: adding constraint forces does nothing
+        other = tau + lw.closed.constraint_jacobian(mech, q).T @ np.random.default_rng(1).normal(
+            size=mech.n_constraints
+        )
+        assert np.linalg.norm(other) > np.linalg.norm(tau)
+
+
+def test_actuated_joints_and_weights():
+    mech = built("stewart_platform")
+    q, v = random_state("stewart_platform")
+    legs = [f"leg{i}_rod_joint" for i in range(1, 7)]
+    a = lw.closed.forward_dynamics(mech, q, v, np.random.default_rng(0).normal(size=mech.nv))
+    tau = lw.closed.inverse_dynamics(mech, q, v, a, actuated=legs)
+    driven = np.concatenate([np.arange(mech.nv)[mech.v_index(leg)] for leg in legs])
+    assert not np.delete(tau, driven).any()
+    assert relative(lw.closed.forward_dynamics(mech, q, v, tau), a) < 1e-8
+    with pytest.raises(MechanismError, match="cannot produce this acceleration"):
+        lw.closed.inverse_dynamics(mech, q, v, a, actuated=legs[:5])
+
+    mech = built("four_bar")
+    q, v = random_state("four_bar")
+    a = lw.closed.forward_dynamics(mech, q, v, [1.0, 0.0, 0.0])
+    both = ("crank_joint", "rocker_joint")
+    even, uneven = (lw.closed.inverse_dynamics(mech, q, v, a, both, weights=w) for w in (None, (1e6, 1.0)))
+    assert abs(uneven[0]) < 1e-3 * abs(even[0]) and abs(uneven[2]) > abs(even[2])
+    crank = lw.closed.inverse_dynamics(mech, q, v, a, ("crank_joint",))
+    np.testing.assert_allclose(crank, [1.0, 0.0, 0.0], atol=1e-10)
+    alone = lw.closed.inverse_dynamics(mech, q, v, a[:1], ("crank_joint",), independent=("crank_joint",))
+    np.testing.assert_allclose(alone, crank, atol=1e-10)
+    with pytest.raises(MechanismError, match="tear loop 'pin'"):
+        lw.closed.inverse_dynamics(mech, q, v, a + [0.0, 1.0, 0.0])
+
+
+def test_batches_with_singular_states_among_them():
+    """A thousand five-bars at once, some stretched out: each as if it were alone."""
+    mech, rng = built("five_bar"), np.random.default_rng(0)
+    q = np.empty((1000, 4))
+    q[:] = lw.closed.project(mech, SYMMETRIC + 0.02 * rng.normal(size=(1000, 4)), np.zeros((1000, 4)), largest=1.0)[0]
+    q[::7] = STRETCHED
+    v = lw.closed.project(mech, q, rng.normal(size=(1000, 4)))[1]
+    tau = rng.normal(size=(1000, 4))
+    np.testing.assert_array_equal(np.unique(lw.closed.degrees_of_freedom(mech, q)), [2, 3])
+    assert (lw.closed.degrees_of_freedom(mech, q[::7]) == 3).all()
+    for method in ("svd", "lagrange"):
+        together = lw.closed.forward_dynamics(mech, q, v, tau, method=method)
+        assert np.isfinite(together).all()
+        for i in range(0, 1000, 97):
+            alone = lw.closed.forward_dynamics(mech, q[i], v[i], tau[i], method=method)
+            np.testing.assert_allclose(together[i], alone, rtol=1e-9, atol=1e-9)
+    basis = lw.closed.null_space(mech, q[:8])
+    assert basis.shape == (8, 4, 3) and not basis[1, :, 2].any() and basis[0, :, 2].any()
+    np.testing.assert_allclose(lw.closed.constraint_jacobian(mech, q[:8]) @ basis, 0.0, atol=1e-12)
+
+
+def test_every_basis_spans_the_null_space():
+    for name in ("five_bar", "bricard", "delta_robot"):
+        mech, (q, _) = built(name), random_state(name)
+        jacobian = lw.closed.constraint_jacobian(mech, q)
+        expected = lw.closed.null_space(mech, q)
+        np.testing.assert_allclose(expected.T @ expected, np.eye(FREEDOMS[name]), atol=1e-12)
+        for method in ("partitioning", "tangent", "differentiable"):
+            basis = lw.closed.null_space(mech, q, method=method)
+            assert basis.shape == expected.shape
+            np.testing.assert_allclose(jacobian @ basis, 0.0, atol=1e-11)
+            np.testing.assert_allclose(expected @ (expected.T @ basis), basis, atol=1e-11)
+
+
+def test_coordinates_of_the_user():
+    mech, (q, v) = built("five_bar"), random_state("five_bar")
+    tau = np.array([1.0, 2.0, -1.0, 0.0])
+    expected = lw.closed.forward_dynamics(mech, q, v, tau)
+    rows = np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, -2.0]])
+    for independent in (("joint1", "joint2"), ("joint4", "joint1"), rows):
+        found = lw.closed.forward_dynamics(mech, q, v, tau, independent=independent)
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+    basis = lw.closed.null_space(mech, q, independent=rows)
+    np.testing.assert_allclose(rows @ basis, np.eye(2), atol=1e-12)
+    with pytest.raises(MechanismError, match="2 freedoms, 1 coordinates were chosen"):
+        lw.closed.forward_dynamics(mech, q, v, tau, independent=("joint1",))
+    with pytest.raises(MechanismError, match="joint names or rows"):
+        lw.closed.forward_dynamics(mech, q, v, tau, independent=[1.0, 2.0])
+
+
+@pytest.mark.seed("spencer2004", "3.8")
+@pytest.mark.seed("spencer2004", "Baumgarte stabilization")
+@pytest.mark.parametrize("method", METHODS)
+def test_baumgarte_terms(method):
+    """Off the manifold: g'' + 2 alpha g' + beta^2 g = 0."""
+    mech = built("five_bar")
+    q, v = SYMMETRIC + [0.01, 0.02, -0.01, 0.0], np.array([1.0, 0.3, -0.2, 0.5])
+    a = lw.closed.forward_dynamics(mech, q, v, np.zeros(4), method=method, baumgarte=(3.0, 5.0))
+    jacobian = lw.closed.constraint_jacobian(mech, q)
+    error = jacobian @ a + lw.closed.constraint_bias(mech, q, v)
+    error += 6.0 * jacobian @ v + 25.0 * lw.closed.position_error(mech, q)
+    np.testing.assert_allclose(error, 0.0, atol=1e-10)
+
+
+def test_a_massless_link_is_no_obstacle_where_loops_drive_it():
+    """Only the freedoms need inertia: the rod of a slider-crank may weigh nothing, but Lagrange's M^-1 then fails."""
+    full = lw.mechanisms.slider_crank()
+    bodies = list(full.bodies)
+    bodies[1] = dataclasses.replace(bodies[1], mass=0.0, inertia=np.zeros((3, 3)))
+    mech = dataclasses.replace(full, bodies=tuple(bodies))
+    q, v = np.zeros(3), lw.closed.null_space(mech, np.zeros(3), independent=("crank_joint",))[:, 0]
+    a = lw.closed.forward_dynamics(mech, q, v, np.array([1.0, 0.0, 0.0]))
+    assert np.isfinite(a).all()
+    with pytest.raises(MechanismError, match="use method='svd'"):
+        lw.closed.forward_dynamics(mech, q, v, np.zeros(3), method="lagrange")
+
+
+def test_tree_functions_point_to_closed():
+    mech = built("five_bar")
+    with pytest.raises(MechanismError, match="linkwise.closed"):
+        lw.forward_dynamics(mech, SYMMETRIC, np.zeros(4), np.zeros(4))
+    with pytest.raises(ValueError, match="unknown method 'svdd': did you mean 'svd'"):
+        lw.closed.forward_dynamics(mech, SYMMETRIC, np.zeros(4), np.zeros(4), method="svdd")

@@ -1,0 +1,179 @@
+"""Motions: benchmark problems against reference solutions, through singular positions, with energies kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+import linkwise as lw
+from linkwise.mechanism import MechanismError
+
+from .built_in import STRETCHED, SYMMETRIC, built, random_state
+
+
+def energy_error(motion) -> float:
+    return float(np.abs(motion.energy - motion.energy[0]).max())
+
+
+def condition(motion) -> np.ndarray:
+    """sigma_1 / sigma_2 of the five-bar's two constraints."""
+    values = np.linalg.svd(lw.closed.constraint_jacobian(motion.mechanism, motion.q), compute_uv=False)
+    return values[:, 0] / np.maximum(values[:, 1], 1e-300)
+
+
+def swing(n: int, duration: float, steps: int):
+    """The N-four-bar started at 1 rad/s and its exact motion: all posts turn alike, so it is a pendulum."""
+    mech = lw.mechanisms.n_four_bar(n)
+    q = np.zeros(mech.nq)
+    v = -lw.closed.null_space(mech, q, independent=("post0_joint",))[:, 0]
+    motion = lw.closed.simulate(mech, q, v, duration, step=duration / steps, keep_energy=True)
+    inertia, weight = (n + 1) / 3.0 + n, 9.81 * ((n + 1) / 2.0 + n)
+    exact = solve_ivp(
+        lambda t, x: [x[1], weight * np.sin(x[0]) / inertia],
+        (0, duration),
+        [0.0, -1.0],
+        "DOP853",
+        rtol=1e-12,
+        atol=1e-12,
+    )
+    return motion, exact.y[0, -1]
+
+
+@pytest.mark.parametrize(("n", "duration"), [(2, 2.0), (8, 1.2)])
+def test_n_four_bar_passes_its_singular_positions(n, duration):
+    motion, exact = swing(n, duration, round(duration * 200))
+    posts = motion.q[:, : n + 1]
+    assert posts.min() < -np.pi / 2  # the posts have passed the horizontal
+    np.testing.assert_allclose(posts, posts[:, :1] * np.ones(n + 1), atol=1e-7)  # and none took another branch
+    assert energy_error(motion) < 1e-6
+    np.testing.assert_allclose(posts[-1], exact, atol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [2, 8])
+def test_n_four_bar_for_ten_seconds(n):
+    motion, exact = swing(n, 10.0, 2000)
+    np.testing.assert_allclose(motion.q[:, : n + 1], motion.q[:, :1] * np.ones(n + 1), atol=1e-6)
+    assert energy_error(motion) < 1e-6
+    np.testing.assert_allclose(motion.q[-1, 0], exact, atol=1e-6)
+
+
+def test_bricard_for_ten_seconds():
+    """One freedom though the count says none; no energy projection, so the energy is a measure of accuracy."""
+    motion = lw.closed.simulate(
+        lw.mechanisms.bricard(), np.zeros(5), np.zeros(5), 10.0, method="dop853", rtol=1e-10, atol=1e-10
+    )
+    assert energy_error(motion) < 1e-6
+    assert motion.constraint_error.max() < 1e-11
+    assert np.ptp(motion.q[:, 0]) > 3.0
+    finer = lw.closed.simulate(
+        lw.mechanisms.bricard(), np.zeros(5), np.zeros(5), 10.0, method="dop853", rtol=1e-12, atol=1e-12
+    )
+    np.testing.assert_allclose(motion.q[-1], finer.q[-1], atol=1e-6)
+
+
+def test_slider_crank_against_its_one_freedom():
+    """Under gravity from a spinning start, against the scalar equation of motion with effective inertia."""
+    crank, rod = 0.15, 0.3
+    mech = built("slider_crank")
+    q = np.zeros(3)
+    v = 20.0 * lw.closed.null_space(mech, q, independent=("crank_joint",))[:, 0]
+    motion = lw.closed.simulate(mech, q, v, 0.5, method="dop853", rtol=1e-11, atol=1e-11)
+    assert energy_error(motion) < 1e-6
+
+    def kinematics(angle):  # crank angle from the x axis; everything else and its derivatives by the angle
+        s, c = np.sin(angle), np.cos(angle)
+        ratio = crank / rod
+        tilt = np.arcsin(ratio * s)
+        tilt1 = ratio * c / np.cos(tilt)
+        tilt2 = (-ratio * s + np.sin(tilt) * tilt1**2) / np.cos(tilt)
+        slide1 = -crank * s - rod * np.sin(tilt) * tilt1
+        slide2 = -crank * c - rod * (np.cos(tilt) * tilt1**2 + np.sin(tilt) * tilt2)
+        middle1 = np.array([-crank * s - rod / 2 * np.sin(tilt) * tilt1, crank * c - rod / 2 * np.cos(tilt) * tilt1])
+        middle2 = np.array(
+            [
+                -crank * c - rod / 2 * (np.cos(tilt) * tilt1**2 + np.sin(tilt) * tilt2),
+                -crank * s - rod / 2 * (-np.sin(tilt) * tilt1**2 + np.cos(tilt) * tilt2),
+            ]
+        )
+        return c, tilt1, tilt2, slide1, slide2, middle1, middle2
+
+    def rate(t, x):
+        c, tilt1, tilt2, slide1, slide2, middle1, middle2 = kinematics(x[0])
+        turn = 1.0 * rod**2 / 12
+        inertia = 0.5 * crank**2 / 3 + turn * tilt1**2 + 1.0 * middle1 @ middle1 + 2.0 * slide1**2
+        slope = turn * tilt1 * tilt2 + 1.0 * middle1 @ middle2 + 2.0 * slide1 * slide2
+        weight = 9.81 * (0.5 * crank / 2 * c + 1.0 * middle1[1])
+        return [x[1], -(slope * x[1] ** 2 + weight) / inertia]
+
+    exact = solve_ivp(rate, (0.0, 0.5), [np.pi / 2, 20.0], "DOP853", rtol=1e-12, atol=1e-12)
+    assert motion.q[-1, 0] + np.pi / 2 == pytest.approx(exact.y[0, -1], abs=1e-7)
+
+
+def test_flyball_governor_against_a_fine_step():
+    """Spun up with a spring and damper between shaft and collar, as in the benchmark; half the step, a sixteenth of
+    the error."""
+    mech = built("flyball_governor")
+    collar, shaft = mech.v_index("collar_joint"), mech.v_index("shaft_joint")
+
+    def control(t, q, v):
+        tau = np.zeros(mech.nv)
+        tau[collar] = -800.0 * q[collar] - 40.0 * v[collar]
+        return tau
+
+    q = np.zeros(mech.nq)
+    v = lw.closed.project(mech, q, np.eye(mech.nv)[shaft.start] * 6.0)[1]
+    ends = [lw.closed.simulate(mech, q, v, 0.5, control, step=step).q[-1] for step in (1e-2, 5e-3, 2.5e-3)]
+    coarse, fine = np.linalg.norm(ends[0] - ends[2]), np.linalg.norm(ends[1] - ends[2])
+    assert fine < 1e-6 and coarse / fine > 10.0
+    reference = lw.closed.simulate(mech, q, v, 0.5, control, method="dop853", rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(ends[2], reference.q[-1], atol=1e-7)
+    assert abs(reference.q[:, mech.q_index("collar_joint")]).max() > 1e-3
+
+
+def test_integrators_and_stabilizations_agree():
+    mech = built("five_bar")
+    q, v = random_state("five_bar")
+    expected = lw.closed.simulate(mech, q, v, 0.1, method="dop853", rtol=1e-11, atol=1e-11).q[-1]
+    for options in (
+        {"method": "rk45"},
+        {"method": "radau", "rtol": 1e-7, "atol": 1e-7},
+        {"method": "lsoda", "stabilization": "baumgarte"},
+        {"method": "bdf", "stabilization": None, "rtol": 1e-8, "atol": 1e-8},
+        {"formulation": "lagrange", "stabilization": "baumgarte"},
+        {"formulation": "partitioning", "step": 5e-3},
+        {"keep_energy": True},
+    ):
+        found = lw.closed.simulate(mech, q, v, 0.1, **options)
+        np.testing.assert_allclose(found.q[-1], expected, atol=2e-5)
+        assert found.t[-1] == pytest.approx(0.1)
+
+
+def test_batches_move_like_their_members():
+    mech = built("five_bar")
+    states = [random_state("five_bar", seed) for seed in range(4)]
+    q, v = (np.array(x) for x in zip(*states, strict=True))
+    together = lw.closed.simulate(mech, q, v, 0.02)
+    assert together.q.shape == (21, 4, 4) and together.energy.shape == (21, 4)
+    alone = lw.closed.simulate(mech, q[2], v[2], 0.02)
+    np.testing.assert_allclose(together.q[:, 2], alone.q, atol=1e-11)
+
+
+def test_requests_that_make_no_sense():
+    mech = built("five_bar")
+    rest = np.zeros(4)
+    for options, message in (
+        ({"method": "rk5"}, "unknown method 'rk5'"),
+        ({"stabilization": "glue"}, "stabilization must be"),
+        ({"method": "bdf"}, "projection would falsify"),
+        ({"stabilization": None, "keep_energy": True}, "keep_energy needs"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            lw.closed.simulate(mech, SYMMETRIC, rest, 1.0, **options)
+    with pytest.raises(MechanismError, match="one state at a time"):
+        lw.closed.simulate(mech, np.array([SYMMETRIC, STRETCHED]), rest, 1.0, method="dop853")
+    with pytest.raises(MechanismError, match="q0 has shape"):
+        lw.closed.simulate(mech, SYMMETRIC[:3], rest, 1.0)
+    with pytest.raises(MechanismError, match="at least one step"):
+        lw.closed.simulate(mech, SYMMETRIC, rest, 1e-5)

@@ -1,0 +1,35 @@
+"""Matrices of products that contain structured ones: each is what the stacked operators say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise import operators as op
+
+MASS = op.H @ op.phi @ op.M @ op.phi.T @ op.H.T + op.R
+OMEGA = op.psi.T @ op.H.T @ op.D.inv @ op.H @ op.psi
+BODIES = op.phi @ op.M @ op.phi.T
+
+EXPRESSIONS = {
+    "square": MASS @ MASS,
+    "between": MASS @ op.D.inv @ MASS,
+    "inverse and back": MASS.inv @ MASS @ MASS.inv,
+    "cube": MASS @ MASS @ MASS,
+    "sum of a product and its adjoint": MASS @ op.H @ op.phi @ op.G + op.G.T @ op.phi.T @ op.H.T @ MASS,
+    "bodies twice": BODIES @ OMEGA @ BODIES,
+    "mobilities twice": OMEGA @ BODIES @ OMEGA,
+    "twice over": 2 * MASS + MASS @ op.R @ MASS,
+}
+
+
+@pytest.mark.parametrize("floating", [False, True])
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_symmetric_products(name, floating):
+    expression = EXPRESSIONS[name]
+    for mech in (lw.mechanisms.puma560(), lw.mechanisms.random_tree(6, 4, floating_base=floating)):
+        q, _ = lw.random_state(mech, np.random.default_rng(1))
+        expected = op.dense(expression, mech, q)
+        found = lw.compile(expression, mech, target="numpy")(q)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10 * np.abs(expected).max())
