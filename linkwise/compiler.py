@@ -198,7 +198,7 @@ def _require_options(algorithm: Algorithm, options: dict[str, Any]) -> None:
 
 
 def _one_of(what: str, value: Any, allowed: Sequence[str], otherwise: str = "") -> str:
-    """``value`` if it is allowed; else an error with what comes close to it, or ``otherwise``, or all that is allowed."""
+    """``value`` if it is allowed; else an error with what comes close, or ``otherwise``, or all that is allowed."""
     if value in allowed:
         return value
     meant = MEANT.get(str(value))

@@ -179,7 +179,7 @@ def _explanation(program: Program, dtype: np.dtype, arrays: Sequence[Any], out: 
         fault = _output_fault(given, batch + array.shape, dtype)
         if fault:
             return KernelError(
-                f"{name}: out {fault}; {array.name} needs a writable array of shape {batch + array.shape}, dtype {dtype}"
+                f"{name}: out {fault}; a writable array of shape {batch + array.shape} and dtype {dtype} is needed"
             )
     return error
 

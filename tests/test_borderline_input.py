@@ -130,12 +130,17 @@ def test_output_of_lower_precision_is_rounded():
     assert np.array_equal(out, lw.inverse_dynamics(ARM, X, Z, Z).astype(np.float32))
 
 
-def test_loops_are_ignored_where_they_do_not_matter():
-    """Kinematics and inverse dynamics of the spanning tree are those of the mechanism with loops."""
+def test_loops_do_not_matter_for_kinematics_and_terms_of_the_equations():
+    """Poses, mass matrix and bias forces of the spanning tree are those of the mechanism with loops."""
     tree = LOOP.spanning_tree
-    state = [X[:2], X[:2], X[:2]]
-    assert np.array_equal(lw.inverse_dynamics(LOOP, *state), lw.inverse_dynamics(tree, *state))
-    assert np.isfinite(lw.forward_dynamics(tree, *state)).all()
+    assert tree is LOOP.spanning_tree
+    assert np.array_equal(lw.link_poses(LOOP, X[:2]), lw.link_poses(tree, X[:2]))
+    assert np.array_equal(lw.mass_matrix(LOOP, X[:2]), lw.mass_matrix(tree, X[:2]))
+    assert np.array_equal(lw.bias_force(LOOP, X[:2], X[:2]), lw.bias_force(tree, X[:2], X[:2]))
+    assert np.isfinite(lw.forward_dynamics(tree, X[:2], X[:2], X[:2])).all()
+    for refused in (lw.inverse_dynamics, lw.forward_dynamics):
+        with pytest.raises(lw.MechanismError, match="would ignore the loops .* linkwise.closed, or mech.spanning_tree"):
+            refused(LOOP, X[:2], X[:2], X[:2])
 
 
 def test_singular_mechanisms_still_have_inverse_dynamics():

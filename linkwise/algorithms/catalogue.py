@@ -69,6 +69,7 @@ class Algorithm:
     function: Callable[..., Any]
     options: tuple[str, ...] = ()
     solves_motion: bool = False  # needs a positive mass matrix, and is wrong where loops are left out
+    ignores_loops: bool = False  # needs no mass matrix to be positive, but is wrong all the same where loops are left out
     expression: Callable[..., Expression] | None = None  # what it computes, for the same options
     spaces: Mapping[str, Space] = field(default_factory=dict)  # of inputs that SHAPES does not name
     at_user_origins: bool = False  # the result depends on where the links' origins are
@@ -101,15 +102,13 @@ class Algorithm:
 
     def check(self, mechanism: Mechanism) -> None:
         """Refuse mechanisms for which the result would be wrong or undefined."""
-        if not self.solves_motion:
-            return
-        if mechanism.loops:
+        if mechanism.loops and (self.solves_motion or self.ignores_loops):
             names = ", ".join(repr(loop.name) for loop in mechanism.loops)
             raise MechanismError(
                 f"{self.name} would ignore the loops {names} of mechanism {mechanism.name!r}: use linkwise.closed, "
                 "or mech.spanning_tree if the loops are meant to be open"
             )
-        if mechanism.singular_joints:
+        if mechanism.singular_joints and self.solves_motion:
             names = ", ".join(map(repr, mechanism.singular_joints))
             raise MechanismError(
                 f"{self.name} needs a positive mass matrix, but nothing with inertia moves with joint {names} of "
@@ -182,6 +181,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             ("q", "v", "a"),
             "tau",
             dynamics.inverse_dynamics,
+            ignores_loops=True,
             expression=lambda: ex.INVERSE_DYNAMICS,
         ),
         Algorithm(
@@ -189,6 +189,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             ("q", "v", "a", "wrenches"),
             "tau",
             dynamics.inverse_dynamics,
+            ignores_loops=True,
             expression=lambda: ex.INVERSE_DYNAMICS_WITH_WRENCHES,
         ),
         _solver(
@@ -271,7 +272,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         Algorithm("denoc_coriolis_matrix", ("q", "v"), "coriolis_matrix", denoc.coriolis_matrix),
         Algorithm("denoc_forces", ("q", "wrenches"), "tau", denoc.forces),
         _solver("denoc_udu", ("q",), "factors", denoc.udu),
-        Algorithm("denoc_inverse_dynamics", ("q", "v", "a"), "tau", denoc.inverse_dynamics),
+        Algorithm("denoc_inverse_dynamics", ("q", "v", "a"), "tau", denoc.inverse_dynamics, ignores_loops=True),
         _solver("denoc_forward_dynamics", ("q", "v", "tau"), "a", denoc.forward_dynamics),
         _diagonal("rates", ("q", "v"), "nu", diagonal.rates, ex.total_rates),
         _diagonal("velocities", ("q", "nu"), "v", diagonal.velocities, ex.relative_rates),

@@ -83,8 +83,8 @@ def _remarks(mech: lw.Mechanism) -> Iterable[str]:
 def _text(mech: lw.Mechanism, facts: dict[str, Any]) -> Iterable[str]:
     loops = f", {len(mech.loops)} loop" + "s" * (len(mech.loops) > 1) if mech.loops else ""
     yield click.style(mech.name, bold=True) + (
-        f": {mech.n_links} moving link{'s' * (mech.n_links != 1)}, nq = {mech.nq}, nv = {mech.nv}{loops}, {facts['mass']:.6g} kg, "
-        f"gravity {_vector(mech.gravity)}"
+        f": {mech.n_links} moving link{'s' * (mech.n_links != 1)}, nq = {mech.nq}, nv = {mech.nv}{loops}, "
+        f"{facts['mass']:.6g} kg, gravity {_vector(mech.gravity)}"
     )
     yield from _section("tree", _tree(mech))
     rows = [(j["name"], j["kind"], _direction(j), *_bounds(j), _extras(j)) for j in facts["joints"]]

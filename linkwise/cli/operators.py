@@ -41,8 +41,9 @@ def operators(
 
     EXPRESSION is written as in Python: H phi psi E_phi E_psi M P P_plus D D_half R G K tau tau_bar Phi Psi I, joined by
     @ + - * /, with .T for the adjoint and .inv for the inverse, B("link") for a force at a link, A("link") for a motion
-    of it, bias_acceleration(v), bias_force(v), gravity(), identity(JOINT) for I on a named space. Other names are vectors: declare each with --joint or --link.
-    An expression that starts with a minus goes after all options and a --.
+    of it, bias_acceleration(v), bias_force(v), gravity(), identity(JOINT) for I on a named space. Other names are
+    vectors: declare each with --joint or --link. An expression that starts with a minus goes after all options and
+    a --.
 
     \b
     linkwise operators "(I - H@psi@K).T @ D.inv @ (I - H@psi@K) @ T" builtin:puma560 --joint T
@@ -55,7 +56,8 @@ def operators(
     parsed = op.parse(expression, vectors)
     if parsed.domain is None:
         raise click.UsageError(
-            f"nothing says on which space {parsed} acts: write identity(JOINT), identity(FORCE) or identity(MOTION) for I"
+            f"nothing says on which space {parsed} acts: "
+            "write identity(JOINT), identity(FORCE) or identity(MOTION) instead of I"
         )
     found = loaded(file, floating_base)
     report_warnings(found)

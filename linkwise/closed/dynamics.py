@@ -204,7 +204,7 @@ def _reaction(mech, q, v, tau, options) -> tuple[np.ndarray, Decomposition]:
 
 
 def _bias_with(mech: Mechanism, q, v, wrenches):
-    return tree.inverse_dynamics(mech, q, v, np.zeros(mech.nv), np.asarray(wrenches, dtype=float))
+    return tree.inverse_dynamics(mech.spanning_tree, q, v, np.zeros(mech.nv), np.asarray(wrenches, dtype=float))
 
 
 def _chosen(mech: Mechanism, independent) -> np.ndarray | None:

@@ -413,7 +413,7 @@ class Mechanism(_Constant):
         """A copy in another field of gravity, (3,) in the ground frame."""
         return dataclasses.replace(self, gravity=gravity)
 
-    @property
+    @cached_property
     def spanning_tree(self) -> Mechanism:
         """The same mechanism without its loops."""
         return dataclasses.replace(self, loops=()) if self.loops else self

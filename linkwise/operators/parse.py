@@ -27,7 +27,8 @@ def parse(text: str, vectors: Mapping[str, Vector] | None = None) -> Expression:
 
     It may hold the operators' names, the names of ``vectors``, ``@ + - * /``, numbers, ``.T``, ``.inv``, ``B("link")``,
     ``A("link")``, ``joint_vector("T")``, ``link_vector("f")``, ``bias_acceleration(v)``, ``bias_force(v)``,
-    ``gravity()``, ``identity(JOINT)`` (or FORCE, MOTION) where nothing else says on which space I acts.  Errors: ParseError; SpaceError and UnknownInverse as when the expression is built in Python.
+    ``gravity()``, and ``identity(JOINT)``, ``(FORCE)`` or ``(MOTION)`` where nothing else says on which space I acts.
+    Errors: ParseError; SpaceError and UnknownInverse as when the expression is built in Python.
     """
     if not isinstance(text, str):
         raise ParseError(f"an expression is text, got {type(text).__name__}")
