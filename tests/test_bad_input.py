@@ -127,7 +127,12 @@ REFUSED = {
     "float64 for a float32 kernel": (
         lambda: inverse(dtype="float32")(Z, single(Z), single(Z)),
         lw.KernelError,
-        r"q has dtype float64: convert it with .astype\(np.float32\)",
+        r"q has dtype float64: convert it with np.asarray\(x, np.float32\)",
+    ),
+    "a list for a float32 kernel": (
+        lambda: inverse(dtype="float32")([0.0] * 3, single(Z), single(Z)),
+        lw.KernelError,
+        r"q has dtype float64: convert it with np.asarray\(x, np.float32\)",
     ),
     "text for a float32 kernel": (
         lambda: inverse(dtype="float32")(["a"] * 3, single(Z), single(Z)),
@@ -157,24 +162,28 @@ REFUSED = {
     "out of the wrong length": (
         lambda: inverse()(Z, Z, Z, out=np.zeros(4)),
         lw.KernelError,
-        r"out has shape \(4,\), but tau has shape \(3,\)",
+        r"out has shape \(4,\); a writable array of shape \(3,\) and dtype float64 is needed",
     ),
     "out of another batch": (
         lambda: inverse()(np.zeros((4, 3)), Z, Z, out=np.zeros((5, 3))),
         lw.KernelError,
-        r"out has shape \(5, 3\), but tau has shape \(4, 3\)",
+        r"out has shape \(5, 3\); a writable array of shape \(4, 3\)",
     ),
     "out without the batch": (
         lambda: inverse()(np.zeros((4, 3)), Z, Z, out=np.zeros(3)),
         lw.KernelError,
-        r"out has shape \(3,\), but tau has shape \(4, 3\)",
+        r"out has shape \(3,\); a writable array of shape \(4, 3\)",
     ),
     "out of integers": (
         lambda: inverse()(Z, Z, Z, out=np.zeros(3, int)),
         lw.KernelError,
-        "out has dtype int64, but tau has .* dtype float64",
+        "out has dtype int64; a writable array .* dtype float64 is needed",
     ),
-    "out is read-only": (lambda: inverse()(Z, Z, Z, out=read_only()), lw.KernelError, "out is read-only"),
+    "out is read-only": (
+        lambda: inverse()(Z, Z, Z, out=read_only()),
+        lw.KernelError,
+        r"out is read-only; a writable array of shape \(3,\) and dtype float64 is needed",
+    ),
     "out is a list": (lambda: inverse()(Z, Z, Z, out=[0.0] * 3), lw.KernelError, "out is no array but a list"),
     "out on NumPy of the wrong length": (
         lambda: inverse(target="numpy")(Z, Z, Z, out=np.zeros(4)),
@@ -251,10 +260,15 @@ REFUSED = {
     "a foreign function": (
         lambda: lw.compile(np.sin, ARM),
         ValueError,
-        "unknown algorithm 'sin': there is inverse_dynamics",
+        "unknown algorithm 'sin': there is inverse_dynamics, forward_dynamics, .*; docs/api.md lists all$",
     ),
     "compile with swapped arguments": (lambda: lw.compile(ARM, "mass_matrix"), (TypeError, ValueError), "algorithm"),
-    "unknown target": (lambda: inverse(target="gpu"), ValueError, "unknown target 'gpu': did you mean 'cpu'"),
+    "unknown target": (lambda: inverse(target="cpus"), ValueError, "unknown target 'cpus': did you mean 'cpu'"),
+    "the graphics card by another name": (
+        lambda: inverse(target="gpu"),
+        ValueError,
+        r"unknown target 'gpu': did you mean 'cuda'\?$",
+    ),
     "unknown dtype": (
         lambda: inverse(dtype="float16"),
         ValueError,
@@ -296,14 +310,36 @@ REFUSED = {
         ValueError,
         "unknown option of inverse_dynamics 'link'",
     ),
-    "an option missing": (lambda: lw.compile("jacobian", ARM), TypeError, "'link'"),
+    "an option missing": (
+        lambda: lw.compile("jacobian", ARM),
+        TypeError,
+        "jacobian needs 'link': pass link=... to compile",
+    ),
     "unknown language": (
         lambda: inverse().source("fortran"),
         ValueError,
         "unknown language 'fortran': there is llvm, c, cuda",
     ),
     "unknown stage": (lambda: inverse().ir("early"), ValueError, "'traced' or 'optimized', got 'early'"),
+    "a link for a joint": (
+        lambda: ARM.q_index("link3"),
+        lw.MechanismError,
+        "no moving joint 'link3': that is a link, which joint 'joint3' moves; give the name of a joint",
+    ),
+    "a welded link for a joint": (
+        lambda: lw.mechanisms.planar_arm(2).v_index("tip"),
+        lw.MechanismError,
+        "no moving joint 'tip': that is a link, which joint 'joint2' moves",
+    ),
+    "the ground for a joint": (
+        lambda: ARM.body_index("ground"),
+        lw.MechanismError,
+        "no moving joint 'ground': that is a link, which no joint moves",
+    ),
     # the rest
+    "no number of threads": (lambda: lw.set_num_threads(None), ValueError, "positive integer, at most 1024, not None"),
+    "a million threads": (lambda: lw.set_num_threads(10**6), ValueError, "at most 1024, not 1000000"),
+    "half a thread": (lambda: lw.set_num_threads(0.5), ValueError, "positive integer, at most 1024, not 0.5"),
     "a seed for a generator": (
         lambda: lw.random_state(ARM, 0),
         TypeError,

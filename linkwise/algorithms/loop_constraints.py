@@ -1,8 +1,8 @@
 """Loop constraints (spencer2004 2.1c-2.3, A.3.2): what must vanish, its Jacobian and its bias, in O(path) per loop.
 
 Every loop is walked from its side A to its side B, inward to the first link that both sides share and out again, as if
-A stood still.  The joint that closes the loop then judges the pose of B in A: ``Joint.closure`` is the complement of its
-freedom, so no virtual links or coordinates remain (spencer2004, end of A.3.3).
+A stood still.  The joint that closes the loop then judges the pose of B in A: ``Joint.closure`` is the complement of
+its freedom, so no virtual links or coordinates remain (spencer2004, end of A.3.3).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Walk:
         return [parts(x)[1] for x in closure]
 
     def relative_motion(self, station: Station, motion: Motion) -> Motion:
-        """Motion of B against A, at B's origin along A's axes, for a motion of the station's joint in its link frame."""
+        """Motion of B against A, at B's origin along A's axes, for a motion of the station's joint in link axes."""
         rotation, position = station.pose
         angular = rotation @ motion.angular
         linear = rotation @ motion.linear + angular.cross(self.end[1] - position)

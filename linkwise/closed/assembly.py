@@ -20,7 +20,7 @@ PATIENCE = 20  # iterations after which the error must have halved, or it has se
 
 
 class AssemblyError(MechanismError):
-    """Loops that cannot be closed.  ``loop`` names the worst one, ``residual`` is its error, ``q`` where it was left."""
+    """Loops that cannot be closed.  ``loop`` names the worst, ``residual`` is its error, ``q`` where it was left."""
 
     def __init__(self, message: str, loop: str, residual: float, q: np.ndarray):
         super().__init__(message)

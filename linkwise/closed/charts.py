@@ -161,19 +161,19 @@ def local_parametrization(mech: Mechanism, q, independent: Any = None) -> LocalP
     if isinstance(independent, Coordinates):
         coordinates = independent
     else:
-        if independent is None:
+        chosen = _chosen(mech, independent)
+        if chosen is None:
             svd = decompose(constraint_jacobian(mech, q), rank=rank)
             rows = svd.v[:, svd.is_free].T
         else:
-            chosen = _chosen(mech, independent)
             rows = np.eye(mech.nv)[chosen] if chosen.ndim == 1 else chosen
         coordinates = linear_coordinates(mech, q, rows)
     chart = LocalParametrization(mech, q, coordinates, rank)
     count, freedoms = len(coordinates.rows(q)), mech.nv - rank
     if count != freedoms or chart.condition(q) > 1e12:
         raise ChartError(
-            f"these coordinates do not describe the motion of mechanism {mech.name!r} here: it has {freedoms} freedoms, "
-            f"they are {count}, and [D1 R; G] has the condition number {chart.condition(q):.3g} (2.28)"
+            f"these coordinates do not describe the motion of mechanism {mech.name!r} here: it has {freedoms} freedoms "
+            f"to {count} coordinates, and [D1 R; G] has the condition number {chart.condition(q):.3g} (2.28)"
         )
     return chart
 

@@ -159,7 +159,7 @@ def loop_reactions(mech: Mechanism, q, v, tau, **options):
 def inverse_dynamics(
     mech: Mechanism, q, v, a, actuated: Sequence[str] | None = None, weights=None, wrenches=None, independent=None
 ):
-    """(nv,): joint forces that produce the accelerations ``a``, zero at joints that are not ``actuated`` (default: all).
+    """(nv,): joint forces that produce the accelerations ``a``, zero at joints not ``actuated`` (default: all are).
 
     a             (nv,), consistent with the loops; with ``independent`` (joint names) only theirs, the rest follows
     weights       one positive number per actuated coordinate: the forces with the least sum of weights * force^2 are

@@ -73,8 +73,9 @@ def simulate(
 ) -> Motion:
     """The motion from (q0, v0) under ``control(t, q, v) -> tau`` (none: tau = 0).
 
-    method          "rk4" with the fixed ``step`` (default 1 ms; batches of states allowed), or one of SciPy's adaptive ones, "rk45",
-                    "dop853", "radau", "bdf", "lsoda" with ``rtol`` and ``atol``, steps at most ``step`` if it is given
+    method          "rk4" with the fixed ``step`` (default 1 ms; batches of states allowed), or one of SciPy's adaptive
+                    ones, "rk45", "dop853", "radau", "bdf", "lsoda" with ``rtol`` and ``atol``, its steps no longer
+                    than ``step`` if that is given
     formulation     method of ``forward_dynamics``
     stabilization   "projection" (onto loops and velocities, to ``tolerance``), "baumgarte" (alpha, beta), or None
     keep_energy     project onto the initial energy too; for conservative systems
@@ -160,7 +161,7 @@ def _states(mech: Mechanism, q0, v0, method: str) -> tuple[np.ndarray, np.ndarra
     q, v = np.asarray(q0, dtype=float), np.asarray(v0, dtype=float)
     if q.shape[-1:] != (mech.nq,) or v.shape[-1:] != (mech.nv,):
         raise MechanismError(
-            f"mechanism {mech.name!r} has nq = {mech.nq} and nv = {mech.nv}, but q0 has shape {q.shape} and v0 {v.shape}"
+            f"mechanism {mech.name!r} has nq = {mech.nq}, nv = {mech.nv}, but q0 has shape {q.shape} and v0 {v.shape}"
         )
     batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
     if batch and method != "rk4":

@@ -85,7 +85,7 @@ class Joint(ABC):
         """
 
     def facing(self, rotation: Matrix3, position: Vector3) -> Scalar:
-        """Where ``closure`` vanishes: positive at poses of the joint, negative at mirror images (sides back to back)."""
+        """Where ``closure`` vanishes: positive at poses of the joint, negative at mirror images, back to back."""
         return 1.0
 
     def random(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:

@@ -20,7 +20,7 @@ from linkwise.mechanism.model import GROUND, Mechanism
 DOWN = (0.0, -9.81, 0.0)
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 HALF_TURN = np.diag((-1.0, -1.0, 1.0))  # about z
-Point = Sequence[float]
+Point = Sequence[float] | np.ndarray
 
 
 class _Workshop:
@@ -215,7 +215,7 @@ def flyball_governor() -> Mechanism:
     """A flyball governor: a shaft about y carries two arms with balls, and rods from the arms to a collar on the shaft.
 
     After the benchmark of the IFToMM technical committee, without its spring and damper between shaft and collar: give
-    their force to "collar_joint".  Assembled at q = 0; two freedoms, the turn of the shaft and the height of the collar.
+    their force to "collar_joint".  Assembled at q = 0; two freedoms: the turn of the shaft, the height of the collar.
     """
     top, collar = (0.0, 1.0, 0.0), (0.0, 0.5, 0.0)
     shop = _Workshop()

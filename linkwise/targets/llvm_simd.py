@@ -4,7 +4,8 @@ The text holds one exported function, ``void NAME(char **args, npy_intp *dimensi
 It walks over the states in groups of ``options.lanes``.  A group's inputs are gathered into a scratch area,
 one vector per array element; straight-line code computes the results there; then they are scattered.  A last,
 partial group fills its idle lanes with the last state.  As a group is read completely before any of it is
-written, that is harmless also where an output lies over an input.
+written, that is harmless also where an output lies over an input.  Results that are constants are put into the
+scratch area once per call: no group changes them.
 
 Long straight-line code is cut into parts that hand values on through the scratch area, so that the time LLVM
 takes stays proportional to the length.
@@ -20,11 +21,12 @@ from collections.abc import Sequence
 from ..ir import ops
 from ..ir.program import Array, Node, Program
 from . import llvm_math
-from .llvm_transfer import transfer
+from .llvm_transfer import fill, transfer
 from .llvm_vector import VectorType
 from .protocol import Options
 
 NODES_PER_PART = 2000  # LLVM's time per operation grows beyond a few thousand; shorter parts run slower
+NODES_PER_RESULT = 3  # what storing a result counts for: LLVM's time per store grows beyond a few hundred
 STACK_LIMIT = 1 << 16  # bytes of scratch on the stack; more is taken from the heap
 # Functions of the host process that the emitted code may call; the loader binds them.
 HOST_SYMBOLS = (
@@ -56,6 +58,7 @@ def emit(program: Program, options: Options) -> str:
         *([_angles(scratch, attributes)] if scratch.angles else []),
         *bodies,
         *(transfer(*shape, vector, attributes) for shape in _transfers(program)),
+        *([fill(_constant_table(program), vector, attributes)] if scratch.has_constants else []),
         *([llvm_math.sincos(vector, attributes)] if ops.SIN in used or ops.COS in used else []),
         *([llvm_math.atan2(vector, attributes)] if ops.ATAN2 in used else []),
         _declarations(vector),
@@ -111,10 +114,14 @@ class _Scratch:
                 sine = self.angles.setdefault(node.args[0], size + 2 * len(self.angles))
                 self.slots[node] = sine + (node.op is ops.COS)
         self.size = size + 2 * len(self.angles)
-        self.destinations: dict[Node, list[int]] = {}  # output elements that a node gives
+        self.destinations: dict[Node, list[int]] = {}  # output elements that a node gives, except constants
+        self.has_constants = False  # among the results
         for offset, results in zip(self.output_offsets, program.results, strict=True):
             for element, node in enumerate(results):
-                self.destinations.setdefault(node, []).append(offset + element)
+                if node.op is ops.CONST:
+                    self.has_constants = True
+                else:
+                    self.destinations.setdefault(node, []).append(offset + element)
         self._free: list[int] = []
 
     @property
@@ -139,11 +146,17 @@ def _offsets(arrays: Sequence[Array], start: int) -> tuple[list[int], int]:
     return ends[:-1], ends[-1]
 
 
+def _constant_table(program: Program) -> list[float]:
+    """A number for each output element: its value if it is constant, else 0, which each group writes over."""
+    return [node.value if node.op is ops.CONST else 0.0 for results in program.results for node in results]
+
+
 # -- straight-line code -------------------------------------------------------------------------
 
 
 def _parts(program: Program, scratch: _Scratch) -> list[list[Node]]:
-    """The nodes to be computed, cut into pieces of equal length.  A sine and cosine of one angle stand together."""
+    """The nodes to be computed, cut into pieces of equal work.  A sine and cosine of one angle stand together.
+    Results that are not computed (inputs, sines of inputs) are copied at the end."""
     twins = {(n.op, n.args[0]): n for n in program.nodes if n.op in (ops.SIN, ops.COS)}
     work: dict[Node, None] = {}
     for node in program.nodes:
@@ -153,12 +166,12 @@ def _parts(program: Program, scratch: _Scratch) -> list[list[Node]]:
                 twin = twins.get((ops.COS if node.op is ops.SIN else ops.SIN, node.args[0]))
                 if twin is not None:
                     work[twin] = None
-    nodes = list(work)
-    count = max(1, math.ceil(len(nodes) / NODES_PER_PART))
-    length = math.ceil(len(nodes) / count)
-    parts = [nodes[i * length : (i + 1) * length] for i in range(count)]
-    # Results that are not computed (constants, inputs, sines of inputs) are copied by the last part.
-    parts[-1] += [node for node in scratch.destinations if node not in work]
+    nodes = [*work, *(node for node in scratch.destinations if node not in work)]
+    ends = list(itertools.accumulate(1 + NODES_PER_RESULT * len(scratch.destinations.get(node, ())) for node in nodes))
+    count = math.ceil(ends[-1] / NODES_PER_PART) if nodes else 0
+    parts: list[list[Node]] = [[] for _ in range(count)]
+    for node, end in zip(nodes, ends, strict=True):
+        parts[(end - 1) * count // ends[-1]].append(node)
     return parts
 
 
@@ -306,6 +319,11 @@ def _loop(program: Program, scratch: _Scratch, parts: int, attributes: str) -> s
     count = len(program.inputs)
     body = ["  call void @angles(ptr %scratch)"] if scratch.angles else []
     body += [f"  call void @part{i}(ptr %scratch)" for i in range(parts)]
+    if scratch.has_constants:
+        setup += [
+            f"  %results = getelementptr i8, ptr %scratch, i64 {scratch.output_offsets[0] * scratch.vector.bytes}",
+            "  call void @fill(ptr %results)",
+        ]
     allocate, release = _allocation(scratch.bytes)
     lines = [
         f"define void @{symbol(program)}(ptr %args, ptr %dimensions, ptr %steps, ptr %data) nounwind {attributes} {{",

@@ -1,8 +1,40 @@
-"""LLVM text of the moves between NumPy arrays and vectors: element by element, one state per lane."""
+"""LLVM text of the moves between NumPy arrays, or a table of constants, and vectors: element by element, one state
+per lane."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .llvm_vector import VectorType
+
+
+def fill(values: Sequence[float], vector: VectorType, attributes: str) -> str:
+    """``void @fill(scratch)``: each of ``values``, the same in all lanes, to the vectors from ``scratch`` on.
+
+    The numbers are data and the code is a loop, so that LLVM's time does not grow with them.
+    """
+    table = ", ".join(map(vector.number, values))
+    return f"""@constants = internal constant [{len(values)} x {vector.scalar}] [{table}]
+
+define internal void @fill(ptr noalias %scratch) noinline nounwind {attributes} {{
+entry:
+  br label %element
+element:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %element ]
+  %value.at = getelementptr {vector.scalar}, ptr @constants, i64 %i
+  %value = load {vector.scalar}, ptr %value.at
+  %one_lane = insertelement {vector.real} poison, {vector.scalar} %value, i32 0
+  %all_lanes = shufflevector {vector.real} %one_lane, {vector.real} poison, <{vector.lanes} x i32> zeroinitializer
+  %place = mul i64 %i, {vector.bytes}
+  %at = getelementptr i8, ptr %scratch, i64 %place
+  store {vector.real} %all_lanes, ptr %at
+  %i.next = add i64 %i, 1
+  %more = icmp slt i64 %i.next, {len(values)}
+  br i1 %more, label %element, label %exit
+exit:
+  ret void
+}}
+"""
 
 
 def transfer(kind: str, rows: int, columns: int, vector: VectorType, attributes: str) -> str:

@@ -1,6 +1,6 @@
-"""An independent solver in maximal coordinates: every link a free body in the world, every joint, in the tree or closing
-a loop, a set of equations between points and directions, multipliers by least squares.  Nothing of linkwise's dynamics
-or loop constraints is used, only poses and velocities of links."""
+"""An independent solver in maximal coordinates: every link a free body in the world, every joint, in the tree or
+closing a loop, a set of equations between points and directions, multipliers by least squares.  Nothing of linkwise's
+dynamics or loop constraints is used, only poses and velocities of links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loop constraints against differences along the configuration manifold, for every closing joint and every tree joint."""
+"""Loop constraints against differences along the configuration manifold, for every joint, closing or in the tree."""
 
 from __future__ import annotations
 

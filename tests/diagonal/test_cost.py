@@ -47,7 +47,9 @@ def test_motion_of_the_stanford_arm_is_within_15_percent_of_forward_dynamics():
     assert operations("diagonal_motion", mech, normalized=False) < 1.15 * operations("forward_dynamics", mech)
 
 
-@pytest.mark.parametrize(("name", "order"), [("mass_matrix_derivatives", 3), ("diagonal_factor_derivatives", 3)])
+@pytest.mark.parametrize(
+    ("name", "order"), [("mass_matrix_derivatives", 3), ("diagonal_factor_derivatives", 3), ("diagonal_factor_rate", 2)]
+)
 def test_derivatives_grow_with_their_result(name, order):
     sizes = (6, 12, 24)
     counts = [operations(name, lw.mechanisms.chain(n)) for n in sizes]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from linkwise.joints import Fixed, Floating, Revolute, Spherical
-from linkwise.mechanism import Builder, Limits, MechanismError, Mimic, from_dh, library
+from linkwise.mechanism import Builder, InertiaWarning, Limits, MechanismError, Mimic, from_dh, library
 
 Z = Revolute((0, 0, 1))
 BALL = (1.0, (0, 0, 0), (0.4, 0.4, 0.4))
@@ -67,6 +67,11 @@ BUILDER_CASES = {
     "com of two numbers": (lambda: one_link(1.0, (0, 0)), r"link 'a': com must have shape \(3,\), not \(2,\)"),
     "com infinite": (lambda: one_link(1.0, (0, INF, 0)), "link 'a': com must be finite"),
     "inertia of wrong shape": (lambda: one_link(1.0, (0, 0, 0), np.eye(2)), r"inertia must have shape \(3, 3\)"),
+    "inertia of six numbers": (
+        lambda: one_link(1.0, (0, 0, 0), (1, 1, 1, 0, 0, 0)),
+        r"inertia must have shape \(3, 3\), or be 3 principal moments, not have shape \(6,\)",
+    ),
+    "inertia with uneven rows": (lambda: one_link(1.0, (0, 0, 0), ([1], [1, 2], [3])), "inertia must be numbers"),
     "inertia not symmetric": (
         lambda: one_link(1.0, (0, 0, 0), np.eye(3) + np.outer([1, 0, 0], [0, 0.1, 0])),
         "inertia must be symmetric",
@@ -92,7 +97,11 @@ BUILDER_CASES = {
     "limits as a tuple": (lambda: one_link(*BALL, limits=(-1, 1)), "limits must be Limits"),
     "limit is NaN": (lambda: one_link(*BALL, limits=Limits(NAN, 1)), "lower limit of .* must be numbers"),
     "mimic as a name": (lambda: one_link(*BALL, mimic="j"), "mimic must be Mimic"),
-    "mimic of nothing": (lambda: mimic_arm("j7"), "joint 'j0' mimics 'j7', which does not exist"),
+    "mimic of nothing": (lambda: mimic_arm("j7"), "joint 'j0' mimics 'j7', which does not exist: known: none$"),
+    "mimic of a misspelt joint": (
+        lambda: mimic_arm(None, "j", None),
+        "joint 'j1' mimics 'j', which does not exist: did you mean 'j2' or 'j0'",
+    ),
     "mimic of itself": (lambda: mimic_arm("j0"), "joint 'j0' mimics itself: j0 -> j0"),
     "mimic in a circle": (lambda: mimic_arm("j1", "j2", "j0"), "mimics itself: j0 -> j1 -> j2 -> j0"),
     "mimic of a ball joint": (
@@ -181,6 +190,16 @@ LOOKUP_CASES = {
 def test_refused_requests(make, message):
     with pytest.raises(MechanismError, match=message):
         make()
+
+
+def test_warnings_point_at_the_line_that_asked():
+    inside = Builder().link("a", 1.0, (0, 0, 0), (1, 1, 9)).joint("j", Z, "ground", "a")
+    with pytest.warns(InertiaWarning, match="triangle inequality") as caught:
+        inside.build(strict=False)
+    row = {"a": 0.1, "alpha": 0.0, "d": 0.2, "mass": 1.0, "inertia": (1, 1, 9)}
+    with pytest.warns(InertiaWarning, match="triangle inequality") as deeper:
+        from_dh([row], strict=False)
+    assert {warning.filename for warning in (*caught, *deeper)} == {__file__}
 
 
 def test_messages_name_their_source():

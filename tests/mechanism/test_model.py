@@ -82,6 +82,7 @@ def test_repr_tells_the_sizes():
     assert repr(library.planar_arm(2)) == (
         "<Mechanism 'planar_arm_2': 2 moving links, nq=2, nv=2, 4 frames, gravity=(0.0, -9.81, 0.0)>"
     )
+    assert "'planar_arm_1': 1 moving link, nq=1" in repr(library.planar_arm(1))
 
 
 def test_bodies_out_of_order_are_refused(mechanism):

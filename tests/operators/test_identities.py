@@ -250,6 +250,44 @@ def test_space_errors_name_both_sides(build, sides):
         assert side in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (
+            lambda: op.link_vector("F") + op.joint_vector("T"),
+            "(F) + (T): the left side maps scalars to an open space, the right side scalars to joint space",
+        ),
+        (
+            lambda: op.joint_vector("T") - op.link_vector("F"),
+            "(T) - (F): the left side maps scalars to joint space, the right side scalars to an open space",
+        ),
+        (
+            lambda: op.D + op.R + op.phi,
+            "(D + R) + (phi): the left side maps joint space to joint space, "
+            "the right side link force space to link force space",
+        ),
+    ],
+)
+def test_sums_name_the_terms_that_differ(build, message):
+    with pytest.raises(SpaceError) as error:
+        build()
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize("bias", [op.bias_force, op.bias_acceleration], ids=lambda bias: bias.__name__)
+@pytest.mark.parametrize("wrong", ["v", 3, None, op.D, op.link_vector("v"), op.H @ op.link_vector("f")], ids=str)
+def test_biases_take_joint_vectors(bias, wrong):
+    with pytest.raises(TypeError, match=f'{bias.__name__} takes a joint vector of velocities such as joint_vector."v"'):
+        bias(wrong)
+
+
+@pytest.mark.parametrize("vector", [op.joint_vector, op.link_vector], ids=lambda vector: vector.__name__)
+@pytest.mark.parametrize("name", ["", " ", 3, None])
+def test_vectors_have_names(vector, name):
+    with pytest.raises(ValueError, match="name of a vector must be a non-empty string, not"):
+        vector(name)
+
+
 def test_a_link_vector_takes_its_space_from_its_use():
     f = op.link_vector("f")
     assert input_vectors(op.H @ f) == {"f": op.FORCE}

@@ -26,6 +26,8 @@ VECTORS = {"T": T, "v": v, "f": f}
         ("-H @ phi @ f", -(op.H @ op.phi @ f)),
         ("2 * H - H / 4 + (1 + 2) * H * 0.5", 3.25 * op.H),
         ("+phi - -phi", 2 * op.phi),
+        ("2 * identity(JOINT)", 2 * op.identity(op.JOINT)),
+        ("identity(MOTION) @ phi.T", op.phi.T),
         ('B("tool").T @ phi.T @ H.T', named.jacobian("tool")),
         ("A('a b-c').T @ P @ A('a b-c')", op.A("a b-c").T @ op.P @ op.A("a b-c")),
         ('D @ joint_vector("T")', op.D @ T),

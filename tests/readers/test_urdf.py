@@ -166,8 +166,9 @@ def test_white_space_in_numbers_and_names():
 def test_a_root_called_ground_is_the_ground():
     text = arm().replace('"base"', '"ground"')
     assert load(text).frame_names == ("ground", "hand")
-    with pytest.warns(MechanismWarning, match="this link is read as 'ground_link'"):
+    with pytest.warns(MechanismWarning, match="this link is read as 'ground_link'") as caught:
         assert load(text, floating_base=True).link_names == ("ground_link", "hand")
+    assert {warning.filename for warning in caught} == {__file__}, "warnings point at the caller of load"
 
 
 def test_text_path_string_and_bytes_give_the_same(tmp_path):
