@@ -64,7 +64,8 @@ def _described(algorithm: str, mech: Mechanism) -> Iterator[str]:
             for array, at in (("q", mech.q_index(body.joint)), ("v", mech.v_index(body.joint)))
         )
         follows = f", follows {_quoted(body.mimic.joint)}" if body.mimic else ""
-        yield f"  {' '.join(places)} {_quoted(body.joint)} ({type(body.kind).__name__.lower()}{follows}) moves {_quoted(body.link)}"
+        kind = type(body.kind).__name__.lower()
+        yield f"  {' '.join(places)} {_quoted(body.joint)} ({kind}{follows}) moves {_quoted(body.link)}"
 
 
 def _quoted(name: str) -> str:

@@ -20,6 +20,10 @@ class Kernel:
 
     Each input has shape ``batch + core``; the result has shape ``batch + core`` of the output.  Not a
     number in, not a number out.
+
+    name, dtype, target   what was compiled, its precision and where it runs
+    sweeps                ((direction, name), ...) in the order in which they run
+    function              what a call runs, without the object around it
     """
 
     def __init__(

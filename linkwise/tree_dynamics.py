@@ -189,7 +189,10 @@ def neutral(mech: Mechanism) -> np.ndarray:
 def random_state(
     mech: Mechanism, rng: np.random.Generator, shape: tuple[int, ...] = ()
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Random (q, v) of shape ``shape + (nq,)``, ``shape + (nv,)``; valid quaternions, normal velocities."""
+    """Random (q, v) of shape ``shape + (nq,)``, ``shape + (nv,)``; valid quaternions, normal velocities.
+
+    Joint limits are not looked at.
+    """
     _require_mechanism(mech)
     if not isinstance(rng, np.random.Generator):
         raise TypeError(f"rng must be a numpy.random.Generator such as np.random.default_rng(0), got {rng!r}")

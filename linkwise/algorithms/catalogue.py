@@ -69,7 +69,7 @@ class Algorithm:
     function: Callable[..., Any]
     options: tuple[str, ...] = ()
     solves_motion: bool = False  # needs a positive mass matrix, and is wrong where loops are left out
-    ignores_loops: bool = False  # needs no mass matrix to be positive, but is wrong all the same where loops are left out
+    ignores_loops: bool = False  # gives a result for a mechanism with loops too, but a wrong one
     expression: Callable[..., Expression] | None = None  # what it computes, for the same options
     spaces: Mapping[str, Space] = field(default_factory=dict)  # of inputs that SHAPES does not name
     at_user_origins: bool = False  # the result depends on where the links' origins are
@@ -166,7 +166,16 @@ def _refuse(expression: Expression, mechanism: Mechanism) -> None:
 
 
 def _solver(name, inputs, output, function, options=(), expression=None, at_user_origins=False) -> Algorithm:
-    return Algorithm(name, inputs, output, function, options, True, expression, at_user_origins=at_user_origins)
+    return Algorithm(
+        name,
+        inputs,
+        output,
+        function,
+        options,
+        solves_motion=True,
+        expression=expression,
+        at_user_origins=at_user_origins,
+    )
 
 
 def _diagonal(name, inputs, output, function, expression=None) -> Algorithm:

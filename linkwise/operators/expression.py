@@ -305,7 +305,9 @@ class Sum(Expression):
         for weight, term in self.terms:
             sign = ("- " if weight < 0 else "+ ") if text else ("-" if weight < 0 else "")
             size = "" if abs(weight) == 1.0 else f"{_digits(abs(weight))} * "
-            body = f"({term})" if size and isinstance(term, Product) else str(term)
+            # A minus in front binds tighter than @: before a sum it would be taken into the sum.
+            reaches_in = bool(size) or (sign == "-" and isinstance(term, Product) and isinstance(term.factors[0], Sum))
+            body = f"({term})" if reaches_in and isinstance(term, Product) else str(term)
             text += f"{' ' if text else ''}{sign}{size}{body}"
         return text or "0"
 

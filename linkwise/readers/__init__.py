@@ -26,7 +26,7 @@ def load(
 ) -> Mechanism:
     """Read a mechanism from a file, or from text that starts with '<'. The format is told by the content.
 
-    floating_base   let the root link move freely instead of welding it to the ground
+    floating_base   let the root link move freely, by a joint named "floating_base", instead of welding it to the ground
     gravity         (3,) in the ground frame
     name            of the mechanism; by default the one in the file
     """

@@ -11,12 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 import linkwise as lw
 
+from .drawing import COLOURS, STYLES, pyplot, save
 from .free_motion import Motion, simulate
 
 DURATION = 10.0  # T of (38) and (39)
@@ -26,10 +27,6 @@ QUARTER, SIXTY_DEGREES = math.pi / 2.0, math.pi / 3.0
 STANFORD_START = (0.0, QUARTER, 0.0, 0.0, 0.0, 0.0)
 STANFORD_END = (SIXTY_DEGREES, SIXTY_DEGREES, 0.1, SIXTY_DEGREES, SIXTY_DEGREES, SIXTY_DEGREES)
 SLIDING = 2  # joint 3 is prismatic
-
-# Okabe and Ito's colours, told apart by colour-blind readers too; line styles tell them apart in print.
-COLOURS = ("#0072B2", "#D55E00", "#009E73")
-STYLES = ("-", "--", "-.")
 
 
 class Torques(NamedTuple):
@@ -130,33 +127,20 @@ def _drift(motion: Motion) -> str:
     return f"energy kept to {change:.1e} of the largest kinetic energy"
 
 
-def _pyplot() -> Any:
-    try:
-        import matplotlib
-    except ImportError:
-        raise ValueError("drawing needs matplotlib: pip install 'linkwise[plot]'") from None
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    return pyplot
-
-
 def _together(path: Path, t: np.ndarray, values: np.ndarray, name: str, label: str) -> Path:
     """All joints in one panel."""
-    pyplot = _pyplot()
-    figure, axes = pyplot.subplots(figsize=(5.5, 3.8), layout="constrained")
+    figure, axes = pyplot().subplots(figsize=(5.5, 3.8), layout="constrained")
     for k, series in enumerate(values.T):
         axes.plot(t, series, STYLES[k], color=COLOURS[k], label=name.format(k + 1))
     axes.set(xlabel="time (s)", ylabel=label, xlim=(t[0], t[-1]))
     axes.grid(alpha=0.3)
     axes.legend()
-    return _save(pyplot, figure, path)
+    return save(figure, path)
 
 
 def _panels(path: Path, t: np.ndarray, values: np.ndarray, labels: Sequence[str]) -> Path:
     """One panel per joint, (a) to (f)."""
-    pyplot = _pyplot()
-    figure, grid = pyplot.subplots(3, 2, figsize=(8.0, 8.5), sharex=True, layout="constrained")
+    figure, grid = pyplot().subplots(3, 2, figsize=(8.0, 8.5), sharex=True, layout="constrained")
     for k, axes in enumerate(grid.flat):
         axes.plot(t, values[:, k], color=COLOURS[0])
         axes.set(title=f"({'abcdef'[k]}) Joint {k + 1}", ylabel=labels[k], xlim=(t[0], t[-1]))
@@ -164,10 +148,4 @@ def _panels(path: Path, t: np.ndarray, values: np.ndarray, labels: Sequence[str]
         axes.grid(alpha=0.3)
     for axes in grid[-1]:
         axes.set_xlabel("time (s)")
-    return _save(pyplot, figure, path)
-
-
-def _save(pyplot: Any, figure: Any, path: Path) -> Path:
-    figure.savefig(path, dpi=130)
-    pyplot.close(figure)
-    return path
+    return save(figure, path)

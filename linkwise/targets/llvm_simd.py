@@ -58,7 +58,7 @@ def emit(program: Program, options: Options) -> str:
         *([_angles(scratch, attributes)] if scratch.angles else []),
         *bodies,
         *(transfer(*shape, vector, attributes) for shape in _transfers(program)),
-        *([fill(_constant_table(program), vector, attributes)] if scratch.has_constants else []),
+        *([fill(scratch.constants, vector, attributes)] if scratch.constants else []),
         *([llvm_math.sincos(vector, attributes)] if ops.SIN in used or ops.COS in used else []),
         *([llvm_math.atan2(vector, attributes)] if ops.ATAN2 in used else []),
         _declarations(vector),
@@ -114,12 +114,12 @@ class _Scratch:
                 sine = self.angles.setdefault(node.args[0], size + 2 * len(self.angles))
                 self.slots[node] = sine + (node.op is ops.COS)
         self.size = size + 2 * len(self.angles)
-        self.destinations: dict[Node, list[int]] = {}  # output elements that a node gives, except constants
-        self.has_constants = False  # among the results
+        self.destinations: dict[Node, list[int]] = {}  # output elements that a node gives, unless it is constant
+        self.constants: dict[int, float] = {}  # output elements that are constant
         for offset, results in zip(self.output_offsets, program.results, strict=True):
             for element, node in enumerate(results):
                 if node.op is ops.CONST:
-                    self.has_constants = True
+                    self.constants[offset + element] = node.value
                 else:
                     self.destinations.setdefault(node, []).append(offset + element)
         self._free: list[int] = []
@@ -144,11 +144,6 @@ class _Scratch:
 def _offsets(arrays: Sequence[Array], start: int) -> tuple[list[int], int]:
     ends = list(itertools.accumulate((array.size for array in arrays), initial=start))
     return ends[:-1], ends[-1]
-
-
-def _constant_table(program: Program) -> list[float]:
-    """A number for each output element: its value if it is constant, else 0, which each group writes over."""
-    return [node.value if node.op is ops.CONST else 0.0 for results in program.results for node in results]
 
 
 # -- straight-line code -------------------------------------------------------------------------
@@ -319,11 +314,7 @@ def _loop(program: Program, scratch: _Scratch, parts: int, attributes: str) -> s
     count = len(program.inputs)
     body = ["  call void @angles(ptr %scratch)"] if scratch.angles else []
     body += [f"  call void @part{i}(ptr %scratch)" for i in range(parts)]
-    if scratch.has_constants:
-        setup += [
-            f"  %results = getelementptr i8, ptr %scratch, i64 {scratch.output_offsets[0] * scratch.vector.bytes}",
-            "  call void @fill(ptr %results)",
-        ]
+    setup += ["  call void @fill(ptr %scratch)"] if scratch.constants else []
     allocate, release = _allocation(scratch.bytes)
     lines = [
         f"define void @{symbol(program)}(ptr %args, ptr %dimensions, ptr %steps, ptr %data) nounwind {attributes} {{",

@@ -3,34 +3,38 @@ per lane."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from .llvm_vector import VectorType
 
 
-def fill(values: Sequence[float], vector: VectorType, attributes: str) -> str:
-    """``void @fill(scratch)``: each of ``values``, the same in all lanes, to the vectors from ``scratch`` on.
+def fill(constants: Mapping[int, float], vector: VectorType, attributes: str) -> str:
+    """``void @fill(scratch)``: puts each constant into all lanes of the vector of ``scratch`` that it is keyed by.
 
-    The numbers are data and the code is a loop, so that LLVM's time does not grow with them.
+    The constants are data and the code is a loop, so that LLVM's time hardly grows with their number.
     """
-    table = ", ".join(map(vector.number, values))
-    return f"""@constants = internal constant [{len(values)} x {vector.scalar}] [{table}]
+    count = len(constants)
+    places = ", ".join(f"i32 {place}" for place in constants)
+    values = ", ".join(map(vector.number, constants.values()))
+    return f"""@constant_places = internal constant [{count} x i32] [{places}]
+@constants = internal constant [{count} x {vector.scalar}] [{values}]
 
 define internal void @fill(ptr noalias %scratch) noinline nounwind {attributes} {{
 entry:
-  br label %element
-element:
-  %i = phi i64 [ 0, %entry ], [ %i.next, %element ]
+  br label %constant
+constant:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %constant ]
+  %place.at = getelementptr i32, ptr @constant_places, i64 %i
+  %place = load i32, ptr %place.at
   %value.at = getelementptr {vector.scalar}, ptr @constants, i64 %i
   %value = load {vector.scalar}, ptr %value.at
   %one_lane = insertelement {vector.real} poison, {vector.scalar} %value, i32 0
   %all_lanes = shufflevector {vector.real} %one_lane, {vector.real} poison, <{vector.lanes} x i32> zeroinitializer
-  %place = mul i64 %i, {vector.bytes}
-  %at = getelementptr i8, ptr %scratch, i64 %place
+  %at = getelementptr {vector.real}, ptr %scratch, i32 %place
   store {vector.real} %all_lanes, ptr %at
   %i.next = add i64 %i, 1
-  %more = icmp slt i64 %i.next, {len(values)}
-  br i1 %more, label %element, label %exit
+  %more = icmp slt i64 %i.next, {count}
+  br i1 %more, label %constant, label %exit
 exit:
   ret void
 }}

@@ -133,6 +133,53 @@ def test_constants_and_inputs_as_outputs():
     assert_same(program, compiled(program), arrays_for(program, (5,)))
 
 
+@pytest.mark.parametrize("lanes", [1, 4, 8])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_constants_stay_between_computed_results(lanes, dtype, monkeypatch):
+    """Constants are written once, before all groups; parts that hand on values must not touch them."""
+    monkeypatch.setattr(llvm_simd, "NODES_PER_PART", 7)
+    given = random_program(3, size=120)
+    builder = Builder()
+    new = {}
+    for node in given.nodes:
+        new[node] = builder.rebuild(node, tuple(new[arg] for arg in node.args))
+    rng = np.random.default_rng(0)
+    results = tuple(
+        tuple(new[node] if rng.random() < 0.5 else builder.const(rng.standard_normal()) for node in group)
+        for group in given.results
+    )
+    program = Program(given.inputs, given.outputs, reachable(results), results)
+    assert "call void @fill(" in llvm_simd.emit(program, Options(lanes=lanes))
+    assert_same(program, compiled(program, dtype, lanes), arrays_for(program, (2 * lanes + 3,)), dtype)
+
+
+def constant_matrix(size: int) -> Program:
+    builder = Builder()
+    values = [builder.const(1.0 + row if row == column else 0.0) for row in range(size) for column in range(size)]
+    results = (tuple(values),)
+    return Program((Array("q", (size,)),), (Array("m", (size, size)),), reachable(results), results, "constant")
+
+
+def test_text_of_a_constant_matrix_does_not_grow_with_it():
+    small, large = (llvm_simd.emit(constant_matrix(size), Options(lanes=8)) for size in (100, 200))
+    assert small.count("\n") == large.count("\n") < 500
+    program = constant_matrix(200)
+    assert_same(program, compiled(program), arrays_for(program, (9,)))
+
+
+def test_results_that_are_stored_in_many_places_are_cut_into_parts():
+    """LLVM's time per store grows with the number of stores in a part."""
+    builder = Builder()
+    products = [builder.mul(builder.input(0, i), builder.input(1, j)) for i in range(40) for j in range(40)]
+    results = (tuple(products), tuple(builder.input(0, e % 40) for e in range(1600)))
+    arrays = Array("outer", (40, 40)), Array("copies", (40, 40))
+    program = Program((Array("x", (40,)), Array("y", (40,))), arrays, reachable(results), results)
+    parts = llvm_simd.emit(program, Options(lanes=8)).split("define internal void @part")[1:]
+    limit = llvm_simd.NODES_PER_PART / llvm_simd.NODES_PER_RESULT
+    assert max(part.split("ret void")[0].count("  store ") for part in parts) <= limit
+    assert_same(program, compiled(program), arrays_for(program, (9,)))
+
+
 def test_text_is_deterministic_and_names_its_sections():
     first, again = (llvm_simd.emit(random_program(2), Options(lanes=8)) for _ in range(2))
     assert first == again
