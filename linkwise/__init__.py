@@ -1,6 +1,9 @@
 """linkwise: the spatial operator algebra of multibody dynamics, compiled link by link."""
 
-from . import closed, denoc, diagonal, operators
+import importlib
+from typing import Any
+
+from . import denoc, diagonal, operators
 from .compiler import compile
 from .export import export_c
 from .joints import Cylindrical, Fixed, Floating, Helical, Planar, Prismatic, Revolute, Spherical, Universal
@@ -97,6 +100,13 @@ __all__ = [
     "random_state",
     "set_num_threads",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Closed mechanisms need SciPy's linear algebra and integrators: they are imported when first asked for."""
+    if name == "closed":
+        return importlib.import_module(".closed", __name__)
+    raise AttributeError(f"module 'linkwise' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -23,22 +22,21 @@ class Decomposition:
     v: np.ndarray
     independent: np.ndarray
 
-    @cached_property
+    @property
     def rank(self) -> np.ndarray:
         """(...): number of independent constraints."""
         return self.independent.sum(axis=-1)
 
-    @cached_property
+    @property
     def _inverse_values(self) -> np.ndarray:
-        return np.divide(1.0, self.s, out=np.zeros_like(self.s), where=self.independent)
+        return np.divide(1.0, self.s, out=np.zeros(self.s.shape), where=self.independent)
 
-    @cached_property
+    @property
     def is_free(self) -> np.ndarray:
         """(..., n): which columns of V span the null space."""
-        beyond = self.v.shape[-1] - self.s.shape[-1]
-        return np.concatenate([~self.independent, np.ones((*self.s.shape[:-1], beyond), dtype=bool)], axis=-1)
+        return np.arange(self.v.shape[-1]) >= self.rank[..., None]  # singular values descend
 
-    @cached_property
+    @property
     def null(self) -> np.ndarray:
         """(..., n, n): an orthonormal basis of the null space (3.2); columns that do not belong to it are zero."""
         return self.v * self.is_free[..., None, :]

@@ -79,8 +79,8 @@ def _null_space_accelerations(mech, at: Terms, force, bias, method, independent,
     transposed = np.swapaxes(basis, -1, -2)
     carried = transposed @ at.mass
     reduced = carried @ basis
-    index = np.arange(mech.nv)
-    reduced[..., index, index] += ~basis.any(axis=-2)
+    diagonal = reduced.reshape(*reduced.shape[:-2], -1)[..., :: mech.nv + 1]  # a view
+    diagonal += ~basis.any(axis=-2)
     try:
         y = np.linalg.solve(reduced, (_times(transposed, force) - _times(carried, offset))[..., None])
     except np.linalg.LinAlgError:

@@ -1,0 +1,47 @@
+"""Closed-chain forward dynamics of the five-bar against its tree forward dynamics plus the SVD of its Jacobian."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+import linkwise as lw
+
+
+def best(function: Callable[[], object], repeats: int = 30) -> float:
+    """Seconds of the fastest run."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def main() -> None:
+    mech = lw.mechanisms.five_bar()
+    tree = mech.spanning_tree
+    rng = np.random.default_rng(0)
+    symmetric = [2 * np.pi / 3, np.pi / 3 + np.arccos(2 / 3), 2 * np.arcsin(2 / 3), np.pi / 3 + np.arccos(2 / 3)]
+    lw.set_num_threads(1)
+    print("five-bar, one thread, double precision: closed / (tree forward dynamics + SVD of G)")
+    for count in (1, 1000):
+        q, v = lw.closed.project(mech, symmetric + 0.02 * rng.normal(size=(count, 4)), np.ones((count, 4)), largest=1.0)
+        tau = rng.normal(size=(count, 4))
+        if count == 1:
+            q, v, tau = q[0], v[0], tau[0]
+        jacobian = lw.closed.constraint_jacobian(mech, q)
+        repeats = 300 if count == 1 else 30
+        closed = best(lambda q=q, v=v, tau=tau: lw.closed.forward_dynamics(mech, q, v, tau), repeats) / count
+        open_chain = best(lambda q=q, v=v, tau=tau: lw.forward_dynamics(tree, q, v, tau), repeats) / count
+        svd = best(lambda jacobian=jacobian: np.linalg.svd(jacobian), repeats) / count
+        print(
+            f"batch {count:5d}: closed {closed * 1e6:7.2f} us, tree {open_chain * 1e6:6.3f} us, SVD {svd * 1e6:6.2f} us, "
+            f"ratio {closed / (open_chain + svd):.2f}"
+        )
+
+
+if __name__ == "__main__":
+    main()
