@@ -38,8 +38,8 @@ def main() -> None:
         open_chain = best(lambda q=q, v=v, tau=tau: lw.forward_dynamics(tree, q, v, tau), repeats) / count
         svd = best(lambda jacobian=jacobian: np.linalg.svd(jacobian), repeats) / count
         print(
-            f"batch {count:5d}: closed {closed * 1e6:7.2f} us, tree {open_chain * 1e6:6.3f} us, SVD {svd * 1e6:6.2f} us, "
-            f"ratio {closed / (open_chain + svd):.2f}"
+            f"batch {count:5d}: closed {closed * 1e6:6.2f} us, tree {open_chain * 1e6:5.3f} us, "
+            f"SVD {svd * 1e6:5.2f} us, ratio {closed / (open_chain + svd):.2f}"
         )
 
 

@@ -8,7 +8,7 @@ from .compiler import compile
 from .export import export_c
 from .joints import Cylindrical, Fixed, Floating, Helical, Planar, Prismatic, Revolute, Spherical, Universal
 from .kernel import Kernel, KernelError
-from .mechanism import Builder, InertiaWarning, Limits, Mechanism, MechanismError, MechanismWarning, Mimic
+from .mechanism import Builder, InertiaWarning, Limits, Loop, Mechanism, MechanismError, MechanismWarning, Mimic
 from .mechanism import library as mechanisms
 from .readers import from_dh, load, load_dh
 from .runtime.threads import get_num_threads, set_num_threads
@@ -52,6 +52,7 @@ __all__ = [
     "Kernel",
     "KernelError",
     "Limits",
+    "Loop",
     "Mechanism",
     "MechanismError",
     "MechanismWarning",

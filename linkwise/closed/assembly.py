@@ -52,12 +52,11 @@ def _closed(mech: Mechanism, q: np.ndarray, free: np.ndarray, tolerance: float, 
     error = position_error(mech, q)
     size = np.linalg.norm(error, axis=-1)
     damping = np.ones_like(size)
-    earlier, earlier_by = size, 0
+    earlier, settled = size, np.zeros(size.shape, dtype=bool)
     for iteration in range(max_steps):
-        active = (size > tolerance) & (damping < HOPELESS)
-        if iteration >= earlier_by + PATIENCE:
-            active &= size < 0.5 * earlier
-            earlier, earlier_by = size, iteration
+        if iteration and iteration % PATIENCE == 0:
+            earlier, settled = size, settled | (size > 0.5 * earlier)
+        active = (size > tolerance) & (damping < HOPELESS) & ~settled
         if not np.any(active):
             break
         # Damping in proportion to the error keeps convergence quadratic, and redundant constraints from causing motion.

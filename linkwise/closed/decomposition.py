@@ -38,8 +38,9 @@ class Decomposition:
 
     @property
     def null(self) -> np.ndarray:
-        """(..., n, n): an orthonormal basis of the null space (3.2); columns that do not belong to it are zero."""
-        return self.v * self.is_free[..., None, :]
+        """(n, p): an orthonormal basis of the null space (3.2); for a batch (..., n, n), where p may differ from state
+        to state and columns that do not belong to the null space are zero."""
+        return self.v[:, self.rank :] if self.v.ndim == 2 else self.v * self.is_free[..., None, :]
 
     def solve(self, x: np.ndarray) -> np.ndarray:
         """(..., n): G^+ x, the Moore-Penrose inverse with 1/0 taken as 0 (3.4)."""
@@ -62,7 +63,10 @@ class Decomposition:
 def decompose(jacobian: np.ndarray, tolerance: float = RANK_TOLERANCE, rank: int | None = None) -> Decomposition:
     """The decomposition of (..., m, n) with singular values below ``tolerance`` times the largest taken as zero, and no
     more than ``rank`` of them kept."""
-    u, s, vt = np.linalg.svd(jacobian)
+    try:
+        u, s, vt = np.linalg.svd(jacobian)
+    except np.linalg.LinAlgError:
+        raise ValueError("constraints have no decomposition here: q, v and tau must be finite") from None
     independent = s > tolerance * s[..., :1]
     if rank is not None:
         independent &= np.arange(s.shape[-1]) < rank

@@ -60,6 +60,8 @@ def forward_dynamics(
     """
     _check_method(method, ALL_METHODS)
     q, v, tau = (np.asarray(x, dtype=float) for x in (q, v, tau))
+    if tau.shape[-1:] != (mech.nv,):
+        raise MechanismError(f"tau has shape {tau.shape}, expected (..., {mech.nv})")
     at = terms(mech, q, v)
     force = tau - at.bias_force if wrenches is None else tau - _bias_with(mech, q, v, wrenches)
     bias = at.bias
@@ -72,15 +74,17 @@ def forward_dynamics(
 
 
 def _null_space_accelerations(mech, at: Terms, force, bias, method, independent, tolerance, rank):
-    """a = K (K* M K)^-1 K* (F - M k) + k (2.43b).  Zero columns of K get a 1 on the diagonal and so no part in it."""
+    """a = K (K* M K)^-1 K* (F - M k) + k (2.43b).  Where K is filled up with zeros, ones on the diagonal of K* M K keep
+    them out of it."""
     basis, offset = basis_by(
         method, at.jacobian, bias, decompose(at.jacobian, tolerance, rank), _chosen(mech, independent)
     )
     transposed = np.swapaxes(basis, -1, -2)
     carried = transposed @ at.mass
     reduced = carried @ basis
-    diagonal = reduced.reshape(*reduced.shape[:-2], -1)[..., :: mech.nv + 1]  # a view
-    diagonal += ~basis.any(axis=-2)
+    if basis.ndim > 2:
+        diagonal = reduced.reshape(*reduced.shape[:-2], -1)[..., :: mech.nv + 1]  # a view
+        diagonal += ~basis.any(axis=-2)
     try:
         y = np.linalg.solve(reduced, (_times(transposed, force) - _times(carried, offset))[..., None])
     except np.linalg.LinAlgError:
@@ -120,7 +124,7 @@ def null_space(mech: Mechanism, q, method: str = "svd", independent=None, tolera
     svd = decompose(jacobian, tolerance)
     basis, _ = basis_by(method, jacobian, np.zeros(jacobian.shape[:-1]), svd, _chosen(mech, independent))
     freedoms = int(mech.nv - np.min(svd.rank, initial=mech.nv))
-    if method == "svd" and independent is None:  # its columns stand where the singular values vanish
+    if method == "svd" and independent is None and basis.ndim > 2:  # its columns stand where the singular values vanish
         order = np.argsort(~svd.is_free, axis=-1, kind="stable")
         basis = np.take_along_axis(basis, order[..., None, :], axis=-1)
     return basis[..., :freedoms]
@@ -178,7 +182,7 @@ def inverse_dynamics(
     scale = np.ones(len(driven)) if weights is None else 1.0 / np.sqrt(np.asarray(weights, dtype=float))
     reach = np.swapaxes(svd.null, -1, -2)[..., driven] * scale  # what unit forces do along the freedoms
     wanted = _transposed_times(svd.null, load)
-    tau = np.zeros(np.broadcast_shapes(load.shape, wanted.shape))
+    tau = np.zeros(load.shape)
     tau[..., driven] = decompose(reach).solve(wanted) * scale
     missing = np.abs(_transposed_times(svd.null, tau - load)).max(axis=-1, initial=0.0)
     if np.any(missing > OUT_OF_REACH * np.maximum(1.0, np.abs(load).max(axis=-1, initial=0.0))):

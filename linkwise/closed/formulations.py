@@ -1,7 +1,7 @@
 """Bases of the accelerations that keep the loops closed: a = K y + k with G K = 0 and G k = -dG/dt v (2.42-2.47).
 
-Every method gives K as (nv, nv) with as many columns as there are freedoms and zeros after them, so that states of one
-batch may have different freedoms.
+For one state K is (nv, p), p the number of freedoms; for a batch (nv, nv) with columns of zeros to fill up, so that its
+states may have different freedoms.
 """
 
 from __future__ import annotations
@@ -81,26 +81,31 @@ METHODS: dict[str, Callable[[Loops], Basis]] = {
 
 
 def basis_by(method: str, jacobian, bias, svd: Decomposition, chosen: np.ndarray | None) -> Basis:
-    """K (..., nv, nv), padded with zero columns, and k (..., nv) for a batch of states.
+    """K and k (..., nv), see above.
 
     ``chosen``: independent coordinates as places in v (p,) or as rows (..., p, nv); they replace the method's own.
     """
     if method == "svd" and chosen is None:
         return svd.null, -svd.solve(bias)
     batch, n = bias.shape[:-1], jacobian.shape[-1]
+    if not batch:
+        return _basis(method, Loops(jacobian, bias, int(svd.rank)), chosen)
     bases, offsets = np.zeros((*batch, n, n)), np.zeros((*batch, n))
     jacobian = np.broadcast_to(jacobian, (*batch, *jacobian.shape[-2:]))
     ranks = np.broadcast_to(svd.rank, batch)
-    if chosen is not None and chosen.ndim > 1:
-        chosen = np.broadcast_to(chosen, (*batch, *chosen.shape[-2:]))
+    rows = None if chosen is None or chosen.ndim == 1 else np.broadcast_to(chosen, (*batch, *chosen.shape[-2:]))
     for state in np.ndindex(batch):
         loops = Loops(jacobian[state], bias[state], int(ranks[state]))
-        if chosen is None:
-            basis, offset = METHODS[method](loops)
-        else:
-            basis, offset = chosen_coordinates(loops, chosen) if chosen.ndim == 1 else chosen_rows(loops, chosen[state])
+        basis, offset = _basis(method, loops, chosen if rows is None else rows[state])
         bases[state][:, : basis.shape[1]], offsets[state] = basis, offset
     return bases, offsets
+
+
+def _basis(method: str, loops: Loops, chosen: np.ndarray | None) -> Basis:
+    """One state's basis, without padding."""
+    if chosen is None:
+        return METHODS[method](loops)
+    return chosen_coordinates(loops, chosen) if chosen.ndim == 1 else chosen_rows(loops, chosen)
 
 
 def _refuse_choice(loops: Loops, count: int) -> None:

@@ -31,7 +31,8 @@ def inertial_force(inertia: RigidInertia, omega: Vector3, acceleration: Motion) 
 
 def _clean(value: Scalar, scale: Scalar) -> Scalar:
     """A difference of constants that is only their rounding error is zero."""
-    return 0.0 if is_constant(value) and abs(value) < 1e-15 * abs(scale) else value
+    known = is_constant(value) and is_constant(scale)
+    return 0.0 if known and abs(value) < 1e-15 * abs(scale) else value
 
 
 def gyroscopic_force(inertia: RigidInertia, omega: Vector3) -> Force:

@@ -232,6 +232,9 @@ class Mechanism(_Constant):
                     )
         for name in (GROUND, *self.link_names, *(link for loop in self.loops for link in (loop.link_a, loop.link_b))):
             self.frame(name)
+        names = [loop.name for loop in self.loops]
+        if len(set(names)) < len(names):
+            raise MechanismError(f"two loops have the same name: {names}")
         for frame in self.frames.values():
             if not -1 <= frame.body < len(self.bodies):
                 raise MechanismError(f"frame {frame.name!r} is fixed to body {frame.body}, which does not exist")
@@ -412,6 +415,10 @@ class Mechanism(_Constant):
     def with_gravity(self, gravity: Any) -> Mechanism:
         """A copy in another field of gravity, (3,) in the ground frame."""
         return dataclasses.replace(self, gravity=gravity)
+
+    def with_loops(self, *loops: Loop) -> Mechanism:
+        """A copy with these loops added; files such as URDF have no way to write them."""
+        return dataclasses.replace(self, loops=(*self.loops, *loops))
 
     @cached_property
     def spanning_tree(self) -> Mechanism:

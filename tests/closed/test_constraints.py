@@ -103,3 +103,28 @@ def test_a_mechanism_without_loops_has_no_constraints():
     np.testing.assert_allclose(
         lw.closed.forward_dynamics(mech, q, v, tau), lw.forward_dynamics(mech, q, v, tau), atol=1e-12
     )
+
+
+def test_loops_are_added_to_mechanisms_from_elsewhere():
+    """As for one that was read from a file, which has no loops."""
+    built = lw.mechanisms.four_bar()
+    loop = lw.Loop("pin", lw.Revolute(), "coupler", built.loops[0].pose_a, "rocker", built.loops[0].pose_b)
+    mech = built.spanning_tree.with_loops(loop)
+    assert mech == built and not built.spanning_tree.loops
+    with pytest.raises(lw.MechanismError, match="two loops have the same name"):
+        mech.with_loops(loop)
+    with pytest.raises(lw.MechanismError, match="no loop 'pinn': did you mean 'pin'"):
+        mech.constraint_index("pinn")
+
+
+@pytest.mark.parametrize("name", ["position_error", "constraint_jacobian", "constraint_bias", "constrained_terms"])
+def test_parameters_may_be_inputs(name):
+    """Poses and masses as inputs of the kernel give the same numbers: jets and symbols mix."""
+    mech = lw.mechanisms.loader()
+    q, v = lw.random_state(mech, np.random.default_rng(0))
+    poses = np.tile(np.eye(4), (mech.n_links, 1, 1))
+    for body, matrix in zip(mech.bodies, poses, strict=True):
+        matrix[:3, :3], matrix[:3, 3] = body.rotation, body.position
+    arguments = (q,) if name in ("position_error", "constraint_jacobian") else (q, v)
+    found = lw.compile(name, mech, parameters=("pose", "mass"))(*arguments, poses, mech.masses)
+    np.testing.assert_allclose(found, lw.compile(name, mech)(*arguments), rtol=1e-10, atol=1e-9)

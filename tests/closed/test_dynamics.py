@@ -241,3 +241,15 @@ def test_tree_functions_point_to_closed():
         lw.forward_dynamics(mech, SYMMETRIC, np.zeros(4), np.zeros(4))
     with pytest.raises(ValueError, match="unknown method 'svdd': did you mean 'svd'"):
         lw.closed.forward_dynamics(mech, SYMMETRIC, np.zeros(4), np.zeros(4), method="svdd")
+
+
+@pytest.mark.slow
+def test_a_thousand_five_bars_cost_less_than_five_times_tree_and_decomposition():
+    from benchmarks.closed_dynamics import best
+
+    mech, rng = built("five_bar"), np.random.default_rng(0)
+    guess = SYMMETRIC + 0.02 * rng.normal(size=(1000, 4))
+    q, v = lw.closed.project(mech, guess, rng.normal(size=(1000, 4)), largest=1.0)
+    tau, tree, jacobian = rng.normal(size=(1000, 4)), mech.spanning_tree, lw.closed.constraint_jacobian(mech, q)
+    closed = best(lambda: lw.closed.forward_dynamics(mech, q, v, tau))
+    assert closed < 5.0 * (best(lambda: lw.forward_dynamics(tree, q, v, tau)) + best(lambda: np.linalg.svd(jacobian)))

@@ -177,3 +177,21 @@ def test_requests_that_make_no_sense():
         lw.closed.simulate(mech, SYMMETRIC[:3], rest, 1.0)
     with pytest.raises(MechanismError, match="at least one step"):
         lw.closed.simulate(mech, SYMMETRIC, rest, 1e-5)
+
+
+def test_mimic_joints_inside_a_loop():
+    """A geared crank in a four-bar: the follower moves with its leader, the loop stays closed, energy is kept."""
+    builder = lw.Builder()
+    builder.link("crank", 1.0, (0.1, 0, 0), (0.01, 0.01, 0.01)).link("wheel", 2.0, (0.05, 0, 0), (0.1, 0.1, 0.1))
+    builder.link("coupler", 0.5, (0.4, 0, 0), (0, 0.05, 0.05)).link("rocker", 1.0, (0.3, 0, 0), (0, 0.1, 0.1))
+    builder.joint("crank", lw.Revolute(), "ground", "crank").joint(
+        "coupler", lw.Revolute(), "crank", "coupler", (None, (0.3, 0, 0))
+    )
+    builder.joint("wheel", lw.Revolute(), "ground", "wheel", (None, (0, 0.5, 0)), mimic=lw.Mimic("crank", -2.0))
+    builder.joint("rocker", lw.Revolute(), "ground", "rocker", (None, (1.0, 0, 0)))
+    builder.loop("pin", lw.Revolute(), "coupler", (None, (0.9, 0, 0)), "rocker", (None, (0.8, 0, 0)))
+    mech = builder.build("geared", (0.0, -9.81, 0.0))
+    q = lw.closed.assemble(mech, [0.5, 0.5, 2.0], hold=("crank",))
+    v = 5.0 * lw.closed.null_space(mech, q, independent=("crank",))[:, 0]
+    motion = lw.closed.simulate(mech, q, v, 0.5, method="dop853", rtol=1e-10, atol=1e-10)
+    assert energy_error(motion) < 1e-7 and np.ptp(motion.q[:, 0]) > 1.0
