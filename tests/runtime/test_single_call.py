@@ -90,6 +90,13 @@ def assert_same(one, other):
     np.testing.assert_array_equal(one, other)
 
 
+@pytest.fixture(autouse=True)
+def what_other_tests_left_is_not_searched_for_garbage():
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 # Without loops these have no elements, and so no ufunc.
 OF_LOOPS = ("position_error", "constraint_jacobian", "constraint_bias", "loop_facings", "loop_freedom_maps")
 
