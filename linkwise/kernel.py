@@ -19,7 +19,7 @@ class Kernel:
     """``kernel(*arrays, out=None)``: batches broadcast like a NumPy generalized ufunc.
 
     Each input has shape ``batch + core``; the result has shape ``batch + core`` of the output.  Not a
-    number in, not a number out.
+    number in, not a number out, where the result depends on that input at all.
 
     name, dtype, target   what was compiled, its precision and where it runs
     sweeps                ((direction, name), ...) in the order in which they run

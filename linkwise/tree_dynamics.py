@@ -58,9 +58,9 @@ def inverse_dynamics(mech: Mechanism, q, v, a, wrenches=None):
 def forward_dynamics(mech: Mechanism, q, v, tau, wrenches=None, method: str | None = None):
     """Accelerations (nv,) under joint forces ``tau`` and external ``wrenches`` (n_links, 6), in link frames.
 
-    ``method`` picks one of the papers' algorithms, which differ in rounding and cost only: "biased" (the default),
-    "bias_free", "without_dalembert_forces" (rodriguez1992 Algorithms 3, 1 and 4), "filter_and_smoother" (rodriguez1986
-    Result 8.1).
+    ``method`` picks one of the papers' algorithms, which differ in rounding and cost only: "biased", "bias_free",
+    "without_dalembert_forces" (rodriguez1992 Algorithms 3, 1 and 4), "filter_and_smoother" (rodriguez1986 Result 8.1).
+    By default "biased" where most joints are revolute about skew axes, else "filter_and_smoother".
     """
     name = "forward_dynamics" if wrenches is None else "forward_dynamics_with_wrenches"
     request = name if method is None else (name, ("method", method))

@@ -12,9 +12,10 @@ from typing import Any
 
 from ..mechanism import Mechanism, MechanismError
 from ..operators.apply import apply_expression, input_vectors
-from ..operators.expression import JOINT, Expression, Space
-from ..operators.identities import needs_no_armature
+from ..operators.expression import JOINT, Expression, Operator, Space
+from ..operators.identities import expanded, needs_no_armature
 from ..operators.origins import origins_matter
+from ..operators.to_recursions import ARTICULATED
 from ..recursions.tree import Tree
 from . import configuration, denoc, derivatives, diagonal, dynamics, energy, kinematics, loop_constraints
 from . import expressions as ex
@@ -142,7 +143,9 @@ def from_expression(expression: Expression) -> Algorithm:
         ("q", *spaces),
         "result",
         evaluate,
-        solves_motion=True,
+        solves_motion=any(
+            part.name in ARTICULATED for part in expanded(expression).walk() if isinstance(part, Operator)
+        ),
         expression=lambda: expression,
         spaces=spaces,
         at_user_origins=origins_matter(expression),

@@ -45,7 +45,7 @@ def gravity_force(tree: Tree, q) -> list[Scalar]:
 
 
 def forward_dynamics(tree: Tree, q, v, tau, wrenches=None, method: str | None = None) -> list[Scalar]:
-    """(nv,): one of expressions.FORWARD_DYNAMICS, by default the one with the fewest operations."""
+    """(nv,): one of expressions.FORWARD_DYNAMICS, by default the one that ``fastest_method`` expects to cost least."""
     method = method or fastest_method(tree.mechanism)
     if method not in ex.FORWARD_DYNAMICS:
         raise ValueError(f"method must be one of {', '.join(ex.FORWARD_DYNAMICS)}, got {method!r}")

@@ -35,8 +35,8 @@ class Joint(ABC):
     span: ClassVar[tuple[int, ...] | None] = None
     #: The joint's motion commutes with shifts along the canonical z axis: the link frame may slide along it.
     slides: ClassVar[bool] = False
-    #: Index of a coordinate that is an angle about the canonical z axis, taken last: a turn of the link frame
-    #: about z is an offset of this coordinate.
+    #: Index of a coordinate that is an angle about the canonical z axis, where turning the link frame about z is the
+    #: same as an offset of this coordinate: the joint commutes with such turns and its H* does not change by them.
     spin_coordinate: ClassVar[int | None] = None
 
     @property
@@ -112,7 +112,8 @@ def unit_axis(axis: Sequence[float], what: str) -> tuple[float, float, float]:
     length = float(np.linalg.norm(values))
     if not math.isfinite(length) or length == 0.0:
         raise ValueError(f"{what} must be finite and not zero, got {tuple(values.tolist())}")
-    x, y, z = (values / length).tolist()
+    unit = values / length
+    x, y, z = np.where(np.abs(unit) < 1e-15, 0.0, unit).tolist()  # noise of whoever computed the axis
     return (x, y, z)
 
 
@@ -120,7 +121,7 @@ def align_z(axis: Sequence[float]) -> tuple[tuple[float, float, float], ...]:
     """A right-handed frame (columns) whose z is ``axis``; a signed permutation when ``axis`` is a coordinate axis."""
     z = np.asarray(axis, dtype=float)
     main = int(np.argmax(np.abs(z)))
-    if abs(z[main]) == 1.0:  # a coordinate axis: permute the others
+    if np.count_nonzero(z) == 1:  # a coordinate axis: permute the others
         x = np.roll(np.eye(3)[main], 1)
     else:
         x = np.eye(3)[int(np.argmin(np.abs(z)))]

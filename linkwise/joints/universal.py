@@ -45,7 +45,9 @@ class Universal(Joint):
     def _first_axis(self) -> Vector3:
         """axis1 in the canonical frame at zero: (sin b, 0, cos b)."""
         along = float(np.dot(self.axis1, self.axis2))
-        return Vector3(float(np.sqrt(1.0 - along * along)), 0.0, along)
+        if abs(along) < 4e-16:  # the rounding error of perpendicular axes
+            return Vector3(1.0, 0.0, 0.0)
+        return Vector3(float(np.linalg.norm(np.cross(self.axis1, self.axis2))), 0.0, along)
 
     def transform(self, q: Coordinates) -> Transform:
         first = self._first_axis()

@@ -311,6 +311,11 @@ def sweeps_of(steps: Sequence[Step]) -> list[Sweep[Step]]:
     return schedule(steps, Step.dependencies, lambda step: step.direction)
 
 
+def name_of(sweep: Sweep[Step]) -> str:
+    """What is done in a sweep."""
+    return ", ".join(dict.fromkeys(step.label for step in sweep.tasks))
+
+
 def run_sweeps(
     at: Configuration,
     steps: Sequence[Step],
@@ -320,7 +325,7 @@ def run_sweeps(
     """Compute every sweep's steps link by link, in the order that the emitted code will have."""
     lumped_composites = any(step.op == "C" for step in lumped)
     for sweep in sweeps_of(steps):
-        name = ", ".join(dict.fromkeys(step.label for step in sweep.tasks))
+        name = name_of(sweep)
 
         def work(i: int, _: Any, tasks: Sequence[Step] = sweep.tasks) -> tuple[None, None]:
             for step in tasks:

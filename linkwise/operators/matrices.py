@@ -12,9 +12,10 @@ from itertools import product as every
 from typing import Any
 
 from ..mechanism import Mechanism
+from ..recursions.sweep import working_on
 from ..scalar import Scalar
 from ..spatial import Force, Motion
-from .evaluate import Configuration, Evaluation, run_sweeps
+from .evaluate import Configuration, Evaluation, name_of, run_sweeps, sweeps_of
 from .expression import FORCE, JOINT, MOTION, Expression, Operator, Product, Space, Sum, Vector, product, total
 from .identities import COMPOSITE, KT_OMEGA, OMEGA, STRUCTURES, Rule, expanded, has_adjoint, is_symmetric
 from .to_recursions import Recursions, felt_at_joints_only
@@ -47,6 +48,8 @@ def matrix_of(
     steps = recursions.steps_for(value)
     lumped = felt_at_joints_only(steps, value)
     run_sweeps(at, steps, lambda step, i: None, lumped)
+    for sweep in sweeps_of(steps)[-1:]:
+        working_on(sweep.direction, name_of(sweep), "columns")
     result: list[list[Scalar]] = [[0.0] * len(columns) for _ in rows]
     for c, (j, k) in enumerate(columns):
         evaluation = Evaluation(at, {**(vectors or {}), COLUMN: unit_vector(at, domain, j, k)}, lumped)
@@ -57,6 +60,7 @@ def matrix_of(
             result[r][c] = entry
             if symmetric:
                 result[c][r] = entry
+    working_on("", "", "")
     return result
 
 

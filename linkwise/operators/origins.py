@@ -100,7 +100,7 @@ def _on_sample(expression: Expression, link: str) -> Expression:
         case Operator(domain=domain, codomain=codomain) if expression.link:
             taken, given = (Space(s.name, link if s.link else "") for s in (domain, codomain))
             return Operator(expression.name, taken, given, expression.adjoint, expression.self_adjoint)
-        case Sum(terms=terms):
+        case Sum(terms=terms) if terms:
             return total(tuple((w, _on_sample(t, link)) for w, t in terms))
         case Product(factors=factors):
             result = _on_sample(factors[-1], link)

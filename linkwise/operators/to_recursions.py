@@ -38,8 +38,8 @@ RECURSIONS = {
     "Omega": (BASE_TO_TIP, "z_i = Y_i u_i on the way to the force, else T_i X_i z_parent"),
     "Kt_Omega": (BASE_TO_TIP, "z_i = (Y_parent K_i)* u_parent on the way to the force, else G_i* X_i z_parent"),
 }
-_NEEDS_RICCATI = {"P", "P_plus", "P_inv", "D", "D_inv", "G", "G.T", "psi", "psi.T", "tau_bar", "tau_bar.T"}
-_NEEDS_RICCATI |= {"D_half", "D_half.T", "D_half_inv", "D_half_inv.T"}
+ARTICULATED = {"P", "P_plus", "P_inv", "D", "D_inv", "G", "G.T", "psi", "psi.T", "tau_bar", "tau_bar.T"}
+ARTICULATED |= {"D_half", "D_half.T", "D_half_inv", "D_half_inv.T"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +202,7 @@ class Recursions:
         return self.step(op, space, inputs, uses)
 
     def _implicit(self, op: str) -> tuple[Step, ...]:
-        if op in _NEEDS_RICCATI:
+        if op in ARTICULATED:
             return (self.step("riccati", None),)
         if op == "C":
             return (self.step("composite", None),)

@@ -16,8 +16,9 @@ import numpy as np
 
 from ..mechanism import Body, Mechanism
 
-ROUND_OFF = 1e-15  # what is smaller than this (relative) is noise of the frame computation itself
+ROUND_OFF = 1e-15  # metres or radians: what is smaller is noise of the frame computation itself
 SKEW_ENOUGH = 0.3  # sine of the angle between axes below which the common normal may lie far away
+FAR = 3.0  # a frame slides no further than so many times the distance between its joint and the one before
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,8 @@ def place(mechanism: Mechanism, i: int, choices: list[FrameChoice]) -> Placement
     elif body.kind.slides:  # the joint commutes with a turn about z
         rotation = rotation @ _turn_z(own.turn)
     rotation, position = _clean(rotation, 1.0), _clean(position, 1.0)
-    first, along = _split_shift(rotation, position) if body.kind.slides else (position, 0.0)
+    reach = FAR * float(np.linalg.norm(body.position))
+    first, along = _split_shift(rotation, position, reach) if body.kind.slides else (position, 0.0)
     quarters = round(spin / (math.pi / 2))
     rest = spin - quarters * (math.pi / 2)
     if abs(rest) < ROUND_OFF:
@@ -129,13 +131,15 @@ def _turn_to_mass(body: Body) -> float:
     return min((0.0, _snap_turn(math.atan2(com[1], com[0]))), key=numbers)
 
 
-def _split_shift(rotation: np.ndarray, position: np.ndarray) -> tuple[np.ndarray, float]:
-    """position = first + along * z of the joint, with the fewest numbers in ``first``."""
+def _split_shift(rotation: np.ndarray, position: np.ndarray, reach: float) -> tuple[np.ndarray, float]:
+    """position = first + along * z of the joint, with the fewest numbers in ``first`` and ``along`` within reach."""
     axis = rotation[:, 2]
     candidates = [(np.array(position), 0.0)]
     for k in range(3):
         if abs(axis[k]) > SKEW_ENOUGH:
             along = position[k] / axis[k]
+            if abs(along) > reach:
+                continue
             first = _clean(position - along * axis, max(1.0, abs(along)))
             first[k] = 0.0
             candidates.append((first, along))

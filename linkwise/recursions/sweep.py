@@ -38,6 +38,13 @@ def logged(log: SweepLog) -> Iterator[SweepLog]:
         _log.reset(token)
 
 
+def working_on(direction: str, name: str, where: str) -> None:
+    """Say that what follows belongs to a sweep that has been made, though not to one of its links; "" for none."""
+    log = _log.get()
+    if log:
+        log.on_section(f"{name}, {direction.replace('_', ' ')}: {where}" if name else "")
+
+
 def base_to_tip(links: tuple[Link, ...], name: str, step: Callable[[int, Value | None], Value]) -> list[Value]:
     """``step(i, value of the parent)`` for every link, parents first; the parent's value is None at the ground."""
     log = _log.get()
@@ -48,6 +55,8 @@ def base_to_tip(links: tuple[Link, ...], name: str, step: Callable[[int, Value |
         if log:
             log.on_section(f"{name}, base to tip: {link.name}")
         values.append(step(i, values[link.parent] if link.parent >= 0 else None))
+    if log:
+        log.on_section("")
     return values
 
 
@@ -67,4 +76,6 @@ def tip_to_base(
             log.on_section(f"{name}, tip to base: {links[i].name}")
         values[i], message = step(i, inbox[i])
         (inbox[links[i].parent] if links[i].parent >= 0 else ground).append(message)
+    if log:
+        log.on_section("")
     return values, ground  # type: ignore[return-value]

@@ -59,9 +59,11 @@ def compiler_fingerprint() -> str:
     """A digest of the compiler's own source and of the version of LLVM."""
     package = Path(__file__).resolve().parents[1]
     digest = hashlib.sha256(repr((llvmlite.__version__, llvm.llvm_version_info, sys.platform)).encode())
-    for folder in ("ir", "passes", "targets", "runtime"):
-        for file in sorted((package / folder).glob("*.py")):
-            digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    sources = [
+        file for folder in ("ir", "passes", "targets", "runtime") for file in sorted((package / folder).glob("*.py"))
+    ]
+    for file in (package / "compiler.py", *sources):
+        digest.update(file.name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()
 
 

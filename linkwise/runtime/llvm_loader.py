@@ -24,6 +24,8 @@ _CODE_GENERATION_LEVEL = 1
 _lock = threading.RLock()
 _libraries: dict[str, llvm.ResourceTracker] = {}  # loaded code, by key; kept for good
 _library_numbers = itertools.count()
+if hasattr(os, "register_at_fork"):  # a child must not inherit the lock, or LLVM, from the middle of a compilation
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 
 
 def host_options(dtype: str = "float64") -> Options:

@@ -162,10 +162,9 @@ def _threads() -> ThreadPoolExecutor:
 
 
 def _drop_pool() -> None:
+    """The next call makes a new pool; whoever still uses the old one may finish, then its threads end by themselves."""
     global _pool
-    if _pool is not None:
-        _pool.shutdown(wait=False)
-        _pool = None
+    _pool = None
 
 
 def _forget_pool() -> None:
