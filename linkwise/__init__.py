@@ -3,9 +3,8 @@
 import importlib
 from typing import Any
 
-from . import denoc, diagonal, operators
+from . import operators
 from .compiler import compile
-from .export import export_c
 from .joints import Cylindrical, Fixed, Floating, Helical, Planar, Prismatic, Revolute, Spherical, Universal
 from .kernel import Kernel, KernelError
 from .mechanism import Builder, InertiaWarning, Limits, Loop, Mechanism, MechanismError, MechanismWarning, Mimic
@@ -103,11 +102,22 @@ __all__ = [
 ]
 
 
+#: Loaded when first asked for: importing the package stays quick, and so does the first call of a compiled function.
+_LATER = {
+    "closed": (".closed", None),
+    "denoc": (".denoc", None),
+    "diagonal": (".diagonal", None),
+    "export_c": (".export", "export_c"),
+}
+
+
 def __getattr__(name: str) -> Any:
-    """Closed mechanisms need SciPy's linear algebra and integrators: they are imported when first asked for."""
-    if name == "closed":
-        return importlib.import_module(".closed", __name__)
-    raise AttributeError(f"module 'linkwise' has no attribute {name!r}")
+    if name not in _LATER:
+        raise AttributeError(f"module 'linkwise' has no attribute {name!r}")
+    module_name, attribute = _LATER[name]
+    module = importlib.import_module(module_name, __name__)
+    value = globals()[name] = getattr(module, attribute) if attribute else module
+    return value
 
 
 def __dir__() -> list[str]:

@@ -20,7 +20,7 @@ from .algorithms.catalogue import ALGORITHMS, Algorithm, from_expression
 from .ir.program import Array, Program
 from .ir.spec import check
 from .kernel import Kernel, explaining
-from .mechanism import Mechanism, MechanismError
+from .mechanism import Mechanism, MechanismError, require_mechanism
 from .operators.explain import explain
 from .operators.expression import Expression
 from .passes.fuse_multiply_add import fuse_multiply_add
@@ -69,7 +69,7 @@ def compile(
     options      what the algorithm needs fixed, such as link="tool", frame="world"
     """
     chosen = _algorithm(algorithm)
-    _require_mechanism(mech)
+    require_mechanism(mech)
     dtype = _one_of("dtype", np.dtype(dtype).name if dtype in (float, np.float64, np.float32) else dtype, DTYPES)
     target = _one_of("target", target, TARGETS)
     for name in options:
@@ -182,11 +182,6 @@ def _name_of(function: Any) -> str:
     name, module = getattr(function, "__name__", repr(function)), getattr(function, "__module__", "")
     own = f"{module.rpartition('.')[2]}_{name}"
     return own if own in ALGORITHMS else name
-
-
-def _require_mechanism(mech: Any) -> None:
-    if not isinstance(mech, Mechanism):
-        raise TypeError(f"a Mechanism is needed, got {type(mech).__name__}: make one with linkwise.load or Builder")
 
 
 def _require_options(algorithm: Algorithm, options: dict[str, Any]) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .compiler import _require_mechanism, compile
-from .mechanism import Mechanism
+from .compiler import compile
+from .mechanism import Mechanism, require_mechanism
 
 _FLOAT32 = np.dtype("float32")
 Request = str | tuple[Any, ...]  # an algorithm, or an algorithm and its options: ("frame_pose", ("link", "tool"))
@@ -26,7 +26,7 @@ def _function(mech: Mechanism, request: Request, first: Any) -> Callable[..., An
         return mech._kernels[key]
     except (KeyError, AttributeError, TypeError):  # not compiled yet, no mechanism, or an option that is no name
         pass
-    _require_mechanism(mech)
+    require_mechanism(mech)
     function = mech._kernels[key] = _compiled(mech, request) if key is request else _choosing(mech, request)
     return function
 
@@ -182,7 +182,7 @@ def difference(mech: Mechanism, q0, q1):
 
 def neutral(mech: Mechanism) -> np.ndarray:
     """(nq,): the configuration in which every joint's two sides coincide."""
-    _require_mechanism(mech)
+    require_mechanism(mech)
     return np.array([x for body in mech.bodies if not body.mimic for x in body.kind.neutral()])
 
 
@@ -193,7 +193,7 @@ def random_state(
 
     Joint limits are not looked at.
     """
-    _require_mechanism(mech)
+    require_mechanism(mech)
     if not isinstance(rng, np.random.Generator):
         raise TypeError(f"rng must be a numpy.random.Generator such as np.random.default_rng(0), got {rng!r}")
     try:

@@ -3,7 +3,7 @@
 from linkwise.mechanism.builder import Builder
 from linkwise.mechanism.checks import InertiaWarning, LimitWarning, MechanismError, MechanismWarning, snapped
 from linkwise.mechanism.dh import from_dh
-from linkwise.mechanism.model import GROUND, Body, Frame, Limits, Loop, Mechanism, Mimic, Pose
+from linkwise.mechanism.model import GROUND, Body, Frame, Limits, Loop, Mechanism, Mimic, Pose, require_mechanism
 
 __all__ = [
     "GROUND",
@@ -20,5 +20,6 @@ __all__ = [
     "Mimic",
     "Pose",
     "from_dh",
+    "require_mechanism",
     "snapped",
 ]

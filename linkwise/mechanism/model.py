@@ -439,3 +439,8 @@ class Mechanism(_Constant):
 def _read_only(array: np.ndarray) -> np.ndarray:
     array.flags.writeable = False
     return array
+
+
+def require_mechanism(mech: Any) -> None:
+    if not isinstance(mech, Mechanism):
+        raise TypeError(f"a Mechanism is needed, got {type(mech).__name__}: make one with linkwise.load or Builder")
