@@ -40,7 +40,7 @@ CASES = {
         10,
     ),
     "go2, floating": (lambda: load(robot("go2_description/urdf/go2.urdf"), floating_base=True), 5),
-    "100 links, masses over 8 decades": (lambda: scaled_chain(100, spread(100, 8.0, 1), np.ones(100)), 3),
+    "100 links, masses over 8 decades": (lambda: scaled_chain(100, spread(100, 8.0, 1), np.ones(100)), 12),
     "30 links, lengths over 4 decades": (lambda: scaled_chain(30, np.ones(30), spread(30, 4.0, 2)), 8),
     "40 links, both": (lambda: scaled_chain(40, spread(40, 8.0, 3), spread(40, 2.0, 4)), 6),
     "heavy tip": (lambda: scaled_chain(20, np.logspace(-4.0, 4.0, 20), np.ones(20)), 8),
@@ -77,7 +77,7 @@ def test_errors_are_like_pinocchios(case):
                 f"Pinocchio's typical {typical(peer):.1e}, worst {peer.max():.1e}"
             )
             assert typical(own) <= 3.0 * max(typical(peer), ROUNDING), message
-            assert own.max() <= 10.0 * max(peer.max(), ROUNDING), message  # of a few states: mostly luck
+            assert own.max() <= 3.0 * max(peer.max(), ROUNDING), message
 
 
 def errors(found, references) -> np.ndarray:
