@@ -74,6 +74,7 @@ __all__ = [
     "difference",
     "export_c",
     "forward_dynamics",
+    "forward_dynamics_derivatives",
     "forward_link_accelerations",
     "frame_pose",
     "from_dh",
@@ -81,6 +82,7 @@ __all__ = [
     "gravity_force",
     "integrate",
     "inverse_dynamics",
+    "inverse_dynamics_derivatives",
     "jacobian",
     "kinetic_energy",
     "link_accelerations",
@@ -108,6 +110,8 @@ _LATER = {
     "denoc": (".denoc", None),
     "diagonal": (".diagonal", None),
     "export_c": (".export", "export_c"),
+    "forward_dynamics_derivatives": (".derivatives", "forward_dynamics_derivatives"),
+    "inverse_dynamics_derivatives": (".derivatives", "inverse_dynamics_derivatives"),
 }
 
 

@@ -17,7 +17,8 @@ from ..operators.identities import expanded, needs_no_armature
 from ..operators.origins import origins_matter
 from ..operators.to_recursions import ARTICULATED
 from ..recursions.tree import Tree
-from . import configuration, denoc, derivatives, diagonal, dynamics, energy, kinematics, loop_constraints
+from . import configuration, denoc, derivatives, diagonal, dynamics, dynamics_derivatives, energy, kinematics
+from . import loop_constraints
 from . import expressions as ex
 from .coriolis_matrix import coriolis_matrix
 
@@ -43,6 +44,7 @@ SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
     "factor": lambda m: (m.nv, m.nv),
     "factor_inverse": lambda m: (m.nv, m.nv),
     "derivatives": lambda m: (m.nv,) * 3,
+    "partials": lambda m: (3, m.nv, m.nv),
     "second_derivatives": lambda m: (m.nv,) * 4,
     "coriolis": lambda m: (m.nv,),
     "motion": lambda m: (2, m.nv),
@@ -229,6 +231,33 @@ ALGORITHMS: dict[str, Algorithm] = {
             at_user_origins=True,
         ),
         _solver("acceleration_parts", ("q", "v", "tau"), "parts", dynamics.acceleration_parts, at_user_origins=True),
+        Algorithm(
+            "inverse_dynamics_derivatives",
+            ("q", "v", "a"),
+            "partials",
+            dynamics_derivatives.inverse_dynamics_derivatives,
+            ignores_loops=True,
+        ),
+        Algorithm(
+            "inverse_dynamics_derivatives_with_wrenches",
+            ("q", "v", "a", "wrenches"),
+            "partials",
+            dynamics_derivatives.inverse_dynamics_derivatives,
+            ignores_loops=True,
+        ),
+        _solver(
+            "forward_dynamics_derivatives",
+            ("q", "v", "tau"),
+            "partials",
+            dynamics_derivatives.forward_dynamics_derivatives,
+        ),
+        _solver(
+            "forward_dynamics_derivatives_with_wrenches",
+            ("q", "v", "tau", "wrenches"),
+            "partials",
+            dynamics_derivatives.forward_dynamics_derivatives,
+        ),
+        Algorithm("regressor", ("q", "v", "a"), "regressor", regressor, ignores_loops=True),
         Algorithm("mass_matrix", ("q",), "mass_matrix", dynamics.mass_matrix, expression=lambda: ex.MASS_MATRIX),
         Algorithm("mass_matrix_derivatives", ("q",), "derivatives", derivatives.mass_matrix_derivatives),
         Algorithm(

@@ -48,6 +48,9 @@ class Rotation(NamedTuple):
     def inertia_back(self, inertia: Inertia) -> Inertia:
         return inertia.turned(self.axis, self.c, -self.s)
 
+    def matrix_back(self, matrix: Matrix3) -> Matrix3:
+        return matrix.turned(self.axis, self.c, -self.s)
+
     def inverse(self) -> Rotation:
         return Rotation(self.axis, self.c, -self.s)
 
@@ -81,6 +84,9 @@ class Orientation(NamedTuple):
 
     def inertia_back(self, inertia: Inertia) -> Inertia:
         return inertia.congruent(self.matrix.T)
+
+    def matrix_back(self, matrix: Matrix3) -> Matrix3:
+        return matrix.congruent(self.matrix.T)
 
     def inverse(self) -> Orientation:
         return Orientation(self.matrix.T)

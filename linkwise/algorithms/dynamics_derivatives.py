@@ -1,0 +1,194 @@
+"""Derivatives of inverse and forward dynamics (spencer2004 Section 4.3, for any joints, wrenches and gravity).
+
+A change at a joint is a field of accelerations over the links beyond it (links/acceleration_fields.py).  Joints further
+out feel it through the covectors of their own composite bodies, joints further in through the wrench it asks for, and
+when the position changes, through the turned wrench of the subtree.  All three matrices come from one sweep outward and
+one inward, with one covector and two wrenches carried inward per freedom.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ..links.acceleration_fields import Covector, FieldCrossing, JointFields, Response, joint_fields
+from ..links.articulation import Factor
+from ..links.forces import inertial_force
+from ..links.kinematics import carry_acceleration, spin_base_to_tip
+from ..links.link import Crossing
+from ..recursions.sweep import base_to_tip, tip_to_base
+from ..recursions.tree import Tree
+from ..scalar import Scalar
+from ..spatial import Force, Motion, Vector3
+from ..spatial.three import ZERO
+from .diagonal import felt_at_joints
+from .dynamics import inverse_dynamics, mass_matrix
+from .followers import leading_block
+
+Matrix = list[list[Scalar]]
+
+
+class Moving(NamedTuple):
+    """A link on the move, in its own axes."""
+
+    omega: Vector3
+    acceleration: Motion
+    crossing: FieldCrossing
+    fields: JointFields
+
+
+class Felt(NamedTuple):
+    """One freedom's covector, and the wrenches that a change of its position and velocity asks for."""
+
+    row: Covector
+    of_position: Force
+    of_velocity: Force
+
+
+@dataclass(frozen=True)
+class Beyond:
+    """What a link hands to its parent: its subtree's response and wrench, and the freedoms of its joints."""
+
+    response: Response
+    force: Force
+    freedoms: dict[tuple[int, int], Felt]
+
+
+def inverse_dynamics_derivatives(tree: Tree, q, v, a, wrenches: Any = None) -> list[Matrix]:
+    """(3, nv, nv): derivatives of joint forces along tangent directions of q, with respect to v, and to a."""
+    tree = felt_at_joints(tree)
+    crossings, coordinates = tree.cross(q), tree.coordinates(q)
+    rates, accelerations = tree.velocities(v), tree.velocities(a)
+
+    def outward(i: int, parent: Moving | None) -> Moving:
+        crossing, before = crossings[i], parent.omega if parent else ZERO
+        spin = spin_base_to_tip(crossing, before, coordinates[i], rates[i])
+        relative = crossing.relative_motion(rates[i])
+        arriving = carry_acceleration(crossing, spin, parent.acceleration if parent else tree.base_acceleration)
+        fields = joint_fields(
+            crossing, coordinates[i], rates[i], accelerations[i], spin.omega - relative.angular, arriving - spin.bias
+        )
+        total = arriving + crossing.relative_motion(accelerations[i])
+        return Moving(spin.omega, total, FieldCrossing(crossing, spin, relative), fields)
+
+    moving = base_to_tip(tree.links, "velocities, accelerations and their changes", outward)
+    entries = _Entries(tree)
+
+    def inward(i: int, outer: list[Beyond]) -> tuple[None, Beyond]:
+        link, (omega, acceleration, crossing, fields) = tree.links[i], moving[i]
+        response = Response.of_link(link.inertia, omega + omega)
+        force = inertial_force(link.inertia, omega, acceleration)
+        if wrenches is not None:
+            force = force - link.user.force_back(Force.of(list(wrenches[i])))
+        for child in outer:
+            response, force = response + child.response, force + child.force
+        own = {(i, k): _felt(response, force, crossing.crossing, fields, k) for k in range(link.joint.nv)}
+        entries.at_own_joint(i, own, force, fields)
+        for child in outer:
+            entries.at_inner_joint(i, child.freedoms, crossing.crossing, fields)
+        if link.parent < 0:
+            return None, Beyond(response, force, {})
+        freedoms = {key: felt for child in outer for key, felt in child.freedoms.items()} | own
+        back = crossing.crossing.transform.force_back
+        carried = {
+            key: Felt(crossing.covector_back(row), back(of_position), back(of_velocity))
+            for key, (row, of_position, of_velocity) in freedoms.items()
+        }
+        return None, Beyond(crossing.response_back(response), back(force), carried)
+
+    tip_to_base(tree.links, "composite bodies, what they feel of changes", inward)
+    return [leading_block(tree, matrix) for matrix in entries.matrices]
+
+
+def _felt(response: Response, force: Force, crossing: Crossing, fields: JointFields, k: int) -> Felt:
+    motion = crossing.motion[k]
+    row = response.covector(motion)
+    turned = response.wrench(fields.position[k]) + motion.cross_force(force)
+    return Felt(row, turned, response.wrench(fields.velocity[k]))
+
+
+class _Entries:
+    """The three matrices over all joints, followers included, filled pair by pair."""
+
+    def __init__(self, tree: Tree):
+        self.starts = [sum(link.joint.nv for link in tree.links[:i]) for i in range(len(tree.links))]
+        size = sum(link.joint.nv for link in tree.links)
+        self.matrices: list[Matrix] = [[[0.0] * size for _ in range(size)] for _ in range(3)]
+        for link, start in zip(tree.links, self.starts, strict=True):
+            for k, inertia in enumerate(link.armature):
+                self.matrices[2][start + k][start + k] = inertia
+
+    def at_own_joint(self, i: int, own: dict[tuple[int, int], Felt], force: Force, fields: JointFields) -> None:
+        """Position turns the joint's own H along, but for the part of it that depends on q."""
+        d_q, d_v, d_a = self.matrices
+        for (_, m), felt in own.items():
+            r = self.starts[i] + m
+            for k in range(len(own)):
+                c = self.starts[i] + k
+                d_q[r][c] = felt.row.of(fields.position[k]) + force.dot(fields.columns[k][m])
+                d_v[r][c] = felt.row.of(fields.velocity[k])
+                if c >= r:
+                    d_a[r][c] = d_a[c][r] = d_a[r][c] + felt.row.of(fields.acceleration[k])
+
+    def at_inner_joint(
+        self, i: int, freedoms: dict[tuple[int, int], Felt], crossing: Crossing, fields: JointFields
+    ) -> None:
+        """Freedoms further out against those of joint i."""
+        d_q, d_v, d_a = self.matrices
+        for (outer, m), (row, of_position, of_velocity) in freedoms.items():
+            r = self.starts[outer] + m
+            for k, motion in enumerate(crossing.motion):
+                c = self.starts[i] + k
+                d_q[r][c], d_v[r][c] = row.of(fields.position[k]), row.of(fields.velocity[k])
+                d_q[c][r], d_v[c][r] = of_position.dot(motion), of_velocity.dot(motion)
+                d_a[r][c] = d_a[c][r] = row.force.dot(motion)
+
+
+def forward_dynamics_derivatives(tree: Tree, q, v, tau, wrenches: Any = None) -> list[Matrix]:
+    """(3, nv, nv): derivatives of accelerations along tangent directions of q, with respect to v, and to tau.
+
+    Inverse dynamics stays at tau, so the accelerations change by -M^-1 times its own changes; those with tau are M^-1.
+    """
+    inverse = _Inverse(mass_matrix(tree, q))
+    at_rest = inverse_dynamics(tree, q, v, [0.0] * tree.mechanism.nv, wrenches)
+    a = inverse.times([t - b for t, b in zip(tau, at_rest, strict=True)])
+    d_q, d_v, _ = inverse_dynamics_derivatives(tree, q, v, a, wrenches)
+    return [inverse.times_columns(d_q, -1.0), inverse.times_columns(d_v, -1.0), inverse.matrix()]
+
+
+class _Inverse:
+    """M^-1 = W* d^-1 W, eliminated from the last coordinate to the first: W, like the factors of the papers, couples a
+    coordinate only with those between it and the base, so what other branches do not feel costs nothing there."""
+
+    def __init__(self, matrix: Matrix):
+        n = len(matrix)
+        factor = Factor.of([row[::-1] for row in matrix[::-1]])
+        self.reciprocal = factor.reciprocal
+        units = [factor.forward([1.0 if i == j else 0.0 for i in range(n)]) for j in range(n)]
+        self.rows = [[unit[i] for unit in units[: i + 1]] for i in range(n)]  # W, lower, last coordinate first
+
+    def times(self, x: Sequence[Scalar]) -> list[Scalar]:
+        n, given = len(x), list(x)[::-1]
+        middle = [_sum(row, given) * r for row, r in zip(self.rows, self.reciprocal, strict=True)]
+        return [_sum([self.rows[k][i] for k in range(i, n)], middle[i:]) for i in reversed(range(n))]
+
+    def times_columns(self, matrix: Matrix, scale: float) -> Matrix:
+        columns = [self.times([x * scale for x in column]) for column in zip(*matrix, strict=True)]
+        return [list(row) for row in zip(*columns, strict=True)]
+
+    def matrix(self) -> Matrix:
+        n = len(self.rows)
+        upper = {}
+        for i in range(n):
+            weighted = [self.rows[k][i] * self.reciprocal[k] for k in range(i, n)]
+            for j in range(i + 1):
+                upper[i, j] = _sum(weighted, [self.rows[k][j] for k in range(i, n)])
+        return [[upper[max(i, j), min(i, j)] for j in reversed(range(n))] for i in reversed(range(n))]
+
+
+def _sum(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
+    total: Scalar = 0.0
+    for x, y in zip(a, b, strict=False):
+        total = total + x * y
+    return total

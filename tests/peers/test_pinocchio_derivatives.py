@@ -1,0 +1,84 @@
+"""Derivatives of the dynamics against Pinocchio's analytic ones, robot by robot, to 1e-9."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from tests.peers.robots import READABLE, load, pin, robot
+
+from tests.peers.pinocchio_peer import ANGULAR_FIRST, Peer, from_file  # isort: skip (needs pinocchio)
+
+STATES = 3
+TOLERANCE = 1e-9
+SAMPLE = [
+    ("ur_description/urdf/ur5_robot.urdf", False),
+    ("z1_description/urdf/z1.urdf", False),
+    ("z1_description/urdf/z1.urdf", True),
+    ("panda_description/urdf/panda.urdf", False),  # one finger mimics the other
+    ("go2_description/urdf/go2.urdf", True),
+    ("talos_data/robots/talos_reduced.urdf", True),
+    ("double_pendulum_description/urdf/double_pendulum.urdf", False),
+]
+CASES = [
+    pytest.param(file, floating_base, id=f"{file.stem}-{'floating' if floating_base else 'fixed'}")
+    for file in READABLE
+    for floating_base in (False, True)
+]
+
+
+def theirs(peer: Peer, q, v, u, wrenches) -> dict[str, list[np.ndarray]]:
+    """Pinocchio's partial derivatives in our coordinates; those of forward dynamics unless joints follow others."""
+    model, data, tie = peer.model, peer.data, peer.full_from_own
+    external = pin.StdVec_Force()
+    external.extend([pin.Force(np.zeros(6))] * model.njoints)
+    for joint, wrench in zip(peer.joints, wrenches, strict=True):
+        external[joint] = pin.Force(wrench[ANGULAR_FIRST])
+    state = (peer.configuration(q), tie @ v, tie @ u)
+    pin.computeRNEADerivatives(model, data, *state, external)
+    mass = np.triu(data.M) + np.triu(data.M, 1).T
+    found = {"inverse_dynamics": [tie.T @ x @ tie for x in (data.dtau_dq, data.dtau_dv, mass)]}
+    if not peer.has_mimic and not peer.mech.singular_joints:
+        pin.computeABADerivatives(model, data, *state, external)
+        inverse = np.triu(data.Minv) + np.triu(data.Minv, 1).T
+        found["forward_dynamics"] = [tie.T @ x @ tie for x in (data.ddq_dq, data.ddq_dv, inverse)]
+    return found
+
+
+def compare(file, floating_base: bool, target: str) -> None:
+    mech = load(file, floating_base)
+    if mech.nv == 0:
+        pytest.skip("nothing moves")
+    peer = from_file(file, mech, floating_base)
+    rng = np.random.default_rng(11)
+    q, v = lw.random_state(mech, rng, (STATES,))
+    u, wrenches = rng.normal(size=v.shape), rng.normal(size=(STATES, mech.n_links, 6))
+    kernels: dict[str, lw.Kernel] = {}
+    for i in range(STATES):
+        for name, expected in theirs(peer, q[i], v[i], u[i], wrenches[i]).items():
+            if name not in kernels:
+                kernels[name] = lw.compile(f"{name}_derivatives_with_wrenches", mech, target=target)
+            found = kernels[name](q[i], v[i], u[i], wrenches[i])
+            # Both sides solve with the same mass matrix, whose rounding moves the answer by this much.
+            limit = TOLERANCE
+            if name == "forward_dynamics":
+                limit = max(limit, 10 * np.finfo(float).eps * np.linalg.cond(lw.mass_matrix(mech, q[i])))
+            for own, other in zip(found, expected, strict=True):
+                error = np.linalg.norm(own - other) / max(np.linalg.norm(other), 1e-12)
+                assert error <= limit, f"{name}: relative error {error:.1e}"
+
+
+@pytest.mark.parametrize(("path", "floating_base"), SAMPLE)
+def test_some_robots(path, floating_base):
+    compare(robot(path), floating_base, target="numpy")
+
+
+def test_machine_code_agrees():
+    compare(robot("z1_description/urdf/z1.urdf"), True, target="cpu")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("file", "floating_base"), CASES)
+def test_every_robot(file, floating_base):
+    compare(file, floating_base, target="numpy")
