@@ -81,7 +81,8 @@ def main() -> None:
     options, peak = llvm_loader.host_options("float64"), fma_peak()
     print(
         f"linkwise {lw.__version__}, Pinocchio {pin.__version__}, NumPy {np.__version__}\n"
-        f"{cpu_name()} ({options.cpu}), 1 thread on both sides, float64, {options.lanes} lanes, batch {BATCH}, Pinocchio called per state\n"
+        f"{cpu_name()} ({options.cpu}), 1 thread on both sides, float64, {options.lanes} lanes, batch {BATCH}, "
+        "Pinocchio called per state\n"
         f"measured peak of fused multiply-adds: {peak / 1e9:.1f} GFLOP/s\n"
     )
     print(
