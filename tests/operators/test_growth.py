@@ -115,3 +115,24 @@ def test_named_algorithms(family, name):
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_expressions(family, name):
     check(from_expression(EXPRESSIONS[name]), family)
+
+
+def on_a_free_base(n: int) -> lw.Mechanism:
+    """A chain on a floating body: its first links have motion to carry on like all others."""
+    chain = lw.mechanisms.chain(n)
+    builder = lw.Builder().link("base", 5.0, (0.1, 0.2, 0.05), np.diag([0.3, 0.4, 0.5]) + 0.01)
+    builder.joint("free", lw.Floating(), "ground", "base")
+    for body in chain.bodies:
+        parent = "base" if body.parent < 0 else chain.bodies[body.parent].link
+        builder.link(body.link, body.mass, body.com, body.inertia)
+        builder.joint(body.joint, body.kind, parent, body.link, (body.rotation, body.position))
+    return builder.build(f"free_chain_{n}")
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"), [("inverse_dynamics", 1.05), ("forward_dynamics", 1.05), ("mass_matrix", 2.05)]
+)
+def test_the_plain_power_law_where_no_link_is_next_to_the_ground(name, limit):
+    sizes = (4, 8, 16, 32, 64)
+    counts = [measured(ALGORITHMS[name], on_a_free_base(n))[0] for n in sizes]
+    assert np.polyfit(np.log(sizes), np.log(counts), 1)[0] <= limit
