@@ -43,6 +43,11 @@ class Floating(Joint):
         moved = quat.rotation_matrix(q0[:4]).T @ (Vector3(*q1[4:]) - Vector3(*q0[4:]))
         return [*turn, *quat.twist_slide(turn, moved)]
 
+    def step_rate(self, step: Coordinates, v: Coordinates) -> list[Scalar]:
+        twist, motion = Motion.of(step), Motion.of(v)
+        bent = twist.cross(motion)
+        return list((motion + bent * 0.5 + twist.cross(bent) * (1.0 / 12.0)).flat())
+
     def closure(self, rotation: Matrix3, position: Vector3) -> list[Scalar]:
         return []
 

@@ -22,6 +22,7 @@ from ..spatial.motion import NO_MOTION
 
 Coordinates = Sequence[Scalar]
 
+UNIT = 4e-16  # what the length of a normalised axis may be off by
 IDENTITY_ALIGNMENT = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
@@ -76,6 +77,12 @@ class Joint(ABC):
         """The constant v that takes q0 to q1 in unit time: integrate(q0, difference(q0, q1), 1) is q1."""
         return [b - a for a, b in zip(q0, q1, strict=True)]
 
+    def step_rate(self, step: Coordinates, v: Coordinates) -> list[Scalar]:
+        """Rate of the step u(t) for which integrate(q0, u, 1) moves with v.  It is v where steps commute; elsewhere the
+        inverse derivative of the exponential (dexp^-1) up to terms of third order in u: enough for integration methods
+        of up to fourth order, whose steps are as small as dt."""
+        return list(v)
+
     @abstractmethod
     def closure(self, rotation: Matrix3, position: Vector3) -> list[Scalar]:
         """6 - nv numbers that vanish where the joint can bring its child side to this pose in its parent side.
@@ -112,7 +119,7 @@ def unit_axis(axis: Sequence[float], what: str) -> tuple[float, float, float]:
     length = float(np.linalg.norm(values))
     if not math.isfinite(length) or length == 0.0:
         raise ValueError(f"{what} must be finite and not zero, got {tuple(values.tolist())}")
-    unit = values / length
+    unit = values / length if abs(length - 1.0) > UNIT else values  # an axis that was made unit stays as it is
     x, y, z = np.where(np.abs(unit) < 1e-15, 0.0, unit).tolist()  # noise of whoever computed the axis
     return (x, y, z)
 

@@ -40,6 +40,11 @@ class Spherical(Joint):
     def difference(self, q0: Coordinates, q1: Coordinates) -> list[Scalar]:
         return list(quat.logarithm(quat.product(quat.conjugate(quat.normalized(q0)), quat.normalized(q1))))
 
+    def step_rate(self, step: Coordinates, v: Coordinates) -> list[Scalar]:
+        turn, omega = Vector3(*step), Vector3(*v)
+        bent = turn.cross(omega)
+        return list(omega + bent * 0.5 + turn.cross(bent) * (1.0 / 12.0))
+
     def closure(self, rotation: Matrix3, position: Vector3) -> list[Scalar]:
         return list(position)
 

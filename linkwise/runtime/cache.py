@@ -18,6 +18,7 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from ..ir.program import Program
+from ..ir.recurrence import Recurrence
 from ..targets.protocol import Options
 
 _MAGIC = b"linkwise object 1\n"
@@ -38,10 +39,10 @@ def directory() -> Path:
     return base / "linkwise"
 
 
-def program_key(program: Program, options: Options) -> str:
-    """A name for what compiling ``program`` with ``options`` gives: equal keys, equal code.
+def program_key(program: Program, options: Options, recurrence: Recurrence | None = None) -> str:
+    """A name for what compiling ``program`` with ``options`` gives, as a ``recurrence`` or not: equal keys, equal code.
 
-    Besides the two it covers the text of the compiler itself and the version of LLVM.  Take it before the passes:
+    Besides these it covers the text of the compiler itself and the version of LLVM.  Take it before the passes:
     then neither they nor the emitter need to run when the object code is there.
     """
     number = {node: i for i, node in enumerate(program.nodes)}
@@ -49,7 +50,7 @@ def program_key(program: Program, options: Options) -> str:
         f"{node.op.name} {node.value!r}" if not node.args else f"{node.op.name} {[number[arg] for arg in node.args]}"
         for node in program.nodes
     ]
-    lines.append(repr((program.name, program.inputs, program.outputs, options, compiler_fingerprint())))
+    lines.append(repr((program.name, program.inputs, program.outputs, options, recurrence, compiler_fingerprint())))
     lines += [repr([number[node] for node in group]) for group in program.results]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 

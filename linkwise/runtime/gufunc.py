@@ -13,6 +13,7 @@ from functools import cache
 import numpy as np
 
 from ..ir.program import Array
+from ..ir.recurrence import Recurrence
 from . import numpy_api
 
 _NO_IDENTITY = -1  # PyUFunc_None
@@ -20,13 +21,19 @@ _buffers: list[tuple] = []  # what the ufuncs point into: NumPy neither copies n
 
 
 def make_gufunc(
-    address: int, inputs: Sequence[Array], outputs: Sequence[Array], dtype: str, name: str, doc: str = ""
+    address: int,
+    inputs: Sequence[Array],
+    outputs: Sequence[Array],
+    dtype: str,
+    name: str,
+    doc: str = "",
+    recurrence: Recurrence | None = None,
 ) -> np.ufunc:
     """A ufunc that runs the loop at ``address`` (a ``PyUFuncGenericFunction``) on arrays of ``dtype``.
 
-    The core dimensions are fixed: wrong trailing dimensions are refused by NumPy.  The code at ``address`` must
-    stay loaded.  NumPy knows no core dimension of size 0 and no ufunc without inputs: ``ValueError``; evaluate such
-    programs with ``targets.numpy_reference``.
+    The core dimensions are fixed, but for those that a ``recurrence`` adds: wrong ones are refused by NumPy.  The code
+    at ``address`` must stay loaded.  NumPy knows no core dimension of fixed size 0 and no ufunc without inputs:
+    ``ValueError``; evaluate such programs with ``targets.numpy_reference``.
     """
     arrays = [*inputs, *outputs]
     if not inputs:
@@ -40,17 +47,22 @@ def make_gufunc(
     functions = (ctypes.c_void_p * 1)(address)
     data = (ctypes.c_void_p * 1)(None)
     types = (ctypes.c_byte * len(arrays))(*[np.dtype(dtype).num] * len(arrays))
-    texts = [ctypes.create_string_buffer(text.encode()) for text in (name, doc, _signature(inputs, outputs))]
+    texts = [
+        ctypes.create_string_buffer(text.encode()) for text in (name, doc, _signature(inputs, outputs, recurrence))
+    ]
     _buffers.append((functions, data, types, texts))
     return _constructor()(
         functions, data, types, 1, len(inputs), len(outputs), _NO_IDENTITY, texts[0], texts[1], 0, texts[2]
     )
 
 
-def _signature(inputs: Sequence[Array], outputs: Sequence[Array]) -> str:
+def _signature(inputs: Sequence[Array], outputs: Sequence[Array], recurrence: Recurrence | None) -> str:
     """NumPy's notation, for instance ``(6),(6)->(6,6)``."""
-    sides = (",".join(f"({','.join(map(str, array.shape))})" for array in side) for side in (inputs, outputs))
-    return "->".join(sides)
+
+    def core(array: Array) -> str:
+        return ",".join(map(str, (*(recurrence.axes(array.name) if recurrence else ()), *array.shape)))
+
+    return "->".join(",".join(f"({core(array)})" for array in side) for side in (inputs, outputs))
 
 
 @cache

@@ -6,7 +6,7 @@ import ctypes
 from functools import cache
 from typing import Any
 
-# Positions in the tables, the same in NumPy 1 and 2: __multiarray_api.h and __ufunc_api.h.
+# Positions in the tables: __multiarray_api.h and __ufunc_api.h.
 _POSITIONS = {
     "PyArray_Return": ("_ARRAY_API", 76),
     "PyArray_NewFromDescr": ("_ARRAY_API", 94),
@@ -24,10 +24,8 @@ def address(function: str) -> int:
 
 @cache
 def _table(name: str) -> Any:
-    try:
-        from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
-    except ImportError:  # NumPy 1
-        from numpy.core import _multiarray_umath  # type: ignore[attr-defined, no-redef]
+    from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
+
     pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
         ("PyCapsule_GetPointer", ctypes.pythonapi)
     )

@@ -73,10 +73,11 @@ def call_threaded(
     """
     arrays = [np.asarray(array) for array in arrays]
     batch = _batch_shape(ufunc, arrays)
+    given = out if isinstance(out, tuple) else (out,) * (out is not None)
+    out = given or (None,) * ufunc.nout  # None alone is good for one result only
     if batch is None or math.prod(batch) < 2 * states_per_task:
         return ufunc(*arrays, out=out)
     count = min(get_num_threads(), math.prod(batch) // states_per_task, max(batch, default=1))
-    given = out if isinstance(out, tuple) else (out,) * (out is not None)
     overlap = any(np.may_share_memory(array, result) for result in given for array in arrays if result is not None)
     if count < 2 or overlap:
         return ufunc(*arrays, out=out)
@@ -147,11 +148,11 @@ def _piece(array: np.ndarray, axis: int, start: int, stop: int) -> np.ndarray:
 
 @cache
 def _core_shapes(ufunc: np.ufunc) -> tuple[tuple[int, ...], ...]:
-    """Core shapes of all operands, from a signature with fixed sizes."""
+    """Core shapes of all operands, from the signature; -1 where it has a name for a size: outputs are then given."""
     if ufunc.signature is None:
         return ((),) * ufunc.nargs
     groups = re.findall(r"\(([^)]*)\)", ufunc.signature)
-    return tuple(tuple(int(size) for size in group.split(",") if size) for group in groups)
+    return tuple(tuple(int(size) if size.isdecimal() else -1 for size in group.split(",") if size) for group in groups)
 
 
 def _threads() -> ThreadPoolExecutor:

@@ -16,12 +16,40 @@ from .motion import Force, Motion
 from .three import Matrix3, Vector3
 
 
-class Rotation(NamedTuple):
-    """B is A turned about coordinate ``axis`` by the angle with cosine ``c`` and sine ``s``."""
+class _Turn:
+    """B has A's origin: both parts of a motion or force turn like vectors."""
 
+    __slots__ = ()
+
+    def vector_into(self, v: Vector3) -> Vector3:
+        raise NotImplementedError
+
+    def vector_back(self, v: Vector3) -> Vector3:
+        raise NotImplementedError
+
+    def motion_into(self, m: Motion) -> Motion:
+        return Motion(self.vector_into(m.angular), self.vector_into(m.linear))
+
+    def motion_back(self, m: Motion) -> Motion:
+        return Motion(self.vector_back(m.angular), self.vector_back(m.linear))
+
+    def force_into(self, f: Force) -> Force:
+        return Force(self.vector_into(f.moment), self.vector_into(f.force))
+
+    def force_back(self, f: Force) -> Force:
+        return Force(self.vector_back(f.moment), self.vector_back(f.force))
+
+
+class _AngleAboutAxis(NamedTuple):
     axis: int
     c: Scalar
     s: Scalar
+
+
+class Rotation(_Turn, _AngleAboutAxis):
+    """B is A turned about coordinate ``axis`` by the angle with cosine ``c`` and sine ``s``."""
+
+    __slots__ = ()
 
     @property
     def numbers(self) -> tuple[Scalar, ...]:
@@ -33,18 +61,6 @@ class Rotation(NamedTuple):
     def vector_back(self, v: Vector3) -> Vector3:
         return v.turned(self.axis, self.c, -self.s)
 
-    def motion_into(self, m: Motion) -> Motion:
-        return Motion(self.vector_into(m.angular), self.vector_into(m.linear))
-
-    def motion_back(self, m: Motion) -> Motion:
-        return Motion(self.vector_back(m.angular), self.vector_back(m.linear))
-
-    def force_into(self, f: Force) -> Force:
-        return Force(self.vector_into(f.moment), self.vector_into(f.force))
-
-    def force_back(self, f: Force) -> Force:
-        return Force(self.vector_back(f.moment), self.vector_back(f.force))
-
     def inertia_back(self, inertia: Inertia) -> Inertia:
         return inertia.turned(self.axis, self.c, -self.s)
 
@@ -55,10 +71,14 @@ class Rotation(NamedTuple):
         return Rotation(self.axis, self.c, -self.s)
 
 
-class Orientation(NamedTuple):
+class _Axes(NamedTuple):
+    matrix: Matrix3
+
+
+class Orientation(_Turn, _Axes):
     """B's axes in A are the columns of ``matrix``."""
 
-    matrix: Matrix3
+    __slots__ = ()
 
     @property
     def numbers(self) -> tuple[Scalar, ...]:
@@ -69,18 +89,6 @@ class Orientation(NamedTuple):
 
     def vector_back(self, v: Vector3) -> Vector3:
         return self.matrix @ v
-
-    def motion_into(self, m: Motion) -> Motion:
-        return Motion(self.vector_into(m.angular), self.vector_into(m.linear))
-
-    def motion_back(self, m: Motion) -> Motion:
-        return Motion(self.vector_back(m.angular), self.vector_back(m.linear))
-
-    def force_into(self, f: Force) -> Force:
-        return Force(self.vector_into(f.moment), self.vector_into(f.force))
-
-    def force_back(self, f: Force) -> Force:
-        return Force(self.vector_back(f.moment), self.vector_back(f.force))
 
     def inertia_back(self, inertia: Inertia) -> Inertia:
         return inertia.congruent(self.matrix.T)

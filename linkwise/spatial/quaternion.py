@@ -56,10 +56,11 @@ def _divisor(square: Scalar, value: Scalar) -> Scalar:
 def exponential(turn: Vector3) -> list[Scalar]:
     """The quaternion of a rotation vector."""
     square = 0.25 * turn.dot(turn)  # of the half angle
-    half = sqrt(square)
-    series = 1.0 - square * (1.0 / 6.0) * (1.0 - square * (1.0 / 20.0) * (1.0 - square * (1.0 / 42.0)))
-    sinc = select(square < SMALL, series, sin(half) / _divisor(square, half))
-    return [cos(half), *(turn * (0.5 * sinc))]
+    half = sqrt(_divisor(square, square))  # away from 0, where the root has no derivative
+    sinc = 1.0 - square * (1.0 / 6.0) * (1.0 - square * (1.0 / 20.0) * (1.0 - square * (1.0 / 42.0)))
+    cosine = 1.0 - square * 0.5 * (1.0 - square * (1.0 / 12.0) * (1.0 - square * (1.0 / 30.0)))
+    scale = 0.5 * select(square < SMALL, sinc, sin(half) / half)
+    return [select(square < SMALL, cosine, cos(half)), *(turn * scale)]
 
 
 def logarithm(q: Sequence[Scalar]) -> Vector3:
@@ -83,10 +84,11 @@ def _haversine(angle: Scalar) -> Scalar:
 def displacement(turn: Vector3, slide: Vector3) -> Vector3:
     """Position reached by the constant body twist [turn; slide] in unit time: V(turn) slide."""
     square = turn.dot(turn)
-    angle, apart = sqrt(square), _divisor(square, square)
+    apart = _divisor(square, square)
+    angle = sqrt(apart)
     a = select(square < SMALL, 0.5 - square * (1.0 / 24.0 - square * (1.0 / 720.0)), _haversine(angle) / apart)
     b_series = 1.0 / 6.0 - square * (1.0 / 120.0 - square * (1.0 / 5040.0))
-    b = select(square < SMALL, b_series, (angle - sin(angle)) / (apart * sqrt(apart)))
+    b = select(square < SMALL, b_series, (angle - sin(angle)) / (apart * angle))
     across = turn.cross(slide)
     return slide + across * a + turn.cross(across) * b
 

@@ -7,6 +7,8 @@ partial group fills its idle lanes with the last state.  As a group is read comp
 written, that is harmless also where an output lies over an input.  Results that are constants are put into the
 scratch area once per call: no group changes them.
 
+A recurrence runs the same code several times for each group (``llvm_loop``).
+
 Long straight-line code is cut into parts that hand values on through the scratch area, so that the time LLVM
 takes stays proportional to the length.
 """
@@ -15,19 +17,21 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
-from collections.abc import Sequence
 
 from ..ir import ops
-from ..ir.program import Array, Node, Program
+from ..ir.program import Node, Program
+from ..ir.recurrence import Recurrence
 from . import llvm_math
-from .llvm_transfer import fill, transfer
+from .llvm_loop import loop, symbol, transfers
+from .llvm_scratch import Scratch
+from .llvm_transfer import copy, fill, transfer
 from .llvm_vector import VectorType
 from .protocol import Options
 
+__all__ = ["HOST_SYMBOLS", "emit", "symbol"]
+
 NODES_PER_PART = 2000  # LLVM's time per operation grows beyond a few thousand; shorter parts run slower
 NODES_PER_RESULT = 3  # what storing a result counts for: LLVM's time per store grows beyond a few hundred
-STACK_LIMIT = 1 << 16  # bytes of scratch on the stack; more is taken from the heap
 # Functions of the host process that the emitted code may call; the loader binds them.
 HOST_SYMBOLS = (
     "linkwise_libm_sin",
@@ -43,36 +47,30 @@ _BINARY = {ops.ADD: "fadd", ops.SUB: "fsub", ops.MUL: "fmul", ops.DIV: "fdiv", o
 _NEGATED_OPERAND = {ops.FMA: None, ops.FMS: 2, ops.FNMA: 0}  # so that all three become a*b + c
 
 
-def emit(program: Program, options: Options) -> str:
-    """LLVM text of ``program``; the exported function is called ``symbol(program)``."""
+def emit(program: Program, options: Options, recurrence: Recurrence | None = None) -> str:
+    """LLVM text of ``program``, run once or as a ``recurrence``; the exported function is ``symbol(program)``."""
     vector = VectorType(options.dtype, options.lanes)
     attributes = _attributes(vector)
-    scratch = _Scratch(program, vector)
+    scratch = Scratch(program, vector)
     parts = _parts(program, scratch)
     last_part = {n: i for i, nodes in enumerate(parts) for node in nodes for n in (*node.args, node)}
     bodies = [_part(number, nodes, scratch, last_part, attributes) for number, nodes in enumerate(parts)]
+    compute = ["  call void @angles(ptr %scratch)"] if scratch.angles else []
+    compute += [f"  call void @part{number}(ptr %scratch)" for number in range(len(parts))]
     used = {node.op for node in program.nodes}
     texts = [
         f"; {program.name}: {options.lanes} lanes of {options.dtype}",
-        _loop(program, scratch, len(parts), attributes),
+        loop(program, scratch, compute, attributes, recurrence),
         *([_angles(scratch, attributes)] if scratch.angles else []),
         *bodies,
-        *(transfer(*shape, vector, attributes) for shape in _transfers(program)),
+        *(transfer(*shape, vector, attributes) for shape in transfers(program)),
+        *([copy(vector, attributes)] if recurrence else []),
         *([fill(scratch.constants, vector, attributes)] if scratch.constants else []),
         *([llvm_math.sincos(vector, attributes)] if ops.SIN in used or ops.COS in used else []),
         *([llvm_math.atan2(vector, attributes)] if ops.ATAN2 in used else []),
         _declarations(vector),
     ]
     return "\n".join(texts)
-
-
-def symbol(program: Program) -> str:
-    """Name of the exported function."""
-    return _identifier(program.name)
-
-
-def _identifier(name: str) -> str:
-    return re.sub(r"\W", "_", name)
 
 
 def _attributes(vector: VectorType) -> str:
@@ -98,58 +96,10 @@ def _declarations(vector: VectorType) -> str:
     )
 
 
-class _Scratch:
-    """Where values lie in the scratch area, in units of one vector: inputs, outputs, sines and cosines of
-    inputs, and slots for values that one part hands to another."""
-
-    def __init__(self, program: Program, vector: VectorType):
-        self.vector = vector
-        self.input_names = [_identifier(array.name) for array in program.inputs]
-        self.input_offsets, size = _offsets(program.inputs, 0)
-        self.output_offsets, size = _offsets(program.outputs, size)
-        self.slots = {n: self.input_offsets[n.value[0]] + n.value[1] for n in program.nodes if n.op is ops.INPUT}
-        self.angles: dict[Node, int] = {}  # input whose sine and cosine come first -> slot of the sine
-        for node in program.nodes:
-            if node.op in (ops.SIN, ops.COS) and node.args[0].op is ops.INPUT:
-                sine = self.angles.setdefault(node.args[0], size + 2 * len(self.angles))
-                self.slots[node] = sine + (node.op is ops.COS)
-        self.size = size + 2 * len(self.angles)
-        self.destinations: dict[Node, list[int]] = {}  # output elements that a node gives, unless it is constant
-        self.constants: dict[int, float] = {}  # output elements that are constant
-        for offset, results in zip(self.output_offsets, program.results, strict=True):
-            for element, node in enumerate(results):
-                if node.op is ops.CONST:
-                    self.constants[offset + element] = node.value
-                else:
-                    self.destinations.setdefault(node, []).append(offset + element)
-        self._free: list[int] = []
-
-    @property
-    def bytes(self) -> int:
-        return self.size * self.vector.bytes
-
-    def take(self, node: Node) -> int:
-        """A slot for ``node``."""
-        if self._free:
-            self.slots[node] = self._free.pop()
-        else:
-            self.slots[node] = self.size
-            self.size += 1
-        return self.slots[node]
-
-    def give_back(self, node: Node) -> None:
-        self._free.append(self.slots[node])
-
-
-def _offsets(arrays: Sequence[Array], start: int) -> tuple[list[int], int]:
-    ends = list(itertools.accumulate((array.size for array in arrays), initial=start))
-    return ends[:-1], ends[-1]
-
-
 # -- straight-line code -------------------------------------------------------------------------
 
 
-def _parts(program: Program, scratch: _Scratch) -> list[list[Node]]:
+def _parts(program: Program, scratch: Scratch) -> list[list[Node]]:
     """The nodes to be computed, cut into pieces of equal work.  A sine and cosine of one angle stand together.
     Results that are not computed (inputs, sines of inputs) are copied at the end."""
     twins = {(n.op, n.args[0]): n for n in program.nodes if n.op in (ops.SIN, ops.COS)}
@@ -170,7 +120,7 @@ def _parts(program: Program, scratch: _Scratch) -> list[list[Node]]:
     return parts
 
 
-def _part(number: int, nodes: list[Node], scratch: _Scratch, last_part: dict[Node, int], attributes: str) -> str:
+def _part(number: int, nodes: list[Node], scratch: Scratch, last_part: dict[Node, int], attributes: str) -> str:
     """``void @part<number>(ptr scratch)``: computes ``nodes`` and stores the results and what later parts need."""
     writer = _PartWriter(scratch)
     section = ""
@@ -194,7 +144,7 @@ def _part(number: int, nodes: list[Node], scratch: _Scratch, last_part: dict[Nod
 class _PartWriter:
     """Writes the instructions of one part; a value from the scratch area is loaded where it is first used."""
 
-    def __init__(self, scratch: _Scratch):
+    def __init__(self, scratch: Scratch):
         self.scratch = scratch
         self.vector = scratch.vector
         self.real = scratch.vector.real
@@ -272,7 +222,7 @@ class _PartWriter:
         return f"extractvalue {pair_type} {pair}, {int(node.op is ops.COS)}"
 
 
-def _angles(scratch: _Scratch, attributes: str) -> str:
+def _angles(scratch: Scratch, attributes: str) -> str:
     """``void @angles(ptr scratch)``: sines and cosines of inputs.  They come first, when no other value is
     alive that the calls would drive out of the registers."""
     real, step = scratch.vector.real, scratch.vector.bytes
@@ -290,140 +240,3 @@ def _angles(scratch: _Scratch, attributes: str) -> str:
                 f"  store {real} %{name}{i}, ptr %{name}{i}.at",
             ]
     return "\n".join([*lines, "  ret void", "}", ""])
-
-
-# -- the loop over the states -------------------------------------------------------------------
-
-
-def _loop(program: Program, scratch: _Scratch, parts: int, attributes: str) -> str:
-    """The exported function."""
-    lanes = scratch.vector.lanes
-    arrays = [*program.inputs, *program.outputs]
-    names = [f"in{i}" for i in range(len(program.inputs))] + [f"out{i}" for i in range(len(program.outputs))]
-    offsets = [*scratch.input_offsets, *scratch.output_offsets]
-    setup, calls = [], []
-    stride_number = len(arrays)
-    for number, (array, name) in enumerate(zip(arrays, names, strict=True)):
-        setup.append(f"  ; {array.name}{list(array.shape)}")
-        setup += _load_from("ptr", f"%{name}.base", "%args", number)
-        setup += _load_from("i64", f"%{name}.step", "%steps", number)
-        for axis in range(len(array.shape)):
-            setup += _load_from("i64", f"%{name}.stride{axis}", "%steps", stride_number)
-            stride_number += 1
-        calls.append(_transfer_calls(name, array, offsets[number], scratch.vector))
-    count = len(program.inputs)
-    body = ["  call void @angles(ptr %scratch)"] if scratch.angles else []
-    body += [f"  call void @part{i}(ptr %scratch)" for i in range(parts)]
-    setup += ["  call void @fill(ptr %scratch)"] if scratch.constants else []
-    allocate, release = _allocation(scratch.bytes)
-    lines = [
-        f"define void @{symbol(program)}(ptr %args, ptr %dimensions, ptr %steps, ptr %data) nounwind {attributes} {{",
-        "entry:",
-        "  %states = load i64, ptr %dimensions",
-        "  %some = icmp sgt i64 %states, 0",
-        f"  %numbers = alloca [{lanes} x i64], align 64",
-        *allocate,
-        "prepare:",
-        "  %last = sub i64 %states, 1",
-        *setup,
-        "  br label %group",
-        "group:",
-        "  %first = phi i64 [ 0, %prepare ], [ %next, %group ]",
-        *_lane_states(lanes),
-        *itertools.chain(*calls[:count]),
-        *body,
-        *itertools.chain(*calls[count:]),
-        f"  %next = add i64 %first, {lanes}",
-        "  %more = icmp slt i64 %next, %states",
-        "  br i1 %more, label %group, label %done",
-        "done:",
-        *release,
-        "  br label %exit",
-        "exit:",
-        "  ret void",
-        "}",
-        "",
-    ]
-    return "\n".join(lines)
-
-
-def _load_from(kind: str, name: str, table: str, position: int) -> list[str]:
-    return [
-        f"  {name}.at = getelementptr {kind}, ptr {table}, i64 {position}",
-        f"  {name} = load {kind}, ptr {name}.at",
-    ]
-
-
-def _lane_states(lanes: int) -> list[str]:
-    """Store the number of the state in each lane; lanes beyond the end repeat the last state."""
-    lines = []
-    for i in range(lanes):
-        lines += [
-            f"  %lane{i} = add i64 %first, {i}",
-            f"  %number{i} = call i64 @llvm.umin.i64(i64 %lane{i}, i64 %last)",
-            f"  %numbers{i} = getelementptr i64, ptr %numbers, i64 {i}",
-            f"  store i64 %number{i}, ptr %numbers{i}",
-        ]
-    return lines
-
-
-def _allocation(size: int) -> tuple[list[str], list[str]]:
-    """Instructions that make %scratch and leave the entry block, and those that release it."""
-    if size <= STACK_LIMIT:
-        return [f"  %scratch = alloca [{size} x i8], align 64", "  br i1 %some, label %prepare, label %exit"], []
-    allocate = [
-        "  br i1 %some, label %allocate, label %exit",
-        "allocate:",
-        f"  %memory = call ptr @PyMem_RawMalloc(i64 {size + 63})",
-        "  %address = ptrtoint ptr %memory to i64",
-        "  %above = add i64 %address, 63",
-        "  %aligned = and i64 %above, -64",
-        "  %scratch = inttoptr i64 %aligned to ptr",
-        "  %failed = icmp eq ptr %memory, null",
-        "  br i1 %failed, label %no_memory, label %prepare",
-        "no_memory:",
-        "  %lock = call i32 @PyGILState_Ensure()",
-        "  %error = call ptr @PyErr_NoMemory()",
-        "  call void @PyGILState_Release(i32 %lock)",
-        "  br label %exit",
-    ]
-    return allocate, ["  call void @PyMem_RawFree(ptr %memory)"]
-
-
-def _rows_and_columns(array: Array) -> tuple[int, int]:
-    rows, columns = (1, 1, *array.shape)[-2:]
-    return rows, columns
-
-
-def _transfers(program: Program) -> list[tuple[str, int, int]]:
-    """The gathers and scatters that the arrays need: kind, rows, columns."""
-    gathers = {("gather", *_rows_and_columns(array)) for array in program.inputs if array.size}
-    scatters = {("scatter", *_rows_and_columns(array)) for array in program.outputs if array.size}
-    return sorted(gathers) + sorted(scatters)
-
-
-def _transfer_calls(name: str, array: Array, offset: int, vector: VectorType) -> list[str]:
-    """Calls that move one array between memory and scratch, one for each of its matrices."""
-    if array.size == 0:
-        return []
-    kind = "gather" if name.startswith("in") else "scatter"
-    rows, columns = _rows_and_columns(array)
-    rank = len(array.shape)
-    row_stride = f"%{name}.stride{rank - 2}" if rank >= 2 else "0"
-    column_stride = f"%{name}.stride{rank - 1}" if rank >= 1 else "0"
-    lines = []
-    for number, index in enumerate(itertools.product(*map(range, array.shape[:-2]))):
-        base = f"%{name}.base"
-        for axis, i in enumerate(index):
-            lines += [
-                f"  %{name}.offset{number}.{axis} = mul i64 %{name}.stride{axis}, {i}",
-                f"  %{name}.base{number}.{axis} = getelementptr i8, ptr {base}, i64 %{name}.offset{number}.{axis}",
-            ]
-            base = f"%{name}.base{number}.{axis}"
-        place = (offset + number * rows * columns) * vector.bytes
-        lines += [
-            f"  %{name}.scratch{number} = getelementptr i8, ptr %scratch, i64 {place}",
-            f"  call void @{kind}{rows}x{columns}(ptr {base}, i64 %{name}.step, i64 {row_stride}, i64 {column_stride}, "
-            f"ptr %numbers, ptr %{name}.scratch{number})",
-        ]
-    return lines

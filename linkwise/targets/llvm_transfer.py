@@ -1,5 +1,5 @@
 """LLVM text of the moves between NumPy arrays, or a table of constants, and vectors: element by element, one state
-per lane."""
+per lane; and of those between vectors."""
 
 from __future__ import annotations
 
@@ -35,6 +35,27 @@ constant:
   %i.next = add i64 %i, 1
   %more = icmp slt i64 %i.next, {count}
   br i1 %more, label %constant, label %exit
+exit:
+  ret void
+}}
+"""
+
+
+def copy(vector: VectorType, attributes: str) -> str:
+    """``void @copy(from, to, count)``: copies ``count`` vectors, at least one, between places that do not overlap."""
+    return f"""define internal void @copy(ptr noalias %from, ptr noalias %to, i64 %count) noinline nounwind \
+{attributes} {{
+entry:
+  br label %vector
+vector:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %vector ]
+  %from.at = getelementptr {vector.real}, ptr %from, i64 %i
+  %to.at = getelementptr {vector.real}, ptr %to, i64 %i
+  %value = load {vector.real}, ptr %from.at
+  store {vector.real} %value, ptr %to.at
+  %i.next = add i64 %i, 1
+  %more = icmp slt i64 %i.next, %count
+  br i1 %more, label %vector, label %exit
 exit:
   ret void
 }}

@@ -6,11 +6,13 @@ All other targets are compared with ``evaluate``.  ``emit`` writes the same comp
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from ..ir import ops
 from ..ir.program import Node, Program
+from ..ir.recurrence import Recurrence
 from .protocol import Options
 
 # The meaning of the operations.  The fused ones round twice here; a target may round once.
@@ -82,6 +84,33 @@ def evaluate(program: Program, arrays: Sequence[np.ndarray], dtype="float64") ->
                 if last_use[arg] is node:
                     values.pop(arg, None)
     return outputs
+
+
+def repeat(program: Program, recurrence: Recurrence, arrays: Sequence[np.ndarray], dtype="float64") -> list[np.ndarray]:
+    """Outputs of the recurrence, each of shape ``batch + (records,) + core``; its meaning is this plain loop."""
+    recurrence.check(program)
+    given = {array.name: np.asarray(values) for array, values in zip(program.inputs, arrays, strict=True)}
+    core = {array.name: len(array.shape) for array in (*program.inputs, *program.outputs)}
+    records, repeats = recurrence.lengths(program, [x.shape for x in given.values()])
+    batch = np.broadcast_shapes(
+        *(x.shape[: x.ndim - core[name] - len(recurrence.axes(name))] for name, x in given.items())
+    )
+    kept = [np.empty((*batch, records, *array.shape), dtype=dtype) for array in program.outputs]
+    for record in range(records):
+        for run in range(repeats):
+            now = [
+                x[_leading(core[name], record, run)] if name in recurrence.per_run else x for name, x in given.items()
+            ]
+            found = evaluate(program, now, dtype)
+            given |= {dict(recurrence.feeds)[a.name]: x for a, x in zip(program.outputs, found, strict=True)}
+        for array, results in zip(program.outputs, kept, strict=True):
+            results[_leading(core[array.name], record)] = given[dict(recurrence.feeds)[array.name]]
+    return kept
+
+
+def _leading(core: int, *index: int) -> tuple[Any, ...]:
+    """Index of ``index`` in the axes just before the last ``core`` ones."""
+    return (..., *index, *(slice(None),) * core)
 
 
 def _batch_shape(array: np.ndarray, name: str, core: tuple[int, ...]) -> tuple[int, ...]:

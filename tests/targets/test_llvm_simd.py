@@ -9,7 +9,7 @@ from linkwise.ir.builder import Builder
 from linkwise.ir.program import Array, Program, reachable
 from linkwise.passes.fuse_multiply_add import fuse_multiply_add
 from linkwise.runtime import llvm_loader
-from linkwise.targets import llvm_simd, numpy_reference
+from linkwise.targets import llvm_loop, llvm_simd, numpy_reference
 from linkwise.targets.protocol import Options
 
 from .compiled import compiled
@@ -49,14 +49,14 @@ def test_long_programs_are_cut_into_parts(monkeypatch):
 
 
 def test_scratch_beyond_the_stack_limit_comes_from_the_heap(monkeypatch):
-    monkeypatch.setattr(llvm_simd, "STACK_LIMIT", 64)
+    monkeypatch.setattr(llvm_loop, "STACK_LIMIT", 64)
     program = random_program(5)
     assert "@PyMem_RawMalloc(i64 " in llvm_simd.emit(program, Options(lanes=4)).split("define internal")[0]
     assert_same(program, compiled(program), arrays_for(program, (50,)))
 
 
 def test_failing_to_get_scratch_is_an_error(monkeypatch):
-    monkeypatch.setattr(llvm_simd, "STACK_LIMIT", 64)
+    monkeypatch.setattr(llvm_loop, "STACK_LIMIT", 64)
     nothing = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t)(lambda size: None)
     symbols = llvm_loader._host_symbols() | {"PyMem_RawMalloc": ctypes.cast(nothing, ctypes.c_void_p).value}
     monkeypatch.setattr(llvm_loader, "_host_symbols", lambda: symbols)

@@ -1,0 +1,53 @@
+"""A program run again and again: which of its results it gets back, and which inputs are new each time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .program import Program
+
+RECORDS, REPEATS = "records", "repeats"  # names of the axes that a recurrence adds to arrays
+
+
+@dataclass(frozen=True)
+class Recurrence:
+    """For each record, run the program ``repeats`` times and keep what its outputs then are.
+
+    feeds       ((output, input), ...): each output replaces the input of this name before the next run.  All outputs
+                are listed, and have the shapes of the inputs; what is given for these inputs starts the first run
+    per_run     inputs with a value of their own for every run: shape ``(records, repeats) + core``
+
+    All other inputs stay the same.  Outputs have shape ``(records,) + core``.
+    """
+
+    feeds: tuple[tuple[str, str], ...]
+    per_run: tuple[str, ...]
+
+    def axes(self, array: str) -> tuple[str, ...]:
+        """Names of the axes that the input or output of this name has before its own."""
+        if array in self.per_run:
+            return (RECORDS, REPEATS)
+        return (RECORDS,) if array in dict(self.feeds) else ()
+
+    def lengths(self, program: Program, shapes: Sequence[tuple[int, ...]]) -> tuple[int, int]:
+        """How many records and repeats the inputs of these shapes ask for."""
+        position = next(i for i, array in enumerate(program.inputs) if array.name in self.per_run)
+        records = len(shapes[position]) - len(program.inputs[position].shape) - 2
+        return shapes[position][records], shapes[position][records + 1]
+
+    def check(self, program: Program) -> None:
+        """Refuse what is no recurrence of this program."""
+        inputs, outputs = ({array.name: array for array in side} for side in (program.inputs, program.outputs))
+        fed, back = dict(self.feeds), {array for _, array in self.feeds}
+        if len(self.feeds) != len(outputs) or fed.keys() != outputs.keys() or inputs.keys() & outputs.keys():
+            raise ValueError(
+                f"every output of {program.name} ({', '.join(outputs)}) must feed an input of another name"
+            )
+        if len(back) != len(fed) or not back <= inputs.keys() or back & set(self.per_run):
+            raise ValueError(f"outputs of {program.name} must feed inputs, each its own, that are not given per run")
+        if not self.per_run or not set(self.per_run) <= inputs.keys():
+            raise ValueError(f"inputs of {program.name} given per run must be some of {', '.join(inputs)}")
+        for output, array in self.feeds:
+            if outputs[output].shape != inputs[array].shape:
+                raise ValueError(f"{output} {outputs[output].shape} cannot become {array} {inputs[array].shape}")

@@ -1,0 +1,209 @@
+"""Many motions at once: states and joint forces in, trajectories out, the integrator inside the compiled loop."""
+
+from __future__ import annotations
+
+import dataclasses
+import numbers
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .algorithms.catalogue import ALGORITHMS
+from .compiler import load_recurrence, one_of, trace_algorithm
+from .ir.program import Array
+from .ir.recurrence import Recurrence
+from .kernel import KernelError
+from .mechanism import Mechanism, MechanismError, require_mechanism
+
+METHODS = ("rk4", "semi_implicit")
+TARGETS = ("cpu", "numpy")
+
+
+def rollout(
+    mech: Mechanism,
+    q0,
+    v0,
+    tau,
+    dt,
+    steps: int,
+    method: str = "rk4",
+    *,
+    wrenches=None,
+    parameters: Mapping[str, Any] | None = None,
+    every: int = 1,
+    final_only: bool = False,
+    out: tuple[np.ndarray, np.ndarray] | None = None,
+    target: str = "cpu",
+) -> tuple[np.ndarray, np.ndarray]:
+    """Motion of many states at once: q (..., steps + 1, nq) and v (..., steps + 1, nv), the initial state first.
+
+    q0, v0       (..., nq), (..., nv): initial states; all leading batch shapes broadcast
+    tau          joint forces: None for none, (nv,) the same at all times, (steps, nv) in every step, (..., steps, nv)
+                 for every state too, (..., 1, nv) for every state the same at all times; constant during a step
+    dt           length of a step: a number, or one for each state; may be negative
+    method       "rk4", of fourth order, or "semi_implicit" (v first, then q with the new v), of first order and a
+                 quarter of the cost
+    wrenches     external, in link frames: None, (n_links, 6), (steps, n_links, 6) or (..., steps, n_links, 6)
+    parameters   numbers of the mechanism that differ from state to state, as ``compile`` names them:
+                 {"mass": (..., n_links), "forearm.com": (..., 3)}
+    every        keep each ``every``-th state only: (..., steps // every + 1, nq); it must divide ``steps``
+    final_only   return the last state only, (..., nq) and (..., nv)
+    out          (q, v), arrays of the shapes of the results to write them to: new memory costs time
+    target       "cpu", or "numpy": the slow reference
+
+    Batches are spread over threads.  All-float32 arguments are computed in float32.  For loops there is ``simulate``.
+    """
+    require_mechanism(mech)
+    method, target = one_of("method", method, METHODS), one_of("target", target, TARGETS)
+    _refuse_loops(mech)
+    steps = _count("steps", steps, 0)
+    every = _stride(steps, every, final_only)
+    pushed, parameters = {} if wrenches is None else {"wrenches": wrenches}, _named(parameters)
+    given = {"q": q0, "v": v0, "tau": tau, "dt": dt, **pushed, **parameters}
+    dtype = _precision(given.values())
+    run, inputs = _kernel(mech, method, wrenches is not None, tuple(parameters), dtype, target)
+    arrays, batch = _arrays(inputs, given, np.dtype(dtype), steps, every)
+    axes = (*batch,) if final_only else (*batch, steps // every + 1)
+    q, v = _results(out, [(*axes, mech.nq), (*axes, mech.nv)], np.dtype(dtype))
+    if out is not None:
+        arrays = [x.copy() if any(np.may_share_memory(x, result) for result in out) else x for x in arrays]
+    records = [x[..., None, :] if final_only else x for x in (q, v)]
+    if not final_only or not steps:
+        for record, initial in zip(records, arrays, strict=False):
+            record[..., 0, :] = initial
+    if steps:
+        run(*arrays, out=tuple(records if final_only else (record[..., 1:, :] for record in records)))
+    return q, v
+
+
+def _kernel(
+    mech: Mechanism, method: str, with_wrenches: bool, parameters: tuple[str, ...], dtype: str, target: str
+) -> tuple[Callable[..., None], tuple[Array, ...]]:
+    """The compiled recurrence and its inputs, from the mechanism's own store or made now."""
+    key = ("rollout", method, with_wrenches, parameters, dtype, target)
+    if key not in mech._kernels:
+        algorithm = ALGORITHMS[f"{method}_step" + "_with_wrenches" * with_wrenches]
+        algorithm.check(mech)
+        program, _ = trace_algorithm(algorithm, mech, parameters)
+        (state,) = program.results
+        program = dataclasses.replace(
+            program,
+            name=f"{method}_rollout",
+            outputs=(Array("q_next", (mech.nq,)), Array("v_next", (mech.nv,))),
+            results=(state[: mech.nq], state[mech.nq :]),
+        )
+        recurrence = Recurrence((("q_next", "q"), ("v_next", "v")), ("tau", "wrenches")[: 1 + with_wrenches])
+        mech._kernels[key] = load_recurrence(program, recurrence, dtype, target), program.inputs
+    return mech._kernels[key]
+
+
+# -- what the caller gave -----------------------------------------------------------------------------
+
+
+def _refuse_loops(mech: Mechanism) -> None:
+    if mech.loops:
+        names = ", ".join(repr(loop.name) for loop in mech.loops)
+        raise MechanismError(
+            f"rollout would ignore the loops {names} of mechanism {mech.name!r}: use linkwise.simulate, "
+            "or mech.spanning_tree if the loops are meant to be open"
+        )
+
+
+def _named(parameters: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    if parameters is not None and not isinstance(parameters, Mapping):
+        raise TypeError(f"parameters must map names to values, such as {{'mass': masses}}, got {parameters!r}")
+    return parameters or {}
+
+
+def _stride(steps: int, every: int, final_only: bool) -> int:
+    """The number of steps from one kept state to the next."""
+    every = _count("every", every, 1)
+    if final_only:
+        if every != 1:
+            raise ValueError("give every or final_only, not both: final_only keeps the last state alone")
+        return max(1, steps)
+    if steps % every:
+        raise ValueError(f"every must divide the number of steps: {steps} steps are no multiple of {every}")
+    return every
+
+
+def _count(what: str, value: Any, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
+        raise ValueError(f"{what} must be an integer, at least {least}, got {value!r}")
+    return int(value)
+
+
+def _precision(given) -> str:
+    """float32 if all arrays are float32; Python's own numbers and what is left out go along."""
+    single = all(x is None or getattr(x, "dtype", None) == np.float32 or type(x) in (int, float) for x in given)
+    return "float32" if single else "float64"
+
+
+def _arrays(
+    inputs: Sequence[Array], given: Mapping[str, Any], dtype: np.dtype, steps: int, every: int
+) -> tuple[list[np.ndarray], tuple[int, ...]]:
+    """The inputs of the recurrence, those given per step as (..., records, every, core), and the shape of the batch."""
+    arrays, batches = [], {}
+    for array in inputs:
+        per_step, core = array.name in ("tau", "wrenches"), array.shape
+        values = _numbers(array.name, given[array.name], dtype, core)
+        if per_step and values.ndim == len(core):
+            values = values[None]
+        lead = values.ndim - len(core)
+        if lead < per_step or values.shape[lead:] != core or (per_step and values.shape[lead - 1] not in (1, steps)):
+            raise KernelError(_misfit(array, values.shape, steps if per_step else None))
+        batches[array.name] = values.shape[: lead - per_step]
+        if per_step:
+            cut = (*batches[array.name], steps // every, every, *core)
+            values = np.broadcast_to(values, (*batches[array.name], steps, *core)).reshape(cut)
+        arrays.append(values)
+    try:
+        return arrays, np.broadcast_shapes(*batches.values())
+    except ValueError:
+        listed = ", ".join(f"{name} {batch}" for name, batch in batches.items())
+        raise KernelError(f"rollout: the batch shapes do not broadcast: {listed}") from None
+
+
+def _numbers(name: str, given: Any, dtype: np.dtype, core: tuple[int, ...]) -> np.ndarray:
+    if given is None:
+        if name == "tau":
+            return np.zeros(core, dtype)
+        raise KernelError(f"rollout: {name} is missing")
+    try:
+        values = np.asarray(given)
+    except ValueError as ragged:
+        raise KernelError(f"rollout: {name} is no array: {ragged}") from None
+    if not np.can_cast(values.dtype, np.float64):
+        raise KernelError(
+            f"rollout: {name} has dtype {values.dtype}, but real numbers that {dtype} can hold are needed"
+        )
+    return values.astype(dtype, copy=False)
+
+
+def _results(
+    out: tuple[np.ndarray, np.ndarray] | None, shapes: list[tuple[int, ...]], dtype: np.dtype
+) -> Sequence[np.ndarray]:
+    """The arrays given for q and v if they fit, else new ones."""
+    if out is None:
+        return [np.empty(shape, dtype) for shape in shapes]
+    fits = isinstance(out, tuple) and len(out) == 2 and all(isinstance(x, np.ndarray) for x in out)
+    if not fits or any(
+        x.shape != shape or x.dtype != dtype or not x.flags.writeable for x, shape in zip(out, shapes, strict=True)
+    ):
+        needed = " and ".join(map(str, shapes))
+        raise KernelError(f"rollout: out must be a tuple of two writable arrays of dtype {dtype}, shapes {needed}")
+    if np.may_share_memory(*out):
+        raise KernelError("rollout: the two arrays of out must not share memory")
+    return out
+
+
+def _misfit(array: Array, shape: tuple[int, ...], steps: int | None) -> str:
+    core = ", ".join(map(str, array.shape))
+    expected = f"(..., {core})" if core else "(...)"
+    if steps is not None:
+        expected = (
+            f"({core}{',' * (len(array.shape) == 1)}), ({steps}, {core}) or (..., {steps}, {core}); for values that "
+            f"stay the same at all times but differ between states (..., 1, {core})"
+        )
+    return f"rollout: {array.name} has shape {shape}, expected {expected}"

@@ -1,0 +1,269 @@
+"""LLVM text of the loop over the states: gather a group of them, compute, scatter; or compute again and again.
+
+In a recurrence a group of states runs from its first to its last record before the next group starts: what the program
+gets back stays in the scratch area, and only inputs that are new for each run are gathered, results of each record
+scattered.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from ..ir.program import Array, Program
+from ..ir.recurrence import RECORDS, REPEATS, Recurrence
+from .llvm_scratch import Scratch, identifier
+from .llvm_vector import VectorType
+
+STACK_LIMIT = 1 << 16  # bytes of scratch on the stack; more is taken from the heap
+
+
+@dataclass(frozen=True)
+class _Operand:
+    """An array that the loop is given, its axes ahead of the core (by name), and where its core lies in scratch."""
+
+    name: str
+    array: Array
+    axes: tuple[str, ...]
+    offset: int
+
+    def setup(self, number: int, stride_number: int) -> list[str]:
+        """Instructions that read the array's address and strides."""
+        lines = [f"  ; {self.array.name}{[*self.axes, *self.array.shape]}".replace("'", "")]
+        lines += _load_from("ptr", f"%{self.name}.base", "%args", number)
+        lines += _load_from("i64", f"%{self.name}.step", "%steps", number)
+        for axis in (*self.axes, *range(len(self.array.shape))):
+            lines += _load_from("i64", f"%{self.name}.stride{_suffix(axis)}", "%steps", stride_number)
+            stride_number += 1
+        return lines
+
+    def here(self) -> tuple[list[str], str]:
+        """Instructions that find the array at the present place of its named axes, and that place."""
+        lines, base = [], f"%{self.name}.base"
+        for axis in self.axes:
+            lines += [
+                f"  %{self.name}.shift.{axis} = mul i64 %{self.name}.stride.{axis}, %{axis}.i",
+                f"  %{self.name}.at.{axis} = getelementptr i8, ptr {base}, i64 %{self.name}.shift.{axis}",
+            ]
+            base = f"%{self.name}.at.{axis}"
+        return lines, base
+
+    def transfer(self, kind: str, vector: VectorType) -> list[str]:
+        """Calls that move the array between memory and scratch ("gather", "scatter"), one for each of its matrices."""
+        array, name = self.array, self.name
+        if array.size == 0:
+            return []
+        rows, columns = _rows_and_columns(array)
+        rank = len(array.shape)
+        row_stride = f"%{name}.stride{rank - 2}" if rank >= 2 else "0"
+        column_stride = f"%{name}.stride{rank - 1}" if rank >= 1 else "0"
+        lines, start = self.here()
+        for number, index in enumerate(itertools.product(*map(range, array.shape[:-2]))):
+            base = start
+            for axis, i in enumerate(index):
+                lines += [
+                    f"  %{name}.offset{number}.{axis} = mul i64 %{name}.stride{axis}, {i}",
+                    f"  %{name}.base{number}.{axis} = getelementptr i8, ptr {base}, i64 %{name}.offset{number}.{axis}",
+                ]
+                base = f"%{name}.base{number}.{axis}"
+            place = (self.offset + number * rows * columns) * vector.bytes
+            lines += [
+                f"  %{name}.scratch{number} = getelementptr i8, ptr %scratch, i64 {place}",
+                f"  call void @{kind}{rows}x{columns}(ptr {base}, i64 %{name}.step, i64 {row_stride}, "
+                f"i64 {column_stride}, ptr %numbers, ptr %{name}.scratch{number})",
+            ]
+        return lines
+
+
+def _suffix(axis: str | int) -> str:
+    return f".{axis}" if isinstance(axis, str) else str(axis)
+
+
+def symbol(program: Program) -> str:
+    """Name of the exported function."""
+    return identifier(program.name)
+
+
+def transfers(program: Program) -> list[tuple[str, int, int]]:
+    """The gathers and scatters that the arrays need: kind, rows, columns."""
+    gathers = {("gather", *_rows_and_columns(array)) for array in program.inputs if array.size}
+    scatters = {("scatter", *_rows_and_columns(array)) for array in program.outputs if array.size}
+    return sorted(gathers) + sorted(scatters)
+
+
+def _rows_and_columns(array: Array) -> tuple[int, int]:
+    rows, columns = (1, 1, *array.shape)[-2:]
+    return rows, columns
+
+
+def loop(
+    program: Program, scratch: Scratch, compute: list[str], attributes: str, recurrence: Recurrence | None = None
+) -> str:
+    """The exported function; ``compute`` are the calls that go from the inputs in scratch to the outputs there."""
+    inputs, outputs = _operands(program, scratch, recurrence)
+    setup = []
+    stride_number = len(inputs) + len(outputs)
+    for number, operand in enumerate((*inputs, *outputs)):
+        setup += operand.setup(number, stride_number)
+        stride_number += len(operand.axes) + len(operand.array.shape)
+    setup += ["  call void @fill(ptr %scratch)"] if scratch.constants else []
+    if recurrence is None:
+        gathers = [line for operand in inputs for line in operand.transfer("gather", scratch.vector)]
+        scatters = [line for operand in outputs for line in operand.transfer("scatter", scratch.vector)]
+        group, end = [*gathers, *compute, *scatters], "group"
+    else:
+        setup += _sizes(inputs, outputs)
+        group, end = _runs(inputs, outputs, compute, scratch.vector, recurrence), "group_end"
+    lanes = scratch.vector.lanes
+    allocate, release = _allocation(scratch.bytes)
+    lines = [
+        f"define void @{symbol(program)}(ptr %args, ptr %dimensions, ptr %steps, ptr %data) nounwind {attributes} {{",
+        "entry:",
+        "  %states = load i64, ptr %dimensions",
+        "  %some = icmp sgt i64 %states, 0",
+        f"  %numbers = alloca [{lanes} x i64], align 64",
+        *allocate,
+        "prepare:",
+        "  %last = sub i64 %states, 1",
+        *setup,
+        "  br label %group",
+        "group:",
+        f"  %first = phi i64 [ 0, %prepare ], [ %next, %{end} ]",
+        *_lane_states(lanes),
+        *group,
+        f"  %next = add i64 %first, {lanes}",
+        "  %more = icmp slt i64 %next, %states",
+        "  br i1 %more, label %group, label %done",
+        "done:",
+        *release,
+        "  br label %exit",
+        "exit:",
+        "  ret void",
+        "}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _operands(
+    program: Program, scratch: Scratch, recurrence: Recurrence | None
+) -> tuple[list[_Operand], list[_Operand]]:
+    def named(side: str, arrays: tuple[Array, ...], offsets: list[int]) -> Iterator[_Operand]:
+        for i, (array, offset) in enumerate(zip(arrays, offsets, strict=True)):
+            yield _Operand(f"{side}{i}", array, recurrence.axes(array.name) if recurrence else (), offset)
+
+    inputs = named("in", program.inputs, scratch.input_offsets)
+    return list(inputs), list(named("out", program.outputs, scratch.output_offsets))
+
+
+# -- recurrences --------------------------------------------------------------------------------
+
+
+def _sizes(inputs: list[_Operand], outputs: list[_Operand]) -> list[str]:
+    """Read the lengths of the named axes.  NumPy numbers core dimensions as they first appear, equal ones as one."""
+    order = dict.fromkeys(size for operand in (*inputs, *outputs) for size in (*operand.axes, *operand.array.shape))
+    position = {size: number for number, size in enumerate(order, 1)}
+    return [
+        line
+        for axis in (RECORDS, REPEATS)
+        for line in _load_from("i64", f"%{axis}.count", "%dimensions", position[axis])
+    ]
+
+
+def _runs(
+    inputs: list[_Operand],
+    outputs: list[_Operand],
+    compute: list[str],
+    vector: VectorType,
+    recurrence: Recurrence,
+) -> list[str]:
+    """Blocks that take one group through all its records; the last one is left open."""
+    once = [operand for operand in inputs if not operand.axes]
+    per_run = [operand for operand in inputs if operand.axes]
+    places, becomes = {operand.array.name: operand.offset for operand in inputs}, dict(recurrence.feeds)
+    fed_back = [replace(operand, offset=places[becomes[operand.array.name]]) for operand in outputs]
+    return [
+        *(line for operand in once for line in operand.transfer("gather", vector)),
+        f"  br label %{RECORDS}",
+        *_counting(RECORDS, "group", "record_end", REPEATS, "group_end"),
+        *_counting(REPEATS, RECORDS, "run", "run", "record_end"),
+        "run:",
+        *(line for operand in per_run for line in operand.transfer("gather", vector)),
+        *compute,
+        *(line for pair in zip(outputs, fed_back, strict=True) for line in _copy(*pair, vector)),
+        f"  br label %{REPEATS}",
+        "record_end:",
+        *(line for operand in fed_back for line in operand.transfer("scatter", vector)),
+        f"  br label %{RECORDS}",
+        "group_end:",
+    ]
+
+
+def _counting(axis: str, before: str, end: str, inside: str, after: str) -> list[str]:
+    """The head of a loop over a named axis: to ``inside`` while there is more, else to ``after``."""
+    return [
+        f"{axis}:",
+        f"  %{axis}.i = phi i64 [ 0, %{before} ], [ %{axis}.next, %{end} ]",
+        f"  %{axis}.next = add i64 %{axis}.i, 1",
+        f"  %{axis}.more = icmp slt i64 %{axis}.i, %{axis}.count",
+        f"  br i1 %{axis}.more, label %{inside}, label %{after}",
+    ]
+
+
+def _copy(source: _Operand, target: _Operand, vector: VectorType) -> list[str]:
+    """Copy an output to the place in scratch of the input that it becomes."""
+    if source.array.size == 0:
+        return []
+    name = source.name
+    return [
+        f"  %{name}.fed = getelementptr i8, ptr %scratch, i64 {source.offset * vector.bytes}",
+        f"  %{name}.back = getelementptr i8, ptr %scratch, i64 {target.offset * vector.bytes}",
+        f"  call void @copy(ptr %{name}.fed, ptr %{name}.back, i64 {source.array.size})",
+    ]
+
+
+# -- pieces of the exported function ------------------------------------------------------------
+
+
+def _load_from(kind: str, name: str, table: str, position: int) -> list[str]:
+    return [
+        f"  {name}.at = getelementptr {kind}, ptr {table}, i64 {position}",
+        f"  {name} = load {kind}, ptr {name}.at",
+    ]
+
+
+def _lane_states(lanes: int) -> list[str]:
+    """Store the number of the state in each lane; lanes beyond the end repeat the last state."""
+    lines = []
+    for i in range(lanes):
+        lines += [
+            f"  %lane{i} = add i64 %first, {i}",
+            f"  %number{i} = call i64 @llvm.umin.i64(i64 %lane{i}, i64 %last)",
+            f"  %numbers{i} = getelementptr i64, ptr %numbers, i64 {i}",
+            f"  store i64 %number{i}, ptr %numbers{i}",
+        ]
+    return lines
+
+
+def _allocation(size: int) -> tuple[list[str], list[str]]:
+    """Instructions that make %scratch and leave the entry block, and those that release it."""
+    if size <= STACK_LIMIT:
+        return [f"  %scratch = alloca [{size} x i8], align 64", "  br i1 %some, label %prepare, label %exit"], []
+    allocate = [
+        "  br i1 %some, label %allocate, label %exit",
+        "allocate:",
+        f"  %memory = call ptr @PyMem_RawMalloc(i64 {size + 63})",
+        "  %address = ptrtoint ptr %memory to i64",
+        "  %above = add i64 %address, 63",
+        "  %aligned = and i64 %above, -64",
+        "  %scratch = inttoptr i64 %aligned to ptr",
+        "  %failed = icmp eq ptr %memory, null",
+        "  br i1 %failed, label %no_memory, label %prepare",
+        "no_memory:",
+        "  %lock = call i32 @PyGILState_Ensure()",
+        "  %error = call ptr @PyErr_NoMemory()",
+        "  call void @PyGILState_Release(i32 %lock)",
+        "  br label %exit",
+    ]
+    return allocate, ["  call void @PyMem_RawFree(ptr %memory)"]
