@@ -5,8 +5,9 @@ of loop constraints, ``mech.n_constraints``.
 """
 
 from .assembly import AssemblyError, assemble, follow, generic_rank, project
-from .charts import ChartError, Coordinates, LocalParametrization, local_parametrization, simulate_in_charts
+from .charts import LocalParametrization, local_parametrization
 from .constraints import constraint_bias, constraint_jacobian, degrees_of_freedom, position_error
+from .coordinates import ChartError, Coordinates, ImplicitCoordinates, implicit_coordinates
 from .dynamics import (
     constraint_forces,
     forward_dynamics,
@@ -15,14 +16,13 @@ from .dynamics import (
     multipliers,
     null_space,
 )
-from .motion import Motion, simulate
 
 __all__ = [
     "AssemblyError",
     "ChartError",
     "Coordinates",
+    "ImplicitCoordinates",
     "LocalParametrization",
-    "Motion",
     "assemble",
     "constraint_bias",
     "constraint_forces",
@@ -31,6 +31,7 @@ __all__ = [
     "follow",
     "forward_dynamics",
     "generic_rank",
+    "implicit_coordinates",
     "inverse_dynamics",
     "local_parametrization",
     "loop_reactions",
@@ -38,6 +39,4 @@ __all__ = [
     "null_space",
     "position_error",
     "project",
-    "simulate",
-    "simulate_in_charts",
 ]

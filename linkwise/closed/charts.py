@@ -6,122 +6,108 @@ take one state at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .. import tree_dynamics as tree
 from ..mechanism import Mechanism, MechanismError
-from ..tree_dynamics import _function
 from .assembly import CLOSED, generic_rank
-from .constraints import constraint_bias, constraint_jacobian, position_error
+from .constraints import constraint_jacobian, position_error
+from .coordinates import FAILING, ChartError, Coordinates, ImplicitCoordinates, linear_coordinates
 from .decomposition import decompose
-from .dynamics import _chosen, forward_dynamics
+from .dynamics import _bias_with, _chosen, terms
 from .formulations import Loops, chosen_rows
-from .motion import Control, Motion
 
 WORST_CONDITION = 1e4  # of [D1 R; G]; beyond, another chart describes the motion better
 SLOWEST = 0.9  # contraction rate of Newton's iteration above which it is not converging
 
 
-class ChartError(MechanismError):
-    """Coordinates that do not describe the motion here (2.27, 2.28 violated) or a point out of the chart's reach."""
-
-
-class Coordinates(NamedTuple):
-    """Independent coordinates y = c(q), linear or not: R(q, y) = c(q) - y (2.25).
-
-    value(q)      (p,): c(q)
-    rows(q)       (p, nv): D1 R, with dy/dt = rows v
-    bias(q, v)    (p,): second derivative of y while v is constant
-    """
-
-    value: Callable[[np.ndarray], np.ndarray]
-    rows: Callable[[np.ndarray], np.ndarray]
-    bias: Callable[[np.ndarray, np.ndarray], np.ndarray]
-
-
-def linear_coordinates(mech: Mechanism, origin: np.ndarray, rows: np.ndarray) -> Coordinates:
-    """y = R (q - origin), the difference taken on the configuration manifold (2.32, 2.33)."""
-    jacobian = _function(mech, "difference_jacobian", None)
-    bias = _function(mech, "difference_bias", None)
-    return Coordinates(
-        lambda q: rows @ tree.difference(mech, origin, q),
-        lambda q: rows @ jacobian(origin, q),
-        lambda q, v: rows @ bias(origin, q, v),
-    )
-
-
 @dataclass(frozen=True)
 class LocalParametrization:
-    """A chart around ``origin``; make one with ``local_parametrization``."""
+    """A chart around ``origin``; make one with ``local_parametrization``.
+
+    ``y`` may be given with a configuration where it is known; otherwise it is looked for near that of the origin.
+    """
 
     mechanism: Mechanism
     origin: np.ndarray
-    coordinates: Coordinates
+    coordinates: ImplicitCoordinates
     rank: int
 
-    def independent_state(self, q, v) -> tuple[np.ndarray, np.ndarray]:
-        """(y, dy/dt) of a state: Psi^-1 (2.14)."""
-        q = np.asarray(q, dtype=float)
-        return self.coordinates.value(q), self.coordinates.rows(q) @ np.asarray(v, dtype=float)
+    def independent_state(self, q, v, guess=None) -> tuple[np.ndarray, np.ndarray]:
+        """(y, dy/dt) of a state: Psi^-1 (2.14, 2.26); y is the solution of R(q, y) = 0 near ``guess``."""
+        y = self.coordinates.value(q, guess)
+        return y, self.coordinates.rate(q, v, y)
 
     def configuration(self, y, guess=None, tolerance: float = CLOSED, max_steps: int = 30) -> np.ndarray:
-        """(nq,): Psi(y), by Newton's iteration from ``guess`` (the origin if none is given).
+        """(nq,): Psi(y), by Newton's iteration on [R(q, y); g(q)] from ``guess`` (the origin if none is given).
 
         It stops when the distance to the solution, rho / (1 - rho) times the last step with the contraction rate rho
         estimated from the steps, is below ``tolerance`` (2.3.1), and raises ``ChartError`` where it does not contract.
         """
-        q = self.origin if guess is None else np.asarray(guess, dtype=float)
+        q, y = self.origin if guess is None else np.asarray(guess, dtype=float), np.asarray(y, dtype=float)
         first = rho = 0.0
         for j in range(max_steps):
-            error = np.concatenate([self.coordinates.value(q) - np.asarray(y, dtype=float), position_error(self._m, q)])
-            change = -decompose(self.conditions(q)).solve(error)
+            error = np.concatenate([self.coordinates.residual(q, y), position_error(self._m, q)])
+            change = -decompose(self.conditions(q, y)).solve(error)
             size = float(np.linalg.norm(change))
             first = first or size
             if not np.isfinite(size) or size > 1e3:
                 break
             q = tree.integrate(self._m, q, change, 1.0)
             if size == 0.0:
-                return self._found(q, tolerance)
+                return self._found(q, y, tolerance)
             rho = (size / first) ** (1.0 / (j + 1)) if j else 0.5
             if rho < 1.0 and rho / (1.0 - rho) * size <= tolerance:
-                return self._found(q, tolerance)
+                return self._found(q, y, tolerance)
             if j > 3 and rho > SLOWEST:
                 break
         raise ChartError(
-            f"y = {np.asarray(y)} is out of reach of this chart of mechanism {self._m.name!r}: Newton's iteration does "
+            f"y = {y} is out of reach of this chart of mechanism {self._m.name!r}: Newton's iteration does "
             f"not contract (rate {rho:.2g}); make a new chart nearer to it with recentred(q)"
         )
 
-    def conditions(self, q) -> np.ndarray:
+    def conditions(self, q, y=None) -> np.ndarray:
         """(p + m, nv): [D1 R; G], regular where the coordinates describe the motion (2.22, 2.28)."""
-        return np.vstack([self.coordinates.rows(np.asarray(q, dtype=float)), constraint_jacobian(self._m, q)])
+        q = np.asarray(q, dtype=float)
+        return np.vstack([self.coordinates.by_q(q, self._y(q, y)), constraint_jacobian(self._m, q)])
 
-    def condition(self, q) -> float:
+    def condition(self, q, y=None) -> float:
         """Condition number of [D1 R; G]: infinite where the coordinates fail (2.28)."""
-        values = np.linalg.svd(self.conditions(q), compute_uv=False)
+        values = np.linalg.svd(self.conditions(q, y), compute_uv=False)
         return float(values[0] / values[-1]) if values[-1] > 0.0 and len(values) == self._m.nv else float("inf")
 
-    def derivative(self, q) -> np.ndarray:
-        """(nv, p): K, the derivative of Psi (2.44)."""
-        return self._basis(q, np.zeros(self._m.n_constraints))[0]
+    def derivative(self, q, y=None) -> np.ndarray:
+        """(nv, p): K, the derivative of Psi (2.29, 2.44)."""
+        return self._basis(q, constraint_jacobian(self._m, q), np.zeros(self._m.n_constraints), self._y(q, y))[0]
 
-    def velocity(self, q, y_rate) -> np.ndarray:
+    def velocity(self, q, y_rate, y=None) -> np.ndarray:
         """(nv,): v = K dy/dt (2.42a)."""
-        return self.derivative(q) @ np.asarray(y_rate, dtype=float)
+        return self.derivative(q, y) @ np.asarray(y_rate, dtype=float)
 
-    def acceleration(self, q, v, y_acceleration) -> np.ndarray:
-        """(nv,): a = K d2y/dt2 + k (2.42b)."""
-        basis, offset = self._basis(q, constraint_bias(self._m, q, v))
-        return basis @ (np.asarray(y_acceleration, dtype=float) - self.coordinates.bias(q, v)) + offset
+    def offset(self, q, v, y=None) -> np.ndarray:
+        """(nv,): dK/dt dy/dt, the acceleration while dy/dt is constant (2.42b).
 
-    def forward_dynamics(self, q, v, tau) -> np.ndarray:
-        """(p,): d2y/dt2, the local state-space form (2.15, 2.16)."""
-        a = forward_dynamics(self._m, q, v, tau, rank=self.rank)
-        return self.coordinates.rows(q) @ a + self.coordinates.bias(q, v)
+        (2.45) has a zero for the second derivative of R, which vanishes for linear coordinates only.
+        """
+        at, y = terms(self._m, q, v), self._y(q, y)
+        return self._accelerations(q, v, y, at.jacobian, at.bias)[1]
+
+    def acceleration(self, q, v, y_acceleration, y=None) -> np.ndarray:
+        """(nv,): a = K d2y/dt2 + dK/dt dy/dt (2.42b)."""
+        at, y = terms(self._m, q, v), self._y(q, y)
+        basis, offset = self._accelerations(q, v, y, at.jacobian, at.bias)
+        return basis @ np.asarray(y_acceleration, dtype=float) + offset
+
+    def forward_dynamics(self, q, v, tau, wrenches=None, y=None) -> np.ndarray:
+        """(p,): d2y/dt2, the local state-space form (2.16): K* M K d2y/dt2 = K* (F - M dK/dt dy/dt), before (2.43)."""
+        at, y = terms(self._m, q, v), self._y(q, y)
+        basis, offset = self._accelerations(q, v, y, at.jacobian, at.bias)
+        load = at.bias_force if wrenches is None else _bias_with(self._m, q, v, wrenches)
+        force = np.asarray(tau, dtype=float) - load - at.mass @ offset
+        return np.linalg.solve(basis.T @ at.mass @ basis, basis.T @ force)
 
     def recentred(self, q) -> LocalParametrization:
         """A chart of tangent-space coordinates around another assembled configuration."""
@@ -131,16 +117,24 @@ class LocalParametrization:
     def _m(self) -> Mechanism:
         return self.mechanism
 
-    def _basis(self, q, bias) -> tuple[np.ndarray, np.ndarray]:
-        jacobian = constraint_jacobian(self._m, q)
-        rows = self.coordinates.rows(np.asarray(q, dtype=float))
+    def _y(self, q, y) -> np.ndarray:
+        return self.coordinates.value(q) if y is None else np.asarray(y, dtype=float)
+
+    def _basis(self, q, jacobian: np.ndarray, bias: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """K, and the k with G k = -bias along which y does not accelerate but for the curvature of R."""
+        rows = self.coordinates.rows(q, y)
         try:
             return chosen_rows(Loops(jacobian, bias, self._m.nv - len(rows)), rows)
         except MechanismError as error:
             raise ChartError(str(error)) from None
 
-    def _found(self, q: np.ndarray, tolerance: float) -> np.ndarray:
-        error = np.linalg.norm(position_error(self._m, q))
+    def _accelerations(self, q, v, y, jacobian: np.ndarray, bias: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """K and dK/dt dy/dt, the latter with the second derivative of R."""
+        basis, still = self._basis(q, jacobian, bias, y)
+        return basis, still - basis @ self.coordinates.curvature(q, v, y)
+
+    def _found(self, q: np.ndarray, y: np.ndarray, tolerance: float) -> np.ndarray:
+        error = np.linalg.norm([*position_error(self._m, q), *self.coordinates.residual(q, y)])
         if not error <= 1e3 * tolerance:
             raise ChartError(
                 f"no configuration of mechanism {self._m.name!r} has these coordinates: {error:.3g} remain"
@@ -152,71 +146,34 @@ def local_parametrization(mech: Mechanism, q, independent: Any = None) -> LocalP
     """A chart of the constraint manifold around the assembled configuration ``q``.
 
     independent   None: coordinates in the tangent space at q (3.1); joint names: their coordinates (partitioning);
-                  rows (p, nv): y = R (q - origin) (2.32); or ``Coordinates``: any functions of q (2.25)
+                  rows (p, nv): y = R (q - origin) (2.32); ``Coordinates``: any functions y = c(q);
+                  ``implicit_coordinates(...)``: any relation R(q, y) = 0 (2.25)
 
-    ``ChartError`` if they do not describe the motion at q (2.28).
+    ``ChartError`` if they do not describe the motion at q (2.27, 2.28).
     """
     q = np.array(q, dtype=float)
     rank = generic_rank(mech, q)
-    if isinstance(independent, Coordinates):
-        coordinates = independent
-    else:
-        chosen = _chosen(mech, independent)
+    chart = LocalParametrization(mech, q, _relation(mech, q, independent, rank), rank)
+    y = chart.coordinates.value(q)
+    count, freedoms, condition = len(y), mech.nv - rank, chart.condition(q, y)
+    if count != freedoms or condition > FAILING:
+        raise ChartError(
+            f"these coordinates do not describe the motion of mechanism {mech.name!r} here: it has {freedoms} freedoms "
+            f"to {count} coordinates, and [D1 R; G] has the condition number {condition:.3g} (2.28)"
+        )
+    return chart
+
+
+def _relation(mech: Mechanism, q: np.ndarray, independent: Any, rank: int) -> ImplicitCoordinates:
+    """Any kind of independent coordinates as a relation that starts at q."""
+    if isinstance(independent, ImplicitCoordinates):
+        return replace(independent, guess=independent.value(q))
+    if not isinstance(independent, Coordinates):
+        chosen = _chosen(mech, q, independent)
         if chosen is None:
             svd = decompose(constraint_jacobian(mech, q), rank=rank)
             rows = svd.v[:, svd.is_free].T
         else:
             rows = np.eye(mech.nv)[chosen] if chosen.ndim == 1 else chosen
-        coordinates = linear_coordinates(mech, q, rows)
-    chart = LocalParametrization(mech, q, coordinates, rank)
-    count, freedoms = len(coordinates.rows(q)), mech.nv - rank
-    if count != freedoms or chart.condition(q) > 1e12:
-        raise ChartError(
-            f"these coordinates do not describe the motion of mechanism {mech.name!r} here: it has {freedoms} freedoms "
-            f"to {count} coordinates, and [D1 R; G] has the condition number {chart.condition(q):.3g} (2.28)"
-        )
-    return chart
-
-
-def simulate_in_charts(
-    mech: Mechanism,
-    q0,
-    v0,
-    duration: float,
-    control: Control | None = None,
-    step: float = 1e-3,
-    independent: Any = None,
-    worst_condition: float = WORST_CONDITION,
-) -> tuple[Motion, int]:
-    """The motion in independent coordinates, and the number of changes of chart: the local state-space form (2.16)
-    integrated by the classical Runge-Kutta method, every state on the manifold by Psi (2.17).
-
-    Starts with the chart of ``independent`` and goes over to tangent-space coordinates where its condition number
-    exceeds ``worst_condition``.  Singular positions, where no chart exists, are for ``simulate``.
-    """
-    q, v = np.asarray(q0, dtype=float), np.asarray(v0, dtype=float)
-    chart, changes = local_parametrization(mech, q, independent), 0
-    v = chart.velocity(q, chart.coordinates.rows(q) @ v)
-    count = round(duration / step)
-    h, times, states = duration / count, np.linspace(0.0, duration, count + 1), [(q, v)]
-
-    def at(y: np.ndarray, y_rate: np.ndarray, guess: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        reached = chart.configuration(y, guess)
-        return reached, chart.velocity(reached, y_rate)
-
-    def acceleration(t: float, y: np.ndarray, y_rate: np.ndarray, guess: np.ndarray) -> np.ndarray:
-        there = at(y, y_rate, guess)
-        tau = np.zeros(mech.nv) if control is None else np.asarray(control(t, *there), dtype=float)
-        return chart.forward_dynamics(*there, tau)
-
-    for t in times[:-1]:
-        if chart.condition(q) > worst_condition:
-            chart, changes = chart.recentred(q), changes + 1
-        y, r = chart.independent_state(q, v)
-        a1 = acceleration(t, y, r, q)
-        a2 = acceleration(t + h / 2, y + h / 2 * r, r + h / 2 * a1, q)
-        a3 = acceleration(t + h / 2, y + h / 2 * r + h * h / 4 * a1, r + h / 2 * a2, q)
-        a4 = acceleration(t + h, y + h * r + h * h / 2 * a2, r + h * a3, q)
-        q, v = at(y + h * r + h * h / 6 * (a1 + a2 + a3), r + h / 6 * (a1 + 2 * a2 + 2 * a3 + a4), q)
-        states.append((q, v))
-    return Motion(mech, times, *(np.array(x) for x in zip(*states, strict=True))), changes
+        independent = linear_coordinates(mech, q, rows)
+    return independent.as_implicit(q)

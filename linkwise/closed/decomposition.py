@@ -42,6 +42,12 @@ class Decomposition:
         to state and columns that do not belong to the null space are zero."""
         return self.v[:, self.rank :] if self.v.ndim == 2 else self.v * self.is_free[..., None, :]
 
+    @property
+    def pseudo_inverse(self) -> np.ndarray:
+        """(..., n, m): G^+, with 1/0 taken as 0 (3.4)."""
+        k = self.s.shape[-1]
+        return (self.v[..., :k] * self._inverse_values[..., None, :]) @ np.swapaxes(self.u[..., :k], -1, -2)
+
     def solve(self, x: np.ndarray) -> np.ndarray:
         """(..., n): G^+ x, the Moore-Penrose inverse with 1/0 taken as 0 (3.4)."""
         k = self.s.shape[-1]

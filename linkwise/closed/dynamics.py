@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from ..mechanism import Mechanism, MechanismError
 from ..mechanism.checks import did_you_mean
 from ..tree_dynamics import _function
 from .constraints import constraint_jacobian, velocity_indices
+from .coordinates import Coordinates, ImplicitCoordinates
 from .decomposition import RANK_TOLERANCE, Decomposition, decompose
 from .formulations import METHODS, basis_by
 
@@ -54,7 +55,8 @@ def forward_dynamics(
     method        "svd" (3.5; does not fail at singular positions), "lagrange" (2.4, 2.5), "partitioning", "tangent",
                   "differentiable" (2.43 with different K); they agree away from singular positions
     baumgarte     (alpha, beta): loops are pulled closed, g'' + 2 alpha g' + beta^2 g = 0 (3.8, 3.9)
-    independent   own coordinates for the null space: joint names, or rows (p, nv) with dy/dt = rows v (2.25-2.31)
+    independent   own coordinates for the null space: joint names, rows (p, nv) with dy/dt = rows v, ``Coordinates`` or
+                  ``implicit_coordinates(...)`` (2.25-2.31)
     rank          no more than this many constraints are independent: for states whose loops are not exactly closed
     tolerance     singular values of G below this fraction of the largest count as zero
     """
@@ -70,20 +72,19 @@ def forward_dynamics(
         bias = bias + 2.0 * alpha * _times(at.jacobian, v) + beta**2 * at.error
     if method == "lagrange":
         return _lagrange(mech, at, force, bias, tolerance, rank)[0]
-    return _null_space_accelerations(mech, at, force, bias, method, independent, tolerance, rank)
+    chosen = _chosen(mech, q, independent)
+    return _null_space_accelerations(mech, at, force, bias, method, chosen, tolerance, rank)
 
 
-def _null_space_accelerations(mech, at: Terms, force, bias, method, independent, tolerance, rank):
+def _null_space_accelerations(mech, at: Terms, force, bias, method, chosen, tolerance, rank):
     """a = K (K* M K)^-1 K* (F - M k) + k (2.43b).  Where K is filled up with zeros, ones on the diagonal of K* M K keep
     them out of it."""
-    basis, offset = basis_by(
-        method, at.jacobian, bias, decompose(at.jacobian, tolerance, rank), _chosen(mech, independent)
-    )
+    basis, offset = basis_by(method, at.jacobian, bias, decompose(at.jacobian, tolerance, rank), chosen)
     transposed = np.swapaxes(basis, -1, -2)
     carried = transposed @ at.mass
     reduced = carried @ basis
     if basis.ndim > 2:
-        diagonal = reduced.reshape(*reduced.shape[:-2], -1)[..., :: mech.nv + 1]  # a view
+        diagonal = reduced.reshape(*reduced.shape[:-2], mech.nv**2)[..., :: mech.nv + 1]  # a view
         diagonal += ~basis.any(axis=-2)
     try:
         y = np.linalg.solve(reduced, (_times(transposed, force) - _times(carried, offset))[..., None])
@@ -117,12 +118,13 @@ def null_space(mech: Mechanism, q, method: str = "svd", independent=None, tolera
     """(nv, p): K with G K = 0, a basis of the motions that keep loops closed; p = degrees of freedom.
 
     In a batch p is the largest of all states; columns that a state does not need are zero.  Orthonormal for "svd" and
-    "differentiable"; with ``independent`` (joint names or rows) K gives v per unit of those coordinates (2.44).
+    "differentiable"; with ``independent`` (as for ``forward_dynamics``) K gives v per unit of those coordinates (2.44).
     """
     _check_method(method, ("svd", *METHODS))
-    jacobian = constraint_jacobian(mech, np.asarray(q, dtype=float))
+    q = np.asarray(q, dtype=float)
+    jacobian = constraint_jacobian(mech, q)
     svd = decompose(jacobian, tolerance)
-    basis, _ = basis_by(method, jacobian, np.zeros(jacobian.shape[:-1]), svd, _chosen(mech, independent))
+    basis, _ = basis_by(method, jacobian, np.zeros(jacobian.shape[:-1]), svd, _chosen(mech, q, independent))
     freedoms = int(mech.nv - np.min(svd.rank, initial=mech.nv))
     if method == "svd" and independent is None and basis.ndim > 2:  # its columns stand where the singular values vanish
         order = np.argsort(~svd.is_free, axis=-1, kind="stable")
@@ -161,37 +163,73 @@ def loop_reactions(mech: Mechanism, q, v, tau, **options):
 
 
 def inverse_dynamics(
-    mech: Mechanism, q, v, a, actuated: Sequence[str] | None = None, weights=None, wrenches=None, independent=None
+    mech: Mechanism,
+    q,
+    v,
+    a,
+    actuated: Sequence[str] | None = None,
+    weights=None,
+    wrenches=None,
+    independent=None,
+    distribution=None,
 ):
     """(nv,): joint forces that produce the accelerations ``a``, zero at joints not ``actuated`` (default: all are).
 
-    a             (nv,), consistent with the loops; with ``independent`` (joint names) only theirs, the rest follows
-    weights       one positive number per actuated coordinate: the forces with the least sum of weights * force^2 are
-                  given, plain least squares by default, wherever loops leave a choice
+    a              (nv,), consistent with the loops; with ``independent`` (as for ``forward_dynamics``) only those of
+                   these joints, rows or coordinates, the rest follows
+    weights        one positive number per actuated coordinate: the forces with the least sum of weights * force^2 are
+                   given, plain least squares by default, wherever loops leave a choice
+    distribution   (actuated coordinates, k) or (actuated coordinates,): patterns by which the effort is shared, one per
+                   column; the forces are ``distribution @ x`` with the x that produces the motion, the smallest if k
+                   exceeds the freedoms.  If K_a* W = 1 (K = ``null_space(..., independent=...)`` at the actuated
+                   coordinates), x is the generalized force of those independent coordinates
     """
     q, v, a = (np.asarray(x, dtype=float) for x in (q, v, a))
     at = terms(mech, q, v)
     svd = decompose(at.jacobian)
     if independent is not None:
-        basis, offset = basis_by("partitioning", at.jacobian, at.bias, svd, _chosen(mech, independent))
-        a = _times(basis[..., : a.shape[-1]], a) + offset
+        basis, offset = basis_by("partitioning", at.jacobian, at.bias, svd, _chosen(mech, q, independent))
+        a = _times(basis[..., : a.shape[-1]], a - _curvature(q, v, independent)) + offset
     _refuse_inconsistent(mech, at, a)
     load = _times(at.mass, a) + (at.bias_force if wrenches is None else _bias_with(mech, q, v, wrenches))
-    driven = velocity_indices(mech, mech.joint_names if actuated is None else actuated, "actuated")
-    driven = np.unique(driven)
-    scale = np.ones(len(driven)) if weights is None else 1.0 / np.sqrt(np.asarray(weights, dtype=float))
-    reach = np.swapaxes(svd.null, -1, -2)[..., driven] * scale  # what unit forces do along the freedoms
-    wanted = _transposed_times(svd.null, load)
+    names = mech.joint_names if actuated is None else actuated
+    driven = np.array(list(dict.fromkeys(velocity_indices(mech, names, "actuated"))), dtype=int)
+    patterns = _patterns(len(driven), weights, distribution)
+    reach = np.swapaxes(svd.null, -1, -2)[..., driven] @ patterns  # what unit patterns do along the freedoms
     tau = np.zeros(load.shape)
-    tau[..., driven] = decompose(reach).solve(wanted) * scale
+    tau[..., driven] = _times(patterns, decompose(reach).solve(_transposed_times(svd.null, load)))
     missing = np.abs(_transposed_times(svd.null, tau - load)).max(axis=-1, initial=0.0)
     if np.any(missing > OUT_OF_REACH * np.maximum(1.0, np.abs(load).max(axis=-1, initial=0.0))):
-        names = ", ".join(map(repr, mech.joint_names if actuated is None else actuated))
+        shared = "" if distribution is None else f", shared as the {patterns.shape[-1]} columns of distribution say,"
         raise MechanismError(
-            f"the joints {names} of mechanism {mech.name!r} cannot produce this acceleration: {np.max(missing):.3g} of "
-            "the force along the freedoms is missing; actuate at least as many joints as there are freedoms"
+            f"the joints {', '.join(map(repr, names))} of mechanism {mech.name!r}{shared} cannot produce this "
+            f"acceleration: {np.max(missing):.3g} of the force along the freedoms is missing; "
+            + (
+                "actuate at least as many joints as there are freedoms"
+                if distribution is None
+                else "give as many independent columns as there are freedoms, among joints that can drive them"
+            )
         )
     return tau
+
+
+def _patterns(count: int, weights, distribution) -> np.ndarray:
+    """(..., count, k): forces of the actuated coordinates per unit of what is kept small."""
+    if weights is not None and distribution is not None:
+        raise MechanismError("weights and distribution both say how the effort is shared: give one of them")
+    if distribution is not None:
+        columns = np.asarray(distribution, dtype=float)
+        columns = columns[:, None] if columns.ndim == 1 else columns
+        if columns.ndim < 2 or columns.shape[-2] != count or not np.isfinite(columns).all():
+            raise MechanismError(
+                f"distribution must have finite rows for the {count} actuated coordinates, in the order of actuated, "
+                f"and a column per freedom: shape (..., {count}, k), not {np.shape(distribution)}"
+            )
+        return columns
+    scale = np.ones(count) if weights is None else np.asarray(weights, dtype=float)
+    if scale.shape != (count,) or not np.all(scale > 0.0):
+        raise MechanismError(f"weights must be {count} positive numbers, one per actuated coordinate, not {weights!r}")
+    return np.diag(1.0 / np.sqrt(scale))
 
 
 # -- shared -------------------------------------------------------------------------------------------
@@ -211,16 +249,34 @@ def _bias_with(mech: Mechanism, q, v, wrenches):
     return tree.inverse_dynamics(mech.spanning_tree, q, v, np.zeros(mech.nv), np.asarray(wrenches, dtype=float))
 
 
-def _chosen(mech: Mechanism, independent) -> np.ndarray | None:
-    """Independent coordinates as places in v, or as rows."""
+def _chosen(mech: Mechanism, q: np.ndarray, independent) -> np.ndarray | None:
+    """Independent coordinates as places in v, or as rows at q."""
     if independent is None:
         return None
+    if isinstance(independent, (Coordinates, ImplicitCoordinates)):
+        return _per_state(independent.rows, q, empty=(0, mech.nv))
     if isinstance(independent, str) or (len(independent) and isinstance(independent[0], str)):
         return velocity_indices(mech, independent, "independent")
     rows = np.asarray(independent, dtype=float)
     if rows.ndim < 2 or rows.shape[-1] != mech.nv:
         raise MechanismError(f"independent must be joint names or rows (p, {mech.nv}), got shape {rows.shape}")
     return rows
+
+
+def _curvature(q: np.ndarray, v: np.ndarray, independent) -> np.ndarray | float:
+    """Second derivatives of independent coordinates while v is constant; joints and rows have none."""
+    if not isinstance(independent, (Coordinates, ImplicitCoordinates)):
+        return 0.0
+    return _per_state(independent.curvature, q, v, empty=(1,))
+
+
+def _per_state(function: Callable[..., Any], *arrays: np.ndarray, empty: tuple[int, ...]) -> np.ndarray:
+    """Results of a function of one state for a batch of states; of the core shape ``empty`` if there are none."""
+    batch = np.broadcast_shapes(*(x.shape[:-1] for x in arrays))
+    given = [np.broadcast_to(x, (*batch, x.shape[-1])) for x in arrays]
+    results = [np.asarray(function(*(x[state] for x in given)), dtype=float) for state in np.ndindex(batch)]
+    core = results[0].shape if results else empty
+    return np.array(results).reshape(*batch, *core)
 
 
 def _refuse_inconsistent(mech: Mechanism, at: Terms, a: np.ndarray) -> None:

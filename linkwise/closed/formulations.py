@@ -58,9 +58,11 @@ def chosen_rows(loops: Loops, rows: np.ndarray) -> Basis:
     """Coordinates y with dy/dt = R v, R (p, nv): K = [R; G]^-1 [I; 0], k = -[R; G]^-1 [0; bias] (2.44, 2.45)."""
     stacked = np.vstack([rows, loops.jacobian])
     n = loops.jacobian.shape[1]
-    if len(rows) != n - loops.rank or np.linalg.matrix_rank(stacked) < n:
+    u, values, vt = np.linalg.svd(stacked, full_matrices=False)
+    regular = len(values) == n and (n == 0 or values[-1] > values[0] * max(stacked.shape) * np.finfo(float).eps)
+    if len(rows) != n - loops.rank or not regular:
         _refuse_choice(loops, len(rows))
-    inverse = np.linalg.pinv(stacked)
+    inverse = (vt.T / values) @ u.T
     return inverse[:, : len(rows)], -(inverse[:, len(rows) :] @ loops.bias)
 
 

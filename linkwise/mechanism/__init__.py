@@ -3,7 +3,8 @@
 from linkwise.mechanism.builder import Builder
 from linkwise.mechanism.checks import InertiaWarning, LimitWarning, MechanismError, MechanismWarning, snapped
 from linkwise.mechanism.dh import from_dh
-from linkwise.mechanism.model import GROUND, Body, Frame, Limits, Loop, Mechanism, Mimic, Pose, require_mechanism
+from linkwise.mechanism.model import GROUND, Mechanism, require_mechanism
+from linkwise.mechanism.parts import Body, Frame, Limits, Loop, Mimic, Pose
 
 __all__ = [
     "GROUND",

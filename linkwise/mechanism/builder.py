@@ -11,7 +11,8 @@ import numpy as np
 from linkwise.joints import Joint
 from linkwise.mechanism import checks
 from linkwise.mechanism.checks import InertiaWarning, LimitWarning, MechanismError, MechanismWarning
-from linkwise.mechanism.model import GROUND, Body, Frame, Limits, Loop, Mechanism, Mimic, Pose
+from linkwise.mechanism.model import GROUND, Mechanism
+from linkwise.mechanism.parts import Body, Frame, Limits, Loop, Mimic, Pose
 from linkwise.mechanism.welding import NOTHING, RigidMass, combined, composed
 
 
@@ -29,6 +30,8 @@ class _Joint:
     friction: tuple[float, ...]
     limits: Limits
     mimic: Mimic | None
+    stiffness: tuple[float, ...]
+    rest: tuple[float, ...]
 
 
 class Builder:
@@ -76,18 +79,23 @@ class Builder:
         friction: Any = 0.0,
         limits: Limits | None = None,
         mimic: Mimic | None = None,
+        stiffness: Any = 0.0,
+        rest: Any = None,
     ) -> Builder:
         """Hang the link ``child`` on the link ``parent``.
 
         pose        where the child's frame is in the parent's at zero coordinates: None (the same place),
                     ``(rotation or None, position)`` or a 4x4 matrix
-        armature    reflected rotor inertia; like damping and friction a number, or one per velocity coordinate
+        armature    reflected rotor inertia; like damping, friction, stiffness a number, or one per velocity coordinate
         limits      ``Limits``, none by default
         mimic       ``Mimic``: the joint follows another one and has no coordinate of its own
+        rest        coordinates at which a spring of ``stiffness`` is at rest; None: where the frames coincide
+
+        Damping, friction and springs are kept for ``lw.Passive.of``; the functions of dynamics do not look at them.
         """
         self._check_new("joint", name, self._joints)
         what = f"{self._prefix}joint {name!r}"
-        self._check_kind(what, kind)
+        checks.checked_kind(what, kind)
         if child == GROUND:
             raise MechanismError(f'{what}: "{GROUND}" cannot be a child; the ground is where the tree starts')
         if limits is not None and not isinstance(limits, Limits):
@@ -105,6 +113,8 @@ class Builder:
             friction=checks.per_coordinate(f"the friction of {what}", friction, kind.nv),
             limits=(limits or Limits()).per_coordinate(what, kind.nq, kind.nv),
             mimic=mimic,
+            stiffness=checks.per_coordinate(f"the stiffness of {what}", stiffness, kind.nv),
+            rest=checks.rest_position(f"the rest of {what}", rest, kind),
         )
         return self
 
@@ -114,11 +124,10 @@ class Builder:
         """Close a loop: frame ``pose_a`` on ``link_a`` and frame ``pose_b`` on ``link_b`` become the two sides of a
         joint of this kind (``link_b``'s side is the one that moves)."""
         self._check_new("loop", name, self._loops)
-        what = f"{self._prefix}loop {name!r}"
-        self._check_kind(what, kind)
-        if kind.nv == 6:
-            raise MechanismError(f"{what}: a joint with six freedoms closes nothing; leave it out")
-        self._loops[name] = Loop(name, kind, link_a, pose_a, link_b, pose_b)
+        try:
+            self._loops[name] = Loop(name, kind, link_a, pose_a, link_b, pose_b)
+        except MechanismError as error:
+            raise MechanismError(f"{self._prefix}{error}") from error
         return self
 
     # Assembly ------------------------------------------------------------------------------------------------------
@@ -136,9 +145,11 @@ class Builder:
         order = self._moving_joints_parents_first(joint_above)
         placements = self._placements(joint_above, order)
         bodies = self._bodies(order, placements, self._mimic_rules(strict))
-        self._check_loops(placements)
         frames = {link: Frame(link, body, *pose) for link, (body, pose) in placements.items()}
-        mechanism = Mechanism(name, bodies, frames, gravity, tuple(self._loops.values()))
+        try:
+            mechanism = Mechanism(name, bodies, frames, gravity, tuple(self._loops.values()))
+        except MechanismError as error:
+            raise MechanismError(f"{self._prefix}{error}") from error
         if mechanism.singular_joints:
             names = ", ".join(map(repr, mechanism.singular_joints))
             self._report(
@@ -152,13 +163,6 @@ class Builder:
     def _check_new(self, what: str, name: str, known: dict[str, Any]) -> None:
         if checks.checked_name(f"{self._prefix}{what}", name) in known:
             raise MechanismError(f"{self._prefix}there are two {what}s named {name!r}; names must be unique")
-
-    @staticmethod
-    def _check_kind(what: str, kind: Any) -> None:
-        if isinstance(kind, type):
-            raise MechanismError(f"{what}: kind is the class {kind.__name__}; make a joint of it: {kind.__name__}(...)")
-        if not isinstance(kind, Joint):
-            raise MechanismError(f"{what}: kind must be a joint such as Revolute((0, 0, 1)), not {kind!r}")
 
     def _report(self, strict: bool, category: type[MechanismWarning], message: str) -> None:
         if strict:
@@ -174,6 +178,7 @@ class Builder:
                 "armature": joint.armature,
                 "damping": joint.damping,
                 "friction": joint.friction,
+                "stiffness": joint.stiffness,
                 "velocity limit": joint.limits.velocity,
                 "effort limit": joint.limits.effort,
             }
@@ -286,6 +291,8 @@ class Builder:
                     friction=joint.friction,
                     limits=joint.limits,
                     mimic=mimic_rules.get(joint.name),
+                    stiffness=joint.stiffness,
+                    rest=joint.rest,
                 )
             )
         return tuple(bodies)
@@ -325,17 +332,3 @@ class Builder:
             chain.append(rule.joint)
             outer = rules[rule.joint]
             rule = Mimic(outer.joint, rule.ratio * outer.ratio, rule.ratio * outer.offset + rule.offset)
-
-    def _check_loops(self, placements: dict[str, tuple[int, Pose]]) -> None:
-        for loop in self._loops.values():
-            for link in (loop.link_a, loop.link_b):
-                if link not in placements:
-                    raise MechanismError(
-                        f"{self._prefix}loop {loop.name!r}: link {link!r} is not declared: "
-                        + checks.did_you_mean(link, placements)
-                    )
-            if placements[loop.link_a][0] == placements[loop.link_b][0]:
-                raise MechanismError(
-                    f"{self._prefix}loop {loop.name!r}: {loop.link_a!r} and {loop.link_b!r} are parts of the same "
-                    "rigid body, so there is no loop to close"
-                )

@@ -66,6 +66,15 @@ def checked_name(what: str, name: Any) -> str:
     return name
 
 
+def checked_kind(what: str, kind: Any) -> Joint:
+    """``kind`` if it is a joint, rather than the class of one or something else."""
+    if isinstance(kind, type):
+        raise MechanismError(f"{what}: kind is the class {kind.__name__}; make a joint of it: {kind.__name__}(...)")
+    if not isinstance(kind, Joint):
+        raise MechanismError(f"{what}: kind must be a joint such as Revolute((0, 0, 1)), not {kind!r}")
+    return kind
+
+
 def checked_array(what: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
     """``value`` as a read-only array of finite floats of the given shape (a copy)."""
     try:
@@ -94,6 +103,11 @@ def per_coordinate(what: str, value: Any, count: int, finite: bool = True) -> tu
     if np.isnan(array).any() or (finite and np.isinf(array).any()):
         raise MechanismError(f"{what} must be {'finite' if finite else 'numbers'}, not {value!r}")
     return tuple(array.tolist())
+
+
+def rest_position(what: str, value: Any, kind: Joint) -> tuple[float, ...]:
+    """Coordinates at which a spring is at rest, as a tuple; None is where the two sides of the joint coincide."""
+    return per_coordinate(what, kind.neutral() if value is None else value, kind.nq)
 
 
 def snapped(rotation: np.ndarray) -> np.ndarray:

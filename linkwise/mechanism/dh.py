@@ -29,7 +29,8 @@ from linkwise.mechanism.checks import (
     did_you_mean,
     snapped,
 )
-from linkwise.mechanism.model import GROUND, Mechanism, Pose
+from linkwise.mechanism.model import GROUND, Mechanism
+from linkwise.mechanism.parts import Pose
 from linkwise.mechanism.welding import RigidMass, composed
 
 CONVENTIONS = ("standard", "modified", "saha1999")

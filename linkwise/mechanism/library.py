@@ -36,7 +36,8 @@ from linkwise.mechanism.library_closed import (
     slider_crank,
     stewart_platform,
 )
-from linkwise.mechanism.model import GROUND, Limits, Mechanism
+from linkwise.mechanism.model import GROUND, Mechanism
+from linkwise.mechanism.parts import Limits
 
 __all__ = [
     "bricard",

@@ -7,7 +7,6 @@ before children. The ground is body -1. Everything here is immutable: arrays are
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,181 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.joints import Joint
 from linkwise.mechanism import checks
 from linkwise.mechanism.checks import MechanismError
+from linkwise.mechanism.parts import Body, Constant, Frame, Loop
 
 GROUND = "ground"
-Pose = tuple[np.ndarray, np.ndarray]  # rotation (3, 3), position (3,)
-
-
-class _Constant:
-    """Equality, hashing and pickling by content for frozen dataclasses that hold arrays."""
-
-    def _content(self) -> tuple[Any, ...]:
-        return tuple(_hashable(getattr(self, f.name)) for f in dataclasses.fields(self) if f.compare)  # type: ignore[arg-type]
-
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        return self is other or self._content() == other._content()
-
-    def __hash__(self) -> int:
-        return hash(self._content())
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Rebuilding through the constructor keeps arrays read-only and leaves compiled kernels behind.
-        values = (getattr(self, f.name) for f in dataclasses.fields(self) if f.init)  # type: ignore[arg-type]
-        return type(self), tuple(tuple(v.values()) if isinstance(v, Mapping) else v for v in values)
-
-
-def _hashable(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return tuple(value.ravel().tolist())
-    if isinstance(value, Mapping):
-        return tuple(value.values())
-    if isinstance(value, tuple):
-        return tuple(map(_hashable, value))
-    return value
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Bounds of a joint: a number for all its coordinates or one per coordinate; infinite where there is none.
-
-    lower, upper   bounds of q
-    velocity       bound of ``|v|``
-    effort         bound of the joint force or torque
-    """
-
-    lower: Any = -math.inf
-    upper: Any = math.inf
-    velocity: Any = math.inf
-    effort: Any = math.inf
-
-    def per_coordinate(self, what: str, nq: int, nv: int) -> Limits:
-        """The same limits as tuples: ``nq`` numbers each for the positions, ``nv`` for velocity and effort."""
-        return Limits(
-            lower=checks.per_coordinate(f"the lower limit of {what}", self.lower, nq, finite=False),
-            upper=checks.per_coordinate(f"the upper limit of {what}", self.upper, nq, finite=False),
-            velocity=checks.per_coordinate(f"the velocity limit of {what}", self.velocity, nv, finite=False),
-            effort=checks.per_coordinate(f"the effort limit of {what}", self.effort, nv, finite=False),
-        )
-
-
-@dataclass(frozen=True)
-class Mimic:
-    """A joint that follows another: ``q = ratio * q_of(joint) + offset``."""
-
-    joint: str
-    ratio: float = 1.0
-    offset: float = 0.0
-
-    def __post_init__(self) -> None:
-        checks.checked_name("joint to mimic", self.joint)
-        object.__setattr__(self, "ratio", checks.checked_number("the ratio of a mimic joint", self.ratio))
-        object.__setattr__(self, "offset", checks.checked_number("the offset of a mimic joint", self.offset))
-
-
-@dataclass(frozen=True, eq=False)
-class Body(_Constant):
-    """One moving link with everything welded to it, and the joint that moves it.
-
-    link, joint          names
-    kind                 the joint: what it can do
-    parent               index of the parent body, -1 for the ground
-    rotation, position   pose of the joint frame in the parent body's link frame; at zero coordinates the body's own
-                         link frame coincides with it
-    mass, com, inertia   of link and welded links; inertia about com, both along the axes of the link frame
-    armature, damping, friction   tuples of ``kind.nv`` numbers
-    limits               tuples of ``kind.nq`` (lower, upper) and ``kind.nv`` (velocity, effort) numbers
-    mimic                the independent joint that this one follows, if it has no coordinate of its own
-    """
-
-    link: str
-    joint: str
-    kind: Joint
-    parent: int
-    rotation: np.ndarray
-    position: np.ndarray
-    mass: float
-    com: np.ndarray
-    inertia: np.ndarray
-    armature: tuple[float, ...]
-    damping: tuple[float, ...]
-    friction: tuple[float, ...]
-    limits: Limits
-    mimic: Mimic | None = None
-
-    def __post_init__(self) -> None:
-        what = f"link {self.link!r}"
-        joint = f"joint {self.joint!r}"
-        nv = self.kind.nv
-        for attribute, value in (
-            ("link", checks.checked_name("link", self.link)),
-            ("joint", checks.checked_name("joint", self.joint)),
-            ("parent", int(self.parent)),
-            ("rotation", checks.checked_rotation(f"the rotation of {joint}", self.rotation)),
-            ("position", checks.checked_array(f"the position of {joint}", self.position, (3,))),
-            ("mass", checks.checked_number(f"the mass of {what}", self.mass)),
-            ("com", checks.checked_array(f"the centre of mass of {what}", self.com, (3,))),
-            ("inertia", checks.checked_inertia(f"the inertia of {what}", self.inertia)),
-            ("armature", checks.per_coordinate(f"the armature of {joint}", self.armature, nv)),
-            ("damping", checks.per_coordinate(f"the damping of {joint}", self.damping, nv)),
-            ("friction", checks.per_coordinate(f"the friction of {joint}", self.friction, nv)),
-            ("limits", self.limits.per_coordinate(joint, self.kind.nq, nv)),
-        ):
-            object.__setattr__(self, attribute, value)
-
-    @property
-    def nq(self) -> int:
-        """Number of own position coordinates: 0 for a joint that mimics another."""
-        return 0 if self.mimic else self.kind.nq
-
-    @property
-    def nv(self) -> int:
-        """Number of own velocity coordinates: 0 for a joint that mimics another."""
-        return 0 if self.mimic else self.kind.nv
-
-
-@dataclass(frozen=True, eq=False)
-class Frame(_Constant):
-    """A named frame fixed to a body: every link, moving or welded, and the ground.
-
-    body                 index of the body that carries it, -1 for the ground
-    rotation, position   its pose in that body's link frame
-    """
-
-    name: str
-    body: int
-    rotation: np.ndarray
-    position: np.ndarray
-
-    def __post_init__(self) -> None:
-        what = f"frame {self.name!r}"
-        object.__setattr__(self, "rotation", checks.checked_rotation(f"the rotation of {what}", self.rotation))
-        object.__setattr__(self, "position", checks.checked_array(f"the position of {what}", self.position, (3,)))
-
-
-@dataclass(frozen=True, eq=False)
-class Loop(_Constant):
-    """A joint that closes a loop: the frame ``pose_a`` on ``link_a`` is its fixed side, ``pose_b`` on ``link_b`` the
-    moving one. Links are frame names, poses ``(rotation, position)`` in those frames."""
-
-    name: str
-    kind: Joint
-    link_a: str
-    pose_a: Pose
-    link_b: str
-    pose_b: Pose
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "pose_a", checks.checked_pose(f"pose_a of loop {self.name!r}", self.pose_a))
-        object.__setattr__(self, "pose_b", checks.checked_pose(f"pose_b of loop {self.name!r}", self.pose_b))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Mechanism(_Constant):
+class Mechanism(Constant):
     """A tree of bodies with optional loops. Build one with ``Builder``, a reader or ``linkwise.mechanisms``.
 
     name      for messages and generated code
@@ -206,6 +39,7 @@ class Mechanism(_Constant):
     gravity: np.ndarray
     loops: tuple[Loop, ...] = ()
     _kernels: dict[Any, Any] = field(default_factory=dict, init=False, compare=False)
+    _locks: dict[int, Any] = field(default_factory=dict, init=False, compare=False)  # of processes that compile
 
     def __post_init__(self) -> None:
         frames = self.frames.values() if isinstance(self.frames, Mapping) else self.frames
@@ -230,14 +64,30 @@ class Mechanism(_Constant):
                         f"joint {body.joint!r} cannot mimic {leader.joint!r}: both need one coordinate, "
                         "and the one that leads must be independent"
                     )
-        for name in (GROUND, *self.link_names, *(link for loop in self.loops for link in (loop.link_a, loop.link_b))):
+        for name in (GROUND, *self.link_names):
             self.frame(name)
-        names = [loop.name for loop in self.loops]
-        if len(set(names)) < len(names):
-            raise MechanismError(f"two loops have the same name: {names}")
+        self._check_loops()
         for frame in self.frames.values():
             if not -1 <= frame.body < len(self.bodies):
                 raise MechanismError(f"frame {frame.name!r} is fixed to body {frame.body}, which does not exist")
+
+    def _check_loops(self) -> None:
+        names: set[str] = set()
+        for loop in self.loops:
+            if loop.name in names:
+                raise MechanismError(f"two loops are named {loop.name!r}; names must be unique")
+            names.add(loop.name)
+            for link in (loop.link_a, loop.link_b):
+                if link not in self.frames:
+                    raise MechanismError(
+                        f"loop {loop.name!r}: there is no link or frame {link!r}: "
+                        + checks.did_you_mean(link, self.frames)
+                    )
+            if self.frames[loop.link_a].body == self.frames[loop.link_b].body:
+                raise MechanismError(
+                    f"loop {loop.name!r}: {loop.link_a!r} and {loop.link_b!r} are parts of the same rigid body, so "
+                    "there is no loop to close"
+                )
 
     # Sizes and names -----------------------------------------------------------------------------------------------
 
@@ -420,6 +270,36 @@ class Mechanism(_Constant):
         """A copy with these loops added; files such as URDF have no way to write them."""
         return dataclasses.replace(self, loops=(*self.loops, *loops))
 
+    def with_locked(self, joints: Mapping[str, Any]) -> Mechanism:
+        """A copy with joints frozen: ``{name: coordinates}``.  The links they move are welded to their parents and stay
+        as named frames; joints that mimic a locked one are locked with it."""
+        return _edit().lock(self, joints)
+
+    def with_armature(self, armature: Mapping[str, Any]) -> Mechanism:
+        """A copy with these reflected rotor inertias: ``{joint name: a number, or one per velocity coordinate}``."""
+        return _edit().set_of_joints(self, "armature", armature)
+
+    def with_limits(self, limits: Mapping[str, Any]) -> Mechanism:
+        """A copy with these limits: ``{joint name: Limits(...)}``."""
+        return _edit().set_of_joints(self, "limits", limits)
+
+    def with_payload(self, link: str, mass: float, com: Any = (0.0, 0.0, 0.0), inertia: Any = None) -> Mechanism:
+        """A copy that carries a further rigid body, fixed to a link or welded frame.
+
+        com, inertia   in the frame of ``link``, the inertia about com: (3, 3), (3,) or None for a point mass
+        """
+        return _edit().attach(self, link, mass, com, inertia)
+
+    def with_inertial_parameters(self, parameters: Any, strict: bool = True) -> Mechanism:
+        """A copy with these numbers, (10 n_links,) in the order of ``lw.inertial_parameters``.
+
+        With ``strict``, numbers that no rigid body has are an error; without it they are kept and reported as warnings.
+        Numbers identified from torques often are such: torques see some combinations only.
+        """
+        from linkwise.mechanism.inertial_parameters import with_inertial_parameters
+
+        return with_inertial_parameters(self, parameters, strict)
+
     @cached_property
     def spanning_tree(self) -> Mechanism:
         """The same mechanism without its loops."""
@@ -434,6 +314,13 @@ class Mechanism(_Constant):
             counts.append(f"{len(self.loops)} loop" + "s" * (len(self.loops) > 1))
         counts.append(f"{len(self.frames)} frames")
         return f"<Mechanism {self.name!r}: {', '.join(counts)}, gravity={tuple(self.gravity.tolist())}>"
+
+
+def _edit() -> Any:
+    """What makes variants: it builds on this module, so it is looked up when needed."""
+    from linkwise.mechanism import edit
+
+    return edit
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:

@@ -24,6 +24,7 @@ from ..spatial.motion import NO_MOTION
 from ..spatial.three import ZERO
 from .expression import Expression, Vector
 from .to_recursions import Combination, Step
+from .values import halves, inner, minus, plus, times
 
 JointVector = Sequence[Sequence[Scalar]]  # one list per joint
 
@@ -105,6 +106,16 @@ class Evaluation:
         self.vectors = vectors
         self.lumped = lumped
         self._values: dict[tuple[Step, int], Any] = {}
+        self._above: dict[Step, frozenset[int]] = {}
+
+    def prepare(self, sweeps: Sequence[Sweep[Step]]) -> None:
+        """Compute whole sweeps link by link: on demand, their values are a recursion as deep as the tree."""
+        count = len(self.at.tree.links)
+        for sweep in sweeps:
+            for i in range(count) if sweep.direction == BASE_TO_TIP else reversed(range(count)):
+                for step in sweep.tasks:
+                    if step.op in _METHODS:
+                        self.value(step, i)
 
     def total(self, combination: Combination, i: int) -> Any:
         """The weighted sum at link i."""
@@ -112,7 +123,7 @@ class Evaluation:
         for step, weight in combination:
             value = self.value(step, i)
             if value is not None:
-                result = _plus(result, value if weight == 1.0 else _times(value, weight))
+                result = plus(result, value if weight == 1.0 else times(value, weight))
         return result
 
     def value(self, step: Step, i: int) -> Any:
@@ -176,22 +187,22 @@ class Evaluation:
     def _phi(self, step: Step, i: int) -> Force | None:
         total = self._input(step, "x", i)
         for c in self.at.children[i]:
-            total = _plus(total, _back(self.at, c, _plus(self.value(step, c), self._input(step, "w", c))))
+            total = plus(total, _back(self.at, c, plus(self.value(step, c), self._input(step, "w", c))))
         return total
 
     def _psi(self, step: Step, i: int) -> Force | None:
         total = self._input(step, "x", i)
         for c in self.at.children[i]:
             joint, force = self.at.articulation(c), self.value(step, c)
-            innovation = _minus(self._input(step, "y", c), None if force is None else _project(self.at, c, force))
+            innovation = minus(self._input(step, "y", c), None if force is None else _project(self.at, c, force))
             if innovation is not None:
-                force = _plus(force, _gain(self.at, c, innovation))
-            force = _plus(force, self._input(step, "w", c))
+                force = plus(force, _gain(self.at, c, innovation))
+            force = plus(force, self._input(step, "w", c))
             if "a" in step.flags:
                 message = force_to_parent(joint.crossing, self._spin_of(step, c), joint.remaining, force)
-                total = _plus(total, message)
+                total = plus(total, message)
             else:
-                total = _plus(total, _back(self.at, c, force))
+                total = plus(total, _back(self.at, c, force))
         return total
 
     def _behind(self, step: Step, i: int, role: str) -> Motion | None:
@@ -200,7 +211,7 @@ class Evaluation:
         if parent >= 0:
             motion = self._input(step, role, parent)
             if step.op in ("phi.T", "psi.T"):
-                motion = _plus(self.value(step, parent), motion)
+                motion = plus(self.value(step, parent), motion)
         else:
             motion = tree.base_acceleration if "g" in step.flags else None
         if "a" in step.flags:
@@ -209,18 +220,18 @@ class Evaluation:
         return None if motion is None else self.at.crossings[i].transform.motion_into(motion)
 
     def _phi_adjoint(self, step: Step, i: int) -> Motion | None:
-        return _plus(self._behind(step, i, "w"), self._input(step, "x", i))
+        return plus(self._behind(step, i, "w"), self._input(step, "x", i))
 
     def _psi_adjoint(self, step: Step, i: int) -> Motion | None:
         behind = self._behind(step, i, "w")
-        rates = _minus(self._input(step, "y", i), None if behind is None else _gain_adjoint(self.at, i, behind))
+        rates = minus(self._input(step, "y", i), None if behind is None else _gain_adjoint(self.at, i, behind))
         own = None if rates is None else self.at.crossings[i].relative_motion(rates)
-        return _plus(_plus(behind, own), self._input(step, "x", i))
+        return plus(plus(behind, own), self._input(step, "x", i))
 
     def _cross_in(self, step: Step, i: int) -> Force | None:
         total = None
         for c in self.at.children[i]:
-            total = _plus(total, _back(self.at, c, self._input(step, "x", c)))
+            total = plus(total, _back(self.at, c, self._input(step, "x", c)))
         return total
 
     def _cross_out(self, step: Step, i: int) -> Motion | None:
@@ -254,11 +265,11 @@ class Evaluation:
         x = self._input(step, "x", -1)
         if x is None or step.small is None:
             return None
-        inner, factors = step.small.of, self.at.small_factors
-        if inner not in factors or any(isinstance(part, Vector) for part in inner.walk()):
-            factors[inner] = Factor.of(matrix_of(inner, self.at, self.vectors))
-        factor = factors[inner]
-        return type(_zero_of(step))(*_halves(factor.solve(list(x.flat()))))
+        small, factors = step.small.of, self.at.small_factors
+        if small not in factors or any(isinstance(part, Vector) for part in small.walk()):
+            factors[small] = Factor.of(matrix_of(small, self.at, self.vectors))
+        factor = factors[small]
+        return type(_zero_of(step))(*halves(factor.solve(list(x.flat()))))
 
     # -- numbers --------------------------------------------------------------------------------------
 
@@ -267,20 +278,22 @@ class Evaluation:
         for k in range(len(self.at.tree.links)):
             x, row = self._input(step, "x", k), self._input(step, "row", k)
             if x is not None and row is not None:
-                total = _plus(total, _inner(x, row))
+                total = plus(total, inner(x, row))
         return total
 
     def _scale(self, step: Step, i: int) -> Any:
         factor, vector = self._input(step, "x", -1), self._input(step, "v", i)
-        return None if factor is None or vector is None else _times(vector, factor)
+        return None if factor is None or vector is None else times(vector, factor)
 
     # -- matrices (one unit column at a time) -----------------------------------------------------------
 
     def _reaches(self, step: Step, i: int) -> bool:
         """Whether the forces that enter the step all act on link i or further out."""
-        touched = [k for k in range(len(self.at.tree.links)) if self._input(step, "x", k) is not None]
-        inside = self.at.tree.mechanism.subtree(i)
-        return bool(touched) and all(k in inside for k in touched)
+        if step not in self._above:
+            touched = [k for k in range(len(self.at.tree.links)) if self._input(step, "x", k) is not None]
+            ways = [frozenset(self.at.tree.mechanism.path(k)) for k in touched]
+            self._above[step] = frozenset.intersection(*ways) if ways else frozenset()
+        return i in self._above[step]
 
     def _omega(self, step: Step, i: int) -> Motion | None:
         """psi* H* D^-1 H psi x; on the way from the ground to the forces it is Y u with u = psi x."""
@@ -291,8 +304,8 @@ class Evaluation:
         carried = self.value(step, parent) if parent >= 0 else None
         behind = None if carried is None else self.at.crossings[i].transform.motion_into(carried)
         rates = None if force is None else self.at.articulation(i).factor.solve(_project(self.at, i, force))
-        rates = _minus(rates, None if behind is None else _gain_adjoint(self.at, i, behind))
-        return _plus(behind, None if rates is None else self.at.crossings[i].relative_motion(rates))
+        rates = minus(rates, None if behind is None else _gain_adjoint(self.at, i, behind))
+        return plus(behind, None if rates is None else self.at.crossings[i].relative_motion(rates))
 
     def _gain_adjoint_omega(self, step: Step, i: int) -> list[Scalar] | None:
         """K* Omega x, with Y K made once for all columns."""
@@ -346,35 +359,6 @@ _OF_THE_TREE: dict[str, Callable[[Configuration, int], Any]] = {
 }
 
 
-def _plus(a: Any, b: Any) -> Any:
-    if a is None or b is None:
-        return b if a is None else a
-    return [x + y for x, y in zip(a, b, strict=True)] if isinstance(a, list) else a + b
-
-
-def _minus(a: Any, b: Any) -> Any:
-    return a if b is None else _plus(a, _times(b, -1.0))
-
-
-def _times(value: Any, factor: Scalar) -> Any:
-    return [x * factor for x in value] if isinstance(value, list) else value * factor
-
-
-def _inner(x: Any, y: Any) -> Scalar:
-    if isinstance(x, Force):
-        return x.dot(y)
-    if isinstance(y, Force):
-        return y.dot(x)
-    total: Scalar = 0.0
-    for a, b in zip(x, y, strict=True):
-        total = total + a * b
-    return total
-
-
-def _halves(six: Sequence[Scalar]) -> tuple[Vector3, Vector3]:
-    return Vector3(*six[:3]), Vector3(*six[3:])
-
-
 def _zero_of(step: Step) -> Any:
     assert step.space is not None
     return Motion(ZERO, ZERO) if step.space.name.startswith("motion") else Force(ZERO, ZERO)
@@ -407,7 +391,7 @@ def _block_inverse(inertia: Any, force: Force) -> Motion:
 
 
 def _apply_d(at: Configuration, i: int, x: Sequence[Scalar]) -> list[Scalar]:
-    return [_inner(row, x) for row in at.articulation(i).d]
+    return [inner(row, x) for row in at.articulation(i).d]
 
 
 _LOCAL: dict[str, Callable[[Configuration, int, Any], Any]] = {
@@ -426,8 +410,8 @@ _LOCAL: dict[str, Callable[[Configuration, int, Any], Any]] = {
     "R": lambda at, i, x: [a * b for a, b in zip(at.tree.links[i].armature, x, strict=True)],
     "G": _gain,
     "G.T": _gain_adjoint,
-    "tau_bar": lambda at, i, x: _minus(x, _gain(at, i, _project(at, i, x))),
-    "tau_bar.T": lambda at, i, x: _minus(x, at.crossings[i].relative_motion(_gain_adjoint(at, i, x))),
+    "tau_bar": lambda at, i, x: minus(x, _gain(at, i, _project(at, i, x))),
+    "tau_bar.T": lambda at, i, x: minus(x, at.crossings[i].relative_motion(_gain_adjoint(at, i, x))),
 }
 
 _METHODS = {

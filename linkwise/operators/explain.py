@@ -16,6 +16,7 @@ from .evaluate import sweeps_of
 from .expression import Bias, Expression, Operator, Vector, product
 from .identities import DEFINITIONS, SmallInverse, expanded, is_symmetric
 from .matrices import COLUMN, depth_of, structured
+from .origins import origins_matter
 from .to_recursions import RECURSIONS, Recursions, Step
 
 MEANING = {
@@ -57,10 +58,16 @@ _TRANSITIONS = {
 }
 
 
-def explain(expression: Expression, mech: Mechanism, operations: Mapping[str, int] | None = None) -> str:
+def explain(
+    expression: Expression,
+    mech: Mechanism,
+    operations: Mapping[str, int] | None = None,
+    tree: Tree | None = None,
+) -> str:
     """The expression, its operators, sweeps, recursions, link transitions, joint crossings and coordinate transforms.
 
-    ``operations`` gives the scalar operations of each sweep, by its label.
+    operations   the scalar operations of each sweep, by its label
+    tree         the tree as it was traced, its frames and inputs; by default one of the mechanism's own numbers
     """
     depth = depth_of(mech)
     inverted = [part.of for part in expanded(expression).walk() if isinstance(part, SmallInverse)]
@@ -68,7 +75,7 @@ def explain(expression: Expression, mech: Mechanism, operations: Mapping[str, in
     sweeps = [sweep for whole in wholes for sweep in _sweeps(whole, depth)]
     named = [form for whole in wholes for form in (whole, _plain(whole), _computed(whole, depth))]
     tasks = [(number, step) for number, sweep in enumerate(sweeps, 1) for step in _unique(sweep.tasks)]
-    tree = plant(mech)
+    tree = tree or plant(mech, at_user_origins=origins_matter(expression))
     levels = {
         "expression": list(_forms(expression, inverted, depth)),
         "operators": [f"{name:8} {MEANING[name]}{_defined(name)}" for name in _names(named)],

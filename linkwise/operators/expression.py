@@ -171,7 +171,6 @@ class Vector(Expression):
 
     name: str
     codomain: Space | None
-    adjoint: bool = False
 
     @property
     def domain(self) -> Space | None:  # type: ignore[override]

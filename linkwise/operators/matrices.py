@@ -12,6 +12,7 @@ from itertools import product as every
 from typing import Any
 
 from ..mechanism import Mechanism
+from ..recursions.schedule import BASE_TO_TIP
 from ..recursions.sweep import working_on
 from ..scalar import Scalar
 from ..spatial import Force, Motion
@@ -26,6 +27,7 @@ COLUMN = "column"
 _LOCAL = {"H", "G", "D", "D_inv", "D_half", "D_half_inv", "R", "tau_bar", "M", "P", "A", "B"}
 MANY_TERMS = 64
 ROWS_PAY = 1.5  # columns per row from which a matrix costs less row by row
+DEEP = 100  # joints in a row beyond which columns are swept rather than computed by recursion, which Python limits
 MOBILITIES_PAY = 20  # joints in a row from which the inverse mass matrix costs less with mobilities than by columns
 
 
@@ -48,11 +50,17 @@ def matrix_of(
     steps = recursions.steps_for(value)
     lumped = felt_at_joints_only(steps, value)
     run_sweeps(at, steps, lambda step, i: None, lumped)
-    for sweep in sweeps_of(steps)[-1:]:
+    sweeps = sweeps_of(steps)
+    for sweep in sweeps[-1:]:
         working_on(sweep.direction, name_of(sweep), "columns")
+    # Rows run outwards: what a last sweep outwards adds is there when it is asked for, one link at a time.
+    swept = sweeps[:-1] if symmetric and sweeps and sweeps[-1].direction == BASE_TO_TIP else sweeps
+    deep = depth_of(at.tree.mechanism) > DEEP
     result: list[list[Scalar]] = [[0.0] * len(columns) for _ in rows]
     for c, (j, k) in enumerate(columns):
         evaluation = Evaluation(at, {**(vectors or {}), COLUMN: unit_vector(at, domain, j, k)}, lumped)
+        if deep:
+            evaluation.prepare(swept)
         for r, (i, m) in enumerate(rows):
             if symmetric and r > c:
                 break

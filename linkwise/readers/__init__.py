@@ -9,6 +9,7 @@ from typing import Any
 from linkwise.mechanism import Mechanism, MechanismError, from_dh
 from linkwise.readers import urdf
 from linkwise.readers.dh_table import load_dh
+from linkwise.readers.loops import Source, with_loops_of
 from linkwise.readers.protocol import Reader, parse_xml
 
 __all__ = ["from_dh", "load", "load_dh"]
@@ -23,12 +24,15 @@ def load(
     floating_base: bool = False,
     gravity: Any = (0.0, 0.0, -9.81),
     name: str | None = None,
+    loops: Source | None = None,
 ) -> Mechanism:
     """Read a mechanism from a file, or from text that starts with '<'. The format is told by the content.
 
     floating_base   let the root link move freely, by a joint named "floating_base", instead of welding it to the ground
     gravity         (3,) in the ground frame
     name            of the mechanism; by default the one in the file
+    loops           joints that close loops, which a URDF file cannot write: the path of a TOML file, its text, or a
+                    list of dicts (see ``linkwise.readers.loops``)
     """
     document, source = _document(path_or_text)
     root = parse_xml(document, source)
@@ -36,7 +40,8 @@ def load(
         raise MechanismError(f"{source}: {_NOT_YET[root.tag]} files are not supported; supported: {_SUPPORTED}")
     if root.tag not in _READERS:
         raise MechanismError(f"{source}: <{root.tag}> is no mechanism format that is known; supported: {_SUPPORTED}")
-    return _READERS[root.tag].from_xml(root, floating_base, gravity, name)
+    mechanism = _READERS[root.tag].from_xml(root, floating_base, gravity, name)
+    return mechanism if loops is None else with_loops_of(mechanism, loops)
 
 
 def _document(path_or_text: str | os.PathLike[str]) -> tuple[str | bytes, str]:

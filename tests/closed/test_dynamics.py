@@ -158,6 +158,80 @@ def test_actuated_joints_and_weights():
         lw.closed.inverse_dynamics(mech, q, v, a + [0.0, 1.0, 0.0])
 
 
+def test_a_given_distribution_of_the_effort():
+    """Forces in the given proportions, whatever the configuration, and with the motion asked for."""
+    mech, both = built("four_bar"), ("rocker_joint", "crank_joint")
+    for seed in range(3):
+        q, v = random_state("four_bar", seed)
+        a = lw.closed.forward_dynamics(mech, q, v, [1.0, 0.0, 0.5])
+        tau = lw.closed.inverse_dynamics(mech, q, v, a, both, distribution=[[3.0], [1.0]])
+        assert tau[1] == 0.0 and np.isclose(tau[2], 3.0 * tau[0], rtol=1e-12)  # rows in the order of actuated
+        assert relative(lw.closed.forward_dynamics(mech, q, v, tau), a) < 1e-9
+        np.testing.assert_allclose(
+            lw.closed.inverse_dynamics(mech, q, v, a, both, distribution=[3.0, 1.0]), tau, rtol=1e-12
+        )
+        # With K_a* W = 1 the pattern is multiplied by the generalized force of the crank: half of it from each joint.
+        basis = lw.closed.null_space(mech, q, independent=("crank_joint",))[[2, 0]]
+        shares = 0.5 / basis
+        assert np.allclose(basis.T @ shares, 1.0)
+        load = lw.inverse_dynamics(mech.spanning_tree, q, v, a)
+        whole = lw.closed.null_space(mech, q, independent=("crank_joint",))[:, 0] @ load
+        tau = lw.closed.inverse_dynamics(mech, q, v, a, both, distribution=shares)
+        np.testing.assert_allclose(tau[[2, 0]], shares[:, 0] * whole, rtol=1e-9)
+        np.testing.assert_allclose(tau[[2, 0]] * basis[:, 0], 0.5 * whole, rtol=1e-9)  # each half of the power
+
+
+def test_distributions_of_a_stewart_platform_with_redundant_motors():
+    """Six legs and two motors at the foot of one: eight forces for six freedoms, by patterns or weights."""
+    mech = built("stewart_platform")
+    q, v = random_state("stewart_platform")
+    legs = [f"leg{i}_rod_joint" for i in range(1, 7)]
+    a = lw.closed.forward_dynamics(mech, q, v, np.random.default_rng(0).normal(size=mech.nv))
+    actuated = [*legs, "leg1_joint"]
+    count = sum(mech.bodies[mech.body_index(name)].kind.nv for name in actuated)
+    driven = np.concatenate([np.arange(mech.nv)[mech.v_index(name)] for name in actuated])
+    patterns = np.random.default_rng(1).normal(size=(count, 6))
+    tau = lw.closed.inverse_dynamics(mech, q, v, a, actuated, distribution=patterns)
+    assert not np.delete(tau, driven).any()
+    assert relative(lw.closed.forward_dynamics(mech, q, v, tau), a) < 1e-8
+    x = np.linalg.lstsq(patterns, tau[driven], rcond=None)[0]
+    np.testing.assert_allclose(patterns @ x, tau[driven], atol=1e-8)  # in the span of the patterns
+    # Patterns that are more than enough: the least of them, which weights say as well.
+    weights = np.random.default_rng(2).uniform(0.5, 2.0, count)
+    by_weights = lw.closed.inverse_dynamics(mech, q, v, a, actuated, weights=weights)
+    by_patterns = lw.closed.inverse_dynamics(mech, q, v, a, actuated, distribution=np.diag(weights**-0.5))
+    np.testing.assert_allclose(by_weights, by_patterns, atol=1e-10)
+    # A batch, with patterns of its own for every state.
+    batch = lw.closed.inverse_dynamics(
+        mech, np.stack([q, q]), v, a, actuated, distribution=np.stack([patterns, 2.0 * patterns])
+    )
+    np.testing.assert_allclose(batch, np.stack([tau, tau]), atol=1e-9)
+
+
+def test_distributions_and_weights_that_make_no_sense():
+    mech, both = built("four_bar"), ("crank_joint", "rocker_joint")
+    q, v = random_state("four_bar")
+    a = lw.closed.forward_dynamics(mech, q, v, [1.0, 0.0, 0.0])
+
+    def solve(**options):
+        return lw.closed.inverse_dynamics(mech, q, v, a, both, **options)
+
+    basis = lw.closed.null_space(mech, q)[[0, 2], 0]
+    with pytest.raises(MechanismError, match="shared as the 1 columns of distribution say, cannot produce"):
+        solve(distribution=[[basis[1]], [-basis[0]]])  # these forces cancel along the freedom
+    with pytest.raises(MechanismError, match=r"shape \(..., 2, k\), not \(3, 1\)"):
+        solve(distribution=np.ones((3, 1)))
+    with pytest.raises(MechanismError, match="give one of them"):
+        solve(distribution=[1.0, 1.0], weights=[1.0, 1.0])
+    for weights in ([1.0], [1.0, -1.0], [1.0, 0.0], [1.0, np.nan]):
+        with pytest.raises(MechanismError, match="2 positive numbers"):
+            solve(weights=weights)
+    # Weights go with the joints as they are named, in any order.
+    one = lw.closed.inverse_dynamics(mech, q, v, a, ("crank_joint", "rocker_joint"), weights=(1.0, 9.0))
+    other = lw.closed.inverse_dynamics(mech, q, v, a, ("rocker_joint", "crank_joint"), weights=(9.0, 1.0))
+    np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
 def test_batches_with_singular_states_among_them():
     """A thousand five-bars at once, some stretched out: each as if it were alone."""
     mech, rng = built("five_bar"), np.random.default_rng(0)

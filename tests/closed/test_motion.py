@@ -27,7 +27,7 @@ def swing(n: int, duration: float, steps: int):
     mech = lw.mechanisms.n_four_bar(n)
     q = np.zeros(mech.nq)
     v = -lw.closed.null_space(mech, q, independent=("post0_joint",))[:, 0]
-    motion = lw.closed.simulate(mech, q, v, duration, step=duration / steps, keep_energy=True)
+    motion = lw.simulate(mech, q, v, duration, method="rk4", step=duration / steps, keep_energy=True)
     inertia, weight = (n + 1) / 3.0 + n, 9.81 * ((n + 1) / 2.0 + n)
     exact = solve_ivp(
         lambda t, x: [x[1], weight * np.sin(x[0]) / inertia],
@@ -61,13 +61,13 @@ def test_n_four_bar_for_ten_seconds(n):
 
 def test_bricard_for_ten_seconds():
     """One freedom though the count says none; no energy projection, so the energy is a measure of accuracy."""
-    motion = lw.closed.simulate(
+    motion = lw.simulate(
         lw.mechanisms.bricard(), np.zeros(5), np.zeros(5), 10.0, method="dop853", rtol=1e-10, atol=1e-10
     )
     assert energy_error(motion) < 1e-6
     assert motion.constraint_error.max() < 1e-11
     assert np.ptp(motion.q[:, 0]) > 3.0
-    finer = lw.closed.simulate(
+    finer = lw.simulate(
         lw.mechanisms.bricard(), np.zeros(5), np.zeros(5), 10.0, method="dop853", rtol=1e-12, atol=1e-12
     )
     np.testing.assert_allclose(motion.q[-1], finer.q[-1], atol=1e-6)
@@ -79,7 +79,7 @@ def test_slider_crank_against_its_one_freedom():
     mech = built("slider_crank")
     q = np.zeros(3)
     v = 20.0 * lw.closed.null_space(mech, q, independent=("crank_joint",))[:, 0]
-    motion = lw.closed.simulate(mech, q, v, 0.5, method="dop853", rtol=1e-11, atol=1e-11)
+    motion = lw.simulate(mech, q, v, 0.5, method="dop853", rtol=1e-11, atol=1e-11)
     assert energy_error(motion) < 1e-6
 
     def kinematics(angle):  # crank angle from the x axis; everything else and its derivatives by the angle
@@ -124,10 +124,10 @@ def test_flyball_governor_against_a_fine_step():
 
     q = np.zeros(mech.nq)
     v = lw.closed.project(mech, q, np.eye(mech.nv)[shaft.start] * 6.0)[1]
-    ends = [lw.closed.simulate(mech, q, v, 0.5, control, step=step).q[-1] for step in (1e-2, 5e-3, 2.5e-3)]
+    ends = [lw.simulate(mech, q, v, 0.5, control, method="rk4", step=step).q[-1] for step in (1e-2, 5e-3, 2.5e-3)]
     coarse, fine = np.linalg.norm(ends[0] - ends[2]), np.linalg.norm(ends[1] - ends[2])
     assert fine < 1e-6 and coarse / fine > 10.0
-    reference = lw.closed.simulate(mech, q, v, 0.5, control, method="dop853", rtol=1e-11, atol=1e-11)
+    reference = lw.simulate(mech, q, v, 0.5, control, method="dop853", rtol=1e-11, atol=1e-11)
     np.testing.assert_allclose(ends[2], reference.q[-1], atol=1e-7)
     assert abs(reference.q[:, mech.q_index("collar_joint")]).max() > 1e-3
 
@@ -135,17 +135,17 @@ def test_flyball_governor_against_a_fine_step():
 def test_integrators_and_stabilizations_agree():
     mech = built("five_bar")
     q, v = random_state("five_bar")
-    expected = lw.closed.simulate(mech, q, v, 0.1, method="dop853", rtol=1e-11, atol=1e-11).q[-1]
+    expected = lw.simulate(mech, q, v, 0.1, method="dop853", rtol=1e-11, atol=1e-11).q[-1]
     for options in (
         {"method": "rk45"},
         {"method": "radau", "rtol": 1e-7, "atol": 1e-7},
         {"method": "lsoda", "stabilization": "baumgarte"},
         {"method": "bdf", "stabilization": None, "rtol": 1e-8, "atol": 1e-8},
-        {"formulation": "lagrange", "stabilization": "baumgarte"},
-        {"formulation": "partitioning", "step": 5e-3},
-        {"keep_energy": True},
+        {"method": "rk4", "formulation": "lagrange", "stabilization": "baumgarte"},
+        {"method": "rk4", "formulation": "partitioning", "step": 5e-3},
+        {"method": "rk4", "keep_energy": True},
     ):
-        found = lw.closed.simulate(mech, q, v, 0.1, **options)
+        found = lw.simulate(mech, q, v, 0.1, **options)
         np.testing.assert_allclose(found.q[-1], expected, atol=2e-5)
         assert found.t[-1] == pytest.approx(0.1)
 
@@ -154,9 +154,9 @@ def test_batches_move_like_their_members():
     mech = built("five_bar")
     states = [random_state("five_bar", seed) for seed in range(4)]
     q, v = (np.array(x) for x in zip(*states, strict=True))
-    together = lw.closed.simulate(mech, q, v, 0.02)
+    together = lw.simulate(mech, q, v, 0.02, method="rk4")
     assert together.q.shape == (21, 4, 4) and together.energy.shape == (21, 4)
-    alone = lw.closed.simulate(mech, q[2], v[2], 0.02)
+    alone = lw.simulate(mech, q[2], v[2], 0.02, method="rk4")
     np.testing.assert_allclose(together.q[:, 2], alone.q, atol=1e-11)
 
 
@@ -170,13 +170,13 @@ def test_requests_that_make_no_sense():
         ({"stabilization": None, "keep_energy": True}, "keep_energy needs"),
     ):
         with pytest.raises(ValueError, match=message):
-            lw.closed.simulate(mech, SYMMETRIC, rest, 1.0, **options)
+            lw.simulate(mech, SYMMETRIC, rest, 1.0, **options)
     with pytest.raises(MechanismError, match="one state at a time"):
-        lw.closed.simulate(mech, np.array([SYMMETRIC, STRETCHED]), rest, 1.0, method="dop853")
+        lw.simulate(mech, np.array([SYMMETRIC, STRETCHED]), rest, 1.0, method="dop853")
     with pytest.raises(MechanismError, match="q0 has shape"):
-        lw.closed.simulate(mech, SYMMETRIC[:3], rest, 1.0)
+        lw.simulate(mech, SYMMETRIC[:3], rest, 1.0)
     with pytest.raises(MechanismError, match="at least one step"):
-        lw.closed.simulate(mech, SYMMETRIC, rest, 1e-5)
+        lw.simulate(mech, SYMMETRIC, rest, 1e-5, method="rk4")
 
 
 def test_mimic_joints_inside_a_loop():
@@ -193,5 +193,5 @@ def test_mimic_joints_inside_a_loop():
     mech = builder.build("geared", (0.0, -9.81, 0.0))
     q = lw.closed.assemble(mech, [0.5, 0.5, 2.0], hold=("crank",))
     v = 5.0 * lw.closed.null_space(mech, q, independent=("crank",))[:, 0]
-    motion = lw.closed.simulate(mech, q, v, 0.5, method="dop853", rtol=1e-10, atol=1e-10)
+    motion = lw.simulate(mech, q, v, 0.5, method="dop853", rtol=1e-10, atol=1e-10)
     assert energy_error(motion) < 1e-7 and np.ptp(motion.q[:, 0]) > 1.0

@@ -120,11 +120,3 @@ def test_second_example_up_to_the_first_passage():
         np.testing.assert_allclose(paper.passages(motion), [0.651], atol=0.002)
     assert np.abs(projection.energy - projection.energy[0]).max() < 1e-9
     np.testing.assert_allclose(baumgarte.q[-1], projection.q[-1], atol=1e-2)
-
-
-@pytest.mark.slow
-def test_figures_are_drawn(tmp_path):
-    pytest.importorskip("matplotlib")
-    lines = list(paper.reproduce(tmp_path))
-    assert len(lines) == 16
-    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(f"figure_3.{k}.png" for k in range(3, 11))

@@ -120,7 +120,7 @@ BUILDER_CASES = {
         lambda: Builder().link("a").link("b").joint("j1", Z, "ground", "a").joint("j2", Z, "a", "b"),
         "nothing beyond these joints resists their motion: 'j1', 'j2'",
     ),
-    "loop on an unknown link": (lambda: arm().loop("c", Z, "a", None, "d"), "loop 'c': link 'd' is not declared"),
+    "loop on an unknown link": (lambda: arm().loop("c", Z, "a", None, "d"), "loop 'c': there is no link or frame 'd'"),
     "loop within one body": (
         lambda: arm().link("w").joint("weld", Fixed(), "b", "w").loop("c", Z, "b", None, "w"),
         "'b' and 'w' are parts of the same rigid body",

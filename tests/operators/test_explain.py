@@ -102,3 +102,28 @@ def test_every_public_operator_has_a_meaning():
     parts = [part for value in public if isinstance(value, op.Expression) for part in value.walk()]
     names = {part.name for part in parts if hasattr(part, "name")}
     assert {"H", "phi", "psi", "D"} <= names <= set(MEANING)
+
+
+def test_transforms_are_those_of_the_compiled_program():
+    """Poses that are inputs are shown as such, and frames stand at the user's origins where the result depends on it."""
+    constant, free = (
+        level(lw.compile("inverse_dynamics", PUMA, target="numpy", parameters=names).plan(), 7)
+        for names in ((), ("link3.pose",))
+    )
+    assert "..." not in " ".join(constant)
+    assert [("Tx(...)" in line and "R(3x3)" in line) for line in free] == [i == 2 for i in range(6)]
+    names = ("pose", "mass", "gravity")
+    assert all("Tx(...)" in line for line in level(lw.compile("mass_matrix", PUMA, parameters=names[:1]).plan(), 7))
+    assert "..." not in " ".join(level(lw.compile("mass_matrix", PUMA, parameters=names[1:2]).plan(), 7))
+
+    slid = lw.Builder()
+    for name in ("a", "b"):
+        slid.link(name, 1.0, (0.1, 0.2, 0.3), (1, 1, 1))
+    slid.joint("first", lw.Revolute((0, 0, 1)), "ground", "a").joint(
+        "second", lw.Revolute((0, 0, 1)), "a", "b", (None, (0.4, 0.0, 0.7))
+    )
+    mech = slid.build()
+    anywhere = level(lw.compile("forward_dynamics", mech, target="numpy").plan(), 7)
+    at_origins = level(lw.compile("forward_link_accelerations", mech, target="numpy").plan(), 7)
+    assert "Tz(0.7)" in at_origins[1] and "Tz" not in anywhere[1]
+    assert level(explain(op.bias_acceleration(T), mech), 7) == at_origins

@@ -1,0 +1,138 @@
+"""Variants of a mechanism: joints locked, numbers of joints changed, payloads attached.  Each gives a copy."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from linkwise.mechanism import checks
+from linkwise.mechanism.checks import MechanismError
+from linkwise.mechanism.model import Mechanism
+from linkwise.mechanism.parts import Body, Frame, Limits, Pose
+from linkwise.mechanism.welding import RigidMass, combined, composed
+
+
+def lock(mech: Mechanism, joints: Mapping[str, Any]) -> Mechanism:
+    """Joints frozen at coordinates: each link they move is welded to its parent and stays as a named frame.
+
+    Joints that mimic a locked one are locked with it.  Mass that becomes part of the ground no longer counts, and the
+    armature of a locked joint, which turns against it only, goes with the joint.
+    """
+    values = _locked_coordinates(mech, joints)
+    # Where each body of the old mechanism went: a body of the new one, and the pose in its link frame.
+    places: list[tuple[int, Pose]] = []
+    kept: list[Body] = []
+    masses: list[list[RigidMass]] = []
+    for body in mech.bodies:
+        carrier, pose = places[body.parent] if body.parent >= 0 else (-1, (np.eye(3), np.zeros(3)))
+        pose = composed(pose, (body.rotation, body.position))
+        if body.joint in values:
+            place = carrier, composed(pose, _joint_pose(body, values[body.joint]))
+            if carrier >= 0:
+                masses[carrier].append(RigidMass(body.mass, body.com, body.inertia).seen_from(*place[1]))
+        else:
+            place = len(kept), (np.eye(3), np.zeros(3))
+            kept.append(dataclasses.replace(body, parent=carrier, rotation=pose[0], position=pose[1]))
+            masses.append([RigidMass(body.mass, body.com, body.inertia)])
+        places.append(place)
+    bodies = tuple(_with_mass(body, combined(parts)) for body, parts in zip(kept, masses, strict=True))
+    frames = [_moved(frame, *places[frame.body]) if frame.body >= 0 else frame for frame in mech.frames.values()]
+    rigid = [loop.name for loop in mech.loops if len({_body(frames, link) for link in (loop.link_a, loop.link_b)}) < 2]
+    if rigid:
+        raise MechanismError(
+            f"locking {', '.join(map(repr, joints))} of mechanism {mech.name!r} makes both sides of loop {rigid[0]!r} "
+            "parts of one rigid body: leave a joint of the loop free, or start from mech.spanning_tree"
+        )
+    return dataclasses.replace(mech, bodies=bodies, frames={frame.name: frame for frame in frames})
+
+
+def _locked_coordinates(mech: Mechanism, joints: Mapping[str, Any]) -> dict[str, list[float]]:
+    """Coordinates of every joint that is locked, followers of the named ones included."""
+    if not isinstance(joints, Mapping):
+        raise TypeError(f"joints to lock are given as {{name: coordinates}}, got {joints!r}")
+    values: dict[str, list[float]] = {}
+    for name, value in joints.items():
+        body = mech.bodies[mech.body_index(name)]
+        if body.mimic:
+            raise MechanismError(
+                f"joint {name!r} of mechanism {mech.name!r} follows {body.mimic.joint!r}: lock that one instead"
+            )
+        at = np.atleast_1d(np.asarray(value, dtype=object))  # a number stands for one coordinate
+        values[name] = checks.checked_array(f"the coordinates of joint {name!r}", at, (body.kind.nq,)).tolist()
+    for body in mech.bodies:
+        if body.mimic and body.mimic.joint in values:
+            values[body.joint] = [body.mimic.ratio * values[body.mimic.joint][0] + body.mimic.offset]
+    return values
+
+
+def _joint_pose(body: Body, q: list[float]) -> Pose:
+    """The link's frame in the joint's frame; the joint itself is written along its own axes."""
+    try:
+        transform, axes = body.kind.transform(q), np.array(body.kind.alignment, dtype=float)
+    except ZeroDivisionError:
+        raise MechanismError(f"joint {body.joint!r} cannot be locked at {q}: the quaternion is zero") from None
+    rotation, position = np.array(transform.rotation(), dtype=float), np.array(transform.position(), dtype=float)
+    return checks.snapped(axes @ rotation @ axes.T), axes @ position
+
+
+def _with_mass(body: Body, whole: RigidMass) -> Body:
+    if whole.is_nothing:
+        return body
+    return dataclasses.replace(body, mass=whole.mass, com=whole.com, inertia=whole.inertia)
+
+
+def _moved(frame: Frame, body: int, pose: Pose) -> Frame:
+    rotation, position = composed(pose, (frame.rotation, frame.position))
+    return Frame(frame.name, body, rotation, position)
+
+
+def _body(frames: list[Frame], name: str) -> int:
+    return next(frame.body for frame in frames if frame.name == name)
+
+
+def set_of_joints(mech: Mechanism, quantity: str, values: Mapping[str, Any]) -> Mechanism:
+    """``quantity`` (a field of ``Body``) of the named joints set; the others keep theirs."""
+    if not isinstance(values, Mapping):
+        raise TypeError(f"{quantity} is given as {{joint name: value}}, got {values!r}")
+    bodies = list(mech.bodies)
+    for name, value in values.items():
+        index = mech.body_index(name)
+        if quantity == "limits" and not isinstance(value, Limits):
+            raise MechanismError(f"joint {name!r}: limits are Limits(lower, upper, velocity, effort), not {value!r}")
+        bodies[index] = dataclasses.replace(bodies[index], **{quantity: value})
+        _refuse_defects(bodies[index], quantity)
+    return dataclasses.replace(mech, bodies=tuple(bodies))
+
+
+def _refuse_defects(body: Body, quantity: str) -> None:
+    limits = body.limits
+    if quantity == "limits":
+        at_least_zero = {"velocity limit": limits.velocity, "effort limit": limits.effort}
+        defects = checks.limit_defects(limits.lower, limits.upper, at_least_zero)
+    else:
+        defects = checks.limit_defects((), (), {quantity: getattr(body, quantity)})
+    for defect in defects:
+        raise MechanismError(f"joint {body.joint!r}: {defect}")
+
+
+def attach(mech: Mechanism, link: str, mass: float, com: Any, inertia: Any) -> Mechanism:
+    """A rigid body fixed to a link or welded frame; ``com`` and ``inertia`` (about com) are in that frame."""
+    frame = mech.frame(link)
+    what = f"the payload of {link!r}"
+    part = RigidMass(
+        checks.checked_number(f"the mass of {what}", mass),
+        checks.checked_array(f"the centre of mass of {what}", com, (3,)),
+        checks.checked_inertia(f"the inertia of {what}", inertia),
+    )
+    for defect in checks.inertia_defects(part.mass, part.inertia):
+        raise MechanismError(f"{what}: {defect}")
+    if frame.body < 0:
+        raise MechanismError(f"{link!r} of mechanism {mech.name!r} is fixed to the ground: a payload changes nothing")
+    bodies = list(mech.bodies)
+    body = bodies[frame.body]
+    carried = RigidMass(body.mass, body.com, body.inertia), part.seen_from(frame.rotation, frame.position)
+    bodies[frame.body] = _with_mass(body, combined(carried))
+    return dataclasses.replace(mech, bodies=tuple(bodies))

@@ -1,0 +1,194 @@
+"""The parts of a mechanism as constant data: bodies with their joints, named frames, loops.
+
+Everything here is immutable: arrays are read-only, changes give copies.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linkwise.joints import Joint
+from linkwise.mechanism import checks
+from linkwise.mechanism.checks import MechanismError
+
+Pose = tuple[np.ndarray, np.ndarray]  # rotation (3, 3), position (3,)
+
+
+class Constant:
+    """Equality, hashing and pickling by content for frozen dataclasses that hold arrays."""
+
+    def _content(self) -> tuple[Any, ...]:
+        return tuple(_hashable(getattr(self, f.name)) for f in dataclasses.fields(self) if f.compare)  # type: ignore[arg-type]
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self is other or self._content() == other._content()
+
+    def __hash__(self) -> int:
+        return hash(self._content())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Rebuilding through the constructor keeps arrays read-only and leaves compiled kernels behind.
+        values = (getattr(self, f.name) for f in dataclasses.fields(self) if f.init)  # type: ignore[arg-type]
+        return type(self), tuple(tuple(v.values()) if isinstance(v, Mapping) else v for v in values)
+
+
+def _hashable(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return tuple(value.ravel().tolist())
+    if isinstance(value, Mapping):
+        return tuple(value.values())
+    if isinstance(value, tuple):
+        return tuple(map(_hashable, value))
+    return value
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds of a joint: a number for all its coordinates or one per coordinate; infinite where there is none.
+
+    lower, upper   bounds of q
+    velocity       bound of ``|v|``
+    effort         bound of the joint force or torque
+    """
+
+    lower: Any = -math.inf
+    upper: Any = math.inf
+    velocity: Any = math.inf
+    effort: Any = math.inf
+
+    def per_coordinate(self, what: str, nq: int, nv: int) -> Limits:
+        """The same limits as tuples: ``nq`` numbers each for the positions, ``nv`` for velocity and effort."""
+        return Limits(
+            lower=checks.per_coordinate(f"the lower limit of {what}", self.lower, nq, finite=False),
+            upper=checks.per_coordinate(f"the upper limit of {what}", self.upper, nq, finite=False),
+            velocity=checks.per_coordinate(f"the velocity limit of {what}", self.velocity, nv, finite=False),
+            effort=checks.per_coordinate(f"the effort limit of {what}", self.effort, nv, finite=False),
+        )
+
+
+@dataclass(frozen=True)
+class Mimic:
+    """A joint that follows another: ``q = ratio * q_of(joint) + offset``."""
+
+    joint: str
+    ratio: float = 1.0
+    offset: float = 0.0
+
+    def __post_init__(self) -> None:
+        checks.checked_name("joint to mimic", self.joint)
+        object.__setattr__(self, "ratio", checks.checked_number("the ratio of a mimic joint", self.ratio))
+        object.__setattr__(self, "offset", checks.checked_number("the offset of a mimic joint", self.offset))
+
+
+@dataclass(frozen=True, eq=False)
+class Body(Constant):
+    """One moving link with everything welded to it, and the joint that moves it.
+
+    link, joint          names
+    kind                 the joint: what it can do
+    parent               index of the parent body, -1 for the ground
+    rotation, position   pose of the joint frame in the parent body's link frame; at zero coordinates the body's own
+                         link frame coincides with it
+    mass, com, inertia   of link and welded links; inertia about com, both along the axes of the link frame
+    armature, damping, friction, stiffness   tuples of ``kind.nv`` numbers
+    rest                 tuple of ``kind.nq`` numbers: where a spring of that stiffness is at rest
+    limits               tuples of ``kind.nq`` (lower, upper) and ``kind.nv`` (velocity, effort) numbers
+    mimic                the independent joint that this one follows, if it has no coordinate of its own
+    """
+
+    link: str
+    joint: str
+    kind: Joint
+    parent: int
+    rotation: np.ndarray
+    position: np.ndarray
+    mass: float
+    com: np.ndarray
+    inertia: np.ndarray
+    armature: tuple[float, ...]
+    damping: tuple[float, ...]
+    friction: tuple[float, ...]
+    limits: Limits
+    mimic: Mimic | None = None
+    stiffness: Any = 0.0
+    rest: Any = None
+
+    def __post_init__(self) -> None:
+        what = f"link {self.link!r}"
+        joint = f"joint {self.joint!r}"
+        nv = self.kind.nv
+        for attribute, value in (
+            ("link", checks.checked_name("link", self.link)),
+            ("joint", checks.checked_name("joint", self.joint)),
+            ("parent", int(self.parent)),
+            ("rotation", checks.checked_rotation(f"the rotation of {joint}", self.rotation)),
+            ("position", checks.checked_array(f"the position of {joint}", self.position, (3,))),
+            ("mass", checks.checked_number(f"the mass of {what}", self.mass)),
+            ("com", checks.checked_array(f"the centre of mass of {what}", self.com, (3,))),
+            ("inertia", checks.checked_inertia(f"the inertia of {what}", self.inertia)),
+            ("armature", checks.per_coordinate(f"the armature of {joint}", self.armature, nv)),
+            ("damping", checks.per_coordinate(f"the damping of {joint}", self.damping, nv)),
+            ("friction", checks.per_coordinate(f"the friction of {joint}", self.friction, nv)),
+            ("limits", self.limits.per_coordinate(joint, self.kind.nq, nv)),
+            ("stiffness", checks.per_coordinate(f"the stiffness of {joint}", self.stiffness, nv)),
+            ("rest", checks.rest_position(f"the rest of {joint}", self.rest, self.kind)),
+        ):
+            object.__setattr__(self, attribute, value)
+
+    @property
+    def nq(self) -> int:
+        """Number of own position coordinates: 0 for a joint that mimics another."""
+        return 0 if self.mimic else self.kind.nq
+
+    @property
+    def nv(self) -> int:
+        """Number of own velocity coordinates: 0 for a joint that mimics another."""
+        return 0 if self.mimic else self.kind.nv
+
+
+@dataclass(frozen=True, eq=False)
+class Frame(Constant):
+    """A named frame fixed to a body: every link, moving or welded, and the ground.
+
+    body                 index of the body that carries it, -1 for the ground
+    rotation, position   its pose in that body's link frame
+    """
+
+    name: str
+    body: int
+    rotation: np.ndarray
+    position: np.ndarray
+
+    def __post_init__(self) -> None:
+        what = f"frame {self.name!r}"
+        object.__setattr__(self, "rotation", checks.checked_rotation(f"the rotation of {what}", self.rotation))
+        object.__setattr__(self, "position", checks.checked_array(f"the position of {what}", self.position, (3,)))
+
+
+@dataclass(frozen=True, eq=False)
+class Loop(Constant):
+    """A joint that closes a loop: the frame ``pose_a`` on ``link_a`` is its fixed side, ``pose_b`` on ``link_b`` the
+    moving one. Links are frame names, poses ``(rotation, position)`` in those frames."""
+
+    name: str
+    kind: Joint
+    link_a: str
+    pose_a: Pose
+    link_b: str
+    pose_b: Pose
+
+    def __post_init__(self) -> None:
+        checks.checked_name("loop", self.name)
+        checks.checked_kind(f"loop {self.name!r}", self.kind)
+        if self.kind.nv == 6:
+            raise MechanismError(f"loop {self.name!r}: a joint with six freedoms closes nothing; leave it out")
+        object.__setattr__(self, "pose_a", checks.checked_pose(f"pose_a of loop {self.name!r}", self.pose_a))
+        object.__setattr__(self, "pose_b", checks.checked_pose(f"pose_b of loop {self.name!r}", self.pose_b))

@@ -1,0 +1,76 @@
+"""Mechanisms as dictionaries, lists, strings and numbers, for files: nothing but data, and nothing is lost."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from linkwise import joints
+from linkwise.mechanism.checks import MechanismError, did_you_mean
+from linkwise.mechanism.model import Mechanism
+from linkwise.mechanism.parts import Body, Frame, Limits, Loop, Mimic
+
+FORMAT = 1
+_KINDS: dict[str, type[joints.Joint]] = {
+    name: kind
+    for name, kind in vars(joints).items()
+    if isinstance(kind, type) and issubclass(kind, joints.Joint) and kind is not joints.Joint
+}
+
+
+def to_data(mech: Mechanism) -> dict[str, Any]:
+    """The mechanism as data that JSON can hold; numbers keep all their digits."""
+    return {
+        "format": FORMAT,
+        "name": mech.name,
+        "gravity": mech.gravity.tolist(),
+        "bodies": [_fields(body) for body in mech.bodies],
+        "frames": [_fields(frame) for frame in mech.frames.values()],
+        "loops": [_fields(loop) for loop in mech.loops],
+    }
+
+
+def from_data(data: Mapping[str, Any]) -> Mechanism:
+    """The inverse of ``to_data``; a mechanism equal to the one that was written."""
+    if data.get("format") != FORMAT:
+        raise MechanismError(f"mechanism data of format {data.get('format')!r}; this version reads format {FORMAT}")
+    try:
+        return Mechanism(
+            data["name"],
+            tuple(_body(body) for body in data["bodies"]),
+            {frame["name"]: Frame(**frame) for frame in data["frames"]},
+            data["gravity"],
+            tuple(Loop(**{**loop, "kind": _joint(loop["kind"])}) for loop in data["loops"]),
+        )
+    except (KeyError, TypeError) as error:
+        raise MechanismError(f"mechanism data with a missing or strange entry: {error}") from error
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, joints.Joint):
+        return {"type": type(value).__name__, **_fields(value)}
+    return _fields(value) if dataclasses.is_dataclass(value) else value
+
+
+def _body(data: Mapping[str, Any]) -> Body:
+    mimic = None if data["mimic"] is None else Mimic(**data["mimic"])
+    return Body(**{**data, "kind": _joint(data["kind"]), "limits": Limits(**data["limits"]), "mimic": mimic})
+
+
+def _joint(data: Mapping[str, Any]) -> joints.Joint:
+    fields = dict(data)
+    name = fields.pop("type")
+    if name not in _KINDS:
+        raise MechanismError(f"unknown kind of joint {name!r}: " + did_you_mean(name, _KINDS))
+    return _KINDS[name](**{key: tuple(x) if isinstance(x, list) else x for key, x in fields.items()})

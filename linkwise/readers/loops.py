@@ -1,0 +1,165 @@
+"""Loops of a mechanism whose own file cannot write them, such as URDF: a companion file in TOML.
+
+    [[loop]]
+    name = "tip_pin"
+    kind = "revolute"                 # or prismatic, cylindrical, planar, helical, universal, spherical, fixed
+    axis = [0.0, 0.0, 1.0]            # in pose_a; universal joints have axis1 and axis2, helical ones also pitch
+    link_a = "coupler"
+    pose_a = {xyz = [0.4, 0.0, 0.0], rpy = [0.0, 0.0, 0.0]}
+    link_b = "rocker"
+    pose_b = {xyz = [0.3, 0.0, 0.0], quaternion = [1.0, 0.0, 0.0, 0.0]}    # w, x, y, z
+
+A pose is such a table, a 4x4 matrix, or left out where the frame is the link's own.  The same tables may be given as
+dicts in Python.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from linkwise.joints import Cylindrical, Fixed, Helical, Joint, Planar, Prismatic, Revolute, Spherical, Universal
+from linkwise.mechanism import Loop, Mechanism, MechanismError
+from linkwise.mechanism.checks import checked_array, checked_number, did_you_mean
+from linkwise.readers.protocol import rotation_from_rpy
+from linkwise.spatial.quaternion import rotation_matrix
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_KINDS: dict[str, tuple[Callable[..., Joint], tuple[str, ...]]] = {
+    "revolute": (Revolute, ("axis",)),
+    "prismatic": (Prismatic, ("axis",)),
+    "cylindrical": (Cylindrical, ("axis",)),
+    "planar": (Planar, ("axis",)),
+    "helical": (Helical, ("axis", "pitch")),
+    "universal": (Universal, ("axis1", "axis2")),
+    "spherical": (Spherical, ()),
+    "fixed": (Fixed, ()),
+}
+_COMMON = ("name", "kind", "link_a", "pose_a", "link_b", "pose_b")
+_TURNS = ("rpy", "quaternion", "rotation")
+QUATERNION_TOLERANCE = 1e-6  # of its length: further from one it is no rotation that was rounded
+Source = str | os.PathLike[str] | Iterable[Mapping[str, Any] | Loop]
+
+
+def with_loops_of(mech: Mechanism, loops: Source) -> Mechanism:
+    """The mechanism with loops added: from a TOML file, from TOML text (more than one line), or from a list of dicts
+    with the keys of a [[loop]] (or of ``Loop`` itself)."""
+    tables, source = _tables(loops)
+    try:
+        return mech.with_loops(*(_loop(mech, number, table) for number, table in enumerate(tables, 1)))
+    except MechanismError as error:
+        raise MechanismError(f"{source}: {error}") from None
+
+
+def _tables(loops: Source) -> tuple[list[Any], str]:
+    """The tables of all loops, and what messages call their source."""
+    if isinstance(loops, str) and "\n" in loops:
+        return _parsed(loops, "loops"), "loops"
+    if isinstance(loops, (str, os.PathLike)):
+        file = Path(loops)
+        if not file.is_file():
+            raise FileNotFoundError(f"there is no file {file} of loops")
+        try:
+            return _parsed(file.read_text(encoding="utf-8-sig"), str(file)), str(file)
+        except UnicodeDecodeError:
+            raise MechanismError(f"{file} is no text file") from None
+    if isinstance(loops, (Mapping, Loop)) or not isinstance(loops, Iterable):
+        raise MechanismError(
+            f"loops must be the path of a TOML file, its text or a list of dicts, not a {type(loops).__name__}"
+        )
+    return list(loops), "loops"
+
+
+def _parsed(text: str, source: str) -> list[Any]:
+    try:
+        head = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise MechanismError(f"{source}: this is not TOML: {error}") from None
+    unknown = set(head) - {"loop"}
+    if unknown:
+        raise MechanismError(f"{source}: unknown key {min(unknown)!r}; the file has one [[loop]] for each loop")
+    tables = head.get("loop", [])
+    if not isinstance(tables, list) or not tables:
+        raise MechanismError(f"{source}: loops are written as [[loop]], one for each; there is none")
+    return tables
+
+
+def _loop(mech: Mechanism, number: int, table: Any) -> Loop:
+    if isinstance(table, Loop):
+        return table
+    if not isinstance(table, Mapping):
+        raise MechanismError(f"loop {number} must be a table of {', '.join(_COMMON)}, not {table!r}")
+    what = f"loop {number}" + (f" ({table['name']!r})" if isinstance(table.get("name"), str) else "")
+    for key in ("name", "kind", "link_a", "link_b"):
+        if not isinstance(table.get(key), str) or not table[key].strip():
+            found = f"is {table[key]!r}" if key in table else "is missing"
+            raise MechanismError(f"{what}: {key} {found}; a string is needed")
+    kind = _kind(what, table)
+    for key in ("link_a", "link_b"):
+        if table[key] not in mech.frames:
+            raise MechanismError(
+                f"{what}: mechanism {mech.name!r} has no link {table[key]!r} for {key}: "
+                + did_you_mean(table[key], mech.frames)
+            )
+    poses = {key: _pose(f"{key} of {what}", table.get(key)) for key in ("pose_a", "pose_b")}
+    return Loop(table["name"], kind, table["link_a"], poses["pose_a"], table["link_b"], poses["pose_b"])
+
+
+def _kind(what: str, table: Mapping[str, Any]) -> Joint:
+    """The joint, with the keys that its kind needs and no others."""
+    name = table["kind"].lower()
+    if name not in _KINDS:
+        raise MechanismError(f"{what}: unknown kind {table['kind']!r}: {did_you_mean(name, _KINDS)}")
+    make, needed = _KINDS[name]
+    known = (*_COMMON, *needed)
+    for key in table:
+        if key not in known:
+            raise MechanismError(f"{what}: unknown key {key!r} of a {name} loop: {did_you_mean(key, known)}")
+    for key in needed:
+        if key not in table:
+            raise MechanismError(f"{what}: a {name} loop needs {key} = {'...' if key == 'pitch' else '[x, y, z]'}")
+    values = [
+        checked_number(f"{key} of {what}", table[key])
+        if key == "pitch"
+        else checked_array(f"{key} of {what}", table[key], (3,))
+        for key in needed
+    ]
+    try:
+        return make(*(value if isinstance(value, float) else tuple(value.tolist()) for value in values))
+    except ValueError as error:
+        raise MechanismError(f"{what}: {error}") from None
+
+
+def _pose(what: str, value: Any) -> Any:
+    """A pose as ``Loop`` takes it: None, (rotation, position) or 4x4."""
+    if not isinstance(value, Mapping):
+        return value
+    unknown = [key for key in value if key not in ("xyz", *_TURNS)]
+    if unknown:
+        raise MechanismError(f"{what}: unknown key {unknown[0]!r}: {did_you_mean(unknown[0], ('xyz', *_TURNS))}")
+    turns = [key for key in _TURNS if key in value]
+    if len(turns) > 1:
+        raise MechanismError(f"{what}: {' and '.join(turns)} both say how it is turned; give one of them")
+    position = checked_array(f"xyz of {what}", value.get("xyz", (0.0, 0.0, 0.0)), (3,))
+    return (_rotation(what, turns[0], value[turns[0]]) if turns else None), position
+
+
+def _rotation(what: str, key: str, value: Any) -> Any:
+    if key == "rotation":
+        return checked_array(f"rotation of {what}", value, (3, 3))
+    if key == "rpy":
+        return rotation_from_rpy(tuple(checked_array(f"rpy of {what}", value, (3,)).tolist()))
+    quaternion = checked_array(f"quaternion of {what}", value, (4,))
+    length = float(np.linalg.norm(quaternion))
+    if abs(length - 1.0) > QUATERNION_TOLERANCE:
+        raise MechanismError(f"quaternion of {what} must be [w, x, y, z] of length 1, not {length:.6g}")
+    return np.array(rotation_matrix(quaternion.tolist()), dtype=float)
