@@ -7,7 +7,6 @@ calls are timed from Python, where both sides pay for it.  A ratio above 1 means
 
 from __future__ import annotations
 
-import ctypes
 import dataclasses
 import json
 import os
@@ -17,7 +16,6 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,6 +27,7 @@ import pinocchio as pin  # noqa: E402
 
 import linkwise as lw  # noqa: E402
 from linkwise.runtime import llvm_loader, threads  # noqa: E402
+from linkwise.speed import best, cpu_name, fma_peak  # noqa: E402
 
 BATCH = 4096
 ROBOTS = Path(pin.__file__).parents[4] / "share" / "example-robot-data" / "robots"
@@ -98,52 +97,6 @@ def _chain_model(mech: lw.Mechanism) -> pin.Model:
 
 
 # -- measuring ------------------------------------------------------------------------------------------
-
-
-def best(*calls: Callable[[], object], repeats: int = 1, rounds: int = 8, slice_seconds: float = 0.08) -> list[float]:
-    """Seconds per call of each function: the best of many, taken in turns so that all meet the same conditions.
-
-    The clock is the thread's own processor time: on a machine that others use as well, waiting does not count.
-    """
-    fastest = [float("inf")] * len(calls)
-    for _ in range(rounds):
-        for which, call in enumerate(calls):
-            stop = time.perf_counter() + slice_seconds
-            while True:
-                start = time.thread_time()
-                for _ in range(repeats):
-                    call()
-                fastest[which] = min(fastest[which], (time.thread_time() - start) / repeats)
-                if time.perf_counter() >= stop:
-                    break
-    return fastest
-
-
-def fma_peak() -> float:
-    """Operations per second of independent fused multiply-adds on vector registers, as many as hide their latency."""
-    options, chains, rounds = llvm_loader.host_options("float64"), 12, 1_000_000
-    vector = f"<{options.lanes} x double>"
-    splat = f"<{', '.join(['double 0.999'] * options.lanes)}>"
-    lines = [
-        f"declare {vector} @llvm.fma.v{options.lanes}f64({vector}, {vector}, {vector})",
-        f"define void @fma_peak(ptr %out) {{\nentry:\n  %start = load {vector}, ptr %out, align 8\n  br label %loop",
-        "loop:\n  %i = phi i64 [0, %entry], [%next, %loop]",
-        *(f"  %x{k} = phi {vector} [%start, %entry], [%y{k}, %loop]" for k in range(chains)),
-        *(
-            f"  %y{k} = call {vector} @llvm.fma.v{options.lanes}f64({vector} %x{k}, {vector} {splat}, {vector} "
-            f"<{', '.join([f'double 0.00{k + 1:02}'] * options.lanes)}>)"
-            for k in range(chains)
-        ),
-        f"  %next = add i64 %i, 1\n  %more = icmp ult i64 %next, {rounds}",
-        "  br i1 %more, label %loop, label %done\ndone:",
-        *(f"  %s{k + 1} = fadd {vector} {f'%s{k}' if k else '%start'}, %y{k}" for k in range(chains)),
-        f"  store {vector} %s{chains}, ptr %out, align 8\n  ret void\n}}",
-    ]
-    address = llvm_loader.load("\n".join(lines), "fma_peak", options)
-    out = np.zeros(options.lanes)
-    function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
-    (seconds,) = best(lambda: function(out.ctypes.data))
-    return 2.0 * rounds * chains * options.lanes / seconds
 
 
 class Result(NamedTuple):
@@ -219,13 +172,6 @@ def print_compile_times(names: list[str]) -> None:
 
 
 # -- reporting ------------------------------------------------------------------------------------------
-
-
-def cpu_name() -> str:
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    named = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return named[0] if named else platform.processor() or platform.machine()
 
 
 def main() -> None:

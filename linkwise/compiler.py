@@ -9,7 +9,8 @@ load      Program, Options                  -> function of arrays (machine code 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from inspect import Parameter, signature
 from typing import Any
@@ -17,7 +18,9 @@ from typing import Any
 import numpy as np
 
 from .algorithms.catalogue import ALGORITHMS, Algorithm, from_expression
+from .ir.builder import Builder
 from .ir.program import Array, Program
+from .ir.recurrence import Recurrence
 from .ir.spec import check
 from .kernel import Kernel, explaining
 from .mechanism import Mechanism, MechanismError, require_mechanism
@@ -26,15 +29,15 @@ from .operators.expression import Expression
 from .passes.fuse_multiply_add import fuse_multiply_add
 from .passes.order_for_registers import order_for_registers
 from .recursions.sweep import SweepLog, logged
-from .recursions.tree import plant
+from .recursions.tree import Tree, plant
 from .runtime import llvm_loader
 from .runtime.cache import program_key
 from .runtime.gufunc import make_gufunc
 from .runtime.single_call import single_call
-from .runtime.threads import threaded
+from .runtime.threads import call_threaded, states_per_task, threaded
 from .targets import c_source, cuda_c, llvm_simd, numpy_reference
 from .targets.protocol import Options
-from .trace import trace
+from .trace import symbols, trace
 
 PARAMETER_SHAPES: dict[str, tuple[int, ...]] = {"mass": (), "com": (3,), "inertia": (3, 3), "pose": (4, 4)}
 TARGETS = ("cpu", "cuda", "numpy")
@@ -70,19 +73,32 @@ def compile(
     """
     chosen = _algorithm(algorithm)
     require_mechanism(mech)
-    dtype = _one_of("dtype", np.dtype(dtype).name if dtype in (float, np.float64, np.float32) else dtype, DTYPES)
-    target = _one_of("target", target, TARGETS)
+    dtype = one_of("dtype", np.dtype(dtype).name if dtype in (float, np.float64, np.float32) else dtype, DTYPES)
+    target = one_of("target", target, TARGETS)
     for name in options:
-        _one_of(f"option of {chosen.name}", name, chosen.options)
+        one_of(f"option of {chosen.name}", name, chosen.options)
     _require_options(chosen, options)
     chosen.check(mech)
     options = chosen.with_defaults(mech, options)
     program, log = trace_algorithm(chosen, mech, parameters, options)
-    kernel = Kernel(program, dtype, target, log.sweeps, load(program, dtype, target), optimize, emit)
-    if chosen.expression is not None:
-        expression = chosen.expression(**options)
-        kernel._explain = lambda operations: explain(expression, mech, operations)
+    kernel = loaded(program, dtype, target, log.sweeps, dict.fromkeys(chosen.configurations, mech))
+    expression = chosen.expression(**options) if chosen.expression else None
+    if expression is not None:
+        kernel._explain = lambda operations: explain(
+            expression, mech, operations, tree_of_symbols(chosen, mech, parameters)
+        )
     return kernel
+
+
+def loaded(
+    program: Program,
+    dtype: str,
+    target: str,
+    sweeps: Sequence[tuple[str, str]],
+    configurations: Mapping[str, Mechanism],
+) -> Kernel:
+    """Stages 2 to 5: the kernel of a traced program."""
+    return Kernel(program, dtype, target, sweeps, load(program, dtype, target), optimize, emit, configurations)
 
 
 def trace_algorithm(
@@ -94,10 +110,7 @@ def trace_algorithm(
     log = SweepLog()
 
     def run(*arrays):
-        given = {
-            key: values[at] for values, places in zip(arrays[len(own) :], entries, strict=True) for key, at in places
-        }
-        tree = plant(mech, given, algorithm.at_user_origins)
+        tree = _planted(algorithm, mech, arrays[len(own) :], entries)
         result = np.array(algorithm.function(tree, *arrays[: len(own)], **(options or {})), dtype=object)
         empty = algorithm.empty_result(mech)
         return [result if empty is None else result.reshape(empty)]
@@ -116,6 +129,17 @@ def trace_algorithm(
     return program, log
 
 
+def tree_of_symbols(algorithm: Algorithm, mech: Mechanism, parameters: Sequence[str]) -> Tree:
+    """The tree that ``trace_algorithm`` runs an algorithm on: numbers that are inputs are symbols."""
+    arrays, entries = _parameter_arrays(mech, parameters)
+    return _planted(algorithm, mech, symbols(arrays, Builder()), entries)
+
+
+def _planted(algorithm: Algorithm, mech: Mechanism, arrays: Sequence[np.ndarray], entries: list[list[Any]]) -> Tree:
+    given = {key: values[at] for values, places in zip(arrays, entries, strict=True) for key, at in places}
+    return plant(mech, given, algorithm.at_user_origins)
+
+
 def optimize(program: Program) -> Program:
     """Stages 2 and 3: simplify and order."""
     return check(order_for_registers(fuse_multiply_add(program)))
@@ -123,7 +147,7 @@ def optimize(program: Program) -> Program:
 
 def emit(program: Program, language: str, dtype: str) -> str:
     """Stage 4: source text of an optimized program, for the machine at hand where that matters."""
-    language = _one_of("language", language, tuple(EMITTERS))
+    language = one_of("language", language, tuple(EMITTERS))
     options = llvm_loader.host_options(dtype) if language == "llvm" else Options(dtype)
     return EMITTERS[language](program, options)
 
@@ -134,8 +158,7 @@ def load(program: Program, dtype: str, target: str) -> Callable[..., Any]:
         from .runtime import gpu
 
         return explaining(gpu.load(optimize(program), Options(dtype)), program, dtype)
-    no_ufunc = not program.inputs or any(array.size == 0 for array in (*program.inputs, *program.outputs))
-    if target == "numpy" or no_ufunc:
+    if target == "numpy" or _no_ufunc(program):
         return explaining(interpreter(program, dtype), program, dtype)
     options = llvm_loader.host_options(dtype)
     address = llvm_loader.load(
@@ -152,15 +175,49 @@ def load(program: Program, dtype: str, target: str) -> Callable[..., Any]:
     return single_call(address, program.inputs, program.outputs, dtype, general)
 
 
+def load_recurrence(program: Program, recurrence: Recurrence, dtype: str, target: str) -> Callable[..., None]:
+    """Stage 5 for a program that is run again and again: ``f(*arrays, out=arrays)``, arrays shaped as ``Recurrence``
+    says, with any batch axes before."""
+    recurrence.check(program)
+    if target == "numpy" or _no_ufunc(program):
+
+        def interpret(*arrays, out):
+            for result, found in zip(out, numpy_reference.repeat(program, recurrence, arrays, dtype), strict=True):
+                np.copyto(result, found)
+
+        return interpret
+    options = llvm_loader.host_options(dtype)
+    address = llvm_loader.load(
+        lambda: llvm_simd.emit(optimize(program), options, recurrence),
+        llvm_simd.symbol(program),
+        options,
+        program_key(program, options, recurrence),
+    )
+    ufunc = make_gufunc(address, program.inputs, program.outputs, dtype, program.name, recurrence=recurrence)
+
+    def run(*arrays, out):
+        runs = math.prod(recurrence.lengths(program, [array.shape for array in arrays]))
+        call_threaded(ufunc, arrays, out, states_per_task(len(program.nodes) * runs))
+
+    return run
+
+
+def _no_ufunc(program: Program) -> bool:
+    """NumPy makes no ufunc of it: no inputs, or arrays without elements."""
+    return not program.inputs or any(array.size == 0 for array in (*program.inputs, *program.outputs))
+
+
 def interpreter(program: Program, dtype: str) -> Callable[..., Any]:
     """The NumPy reference as a function like any other kernel's."""
 
     def run(*arrays, out=None):
-        result = numpy_reference.evaluate(program, arrays, dtype)[0]
-        if out is None:
-            return result
-        np.copyto(out, result, casting="same_kind")
-        return out
+        results = tuple(numpy_reference.evaluate(program, arrays, dtype))
+        given = out if isinstance(out, tuple) else (out,) if out is not None else (None,) * len(results)
+        for array, result in zip(given, results, strict=True):
+            if array is not None:
+                np.copyto(array, result, casting="same_kind")
+        chosen = tuple(result if array is None else array for array, result in zip(given, results, strict=True))
+        return chosen[0] if len(chosen) == 1 else chosen
 
     return run
 
@@ -174,7 +231,7 @@ def _algorithm(asked: Any) -> Algorithm:
     if isinstance(asked, Expression):
         return from_expression(asked)
     name = asked if isinstance(asked, str) else _name_of(asked)
-    return ALGORITHMS[_one_of("algorithm", name, tuple(ALGORITHMS), MAIN_ALGORITHMS)]
+    return ALGORITHMS[one_of("algorithm", name, tuple(ALGORITHMS), MAIN_ALGORITHMS)]
 
 
 def _name_of(function: Any) -> str:
@@ -192,7 +249,7 @@ def _require_options(algorithm: Algorithm, options: dict[str, Any]) -> None:
             raise TypeError(f"{algorithm.name} needs {name!r}: pass {name}=... to compile")
 
 
-def _one_of(what: str, value: Any, allowed: Sequence[str], otherwise: str = "") -> str:
+def one_of(what: str, value: Any, allowed: Sequence[str], otherwise: str = "") -> str:
     """``value`` if it is allowed; else an error with what comes close, or ``otherwise``, or all that is allowed."""
     if value in allowed:
         return value
@@ -221,11 +278,11 @@ def _parameter_arrays(mech: Mechanism, names: Sequence[str]) -> tuple[list[Array
         if name == "gravity":
             array, places = Array(name, (3,)), [(("gravity", -1), ...)]
         elif link:
-            _one_of(f"parameter of link {link!r}", kind, tuple(PARAMETER_SHAPES))
-            body = mech.link_names.index(_one_of("moving link", link, mech.link_names))
+            one_of(f"parameter of link {link!r}", kind, tuple(PARAMETER_SHAPES))
+            body = mech.link_names.index(one_of("moving link", link, mech.link_names))
             array, places = Array(name, PARAMETER_SHAPES[kind]), [((kind, body), ...)]
         else:
-            _one_of("parameter", kind, (*PARAMETER_SHAPES, "gravity"))
+            one_of("parameter", kind, (*PARAMETER_SHAPES, "gravity"))
             array = Array(name, (mech.n_links, *PARAMETER_SHAPES[kind]))
             places = [((kind, i), i) for i in range(mech.n_links)]
         clash = taken.intersection(key for key, _ in places)

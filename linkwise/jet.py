@@ -61,6 +61,13 @@ class Jet:
     def __rtruediv__(self, other: Any) -> Any:
         return Jet(other, 0.0) / self
 
+    def __pow__(self, exponent: int) -> Any:
+        if not isinstance(exponent, int):
+            return NotImplemented
+        if exponent < 0:
+            return 1.0 / self**-exponent
+        return 1.0 if exponent == 0 else self * self ** (exponent - 1)
+
     def __lt__(self, other: Any) -> Any:
         return _condition(self.value < parts(other)[0])
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from .ir import printer
+from .ir import ops, printer
 from .ir.program import Array, Program
+from .mechanism import Mechanism
 
 
 class KernelError(ValueError):
@@ -24,6 +25,8 @@ class Kernel:
     name, dtype, target   what was compiled, its precision and where it runs
     sweeps                ((direction, name), ...) in the order in which they run
     function              what a call runs, without the object around it
+    configurations        inputs that are configurations, each with the mechanism whose it is
+    traced                the program before anything is fused or ordered: what other programs are derived from
     """
 
     def __init__(
@@ -35,13 +38,15 @@ class Kernel:
         function: Callable[..., Any],
         optimized: Callable[[Program], Program],
         emit: Callable[[Program, str, str], str],
+        configurations: Mapping[str, Mechanism] | None = None,
     ):
         self.name = program.name
         self.dtype = np.dtype(dtype)
         self.target = target
         self.sweeps = tuple(sweeps)
+        self.configurations = dict(configurations or {})
         self._explain: Callable[[dict[str, int]], str] | None = None  # given by compile where an expression is known
-        self._traced = program
+        self.traced = program
         self._optimized: Program | None = None
         self._optimize = optimized
         self._emit = emit
@@ -64,23 +69,33 @@ class Kernel:
     @property
     def inputs(self) -> tuple[str, ...]:
         """Names of the arrays, in the order in which they are given."""
-        return tuple(array.name for array in self._traced.inputs)
+        return tuple(array.name for array in self.traced.inputs)
 
     @property
     def input_shapes(self) -> dict[str, tuple[int, ...]]:
         """Core shape of each input."""
-        return {array.name: array.shape for array in self._traced.inputs}
+        return {array.name: array.shape for array in self.traced.inputs}
 
     @property
     def output_shapes(self) -> dict[str, tuple[int, ...]]:
         """Core shape of each output."""
-        return {array.name: array.shape for array in self._traced.outputs}
+        return {array.name: array.shape for array in self.traced.outputs}
+
+    @property
+    def sparsity(self) -> Any:
+        """Boolean, in the shape of the result: False where that is zero whatever the inputs are; a tuple if there are
+        several results."""
+        patterns = tuple(
+            np.array([node.op is not ops.CONST or node.value != 0.0 for node in nodes], bool).reshape(array.shape)
+            for array, nodes in zip(self.traced.outputs, self.traced.results, strict=True)
+        )
+        return patterns[0] if len(patterns) == 1 else patterns
 
     @property
     def program(self) -> Program:
         """The program as it is emitted: simplified, fused and ordered."""
         if self._optimized is None:
-            self._optimized = self._optimize(self._traced)
+            self._optimized = self._optimize(self.traced)
         return self._optimized
 
     @property
@@ -92,7 +107,7 @@ class Kernel:
         """The program as text, "traced" or "optimized"."""
         if stage not in ("traced", "optimized"):
             raise ValueError(f"stage must be 'traced' or 'optimized', got {stage!r}")
-        return printer.text(self._traced if stage == "traced" else self.program)
+        return printer.text(self.traced if stage == "traced" else self.program)
 
     def source(self, language: str = "llvm") -> str:
         """Generated source: "llvm", "c", "cuda" or "numpy"."""
@@ -110,8 +125,10 @@ class Kernel:
         if self._explain is not None:
             lines.append(self._explain(counts))
         else:
-            for number, label in enumerate(labels, 1):
-                lines.append(f"  sweep {number}: {label} ({counts.get(label, 0)} operations)")
+            for label in dict.fromkeys(labels):  # sweeps of one name share their operations
+                numbers = [str(number) for number, other in enumerate(labels, 1) if other == label]
+                which = f"sweep {numbers[0]}" if len(numbers) == 1 else f"sweeps {', '.join(numbers)} together"
+                lines.append(f"  {which}: {label} ({counts.get(label, 0)} operations)")
         rest = sum(count for label, count in counts.items() if label not in labels)
         lines.append(f"outside the sweeps: {rest} operations; in all " + self._counted())
         return "\n".join(lines)
@@ -123,7 +140,7 @@ class Kernel:
         def signature(arrays: Sequence[Array]) -> str:
             return ", ".join(f"{a.name}{list(a.shape)}" for a in arrays)
 
-        program = self._traced
+        program = self.traced
         return (
             f"<Kernel {self.name}: {signature(program.inputs)} -> {signature(program.outputs)}, "
             f"{self.dtype}, target {self.target!r}>"

@@ -7,16 +7,22 @@ All-float32 arguments are computed in float32, everything else in float64.
 from __future__ import annotations
 
 import operator
+import os
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from .compiler import compile
+from .kernel import Kernel
 from .mechanism import Mechanism, require_mechanism
 
 _FLOAT32 = np.dtype("float32")
-Request = str | tuple[Any, ...]  # an algorithm, or an algorithm and its options: ("frame_pose", ("link", "tool"))
+#: An algorithm, one with its options, ("frame_pose", ("link", "tool")), or a function of mechanism and dtype that makes
+#: the kernel.
+Request = str | tuple[Any, ...] | Callable[[Mechanism, str], Kernel]
 
 
 def _function(mech: Mechanism, request: Request, first: Any) -> Callable[..., Any]:
@@ -26,12 +32,23 @@ def _function(mech: Mechanism, request: Request, first: Any) -> Callable[..., An
         return mech._kernels[key]
     except (KeyError, AttributeError, TypeError):  # not compiled yet, no mechanism, or an option that is no name
         pass
+    return _made(mech, request, key)
+
+
+def _made(mech: Mechanism, request: Request, key: Any) -> Callable[..., Any]:
+    """The function compiled by the first thread that asks for it; others that need this mechanism wait for it."""
     require_mechanism(mech)
-    function = mech._kernels[key] = _compiled(mech, request) if key is request else _choosing(mech, request)
-    return function
+    # One lock per process: a forked child must not wait for a thread of its parent.
+    with mech._locks.setdefault(os.getpid(), threading.RLock()):
+        with suppress(KeyError, TypeError):
+            return mech._kernels[key]
+        function = mech._kernels[key] = _compiled(mech, request) if key is request else _choosing(mech, request)
+        return function
 
 
 def _compiled(mech: Mechanism, request: Request, dtype: str = "float64") -> Callable[..., Any]:
+    if callable(request):
+        return request(mech, dtype).function
     name, *options = (request,) if isinstance(request, str) else request
     return compile(name, mech, dtype=dtype, **dict(options)).function
 

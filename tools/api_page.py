@@ -28,7 +28,8 @@ Everything that `import linkwise as lw` offers, from the docstrings; `help(lw.co
 frames and signs are in [conventions.md](conventions.md), the algebra in [operators.md](operators.md). Written by
 `python -m tools.api_page`.
 """
-MADE_FOR_USERS = (lw.Kernel, lw.Mechanism)  # by functions: nobody calls these classes
+# By functions: nobody calls these classes.
+MADE_FOR_USERS = (lw.BaseParameters, lw.Kernel, lw.Mechanism, lw.StateSpace, lw.Trajectory)
 
 
 def page() -> str:
@@ -84,8 +85,10 @@ def _class_section(one: type) -> Iterator[str]:
 def _members(one: type) -> Iterator[str]:
     """What instances of a class offer besides their fields, in the order of the source."""
     for name, member in vars(one).items():
-        if not name.startswith("_") and (isinstance(member, (property, cached_property)) or inspect.isfunction(member)):
-            if inspect.getdoc(member):
+        if isinstance(member, classmethod):
+            member = getattr(one, name)  # bound: its signature is what users write
+        if isinstance(member, (property, cached_property)) or inspect.isroutine(member):
+            if not name.startswith("_") and inspect.getdoc(member):
                 yield from _entry(name, member)
 
 

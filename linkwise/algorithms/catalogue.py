@@ -17,10 +17,23 @@ from ..operators.identities import expanded, needs_no_armature
 from ..operators.origins import origins_matter
 from ..operators.to_recursions import ARTICULATED
 from ..recursions.tree import Tree
-from . import configuration, denoc, derivatives, diagonal, dynamics, dynamics_derivatives, energy, kinematics
-from . import loop_constraints
+from . import (
+    configuration,
+    denoc,
+    derivatives,
+    diagonal,
+    dynamics,
+    dynamics_derivatives,
+    energy,
+    integration,
+    jacobians,
+    kinematics,
+    linearization,
+    loop_constraints,
+)
 from . import expressions as ex
 from .coriolis_matrix import coriolis_matrix
+from .regressor import regressor
 
 SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
     "q": lambda m: (m.nq,),
@@ -35,6 +48,7 @@ SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
     "dt": lambda m: (),
     "q_rate": lambda m: (m.nq,),
     "q_next": lambda m: (m.nq,),
+    "state": lambda m: (m.nq + m.nv,),
     "mass_matrix": lambda m: (m.nv, m.nv),
     "mass_matrix_inverse": lambda m: (m.nv, m.nv),
     "coriolis_matrix": lambda m: (m.nv, m.nv),
@@ -49,6 +63,10 @@ SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
     "coriolis": lambda m: (m.nv,),
     "motion": lambda m: (2, m.nv),
     "jacobian": lambda m: (6, m.nv),
+    "jacobian_rate": lambda m: (6, m.nv),
+    "jacobian_second_rate": lambda m: (6, m.nv),
+    "jacobian_derivatives": lambda m: (6, m.nv, m.nv),
+    "regressor": lambda m: (m.nv, 10 * m.n_links),
     "parts": lambda m: (3, m.nv),
     "poses": lambda m: (m.n_links, 4, 4),
     "velocities": lambda m: (m.n_links, 6),
@@ -59,7 +77,12 @@ SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
     "loop_facings": lambda m: (len(m.loops),),
     "loop_freedom_maps": lambda m: (m.n_constraints, 6),
     "constrained_terms": lambda m: (m.nv + m.n_constraints, m.nv + 2),
+    "multipliers": lambda m: (m.n_constraints,),
+    "constraint_motion": lambda m: (m.nv + 2 * m.n_constraints,),
+    "step_rate_jacobian": lambda m: (m.nv, m.nv),
 }
+
+CONFIGURATIONS = ("q", "q0", "q1")  # the names under which algorithms take configurations
 
 
 @dataclass(frozen=True)
@@ -73,8 +96,9 @@ class Algorithm:
     options: tuple[str, ...] = ()
     solves_motion: bool = False  # needs a positive mass matrix, and is wrong where loops are left out
     ignores_loops: bool = False  # gives a result for a mechanism with loops too, but a wrong one
-    expression: Callable[..., Expression] | None = None  # what it computes, for the same options
+    expression: Callable[..., Expression | None] | None = None  # what it computes, for the same options
     spaces: Mapping[str, Space] = field(default_factory=dict)  # of inputs that SHAPES does not name
+    sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # core shapes of further inputs
     at_user_origins: bool = False  # the result depends on where the links' origins are
 
     def with_defaults(self, mechanism: Mechanism, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -85,10 +109,13 @@ class Algorithm:
 
     def shapes(self, mechanism: Mechanism) -> list[tuple[str, tuple[int, ...]]]:
         """Name and core shape of every input."""
-        return [
-            (name, _shape(self.spaces[name], mechanism) if name in self.spaces else SHAPES[name](mechanism))
-            for name in self.inputs
-        ]
+        own = {**{name: _shape(space, mechanism) for name, space in self.spaces.items()}, **self.sizes}
+        return [(name, own[name] if name in own else SHAPES[name](mechanism)) for name in self.inputs]
+
+    @property
+    def configurations(self) -> tuple[str, ...]:
+        """The inputs that are configurations, which move along tangent vectors."""
+        return tuple(name for name in self.inputs if name in CONFIGURATIONS and name not in {*self.spaces, *self.sizes})
 
     def empty_result(self, mechanism: Mechanism) -> tuple[int, ...] | None:
         """Shape of a result without elements, which does not show in the result itself; None if it has elements."""
@@ -96,6 +123,7 @@ class Algorithm:
             shape = SHAPES[self.output](mechanism)
         elif self.expression is not None and "q" in self.inputs and self.output == "result":
             expression = self.expression()
+            assert expression is not None
             sides = (expression.codomain,) if expression.is_vector else (expression.codomain, expression.domain)
             sizes = [_shape(side, mechanism) for side in sides if side is not None]
             shape = sizes[0] if expression.is_vector else tuple(math.prod(size) for size in sizes)
@@ -181,6 +209,10 @@ def _solver(name, inputs, output, function, options=(), expression=None, at_user
         expression=expression,
         at_user_origins=at_user_origins,
     )
+
+
+def _of_frame(name, inputs, function) -> Algorithm:
+    return Algorithm(name, inputs, name, function, ("link", "frame"))
 
 
 def _diagonal(name, inputs, output, function, expression=None) -> Algorithm:
@@ -281,10 +313,13 @@ ALGORITHMS: dict[str, Algorithm] = {
             "jacobian",
             ("q",),
             "jacobian",
-            dynamics.jacobian,
+            jacobians.jacobian,
             ("link", "frame"),
-            expression=lambda link, frame="link": ex.jacobian(link),
+            expression=lambda link, frame="link": ex.jacobian(link) if frame == "link" else None,
         ),
+        _of_frame("jacobian_rate", ("q", "v"), jacobians.jacobian_rate),
+        _of_frame("jacobian_second_rate", ("q", "v", "a"), jacobians.jacobian_second_rate),
+        _of_frame("jacobian_derivatives", ("q",), jacobians.jacobian_derivatives),
         _solver(
             "operational_inertia",
             ("q",),
@@ -299,6 +334,15 @@ ALGORITHMS: dict[str, Algorithm] = {
         Algorithm("momentum", ("q", "v"), "momentum", energy.momentum),
         Algorithm("coordinate_rates", ("q", "v"), "q_rate", configuration.coordinate_rates),
         Algorithm("integrate", ("q", "v", "dt"), "q_next", configuration.integrate),
+        _solver("rk4_step", ("q", "v", "tau", "dt"), "state", integration.rk4_step),
+        _solver("rk4_step_with_wrenches", ("q", "v", "tau", "dt", "wrenches"), "state", integration.rk4_step),
+        _solver("semi_implicit_step", ("q", "v", "tau", "dt"), "state", integration.semi_implicit_step),
+        _solver(
+            "semi_implicit_step_with_wrenches",
+            ("q", "v", "tau", "dt", "wrenches"),
+            "state",
+            integration.semi_implicit_step,
+        ),
         Algorithm("difference", ("q0", "q1"), "v", configuration.difference),
         Algorithm("difference_jacobian", ("q0", "q1"), "difference_jacobian", configuration.difference_jacobian),
         Algorithm("difference_bias", ("q0", "q1", "v"), "v", configuration.difference_bias),
@@ -308,6 +352,10 @@ ALGORITHMS: dict[str, Algorithm] = {
         Algorithm("constrained_terms", ("q", "v"), "constrained_terms", loop_constraints.constrained_terms),
         Algorithm("loop_facings", ("q",), "loop_facings", loop_constraints.loop_facings),
         Algorithm("loop_freedom_maps", ("q",), "loop_freedom_maps", loop_constraints.loop_freedom_maps),
+        Algorithm(
+            "constraint_motion", ("q", "v", "a", "multipliers"), "constraint_motion", linearization.constraint_motion
+        ),
+        Algorithm("step_rate_jacobian", ("v",), "step_rate_jacobian", linearization.step_rate_jacobian),
         Algorithm("denoc_matrices", ("q",), "matrices", denoc.matrices),
         Algorithm("denoc_inertia_matrix", ("q",), "inertia_matrix", denoc.inertia_matrix),
         Algorithm("denoc_coriolis_matrix", ("q", "v"), "coriolis_matrix", denoc.coriolis_matrix),

@@ -11,13 +11,14 @@ from collections.abc import Iterator, Sequence
 from ..jet import jet, parts
 from ..links.inertia_rates import JointMotion, half_rate, joint_motion
 from ..operators.evaluate import Configuration
-from ..recursions.sweep import base_to_tip, tip_to_base
+from ..recursions.sweep import tip_to_base
 from ..recursions.tree import Tree
 from ..scalar import Scalar, is_zero
 from ..spatial import Force, Motion
 from ..spatial.motion import NO_MOTION
 from .diagonal import InertiaRates, Matrix, felt_at_joints, refuse_followers
 from .followers import leading_block, per_joint
+from .kinematics import joint_motions
 
 Cube = list[Matrix]  # [i][j][k]
 Column = tuple[int, int]  # joint and freedom
@@ -86,13 +87,7 @@ def mass_matrix_second_derivatives(tree: Tree, q: Sequence[Scalar]) -> list[Cube
 def _columns(at: Configuration) -> tuple[list[dict[Column, Motion]], list[dict[Column, Force]]]:
     """For every link the motions that the joints on the way to it give it, and the forces at it, phi M phi* H*, that
     the freedoms of these joints and of those further out ask for."""
-
-    def outward(i: int, parent: dict[Column, Motion] | None) -> dict[Column, Motion]:
-        crossing = at.crossings[i]
-        carried = {a: crossing.transform.motion_into(y) for a, y in (parent or {}).items()}
-        return carried | {(i, m): h for m, h in enumerate(crossing.motion)}
-
-    motions = base_to_tip(at.tree.links, "motions of the links", outward)
+    motions = joint_motions(at)
 
     def inward(i: int, outer: list[dict[Column, Force]]) -> tuple[dict[Column, Force], dict[Column, Force]]:
         inertia = at.composite(i)

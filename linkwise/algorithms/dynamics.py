@@ -15,10 +15,9 @@ from ..operators.matrices import matrix_of
 from ..recursions.frames import is_skew
 from ..recursions.tree import Tree
 from ..scalar import Scalar
-from ..spatial import Motion
 from . import expressions as ex
-from .followers import any_follow, leading_block, leading_columns, on_leaders, per_joint, solved
-from .kinematics import way_to
+from .followers import any_follow, leading_block, on_leaders, per_joint, solved
+from .jacobians import jacobian
 
 Matrix = list[list[Scalar]]
 
@@ -98,28 +97,6 @@ def mass_matrix_inverse(tree: Tree, q) -> Matrix:
     nv, matrix = tree.mechanism.nv, mass_matrix(tree, q)
     columns = [solved(tree, matrix, [1.0 if i == j else 0.0 for i in range(nv)]) for j in range(nv)]
     return [[columns[max(i, j)][min(i, j)] for j in range(nv)] for i in range(nv)]
-
-
-def jacobian(tree: Tree, q, link: str, frame: str = "link") -> Matrix:
-    """(6, nv): [omega; v] of a frame per unit of v.
-
-    ``frame`` "link": in the frame's own axes at its origin; "world": in world axes at the world's origin;
-    "world_aligned": in world axes at the frame's origin.
-    """
-    if frame not in ("link", "world", "world_aligned"):
-        raise ValueError(f"frame must be 'link', 'world' or 'world_aligned', got {frame!r}")
-    tree.mechanism.frame(link)  # names what is wrong with the link before an expression is made of it
-    at = Configuration(tree, q)
-    matrix = matrix_of(ex.jacobian(link), at)
-    if frame != "link":
-        way = way_to(at, link)
-        turned = []
-        for column in zip(*matrix, strict=True):
-            m = Motion.of(column)
-            aligned = Motion(way.vector_back(m.angular), way.vector_back(m.linear))
-            turned.append((way.motion_back(m) if frame == "world" else aligned).flat())
-        matrix = [list(row) for row in zip(*turned, strict=True)] if turned else matrix
-    return leading_columns(tree, matrix)
 
 
 def operational_inertia(tree: Tree, q, link: str) -> Matrix:

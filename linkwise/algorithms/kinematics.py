@@ -10,7 +10,7 @@ from ..operators.evaluate import Configuration
 from ..recursions.sweep import base_to_tip
 from ..recursions.tree import Tree
 from ..scalar import Scalar
-from ..spatial import IDENTITY, Matrix3, Motion, Transform, Vector3
+from ..spatial import IDENTITY, Matrix3, Motion, Transform, Translation, Vector3
 from ..spatial.motion import NO_MOTION
 from ..spatial.three import ZERO
 
@@ -27,9 +27,14 @@ def internal_poses(tree: Tree, crossings: Sequence[Crossing]) -> list[Pose]:
 
 
 def beyond(pose: Pose, transform: Transform) -> Pose:
-    """The pose of the frame that ``transform`` leads to."""
+    """The pose of the frame that ``transform`` leads to, step by step: shifts are along few axes, turns about one."""
     rotation, position = pose
-    return Matrix3(*(transform.vector_into(row) for row in rotation)), rotation @ transform.position() + position
+    for factor in transform.factors:
+        if isinstance(factor, Translation):
+            position = rotation @ factor.shift + position
+        else:
+            rotation = Matrix3(*(factor.vector_into(row) for row in rotation))
+    return rotation, position
 
 
 def homogeneous(pose: Pose) -> list[list[Scalar]]:
@@ -86,6 +91,18 @@ def link_accelerations(
         rate = Motion(inertial.angular, inertial.linear - motion.angular.cross(motion.linear))
         results.append(link.user.motion_into(rate).flat())
     return results
+
+
+def joint_motions(at: Configuration) -> list[dict[tuple[int, int], Motion]]:
+    """For every link the motions phi* H* that the joints on the way give it, by joint and freedom, in its internal
+    frame."""
+
+    def step(i: int, parent: dict[tuple[int, int], Motion] | None) -> dict[tuple[int, int], Motion]:
+        crossing = at.crossings[i]
+        carried = {a: crossing.transform.motion_into(y) for a, y in (parent or {}).items()}
+        return carried | {(i, k): h for k, h in enumerate(crossing.motion)}
+
+    return base_to_tip(at.tree.links, "motions of the links", step)
 
 
 def way_to(at: Configuration, name: str) -> Transform:

@@ -1,5 +1,6 @@
 """Tracing: run an ordinary Python function on symbols and keep what it computed as a program."""
 
-from .tracer import Symbol, trace
+from .inline import inline
+from .tracer import Symbol, symbols, trace
 
-__all__ = ["Symbol", "trace"]
+__all__ = ["Symbol", "inline", "symbols", "trace"]

@@ -79,6 +79,13 @@ class Symbol:
     def __pos__(self):
         return self
 
+    def __pow__(self, exponent):
+        if not isinstance(exponent, int):
+            return NotImplemented
+        if exponent < 0:
+            return 1.0 / self**-exponent
+        return 1.0 if exponent == 0 else self * self ** (exponent - 1)
+
     def __lt__(self, other):
         if not isinstance(other, (Symbol, *NUMBERS)):
             return NotImplemented
@@ -116,6 +123,17 @@ class Symbol:
         return self._wrap(self.builder.select(self.node, self._lift(then), self._lift(otherwise)))
 
 
+def symbols(inputs: Sequence[Array], builder: Builder) -> list[np.ndarray]:
+    """Arrays of symbols shaped like ``inputs``."""
+    arrays = []
+    for position, array in enumerate(inputs):
+        elements = np.empty(array.size, dtype=object)
+        for element in range(array.size):
+            elements[element] = Symbol(builder.input(position, element), builder)
+        arrays.append(elements.reshape(array.shape))
+    return arrays
+
+
 def trace(
     function: Callable[..., Sequence[np.ndarray]],
     inputs: Sequence[Array],
@@ -131,13 +149,7 @@ def trace(
     builder = Builder()
     if on_section is not None:
         on_section(lambda label: setattr(builder, "section", label))
-    arrays = []
-    for position, array in enumerate(inputs):
-        symbols = np.empty(array.size, dtype=object)
-        for element in range(array.size):
-            symbols[element] = Symbol(builder.input(position, element), builder)
-        arrays.append(symbols.reshape(array.shape))
-    results = [np.asarray(result, dtype=object) for result in function(*arrays)]
+    results = [np.asarray(result, dtype=object) for result in function(*symbols(inputs, builder))]
     nodes = tuple(
         tuple(x.node if isinstance(x, Symbol) else builder.const(x) for x in result.ravel()) for result in results
     )

@@ -151,4 +151,28 @@ def _joint(kind):
         if max(kind.axis) == 1.0:
             return aligned[kind.axis.index(1.0)]()
         return (pin.JointModelRevoluteUnaligned if turns else pin.JointModelPrismaticUnaligned)(np.array(kind.axis))
+    if isinstance(kind, lw.Helical):
+        return pin.JointModelHelicalUnaligned(np.array(kind.axis), kind.pitch)
+    if isinstance(kind, lw.Cylindrical):
+        return _one_after_another(_turn(kind.axis), _shift(kind.axis))
+    if isinstance(kind, lw.Universal):
+        return _one_after_another(_turn(kind.axis1), _turn(kind.axis2))
+    if isinstance(kind, lw.Planar):
+        x, y, z = np.array(kind.alignment).T
+        return _one_after_another(_shift(x), _shift(y), _turn(z))
     return {lw.Spherical: pin.JointModelSpherical, lw.Floating: pin.JointModelFreeFlyer}[type(kind)]()
+
+
+def _turn(axis):
+    return pin.JointModelRevoluteUnaligned(np.array(axis))
+
+
+def _shift(axis):
+    return pin.JointModelPrismaticUnaligned(np.array(axis))
+
+
+def _one_after_another(*joints):
+    whole = pin.JointModelComposite()
+    for joint in joints:
+        whole.addJoint(joint, pin.SE3.Identity())
+    return whole

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from benchmarks import operation_counts as oc
+from benchmarks.operation_counts import report as counted_page
+from linkwise.reproduce import operation_counts as oc
 from tests.seeds.ledger import ROOT
 from tests.seeds.tip_to_base import results
 
 every_row = [(table, row) for table in (oc.TABLE_1, oc.TABLE_2) for row in table]
-report = lru_cache(oc.report)
+report = lru_cache(counted_page)
 
 
 @results("saha1999", "Table 1", "Table 2")

@@ -1,0 +1,45 @@
+"""Linearization of the loader against its own closed forward dynamics: one state, and a batch."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+import linkwise as lw
+
+
+def best(function: Callable[[], object], repeats: int) -> float:
+    """Seconds of the fastest run."""
+    function()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def main() -> None:
+    mech = lw.mechanisms.loader()
+    rng = np.random.default_rng(0)
+    lw.set_num_threads(1)
+    steps = 0.05 * rng.normal(size=(1000, 2))
+    basis = lw.closed.null_space(mech, lw.neutral(mech))
+    guesses = lw.integrate(mech, lw.neutral(mech), steps @ basis.T, 1.0)
+    q, v = lw.closed.project(mech, guesses, rng.normal(size=(1000, mech.nv)), largest=1.0)
+    tau = rng.normal(size=(1000, mech.nv))
+    print("loader, one thread: linearize / closed.forward_dynamics")
+    for count, repeats in ((1, 2000), (1000, 20)):
+        state = (q[0], v[0], tau[0]) if count == 1 else (q, v, tau)
+        model = best(lambda state=state: lw.linearize(mech, *state), repeats) / count
+        motion = best(lambda state=state: lw.closed.forward_dynamics(mech, *state), repeats) / count
+        print(
+            f"batch {count:5d}: linearize {model * 1e6:6.1f} us, forward dynamics {motion * 1e6:5.1f} us, "
+            f"ratio {model / motion:.2f}"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""What the linearization of closed mechanisms differentiates (spencer2004 Section 4.4, Appendix B)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..jet import jet, parts
+from ..recursions.tree import Tree
+from ..scalar import Scalar
+from .configuration import coordinate_rates
+from .loop_constraints import constraint_jacobian, position_error
+
+
+def constraint_motion(
+    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar], multipliers: Sequence[Scalar]
+) -> list[Scalar]:
+    """(nv + 2 m,): [G* lambda; d2g/dt2 = G a + dG/dt v; dg/dt = G v].
+
+    Its derivatives along q are all that a linearization asks of the derivatives of K: those of the first part stand for
+    dK/dy, those of the others for the second and the first time derivative of K.
+    """
+    columns = zip(*constraint_jacobian(tree, q), strict=True)
+    forces = [_dot(column, multipliers) for column in columns]
+    error = [parts(x) for x in position_error(tree, _accelerating(tree, q, v, a))]
+    return forces + [second for _, _, second in error] + [first for _, first, _ in error]
+
+
+def _accelerating(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]) -> list[Scalar]:
+    """q as jets along a motion with velocity v and acceleration a."""
+    first = coordinate_rates(tree, q, v)
+    moving = [jet(x, d) for x, d in zip(q, first, strict=True)]
+    second = coordinate_rates(tree, moving, [jet(x, d) for x, d in zip(v, a, strict=True)])
+    return [jet(x, d, parts(dd)[1]) for x, d, dd in zip(q, first, second, strict=True)]
+
+
+def step_rate_jacobian(tree: Tree, v: Sequence[Scalar]) -> list[list[Scalar]]:
+    """(nv, nv): how the rate of u = difference(q0, q) changes with u at u = 0, while v stays.
+
+    Half the bracket of u with v where joints turn freely (``Joint.step_rate``), zero where v is dq/dt.
+    """
+    mechanism = tree.mechanism
+    rows: list[list[Scalar]] = [[0.0] * mechanism.nv for _ in range(mechanism.nv)]
+    for body in (b for b in mechanism.bodies if not b.mimic):
+        at = mechanism.v_index(body.joint)
+        for k in range(body.nv):
+            step = [jet(0.0, 1.0 if i == k else 0.0) for i in range(body.nv)]
+            for i, x in enumerate(body.kind.step_rate(step, list(v[at]))):
+                rows[at.start + i][at.start + k] = parts(x)[1]
+    return rows
+
+
+def _dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
+    total: Scalar = 0.0
+    for x, y in zip(a, b, strict=True):
+        total = total + x * y
+    return total

@@ -1,0 +1,158 @@
+"""Independent coordinates of a linearization: names for coordinates, and K for a choice of them (spencer2004 4.11)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from ..closed.coordinates import Coordinates, ImplicitCoordinates
+from ..closed.decomposition import Decomposition
+from ..mechanism import Mechanism, MechanismError
+from ..mechanism.checks import did_you_mean
+
+RATE = ".rate"  # what is added to the name of a coordinate for its velocity
+AUTOMATIC = ("partitioning", "null_space")
+FAILING = 1e8  # condition number beyond which a choice of coordinates does not describe the motion
+
+
+def coordinate_names(mech: Mechanism) -> tuple[str, ...]:
+    """One name per number of v: the joint's, or ``joint[k]`` where it has several."""
+    names = []
+    for body in mech.bodies:
+        if not body.mimic:
+            names += [body.joint] if body.nv == 1 else [f"{body.joint}[{k}]" for k in range(body.nv)]
+    return tuple(names)
+
+
+def places(mech: Mechanism, names: Sequence[str], what: str) -> list[int]:
+    """Places in v of joints, with all their coordinates, and of single coordinates ``joint[k]``."""
+    if isinstance(names, str):
+        raise MechanismError(f"{what} must be a sequence of joint names such as ({names!r},), not the string {names!r}")
+    found: list[int] = []
+    known = coordinate_names(mech)
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"{what} names joints by strings, got {name!r}")
+        single = re.fullmatch(r"(.+)\[\d+\]", name)
+        if name in mech.joint_names:
+            found += range(mech.nv)[mech.v_index(name)]
+        elif name in known:
+            found.append(known.index(name))
+        elif single and single[1] in mech.joint_names:
+            raise MechanismError(f"{what} names {name!r}: " + did_you_mean(name, known))
+        else:
+            mech.v_index(name)  # says what is wrong with it
+    if len(set(found)) < len(found):
+        raise MechanismError(f"{what} names a coordinate twice: {', '.join(map(repr, names))}")
+    return found
+
+
+@dataclass(frozen=True)
+class Independent:
+    """Coordinates y with dy/dt = rows v, and the motions that go with them; batches in front.
+
+    names     (p): of coordinates, or y1, y2, ... for linear combinations
+    rows      (p, nv): R
+    null      (nv, p): an orthonormal basis of the null space of G
+    basis     (nv, p): K, with R K = 1 and G K = 0: dq/dt per unit of dy/dt
+    closing   (nv, m): L, with R L = 0 and G L x = x for every x that some motion can give: [K, L] is [R; G]^+ (4.11)
+    """
+
+    names: tuple[str, ...]
+    rows: np.ndarray
+    null: np.ndarray
+    basis: np.ndarray
+    closing: np.ndarray
+
+
+def independent_by(mech: Mechanism, svd: Decomposition, wanted: Any) -> Independent:
+    """The chosen coordinates.
+
+    With the null space N of G, K = N (R N)^-1 and L = (1 - K R) G^+, so that only R N is inverted (2.28).
+    """
+    null = svd.v[..., mech.nv - _freedoms(mech, svd) :]
+    names, rows = _rows(mech, null, wanted)
+    count, free = rows.shape[-2], null.shape[-1]
+    if count != free:
+        raise MechanismError(
+            f"{count} independent coordinates were chosen for mechanism {mech.name!r}, which has {free} freedoms here: "
+            f"give {free}" + (f", such as {_suggestion(mech, null)}" if free else "")
+        )
+    seen = rows @ null
+    try:
+        inverse = np.linalg.inv(seen)
+    except np.linalg.LinAlgError:
+        inverse = np.full_like(seen, np.inf)
+    condition = np.abs(seen).max(axis=(-1, -2), initial=0.0) * np.abs(inverse).max(axis=(-1, -2), initial=0.0)
+    if not np.all(condition < FAILING):
+        raise MechanismError(
+            f"the coordinates {', '.join(map(repr, names))} do not describe the motion of mechanism {mech.name!r} "
+            "here: a freedom moves none of them, so [R; G] is singular (2.28 is violated); "
+            f"{_suggestion(mech, null)} would do"
+        )
+    basis, closing = null @ inverse, svd.pseudo_inverse
+    return Independent(names, rows, null, basis, closing - basis @ (rows @ closing))
+
+
+def _freedoms(mech: Mechanism, svd: Decomposition) -> int:
+    """The number of freedoms, which must be that of every state of a batch."""
+    rank = svd.rank
+    lowest = int(rank.min(initial=mech.nv))
+    if rank.ndim and not np.all(rank == lowest):
+        raise MechanismError(
+            f"states of mechanism {mech.name!r} have from {mech.nv - int(rank.max())} to {mech.nv - lowest} freedoms: "
+            "linearize those with equal freedoms together"
+        )
+    return mech.nv - lowest
+
+
+def _rows(mech: Mechanism, null: np.ndarray, wanted: Any) -> tuple[tuple[str, ...], np.ndarray]:
+    """Names and R."""
+    known = coordinate_names(mech)
+    if wanted is None or (isinstance(wanted, str) and wanted == "partitioning"):
+        chosen = _partition(null)
+    elif isinstance(wanted, str) and wanted == "null_space":
+        return _numbered(null.shape[-1]), np.swapaxes(null, -1, -2)
+    elif isinstance(wanted, str) and wanted not in mech.joint_names:
+        choices = (*AUTOMATIC, *mech.joint_names)
+        raise MechanismError(f"unknown choice of independent coordinates {wanted!r}: " + did_you_mean(wanted, choices))
+    elif isinstance(wanted, (Coordinates, ImplicitCoordinates)):
+        raise MechanismError(
+            "a linearization takes coordinates that are linear in q: give joint names, or the rows of these at q, "
+            "coordinates.rows(q), with which they agree to first order"
+        )
+    elif isinstance(wanted, str) or all(isinstance(name, str) for name in wanted):
+        chosen = places(mech, wanted, "independent")
+    else:
+        rows = np.asarray(wanted, dtype=float)
+        if rows.ndim < 2 or rows.shape[-1] != mech.nv or not np.isfinite(rows).all():
+            raise MechanismError(
+                f"independent must be joint names, {' or '.join(map(repr, AUTOMATIC))}, or finite rows (p, {mech.nv}), "
+                f"got an array of shape {rows.shape}"
+            )
+        return _numbered(rows.shape[-2]), rows
+    return tuple(known[i] for i in chosen), np.eye(mech.nv)[chosen]
+
+
+def _partition(null: np.ndarray) -> list[int]:
+    """Coordinates that describe the motion well: rows of the null space chosen by pivoting (2.3.3.1 Remark 2), in the
+    order of v.  In a batch the first state decides."""
+    n, free = null.shape[-2:]
+    if free == n or not null.size:
+        return list(range(free))
+    pivots = scipy.linalg.lapack.dgeqp3(null.reshape(-1, n, free)[0].T)[1]
+    return sorted((pivots[:free] - 1).tolist())
+
+
+def _suggestion(mech: Mechanism, null: np.ndarray) -> str:
+    known = coordinate_names(mech)
+    return ", ".join(repr(known[i]) for i in _partition(null))
+
+
+def _numbered(count: int) -> tuple[str, ...]:
+    return tuple(f"y{i + 1}" for i in range(count))

@@ -1,0 +1,135 @@
+"""Linear models of trees and closed mechanisms at any state (spencer2004 Chapter 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..mechanism import Mechanism, MechanismError
+from ..mechanism.checks import did_you_mean
+from ..passive import Passive
+from .coordinates import RATE, coordinate_names, places
+from .state_space import StateSpace
+from .variations import Variations, state_of, variations
+
+FORMS = ("local", "underlying")
+PROJECTIONS = ("orthogonal", "independent")
+
+
+def linearize(
+    mech: Mechanism,
+    q,
+    v=None,
+    tau=None,
+    independent: Any = None,
+    inputs: Sequence[str] | None = None,
+    outputs: Any = None,
+    passive: Passive | None = None,
+    wrenches=None,
+    form: str = "local",
+    projection: str = "orthogonal",
+) -> StateSpace:
+    """The linear model of a mechanism near the state (q, v) under joint forces ``tau``, exact, loops included.
+
+    v, tau        zero if left out; the state need not be an equilibrium (the model then has a drift)
+    independent   the coordinates of a closed mechanism: None or "partitioning" (those of joints, well conditioned),
+                  "null_space" (orthonormal combinations), joint names, or rows (p, nv) with dy/dt = rows v
+    inputs        joints that are driven, all by default; ``joint[k]`` is one coordinate of a joint with several
+    outputs       what y is: positions of the independent coordinates by default; names of joints for their positions,
+                  with ".rate" for velocities; or rows (l, 2 nv) on the steps of q and changes of v of all joints
+    passive       springs, dampers, ... (``linkwise.Passive``), which act beside ``tau``
+    wrenches      (n_links, 6): external wrenches, constant in the link frames
+    form          "local": 2 p states, the local state-space form (4.8-4.10); "underlying": the ODE of all 2 nv
+                  coordinates, A = [Df] P, with two eigenvalues of zero for every constraint (4.1-4.4)
+    projection    P of the underlying form: "orthogonal", I - H^+ H, or "independent", along the chosen coordinates
+
+    q, v, tau, wrenches broadcast over leading batch dimensions; all states must have the same freedoms.
+    A ``MechanismError`` says where loops are open, positions singular or coordinates ill-chosen.
+    """
+    for what, value, allowed in (("form", form, FORMS), ("projection", projection, PROJECTIONS)):
+        if value not in allowed:
+            raise ValueError(f"unknown {what} {value!r}: " + did_you_mean(str(value), allowed))
+    at = state_of(mech, q, v, tau, wrenches, passive)
+    near = variations(at, independent)
+    driven = list(range(mech.nv)) if inputs is None else places(mech, inputs, "inputs")
+    names = coordinate_names(mech)
+    chosen = near.independent
+    if form == "local":
+        a, b, drift = near.own_rates, near.response, _times(chosen.rows, np.stack([at.v, near.acceleration], axis=-2))
+        states, rows, tangent = chosen.names, chosen.rows, near.tangent
+    else:
+        a, b = near.rates @ _projection(near, projection), chosen.basis @ near.response
+        drift = np.stack([at.v, near.acceleration], axis=-2)
+        states, rows, tangent = names, np.eye(mech.nv), np.eye(2 * mech.nv)
+    drift = drift.reshape(*at.batch, -1)
+    b = np.concatenate([np.zeros_like(b), b], axis=-2)[..., driven]
+    output_names, c = _outputs(mech, outputs, states, tangent)
+    return StateSpace(
+        mechanism=mech,
+        q=at.q,
+        v=at.v,
+        tau=at.tau,
+        acceleration=near.acceleration,
+        A=a,
+        B=b,
+        C=c,
+        D=np.zeros((*at.batch, c.shape[-2], len(driven))),
+        drift=drift,
+        independent=states,
+        state_names=(*states, *(name + RATE for name in states)),
+        input_names=tuple(names[i] for i in driven),
+        output_names=output_names,
+        rows=rows,
+        tangent=tangent,
+        form=form,
+    )
+
+
+def rate_jacobian(
+    mech: Mechanism, q, v, tau=None, passive: Passive | None = None, wrenches=None, rank: int | None = None
+) -> np.ndarray:
+    """(2 nv, 2 nv): derivative of (rate of the step from q, acceleration) by (step, change of v), for implicit
+    integration: [Df] of trees, [Df] P with the orthogonal projection P of closed mechanisms (4.4).
+
+    With ``rank`` (``closed.generic_rank``) states need not have exactly closed loops.
+    """
+    near = variations(state_of(mech, q, v, tau, wrenches, passive), "null_space" if mech.loops else None, rank)
+    return near.rates @ _projection(near, "orthogonal") if mech.loops else near.rates
+
+
+def _projection(near: Variations, kind: str) -> np.ndarray:
+    """(2 p, 2 nv): coordinates of the projection of any step on the tangent space, P = tangent @ this (4.3, 4.4)."""
+    if kind == "orthogonal":
+        return np.linalg.pinv(near.tangent)
+    rows = near.independent.rows
+    nothing = np.zeros_like(rows)
+    return np.block([[rows, nothing], [nothing, rows]])
+
+
+def _outputs(mech: Mechanism, outputs: Any, states: tuple[str, ...], tangent: np.ndarray):
+    """Names of outputs, and C."""
+    n, names = tangent.shape[-1], coordinate_names(mech)
+    batch = tangent.shape[:-2]
+    if outputs is None:
+        return states, np.broadcast_to(np.eye(n)[: n // 2], (*batch, n // 2, n))
+    if isinstance(outputs, str) or all(isinstance(name, str) for name in outputs):
+        if isinstance(outputs, str):
+            raise MechanismError(f"outputs must be a sequence of names such as ({outputs!r},), not a string")
+        chosen, called = [], []
+        for name in outputs:
+            rate = name.endswith(RATE) and name not in mech.joint_names
+            at = places(mech, (name.removesuffix(RATE) if rate else name,), "outputs")
+            chosen += [i + mech.nv * rate for i in at]
+            called += [names[i] + RATE * rate for i in at]
+        return tuple(called), tangent[..., chosen, :]
+    rows = np.asarray(outputs, dtype=float)
+    if rows.ndim != 2 or rows.shape[1] != 2 * mech.nv:
+        raise MechanismError(f"outputs must be joint names or rows (l, {2 * mech.nv}), got shape {rows.shape}")
+    return tuple(f"z{i + 1}" for i in range(len(rows))), rows @ tangent
+
+
+def _times(matrix: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    """The matrix (..., p, n) times each of the vectors (..., k, n): (..., k, p)."""
+    return vectors @ np.swapaxes(matrix, -1, -2)

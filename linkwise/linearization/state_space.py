@@ -1,0 +1,221 @@
+"""Linear state-space models of mechanisms: what ``linearize`` returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..mechanism import Mechanism, MechanismError
+from .coordinates import coordinate_names
+
+AT_REST = 1e-8  # relative to the largest number of A: rates below this are round-off at an equilibrium
+
+
+class Modes(NamedTuple):
+    """Modes of a linear model, slowest first; of a pair of conjugate ones that with the positive imaginary part.
+
+    eigenvalues      (k,) complex: motion as exp(eigenvalue t)
+    frequencies      (k,): their absolute values, the undamped natural frequencies in rad/s
+    damping_ratios   (k,): 1 and -1 for motions that only decay or grow, nan for an eigenvalue of zero
+    shapes           (nv, k) complex: joint displacements, the largest of each mode made 1
+    coordinates      (nv): names of the rows of shapes
+    """
+
+    eigenvalues: np.ndarray
+    frequencies: np.ndarray
+    damping_ratios: np.ndarray
+    shapes: np.ndarray
+    coordinates: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lines = ["frequency (Hz)  damping ratio  eigenvalue             largest displacements"]
+        for k, value in enumerate(self.eigenvalues):
+            shape = self.shapes[:, k]
+            order = np.argsort(-np.abs(shape), kind="stable")[:3]
+            largest = ", ".join(f"{self.coordinates[i]} {shape[i].real:.2f}" for i in order if abs(shape[i]) > 0.01)
+            real, ratio = (_without_round_off(x, y) for x, y in ((value.real, value), (self.damping_ratios[k], 1.0)))
+            hertz = self.frequencies[k] / (2.0 * np.pi)
+            lines.append(f"{hertz:14.4g}  {ratio:13.4g}  {real:10.4g} {value.imag:+10.4g}j  {largest}")
+        return "\n".join(lines)
+
+
+class Discrete(NamedTuple):
+    """x[k+1] = A x[k] + B u[k] + drift, u held for ``dt``: exact for the linear model."""
+
+    A: np.ndarray
+    B: np.ndarray
+    drift: np.ndarray
+    dt: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StateSpace:
+    """dx/dt = drift + A x + B u, y = C x + D u: a mechanism near the state (q, v) under joint forces tau.
+
+    x is made of the steps of the coordinates from q (``difference(q, there)``) and the changes of their velocities; u
+    are changes of joint forces.  At an equilibrium drift is zero.  Arrays have the batch shape of the states in front.
+
+    A (n, n), B (n, k), C (l, n), D (l, k), drift (n,)   the model; drift is dx/dt at the point itself
+    independent           what the coordinates are: joints (``joint[i]`` where one has several), or y1, y2, ... for
+                          linear combinations of them
+    state_names, input_names, output_names   ".rate" marks velocities
+    rows                  (p, nv): R, coordinates are R times steps of q
+    tangent               (2 nv, n): steps of q and changes of v of all joints per unit of x (K and its derivative)
+    form                  "local": the local state-space form (spencer2004 4.8); "underlying": all coordinates (4.2)
+    mechanism, q, v, tau  where
+    acceleration          (nv,): of all joints, there
+    """
+
+    mechanism: Mechanism
+    q: np.ndarray
+    v: np.ndarray
+    tau: np.ndarray
+    acceleration: np.ndarray
+    A: np.ndarray
+    B: np.ndarray
+    C: np.ndarray
+    D: np.ndarray
+    drift: np.ndarray
+    independent: tuple[str, ...]
+    state_names: tuple[str, ...]
+    input_names: tuple[str, ...]
+    output_names: tuple[str, ...]
+    rows: np.ndarray
+    tangent: np.ndarray
+    form: str
+
+    @property
+    def residual(self) -> float:
+        """The largest rate at the point, zero at an equilibrium."""
+        return float(np.abs(self.drift).max(initial=0.0))
+
+    @property
+    def is_equilibrium(self) -> bool:
+        """Whether the mechanism stays where it is, but for round-off (every state of a batch)."""
+        return self.residual <= AT_REST * max(1.0, float(np.abs(self.A).max(initial=0.0)))
+
+    def eigenvalues(self) -> np.ndarray:
+        """(n,) complex, ordered by real part, then by imaginary part; (..., n) for a batch.
+
+        At an equilibrium they do not depend on the choice of coordinates (Theorems 4.1.1, 4.1.2).
+        """
+        values = np.linalg.eigvals(self.A).astype(complex)
+        size = np.abs(values).max(axis=-1, initial=0.0, keepdims=True)
+        real = np.round(np.divide(values.real, size, out=np.zeros(values.shape), where=size > 0.0), 9)
+        return np.take_along_axis(values, np.lexsort((values.imag, real)), axis=-1)
+
+    def modes(self) -> Modes:
+        """Natural frequencies, damping ratios and shapes over all joints; one state."""
+        self._require_one("modes")
+        values, vectors = np.linalg.eig(self.A)
+        scale = np.abs(values).max(initial=0.0)
+        kept = values.imag >= -1e-12 * scale
+        values, shapes = (
+            values[kept].astype(complex),
+            (self.tangent[: self.mechanism.nv] @ vectors[:, kept]).astype(complex),
+        )
+        order = np.lexsort((values.real, np.abs(values)))
+        values, shapes = values[order], shapes[:, order]
+        frequencies = np.abs(values)
+        vanishing = frequencies <= 1e-12 * scale
+        ratios = np.divide(-values.real, frequencies, out=np.full(len(values), np.nan), where=~vanishing)
+        largest = np.take_along_axis(shapes, np.abs(shapes).argmax(axis=0)[None], axis=0) if len(shapes) else shapes
+        shapes = np.divide(shapes, largest, out=np.zeros_like(shapes), where=largest != 0.0)
+        return Modes(values, frequencies, ratios, shapes, coordinate_names(self.mechanism))
+
+    def joint_motion(self, x) -> tuple[np.ndarray, np.ndarray]:
+        """(q, v) of all joints at the state ``x`` (..., n) of the model, to first order: loops open by second order."""
+        from ..tree_dynamics import integrate
+
+        moved = (self.tangent @ np.asarray(x, dtype=float)[..., None])[..., 0]
+        nv = self.mechanism.nv
+        return integrate(self.mechanism, self.q, moved[..., :nv], 1.0), self.v + moved[..., nv:]
+
+    def state_at(self, q, v) -> np.ndarray:
+        """(..., n): x of a state of the mechanism, for feedback: the inverse of ``joint_motion``."""
+        from ..tree_dynamics import difference
+
+        step = difference(self.mechanism, self.q, np.asarray(q, dtype=float))
+        change = np.asarray(v, dtype=float) - self.v
+        return np.concatenate([(self.rows @ x[..., None])[..., 0] for x in np.broadcast_arrays(step, change)], axis=-1)
+
+    def discretize(self, dt: float) -> Discrete:
+        """The model with forces held for ``dt``, from one matrix exponential."""
+        from scipy.linalg import expm
+
+        if not dt > 0.0:
+            raise ValueError(f"dt must be positive, got {dt!r}")
+        n, k = self.B.shape[-2:]
+        batch = self.A.shape[:-2]
+        whole = np.zeros((*batch, n + k + 1, n + k + 1))
+        whole[..., :n, :] = np.concatenate([self.A, self.B, self.drift[..., None]], axis=-1) * dt
+        held = expm(whole)[..., :n, :]
+        return Discrete(held[..., :n], held[..., n : n + k], held[..., n + k], float(dt))
+
+    def to_scipy(self) -> Any:
+        """A ``scipy.signal.StateSpace``.  It has no drift: away from equilibria it describes how motions differ."""
+        from scipy.signal import StateSpace as Scipy
+
+        self._require_one("to_scipy")
+        return Scipy(self.A, self.B, self.C, self.D)
+
+    def plot_eigenvalues(self, path: Any = None, **options: Any) -> Any:
+        """A picture of the eigenvalues (``linkwise.viewer.plot_eigenvalues``)."""
+        from ..viewer import plot_eigenvalues
+
+        return plot_eigenvalues(self, path=path, **options)
+
+    def plot_bode(self, path: Any = None, **options: Any) -> Any:
+        """Gain and phase over frequency (``linkwise.viewer.plot_bode``)."""
+        from ..viewer import plot_bode
+
+        return plot_bode(self, path=path, **options)
+
+    def plot_step(self, path: Any = None, **options: Any) -> Any:
+        """Responses to steps of the inputs (``linkwise.viewer.plot_step``)."""
+        from ..viewer import plot_step
+
+        return plot_step(self, path=path, **options)
+
+    def table(self, digits: int = 5) -> str:
+        """A, B and drift with the names of states and inputs; numbers that are only round-off show as 0.  One state."""
+        self._require_one("table")
+        heads = [*self.state_names, *(f"u: {name}" for name in self.input_names), "drift"]
+        numbers = np.concatenate([self.A, self.B, self.drift[:, None]], axis=1)
+        numbers[np.abs(numbers) < 1e-12 * np.abs(self.A).max(initial=0.0)] = 0.0  # round-off, and negative zeros
+        cells = [["d/dt of", *heads]]
+        cells += [
+            [name, *(f"{x:.{digits}g}" for x in row)] for name, row in zip(self.state_names, numbers, strict=True)
+        ]
+        widths = [max(len(row[j]) for row in cells) for j in range(len(cells[0]))]
+        lines = ("  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in cells)
+        return "\n".join(line.rstrip() for line in lines)
+
+    def __repr__(self) -> str:
+        batch = self.A.shape[:-2]
+        where = "an equilibrium" if self.is_equilibrium else f"no equilibrium (rates up to {self.residual:.3g})"
+        return (
+            f"<StateSpace of {self.mechanism.name!r}, {self.form} form: {len(self.state_names)} states"
+            f"{_listed(self.independent)}, {_counted(len(self.input_names), 'input')}, "
+            f"{_counted(len(self.output_names), 'output')}" + (f", batch {batch}" if batch else "") + f"; {where}>"
+        )
+
+    def _require_one(self, what: str) -> None:
+        if self.A.ndim > 2:
+            raise MechanismError(f"{what} takes one state; this model has the batch shape {self.A.shape[:-2]}")
+
+
+def _without_round_off(x: float, size: complex) -> float:
+    return 0.0 if abs(x) < 1e-12 * abs(size) else x
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" + "s" * (count != 1)
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    if not names:
+        return ""
+    return " in " + (", ".join(names) if len(names) <= 6 else f"{', '.join(names[:5])}, ... ({len(names)} coordinates)")

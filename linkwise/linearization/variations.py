@@ -1,0 +1,288 @@
+"""The motion near a state, exactly to first order (spencer2004 4.2, 4.4, Appendix B).
+
+A tree is the closed mechanism without loops.  With M a + h = tau - G* lambda and [R; G] a = [d2y/dt2; -dG/dt v], all
+that Appendix B writes with dK/dy, dK/dt and d2K/dt2 comes from derivatives along q of three vectors (algorithms/
+linearization.py), because these matrices only occur multiplied:
+
+    dK*/dy (tau_NE - tau) = K* d(G* lambda)/dq K,    dK/dt = -L d(G v)/dq K,    K* M d2K/dt2 from -L d(G a + dG/dt v)/dq
+
+where [K, L] is the inverse of [R; G] (4.11), or its pseudo-inverse where constraints are redundant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..closed.decomposition import Decomposition, decompose
+from ..closed.dynamics import Terms, terms
+from ..compiler import compile
+from ..derivatives import inverse_dynamics_derivatives
+from ..differentiation import jacobian_of
+from ..mechanism import Mechanism, MechanismError, require_mechanism
+from ..passive import Passive, Resolved
+from ..tree_dynamics import _function, inverse_dynamics
+from .coordinates import Independent, independent_by
+
+OPEN = (
+    1e-8  # metres and sines of angles: loops with a larger error are open, and redundant constraints look independent
+)
+SLIPPING = 1e-6  # relative: velocities that open loops faster do not belong to the mechanism
+SINGULAR = 1e-6  # relative: constraints that become independent faster than this, per unit of motion, are not redundant
+
+
+class State(NamedTuple):
+    """Where to look: q (nq), v, tau (nv), wrenches (n_links, 6) or None, all of one batch shape; passive forces."""
+
+    mech: Mechanism
+    q: np.ndarray
+    v: np.ndarray
+    tau: np.ndarray
+    wrenches: np.ndarray | None
+    passive: Resolved | None
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        return self.q.shape[:-1]
+
+
+class Variations(NamedTuple):
+    """The motion near a state, in the independent coordinates (y, dy/dt) and in those of all joints; batches in front.
+
+    y is R times the step that leads from the state to its neighbour (``difference``), dy/dt stands for R v.
+
+    independent     the coordinates, with K
+    tangent         (2 nv, 2 p): steps of q and changes of v, per unit of (y, dy/dt): the derivative of Psi
+    rates           (2 nv, 2 p): changes of their rates: that of f(Psi)
+    own_rates       (2 p, 2 p): A, changes of the rates of (y, dy/dt)
+    response        (p, nv): second derivatives of y per unit of joint forces, (K* M K)^-1 K*
+    acceleration    (nv): at the state itself
+    """
+
+    independent: Independent
+    tangent: np.ndarray
+    rates: np.ndarray
+    own_rates: np.ndarray
+    response: np.ndarray
+    acceleration: np.ndarray
+
+
+def state_of(mech: Mechanism, q, v, tau, wrenches, passive) -> State:
+    """The arguments as arrays of one batch shape, checked; velocities and joint forces that are None are zero."""
+    require_mechanism(mech)
+    shapes = {"q": (mech.nq,), "v": (mech.nv,), "tau": (mech.nv,), "wrenches": (mech.n_links, 6)}
+    given = {"q": q, "v": np.zeros(mech.nv) if v is None else v, "tau": np.zeros(mech.nv) if tau is None else tau}
+    if wrenches is not None:
+        given["wrenches"] = wrenches
+    arrays, batches = {}, []
+    for name, values in given.items():
+        core, array = shapes[name], np.asarray(values, dtype=float)
+        if array.ndim < len(core) or array.shape[array.ndim - len(core) :] != core:
+            expected = ", ".join(map(str, core))
+            raise MechanismError(
+                f"{name} has shape {array.shape}, expected (..., {expected}) for mechanism {mech.name!r}"
+            )
+        if not np.isfinite(array).all():
+            raise MechanismError(f"{name} must be finite")
+        arrays[name] = array
+        batches.append(array.shape[: array.ndim - len(core)])
+    if passive is not None and not isinstance(passive, Passive):
+        raise TypeError(f"passive must be a linkwise.Passive, got {type(passive).__name__}")
+    try:
+        batch = np.broadcast_shapes(*batches)
+    except ValueError:
+        raise MechanismError(f"the batch shapes {', '.join(map(str, batches))} do not broadcast") from None
+    if 0 in batch:
+        raise MechanismError(f"there are no states to look at: the batch shape is {batch}")
+    if any(one != batch for one in batches):
+        arrays = {name: np.broadcast_to(x, batch + shapes[name]) for name, x in arrays.items()}
+    elements = None if passive is None else passive.on(mech)
+    return State(mech, arrays["q"], arrays["v"], arrays["tau"], arrays.get("wrenches"), elements)
+
+
+class _Motion(NamedTuple):
+    """The motion at a state: forces on the joints and accelerations, in the independent coordinates."""
+
+    independent: Independent
+    response: np.ndarray  # (p, nv): (K* M K)^-1 K*
+    acceleration: np.ndarray  # (nv,)
+    multipliers: np.ndarray  # (m,): G* lambda is what tau_NE - tau lacks
+
+
+def variations(at: State, wanted: Any, rank: int | None = None) -> Variations:
+    """Everything about the neighbourhood of ``at`` in the independent coordinates ``wanted``.
+
+    ``rank`` bounds the number of independent constraints where loops are not exactly closed; then nothing is checked.
+    """
+    own = terms(at.mech, at.q, at.v)
+    if rank is None:
+        _refuse_open(at, own)
+    svd = decompose(own.jacobian, rank=rank)
+    here = _motion(at, own, independent_by(at.mech, svd, wanted))
+    rows, basis, closing = here.independent.rows, here.independent.basis, here.independent.closing
+    p = basis.shape[-1]
+
+    # Derivatives of tau_NE - tau + G* lambda by q and v, of G a + dG/dt v by q, and of G v by q.
+    by_q, by_v = force_derivatives(at, here.acceleration)
+    reaction_by_q, bias_by_q, slip_by_q = _constraint_derivatives(at, svd, here, rank is None)
+    turning = _step_rate_jacobian(at)
+    bias_by_v = 2.0 * (slip_by_q - own.jacobian @ turning)  # d(dG/dt v)/dv: twice dG/dt but for what does not commute
+
+    # K, dK/dt and what the loops add to accelerations, by (y, dy/dt).
+    still = np.zeros_like(basis)
+    steps_of_q = np.concatenate([basis, still], axis=-1)
+    steps_of_v = np.concatenate([-(closing @ (slip_by_q @ basis)), basis], axis=-1)
+    bent = closing @ (bias_by_q @ steps_of_q + bias_by_v @ steps_of_v)
+
+    # A21 and A22 of Section 4.2 side by side, for any joints and with joint forces (B.3, B.5).
+    missing = (by_q + reaction_by_q) @ steps_of_q + by_v @ steps_of_v - own.mass @ bent
+    own_rates = np.zeros((*at.batch, 2 * p, 2 * p))
+    own_rates[..., :p, :p] = rows @ (turning @ basis)
+    own_rates[..., :p, p:] = np.eye(p)
+    own_rates[..., p:, :] -= here.response @ missing
+    return Variations(
+        here.independent,
+        np.concatenate([steps_of_q, steps_of_v], axis=-2),
+        np.concatenate([steps_of_v + turning @ steps_of_q, basis @ own_rates[..., p:, :] - bent], axis=-2),
+        own_rates,
+        here.response,
+        here.acceleration,
+    )
+
+
+def _motion(at: State, own: Terms, chosen: Independent) -> _Motion:
+    """Accelerations (B.2) and multipliers, from one solution with K* M K."""
+    basis, closing = chosen.basis, chosen.closing
+    across = np.swapaxes(basis, -1, -2)
+    force = applied_force(at) - (own.bias_force if at.wrenches is None else bias_force(at))
+    offset = -_times(closing, own.bias)
+    reduced = across @ own.mass @ basis
+    try:
+        response = np.linalg.solve(reduced, across)
+    except np.linalg.LinAlgError:
+        raise MechanismError(
+            f"a freedom of mechanism {at.mech.name!r} moves nothing with inertia: give the links it moves mass and "
+            "inertia, or its joint armature"
+        ) from None
+    acceleration = _times(basis, _times(response, force - _times(own.mass, offset))) + offset
+    multipliers = _transposed_times(closing, force - _times(own.mass, acceleration))
+    return _Motion(chosen, response, acceleration, multipliers)
+
+
+def applied_force(at: State) -> np.ndarray:
+    """(nv,): joint forces, given and passive."""
+    return at.tau if at.passive is None else at.tau + at.passive.forces(at.q, at.v)
+
+
+def force_derivatives(at: State, acceleration: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(nv, nv) each: tau_NE minus applied forces, by q and by v (Section 4.3)."""
+    by_q, by_v, _ = inverse_dynamics_derivatives(at.mech.spanning_tree, at.q, at.v, acceleration, at.wrenches)
+    if at.passive is None:
+        return by_q, by_v
+    passive_by_q, passive_by_v = at.passive.derivatives(at.q, at.v)
+    return by_q - passive_by_q, by_v - passive_by_v
+
+
+def bias_force(at: State) -> np.ndarray:
+    """(nv,): joint forces without acceleration, wrenches included."""
+    return inverse_dynamics(at.mech.spanning_tree, at.q, at.v, np.zeros(at.mech.nv), at.wrenches)
+
+
+# -- derivatives of the constraints -------------------------------------------------------------------
+
+
+def _constraint_derivatives(at: State, svd: Decomposition, here: _Motion, check: bool):
+    """Along q: of G* lambda (nv, nv), of G a + dG/dt v (m, nv), of G v (m, nv).  With ``check``, singular positions are
+    refused."""
+    n, m = at.mech.nv, at.mech.n_constraints
+    if not m:
+        return 0.0, np.zeros((*at.batch, 0, n)), np.zeros((*at.batch, 0, n))
+    null = here.independent.null
+    # Multipliers that no force can tell (redundant constraints) are taken along in the batch: see _refuse_singular.
+    untold = np.swapaxes(svd.u, -1, -2)[..., n - null.shape[-1] if check else m :, :]
+    along = np.concatenate([here.multipliers[..., None, :], untold], axis=-2)
+    q, v, a = (x[..., None, :] for x in (at.q, at.v, here.acceleration))
+    derivatives = _constraint_motion_by_q(at.mech)(q, v, a, along)
+    _refuse_singular(at.mech, svd.s[..., 0], null, derivatives[..., 1:, :n, :])
+    first = derivatives[..., 0, :, :]
+    return first[..., :n, :], first[..., n : n + m, :], first[..., n + m :, :]
+
+
+def _constraint_motion_by_q(mech: Mechanism) -> Callable[..., np.ndarray]:
+    """The derivative of ``constraint_motion`` along q; kept with the mechanism like its other kernels."""
+    key = "constraint_motion_by_q"
+    if key not in mech._kernels:
+        mech._kernels[key] = jacobian_of(compile("constraint_motion", mech), "q", mode="forward").function
+    return mech._kernels[key]
+
+
+def reaction_derivative(at: State, multipliers: np.ndarray) -> np.ndarray:
+    """(nv, nv): of G* lambda along q."""
+    n = at.mech.nv
+    if not at.mech.loops:
+        return np.zeros((*at.batch, n, n))
+    still = np.zeros(n)
+    return _constraint_motion_by_q(at.mech)(at.q, still, still, multipliers)[..., :n, :]
+
+
+def _step_rate_jacobian(at: State) -> np.ndarray:
+    """(nv, nv): derivative along steps of their own rate; zero unless joints turn freely."""
+    if at.mech.nq == at.mech.nv:
+        return np.zeros((at.mech.nv, at.mech.nv))
+    return _function(at.mech, "step_rate_jacobian", None)(at.v)
+
+
+# -- where there is no linearization ------------------------------------------------------------------
+
+
+def _refuse_open(at: State, own: Terms) -> None:
+    if not at.mech.loops:
+        return
+    mech = at.mech
+    opening = np.abs(own.error).reshape(-1, mech.n_constraints)
+    slip = np.abs(_times(own.jacobian, at.v)).reshape(-1, mech.n_constraints)
+    if opening.max(initial=0.0) > OPEN:
+        raise MechanismError(
+            f"loop {_loop(mech, opening)!r} of mechanism {mech.name!r} is open by {opening.max():.3g}: close it with "
+            "linkwise.closed.assemble or project before linearizing"
+        )
+    if slip.max(initial=0.0) > SLIPPING * (1.0 + np.abs(own.jacobian).max() * np.abs(at.v).max()):
+        raise MechanismError(
+            f"the velocities tear loop {_loop(mech, slip)!r} of mechanism {mech.name!r} open, at {slip.max():.3g} per "
+            "second: make them consistent with linkwise.closed.project(mech, q, v)"
+        )
+
+
+def _loop(mech: Mechanism, violations: np.ndarray) -> str:
+    """The loop with the largest of the violations (states, m)."""
+    row = int(np.argmax(violations.max(axis=0)))
+    return next(loop.name for loop in mech.loops if row < mech.constraint_index(loop.name).stop)
+
+
+def _refuse_singular(mech: Mechanism, size: np.ndarray, null: np.ndarray, bending: np.ndarray) -> None:
+    """Constraints that others imply must stay implied when the mechanism moves.
+
+    If u* G = 0, then u* dG N vanishes on a manifold where G has one rank, since G N does: N* d(G* u)/dq N = 0.
+    Otherwise a freedom that is there to first order is lost nearby, and there is no chart (2.28).
+    """
+    if not bending.size:
+        return
+    null = null[..., None, :, :]
+    growth = np.sqrt(np.sum((np.swapaxes(null, -1, -2) @ bending @ null) ** 2, axis=(-1, -2, -3)))
+    if np.any(growth > SINGULAR * size):
+        raise MechanismError(
+            f"mechanism {mech.name!r} is at a singular position: it seems to have {null.shape[-1]} freedoms, but loops "
+            f"that do not constrain some of them here do so nearby (by {np.max(growth):.3g} per unit of motion), so "
+            "that no independent coordinates describe the motion (2.28 is violated for every choice); linearize at "
+            "another position"
+        )
+
+
+def _times(matrix: np.ndarray, x: np.ndarray) -> np.ndarray:
+    return (matrix @ x[..., None])[..., 0]
+
+
+def _transposed_times(matrix: np.ndarray, x: np.ndarray) -> np.ndarray:
+    return (x[..., None, :] @ matrix)[..., 0, :]

@@ -1,0 +1,250 @@
+"""A, B and drift against central differences of forward dynamics on the manifold, for every kind of joint and loop."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.differentiation import jacobian_of
+from linkwise.linearization import rate_jacobian
+from linkwise.mechanism import MechanismError
+
+from ..closed.built_in import STRETCHED, built, every_mechanism, random_state
+from ..closed.random_loops import CLOSING, closed_at, with_loops
+from .differences import Neighbourhood, close, matched
+
+
+def check(mech, q, v, tau, choice=None, passive=None, wrenches=None, tolerance=1e-8) -> lw.StateSpace:
+    """The model, compared with the oracle."""
+    model = lw.linearize(mech, q, v, tau, choice, passive=passive, wrenches=wrenches)
+    a, b, drift = Neighbourhood(mech, q, v, tau, model.rows, passive, wrenches).model()
+    close(model.A, a, tolerance)
+    close(model.B, b, tolerance)
+    close(model.drift, drift, tolerance)
+    return model
+
+
+@every_mechanism
+def test_closed_mechanisms(name):
+    mech = built(name)
+    q, v = random_state(name, 1)
+    tau = np.random.default_rng(5).normal(size=mech.nv)
+    check(mech, q, v, tau)
+    check(mech, q, v, tau, "null_space")
+
+
+def test_closed_mechanism_with_springs_dampers_and_wrenches():
+    mech, rng = built("five_bar"), np.random.default_rng(0)
+    q, v = random_state("five_bar", 2)
+    passive = lw.Passive.springs({"joint2": 30.0}, rest={"joint2": 1.0}) + lw.Passive.dampers(
+        {"joint1": 2.0, "joint4": 0.5}
+    )
+    wrenches = rng.normal(size=(4, 6))
+    rows = np.eye(4)[[0, 3]] + 0.1 * rng.normal(size=(2, 4))
+    plain = check(mech, q, v, rng.normal(size=4), rows)
+    loaded = check(mech, q, v, plain.tau, rows, passive, wrenches)
+    assert np.abs(loaded.A - plain.A).max() > 0.1
+
+
+@pytest.mark.parametrize("case", [(1, 0, True), (2, 1, False), (3, 3, True), (4, 7, False)], ids=str)
+def test_trees_of_all_joints_at_speed(case):
+    n, seed, floating = case
+    mech = lw.mechanisms.random_tree(n, seed, floating_base=floating)
+    rng = np.random.default_rng(seed)
+    q, v = lw.random_state(mech, rng)
+    model = check(mech, q, v, rng.normal(size=mech.nv), wrenches=rng.normal(size=(mech.n_links, 6)))
+    assert model.form == "local" and len(model.state_names) == 2 * mech.nv
+    by_q, by_v, by_tau = lw.forward_dynamics_derivatives(mech, q, v, model.tau)
+    plain = lw.linearize(mech, q, v, model.tau)
+    close(plain.A[mech.nv :], np.hstack([by_q, by_v]), 1e-9)
+    close(plain.B[mech.nv :], by_tau, 1e-9)
+    close(rate_jacobian(mech, q, v, model.tau), plain.A, 1e-12)
+
+
+def test_linear_combinations_as_coordinates_of_a_tree():
+    mech, rng = lw.mechanisms.random_tree(3, 2, floating_base=True), np.random.default_rng(1)
+    q, v = lw.random_state(mech, rng)
+    tau, rows = rng.normal(size=mech.nv), rng.normal(size=(mech.nv, mech.nv))
+    model = check(mech, q, v, tau, rows)
+    whole = lw.linearize(mech, q, v, tau, rows, form="underlying")
+    close(whole.A, lw.linearize(mech, q, v, tau).A, 1e-9)
+    assert model.independent[0] == "y1"
+
+
+@pytest.mark.parametrize("kind", CLOSING, ids=lambda kind: type(kind).__name__)
+def test_loops_of_every_kind_with_joints_that_turn_freely(kind):
+    """A ball and joints of several freedoms on the way around the loop, all moving."""
+    tree = _chain_of((lw.Spherical(), lw.Universal((1.0, 0.0, 0.0), (0.0, 1.0, 0.3)), lw.Planar((0.3, 0.0, 1.0))))
+    rng = np.random.default_rng(4)
+    q, _ = lw.random_state(tree, rng)
+    mech = with_loops(tree, closed_at(tree, q, kind, "ground", tree.link_names[-1], seed=3))
+    q, v = lw.closed.project(mech, q, 0.5 * rng.normal(size=mech.nv))
+    check(mech, q, v, rng.normal(size=mech.nv), tolerance=1e-7)
+
+
+def _chain_of(kinds) -> lw.Mechanism:
+    builder, parent = lw.Builder(), "ground"
+    for i, kind in enumerate(kinds):
+        builder.link(f"link{i}", 1.0 + 0.3 * i, (0.1, 0.2 - 0.1 * i, 0.05), (0.1, 0.15, 0.12))
+        builder.joint(f"joint{i}", kind, parent, f"link{i}", (None, (0.3, 0.1, -0.2)))
+        parent = f"link{i}"
+    return builder.build("mixed_chain")
+
+
+def test_mimic_joints_and_armature():
+    mech = lw.Builder()
+    mech.link("a", 1.0, (0.3, 0, 0), (0.1, 0.1, 0.1)).joint("a", lw.Revolute((0, 1, 0)), "ground", "a", armature=0.4)
+    mech.link("b", 0.5, (0.2, 0, 0), (0.1, 0.1, 0.1))
+    mech.joint("b", lw.Revolute((0, 1, 0)), "a", "b", (None, (0.6, 0, 0)), mimic=lw.Mimic("a", -2.0, 0.3))
+    mech.link("c", 0.7, (0.2, 0.1, 0), (0.1, 0.1, 0.1)).joint("c", lw.Spherical(), "b", "c", (None, (0.4, 0, 0)))
+    mech = mech.build("follower")
+    q, v = lw.random_state(mech, np.random.default_rng(0))
+    model = check(mech, q, v, np.ones(4))
+    assert model.input_names == ("a", "c[0]", "c[1]", "c[2]")
+    assert model.state_names[4:] == ("a.rate", "c[0].rate", "c[1].rate", "c[2].rate")
+
+
+def test_batches_are_their_states():
+    mech = built("loader")
+    states = [random_state("loader", seed) for seed in range(4)]
+    q, v = (np.stack(x).reshape(2, 2, -1) for x in zip(*states, strict=True))
+    tau = np.random.default_rng(0).normal(size=(2, 1, mech.nv))
+    for choice in (("boom_joint", "bucket_joint"), "null_space"):
+        batch = lw.linearize(mech, q, v, tau, choice, outputs=("boom_joint", "link_joint.rate"))
+        assert batch.A.shape == (2, 2, 4, 4) and batch.B.shape == (2, 2, 4, 8) and batch.C.shape == (2, 2, 2, 4)
+        for i, j in np.ndindex(2, 2):
+            one = lw.linearize(mech, q[i, j], v[i, j], tau[i, 0], choice, outputs=("boom_joint", "link_joint.rate"))
+            if choice != "null_space":  # whose signs are not determined
+                close(batch.A[i, j], one.A, 1e-10)
+                close(batch.B[i, j], one.B, 1e-10)
+                close(batch.C[i, j], one.C, 1e-10)
+                close(batch.drift[i, j], one.drift, 1e-10)
+            matched(batch.eigenvalues()[i, j], one.eigenvalues(), 1e-8)
+    assert lw.linearize(mech, q, v, tau, form="underlying").A.shape == (2, 2, 16, 16)
+    jacobians = rate_jacobian(mech, q, v, tau)
+    close(jacobians[1, 0], rate_jacobian(mech, q[1, 0], v[1, 0], tau[1, 0]), 1e-9)
+    tree = lw.mechanisms.planar_arm(3)
+    q, v = lw.random_state(tree, np.random.default_rng(0), (5,))
+    assert lw.linearize(tree, q, v).A.shape == (5, 6, 6)
+    assert lw.linearize(tree, q[0], v).A.shape == (5, 6, 6)
+
+
+def test_inputs_and_outputs_by_name():
+    mech = built("stewart_platform")
+    q, v = random_state("stewart_platform", 0)
+    legs = tuple(f"leg{i}_rod_joint" for i in range(1, 7))
+    model = lw.linearize(mech, q, v, None, legs, inputs=legs, outputs=("platform_joint", "leg1_rod_joint.rate"))
+    everything = lw.linearize(mech, q, v, None, legs)
+    places = [mech.v_index(name).start for name in legs]
+    np.testing.assert_array_equal(model.B, everything.B[:, places])
+    assert model.input_names == legs and model.independent == legs
+    assert model.output_names == (*(f"platform_joint[{k}]" for k in range(6)), "leg1_rod_joint.rate")
+    platform = range(mech.nv)[mech.v_index("platform_joint")]
+    np.testing.assert_array_equal(model.C, model.tangent[[*platform, mech.nv + places[0]]])
+    rows = np.zeros((1, 48))
+    rows[0, 3] = 2.0
+    scaled = lw.linearize(mech, q, v, None, legs, outputs=rows)
+    np.testing.assert_allclose(scaled.C[0], 2.0 * model.tangent[3])
+    half = lw.linearize(mech, q, v, None, ("platform_joint[0]", *legs[1:]))
+    assert half.independent[0] == "platform_joint[0]"
+
+
+def test_what_cannot_be_linearized_says_why():
+    five, loader = built("five_bar"), built("loader")
+    q, v = random_state("five_bar", 1)
+    with pytest.raises(MechanismError, match="singular position.*2.28"):
+        lw.linearize(five, STRETCHED)
+    with pytest.raises(MechanismError, match="'support' of mechanism 'five_bar' is open by"):
+        lw.linearize(five, q + 0.01)
+    with pytest.raises(MechanismError, match="velocities tear loop 'support'.*project"):
+        lw.linearize(five, q, np.ones(4))
+    with pytest.raises(MechanismError, match="3 independent coordinates.*2 freedoms here: give 2, such as"):
+        lw.linearize(five, q, v, None, ("joint1", "joint2", "joint3"))
+    with pytest.raises(MechanismError, match="'lift_piston_joint' do not describe.*2.28.*would do"):
+        lw.linearize(loader, lw.neutral(loader), None, None, ("lift_barrel_joint", "lift_piston_joint"))
+    with pytest.raises(MechanismError, match="sequence of joint names such as"):
+        lw.linearize(five, q, v, None, "joint1")
+    with pytest.raises(MechanismError, match="did you mean 'partitioning'"):
+        lw.linearize(five, q, v, None, "partition")
+    with pytest.raises(MechanismError, match="names a coordinate twice"):
+        lw.linearize(five, q, v, None, ("joint1", "joint1"))
+    with pytest.raises(MechanismError, match="rows \\(p, 4\\)"):
+        lw.linearize(five, q, v, None, np.ones((2, 3)))
+    with pytest.raises(MechanismError, match="no moving joint 'jont1'"):
+        lw.linearize(five, q, v, inputs=("jont1",))
+    with pytest.raises(MechanismError, match="tau has shape"):
+        lw.linearize(five, q, v, np.ones(3))
+    with pytest.raises(MechanismError, match="q must be finite"):
+        lw.linearize(five, q * np.nan, v)
+    with pytest.raises(MechanismError, match="no states"):
+        lw.linearize(five, np.zeros((0, 4)), v)
+    with pytest.raises(ValueError, match="did you mean 'underlying'"):
+        lw.linearize(five, q, v, form="underlaying")
+    with pytest.raises(TypeError, match="linkwise.Passive"):
+        lw.linearize(five, q, v, passive=3.0)
+    with pytest.raises(MechanismError, match="from 2 to 3 freedoms"):
+        lw.linearize(five, np.stack([q, STRETCHED]))
+    with pytest.raises(MechanismError, match="linear in q"):
+        lw.linearize(five, q, v, None, lw.closed.Coordinates(None, None, None))
+    weightless = dataclasses.replace(
+        lw.mechanisms.planar_arm(1),
+        bodies=tuple(
+            dataclasses.replace(b, mass=0.0, inertia=np.zeros((3, 3))) for b in lw.mechanisms.planar_arm(1).bodies
+        ),
+    )
+    with pytest.raises(MechanismError, match="moves nothing with inertia"):
+        lw.linearize(weightless, [0.0])
+
+
+def test_redundant_constraints_are_told_from_singular_positions():
+    """Three parallelograms: nine of fifteen constraints are redundant where the posts stand, more where they lie."""
+    mech = lw.mechanisms.n_four_bar(3)
+    q = lw.closed.follow(mech, lw.neutral(mech), {"post0_joint": 1.2})
+    check(mech, q, np.zeros(7), np.zeros(7), ("post0_joint",))
+    lying = lw.neutral(mech)
+    lying[:4], lying[4:] = np.pi / 2, -np.pi / 2
+    np.testing.assert_allclose(lw.closed.position_error(mech, lying), 0.0, atol=1e-12)
+    with pytest.raises(MechanismError, match="singular"):
+        lw.linearize(mech, lying)
+
+
+def test_rate_jacobian_of_states_with_loops_a_little_open():
+    """For implicit integration: given the rank, states between the steps need not be on the manifold."""
+    mech = built("loader")
+    q, v = random_state("loader", 1)
+    rank = lw.closed.generic_rank(mech, q)
+    exact = rate_jacobian(mech, q, v)
+    close(rate_jacobian(mech, q, v, rank=rank), exact, 1e-9)
+    rng = np.random.default_rng(0)
+    off = rate_jacobian(mech, q + 1e-6 * rng.normal(size=8), v + 1e-6 * rng.normal(size=8), rank=rank)
+    close(off, exact, 1e-3)
+    with pytest.raises(MechanismError, match="open"):
+        rate_jacobian(mech, q + 1e-6, v)
+
+
+def test_structures_that_cannot_move():
+    builder = lw.Builder()
+    for name, at in (("a", (0, 0, 0)), ("b", (1, 0, 0))):
+        builder.link(name, 1.0, (0.2, 0.1, 0.0), (0.1, 0.1, 0.1))
+        builder.joint(name, lw.Revolute((0, 0, 1)), "ground", name, (None, at))
+    builder.loop("tip", lw.Revolute((0, 0, 1)), "a", (None, (0.5, 1, 0)), "b", (None, (-0.5, 1, 0)))
+    truss = builder.build("truss")
+    model = lw.linearize(truss, np.zeros(2))
+    assert model.A.shape == (0, 0) and model.B.shape == (0, 2) and model.is_equilibrium
+    assert len(model.eigenvalues()) == len(model.modes().frequencies) == 0 and "0 states, 2 inputs" in repr(model)
+    np.testing.assert_array_equal(lw.linearize(truss, np.zeros(2), form="underlying").A, np.zeros((4, 4)))
+    assert lw.find_equilibrium(truss, np.zeros(2)).stable
+
+
+def test_the_derivatives_of_loops_cost_the_same_for_every_loop():
+    """Parallelograms in a row: paths do not get longer, so operations grow with the number of loops."""
+
+    def operations(n: int) -> int:
+        kernel = lw.compile("constraint_motion", lw.mechanisms.n_four_bar(n), target="numpy")
+        return sum(jacobian_of(kernel, "q", mode="forward").op_counts.values())
+
+    two, four, six = (operations(n) for n in (2, 4, 6))
+    assert six - four == four - two
