@@ -1,30 +1,42 @@
-# Every target first makes a local .venv with the package and its development tools in it.
+# Every target first makes a local .venv with the package in it, and what the target needs besides.
 # Needs python3 (3.10 or later) with venv, and make. Another interpreter: make PYTHON=python3.12 test
 
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/
+RUNNABLE := $(VENV)/.runnable
 INSTALLED := $(VENV)/.installed
+PIP = $(RUN)python -m pip install -qq --disable-pip-version-check
 WORKERS ?= 2
 
 EXAMPLES = $(sort $(wildcard examples/[0-9]*.py))
 BENCHMARKS = $(sort $(wildcard benchmarks/[a-z]*.py))
 
-.PHONY: help demo test test-all check ledger bench
+.PHONY: help demo examples gallery test test-all check ledger bench
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
-# The stamp is younger than pyproject.toml exactly when what it asks for is installed.
-$(INSTALLED): pyproject.toml
-	@test -x $(RUN)python || $(PYTHON) -m venv $(VENV)
-	@$(RUN)python -m pip install -qq --disable-pip-version-check --editable '.[test,plot,dev]'
+# A stamp is younger than pyproject.toml exactly when what it asks for is installed.
+$(RUNNABLE): pyproject.toml
+	@test -x $(RUN)python || { echo "setting up $(VENV) ..."; $(PYTHON) -m venv $(VENV); }
+	@$(PIP) --editable '.[plot]'
 	@touch $@
 
-demo: $(INSTALLED)  ## run the numbered examples
+$(INSTALLED): $(RUNNABLE)
+	@$(PIP) --editable '.[test,plot,dev]'
+	@touch $@
+
+demo: $(RUNNABLE)  ## the first minute: tables here, a page with pictures in demo/
+	@$(RUN)python -m linkwise demo --output demo
+
+examples: $(RUNNABLE)  ## run the numbered examples; pictures in demo/
 	@set -e; for script in $(or $(EXAMPLES),$(error no examples/[0-9]*.py to run)); do \
 		echo "== $$script"; $(RUN)python $$script; done
+
+gallery: $(RUNNABLE)  ## the papers' figures and tables, made anew into gallery/
+	@$(RUN)python -m linkwise reproduce all --output gallery
 
 test: $(INSTALLED)  ## run the tests, without the slow ones
 	@$(RUN)python -m pytest -q -n $(WORKERS) -m "not slow"

@@ -36,25 +36,9 @@ def tidy(axes, title: str, x: str, y: str) -> None:
 
 
 def simulate(mech, q, v, control, duration, step=2e-3):
-    """Fixed steps of Runge and Kutta in (q, nu), each along a tangent vector; t, q and v at every step."""
-    nu = lw.diagonal.rates(mech, q, v)
-
-    def slope(t, q, nu):
-        v = lw.diagonal.velocities(mech, q, nu)
-        return lw.diagonal.forward_dynamics(mech, q, nu, control(t, q, v)), v
-
-    times = np.arange(round(duration / step) + 1) * step
-    states = [(q, nu)]
-    for t in times[:-1]:
-        a = slope(t, q, nu)
-        b = slope(t + step / 2, lw.integrate(mech, q, a[1], step / 2), nu + step / 2 * a[0])
-        c = slope(t + step / 2, lw.integrate(mech, q, b[1], step / 2), nu + step / 2 * b[0])
-        d = slope(t + step, lw.integrate(mech, q, c[1], step), nu + step * c[0])
-        change, move = ((k[0] + 2 * k[1] + 2 * k[2] + k[3]) / 6 for k in zip(a, b, c, d, strict=True))
-        q, nu = lw.integrate(mech, q, move, step), nu + step * change
-        states.append((q, nu))
-    q, nu = (np.array(part) for part in zip(*states, strict=True))
-    return times, q, lw.diagonal.velocities(mech, q, nu)
+    """Fixed steps of Runge and Kutta in (q, nu); t, q and v at every step."""
+    motion = lw.simulate(mech, q, v, duration, control, method="rk4", step=step, coordinates="nu")
+    return motion.t, motion.q, motion.v
 
 
 # -- what the total rates are ---------------------------------------------------------------------------

@@ -36,12 +36,12 @@ def holding_torque(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
     return lw.closed.inverse_dynamics(mech, q, still, still, actuated=("crank_joint",))[:, 0]
 
 
-def swinging_row(n: int) -> lw.closed.Motion:
+def swinging_row(n: int) -> lw.Trajectory:
     """A row of n parallelograms swings round; all of its loops are singular whenever the posts are level."""
     mech = lw.mechanisms.n_four_bar(n)
     upright = np.zeros(mech.nq)
     v = -lw.closed.null_space(mech, upright, independent=("post0_joint",))[:, 0]
-    return lw.closed.simulate(mech, upright, v, 3.0, step=5e-3, keep_energy=True)
+    return lw.simulate(mech, upright, v, 3.0, method="rk4", step=5e-3, keep_energy=True)
 
 
 def main() -> None:

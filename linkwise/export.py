@@ -40,6 +40,14 @@ def export_c(
     n states in contiguous rows, arrays in C order.  Its head tells which coordinates belong to which joint.  It needs
     the C library's mathematics only (link with ``-lm``).
     """
+    source = c_file(algorithm, mech, name, **options)
+    target = Path(path)
+    target.write_text(source, encoding="utf-8")
+    return target
+
+
+def c_file(algorithm: Any, mech: Mechanism, name: str | None = None, **options: Any) -> str:
+    """The text that ``export_c`` writes."""
     if "target" in options:
         raise TypeError("export_c writes C for any machine and takes no target")
     if name is not None and (not isinstance(name, str) or identifier(name, set(RESERVED)) != name):
@@ -49,9 +57,7 @@ def export_c(
     program = dataclasses.replace(kernel.program, name=name or kernel.program.name)
     head = "".join(f" * {line}\n" for line in _described(kernel.name, mech))
     source = emit(program, "c", kernel.dtype.name)
-    target = Path(path)
-    target.write_text(f"/*\n{head} */\n{OPEN_FOR_CPP}{source}{CLOSE_FOR_CPP}", encoding="utf-8")
-    return target
+    return f"/*\n{head} */\n{OPEN_FOR_CPP}{source}{CLOSE_FOR_CPP}"
 
 
 def _described(algorithm: str, mech: Mechanism) -> Iterator[str]:

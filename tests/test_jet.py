@@ -64,3 +64,16 @@ def test_what_does_not_move_is_a_plain_number():
 def test_jets_do_not_nest():
     with pytest.raises(TypeError, match="do not nest"):
         Jet(Jet(1.0, 2.0), 1.0)
+
+
+def test_integer_powers():
+    """Of jets of floats and of traced values: derivatives as by the rule, exact for every whole exponent."""
+    x, dx, ddx = 1.3, 0.7, -0.4
+    for n in (-3, -1, 0, 1, 2, 5):
+        value, first, second = parts(Jet(x, dx, ddx) ** n)
+        expected = (x**n, n * x ** (n - 1) * dx, n * x ** (n - 1) * ddx + n * (n - 1) * x ** (n - 2) * dx**2)
+        np.testing.assert_allclose((value, first, second), expected, rtol=1e-14, atol=1e-15)
+        program = trace(lambda y, n=n: [np.array(y[0] ** n, dtype=object)], [Array("y", (1,))], ["z"])
+        np.testing.assert_allclose(numpy_reference.evaluate(program, [np.array([x])], "float64")[0], x**n, rtol=1e-14)
+    with pytest.raises(TypeError):
+        Jet(x, dx) ** 0.5

@@ -11,10 +11,15 @@ import click
 
 import linkwise as lw
 
+from .bench import bench
+from .demo import demo
 from .dynamics import dynamics
+from .export import export
 from .info import info
+from .linearize import linearize
 from .operators import operators
 from .reproduce import reproduce
+from .simulate import simulate
 
 
 @click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
@@ -23,14 +28,19 @@ from .reproduce import reproduce
 def commands(context: click.Context) -> None:
     """The spatial operator algebra of multibody dynamics, compiled link by link.
 
-    FILE is a URDF file, a Denavit-Hartenberg table (.toml or .csv), or a built-in mechanism: builtin:NAME[:NUMBER...],
-    such as builtin:puma560 or builtin:chain:12.
+    FILE is a mechanism file (URDF), a Denavit-Hartenberg table (.toml or .csv), or a built-in mechanism:
+    builtin:NAME[:NUMBER...], such as builtin:puma560 or builtin:chain:12. Every command has a --help with an example.
+
+    \b
+    linkwise demo                                    the first minute
+    linkwise info builtin:stanford_arm               what is in a mechanism
+    linkwise simulate builtin:five_bar --duration 2 --q joint1=2.09 --gif fall.gif
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
 
-for command in (info, operators, dynamics, reproduce):
+for command in (info, dynamics, simulate, linearize, operators, export, bench, reproduce, demo):
     commands.add_command(command)
 
 
@@ -39,6 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # names in files may not fit the terminal's encoding
+    code = 2
     try:
         code = commands.main(arguments, prog_name="linkwise", standalone_mode=False) or 0
         sys.stdout.flush()
@@ -51,7 +62,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
     except click.ClickException as error:
         message = error.format_message()
-    except (ValueError, OSError, lw.operators.SpaceError) as error:
+    except (ValueError, OSError, ImportError, lw.operators.SpaceError) as error:  # ImportError: optional libraries
         message = str(error)
+    except ArithmeticError as error:  # answers that differ, motions that cannot be followed
+        message, code = str(error), 1
     click.echo("linkwise: " + " ".join(message.split()), err=True)
-    return 2
+    return code

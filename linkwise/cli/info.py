@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -13,17 +12,26 @@ import numpy as np
 
 import linkwise as lw
 
-from .mechanism import file_argument, loaded
+from .mechanism import Loaded, takes_mechanism
+from .screen import as_json, section, table
 
 
-@click.command()
-@file_argument
-@click.option("--json", "as_json", is_flag=True, help="One JSON document instead of text.")
-def info(file: str, floating_base: bool, as_json: bool) -> None:
-    """Tree, joints, limits, masses, frames and warnings of a mechanism."""
-    mechanism, warnings = loaded(file, floating_base)
-    facts = facts_of(mechanism, [*warnings, *_remarks(mechanism)])
-    click.echo(json.dumps(facts, indent=2) if as_json else "\n".join(_text(mechanism, facts)))
+@click.command(short_help="What is in a mechanism.")
+@takes_mechanism
+@click.option("--plot", metavar="FILE", help="A drawing at the neutral configuration: .png, .svg or .pdf.")
+@click.option("--json", "json_wanted", is_flag=True, help="One JSON document instead of text.")
+def info(found: Loaded, plot: str | None, json_wanted: bool) -> None:
+    """Tree, joints, limits, masses, frames, loops and warnings of a mechanism.
+
+    \b
+    linkwise info robot.urdf
+    linkwise info builtin:loader --plot loader.png --json
+    """
+    mechanism = found.mechanism
+    facts = facts_of(mechanism, [*found.warnings, *_remarks(mechanism)])
+    if plot:
+        lw.viewer.draw(mechanism, path=plot, labels=True)
+    click.echo(as_json(facts) if json_wanted else "\n".join(_text(mechanism, facts)))
 
 
 # -- facts --------------------------------------------------------------------------------------------
@@ -43,7 +51,10 @@ def facts_of(mech: lw.Mechanism, warnings: Sequence[str]) -> dict[str, Any]:
             for body in mech.bodies
         ],
         "frames": [{"name": frame.name, "link": _carrier(mech, frame.body)} for frame in mech.frames.values()],
-        "loops": [{"name": loop.name, "link_a": loop.link_a, "link_b": loop.link_b} for loop in mech.loops],
+        "loops": [
+            {"name": loop.name, "kind": type(loop.kind).__name__.lower(), "link_a": loop.link_a, "link_b": loop.link_b}
+            for loop in mech.loops
+        ],
         "warnings": list(warnings),
     }
 
@@ -86,30 +97,25 @@ def _text(mech: lw.Mechanism, facts: dict[str, Any]) -> Iterable[str]:
         f": {mech.n_links} moving link{'s' * (mech.n_links != 1)}, nq = {mech.nq}, nv = {mech.nv}{loops}, "
         f"{facts['mass']:.6g} kg, gravity {_vector(mech.gravity)}"
     )
-    yield from _section("tree", _tree(mech))
+    yield from section("tree", _tree(mech))
     rows = [(j["name"], j["kind"], _direction(j), *_bounds(j), _extras(j)) for j in facts["joints"]]
-    yield from _section("joints", _table(("joint", "kind", "axis", "range", "velocity", "effort", ""), rows))
+    yield from section("joints", table(("joint", "kind", "axis", "range", "velocity", "effort", ""), rows))
     masses = [
         (b.link, f"{b.mass:.6g}", _vector(b.com), _vector(b.inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]))
         for b in mech.bodies
     ]
-    yield from _section(
+    yield from section(
         "links, with what is welded to them",
-        _table(("link", "mass", "centre of mass", "inertia about it: xx yy zz xy xz yz"), masses),
+        table(("link", "mass", "centre of mass", "inertia about it: xx yy zz xy xz yz"), masses),
     )
     welded = [(f["name"], "on " + f["link"]) for f in facts["frames"] if f["name"] not in ("ground", *mech.link_names)]
     if welded:
-        yield from _section("welded frames", _table(None, welded))
+        yield from section("welded frames", table(None, welded))
     if mech.loops:
-        yield from _section("loops", [f"{x['name']}: {x['link_a']} to {x['link_b']}" for x in facts["loops"]])
+        closing = [(x["name"], x["kind"], f"{x['link_a']} to {x['link_b']}") for x in facts["loops"]]
+        yield from section("loops", table(("joint", "kind", "closes"), closing))
     if facts["warnings"]:
-        yield from _section("warnings", facts["warnings"])
-
-
-def _section(title: str, lines: Iterable[str]) -> Iterable[str]:
-    yield ""
-    yield click.style(title, bold=True)
-    yield from (f"  {line}" for line in lines)
+        yield from section("warnings", facts["warnings"])
 
 
 def _tree(mech: lw.Mechanism) -> Iterable[str]:
@@ -163,12 +169,3 @@ def _number(value: float | None, missing: str) -> str:
 def _vector(values: Any) -> str:
     numbers = [f"{value + 0.0:.4g}" for value in values]
     return numbers[0] if len(numbers) == 1 else f"({', '.join(numbers)})"
-
-
-def _table(head: Sequence[str] | None, rows: Sequence[Sequence[str]]) -> Iterable[str]:
-    """Columns of equal width; empty ones are left out."""
-    used = [k for k in range(len(rows[0]) if rows else 0) if any(row[k] for row in rows)]
-    lines = [*([head] if head else []), *rows]
-    widths = [max(len(line[k]) for line in lines) for k in used]
-    for line in lines:
-        yield "  ".join(f"{line[k]:{width}}" for k, width in zip(used, widths, strict=True)).rstrip()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import warnings
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 import click
 
 import linkwise as lw
+from linkwise.mechanism.dh import CONVENTIONS
 from linkwise.readers.dh_table import SUFFIXES, load_dh
 
 BUILTIN = "builtin:"
@@ -21,42 +23,67 @@ class Loaded(NamedTuple):
 
     mechanism: lw.Mechanism
     warnings: tuple[str, ...]
+    trust_units: bool = False
 
 
-def file_argument(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the argument FILE and the option --floating-base."""
-    command = click.option("--floating-base", is_flag=True, help="Let the root link of the file move freely.")(command)
-    return click.argument("file")(command)
+def takes_mechanism(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the argument FILE with its options; what it is called with first is the mechanism, ``Loaded``."""
+
+    @functools.wraps(command)
+    def run(file, floating_base, loops, convention, gravity, trust_units, **others):
+        found = loaded(file, floating_base, loops, convention, trust_units)
+        if gravity:
+            found = found._replace(mechanism=found.mechanism.with_gravity(gravity))
+        return command(found, **others)
+
+    decorated: Callable[..., Any] = run
+    for option in (
+        click.option("--trust-units", is_flag=True, help="Accept numbers that look like degrees or millimetres."),
+        click.option("--gravity", type=float, nargs=3, metavar="X Y Z", help="In the ground frame, m/s^2."),
+        click.option(
+            "--convention", type=click.Choice(CONVENTIONS), help="Of a DH table, instead of the one in its file."
+        ),
+        click.option("--loops", metavar="FILE", help="TOML file of joints that close loops, beside a URDF file."),
+        click.option("--floating-base", is_flag=True, help="Let the root link of the file move freely."),
+        click.argument("file"),
+    ):
+        decorated = option(decorated)
+    return decorated
 
 
-def loaded(file: str, floating_base: bool = False, convention: str | None = None, trust_units: bool = False) -> Loaded:
+def loaded(
+    file: str,
+    floating_base: bool = False,
+    loops: str | None = None,
+    convention: str | None = None,
+    trust_units: bool = False,
+) -> Loaded:
     """The mechanism of FILE; ``convention`` and ``trust_units`` are those of a DH table."""
-    is_table = file.lower().endswith(SUFFIXES) and not file.startswith(BUILTIN)
+    is_builtin = file.startswith(BUILTIN)
+    is_table = file.lower().endswith(SUFFIXES) and not is_builtin
     if convention and not is_table:
         raise click.UsageError("--convention is for DH tables, in .toml or .csv files")
+    for option, given in (("--floating-base", floating_base), ("--loops", loops)):
+        if given and (is_builtin or is_table):
+            raise click.UsageError(f"{option} is for mechanism files such as URDF; {file} is as it is")
+    if file.lstrip().startswith("<"):
+        raise click.UsageError("FILE is the path of a file, not its text")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        if file.startswith(BUILTIN):
-            if floating_base:
-                raise click.UsageError("--floating-base is for files; a built-in mechanism is as it is")
+        if is_builtin:
             mechanism = _builtin(file.removeprefix(BUILTIN))
-        elif file.lstrip().startswith("<"):
-            raise click.UsageError("FILE is the path of a file, not its text")
         elif is_table:
-            if floating_base:
-                raise click.UsageError(
-                    "--floating-base is for mechanism files; the arm of a DH table stands on the ground"
-                )
             mechanism = load_dh(file, convention, trust_units)
         else:
-            mechanism = lw.load(file, floating_base=floating_base)
-    return Loaded(mechanism, tuple(str(warning.message) for warning in caught))
+            mechanism = lw.load(file, floating_base=floating_base, loops=loops)
+    return Loaded(mechanism, tuple(str(warning.message) for warning in caught), trust_units)
 
 
-def report_warnings(found: Loaded) -> None:
-    """Warnings to stderr, where they are not part of the answer."""
+def report_warnings(found: Loaded) -> lw.Mechanism:
+    """The mechanism; warnings go to stderr, where they are not part of the answer."""
     for message in found.warnings:
         click.echo(f"linkwise: warning: {message}", err=True)
+    return found.mechanism
 
 
 def _builtin(description: str) -> lw.Mechanism:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable
 from typing import Any
 
 import click
@@ -12,17 +10,18 @@ import numpy as np
 
 import linkwise as lw
 from linkwise import operators as op
+from linkwise.speed import best
 
-from .mechanism import file_argument, loaded, report_warnings
+from .mechanism import Loaded, report_warnings, takes_mechanism
 
 TOLERANCE = {"float64": 1e-8, "float32": 1e-2}  # of the largest number; ill-conditioned inverses lose digits
 CHECKED = 20  # configurations
 SECONDS = 0.4  # to spend on each timing
 
 
-@click.command()
+@click.command(short_help="Plan and source of an operator expression.")
 @click.argument("expression")
-@file_argument
+@takes_mechanism
 @click.option("--joint", "joints", multiple=True, metavar="NAME", help="A joint vector (nv,) of the expression.")
 @click.option("--link", "links", multiple=True, metavar="NAME", help="A link vector (n_links, 6) of the expression.")
 @click.option("--target", type=click.Choice(["cpu", "cuda", "numpy"]), default="cpu", show_default=True)
@@ -35,8 +34,8 @@ SECONDS = 0.4  # to spend on each timing
 @click.option("--dense-check", is_flag=True, help="Compare with stacked matrices; exit code 1 if they differ.")
 @click.pass_context
 def operators(
-    context, expression, file, floating_base, joints, links, target, dtype, source, timed, batch, dense_check
-):
+    context: click.Context, found: Loaded, expression, joints, links, target, dtype, source, timed, batch, dense_check
+) -> None:
     """The plan of an operator EXPRESSION on a mechanism: seven levels, with the operations of each sweep.
 
     EXPRESSION is written as in Python: H phi psi E_phi E_psi M P P_plus D D_half R G K tau tau_bar Phi Psi I, joined by
@@ -56,10 +55,9 @@ def operators(
     parsed = op.parse(expression, vectors)
     if parsed.domain is None:
         raise click.UsageError(
-            f"nothing says on which space {parsed} acts: "
-            "write identity(JOINT), identity(FORCE) or identity(MOTION) instead of I"
+            f"nothing says on which space {parsed} acts: write identity(JOINT), identity(FORCE) or identity(MOTION) "
+            "instead of I"
         )
-    found = loaded(file, floating_base)
     report_warnings(found)
     try:
         kernel = lw.compile(parsed, found.mechanism, dtype=dtype, target=target)
@@ -97,31 +95,16 @@ def _time(kernel: lw.Kernel, mech: lw.Mechanism, batch: int) -> str:
     """Nanoseconds for a state of a batch, and for a call with a single state; the best of repeated runs."""
     many, one = _arrays(kernel, mech, (batch,)), _arrays(kernel, mech, ())
     calls = 1 if kernel.target == "numpy" else 100
-
-    def single() -> None:
-        for _ in range(calls):
-            kernel(*one)
-
-    per_state = _best(lambda: kernel(*many)) / batch
-    per_call = _best(single) / calls
+    how: dict[str, Any] = {"rounds": 1, "slice_seconds": SECONDS, "clock": time.perf_counter}
+    (per_batch,) = best(lambda: kernel(*many), **how)
+    (per_call,) = best(lambda: kernel(*one), repeats=calls, **how)
+    per_state = per_batch / batch
     threads = lw.get_num_threads() if kernel.target == "cpu" else 1
     where = {"cpu": f"{threads} thread" + "s" * (threads > 1), "cuda": "with transfers", "numpy": "interpreted"}
     return (
-        f"time, {kernel.dtype}, target {kernel.target}, {where[kernel.target]}: {_nanoseconds(per_state)} ns per state "
-        f"in batches of {batch}, {_nanoseconds(per_call)} ns for a call with one state"
+        f"time, {kernel.dtype}, target {kernel.target}, {where[kernel.target]}: {_nanoseconds(per_state)} ns per "
+        f"state in batches of {batch}, {_nanoseconds(per_call)} ns for a call with one state"
     )
-
-
-def _best(run: Callable[[], Any]) -> float:
-    """Seconds of the quickest run, after one that is not counted."""
-    run()
-    best, spent = math.inf, 0.0
-    while spent < SECONDS:
-        start = time.perf_counter()
-        run()
-        taken = time.perf_counter() - start
-        best, spent = min(best, taken), spent + taken
-    return best
 
 
 def _nanoseconds(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""linkwise reproduce: the figures of a paper, drawn anew."""
+"""linkwise reproduce: the papers' figures, tables and algorithms, made anew into a gallery."""
 
 from __future__ import annotations
 
@@ -6,21 +6,58 @@ from pathlib import Path
 
 import click
 
-from linkwise.reproduce import PAPERS
+from .screen import Progress, shown
+
+ALL = "all"
+KEYS = ("rodriguez1986", "rodriguez1992", "jain1995", "saha1999", "spencer2004")
 
 
-@click.command()
-@click.argument("paper", type=click.Choice(sorted(PAPERS)))
+@click.command(short_help="The papers' figures and tables in a gallery.")
+@click.argument("paper", type=click.Choice((ALL, *KEYS)))
 @click.option(
     "--output",
     "-o",
     type=click.Path(file_okay=False, path_type=Path),
-    default=Path("."),
+    default=Path("gallery"),
     show_default=True,
-    help="Folder for the pictures; made if it is not there.",
+    help="Folder for index.html, gallery.md and the pictures; made if it is not there.",
 )
-def reproduce(paper: str, output: Path) -> None:
-    """Draw the figures of PAPER from the library's own results, and print the values they end with."""
+@click.option(
+    "--only", multiple=True, metavar="NUMBER", help="Make only this, such as 'figure 5', or only a kind: table."
+)
+@click.option("--list", "listed", is_flag=True, help="List what can be made, and make nothing.")
+@click.pass_context
+def reproduce(context: click.Context, paper: str, output: Path, only: tuple[str, ...], listed: bool) -> None:
+    """Make the figures, tables and algorithms of PAPER anew, or of all five, and compare them with print and physics.
+
+    The result is a page to look at, OUTPUT/index.html. The exit code is 1 if anything deviates by more than it may.
+
+    \b
+    linkwise reproduce all
+    linkwise reproduce saha1999 --only "figure 8" --output pictures
+    """
+    from linkwise.reproduce import PAPERS, made, summary, write_gallery
+
+    papers = list(PAPERS.values()) if paper == ALL else [PAPERS[paper]]
+    chosen = [(p, entry) for p in papers for entry in p.chosen(only)]
+    if not chosen:
+        known = ", ".join(entry.number for p in papers for entry in p.entries)
+        raise click.UsageError(f"{paper} has nothing called {' or '.join(map(repr, only))}; there are {known}")
+    if listed:
+        for p, entry in chosen:
+            click.echo(f"{p.key}  {entry.number}: {entry.title}")
+        return
     output.mkdir(parents=True, exist_ok=True)
-    for line in PAPERS[paper](output):
-        click.echo(line)
+    results = []
+    with Progress(len(chosen)) as progress:
+        for result in made(chosen, before=lambda p, entry: progress.at(f"{p.key}, {entry.number}")):
+            results.append(result)
+            progress.done()
+            verdict = "" if result.exhibit.agrees else click.style("  DEVIATES", fg="red")
+            progress.say(f"{result.paper.key}  {result.entry.number}: {result.entry.title}{verdict}")
+            for comparison in result.exhibit.compared:
+                if not comparison.agrees:
+                    progress.say(f"  {comparison}")
+    page, pictures = write_gallery(results, output)
+    click.echo(f"{summary(results)}\n{len(pictures)} pictures, page: {shown(page)}")
+    context.exit(0 if all(result.exhibit.agrees for result in results) else 1)

@@ -1,7 +1,7 @@
 """Columns of numbers in files: CSV with a first line of names, or npz with one array per quantity.
 
-In CSV the numbers of a quantity are columns q1, q2, ..., or q.NAME for a joint NAME with one coordinate; in npz it
-is an array q of shape (rows, numbers).  The time is t.
+In CSV the numbers of a quantity are columns q1, q2, ..., or q.NAME for a joint NAME; in npz it is an array q of shape
+(rows, numbers).  The time is t.
 """
 
 from __future__ import annotations
@@ -97,20 +97,31 @@ def _row(file: Path, line: int, names: Sequence[str], cells: Sequence[str]) -> l
 
 def _place(file: Path, name: str, mech: lw.Mechanism) -> tuple[str, int] | None:
     """Quantity and index that a column holds; None for what has no index."""
-    if name in ("t", "energy"):
+    if name == "t" or name.endswith("energy"):
         return None
     match = re.fullmatch(r"(q|v|a|tau)(\d+)", name)
     if match and 1 <= int(match[2]) <= size(mech, match[1]):
         return match[1], int(match[2]) - 1
-    quantity, _, joint = name.partition(".")
-    if quantity in QUANTITIES and joint in mech.joint_names:
-        at = mech.q_index(joint) if quantity == "q" else mech.v_index(joint)
-        if at.stop - at.start == 1:
-            return quantity, at.start
+    places = _named_places(mech)
+    if name in places:
+        return places[name]
     raise click.UsageError(
         f"{file}: {name!r} is no column of {mech.name}: columns are {_list(('t', *QUANTITIES), mech)}, or q.NAME, "
-        "v.NAME, ... for a joint NAME with one coordinate"
+        "v.NAME, ... for a joint NAME with one coordinate, q.NAME.1 ... for one with several"
     )
+
+
+def _named_places(mech: lw.Mechanism) -> dict[str, tuple[str, int]]:
+    """q.NAME, and q_NAME as in tables written by linkwise simulate, with .1 or _0 ... where a joint has several."""
+    found = {}
+    for quantity in QUANTITIES:
+        for joint in mech.joint_names:
+            at = mech.q_index(joint) if quantity == "q" else mech.v_index(joint)
+            for k in range(at.stop - at.start):
+                alone = at.stop - at.start == 1
+                found[f"{quantity}.{joint}" + ("" if alone else f".{k + 1}")] = (quantity, at.start + k)
+                found[f"{quantity}_{joint}" + ("" if alone else f"_{k}")] = (quantity, at.start + k)
+    return found
 
 
 def _is_number(text: str) -> bool:

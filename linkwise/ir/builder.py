@@ -13,8 +13,6 @@ import math
 from . import ops
 from .program import Node
 
-Number = int | float
-
 
 class Builder:
     """Makes interned nodes.  Operands and results are nodes or plain floats (constants)."""

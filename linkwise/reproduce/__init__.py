@@ -1,14 +1,14 @@
-"""The papers' figures, drawn anew from the library's own results."""
+"""The papers' figures, tables and algorithms, made anew from the library's own results."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from . import jain1995, rodriguez1986, rodriguez1992, saha1999, spencer2004
+from .exhibit import Entry, Exhibit, Made, Paper, made
+from .gallery import summary, write_gallery
 
-from . import saha1999, spencer2004
-
-#: Paper -> function that draws its figures into a folder and yields one line of findings at a time.
-PAPERS: dict[str, Callable[[Path], Iterator[str]]] = {
-    "saha1999": saha1999.reproduce,
-    "spencer2004": spencer2004.reproduce,
+#: In the order in which they appeared.
+PAPERS: dict[str, Paper] = {
+    module.PAPER.key: module.PAPER for module in (rodriguez1986, rodriguez1992, jain1995, saha1999, spencer2004)
 }
+
+__all__ = ["PAPERS", "Entry", "Exhibit", "Made", "Paper", "made", "summary", "write_gallery"]

@@ -1,4 +1,4 @@
-"""Figures 5, 6, 8 and 9 of saha1999: torques along given motions and free falls, of a planar arm and the Stanford arm.
+"""saha1999: operation counts, torques along given motions and free falls, of a planar arm and the Stanford arm.
 
 Choices where the paper is silent: Figure 4 prints no dimensions, the planar arm has three rods of 1 m and 1 kg;
 (38) and (39) end at pi as printed, here at the values the text gives (60 degrees, 0.1 m); the free falls last as long
@@ -9,16 +9,26 @@ joint 2 turn beyond 90 degrees in free fall, so it acts along +Z_1; along -Z_1 i
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
 import linkwise as lw
 
-from .drawing import COLOURS, STYLES, pyplot, save
-from .free_motion import Motion, simulate
+from .drawing import Panel, growth, over
+from .exhibit import Comparison, Exhibit, Paper, Table, compare
+from .operation_counts import TABLE_1, TABLE_2, Row, our_row
+
+PAPER = Paper(
+    key="saha1999",
+    title="Dynamics of Serial Multibody Systems Using the Decoupled Natural Orthogonal Complement Matrices",
+    authors="S. K. Saha, Journal of Applied Mechanics, 1999",
+    about="Twists at the mass centres, two matrices whose product carries joint rates to them, and from these "
+    "recursive inverse and forward dynamics. `lw.denoc` computes in the paper's own form.",
+    absent=(("Figures 1 to 3 and 10", "sketches that define symbols"),),
+)
 
 DURATION = 10.0  # T of (38) and (39)
 PLANAR_FALL, STANFORD_FALL = 5.0, 1.5  # seconds
@@ -67,9 +77,10 @@ def planar_torques() -> Torques:
     return _torques(planar_arm(), (0.0,) * 3, (SIXTY_DEGREES,) * 3)
 
 
-def planar_fall() -> Motion:
+@cache
+def planar_fall() -> lw.Trajectory:
     """Figure 6: released at rest, stretched out along X."""
-    return simulate(planar_arm(), np.zeros(3), np.zeros(3), np.linspace(0.0, PLANAR_FALL, SAMPLES))
+    return _fall(planar_arm(), (0.0,) * 3, PLANAR_FALL)
 
 
 def stanford_torques() -> Torques:
@@ -77,9 +88,15 @@ def stanford_torques() -> Torques:
     return _torques(stanford_arm(), STANFORD_START, STANFORD_END)
 
 
-def stanford_fall() -> Motion:
+@cache
+def stanford_fall() -> lw.Trajectory:
     """Figure 9: released at rest with the sliding joint's axis level."""
-    return simulate(stanford_arm(), STANFORD_START, np.zeros(6), np.linspace(0.0, STANFORD_FALL, SAMPLES))
+    return _fall(stanford_arm(), STANFORD_START, STANFORD_FALL)
+
+
+def _fall(mech: lw.Mechanism, start: Sequence[float], duration: float) -> lw.Trajectory:
+    times = np.linspace(0.0, duration, SAMPLES)
+    return lw.simulate(mech, start, np.zeros(mech.nv), duration, rtol=1e-12, atol=1e-12, t_eval=times)
 
 
 def _torques(mech: lw.Mechanism, start: Sequence[float], end: Sequence[float]) -> Torques:
@@ -88,28 +105,239 @@ def _torques(mech: lw.Mechanism, start: Sequence[float], end: Sequence[float]) -
     return Torques(t, q, v, a, lw.denoc.inverse_dynamics(mech, q, v, a))
 
 
-# -- drawing ------------------------------------------------------------------------------------------
+def planar_closed_form(q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """Torques (..., 3) of three equal rods from Lagrange's equations in the rods' absolute angles, written out."""
+    length, mass, gravity = 1.0, 1.0, 9.81
+    angle, rate, acceleration = (np.cumsum(x, axis=-1) for x in (q, v, a))
+    carried = mass * np.array([2.0, 1.0, 0.0])  # what each rod has at its end
+    static = length * (0.5 * mass + carried)
+    moments = []
+    for i in range(3):
+        total = gravity * static[i] * np.cos(angle[..., i])
+        for j in range(3):
+            inertia = length * static[max(i, j)] if i != j else mass * length**2 / 3.0 + length**2 * carried[i]
+            apart = angle[..., i] - angle[..., j]
+            total = total + inertia * (np.cos(apart) * acceleration[..., j] + np.sin(apart) * rate[..., j] ** 2)
+        moments.append(total)
+    return np.stack([sum(moments[i:]) for i in range(3)], axis=-1)
 
 
-def reproduce(output: Path) -> Iterator[str]:
-    """Draw the four figures into ``output``; what they show, line by line."""
-    torques, fall = planar_torques(), planar_fall()
-    yield f"Figure 5: {_together(output / 'figure_5.png', torques.t, torques.tau, 'tau_{}', 'joint torque (N m)')}"
-    yield f"  theta(T) = {_numbers(np.degrees(torques.q[-1]))} deg, tau(0) = {_numbers(torques.tau[0])} N m, " + (
-        f"tau(T) = {_numbers(torques.tau[-1])} N m"
+# -- tables -------------------------------------------------------------------------------------------
+
+COUNTED = range(2, 13)
+DRAWN = (2, 3, 4, 6, 8, 12)
+
+
+def _counts(algorithm: str, printed: Sequence[Row], shown: Sequence[int], misprints: int = 0) -> Exhibit:
+    """Formulas as printed beside what our programs need."""
+    ours = [our_row(name, COUNTED) for name in (algorithm, f"denoc_{algorithm}")]
+    rows = sorted((*printed, *ours), key=lambda row: sum(row.at(shown[0])))
+    table = Table(
+        ("algorithm", "multiplications M", "additions A", *(f"n = {n}" for n in shown)),
+        [
+            (
+                row.name,
+                *(
+                    f"{'' if not row.ours or row.exact_from else 'about '}{p}"
+                    for p in (row.multiplications, row.additions)
+                ),
+                *(f"{row.at(n).multiplications} M {row.at(n).additions} A" for n in shown),
+            )
+            for row in rows
+        ],
     )
-    yield f"Figure 6: {_together(output / 'figure_6.png', fall.t, np.degrees(fall.q), 'th_{}', 'joint angle (deg)')}"
-    yield f"  theta({PLANAR_FALL:g} s) = {_numbers(np.degrees(fall.q[-1]))} deg, {_drift(fall)}"
-    torques, fall = stanford_torques(), stanford_fall()
+    differing = [
+        f"{row.name} at n = {n}: printed {printed_count}, by formula {int(formula(n))}"
+        for row in printed
+        for n, count in row.counts.items()
+        for formula, printed_count in zip((row.multiplications, row.additions), count, strict=True)
+        if int(formula(n)) != printed_count
+    ]
+    return Exhibit(
+        "The arm has n revolute joints and no number that is zero or one by luck; what is counted is the compiled "
+        "program of one state. Sines and cosines are left out and a division counts as a multiplication, as in the "
+        "paper.",
+        pictures=(growth(DRAWN, {row.name: [sum(row.at(n)) for n in DRAWN] for row in (*ours, *printed)}),),
+        tables=(table,),
+        compared=(
+            Comparison("printed counts that the printed formulas do not give", float(len(differing)), float(misprints)),
+        ),
+        remark="; ".join(differing),
+    )
+
+
+@PAPER.shows("Table 1", "Computational complexities in inverse dynamics")
+def table_1() -> Exhibit:
+    return _counts("inverse_dynamics", TABLE_1, (6,))
+
+
+@PAPER.shows("Table 2", "Computational complexities in forward dynamics")
+def table_2() -> Exhibit:
+    return _counts("forward_dynamics", TABLE_2, (6, 12), misprints=1)
+
+
+# -- figures ------------------------------------------------------------------------------------------
+
+
+@PAPER.shows("Figure 4", "A manipulator of three degrees of freedom")
+def figure_4() -> Exhibit:
+    arm = planar_arm()
+    return Exhibit(
+        "Three rods in the plane X-Y, gravity along -Y, drawn in the middle of the motion of Figure 5.",
+        pictures=(lw.viewer.draw(arm, np.full(3, SIXTY_DEGREES / 2.0), labels=True),),
+        compared=(
+            compare(
+                "its end: sum of the rods by their absolute angles (m)",
+                *_planar_tip(arm, np.array([0.3, 0.5, -0.8])),
+                1e-14,
+            ),
+        ),
+        remark="The scan has the caption only; it prints no dimensions. Rods of 1 m and 1 kg.",
+    )
+
+
+def _planar_tip(arm: lw.Mechanism, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    angles = np.cumsum(q)
+    return lw.frame_pose(arm, q, "tip")[:2, 3], np.array([np.cos(angles).sum(), np.sin(angles).sum()])
+
+
+@PAPER.shows("Figure 5", "Torques for the planar manipulator of three degrees of freedom")
+def figure_5() -> Exhibit:
+    found = planar_torques()
+    curves = {f"tau_{k + 1}": series for k, series in enumerate(found.tau.T)}
+    return Exhibit(
+        "Each joint turns by 60 degrees along the cycloid (38) in 10 s. At the start the stretched arm holds the "
+        f"weight of its rods, {_numbers(found.tau[0])} N m; at the end {_numbers(found.tau[-1])} N m.",
+        pictures=(over(found.t, [Panel("joint torque (N m)", curves)]),),
+        compared=(
+            compare(
+                "explicit expressions of the torques, as the text does",
+                found.tau,
+                planar_closed_form(*found[1:4]),
+                1e-12,
+            ),
+            compare("weights of the rods at the start (N m)", found.tau[0], 9.81 * np.array([4.5, 2.0, 0.5]), 1e-12),
+        ),
+        remark="The scan has no curves and Figure 4 prints no dimensions: rods of 1 m and 1 kg. (38) as printed "
+        "ends at pi; it is scaled to end at 60 degrees.",
+    )
+
+
+@PAPER.shows("Figure 6", "Simulated joint angles of the planar manipulator")
+def figure_6() -> Exhibit:
+    fall = planar_fall()
+    curves = {f"th_{k + 1}": series for k, series in enumerate(np.degrees(fall.q).T)}
+    return Exhibit(
+        "Released at rest, stretched out: theta_1 first grows in the negative direction, then the arm swings as a "
+        f"triple pendulum. After {PLANAR_FALL:g} s it is at {_numbers(np.degrees(fall.q[-1]))} degrees.",
+        pictures=(over(fall.t, [Panel("joint angle (deg)", curves)]),),
+        compared=(
+            Comparison(
+                "torques of the motion, by the explicit expressions (N m)",
+                _largest(planar_closed_form(fall.q, fall.v, fall.a)),
+                1e-8,
+            ),
+            _energy_kept(fall),
+        ),
+        remark="The scan has no curves; how long the fall lasts is not said.",
+    )
+
+
+@PAPER.shows("Figure 7", "The Stanford arm, with Table 3")
+def figure_7() -> Exhibit:
+    arm = stanford_arm()
+    rows = []
+    for body in arm.bodies:
+        inertia = np.diag(body.inertia)
+        kind = type(body.kind).__name__.lower()
+        rows.append((body.joint, kind, f"{body.mass:g}", _numbers(body.com), _numbers(inertia)))
+    q, _ = lw.random_state(arm, np.random.default_rng(3))
+    return Exhibit(
+        "The arm as the library holds it: masses, centres of mass and inertias about them, in the frames of the links.",
+        pictures=(lw.viewer.draw(arm, STANFORD_START, frames=True),),
+        tables=(Table(("joint", "kind", "mass (kg)", "centre of mass (m)", "inertia (kg m²)"), rows),),
+        compared=(
+            compare(
+                "hand's pose: product of the Denavit-Hartenberg matrices of Appendix A",
+                lw.frame_pose(arm, q, "link6"),
+                _dh_pose(q),
+                1e-12,
+            ),
+            compare("masses as printed (kg)", [b.mass for b in arm.bodies], [9, 6, 4, 1, 0.6, 0.5], 0.0),
+        ),
+    )
+
+
+def _dh_pose(q: np.ndarray) -> np.ndarray:
+    """The hand's frame: the product of the matrices of Appendix A, with the columns b, alpha and theta of Table 3."""
+    pose = np.eye(4)
+    for offset, twist, value in zip((0.2, 0.1, None, 0.6, 0.0, 0.0), (-90, -90, 0, 90, -90, 0), q, strict=True):
+        theta, b = (0.0, value) if offset is None else (value, offset)
+        (c, s), (ca, sa) = ((math.cos(x), math.sin(x)) for x in (theta, math.radians(twist)))
+        pose = pose @ np.array([[c, -s * ca, s * sa, 0], [s, c * ca, -c * sa, 0], [0, sa, ca, b], [0, 0, 0, 1]])
+    return pose
+
+
+@PAPER.shows("Figure 8", "Torques and force for the Stanford arm")
+def figure_8() -> Exhibit:
+    found, arm = stanford_torques(), stanford_arm()
     labels = ["force (N)" if k == SLIDING else "torque (N m)" for k in range(6)]
-    yield f"Figure 8: {_panels(output / 'figure_8.png', torques.t, torques.tau, labels)} (gravity along +Z_1)"
-    yield (
-        f"  q(T) = {_numbers(_in_degrees(torques.q[-1]))} (deg, joint 3: m), tau(0) = {_numbers(torques.tau[0])}, "
-        + (f"tau(T) = {_numbers(torques.tau[-1])} (N m, joint 3: N)")
+    power = np.sum(found.tau * found.v, axis=1)
+    work = float(np.sum(0.5 * (power[1:] + power[:-1]) * np.diff(found.t)))
+    gain = lw.potential_energy(arm, found.q[-1]) - lw.potential_energy(arm, found.q[0])
+    return Exhibit(
+        "Every angle goes to 60 degrees and the sliding joint to 0.1 m along the cycloids (39) in 10 s, computed at "
+        f"the mass centres (Section 5.1). At the end the joints hold {_numbers(found.tau[-1])} (N m, joint 3: N).",
+        pictures=(over(found.t, _joint_panels(found.tau, labels), columns=2, width=8.0),),
+        compared=(
+            compare(
+                "the same by the library's other frames and sweeps",
+                found.tau,
+                lw.inverse_dynamics(arm, *found[1:4]),
+                1e-12,
+            ),
+            compare("weights that hang on the joints at the end, by hand", found.tau[-1], _stanford_weights(), 1e-12),
+            Comparison("work of the joints less gain of energy (J)", abs(work - gain), 1e-3),
+        ),
+        remark="The scan has no curves. Which way gravity acts along Z_1 is not printed; the text of Figure 9 asks "
+        "for +Z_1.",
     )
+
+
+def _stanford_weights() -> np.ndarray:
+    """What hangs on joints 2 and 3 at the end of the motion, joint 2 at 60 degrees and joint 3 at 0.1 m."""
+    carried, moment = 4.0 + 1.0 + 0.6 + 0.5, 1.0 * 0.7 + (0.6 + 0.5) * 0.6
+    along, across = math.cos(SIXTY_DEGREES), math.sin(SIXTY_DEGREES)
+    return 9.81 * np.array([0.0, -(moment + 0.1 * carried) * across, carried * along, 0.0, 0.0, 0.0])
+
+
+@PAPER.shows("Figure 9", "Simulated joint angles and displacement of the Stanford arm")
+def figure_9() -> Exhibit:
+    fall, arm = stanford_fall(), stanford_arm()
     labels = ["displacement (m)" if k == SLIDING else "angle (deg)" for k in range(6)]
-    yield f"Figure 9: {_panels(output / 'figure_9.png', fall.t, _in_degrees(fall.q), labels)} (gravity along +Z_1)"
-    yield f"  q({STANFORD_FALL:g} s) = {_numbers(_in_degrees(fall.q[-1]))} (deg, joint 3: m), {_drift(fall)}"
+    barely = fall.q[np.degrees(fall.q[:, 1]) < 95.0, SLIDING].max()
+    return Exhibit(
+        "Released at rest with the sliding joint level. As the text says, joint 3 sharply increases once joint 2 "
+        f"has turned beyond 90 degrees: {barely:.3f} m while joint 2 is below 95 degrees, {fall.q[-1, SLIDING]:.2f} "
+        f"m after {STANFORD_FALL:g} s.",
+        pictures=(over(fall.t, _joint_panels(_in_degrees(fall.q), labels), columns=2, width=8.0),),
+        compared=(
+            Comparison(
+                "torques of the motion, by inverse dynamics (N m)",
+                _largest(lw.denoc.inverse_dynamics(arm, fall.q, fall.v, fall.a)),
+                1e-8,
+            ),
+            _energy_kept(fall),
+        ),
+        remark="The scan has no curves; how long the fall lasts is not said. Gravity acts along +Z_1.",
+    )
+
+
+def _joint_panels(values: np.ndarray, labels: Sequence[str]) -> list[Panel]:
+    return [
+        Panel(label, {"": series}, f"({'abcdef'[k]}) Joint {k + 1}")
+        for k, (series, label) in enumerate(zip(values.T, labels, strict=True))
+    ]
 
 
 def _in_degrees(q: np.ndarray) -> np.ndarray:
@@ -122,30 +350,10 @@ def _numbers(values: np.ndarray) -> str:
     return f"({', '.join(f'{value:.4g}' for value in np.round(values, 9) + 0.0)})"
 
 
-def _drift(motion: Motion) -> str:
-    change = np.abs(motion.energy - motion.energy[0]).max() / motion.kinetic.max()
-    return f"energy kept to {change:.1e} of the largest kinetic energy"
+def _largest(values: np.ndarray) -> float:
+    return float(np.abs(values).max())
 
 
-def _together(path: Path, t: np.ndarray, values: np.ndarray, name: str, label: str) -> Path:
-    """All joints in one panel."""
-    figure, axes = pyplot().subplots(figsize=(5.5, 3.8), layout="constrained")
-    for k, series in enumerate(values.T):
-        axes.plot(t, series, STYLES[k], color=COLOURS[k], label=name.format(k + 1))
-    axes.set(xlabel="time (s)", ylabel=label, xlim=(t[0], t[-1]))
-    axes.grid(alpha=0.3)
-    axes.legend()
-    return save(figure, path)
-
-
-def _panels(path: Path, t: np.ndarray, values: np.ndarray, labels: Sequence[str]) -> Path:
-    """One panel per joint, (a) to (f)."""
-    figure, grid = pyplot().subplots(3, 2, figsize=(8.0, 8.5), sharex=True, layout="constrained")
-    for k, axes in enumerate(grid.flat):
-        axes.plot(t, values[:, k], color=COLOURS[0])
-        axes.set(title=f"({'abcdef'[k]}) Joint {k + 1}", ylabel=labels[k], xlim=(t[0], t[-1]))
-        axes.ticklabel_format(axis="y", scilimits=(-2, 4))
-        axes.grid(alpha=0.3)
-    for axes in grid[-1]:
-        axes.set_xlabel("time (s)")
-    return save(figure, path)
+def _energy_kept(motion: lw.Trajectory) -> Comparison:
+    change = np.abs(motion.energy - motion.energy[0]).max() / motion.kinetic_energy.max()
+    return Comparison("change of energy, as a share of the largest kinetic energy", float(change), 1e-8)

@@ -156,7 +156,7 @@ def test_the_installed_command_is_the_module():
         (["info", "builtin:chain:x"], "takes numbers, not 'x'"),
         (["info", "builtin:chain:1:2"], "the form is builtin:chain:n"),
         (["info", "builtin:chain:0"], "at least one link"),
-        (["info", "builtin:chain:2", "--floating-base"], "--floating-base is for files"),
+        (["info", "builtin:chain:2", "--floating-base"], "--floating-base is for mechanism files"),
         (["operators", "D", "builtin:chain:2", "--dtype", "half"], "'half' is not one of"),
         (["operators", "D", "builtin:chain:2", "--batch", "0"], "--batch"),
         (["operators", "H @ x", "builtin:chain:2"], "--joint x or --link x"),

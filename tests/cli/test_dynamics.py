@@ -1,4 +1,4 @@
-"""linkwise dynamics and reproduce: files in, files out, and one clear line for every kind of bad input."""
+"""linkwise dynamics: files in, files out, and one clear line for every kind of bad input."""
 
 from __future__ import annotations
 
@@ -112,38 +112,6 @@ def test_columns_by_joint_name_in_any_order(run, here):
     np.testing.assert_allclose([found["tau1"][0], found["tau2"][0]], expected)
 
 
-def test_free_fall_keeps_its_energy(run, here):
-    (here / "start.csv").write_text("q1,q2,q3\n10,20,-30\n")
-    found = csv(
-        run("dynamics", "simulate", "builtin:planar_arm:3", "--start", "start.csv", "--duration", 0.5, "--degrees")
-    )
-    assert len(found["t"]) == 51 and found["t"][-1] == 0.5
-    np.testing.assert_allclose([found["q1"][0], found["q2"][0], found["q3"][0]], [10, 20, -30])
-    assert found["q1"][-1] < 10
-    np.testing.assert_allclose(found["energy"], found["energy"][0], atol=1e-9)
-
-
-def test_simulation_under_torques_returns_to_the_trajectory(run, here, stanford_motion):
-    t = np.linspace(0.0, 1.0, 2001)
-    q, v, a = saha1999.cycloid([0.1, 0.2], [0.5, -0.4], 1.0, t)
-    write_csv(here / "motion.csv", t=t, q=q, v=v, a=a)
-    run("dynamics", "inverse", "builtin:planar_arm:2", "motion.csv", "-o", "torques.csv")
-    run(
-        *("dynamics", "simulate", "builtin:planar_arm:2", "--start", "motion.csv", "--torques", "torques.csv"),
-        *("--step", 0.5, "-o", "back.npz"),
-    )
-    with np.load("back.npz") as archive:
-        np.testing.assert_allclose(archive["t"], [0.0, 0.5, 1.0])
-        np.testing.assert_allclose(archive["q"], q[::1000], atol=1e-4)  # torques are joined by straight lines
-
-
-def test_reproduce_draws_into_a_new_folder(run, here):
-    pytest.importorskip("matplotlib")
-    printed = run("reproduce", "saha1999", "--output", "pictures/saha")
-    assert sorted(p.name for p in (here / "pictures" / "saha").iterdir()) == [f"figure_{k}.png" for k in (5, 6, 8, 9)]
-    assert printed.count("Figure") == 4
-
-
 # -- bad input ----------------------------------------------------------------------------------------
 
 GOOD = "q1,q2,v1,v2,a1,a2\n0.1,0.2,0.3,0.4,0.5,0.6\n"
@@ -218,16 +186,33 @@ def test_numbers_that_look_like_other_units_can_be_insisted_on(run, here):
     assert "q1 reaches 250, which looks like millimetres; metres are expected" in message
 
 
-def test_bad_simulations(run, here):
-    arm = ("dynamics", "simulate", "builtin:planar_arm:2")
-    assert "a free fall needs --duration" in run(*arm, fails=True)
-    assert "must be positive" in run(*arm, "--duration", -1, fails=True)
-    assert "must be positive" in run(*arm, "--duration", "nan", fails=True)
-    assert "--step 1e-12 gives" in run(*arm, "--duration", 1, "--step", 1e-12, fails=True)
-    (here / "tau.csv").write_text("t,tau1,tau2\n0,1,2\n0,1,2\n")
-    assert "t must increase" in run(*arm, "--torques", "tau.csv", fails=True)
-    (here / "tau.csv").write_text("t,tau1,tau2\n0,1,2\n1,1,2\n")
-    assert "ends at t = 1 s" in run(*arm, "--torques", "tau.csv", "--duration", 2, fails=True)
+def test_columns_by_joint_name_and_what_simulate_wrote(run, here):
+    """q.NAME, q.NAME.1 ... and the names that linkwise simulate writes are one table."""
+    run("simulate", "builtin:random_tree:3:2", "--duration", 0.02, "-o", "motion.csv")
+    found = csv(run("dynamics", "inverse", "builtin:random_tree:3:2", "motion.csv"))
+    assert max(np.abs(column).max() for name, column in found.items() if name != "t") < 1e-8  # nothing drove it
+    mech = lw.mechanisms.random_tree(3, 2)
+    names = [
+        f"{what}.{joint}" + (f".{k + 1}" if count > 1 else "")
+        for what, index in (("q", mech.q_index), ("v", mech.v_index), ("a", mech.v_index))
+        for joint in mech.joint_names
+        for count in [index(joint).stop - index(joint).start]
+        for k in range(count)
+    ]
+    q, v = lw.random_state(mech, np.random.default_rng(1))
+    row = np.concatenate([q, v, v])
+    (here / "named.csv").write_text(",".join(names) + "\n" + ",".join(map(repr, map(float, row))) + "\n")
+    found = csv(run("dynamics", "inverse", "builtin:random_tree:3:2", "named.csv", "--trust-units"))
+    np.testing.assert_allclose([found[f"tau{k + 1}"][0] for k in range(mech.nv)], lw.inverse_dynamics(mech, q, v, v))
+
+
+def test_forward_dynamics_keeps_loops_closed(run, here):
+    mech = lw.mechanisms.four_bar()
+    q = lw.closed.assemble(mech, lw.neutral(mech))
+    write_csv(here / "states.csv", q=q[None], v=np.zeros((1, mech.nv)), tau=np.ones((1, mech.nv)))
+    found = csv(run("dynamics", "forward", "builtin:four_bar", "states.csv"))
+    expected = lw.closed.forward_dynamics(mech, q, np.zeros(mech.nv), np.ones(mech.nv))
+    np.testing.assert_allclose(stacked(found, "a", mech.nv)[0], expected, rtol=1e-12)
 
 
 def test_bad_robots(run, here):
@@ -240,4 +225,5 @@ def test_bad_robots(run, here):
     assert "gravity" in run(
         "dynamics", "inverse", "builtin:planar_arm:2", "m.csv", "--gravity", "nan", 0, 0, fails=True
     )
-    assert "'jain'" in run("reproduce", "jain", fails=True)
+    message = run("dynamics", "simulate", "builtin:planar_arm:2", "--duration", 1, fails=True)
+    assert "simulate is a command of its own: linkwise simulate FILE" in message

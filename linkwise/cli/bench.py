@@ -1,0 +1,84 @@
+"""linkwise bench: how fast the kernels of a mechanism are on this machine."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Sequence
+
+import click
+
+import linkwise as lw
+
+from .mechanism import Loaded, report_warnings, takes_mechanism
+from .screen import Progress, as_json, section, table
+
+NAMES = ("inverse_dynamics", "forward_dynamics", "mass_matrix")
+
+
+@click.command(short_help="Time the kernels of a mechanism.")
+@takes_mechanism
+@click.option(
+    "--algorithm", "algorithms", type=click.Choice(NAMES), multiple=True, help="Only this; all three by default."
+)
+@click.option("--batch", type=click.IntRange(1, 10_000_000), default=4096, show_default=True, help="States in a batch.")
+@click.option("--dtype", type=click.Choice(["float64", "float32"]), default="float64", show_default=True)
+@click.option("--threads", type=click.IntRange(1, 256), default=1, show_default=True)
+@click.option("--json", "json_wanted", is_flag=True, help="One JSON document; times in seconds.")
+def bench(found: Loaded, algorithms: Sequence[str], batch: int, dtype: str, threads: int, json_wanted: bool) -> None:
+    """Time inverse dynamics, forward dynamics and mass matrix, in batches and for one state.
+
+    They are set against the machine's measured peak of fused multiply-adds, against the NumPy target of linkwise (which
+    interprets the same program) and against Pinocchio and MuJoCo where these are installed; all answers are compared.
+
+    \b
+    linkwise bench builtin:puma560
+    linkwise bench robot.urdf --dtype float32 --threads 2 --json
+    """
+    from linkwise import speed
+
+    mech = report_warnings(found)
+    chosen = algorithms or NAMES
+    results = []
+    with Progress(len(chosen) + 1) as progress:
+        progress.at("the machine's peak")
+        at = speed.conditions(dtype, threads, batch)
+        progress.done()
+        for algorithm in chosen:
+            if algorithm == "forward_dynamics" and mech.loops:
+                raise click.UsageError("forward_dynamics here is that of trees: choose others with --algorithm")
+            progress.at(algorithm)
+            results.append(speed.measure(mech, algorithm, at))
+            progress.done()
+    if json_wanted:
+        document = {"mechanism": mech.name, "nv": mech.nv, **dataclasses.asdict(at)}
+        click.echo(as_json({**document, "results": [dataclasses.asdict(result) for result in results]}))
+    else:
+        click.echo("\n".join(_text(mech, at, results)))
+
+
+def _text(mech: lw.Mechanism, at, results) -> Iterable[str]:
+    versions = ", ".join(f"{name} {version}" for name, version in at.versions.items())
+    yield click.style(mech.name, bold=True) + f": nv = {mech.nv}, batches of {at.batch} random states"
+    yield versions
+    threads = f"{at.threads} thread{'s' * (at.threads > 1)}"
+    yield f"{at.cpu} ({at.target}), {threads}, {at.dtype}, {at.lanes} lanes, peak {at.peak / 1e9:.1f} GFLOP/s per core"
+    rows = [
+        (
+            r.algorithm,
+            f"{1e9 * r.batch:.1f}",
+            f"{100 * r.peak_share:.0f}",
+            f"{1e9 * r.single:.0f}",
+            str(r.operations),
+            f"{r.compile:.3f}",
+        )
+        for r in results
+    ]
+    head = ("", "ns per state", "% of peak", "ns per single call", "operations", "s to compile or load")
+    yield from section("kernels", table(head, rows, range(1, 6)))
+    ratios = [
+        (r.algorithm, name, "-" if math.isnan(batch) else f"{batch:.1f}", f"{single:.1f}")
+        for r in results
+        for name, (batch, single) in r.against.items()
+    ]
+    yield from section("times faster", table(("", "against", "batch", "single"), ratios, (2, 3)))

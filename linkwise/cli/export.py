@@ -1,0 +1,62 @@
+"""linkwise export: generated source of an algorithm for one mechanism."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+import linkwise as lw
+from linkwise.algorithms.catalogue import ALGORITHMS
+from linkwise.export import c_file
+from linkwise.mechanism.checks import did_you_mean
+
+from .mechanism import Loaded, report_warnings, takes_mechanism
+from .screen import shown
+
+LANGUAGES = ("c", "cuda", "llvm", "numpy")
+
+
+@click.command(short_help="Source code of an algorithm: C, CUDA, LLVM.")
+@takes_mechanism
+@click.argument("algorithm")
+@click.option("--language", type=click.Choice(LANGUAGES), default="c", show_default=True)
+@click.option("--output", "-o", metavar="FILE", help="The source file; standard output if left out.")
+@click.option("--name", help="Of the C function; that of the algorithm by default.")
+@click.option("--dtype", type=click.Choice(["float64", "float32"]), default="float64", show_default=True)
+@click.option("--link", help="Of algorithms for one link or frame, such as jacobian and frame_pose.")
+@click.option("--frame", help="Of jacobian: link, world or world_aligned.")
+@click.option("--method", help="Of forward_dynamics: one of the papers' algorithms, such as filter_and_smoother.")
+@click.option(
+    "--parameter",
+    "parameters",
+    multiple=True,
+    metavar="NAME",
+    help="Make mass, com, inertia, pose, gravity or LINK.mass ... an input.",
+)
+def export(found: Loaded, algorithm, language, output, name, dtype, link, frame, method, parameters) -> None:
+    """Source code of ALGORITHM for one mechanism, to be compiled and used without linkwise.
+
+    ALGORITHM is a name such as inverse_dynamics, forward_dynamics, mass_matrix, jacobian, link_poses. C is one file of
+    C99 (C++ too) with a function for one state and one for many; it needs the C library alone.
+
+    \b
+    linkwise export builtin:puma560 forward_dynamics -o puma_dynamics.c
+    linkwise export robot.urdf jacobian --link tool --frame world -o jacobian.c
+    """
+    mech = report_warnings(found)
+    if algorithm not in ALGORITHMS:
+        raise click.UsageError(f"there is no algorithm {algorithm!r}: {did_you_mean(algorithm, ALGORITHMS)}")
+    if name and language != "c":
+        raise click.UsageError("--name is for C")
+    chosen = {key: value for key, value in (("link", link), ("frame", frame), ("method", method)) if value is not None}
+    options = {"dtype": dtype, "parameters": parameters, **chosen}
+    kernel = lw.compile(algorithm, mech, target="numpy", **options)
+    source = c_file(algorithm, mech, name, **options) if language == "c" else kernel.source(language)
+    if not output:
+        click.echo(source, nl=False)
+        return
+    path = Path(output)
+    path.write_text(source, encoding="utf-8")
+    counts = ", ".join(f"{kind} {count}" for kind, count in kernel.op_counts.items())
+    click.echo(f"{shown(path)}: {algorithm} of {mech.name}, {dtype}; per state {counts}")

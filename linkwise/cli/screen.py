@@ -1,0 +1,113 @@
+"""What terminals and pipes show: tables, progress.  A pipe gets plain text and no progress."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+
+def table(head: Sequence[str] | None, rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> Iterator[str]:
+    """Columns of equal width, ``numbers`` among them to the right; empty columns are left out."""
+    used = [k for k in range(len(rows[0]) if rows else 0) if any(row[k] for row in rows)]
+    lines = [*([head] if head else []), *rows]
+    widths = {k: max(len(line[k]) for line in lines) for k in used}
+    for index, line in enumerate(lines):
+        cells = (f"{line[k]:>{widths[k]}}" if k in numbers else f"{line[k]:{widths[k]}}" for k in used)
+        text = "  ".join(cells).rstrip()
+        yield click.style(text, dim=True) if head and index == 0 else text
+
+
+def section(title: str, lines: Iterable[str]) -> Iterator[str]:
+    """An empty line, a title, and the lines indented."""
+    yield ""
+    yield click.style(title, bold=True)
+    yield from (f"  {line}" for line in lines)
+
+
+def matrix(values: np.ndarray, names: Sequence[str] = (), columns: Sequence[str] = ()) -> Iterator[str]:
+    """A matrix as a table of its own, rows and columns named if wanted."""
+    cells = [[f"{x + 0.0:.5g}" for x in row] for row in np.atleast_2d(values)]
+    rows = [[names[k] if names else "", *row] for k, row in enumerate(cells)]
+    head = ["", *columns] if len(columns) else None
+    return table(head, rows, range(1, len(rows[0]) if rows else 0))
+
+
+def as_json(document: Any) -> str:
+    """One JSON document; arrays as lists, complex numbers as [real, imaginary], what is not finite as null."""
+    return json.dumps(_plain(document), indent=2)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, (complex, np.complexfloating)):
+        return [_plain(float(value.real)), _plain(float(value.imag))]
+    if isinstance(value, (np.floating, float)):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, np.integer):
+        return int(value)
+    return value
+
+
+def shown(path: Path) -> str:
+    """A path as it is best typed: relative to here if it is below."""
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def exhibited(made: Any) -> Iterator[str]:
+    """An exhibit of ``linkwise.reproduce`` as text."""
+    exhibit = made.exhibit
+    yield from section(f"{made.entry.number}. {made.entry.title}", textwrap.wrap(exhibit.shows.replace("`", ""), 100))
+    for each in exhibit.tables:
+        yield ""
+        yield from (f"  {line}" for line in table(each.head, each.rows, range(1, len(each.head))))
+    if exhibit.compared:
+        yield ""
+        yield from (f"  {comparison}" for comparison in exhibit.compared)
+
+
+class Progress:
+    """A line at the foot of the terminal that says how far things are; nothing where stderr is no terminal."""
+
+    def __init__(self, total: int):
+        self.total, self.count = total, 0
+        self.live = sys.stderr.isatty()
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._write("")
+
+    def at(self, what: str) -> None:
+        """Say what is being worked on."""
+        self._write(f"[{self.count + 1}/{self.total}] {what} ...")
+
+    def done(self) -> None:
+        self.count += 1
+
+    def say(self, line: str) -> None:
+        """A line of output above the progress."""
+        self._write("")
+        click.echo(line)
+
+    def _write(self, text: str) -> None:
+        if self.live:
+            width = shutil.get_terminal_size().columns - 1
+            click.echo(f"\r\x1b[K{text[:width]}", err=True, nl=False)

@@ -1,0 +1,131 @@
+"""What the gallery shows: papers, and the figures, tables and algorithms of theirs that are made anew."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A result set against something it must equal: printed numbers, a closed form, another algorithm, a law.
+
+    what        the two sides, in words
+    deviation   the largest difference found; not a number counts as a failure
+    allowed     the largest difference that rounding, or the precision of the print, accounts for
+    """
+
+    what: str
+    deviation: float
+    allowed: float
+
+    @property
+    def agrees(self) -> bool:
+        return bool(self.deviation <= self.allowed)
+
+    def __str__(self) -> str:
+        verdict = "agrees" if self.agrees else "DEVIATES"
+        return f"{verdict}: {self.what}: {self.deviation:.1e} (allowed {self.allowed:.0e})"
+
+
+def compare(what: str, found: Any, expected: Any, allowed: float, relative: bool = True) -> Comparison:
+    """The largest difference, as a share of the largest expected number or (not ``relative``) as it is."""
+    found, expected = np.asarray(found, dtype=float), np.asarray(expected, dtype=float)
+    scale = np.abs(expected).max(initial=0.0) if relative else 1.0
+    difference = np.abs(found - expected)
+    deviation = float(difference.max(initial=0.0)) if np.isfinite(difference).all() else float("nan")
+    return Comparison(what, deviation / (scale or 1.0), allowed)
+
+
+class Table(NamedTuple):
+    """Rows of text under a head."""
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """One figure, table or algorithm, made anew.
+
+    shows      a sentence or two: what is to be seen
+    pictures   matplotlib figures; trajectories become moving pictures
+    tables     set below the pictures
+    text       set as it is, such as the plan of an algorithm
+    compared   everything that was checked while it was made
+    remark     what the scan does not have, what was chosen, what is misprinted
+    """
+
+    shows: str
+    pictures: tuple[Any, ...] = ()
+    tables: tuple[Table, ...] = ()
+    text: str = ""
+    compared: tuple[Comparison, ...] = ()
+    remark: str = ""
+
+    @property
+    def agrees(self) -> bool:
+        return all(comparison.agrees for comparison in self.compared)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A number of a paper, such as "Figure 5", its title, and the function that makes it."""
+
+    number: str
+    title: str
+    make: Callable[[], Exhibit]
+
+    def answers_to(self, wish: str) -> bool:
+        """Whether ``wish`` is the number, or its kind: "figure 5" and "figure" both find Figure 5."""
+        words, wished = self.number.lower().split(), wish.lower().split()
+        return words[: len(wished)] == wished
+
+
+@dataclass
+class Paper:
+    """A paper and what of it can be made anew; ``absent`` says of the rest why it is not here."""
+
+    key: str
+    title: str
+    authors: str
+    about: str
+    absent: tuple[tuple[str, str], ...] = ()
+    entries: list[Entry] = field(default_factory=list)
+
+    def shows(self, number: str, title: str) -> Callable[[Callable[[], Exhibit]], Callable[[], Exhibit]]:
+        """Decorate the function that makes the exhibit ``number``."""
+
+        def enter(make: Callable[[], Exhibit]) -> Callable[[], Exhibit]:
+            self.entries.append(Entry(number, title, make))
+            return make
+
+        return enter
+
+    def chosen(self, wishes: Sequence[str]) -> list[Entry]:
+        """The entries that answer to any of ``wishes``; all if there are none."""
+        return [entry for entry in self.entries if not wishes or any(entry.answers_to(wish) for wish in wishes)]
+
+
+class Made(NamedTuple):
+    """An entry with its exhibit and the seconds it took."""
+
+    paper: Paper
+    entry: Entry
+    exhibit: Exhibit
+    seconds: float
+
+
+def made(
+    chosen: Sequence[tuple[Paper, Entry]], before: Callable[[Paper, Entry], None] = lambda paper, entry: None
+) -> Iterator[Made]:
+    """Make the exhibits one after the other; ``before`` is told of each before it is made."""
+    for paper, entry in chosen:
+        before(paper, entry)
+        start = time.perf_counter()
+        exhibit = entry.make()
+        yield Made(paper, entry, exhibit, time.perf_counter() - start)

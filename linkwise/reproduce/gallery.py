@@ -1,0 +1,210 @@
+"""The gallery on paper: index.html, a page that needs nothing but the pictures beside it, and its twin in Markdown."""
+
+from __future__ import annotations
+
+import html
+import platform
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+import linkwise as lw
+
+from .exhibit import Comparison, Exhibit, Made, Paper, Table
+
+STYLE = """
+:root { --ink: #1d2530; --soft: #5c6673; --line: #dde2e8; --paper: #ffffff; --back: #f4f6f8; --blue: #0b5c94;
+  --good: #1a7f4b; --bad: #b3261e; }
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--back); color: var(--ink); font: 16px/1.55 Georgia, "Times New Roman", serif; }
+header { background: linear-gradient(160deg, #12303f, #0b5c94); color: #fff; padding: 3.2rem 1.5rem 2.4rem; }
+header > *, main, footer { max-width: 64rem; margin-left: auto; margin-right: auto; }
+header h1 { font-size: 2.2rem; margin-top: 0; margin-bottom: .4rem; font-weight: 600; }
+header p { color: #d5e4ee; max-width: 46rem; margin: .3rem auto .3rem; }
+header > p, header > h1, header > nav { padding: 0 .2rem; width: 100%; max-width: 64rem; }
+nav a { color: #fff; display: inline-block; margin: .9rem .9rem 0 0; border-bottom: 1px solid #7fb0d0;
+  text-decoration: none; font: 14px system-ui, sans-serif; }
+main { padding: 0 1.2rem; }
+section.paper { margin-top: 3rem; }
+section.paper > h2 { font-size: 1.55rem; margin: 0; }
+.authors { color: var(--soft); font-style: italic; margin: .1rem 0 .6rem; }
+.about { max-width: 46rem; }
+article { background: var(--paper); border: 1px solid var(--line); border-radius: 8px; padding: 1.1rem 1.4rem 1.2rem;
+  margin: 1.3rem 0; }
+article h3 { margin: 0 0 .3rem; font-size: 1.12rem; }
+article h3 b { color: var(--blue); font-weight: 600; margin-right: .5rem; }
+article p { margin: .35rem 0; max-width: 52rem; }
+.pictures { display: flex; flex-wrap: wrap; gap: 1rem; justify-content: center; margin: .8rem 0; }
+.pictures img { max-width: 100%; height: auto; }
+table { border-collapse: collapse; margin: .8rem 0; font: 13.5px/1.45 system-ui, sans-serif; }
+th { text-align: left; color: var(--soft); font-weight: 600; border-bottom: 2px solid var(--line); }
+td, th { padding: .28rem .9rem .28rem 0; vertical-align: top; }
+td { border-bottom: 1px solid var(--line); font-variant-numeric: tabular-nums; }
+.scroll { overflow-x: auto; }
+.short { white-space: nowrap; }
+pre { background: var(--back); padding: .8rem 1rem; overflow-x: auto; font-size: 12.5px; line-height: 1.4;
+  border-radius: 6px; }
+code { font-size: .88em; }
+ul.compared { list-style: none; padding: 0; margin: .7rem 0 0; font: 13.5px/1.5 system-ui, sans-serif; }
+ul.compared li { padding-left: 1.5rem; position: relative; }
+ul.compared li::before { content: "\\2713"; position: absolute; left: .2rem; color: var(--good); font-weight: 700; }
+ul.compared li.deviates::before { content: "\\2717"; color: var(--bad); }
+ul.compared li.deviates { color: var(--bad); }
+ul.compared b { font-variant-numeric: tabular-nums; font-weight: 600; }
+.remark { color: var(--soft); font-size: .93rem; border-left: 3px solid var(--line); padding-left: .8rem; }
+.absent { color: var(--soft); font-size: .93rem; }
+footer { color: var(--soft); font: 13px/1.6 system-ui, sans-serif; padding: 1rem 1.2rem 3rem; margin-top: 3rem; }
+@media print { body { background: #fff; } article { break-inside: avoid; } }
+"""
+TITLE = "Five papers, computed anew"
+LEAD = (
+    "The figures, tables and algorithms of the five papers behind linkwise, made by the library on this machine. "
+    "Below each stands what it was compared with, and the largest deviation found while this page was made."
+)
+
+
+def write_gallery(made: Sequence[Made], folder: Path, title: str = TITLE, lead: str = LEAD) -> tuple[Path, list[Path]]:
+    """Save all pictures, index.html and gallery.md in ``folder``; the page, and the pictures."""
+    folder.mkdir(parents=True, exist_ok=True)
+    pictures = {(m.paper.key, m.entry.number): list(_saved(m, folder)) for m in made}
+    page, twin = folder / "index.html", folder / "gallery.md"
+    page.write_text("\n".join(_page(made, pictures, folder, title, lead)) + "\n", encoding="utf-8")
+    twin.write_text("\n".join(_markdown(made, pictures, folder, title, lead)) + "\n", encoding="utf-8")
+    return page, [path for paths in pictures.values() for path in paths]
+
+
+def _saved(made: Made, folder: Path) -> Iterator[Path]:
+    stem = re.sub(r"[^a-z0-9.]+", "_", made.entry.number.lower())
+    for k, picture in enumerate(made.exhibit.pictures):
+        moving = isinstance(picture, lw.Trajectory)
+        name = (stem if k == 0 else f"{stem}_{k + 1}") + (".gif" if moving else ".png")
+        path = folder / made.paper.key / name
+        path.parent.mkdir(exist_ok=True)
+        if moving:
+            lw.viewer.animate(picture, path=path, fps=20, dpi=70)
+        else:
+            picture.savefig(path, dpi=130)
+        yield path
+
+
+def _by_paper(made: Sequence[Made]) -> Iterator[tuple[Paper, list[Made]]]:
+    for key in dict.fromkeys(m.paper.key for m in made):
+        of_paper = [m for m in made if m.paper.key == key]
+        yield of_paper[0].paper, of_paper
+
+
+def summary(made: Sequence[Made]) -> str:
+    """One line: how much was compared and whether it agrees."""
+    compared = [c for m in made for c in m.exhibit.compared]
+    wrong = [c for c in compared if not c.agrees]
+    verdict = f"{len(wrong)} of {len(compared)} comparisons DEVIATE" if wrong else f"all {len(compared)} agree"
+    return f"{len(made)} exhibits, {len(compared)} comparisons: {verdict}"
+
+
+def conditions(made: Sequence[Made]) -> str:
+    """With what, and how long."""
+    return (
+        f"linkwise {lw.__version__}, NumPy {np.__version__}, Python {platform.python_version()} on "
+        f"{platform.machine()}, {sum(m.seconds for m in made):.0f} s of computing"
+    )
+
+
+# -- HTML ---------------------------------------------------------------------------------------------
+
+
+def _marked(text: str) -> str:
+    """Text for HTML; what is in backticks is code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False))
+
+
+def _page(
+    made: Sequence[Made], pictures: dict[tuple[str, str], list[Path]], folder: Path, title: str, lead: str
+) -> Iterator[str]:
+    yield "<!doctype html>"
+    yield '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+    yield f"<title>{title}</title><style>{STYLE}</style></head><body>"
+    yield f"<header><h1>{title}</h1><p>{_marked(lead)}</p><p>{summary(made)}.</p><nav>"
+    yield from (f'<a href="#{paper.key}">{html.escape(paper.title)}</a>' for paper, _ in _by_paper(made))
+    yield "</nav></header><main>"
+    for paper, of_paper in _by_paper(made):
+        yield f'<section class="paper" id="{paper.key}"><h2>{html.escape(paper.title)}</h2>'
+        yield f'<p class="authors">{html.escape(paper.authors)}</p><p class="about">{_marked(paper.about)}</p>'
+        for m in of_paper:
+            yield from _article(m, [path.relative_to(folder) for path in pictures[paper.key, m.entry.number]])
+        if paper.absent:
+            listed = "; ".join(f"<b>{html.escape(number)}</b>: {_marked(why)}" for number, why in paper.absent)
+            yield f'<p class="absent">Not made anew: {listed}.</p>'
+        yield "</section>"
+    yield f"</main><footer>{html.escape(conditions(made))}. </footer>"
+    yield "</body></html>"
+
+
+def _article(made: Made, pictures: Iterable[Path]) -> Iterator[str]:
+    exhibit, entry = made.exhibit, made.entry
+    anchor = f"{made.paper.key}-{re.sub(r'[^a-z0-9]+', '-', entry.number.lower())}"
+    yield f'<article id="{anchor}"><h3><b>{html.escape(entry.number)}</b> {html.escape(entry.title)}</h3>'
+    yield f"<p>{_marked(exhibit.shows)}</p>"
+    images = "".join(f'<img src="{path.as_posix()}" alt="{html.escape(entry.title)}">' for path in pictures)
+    if images:
+        yield f'<div class="pictures">{images}</div>'
+    for table in exhibit.tables:
+        yield f'<div class="scroll"><table>{_row(table.head, "th")}'
+        yield from (_row(row, "td") for row in table.rows)
+        yield "</table></div>"
+    if exhibit.text:
+        yield f"<pre>{html.escape(exhibit.text)}</pre>"
+    if exhibit.compared:
+        yield '<ul class="compared">' + "".join(_compared(c) for c in exhibit.compared) + "</ul>"
+    if exhibit.remark:
+        yield f'<p class="remark">{_marked(exhibit.remark)}</p>'
+    yield "</article>"
+
+
+def _row(cells: Sequence[str], tag: str) -> str:
+    short = ' class="short"'
+    return "<tr>" + "".join(f"<{tag}{short * (len(c) < 26)}>{_marked(c)}</{tag}>" for c in cells) + "</tr>"
+
+
+def _compared(comparison: Comparison) -> str:
+    kind = "" if comparison.agrees else ' class="deviates"'
+    found, allowed = f"<b>{comparison.deviation:.1e}</b>", f"(allowed {comparison.allowed:.0e})"
+    return f"<li{kind}>{_marked(comparison.what)}: {found} {allowed}</li>"
+
+
+# -- Markdown -----------------------------------------------------------------------------------------
+
+
+def _markdown(
+    made: Sequence[Made], pictures: dict[tuple[str, str], list[Path]], folder: Path, title: str, lead: str
+) -> Iterator[str]:
+    yield from (f"# {title}", "", lead, "", f"{summary(made)}. {conditions(made)}.")
+    for paper, of_paper in _by_paper(made):
+        yield from ("", f"## {paper.title}", "", *([f"*{paper.authors}*", ""] * bool(paper.authors)), paper.about)
+        for m in of_paper:
+            yield from ("", f"### {m.entry.number}: {m.entry.title}", "")
+            for path in pictures[paper.key, m.entry.number]:
+                yield f"![{m.entry.title}]({path.relative_to(folder).as_posix()})"
+            yield from _markdown_of(m.exhibit)
+        if paper.absent:
+            yield from ("", "Not made anew: " + "; ".join(f"{number}: {why}" for number, why in paper.absent) + ".")
+
+
+def _markdown_of(exhibit: Exhibit) -> Iterator[str]:
+    yield from ("", exhibit.shows)
+    for table in exhibit.tables:
+        yield ""
+        yield from _markdown_table(table)
+    if exhibit.text:
+        yield from ("", "```", exhibit.text, "```")
+    if exhibit.compared:
+        yield ""
+        yield from (f"- {comparison}" for comparison in exhibit.compared)
+    if exhibit.remark:
+        yield from ("", f"*{exhibit.remark}*")
+
+
+def _markdown_table(table: Table) -> Iterator[str]:
+    for row in (table.head, ["---"] * len(table.head), *table.rows):
+        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"

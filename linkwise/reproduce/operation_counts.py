@@ -1,0 +1,143 @@
+"""Multiplications and additions of inverse and forward dynamics, as Tables 1 and 2 of saha1999 count them.
+
+The arm has n revolute joints in Denavit-Hartenberg frames and no number that is zero or one by luck: random lengths,
+twists, offsets, mass centres and full inertia tensors, all constants.  What is counted is the program of one state.
+As in the tables a division counts as a multiplication, and sines and cosines are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+import linkwise as lw
+
+
+class Count(NamedTuple):
+    """Multiplications (with divisions) and additions (with subtractions)."""
+
+    multiplications: int
+    additions: int
+
+
+class Polynomial(NamedTuple):
+    """Coefficients, highest power of n first."""
+
+    coefficients: tuple[Fraction | int, ...]
+
+    def __call__(self, n: int) -> Fraction:
+        value = Fraction(0)
+        for coefficient in self.coefficients:
+            value = value * n + coefficient
+        return value
+
+    def __str__(self) -> str:
+        degree = len(self.coefficients) - 1
+        text = ""
+        for power, coefficient in zip(range(degree, -1, -1), self.coefficients, strict=True):
+            size = abs(Fraction(coefficient))
+            whole, rest = divmod(size, 1)
+            number = f"{whole} {rest}" if rest and whole else f"{size}"
+            sign = " - " if coefficient < 0 else " + " if text else ""
+            text += sign + number + {0: "", 1: "n"}.get(power, f"n^{power}")
+        return text
+
+
+class Row(NamedTuple):
+    """An algorithm with its formulas and its counts: those printed in the tables, or those that we made."""
+
+    name: str
+    multiplications: Polynomial
+    additions: Polynomial
+    counts: dict[int, Count]
+    exact_from: int | None = None  # the n from which on our formulas are exact, None if they are fits only
+
+    @property
+    def ours(self) -> bool:
+        return self.name.startswith("linkwise")
+
+    def at(self, n: int) -> Count:
+        """Ours as counted, the others by formula."""
+        return self.counts[n] if self.ours else Count(int(self.multiplications(n)), int(self.additions(n)))
+
+
+def _row(name: str, m: Sequence[Fraction | int], a: Sequence[Fraction | int], printed: dict[int, Count]) -> Row:
+    return Row(name, Polynomial(tuple(m)), Polynomial(tuple(a)), printed)
+
+
+SIXTH = Fraction(1, 6)
+TABLE_1 = (
+    _row("Hollerbach (1980)", (412, -277), (320, -201), {6: Count(2195, 1719)}),
+    _row("Luh et al. (1980)", (150, -48), (131, 48), {6: Count(852, 834)}),
+    _row("Walker and Orin (1982)", (137, -22), (101, -11), {6: Count(800, 595)}),
+    _row("saha1999, proposed", (120, -44), (97, -55), {6: Count(676, 527)}),
+    _row("Khalil et al. (1986)", (105, -92), (94, -86), {6: Count(538, 478)}),
+    _row("Angeles et al. (1989)", (105, -109), (90, -105), {6: Count(521, 435)}),
+    _row("Balafoutis et al. (1988)", (93, -69), (81, -65), {6: Count(489, 421)}),
+)
+TABLE_2 = (
+    _row("saha1999, proposed", (201, -335), (193, -361), {6: Count(871, 797), 12: Count(2077, 1955)}),
+    _row("Featherstone (1983)", (199, -198), (174, -173), {6: Count(996, 871), 12: Count(2190, 1915)}),
+    _row(
+        "Walker and Orin (1982)",
+        (SIXTH, Fraction(23, 2), Fraction(115, 3), -47),
+        (SIXTH, 7, Fraction(233, 6), -46),
+        {6: Count(633, 480), 12: Count(2357, 1716)},
+    ),
+)
+OURS = {
+    "inverse_dynamics": "linkwise",
+    "forward_dynamics": "linkwise",
+    "denoc_inverse_dynamics": "linkwise, in the paper's form (lw.denoc)",
+    "denoc_forward_dynamics": "linkwise, in the paper's form (lw.denoc)",
+}
+
+
+def general_arm(n: int) -> lw.Mechanism:
+    """n revolute joints, nothing special about any number."""
+    rng = np.random.default_rng(1999 + n)
+    rows = []
+    for _ in range(n):
+        extents, axes = rng.uniform(0.1, 0.4, 3), np.linalg.qr(rng.normal(size=(3, 3)))[0]
+        mass = rng.uniform(1.0, 3.0)
+        rows.append(
+            {
+                "a": rng.uniform(0.2, 0.6),
+                "alpha": rng.uniform(0.5, 1.1),
+                "d": rng.uniform(0.2, 0.5),
+                "mass": mass,
+                "com": rng.uniform(0.05, 0.3, 3) * rng.choice([-1.0, 1.0], 3),
+                "inertia": mass * (axes * ((extents**2).sum() - extents**2)) @ axes.T,
+            }
+        )
+    return lw.from_dh(rows, "modified", name=f"general_arm_{n}")
+
+
+def counted(algorithm: str, n: int) -> Count:
+    """What one evaluation for the general arm of n joints costs."""
+    counts = lw.compile(algorithm, general_arm(n), target="numpy").op_counts
+    return Count(counts.get("mul", 0) + counts.get("div", 0), counts.get("add", 0))
+
+
+def linear(counts: dict[int, int]) -> tuple[Polynomial, int | None]:
+    """The line through the counts and the n from which on it is exact; if there is none, the line nearest to them."""
+    smallest, last = min(counts), max(counts)
+    slope = counts[last] - counts[last - 1]
+    line = Polynomial((slope, counts[last] - slope * last))
+    exact = last
+    while exact > smallest and line(exact - 1) == counts[exact - 1]:
+        exact -= 1
+    if exact <= smallest + 2:
+        return line, exact
+    fit = np.polyfit(list(counts), list(counts.values()), 1)
+    return Polynomial(tuple(round(x) for x in fit)), None
+
+
+def our_row(algorithm: str, sizes: Sequence[int]) -> Row:
+    counts = {n: counted(algorithm, n) for n in sizes}
+    m, m_from = linear({n: count.multiplications for n, count in counts.items()})
+    a, a_from = linear({n: count.additions for n, count in counts.items()})
+    return Row(OURS[algorithm], m, a, counts, max(m_from, a_from) if m_from and a_from else None)

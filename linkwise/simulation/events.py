@@ -1,0 +1,143 @@
+"""Events: moments at which a function of the state passes through zero."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+from ..mechanism import Mechanism, MechanismError
+
+__all__ = ["Event", "Occurrence", "joint_passes", "velocity_zero", "when"]
+
+Function = Callable[[float, np.ndarray, np.ndarray], Any]
+
+
+@dataclass(frozen=True)
+class Event:
+    """The zeros of ``function(t, q, v)``; make one with ``when``, ``joint_passes`` or ``velocity_zero``.
+
+    direction   1: where it rises through zero, -1: where it falls, 0: both
+    terminal    whether the motion ends there
+    """
+
+    function: Function
+    name: str
+    direction: int = 0
+    terminal: bool = False
+
+
+@dataclass(frozen=True)
+class Occurrence:
+    """An event that took place: its name, time and state."""
+
+    name: str
+    t: float
+    q: np.ndarray
+    v: np.ndarray
+
+
+def when(function: Function, name: str | None = None, direction: int = 0, terminal: bool = False) -> Event:
+    """The event that ``function(t, q, v)``, a continuous scalar, passes through zero."""
+    if not callable(function):
+        raise TypeError(f"an event is a function of (t, q, v), not {function!r}")
+    if direction not in (-1, 0, 1):
+        raise ValueError(f"direction must be 1 (rising), -1 (falling) or 0 (both), not {direction!r}")
+    return Event(function, name or str(getattr(function, "__name__", "event")), direction, bool(terminal))
+
+
+def joint_passes(
+    mech: Mechanism, joint: str, value: float, coordinate: int = 0, direction: int = 0, terminal: bool = False
+) -> Event:
+    """The event that a coordinate of the named joint passes ``value``; mimic joints have a coordinate here too.
+
+    Angles are as in q: they count turns.
+    """
+    at = _place(mech, joint, mech.q_index(joint), coordinate)
+    mimic = mech.bodies[mech.body_index(joint)].mimic
+    ratio, offset = (mimic.ratio, mimic.offset) if mimic else (1.0, 0.0)
+    return when(lambda t, q, v: ratio * q[at] + offset - value, f"{joint} passes {value:g}", direction, terminal)
+
+
+def velocity_zero(
+    mech: Mechanism, joint: str, coordinate: int = 0, direction: int = 0, terminal: bool = False
+) -> Event:
+    """The event that a velocity of the named joint passes through zero: where it turns back."""
+    at = _place(mech, joint, mech.v_index(joint), coordinate)
+    mimic = mech.bodies[mech.body_index(joint)].mimic
+    sign = math.copysign(1.0, mimic.ratio) if mimic else 1.0
+    return when(lambda t, q, v: sign * v[at], f"{joint} turns back", direction, terminal)
+
+
+def _place(mech: Mechanism, joint: str, own: slice, coordinate: int) -> int:
+    if not 0 <= coordinate < own.stop - own.start:
+        raise MechanismError(
+            f"joint {joint!r} has no coordinate {coordinate}: it has {own.stop - own.start}, from 0 on"
+        )
+    return own.start + coordinate
+
+
+class Watch:
+    """Follows events from step to step."""
+
+    def __init__(self, events: Sequence[Event | Function]):
+        self._events = tuple(event if isinstance(event, Event) else when(event) for event in events)
+        self._values: list[float] = []
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    def start(self, t: float, q: np.ndarray, v: np.ndarray) -> None:
+        """Look at the state in which the motion starts: a zero there is no event."""
+        self._values = [self._value(event, t, q, v) for event in self._events]
+
+    def within(
+        self,
+        t_old: float,
+        t: float,
+        state: tuple[np.ndarray, np.ndarray],
+        between: Callable[[float], tuple[np.ndarray, np.ndarray]],
+    ) -> tuple[list[Occurrence], bool]:
+        """What takes place in (t_old, t], in order of time, up to the first terminal event; whether there is one."""
+        found: list[tuple[float, Event]] = []
+        for i, event in enumerate(self._events):
+            before, after = self._values[i], self._value(event, t, *state)
+            self._values[i] = after
+            rises, falls = before < 0.0 <= after, before > 0.0 >= after
+            if (rises and event.direction >= 0) or (falls and event.direction <= 0):
+                found.append((self._moment(event, t_old, t, after, between), event))
+        found.sort(key=lambda one: one[0])
+        occurrences = []
+        for moment, event in found:
+            occurrences.append(Occurrence(event.name, moment, *(state if moment == t else between(moment))))
+            if event.terminal:
+                return occurrences, True
+        return occurrences, False
+
+    def _moment(self, event: Event, t_old: float, t: float, after: float, between) -> float:
+        """When the event takes place: the first time found at which its function is past zero, so that a motion which
+        goes on from there does not meet it again."""
+        if after == 0.0:
+            return t
+        side = math.copysign(1.0, after)
+
+        def value(time: float) -> float:
+            return side * (after if time == t else self._value(event, time, *between(time)))
+
+        if value(t_old) >= 0.0:  # the interpolation starts past zero: the step began on it but for round-off
+            return t_old
+        moment, gap = brentq(value, t_old, t, xtol=4e-16 * max(abs(t), 1e-3), rtol=9e-16), math.ulp(t)
+        while moment < t and value(moment) <= 0.0:
+            moment, gap = min(t, moment + gap), 2.0 * gap
+        return moment
+
+    @staticmethod
+    def _value(event: Event, t: float, q: np.ndarray, v: np.ndarray) -> float:
+        value = np.asarray(event.function(t, q, v), dtype=float)
+        if value.size != 1 or not np.isfinite(value).all():
+            raise MechanismError(f"event {event.name!r} gives {value} at t = {t:.6g} s, not one finite number")
+        return float(value.reshape(()))

@@ -1,0 +1,110 @@
+"""Joint forces during a motion: a controller, forces held between given times, and passive elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import tree_dynamics as tree
+from ..mechanism import Mechanism, MechanismError
+from ..passive import Passive
+
+Control = Callable[[float, np.ndarray, np.ndarray], Any]
+DIFFERENCE = 1e-7  # relative step by which a controller is differenced
+
+
+class Forces:
+    """tau(t, q, v): what is commanded, and what acts with passive elements added.
+
+    ``held`` is the commanded force of the present segment where it does not depend on the state, else None.
+    """
+
+    def __init__(self, mech: Mechanism, control: Any, passive: Passive | None, batch: tuple[int, ...]):
+        self._mech = mech
+        self._batch = batch
+        self._passive = passive.on(mech) if passive is not None and passive.elements else None
+        self._control: Control | None = control if callable(control) else None
+        self._samples: np.ndarray | None = None if self._control else _samples(mech, control, batch)
+        self.held: np.ndarray | None = None if self._samples is None else self._samples[0]
+
+    @property
+    def segments(self) -> int:
+        """Number of equal parts of the duration in each of which the commanded force is one smooth function."""
+        return 1 if self._samples is None else len(self._samples)
+
+    def enter(self, segment: int) -> None:
+        """Command the forces of this segment from now on."""
+        if self._samples is not None:
+            self.held = self._samples[segment]
+
+    @property
+    def depend_on_state(self) -> bool:
+        return self.held is None or self._passive is not None
+
+    def commanded(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """(..., nv): what the controller asks for."""
+        if self._control is None:
+            assert self.held is not None
+            return self.held
+        tau = np.asarray(self._control(t, q, v), dtype=float)
+        if tau.shape != v.shape:
+            if tau.shape[-1:] != (self._mech.nv,) or np.broadcast_shapes(tau.shape, v.shape) != v.shape:
+                raise MechanismError(
+                    f"at t = {t:.6g} s the controller gives forces of shape {tau.shape}, expected {v.shape}"
+                )
+            tau = np.broadcast_to(tau, v.shape)
+        # An adaptive method may try a step that is far too long; it finds that out by itself.
+        if not np.isfinite(tau).all() and np.isfinite(q).all() and np.isfinite(v).all():
+            raise MechanismError(f"at t = {t:.6g} s the controller gives forces that are not finite: {tau}")
+        return tau
+
+    def all(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """(..., nv): commanded and passive forces together."""
+        tau = self.commanded(t, q, v)
+        return tau if self._passive is None else tau + self._passive.forces(q, v)
+
+    def with_passive(self, q: np.ndarray, v: np.ndarray, commanded: np.ndarray) -> np.ndarray:
+        """(..., nv): the same where the commanded forces are known already."""
+        return commanded if self._passive is None else commanded + self._passive.forces(q, v)
+
+    def derivatives(self, t: float, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(d_q, d_v), each (nv, nv), of all forces along tangent directions and by v, for one state: exact for passive
+        elements; a controller is differenced, which is enough for what implicit methods need it for."""
+        n = self._mech.nv
+        d_q, d_v = (np.zeros((n, n)) for _ in range(2)) if self._passive is None else self._passive.derivatives(q, v)
+        if self._control is None:
+            return d_q, d_v
+        here = self.commanded(t, q, v)
+        for k, unit in enumerate(np.eye(n)):
+            d_q[:, k] += (self.commanded(t, tree.integrate(self._mech, q, unit, DIFFERENCE), v) - here) / DIFFERENCE
+            step = DIFFERENCE * max(1.0, abs(v[k]))
+            d_v[:, k] += (self.commanded(t, q, v + step * unit) - here) / step
+        return d_q, d_v
+
+
+def _samples(mech: Mechanism, control: Any, batch: tuple[int, ...]) -> np.ndarray:
+    """(steps, ..., nv): commanded forces that are held, each for an equal part of the duration."""
+    shape = (*batch, mech.nv)
+    if control is None:
+        return np.zeros((1, *shape))
+    try:
+        samples = np.array(control, dtype=float)
+    except (TypeError, ValueError):
+        raise TypeError(f"control must be a function of (t, q, v) or an array of forces, not {control!r}") from None
+    if samples.ndim <= 1:
+        samples = samples[None]
+    try:
+        if samples.shape[-1:] != (mech.nv,) or len(samples) == 0 or samples.ndim > len(shape) + 1:
+            raise ValueError
+        middle = (1,) * (len(shape) + 1 - samples.ndim)  # the same for all states of a batch
+        samples = np.broadcast_to(samples.reshape(len(samples), *middle, *samples.shape[1:]), (len(samples), *shape))
+    except ValueError:
+        raise MechanismError(
+            f"control has shape {np.shape(control)}; expected ({mech.nv},), constant, or (steps, {mech.nv}), each row "
+            "held for an equal part of the duration"
+        ) from None
+    if not np.isfinite(samples).all():
+        raise MechanismError(f"row {int(np.argwhere(~np.isfinite(samples))[0][0])} of control is not finite")
+    return samples

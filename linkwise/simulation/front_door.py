@@ -1,0 +1,351 @@
+"""``simulate``: the one way from a state to a motion, for trees and closed mechanisms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import closed
+from .. import tree_dynamics as tree
+from ..closed.assembly import CLOSED
+from ..closed.charts import WORST_CONDITION
+from ..closed.dynamics import ALL_METHODS as FORMULATIONS
+from ..mechanism import Mechanism, MechanismError, require_mechanism
+from ..mechanism.checks import did_you_mean
+from ..passive import Passive
+from .events import Event, Function, Watch
+from .forces import Forces
+from .integrators import ADAPTIVE, FIXED, ONE_STEP, Adaptive, Fixed, whole_steps
+from .loops import STABILIZATIONS, Manifold
+from .recording import Progress, Record, run
+from .systems import IndependentCoordinates, JointVelocities, System, TotalRates
+from .trajectory import KEEP, End, Trajectory
+
+METHODS = (*ADAPTIVE, *FIXED)
+COORDINATES = ("joint", "nu", "xi", "independent")
+DEFAULT_STEP = 1e-3
+GAINS = (10.0, 10.0)
+NOT_UNIT = 1e-3  # a quaternion whose length is further from 1 than this was not meant as one
+
+
+class SimulationError(MechanismError):
+    """A motion that could not be followed to its end.  ``trajectory`` is what was computed before."""
+
+    def __init__(self, message: str, trajectory: Trajectory):
+        super().__init__(message)
+        self.trajectory = trajectory
+
+
+def simulate(
+    mech: Mechanism,
+    q0,
+    v0,
+    duration: float,
+    control: Any = None,
+    method: str = "dop853",
+    step: float | None = None,
+    rtol: float = 1e-9,
+    atol: float = 1e-9,
+    stabilization: str | None = "projection",
+    progress: bool = False,
+    *,
+    passive: Passive | None = None,
+    coordinates: str = "joint",
+    events: Sequence[Event | Function] = (),
+    t_eval: Any = None,
+    output_step: float | None = None,
+    formulation: str = "svd",
+    baumgarte: tuple[float, float] | None = None,
+    keep_energy: bool = False,
+    tolerance: float = CLOSED,
+    independent: Any = None,
+    worst_condition: float = WORST_CONDITION,
+) -> Trajectory:
+    """The motion from (q0, v0) for ``duration`` seconds.
+
+    control         joint forces: None (zero); ``control(t, q, v) -> tau``; an array (nv,), constant; or (steps, nv),
+                    each row held for an equal part of the duration (steps of the integrator end where a row does)
+    method          "dop853", "rk45", "rk23", explicit, or "radau", "bdf", "lsoda", implicit: adaptive, with ``rtol``
+                    and ``atol``, their steps no longer than ``step``; "rk4" and "semi_implicit": steps of ``step``
+                    (1 ms by default, adjusted to a whole number of them), batches of states (..., nq) allowed
+    stabilization   how loops are kept closed: "projection" after every step, to ``tolerance``; "baumgarte" with the
+                    gains ``baumgarte`` (alpha, beta), (10, 10) by default; or None.  Trees have none.
+    progress        show how far it is on stderr
+    passive         springs, dampers, friction, stops.  Those of the mechanism's file act if they are given:
+                    ``Passive.of(mech)``
+    coordinates     what is integrated: "joint" (q, v); "nu" or "xi" (q, total joint rates: ``lw.diagonal``), trees
+                    only; "independent" (independent coordinates of a closed mechanism and their rates), those of
+                    ``independent`` (see ``closed.local_parametrization``) until they are worse than ``worst_condition``
+    events          from ``lw.events``, or functions of (t, q, v): their zeros are found and recorded
+    t_eval, output_step   times at which to sample, or a distance of samples; the ends of steps by default
+    formulation     method of ``closed.forward_dynamics``
+    keep_energy     project onto the initial energy too; for conservative motions
+
+    Ctrl-C ends the motion: what was computed is returned, with ``interrupted`` set.
+    """
+    require_mechanism(mech)
+    settings: dict[str, Any] = {
+        "method": _one_of("method", method, METHODS),
+        "step": step if step is not None or method in ADAPTIVE else DEFAULT_STEP,
+        "rtol": rtol,
+        "atol": atol,
+        "stabilization": _stabilization(mech, stabilization, method, coordinates, keep_energy, baumgarte),
+        "coordinates": _one_of("coordinates", coordinates, COORDINATES),
+        "formulation": _one_of("formulation", formulation, FORMULATIONS),
+        "baumgarte": baumgarte or GAINS,
+        "tolerance": tolerance,
+        "worst_condition": worst_condition,
+        "control": _control_as_data(control),
+    }
+    _check_numbers(settings, duration)
+    _check_coordinates(mech, settings, independent)
+    q, v = _initial_state(mech, q0, v0, method, coordinates)
+    settings["rank"] = closed.generic_rank(mech, q.reshape(-1, mech.nq)[0]) if mech.loops else None
+    settings["energy"] = None
+    manifold = _manifold(mech, settings)
+    q, v = manifold.corrected(q, v)
+    if keep_energy:
+        settings["energy"] = (tree.kinetic_energy(mech, q, v) + tree.potential_energy(mech, q)).tolist()
+        manifold = _manifold(mech, settings)
+    forces = Forces(mech, control, _passive(passive), q.shape[:-1])
+    system = _system(mech, settings, forces, manifold, independent)
+    record = Record(0.0, system.start(q, v))
+    integrator = _integrator(system, settings, None)
+    times = _sample_times(0.0, duration, t_eval, output_step)
+    return _followed(system, integrator, record, duration, times, events, progress, settings, passive)
+
+
+def resumed(before: Trajectory, duration: float, control: Any, options: Mapping[str, Any]) -> Trajectory:
+    """The continuation of a trajectory, from its end."""
+    known = ("events", "t_eval", "output_step", "progress")
+    for name in options:
+        if name not in known:
+            raise TypeError(f"a motion goes on as it was: {name!r} cannot be changed; " + did_you_mean(name, known))
+    mech, settings, end = before.mechanism, dict(before.settings), before.end
+    _check_numbers(settings, duration)
+    if control is KEEP:
+        if settings["control"] == "given":
+            raise MechanismError(
+                "the controller is no part of a trajectory: give it again with resume(..., control=...)"
+            )
+        control = settings["control"]
+    settings["control"] = _control_as_data(control)
+    forces = Forces(mech, control, before.passive, end.q.shape[:-1])
+    system = _system(mech, settings, forces, _manifold(mech, settings), None)
+    started = system.start(end.q, end.v)
+    record = Record(end.t, started if end.x is None else end.x)
+    times = _sample_times(end.t, duration, options.get("t_eval"), options.get("output_step"))
+    return _followed(
+        system,
+        _integrator(system, settings, end),
+        record,
+        duration,
+        times,
+        options.get("events", ()),
+        options.get("progress", False),
+        settings,
+        before.passive,
+    )
+
+
+def _followed(
+    system: System,
+    integrator: Adaptive | Fixed,
+    record: Record,
+    duration: float,
+    times: np.ndarray | None,
+    events: Sequence[Event | Function],
+    progress: bool,
+    settings: dict[str, Any],
+    passive: Passive | None,
+) -> Trajectory:
+    """Run, and make a trajectory of the record."""
+    start, mech, watch = record.t, system.mech, Watch(events)
+    if len(watch) and record.x.ndim > 1:
+        raise MechanismError("events are looked for in one motion at a time; simulate the states of a batch one by one")
+    run(system, integrator, record, start + duration, times, watch, Progress(start, start + duration, progress))
+    batch = record.x.shape[:-1]
+    q, v = (
+        np.array([state[i] for state in record.states]).reshape(-1, *batch, size)
+        for i, size in enumerate((mech.nq, mech.nv))
+    )
+    q = system.manifold.with_unit_quaternions(q) if settings["method"] not in ONE_STEP else q
+    tau = np.array(record.forces).reshape(v.shape)
+    end_q, end_v = system.state(record.x)
+    lasting = settings["coordinates"] != "independent"
+    trajectory = Trajectory(
+        mechanism=mech,
+        t=np.array(record.times),
+        q=q,
+        v=v,
+        a=system.manifold.accelerations(q, v, system.forces.with_passive(q, v, tau)),
+        tau=tau,
+        passive=passive,
+        events=tuple(record.occurrences),
+        step_sizes=np.array(record.step_sizes),
+        evaluations=system.evaluations,
+        stopped=record.stopped,
+        chart_changes=system.changes if isinstance(system, IndependentCoordinates) else 0,
+        settings=settings,
+        end=End(
+            record.t,
+            np.array(end_q),
+            np.array(end_v),
+            record.x if lasting else None,
+            integrator.grid if isinstance(integrator, Fixed) else None,
+            integrator.next_step if isinstance(integrator, Adaptive) else None,
+        ),
+    )
+    if record.failure is not None:
+        message = f"mechanism {mech.name!r} was followed to t = {record.t:.6g} s only: {record.failure}"
+        raise SimulationError(message, trajectory) from record.failure
+    return trajectory
+
+
+# -- the parts ------------------------------------------------------------------------------------------------
+
+
+def _manifold(mech: Mechanism, settings: Mapping[str, Any]) -> Manifold:
+    energy = settings["energy"]
+    return Manifold(
+        mech,
+        settings["formulation"],
+        tuple(settings["baumgarte"]) if settings["stabilization"] == "baumgarte" else None,
+        settings["stabilization"] == "projection" and (bool(mech.loops) or energy is not None),
+        settings["tolerance"],
+        settings["rank"],
+        None if energy is None else np.array(energy),
+    )
+
+
+def _system(mech: Mechanism, settings: Mapping[str, Any], forces: Forces, manifold: Manifold, independent) -> System:
+    if settings["coordinates"] == "joint":
+        return JointVelocities(mech, forces, manifold)
+    if settings["coordinates"] == "independent":
+        return IndependentCoordinates(mech, forces, manifold, independent, settings["worst_condition"])
+    return TotalRates(mech, forces, manifold, settings["coordinates"] == "nu")
+
+
+def _integrator(system: System, settings: Mapping[str, Any], end: End | None) -> Adaptive | Fixed:
+    method, step = settings["method"], settings["step"]
+    if method in FIXED:
+        origin, step, index = end.grid if end is not None and end.grid is not None else (0.0, step, 0)
+        return Fixed(system, method, step, origin, index)
+    limit, first = math.inf if step is None else step, None if end is None else end.step
+    return Adaptive(system, method, settings["rtol"], settings["atol"], limit, first)
+
+
+def _passive(passive: Any) -> Passive | None:
+    if passive is not None and not isinstance(passive, Passive):
+        raise TypeError(f"passive must be a linkwise.Passive, such as Passive.of(mech), not {passive!r}")
+    return passive
+
+
+# -- what is asked for ----------------------------------------------------------------------------------------
+
+
+def _one_of(what: str, value: Any, known: Sequence[str]) -> str:
+    if value not in known:
+        raise ValueError(f"unknown {what} {value!r}: " + did_you_mean(value, known))
+    return value
+
+
+def _stabilization(
+    mech: Mechanism, stabilization: Any, method: str, coordinates: str, keep_energy: bool, baumgarte: Any
+) -> str | None:
+    if stabilization not in STABILIZATIONS:
+        raise ValueError(f"stabilization must be 'projection', 'baumgarte' or None, not {stabilization!r}")
+    if baumgarte is not None and stabilization != "baumgarte":
+        raise ValueError("baumgarte=(alpha, beta) needs stabilization='baumgarte'")
+    if keep_energy and (stabilization != "projection" or coordinates != "joint"):
+        raise ValueError("keep_energy needs stabilization='projection' and coordinates='joint'")
+    projects = stabilization == "projection" and (mech.loops or keep_energy)
+    if (projects or coordinates == "independent") and method not in ONE_STEP:
+        raise ValueError(
+            f"{method} works with values of earlier steps, which projection would falsify: use 'baumgarte' or None, or "
+            f"one of {', '.join(ONE_STEP)}"
+        )
+    return stabilization
+
+
+def _check_numbers(settings: Mapping[str, Any], duration: Any) -> None:
+    for name, value in (("duration", duration), *((name, settings[name]) for name in ("rtol", "atol", "tolerance"))):
+        if not (np.ndim(value) == 0 and np.isfinite(value) and value > 0.0):
+            raise MechanismError(f"{name} must be a positive number, not {value!r}")
+    step = settings["step"]
+    if step is not None:
+        if not (np.isfinite(step) and step > 0.0):
+            raise MechanismError(f"step must be a positive number of seconds, not {step!r}")
+        if settings["method"] in FIXED:
+            whole_steps(duration, step)
+
+
+def _check_coordinates(mech: Mechanism, settings: Mapping[str, Any], independent: Any) -> None:
+    coordinates = settings["coordinates"]
+    if independent is not None and coordinates != "independent":
+        raise ValueError("independent=... needs coordinates='independent'")
+    if coordinates in ("nu", "xi") and mech.loops:
+        raise MechanismError(
+            f"mechanism {mech.name!r} has loops, and its mass matrix no such factors: use coordinates='joint' or "
+            "'independent', or mech.spanning_tree if the loops are meant to be open"
+        )
+    if mech.nv == 0:
+        raise MechanismError(f"mechanism {mech.name!r} has no joint that moves: there is nothing to simulate")
+
+
+def _initial_state(mech: Mechanism, q0, v0, method: str, coordinates: str) -> tuple[np.ndarray, np.ndarray]:
+    """Initial positions and velocities with one batch shape."""
+    q, v = np.asarray(q0, dtype=float), np.asarray(v0, dtype=float)
+    if q.shape[-1:] != (mech.nq,) or v.shape[-1:] != (mech.nv,):
+        raise MechanismError(
+            f"mechanism {mech.name!r} has nq = {mech.nq}, nv = {mech.nv}, but q0 has shape {q.shape} and v0 {v.shape}"
+        )
+    for name, array in (("q0", q), ("v0", v)):
+        if not np.isfinite(array).all():
+            raise MechanismError(f"{name} has entries that are not finite: {array}")
+    batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
+    if batch and (method not in FIXED or coordinates == "independent"):
+        raise MechanismError(
+            f"{method} with coordinates={coordinates!r} integrates one state at a time; use method='rk4' or "
+            "'semi_implicit' for batches"
+        )
+    q, v = np.broadcast_to(q, (*batch, mech.nq)).copy(), np.broadcast_to(v, (*batch, mech.nv)).copy()
+    with np.errstate(divide="ignore", invalid="ignore"):  # a quaternion of zeros is reported below
+        unit = tree.integrate(mech, q, np.zeros(mech.nv), 0.0) if mech.nq != mech.nv else q
+    off = np.abs(np.nan_to_num(unit, nan=np.inf) - q)
+    if not (off <= NOT_UNIT).all():
+        body = next(b for b in mech.bodies if not b.mimic and (off[..., mech.q_index(b.joint)] > NOT_UNIT).any())
+        raise MechanismError(f"the quaternion of joint {body.joint!r} in q0 is not of unit length")
+    return unit, v
+
+
+def _sample_times(start: float, duration: float, t_eval: Any, output_step: float | None) -> np.ndarray | None:
+    if t_eval is not None and output_step is not None:
+        raise ValueError("give t_eval or output_step, not both")
+    if output_step is not None:
+        if not (np.isfinite(output_step) and output_step > 0.0):
+            raise MechanismError(f"output_step must be a positive number of seconds, not {output_step!r}")
+        whole = math.floor(duration / output_step * (1.0 + 1e-12))
+        times = start + output_step * np.arange(whole + 1)
+        return times if math.isclose(times[-1], start + duration) else np.append(times, start + duration)
+    if t_eval is None:
+        return None
+    times = np.asarray(t_eval, dtype=float)
+    if times.ndim != 1 or not np.isfinite(times).all() or (np.diff(times) <= 0.0).any():
+        raise MechanismError("t_eval must be a list of times, each later than the one before")
+    slack = 1e-12 * max(1.0, start + duration)
+    if len(times) and (times[0] < start - slack or times[-1] > start + duration + slack):
+        raise MechanismError(f"t_eval must be between {start:g} and {start + duration:g} s")
+    return times
+
+
+def _control_as_data(control: Any) -> Any:
+    """What of a control a file can hold: none, constant forces, or that there was one."""
+    if control is None:
+        return None
+    if callable(control) or np.ndim(control) != 1:
+        return "given"
+    return np.asarray(control, dtype=float).tolist()

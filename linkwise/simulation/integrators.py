@@ -1,0 +1,171 @@
+"""Integrators: SciPy's adaptive ones, stepped by hand so that steps can be corrected, and methods of fixed steps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.integrate
+
+from ..mechanism import MechanismError
+from .systems import Stepper, System
+
+ADAPTIVE: dict[str, Any] = {
+    "rk23": scipy.integrate.RK23,
+    "rk45": scipy.integrate.RK45,
+    "dop853": scipy.integrate.DOP853,
+    "radau": scipy.integrate.Radau,
+    "bdf": scipy.integrate.BDF,
+    "lsoda": scipy.integrate.LSODA,
+}
+FIXED = ("rk4", "semi_implicit")
+IMPLICIT = ("radau", "bdf", "lsoda")
+ONE_STEP = (*FIXED, "rk23", "rk45", "dop853", "radau")  # they keep nothing of earlier steps: a step may be corrected
+WHOLE = 1e-9  # relative; a duration is taken as a whole number of steps if it is one but for this
+
+
+class IntegrationFailed(ArithmeticError):
+    """The method cannot go on; the message says why."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step from ``t_old`` to ``t``; ``x`` is corrected, ``between(time)`` interpolates what was computed before that.
+
+    ``between`` may be called until the next step is taken.
+    """
+
+    t_old: float
+    t: float
+    x: np.ndarray
+    between: Callable[[float], np.ndarray]
+
+
+class Adaptive:
+    """One of SciPy's methods, with its error per step controlled by ``rtol`` and ``atol``."""
+
+    def __init__(self, system: System, method: str, rtol: float, atol: Any, max_step: float, first_step: float | None):
+        self._system, self._method = system, method
+        self._options: dict[str, Any] = {"rtol": rtol, "atol": atol, "max_step": max_step}
+        if method in IMPLICIT:
+            self._options["jac"] = system.jacobian()
+        self.next_step = first_step
+
+    def steps(self, t: float, x: np.ndarray, end: float) -> Iterator[Step]:
+        """The steps from (t, x) to ``end``."""
+        system, corrects = self._system, self._method in ONE_STEP and self._system.corrects
+        x = system.rebased(x)
+        first = None if self.next_step is None else min(self.next_step, end - t, self._options["max_step"])
+        solver = ADAPTIVE[self._method](system.rates, t, x, end, first_step=first, **self._options)
+        while True:
+            message = solver.step()
+            if solver.status == "failed" or not np.isfinite(solver.y).all():
+                raise IntegrationFailed(f"{self._method} cannot go on beyond t = {solver.t:.6g} s: {message}")
+            x = system.corrected(solver.y) if corrects else solver.y
+            yield Step(solver.t_old, solver.t, x.copy(), _Once(solver.dense_output))
+            self.next_step = getattr(solver, "h_abs", None)  # LSODA keeps its own
+            if solver.status != "running":
+                return
+            if corrects:
+                # What the solver carries into its next step besides y are the rates there.
+                solver.y = system.rebased(x)
+                solver.f = system.rates(solver.t, solver.y)
+
+
+class _Once:
+    """The interpolation of a step, made when first asked for."""
+
+    def __init__(self, make: Callable[[], Callable[[float], np.ndarray]]):
+        self._make = make
+        self._made: Callable[[float], np.ndarray] | None = None
+
+    def __call__(self, time: float) -> np.ndarray:
+        if self._made is None:
+            self._made = self._make()
+        return self._made(time)
+
+
+class Fixed:
+    """Steps of one size: "rk4", the classical method of fourth order, or "semi_implicit", Euler's, velocities first.
+
+    The times are origin + k step with whole numbers k, so that a motion continued later goes through the same ones.
+    """
+
+    def __init__(self, system: System, method: str, step: float, origin: float, index: int):
+        self._system, self._method = system, method
+        self._origin, self._index = origin, index
+        self.next_step = step
+
+    @property
+    def grid(self) -> tuple[float, float, int]:
+        """Origin, step and the number of steps since the origin."""
+        return self._origin, self.next_step, self._index
+
+    def steps(self, t: float, x: np.ndarray, end: float) -> Iterator[Step]:
+        """The steps from (t, x) to ``end``."""
+        self._fit(t, end)
+        count = round((end - t) / self.next_step)
+        advance, h = self._stepper(), self.next_step
+        for _ in range(count):
+            t_new, x = self._origin + (self._index + 1) * h, self._system.rebased(x)
+            reached = self._system.corrected(advance(t, x, h))
+            if not np.isfinite(reached).all():
+                raise IntegrationFailed(
+                    f"{self._method} with steps of {h:g} s leaves all bounds at t = {t_new:.6g} s: take smaller steps"
+                )
+            self._index += 1
+            yield Step(t, t_new, reached.copy(), _Hermite(self._system, t, x, t_new, reached))
+            t, x = t_new, reached
+
+    def _fit(self, t: float, end: float) -> None:
+        """Make the way to ``end`` a whole number of steps, by a new grid with a slightly different step if need be."""
+        count = (end - t) / self.next_step
+        whole = max(1, round(count))
+        on_grid = math.isclose(t, self._origin + self._index * self.next_step, rel_tol=WHOLE, abs_tol=WHOLE)
+        if not on_grid or abs(count - whole) > WHOLE * whole:
+            self._origin, self._index, self.next_step = t, 0, (end - t) / whole
+
+    def _stepper(self) -> Stepper:
+        compiled = self._system.compiled_step(self._method)
+        if compiled is not None:
+            return compiled
+        return self._system.kicked if self._method == "semi_implicit" else self._runge_kutta
+
+    def _runge_kutta(self, t: float, x: np.ndarray, h: float) -> np.ndarray:
+        rates = self._system.rates
+        k1 = rates(t, x)
+        k2 = rates(t + h / 2, x + h / 2 * k1)
+        k3 = rates(t + h / 2, x + h / 2 * k2)
+        k4 = rates(t + h, x + h * k3)
+        return x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+
+
+class _Hermite:
+    """The cubic through x and its rates at both ends of a step: an error of fourth order in the step."""
+
+    def __init__(self, system: System, t_old: float, x_old: np.ndarray, t: float, x: np.ndarray):
+        self._system, self._ends = system, ((t_old, x_old), (t, x))
+        self._slopes: tuple[np.ndarray, np.ndarray] | None = None
+
+    def __call__(self, time: float) -> np.ndarray:
+        (t0, x0), (t1, x1) = self._ends
+        if self._slopes is None:
+            self._slopes = self._system.rates(t0, x0), self._system.rates(t1, x1)
+        return hermite(time, t0, t1, x0, x1, *self._slopes)
+
+
+def hermite(time: Any, t0: Any, t1: Any, x0: Any, x1: Any, rate0: Any, rate1: Any) -> np.ndarray:
+    """The cubic with these values and slopes at t0 and t1, at ``time``."""
+    h = t1 - t0
+    s = (time - t0) / h
+    away = 1.0 - s
+    return away**2 * ((1.0 + 2.0 * s) * x0 + s * h * rate0) + s**2 * ((1.0 + 2.0 * away) * x1 - away * h * rate1)
+
+
+def whole_steps(duration: float, step: float) -> None:
+    """Refuse a duration without a whole step in it."""
+    if round(duration / step) < 1:
+        raise MechanismError(f"a motion of {duration:g} s needs at least one step of {step:g} s")

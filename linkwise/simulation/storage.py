@@ -1,0 +1,80 @@
+"""Trajectories in files: NumPy arrays, and JSON for the rest.  Reading one runs no code from it."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..mechanism import MechanismError
+from ..mechanism.plain_data import from_data, to_data
+from ..passive import Passive
+from .events import Occurrence
+from .trajectory import End, Trajectory
+
+FORMAT = 1
+ARRAYS = ("t", "q", "v", "a", "tau", "step_sizes")
+
+
+def save(trajectory: Trajectory, path: str | Path) -> None:
+    """Write a trajectory with its mechanism to ``path``."""
+    from .. import __version__
+
+    end, events = trajectory.end, trajectory.events
+    about = {
+        "format": FORMAT,
+        "version": __version__,
+        "mechanism": to_data(trajectory.mechanism),
+        "passive": None if trajectory.passive is None else trajectory.passive.to_data(),
+        "settings": trajectory.settings,
+        "evaluations": trajectory.evaluations,
+        "chart_changes": trajectory.chart_changes,
+        "stopped": trajectory.stopped,
+        "events": [{"name": event.name, "t": event.t} for event in events],
+        "end": {"t": end.t, "grid": end.grid, "step": end.step},
+    }
+    arrays = {name: getattr(trajectory, name) for name in ARRAYS}
+    arrays |= {"end_q": end.q, "end_v": end.v} | ({} if end.x is None else {"end_x": end.x})
+    nq, nv = trajectory.mechanism.nq, trajectory.mechanism.nv
+    arrays["event_q"] = np.array([event.q for event in events]).reshape(len(events), nq)
+    arrays["event_v"] = np.array([event.v for event in events]).reshape(len(events), nv)
+    with open(path, "wb") as file:
+        np.savez_compressed(file, about=np.array(json.dumps(about)), **arrays)
+
+
+def load_trajectory(path: str | Path) -> Trajectory:
+    """The trajectory that ``Trajectory.save`` wrote to ``path``."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        about: dict[str, Any] = json.loads(arrays["about"].item())
+    except (ValueError, KeyError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+        raise MechanismError(f"{path} is no trajectory written by linkwise: {error}") from error
+    if about.get("format") != FORMAT:
+        raise MechanismError(
+            f"{path} is a trajectory of format {about.get('format')!r} (linkwise {about.get('version')}); this version "
+            f"reads format {FORMAT}"
+        )
+    happened = zip(about["events"], arrays["event_q"], arrays["event_v"], strict=True)
+    end, grid = about["end"], about["end"]["grid"]
+    return Trajectory(
+        mechanism=from_data(about["mechanism"]),
+        **{name: arrays[name] for name in ARRAYS},
+        passive=None if about["passive"] is None else Passive.from_data(about["passive"]),
+        events=tuple(Occurrence(one["name"], one["t"], q, v) for one, q, v in happened),
+        evaluations=about["evaluations"],
+        stopped=about["stopped"],
+        chart_changes=about["chart_changes"],
+        settings=about["settings"],
+        end=End(
+            end["t"],
+            arrays["end_q"],
+            arrays["end_v"],
+            arrays.get("end_x"),
+            None if grid is None else (grid[0], grid[1], grid[2]),
+            end["step"],
+        ),
+    )

@@ -1,0 +1,244 @@
+"""Trajectories: what a simulation gives, and what can be done with it."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import closed
+from .. import tree_dynamics as tree
+from ..closed.decomposition import RANK_TOLERANCE
+from ..mechanism import Mechanism, MechanismError
+from ..passive import Passive
+from .events import Occurrence
+from .integrators import hermite
+
+KEEP: Any = object()  # the value of an argument that was not given
+
+
+@dataclass(frozen=True)
+class End:
+    """Where a motion stopped, as its integrator left it: enough to go on as if it had not stopped.
+
+    x      the integrator's own state; None where that has no meaning outside the run
+    grid   origin, step and number of steps since the origin, of methods with fixed steps
+    step   the size of the next step, of adaptive ones
+    """
+
+    t: float
+    q: np.ndarray
+    v: np.ndarray
+    x: np.ndarray | None
+    grid: tuple[float, float, int] | None
+    step: float | None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trajectory:
+    """A motion: m samples in front of every array, then the batch if there is one.
+
+    mechanism          the mechanism that moved
+    t, q, v, a         (m,), (m, ..., nq), (m, ..., nv), (m, ..., nv)
+    tau                (m, ..., nv): joint forces that were commanded, without passive ones
+    passive            the passive elements that acted, or None
+    events             what took place: ``name``, ``t``, ``q``, ``v`` of each
+    step_sizes         of the integrator, whatever the samples are
+    evaluations        how often the equations of motion were evaluated, all stages of a step counted
+    stopped            "duration", "event: <name>", "interrupted" or "failed: <why>"
+    chart_changes      how often the independent coordinates were changed
+    settings           how it was simulated, as plain data
+    end                where it stopped, for ``resume``
+    """
+
+    mechanism: Mechanism
+    t: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    a: np.ndarray
+    tau: np.ndarray
+    passive: Passive | None
+    events: tuple[Occurrence, ...]
+    step_sizes: np.ndarray
+    evaluations: int
+    stopped: str
+    chart_changes: int
+    settings: dict[str, Any]
+    end: End
+
+    def __repr__(self) -> str:
+        return (
+            f"<Trajectory of {self.mechanism.name!r}: {len(self.t)} samples to t = {self.end.t:g} s by "
+            f"{self.settings['method']}, {len(self.step_sizes)} steps, stopped by {self.stopped}>"
+        )
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended it early."""
+        return self.stopped == "interrupted"
+
+    # -- what it says about the motion -------------------------------------------------------------------------
+
+    @cached_property
+    def kinetic_energy(self) -> np.ndarray:
+        """(m, ...)."""
+        return np.asarray(tree.kinetic_energy(self.mechanism, self.q, self.v))
+
+    @cached_property
+    def potential_energy(self) -> np.ndarray:
+        """(m, ...): of gravity."""
+        return np.asarray(tree.potential_energy(self.mechanism, self.q))
+
+    @cached_property
+    def passive_energy(self) -> np.ndarray:
+        """(m, ...): of springs and stops."""
+        if self.passive is None:
+            return np.zeros(self.q.shape[:-1])
+        return self.passive.energy(self.mechanism, self.q)
+
+    @property
+    def energy(self) -> np.ndarray:
+        """(m, ...): kinetic, potential and passive energy together."""
+        return self.kinetic_energy + self.potential_energy + self.passive_energy
+
+    @cached_property
+    def constraint_error(self) -> np.ndarray:
+        """(m, ...): the norm of g(q), by how much loops are open; zero without loops."""
+        return np.linalg.norm(closed.position_error(self.mechanism, self.q), axis=-1)
+
+    @cached_property
+    def velocity_error(self) -> np.ndarray:
+        """(m, ...): the norm of G v, how fast loops open."""
+        return np.linalg.norm((self._jacobians @ self.v[..., None])[..., 0], axis=-1)
+
+    @cached_property
+    def loop_condition(self) -> np.ndarray:
+        """(m, ...): condition number of the constraints, redundant ones left out: large near singular positions, 1
+        without loops."""
+        if not self.mechanism.n_constraints:
+            return np.ones(self.q.shape[:-1])
+        values = np.linalg.svd(self._jacobians, compute_uv=False)
+        rank = self.settings.get("rank")
+        if rank is None:
+            rank = int((values > RANK_TOLERANCE * values[..., :1]).sum(axis=-1).max(initial=1))
+        smallest = values[..., max(rank, 1) - 1]
+        return np.divide(values[..., 0], smallest, out=np.full(smallest.shape, np.inf), where=smallest > 0.0)
+
+    @property
+    def _jacobians(self) -> np.ndarray:
+        return closed.constraint_jacobian(self.mechanism, self.q)
+
+    def at(self, t) -> tuple[np.ndarray, np.ndarray]:
+        """(q, v) at a time or times (n,) between samples: cubics through the samples and their rates, with unit
+        quaternions; the error is of fourth order in the distance of samples."""
+        times = np.asarray(t, dtype=float)
+        if len(self.t) < 2:
+            raise MechanismError("a trajectory of one sample cannot be interpolated")
+        if not ((times >= self.t[0]) & (times <= self.t[-1])).all():
+            raise MechanismError(f"t must be between {self.t[0]:g} and {self.t[-1]:g} s, got {t!r}")
+        i = np.clip(np.searchsorted(self.t, times, side="right") - 1, 0, len(self.t) - 2)
+        shape = times.shape + (1,) * (self.q.ndim - 1)
+        when, t0, t1 = (x.reshape(shape) for x in (times, self.t[i], self.t[i + 1]))
+        rates = [tree.coordinate_rates(self.mechanism, self.q[k], self.v[k]) for k in (i, i + 1)]
+        q = hermite(when, t0, t1, self.q[i], self.q[i + 1], *rates)
+        v = hermite(when, t0, t1, self.v[i], self.v[i + 1], self.a[i], self.a[i + 1])
+        return tree.integrate(self.mechanism, q, np.zeros(self.mechanism.nv), 0.0), v
+
+    def member(self, *index: int) -> Trajectory:
+        """The motion of one state of a batch."""
+        if len(index) != self.q.ndim - 2:
+            raise MechanismError(f"a batch of shape {self.q.shape[1:-1]} needs {self.q.ndim - 2} indices, not {index}")
+        arrays: dict[str, Any] = {name: getattr(self, name)[(slice(None), *index)] for name in ("q", "v", "a", "tau")}
+        own: dict[str, Any] = {name: getattr(self.end, name)[index] for name in ("q", "v", "x")}
+        energy = self.settings["energy"]
+        settings = {**self.settings, "energy": None if energy is None else np.array(energy)[index].item()}
+        return dataclasses.replace(self, **arrays, settings=settings, end=dataclasses.replace(self.end, **own))
+
+    # -- going on ----------------------------------------------------------------------------------------------
+
+    def resume(self, duration: float, control: Any = KEEP, **options) -> Trajectory:
+        """This trajectory with ``duration`` more seconds at its end, simulated as it was.
+
+        With fixed steps the result is, bit by bit, that of one run.  A controller, or forces given row by row, must be
+        given again; ``events``, ``t_eval``, ``output_step`` (all but the last as in ``simulate``, with times that go on
+        from ``end.t``) and ``progress`` apply to the new part.
+        """
+        from .front_door import resumed
+
+        return joined(self, resumed(self, duration, control, options))
+
+    # -- files and pictures ------------------------------------------------------------------------------------
+
+    def plot(self, path: str | Path | None = None, **options):
+        """Curves of coordinates, velocities and energies over time; written to ``path`` if that is given."""
+        from ..viewer import plot_trajectory
+
+        return plot_trajectory(self, path, **options)
+
+    def save(self, path: str | Path) -> None:
+        """Write everything, the mechanism included, to a file of NumPy's format npz; ``load_trajectory`` reads it."""
+        from .storage import save
+
+        save(self, path)
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write time, coordinates, velocities, accelerations, forces and energies as a table with a row per sample."""
+        names, columns = self.table()
+        header = ",".join(f'"{name}"' if set(name) & set(',"') else name for name in names)
+        np.savetxt(path, columns, delimiter=",", header=header, comments="", fmt="%.17g")
+
+    def to_parquet(self, path: str | Path) -> None:
+        """The same table as a Parquet file; needs pyarrow."""
+        try:
+            import pyarrow
+            import pyarrow.parquet
+        except ImportError:
+            raise ImportError(
+                "Parquet files need pyarrow: pip install 'linkwise[parquet]', or use to_csv or save"
+            ) from None
+        names, columns = self.table()
+        table = pyarrow.table(dict(zip(names, columns.T, strict=True)))
+        pyarrow.parquet.write_table(table, path)
+
+    def table(self) -> tuple[list[str], np.ndarray]:
+        """Names and values (m, columns) of what ``to_csv`` writes; one motion only, no batch."""
+        if self.q.ndim != 2:
+            raise MechanismError("a table has one motion: pick one of the batch with trajectory.member(index)")
+        names, columns = ["t"], [self.t[:, None]]
+        for what, values in (("q", self.q), ("v", self.v), ("a", self.a), ("tau", self.tau)):
+            names += _column_names(self.mechanism, what)
+            columns.append(values)
+        for name in ("kinetic_energy", "potential_energy", "passive_energy"):
+            names.append(name)
+            columns.append(getattr(self, name)[:, None])
+        return names, np.concatenate(columns, axis=1)
+
+
+def joined(first: Trajectory, second: Trajectory) -> Trajectory:
+    """Two trajectories, the second a continuation of the first, as one."""
+    # The state in which the second starts is the end of the first, and usually sampled there already.
+    new = slice(1 if len(second.t) and len(first.t) and second.t[0] == first.t[-1] else 0, None)
+    arrays: dict[str, Any] = {
+        name: np.concatenate([getattr(first, name), getattr(second, name)[new]]) for name in ("t", "q", "v", "a", "tau")
+    }
+    return dataclasses.replace(
+        second,
+        **arrays,
+        events=first.events + second.events,
+        step_sizes=np.concatenate([first.step_sizes, second.step_sizes]),
+        evaluations=first.evaluations + second.evaluations,
+        chart_changes=first.chart_changes + second.chart_changes,
+    )
+
+
+def _column_names(mech: Mechanism, what: str) -> list[str]:
+    """A name for every coordinate of q or v, from the joint it belongs to."""
+    names: list[str] = []
+    for body in mech.bodies:
+        count = body.nq if what == "q" else body.nv
+        names += [f"{what}_{body.joint}" + (f"_{k}" if count > 1 else "") for k in range(count)]
+    return names

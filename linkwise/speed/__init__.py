@@ -1,0 +1,16 @@
+"""How fast kernels are on this machine, against its peak and against other libraries."""
+
+from .peak import fma_peak
+from .report import ALGORITHMS, Conditions, Measurement, conditions, measure
+from .timing import best, cpu_name
+
+__all__ = [
+    "ALGORITHMS",
+    "Conditions",
+    "Measurement",
+    "best",
+    "conditions",
+    "cpu_name",
+    "fma_peak",
+    "measure",
+]

@@ -1,0 +1,132 @@
+"""Measurements of kernels: time per state, share of the peak, ratios to the interpreter and to other libraries."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..compiler import compile
+from ..mechanism import Mechanism
+from ..runtime import llvm_loader
+from ..runtime.threads import get_num_threads, set_num_threads
+from ..tree_dynamics import random_state
+from .peak import fma_peak
+from .peers import peers
+from .timing import best, cpu_name
+
+ALGORITHMS = ("inverse_dynamics", "forward_dynamics", "mass_matrix")
+TOLERANCE = {"float64": 1e-8, "float32": 1e-2}  # of the largest number of an answer; ill-conditioned ones lose digits
+INTERPRETER, FEW = "NumPy, interpreted", 256  # the numpy target; so many states are enough for it
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What was measured with what.  ``peak``: operations per second of one core."""
+
+    versions: dict[str, str]
+    cpu: str
+    target: str
+    lanes: int
+    dtype: str
+    threads: int
+    batch: int
+    peak: float
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One kernel.
+
+    batch, single   seconds per state in a batch, seconds per call with one state
+    compile         seconds from nothing, or from the disk cache, to a function
+    operations      scalar operations per state
+    peak_share      of the peak of all threads that ran, in the batch
+    against         library -> (times slower in a batch or nan, times slower for one state)
+    """
+
+    algorithm: str
+    batch: float
+    single: float
+    compile: float
+    operations: int
+    peak_share: float
+    against: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+
+def conditions(dtype: str, threads: int, batch: int) -> Conditions:
+    """Versions, machine, and its measured peak."""
+    packages = ("linkwise", "numpy", "llvmlite")
+    versions = {name: _version(name) for name in packages} | {"python": platform.python_version()}
+    options = llvm_loader.host_options(dtype)
+    return Conditions(versions, cpu_name(), options.cpu, options.lanes, dtype, threads, batch, fma_peak(dtype))
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:  # a checkout that is on the path, not installed
+        from .. import __version__
+
+        return __version__ if package == "linkwise" else "unknown"
+
+
+def measure(mech: Mechanism, algorithm: str, at: Conditions) -> Measurement:
+    """Time one kernel under ``at``, its answers compared with every library it is set against."""
+    rng = np.random.default_rng(0)
+    q, v = random_state(mech, rng, (at.batch,))
+    start = time.perf_counter()
+    kernel = compile(algorithm, mech, dtype=at.dtype)
+    compile_seconds = time.perf_counter() - start
+    others = () if algorithm == "mass_matrix" else (v, rng.normal(size=v.shape))
+    exact = (q, *others)
+    states = [np.asarray(x, at.dtype) for x in exact]
+    one = [x[0].copy() for x in states]
+    before = get_num_threads()
+    set_num_threads(at.threads)
+    try:
+        clock = time.thread_time if at.threads == 1 else time.perf_counter
+        (batch,) = best(lambda: kernel(*states), clock=clock)
+        (single,) = best(lambda: kernel(*one), repeats=200, slice_seconds=0.03)
+    finally:
+        set_num_threads(before)
+    operations = sum(kernel.op_counts.values())
+    return Measurement(
+        algorithm,
+        batch / at.batch,
+        single,
+        compile_seconds,
+        operations,
+        operations * at.batch / batch / (at.peak * at.threads),
+        _against(mech, algorithm, kernel, exact, batch / at.batch, single, at.dtype),
+    )
+
+
+def _against(mech, algorithm, kernel, exact, batch: float, single: float, dtype: str) -> dict[str, tuple[float, float]]:
+    """How many times slower others are: in a batch, for one state."""
+    interpreter = compile(algorithm, mech, dtype=dtype, target="numpy")
+    few = [np.asarray(x[:FEW], dtype) for x in exact]
+    _agree(kernel(*few), interpreter(*few), INTERPRETER, dtype)
+    one = [x[0].copy() for x in few]
+    in_batch, alone = best(lambda: interpreter(*few), lambda: interpreter(*one), rounds=2)
+    found = {INTERPRETER: (in_batch / len(few[0]) / batch, alone / single)}
+    for peer in peers(mech, algorithm):
+        call, result = peer.single(*(x[0] for x in exact))
+        _agree(kernel(*one), result(), peer.library, dtype)
+        (alone,) = best(call, repeats=200, slice_seconds=0.03)
+        ratio = float("nan")
+        if peer.batch is not None:
+            call, result = peer.batch(*exact)
+            _agree(kernel(*(np.asarray(x, dtype) for x in exact)), result(), peer.library, dtype)
+            ratio = best(call)[0] / len(exact[0]) / batch
+        found[peer.library] = (ratio, alone / single)
+    return found
+
+
+def _agree(found: np.ndarray, expected: np.ndarray, library: str, dtype: str) -> None:
+    difference = float(np.abs(found - expected).max() / (np.abs(expected).max() or 1.0))
+    if not difference < TOLERANCE[dtype]:
+        raise ArithmeticError(f"the answers of linkwise and {library} differ by {difference:.1e} (relative)")

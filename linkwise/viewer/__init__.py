@@ -1,0 +1,22 @@
+"""Pictures of mechanisms and of what they do; needs matplotlib: pip install 'linkwise[plot]'.
+
+Every function returns the figure it made, shows nothing, and writes it to ``path`` if there is one: vectors for .svg
+and .pdf, dots for .png.
+"""
+
+from .animation import animate
+from .drawing import draw, snapshots
+from .linear import plot_bode, plot_eigenvalues, plot_step
+from .modes import plot_modes
+from .trajectory import plot_trajectory
+
+__all__ = [
+    "animate",
+    "draw",
+    "plot_bode",
+    "plot_eigenvalues",
+    "plot_modes",
+    "plot_step",
+    "plot_trajectory",
+    "snapshots",
+]

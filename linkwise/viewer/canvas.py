@@ -1,0 +1,342 @@
+"""Painting lines, solids and dots of the world into axes of matplotlib: flat, or in space.
+
+A canvas remembers what it painted, so that the next moment of a motion can replace it.  Every artist has a gid that
+says what it shows: "bars", "joints", ...
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.spatial import ConvexHull
+
+from .skeleton import SAME_POINT
+from .symbols import Solid
+from .views import NAMES, View
+
+LEAST = 0.25  # of the largest extent: a picture is no narrower than this
+UNLABELLED = 1.3  # enlargement of a picture in space that needs no room for labels
+TICKS = 6  # along the longest side of a picture in space
+LIGHT = np.array([0.3, -0.5, 0.8])  # where it comes from: right, toward the onlooker's back, up
+Colours = str | Sequence[str]
+
+
+class Canvas(ABC):
+    """Axes, the view they show, and what has been painted.
+
+    strength   from 0 (white) to 1 (full colours) of what is painted next
+    layer      what is painted next lies on top of every lower layer
+    ticks      whether the world's axes are shown
+    """
+
+    def __init__(self, ax: Any, view: View):
+        self.ax = ax
+        self.view = view
+        self.strength = 1.0
+        self.layer = 0
+        self.ticks = True
+        self.artists: list[Any] = []
+
+    @abstractmethod
+    def lines(
+        self,
+        gid: str,
+        lines: Sequence[np.ndarray],
+        colours: Colours,
+        width: float,
+        order: float,
+        style: str = "solid",
+    ):
+        """Polylines (k, 3)."""
+
+    @abstractmethod
+    def plates(self, gid: str, plates: Sequence[np.ndarray], colours: Colours, order: float):
+        """Translucent polygons (k, 3)."""
+
+    @abstractmethod
+    def solids(self, gid: str, solids: Sequence[Solid], colours: Sequence[str], edges: Sequence[str], order: float):
+        """Convex solids with their edges."""
+
+    @abstractmethod
+    def dots(self, gid: str, points: np.ndarray, areas: np.ndarray, colour: str, order: float):
+        """Translucent dots at points (n, 3); areas in square points of print."""
+
+    @abstractmethod
+    def text(self, gid: str, point: np.ndarray, words: str, order: float):
+        """Words beside a point (3,)."""
+
+    @abstractmethod
+    def show(self, box: np.ndarray, margin: float, ticks: bool) -> None:
+        """Limits that contain the box (2, 3) and a margin in metres, equal scales, names of the axes."""
+
+    def clear(self) -> None:
+        """Take away what has been painted; the axes stay as they are."""
+        for artist in self.artists:
+            artist.remove()
+        self.artists.clear()
+
+    def _add(self, gid: str, artist: Any) -> None:
+        artist.set_gid(gid)
+        self.artists.append(artist)
+
+    def _order(self, order: float) -> float:
+        return order + 10.0 * self.layer
+
+    def _rgba(self, colours: Colours, alpha: float = 1.0) -> np.ndarray:
+        """(n, 4): the colours, mixed with white unless the strength is full."""
+        from matplotlib.colors import to_rgba_array
+
+        rgba = to_rgba_array([colours] if isinstance(colours, str) else list(colours))
+        rgba[:, :3] = 1.0 + self.strength * (rgba[:, :3] - 1.0)
+        rgba[:, 3] = alpha
+        return rgba
+
+
+class FlatCanvas(Canvas):
+    """Seen along a direction, in ordinary axes; a solid is its outline, small ones on top of large ones."""
+
+    def lines(self, gid, lines, colours, width, order, style="solid"):
+        from matplotlib.collections import LineCollection
+
+        made = LineCollection(
+            [self.view.project(line) for line in lines],
+            colors=self._rgba(colours),
+            linewidths=width,
+            linestyles=style,
+            capstyle="round" if style == "solid" else None,
+            zorder=self._order(order),
+        )
+        self._add(gid, self.ax.add_collection(made, autolim=False))
+
+    def plates(self, gid, plates, colours, order):
+        flat = [self.view.project(plate) for plate in plates]
+        self._polygons(gid, flat, order, facecolors=self._rgba(colours, 0.25 * self.strength))
+
+    def solids(self, gid, solids, colours, edges, order):
+        outlines = [_outline(self.view.project(solid.points)) for solid in solids]
+        larger_first = np.argsort([-np.ptp(outline, axis=0).prod() for outline in outlines], kind="stable")
+        self._polygons(
+            gid,
+            [outlines[i] for i in larger_first],
+            order,
+            facecolors=self._rgba(colours)[larger_first],
+            edgecolors=self._rgba(edges)[larger_first],
+            linewidths=0.9,
+        )
+
+    def _polygons(self, gid: str, polygons: Sequence[np.ndarray], order: float, **options: Any) -> None:
+        from matplotlib.collections import PolyCollection
+
+        made = PolyCollection(polygons, zorder=self._order(order), **options)
+        self._add(gid, self.ax.add_collection(made, autolim=False))
+
+    def dots(self, gid, points, areas, colour, order):
+        flat = self.view.project(points)
+        made = self.ax.scatter(
+            *flat.T, s=areas, color=self._rgba(colour, 0.55), zorder=self._order(order), linewidths=0.0
+        )
+        self._add(gid, made)
+
+    def text(self, gid, point, words, order):
+        place = self.view.project(point)
+        made = self.ax.annotate(
+            words,
+            place,
+            (7, 5),
+            textcoords="offset points",
+            fontsize=8,
+            zorder=self._order(order),
+            path_effects=_halo(),
+        )
+        self._add(gid, made)
+
+    def show(self, box, margin, ticks):
+        low, high = _widened(self.view.project(_corners(box)), margin)
+        self.ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+        self.ax.set_aspect("equal", adjustable="box")
+        across, up = self.view.labels
+        self.ax.set(xlabel=across, ylabel=up)
+        self.ticks = ticks
+        if not ticks:
+            self.ax.set_axis_off()
+
+
+class SpaceCanvas(Canvas):
+    """Seen from an angle, in axes with projection="3d"; it remembers the points (k, 3) of what it painted, since
+    matplotlib's artists in space do not know where in the figure they are."""
+
+    def __init__(self, ax: Any, view: View):
+        super().__init__(ax, view)
+        self.points: list[np.ndarray] = []
+
+    def clear(self) -> None:
+        super().clear()
+        self.points.clear()
+
+    def lines(self, gid, lines, colours, width, order, style="solid"):
+        from mpl_toolkits.mplot3d.art3d import Line3DCollection
+
+        made = Line3DCollection(
+            lines,
+            colors=self._rgba(colours),
+            linewidths=width,
+            linestyles=style,
+            capstyle="round" if style == "solid" else None,
+            zorder=self._order(order),
+        )
+        self.points += lines
+        self._add(gid, self.ax.add_collection3d(made, autolim=False))
+
+    def plates(self, gid, plates, colours, order):
+        self._polygons(gid, plates, order, facecolors=self._rgba(colours, 0.25 * self.strength))
+
+    def solids(self, gid, solids, colours, edges, order):
+        faces = [face for solid in solids for face in solid.faces]
+        fills = np.repeat(self._rgba(colours), [len(solid.faces) for solid in solids], axis=0)
+        brightness = np.concatenate([self._brightness(solid) for solid in solids])
+        fills[:, :3] *= brightness[:, None]
+        outlines = fills.copy()
+        ends = np.concatenate([np.arange(len(solid.faces)) < solid.edged for solid in solids])
+        outlines[ends] = np.repeat(self._rgba(edges), [solid.edged for solid in solids], axis=0)
+        self._polygons(gid, faces, order, facecolors=fills, edgecolors=outlines, linewidths=0.6)
+
+    def _brightness(self, solid: Solid) -> np.ndarray:
+        """(faces,): from 0.56 on the side away from the light to 1."""
+        middle = solid.points.mean(axis=0)
+        light = LIGHT @ np.stack([self.view.right, np.cross(self.view.up, self.view.right), self.view.up])
+        normals = np.array([np.cross(face[1] - face[0], face[2] - face[1]) for face in solid.faces])
+        outward = np.sign(np.einsum("ij,ij->i", normals, [face.mean(axis=0) - middle for face in solid.faces]))
+        lengths = np.maximum(np.linalg.norm(normals, axis=1) * np.linalg.norm(light), 1e-30)
+        return 0.78 + 0.22 * outward * (normals @ light) / lengths
+
+    def _polygons(self, gid: str, polygons: Sequence[np.ndarray], order: float, **options: Any) -> None:
+        from mpl_toolkits.mplot3d.art3d import Poly3DCollection
+
+        # Of equal lengths: matplotlib projects what it pads shorter ones with, which is arbitrary memory.
+        longest = max(map(len, polygons))
+        equal = np.array([np.vstack([p, np.repeat(p[-1:], longest - len(p), axis=0)]) for p in polygons])
+        self.points += polygons
+        made = Poly3DCollection(equal, zorder=self._order(order), **options)
+        self._add(gid, self.ax.add_collection3d(made, autolim=False))
+
+    def dots(self, gid, points, areas, colour, order):
+        self.points.append(points)
+        made = self.ax.scatter(
+            *points.T,
+            s=areas,
+            color=self._rgba(colour, 0.55),
+            zorder=self._order(order),
+            linewidths=0.0,
+            depthshade=False,
+        )
+        self._add(gid, made)
+
+    def text(self, gid, point, words, order):
+        made = self.ax.text(*point, f"     {words}", fontsize=8, zorder=self._order(order), path_effects=_halo())
+        self._add(gid, made)
+
+    def show(self, box, margin, ticks):
+        from matplotlib.ticker import MaxNLocator
+
+        low, high = _widened(box, margin)
+        self.ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]))
+        self.ax.set_box_aspect(high - low, zoom=1.0 if ticks else UNLABELLED)
+        self.ax.set(xlabel="x (m)", ylabel="y (m)", zlabel="z (m)")
+        for axis, extent in zip((self.ax.xaxis, self.ax.yaxis, self.ax.zaxis), high - low, strict=True):
+            axis.set_pane_color((1.0, 1.0, 1.0, 0.0))
+            axis.set_major_locator(MaxNLocator(max(2, round(TICKS * extent / (high - low).max()))))
+        self.ticks = ticks
+        if not ticks:
+            self.ax.set_axis_off()
+
+
+def new_axes(figure: Any, view: View, elevation: float, azimuth: float, place: tuple[int, int, int] = (1, 1, 1)) -> Any:
+    """Axes for a view in a figure: rows, columns, number from 1."""
+    if view.flat:
+        return figure.add_subplot(*place)
+    ax = figure.add_subplot(*place, projection="3d", proj_type="ortho", computed_zorder=False)
+    ax.view_init(elevation, azimuth, vertical_axis=NAMES[int(np.argmax(np.abs(view.up)))])
+    return ax
+
+
+def fill_figure(painted: SpaceCanvas, tallest: float = 1.3) -> None:
+    """Give the figure of axes in space the shape of what is in them, no taller than ``tallest`` widths, and let them
+    fill it, labels included."""
+    ax, figure = painted.ax, painted.ax.figure
+    figure.set_layout_engine("none")  # it does not see the labels of axes in space
+    for attempt in range(3):
+        seen = _occupied(painted)
+        if attempt == 0:
+            width, height = figure.get_size_inches()
+            figure.set_size_inches(width, width * min(max(seen.height * height / (seen.width * width), 0.4), tallest))
+            continue
+        scale = 0.96 / max(seen.width, seen.height)
+        place = ax.get_position(original=True)
+        x = 0.5 + scale * (place.x0 - 0.5 * (seen.x0 + seen.x1))
+        y = 0.5 + scale * (place.y0 - 0.5 * (seen.y0 + seen.y1))
+        ax.set_position((x, y, scale * place.width, scale * place.height))
+
+
+def _occupied(painted: SpaceCanvas) -> Any:
+    """The part of the figure, as a box in its own units, that axes in space take with labels and title: the whole box
+    of the limits where there are ticks or nothing is painted yet, otherwise what is painted."""
+    from matplotlib.transforms import Bbox
+    from mpl_toolkits.mplot3d.proj3d import proj_transform
+
+    ax, figure = painted.ax, painted.ax.figure
+    figure.draw_without_rendering()
+
+    def on_paper(points: np.ndarray) -> np.ndarray:
+        x, y, _ = proj_transform(*points.T, ax.get_proj())
+        return ax.transData.transform(np.stack([x, y], axis=-1))
+
+    limits = _corners(np.array([ax.get_xlim(), ax.get_ylim(), ax.get_zlim()]).T)
+    outline = on_paper(limits if painted.ticks or not painted.points else np.concatenate(painted.points))
+    boxes = [Bbox([outline.min(axis=0), outline.max(axis=0)])]
+    if painted.ticks:
+        boxes += [axis.get_tightbbox() for axis in (ax.xaxis, ax.yaxis, ax.zaxis)]
+    for label in ax.texts:
+        words, (place,) = label.get_window_extent(), on_paper(np.array([label.get_position_3d()]))
+        boxes.append(Bbox.from_bounds(place[0], place[1] - words.height / 2.0, words.width, words.height))
+    if ax.get_title():
+        boxes.append(ax.title.get_window_extent())
+    return Bbox.union(boxes).transformed(figure.transFigure.inverted())
+
+
+def canvas(ax: Any, view: View) -> Canvas:
+    """The canvas for axes of the user's or our own."""
+    in_space = hasattr(ax, "zaxis")
+    if view.flat == in_space:
+        raise ValueError(
+            'axes in space take view="3d" or "auto", not a flat view'
+            if in_space
+            else "this view needs axes in space, figure.add_subplot(projection='3d'); or give a flat view such as 'xz'"
+        )
+    return SpaceCanvas(ax, view) if in_space else FlatCanvas(ax, view)
+
+
+def _halo() -> list[Any]:
+    """White around letters, which keeps them readable on lines."""
+    from matplotlib.patheffects import withStroke
+
+    return [withStroke(linewidth=2.0, foreground="white")]
+
+
+def _outline(points: np.ndarray) -> np.ndarray:
+    return points[ConvexHull(points).vertices]
+
+
+def _corners(box: np.ndarray) -> np.ndarray:
+    """(8, 3)"""
+    return np.array([[box[i, 0], box[j, 1], box[k, 2]] for i in (0, 1) for j in (0, 1) for k in (0, 1)])
+
+
+def _widened(points: np.ndarray, margin: float) -> tuple[np.ndarray, np.ndarray]:
+    """Limits with a margin, none much narrower than the widest."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    widest = max(float((high - low).max()), SAME_POINT)
+    middle, half = (low + high) / 2.0, np.maximum(high - low, LEAST * widest) / 2.0
+    return middle - half - margin, middle + half + margin

@@ -1,0 +1,128 @@
+"""Configurations and motions given by users: checked, completed, and seen at even times.  No matplotlib here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import linkwise as lw
+
+TRIES = 40  # guesses from which loops are closed where no configuration is given
+OPEN = 1e-9
+CURVE = 600  # points of a path
+
+
+@dataclass(frozen=True)
+class Motion:
+    """A mechanism's configurations q (m, nq) at the times t (m,), which never go back.
+
+    ``between(times)`` gives (q, v) between them, if whoever made the motion knows better than at constant velocity.
+    """
+
+    mech: lw.Mechanism
+    t: np.ndarray
+    q: np.ndarray
+    between: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]] | None = None
+
+    @property
+    def curve(self) -> np.ndarray:
+        """(k, nq): configurations close enough to each other for a smooth path of any point."""
+        return self.q if self.between is None else self.at(np.linspace(self.t[0], self.t[-1], CURVE))
+
+    def retimed(self, step: float) -> Motion:
+        """The same configurations, ``step`` seconds apart."""
+        return Motion(self.mech, step * np.arange(len(self.q)), self.q)
+
+    def at(self, times: np.ndarray) -> np.ndarray:
+        """(k, nq): configurations at other times; by default between the given ones at constant velocity on the
+        manifold."""
+        if len(self.t) == 1:
+            return np.repeat(self.q, len(times), axis=0)
+        if self.between is not None:
+            return self.between(np.clip(times, self.t[0], self.t[-1]))[0]
+        before = np.clip(np.searchsorted(self.t, times, side="right") - 1, 0, len(self.t) - 2)
+        width = self.t[before + 1] - self.t[before]
+        share = np.divide(times - self.t[before], width, out=np.zeros(len(times)), where=width > 0.0)
+        start, end = self.q[before], self.q[before + 1]
+        return lw.integrate(self.mech, start, lw.difference(self.mech, start, end), np.clip(share, 0.0, 1.0))
+
+
+def one_configuration(mech: lw.Mechanism, q: Any) -> np.ndarray:
+    """(nq,): the given configuration, or one to show the mechanism in."""
+    if not isinstance(mech, lw.Mechanism):
+        raise TypeError(f"a Mechanism is needed, got {type(mech).__name__}: make one with linkwise.load or Builder")
+    if q is None:
+        return _closed_near(mech, lw.neutral(mech))
+    values = _numbers(mech, q)
+    if values.ndim > 1:
+        raise ValueError(
+            f"one configuration of shape ({mech.nq},) is drawn, got {values.shape}: draw them one by one, or several "
+            "in one picture with snapshots"
+        )
+    return values
+
+
+def several_configurations(mech: Any, q: Any = None, t: Any = None) -> Motion:
+    """Configurations (m, nq) with times, from arrays or from a trajectory.
+
+    A trajectory has ``t``, ``q`` and its mechanism as ``mechanism`` or ``mech``; it stands in the place of ``mech``, or
+    of ``q``.  If it has ``at(times) -> (q, v)`` as well, that is used between its times.
+    """
+    between = None
+    if not isinstance(mech, lw.Mechanism):
+        q, mech = mech, mechanism_of(mech)
+    if hasattr(q, "q") and hasattr(q, "t"):
+        q, t, between = q.q, q.t, getattr(q, "at", None)
+    if q is None:
+        raise ValueError(f"a motion needs configurations of shape (m, {mech.nq})")
+    values = _numbers(mech, q)
+    if values.ndim != 2 or not len(values):
+        raise ValueError(
+            f"a motion is one row per moment, shape (m, {mech.nq}), got {values.shape}; "
+            "choose one of a batch, such as q[:, 0]"
+        )
+    times = np.arange(len(values), dtype=float) if t is None else np.asarray(t, dtype=float)
+    if times.shape != (len(values),):
+        raise ValueError(f"{len(values)} configurations need {len(values)} times, got shape {times.shape}")
+    if not np.all(np.isfinite(times)) or np.any(np.diff(times) < 0.0):
+        raise ValueError("times must be finite and must not go back")
+    return Motion(mech, times, values, between)
+
+
+def mechanism_of(trajectory: Any) -> lw.Mechanism:
+    """The mechanism that a trajectory belongs to."""
+    for name in ("mechanism", "mech"):
+        mech = getattr(trajectory, name, None)
+        if isinstance(mech, lw.Mechanism):
+            return mech
+    raise TypeError(f"a Mechanism or a trajectory with its mechanism is needed, got {type(trajectory).__name__}")
+
+
+def _numbers(mech: lw.Mechanism, q: Any) -> np.ndarray:
+    values = np.asarray(q, dtype=float)
+    if values.shape[-1:] != (mech.nq,):
+        raise ValueError(f"mechanism {mech.name!r} has nq = {mech.nq}, but q has shape {values.shape}")
+    if not np.all(np.isfinite(values)):
+        raise ValueError("configurations must be finite numbers: NaN and infinity cannot be drawn")
+    return values
+
+
+def _closed_near(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
+    """q, or with loops that are open there a configuration near it in which they are closed."""
+    if not mech.loops or np.abs(lw.closed.position_error(mech, q)).max(initial=0.0) < OPEN:
+        return q
+    rng = np.random.default_rng(0)
+    for attempt in range(TRIES):
+        # Symmetric and stretched-out guesses are dead ends: go further from them with every try.
+        guess = lw.integrate(mech, q, 0.1 * attempt * rng.normal(size=mech.nv), 1.0)
+        try:
+            return lw.closed.assemble(mech, guess)
+        except lw.closed.AssemblyError:
+            continue
+    raise ValueError(
+        f"no configuration was found in which the loops of {mech.name!r} are closed: give q, for instance by "
+        "lw.closed.assemble from a better guess"
+    )

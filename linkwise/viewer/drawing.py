@@ -1,0 +1,289 @@
+"""Drawings of mechanisms: one configuration, or several of a motion in one picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import linkwise as lw
+
+from . import style
+from .canvas import Canvas, SpaceCanvas, canvas, fill_figure, new_axes
+from .configurations import one_configuration, several_configurations
+from .skeleton import USUAL_SIZE, JointMark, Skeleton, Sketch, bounds, is_free, symbol_size
+from .style import BLACK, BLUE, COLOURS, GREEN, GREY, VERMILLION
+from .symbols import cone, symbol
+from .views import View, view_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+OPEN = 1e-6  # metres between the sides of a loop from which on it is drawn as open
+LARGEST_DOT = 90.0  # square points, for the heaviest link
+MARGIN = 0.05  # of the extent, around what is in a picture
+FAINTEST = 0.1  # strength of the earliest of many snapshots
+
+
+@dataclass(frozen=True)
+class Details:
+    """What is drawn besides links and joints."""
+
+    axes: bool = True
+    frames: bool = False
+    labels: bool = False
+    masses: bool = True
+
+
+@style.styled
+def draw(
+    mech: lw.Mechanism,
+    q=None,
+    ax: Any = None,
+    path: str | Path | None = None,
+    view: str = "auto",
+    axes: bool = True,
+    frames: bool = False,
+    labels: bool = False,
+    masses: bool = True,
+    ticks: bool = True,
+    symbols: float = 1.0,
+    title: str | None = None,
+    elevation: float = 20.0,
+    azimuth: float = -60.0,
+) -> Figure:
+    """A drawing of a mechanism at ``q`` (nq,), as a figure; written to ``path`` if there is one.
+
+    q         by default the neutral configuration, or with loops a closed one near it
+    ax        axes to draw into, of any figure; they need projection="3d" for a view in space
+    view      "auto": flat for a mechanism that moves in one plane, else "3d"; or "xy", "xz", "yz"
+    axes      centre lines of the joints' axes
+    frames    the frames of links and welded links: x vermillion, y green, z blue
+    labels    the names of the joints
+    masses    mass centres, as dots with areas in proportion to the masses
+    ticks     the world's axes, in metres
+    symbols   how large joints are drawn, against the usual
+    """
+    q = one_configuration(mech, q)
+    sketch = Skeleton(mech).at(q)
+    box = bounds([sketch])
+    painted = make_canvas(ax, mech, q, view, sketch.points, elevation, azimuth)
+    details = Details(axes=axes, frames=frames, labels=labels, masses=masses)
+    size = symbol_size(sketch, box, symbols)
+    paint(painted, mech, sketch, size, details)
+    finish(painted, box, size, ticks, title, own=ax is None)
+    return style.save(painted.ax.figure, path)
+
+
+@style.styled
+def snapshots(
+    mech: lw.Mechanism,
+    q=None,
+    t=None,
+    path: str | Path | None = None,
+    ax: Any = None,
+    count: int = 6,
+    view: str = "auto",
+    trail: str | None = None,
+    ticks: bool = True,
+    symbols: float = 1.0,
+    title: str | None = None,
+    elevation: float = 20.0,
+    azimuth: float = -60.0,
+) -> Figure:
+    """Several positions of a motion in one picture, the earlier ones fainter.
+
+    mech, q, t   as of ``animate``: configurations (m, nq) and their times (m,), or a trajectory in place of ``mech``
+    count        positions drawn, at even times from the first to the last
+    trail        name of a link or frame whose path is drawn
+    """
+    motion = several_configurations(mech, q, t)
+    if count < 1:
+        raise ValueError(f"at least one position is needed, not count = {count}")
+    chosen = motion.at(np.linspace(motion.t[0], motion.t[-1], count))
+    skeleton = Skeleton(motion.mech)
+    sketches = [skeleton.at(one) for one in chosen]
+    path_of_trail = trail_points(motion.mech, motion.curve, trail)
+    box = with_points(bounds(sketches), path_of_trail)
+    points = np.concatenate([sketch.points for sketch in sketches])
+    painted = make_canvas(ax, motion.mech, chosen[0], view, points, elevation, azimuth)
+    size = symbol_size(sketches[0], box, symbols)
+    for painted.layer, sketch in enumerate(sketches):
+        painted.strength = FAINTEST ** (1.0 - (painted.layer + 1) / count)
+        paint(painted, motion.mech, sketch, size, Details(axes=False, masses=painted.layer == count - 1))
+    paint_trail(painted, path_of_trail)
+    finish(painted, box, size, ticks, title, own=ax is None)
+    return style.save(painted.ax.figure, path)
+
+
+def make_canvas(
+    ax: Any, mech: lw.Mechanism, q, view: str, points: np.ndarray, elevation: float, azimuth: float
+) -> Canvas:
+    """A canvas on the given axes or on new ones in a new figure."""
+    if ax is not None and hasattr(ax, "zaxis"):
+        view, azimuth = "3d" if view == "auto" else view, ax.azim
+    seen = view_of(mech, q, view, points, azimuth)
+    if ax is None:
+        extent = np.ptp(seen.project(points), axis=0) if seen.flat else np.ones(2)
+        ratio = np.clip(extent[1] / max(extent[0], 1e-9), 0.45, 1.1) if seen.flat else 0.85
+        ax = new_axes(style.figure(5.2, 5.2 * float(ratio) + 0.3), seen, elevation, azimuth)
+    return canvas(ax, seen)
+
+
+def finish(painted: Canvas, box: np.ndarray, size: float, ticks: bool, title: str | None, own: bool) -> None:
+    """Limits, ticks and title; a figure of our ``own`` is given the shape of the picture."""
+    extent = float((box[1] - box[0]).max())
+    painted.show(box, MARGIN * extent + 3.0 * size, ticks)
+    if title is not None:
+        painted.ax.set_title(title)
+    if own and isinstance(painted, SpaceCanvas):
+        fill_figure(painted)
+
+
+# -- the parts of a picture, in the order in which they cover each other -----------------------------------
+
+
+def paint(to: Canvas, mech: lw.Mechanism, sketch: Sketch, size: float, details: Details) -> None:
+    """All of a mechanism in one configuration."""
+    _ground(to, sketch, size)
+    _links(to, sketch)
+    _joints(to, sketch, size, details.axes)
+    if details.masses:
+        _masses(to, mech, sketch, size)
+    if details.frames:
+        _frames(to, mech, sketch, size)
+    if details.labels:
+        _labels(to, sketch, size)
+
+
+def _links(to: Canvas, sketch: Sketch) -> None:
+    coloured = [(link, COLOURS[i % len(COLOURS)]) for i, link in enumerate(sketch.links)]
+    plates = [(link.plate, colour) for link, colour in coloured if len(link.plate)]
+    if plates:
+        corners, colours = zip(*plates, strict=True)
+        to.plates("plates", corners, colours, 1.5)
+        to.lines("plates", [np.vstack([c, c[:1]]) for c in corners], colours, 2.0, 2.0)
+    for gid, width in (("thin", 0.9), ("bars", 3.2)):
+        lines = [(line, colour) for link, colour in coloured for line in getattr(link, gid)]
+        if lines:
+            segments, colours = zip(*lines, strict=True)
+            to.lines(gid, segments, colours, width, 2.1)
+
+
+def _joints(to: Canvas, sketch: Sketch, size: float, axes: bool) -> None:
+    symbols = [symbol(mark, size) for mark in sketch.marks]
+    for gid, lines, colour, order, dashes in (
+        ("rails", [line for one in symbols for line in one.rails], BLACK, 2.6, "solid"),
+        ("threads", [line for one in symbols for line in one.threads], BLACK, 3.2, "solid"),
+        ("ways", [line for one in symbols for line in one.ways], GREY, 1.9, "dotted"),
+        ("axes", [line for one in symbols for line in one.axes if axes], GREY, 2.5, "dashdot"),
+        (
+            "gaps",
+            [np.array([a.origin, b.origin]) for a, b in sketch.loops if _is_open(a, b)],
+            VERMILLION,
+            3.3,
+            "dashed",
+        ),
+    ):
+        if lines:
+            to.lines(gid, lines, colour, 0.9, order, dashes)
+    outlined = [
+        (one, VERMILLION if mark.closes_loop else BLACK) for one, mark in zip(symbols, sketch.marks, strict=True)
+    ]
+    solids = [(solid, one.colour, edge) for one, edge in outlined for solid in one.solids]
+    if solids:
+        shapes, colours, edges = zip(*solids, strict=True)
+        to.solids("joints", shapes, colours, edges, 3.0)
+
+
+def _is_open(a: JointMark, b: JointMark) -> bool:
+    """Whether the sides of a loop are apart in a way that its joint does not allow."""
+    apart = np.linalg.norm(a.origin - b.origin) > OPEN
+    return bool(apart) and isinstance(a.kind, (lw.Revolute, lw.Spherical, lw.Universal, lw.Fixed))
+
+
+def _ground(to: Canvas, sketch: Sketch, size: float) -> None:
+    """Where the mechanism stands: a cone under every joint on the ground, and hatching."""
+    up, right = to.view.up, to.view.right
+    feet = _grounded(sketch, size)
+    if not feet:
+        return
+    bases = [foot - 2.6 * size * up for foot in feet]
+    cones = [cone(foot, base, 1.7 * size) for foot, base in zip(feet, bases, strict=True)]
+    to.solids("ground", cones, ["#DDDDDD"] * len(feet), [GREY] * len(feet), 1.0)
+    strokes = []
+    for base in bases:
+        strokes.append(base + np.outer([-2.6 * size, 2.6 * size], right))
+        for place in np.linspace(-2.2, 2.6, 6) * size:
+            strokes.append(base + np.array([place * right, (place - 0.8 * size) * right - 0.9 * size * up]))
+    to.lines("hatching", strokes, BLACK, 0.8, 1.0)
+
+
+def _grounded(sketch: Sketch, size: float) -> list[np.ndarray]:
+    """Where joints are fixed to the ground, each place once."""
+    places: list[np.ndarray] = []
+    for mark in sketch.marks:
+        point = mark.start[:3, 3]
+        if mark.grounded and not is_free(mark) and all(np.linalg.norm(point - other) > size for other in places):
+            places.append(point)
+    return places
+
+
+def _masses(to: Canvas, mech: lw.Mechanism, sketch: Sketch, size: float) -> None:
+    heaviest = mech.masses.max(initial=0.0)
+    if heaviest > 0.0:
+        centres = np.array([link.centre for link in sketch.links])
+        diagonal = float(np.linalg.norm(np.ptp(sketch.points, axis=0)))
+        crowded = size / max(USUAL_SIZE * diagonal, size)  # less than one where symbols are small
+        to.dots("masses", centres, LARGEST_DOT * crowded**2 * mech.masses / heaviest, BLACK, 4.0)
+
+
+def _frames(to: Canvas, mech: lw.Mechanism, sketch: Sketch, size: float) -> None:
+    world = np.concatenate([sketch.poses, np.eye(4)[None]])
+    arrows, colours = [], []
+    for frame in mech.frames.values():
+        pose = world[frame.body]
+        origin, rotation = pose[:3, :3] @ frame.position + pose[:3, 3], pose[:3, :3] @ frame.rotation
+        for axis, colour in zip(rotation.T, (VERMILLION, GREEN, BLUE), strict=True):
+            arrows.append(np.array([origin, origin + 4.0 * size * axis]))
+            colours.append(colour)
+    to.lines("frames", arrows, colours, 1.4, 3.5)
+
+
+def _labels(to: Canvas, sketch: Sketch, size: float) -> None:
+    """Names beside the joints, those of joints at one place together."""
+    places: list[tuple[np.ndarray, list[str]]] = []
+    named = (*sketch.joints, *(a for a, _ in sketch.loops))
+    for mark in named:
+        near = [names for place, names in places if np.linalg.norm(place - mark.origin) < size]
+        if near:
+            near[0].append(mark.name)
+        else:
+            places.append((mark.origin, [mark.name]))
+    for place, names in places:
+        to.text("labels", place, ", ".join(names), 5.0)
+
+
+# -- paths of frames --------------------------------------------------------------------------------------
+
+
+def trail_points(mech: lw.Mechanism, q: np.ndarray, trail: str | None) -> np.ndarray:
+    """(m, 3): where the origin of the named link or frame is; none without a name."""
+    return np.zeros((0, 3)) if trail is None else lw.frame_pose(mech, q, trail)[..., :3, 3]
+
+
+def paint_trail(to: Canvas, points: np.ndarray) -> None:
+    if len(points) > 1:
+        to.lines("trail", [points], VERMILLION, 1.1, 2.7)
+
+
+def with_points(box: np.ndarray, points: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
+    """(2, 3): the box and points together."""
+    every = np.vstack([box, np.reshape(points, (-1, 3))])
+    return np.array([every.min(axis=0), every.max(axis=0)])
+
+
+__all__ = ["View", "draw", "snapshots"]

@@ -1,0 +1,241 @@
+"""Linear models: eigenvalues in the complex plane, frequency responses, responses to steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import style
+from .style import BLACK, BLUE, COLOURS, GREY, STYLES, VERMILLION
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+FREQUENCIES = 2000  # points of a frequency response, evenly on a logarithmic axis
+MOST_CURVES = len(COLOURS)
+Choice = int | str | Sequence[int | str] | None
+
+
+@style.styled
+def plot_eigenvalues(model: Any, path: str | Path | None = None, ax: Any = None, title: str | None = None) -> Figure:
+    """Eigenvalues in the complex plane, those that grow in another colour.
+
+    model   a StateSpace, an array of eigenvalues (n,), several (m, n) of a parameter's change, which are coloured from
+            first to last, or a dictionary of those by name
+    """
+    if isinstance(model, Mapping):
+        named = {name: _eigenvalues(one) for name, one in model.items()}
+    else:
+        named = {"": _eigenvalues(model)}
+    if not named:
+        raise ValueError("there are no eigenvalues to plot")
+    figure = None
+    if ax is None:
+        figure, ax = style.subplots(width=4.6, height=3.8)
+    ax.axvline(0.0, color=BLACK, linewidth=0.8)
+    ax.axhline(0.0, color=GREY, linewidth=0.5)
+    for k, (name, values) in enumerate(named.items()):
+        _plot_values(ax, values, name, k, alone=len(named) == 1)
+    _frame_values(ax, np.concatenate([values.ravel() for values in named.values()]))
+    ax.set(xlabel="real part (1/s)", ylabel="imaginary part (rad/s)")
+    if title:
+        ax.set_title(title)
+    if len(named) > 1 or any(label for label in ax.get_legend_handles_labels()[1]):
+        ax.legend()
+    return style.save(figure if figure is not None else ax.figure, path)
+
+
+def _eigenvalues(model: Any) -> np.ndarray:
+    """(m, n) complex."""
+    values = model.eigenvalues() if hasattr(model, "eigenvalues") else model
+    values = np.asarray(values, dtype=complex)
+    if values.ndim == 0 or values.size == 0 or not np.isfinite(values).all():
+        raise ValueError(f"eigenvalues are an array (n,) or (m, n) of finite numbers, got shape {values.shape}")
+    return values.reshape(-1, values.shape[-1])
+
+
+def _plot_values(ax: Any, values: np.ndarray, name: str, k: int, alone: bool) -> None:
+    marker = MARKERS[k % len(MARKERS)]
+    if len(values) > 1:
+        order = np.repeat(np.arange(len(values)), values.shape[1])
+        points = ax.scatter(values.real.ravel(), values.imag.ravel(), c=order, cmap="viridis", s=10, marker=marker)
+        if alone:
+            ax.figure.colorbar(points, ax=ax, label="number of the model", shrink=0.8)
+        return
+    one = values[0]
+    tiny = 1e-9 * max(np.abs(one).max(), 1e-300)
+    grows = one.real > tiny
+    colour = BLUE if alone else COLOURS[k % len(COLOURS)]
+    look = {"s": 34, "marker": marker, "linewidths": 1.2, "zorder": 3}
+    ax.scatter(one.real[~grows], one.imag[~grows], facecolors="none", edgecolors=colour, label=name or None, **look)
+    if grows.any():
+        label = "grows" if alone else None
+        ax.scatter(one.real[grows], one.imag[grows], color=VERMILLION if alone else colour, label=label, **look)
+
+
+def _frame_values(ax: Any, values: np.ndarray) -> None:
+    """Limits around all values and the origin, neither axis so short that it shows round-off."""
+    size = max(np.abs(values).max(), 1e-12)
+    for set_limits, part in ((ax.set_xlim, values.real), (ax.set_ylim, values.imag)):
+        low, high = min(part.min(), 0.0), max(part.max(), 0.0)
+        margin = max(0.12 * (high - low), 0.15 * size - 0.5 * (high - low))
+        set_limits(low - margin, high + margin)
+
+
+# -- responses ----------------------------------------------------------------------------------------
+
+
+@style.styled
+def plot_bode(
+    model: Any, input: Choice = None, output: Choice = None, path: str | Path | None = None, frequencies=None
+) -> Figure:
+    """Gain and phase over frequency, one row per input, one curve per output.
+
+    model           a StateSpace, or a scipy.signal.StateSpace
+    input, output   names or numbers, one or several; by default all inputs, and all outputs
+    frequencies     (k,) in rad/s; by default a decade beyond the slowest and the fastest eigenvalue
+    """
+    system, inputs, outputs = _chosen(model, input, output)
+    omega = _frequencies(system) if frequencies is None else np.asarray(frequencies, dtype=float)
+    if omega.ndim != 1 or not len(omega) or not np.all(omega > 0.0):
+        raise ValueError("frequencies are a list of positive numbers, in rad/s")
+    response = _frequency_response(system, omega)
+    figure, grid = style.subplots(len(inputs), 2, style.WIDTH, 0.4 + 2.1 * len(inputs), sharex=True, squeeze=False)
+    for row, (i, input_name) in zip(grid, inputs.items(), strict=True):
+        for k, (o, name) in enumerate(outputs.items()):
+            look = {"color": COLOURS[k % MOST_CURVES], "linestyle": STYLES[k % MOST_CURVES], "label": name}
+            gain = np.abs(response[:, o, i])
+            if not gain.any():
+                continue  # this input does not reach this output: minus infinity everywhere
+            row[0].semilogx(omega, 20.0 * np.log10(np.maximum(gain, 1e-300)), **look)
+            row[1].semilogx(omega, np.degrees(np.unwrap(np.angle(response[:, o, i]))), **look)
+        row[0].set(ylabel="gain (dB)", xlim=(omega[0], omega[-1]))
+        row[0].set_title(f"input: {input_name}", loc="left")
+        row[1].set_ylabel("phase (deg)")
+        row[1].yaxis.set_major_locator(_right_angles())
+        _outputs_legend(row[1], row[:1])
+    for ax in grid[-1]:
+        ax.set_xlabel("frequency (rad/s)")
+    return style.save(figure, path)
+
+
+@style.styled
+def plot_step(
+    model: Any,
+    input: Choice = None,
+    output: Choice = None,
+    path: str | Path | None = None,
+    duration: float | None = None,
+) -> Figure:
+    """Outputs over time after a unit step of an input, one row per input; displacements left, rates right.
+
+    model, input, output   as of ``plot_bode``
+    duration               seconds; by default a few times the slowest time of the model
+    """
+    system, inputs, outputs = _chosen(model, input, output)
+    duration = _duration(system) if duration is None else float(duration)
+    if not (np.isfinite(duration) and duration > 0.0):
+        raise ValueError(f"the duration must be positive, got {duration!r}")
+    t = np.linspace(0.0, duration, 601)
+    columns = [
+        {o: name for o, name in outputs.items() if name.endswith(".rate") == is_rate} for is_rate in (False, True)
+    ]
+    columns = [column for column in columns if column]
+    displacement = "response (rad, m)" if hasattr(model, "output_names") else "response"
+    figure, grid = style.subplots(
+        len(inputs), len(columns), style.WIDTH, 0.4 + 2.1 * len(inputs), sharex=True, squeeze=False
+    )
+    for row, (i, input_name) in zip(grid, inputs.items(), strict=True):
+        response = _step_response(system, i, t)
+        for ax, column in zip(row, columns, strict=True):
+            for k, (o, name) in enumerate(column.items()):
+                look = {"color": COLOURS[k % MOST_CURVES], "linestyle": STYLES[k % MOST_CURVES], "label": name}
+                ax.plot(t, response[:, o], **look)
+            are_rates = next(iter(column.values())).endswith(".rate")
+            ax.set(xlim=(0.0, duration), ylabel="rate (rad/s, m/s)" if are_rates else displacement)
+        _outputs_legend(row[-1], row)
+        row[0].set_title(f"unit step of {input_name}", loc="left")
+    for ax in grid[-1]:
+        ax.set_xlabel("time (s)")
+    return style.save(figure, path)
+
+
+def _chosen(model: Any, input: Choice, output: Choice) -> tuple[Any, dict[int, str], dict[int, str]]:
+    """The model for SciPy, and number -> name of the chosen inputs and outputs."""
+    system = model.to_scipy() if hasattr(model, "to_scipy") else model
+    if not all(hasattr(system, name) for name in "ABCD"):
+        raise TypeError(f"a StateSpace is needed, got {type(model).__name__}: make one with lw.linearize")
+    names = [
+        getattr(model, f"{what}_names", tuple(f"{letter}{i + 1}" for i in range(count)))
+        for what, letter, count in (("input", "u", system.B.shape[1]), ("output", "y", system.C.shape[0]))
+    ]
+    return system, _selection("input", input, names[0]), _selection("output", output, names[1])
+
+
+def _selection(what: str, choice: Choice, names: Sequence[str]) -> dict[int, str]:
+    if choice is None:
+        choice = range(len(names))
+    elif isinstance(choice, (int, np.integer, str)):
+        choice = (choice,)
+    found = {}
+    for one in choice:
+        if isinstance(one, str) and one in names:
+            one = list(names).index(one)
+        if not isinstance(one, (int, np.integer)) or not 0 <= one < len(names):
+            raise ValueError(f"the model has no {what} {one!r}: there are {', '.join(map(repr, names))}")
+        found[int(one)] = names[one]
+    if not found:
+        raise ValueError(f"the model has no {what}s to plot")
+    return found
+
+
+def _frequencies(system: Any) -> np.ndarray:
+    """From a decade below the slowest eigenvalue to a decade above the fastest."""
+    sizes = np.abs(np.linalg.eigvals(system.A))
+    sizes = sizes[sizes > 1e-6 * max(sizes.max(initial=0.0), 1e-300)]
+    low, high = (sizes.min(), sizes.max()) if len(sizes) else (1.0, 1.0)
+    return np.geomspace(0.1 * low, 10.0 * high, FREQUENCIES)
+
+
+def _frequency_response(system: Any, omega: np.ndarray) -> np.ndarray:
+    """(k, outputs, inputs) complex: C (j omega - A)^-1 B + D.
+
+    Solved as it stands; going through the coefficients of polynomials, as scipy.signal does, loses digits.
+    """
+    shifted = 1j * omega[:, None, None] * np.eye(len(system.A)) - system.A
+    return system.C @ np.linalg.solve(shifted, system.B.astype(complex)) + system.D
+
+
+def _step_response(system: Any, i: int, t: np.ndarray) -> np.ndarray:
+    """(m, outputs)"""
+    from scipy.signal import lsim
+
+    one = (system.A, system.B[:, i : i + 1], system.C, system.D[:, i : i + 1])
+    return np.reshape(lsim(one, np.ones(len(t)), t)[1], (len(t), -1))
+
+
+def _duration(system: Any) -> float:
+    """Five periods or times of decay of the slowest motion; three times of growth where something grows."""
+    values = np.linalg.eigvals(system.A)
+    scale = max(np.abs(values).max(initial=0.0), 1e-300)
+    growth = values.real.max(initial=0.0)
+    if growth > 1e-6 * scale:
+        return 3.0 / growth
+    slowest = np.abs(values)[np.abs(values) > 1e-6 * scale]
+    return 5.0 / slowest.min() * (2.0 if np.abs(values.imag).max() > 1e-6 * scale else 1.0) if len(slowest) else 1.0
+
+
+def _right_angles() -> Any:
+    from matplotlib.ticker import MaxNLocator
+
+    return MaxNLocator(6, steps=[1, 1.5, 3, 4.5, 9, 10])
+
+
+def _outputs_legend(ax: Any, row: Any) -> None:
+    """The names of all curves of a row, right of it."""
+    curves = [line for one in row for line in one.get_lines()]
+    ax.legend(handles=curves, loc="center left", bbox_to_anchor=(1.01, 0.5), borderaxespad=0.0)

@@ -1,0 +1,102 @@
+"""Shapes of modes: how a mechanism moves in each of its natural motions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import linkwise as lw
+
+from . import style
+from .canvas import Canvas, canvas, new_axes
+from .drawing import Details, finish, paint
+from .skeleton import Skeleton, Sketch, bounds, symbol_size
+from .views import view_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+REACH = 0.12  # of the mechanism's extent, by which the point that moves the most does
+GHOSTS = (-1.0, -0.5, 0.5, 1.0)
+COLUMNS = 3
+CELL = 2.3  # inches
+
+
+@style.styled
+def plot_modes(
+    model: Any,
+    path: str | Path | None = None,
+    count: int = 6,
+    view: str = "auto",
+    elevation: float = 20.0,
+    azimuth: float = -60.0,
+) -> Figure:
+    """The slowest modes of a linear model, drawn on the mechanism: where it is linearized, and faintly where the mode
+    takes it to either side.
+
+    model   a StateSpace, from lw.linearize
+    count   at most so many modes, slowest first
+
+    Amplitudes are chosen to be seen.  Of a mode whose joints are not in step the moment of largest motion is shown.
+    """
+    if not (hasattr(model, "modes") and isinstance(getattr(model, "mechanism", None), lw.Mechanism)):
+        raise TypeError(f"a StateSpace is needed, got {type(model).__name__}: make one with lw.linearize")
+    if count < 1:
+        raise ValueError(f"at least one mode is needed, not count = {count}")
+    modes = model.modes()
+    count = min(count, len(modes.eigenvalues))
+    if count == 0:
+        raise ValueError("the model has no modes: it has no states")
+    mech, skeleton = model.mechanism, Skeleton(model.mechanism)
+    moved = [_excursions(skeleton, model.q, modes.shapes[:, k]) for k in range(count)]
+    here = skeleton.at(model.q)
+    every = [here, *(sketch for sketches in moved for sketch in sketches)]
+    box, size = bounds(every), symbol_size(here, bounds([here]))
+    seen = view_of(mech, model.q, view, np.concatenate([sketch.points for sketch in every]), azimuth)
+    rows, columns = -(-count // COLUMNS), min(count, COLUMNS)
+    figure = style.figure(CELL * columns, (CELL + 0.25) * rows)
+    for k in range(count):
+        painted = canvas(new_axes(figure, seen, elevation, azimuth, (rows, columns, k + 1)), seen)
+        _paint_mode(painted, mech, here, moved[k], size)
+        finish(painted, box, size, ticks=False, title=_title(modes, k), own=False)
+    return style.save(figure, path)
+
+
+def _excursions(skeleton: Skeleton, q: np.ndarray, shape: np.ndarray) -> list[Sketch]:
+    """The mechanism moved along a mode, far enough to be seen."""
+    mech, here = skeleton.mech, skeleton.at(q)
+    way = _largest_moment(shape)
+    extent = np.ptp(here.points, axis=0).max() or 1.0
+    small = 1e-4
+    there = skeleton.at(lw.integrate(mech, q, small * way, 1.0))
+    fastest = np.linalg.norm(there.points - here.points, axis=-1).max() / small
+    amplitude = min(REACH * extent / fastest if fastest > 0.0 else 1.0, 1.0)
+    return [skeleton.at(lw.integrate(mech, q, share * amplitude * way, 1.0)) for share in GHOSTS]
+
+
+def _largest_moment(shape: np.ndarray) -> np.ndarray:
+    """(nv,): the real part of the shape at the phase at which it is largest."""
+    phase = 0.5 * np.angle(np.sum(shape**2))
+    return np.real(shape * np.exp(-1j * phase))
+
+
+def _paint_mode(to: Canvas, mech: lw.Mechanism, here: Sketch, moved: list[Sketch], size: float) -> None:
+    plain = Details(axes=False, masses=False)
+    for to.layer, sketch in enumerate(moved):
+        to.strength = 0.3
+        paint(to, mech, sketch, size, plain)
+    to.layer, to.strength = len(moved), 1.0
+    paint(to, mech, here, size, plain)
+
+
+def _title(modes: Any, k: int) -> str:
+    """How fast and how strongly damped."""
+    value, frequency, ratio = modes.eigenvalues[k], modes.frequencies[k], modes.damping_ratios[k]
+    if not np.isfinite(ratio):
+        return "drifts freely"
+    if abs(value.imag) > 1e-9 * frequency:
+        hertz = f"{frequency / (2.0 * np.pi):.3g} Hz"
+        return hertz if abs(ratio) < 1e-6 else f"{hertz}, damping {ratio:.2g}"
+    return f"{'decays' if value.real < 0.0 else 'grows'} in {1.0 / abs(value.real):.3g} s"

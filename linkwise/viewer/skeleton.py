@@ -1,0 +1,244 @@
+"""What there is to draw of a mechanism, as points and directions in the world.  No matplotlib here.
+
+A link is a stick figure: bars from its joint to the joints, loop attachments and welded frames it carries, a plate
+where three or more joints lie in a plane, its mass centre.  A link that carries nothing ends where a uniform bar of
+its inertia would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.spatial import ConvexHull
+
+import linkwise as lw
+
+SAME_POINT = 1e-9  # metres
+USUAL_SIZE, LEAST_SIZE = 0.02, 0.008  # of a joint's symbol, as a share of the picture's diagonal
+FLAT = 1e-6  # thickness over width below which points lie in a plane
+
+
+@dataclass(frozen=True)
+class LinkShape:
+    """One link.  Points are in the link's frame as a shape, in the world as part of a sketch.
+
+    bars     (m, 2, 3) from the joint to what the link carries
+    thin     (m, 2, 3) to its mass centre, and to welded frames beside the ways to other joints
+    plate    (k, 3) corners, or none (0, 3)
+    centre   (3,) of mass
+    """
+
+    bars: np.ndarray
+    thin: np.ndarray
+    plate: np.ndarray
+    centre: np.ndarray
+
+    @property
+    def points(self) -> np.ndarray:
+        """(N, 3): all of them."""
+        return np.concatenate([self.bars.reshape(-1, 3), self.thin.reshape(-1, 3), self.plate, self.centre[None]])
+
+    def moved(self, pose: np.ndarray) -> LinkShape:
+        """The same in another frame, ``pose`` (4, 4) being this one's there."""
+        rotation, position = pose[:3, :3].T, pose[:3, 3]
+        return LinkShape(*(part @ rotation + position for part in (self.bars, self.thin, self.plate, self.centre)))
+
+
+@dataclass(frozen=True)
+class JointMark:
+    """One joint, or one side of a joint that closes a loop, in the world.
+
+    kind      the joint, such as lw.Revolute(axis)
+    body      index of the link it moves or, for a side of a loop, of the link that carries it; -1 for the ground
+    grounded  its fixed side is on the ground
+    start     (4, 4) frame of its fixed side; that of its moving side at zero coordinates
+    end       (4, 4) frame of its moving side; the same as ``start`` for a side of a loop
+    """
+
+    name: str
+    kind: Any
+    body: int
+    grounded: bool
+    start: np.ndarray
+    end: np.ndarray
+    closes_loop: bool = False
+
+    @property
+    def origin(self) -> np.ndarray:
+        return self.end[:3, 3]
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """A mechanism in one configuration, in the world.
+
+    links    one shape per moving link
+    joints   one mark per moving joint
+    loops    two marks per loop, side A and side B: they are at one place when the loop is closed
+    poses    (n_links, 4, 4)
+    """
+
+    links: tuple[LinkShape, ...]
+    joints: tuple[JointMark, ...]
+    loops: tuple[tuple[JointMark, JointMark], ...]
+    poses: np.ndarray
+
+    @property
+    def marks(self) -> tuple[JointMark, ...]:
+        return (*self.joints, *(side for pair in self.loops for side in pair))
+
+    @cached_property
+    def points(self) -> np.ndarray:
+        """(N, 3): everything that the picture must contain."""
+        starts = [mark.start[:3, 3] for mark in self.marks if not is_free(mark)]
+        parts = [link.points for link in self.links] + [mark.origin[None] for mark in self.marks]
+        return np.concatenate([*parts, np.reshape(starts, (-1, 3))])
+
+
+def is_free(mark: JointMark) -> bool:
+    """A floating joint on the ground holds nothing: only where the link is matters."""
+    return mark.grounded and isinstance(mark.kind, lw.Floating)
+
+
+class Skeleton:
+    """The shapes of a mechanism's links, computed once; ``at(q)`` puts them where they are."""
+
+    def __init__(self, mech: lw.Mechanism):
+        if not mech.n_links:
+            raise ValueError(f"mechanism {mech.name!r} has no moving links: there is nothing to draw")
+        self.mech = mech
+        self.shapes = [_shape(mech, index) for index in range(mech.n_links)]
+
+    def at(self, q: np.ndarray) -> Sketch:
+        """The sketch at one configuration (nq,)."""
+        mech = self.mech
+        poses = lw.link_poses(mech, q)
+        world = np.concatenate([poses, np.eye(4)[None]])  # the ground is body -1
+        joints = tuple(
+            JointMark(body.joint, body.kind, index, body.parent < 0, world[body.parent] @ _matrix(body), world[index])
+            for index, body in enumerate(mech.bodies)
+        )
+        loops = tuple(tuple(self._side(loop, side, world) for side in "ab") for loop in mech.loops)
+        links = tuple(shape.moved(pose) for shape, pose in zip(self.shapes, poses, strict=True))
+        return Sketch(links, joints, loops, poses)  # type: ignore[arg-type]
+
+    def _side(self, loop: lw.Loop, side: str, world: np.ndarray) -> JointMark:
+        body, frame = _attachment(self.mech, loop, side)
+        pose = world[body] @ frame
+        return JointMark(loop.name, loop.kind, body, body < 0, pose, pose, closes_loop=True)
+
+
+def bounds(sketches: Sequence[Sketch]) -> np.ndarray:
+    """(2, 3): the lowest and the highest coordinates of all points."""
+    points = np.concatenate([sketch.points for sketch in sketches])
+    return np.array([points.min(axis=0), points.max(axis=0)])
+
+
+def symbol_size(sketch: Sketch, box: np.ndarray, wanted: float = 1.0) -> float:
+    """How large joints are drawn: a share of the picture, less where joints are close together; metres.  ``wanted`` is
+    the user's choice, against the usual."""
+    if not (np.isfinite(wanted) and wanted > 0.0):
+        raise ValueError(f"the size of symbols must be positive, 1 for the usual one, got {wanted!r}")
+    diagonal = float(np.linalg.norm(box[1] - box[0]))
+    if diagonal < SAME_POINT:
+        return 0.1 * wanted
+    origins = np.array([mark.origin for mark in sketch.marks])
+    apart = np.linalg.norm(origins[:, None] - origins[None], axis=-1)
+    nearest = np.where(apart > 1e-3 * diagonal, apart, np.inf).min(axis=1)
+    typical = float(np.median(nearest)) if np.isfinite(nearest).any() else np.inf
+    return wanted * min(max(0.16 * typical, LEAST_SIZE * diagonal), USUAL_SIZE * diagonal)
+
+
+# -- the shape of one link ----------------------------------------------------------------------------
+
+
+def _shape(mech: lw.Mechanism, index: int) -> LinkShape:
+    body = mech.bodies[index]
+    origin = np.zeros(3)
+    carried = [mech.bodies[child].position for child in mech.children[index] if not _floats(mech, child)]
+    carried += [
+        frame[:3, 3]
+        for loop in mech.loops
+        for holder, frame in (_attachment(mech, loop, side) for side in "ab")
+        if holder == index
+    ]
+    tips = _distinct([frame.position for frame in mech.frames.values() if frame.body == index], besides=[origin])
+    held = _distinct([*carried] if _floats(mech, index) else [origin, *carried])
+    plate = _plate(held)
+    ends = [] if len(plate) else _distinct(carried, besides=[origin])
+    if not carried:
+        ends, tips = (tips, []) if len(tips) else (_rod_end(body), [])
+    ends += [tip for tip in tips if any(_beyond(tip, end) for end in ends)]
+    return LinkShape(
+        bars=_from_origin(ends),
+        thin=_from_origin([*tips, *_distinct([body.com], besides=[origin])]),
+        plate=plate,
+        centre=np.asarray(body.com),
+    )
+
+
+def _floats(mech: lw.Mechanism, index: int) -> bool:
+    return isinstance(mech.bodies[index].kind, lw.Floating)
+
+
+def _distinct(points: Sequence[np.ndarray], besides: Sequence[np.ndarray] = ()) -> list[np.ndarray]:
+    """The points without repetitions, and without those of ``besides``."""
+    found: list[np.ndarray] = []
+    for point in points:
+        if all(np.linalg.norm(point - other) > SAME_POINT for other in (*besides, *found)):
+            found.append(np.asarray(point))
+    return found
+
+
+def _beyond(tip: np.ndarray, end: np.ndarray) -> bool:
+    """Whether a tip continues the bar from the origin to ``end``."""
+    return tip @ end > end @ end and np.linalg.norm(np.cross(tip, end)) < FLAT * (tip @ end)
+
+
+def _plate(points: list[np.ndarray]) -> np.ndarray:
+    """(k, 3): corners of the convex plate that three or more points of one plane span, in order; otherwise none."""
+    if len(points) < 3:
+        return np.zeros((0, 3))
+    middle = np.mean(points, axis=0)
+    _, sizes, directions = np.linalg.svd(points - middle)
+    if len(sizes) > 2 and sizes[2] > FLAT * sizes[0] or sizes[1] < 1e-3 * sizes[0]:
+        return np.zeros((0, 3))
+    corners = ConvexHull((points - middle) @ directions[:2].T).vertices
+    return np.asarray(points)[corners]
+
+
+def _rod_end(body) -> list[np.ndarray]:
+    """Where the uniform bar ends that starts at the joint and has the link's second moment along the way to its mass
+    centre: m s^2 / 3 on either side, from the centre on."""
+    way = float(np.linalg.norm(body.com))
+    if way <= SAME_POINT:
+        return []
+    direction = np.asarray(body.com) / way
+    moment = 0.5 * np.trace(body.inertia) - direction @ body.inertia @ direction
+    return [body.com + direction * np.sqrt(max(3.0 * moment / body.mass, 0.0) if body.mass > 0.0 else 0.0)]
+
+
+def _from_origin(ends: Sequence[np.ndarray]) -> np.ndarray:
+    """(m, 2, 3)"""
+    return np.array([[np.zeros(3), end] for end in ends]).reshape(-1, 2, 3)
+
+
+def _matrix(placed) -> np.ndarray:
+    """(4, 4) of anything with a rotation and a position."""
+    return _pose(placed.rotation, placed.position)
+
+
+def _pose(rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
+    pose = np.eye(4)
+    pose[:3, :3], pose[:3, 3] = rotation, position
+    return pose
+
+
+def _attachment(mech: lw.Mechanism, loop: lw.Loop, side: str) -> tuple[int, np.ndarray]:
+    """The link that carries a side of a loop's joint and the side's frame (4, 4) in that link's frame."""
+    frame = mech.frame(getattr(loop, f"link_{side}"))
+    return frame.body, _matrix(frame) @ _pose(*getattr(loop, f"pose_{side}"))

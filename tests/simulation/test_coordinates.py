@@ -1,0 +1,79 @@
+"""One motion, whatever is integrated: joint velocities, total joint rates, independent coordinates."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.mechanism import MechanismError
+
+TREES = {
+    "stanford_arm": lambda: lw.mechanisms.stanford_arm(),
+    "floating_tree": lambda: lw.mechanisms.random_tree(5, 3, floating_base=True),
+    "chain_20": lambda: lw.mechanisms.chain(20),
+}
+
+
+@pytest.mark.parametrize("coordinates", ["nu", "xi"])
+@pytest.mark.parametrize("name", TREES)
+def test_total_rates_give_the_same_trajectory(name, coordinates):
+    mech = TREES[name]()
+    q, v = lw.random_state(mech, np.random.default_rng(5))
+    times = np.linspace(0.0, 0.5, 6)
+    tight = {"t_eval": times, "rtol": 1e-11, "atol": 1e-11}
+    expected = lw.simulate(mech, q, 0.5 * v, 0.5, **tight)
+    found = lw.simulate(mech, q, 0.5 * v, 0.5, coordinates=coordinates, **tight)
+    for name in ("q", "v", "a"):
+        scale = np.abs(getattr(expected, name)).max()
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=2e-8 * scale)
+    scale = np.abs(found.kinetic_energy).max() + np.abs(found.potential_energy).max()
+    assert np.ptp(found.energy) < 1e-9 * scale
+
+
+@pytest.mark.parametrize("method", ["radau", "lsoda", "rk4"])
+def test_total_rates_under_a_controller_and_springs(method):
+    mech = lw.mechanisms.random_tree(4, 7, joints=("revolute", "spherical"), floating_base=True)
+    q, v = lw.random_state(mech, np.random.default_rng(5))
+    passive = lw.Passive.springs({mech.joint_names[-1]: 5.0})
+
+    def control(t, q, v):
+        return np.cos(5.0 * t) - 0.3 * v
+
+    ends = [
+        lw.simulate(mech, q, v, 0.2, control, method=method, coordinates=c, passive=passive, rtol=1e-8, atol=1e-8)
+        for c in ("joint", "nu", "xi")
+    ]
+    for other in ends[1:]:
+        np.testing.assert_allclose(other.q[-1], ends[0].q[-1], atol=2e-6)
+        np.testing.assert_allclose(other.tau[-1], ends[0].tau[-1], atol=2e-5)
+
+
+@pytest.mark.parametrize("method", ["dop853", "radau", "rk4"])
+def test_independent_coordinates_of_a_four_bar(method):
+    mech = lw.mechanisms.four_bar()
+    q = np.zeros(3)
+    v = 5.0 * lw.closed.null_space(mech, q, independent=("crank_joint",))[:, 0]
+    options = {"t_eval": np.linspace(0.0, 0.3, 5), "method": method, "step": 5e-3, "rtol": 1e-8, "atol": 1e-8}
+    expected = lw.simulate(mech, q, v, 0.3, **options)
+    found = lw.simulate(mech, q, v, 0.3, coordinates="independent", independent=("crank_joint",), **options)
+    np.testing.assert_allclose(found.q, expected.q, atol=1e-5)
+    np.testing.assert_allclose(found.v, expected.v, atol=1e-4)
+    assert found.constraint_error.max() < 1e-11 and found.velocity_error.max() < 1e-9
+    assert np.ptp(found.energy) < 1e-4
+    assert found.end.x is None  # a state in a chart means nothing without the chart
+    assert found.resume(0.1).t[-1] == pytest.approx(0.4)
+
+
+def test_coordinates_that_do_not_fit():
+    four_bar, arm = lw.mechanisms.four_bar(), lw.mechanisms.planar_arm(2)
+    with pytest.raises(MechanismError, match="has loops, and its mass matrix no such factors"):
+        lw.simulate(four_bar, np.zeros(3), np.zeros(3), 1.0, coordinates="nu")
+    with pytest.raises(ValueError, match="did you mean 'joint'"):
+        lw.simulate(arm, np.zeros(2), np.zeros(2), 1.0, coordinates="joints")
+    with pytest.raises(ValueError, match="needs coordinates='independent'"):
+        lw.simulate(four_bar, np.zeros(3), np.zeros(3), 1.0, independent=("crank_joint",))
+    with pytest.raises(ValueError, match="projection would falsify"):
+        lw.simulate(four_bar, np.zeros(3), np.zeros(3), 1.0, coordinates="independent", method="bdf")
+    with pytest.raises(MechanismError, match="one state at a time"):
+        lw.simulate(four_bar, np.zeros((2, 3)), np.zeros(3), 1.0, coordinates="independent", method="rk4")

@@ -1,0 +1,147 @@
+"""Events: found where they are, in order, in the right direction, once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import ellipk
+
+import linkwise as lw
+from linkwise.mechanism import MechanismError
+
+ADAPTIVE = ("dop853", "rk45", "radau", "bdf", "lsoda")
+
+
+def falling(speed: float = 0.0) -> tuple[lw.Mechanism, np.ndarray, np.ndarray]:
+    """A mass on a vertical slide."""
+    builder = lw.Builder().link("mass", 1.0, (0, 0, 0), (1, 1, 1))
+    mech = builder.joint("height", lw.Prismatic((0, 0, 1)), "ground", "mass").build("falling")
+    return mech, np.array([5.0]), np.array([speed])
+
+
+def pendulum() -> lw.Mechanism:
+    """A point of 1 kg, 1 m from a horizontal hinge; hangs at zero."""
+    builder = lw.Builder().link("bob", 1.0, (0, 0, -1.0))
+    return builder.joint("hinge", lw.Revolute((0, 1, 0)), "ground", "bob").build("pendulum")
+
+
+@pytest.mark.parametrize("method", (*ADAPTIVE, "rk4"))
+def test_a_falling_mass_reaches_the_ground(method):
+    mech, q, v = falling(2.0)
+    ground = lw.events.joint_passes(mech, "height", 0.0, terminal=True)
+    top = lw.events.velocity_zero(mech, "height")
+    trajectory = lw.simulate(mech, q, v, 10.0, method=method, events=[ground, top], step=0.05, rtol=1e-10, atol=1e-10)
+    landing = (2.0 + np.sqrt(4.0 + 2 * 9.81 * 5.0)) / 9.81
+    assert [event.name for event in trajectory.events] == ["height turns back", "height passes 0"]
+    assert trajectory.events[0].t == pytest.approx(2.0 / 9.81, abs=1e-8)
+    assert trajectory.events[1].t == pytest.approx(landing, abs=1e-8)
+    assert trajectory.t[-1] == trajectory.events[1].t == trajectory.end.t
+    np.testing.assert_allclose(trajectory.q[-1], 0.0, atol=1e-9)
+    assert trajectory.stopped == "event: height passes 0" and not trajectory.interrupted
+    assert np.sum(trajectory.step_sizes) == pytest.approx(trajectory.t[-1])
+
+
+def test_periods_of_a_pendulum_against_the_elliptic_integral():
+    mech = pendulum()
+    trajectory = lw.simulate(
+        mech,
+        [2.0],
+        [0.0],
+        20.0,
+        events=[lw.events.joint_passes(mech, "hinge", 0.0, direction=-1)],
+        rtol=1e-12,
+        atol=1e-12,
+    )
+    period = 4.0 / np.sqrt(9.81) * ellipk(np.sin(1.0) ** 2)
+    times = np.array([event.t for event in trajectory.events])
+    np.testing.assert_allclose(times, period * (0.25 + np.arange(len(times))), atol=1e-9)
+    assert len(times) == int(20.0 / period + 0.75)
+    assert all(event.v[0] < 0.0 for event in trajectory.events)
+
+
+def test_accuracy_of_events_with_fixed_steps_is_of_fourth_order():
+    mech = pendulum()
+    quarter = 1.0 / np.sqrt(9.81) * ellipk(np.sin(0.5) ** 2)
+    errors = []
+    for step in (0.04, 0.02):
+        event = lw.events.joint_passes(mech, "hinge", 0.0, terminal=True)
+        found = lw.simulate(mech, [1.0], [0.0], 2.0, method="rk4", step=step, events=[event])
+        errors.append(abs(found.end.t - quarter))
+    assert errors[0] < 1e-5 and errors[0] / errors[1] > 8.0
+
+
+@pytest.mark.parametrize("method", ["dop853", "rk4"])
+def test_a_motion_stopped_by_an_event_goes_on_from_there(method):
+    """The event is not met again at once; the bounce is the user's."""
+    mech = pendulum()
+    event = lw.events.joint_passes(mech, "hinge", 0.5, terminal=True)
+    options = {"method": method, "step": 0.01}
+    first = lw.simulate(mech, [1.0], [0.0], 10.0, events=[event], **options)
+    second = first.resume(10.0, events=[event])
+    assert second.events[0].t == first.end.t < second.events[1].t
+    assert second.events[1].v[0] > 0.0  # the next time it comes back from the other side
+    through = lw.simulate(mech, [1.0], [0.0], second.end.t, **options)
+    np.testing.assert_allclose(second.q[-1], through.q[-1], atol=1e-6)
+
+
+def test_any_function_and_several_events_in_one_step():
+    mech, q, v = falling()
+    heights = [lw.events.joint_passes(mech, "height", h) for h in (4.99, 4.95, 4.97)]
+
+    def half_a_second(t, q, v):
+        return t - 0.5
+
+    trajectory = lw.simulate(mech, q, v, 1.0, events=[*heights, half_a_second], rtol=1e-6, atol=1e-6, step=0.2)
+    assert [e.name for e in trajectory.events] == [
+        "height passes 4.99",
+        "height passes 4.97",
+        "height passes 4.95",
+        "half_a_second",
+    ]
+    np.testing.assert_allclose([e.q[0] for e in trajectory.events[:3]], [4.99, 4.97, 4.95], atol=1e-12)
+    assert trajectory.events[3].t == pytest.approx(0.5, abs=1e-14)
+
+
+def test_events_after_a_terminal_one_do_not_take_place():
+    mech, q, v = falling()
+    events = [lw.events.joint_passes(mech, "height", 4.9), lw.events.joint_passes(mech, "height", 4.95, terminal=True)]
+    trajectory = lw.simulate(mech, q, v, 1.0, events=events, step=0.5, output_step=0.01)
+    assert [event.name for event in trajectory.events] == ["height passes 4.95"]
+    assert trajectory.t[-1] <= trajectory.end.t == pytest.approx(np.sqrt(0.1 / 9.81))
+    assert len(trajectory.t) == int(trajectory.end.t / 0.01) + 1
+
+
+def test_mimic_joints_and_loops_have_events():
+    builder = lw.Builder()
+    for name in ("leader", "follower"):
+        builder.link(name, 1.0, (0.1, 0, 0), (0.1, 0.1, 0.1))
+    builder.joint("leader", lw.Revolute(), "ground", "leader")
+    builder.joint("follower", lw.Revolute(), "ground", "follower", mimic=lw.Mimic("leader", -2.0, 0.3))
+    mech = builder.build("geared", (0, 0, 0))
+    events = [lw.events.joint_passes(mech, "follower", -0.7), lw.events.velocity_zero(mech, "follower")]
+    trajectory = lw.simulate(mech, [0.0], [1.0], 1.3, [-0.5], events=events)
+    at_half, turning = trajectory.events
+    assert at_half.q[0] == pytest.approx(0.5, abs=1e-9) and turning.v[0] == pytest.approx(0.0, abs=1e-12)
+    four_bar = lw.mechanisms.four_bar()
+    v = 5.0 * lw.closed.null_space(four_bar, np.zeros(3), independent=("crank_joint",))[:, 0]
+    event = lw.events.joint_passes(four_bar, "crank_joint", 1.0, terminal=True)
+    for coordinates in ("joint", "independent"):
+        found = lw.simulate(four_bar, np.zeros(3), v, 1.0, events=[event], coordinates=coordinates)
+        assert found.q[-1, 0] == pytest.approx(1.0, abs=1e-10)
+        assert found.constraint_error[-1] < 1e-11
+
+
+def test_events_that_make_no_sense():
+    mech, q, v = falling()
+    with pytest.raises(MechanismError, match="did you mean 'height'"):
+        lw.events.joint_passes(mech, "heigth", 0.0)
+    with pytest.raises(MechanismError, match="has no coordinate 1"):
+        lw.events.velocity_zero(mech, "height", coordinate=1)
+    with pytest.raises(ValueError, match="direction must be"):
+        lw.events.when(lambda t, q, v: t, direction=2)
+    with pytest.raises(TypeError, match="a function of"):
+        lw.simulate(mech, q, v, 1.0, events=["ground"])
+    with pytest.raises(MechanismError, match="not one finite number"):
+        lw.simulate(mech, q, v, 1.0, events=[lambda t, q, v: [1.0, 2.0]])
+    with pytest.raises(MechanismError, match="one motion at a time"):
+        lw.simulate(mech, np.zeros((2, 1)), v, 1.0, method="rk4", events=[lambda t, q, v: t - 1.0])

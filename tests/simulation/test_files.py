@@ -1,0 +1,171 @@
+"""Trajectories in files, continued, interpolated, as tables."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.mechanism import MechanismError
+from linkwise.mechanism.plain_data import from_data, to_data
+
+ARRAYS = ("t", "q", "v", "a", "tau", "step_sizes")
+
+
+def floating_tree() -> tuple[lw.Mechanism, np.ndarray, np.ndarray]:
+    mech = lw.mechanisms.random_tree(4, 3, floating_base=True)
+    return mech, *lw.random_state(mech, np.random.default_rng(1))
+
+
+def same(first: lw.Trajectory, second: lw.Trajectory) -> None:
+    """Equal bit by bit."""
+    for name in ARRAYS:
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name), err_msg=name)
+    assert first.stopped == second.stopped and first.evaluations == second.evaluations
+    assert [e.name for e in first.events] == [e.name for e in second.events]
+
+
+RUNS = {
+    "kernel": {"method": "rk4", "step": 1e-2},
+    "euler": {"method": "semi_implicit", "step": 1e-2},
+    "springs": {"method": "rk4", "step": 1e-2, "passive": lw.Passive.springs({"joint2": 3.0})},
+    "nu": {"method": "rk4", "step": 1e-2, "coordinates": "nu"},
+    "constant": {"method": "rk4", "step": 1e-2, "control": "constant"},
+    "controlled": {"method": "rk4", "step": 1e-2, "control": "function"},
+}
+
+
+@pytest.mark.parametrize("kept_in_a_file", [False, True], ids=["at once", "from a file"])
+@pytest.mark.parametrize("run", RUNS)
+def test_fixed_steps_go_on_bit_by_bit(run, kept_in_a_file, tmp_path):
+    """0.3 and 0.4 s are whole numbers of steps, but for round-off: both runs go through the same times."""
+    mech, q, v = floating_tree()
+    options = dict(RUNS[run])
+    again = {}
+    if options.get("control") == "constant":
+        options["control"] = np.linspace(-1.0, 1.0, mech.nv)
+    elif options.get("control") == "function":
+        options["control"] = again["control"] = lambda t, q, v: np.sin(9.0 * t) - v
+    through = lw.simulate(mech, q, v, 0.7, **options)
+    first = lw.simulate(mech, q, v, 0.3, **options)
+    if kept_in_a_file:
+        first.save(tmp_path / "first.npz")
+        first = lw.load_trajectory(tmp_path / "first.npz")
+        assert first.mechanism == mech
+    same(through, first.resume(0.4, **again))
+
+
+@pytest.mark.parametrize("stabilization", ["projection", "baumgarte"])
+def test_closed_mechanisms_go_on_bit_by_bit(stabilization, tmp_path):
+    mech = lw.mechanisms.four_bar()
+    v = 5.0 * lw.closed.null_space(mech, np.zeros(3), independent=("crank_joint",))[:, 0]
+    options = {"method": "rk4", "stabilization": stabilization, "keep_energy": stabilization == "projection"}
+    through = lw.simulate(mech, np.zeros(3), v, 0.02, **options)
+    first = lw.simulate(mech, np.zeros(3), v, 0.013, **options)
+    first.save(tmp_path / "first.npz")
+    same(through, lw.load_trajectory(tmp_path / "first.npz").resume(0.007))
+
+
+@pytest.mark.parametrize("method", ["dop853", "radau", "bdf"])
+def test_adaptive_methods_go_on_within_their_tolerance(method):
+    mech, q, v = floating_tree()
+    through = lw.simulate(mech, q, v, 0.3, method=method)
+    again = lw.simulate(mech, q, v, 0.1, method=method).resume(0.2)
+    np.testing.assert_allclose(again.q[-1], through.q[-1], atol=1e-6)
+    assert again.t[-1] == pytest.approx(0.3) and (np.diff(again.t) > 0).all()
+    assert again.evaluations < 1.5 * through.evaluations
+
+
+def test_everything_comes_back_from_a_file(tmp_path):
+    mech, q, v = floating_tree()
+    passive = lw.Passive.springs({"joint2": 3.0}, {"joint2": 0.1}) + lw.Passive.dampers({"joint1": np.arange(6.0)})
+    event = lw.events.when(lambda t, q, v: t - 0.1, "a tenth")
+    trajectory = lw.simulate(mech, q, v, 0.2, lambda t, q, v: -v, passive=passive, events=[event], output_step=0.05)
+    trajectory.save(tmp_path / "run")  # the name is kept as given
+    loaded = lw.load_trajectory(tmp_path / "run")
+    same(trajectory, loaded)
+    assert loaded.mechanism == mech and loaded.passive == passive and loaded.settings == json_like(trajectory.settings)
+    np.testing.assert_array_equal(loaded.energy, trajectory.energy)
+    (found,), (expected,) = loaded.events, trajectory.events
+    assert (found.name, found.t) == (expected.name, expected.t)
+    np.testing.assert_array_equal(found.q, expected.q)
+    assert repr(loaded) == repr(trajectory)
+    with pytest.raises(MechanismError, match="give it again"):
+        loaded.resume(0.1)
+    np.testing.assert_allclose(loaded.resume(0.1, control=lambda t, q, v: -v).t[-1], 0.3)
+    with pytest.raises(TypeError, match="'method' cannot be changed"):
+        loaded.resume(0.1, method="rk4")
+
+
+def json_like(settings):
+    return json.loads(json.dumps(settings))
+
+
+def test_files_that_are_no_trajectories(tmp_path):
+    (tmp_path / "text").write_text("t,q\n0,1\n")
+    np.savez(tmp_path / "other.npz", a=np.arange(3))
+    np.savez(tmp_path / "object.npz", about=np.array({"format": 1}, dtype=object))
+    np.savez(tmp_path / "future.npz", about=np.array(json.dumps({"format": 99, "version": "9.9"})))
+    for name in ("text", "other.npz", "object.npz"):
+        with pytest.raises(MechanismError, match="is no trajectory written by linkwise"):
+            lw.load_trajectory(tmp_path / name)
+    with pytest.raises(MechanismError, match="format 99"):
+        lw.load_trajectory(tmp_path / "future.npz")
+    with pytest.raises(FileNotFoundError):
+        lw.load_trajectory(tmp_path / "missing.npz")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_mechanisms_come_back_equal_from_plain_data(seed):
+    mech = lw.mechanisms.random_tree(8, seed, floating_base=seed % 2 == 0)
+    again = from_data(json.loads(json.dumps(to_data(mech))))
+    assert again == mech and hash(again) == hash(mech)
+    built_in = (lw.mechanisms.stewart_platform, lw.mechanisms.loader, lw.mechanisms.stanford_arm)[seed % 3]()
+    assert from_data(json.loads(json.dumps(to_data(built_in)))) == built_in
+    with pytest.raises(MechanismError, match="format 2"):
+        from_data({"format": 2})
+    with pytest.raises(MechanismError, match="missing or strange"):
+        from_data({"format": 1, "name": "x"})
+
+
+def test_interpolation_is_of_fourth_order():
+    mech, q, v = floating_tree()
+    errors = []
+    for step in (0.02, 0.01):
+        coarse = lw.simulate(mech, q, v, 0.2, output_step=step, rtol=1e-12, atol=1e-12)
+        fine = lw.simulate(mech, q, v, 0.2, output_step=0.005, rtol=1e-12, atol=1e-12)
+        found_q, found_v = coarse.at(fine.t)
+        errors.append(np.abs(lw.difference(mech, found_q, fine.q)).max() + np.abs(found_v - fine.v).max())
+        np.testing.assert_array_equal(coarse.at(coarse.t[3])[1], coarse.v[3])
+    assert 3.5 < np.log2(errors[0] / errors[1]) < 4.6
+    with pytest.raises(MechanismError, match="between 0 and 0.2 s"):
+        coarse.at(0.3)
+
+
+def test_tables(tmp_path):
+    mech, q, v = floating_tree()
+    trajectory = lw.simulate(mech, q, v, 0.1, output_step=0.02)
+    trajectory.to_csv(tmp_path / "motion.csv")
+    with open(tmp_path / "motion.csv", newline="") as file:
+        header, *rows = csv.reader(file)
+    assert header[:3] == ["t", "q_joint1_0", "q_joint1_1"] and header[-1] == "passive_energy"
+    table = dict(zip(header, np.array(rows, dtype=float).T, strict=True))
+    np.testing.assert_array_equal(table["t"], trajectory.t)
+    np.testing.assert_array_equal(table["v_joint1_5"], trajectory.v[:, 5])
+    np.testing.assert_array_equal(table["kinetic_energy"], trajectory.kinetic_energy)
+
+
+def test_parquet(tmp_path, monkeypatch):
+    mech, q, v = floating_tree()
+    trajectory = lw.simulate(mech, q, v, 0.05)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ImportError, match="pip install 'linkwise\\[parquet\\]'"):
+        trajectory.to_parquet(tmp_path / "motion.parquet")
+    monkeypatch.undo()
+    parquet = pytest.importorskip("pyarrow.parquet")
+    trajectory.to_parquet(tmp_path / "motion.parquet")
+    np.testing.assert_array_equal(parquet.read_table(tmp_path / "motion.parquet")["t"].to_numpy(), trajectory.t)

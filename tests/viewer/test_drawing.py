@@ -1,0 +1,210 @@
+"""Drawings: all of the mechanism is in them, nothing is left behind, mistakes are named."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.viewer.skeleton import Skeleton
+from linkwise.viewer.symbols import symbol
+from linkwise.viewer.views import view_of
+from tests.viewer.to_draw import BUILT_IN, FLAT, built, gids
+
+mpl = pytest.importorskip("matplotlib")
+
+
+def pixels(figure) -> np.ndarray:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    screen = FigureCanvasAgg(figure)
+    screen.draw()
+    return np.array(screen.buffer_rgba())[..., :3]
+
+
+def expected(mech: lw.Mechanism, q) -> dict[str, int]:
+    """How many of each thing a drawing must contain."""
+    sketch = Skeleton(mech).at(np.asarray(q))
+    flat = view_of(mech, np.asarray(q), "auto", sketch.points).flat
+    solids = [solid for mark in sketch.marks for solid in symbol(mark, 0.1).solids]
+    counts = {
+        "bars": sum(len(link.bars) for link in sketch.links),
+        "thin": sum(len(link.thin) for link in sketch.links),
+        "plates": 2 * sum(len(link.plate) > 0 for link in sketch.links),  # filled, and outlined
+        "joints": len(solids) if flat else sum(len(solid.faces) for solid in solids),
+        "masses": mech.n_links,
+    }
+    return {gid: count for gid, count in counts.items() if count}
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_all_of_a_mechanism_is_drawn_inside_the_limits(name):
+    mech, q = built(name)
+    figure = lw.viewer.draw(mech, q)
+    (ax,) = figure.axes
+    assert (ax.name == "rectilinear") == (name in FLAT)
+    found = gids(figure)
+    assert {gid: found.get(gid, 0) for gid in expected(mech, q)} == expected(mech, q)
+    points = Skeleton(mech).at(np.array(q)).points
+    if ax.name == "3d":
+        limits = np.array([ax.get_xlim(), ax.get_ylim(), ax.get_zlim()])
+    else:
+        limits = np.array([ax.get_xlim(), ax.get_ylim()])
+        points = view_of(mech, np.array(q), "auto", points).project(points)
+        assert ax.get_aspect() == 1.0
+    assert np.all(points > limits[:, 0]) and np.all(points < limits[:, 1])
+    painted = pixels(figure)
+    assert np.mean(painted.min(axis=-1) < 200) > 0.003  # not blank
+    assert len(np.unique(painted.reshape(-1, 3), axis=0)) > 20
+    for edge in (painted[0], painted[-1], painted[:, 0], painted[:, -1]):
+        assert edge.min() == 255, "something is cut off at the edge of the picture"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_trees_of_all_joints(seed):
+    mech = lw.mechanisms.random_tree(9, seed, joints=(*lw.mechanisms.MOVING_KINDS, "fixed"))
+    q = lw.random_state(mech, np.random.default_rng(seed))[0]
+    found = gids(lw.viewer.draw(mech, q, frames=True, labels=True))
+    assert {gid: found[gid] for gid in expected(mech, q)} == expected(mech, q)
+    assert found["frames"] == 3 * len(mech.frame_names)
+
+
+def test_a_humanoid_from_a_file():
+    robots = pytest.importorskip("tests.peers.robots")
+    mech = robots.load(robots.robot("talos_data/robots/talos_reduced.urdf"), floating_base=True)
+    figure = lw.viewer.draw(mech)
+    found = gids(figure)
+    q = lw.neutral(mech)
+    assert {gid: found[gid] for gid in expected(mech, q)} == expected(mech, q)
+    assert "ground" not in found  # it stands on nothing
+    width, height = figure.get_size_inches()
+    assert height > width  # a figure of the shape of the robot
+
+
+def test_where_it_stands_is_hatched_once_per_place():
+    assert gids(lw.viewer.draw(built("five_bar")[0]))["ground"] == 2  # a joint and a side of the loop
+    assert gids(lw.viewer.draw(lw.mechanisms.n_four_bar(3)))["ground"] == 4
+
+
+def test_closed_mechanisms_are_assembled_where_no_configuration_is_given():
+    assert "gaps" not in gids(lw.viewer.draw(lw.mechanisms.five_bar()))
+    assert gids(lw.viewer.draw(lw.mechanisms.five_bar(), np.zeros(4)))["gaps"] == 1
+
+
+def test_what_is_drawn_can_be_chosen():
+    mech, q = built("planar_arm")
+    plain = gids(lw.viewer.draw(mech, q, axes=False, masses=False))
+    full = gids(lw.viewer.draw(mech, q, frames=True))
+    assert not {"axes", "masses", "frames"} & set(plain) and {"axes", "masses", "frames"} <= set(full)
+    figure = lw.viewer.draw(mech, q, labels=True, title="an arm", ticks=False)
+    words = [text.get_text() for text in figure.axes[0].texts]
+    assert words == list(mech.joint_names) and figure.axes[0].get_title() == "an arm"
+    assert not figure.axes[0].axison
+
+
+def test_joints_at_one_place_share_a_label():
+    stanford = lw.mechanisms.stanford_arm()
+    words = [text.get_text() for text in lw.viewer.draw(stanford, labels=True).axes[0].texts]
+    assert sum(word.count("joint") for word in words) == 6 and len(words) < 6
+
+
+@pytest.mark.parametrize("suffix, start", [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+def test_files(tmp_path, suffix, start):
+    path = tmp_path / f"picture.{suffix}"
+    figure = lw.viewer.draw(*built("four_bar"), path=path)
+    first = path.read_bytes()
+    assert first.startswith(start)
+    if suffix == "svg":
+        assert b"<image" not in first  # lines, not dots
+    if suffix == "png":
+        from PIL import Image
+
+        assert Image.open(path).size == tuple((figure.get_size_inches() * 150).astype(int))
+
+
+def test_a_picture_is_the_same_every_time(tmp_path):
+    for name in "ab":
+        lw.viewer.draw(*built("puma560"), path=tmp_path / f"{name}.png")
+    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
+
+
+def test_axes_of_the_users_own():
+    from matplotlib.figure import Figure
+
+    mine = Figure()
+    left, right = mine.add_subplot(121), mine.add_subplot(122, projection="3d")
+    mech, q = built("five_bar")
+    assert lw.viewer.draw(mech, q, ax=left) is mine and lw.viewer.draw(mech, q, ax=right) is mine
+    assert gids(mine, 0)["bars"] == gids(mine, 1)["bars"] == 4
+    with pytest.raises(ValueError, match="not a flat view"):
+        lw.viewer.draw(mech, q, ax=right, view="xy")
+    with pytest.raises(ValueError, match="projection='3d'"):
+        lw.viewer.draw(*built("puma560"), ax=left)
+    lw.viewer.draw(*built("puma560"), ax=left, view="xz")
+
+
+def test_snapshots_fade_and_share_their_limits():
+    mech = lw.mechanisms.planar_arm(2)
+    q = np.linspace([0.0, 0.0], [2.0, 1.0], 9)
+    figure = lw.viewer.snapshots(mech, q, count=5, trail="tip")
+    assert gids(figure)["bars"] == 10 and gids(figure)["masses"] == 2
+    bars = [artist for artist in figure.axes[0].collections if artist.get_gid() == "bars"]
+    lightness = [artist.get_colors()[0][:3].sum() for artist in bars]
+    assert np.all(np.diff(lightness) < 0.0)
+    (trail,) = (artist for artist in figure.axes[0].collections if artist.get_gid() == "trail")
+    np.testing.assert_allclose(trail.get_paths()[0].vertices, lw.frame_pose(mech, q, "tip")[:, :2, 3], atol=1e-12)
+    assert gids(lw.viewer.snapshots(mech, q, count=1))["bars"] == 2
+
+
+def test_mistakes_are_named(tmp_path):
+    mech, q = built("four_bar")
+    with pytest.raises(ValueError, match="nq = 3, but q has shape"):
+        lw.viewer.draw(mech, np.zeros(4))
+    with pytest.raises(ValueError, match="draw them one by one"):
+        lw.viewer.draw(mech, np.zeros((5, 3)))
+    with pytest.raises(ValueError, match="must be finite"):
+        lw.viewer.draw(mech, [0.0, np.nan, 0.0])
+    with pytest.raises(TypeError, match="a Mechanism is needed, got str"):
+        lw.viewer.draw("four_bar")
+    with pytest.raises(ValueError, match=r"\.png, \.svg or \.pdf, not as 'picture.docx'"):
+        lw.viewer.draw(mech, q, path=tmp_path / "picture.docx")
+    with pytest.raises(ValueError, match="at least one position"):
+        lw.viewer.snapshots(mech, np.zeros((2, 3)), count=0)
+    welded = lw.Builder().link("a", 1.0).joint("weld", lw.Fixed(), "ground", "a").build("welded")
+    with pytest.raises(ValueError, match="'welded' has no moving links"):
+        lw.viewer.draw(welded)
+    with pytest.raises(ValueError, match="size of symbols must be positive"):
+        lw.viewer.draw(mech, q, symbols=0.0)
+    never = mech.with_loops(lw.Loop("far", lw.Spherical(), "ground", (None, (50, 0, 0)), "crank", (None, (0, 0, 0))))
+    with pytest.raises(ValueError, match="no configuration was found in which the loops"):
+        lw.viewer.draw(never)
+
+
+def test_no_pyplot_no_backend_no_settings_are_touched(tmp_path):
+    code = (
+        "import sys, matplotlib, linkwise as lw\n"
+        "assert 'linkwise.viewer' not in sys.modules\n"
+        "before = matplotlib.rcParams.copy()\n"
+        "lw.viewer.draw(lw.mechanisms.double_pendulum(), path='a.png')\n"
+        "assert 'matplotlib.pyplot' not in sys.modules\n"
+        "assert before == matplotlib.rcParams.copy()\n"
+    )
+    run = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+
+
+def test_importing_linkwise_does_not_import_matplotlib_and_its_absence_is_named():
+    code = (
+        "import sys\n"
+        "sys.modules['matplotlib'] = None\n"
+        "import linkwise as lw\n"
+        "lw.viewer\n"
+        "try: lw.viewer.draw(lw.mechanisms.double_pendulum())\n"
+        "except ImportError as error: assert isinstance(error, ValueError); print(error)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout == "drawing needs matplotlib: pip install 'linkwise[plot]'\n"

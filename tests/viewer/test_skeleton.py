@@ -1,0 +1,107 @@
+"""What is drawn of a mechanism is where the mechanism is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.viewer.skeleton import Skeleton, bounds, symbol_size
+from tests.viewer.to_draw import BUILT_IN, built, hinged
+
+
+def ends(link) -> np.ndarray:
+    """(N, 3): where a link's bars end and its plate has corners."""
+    return np.concatenate([link.bars.reshape(-1, 3), link.plate])
+
+
+def contains(points: np.ndarray, point: np.ndarray) -> bool:
+    return bool(np.any(np.linalg.norm(points - point, axis=-1) < 1e-9))
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_there_is_a_shape_per_link_and_a_mark_per_joint(name):
+    mech, q = built(name)
+    sketch = Skeleton(mech).at(np.array(q))
+    assert len(sketch.links) == mech.n_links
+    assert [mark.name for mark in sketch.joints] == list(mech.joint_names)
+    assert len(sketch.loops) == len(mech.loops)
+    poses = [lw.frame_pose(mech, np.array(q), link) for link in mech.link_names]
+    np.testing.assert_allclose([mark.origin for mark in sketch.joints], np.array(poses)[:, :3, 3], atol=1e-12)
+    centres = [pose[:3, :3] @ com + pose[:3, 3] for pose, com in zip(poses, mech.coms, strict=True)]
+    np.testing.assert_allclose([link.centre for link in sketch.links], centres, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_bars_reach_every_joint_that_a_link_carries(name):
+    mech, q = built(name)
+    sketch = Skeleton(mech).at(np.array(q))
+    for index, body in enumerate(mech.bodies):
+        start = sketch.joints[index].start[:3, 3]
+        if body.parent >= 0 and not isinstance(body.kind, lw.Floating):
+            parent = sketch.links[body.parent]
+            at_its_own_joint = np.linalg.norm(start - sketch.joints[body.parent].origin) < 1e-9
+            inside = len(parent.plate) > 0  # corners are drawn; a point between corners is on the plate
+            assert contains(ends(parent), start) or at_its_own_joint or inside
+    for loop in sketch.loops:
+        for side in loop:
+            if side.body >= 0:
+                link = sketch.links[side.body]
+                assert contains(np.vstack([ends(link), sketch.poses[side.body][:3, 3]]), side.origin) or len(link.plate)
+
+
+@pytest.mark.parametrize("name", [name for name in BUILT_IN if built(name)[0].loops])
+def test_sides_of_a_loop_meet_when_it_is_closed_and_only_then(name):
+    mech, q = built(name)
+    skeleton = Skeleton(mech)
+
+    def gaps(q) -> np.ndarray:
+        return np.array([np.linalg.norm(a.origin - b.origin) for a, b in skeleton.at(np.asarray(q)).loops])
+
+    assert gaps(q).max() < 1e-9
+    opened = lw.integrate(mech, np.array(q), 0.3 * np.random.default_rng(0).normal(size=mech.nv), 1.0)
+    assert gaps(opened).max() > 1e-3
+
+
+def test_a_uniform_rod_that_carries_nothing_is_drawn_in_its_full_length():
+    mech = lw.mechanisms.double_pendulum(length=0.7)
+    sketch = Skeleton(mech).at(np.array([0.4, -0.9]))
+    np.testing.assert_allclose(np.linalg.norm(np.diff(sketch.links[1].bars[0], axis=0)), 0.7, rtol=1e-12)
+
+
+def test_tips_of_welded_frames_end_the_last_link_and_continue_a_bar():
+    arm = lw.mechanisms.planar_arm(2)
+    q = np.array([0.3, 0.5])
+    assert contains(ends(Skeleton(arm).at(q).links[1]), lw.frame_pose(arm, q, "tip")[:3, 3])
+    governor, q = built("flyball_governor")
+    sketch = Skeleton(governor).at(np.array(q))
+    ball = lw.frame_pose(governor, np.array(q), "left_ball")[:3, 3]
+    assert contains(ends(sketch.links[governor.link_names.index("left_arm")]), ball)
+
+
+def test_three_joints_in_a_plane_span_a_plate():
+    loader, q = built("loader")
+    sketch = Skeleton(loader).at(np.array(q))
+    plates = {loader.link_names[i]: len(link.plate) for i, link in enumerate(sketch.links) if len(link.plate)}
+    assert plates == {"boom": 4, "bell_crank": 3}
+    platform = Skeleton(built("stewart_platform")[0]).at(np.array(built("stewart_platform")[1])).links[0]
+    assert len(platform.plate) == 6
+
+
+def test_a_leaf_without_extent_is_still_in_the_picture():
+    mech = lw.Builder().link("a", 1.0, inertia=(1, 1, 1)).joint("j", lw.Revolute(), "ground", "a").build("dot")
+    sketch = Skeleton(mech).at(np.zeros(1))
+    assert len(sketch.joints) == 1 and len(sketch.points) and symbol_size(sketch, bounds([sketch])) > 0.0
+
+
+def test_symbols_shrink_where_joints_are_close():
+    far, near = (Skeleton(lw.mechanisms.planar_arm(n, length=3.0 / n)).at(np.zeros(n)) for n in (3, 30))
+    assert symbol_size(near, bounds([near])) < 0.6 * symbol_size(far, bounds([far]))
+
+
+def test_joints_that_slide_start_where_they_are_fixed():
+    mech = hinged("prismatic")
+    q = np.array([0.0, 0.3])
+    mark = Skeleton(mech).at(q).joints[1]
+    np.testing.assert_allclose(mark.start[:3, 3], (0.1, 0.0, 0.4), atol=1e-12)
+    np.testing.assert_allclose(np.linalg.norm(mark.origin - mark.start[:3, 3]), 0.3, rtol=1e-12)

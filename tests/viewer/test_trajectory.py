@@ -1,0 +1,164 @@
+"""Plots of motions: every curve is the data, every unit is the joint's."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from tests.viewer.to_draw import KINDS, built, hinged
+
+pytest.importorskip("matplotlib")
+
+
+def motion_of(mech: lw.Mechanism, steps: int = 30, q0=None) -> SimpleNamespace:
+    """A motion at constant velocity from a random state."""
+    q, v = lw.random_state(mech, np.random.default_rng(2))
+    q = q if q0 is None else np.asarray(q0)
+    t = np.linspace(0.0, 2.0, steps)
+    return SimpleNamespace(mechanism=mech, t=t, q=lw.integrate(mech, q, v, t), v=np.tile(v, (steps, 1)))
+
+
+def curves(figure) -> dict[str, list[tuple[str, np.ndarray, np.ndarray]]]:
+    """Label of the axis -> its curves (name, x, y)."""
+    found: dict[str, list] = {}
+    for ax in figure.axes:
+        for line in ax.get_lines():
+            found.setdefault(ax.get_ylabel(), []).append((line.get_label(), line.get_xdata(), line.get_ydata()))
+    return found
+
+
+def legend_names(figure) -> list[str]:
+    return [text.get_text() for ax in figure.axes if ax.get_legend() for text in ax.get_legend().get_texts()]
+
+
+def test_positions_velocities_and_energies_are_the_data():
+    mech = lw.mechanisms.double_pendulum()
+    motion = motion_of(mech)
+    found = curves(lw.viewer.plot_trajectory(motion))
+    assert [name for name, _, _ in found["angle (rad)"]] == ["shoulder", "elbow"]
+    for k in range(2):
+        np.testing.assert_array_equal(found["angle (rad)"][k][2], motion.q[:, k])
+        np.testing.assert_array_equal(found["velocity (rad/s)"][k][2], motion.v[:, k])
+    energies = {name: y for name, _, y in found["energy (J)"]}
+    np.testing.assert_allclose(energies["kinetic"], lw.kinetic_energy(mech, motion.q, motion.v))
+    np.testing.assert_allclose(energies["total"], energies["kinetic"] + energies["potential"])
+    ((_, _, drift),) = found["change of total\n/ largest kinetic"]
+    expected = (energies["total"] - energies["total"][0]) / energies["kinetic"].max()
+    np.testing.assert_allclose(drift, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_units_and_names_of_every_kind(kind):
+    mech = hinged(kind)
+    figure = lw.viewer.plot_trajectory(motion_of(mech), energy=False)
+    found = curves(figure)
+    expected = {
+        "revolute": (2, 0, 0),
+        "helical": (2, 0, 0),
+        "prismatic": (1, 1, 0),
+        "cylindrical": (2, 1, 0),
+        "universal": (3, 0, 0),
+        "planar": (2, 2, 0),
+        "spherical": (1, 0, 4),
+        "floating": (1, 3, 4),
+    }[kind]
+    labels = ("angle (rad)", "distance (m)", "quaternion")
+    assert tuple(len(found.get(label, ())) for label in labels) == expected
+    rates = ("velocity (rad/s)", "velocity (m/s)", "angular velocity (rad/s)")
+    assert tuple(len(found.get(label, ())) for label in rates) == (*expected[:2], 3 if expected[2] else 0)
+    names = legend_names(figure)
+    assert len(names) == mech.nq == len(set(names)) and all(name.startswith(("base", "hinge")) for name in names)
+
+
+def test_quaternions_are_continuous_where_the_data_change_sign():
+    mech = hinged("spherical")
+    motion = motion_of(mech)
+    motion.q[10:20, 1:] *= -1.0
+    found = curves(lw.viewer.plot_trajectory(motion, energy=False))
+    jumps = [np.abs(np.diff(y)).max() for _, _, y in found["quaternion"]]
+    assert max(jumps) < 0.2
+    norm = sum(y**2 for _, _, y in found["quaternion"])
+    np.testing.assert_allclose(norm, 1.0)
+
+
+def test_many_joints_are_spread_over_panels_that_can_be_read():
+    mech = lw.mechanisms.chain(30)
+    figure = lw.viewer.plot_trajectory(motion_of(mech))
+    panels = [len(ax.get_lines()) for ax in figure.axes if ax.get_ylabel() == "angle (rad)"]
+    assert sum(panels) == 30 and max(panels) <= 7
+    for ax in figure.axes:
+        if ax.get_ylabel() == "angle (rad)":
+            assert len({line.get_color() for line in ax.get_lines()}) == len(ax.get_lines())
+    assert [text for text in legend_names(figure) if text.startswith("joint")] == list(mech.joint_names)
+
+
+def test_joints_can_be_chosen_and_followers_have_no_curves():
+    mech = lw.mechanisms.chain(4)
+    figure = lw.viewer.plot_trajectory(motion_of(mech), joints=("joint3",), energy=False)
+    assert legend_names(figure) == ["joint3"]
+    with pytest.raises(lw.MechanismError, match="no moving joint 'joint9'"):
+        lw.viewer.plot_trajectory(motion_of(mech), joints=("joint9",))
+    with pytest.raises(ValueError, match="sequence of joint names"):
+        lw.viewer.plot_trajectory(motion_of(mech), joints="joint3")
+    builder = lw.Builder().link("a", 1.0, (1, 0, 0), (1, 1, 1)).link("b", 1.0, (1, 0, 0), (1, 1, 1))
+    builder.joint("one", lw.Revolute(), "ground", "a").joint("two", lw.Revolute(), "a", "b", mimic=lw.Mimic("one", 2.0))
+    assert legend_names(lw.viewer.plot_trajectory(motion_of(builder.build("pair")), energy=False)) == ["one"]
+
+
+def test_errors_of_loops_are_shown():
+    mech, q = built("five_bar")
+    motion = motion_of(mech, q0=q)
+    found = curves(lw.viewer.plot_trajectory(motion))
+    ((_, _, error),) = found["loop error (m)"]
+    np.testing.assert_allclose(error, np.linalg.norm(lw.closed.position_error(mech, motion.q), axis=-1))
+    ((_, _, slip),) = found["slip in loops (m/s)"]
+    rates = np.gradient(lw.closed.position_error(mech, motion.q), motion.t, axis=0, edge_order=2)
+    np.testing.assert_allclose(slip[5:-5], np.linalg.norm(rates, axis=-1)[5:-5], rtol=0.05, atol=0.02)
+    assert "loop error (m)" not in curves(lw.viewer.plot_trajectory(motion, loops=False))
+
+
+def test_a_simulated_motion_with_springs(tmp_path):
+    pendulum = lw.mechanisms.double_pendulum()
+    motion = lw.simulate(pendulum, [1.0, 0.5], [0.0, 0.0], 1.0, method="dop853")
+    figure = motion.plot(tmp_path / "motion.png")
+    assert (tmp_path / "motion.png").exists()
+    found = curves(figure)
+    _, t, q = found["angle (rad)"][0]
+    assert len(t) >= 400 > len(motion.t)  # smooth between the few steps of the integrator
+    assert set(motion.t) <= set(t)
+    np.testing.assert_allclose(q, motion.at(t)[0][:, 0])
+    assert len(found["energy (J)"][0][1]) == len(motion.t)  # energies at the samples, where they are known
+    with_spring = SimpleNamespace(
+        mechanism=pendulum, t=motion.t, q=motion.q, v=motion.v, energy=motion.energy + motion.t
+    )
+    energies = {name: y for name, _, y in curves(lw.viewer.plot_trajectory(with_spring))["energy (J)"]}
+    np.testing.assert_allclose(energies["springs, stops"], motion.t, atol=1e-9)
+
+
+def test_names_are_not_cut_off(tmp_path):
+    from PIL import Image
+
+    mech = lw.mechanisms.chain(10)
+    lw.viewer.plot_trajectory(motion_of(mech), tmp_path / "a.png")
+    picture = np.array(Image.open(tmp_path / "a.png").convert("L"))
+    for edge in (picture[0], picture[-1], picture[:, 0], picture[:, -1]):
+        assert edge.min() == 255
+
+
+def test_mistakes_are_named():
+    mech = lw.mechanisms.chain(3)
+    motion = motion_of(mech)
+    with pytest.raises(TypeError, match="list has no t and no q and no v"):
+        lw.viewer.plot_trajectory([])
+    batch = SimpleNamespace(mechanism=mech, t=motion.t, q=np.zeros((30, 4, 3)), v=np.zeros((30, 4, 3)))
+    with pytest.raises(ValueError, match="choose one of a batch"):
+        lw.viewer.plot_trajectory(batch)
+    nameless = SimpleNamespace(t=motion.t, q=motion.q, v=motion.v)
+    with pytest.raises(TypeError, match="with its mechanism is needed"):
+        lw.viewer.plot_trajectory(nameless)
+    assert legend_names(lw.viewer.plot_trajectory(nameless, mech=mech, energy=False)) == list(mech.joint_names)
+    with pytest.raises(ValueError, match="nothing to plot"):
+        lw.viewer.plot_trajectory(motion, joints=(), energy=False)
