@@ -44,6 +44,9 @@ TARGETS = ("cpu", "cuda", "numpy")
 DTYPES = ("float64", "float32")
 LONG = 20_000  # operations: beyond, the short cut for single states saves little and would hold up other threads
 MEANT = {"gpu": "cuda"}  # what is spelled unlike what it means
+MADE_OF_OTHERS = {
+    "inverse_dynamics_second_derivatives": "linkwise.differentiation.second_derivatives_kernel(mech, dtype, target)"
+}
 MAIN_ALGORITHMS = (
     "there is inverse_dynamics, forward_dynamics, mass_matrix, bias_force, jacobian, link_poses and every other array "
     "function of linkwise by its name; docs/api.md lists all"
@@ -231,6 +234,8 @@ def _algorithm(asked: Any) -> Algorithm:
     if isinstance(asked, Expression):
         return from_expression(asked)
     name = asked if isinstance(asked, str) else _name_of(asked)
+    if name in MADE_OF_OTHERS:
+        raise ValueError(f"{name} is made by differentiating another kernel: call {MADE_OF_OTHERS[name]}")
     return ALGORITHMS[one_of("algorithm", name, tuple(ALGORITHMS), MAIN_ALGORITHMS)]
 
 

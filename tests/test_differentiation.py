@@ -288,6 +288,18 @@ def test_second_derivatives_of_steps_at_rest(mode):
     np.testing.assert_allclose(found[1:4], 0.0, atol=1e-15)
 
 
+@pytest.mark.parametrize("kind", ["spherical", "floating"])
+def test_machine_code_reports_nothing_of_branches_not_taken(kind):
+    mech = TREES[kind]
+    q, rest = lw.neutral(mech), np.zeros(mech.nv)
+    step, difference = lw.compile("integrate", mech), lw.compile("difference", mech)
+    for mode in ("forward", "reverse"):
+        by_v, by_q1 = lw.jacobian_of(step, "v", mode), lw.jacobian_of(difference, "q1", mode)
+        with np.errstate(all="raise", under="ignore"):
+            np.testing.assert_allclose(by_v(q, rest, 1.0), tangent_columns(mech, q), atol=1e-15)
+            np.testing.assert_allclose(by_q1(q, q), np.eye(mech.nv), atol=1e-14)
+
+
 # -- second derivatives of inverse dynamics -----------------------------------------------------------------
 
 
@@ -322,6 +334,12 @@ def test_second_derivatives_share_work():
     for found, expected in zip(single, kernel(*(x.astype(float) for x in (q, v, a))), strict=True):
         assert found.dtype == np.float32
         close(found, expected, 2e-5, core=3)
+
+
+def test_second_derivatives_are_no_name_to_compile():
+    for asked in ("inverse_dynamics_second_derivatives", lw.inverse_dynamics_second_derivatives):
+        with pytest.raises(ValueError, match="call linkwise.differentiation.second_derivatives_kernel"):
+            lw.compile(asked, lw.mechanisms.puma560())
 
 
 def test_second_derivatives_refuse_loops():

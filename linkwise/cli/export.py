@@ -49,6 +49,8 @@ def export(found: Loaded, algorithm, language, output, name, dtype, link, frame,
         raise click.UsageError(f"there is no algorithm {algorithm!r}: {did_you_mean(algorithm, ALGORITHMS)}")
     if name and language != "c":
         raise click.UsageError("--name is for C")
+    if link is None and "link" in ALGORITHMS[algorithm].options:
+        raise click.UsageError(f"{algorithm} is that of one link or frame: give --link")
     chosen = {key: value for key, value in (("link", link), ("frame", frame), ("method", method)) if value is not None}
     options = {"dtype": dtype, "parameters": parameters, **chosen}
     kernel = lw.compile(algorithm, mech, target="numpy", **options)

@@ -66,6 +66,8 @@ def simulate(
         raise click.UsageError("standard output takes the rows (--output -) or the summary (--json), not both")
     q, v = state(mech, positions, velocities, start, degrees, found.trust_units)
     control, duration = _control(mech, q, torques, kp, kd, target, hold_gravity, degrees, duration)
+    if not (np.isfinite(duration) and duration > 0.0):
+        raise click.UsageError(f"--duration must be positive, got {duration:g}")
     if not (np.isfinite(every) and every > 0.0 and duration / every <= MAX_ROWS):
         raise click.UsageError(f"--every {every:g}: rows must be apart, and no more than {MAX_ROWS:g} of them")
     options = {} if step is None else {"step": step}

@@ -82,7 +82,7 @@ def simulate(
     events          from ``lw.events``, or functions of (t, q, v): their zeros are found and recorded
     t_eval, output_step   times at which to sample, or a distance of samples; the ends of steps by default
     formulation     method of ``closed.forward_dynamics``
-    keep_energy     project onto the initial energy too; for conservative motions
+    keep_energy     project onto the initial energy, kinetic and of gravity, too; without control and passive elements
 
     Ctrl-C ends the motion: what was computed is returned, with ``interrupted`` set.
     """
@@ -102,6 +102,8 @@ def simulate(
     }
     _check_numbers(settings, duration)
     _check_coordinates(mech, settings, independent)
+    if keep_energy and (control is not None or passive is not None):
+        raise ValueError("keep_energy is for free motions: control and passive elements change the energy")
     q, v = _initial_state(mech, q0, v0, method, coordinates)
     settings["rank"] = closed.generic_rank(mech, q.reshape(-1, mech.nq)[0]) if mech.loops else None
     settings["energy"] = None

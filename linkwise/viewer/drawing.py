@@ -14,7 +14,7 @@ import linkwise as lw
 from . import style
 from .canvas import Canvas, SpaceCanvas, canvas, fill_figure, new_axes
 from .configurations import one_configuration, several_configurations
-from .skeleton import USUAL_SIZE, JointMark, Skeleton, Sketch, bounds, is_free, symbol_size
+from .skeleton import USUAL_SIZE, Skeleton, Sketch, bounds, is_free, symbol_size
 from .style import BLACK, BLUE, COLOURS, GREEN, GREY, VERMILLION
 from .symbols import cone, symbol
 from .views import View, view_of
@@ -22,7 +22,7 @@ from .views import View, view_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-OPEN = 1e-6  # metres between the sides of a loop from which on it is drawn as open
+OPEN = 1e-6  # metres and sines of angles: a loop with a larger error is drawn as open
 LARGEST_DOT = 90.0  # square points, for the heaviest link
 MARGIN = 0.05  # of the extent, around what is in a picture
 FAINTEST = 0.1  # strength of the earliest of many snapshots
@@ -182,7 +182,7 @@ def _joints(to: Canvas, sketch: Sketch, size: float, axes: bool) -> None:
         ("axes", [line for one in symbols for line in one.axes if axes], GREY, 2.5, "dashdot"),
         (
             "gaps",
-            [np.array([a.origin, b.origin]) for a, b in sketch.loops if _is_open(a, b)],
+            _gaps(sketch),
             VERMILLION,
             3.3,
             "dashed",
@@ -199,10 +199,10 @@ def _joints(to: Canvas, sketch: Sketch, size: float, axes: bool) -> None:
         to.solids("joints", shapes, colours, edges, 3.0)
 
 
-def _is_open(a: JointMark, b: JointMark) -> bool:
-    """Whether the sides of a loop are apart in a way that its joint does not allow."""
-    apart = np.linalg.norm(a.origin - b.origin) > OPEN
-    return bool(apart) and isinstance(a.kind, (lw.Revolute, lw.Spherical, lw.Universal, lw.Fixed))
+def _gaps(sketch: Sketch) -> list[np.ndarray]:
+    """Lines between the sides of the loops that are open."""
+    pairs = zip(sketch.loops, sketch.open, strict=True)
+    return [np.array([a.origin, b.origin]) for (a, b), error in pairs if error > OPEN]
 
 
 def _ground(to: Canvas, sketch: Sketch, size: float) -> None:
@@ -226,7 +226,7 @@ def _grounded(sketch: Sketch, size: float) -> list[np.ndarray]:
     """Where joints are fixed to the ground, each place once."""
     places: list[np.ndarray] = []
     for mark in sketch.marks:
-        point = mark.start[:3, 3]
+        point = mark.origin if mark.closes_loop else mark.start[:3, 3]
         if mark.grounded and not is_free(mark) and all(np.linalg.norm(point - other) > size for other in places):
             places.append(point)
     return places

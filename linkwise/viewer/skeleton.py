@@ -56,7 +56,7 @@ class JointMark:
     body      index of the link it moves or, for a side of a loop, of the link that carries it; -1 for the ground
     grounded  its fixed side is on the ground
     start     (4, 4) frame of its fixed side; that of its moving side at zero coordinates
-    end       (4, 4) frame of its moving side; the same as ``start`` for a side of a loop
+    end       (4, 4) frame of its moving side; of the fixed side of a joint that closes a loop, ``start`` once more
     """
 
     name: str
@@ -78,13 +78,15 @@ class Sketch:
 
     links    one shape per moving link
     joints   one mark per moving joint
-    loops    two marks per loop, side A and side B: they are at one place when the loop is closed
+    loops    two marks per loop, side A and side B: where the loop is closed, and does not slide, they are at one place
+    open     one number per loop: by how much it is (metres, sines of angles)
     poses    (n_links, 4, 4)
     """
 
     links: tuple[LinkShape, ...]
     joints: tuple[JointMark, ...]
     loops: tuple[tuple[JointMark, JointMark], ...]
+    open: np.ndarray
     poses: np.ndarray
 
     @property
@@ -122,14 +124,23 @@ class Skeleton:
             JointMark(body.joint, body.kind, index, body.parent < 0, world[body.parent] @ _matrix(body), world[index])
             for index, body in enumerate(mech.bodies)
         )
-        loops = tuple(tuple(self._side(loop, side, world) for side in "ab") for loop in mech.loops)
         links = tuple(shape.moved(pose) for shape, pose in zip(self.shapes, poses, strict=True))
-        return Sketch(links, joints, loops, poses)  # type: ignore[arg-type]
+        return Sketch(links, joints, tuple(self._sides(loop, world) for loop in mech.loops), self._gaps(q), poses)
 
-    def _side(self, loop: lw.Loop, side: str, world: np.ndarray) -> JointMark:
-        body, frame = _attachment(self.mech, loop, side)
-        pose = world[body] @ frame
-        return JointMark(loop.name, loop.kind, body, body < 0, pose, pose, closes_loop=True)
+    def _sides(self, loop: lw.Loop, world: np.ndarray) -> tuple[JointMark, JointMark]:
+        (a, frame_a), (b, frame_b) = (_attachment(self.mech, loop, side) for side in "ab")
+        fixed, moving = world[a] @ frame_a, world[b] @ frame_b
+        return (
+            JointMark(loop.name, loop.kind, a, a < 0, fixed, fixed, closes_loop=True),
+            JointMark(loop.name, loop.kind, b, b < 0, fixed, moving, closes_loop=True),
+        )
+
+    def _gaps(self, q: np.ndarray) -> np.ndarray:
+        """(n_loops,)"""
+        if not self.mech.loops:
+            return np.zeros(0)
+        error = lw.closed.position_error(self.mech, q)
+        return np.array([np.linalg.norm(error[self.mech.constraint_index(loop.name)]) for loop in self.mech.loops])
 
 
 def bounds(sketches: Sequence[Sketch]) -> np.ndarray:

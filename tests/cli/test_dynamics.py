@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.cli import main
 from linkwise.reproduce import saha1999
 
 STANFORD = """a,b,alpha_deg,theta_deg,kind,mass,rx,ry,rz,Ixx,Iyy,Izz
@@ -19,28 +18,6 @@ STANFORD = """a,b,alpha_deg,theta_deg,kind,mass,rx,ry,rz,Ixx,Iyy,Izz
 0,0,-90,,,.6,0,0,0,.0005,.0005,.0002
 0,0,0,,,.5,0,0,0,.003,.001,.002
 """
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
-def run(capsys):
-    """Run a command; its standard output, or the one line on standard error if it fails with exit code 2."""
-
-    def call(*arguments, fails=False):
-        code = main([str(a) for a in arguments])
-        out, err = capsys.readouterr()
-        assert code == (2 if fails else 0), err
-        if not fails:
-            return out
-        assert out == "" and err.count("\n") == 1 and err.startswith("linkwise: ")
-        return err
-
-    return call
 
 
 def csv(text):

@@ -14,7 +14,7 @@ from linkwise.simulation.systems import JointVelocities
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("floating_base", [False, True])
 def test_jacobian_of_the_rates(seed, floating_base):
-    mech = lw.mechanisms.random_tree(4, seed, floating_base=floating_base)
+    mech = lw.mechanisms.random_tree(3, seed, floating_base=floating_base)
     rng = np.random.default_rng(seed)
     q, v = lw.random_state(mech, rng)
     target, _ = lw.random_state(mech, rng)
@@ -35,7 +35,7 @@ def test_jacobian_of_the_rates(seed, floating_base):
     np.testing.assert_allclose(found, expected, atol=2e-6 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("name", ["four_bar", "stewart_platform", "five_bar"])
+@pytest.mark.parametrize("name", ["four_bar", pytest.param("stewart_platform", marks=pytest.mark.slow), "five_bar", "flyball_governor"])
 def test_jacobian_of_closed_mechanisms_along_their_manifold(name):
     """Across it the Jacobian is a choice; implicit methods only meet states near it."""
     mech, rng = getattr(lw.mechanisms, name)(), np.random.default_rng(1)

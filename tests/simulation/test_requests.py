@@ -175,6 +175,7 @@ def test_loops_that_are_not_closed_are_refused():
         ({"baumgarte": (1.0, 1.0)}, "needs stabilization='baumgarte'"),
         ({"keep_energy": True, "stabilization": None}, "keep_energy needs"),
         ({"keep_energy": True, "method": "bdf"}, "projection would falsify"),
+        ({"keep_energy": True, "control": [1.0, 0.0]}, "keep_energy is for free motions"),
         ({"control": np.zeros(3)}, r"control has shape \(3,\)"),
         ({"control": np.zeros((0, 2))}, r"control has shape \(0, 2\)"),
         ({"control": [[0.0, 1.0], [np.nan, 0.0]]}, "row 1 of control is not finite"),

@@ -7,6 +7,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.viewer.skeleton import Skeleton, bounds, symbol_size
+from linkwise.viewer.symbols import symbol
 from tests.viewer.to_draw import BUILT_IN, built, hinged
 
 
@@ -105,3 +106,23 @@ def test_joints_that_slide_start_where_they_are_fixed():
     mark = Skeleton(mech).at(q).joints[1]
     np.testing.assert_allclose(mark.start[:3, 3], (0.1, 0.0, 0.4), atol=1e-12)
     np.testing.assert_allclose(np.linalg.norm(mark.origin - mark.start[:3, 3]), 0.3, rtol=1e-12)
+
+
+def test_a_loop_that_slides_is_closed_with_its_sides_apart():
+    """A block turns on a crank and slides in a slot of the rocker: the sides are apart along the slot."""
+    builder = lw.Builder().link("crank", 1.0, (0.1, 0, 0), (1, 1, 1)).link("block", 1.0, (0, 0, 0), (1, 1, 1))
+    builder.link("rocker", 1.0, (0, 0.4, 0), (1, 1, 1)).joint("turn", lw.Revolute(), "ground", "crank")
+    builder.joint("pin", lw.Revolute(), "crank", "block", (None, (0.2, 0.0, 0.0)))
+    builder.joint("swing", lw.Revolute(), "ground", "rocker", (None, (0.0, -0.6, 0.0)))
+    slot = lw.Prismatic((0.0, 1.0, 0.0))
+    mech = builder.loop("slot", slot, "rocker", (None, (0, 0, 0)), "block", (None, (0, 0, 0))).build("shaper")
+    q = lw.closed.assemble(mech, [0.5, 0.0, 0.0], hold=("turn",))
+    sketch = Skeleton(mech).at(q)
+    (fixed, moving), (error,) = sketch.loops[0], sketch.open
+    assert error < 1e-9 and np.linalg.norm(fixed.origin - moving.origin) > 0.5
+    along = moving.end[:3, 1]
+    np.testing.assert_allclose(np.cross(moving.origin - fixed.origin, along), 0.0, atol=1e-9)
+    rail = symbol(moving, 0.01).rails[0]  # from the fixed side to the moving one
+    for point in (fixed.origin, moving.origin):
+        assert np.dot(rail[0] - point, rail[1] - point) < 0.0
+    assert Skeleton(mech).at(q + 0.1).open[0] > 1e-3

@@ -1,0 +1,111 @@
+"""linkwise reproduce and linkwise demo: pages with everything that they promise beside them."""
+
+from __future__ import annotations
+
+import re
+import sys
+from html.parser import HTMLParser
+
+import pytest
+
+from linkwise.cli import main
+from linkwise.cli.reproduce import KEYS
+from linkwise.reproduce import PAPERS, Exhibit
+from linkwise.reproduce.exhibit import Comparison, Entry
+
+
+class Page(HTMLParser):
+    """Images and anchors of a page; every tag that opens must close."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.images: list[str] = []
+        self.ids: list[str] = []
+        self.open: list[str] = []
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        if tag == "img":
+            self.images.append(found["src"])
+        if "id" in found:
+            self.ids.append(found["id"])
+        if tag not in ("img", "meta"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_one_paper_in_a_new_folder(run, here):
+    pytest.importorskip("matplotlib")
+    printed = run("reproduce", "saha1999", "--only", "figure", "--output", "a gallery/saha")
+    folder = here / "a gallery" / "saha"
+    page = Page((folder / "index.html").read_text(encoding="utf-8"))
+    numbers = [entry.number for entry in PAPERS["saha1999"].entries if entry.number.startswith("Figure")]
+    assert numbers == ["Figure 4", "Figure 5", "Figure 6", "Figure 7", "Figure 8", "Figure 9"]
+    assert page.images == [f"saha1999/figure_{n}.png" for n in (4, 5, 6, 7, 8, 9)]
+    for image in page.images:
+        picture = (folder / image).read_bytes()
+        assert picture.startswith(b"\x89PNG") and len(picture) > 15_000
+    assert [f"saha1999-figure-{n}" for n in (4, 5, 6, 7, 8, 9)] == [i for i in page.ids if "figure" in i]
+    twin = (folder / "gallery.md").read_text(encoding="utf-8")
+    assert all(f"]({image})" in twin for image in page.images) and twin.count("agrees: ") >= 10
+    assert printed.count("Figure") == 6 and "all " in printed and "page: a gallery/saha/index.html" in printed
+
+
+def test_tables_and_single_numbers(run, here):
+    assert run("reproduce", "all", "--list").count("\n") == sum(len(paper.entries) for paper in PAPERS.values())
+    run("reproduce", "jain1995", "--only", "table 2", "--only", "lemma 2.2", "-o", "g")
+    text = (here / "g" / "index.html").read_text(encoding="utf-8")
+    assert "Working" not in text and text.count("<article") == 2 and "independent symbols" in text
+
+
+def test_the_papers_are_those_offered():
+    assert tuple(PAPERS) == KEYS
+
+
+def test_bad_wishes(run):
+    assert "'jain'" in run("reproduce", "jain", fails=True)
+    message = run("reproduce", "saha1999", "--only", "figure 12", fails=True)
+    assert "nothing called 'figure 12'; there are Table 1, Table 2, Figure 4" in message
+
+
+def test_a_deviation_is_exit_code_1_and_shown(monkeypatch, here, capsys):
+    def wrong() -> Exhibit:
+        return Exhibit(
+            "Nothing.", compared=(Comparison("two and two less five", 1.0, 0.0), Comparison("nan", float("nan"), 1.0))
+        )
+
+    monkeypatch.setattr(PAPERS["saha1999"], "entries", [Entry("Figure 0", 'a < b & "c"', wrong)])
+    assert main(["reproduce", "saha1999", "-o", "g"]) == 1
+    out = capsys.readouterr().out
+    assert "DEVIATES" in out and "2 of 2 comparisons DEVIATE" in out
+    page = (here / "g" / "index.html").read_text()
+    assert page.count('class="deviates"') == 2 and "a &lt; b &amp; &quot;c&quot;" in page
+    Page(page)
+
+
+def test_demo(run, here, quick):
+    pytest.importorskip("matplotlib")
+    printed = run("demo")
+    page = Page((here / "demo" / "index.html").read_text(encoding="utf-8"))
+    assert page.images and all((here / "demo" / image).stat().st_size > 10_000 for image in page.images)
+    assert [image for image in page.images if image.endswith(".gif")] == ["tour/2.gif", "tour/3.gif"]
+    assert "mass matrix" in printed and "times faster than NumPy" in printed and "linkwise --help" in printed
+    assert re.search(r"all \d+ agree; 5 pictures", printed)
+
+
+def test_demo_without_matplotlib_says_so_and_goes_on(run, here, quick, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    printed = run("demo", "-o", "plain")
+    assert "there are no pictures: pip install 'linkwise[plot]'" in printed and "0 pictures" in printed
+    assert Page((here / "plain" / "index.html").read_text()).images == []
+
+
+def test_figures_without_matplotlib_are_one_line(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert "drawing needs matplotlib: pip install 'linkwise[plot]'" in run(
+        "reproduce", "saha1999", "--only", "figure 5", fails=True
+    )

@@ -1,0 +1,67 @@
+"""linkwise linearize: numbers as the library gives them, states by name, files."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+
+
+def test_the_document_holds_the_model(run):
+    found = json.loads(run("linearize", "builtin:cart_pole", "--q", "hinge=0.3", "--json"))
+    mech = lw.mechanisms.cart_pole()
+    q = np.zeros(2)
+    q[mech.q_index("hinge")] = 0.3
+    model = lw.linearize(mech, q)
+    np.testing.assert_array_equal(found["A"], model.A)
+    np.testing.assert_array_equal(found["B"], model.B)
+    values = np.array([complex(*pair) for pair in found["eigenvalues"]])
+    np.testing.assert_array_equal(values, model.eigenvalues())
+    assert not found["equilibrium"] and found["states"] == list(model.state_names)
+
+
+def test_equilibria_are_found_and_told(run):
+    text = run("linearize", "builtin:double_pendulum", "--q", "shoulder=0.2", "--at", "equilibrium")
+    assert "4 states, an equilibrium" in text and "frequency (Hz)" in text
+    hanging = json.loads(
+        run("linearize", "builtin:double_pendulum", "--q", "shoulder=0.2", "--at", "equilibrium", "--json")
+    )
+    frequencies = sorted(mode["frequency_hz"] for mode in hanging["modes"])
+    mech = lw.mechanisms.double_pendulum()
+    stiffness = -np.array(hanging["A"])[2:, :2]
+    np.testing.assert_allclose(
+        frequencies, np.sort(np.sqrt(np.linalg.eigvals(stiffness).real)) / (2 * np.pi), rtol=1e-9
+    )
+    assert np.abs(lw.gravity_force(mech, hanging["q"])).max() < 1e-9
+
+
+def test_a_loader_held_by_its_cylinders(run, here):
+    pytest.importorskip("matplotlib")
+    cylinders = "lift_piston_joint,tilt_piston_joint"
+    out = run("linearize", "builtin:loader", "--at", "held", "--inputs", cylinders, "--independent", cylinders,
+              "-o", "model.npz", "--plot", "values.png")  # fmt: skip
+    assert "loader: 4 states, an equilibrium" in out and "values.png" in out
+    assert (here / "values.png").read_bytes().startswith(b"\x89PNG")
+    mech = lw.mechanisms.loader()
+    with np.load(here / "model.npz") as model:
+        pushed = [mech.v_index(name).start for name in cylinders.split(",")]
+        assert np.count_nonzero(np.delete(model["tau"], pushed)) == 0 and (model["tau"][pushed] > 0).all()
+        assert model["A"].shape == (4, 4) and model["B"].shape == (4, 2)
+
+
+BAD = [
+    (("--at", "held", "--v", "shoulder=1"), "is a state of rest: leave --v out"),
+    (("--independent", "sholder"), "sholder"),
+    (("--inputs", "elbo"), "did you mean"),
+    (("-o", "model.csv"), "must end in .npz"),
+    (("--plot", "values.doc"), ".png"),
+    (("--q", "elbow=400"), "looks like degrees"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), BAD, ids=[message[:30] for _, message in BAD])
+def test_bad_input_is_one_line(run, options, message):
+    assert message in run("linearize", "builtin:double_pendulum", *options, fails=True)

@@ -1,0 +1,160 @@
+"""Files as users bring them, the examples of every --help, and pipes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import click
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.cli import commands
+
+ROBOTS = {
+    "ur_description/urdf/ur5_robot.urdf": 6,
+    "panda_description/urdf/panda.urdf": 8,
+    "z1_description/urdf/z1.urdf": 7,
+    "talos_data/robots/talos_reduced.urdf": 32,
+    "anymal_b_simple_description/robots/anymal.urdf": 12,
+}
+URDF = """<robot name="arm"><link name="base"/>
+  <link name="upper"><inertial><origin xyz="0.2 0 0"/><mass value="2"/>
+    <inertia ixx="0.02" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="fore"><inertial><origin xyz="0.2 0 0"/><mass value="1"/>
+    <inertia ixx="0.01" iyy="0.05" izz="0.05" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="tool"/>
+  <joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/><axis xyz="0 1 0"/>
+    <limit lower="-3" upper="3" velocity="3" effort="40"/></joint>
+  <joint name="elbow" type="revolute"><parent link="upper"/><child link="fore"/><origin xyz="0.4 0 0"/>
+    <axis xyz="0 1 0"/><limit lower="-3" upper="3" velocity="3" effort="40"/></joint>
+  <joint name="flange" type="fixed"><parent link="fore"/><child link="tool"/><origin xyz="0.4 0 0"/></joint>
+</robot>"""
+
+
+@pytest.fixture
+def robot_folder():
+    pin = pytest.importorskip("pinocchio")
+    folder = Path(pin.__file__).parents[4] / "share" / "example-robot-data" / "robots"
+    if not folder.exists():
+        pytest.skip("example-robot-data is not installed")
+    return folder
+
+
+def test_robots_in_the_wild(run, robot_folder):
+    for file, nv in ROBOTS.items():
+        if not (robot_folder / file).exists():
+            continue
+        found = json.loads(run("info", robot_folder / file, "--json"))
+        assert found["nv"] == nv, file
+    floating = json.loads(
+        run("info", robot_folder / "talos_data/robots/talos_reduced.urdf", "--floating-base", "--json")
+    )
+    assert floating["nv"] == 38 and floating["joints"][0]["kind"] == "floating"
+
+
+def test_an_arm_from_a_file_with_mimic_joints(run, robot_folder):
+    file = robot_folder / "panda_description/urdf/panda.urdf"
+    held = json.loads(run("simulate", file, "--duration", 0.02, "--hold-gravity", "--json"))
+    np.testing.assert_allclose(held["end"]["q"], held["start"]["q"], atol=1e-8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lw.MechanismWarning)
+        mech = lw.load(file)
+    assert len(held["end"]["q"]) == mech.nq
+    model = json.loads(run("linearize", robot_folder / "ur_description/urdf/ur5_robot.urdf", "--at", "held", "--json"))
+    assert model["equilibrium"] and len(model["states"]) == 12
+
+
+def test_a_folder_a_missing_file_and_a_name_with_spaces(run, here):
+    (here / "my robots").mkdir()
+    (here / "my robots" / "an arm.urdf").write_text(URDF)
+    assert "arm: 2 moving links" in run("info", "my robots/an arm.urdf")
+    for command in (["info"], ["simulate", "--duration", "1"], ["linearize"], ["bench"]):
+        name, *options = command
+        assert "is a folder" in run(name, "my robots", *options, fails=True)
+        assert "there is no file my robots/arm.urdf" in run(name, "my robots/arm.urdf", *options, fails=True)
+    assert "is a folder" in run("export", "my robots", "mass_matrix", fails=True)
+
+
+# -- help ---------------------------------------------------------------------------------------------
+
+
+def leaves(group: click.Group, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], click.Command]]:
+    found = []
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            found += leaves(command, (*path, name))
+        elif not command.hidden:
+            found.append(((*path, name), command))
+    return found
+
+
+def examples(path: tuple[str, ...], command: click.Command) -> list[list[str]]:
+    with click.Context(command, info_name="linkwise " + " ".join(path)) as context:
+        text = command.get_help(context)
+    start = "linkwise " + " ".join(path)
+    return [
+        shlex.split(line)[1:] for line in re.findall(r"^ +(linkwise .*)$", text, re.MULTILINE) if line.startswith(start)
+    ]
+
+
+LEAVES = leaves(commands)
+
+
+def test_every_command_has_an_example():
+    for path, command in LEAVES:
+        assert examples(path, command), path
+    names = {path[0] for path, _ in LEAVES}
+    assert names == {"info", "dynamics", "simulate", "linearize", "operators", "export", "reproduce", "bench", "demo"}
+
+
+@pytest.mark.parametrize(
+    ("path", "command"), [leaf for leaf in LEAVES if leaf[0][0] not in ("reproduce", "demo")], ids=str
+)
+def test_the_examples_of_the_help_run(run, here, quick, path, command):
+    pytest.importorskip("matplotlib")
+    (here / "robot.urdf").write_text(URDF)
+    rng = np.random.default_rng(0)
+    arrays = {name: rng.normal(size=(3, 2)) for name in ("q", "v", "a", "tau")}
+    np.savez(here / "states.npz", **arrays)
+    columns = [f"{name}{k + 1}" for name in arrays for k in range(2)]
+    rows = np.concatenate(list(arrays.values()), axis=1)
+    np.savetxt(here / "motion.csv", rows, delimiter=",", header=",".join(columns), comments="")
+    for arguments in examples(path, command):
+        assert run(*arguments) or "-o" in arguments
+        named = [arguments[k + 1] for k, word in enumerate(arguments) if word in ("-o", "--output", "--plot", "--gif")]
+        assert all((here / file).stat().st_size > 100 for file in named)
+
+
+# -- pipes --------------------------------------------------------------------------------------------
+
+
+def test_a_pipe_gets_plain_text_and_no_progress(here):
+    """One process for all commands that show progress or colours: what they write is no terminal's."""
+    (here / "robot.urdf").write_text(URDF)
+    script = """
+import sys
+from linkwise.cli import main
+for arguments in sys.argv[1].split(";"):
+    code = main(arguments.split())
+    assert code == 0, code
+"""
+    lines = ("info robot.urdf;simulate robot.urdf --duration 0.1;linearize robot.urdf --at equilibrium;"
+             "reproduce jain1995 --only table -o g")  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", script, lines],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": str(Path(lw.__file__).parents[1])},
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\x1b" not in done.stdout and "\r" not in done.stdout
+    assert "jain1995  Table 1" in done.stdout and "frequency (Hz)" in done.stdout
