@@ -53,7 +53,9 @@ def bouncing(axes) -> None:
         motion.save(Path(folder) / "motion.npz")
         motion = lw.load_trajectory(Path(folder) / "motion.npz").resume(2.0, events=[touches])
     through = lw.simulate(mech, [1.5, 1.0], [0.0, 0.0], 4.0, **options)
-    print(f"{len(motion.events)} contacts; saved, loaded and continued it differs by {np.ptp(motion.q - through.q):.1e}")
+    print(
+        f"{len(motion.events)} contacts; saved, loaded and continued it differs by {np.ptp(motion.q - through.q):.1e}"
+    )
     axes.plot(motion.t, np.degrees(motion.q[:, 0]), color=GREY, lw=1, label="shoulder")
     axes.plot(motion.t, np.degrees(motion.q[:, 1]), color=BLUE, label="elbow")
     axes.plot([e.t for e in motion.events], [np.degrees(e.q[1]) for e in motion.events], "o", color=ORANGE, ms=4)
@@ -74,7 +76,9 @@ def controlled(axes) -> None:
         return lw.inverse_dynamics(arm, q, v, a_d + 20.0 * (v_d - v) + 100.0 * (q_d - q))
 
     start, times = np.full(6, 0.2), np.linspace(0.0, 2.0, 201)
-    motions = {c: lw.simulate(arm, start, np.zeros(6), 2.0, control, t_eval=times, coordinates=c) for c in ("joint", "nu")}
+    motions = {
+        c: lw.simulate(arm, start, np.zeros(6), 2.0, control, t_eval=times, coordinates=c) for c in ("joint", "nu")
+    }
     print(f"joint velocities or total rates: {np.abs(motions['joint'].q - motions['nu'].q).max():.1e}")
     # With these gains every error obeys e'' + 20 e' + 100 e = 0.
     q_d, v_d, _ = target(0.0)
@@ -93,7 +97,9 @@ def closed(axes) -> None:
     loss = lw.Passive.friction({"crank_joint": 0.5}) + lw.Passive.dampers({"crank_joint": 0.05})
     done = lw.events.joint_passes(mech, "crank_joint", 6.0 * np.pi, terminal=True)
     motion = lw.simulate(mech, np.zeros(3), np.zeros(3), 30.0, torque, passive=loss, events=[done])
-    print(f"four-bar: {motion.stopped} at {motion.t[-1]:.3f} s, loops open by {motion.constraint_error.max():.0e} at most")
+    print(
+        f"four-bar: {motion.stopped} at {motion.t[-1]:.3f} s, loops open by {motion.constraint_error.max():.0e} at most"
+    )
     axes.plot(motion.t, motion.v[:, 0], color=BLUE, label="crank")
     axes.plot(motion.t, motion.v[:, 2], color=ORANGE, ls="--", label="rocker")
     axes.legend(frameon=False, fontsize=8)

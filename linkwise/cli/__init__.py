@@ -28,7 +28,7 @@ from .simulate import simulate
 def commands(context: click.Context) -> None:
     """The spatial operator algebra of multibody dynamics, compiled link by link.
 
-    FILE is a mechanism file (URDF), a Denavit-Hartenberg table (.toml or .csv), or a built-in mechanism:
+    FILE is a mechanism file (URDF, MJCF), a Denavit-Hartenberg table (.toml or .csv), or a built-in mechanism:
     builtin:NAME[:NUMBER...], such as builtin:puma560 or builtin:chain:12. Every command has a --help with an example.
 
     \b

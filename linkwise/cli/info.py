@@ -74,6 +74,8 @@ def _joint(mech: lw.Mechanism, index: int) -> dict[str, Any]:
         "armature": list(body.armature),
         "damping": list(body.damping),
         "friction": list(body.friction),
+        "stiffness": list(body.stiffness),
+        "rest": list(body.rest),
         "mimic": dataclasses.asdict(body.mimic) if body.mimic else None,
     }
 
@@ -156,7 +158,11 @@ def _bounds(joint: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def _extras(joint: dict[str, Any]) -> str:
-    found = [f"{name} {_vector(joint[name])}" for name in ("armature", "damping", "friction") if any(joint[name])]
+    found = [
+        f"{name} {_vector(joint[name])}"
+        for name in ("armature", "damping", "friction", "stiffness")
+        if any(joint[name])
+    ]
     if joint["mimic"]:
         found.append("= {ratio:g} * {joint} + {offset:g}".format(**joint["mimic"]))
     return ", ".join(found)

@@ -37,7 +37,7 @@ CONVENTIONS = ("standard", "modified", "saha1999")
 _KINDS = {"revolute": Revolute, "prismatic": Prismatic}
 _KEYS = {
     *("a", "alpha", "theta", "kind", "offset", "mass", "inertia", "link", "joint"),
-    *("armature", "damping", "friction", "limits"),
+    *("armature", "damping", "friction", "limits", "stiffness", "rest"),
 }
 _KEYS_OF = {
     "standard": _KEYS | {"d", "com"},
@@ -68,7 +68,7 @@ def from_dh(
     r             in "saha1999" instead of ``com``: (3,) from the centre of mass to the origin of frame i+1 (fixed to
                   link i at its far end), in that frame; the centre of mass is at ``-r`` there
     inertia       (3, 3) or (3,) principal moments, about the centre of mass, along the axes of that same frame
-    armature, damping, friction, limits     of the joint, as in ``Builder.joint``
+    armature, damping, friction, limits, stiffness, rest     of the joint, as in ``Builder.joint``
     link, joint   names; "link1", "joint1", ... if left out
 
     The mechanism's link frames are the frames of the joints that move them, as everywhere in this library: in
@@ -98,6 +98,8 @@ def from_dh(
             armature=row.get("armature", 0.0),
             damping=row.get("damping", 0.0),
             friction=row.get("friction", 0.0),
+            stiffness=row.get("stiffness", 0.0),
+            rest=row.get("rest"),
             limits=row.get("limits"),
         )
         frame = f"frame{number + 1 if convention == 'saha1999' else number}"

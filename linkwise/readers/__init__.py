@@ -7,48 +7,48 @@ from pathlib import Path
 from typing import Any
 
 from linkwise.mechanism import Mechanism, MechanismError, from_dh
-from linkwise.readers import urdf
+from linkwise.readers import mjcf, urdf
 from linkwise.readers.dh_table import load_dh
 from linkwise.readers.loops import Source, with_loops_of
 from linkwise.readers.protocol import Reader, parse_xml
 
 __all__ = ["from_dh", "load", "load_dh"]
 
-_READERS: dict[str, Reader] = {reader.ROOT_TAG: reader for reader in (urdf,)}
-_SUPPORTED = "URDF (<robot>)"
-_NOT_YET = {"mujoco": "MJCF", "sdf": "SDF", "COLLADA": "COLLADA"}
+_READERS: dict[str, Reader] = {reader.ROOT_TAG: reader for reader in (urdf, mjcf)}
+_SUPPORTED = "URDF (<robot>), MJCF (<mujoco>)"
+_NOT_YET = {"sdf": "SDF", "COLLADA": "COLLADA"}
 
 
 def load(
     path_or_text: str | os.PathLike[str],
     floating_base: bool = False,
-    gravity: Any = (0.0, 0.0, -9.81),
+    gravity: Any = None,
     name: str | None = None,
     loops: Source | None = None,
 ) -> Mechanism:
-    """Read a mechanism from a file, or from text that starts with '<'. The format is told by the content.
+    """Read a mechanism from a URDF or MJCF file, or from text that starts with '<'. The format is told by the content.
 
     floating_base   let the root link move freely, by a joint named "floating_base", instead of welding it to the ground
-    gravity         (3,) in the ground frame
+    gravity         (3,) in the ground frame; by default what the file says (MJCF), or (0, 0, -9.81)
     name            of the mechanism; by default the one in the file
     loops           joints that close loops, which a URDF file cannot write: the path of a TOML file, its text, or a
                     list of dicts (see ``linkwise.readers.loops``)
     """
-    document, source = _document(path_or_text)
+    document, source, folder = _document(path_or_text)
     root = parse_xml(document, source)
     if root.tag in _NOT_YET:
         raise MechanismError(f"{source}: {_NOT_YET[root.tag]} files are not supported; supported: {_SUPPORTED}")
     if root.tag not in _READERS:
         raise MechanismError(f"{source}: <{root.tag}> is no mechanism format that is known; supported: {_SUPPORTED}")
-    mechanism = _READERS[root.tag].from_xml(root, floating_base, gravity, name)
+    mechanism = _READERS[root.tag].from_xml(root, floating_base, gravity, name, folder)
     return mechanism if loops is None else with_loops_of(mechanism, loops)
 
 
-def _document(path_or_text: str | os.PathLike[str]) -> tuple[str | bytes, str]:
-    """The document and what messages call it."""
+def _document(path_or_text: str | os.PathLike[str]) -> tuple[str | bytes, str, Path | None]:
+    """The document, what messages call it, and the folder it is in."""
     if isinstance(path_or_text, str):
         if path_or_text.lstrip("\ufeff \t\r\n").startswith("<"):
-            return path_or_text, "text"
+            return path_or_text, "text", None
         if not path_or_text.strip():
             raise MechanismError("an empty string is neither the path of a file nor the text of one")
         if "\n" in path_or_text or "\0" in path_or_text:
@@ -58,4 +58,4 @@ def _document(path_or_text: str | os.PathLike[str]) -> tuple[str | bytes, str]:
         raise IsADirectoryError(f"{path} is a folder; give the path of a file in it")
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
-    return path.read_bytes(), str(path)
+    return path.read_bytes(), str(path), path.parent

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 from xml.parsers import expat
 
@@ -14,6 +15,7 @@ from linkwise.mechanism import Mechanism, MechanismError, snapped
 
 MAX_BYTES = 64 * 1024 * 1024
 MAX_DEPTH = 200
+_COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven")
 
 
 class Reader(Protocol):
@@ -21,8 +23,14 @@ class Reader(Protocol):
 
     ROOT_TAG: str  # the XML root element by which the format is recognised
 
-    def from_xml(self, root: Element, floating_base: bool, gravity: Any, name: str | None) -> Mechanism:
-        """The mechanism that the parsed document describes."""
+    def from_xml(
+        self, root: Element, floating_base: bool, gravity: Any, name: str | None, folder: Path | None
+    ) -> Mechanism:
+        """The mechanism that the parsed document describes.
+
+        gravity   (3,) in the ground frame; None for what the document or its format says
+        folder    where files that the document names are looked for; None for a text, which has no place
+        """
 
 
 @dataclass
@@ -68,11 +76,15 @@ class Element:
 
     def vector(self, attribute: str, default: tuple[float, float, float]) -> tuple[float, ...]:
         """Three numbers separated by white space."""
-        if attribute not in self.attributes:
-            return default
+        return self.numbers(attribute, 3) if attribute in self.attributes else default
+
+    def numbers(self, attribute: str, fewest: int = 1, most: int | None = None) -> tuple[float, ...]:
+        """Numbers separated by white space: ``fewest`` of them, or up to ``most``."""
         words = self.attributes[attribute].split()
-        if len(words) != 3:
-            raise self.error(f'{self.label}: {attribute}="{self.attributes[attribute]}" must be three numbers')
+        most = fewest if most is None else most
+        if not fewest <= len(words) <= most:
+            count = _COUNTS[most] if fewest == most else f"{fewest} to {most}"
+            raise self.error(f'{self.label}: {attribute}="{self.attributes[attribute]}" must be {count} numbers')
         return tuple(self._parsed(attribute, word, finite=True) for word in words)
 
     def _parsed(self, attribute: str, word: str, finite: bool) -> float:

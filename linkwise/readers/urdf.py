@@ -7,6 +7,7 @@ reported as ``InertiaWarning``.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -51,8 +52,10 @@ def read(
     return from_xml(parse_xml(text, source), floating_base, gravity, name)
 
 
-def from_xml(root: Element, floating_base: bool, gravity: Any, name: str | None) -> Mechanism:
-    """The mechanism that a parsed ``<robot>`` describes."""
+def from_xml(
+    root: Element, floating_base: bool, gravity: Any, name: str | None, folder: Path | None = None
+) -> Mechanism:
+    """The mechanism that a parsed ``<robot>`` describes; no other file is opened, so ``folder`` does not matter."""
     if root.tag != ROOT_TAG:
         raise root.error(f"a URDF file starts with <robot>, not <{root.tag}>")
     _refuse_xacro(root)
@@ -74,6 +77,7 @@ def from_xml(root: Element, floating_base: bool, gravity: Any, name: str | None)
         builder.joint(f"{base.text('name')}_to_{GROUND}", Fixed(), GROUND, base.text("name"))
     for joint in joints:
         _add_joint(builder, joint)
+    gravity = STANDARD_GRAVITY if gravity is None else gravity
     return builder.build(name or root.attributes.get("name", "").strip() or "robot", gravity, strict=False)
 
 

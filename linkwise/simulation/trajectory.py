@@ -164,8 +164,8 @@ class Trajectory:
         """This trajectory with ``duration`` more seconds at its end, simulated as it was.
 
         With fixed steps the result is, bit by bit, that of one run.  A controller, or forces given row by row, must be
-        given again; ``events``, ``t_eval``, ``output_step`` (all but the last as in ``simulate``, with times that go on
-        from ``end.t``) and ``progress`` apply to the new part.
+        given again.  The options are ``events``, ``t_eval`` (times go on from ``end.t``), ``output_step`` and
+        ``progress`` of ``simulate``, for the new part.
         """
         from .front_door import resumed
 

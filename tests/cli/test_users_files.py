@@ -72,6 +72,26 @@ def test_an_arm_from_a_file_with_mimic_joints(run, robot_folder):
     assert model["equilibrium"] and len(model["states"]) == 12
 
 
+MJCF = """<mujoco model="swing"><compiler angle="radian"/><worldbody><body name="bob" pos="0 0 1">
+  <joint name="hinge" type="hinge" axis="0 1 0" damping="0.4"/>
+  <inertial pos="0 0 -0.5" mass="1" diaginertia="0.01 0.01 0.01"/></body></worldbody></mujoco>"""
+
+
+def test_a_mujoco_file_and_a_table_of_dh_parameters(run, here):
+    (here / "swing.xml").write_text(MJCF)
+    free, damped = (
+        json.loads(run("simulate", "swing.xml", "--q", "hinge=1", "--duration", 1, "--json", *passive))
+        for passive in ((), ("--passive",))
+    )
+    assert free["energy"]["largest_change"] < 1e-8 < 0.1 < damped["energy"]["largest_change"]
+    (here / "arm.csv").write_text(
+        "a,b,alpha_deg,mass,Ixx,Iyy,Izz\n0.4,0,0,1,0.01,0.02,0.02\n0.3,0,0,1,0.01,0.02,0.02\n"
+    )
+    found = json.loads(run("info", "arm.csv", "--convention", "saha1999", "--json"))
+    assert found["nv"] == 2 and found["mass"] == 2.0
+    assert "4 states" in run("linearize", "arm.csv", "--convention", "saha1999", "--gravity", 0, -9.81, 0)
+
+
 def test_a_folder_a_missing_file_and_a_name_with_spaces(run, here):
     (here / "my robots").mkdir()
     (here / "my robots" / "an arm.urdf").write_text(URDF)

@@ -35,7 +35,9 @@ def test_jacobian_of_the_rates(seed, floating_base):
     np.testing.assert_allclose(found, expected, atol=2e-6 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("name", ["four_bar", pytest.param("stewart_platform", marks=pytest.mark.slow), "five_bar", "flyball_governor"])
+@pytest.mark.parametrize(
+    "name", ["four_bar", pytest.param("stewart_platform", marks=pytest.mark.slow), "five_bar", "flyball_governor"]
+)
 def test_jacobian_of_closed_mechanisms_along_their_manifold(name):
     """Across it the Jacobian is a choice; implicit methods only meet states near it."""
     mech, rng = getattr(lw.mechanisms, name)(), np.random.default_rng(1)

@@ -49,7 +49,7 @@ def test_error_of_implicit_methods_follows_the_tolerance(method):
 
 
 def test_order_of_radau_by_its_step():
-    """Fifth order: steps of given size, with a tolerance that Newton's iteration needs and the step control does not."""
+    """Fifth order: steps of given size, with a tolerance tight for Newton's iteration and loose for the steps."""
     mech = lw.mechanisms.double_pendulum()
     expected = lw.simulate(mech, [1.0, 0.5], [0.0, 0.0], 1.0, rtol=1e-13, atol=1e-13)
     errors = []

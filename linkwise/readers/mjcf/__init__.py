@@ -1,0 +1,124 @@
+"""MJCF, the model format of MuJoCo.
+
+Read are bodies and their joints (several in one body too), masses given or computed from geoms and meshes, armature,
+springs, damping, friction and limits, sites and fixed bodies as frames, ``connect`` and ``weld`` as loops, linear
+``joint`` equalities as joints that follow others; and settings of the compiler, default classes, included files, frames
+and replicated subtrees.  What concerns looks, contact, control or sensing is skipped; what acts on the mechanism and is
+left out (tendons with springs, deformable bodies, fluids, ...) is reported as ``MechanismWarning``.
+
+Coordinates are MuJoCo's, in the order of MuJoCo's joints: hinges and slides are zero where MuJoCo's are (``ref``
+counts), a free body's position and orientation are those in the world.  Every body's name is that of a frame with
+MuJoCo's ``xpos`` and ``xmat``; see docs/conventions.md.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from linkwise.joints import Fixed, Prismatic, Revolute
+from linkwise.mechanism import GROUND, Builder, Mechanism
+from linkwise.mechanism.welding import NOTHING
+from linkwise.readers.mjcf import equalities, leftovers
+from linkwise.readers.mjcf.document import Defaults, settings_of, warn, with_includes
+from linkwise.readers.mjcf.joints import add_body, joints_of
+from linkwise.readers.mjcf.masses import masses_of
+from linkwise.readers.mjcf.meshes import Meshes
+from linkwise.readers.mjcf.poses import HERE
+from linkwise.readers.mjcf.tree import WORLD, Node, bodies_of, unused
+from linkwise.readers.protocol import Element
+
+ROOT_TAG = "mujoco"
+FLOATING_BASE = "floating_base"
+
+
+def from_xml(
+    root: Element, floating_base: bool, gravity: Any, name: str | None, folder: Path | None = None
+) -> Mechanism:
+    """The mechanism that a parsed ``<mujoco>`` describes.
+
+    floating_base   let the one body that is fixed to the world move freely, by a joint named "floating_base"
+    gravity         (3,); None for the file's
+    folder          where included files and meshes are looked for
+    """
+    root = with_includes(root, folder)
+    settings, defaults = settings_of(root, folder), Defaults(root)
+    bodies = bodies_of(root, settings, defaults)
+    if len(bodies) == 1:
+        raise root.error("the model has no <body>")
+    leftovers.report(root, bodies, settings, defaults)
+    if floating_base:
+        freejoint = Element("freejoint", {"name": FLOATING_BASE}, root.source, root.line)
+        _base(root, bodies).joints.append((freejoint, HERE))
+    joints = joints_of(bodies, settings)
+    constraints = equalities.active(root, settings, defaults)
+    references = {
+        joint.name: joint.reference
+        for of_body in joints.values()
+        for joint in of_body
+        if isinstance(joint.kind, (Revolute, Prismatic))
+    }
+    ties = equalities.ties_of(constraints, references)
+    masses = masses_of(bodies, settings, Meshes(root, settings, defaults))
+
+    builder = Builder(source=root.source)
+    frame_of = _frames_of_bodies(bodies)
+    link_names, joint_names = {GROUND, *frame_of.values()}, {joint.name for one in joints.values() for joint in one}
+    builder.link(WORLD).joint(unused(f"{WORLD}_fixed", joint_names), Fixed(), GROUND, WORLD)
+    for body in bodies[1:]:
+        assert body.parent is not None
+        parent, own = frame_of[body.parent.name], joints.get(body.name, [])
+        mass = masses.get(body.name, NOTHING)
+        names = (link_names, joint_names)
+        add_body(builder, body, parent, frame_of[body.name], mass, own, settings, ties.followers, names)
+    _add_sites(builder, bodies, frame_of, link_names, joint_names)
+    maker = equalities.LoopMaker(bodies, frame_of)
+    for constraint in constraints:
+        if constraint.tag in ("connect", "weld"):
+            maker.add(builder, constraint)
+    mechanism = builder.build(
+        name or root.attributes.get("model", "").strip() or "model",
+        settings.gravity if gravity is None else gravity,
+        strict=False,
+    )
+    return mechanism.with_locked(ties.held) if ties.held else mechanism
+
+
+def _base(root: Element, bodies: list[Node]) -> Node:
+    """The one body that can be made to float."""
+    fixed = [body for body in bodies if body.parent is bodies[0] and not body.joints]
+    if len(fixed) == 1:
+        return fixed[0]
+    if not fixed:
+        raise root.error("floating_base: no body is fixed to the world, so that none can be set free; leave it out")
+    raise root.error(
+        f"floating_base: the bodies {', '.join(repr(body.name) for body in fixed)} are fixed to the world; write "
+        "<freejoint/> into the one that is to move"
+    )
+
+
+def _frames_of_bodies(bodies: list[Node]) -> dict[str, str]:
+    """The frame of each body: of the same name, but for one that is called like the fixed world."""
+    frame_of: dict[str, str] = {}
+    taken = {body.name for body in bodies} | {GROUND}
+    for body in bodies:
+        frame_of[body.name] = body.name
+        if body.name == GROUND:
+            frame_of[body.name] = unused(f"{GROUND}_body", taken)
+            warn(body.element, f'is read as {frame_of[body.name]!r}: "{GROUND}" is the fixed world')
+    return frame_of
+
+
+def _add_sites(
+    builder: Builder, bodies: list[Node], frame_of: dict[str, str], link_names: set[str], joint_names: set[str]
+) -> None:
+    """Sites with names are frames; bodies come first where both have the same name."""
+    for body in bodies:
+        for site, pose in body.sites:
+            name = site.attributes.get("name", "").strip()
+            if not name:
+                continue
+            frame = unused(f"{name}_site" if name in link_names else name, link_names)
+            if frame != name:
+                warn(site, f"is the frame {frame!r}, since {name!r} is a body or another frame")
+            builder.link(frame).joint(unused(f"{frame}_fixed", joint_names), Fixed(), frame_of[body.name], frame, pose)

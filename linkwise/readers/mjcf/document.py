@@ -1,0 +1,238 @@
+"""An MJCF document made plain: included files put in place, settings and default classes read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from linkwise.mechanism import MechanismWarning
+from linkwise.mechanism.checks import did_you_mean, warn_caller
+from linkwise.readers.protocol import MAX_DEPTH, Element, parse_xml
+
+MAIN_CLASS = "main"
+ORIENTATIONS = ("quat", "axisangle", "xyaxes", "zaxis", "euler")
+STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+# Switches of <option><flag> whose "disable" takes something of mechanics away; "constraint" is all of its kind.
+_FLAGS = ("gravity", "spring", "damper", "passive", "limit", "frictionloss", "equality", "constraint")
+
+
+def warn(element: Element, message: str) -> None:
+    """A ``MechanismWarning`` that points at an element."""
+    warn_caller(f"{element.source}:{element.line}: {element.label} {message}", MechanismWarning)
+
+
+def choice(element: Element, attribute: str, known: Collection[str], default: str) -> str:
+    """The value of an attribute that is one of some words."""
+    value = element.attributes.get(attribute, default).strip()
+    if value not in known:
+        raise element.error(f'{element.label}: {attribute}="{value}" is unknown: {did_you_mean(value, known)}')
+    return value
+
+
+def flag(element: Element, attribute: str, default: bool = False) -> bool:
+    """The value of a "true" or "false" attribute."""
+    return choice(element, attribute, ("true", "false"), "true" if default else "false") == "true"
+
+
+# -- files ----------------------------------------------------------------------------------------------
+
+
+def with_includes(root: Element, folder: Path | None) -> Element:
+    """The document with the content of included files in the place of every ``<include>``."""
+    return _Includes(folder).expanded(root, folder, 0)
+
+
+class _Includes:
+    """Included files of one document: looked for beside the main file, then beside the file that names them."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._main_folder = folder
+        self._opened: set[Path] = set()
+
+    def expanded(self, element: Element, folder: Path | None, depth: int) -> Element:
+        if depth > MAX_DEPTH:
+            raise element.error(f"elements of this and the including files are nested more than {MAX_DEPTH} deep")
+        children: list[Element] = []
+        for child in element.children:
+            if child.tag == "include":
+                path = self._path(child, folder)
+                root = parse_xml(path.read_bytes(), str(path))
+                children += self.expanded(root, path.parent, depth + 1).children
+            else:
+                children.append(self.expanded(child, folder, depth + 1))
+        return replace(element, children=children)
+
+    def _path(self, include: Element, folder: Path | None) -> Path:
+        path = local_file(include, include.text("file"), [self._main_folder, folder])
+        if path.resolve() in self._opened:
+            raise include.error(
+                f"{path} is included twice, or includes itself; each file can be included once (repeat bodies with "
+                "<replicate>)"
+            )
+        self._opened.add(path.resolve())
+        return path
+
+
+def local_file(element: Element, name: str, folders: list[Path | None]) -> Path:
+    """The file of this name in the first of the folders that has it; never anything on a network."""
+    if "://" in name or name.startswith(("\\\\", "//")):
+        raise element.error(f"{element.label}: {name!r} is not a local file; only local files are opened")
+    name = name.replace("\\", "/")
+    places = [folder for folder in folders if folder is not None]
+    if not places and not Path(name).is_absolute():
+        raise element.error(
+            f"{element.label}: {name!r} cannot be found, since a text has no folder; load the model from its file"
+        )
+    candidates = [place / name for place in places] or [Path(name)]
+    for path in candidates:
+        if path.is_file():
+            return path
+    raise element.error(f"{element.label}: there is no file {' or '.join(map(str, dict.fromkeys(candidates)))}")
+
+
+# -- settings -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What ``<compiler>`` and ``<option>`` say.
+
+    degrees               angles are in degrees (radians otherwise)
+    euler                 axes of Euler angles: lower case for axes that turn along, upper case for fixed ones
+    autolimits            a joint with a range is limited even where it does not say so
+    inertia_from_geoms    "auto" (of bodies without <inertial>), "true" (of all) or "false"
+    inertia_groups        first and last group of geoms that have mass
+    least_mass, least_inertia   lower bounds of mass and principal moments of every body
+    total_mass            to which all masses are scaled, or None
+    balance_inertia       moments that break the triangle inequality are replaced by their mean
+    fit_boxes, strip_path   of primitive geoms fitted to meshes, and of the names of mesh files
+    folder, mesh_folder   where files are looked for; None for a text
+    gravity               (3,)
+    disabled              words of <flag> that are disabled
+    """
+
+    degrees: bool
+    euler: str
+    autolimits: bool
+    inertia_from_geoms: str
+    inertia_groups: tuple[float, float]
+    least_mass: float
+    least_inertia: float
+    total_mass: float | None
+    balance_inertia: bool
+    fit_boxes: bool
+    strip_path: bool
+    folder: Path | None
+    mesh_folder: Path | None
+    gravity: tuple[float, ...]
+    disabled: frozenset[str]
+
+    def radians(self, angle: float) -> float:
+        """An angle of the file in radians."""
+        return float(np.radians(angle)) if self.degrees else angle
+
+    def has(self, what: str) -> bool:
+        """Whether limits, springs, ... of the file are in force."""
+        parents = {"spring": "passive", "damper": "passive"}
+        return not self.disabled & {what, parents.get(what, "constraint")}
+
+
+def settings_of(root: Element, folder: Path | None) -> Settings:
+    """The settings of a document; where several elements set the same thing, the last one counts."""
+    compiler, option = _merged(root, "compiler"), _merged(root, "option")
+    if choice(compiler, "coordinate", ("local", "global"), "local") == "global":
+        raise compiler.error('coordinate="global" is no longer part of MJCF; save the model with coordinate="local"')
+    euler = compiler.attributes.get("eulerseq", "xyz")
+    if len(euler) != 3 or set(euler.lower()) - set("xyz"):
+        raise compiler.error(f'eulerseq="{euler}" must be three letters of x, y, z, X, Y, Z')
+    groups = compiler.numbers("inertiagrouprange", 2) if "inertiagrouprange" in compiler.attributes else (0.0, 5.0)
+    total_mass = compiler.number("settotalmass", -1.0)
+    mesh_folder = compiler.attributes.get("meshdir", compiler.attributes.get("assetdir", ""))
+    disabled = {
+        word
+        for flags in (child for one in root.all("option") for child in one.all("flag"))
+        for word in _FLAGS
+        if choice(flags, word, ("enable", "disable"), "enable") == "disable"
+    }
+    gravity = option.vector("gravity", STANDARD_GRAVITY)
+    return Settings(
+        degrees=choice(compiler, "angle", ("degree", "radian"), "degree") == "degree",
+        euler=euler,
+        autolimits=flag(compiler, "autolimits", True),
+        inertia_from_geoms=choice(compiler, "inertiafromgeom", ("auto", "true", "false"), "auto"),
+        inertia_groups=(groups[0], groups[1]),
+        least_mass=compiler.number("boundmass", 0.0),
+        least_inertia=compiler.number("boundinertia", 0.0),
+        total_mass=total_mass if total_mass > 0.0 else None,
+        balance_inertia=flag(compiler, "balanceinertia"),
+        fit_boxes=flag(compiler, "fitaabb"),
+        strip_path=flag(compiler, "strippath"),
+        folder=folder,
+        mesh_folder=folder / mesh_folder
+        if folder
+        else (Path(mesh_folder) if Path(mesh_folder).is_absolute() else None),
+        gravity=(0.0, 0.0, 0.0) if "gravity" in disabled else gravity,
+        disabled=frozenset(disabled),
+    )
+
+
+def _merged(root: Element, tag: str) -> Element:
+    """All elements of one tag as a single one."""
+    found = list(root.all(tag))
+    attributes = {key: value for one in found for key, value in one.attributes.items()}
+    return replace(found[-1] if found else root, tag=tag, attributes=attributes, children=[])
+
+
+# -- default classes ------------------------------------------------------------------------------------
+
+
+class Defaults:
+    """Default attributes of every class, those of the classes around it included."""
+
+    def __init__(self, root: Element) -> None:
+        self._classes: dict[str, dict[str, dict[str, str]]] = {MAIN_CLASS: {}}
+        for default in root.all("default"):
+            if default.attributes.get("class", MAIN_CLASS) != MAIN_CLASS:
+                raise default.error(
+                    f'{default.label}: the outermost <default> is the class "{MAIN_CLASS}" and cannot be called '
+                    f"{default.attributes['class']!r}; put the class inside of it"
+                )
+            self._read(default, MAIN_CLASS, self._classes[MAIN_CLASS])
+
+    def _read(self, default: Element, name: str, around: dict[str, dict[str, str]]) -> None:
+        attributes = {tag: dict(values) for tag, values in around.items()}
+        for child in default.children:
+            if child.tag != "default":
+                attributes[child.tag] = overridden(attributes.get(child.tag, {}), child)
+        self._classes[name] = attributes
+        for child in default.all("default"):
+            inner = child.text("class")
+            if inner in self._classes:
+                raise child.error(f"there are two default classes named {inner!r}; names must be unique")
+            self._read(child, inner, attributes)
+
+    def checked(self, element: Element, name: str | None) -> str | None:
+        """The name of a class, if there is one of this name."""
+        if name is not None and name not in self._classes:
+            raise element.error(
+                f"{element.label}: there is no default class {name!r}: {did_you_mean(name, self._classes)}"
+            )
+        return name
+
+    def applied(self, element: Element, around: str | None = None, tag: str | None = None) -> Element:
+        """The element with the attributes it does not set from its class, or from the class ``around`` it.
+
+        tag   what defaults call the element, if not by its own tag
+        """
+        name = self.checked(element, element.attributes.get("class", around)) or MAIN_CLASS
+        return replace(element, attributes=overridden(self._classes[name].get(tag or element.tag, {}), element))
+
+
+def overridden(defaults: dict[str, str], element: Element) -> dict[str, str]:
+    """Default attributes, replaced by an element's own; any orientation of its own replaces any other."""
+    if any(key in element.attributes for key in ORIENTATIONS):
+        defaults = {key: value for key, value in defaults.items() if key not in ORIENTATIONS}
+    return {**defaults, **element.attributes}

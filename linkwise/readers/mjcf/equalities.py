@@ -1,0 +1,172 @@
+"""``<equality>``: points and bodies held together become loops, joints tied linearly follow each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from linkwise.joints import Fixed, Spherical
+from linkwise.mechanism import GROUND, Builder, Mimic, Pose
+from linkwise.mechanism.checks import did_you_mean
+from linkwise.mechanism.welding import composed
+from linkwise.readers.mjcf.document import Defaults, Settings, flag, warn
+from linkwise.readers.mjcf.tree import WORLD, Node
+from linkwise.readers.protocol import Element
+from linkwise.spatial.quaternion import rotation_matrix
+
+_LEFT_OUT = {
+    "tendon": "ties tendons",
+    "distance": "keeps a distance",
+    "flex": "is about a deformable body",
+    "flexvert": "is about a deformable body",
+    "flexstrain": "is about a deformable body",
+}
+
+
+@dataclass(frozen=True)
+class Ties:
+    """Joints that follow others, and joints that are held at a coordinate."""
+
+    followers: Mapping[str, Mimic]
+    held: Mapping[str, float]
+
+
+def active(root: Element, settings: Settings, defaults: Defaults) -> list[Element]:
+    """The equality constraints in force, with their defaults."""
+    if not settings.has("equality"):
+        return []
+    found = [defaults.applied(one, tag="equality") for section in root.all("equality") for one in section.children]
+    return [one for one in found if flag(one, "active", True)]
+
+
+# -- loops ----------------------------------------------------------------------------------------------
+
+
+class LoopMaker:
+    """Adds loops to a builder: knows where bodies and sites are while the file's joints have not moved."""
+
+    def __init__(self, bodies: list[Node], frame_of: Mapping[str, str]) -> None:
+        self._frame_of = frame_of
+        self._bodies = {body.name: body for body in bodies}
+        self._sites = {
+            site.attributes["name"]: (body, pose)
+            for body in bodies
+            for site, pose in body.sites
+            if site.attributes.get("name")
+        }
+        self._names: set[str] = set()
+
+    def add(self, builder: Builder, element: Element) -> None:
+        """The loop of a ``<connect>`` or ``<weld>``."""
+        (body_a, pose_a), (body_b, pose_b) = self._sides(element)
+        ball = element.tag == "connect" or element.number("torquescale", 1.0) == 0.0
+        name = element.attributes.get("name") or f"{element.tag}_{body_a.name}_{body_b.name}"
+        while name in self._names:
+            name += "_"
+        self._names.add(name)
+        if _carrier(body_a) is _carrier(body_b):
+            warn(element, f"is left out: {body_a.name!r} and {body_b.name!r} are parts of the same rigid body")
+            return
+        links = [GROUND if body.name == WORLD else self._frame_of[body.name] for body in (body_a, body_b)]
+        builder.loop(name, Spherical() if ball else Fixed(), links[0], pose_a, links[1], pose_b)
+
+    def _sides(self, element: Element) -> tuple[tuple[Node, Pose], tuple[Node, Pose]]:
+        """Two bodies, each with the pose in it that meets the other's."""
+        if "site1" in element.attributes or "site2" in element.attributes:
+            return self._site(element, "site1"), self._site(element, "site2")
+        one = self._body(element, element.text("body1"))
+        other = self._body(element, element.attributes.get("body2") or WORLD)
+        anchor = np.array(element.vector("anchor", (0.0, 0.0, 0.0)))
+        if element.tag == "connect":
+            element.text("anchor")
+            point = (np.eye(3), anchor)
+            return (one, point), (other, _seen_from(other, composed(one.world_pose, point)))
+        # A weld's anchor is a point of the second body; where both are fixed to each other, any point will do.
+        point = (np.eye(3), anchor)
+        return (one, composed(self._relative_pose(element, one, other), point)), (other, point)
+
+    @staticmethod
+    def _relative_pose(element: Element, one: Node, other: Node) -> Pose:
+        if "relpose" in element.attributes:
+            numbers = element.numbers("relpose", 7)
+            if any(numbers[3:]):  # otherwise: as the bodies are in the file
+                return np.array(rotation_matrix(numbers[3:]), dtype=float), np.array(numbers[:3])
+        return _seen_from(one, other.world_pose)
+
+    def _body(self, element: Element, name: str) -> Node:
+        if name not in self._bodies:
+            raise element.error(f"{element.label}: there is no body {name!r}: {did_you_mean(name, self._bodies)}")
+        return self._bodies[name]
+
+    def _site(self, element: Element, key: str) -> tuple[Node, Pose]:
+        name = element.text(key)
+        if name not in self._sites:
+            raise element.error(f"{element.label}: there is no site {name!r}: {did_you_mean(name, self._sites)}")
+        return self._sites[name]
+
+
+def _carrier(body: Node) -> Node:
+    """The body with the joints that move this one; the world if there are none."""
+    while not body.joints and body.parent is not None:
+        body = body.parent
+    return body
+
+
+def _seen_from(body: Node, world_pose: Pose) -> Pose:
+    rotation, position = body.world_pose
+    return rotation.T @ world_pose[0], rotation.T @ (world_pose[1] - position)
+
+
+# -- joints ---------------------------------------------------------------------------------------------
+
+
+def ties_of(elements: list[Element], references: Mapping[str, float]) -> Ties:
+    """What the ``<joint>`` constraints say; ``references`` are the coordinates of hinges and slides in the file's pose.
+
+    ``y - y0 = a0 + a1 (x - x0) + ...`` for the coordinates y of the first joint and x of the second.
+    """
+    followers: dict[str, Mimic] = {}
+    held: dict[str, float] = {}
+    for element in elements:
+        if element.tag in _LEFT_OUT:
+            warn(element, f"is left out: it {_LEFT_OUT[element.tag]}, which is not read")
+        elif element.tag not in ("joint", "connect", "weld"):
+            raise element.error(
+                f"<{element.tag}> is no equality that is known: "
+                + did_you_mean(element.tag, ("joint", "connect", "weld", *_LEFT_OUT))
+            )
+        elif element.tag == "joint":
+            _add_tie(element, references, followers, held)
+    return Ties(followers, held)
+
+
+def _add_tie(
+    element: Element, references: Mapping[str, float], followers: dict[str, Mimic], held: dict[str, float]
+) -> None:
+    coefficients = [0.0, 1.0, 0.0, 0.0, 0.0]
+    if "polycoef" in element.attributes:
+        given = element.numbers("polycoef", 1, 5)
+        coefficients[: len(given)] = given
+    names = [element.text("joint1")] + [element.text("joint2")] * ("joint2" in element.attributes)
+    for name in names:
+        if name not in references:
+            raise element.error(
+                f"{element.label}: there is no hinge or slide {name!r}: {did_you_mean(name, references)}"
+            )
+    offset, ratio, *higher = coefficients
+    first = names[0]
+    if len(names) == 1:
+        held[first] = references[first] + offset
+        return
+    second = names[1]
+    if any(higher):
+        warn(element, f"is left out: {first!r} is no linear function of {second!r}; both are left free")
+        return
+    offset += references[first] - ratio * references[second]
+    if first in followers and second not in followers and ratio != 0.0:
+        first, second, ratio, offset = second, first, 1.0 / ratio, -offset / ratio
+    if first in followers:
+        raise element.error(f"{element.label}: {first!r} already follows {followers[first].joint!r}; keep one of both")
+    followers[first] = Mimic(second, ratio, offset)

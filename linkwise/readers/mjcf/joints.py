@@ -1,0 +1,208 @@
+"""Joints of bodies as joints of a mechanism.
+
+A body may have several joints: they act one after the other, each about its own anchor in the body's frame, so that all
+but the last move links without mass.  The frame of a link that a joint moves has its origin at the joint's anchor and
+the axes of the body; where that is not the body's own frame, this one is welded to it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linkwise.joints import Fixed, Floating, Joint, Prismatic, Revolute, Spherical
+from linkwise.mechanism import Builder, Limits, Mimic, Pose
+from linkwise.mechanism.welding import RigidMass, composed
+from linkwise.readers.mjcf.document import Settings, choice, warn
+from linkwise.readers.mjcf.poses import HERE, rotation_about
+from linkwise.readers.mjcf.tree import Node, unused
+from linkwise.readers.protocol import Element
+
+_TYPES = ("hinge", "slide", "ball", "free")
+
+
+@dataclass(frozen=True)
+class BodyJoint:
+    """A joint of a body.
+
+    anchor      (3,) a point on its axis, in the body's frame; it does not matter for slides
+    reference   its coordinate in the pose that the file gives the body (hinges and slides)
+    """
+
+    name: str
+    element: Element
+    kind: Joint
+    anchor: np.ndarray
+    reference: float
+
+    @property
+    def at_zero(self) -> Pose:
+        """The pose, in the frame the file gives, of what the joint moves while its coordinate is zero."""
+        if isinstance(self.kind, Revolute):
+            return rotation_about(np.array(self.kind.axis), -self.reference), np.zeros(3)
+        if isinstance(self.kind, Prismatic):
+            return np.eye(3), -self.reference * np.array(self.kind.axis)
+        return HERE
+
+
+def joints_of(bodies: list[Node], settings: Settings) -> dict[str, list[BodyJoint]]:
+    """The joints of each body that has some, by the body's name."""
+    taken = {joint.attributes.get("name", "") for body in bodies for joint, _ in body.joints}
+    found: dict[str, list[BodyJoint]] = {}
+    for body in bodies:
+        if body.parent is None and body.joints:
+            raise body.joints[0][0].error(f"{body.joints[0][0].label}: the world cannot have joints")
+        for element, frame in body.joints:
+            name = element.attributes.get("name", "").strip() or unused(f"{body.name}_joint", taken)
+            found.setdefault(body.name, []).append(_joint(name, element, frame, body, settings))
+    return found
+
+
+def _joint(name: str, element: Element, frame: Pose, body: Node, settings: Settings) -> BodyJoint:
+    type_name = "free" if element.tag == "freejoint" else choice(element, "type", _TYPES, "hinge")
+    anchor, reference = np.zeros(3), 0.0
+    if type_name == "free":
+        _check_free(element, body)
+        return BodyJoint(name, element, Floating(), anchor, reference)
+    if type_name != "slide":
+        anchor = frame[1] + frame[0] @ element.vector("pos", (0.0, 0.0, 0.0))
+    if type_name == "ball":
+        return BodyJoint(name, element, Spherical(), anchor, reference)
+    axis = tuple((frame[0] @ element.vector("axis", (0.0, 0.0, 1.0))).tolist())
+    try:
+        kind = Revolute(axis) if type_name == "hinge" else Prismatic(axis)
+    except ValueError as error:
+        raise element.error(f"{element.label}: its axis {axis} has no direction ({error})") from None
+    reference = element.number("ref", 0.0)
+    return BodyJoint(name, element, kind, anchor, settings.radians(reference) if type_name == "hinge" else reference)
+
+
+def _check_free(element: Element, body: Node) -> None:
+    if len(body.joints) > 1:
+        raise element.error(f"{element.label}: {body.element.label} moves freely and can have no other joint")
+    if body.parent is None or body.parent.parent is not None:
+        raise element.error(
+            f"{element.label}: only bodies right under <worldbody> can move freely, not {body.element.label}"
+        )
+    if element.attributes.get("align") == "true":
+        warn(element, "asks to align the body's frame with its inertia; the frame is kept as it is written")
+
+
+# -- into the builder -----------------------------------------------------------------------------------
+
+
+def add_body(
+    builder: Builder,
+    body: Node,
+    parent: str,
+    name: str,
+    mass: RigidMass,
+    joints: list[BodyJoint],
+    settings: Settings,
+    followers: Mapping[str, Mimic],
+    taken: tuple[set[str], set[str]],
+) -> None:
+    """The links and joints of one body that is carried by the frame ``parent`` and is itself called ``name``.
+
+    taken   names of links and of joints that are used already
+    """
+    link_names, joint_names = taken
+    pose = HERE if isinstance(joints[0].kind if joints else None, Floating) else body.pose
+    links = [unused(f"{name}/{joint.name}", link_names) for joint in joints]
+    if joints and not joints[-1].anchor.any():
+        links[-1] = name
+    anchor = np.zeros(3)
+    for joint, link in zip(joints, links, strict=True):
+        if link != name:
+            builder.link(link)
+        placed = composed(composed(pose, (np.eye(3), joint.anchor - anchor)), joint.at_zero)
+        mimic = followers.get(joint.name)
+        builder.joint(joint.name, joint.kind, parent, link, placed, mimic=mimic, **_numbers(joint, body, settings))
+        parent, pose, anchor = link, HERE, joint.anchor
+    builder.link(name, mass.mass, mass.com, mass.inertia)
+    if name not in links:
+        welded = composed(pose, (np.eye(3), -anchor))
+        builder.joint(unused(f"{name}_fixed", joint_names), Fixed(), parent, name, welded)
+
+
+def _numbers(joint: BodyJoint, body: Node, settings: Settings) -> dict[str, Any]:
+    """Armature, damping, friction, springs and limits; a <freejoint> has none."""
+    element = joint.element
+    if element.tag == "freejoint":
+        return {}
+    turns = isinstance(joint.kind, Revolute)
+    spring = _linear(element, "stiffness") if settings.has("spring") else 0.0
+    numbers: dict[str, Any] = {
+        "armature": element.number("armature", 0.0),
+        "damping": _linear(element, "damping") if settings.has("damper") else 0.0,
+        "friction": element.number("frictionloss", 0.0) if settings.has("frictionloss") else 0.0,
+        "stiffness": spring,
+        "limits": _limits(joint, settings),
+    }
+    if spring and isinstance(joint.kind, Floating):
+        numbers["rest"] = [*_quaternion(body.world_pose[0]), *body.world_pose[1]]
+    elif spring and not isinstance(joint.kind, Spherical):
+        rest = element.number("springref", 0.0)
+        numbers["rest"] = settings.radians(rest) if turns else rest
+    if numbers["armature"] and isinstance(joint.kind, Floating):
+        warn(
+            element,
+            "has armature, by default perhaps; along the axes of the world in MuJoCo, along those of the body here, so "
+            "that forces differ by armature * omega x v",
+        )
+    for attribute in ("springdamper", "springyield"):
+        if attribute in element.attributes:
+            warn(element, f"has {attribute}, which is not read; write stiffness and damping")
+    return numbers
+
+
+def _linear(element: Element, attribute: str) -> float:
+    """The first coefficient of a polynomial spring or damper."""
+    if attribute not in element.attributes:
+        return 0.0
+    first, *higher = element.numbers(attribute, 1, 3)
+    if any(higher):
+        warn(element, f"has nonlinear {attribute}; only its first coefficient is read")
+    return first
+
+
+def _limits(joint: BodyJoint, settings: Settings) -> Limits:
+    element = joint.element
+    bounds: dict[str, float] = {}
+    if isinstance(joint.kind, Floating):
+        return Limits()
+    if _limited(element, "limited", "range", settings) and settings.has("limit"):
+        if isinstance(joint.kind, (Revolute, Prismatic)):
+            convert = settings.radians if isinstance(joint.kind, Revolute) else float
+            bounds["lower"], bounds["upper"] = map(convert, element.numbers("range", 2))
+        elif isinstance(joint.kind, Spherical):
+            warn(element, "limits the angle of a ball joint; this limit is not read")
+    if _limited(element, "actuatorfrclimited", "actuatorfrcrange", settings):
+        bounds["effort"] = max(map(abs, element.numbers("actuatorfrcrange", 2)))
+    return Limits(**bounds)
+
+
+def _limited(element: Element, switch: str, attribute: str, settings: Settings) -> bool:
+    limited = choice(element, switch, ("true", "false", "auto"), "auto")
+    if limited == "true" and attribute not in element.attributes:
+        raise element.error(f'{element.label}: {switch}="true" needs {attribute}="lower upper"')
+    return limited == "true" or (limited == "auto" and settings.autolimits and attribute in element.attributes)
+
+
+def _quaternion(rotation: np.ndarray) -> list[float]:
+    """[w, x, y, z], by the eigenvector of the matrix whose largest eigenvalue is 3 (Bar-Itzhack 2000)."""
+    r = rotation
+    matrix = np.array(
+        [
+            [r[0, 0] + r[1, 1] + r[2, 2], r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]],
+            [r[2, 1] - r[1, 2], r[0, 0] - r[1, 1] - r[2, 2], r[0, 1] + r[1, 0], r[0, 2] + r[2, 0]],
+            [r[0, 2] - r[2, 0], r[0, 1] + r[1, 0], r[1, 1] - r[0, 0] - r[2, 2], r[1, 2] + r[2, 1]],
+            [r[1, 0] - r[0, 1], r[0, 2] + r[2, 0], r[1, 2] + r[2, 1], r[2, 2] - r[0, 0] - r[1, 1]],
+        ]
+    )
+    quaternion = np.linalg.eigh(matrix)[1][:, -1]
+    return (math.copysign(1.0, quaternion[0]) * quaternion).tolist()

@@ -1,0 +1,79 @@
+"""Measurements: sane numbers, the same answers as other libraries, and loud where they differ."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise import speed
+from linkwise.speed import peers as others
+from linkwise.speed import report
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    def moment(*calls, **options):
+        return speed.best(*calls, **{**options, "rounds": 1, "slice_seconds": 0.002})
+
+    monkeypatch.setattr(report, "best", moment)
+
+
+def conditions(dtype="float64"):
+    return report.Conditions({}, "", "", 4, dtype, 1, 32, 1e10)
+
+
+def test_best_is_the_time_of_one_call():
+    slow, quick = speed.best(
+        lambda: time.sleep(0.004), lambda: None, rounds=2, slice_seconds=0.02, clock=time.perf_counter
+    )
+    assert 0.004 <= slow < 0.05 and quick < 1e-4
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_the_peak_is_that_of_a_processor(dtype):
+    assert 5e8 < speed.fma_peak(dtype) < 1e13
+
+
+def test_all_kinds_of_joints_that_pinocchio_has():
+    pytest.importorskip("pinocchio")
+    mech = lw.mechanisms.random_tree(7, 3, joints=("revolute", "prismatic", "spherical"), floating_base=True)
+    for algorithm in speed.ALGORITHMS:
+        found = speed.measure(mech, algorithm, conditions())  # an ArithmeticError if the answers differ
+        assert any(name.startswith("Pinocchio") for name in found.against)
+        assert found.single > 0.0 and found.batch > 0.0 and found.operations > 0
+
+
+def test_hinges_and_slides_in_mujoco():
+    pytest.importorskip("mujoco")
+    mech = lw.mechanisms.random_tree(6, 1, joints=("revolute", "prismatic"))
+    for algorithm in ("inverse_dynamics", "forward_dynamics"):
+        found = speed.measure(mech, algorithm, conditions())
+        assert any(name.startswith("MuJoCo") for name in found.against)
+
+
+def test_mechanisms_that_others_do_not_hold_have_no_peer():
+    assert others.peers(lw.mechanisms.four_bar(), "mass_matrix") == []
+    helical = lw.mechanisms.random_tree(3, 0, joints=("helical",))
+    assert others.peers(helical, "inverse_dynamics") == []
+    assert set(speed.measure(helical, "inverse_dynamics", conditions()).against) == {report.INTERPRETER}
+
+
+def test_answers_that_differ_are_an_error(monkeypatch):
+    mech = lw.mechanisms.planar_arm(2)
+
+    def wrong(q, *rest):
+        return (lambda: None), (lambda: np.full(2, 1e3))
+
+    monkeypatch.setattr(report, "peers", lambda mech, algorithm: [others.Peer("Wrong 1.0", wrong)])
+    with pytest.raises(ArithmeticError, match="linkwise and Wrong 1.0 differ"):
+        speed.measure(mech, "inverse_dynamics", conditions())
+
+
+def test_threads_are_given_back():
+    before = lw.get_num_threads()
+    at = report.Conditions({}, "", "", 4, "float64", 1, 32, 1e10)
+    speed.measure(lw.mechanisms.planar_arm(2), "mass_matrix", at)
+    assert lw.get_num_threads() == before

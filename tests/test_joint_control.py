@@ -1,0 +1,47 @@
+"""Springs and dampers in the joints: forces by definition, targets reached on any joint, bad gains refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_forces_are_springs_dampers_and_gravity(seed):
+    mech = lw.mechanisms.random_tree(5, seed, floating_base=seed % 2 == 1)
+    rng = np.random.default_rng(seed)
+    (q, v), (target, _) = lw.random_state(mech, rng), lw.random_state(mech, rng)
+    kp, kd = rng.uniform(1.0, 2.0, (2, mech.nv))
+    control = lw.joint_feedback(mech, target, kp, kd)
+    expected = kp * lw.difference(mech, q, target) - kd * v + lw.gravity_force(mech, q)
+    np.testing.assert_allclose(control(0.0, q, v), expected)
+    bare = lw.joint_feedback(mech, target, 2.0, gravity=False)
+    np.testing.assert_allclose(bare(0.0, q, v), 2.0 * lw.difference(mech, q, target))
+
+
+def test_a_ball_joint_turns_to_its_target():
+    builder = (
+        lw.Builder().link("head", 1.0, (0, 0, 0.1), (0.02, 0.02, 0.01)).joint("neck", lw.Spherical(), "ground", "head")
+    )
+    mech = builder.build()
+    target = np.array([np.cos(0.6), 0.0, np.sin(0.6), 0.0])
+    control = lw.joint_feedback(mech, target, kp=2.0, kd=0.5)
+    motion = lw.simulate(mech, lw.neutral(mech), np.zeros(3), 6.0, control)
+    np.testing.assert_allclose(lw.difference(mech, motion.end.q, target), 0.0, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"target": [0.0]}, "target must be 2 finite numbers"),
+        ({"target": [0.0, np.nan]}, "target must be"),
+        ({"target": [0.0, 0.0], "kp": -1.0}, "kp must be"),
+        ({"target": [0.0, 0.0], "kd": [1.0, 2.0, 3.0]}, "kd must be"),
+        ({"target": [0.0, 0.0], "kd": np.inf}, "kd must be"),
+    ],
+)
+def test_bad_gains(options, message):
+    with pytest.raises(ValueError, match=message):
+        lw.joint_feedback(lw.mechanisms.planar_arm(2), **options)
