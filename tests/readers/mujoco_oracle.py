@@ -1,10 +1,10 @@
 """A model read by us and by MuJoCo, put into the same state.
 
-Order and meaning of coordinates: joints come in the same order and hinges, slides and balls have the same numbers.  A
-free body has ``qpos = [position; quaternion]`` where ours is ``[quaternion; position]``, and ``qvel = [v in world axes; omega
-in body axes]`` where ours is ``[omega; v]``, both in body axes: ``qvel = T(q) v`` and ``qacc = T a + dT/dt v``.  Joints that follow
-others have coordinates of their own in MuJoCo: ``T`` then has more rows than columns, and MuJoCo's equations are
-projected on its columns.
+Order and meaning of coordinates: joints come in the same order, and hinges, slides and balls have the same numbers.  A
+free body has ``qpos = [position; quaternion]`` where ours is ``[quaternion; position]``, and ``qvel = [v; omega]``, v in
+world axes, omega in body axes, where ours is ``[omega; v]``, both in body axes: ``qvel = T(q) v`` and ``qacc = T a +
+dT/dt v``.  Joints that follow others have coordinates of their own in MuJoCo: ``T`` then has more rows than columns, and
+MuJoCo's equations are projected on its columns.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.mechanism import InertiaWarning, MechanismWarning
+from linkwise.mechanism import MechanismWarning
 from linkwise.readers import load
-from tests.readers.mujoco_oracle import Pair, mujoco
+from tests.readers.mujoco_oracle import Pair
 
 BALL = '<geom size="0.1"/>'
 UNEVEN = '<inertial pos="0.1 -0.2 0.05" mass="1.5" diaginertia="0.03 0.02 0.04" euler="10 20 30"/>'

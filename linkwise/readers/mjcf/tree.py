@@ -15,7 +15,7 @@ from linkwise.readers.mjcf.poses import HERE, between, pose_of, rotation_from_eu
 from linkwise.readers.protocol import Element
 
 WORLD = "world"
-MAX_ELEMENTS = 200_000  # of bodies, joints, geoms, ... after replication
+MAX_COPIES = 200_000  # of elements by replication
 _SILENT = ("camera", "light")
 _LEFT_OUT = {
     "composite": "is left out, with the bodies it makes; save the model from MuJoCo, which writes them out",
@@ -57,7 +57,8 @@ def bodies_of(root: Element, settings: Settings, defaults: Defaults) -> list[Nod
     """The world and all bodies, depth first: the order of MuJoCo's own numbers."""
     tree = _Tree(settings, defaults)
     for worldbody in root.all("worldbody"):
-        tree.visit(worldbody, tree.nodes[0], HERE, defaults.checked(worldbody, worldbody.attributes.get("childclass")))
+        around = defaults.checked(worldbody, worldbody.attributes.get("childclass"))
+        tree.visit(_Replicas(settings).expanded(worldbody), tree.nodes[0], HERE, around)
     _name_the_nameless(tree.nodes)
     return tree.nodes
 
@@ -84,31 +85,21 @@ class _Tree:
     def __init__(self, settings: Settings, defaults: Defaults) -> None:
         self.settings, self.defaults = settings, defaults
         self.nodes = [Node(Element("worldbody", {}, "", 0), WORLD, None, HERE, HERE)]
-        self._size = 0
 
     def visit(self, element: Element, node: Node, frame: Pose, around: str | None) -> None:
         """Collect what is inside an element: ``frame`` is its pose in the body, ``around`` the class that holds."""
         for child in element.children:
-            self._count(child)
             if child.tag == "body":
                 self._body(child, node, frame, around)
             elif child.tag == "frame":
                 inner = self.defaults.checked(child, child.attributes.get("childclass", around))
                 self.visit(child, node, composed(frame, pose_of(child, self.settings)), inner)
-            elif child.tag == "replicate":
-                for copy in self._copies(child):
-                    self.visit(copy, node, composed(frame, pose_of(copy, self.settings)), around)
             elif child.tag == "attach":
                 raise child.error(f"{child.label}: attached models are not read; save the whole model from MuJoCo")
             elif child.tag in _LEFT_OUT:
                 warn(child, _LEFT_OUT[child.tag])
             elif child.tag not in _SILENT:
                 self._part(child, node, frame, around)
-
-    def _count(self, element: Element) -> None:
-        self._size += 1
-        if self._size > MAX_ELEMENTS:
-            raise element.error(f"the model has more than {MAX_ELEMENTS} elements after replication")
 
     def _body(self, element: Element, node: Node, frame: Pose, around: str | None) -> None:
         pose = composed(frame, pose_of(element, self.settings))
@@ -134,34 +125,48 @@ class _Tree:
             own = between(element)[0] if "fromto" in element.attributes else pose_of(element, self.settings)
             (node.geoms if element.tag == "geom" else node.sites).append((element, composed(frame, own)))
 
+
+# -- replication ----------------------------------------------------------------------------------------
+
+
+class _Replicas:
+    """Puts frames, one for each copy, in the place of every ``<replicate>``; inner ones first."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._size = 0
+
+    def expanded(self, element: Element) -> Element:
+        children: list[Element] = []
+        for child in map(self.expanded, element.children):
+            children += self._copies(child) if child.tag == "replicate" else [child]
+        return replace(element, children=children)
+
     def _copies(self, replicate: Element) -> Iterator[Element]:
-        """Frames with the content of a ``<replicate>``, each moved from the one before, names numbered."""
+        """Frames with the content, each shifted in the axes of the one before, at multiples of the angles."""
         count = int(replicate.number("count"))
         if count < 1:
             raise replicate.error(f"{replicate.label}: count must be at least 1, not {count}")
-        angles = [self.settings.radians(angle) for angle in replicate.vector("euler", (0.0, 0.0, 0.0))]
-        step = (
-            rotation_from_euler(angles, self.settings.euler),
-            np.array(replicate.vector("offset", (0.0, 0.0, 0.0))),
-        )
-        pose = HERE
+        angles = [self._settings.radians(angle) for angle in replicate.vector("euler", (0.0, 0.0, 0.0))]
+        offset, position = np.array(replicate.vector("offset", (0.0, 0.0, 0.0))), np.zeros(3)
         for number in range(count):
             suffix = f"{replicate.attributes.get('sep', '')}{number:0{len(str(count))}d}"
-            axes = pose[0].T.ravel()  # the columns, of which <frame xyaxes> takes the first two
-            attributes = {
-                "pos": " ".join(map(repr, pose[1].tolist())),
-                "xyaxes": " ".join(map(repr, axes[:6].tolist())),
-            }
+            rotation = rotation_from_euler([number * angle for angle in angles], self._settings.euler)
+            x, y, _ = rotation.T.tolist()
+            attributes = {"pos": " ".join(map(repr, position.tolist())), "xyaxes": " ".join(map(repr, x + y))}
+            if "childclass" in replicate.attributes:
+                attributes["childclass"] = replicate.attributes["childclass"]
             children = [self._suffixed(child, suffix) for child in replicate.children]
             yield replace(replicate, tag="frame", attributes=attributes, children=children)
-            pose = composed(pose, step)
+            position = position + rotation @ offset
 
     def _suffixed(self, element: Element, suffix: str) -> Element:
-        """A copy in which every name is longer by a suffix; a nested <replicate> puts its own number before it."""
-        self._count(element)
+        """A copy in which every name is longer by a suffix."""
+        self._size += 1
+        if self._size > MAX_COPIES:
+            raise element.error(f"{element.label}: replication makes more than {MAX_COPIES} copies of elements")
         attributes = dict(element.attributes)
         if "name" in attributes:
             attributes["name"] += suffix
-        return replace(
-            element, attributes=attributes, children=[self._suffixed(child, suffix) for child in element.children]
-        )
+        children = [self._suffixed(child, suffix) for child in element.children]
+        return replace(element, attributes=attributes, children=children)
