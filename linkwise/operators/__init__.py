@@ -82,7 +82,11 @@ def link_vector(name: str) -> Vector:
 
 
 def bias_acceleration(v: Vector) -> Bias:
-    """a(V): what phi* must be fed besides H* qdd to give accelerations, for joint velocities ``v``."""
+    """a(V): what phi* must be fed besides H* qdd to give accelerations, for joint velocities ``v``.
+
+    They are those that an inertial observer sees of the link origins, in link axes: B* phi* a(V) is dJ/dt v + [0; omega
+    x v] of a link, where ``jacobian_rate`` has the rates of its velocity's components, dJ/dt.
+    """
     return Bias("a", MOTION, _checked_velocities("bias_acceleration", v))
 
 

@@ -373,11 +373,7 @@ def _project(at: Configuration, i: int, force: Force) -> list[Scalar]:
 
 
 def _gain(at: Configuration, i: int, x: Sequence[Scalar]) -> Force:
-    columns = at.articulation(i).gain
-    total = columns[0] * x[0]
-    for column, weight in zip(columns[1:], x[1:], strict=True):
-        total = total + column * weight
-    return total
+    return combine(at.articulation(i).gain, x)
 
 
 def _gain_adjoint(at: Configuration, i: int, x: Motion) -> list[Scalar]:

@@ -21,6 +21,7 @@ from .expression import (
     Covector,
     Expression,
     Identity,
+    Inverse,
     Operator,
     Product,
     Space,
@@ -72,7 +73,7 @@ def _coefficient(expression: Expression, bias: Bias):
             present = tuple((weight, part) for weight, part in found if part is not None)
             return total(present) if present else None
         case Product(factors=factors):
-            if any(isinstance(p, (Vector, Covector, Bias)) for f in factors[:-1] for p in f.walk()):
+            if any(isinstance(p, (Vector, Covector, Bias)) or _at_one_link(p) for f in factors[:-1] for p in f.walk()):
                 return NotImplemented
             last = _coefficient(factors[-1], bias)
             if last is None or last is NotImplemented:
@@ -82,6 +83,11 @@ def _coefficient(expression: Expression, bias: Bias):
             return last
         case _:
             return None
+
+
+def _at_one_link(part: Expression) -> bool:
+    """An inverse that needs six freedoms on the way to a link, which the sample's links may not have."""
+    return isinstance(part, Inverse) and part.domain is not None and bool(part.domain.link)
 
 
 @cache

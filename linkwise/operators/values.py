@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..scalar import Scalar
+from ..scalar import Scalar, dot
 from ..spatial import Force, Vector3
 
 
@@ -29,10 +29,7 @@ def inner(x: Any, y: Any) -> Scalar:
         return x.dot(y)
     if isinstance(y, Force):
         return y.dot(x)
-    total: Scalar = 0.0
-    for a, b in zip(x, y, strict=True):
-        total = total + a * b
-    return total
+    return dot(x, y)
 
 
 def halves(six: Sequence[Scalar]) -> tuple[Vector3, Vector3]:
