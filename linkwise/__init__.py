@@ -41,8 +41,33 @@ from .tree_dynamics import (
 
 __version__ = "0.1.0"
 
+#: Loaded when first asked for: importing the package stays quick, and so does the first call of a compiled function.
+#: Module -> public names in it; one named like the module is the module itself.
+_LATER = {
+    ".closed": ("closed",),
+    ".denoc": ("denoc",),
+    ".derivatives": (
+        "forward_dynamics_derivatives",
+        "inverse_dynamics_derivatives",
+        "jacobian_derivatives",
+        "jacobian_rate",
+        "jacobian_second_rate",
+    ),
+    ".diagonal": ("diagonal",),
+    ".differentiation": ("inverse_dynamics_second_derivatives", "jacobian_of"),
+    ".export": ("c_file", "export_c"),
+    ".identification": ("BaseParameters", "base_parameters", "inertial_parameters", "regressor", "rotor_inertias"),
+    ".joint_control": ("joint_feedback", "saturated"),
+    ".linearization": ("StateSpace", "find_equilibrium", "linearization", "linearize"),
+    ".passive": ("Passive",),
+    ".rollouts": ("rollout",),
+    ".simulation": ("SimulationError", "Trajectory", "load_trajectory", "simulate"),
+    ".simulation.events": ("events",),
+    ".viewer": ("viewer",),
+}
+_HOME = {name: module for module, names in _LATER.items() for name in names}
+
 __all__ = [
-    "BaseParameters",
     "Builder",
     "Cylindrical",
     "Fixed",
@@ -57,57 +82,34 @@ __all__ = [
     "MechanismError",
     "MechanismWarning",
     "Mimic",
-    "Passive",
     "Planar",
     "Prismatic",
     "Revolute",
-    "SimulationError",
     "Spherical",
-    "StateSpace",
-    "Trajectory",
     "Universal",
     "__version__",
     "acceleration_parts",
-    "base_parameters",
     "bias_force",
     "center_of_mass",
-    "closed",
     "compile",
     "coordinate_rates",
     "coriolis_matrix",
-    "denoc",
-    "diagonal",
     "difference",
-    "events",
-    "export_c",
-    "find_equilibrium",
     "forward_dynamics",
-    "forward_dynamics_derivatives",
     "forward_link_accelerations",
     "frame_pose",
     "from_dh",
     "get_num_threads",
     "gravity_force",
-    "inertial_parameters",
     "integrate",
     "inverse_dynamics",
-    "inverse_dynamics_derivatives",
-    "inverse_dynamics_second_derivatives",
     "jacobian",
-    "jacobian_derivatives",
-    "jacobian_of",
-    "jacobian_rate",
-    "jacobian_second_rate",
-    "joint_feedback",
     "kinetic_energy",
-    "linearization",
-    "linearize",
     "link_accelerations",
     "link_poses",
     "link_velocities",
     "load",
     "load_dh",
-    "load_trajectory",
     "mass_matrix",
     "mass_matrix_derivatives",
     "mass_matrix_inverse",
@@ -118,55 +120,18 @@ __all__ = [
     "operators",
     "potential_energy",
     "random_state",
-    "regressor",
-    "rollout",
-    "rotor_inertias",
     "set_num_threads",
-    "simulate",
-    "viewer",
 ]
-
-
-#: Loaded when first asked for: importing the package stays quick, and so does the first call of a compiled function.
-_LATER = {
-    "Passive": (".passive", "Passive"),
-    "SimulationError": (".simulation", "SimulationError"),
-    "Trajectory": (".simulation", "Trajectory"),
-    "events": (".simulation.events", None),
-    "load_trajectory": (".simulation", "load_trajectory"),
-    "simulate": (".simulation", "simulate"),
-    "closed": (".closed", None),
-    "denoc": (".denoc", None),
-    "diagonal": (".diagonal", None),
-    "export_c": (".export", "export_c"),
-    "joint_feedback": (".joint_control", "joint_feedback"),
-    "StateSpace": (".linearization", "StateSpace"),
-    "find_equilibrium": (".linearization", "find_equilibrium"),
-    "linearization": (".linearization", None),
-    "linearize": (".linearization", "linearize"),
-    "inverse_dynamics_second_derivatives": (".differentiation", "inverse_dynamics_second_derivatives"),
-    "rollout": (".rollouts", "rollout"),
-    "viewer": (".viewer", None),
-    "jacobian_of": (".differentiation", "jacobian_of"),
-    "forward_dynamics_derivatives": (".derivatives", "forward_dynamics_derivatives"),
-    "inverse_dynamics_derivatives": (".derivatives", "inverse_dynamics_derivatives"),
-    "BaseParameters": (".identification", "BaseParameters"),
-    "base_parameters": (".identification", "base_parameters"),
-    "inertial_parameters": (".identification", "inertial_parameters"),
-    "jacobian_derivatives": (".derivatives", "jacobian_derivatives"),
-    "jacobian_rate": (".derivatives", "jacobian_rate"),
-    "jacobian_second_rate": (".derivatives", "jacobian_second_rate"),
-    "regressor": (".identification", "regressor"),
-    "rotor_inertias": (".identification", "rotor_inertias"),
-}
+__all__.extend(_HOME)
+__all__.sort()
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
+    if name not in _HOME:
         raise AttributeError(f"module 'linkwise' has no attribute {name!r}")
-    module_name, attribute = _LATER[name]
-    module = importlib.import_module(module_name, __name__)
-    value = globals()[name] = getattr(module, attribute) if attribute else module
+    home = _HOME[name]
+    module = importlib.import_module(home, __name__)
+    value = globals()[name] = module if home.rpartition(".")[2] == name else getattr(module, name)
     return value
 
 

@@ -10,8 +10,8 @@ load      Program, Options                  -> function of arrays (machine code 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from inspect import Parameter, signature
 from typing import Any
 
@@ -23,9 +23,10 @@ from .ir.program import Array, Program
 from .ir.recurrence import Recurrence
 from .ir.spec import check
 from .kernel import Kernel, explaining
-from .mechanism import Mechanism, MechanismError, require_mechanism
+from .mechanism import Mechanism, MechanismError, one_of, require_mechanism
 from .operators.explain import explain
 from .operators.expression import Expression
+from .passes.differentiate import Directions, differentiate
 from .passes.fuse_multiply_add import fuse_multiply_add
 from .passes.order_for_registers import order_for_registers
 from .recursions.sweep import SweepLog, logged
@@ -37,20 +38,34 @@ from .runtime.single_call import single_call
 from .runtime.threads import call_threaded, states_per_task, threaded
 from .targets import c_source, cuda_c, llvm_simd, numpy_reference
 from .targets.protocol import Options
-from .trace import symbols, trace
+from .trace import inline, symbols, trace
 
 PARAMETER_SHAPES: dict[str, tuple[int, ...]] = {"mass": (), "com": (3,), "inertia": (3, 3), "pose": (4, 4)}
 TARGETS = ("cpu", "cuda", "numpy")
 DTYPES = ("float64", "float32")
 LONG = 20_000  # operations: beyond, the short cut for single states saves little and would hold up other threads
 MEANT = {"gpu": "cuda"}  # what is spelled unlike what it means
-MADE_OF_OTHERS = {
-    "inverse_dynamics_second_derivatives": "linkwise.differentiation.second_derivatives_kernel(mech, dtype, target)"
-}
 MAIN_ALGORITHMS = (
     "there is inverse_dynamics, forward_dynamics, mass_matrix, bias_force, jacobian, link_poses and every other array "
     "function of linkwise by its name; docs/api.md lists all"
 )
+#: Modules whose public functions are algorithms, and what comes before a function's name in that of its algorithm.
+FRONT_DOORS = {
+    "linkwise.tree_dynamics": "",
+    "linkwise.derivatives": "",
+    "linkwise.differentiation": "",
+    "linkwise.identification": "",
+    "linkwise.closed.constraints": "",
+    "linkwise.denoc": "denoc_",
+    "linkwise.diagonal": "diagonal_",
+}
+#: What to compile in place of public functions that do more than one algorithm.
+INSTEAD = {
+    "linkwise.diagonal.forward_dynamics": "linkwise.diagonal.motion, whose kernel gives [dnu/dt, v]",
+    "linkwise.diagonal.all_forces": "'diagonal_forces_of_all'",
+    "linkwise.closed.dynamics.forward_dynamics": "'constrained_terms', the terms of the equations that it solves",
+    "linkwise.closed.dynamics.inverse_dynamics": "'constrained_terms', the terms of the equations that it solves",
+}
 EMITTERS = {"llvm": llvm_simd.emit, "c": c_source.emit, "cuda": cuda_c.emit, "numpy": numpy_reference.emit}
 
 
@@ -64,9 +79,10 @@ def compile(
 ) -> Kernel:
     """A kernel for one algorithm and one mechanism.
 
-    algorithm    a name ("forward_dynamics"), the public function of that name, an operator expression (the kernel
-                 then takes q and the expression's vectors in order of appearance), or an Algorithm; docs/api.md lists
-                 the names: those of the array functions of linkwise, "denoc_..." and "diagonal_..." for those modules'
+    algorithm    a name ("forward_dynamics"), the public function itself (``linkwise.forward_dynamics``), an operator
+                 expression (the kernel then takes q and the expression's vectors in order of appearance), or an
+                 Algorithm; docs/api.md lists the names: those of the array functions of linkwise, "denoc_..." and
+                 "diagonal_..." for those modules'
     dtype        "float64" or "float32"
     target       "cpu" (SIMD machine code), "cuda", or "numpy" (an interpreter: slow, no compilation)
     parameters   numbers of the mechanism that become inputs of the kernel after the algorithm's own: "mass"
@@ -77,20 +93,21 @@ def compile(
     chosen = _algorithm(algorithm)
     require_mechanism(mech)
     dtype = one_of("dtype", np.dtype(dtype).name if dtype in (float, np.float64, np.float32) else dtype, DTYPES)
-    target = one_of("target", target, TARGETS)
+    target = one_of("target", target, TARGETS, meant=MEANT)
     for name in options:
         one_of(f"option of {chosen.name}", name, chosen.options)
     _require_options(chosen, options)
     chosen.check(mech)
     options = chosen.with_defaults(mech, options)
     program, log = trace_algorithm(chosen, mech, parameters, options)
-    kernel = loaded(program, dtype, target, log.sweeps, dict.fromkeys(chosen.configurations, mech))
     expression = chosen.expression(**options) if chosen.expression else None
-    if expression is not None:
-        kernel._explain = lambda operations: explain(
-            expression, mech, operations, tree_of_symbols(chosen, mech, parameters)
-        )
-    return kernel
+
+    def plan(operations: dict[str, int]) -> str:
+        assert expression is not None
+        return explain(expression, mech, operations, tree_of_symbols(chosen, mech, parameters))
+
+    configurations = dict.fromkeys(chosen.configurations, mech)
+    return loaded(program, dtype, target, log.sweeps, configurations, plan if expression is not None else None)
 
 
 def loaded(
@@ -99,9 +116,11 @@ def loaded(
     target: str,
     sweeps: Sequence[tuple[str, str]],
     configurations: Mapping[str, Mechanism],
+    plan: Callable[[dict[str, int]], str] | None = None,
 ) -> Kernel:
     """Stages 2 to 5: the kernel of a traced program."""
-    return Kernel(program, dtype, target, sweeps, load(program, dtype, target), optimize, emit, configurations)
+    function = load(program, dtype, target)
+    return Kernel(program, dtype, target, sweeps, function, optimize, emit, configurations, plan)
 
 
 def trace_algorithm(
@@ -110,26 +129,43 @@ def trace_algorithm(
     """Stage 1: run the algorithm on symbols."""
     own = [Array(name, shape) for name, shape in algorithm.shapes(mech)]
     extra, entries = _parameter_arrays(mech, parameters)
-    log = SweepLog()
+    base, log = derived_from(algorithm.differentiates, mech, parameters)
 
     def run(*arrays):
         tree = _planted(algorithm, mech, arrays[len(own) :], entries)
-        result = np.array(algorithm.function(tree, *arrays[: len(own)], **(options or {})), dtype=object)
-        empty = algorithm.empty_result(mech)
-        return [result if empty is None else result.reshape(empty)]
+        given = arrays[: len(own)] if base is None else inline(base, *arrays)
+        found = algorithm.function(tree, *given, **(options or {}))
+        results = [np.array(x, dtype=object) for x in ((found,) if isinstance(algorithm.output, str) else found)]
+        shapes = [algorithm.result_shape(name, mech) for name in algorithm.outputs]
+        return [x if shape is None else x.reshape(shape) for x, shape in zip(results, shapes, strict=True)]
 
     def listen(set_section: Callable[[str], None]) -> None:
         log.on_section = set_section
 
     try:
         with logged(log):
-            program = trace(run, [*own, *extra], [algorithm.output], algorithm.name, listen)
+            program = trace(run, [*own, *extra], algorithm.outputs, algorithm.name, listen)
     except ZeroDivisionError:
         raise MechanismError(
             f"{algorithm.name} divides by zero at every configuration of mechanism {mech.name!r}: a block that it "
             "inverts is singular, such as the inertia of a link without mass"
         ) from None
     return program, log
+
+
+def derived_from(name: str | None, mech: Mechanism, parameters: Sequence[str]) -> tuple[Program | None, SweepLog]:
+    """What an algorithm that ``differentiates`` another is made of: the other's result and, as second output, the
+    derivatives of that along tangent directions of its first input, a configuration."""
+    if name is None:
+        return None, SweepLog()
+    program, log = trace_algorithm(ALGORITHMS[name], mech, parameters)
+    return differentiate(program, [Directions(0, basis=tangent_basis(mech))], "forward", value=True), log
+
+
+def tangent_basis(mech: Mechanism) -> Program:
+    """The program of N(q), (nq, nv): the coordinate rates dq/dt = N(q) v, linear in v, differentiated by v."""
+    rates, _ = trace_algorithm(ALGORITHMS["coordinate_rates"], mech)
+    return differentiate(rates, [Directions(1)], "forward")
 
 
 def tree_of_symbols(algorithm: Algorithm, mech: Mechanism, parameters: Sequence[str]) -> Tree:
@@ -233,17 +269,29 @@ def _algorithm(asked: Any) -> Algorithm:
         return asked
     if isinstance(asked, Expression):
         return from_expression(asked)
-    name = asked if isinstance(asked, str) else _name_of(asked)
-    if name in MADE_OF_OTHERS:
-        raise ValueError(f"{name} is made by differentiating another kernel: call {MADE_OF_OTHERS[name]}")
-    return ALGORITHMS[one_of("algorithm", name, tuple(ALGORITHMS), MAIN_ALGORITHMS)]
+    if callable(asked):
+        return ALGORITHMS[_name_of(asked)]
+    if not isinstance(asked, str):
+        raise TypeError(f"an algorithm is a name, a function of linkwise or an operator expression, got {asked!r}")
+    return ALGORITHMS[one_of("algorithm", asked, tuple(ALGORITHMS), MAIN_ALGORITHMS)]
 
 
-def _name_of(function: Any) -> str:
-    """linkwise.inverse_dynamics is "inverse_dynamics", linkwise.denoc.inverse_dynamics "denoc_inverse_dynamics"."""
-    name, module = getattr(function, "__name__", repr(function)), getattr(function, "__module__", "")
-    own = f"{module.rpartition('.')[2]}_{name}"
-    return own if own in ALGORITHMS else name
+def _name_of(function: Callable[..., Any]) -> str:
+    """linkwise.inverse_dynamics is "inverse_dynamics", linkwise.denoc.inverse_dynamics "denoc_inverse_dynamics"; other
+    functions are refused, whatever their names."""
+    module, name = getattr(function, "__module__", None) or "", getattr(function, "__name__", repr(function))
+    full = f"{module}.{name}" if module else name
+    if module.partition(".")[0] == __package__ and getattr(sys.modules.get(module), name, None) is function:
+        known = f"{FRONT_DOORS.get(module)}{name}"
+        if known in ALGORITHMS:
+            return known
+        instead = f"compile {INSTEAD[full]}" if full in INSTEAD else MAIN_ALGORITHMS
+        raise ValueError(f"{full} is no algorithm that can be compiled: {instead}")
+    meant = f"did you mean linkwise.{name}?" if name in ALGORITHMS else MAIN_ALGORITHMS
+    raise ValueError(
+        f"{full} is no function of linkwise, and only those are compiled: {meant} (for a computation of your own give "
+        "an operator expression, or a linkwise.algorithms.catalogue.Algorithm)"
+    )
 
 
 def _require_options(algorithm: Algorithm, options: dict[str, Any]) -> None:
@@ -252,20 +300,6 @@ def _require_options(algorithm: Algorithm, options: dict[str, Any]) -> None:
     for name in algorithm.options:
         if name not in options and parameters[name].default is Parameter.empty:
             raise TypeError(f"{algorithm.name} needs {name!r}: pass {name}=... to compile")
-
-
-def one_of(what: str, value: Any, allowed: Sequence[str], otherwise: str = "") -> str:
-    """``value`` if it is allowed; else an error with what comes close, or ``otherwise``, or all that is allowed."""
-    if value in allowed:
-        return value
-    meant = MEANT.get(str(value))
-    close = [meant] if meant in allowed else get_close_matches(str(value), allowed, n=3)
-    hint = (
-        f"did you mean {' or '.join(map(repr, close))}?"
-        if close
-        else otherwise or f"there is {', '.join(allowed) or 'none'}"
-    )
-    raise ValueError(f"unknown {what} {value!r}: {hint}")
 
 
 def _parameter_arrays(mech: Mechanism, names: Sequence[str]) -> tuple[list[Array], list[list[tuple[Any, Any]]]]:

@@ -10,17 +10,18 @@ import numpy as np
 from . import operators as op
 from .compiler import compile
 from .kernel import Kernel
+from .kernel_store import kernel_function
 from .mechanism import Mechanism
 from .operators.expression import Vector, force_at
-from .tree_dynamics import _function, frame_pose, gravity_force
+from .tree_dynamics import frame_pose, gravity_force
 
 
 def _rates(mech: Mechanism, q, v):
-    return _function(mech, ("diagonal_rates", ("normalized", True)), q)(q, v)
+    return kernel_function(mech, ("diagonal_rates", ("normalized", True)), q)(q, v)
 
 
 def _torques(mech: Mechanism, q, eps):
-    return _function(mech, ("diagonal_torques", ("normalized", True)), q)(q, eps)
+    return kernel_function(mech, ("diagonal_torques", ("normalized", True)), q)(q, eps)
 
 
 def _gains(mech: Mechanism, gain: Any, what: str) -> np.ndarray:

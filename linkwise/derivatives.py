@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from .algorithms.catalogue import WITH_WRENCHES
+from .kernel_store import kernel_function
 from .mechanism import Mechanism
-from .tree_dynamics import _function
 
 
 def inverse_dynamics_derivatives(mech: Mechanism, q, v, a, wrenches=None):
@@ -28,23 +29,23 @@ def forward_dynamics_derivatives(mech: Mechanism, q, v, tau, wrenches=None):
 def jacobian_derivatives(mech: Mechanism, q, link: str, frame: str = "link"):
     """(6, nv, nv): [:, j, k] is the change of column j of ``lw.jacobian`` along tangent direction k, for the same
     ``link`` and ``frame`` (spencer2004 Section 4.4.1)."""
-    return _function(mech, ("jacobian_derivatives", ("link", link), ("frame", frame)), q)(q)
+    return kernel_function(mech, ("jacobian_derivatives", ("link", link), ("frame", frame)), q)(q)
 
 
 def jacobian_rate(mech: Mechanism, q, v, link: str, frame: str = "link"):
     """(6, nv): dJ/dt of ``lw.jacobian`` while the mechanism moves with v (spencer2004 Section 4.4.1)."""
-    return _function(mech, ("jacobian_rate", ("link", link), ("frame", frame)), q)(q, v)
+    return kernel_function(mech, ("jacobian_rate", ("link", link), ("frame", frame)), q)(q, v)
 
 
 def jacobian_second_rate(mech: Mechanism, q, v, a, link: str, frame: str = "link"):
     """(6, nv): d2J/dt2 of ``lw.jacobian`` while the mechanism moves with v and v changes by a (spencer2004 Section
     4.4.1)."""
-    return _function(mech, ("jacobian_second_rate", ("link", link), ("frame", frame)), q)(q, v, a)
+    return kernel_function(mech, ("jacobian_second_rate", ("link", link), ("frame", frame)), q)(q, v, a)
 
 
 def _three(mech: Mechanism, name: str, q: Any, v: Any, u: Any, wrenches: Any):
     if wrenches is None:
-        partials = _function(mech, name, q)(q, v, u)
+        partials = kernel_function(mech, name, q)(q, v, u)
     else:
-        partials = _function(mech, f"{name}_with_wrenches", q)(q, v, u, wrenches)
+        partials = kernel_function(mech, WITH_WRENCHES[name], q)(q, v, u, wrenches)
     return partials[..., 0, :, :], partials[..., 1, :, :], partials[..., 2, :, :]

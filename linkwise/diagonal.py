@@ -14,9 +14,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from .algorithms.catalogue import WITH_WRENCHES
+from .algorithms.metric import connection
 from .decoupled_control import EndEffectorRegulation, RateFeedback, end_effector_regulation, rate_feedback
+from .kernel_store import kernel_function
 from .mechanism import Mechanism
-from .tree_dynamics import _function, mass_matrix, mass_matrix_derivatives, random_state
+from .tree_dynamics import mass_matrix, mass_matrix_derivatives, random_state
 
 __all__ = [
     "EndEffectorRegulation",
@@ -42,7 +45,7 @@ __all__ = [
 
 
 def _kernel(mech: Mechanism, name: str, first, normalized: bool):
-    return _function(mech, (f"diagonal_{name}", ("normalized", bool(normalized))), first)
+    return kernel_function(mech, (name, ("normalized", bool(normalized))), first)
 
 
 # -- transforms (jain1995 Tables 1 and 2) ---------------------------------------------------------------
@@ -50,49 +53,49 @@ def _kernel(mech: Mechanism, name: str, first, normalized: bool):
 
 def rates(mech: Mechanism, q, v, normalized: bool = True):
     """(nv,): total joint rates nu = m* v; without normalization xi = v + G* V+, joint by joint."""
-    return _kernel(mech, "rates", q, normalized)(q, v)
+    return _kernel(mech, "diagonal_rates", q, normalized)(q, v)
 
 
 def velocities(mech: Mechanism, q, nu, normalized: bool = True):
     """(nv,): the joint velocities v of total rates ``nu`` (or xi)."""
-    return _kernel(mech, "velocities", q, normalized)(q, nu)
+    return _kernel(mech, "diagonal_velocities", q, normalized)(q, nu)
 
 
 def forces(mech: Mechanism, q, tau, normalized: bool = True):
     """(nv,): working moments epsilon = m^-1 tau of joint forces (or kappa)."""
-    return _kernel(mech, "forces", q, normalized)(q, tau)
+    return _kernel(mech, "diagonal_forces", q, normalized)(q, tau)
 
 
 def all_forces(mech: Mechanism, q, tau, wrenches=None, normalized: bool = True):
     """(nv,): working moments of joint forces, gravity and ``wrenches`` (n_links, 6), in link frames, together:
     the right-hand side of dnu/dt + C = epsilon."""
     wrenches = np.zeros((mech.n_links, 6)) if wrenches is None else wrenches
-    return _kernel(mech, "forces_of_all", q, normalized)(q, tau, wrenches)
+    return _kernel(mech, "diagonal_forces_of_all", q, normalized)(q, tau, wrenches)
 
 
 def torques(mech: Mechanism, q, eps, normalized: bool = True):
     """(nv,): the joint forces tau = m epsilon of working moments (or of kappa)."""
-    return _kernel(mech, "torques", q, normalized)(q, eps)
+    return _kernel(mech, "diagonal_torques", q, normalized)(q, eps)
 
 
 def factor(mech: Mechanism, q, normalized: bool = True):
     """(nv, nv): m, with m m* the mass matrix; without normalization I + H phi K."""
-    return _kernel(mech, "factor", q, normalized)(q)
+    return _kernel(mech, "diagonal_factor", q, normalized)(q)
 
 
 def factor_inverse(mech: Mechanism, q, normalized: bool = True):
     """(nv, nv): the inverse of ``factor``, in closed form."""
-    return _kernel(mech, "factor_inverse", q, normalized)(q)
+    return _kernel(mech, "diagonal_factor_inverse", q, normalized)(q)
 
 
 def factor_derivatives(mech: Mechanism, q, normalized: bool = True):
     """(nv, nv, nv): [i, j, k] is dm_ij along tangent direction k, in closed form (jain1995 A.29)."""
-    return _kernel(mech, "factor_derivatives", q, normalized)(q)
+    return _kernel(mech, "diagonal_factor_derivatives", q, normalized)(q)
 
 
 def factor_rate(mech: Mechanism, q, v, normalized: bool = True):
     """(nv, nv): dm/dt along the joint velocities v (jain1995 A.30)."""
-    return _kernel(mech, "factor_rate", q, normalized)(q, v)
+    return _kernel(mech, "diagonal_factor_rate", q, normalized)(q, v)
 
 
 # -- equations of motion ------------------------------------------------------------------------------
@@ -100,16 +103,16 @@ def factor_rate(mech: Mechanism, q, v, normalized: bool = True):
 
 def coriolis(mech: Mechanism, q, nu, normalized: bool = True):
     """(nv,): C(q, nu), which does no work (jain1995 Algorithm 7.1); without normalization C(q, xi) (7.10)."""
-    return _kernel(mech, "coriolis", q, normalized)(q, nu)
+    return _kernel(mech, "diagonal_coriolis", q, normalized)(q, nu)
 
 
 def motion(mech: Mechanism, q, nu, tau, wrenches=None, normalized: bool = True):
     """dnu/dt and v, each (nv,), under joint forces, gravity and ``wrenches`` (n_links, 6): what an integrator of
     (q, nu) needs, at once (jain1995 Algorithm 8.1)."""
     if wrenches is None:
-        both = _kernel(mech, "motion", q, normalized)(q, nu, tau)
+        both = _kernel(mech, "diagonal_motion", q, normalized)(q, nu, tau)
     else:
-        both = _kernel(mech, "motion_with_wrenches", q, normalized)(q, nu, tau, wrenches)
+        both = _kernel(mech, WITH_WRENCHES["diagonal_motion"], q, normalized)(q, nu, tau, wrenches)
     return both[..., 0, :], both[..., 1, :]
 
 
@@ -124,7 +127,7 @@ def forward_dynamics(mech: Mechanism, q, nu, tau, wrenches=None, normalized: boo
 def christoffel_symbols(mech: Mechanism, q):
     """(nv, nv, nv): [i, j, k] is the product of E_k with the covariant derivative of E_j along E_i, E the tangent
     directions; Christoffel's symbols of the first kind [ij, k] where these are coordinates."""
-    return _connection(mass_matrix(mech, q), mass_matrix_derivatives(mech, q), _structure(mech))
+    return connection(mass_matrix(mech, q), mass_matrix_derivatives(mech, q), mech.brackets)
 
 
 def curvature(mech: Mechanism, q):
@@ -153,36 +156,13 @@ def is_globally_diagonalizable(mech: Mechanism, samples: int = 5, tolerance: flo
 def _curvature(mech: Mechanism, q) -> tuple[np.ndarray, np.ndarray]:
     """The symbols, and the largest of the terms that they are sums of."""
     g, first = mass_matrix(mech, q), mass_matrix_derivatives(mech, q)
-    second = _function(mech, "mass_matrix_second_derivatives", q)(q)
-    structure = _structure(mech)
-    gamma = _connection(g, first, structure)
-    slopes = np.moveaxis(_connection(np.moveaxis(first, -1, 0), np.moveaxis(second, -1, 0), structure), 0, -1)
+    second = kernel_function(mech, "mass_matrix_second_derivatives", q)(q)
+    gamma = connection(g, first, mech.brackets)
+    slopes = np.moveaxis(connection(np.moveaxis(first, -1, 0), np.moveaxis(second, -1, 0), mech.brackets), 0, -1)
     raised = np.linalg.solve(g[..., None, :, :], np.swapaxes(gamma, -1, -2))  # [i, l, j]: second kind
     products = np.einsum("...jli,...khl->...hijk", raised, gamma)
-    bracket = np.einsum("jkm,...mih->...hijk", structure, gamma)
+    bracket = np.einsum("jkm,...mih->...hijk", mech.brackets, gamma)
     along = np.einsum("...kihj->...hijk", slopes)
     symbols = along - np.swapaxes(along, -1, -2) + products - np.swapaxes(products, -1, -2) - bracket
     terms = np.maximum(np.maximum(np.abs(along), np.abs(products)), np.abs(bracket))
     return symbols, terms
-
-
-def _connection(g: np.ndarray, first: np.ndarray, structure: np.ndarray) -> np.ndarray:
-    """Koszul's formula; linear in the metric and its derivatives, hence good for their derivatives too."""
-    brackets = np.einsum("ijm,...mk->...ijk", structure, g)
-    along_i, along_j = np.einsum("...jki->...ijk", first), np.einsum("...ikj->...ijk", first)
-    swapped, outer = np.einsum("...ikj->...ijk", brackets), np.einsum("...jki->...ijk", brackets)
-    return 0.5 * (along_i + along_j - first + brackets - swapped - outer)
-
-
-def _structure(mech: Mechanism) -> np.ndarray:
-    """(nv, nv, nv): [i, j, k] with [E_i, E_j] = sum of [i, j, k] E_k: zero but for joints that turn freely."""
-    constants = np.zeros((mech.nv,) * 3)
-    for body in mech.bodies:
-        if body.kind.nq != body.kind.nv:  # v is no coordinate rate: motions of a group, in the moving frame
-            own, motions = mech.v_index(body.joint), body.kind.motion(body.kind.neutral())
-            basis = np.array([m.flat() for m in motions], dtype=float).T
-            for i, one in enumerate(motions):
-                for j, other in enumerate(motions):
-                    bracket = np.array(one.cross(other).flat(), dtype=float)
-                    constants[own.start + i, own.start + j, own] = np.linalg.lstsq(basis, bracket, rcond=None)[0]
-    return constants

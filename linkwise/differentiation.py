@@ -6,17 +6,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from .algorithms.catalogue import ALGORITHMS
-from .compiler import loaded, one_of, trace_algorithm
-from .diagonal import _structure
-from .ir.program import Program
+from .compiler import loaded, tangent_basis
 from .kernel import Kernel
-from .mechanism import Mechanism, require_mechanism
+from .kernel_store import kernel_function
+from .mechanism import Mechanism, one_of
 from .passes.differentiate import MODES, Directions, differentiate
-from .trace import inline, trace
-from .tree_dynamics import _function
 
 
 def jacobian_of(
@@ -77,12 +71,6 @@ def _directions(kernel: Kernel, name: str, tangent: bool) -> Directions:
     return Directions(array, basis=basis)
 
 
-def tangent_basis(mech: Mechanism) -> Program:
-    """The program of N(q), (nq, nv): the coordinate rates dq/dt = N(q) v, linear in v, differentiated by v."""
-    rates, _ = trace_algorithm(ALGORITHMS["coordinate_rates"], mech)
-    return differentiate(rates, [Directions(1)], "forward")
-
-
 # -- second derivatives of inverse dynamics -------------------------------------------------------------
 
 
@@ -95,52 +83,7 @@ def inverse_dynamics_second_derivatives(mech: Mechanism, q, v, a):
     d_qv[i, j, k]   along tangent direction j of q and by v_k
     d_aq[i, j, k]   by a_j and along tangent direction k of q: the derivatives of the mass matrix
 
-    The order of results and axes is that of Pinocchio's ComputeRNEASecondOrderDerivatives.
+    The recursion for the first derivatives is differentiated along q; d_vv follows from d_aq.  The order of results and
+    axes is that of Pinocchio's ComputeRNEASecondOrderDerivatives.
     """
-    return _function(mech, second_derivatives_kernel, q)(q, v, a)
-
-
-def second_derivatives_kernel(mech: Mechanism, dtype: str = "float64", target: str = "cpu") -> Kernel:
-    """The kernel behind ``inverse_dynamics_second_derivatives``, with four results.
-
-    The recursion for the first derivatives is differentiated along q; where directions commute half of d_qq is the
-    other half.  d_vv follows from the derivatives of the mass matrix.
-    """
-    require_mechanism(mech)
-    algorithm = ALGORITHMS["inverse_dynamics_derivatives"]
-    algorithm.check(mech)
-    first, log = trace_algorithm(algorithm, mech)
-    second = differentiate(first, [Directions(0, basis=tangent_basis(mech))], "forward", value=True)
-    structure = _structure(mech)
-    rotors = [x for body in mech.bodies if not body.mimic for x in body.armature]
-
-    def assembled(*state: np.ndarray) -> list[np.ndarray]:
-        (_, _, mass_matrix), (d_qq, d_vq, d_aq) = inline(second, *state)
-        for j, k in zip(*np.triu_indices(mech.nv, 1), strict=True):
-            if not structure[j, k].any():
-                d_qq[:, j, k] = d_qq[:, k, j]
-        links_alone = mass_matrix - np.diag(rotors).astype(object)
-        return [d_qq, _by_velocities(links_alone, d_aq, structure), np.swapaxes(d_vq, 1, 2), d_aq]
-
-    name = "inverse_dynamics_second_derivatives"
-    program = trace(assembled, first.inputs, ["d_qq", "d_vv", "d_qv", "d_aq"], name)
-    return loaded(program, dtype, target, log.sweeps, dict.fromkeys(algorithm.configurations, mech))
-
-
-def _by_velocities(mass_matrix: np.ndarray, slopes: np.ndarray, structure: np.ndarray) -> np.ndarray:
-    """(nv, nv, nv): [i, j, k] is the second derivative of joint force i by velocities j and k.
-
-    Twice the symmetric part of the connection of the mass matrix M, by Koszul's formula: M_ik,j + M_ij,k - M_jk,i
-    - [E_j, E_i]_k - [E_k, E_i]_j, with indices lowered by M.  ``slopes`` are M_ij,k; ``structure`` holds the brackets
-    of tangent directions.  M is that of the links alone: rotors resist acceleration only.
-    """
-    n = len(mass_matrix)
-    brackets = np.zeros((n, n, n), dtype=object)
-    for i, j, m in np.argwhere(structure):
-        brackets[i, j] = brackets[i, j] + float(structure[i, j, m]) * mass_matrix[m]
-    result = np.zeros((n, n, n), dtype=object)
-    for i, j, k in np.ndindex(n, n, n):
-        if k <= j:
-            spread = slopes[k, i, j] - slopes[j, k, i] + slopes[j, i, k]
-            result[i, j, k] = result[i, k, j] = spread - (brackets[j, i, k] + brackets[k, i, j])
-    return result
+    return kernel_function(mech, "inverse_dynamics_second_derivatives", q)(q, v, a)

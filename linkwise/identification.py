@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .kernel_store import kernel_function
 from .mechanism import Mechanism, require_mechanism
 from .mechanism.inertial_parameters import NAMES
 from .mechanism.inertial_parameters import inertial_parameters as _parameters_of
-from .tree_dynamics import _function, random_state
+from .tree_dynamics import random_state
 
 PER_LINK = len(NAMES)
 KEEPING_ORDER = (*range(1, PER_LINK), 0)  # of a link's parameters: the mass last, which an inner link can carry
@@ -24,7 +25,7 @@ EXPLAINED = 1e-8  # what remains of a column of unit length, relative: less is r
 def regressor(mech: Mechanism, q, v, a):
     """(nv, 10 n_links): the matrix Y with ``inverse_dynamics = Y @ inertial_parameters + rotor_inertias * a``, gravity
     included; it depends on joints, poses and gravity, on no mass."""
-    return _function(mech, "regressor", q)(q, v, a)
+    return kernel_function(mech, "regressor", q)(q, v, a)
 
 
 def inertial_parameters(mech: Mechanism) -> np.ndarray:
@@ -40,7 +41,8 @@ def rotor_inertias(mech: Mechanism) -> np.ndarray:
     require_mechanism(mech)
     total = np.zeros(mech.nv)
     for body in mech.bodies:
-        total[mech.v_index(body.joint)] += np.array(body.armature) * (body.mimic.ratio**2 if body.mimic else 1.0)
+        own = mech.place(body.joint)
+        total[own.v_index] += np.array(body.armature) * own.ratio**2
     return total
 
 

@@ -1,13 +1,14 @@
-"""The controller everyone begins with: springs and dampers in the joints, and gravity held."""
+"""The controller everyone begins with: springs and dampers in the joints, gravity held; and what motors can do."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .mechanism import Mechanism
+from .mechanism import Mechanism, require_mechanism
 from .tree_dynamics import difference, gravity_force
 
 
@@ -36,6 +37,7 @@ def joint_feedback(mech: Mechanism, target, kp: Any = 0.0, kd: Any = 0.0, gravit
     kp, kd    stiffness and damping: one number, or one for each of the nv coordinates; not negative
     gravity   add the joint forces that hold the mechanism against gravity where it is
     """
+    require_mechanism(mech)
     target = np.asarray(target, dtype=float)
     if target.shape != (mech.nq,) or not np.isfinite(target).all():
         raise ValueError(f"target must be {mech.nq} finite numbers, one configuration of {mech.name!r}, got {target!r}")
@@ -46,3 +48,31 @@ def joint_feedback(mech: Mechanism, target, kp: Any = 0.0, kd: Any = 0.0, gravit
             raise ValueError(f"{name} must be a number or {mech.nv} of them, finite and not negative, got {gain!r}")
         gains.append(np.broadcast_to(values, (mech.nv,)))
     return JointFeedback(mech, target, gains[0], gains[1], gravity)
+
+
+@dataclass(frozen=True, eq=False)
+class Saturated:
+    """A controller ``control(t, q, v) -> tau`` whose forces go no further than ``limit`` (nv,) in either direction."""
+
+    control: Callable[..., Any]
+    limit: np.ndarray
+
+    def __call__(self, t, q, v):
+        return np.clip(self.control(t, q, v), -self.limit, self.limit)
+
+
+def saturated(mech: Mechanism, control: Callable[..., Any], limit: Any = None) -> Saturated:
+    """``control`` with its joint forces cut off at what the motors can do.
+
+    limit   the largest force: one number, one for each of the nv coordinates, or None for the effort limits of the
+            mechanism's own joints, as its file gives them; joints without one are not limited
+    """
+    require_mechanism(mech)
+    if not callable(control):
+        raise TypeError(f"control must be a function of (t, q, v), not {control!r}; cut an array off with np.clip")
+    if limit is None:
+        limit = np.concatenate([np.zeros(0), *(body.limits.effort for body in mech.bodies if not body.mimic)])
+    values = np.asarray(limit, dtype=float)
+    if values.shape not in ((), (mech.nv,)) or not np.all(values >= 0.0):
+        raise ValueError(f"limit must be a number or {mech.nv} of them, not negative, got {limit!r}")
+    return Saturated(control, np.broadcast_to(values, (mech.nv,)))

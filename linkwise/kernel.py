@@ -39,13 +39,14 @@ class Kernel:
         optimized: Callable[[Program], Program],
         emit: Callable[[Program, str, str], str],
         configurations: Mapping[str, Mechanism] | None = None,
+        explain: Callable[[dict[str, int]], str] | None = None,
     ):
         self.name = program.name
         self.dtype = np.dtype(dtype)
         self.target = target
         self.sweeps = tuple(sweeps)
         self.configurations = dict(configurations or {})
-        self._explain: Callable[[dict[str, int]], str] | None = None  # given by compile where an expression is known
+        self._explain = explain  # the plan from operations per sweep, where the expression is known
         self.traced = program
         self._optimized: Program | None = None
         self._optimize = optimized

@@ -13,8 +13,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from . import tree_dynamics as tree
-from .diagonal import _structure
+from .kernel_store import kernel_function
 from .mechanism import Body, Mechanism, MechanismError, checks, require_mechanism
+from .mechanism.plain_data import number, plain
+from .states import state_arrays
 
 FRICTION_SPEED = 1e-2  # rad/s or m/s below which dry friction is regularised
 
@@ -171,22 +173,23 @@ class Passive:
 
     def forces(self, mech: Mechanism, q, v) -> np.ndarray:
         """(nv,): the joint forces, to be added to tau."""
-        return self.on(mech).forces(*_state(mech, q, v))
+        return self.on(mech).forces(**state_arrays(mech, {"q": q, "v": v}, finite=False))
 
     def derivatives(self, mech: Mechanism, q, v) -> tuple[np.ndarray, np.ndarray]:
         """(d_q, d_v), each (nv, nv): of the forces, along tangent directions of q, and by v."""
-        return self.on(mech).derivatives(*_state(mech, q, v))
+        return self.on(mech).derivatives(**state_arrays(mech, {"q": q, "v": v}, finite=False))
 
     def energy(self, mech: Mechanism, q) -> np.ndarray:
         """Scalar per state: the potential energy of springs and stops."""
-        return self.on(mech).energy(_state(mech, q)[0])
+        return self.on(mech).energy(**state_arrays(mech, {"q": q}, finite=False))
 
     # -- as plain data ------------------------------------------------------------------------------------------
 
     def to_data(self) -> list[dict[str, Any]]:
-        """Dictionaries of names and numbers, for files."""
+        """Dictionaries of names and numbers, for files; infinite numbers are the strings "inf" and "-inf", because JSON
+        has no others."""
         return [
-            {"kind": type(element).__name__, **{f.name: getattr(element, f.name) for f in fields(element)}}
+            {"kind": type(element).__name__, **{f.name: plain(getattr(element, f.name)) for f in fields(element)}}
             for element in self.elements
         ]
 
@@ -199,7 +202,8 @@ class Passive:
             kind = values.pop("kind", None)
             if kind not in KINDS:
                 raise MechanismError(f"unknown passive element {kind!r}: " + checks.did_you_mean(kind, KINDS))
-            elements.append(KINDS[kind](**values))
+            numbers = {name: number(values[name]) for name in KINDS[kind].numbers if name in values}
+            elements.append(KINDS[kind](**values | numbers))
         return cls(tuple(elements))
 
 
@@ -219,17 +223,6 @@ def _per_joint(what: str, values: Mapping[str, Any], known: Mapping[str, Any]) -
                 f"{what} names joint {joint!r}, which has no spring: " + checks.did_you_mean(joint, known)
             )
     return values
-
-
-def _state(mech: Mechanism, *arrays) -> list[np.ndarray]:
-    """q, and v if given, as floats of the right core shapes."""
-    found = []
-    for name, size, array in zip("qv", (mech.nq, mech.nv), arrays, strict=False):
-        array = np.asarray(array, dtype=float)
-        if array.shape[-1:] != (size,):
-            raise MechanismError(f"{name} has shape {array.shape}, expected (..., {size}) for mechanism {mech.name!r}")
-        found.append(array)
-    return found
 
 
 # -- elements on the coordinates of one mechanism -----------------------------------------------------------------
@@ -334,7 +327,7 @@ class Resolved:
 
     def _displacement(self, rest: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """difference(rest, q) and its derivative along tangent directions."""
-        return tree.difference(self.mech, rest, q), tree._function(self.mech, "difference_jacobian", None)(rest, q)
+        return tree.difference(self.mech, rest, q), kernel_function(self.mech, "difference_jacobian", None)(rest, q)
 
     def _turning_slope(self, stiffness: np.ndarray, rest: np.ndarray, moved: np.ndarray, q: np.ndarray) -> np.ndarray:
         """(nv, nv): [j, k] is E_k E_j of the potential U = K d . d / 2 along tangent directions E.
@@ -343,7 +336,7 @@ class Resolved:
         constant velocities, by polarization; the other part is [E_k, E_j] d / 2, since turns do not commute.
         """
         displacement, jacobian = self._displacement(rest, q)
-        second = tree._function(self.mech, "difference_bias", None)
+        second = kernel_function(self.mech, "difference_bias", None)
         pull = stiffness * displacement
         slope = np.einsum("...ij,i,...ik->...jk", jacobian, stiffness, jacobian)
         units = np.eye(self.mech.nv)
@@ -354,7 +347,7 @@ class Resolved:
                 both = np.sum(pull * second(rest, q, units[j] + units[k]), axis=-1)
                 slope[..., j, k] += 0.5 * (both - along[j] - along[k])
                 slope[..., k, j] += 0.5 * (both - along[j] - along[k])
-        brackets = np.einsum("kjm,...im,...i->...jk", _structure(self.mech), jacobian, pull)
+        brackets = np.einsum("kjm,...im,...i->...jk", self.mech.brackets, jacobian, pull)
         return slope + 0.5 * brackets
 
 
@@ -364,7 +357,7 @@ def _resolved(passive: Passive, mech: Mechanism) -> Resolved:
     found = [(element, body, element.at(body)) for element, body in zip(passive.elements, bodies, strict=True)]
     turning = []
     for element, body, numbers in found:
-        if body.kind.nq == body.kind.nv:
+        if body.kind.rates_are_velocities:
             continue
         if isinstance(element, Stop):
             raise MechanismError(
@@ -376,7 +369,7 @@ def _resolved(passive: Passive, mech: Mechanism) -> Resolved:
             stiffness[mech.v_index(element.joint)] = numbers["stiffness"]
             rest[mech.q_index(element.joint)] = numbers["rest"]
             turning.append((stiffness, rest, np.arange(mech.nv)[mech.v_index(element.joint)]))
-    plain = [one for one in found if not (isinstance(one[0], Spring) and one[1].kind.nq != one[1].kind.nv)]
+    plain = [one for one in found if not (isinstance(one[0], Spring) and not one[1].kind.rates_are_velocities)]
     springs, dampers, friction, stops = (
         _rows(mech, kind, [one for one in plain if isinstance(one[0], kind)]) for kind in KINDS.values()
     )
@@ -389,13 +382,13 @@ def _rows(mech: Mechanism, kind: type[Element], found: list[tuple[Element, Body,
     ratio: list[float] = []
     offset: list[float] = []
     for _, body, _numbers in found:
-        own_v = range(mech.nv)[mech.v_index(body.joint)]
-        # Dampers at quaternions look at v alone: their place in q is not used.
-        own_q = range(mech.nq)[mech.q_index(body.joint)] if body.kind.nq == body.kind.nv else [0] * len(own_v)
-        at_q += own_q
+        own = mech.place(body.joint)
+        own_v = range(mech.nv)[own.v_index]
+        # Where velocities are no rates of coordinates, dampers look at v alone: their place in q is not used.
+        at_q += range(mech.nq)[own.q_index] if body.kind.rates_are_velocities else [0] * len(own_v)
         at_v += own_v
-        ratio += [body.mimic.ratio if body.mimic else 1.0] * len(own_v)
-        offset += [body.mimic.offset if body.mimic else 0.0] * len(own_v)
+        ratio += [own.ratio] * len(own_v)
+        offset += [own.offset] * len(own_v)
     spread = np.zeros((mech.nv, len(at_v)))
     spread[at_v, np.arange(len(at_v))] = ratio
     numbers = {name: np.concatenate([np.zeros(0), *(one[2][name] for one in found)]) for name in kind.numbers}

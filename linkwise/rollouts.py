@@ -9,14 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from .algorithms.catalogue import ALGORITHMS
-from .compiler import load_recurrence, one_of, trace_algorithm
+from .algorithms.catalogue import ALGORITHMS, WITH_WRENCHES
+from .algorithms.integration import METHODS as STEPS
+from .compiler import load_recurrence, trace_algorithm
 from .ir.program import Array
 from .ir.recurrence import Recurrence
 from .kernel import KernelError
-from .mechanism import Mechanism, MechanismError, require_mechanism
+from .kernel_store import stored
+from .mechanism import Mechanism, MechanismError, one_of, require_mechanism
 
-METHODS = ("rk4", "semi_implicit")
+METHODS = tuple(STEPS)
 TARGETS = ("cpu", "numpy")
 
 
@@ -78,12 +80,13 @@ def rollout(
 
 
 def _kernel(
-    mech: Mechanism, method: str, with_wrenches: bool, parameters: tuple[str, ...], dtype: str, target: str
+    mech: Mechanism, method: str, pushed: bool, parameters: tuple[str, ...], dtype: str, target: str
 ) -> tuple[Callable[..., None], tuple[Array, ...]]:
     """The compiled recurrence and its inputs, from the mechanism's own store or made now."""
-    key = ("rollout", method, with_wrenches, parameters, dtype, target)
-    if key not in mech._kernels:
-        algorithm = ALGORITHMS[f"{method}_step" + "_with_wrenches" * with_wrenches]
+
+    def make() -> tuple[Callable[..., None], tuple[Array, ...]]:
+        name = f"{method}_step"
+        algorithm = ALGORITHMS[WITH_WRENCHES[name] if pushed else name]
         algorithm.check(mech)
         program, _ = trace_algorithm(algorithm, mech, parameters)
         (state,) = program.results
@@ -93,9 +96,10 @@ def _kernel(
             outputs=(Array("q_next", (mech.nq,)), Array("v_next", (mech.nv,))),
             results=(state[: mech.nq], state[mech.nq :]),
         )
-        recurrence = Recurrence((("q_next", "q"), ("v_next", "v")), ("tau", "wrenches")[: 1 + with_wrenches])
-        mech._kernels[key] = load_recurrence(program, recurrence, dtype, target), program.inputs
-    return mech._kernels[key]
+        recurrence = Recurrence((("q_next", "q"), ("v_next", "v")), ("tau", "wrenches")[: 1 + pushed])
+        return load_recurrence(program, recurrence, dtype, target), program.inputs
+
+    return stored(mech, ("rollout", method, pushed, parameters, dtype, target), make)
 
 
 # -- what the caller gave -----------------------------------------------------------------------------

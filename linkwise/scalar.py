@@ -1,8 +1,9 @@
-"""Scalar functions that work alike on floats and on traced values: the one place where they differ."""
+"""Scalar functions that work alike on floats and on traced values: the one place where these differ."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 Scalar = Any  # a float (constant) or a traced value
@@ -39,3 +40,10 @@ def atan2(y: Scalar, x: Scalar) -> Scalar:
 def select(condition: Scalar, then: Scalar, otherwise: Scalar) -> Scalar:
     """``then`` where ``condition`` holds, else ``otherwise``; both are evaluated."""
     return (then if condition else otherwise) if isinstance(condition, bool) else condition.select(then, otherwise)
+
+
+def dot(a: Iterable[Scalar], b: Iterable[Scalar], start: Scalar = 0.0) -> Scalar:
+    """``start`` plus the sum of products, added one after the other."""
+    for x, y in zip(a, b, strict=True):
+        start = start + x * y
+    return start

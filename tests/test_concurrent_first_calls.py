@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import tree_dynamics
+from linkwise import kernel_store, rollouts
 
 
 def run_together(count: int, work) -> list:
@@ -31,14 +31,14 @@ def run_together(count: int, work) -> list:
 
 def test_concurrent_first_calls_compile_once(monkeypatch):
     compiled = []
-    original = tree_dynamics.compile
+    original = kernel_store.compile
 
     def counting(name, mech, **options):
         compiled.append(name)
         time.sleep(0.05)  # time enough for every thread to come and see that nothing is there yet
         return original(name, mech, **options)
 
-    monkeypatch.setattr(tree_dynamics, "compile", counting)
+    monkeypatch.setattr(kernel_store, "compile", counting)
     mech = lw.mechanisms.planar_arm(3)
     q = np.array([0.1, 0.2, 0.3])
     results = run_together(8, lambda i: lw.mass_matrix(mech, q))
@@ -48,11 +48,28 @@ def test_concurrent_first_calls_compile_once(monkeypatch):
     assert compiled == ["mass_matrix"] * 2 and all(result.dtype == np.float32 for result in floats)
 
 
+def test_concurrent_first_rollouts_compile_once(monkeypatch):
+    traced = []
+    original = rollouts.trace_algorithm
+
+    def counting(algorithm, *arguments):
+        traced.append(algorithm.name)
+        time.sleep(0.05)
+        return original(algorithm, *arguments)
+
+    monkeypatch.setattr(rollouts, "trace_algorithm", counting)
+    mech = lw.mechanisms.planar_arm(2)
+    q, v, pushes = np.array([0.1, 0.2]), np.zeros(2), np.ones((mech.n_links, 6))
+    results = run_together(6, lambda i: lw.rollout(mech, q, v, None, 0.01, 5, wrenches=pushes)[0])
+    assert traced == ["rk4_step_with_wrenches"]
+    assert all(np.array_equal(result, results[0]) for result in results)
+
+
 def test_other_mechanisms_do_not_wait(monkeypatch):
     """While one mechanism is compiled, another's function is compiled and called to its end."""
     slow, quick = lw.mechanisms.planar_arm(2), lw.mechanisms.planar_arm(3)
     inside, finished = threading.Event(), threading.Event()
-    original = tree_dynamics.compile
+    original = kernel_store.compile
 
     def waiting(name, mech, **options):
         if mech is slow:
@@ -60,7 +77,7 @@ def test_other_mechanisms_do_not_wait(monkeypatch):
             assert finished.wait(30.0)
         return original(name, mech, **options)
 
-    monkeypatch.setattr(tree_dynamics, "compile", waiting)
+    monkeypatch.setattr(kernel_store, "compile", waiting)
     thread = threading.Thread(target=lw.mass_matrix, args=(slow, np.zeros(2)))
     thread.start()
     assert inside.wait(30.0)
@@ -81,7 +98,7 @@ def test_a_failed_compilation_leaves_nothing_behind():
 def test_a_child_does_not_wait_for_a_thread_of_its_parent(monkeypatch):
     mech = lw.mechanisms.planar_arm(2)
     inside, finished = threading.Event(), threading.Event()
-    original = tree_dynamics.compile
+    original = kernel_store.compile
 
     def waiting(name, mech, **options):
         if threading.current_thread() is not threading.main_thread():
@@ -89,7 +106,7 @@ def test_a_child_does_not_wait_for_a_thread_of_its_parent(monkeypatch):
             assert finished.wait(30.0)
         return original(name, mech, **options)
 
-    monkeypatch.setattr(tree_dynamics, "compile", waiting)
+    monkeypatch.setattr(kernel_store, "compile", waiting)
     thread = threading.Thread(target=lw.mass_matrix, args=(mech, np.zeros(2)))
     thread.start()
     assert inside.wait(30.0)

@@ -7,7 +7,6 @@ import pytest
 
 import linkwise as lw
 from linkwise import operators as op
-from linkwise.differentiation import second_derivatives_kernel
 from tests.closed.built_in import assembled, built
 from tests.oracle.exact_differences import complex_step, tangent_columns
 from tests.physics.test_mimic import tied_and_free
@@ -307,7 +306,7 @@ def test_machine_code_reports_nothing_of_branches_not_taken(kind):
 def test_second_derivatives_of_inverse_dynamics(name):
     mech = TREES[name]
     q, v, a, _ = states(mech)
-    d_qq, d_vv, d_qv, d_aq = second_derivatives_kernel(mech, target="numpy")(q, v, a)
+    d_qq, d_vv, d_qv, d_aq = lw.compile("inverse_dynamics_second_derivatives", mech, target="numpy")(q, v, a)
     force = traced("inverse_dynamics", mech)
     along_q, along_v = lw.jacobian_of(force, "q"), lw.jacobian_of(force, "v")
     close(d_qq, expected_columns(along_q, [q, v, a], "q"), 1e-10, core=3)
@@ -324,7 +323,7 @@ def test_second_derivatives_of_inverse_dynamics(name):
 def test_second_derivatives_share_work():
     """Far less than two rounds of differentiation of the recursion for joint forces."""
     mech = lw.mechanisms.puma560()
-    kernel = second_derivatives_kernel(mech, target="numpy")
+    kernel = lw.compile("inverse_dynamics_second_derivatives", mech, target="numpy")
     twice = lw.jacobian_of(lw.jacobian_of(traced("inverse_dynamics", mech), ("q", "v", "a")), ("q", "v"))
     ours, plain = (sum(k.op_counts.values()) for k in (kernel, twice))
     assert ours < 0.8 * plain
@@ -336,10 +335,22 @@ def test_second_derivatives_share_work():
         close(found, expected, 2e-5, core=3)
 
 
-def test_second_derivatives_are_no_name_to_compile():
-    for asked in ("inverse_dynamics_second_derivatives", lw.inverse_dynamics_second_derivatives):
-        with pytest.raises(ValueError, match="call linkwise.differentiation.second_derivatives_kernel"):
-            lw.compile(asked, lw.mechanisms.puma560())
+def test_second_derivatives_compile_like_any_algorithm():
+    """By name, by the public function, with numbers of the mechanism as inputs; the plan shows the sweeps."""
+    mech = lw.mechanisms.random_tree(4, seed=3)
+    q, v, a, _ = states(mech)
+    expected = lw.inverse_dynamics_second_derivatives(mech, q, v, a)
+    kernel = lw.compile(lw.inverse_dynamics_second_derivatives, mech, target="numpy")
+    for found, other in zip(kernel(q, v, a), expected, strict=True):
+        close(found, other, 1e-10, core=3)
+    assert list(kernel.output_shapes) == ["d_qq", "d_vv", "d_qv", "d_aq"]
+    assert "sweep 2: composite bodies, what they feel of changes, tip to base" in kernel.plan()
+    heavier = lw.compile(
+        "inverse_dynamics_second_derivatives", mech, target="numpy", parameters=("mass", "inertia", "gravity")
+    )
+    doubled = heavier(q, v, a, 2.0 * mech.masses, 2.0 * mech.inertias, mech.gravity)
+    for found, other in zip(doubled, expected, strict=True):
+        close(found, 2.0 * other, 1e-10, core=3)
 
 
 def test_second_derivatives_refuse_loops():

@@ -45,3 +45,8 @@ def test_a_ball_joint_turns_to_its_target():
 def test_bad_gains(options, message):
     with pytest.raises(ValueError, match=message):
         lw.joint_feedback(lw.mechanisms.planar_arm(2), **options)
+
+
+def test_something_else_than_a_mechanism_is_refused():
+    with pytest.raises(TypeError, match="a Mechanism is needed, got str"):
+        lw.joint_feedback("arm", [0.0])

@@ -304,7 +304,7 @@ REFUSED = {
     ),
     "no mass": (lambda: lw.rollout(massless(), Q[:2], V[:2], None, 0.1, 3), lw.MechanismError, "'hinge'"),
     "method": (lambda: lw.rollout(ARM, Q, V, None, 0.1, 3, "rk45"), ValueError, "unknown method 'rk45': did you mean"),
-    "target": (lambda: lw.rollout(ARM, Q, V, None, 0.1, 3, target="cuda"), ValueError, "there is cpu, numpy"),
+    "target": (lambda: lw.rollout(ARM, Q, V, None, 0.1, 3, target="cuda"), ValueError, "known: 'cpu', 'numpy'"),
     "negative steps": (
         lambda: lw.rollout(ARM, Q, V, None, 0.1, -1),
         ValueError,

@@ -118,7 +118,8 @@ def _algorithms() -> Iterator[str]:
     yield "| name | takes | gives | options |"
     yield "| --- | --- | --- | --- |"
     for name, algorithm in ALGORITHMS.items():
-        yield f"| `{name}` | {', '.join(algorithm.inputs)} | {algorithm.output} | {', '.join(algorithm.options)} |"
+        lists = (", ".join(names) for names in (algorithm.inputs, algorithm.outputs, algorithm.options))
+        yield f"| `{name}` | {' | '.join(lists)} |"
 
 
 # -- text ---------------------------------------------------------------------------------------------

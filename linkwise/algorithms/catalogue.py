@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from ..mechanism import Mechanism, MechanismError
 from ..operators.apply import apply_expression, input_vectors
-from ..operators.expression import JOINT, Expression, Operator, Space
+from ..operators.expression import JOINT, SCALAR, Expression, Operator, Space
 from ..operators.identities import expanded, needs_no_armature
 from ..operators.origins import origins_matter
 from ..operators.to_recursions import ARTICULATED
@@ -60,6 +61,10 @@ SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
     "derivatives": lambda m: (m.nv,) * 3,
     "partials": lambda m: (3, m.nv, m.nv),
     "second_derivatives": lambda m: (m.nv,) * 4,
+    "d_qq": lambda m: (m.nv,) * 3,
+    "d_vv": lambda m: (m.nv,) * 3,
+    "d_qv": lambda m: (m.nv,) * 3,
+    "d_aq": lambda m: (m.nv,) * 3,
     "coriolis": lambda m: (m.nv,),
     "motion": lambda m: (2, m.nv),
     "jacobian": lambda m: (6, m.nv),
@@ -87,16 +92,19 @@ CONFIGURATIONS = ("q", "q0", "q1")  # the names under which algorithms take conf
 
 @dataclass(frozen=True)
 class Algorithm:
-    """``function(tree, *inputs, **options)`` gives the output array; ``options`` are values fixed when compiling."""
+    """``function(tree, *inputs, **options)`` gives the output array, or several; ``options`` are values fixed when
+    compiling."""
 
     name: str
     inputs: tuple[str, ...]
-    output: str
+    output: str | tuple[str, ...]
     function: Callable[..., Any]
     options: tuple[str, ...] = ()
     solves_motion: bool = False  # needs a positive mass matrix, and is wrong where loops are left out
     ignores_loops: bool = False  # gives a result for a mechanism with loops too, but a wrong one
-    expression: Callable[..., Expression | None] | None = None  # what it computes, for the same options
+    expression: Callable[..., Expression | None] | None = None  # what it computes, for the same options ...
+    may_take_wrenches: bool = False  # ... and ``wrenches=True``: a twin takes wrenches on the links as last input
+    differentiates: str | None = None  # see ``derived_from`` in compiler.py
     spaces: Mapping[str, Space] = field(default_factory=dict)  # of inputs that SHAPES does not name
     sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # core shapes of further inputs
     at_user_origins: bool = False  # the result depends on where the links' origins are
@@ -117,19 +125,36 @@ class Algorithm:
         """The inputs that are configurations, which move along tangent vectors."""
         return tuple(name for name in self.inputs if name in CONFIGURATIONS and name not in {*self.spaces, *self.sizes})
 
-    def empty_result(self, mechanism: Mechanism) -> tuple[int, ...] | None:
-        """Shape of a result without elements, which does not show in the result itself; None if it has elements."""
-        if self.output in SHAPES:
-            shape = SHAPES[self.output](mechanism)
-        elif self.expression is not None and "q" in self.inputs and self.output == "result":
-            expression = self.expression()
-            assert expression is not None
-            sides = (expression.codomain,) if expression.is_vector else (expression.codomain, expression.domain)
-            sizes = [_shape(side, mechanism) for side in sides if side is not None]
-            shape = sizes[0] if expression.is_vector else tuple(math.prod(size) for size in sizes)
-        else:
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the results."""
+        return (self.output,) if isinstance(self.output, str) else self.output
+
+    def result_shape(self, output: str, mechanism: Mechanism) -> tuple[int, ...] | None:
+        """Shape of a result, which does not show in the result itself where that has no elements; None if only the
+        result tells."""
+        if output in SHAPES:
+            return SHAPES[output](mechanism)
+        if self.expression is None or "q" not in self.inputs or output != "result":
             return None
-        return shape if 0 in shape else None
+        expression = self.expression()
+        assert expression is not None
+        sides = (expression.codomain,) if expression.is_vector else (expression.codomain, expression.domain)
+        sizes = [_shape(side, mechanism) for side in sides if side is not None]
+        return sizes[0] if expression.is_vector else tuple(math.prod(size) for size in sizes)
+
+    @property
+    def under_wrenches(self) -> Algorithm | None:
+        """The algorithm that takes wrenches on the links as last input and else is the same, if there is one."""
+        if not self.may_take_wrenches:
+            return None
+        return replace(
+            self,
+            name=f"{self.name}_with_wrenches",
+            inputs=(*self.inputs, "wrenches"),
+            expression=self.expression and partial(self.expression, wrenches=True),
+            may_take_wrenches=False,
+        )
 
     def check(self, mechanism: Mechanism) -> None:
         """Refuse mechanisms for which the result would be wrong or undefined."""
@@ -148,6 +173,8 @@ class Algorithm:
 
 
 def _shape(space: Space, mechanism: Mechanism) -> tuple[int, ...]:
+    if space == SCALAR:
+        return ()
     return (mechanism.nv,) if space == JOINT else (6,) if space.link else (mechanism.n_links, 6)
 
 
@@ -198,45 +225,31 @@ def _refuse(expression: Expression, mechanism: Mechanism) -> None:
         )
 
 
-def _solver(name, inputs, output, function, options=(), expression=None, at_user_origins=False) -> Algorithm:
-    return Algorithm(
-        name,
-        inputs,
-        output,
-        function,
-        options,
-        solves_motion=True,
-        expression=expression,
-        at_user_origins=at_user_origins,
-    )
+def _solver(name, inputs, output, function, options=(), expression=None, **more) -> Algorithm:
+    return Algorithm(name, inputs, output, function, options, solves_motion=True, expression=expression, **more)
 
 
 def _of_frame(name, inputs, function) -> Algorithm:
     return Algorithm(name, inputs, name, function, ("link", "frame"))
 
 
-def _diagonal(name, inputs, output, function, expression=None) -> Algorithm:
-    return _solver(f"diagonal_{name}", inputs, output, function, ("normalized",), expression)
+def _diagonal(name, inputs, output, function, expression=None, **more) -> Algorithm:
+    return _solver(f"diagonal_{name}", inputs, output, function, ("normalized",), expression, **more)
 
+
+STEP = ("q", "v", "tau", "dt")
 
 ALGORITHMS: dict[str, Algorithm] = {
     algorithm.name: algorithm
-    for algorithm in (
+    for listed in (
         Algorithm(
             "inverse_dynamics",
             ("q", "v", "a"),
             "tau",
             dynamics.inverse_dynamics,
             ignores_loops=True,
-            expression=lambda: ex.INVERSE_DYNAMICS,
-        ),
-        Algorithm(
-            "inverse_dynamics_with_wrenches",
-            ("q", "v", "a", "wrenches"),
-            "tau",
-            dynamics.inverse_dynamics,
-            ignores_loops=True,
-            expression=lambda: ex.INVERSE_DYNAMICS_WITH_WRENCHES,
+            expression=lambda wrenches=False: ex.inverse_dynamics(ex.forces_on_links(wrenches)),
+            may_take_wrenches=True,
         ),
         _solver(
             "forward_dynamics",
@@ -244,15 +257,8 @@ ALGORITHMS: dict[str, Algorithm] = {
             "a",
             dynamics.forward_dynamics,
             ("method",),
-            lambda method: ex.FORWARD_DYNAMICS[method](ex.b),
-        ),
-        _solver(
-            "forward_dynamics_with_wrenches",
-            ("q", "v", "tau", "wrenches"),
-            "a",
-            dynamics.forward_dynamics,
-            ("method",),
-            lambda method: ex.FORWARD_DYNAMICS[method](ex.b - ex.wrenches),
+            lambda method, wrenches=False: ex.FORWARD_DYNAMICS[method](ex.forces_on_links(wrenches)),
+            may_take_wrenches=True,
         ),
         _solver(
             "forward_link_accelerations",
@@ -269,25 +275,22 @@ ALGORITHMS: dict[str, Algorithm] = {
             "partials",
             dynamics_derivatives.inverse_dynamics_derivatives,
             ignores_loops=True,
-        ),
-        Algorithm(
-            "inverse_dynamics_derivatives_with_wrenches",
-            ("q", "v", "a", "wrenches"),
-            "partials",
-            dynamics_derivatives.inverse_dynamics_derivatives,
-            ignores_loops=True,
+            may_take_wrenches=True,
         ),
         _solver(
             "forward_dynamics_derivatives",
             ("q", "v", "tau"),
             "partials",
             dynamics_derivatives.forward_dynamics_derivatives,
+            may_take_wrenches=True,
         ),
-        _solver(
-            "forward_dynamics_derivatives_with_wrenches",
-            ("q", "v", "tau", "wrenches"),
-            "partials",
-            dynamics_derivatives.forward_dynamics_derivatives,
+        Algorithm(
+            "inverse_dynamics_second_derivatives",
+            ("q", "v", "a"),
+            ("d_qq", "d_vv", "d_qv", "d_aq"),
+            dynamics_derivatives.inverse_dynamics_second_derivatives,
+            ignores_loops=True,
+            differentiates="inverse_dynamics_derivatives",
         ),
         Algorithm("regressor", ("q", "v", "a"), "regressor", regressor, ignores_loops=True),
         Algorithm("mass_matrix", ("q",), "mass_matrix", dynamics.mass_matrix, expression=lambda: ex.MASS_MATRIX),
@@ -334,14 +337,9 @@ ALGORITHMS: dict[str, Algorithm] = {
         Algorithm("momentum", ("q", "v"), "momentum", energy.momentum),
         Algorithm("coordinate_rates", ("q", "v"), "q_rate", configuration.coordinate_rates),
         Algorithm("integrate", ("q", "v", "dt"), "q_next", configuration.integrate),
-        _solver("rk4_step", ("q", "v", "tau", "dt"), "state", integration.rk4_step),
-        _solver("rk4_step_with_wrenches", ("q", "v", "tau", "dt", "wrenches"), "state", integration.rk4_step),
-        _solver("semi_implicit_step", ("q", "v", "tau", "dt"), "state", integration.semi_implicit_step),
-        _solver(
-            "semi_implicit_step_with_wrenches",
-            ("q", "v", "tau", "dt", "wrenches"),
-            "state",
-            integration.semi_implicit_step,
+        *(
+            _solver(f"{name}_step", STEP, "state", partial(integration.step, method), may_take_wrenches=True)
+            for name, method in integration.METHODS.items()
         ),
         Algorithm("difference", ("q0", "q1"), "v", configuration.difference),
         Algorithm("difference_jacobian", ("q0", "q1"), "difference_jacobian", configuration.difference_jacobian),
@@ -373,7 +371,13 @@ ALGORITHMS: dict[str, Algorithm] = {
         _diagonal("factor_derivatives", ("q",), "derivatives", derivatives.factor_derivatives),
         _diagonal("factor_rate", ("q", "v"), "factor", derivatives.factor_rate),
         _diagonal("coriolis", ("q", "nu"), "coriolis", diagonal.coriolis),
-        _diagonal("motion", ("q", "nu", "tau"), "motion", diagonal.motion),
-        _diagonal("motion_with_wrenches", ("q", "nu", "tau", "wrenches"), "motion", diagonal.motion),
+        _diagonal("motion", ("q", "nu", "tau"), "motion", diagonal.motion, may_take_wrenches=True),
     )
+    for algorithm in (listed, listed.under_wrenches)
+    if algorithm
+}
+
+#: Name of an algorithm -> name of the one that takes wrenches on the links as last input and else is the same.
+WITH_WRENCHES: dict[str, str] = {
+    algorithm.name: twin.name for algorithm in ALGORITHMS.values() for twin in (algorithm.under_wrenches,) if twin
 }

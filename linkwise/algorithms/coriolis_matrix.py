@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from ..links.link import combine
 from ..recursions.sweep import tip_to_base
 from ..recursions.tree import Tree
 from ..scalar import Scalar
@@ -62,7 +63,7 @@ def convective_matrix(
     for j, crossing in enumerate(crossings):
         inertia, transport = composite[j]
         for m, h in enumerate(crossing.motion):
-            along = inertia @ motion_rates[j][m] + _apply(transport, h)
+            along = inertia @ motion_rates[j][m] + combine(transport, h.flat())
             still, back = inertia @ h, _apply_adjoint(transport, h)
             for k, other in enumerate(crossing.motion):
                 put(j, k, j, m, along.dot(other))
@@ -84,13 +85,6 @@ def _transport(inertia: RigidInertia, velocity: Motion) -> Columns:
         (velocity.cross_force(inertia @ unit) + unit.cross_force(momentum) - (inertia @ velocity.cross(unit))) * 0.5
         for unit in UNITS
     ]
-
-
-def _apply(columns: Columns, m: Motion) -> Force:
-    total = columns[0] * m.flat()[0]
-    for column, weight in zip(columns[1:], m.flat()[1:], strict=True):
-        total = total + column * weight
-    return total
 
 
 def _apply_adjoint(columns: Columns, m: Motion) -> Force:

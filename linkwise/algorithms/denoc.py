@@ -39,14 +39,13 @@ def matrices(tree: Tree, q: Sequence[Scalar]) -> Matrix:
     crossings = centred.cross(q)
     poses = internal_poses(centred, crossings)
     n = len(centred.links)
-    widths = [link.joint.nv for link in centred.links]
     propagation: Matrix = [[0.0] * (6 * n) for _ in range(6 * n)]
-    rates: Matrix = [[0.0] * sum(widths) for _ in range(6 * n)]
+    rates: Matrix = [[0.0] * centred.freedoms for _ in range(6 * n)]
     for i, (turn, centre) in enumerate(poses):
         for j in tree.mechanism.path(i):
             _put(propagation, 6 * i, 6 * j, _twist_propagation(poses[j][1] - centre if j != i else None))
         columns = [(*(turn @ h.angular), *(turn @ h.linear)) for h in crossings[i].motion]
-        _put(rates, 6 * i, sum(widths[:i]), list(zip(*columns, strict=True)))
+        _put(rates, 6 * i, centred.freedom_starts[i], list(zip(*columns, strict=True)))
     return [[*left, *right] for left, right in zip(propagation, leading_columns(tree, rates), strict=True)]
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from ..jet import jet, parts
 from ..links.inertia_rates import JointMotion, half_rate, joint_motion
+from ..links.link import combine
 from ..operators.evaluate import Configuration
 from ..recursions.sweep import tip_to_base
 from ..recursions.tree import Tree
@@ -136,8 +137,7 @@ def _articulated(tree: Tree, q: Sequence[Scalar]) -> Configuration:
 def _factor_rate(at: Configuration, moving: Sequence[JointMotion | None], normalized: bool) -> Matrix:
     """d[(I + H phi K) D^(1/2)] while joints move: each column K D^(1/2) and its rate, carried to the base."""
     links = at.tree.links
-    starts = [sum(link.joint.nv for link in links[:i]) for i in range(len(links))]
-    size = sum(link.joint.nv for link in links)
+    starts, size = at.tree.freedom_starts, at.tree.freedoms
     result: Matrix = [[0.0] * size for _ in range(size)]
     rates = InertiaRates(at, moving)
     for b, link in enumerate(links):
@@ -175,13 +175,6 @@ def _weighted_gain(
         root_rate = [joint.factor.half([0.0] * m + [change[i][m] for i in range(m, n)]) for m in range(n)]
     columns = []
     for m in range(n):
-        value, slope = _combined(joint.gain, root[m]), _combined(joint.gain, root_rate[m])
-        columns.append((value, slope if gain_rate is None else slope + _combined(gain_rate, root[m])))
+        value, slope = combine(joint.gain, root[m]), combine(joint.gain, root_rate[m])
+        columns.append((value, slope if gain_rate is None else slope + combine(gain_rate, root[m])))
     return columns, [list(row) for row in zip(*root_rate, strict=True)]
-
-
-def _combined(columns: Sequence[Force], weights: Sequence[Scalar]) -> Force:
-    total = columns[0] * weights[0]
-    for column, weight in zip(columns[1:], weights[1:], strict=True):
-        total = total + column * weight
-    return total

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..joints import Revolute
-from ..links.articulation import Factor
 from ..mechanism import Mechanism, MechanismError
 from ..operators.apply import apply_expression
 from ..operators.evaluate import Configuration
@@ -14,12 +12,14 @@ from ..operators.expression import Expression
 from ..operators.matrices import matrix_of
 from ..recursions.frames import is_skew
 from ..recursions.tree import Tree
-from ..scalar import Scalar
+from ..scalar import Scalar, dot
 from . import expressions as ex
-from .followers import any_follow, leading_block, on_leaders, per_joint, solved
+from .elimination import Elimination
+from .followers import any_follow, leading_block, on_leaders, per_joint
 from .jacobians import jacobian
 
 Matrix = list[list[Scalar]]
+ABOUT_Z = (2,)  # what the motions of a joint span that only turns about its axis
 
 
 def joint_forces(expression: Expression, tree: Tree, q: Sequence[Scalar], **vectors: Any) -> list[Scalar]:
@@ -29,10 +29,9 @@ def joint_forces(expression: Expression, tree: Tree, q: Sequence[Scalar], **vect
 
 
 def inverse_dynamics(tree: Tree, q, v, a, wrenches=None) -> list[Scalar]:
-    """(nv,): see expressions.INVERSE_DYNAMICS."""
-    if wrenches is None:
-        return joint_forces(ex.INVERSE_DYNAMICS, tree, q, v=v, a=a)
-    return joint_forces(ex.INVERSE_DYNAMICS_WITH_WRENCHES, tree, q, v=v, a=a, wrenches=wrenches)
+    """(nv,): see expressions.inverse_dynamics."""
+    forces = ex.forces_on_links(wrenches is not None)
+    return joint_forces(ex.inverse_dynamics(forces), tree, q, v=v, a=a, wrenches=wrenches)
 
 
 def bias_force(tree: Tree, q, v) -> list[Scalar]:
@@ -48,7 +47,7 @@ def forward_dynamics(tree: Tree, q, v, tau, wrenches=None, method: str | None = 
     method = method or fastest_method(tree.mechanism)
     if method not in ex.FORWARD_DYNAMICS:
         raise ValueError(f"method must be one of {', '.join(ex.FORWARD_DYNAMICS)}, got {method!r}")
-    forces = ex.b if wrenches is None else ex.b - ex.wrenches
+    forces = ex.forces_on_links(wrenches is not None)
     given = {"v": tree.velocities(v), "tau": on_leaders(tree, tau), ex.wrenches.name: wrenches}
     if any_follow(tree):
         return _solved(tree, q, ex.bias_free_moments(forces), given)
@@ -56,8 +55,9 @@ def forward_dynamics(tree: Tree, q, v, tau, wrenches=None, method: str | None = 
 
 
 def fastest_method(mechanism: Mechanism) -> str:
-    """The biased algorithm has its bias forces from constants, which revolute joints about skew axes keep few."""
-    skew = sum(isinstance(body.kind, Revolute) and is_skew(mechanism, i) for i, body in enumerate(mechanism.bodies))
+    """The biased algorithm has its bias forces from constants: few for joints that only turn, about skew axes."""
+    turning = (i for i, body in enumerate(mechanism.bodies) if body.kind.span == ABOUT_Z)
+    skew = sum(is_skew(mechanism, i) for i in turning)
     return "biased" if 2 * skew >= mechanism.n_links else "filter_and_smoother"
 
 
@@ -73,7 +73,7 @@ def acceleration_parts(tree: Tree, q, v, tau) -> Matrix:
 def _solved(tree: Tree, q, forces: Expression, given: dict[str, Any]) -> list[Scalar]:
     """Accelerations under the joint forces of an expression, for mechanisms with followers."""
     applied = tree.collect(per_joint(tree, apply_expression(forces, tree, q, given)))
-    return solved(tree, mass_matrix(tree, q), applied)
+    return Elimination(mass_matrix(tree, q)).solve(applied)
 
 
 def forward_link_accelerations(tree: Tree, q, v, tau) -> Matrix:
@@ -94,9 +94,7 @@ def mass_matrix_inverse(tree: Tree, q) -> Matrix:
     """(nv, nv) from its factors."""
     if not any_follow(tree):
         return matrix_of(ex.MASS_MATRIX_INVERSE, Configuration(tree, q))
-    nv, matrix = tree.mechanism.nv, mass_matrix(tree, q)
-    columns = [solved(tree, matrix, [1.0 if i == j else 0.0 for i in range(nv)]) for j in range(nv)]
-    return [[columns[max(i, j)][min(i, j)] for j in range(nv)] for i in range(nv)]
+    return Elimination(mass_matrix(tree, q)).inverse()
 
 
 def operational_inertia(tree: Tree, q, link: str) -> Matrix:
@@ -104,12 +102,10 @@ def operational_inertia(tree: Tree, q, link: str) -> Matrix:
     _require_six_freedoms(tree, link)
     if not any_follow(tree):
         return matrix_of(ex.operational_inertia(link), Configuration(tree, q))
-    rows, matrix = jacobian(tree, q, link), mass_matrix(tree, q)
-    responses = [solved(tree, matrix, row) for row in rows]  # M^-1 J*
-    mobility = [[sum(x * y for x, y in zip(row, response, strict=True)) for response in responses] for row in rows]
-    factor = Factor.of(mobility)
-    columns = [factor.solve([1.0 if i == j else 0.0 for i in range(6)]) for j in range(6)]
-    return [[columns[max(i, j)][min(i, j)] for j in range(6)] for i in range(6)]
+    rows, mass = jacobian(tree, q, link), Elimination(mass_matrix(tree, q))
+    responses = [mass.solve(row) for row in rows]  # M^-1 J*
+    mobility = [[dot(row, response) for response in responses] for row in rows]
+    return Elimination(mobility).inverse()
 
 
 def _require_six_freedoms(tree: Tree, link: str) -> None:

@@ -8,12 +8,12 @@ one inward, with one covector and two wrenches carried inward per freedom.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..links.acceleration_fields import Covector, FieldCrossing, JointFields, Response, joint_fields
-from ..links.articulation import Factor
 from ..links.forces import inertial_force
 from ..links.kinematics import carry_acceleration, spin_base_to_tip
 from ..links.link import Crossing
@@ -24,7 +24,9 @@ from ..spatial import Force, Motion, Vector3
 from ..spatial.three import ZERO
 from .diagonal import felt_at_joints
 from .dynamics import inverse_dynamics, mass_matrix
+from .elimination import Elimination
 from .followers import leading_block
+from .metric import twice_symmetric_connection
 
 Matrix = list[list[Scalar]]
 
@@ -112,8 +114,7 @@ class _Entries:
     """The three matrices over all joints, followers included, filled pair by pair."""
 
     def __init__(self, tree: Tree):
-        self.starts = [sum(link.joint.nv for link in tree.links[:i]) for i in range(len(tree.links))]
-        size = sum(link.joint.nv for link in tree.links)
+        self.starts, size = tree.freedom_starts, tree.freedoms
         self.matrices: list[Matrix] = [[[0.0] * size for _ in range(size)] for _ in range(3)]
         for link, start in zip(tree.links, self.starts, strict=True):
             for k, inertia in enumerate(link.armature):
@@ -150,45 +151,30 @@ def forward_dynamics_derivatives(tree: Tree, q, v, tau, wrenches: Any = None) ->
 
     Inverse dynamics stays at tau, so the accelerations change by -M^-1 times its own changes; those with tau are M^-1.
     """
-    inverse = _Inverse(mass_matrix(tree, q))
+    mass = Elimination(mass_matrix(tree, q))
     at_rest = inverse_dynamics(tree, q, v, [0.0] * tree.mechanism.nv, wrenches)
-    a = inverse.times([t - b for t, b in zip(tau, at_rest, strict=True)])
+    a = mass.solve([t - b for t, b in zip(tau, at_rest, strict=True)])
     d_q, d_v, _ = inverse_dynamics_derivatives(tree, q, v, a, wrenches)
-    return [inverse.times_columns(d_q, -1.0), inverse.times_columns(d_v, -1.0), inverse.matrix()]
+    by_q, by_v = (mass.solve_columns([[-x for x in row] for row in matrix]) for matrix in (d_q, d_v))
+    return [by_q, by_v, mass.inverse()]
 
 
-class _Inverse:
-    """M^-1 = W* d^-1 W, eliminated from the last coordinate to the first: W, like the factors of the papers, couples a
-    coordinate only with those between it and the base, so what other branches do not feel costs nothing there."""
+def inverse_dynamics_second_derivatives(tree: Tree, first: np.ndarray, second: np.ndarray) -> list[np.ndarray]:
+    """Four of (nv, nv, nv): derivatives of joint forces along q and q, by v and v, along q and by v, by a and along q.
 
-    def __init__(self, matrix: Matrix):
-        n = len(matrix)
-        factor = Factor.of([row[::-1] for row in matrix[::-1]])
-        self.reciprocal = factor.reciprocal
-        units = [factor.forward([1.0 if i == j else 0.0 for i in range(n)]) for j in range(n)]
-        self.rows = [[unit[i] for unit in units[: i + 1]] for i in range(n)]  # W, lower, last coordinate first
+    first    (3, nv, nv): what ``inverse_dynamics_derivatives`` gives
+    second   (3, nv, nv, nv): its derivatives along tangent directions of q
 
-    def times(self, x: Sequence[Scalar]) -> list[Scalar]:
-        n, given = len(x), list(x)[::-1]
-        middle = [_sum(row, given) * r for row, r in zip(self.rows, self.reciprocal, strict=True)]
-        return [_sum([self.rows[k][i] for k in range(i, n)], middle[i:]) for i in reversed(range(n))]
-
-    def times_columns(self, matrix: Matrix, scale: float) -> Matrix:
-        columns = [self.times([x * scale for x in column]) for column in zip(*matrix, strict=True)]
-        return [list(row) for row in zip(*columns, strict=True)]
-
-    def matrix(self) -> Matrix:
-        n = len(self.rows)
-        upper = {}
-        for i in range(n):
-            weighted = [self.rows[k][i] * self.reciprocal[k] for k in range(i, n)]
-            for j in range(i + 1):
-                upper[i, j] = _sum(weighted, [self.rows[k][j] for k in range(i, n)])
-        return [[upper[max(i, j), min(i, j)] for j in reversed(range(n))] for i in reversed(range(n))]
-
-
-def _sum(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
-    total: Scalar = 0.0
-    for x, y in zip(a, b, strict=False):
-        total = total + x * y
-    return total
+    Where directions commute, half of those along q and q is the other half.  Those by v and v follow from the
+    derivatives of the mass matrix of the links alone: rotors resist acceleration only.
+    """
+    (_, _, mass), (d_qq, d_vq, d_aq) = first, second
+    brackets = tree.mechanism.brackets
+    for j, k in zip(*np.triu_indices(len(mass), 1), strict=True):
+        if not brackets[j, k].any():
+            d_qq[:, j, k] = d_qq[:, k, j]
+    bodies = zip(tree.mechanism.bodies, tree.links, strict=True)
+    rotors = [x for body, link in bodies if not body.mimic for x in link.armature]
+    links_alone = mass - np.diag(np.array(rotors, dtype=object))
+    d_vv = np.moveaxis(twice_symmetric_connection(links_alone, d_aq, brackets), -1, 0)
+    return [d_qq, d_vv, np.swapaxes(d_vq, 1, 2), d_aq]

@@ -47,8 +47,11 @@ def inverse_dynamics(forces: Expression) -> Expression:
     return H @ phi @ (M @ phi.T @ (H.T @ qdd + a + g) + forces) + R @ qdd
 
 
-INVERSE_DYNAMICS = inverse_dynamics(b)
-INVERSE_DYNAMICS_WITH_WRENCHES = inverse_dynamics(b - wrenches)
+def forces_on_links(pushed: bool) -> Expression:
+    """What the links' own accelerations do not explain: gyroscopic forces, and external wrenches if there are any."""
+    return b - wrenches if pushed else b
+
+
 BIAS_FORCE = H @ phi @ (M @ phi.T @ (a + g) + b)
 GRAVITY_FORCE = H @ phi @ M @ phi.T @ g
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..links.articulation import Factor
 from ..recursions.tree import Tree
 from ..scalar import Scalar
 
@@ -41,14 +40,3 @@ def leading_block(tree: Tree, matrix: Matrix) -> Matrix:
     """A symmetric or square matrix over all joints reduced on both sides."""
     rows = [list(column) for column in zip(*leading_columns(tree, matrix), strict=True)]
     return [list(column) for column in zip(*leading_columns(tree, rows), strict=True)]
-
-
-def solved(tree: Tree, mass_matrix: Matrix, forces: Sequence[Scalar]) -> list[Scalar]:
-    """Accelerations over the independent coordinates: the mass matrix, followers included, is factored as it stands.
-
-    Followers couple joints that are far apart in the tree, and a mechanism may be regular only because of them: the
-    factors of the papers, which take one joint at a time, do not exist then.  Elimination from the last coordinate to
-    the first keeps the zeros that the tree leaves.
-    """
-    factor = Factor.of([row[::-1] for row in mass_matrix[::-1]])
-    return factor.solve(list(forces)[::-1])[::-1]

@@ -12,8 +12,12 @@ of q and the method is the usual one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
 
 from ..recursions.tree import Tree
 from ..scalar import Scalar
@@ -31,48 +35,91 @@ class Tableau:
     stages: tuple[tuple[float, ...], ...]
     weights: tuple[float, ...]
 
+    @property
+    def evaluations(self) -> int:
+        """How often a step asks for accelerations."""
+        return len(self.stages)
 
-RK4 = Tableau(stages=((), (0.5,), (0.0, 0.5), (0.0, 0.0, 1.0)), weights=(1 / 6, 1 / 3, 1 / 3, 1 / 6))
-
-
-def runge_kutta_step(tableau: Tableau, tree: Tree, q, v, tau, dt, wrenches=None) -> Vector:
-    """(nq + nv,): q and v after dt by an explicit method of up to fourth order."""
-    dt = dt.item() if hasattr(dt, "item") else dt
-    steps: list[Vector] = []  # slopes of u, one per stage
-    accelerations: list[Vector] = []
-    for coefficients in tableau.stages:
-        u, v_here = _sum(dt, coefficients, steps, [0.0] * len(v)), _sum(dt, coefficients, accelerations, list(v))
-        steps.append(_step_rates(tree, u, v_here))
-        q_here = _moved(tree, q, u) if coefficients else q
-        accelerations.append(forward_dynamics(tree, q_here, v_here, tau, wrenches))
-    u = _sum(dt, tableau.weights, steps, [0.0] * len(v))
-    return [*_moved(tree, q, u), *_sum(dt, tableau.weights, accelerations, list(v))]
+    def advance(self, x: np.ndarray, h: Any, rates: Callable[[float, np.ndarray], np.ndarray]) -> np.ndarray:
+        """x after a step of h, of scalars or (..., n) of floats; ``rates(c, x)`` is dx/dt after the part c of it."""
+        slopes: list[np.ndarray] = []
+        for coefficients in self.stages:
+            slopes.append(rates(sum(coefficients), _moved(x, h, coefficients, slopes)))
+        return _moved(x, h, self.weights, slopes)
 
 
-def rk4_step(tree: Tree, q, v, tau, dt, wrenches=None) -> Vector:
-    """(nq + nv,): q and v after dt by the classical method of fourth order."""
-    return runge_kutta_step(RK4, tree, q, v, tau, dt, wrenches)
+@dataclass(frozen=True)
+class Splitting:
+    """Velocities and positions in turn: v changes by ``kicks[i]`` times dt a(q, v), then q moves by ``drifts[i]`` times
+    dt v."""
+
+    kicks: tuple[float, ...]
+    drifts: tuple[float, ...]
+
+    @property
+    def evaluations(self) -> int:
+        """How often a step asks for accelerations."""
+        return sum(kick != 0.0 for kick in self.kicks)
+
+    def advance(self, q: Any, v: np.ndarray, h: Any, acceleration: Callable[..., Any], drift: Callable[..., Any]):
+        """q and v after a step of h; ``acceleration(c, q, v)`` after the part c of it, ``drift(q, v, h)`` moves q."""
+        times = (0.0, *accumulate(self.drifts))
+        for c, kick, forth in zip(times, self.kicks, self.drifts, strict=False):
+            if kick:
+                v = v + acceleration(c, q, v) * (h * kick)
+            if forth:
+                q = drift(q, v, h * forth)
+        return q, v
 
 
-def semi_implicit_step(tree: Tree, q, v, tau, dt, wrenches=None) -> Vector:
-    """(nq + nv,): q and v after dt by the semi-implicit method of Euler, v' = v + dt a, then q' = q (+) dt v'."""
-    dt = dt.item() if hasattr(dt, "item") else dt
-    v_next = _sum(dt, (1.0,), [forward_dynamics(tree, q, v, tau, wrenches)], list(v))
-    return [*integrate(tree, q, v_next, dt), *v_next]
+#: The methods with fixed steps, by name: compiled steps, ``lw.rollout`` and ``lw.simulate`` all read this table.
+METHODS: dict[str, Tableau | Splitting] = {
+    "rk4": Tableau(stages=((), (0.5,), (0.0, 0.5), (0.0, 0.0, 1.0)), weights=(1 / 6, 1 / 3, 1 / 3, 1 / 6)),
+    "semi_implicit": Splitting(kicks=(1.0,), drifts=(1.0,)),
+}
 
 
-def _sum(dt: Scalar, coefficients: Sequence[float], slopes: Sequence[Vector], start: Vector) -> Vector:
-    """start + dt * sum of coefficient times slope."""
-    total = start
+def step(method: Tableau | Splitting, tree: Tree, q, v, tau, dt, wrenches=None) -> Vector:
+    """(nq + nv,): q and v after dt by a method of up to fourth order."""
+    dt = _array([dt.item() if hasattr(dt, "item") else dt])  # an array, since arrays of scalars do not multiply scalars
+
+    def acceleration(q: Sequence[Scalar], v: np.ndarray) -> np.ndarray:
+        return _array(forward_dynamics(tree, q, v.tolist(), tau, wrenches))
+
+    if isinstance(method, Splitting):
+        q, v = method.advance(
+            list(q),
+            _array(v),
+            dt,
+            lambda _, q, v: acceleration(q, v),
+            lambda q, v, h: integrate(tree, q, v.tolist(), h),
+        )
+        return [*q, *v.tolist()]
+    n = len(v)
+
+    def rates(_: float, x: np.ndarray) -> np.ndarray:
+        u, v = x[:n], x[n:]
+        there = q if x is start else integrate(tree, q, u.tolist(), 1.0)
+        return _array([*_step_rates(tree, u.tolist(), v.tolist()), *acceleration(there, v)])
+
+    start = _array([0.0] * n + list(v))
+    reached = method.advance(start, dt, rates)
+    return [*integrate(tree, q, reached[:n].tolist(), 1.0), *reached[n:].tolist()]
+
+
+def _moved(x: np.ndarray, h: Any, coefficients: Sequence[float], slopes: Sequence[np.ndarray]) -> np.ndarray:
+    """x + h * sum of coefficient times slope."""
     for coefficient, slope in zip(coefficients, slopes, strict=True):
         if coefficient:
-            total = [x + (dt * coefficient) * rate for x, rate in zip(total, slope, strict=True)]
-    return total
+            x = x + slope * (h * coefficient)
+    return x
 
 
-def _moved(tree: Tree, q: Sequence[Scalar], u: Vector) -> Sequence[Scalar]:
-    """q (+) u."""
-    return integrate(tree, q, u, 1.0)
+def _array(numbers: Sequence[Scalar]) -> np.ndarray:
+    """Scalars, known or not, as an array."""
+    array = np.empty(len(numbers), dtype=object)
+    array[:] = list(numbers)
+    return array
 
 
 def _step_rates(tree: Tree, u: Vector, v: Vector) -> Vector:

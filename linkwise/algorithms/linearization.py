@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..jet import jet, parts
 from ..recursions.tree import Tree
-from ..scalar import Scalar
+from ..scalar import Scalar, dot
 from .configuration import coordinate_rates
 from .loop_constraints import constraint_jacobian, position_error
 
@@ -19,8 +19,8 @@ def constraint_motion(
     Its derivatives along q are all that a linearization asks of the derivatives of K: those of the first part stand for
     dK/dy, those of the others for the second and the first time derivative of K.
     """
-    columns = zip(*constraint_jacobian(tree, q), strict=True)
-    forces = [_dot(column, multipliers) for column in columns]
+    rows = constraint_jacobian(tree, q)
+    forces = [dot([row[k] for row in rows], multipliers) for k in range(tree.mechanism.nv)]
     error = [parts(x) for x in position_error(tree, _accelerating(tree, q, v, a))]
     return forces + [second for _, _, second in error] + [first for _, first, _ in error]
 
@@ -47,10 +47,3 @@ def step_rate_jacobian(tree: Tree, v: Sequence[Scalar]) -> list[list[Scalar]]:
             for i, x in enumerate(body.kind.step_rate(step, list(v[at]))):
                 rows[at.start + i][at.start + k] = parts(x)[1]
     return rows
-
-
-def _dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
-    total: Scalar = 0.0
-    for x, y in zip(a, b, strict=True):
-        total = total + x * y
-    return total

@@ -31,7 +31,7 @@ def regressor(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[
     """(nv, 10 n_links): Y with tau = Y p, without rotor inertias.
 
     Column p of link i is what the joints must supply if that parameter is one and all others are zero: H phi of the
-    force M alpha + b of that unit (see expressions.INVERSE_DYNAMICS), here its product with the motions phi* H* that
+    force M alpha + b of that unit (see expressions.inverse_dynamics), here its product with the motions phi* H* that
     the joints give the link.
     """
     at = Configuration(tree, q)

@@ -6,6 +6,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -15,6 +16,7 @@ from .bench import bench
 from .demo import demo
 from .dynamics import dynamics
 from .export import export
+from .files import trouble
 from .info import info
 from .linearize import linearize
 from .operators import operators
@@ -22,7 +24,21 @@ from .reproduce import reproduce
 from .simulate import simulate
 
 
-@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+class ReaderGone(Exception):
+    """Whoever read our output has seen enough."""
+
+
+class Commands(click.Group):
+    """Click takes a pipe that was closed for a failure; other tools end quietly, as if by the signal SIGPIPE."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise ReaderGone from None
+
+
+@click.group(cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(lw.__version__, prog_name="linkwise", message="%(prog)s %(version)s")
 @click.pass_context
 def commands(context: click.Context) -> None:
@@ -45,7 +61,8 @@ for command in (info, dynamics, simulate, linearize, operators, export, bench, r
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code: 0, 1 if a check failed, 2 on bad input, 130 if interrupted."""
+    """Run the command line and return its exit code: 0, 1 if a check failed or a motion could not be followed, 2 on
+    bad input, 130 if interrupted, 141 if whoever read the output went away."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # names in files may not fit the terminal's encoding
@@ -54,17 +71,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = commands.main(arguments, prog_name="linkwise", standalone_mode=False) or 0
         sys.stdout.flush()
         return code
-    except BrokenPipeError:
-        # Whoever read our output has seen enough; nothing more is written, not even by the interpreter as it ends.
+    except (BrokenPipeError, ReaderGone):
+        # Nothing more is written, not even by the interpreter as it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return 141
     except (click.Abort, KeyboardInterrupt):
-        return 130
+        message, code = "interrupted", 130
     except click.ClickException as error:
         message = error.format_message()
-    except (ValueError, OSError, ImportError, lw.operators.SpaceError) as error:  # ImportError: optional libraries
+    except OSError as error:
+        message = trouble(error)
+    except (ValueError, ImportError, lw.operators.SpaceError) as error:  # ImportError: optional libraries
         message = str(error)
-    except ArithmeticError as error:  # answers that differ, motions that cannot be followed
+    except ArithmeticError as error:  # answers that differ
         message, code = str(error), 1
     click.echo("linkwise: " + " ".join(message.split()), err=True)
     return code

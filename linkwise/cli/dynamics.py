@@ -9,14 +9,17 @@ import click
 
 import linkwise as lw
 
+from .files import called
 from .mechanism import Loaded, report_warnings, takes_mechanism
-from .tables import Table, read_table, write_table
+from .tables import Table, check_table_output, read_table, write_table
 from .units import DEGREE, check_units, scaled
 
 
 def file_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
-        click.option("--output", "-o", metavar="FILE", help="A .csv or .npz file; CSV on standard output if left out."),
+        click.option(
+            "--output", "-o", metavar="FILE", help="A .csv or .npz file; CSV on standard output if left out, or -."
+        ),
         click.option("--degrees", is_flag=True, help="Angles, and their rates, in degrees, in and out."),
     ):
         command = option(command)
@@ -27,11 +30,13 @@ def file_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def dynamics() -> None:
     """Inverse and forward dynamics of whole tables of states.
 
-    Tables of numbers are CSV files with the columns t, q1 ..., v1 ..., a1 ..., tau1 ... (or q.NAME for a joint NAME),
-    or npz files with arrays t, q, v, a, tau, one row per state. To follow a motion in time, see linkwise simulate.
+    Tables of numbers are CSV files with columns t, q.elbow, v.elbow, a.elbow, tau.elbow, ... for joints elbow, ... (or
+    q1, q2, ..., v1, ... in their order), or npz files with arrays t, q, v, a, tau, one row per state; - is standard
+    input. To follow a motion in time, see linkwise simulate.
 
     \b
     linkwise dynamics inverse builtin:stanford_arm motion.csv -o torques.csv
+    linkwise simulate robot.urdf --duration 1 -o - | linkwise dynamics inverse robot.urdf -
     """
 
 
@@ -45,10 +50,11 @@ def inverse(found: Loaded, trajectory: str, degrees: bool, output: str | None) -
     \b
     linkwise dynamics inverse robot.urdf motion.csv -o torques.csv
     """
+    check_table_output(output)
     mech = report_warnings(found)
     table = _read(trajectory, mech, ("q", "v", "a"), degrees, found.trust_units)
     tau = lw.inverse_dynamics(mech, table["q"], table["v"], table["a"])
-    write_table(output, {**_time(table), "tau": tau})
+    write_table(output, mech, {**_time(table), "tau": tau})
 
 
 @dynamics.command()
@@ -61,11 +67,12 @@ def forward(found: Loaded, states: str, degrees: bool, output: str | None) -> No
     \b
     linkwise dynamics forward robot.urdf states.npz -o accelerations.npz
     """
+    check_table_output(output)
     mech = report_warnings(found)
     table = _read(states, mech, ("q", "v", "tau"), degrees, found.trust_units)
     solve = lw.closed.forward_dynamics if mech.loops else lw.forward_dynamics
     a = solve(mech, table["q"], table["v"], table["tau"])
-    write_table(output, {**_time(table), "a": scaled(mech, "a", a, 1.0 / DEGREE if degrees else 1.0)})
+    write_table(output, mech, {**_time(table), "a": scaled(mech, "a", a, 1.0 / DEGREE if degrees else 1.0)})
 
 
 @dynamics.command(hidden=True, context_settings={"ignore_unknown_options": True})
@@ -80,7 +87,7 @@ def _read(path: str, mech: lw.Mechanism, needed: Sequence[str], degrees: bool, t
     if degrees:
         table |= {name: scaled(mech, name, table[name], DEGREE) for name in ("q", "v", "a") if name in table}
     if not trust:
-        check_units(path, mech, table["q"])
+        check_units(called(path), mech, table["q"])
     return table
 
 

@@ -7,10 +7,8 @@ from pathlib import Path
 import click
 
 import linkwise as lw
-from linkwise.algorithms.catalogue import ALGORITHMS
-from linkwise.export import c_file
-from linkwise.mechanism.checks import did_you_mean
 
+from .files import PIPE, check_output
 from .mechanism import Loaded, report_warnings, takes_mechanism
 from .screen import shown
 
@@ -21,7 +19,7 @@ LANGUAGES = ("c", "cuda", "llvm", "numpy")
 @takes_mechanism
 @click.argument("algorithm")
 @click.option("--language", type=click.Choice(LANGUAGES), default="c", show_default=True)
-@click.option("--output", "-o", metavar="FILE", help="The source file; standard output if left out.")
+@click.option("--output", "-o", metavar="FILE", help="The source file; standard output if left out, or -.")
 @click.option("--name", help="Of the C function; that of the algorithm by default.")
 @click.option("--dtype", type=click.Choice(["float64", "float32"]), default="float64", show_default=True)
 @click.option("--link", help="Of algorithms for one link or frame, such as jacobian and frame_pose.")
@@ -44,18 +42,18 @@ def export(found: Loaded, algorithm, language, output, name, dtype, link, frame,
     linkwise export builtin:puma560 forward_dynamics -o puma_dynamics.c
     linkwise export robot.urdf jacobian --link tool --frame world -o jacobian.c
     """
+    check_output(output, pipe=True)
     mech = report_warnings(found)
-    if algorithm not in ALGORITHMS:
-        raise click.UsageError(f"there is no algorithm {algorithm!r}: {did_you_mean(algorithm, ALGORITHMS)}")
     if name and language != "c":
         raise click.UsageError("--name is for C")
-    if link is None and "link" in ALGORITHMS[algorithm].options:
-        raise click.UsageError(f"{algorithm} is that of one link or frame: give --link")
     chosen = {key: value for key, value in (("link", link), ("frame", frame), ("method", method)) if value is not None}
     options = {"dtype": dtype, "parameters": parameters, **chosen}
-    kernel = lw.compile(algorithm, mech, target="numpy", **options)
-    source = c_file(algorithm, mech, name, **options) if language == "c" else kernel.source(language)
-    if not output:
+    try:
+        kernel = lw.compile(algorithm, mech, target="numpy", **options)
+    except TypeError as error:  # an option that this algorithm cannot do without
+        raise click.UsageError(f"{error}, here --link, --frame or --method") from None
+    source = lw.c_file(algorithm, mech, name, **options) if language == "c" else kernel.source(language)
+    if not output or output == PIPE:
         click.echo(source, nl=False)
         return
     path = Path(output)

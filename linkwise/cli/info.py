@@ -12,6 +12,7 @@ import numpy as np
 
 import linkwise as lw
 
+from .files import check_output
 from .mechanism import Loaded, takes_mechanism
 from .screen import as_json, section, table
 
@@ -27,6 +28,7 @@ def info(found: Loaded, plot: str | None, json_wanted: bool) -> None:
     linkwise info robot.urdf
     linkwise info builtin:loader --plot loader.png --json
     """
+    check_output(plot, ".png", ".svg", ".pdf")
     mechanism = found.mechanism
     facts = facts_of(mechanism, [*found.warnings, *_remarks(mechanism)])
     if plot:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import numpy as np
 
 import linkwise as lw
 
+from .acting import Idle, idle_elements, passive_of
+from .files import check_output
 from .mechanism import Loaded, report_warnings, takes_mechanism
 from .screen import as_json, section, shown
 from .state import state, state_options
@@ -47,11 +50,11 @@ def linearize(
     linkwise linearize builtin:double_pendulum --at equilibrium
     linkwise linearize builtin:loader --at held --inputs lift_piston_joint,tilt_piston_joint --plot eigenvalues.png
     """
+    check_output(output, ".npz")
+    check_output(plot, ".png", ".svg", ".pdf")
     mech = report_warnings(found)
-    if output and not output.lower().endswith(".npz"):
-        raise click.UsageError(f"{output}: the name must end in .npz")
     q, v = state(mech, positions, velocities, start, degrees, found.trust_units)
-    acting = lw.Passive.of(mech) if passive else None
+    acting, idle = passive_of(mech, passive, None, 0.0), [] if passive else list(idle_elements(mech))
     driven = _names(inputs)
     tau = None
     if at != "state":
@@ -63,7 +66,8 @@ def linearize(
             tau = lw.find_equilibrium(mech, q, passive=acting, solve_for="tau", actuated=driven).tau
     model = lw.linearize(mech, q, v, tau, independent=_names(independent), inputs=driven, passive=acting)
     files = list(_written(model, output, plot))
-    click.echo(as_json(_facts(model, files)) if json_wanted else "\n".join(_text(model, files)))
+    facts = {**_facts(model, files), "not_acting": [dataclasses.asdict(one) for one in idle]}
+    click.echo(as_json(facts) if json_wanted else "\n".join(_text(model, files, idle)))
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:
@@ -108,12 +112,14 @@ def _facts(model: lw.StateSpace, files: Iterable[Path]) -> dict[str, Any]:
     }
 
 
-def _text(model: lw.StateSpace, files: list[Path]) -> Iterable[str]:
+def _text(model: lw.StateSpace, files: list[Path], idle: list[Idle]) -> Iterable[str]:
     where = "an equilibrium" if model.is_equilibrium else "no equilibrium: the model has a drift"
     yield click.style(model.mechanism.name, bold=True) + f": {len(model.state_names)} states, {where}"
     yield from section("state", [f"q = {_row(model.q)}", f"v = {_row(model.v)}", f"tau = {_row(model.tau)}"])
     yield from section("rates of the states: A, B, drift", model.table().splitlines())
     yield from section("modes", str(model.modes()).splitlines())
+    if idle:
+        yield from section("of the file, not acting", map(str, idle))
     if files:
         yield from section("files", map(shown, files))
 

@@ -6,16 +6,14 @@ import functools
 import inspect
 import warnings
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 import click
 
 import linkwise as lw
-from linkwise.mechanism.dh import CONVENTIONS
-from linkwise.readers.dh_table import SUFFIXES, load_dh
 
 BUILTIN = "builtin:"
+TABLES = (".toml", ".csv")  # endings of DH tables; everything else is a mechanism file
 
 
 class Loaded(NamedTuple):
@@ -41,7 +39,9 @@ def takes_mechanism(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--trust-units", is_flag=True, help="Accept numbers that look like degrees or millimetres."),
         click.option("--gravity", type=float, nargs=3, metavar="X Y Z", help="In the ground frame, m/s^2."),
         click.option(
-            "--convention", type=click.Choice(CONVENTIONS), help="Of a DH table, instead of the one in its file."
+            "--convention",
+            metavar="NAME",
+            help="Of a DH table, instead of the one in its file: standard, modified or saha1999.",
         ),
         click.option("--loops", metavar="FILE", help="TOML file of joints that close loops, beside a URDF file."),
         click.option("--floating-base", is_flag=True, help="Let the root link of the file move freely."),
@@ -60,7 +60,7 @@ def loaded(
 ) -> Loaded:
     """The mechanism of FILE; ``convention`` and ``trust_units`` are those of a DH table."""
     is_builtin = file.startswith(BUILTIN)
-    is_table = file.lower().endswith(SUFFIXES) and not is_builtin
+    is_table = file.lower().endswith(TABLES) and not is_builtin
     if convention and not is_table:
         raise click.UsageError("--convention is for DH tables, in .toml or .csv files")
     for option, given in (("--floating-base", floating_base), ("--loops", loops)):
@@ -73,7 +73,7 @@ def loaded(
         if is_builtin:
             mechanism = _builtin(file.removeprefix(BUILTIN))
         elif is_table:
-            mechanism = load_dh(file, convention, trust_units)
+            mechanism = lw.load_dh(file, convention, trust_units)
         else:
             mechanism = lw.load(file, floating_base=floating_base, loops=loops)
     return Loaded(mechanism, tuple(str(warning.message) for warning in caught), trust_units)
@@ -88,12 +88,7 @@ def report_warnings(found: Loaded) -> lw.Mechanism:
 
 def _builtin(description: str) -> lw.Mechanism:
     name, *arguments = description.split(":")
-    known = lw.mechanisms.__all__
-    if name not in known:
-        close = get_close_matches(name, known)
-        hint = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(known)}"
-        raise click.UsageError(f"there is no built-in mechanism {name!r}: {hint}")
-    make = getattr(lw.mechanisms, name)
+    make = lw.mechanisms.maker(name)
     values = [_number(name, argument) for argument in arguments]
     try:
         inspect.signature(make).bind(*values)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,33 +13,37 @@ import numpy as np
 
 import linkwise as lw
 
+from .acting import Idle, at_effort_limits, idle_elements, idle_limits, passive_of, passive_options
+from .control import control_of, control_options
+from .files import PIPE, check_output
 from .mechanism import Loaded, report_warnings, takes_mechanism
 from .screen import as_json, section, shown, table
-from .state import named, state, state_options
-from .tables import read_table
+from .state import state, state_options
+from .tables import check_table_output, write_csv
 from .units import DEGREE, scaled
 
-METHODS = ("dop853", "rk45", "rk23", "radau", "bdf", "lsoda", "rk4", "semi_implicit")
 MAX_ROWS = 10_000_000
-Control = Callable[..., np.ndarray]  # of (t, q, v)
+INTERRUPTED = 130  # exit code, as of every program that Ctrl-C ended
 
 
 @click.command(short_help="A motion in time: numbers, plots, films.")
 @takes_mechanism
 @click.option("--duration", type=float, help="Seconds; with --torques, until the last of them by default.")
 @state_options
-@click.option("--method", type=click.Choice(METHODS), default="dop853", show_default=True, help="Integrator.")
-@click.option("--step", type=float, help="Step of rk4 and semi_implicit (0.001 s), longest step of the others.")
+@click.option(
+    "--method",
+    metavar="NAME",
+    default="dop853",
+    show_default=True,
+    help="Integrator: dop853, rk45, rk23, radau, bdf, lsoda; with fixed steps rk4, semi_implicit.",
+)
+@click.option("--step", type=float, help="Fixed step (0.001 s), or the longest step of adaptive methods.")
 @click.option(
     "--tolerance", type=float, default=1e-9, show_default=True, help="Relative and absolute, of adaptive methods."
 )
 @click.option("--every", type=float, default=0.01, show_default=True, help="Seconds between rows of the result.")
-@click.option("--torques", metavar="FILE", help="Joint forces from a table with t and tau, joined by straight lines.")
-@click.option("--kp", type=float, default=0.0, help="Stiffness of every joint towards the target, N m/rad or N/m.")
-@click.option("--kd", type=float, default=0.0, help="Damping of every joint, N m s/rad or N s/m.")
-@click.option("--target", multiple=True, metavar="JOINT=Q", help="Where --kp pulls; by default where it starts.")
-@click.option("--hold-gravity", is_flag=True, help="Add the forces that hold the mechanism against gravity.")
-@click.option("--passive", is_flag=True, help="Let springs, dampers and friction of the file act.")
+@control_options
+@passive_options
 @click.option(
     "--output",
     "-o",
@@ -48,102 +53,67 @@ Control = Callable[..., np.ndarray]  # of (t, q, v)
 @click.option("--plot", metavar="FILE", help="Curves over time: .png, .svg or .pdf.")
 @click.option("--gif", metavar="FILE", help="Moving picture: .gif or .mp4.")
 @click.option("--json", "json_wanted", is_flag=True, help="The summary as one JSON document.")
+@click.pass_context
 def simulate(
-    found: Loaded, duration, positions, velocities, start, degrees, method, step, tolerance, every,
-    torques, kp, kd, target, hold_gravity, passive, output, plot, gif, json_wanted,
+    context: click.Context, found: Loaded, duration, positions, velocities, start, degrees, method, step, tolerance,
+    every, torques, kp, kd, target, hold_gravity, saturate, passive, limits, limit_damping, output, plot, gif,
+    json_wanted,
 ) -> None:  # fmt: skip
     """Follow the motion of a mechanism, with loops or without, from a state under gravity, torques or a controller.
 
-    Without options it is let go at rest. Files are in radians unless --degrees is given.
+    Without options it is let go at rest; springs, damping, friction and limits of the file act where options say so,
+    and what does not act is told. Files are in radians unless --degrees is given (.npz is always). Ctrl-C ends the
+    motion: what was computed is written and told, and the exit code is 130.
 
     \b
     linkwise simulate builtin:stanford_arm --q joint2=1.57 --duration 2 --plot fall.png
-    linkwise simulate robot.urdf --duration 3 --kp 80 --kd 10 --target elbow=0.7 --hold-gravity --gif reach.gif
+    linkwise simulate robot.urdf --duration 3 --kp 80 --kp elbow=40 --kd 10 --target elbow=0.7 --gif reach.gif
     """
+    check_table_output(output)
+    check_output(plot, ".png", ".svg", ".pdf")
+    check_output(gif, ".gif", ".mp4")
     mech = report_warnings(found)
-    _check_files(output, plot, gif)
-    if output == "-" and json_wanted:
+    if output == PIPE and json_wanted:
         raise click.UsageError("standard output takes the rows (--output -) or the summary (--json), not both")
     q, v = state(mech, positions, velocities, start, degrees, found.trust_units)
-    control, duration = _control(mech, q, torques, kp, kd, target, hold_gravity, degrees, duration)
+    driving = (torques, kp, kd, target, hold_gravity, saturate, degrees)
+    control, duration = control_of(mech, q, duration, *driving)
     if not (np.isfinite(duration) and duration > 0.0):
         raise click.UsageError(f"--duration must be positive, got {duration:g}")
     if not (np.isfinite(every) and every > 0.0 and duration / every <= MAX_ROWS):
         raise click.UsageError(f"--every {every:g}: rows must be apart, and no more than {MAX_ROWS:g} of them")
-    options = {} if step is None else {"step": step}
-    motion = lw.simulate(
-        mech,
-        q,
-        v,
-        duration,
-        control,
-        method=method,
-        rtol=tolerance,
-        atol=tolerance,
-        passive=lw.Passive.of(mech) if passive else None,
-        output_step=every,
-        progress=sys.stderr.isatty(),
-        **options,
-    )
-    files = list(_written(motion, output, plot, gif))
-    if output == "-":
-        names, columns = motion.table()
-        click.echo(",".join(names))
-        for row in columns.tolist():
-            click.echo(",".join(map(repr, row)))
+    options: dict[str, Any] = {"method": method, "rtol": tolerance, "atol": tolerance, "output_step": every}
+    options |= {} if step is None else {"step": step}
+    acting = passive_of(mech, passive, limits, limit_damping)
+    code, trouble = 0, None
+    try:
+        motion = lw.simulate(mech, q, v, duration, control, passive=acting, progress=sys.stderr.isatty(), **options)
+    except lw.SimulationError as error:
+        code, trouble, motion = 1, str(error), error.trajectory
+    if motion.interrupted:
+        code, trouble = INTERRUPTED, f"interrupted at t = {motion.end.t:.6g} s of {duration:g} s"
+    idle = [*([] if passive else idle_elements(mech)), *idle_limits(motion, limits is not None, saturate)]
+    files = list(_written(motion, output, plot, gif, degrees))
+    if output == PIPE:
+        for one in idle:
+            click.echo(f"linkwise: not acting: {one}", err=True)
     elif json_wanted:
-        click.echo(as_json(_summary(motion, files)))
+        click.echo(as_json(_summary(motion, files, idle, saturate)))
     else:
-        click.echo("\n".join(_text(motion, files, degrees)))
+        click.echo("\n".join(_text(motion, files, idle, saturate, degrees)))
+    if trouble:
+        click.echo(f"linkwise: {trouble}; what was computed until then is told and written", err=True)
+    context.exit(code)
 
 
-def _check_files(*paths: str | None) -> None:
-    """Complain of suffixes before the motion is computed, not after."""
-    for path, suffixes in zip(paths, ((".csv", ".npz"), (".png", ".svg", ".pdf"), (".gif", ".mp4")), strict=True):
-        if path and path != "-" and Path(path).suffix.lower() not in suffixes:
-            raise click.UsageError(f"{path}: the name must end in {' or '.join(suffixes)}")
-
-
-def _control(
-    mech: lw.Mechanism,
-    q: np.ndarray,
-    torques: str | None,
-    kp: float,
-    kd: float,
-    target: Sequence[str],
-    hold_gravity: bool,
-    degrees: bool,
-    duration: float | None,
-) -> tuple[Control | None, float]:
-    """Joint forces as a function of time and state, and for how long."""
-    feedback: Control | None = None
-    if target and not kp:
-        raise click.UsageError("--target needs --kp, the stiffness towards it")
-    if kp or kd or hold_gravity:
-        goal = named(mech, "q", target, q, DEGREE if degrees else 1.0)
-        feedback = lw.joint_feedback(mech, goal, kp, kd, hold_gravity)
-    if torques is None:
-        if duration is None:
-            raise click.UsageError("how long? Give --duration, in seconds")
-        return feedback, duration
-    rows = read_table(torques, mech, ("t", "tau"), ())
-    t, tau = rows["t"], rows["tau"]
-    if len(t) < 2 or not (np.diff(t) > 0.0).all():
-        raise click.UsageError(f"{torques}: t must increase from row to row, over two rows at least")
-    duration = float(t[-1] - t[0]) if duration is None else duration
-    if duration > t[-1] - t[0] + 1e-9:
-        raise click.UsageError(f"{torques} covers {t[-1] - t[0]:g} s, the motion takes {duration:g} s")
-
-    def driven(time: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        given = np.array([np.interp(t[0] + time, t, column) for column in tau.T])
-        return given if feedback is None else given + feedback(time, q, v)
-
-    return driven, duration
-
-
-def _written(motion: lw.Trajectory, output: str | None, plot: str | None, gif: str | None) -> Iterable[Path]:
-    if output and output != "-":
-        (motion.to_csv if output.lower().endswith(".csv") else motion.save)(output)
+def _written(
+    motion: lw.Trajectory, output: str | None, plot: str | None, gif: str | None, degrees: bool
+) -> Iterable[Path]:
+    if output and output.lower().endswith(".npz"):
+        motion.save(output)
+    elif output:
+        write_csv(output, *_rows(motion, degrees))
+    if output and output != PIPE:
         yield Path(output)
     if plot:
         motion.plot(plot)
@@ -152,10 +122,20 @@ def _written(motion: lw.Trajectory, output: str | None, plot: str | None, gif: s
         yield lw.viewer.animate(motion, path=gif)
 
 
+def _rows(motion: lw.Trajectory, degrees: bool) -> tuple[list[str], np.ndarray]:
+    """Names and rows of the table, angles as the user has them."""
+    names, rows = motion.table()
+    mech, factor, start = motion.mechanism, 1.0 / DEGREE if degrees else 1.0, 1
+    for quantity, count in (("q", mech.nq), ("v", mech.nv), ("a", mech.nv)):  # after t
+        own = slice(start, start + count)
+        rows[:, own], start = scaled(mech, quantity, rows[:, own], factor), own.stop
+    return names, rows
+
+
 # -- what is told -------------------------------------------------------------------------------------
 
 
-def _summary(motion: lw.Trajectory, files: Sequence[Path]) -> dict[str, Any]:
+def _summary(motion: lw.Trajectory, files: Sequence[Path], idle: Sequence[Idle], saturated: bool) -> dict[str, Any]:
     mech, energy = motion.mechanism, motion.energy
     return {
         "mechanism": mech.name,
@@ -169,15 +149,19 @@ def _summary(motion: lw.Trajectory, files: Sequence[Path]) -> dict[str, Any]:
         "loop_gap": motion.constraint_error.max() if mech.loops else 0.0,
         "start": {"q": motion.q[0], "v": motion.v[0]},
         "end": {"q": motion.end.q, "v": motion.end.v},
+        "at_effort_limit": at_effort_limits(motion) if saturated else (),
+        "not_acting": [dataclasses.asdict(one) for one in idle],
         "files": [str(path) for path in files],
     }
 
 
-def _text(motion: lw.Trajectory, files: Sequence[Path], degrees: bool) -> Iterable[str]:
-    mech, facts = motion.mechanism, _summary(motion, files)
+def _text(
+    motion: lw.Trajectory, files: Sequence[Path], idle: Sequence[Idle], saturated: bool, degrees: bool
+) -> Iterable[str]:
+    mech, facts = motion.mechanism, _summary(motion, files, idle, saturated)
     yield click.style(mech.name, bold=True) + (
         f": {facts['duration']:g} s by {facts['method']}, {facts['steps']} steps, {facts['evaluations']} "
-        f"evaluations, stopped by {motion.stopped}"
+        f"evaluations, {_ending(motion)}"
     )
     factor = 1.0 / DEGREE if degrees else 1.0
     q, v = scaled(mech, "q", motion.q, factor), scaled(mech, "v", motion.v, factor)
@@ -200,13 +184,22 @@ def _text(motion: lw.Trajectory, files: Sequence[Path], degrees: bool) -> Iterab
     ]
     if mech.loops:
         lines.append(f"loops open by at most {facts['loop_gap']:.2g} m")
+    if saturated:
+        lines.append(f"forces cut off by effort limits: {', '.join(facts['at_effort_limit']) or 'none'}")
     yield from section("balance", lines)
+    if idle:
+        yield from section("of the file, not acting", map(str, idle))
     if files:
         yield from section("files", map(shown, files))
 
 
+def _ending(motion: lw.Trajectory) -> str:
+    told_already = motion.interrupted or motion.stopped.startswith("failed")
+    return motion.stopped.partition(":")[0] if told_already else f"stopped by {motion.stopped}"
+
+
 def _pairs(mech: lw.Mechanism, joint: str) -> list[tuple[int, int | None]]:
-    """Places of a joint's coordinates, each with that of a rate; quaternions have one number more."""
-    q, v = mech.q_index(joint), mech.v_index(joint)
-    rates = list(range(v.start, v.stop))
-    return [(at, rates[k] if k < len(rates) else None) for k, at in enumerate(range(q.start, q.stop))]
+    """Places of a joint's coordinates, each with that of its rate; quaternions have one number more."""
+    own, kind = mech.place(joint), mech.bodies[mech.body_index(joint)].kind
+    rates = {number.name: own.v_index.start + k for k, number in enumerate(kind.measures("v"))}
+    return [(own.q_index.start + k, rates.get(number.name)) for k, number in enumerate(kind.measures("q"))]

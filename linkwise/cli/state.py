@@ -9,10 +9,9 @@ import click
 import numpy as np
 
 import linkwise as lw
-from linkwise.mechanism.checks import did_you_mean
 
 from .tables import read_table
-from .units import DEGREE, check_units, scaled
+from .units import DEGREE, check_units, of_joint, scaled
 
 
 def state_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -22,7 +21,9 @@ def state_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--degrees", is_flag=True, help="Angles and their rates in degrees, on the command line and in files."
         ),
         click.option(
-            "--start", metavar="FILE", help="State from a .csv or .npz table: its first row, q and perhaps v."
+            "--start",
+            metavar="FILE",
+            help="State from a .csv or .npz table (- for standard input): its first row, q and perhaps v.",
         ),
         click.option("--v", "velocities", multiple=True, metavar="JOINT=V", help="Velocity of a joint; 0 by default."),
         click.option(
@@ -57,31 +58,55 @@ def state(
     if not trust_units:
         check_units("the state", mech, q)
     if mech.loops:
-        q = lw.closed.assemble(mech, q, hold=tuple(text.partition("=")[0] for text in positions))
+        q = lw.closed.assemble(mech, q, hold=tuple(text.rpartition("=")[0] for text in positions))
         v = lw.closed.project(mech, q, v)[1]
     return q, v
 
 
-def named(mech: lw.Mechanism, quantity: str, texts: Sequence[str], values: np.ndarray, factor: float) -> np.ndarray:
-    """``values`` with the joints of ``texts`` (JOINT=NUMBER[,NUMBER...]) set, their angles multiplied by ``factor``."""
+def named(
+    mech: lw.Mechanism,
+    quantity: str,
+    texts: Sequence[str],
+    values: np.ndarray,
+    factor: float,
+    option: str | None = None,
+) -> np.ndarray:
+    """``values`` with the joints of ``texts`` (JOINT=NUMBER[,NUMBER...]) set, their angles multiplied by ``factor``.  A
+    joint that mimics another takes that one along.  ``option`` is what messages call them, --q or --v by default."""
+    option = option or f"--{quantity}"
     given = np.array(values, dtype=float)
+    named_by: dict[int, str] = {}
     for text in texts:
-        joint, equals, numbers = text.rpartition("=")
-        if not equals:
-            raise click.UsageError(f"--{quantity} {text}: the form is JOINT=NUMBER, such as {mech.joint_names[0]}=0.5")
-        if joint not in mech.joint_names:
-            raise click.UsageError(f"{mech.name} has no joint {joint!r}: {did_you_mean(joint, mech.joint_names)}")
-        index = mech.q_index(joint) if quantity == "q" else mech.v_index(joint)
-        try:
-            parsed = [float(number) for number in numbers.split(",")]
-        except ValueError:
-            raise click.UsageError(f"--{quantity} {text}: {numbers!r} is no number") from None
+        joint, parsed = joint_numbers(mech, option, text)
+        own = mech.place(joint)
+        index = own.q_index if quantity == "q" else own.v_index
+        if named_by.setdefault(index.start, joint) != joint:
+            raise click.UsageError(
+                f"{option} {text}: {joint!r} and {named_by[index.start]!r} move together; give one of them"
+            )
         count = index.stop - index.start
         if len(parsed) != count:
-            raise click.UsageError(f"--{quantity} {text}: joint {joint!r} takes {count} numbers, commas between them")
-        if not np.isfinite(parsed).all():
-            raise click.UsageError(f"--{quantity} {text}: numbers must be finite")
-        only = np.zeros_like(given)
-        only[index] = parsed
-        given[index] = scaled(mech, quantity, only, factor)[index]
+            raise click.UsageError(f"{option} {text}: joint {joint!r} takes {count} numbers, commas between them")
+        numbers_si = of_joint(mech, joint, quantity, parsed, factor)
+        given[index] = own.q_at(numbers_si) if quantity == "q" else own.v_at(numbers_si)
     return given
+
+
+def joint_numbers(mech: lw.Mechanism, option: str, text: str) -> tuple[str, list[float]]:
+    """The joint and the numbers of JOINT=NUMBER[,NUMBER...]."""
+    joint, equals, numbers = text.rpartition("=")
+    if not equals:
+        raise click.UsageError(f"{option} {text}: the form is JOINT=NUMBER, such as {mech.joint_names[0]}=0.5")
+    mech.body_index(joint)  # says what is wrong with the name
+    return joint, finite_numbers(f"{option} {text}", numbers)
+
+
+def finite_numbers(what: str, text: str) -> list[float]:
+    """Numbers with commas between them."""
+    try:
+        parsed = [float(number) for number in text.split(",")]
+    except ValueError:
+        raise click.UsageError(f"{what}: {text!r} is no number") from None
+    if not np.isfinite(parsed).all():
+        raise click.UsageError(f"{what}: numbers must be finite")
+    return parsed

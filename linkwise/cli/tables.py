@@ -1,57 +1,69 @@
 """Columns of numbers in files: CSV with a first line of names, or npz with one array per quantity.
 
-In CSV the numbers of a quantity are columns q1, q2, ..., or q.NAME for a joint NAME; in npz it is an array q of shape
-(rows, numbers).  The time is t.
+In CSV a number is named by its quantity and its joint: q.elbow, or q.base[0], q.base[1], ... where a joint has several.
+So it is written; q1, q2, ..., in the order of q, is read as well.  In npz a quantity is an array of shape (rows,
+numbers).  The time is t.
 """
 
 from __future__ import annotations
 
 import csv
+import io
 import re
 import sys
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TextIO
 
 import click
 import numpy as np
 
 import linkwise as lw
 
+from .files import PIPE, called, check_output, contents
+
 QUANTITIES = ("q", "v", "a", "tau")
+ZIP = b"PK"  # how archives begin
 Table = dict[str, np.ndarray]  # t (rows,), q (rows, nq), v, a, tau (rows, nv)
 
 
 def read_table(path: str, mech: lw.Mechanism, needed: Sequence[str], optional: Sequence[str] = ("t",)) -> Table:
     """The quantities ``needed``, and those of ``optional`` that are there."""
-    file = Path(path)
-    if not file.is_file():
-        raise click.UsageError(f"there is no file {path}")
-    suffix = file.suffix.lower()
-    if suffix not in (".csv", ".npz"):
+    data, source = contents(path), called(path)
+    suffix = Path(path).suffix.lower() if path != PIPE and Path(path).is_file() else None
+    if suffix not in (".csv", ".npz", None):
         raise click.UsageError(f"{path}: tables of numbers are .csv or .npz files")
-    table = (_from_csv if suffix == ".csv" else _from_npz)(file, mech, (*needed, *optional))
+    archived = suffix == ".npz" or (suffix is None and data.startswith(ZIP))  # a pipe has no ending to go by
+    table = (_from_npz if archived else _from_csv)(source, data, mech, (*needed, *optional))
     missing = [name for name in needed if name not in table]
     if missing:
-        raise click.UsageError(f"{path} has no {_list(missing, mech)}; needed are {_list(needed, mech)}")
+        raise click.UsageError(f"{source} has no {_list(missing, mech)}; needed are {_list(needed, mech)}")
     return table
 
 
-def _list(names: Sequence[str], mech: lw.Mechanism) -> str:
-    return ", ".join("t" if name == "t" else f"{name}1 ... {name}{size(mech, name)}" for name in names)
-
-
-def size(mech: lw.Mechanism, name: str) -> int:
+def size(mech: lw.Mechanism, quantity: str) -> int:
     """Numbers per row of a quantity."""
-    return mech.nq if name == "q" else mech.nv
+    return mech.nq if quantity == "q" else mech.nv
+
+
+def columns(mech: lw.Mechanism, quantity: str) -> list[str]:
+    """The names of a quantity's columns."""
+    return [f"{quantity}.{name}" for name in mech.coordinate_names("q" if quantity == "q" else "v")]
+
+
+def _list(names: Sequence[str], mech: lw.Mechanism) -> str:
+    """Columns in a message: the first and the last of each quantity."""
+    every = {name: ["t"] if name == "t" else columns(mech, name) for name in names}
+    return ", ".join(" ... ".join(dict.fromkeys((*every[name][:1], *every[name][-1:]))) for name in names)
 
 
 # -- CSV ----------------------------------------------------------------------------------------------
 
 
-def _from_csv(file: Path, mech: lw.Mechanism, wanted: Sequence[str]) -> Table:
+def _from_csv(file: str, data: bytes, mech: lw.Mechanism, wanted: Sequence[str]) -> Table:
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise click.UsageError(f"{file} is no text file") from None
     lines = [(n, cells) for n, cells in enumerate(csv.reader(text.splitlines()), 1) if any(c.strip() for c in cells)]
@@ -59,7 +71,9 @@ def _from_csv(file: Path, mech: lw.Mechanism, wanted: Sequence[str]) -> Table:
         raise click.UsageError(f"{file} is empty; its first line names the columns")
     names = [name.strip() for name in lines[0][1]]
     if any(_is_number(name) for name in names):
-        raise click.UsageError(f"{file}: the first line must name the columns, such as t,q1,q2,v1,v2")
+        raise click.UsageError(
+            f"{file}: the first line must name the columns, such as t,{','.join(columns(mech, 'q')[:2])}, ..."
+        )
     repeated = {name for name in names if names.count(name) > 1}
     if repeated:
         raise click.UsageError(f"{file} has two columns {min(repeated)!r}")
@@ -73,16 +87,19 @@ def _from_csv(file: Path, mech: lw.Mechanism, wanted: Sequence[str]) -> Table:
             if "t" in places:
                 table["t"] = rows[:, names.index("t")]
             continue
-        columns = {at[1]: names.index(name) for name, at in places.items() if at and at[0] == quantity}
-        absent = [f"{quantity}{k + 1}" for k in range(size(mech, quantity)) if k not in columns]
-        if columns and absent:
+        found: dict[int, str] = {}
+        for name, at in places.items():
+            if at and at[0] == quantity and found.setdefault(at[1], name) != name:
+                raise click.UsageError(f"{file}: the columns {found[at[1]]!r} and {name!r} are the same number")
+        absent = [name for k, name in enumerate(columns(mech, quantity)) if k not in found]
+        if found and absent:
             raise click.UsageError(f"{file} has no column {', '.join(absent)}")
-        if columns:
-            table[quantity] = rows[:, [columns[k] for k in range(len(columns))]]
+        if found:
+            table[quantity] = rows[:, [names.index(found[k]) for k in range(len(found))]]
     return table
 
 
-def _row(file: Path, line: int, names: Sequence[str], cells: Sequence[str]) -> list[float]:
+def _row(file: str, line: int, names: Sequence[str], cells: Sequence[str]) -> list[float]:
     if len(cells) != len(names):
         raise click.UsageError(
             f"{file}, line {line}: {len(cells)} values, but the first line names {len(names)} columns"
@@ -95,33 +112,27 @@ def _row(file: Path, line: int, names: Sequence[str], cells: Sequence[str]) -> l
     return [float(cell) for cell in cells]
 
 
-def _place(file: Path, name: str, mech: lw.Mechanism) -> tuple[str, int] | None:
+def _place(file: str, name: str, mech: lw.Mechanism) -> tuple[str, int] | None:
     """Quantity and index that a column holds; None for what has no index."""
     if name == "t" or name.endswith("energy"):
         return None
     match = re.fullmatch(r"(q|v|a|tau)(\d+)", name)
     if match and 1 <= int(match[2]) <= size(mech, match[1]):
         return match[1], int(match[2]) - 1
-    places = _named_places(mech)
-    if name in places:
-        return places[name]
+    quantity, _, coordinate = name.partition(".")
+    if quantity in QUANTITIES:
+        if name in columns(mech, quantity):
+            return quantity, columns(mech, quantity).index(name)
+        followed = {body.joint: body.mimic.joint for body in mech.bodies if body.mimic}
+        if coordinate in followed:
+            raise click.UsageError(
+                f"{file}: {name!r} is no column of {mech.name}: joint {coordinate!r} follows {followed[coordinate]!r}; "
+                "give the numbers of that one"
+            )
     raise click.UsageError(
-        f"{file}: {name!r} is no column of {mech.name}: columns are {_list(('t', *QUANTITIES), mech)}, or q.NAME, "
-        "v.NAME, ... for a joint NAME with one coordinate, q.NAME.1 ... for one with several"
+        f"{file}: {name!r} is no column of {mech.name}: columns are {_list(('t', *QUANTITIES), mech)}; or q1, q2, ..., "
+        "v1, ..., in their order"
     )
-
-
-def _named_places(mech: lw.Mechanism) -> dict[str, tuple[str, int]]:
-    """q.NAME, and q_NAME as in tables written by linkwise simulate, with .1 or _0 ... where a joint has several."""
-    found = {}
-    for quantity in QUANTITIES:
-        for joint in mech.joint_names:
-            at = mech.q_index(joint) if quantity == "q" else mech.v_index(joint)
-            for k in range(at.stop - at.start):
-                alone = at.stop - at.start == 1
-                found[f"{quantity}.{joint}" + ("" if alone else f".{k + 1}")] = (quantity, at.start + k)
-                found[f"{quantity}_{joint}" + ("" if alone else f"_{k}")] = (quantity, at.start + k)
-    return found
 
 
 def _is_number(text: str) -> bool:
@@ -135,12 +146,12 @@ def _is_number(text: str) -> bool:
 # -- npz ----------------------------------------------------------------------------------------------
 
 
-def _from_npz(file: Path, mech: lw.Mechanism, wanted: Sequence[str]) -> Table:
+def _from_npz(file: str, data: bytes, mech: lw.Mechanism, wanted: Sequence[str]) -> Table:
     try:
-        with np.load(file, allow_pickle=False) as archive:
+        with zipfile.ZipFile(io.BytesIO(data)), np.load(io.BytesIO(data), allow_pickle=False) as archive:
             arrays = {name: np.asarray(archive[name]) for name in wanted if name in archive.files}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        raise click.UsageError(f"{file} is no npz archive of numbers: {error}") from None
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile):
+        raise click.UsageError(f"{file} is no npz archive of numbers") from None
     table: Table = {}
     for name, array in arrays.items():
         if array.dtype.kind not in "iuf":
@@ -165,28 +176,30 @@ def _from_npz(file: Path, mech: lw.Mechanism, wanted: Sequence[str]) -> Table:
 # -- writing ------------------------------------------------------------------------------------------
 
 
-def write_table(path: str | None, table: Mapping[str, np.ndarray]) -> None:
-    """Arrays (rows,) and (rows, numbers) to a .csv or .npz file, or as CSV to standard output."""
-    if path is None:
-        _write_csv(sys.stdout, table)
-        return
-    suffix = Path(path).suffix.lower()
-    if suffix == ".npz":
+def check_table_output(path: str | None) -> None:
+    """Complain of what ``write_table`` could not write."""
+    check_output(path, ".csv", ".npz", pipe=True)
+
+
+def write_table(path: str | None, mech: lw.Mechanism, table: Table) -> None:
+    """Time and quantities to a .csv or .npz file, or as CSV to standard output."""
+    if path is not None and path.lower().endswith(".npz"):
         np.savez(path, **table)  # type: ignore[arg-type]
-    elif suffix == ".csv":
-        with open(path, "w", newline="") as stream:
-            _write_csv(stream, table)
-    else:
-        raise click.UsageError(f"{path}: results are written to .csv or .npz files")
+        return
+    names = [name for quantity in table for name in (["t"] if quantity == "t" else columns(mech, quantity))]
+    write_csv(path, names, np.concatenate([array.reshape(len(array), -1) for array in table.values()], axis=1))
 
 
-def _write_csv(stream, table: Mapping[str, np.ndarray]) -> None:
-    columns = {name: array[:, None] if array.ndim == 1 else array for name, array in table.items()}
-    names = [
-        name if array.ndim == 1 else f"{name}{k + 1}"
-        for name, array in table.items()
-        for k in range(columns[name].shape[1])
-    ]
-    print(",".join(names), file=stream)
-    for row in np.concatenate(list(columns.values()), axis=1).tolist():
-        print(",".join(map(repr, row)), file=stream)
+def write_csv(path: str | None, names: Sequence[str], rows: np.ndarray) -> None:
+    """Rows (m, n) under their names to a file, or to standard output."""
+    if path is None or path == PIPE:
+        _write(sys.stdout, names, rows)
+        return
+    with open(path, "w", newline="", encoding="utf-8") as stream:
+        _write(stream, names, rows)
+
+
+def _write(stream: TextIO, names: Sequence[str], rows: np.ndarray) -> None:
+    writer = csv.writer(stream, lineterminator="\n")  # names with commas are quoted
+    writer.writerow(names)
+    writer.writerows([repr(x) for x in row] for row in rows.tolist())

@@ -3,50 +3,67 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 import click
 import numpy as np
 
 import linkwise as lw
 
-#: Which coordinates of a joint are angles, and which are lengths; those of other joints are neither.
-ANGLES: dict[type, tuple[int, ...]] = {
-    lw.Revolute: (0,),
-    lw.Helical: (0,),
-    lw.Universal: (0, 1),
-    lw.Cylindrical: (0,),
-    lw.Planar: (2,),
-}
-LENGTHS: dict[type, tuple[int, ...]] = {lw.Prismatic: (0,), lw.Cylindrical: (1,), lw.Planar: (0, 1)}
+ANGLE, LENGTH, OTHER = "angle", "length", "other"  # words of ``Joint.measures``
 MAX_ANGLE, MAX_LENGTH = 4.0 * math.pi, 50.0  # beyond these, numbers look like degrees and millimetres
 DEGREE = math.pi / 180.0
 
 
-def places(mech: lw.Mechanism, kinds: Mapping[type, tuple[int, ...]], quantity: str) -> list[int]:
-    """Indices of the numbers of a quantity that are of ``kinds``."""
-    index = mech.q_index if quantity == "q" else mech.v_index
+def places(mech: lw.Mechanism, measure: str, quantity: str) -> list[int]:
+    """Indices of the numbers of a quantity (q, v or a) that are angles, lengths, ..., or rates of such."""
+    index, of = (mech.q_index, "q") if quantity == "q" else (mech.v_index, "v")
     return [
-        index(body.joint).start + k for body in mech.bodies if not body.mimic for k in kinds.get(type(body.kind), ())
+        index(body.joint).start + k
+        for body in mech.bodies
+        if not body.mimic
+        for k, number in enumerate(body.kind.measures(of))
+        if number.of == measure
     ]
 
 
 def scaled(mech: lw.Mechanism, quantity: str, values: np.ndarray, factor: float) -> np.ndarray:
     """A copy of (..., n) with its angles, or rates of angles, multiplied by ``factor``."""
     values = np.array(values, dtype=float)
-    values[..., places(mech, ANGLES, quantity)] *= factor
+    if factor != 1.0:
+        for joint in mech.joint_names:
+            _refuse_unknown(mech, joint)
+    values[..., places(mech, ANGLE, quantity)] *= factor
     return values
+
+
+def of_joint(mech: lw.Mechanism, joint: str, quantity: str, numbers: Sequence[float], factor: float) -> np.ndarray:
+    """One joint's own numbers with its angles, or rates of angles, multiplied by ``factor``."""
+    if factor != 1.0:
+        _refuse_unknown(mech, joint)
+    measures = mech.bodies[mech.body_index(joint)].kind.measures("q" if quantity == "q" else "v")
+    return np.array([x * factor if m.of == ANGLE else x for x, m in zip(numbers, measures, strict=True)])
+
+
+def _refuse_unknown(mech: lw.Mechanism, joint: str) -> None:
+    kind = mech.bodies[mech.body_index(joint)].kind
+    if any(number.of == OTHER for number in (*kind.measures("q"), *kind.measures("v"))):
+        raise click.UsageError(
+            f"--degrees: joint {joint!r} is a {type(kind).__name__} joint, which does not say which of its numbers are "
+            "angles; give radians"
+        )
 
 
 def check_units(source: str, mech: lw.Mechanism, q: np.ndarray) -> None:
     """Refuse positions (..., nq) that look like degrees or millimetres."""
-    for kinds, limit, looks_like, remedy in (
-        (ANGLES, MAX_ANGLE, "degrees", "radians are expected: use --degrees, or --trust-units if they are radians"),
-        (LENGTHS, MAX_LENGTH, "millimetres", "metres are expected: --trust-units if they are metres"),
+    for measure, limit, looks_like, remedy in (
+        (ANGLE, MAX_ANGLE, "degrees", "radians are expected: use --degrees, or --trust-units if they are radians"),
+        (LENGTH, MAX_LENGTH, "millimetres", "metres are expected: --trust-units if they are metres"),
     ):
-        for k in places(mech, kinds, "q"):
+        for k in places(mech, measure, "q"):
             largest = np.abs(q[..., k]).max()
             if largest > limit:
+                number = f"q.{mech.coordinate_names('q')[k]}"
                 raise click.UsageError(
-                    f"{source}: q{k + 1} reaches {largest:g}, which looks like {looks_like}; {remedy}"
+                    f"{source}: {number} reaches {largest:g}, which looks like {looks_like}; {remedy}"
                 )

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from .. import tree_dynamics as tree
+from ..kernel_store import kernel_function
 from ..mechanism import Mechanism, MechanismError
-from ..tree_dynamics import _function
-from .constraints import constraint_jacobian, decomposed, position_error, velocity_indices
+from .constraints import constraint_jacobian, decomposed, moved_by, position_error, require_finite
 from .decomposition import RANK_TOLERANCE, decompose
 
 CLOSED = 1e-11  # metres and radians: a loop with a smaller error is closed
@@ -31,17 +31,24 @@ class AssemblyError(MechanismError):
 
 def assemble(mech: Mechanism, q_guess, hold: Sequence[str] = (), tolerance: float = CLOSED, max_steps: int = 300):
     """(nq,): a configuration near ``q_guess`` in which all loops are closed, the coordinates of the joints named in
-    ``hold`` unchanged.
+    ``hold`` unchanged but for quaternions, which get unit length.
 
     Levenberg-Marquardt on the configuration manifold: every step makes the error smaller, none moves a coordinate by
     more than half a radian or metre.  An ``AssemblyError`` names the loop that stays open and its residual.
     """
-    q = np.array(q_guess, dtype=float)
     free = np.ones(mech.nv, dtype=bool)
-    free[velocity_indices(mech, hold, "hold")] = False
-    q = _closed(mech, q, free, tolerance, max_steps)
-    error = np.linalg.norm(position_error(mech, q), axis=-1)
-    if np.any(~(error <= tolerance)):
+    free[moved_by(mech, hold, "hold")] = False
+    return _closed_or_refused(mech, np.array(q_guess, dtype=float), free, tolerance, max_steps, hold, "the guess")
+
+
+def _closed_or_refused(mech: Mechanism, q, free, tolerance: float, max_steps: int, hold, name: str) -> np.ndarray:
+    """q with its loops closed and its quaternions of unit length, or an error about ``name``."""
+    with np.errstate(divide="ignore", invalid="ignore"):  # a quaternion of zeros is reported below
+        unit = tree.integrate(mech, q, np.zeros(mech.nv), 0.0)
+    require_finite(mech, q, f"{name} is not finite")
+    require_finite(mech, unit, f"{name} has a quaternion of zeros")
+    q = _closed(mech, unit, free, tolerance, max_steps)
+    if np.any(~(np.linalg.norm(position_error(mech, q), axis=-1) <= tolerance)):
         _refuse_open(mech, q, hold)
     _refuse_mirrored(mech, q)
     return q
@@ -80,7 +87,7 @@ def project(
     energy=None,
     tolerance: float = CLOSED,
     largest: float = 0.1,
-    rank: int | None = None,
+    rank: Any = None,
 ):
     """(q, v) moved the least that closes all loops and stops all slip between them (3.10, 3.11), by G^+.
 
@@ -88,7 +95,7 @@ def project(
               on the constraint manifold
     largest   an ``AssemblyError`` says so if a coordinate would have to move further: the state was not near the
               mechanism's branch, and jumping to another would be silent
-    rank      no more than this many constraints are independent (see ``generic_rank``)
+    rank      (...): no more than this many constraints are independent (see ``generic_rank``)
     """
     start = np.asarray(q, dtype=float)
     q = _reclosed(mech, start, tolerance)
@@ -109,13 +116,8 @@ def project(
 
 
 def _reclosed(mech: Mechanism, q: np.ndarray, tolerance: float) -> np.ndarray:
-    """q, nearly closed, with its loops closed and its quaternions of unit length."""
-    q = tree.integrate(mech, q, np.zeros(mech.nv), 0.0)
-    q = _closed(mech, q, np.ones(mech.nv, dtype=bool), tolerance, 60)
-    if np.any(~(np.linalg.norm(position_error(mech, q), axis=-1) <= tolerance)):
-        _refuse_open(mech, q, ())
-    _refuse_mirrored(mech, q)
-    return q
+    """q, nearly closed, with its loops closed."""
+    return _closed_or_refused(mech, q, np.ones(mech.nv, dtype=bool), tolerance, 60, (), "the configuration")
 
 
 def _largest_move(mech: Mechanism, start: np.ndarray, q: np.ndarray) -> np.ndarray:
@@ -123,7 +125,7 @@ def _largest_move(mech: Mechanism, start: np.ndarray, q: np.ndarray) -> np.ndarr
     return np.abs(tree.difference(mech, start, q)).max(axis=-1, initial=0.0)
 
 
-def _without_slip(mech: Mechanism, q: np.ndarray, v, rank: int | None) -> np.ndarray:
+def _without_slip(mech: Mechanism, q: np.ndarray, v, rank: Any) -> np.ndarray:
     """V2 V2* v = v - G^+ G v."""
     null = decomposed(mech, q, rank=rank).null
     return np.einsum("...ij,...kj,...k->...i", null, null, np.asarray(v, dtype=float))
@@ -164,7 +166,7 @@ def _at_energy(mech, start, q, v, energy, tolerance, largest, rank, iterations: 
 
 def follow(mech: Mechanism, q, targets: Mapping[str, Any], largest: float = 0.05):
     """(nq,): the configuration reached from the assembled ``q`` as joints move to ``targets`` (name -> coordinates),
-    in a straight line and all at the same pace.
+    in a straight line and all at the same pace; targets of mimic joints are for their own coordinates.
 
     The loops are followed in steps of at most ``largest``; where they lock before the targets are reached (a toggle
     point), an ``AssemblyError`` says how far they came.  There is no jump to another branch.  One state at a time.
@@ -173,11 +175,14 @@ def follow(mech: Mechanism, q, targets: Mapping[str, Any], largest: float = 0.05
     if q.ndim != 1:
         raise MechanismError("follow takes one state; loop over batches")
     goal = q.copy()
+    driven_q = np.zeros(mech.nq, dtype=bool)
     for name, values in targets.items():
-        goal[mech.q_index(name)] = values
-    driven = velocity_indices(mech, tuple(targets), "targets")
+        own = mech.place(name)
+        if driven_q[own.q_index].any():
+            raise MechanismError(f"targets has two values for the coordinate that {name!r} moves with: give one")
+        goal[own.q_index], driven_q[own.q_index] = own.q_at(values), True
     free = np.ones(mech.nv, dtype=bool)
-    free[driven] = False
+    free[moved_by(mech, tuple(targets), "targets")] = False
     whole, done, pace = tree.difference(mech, q, goal), 0.0, 1.0
     while done < 1.0:
         pace = min(pace, 1.0 - done)
@@ -203,29 +208,26 @@ def follow(mech: Mechanism, q, targets: Mapping[str, Any], largest: float = 0.05
                 residual,
                 q,
             )
-    q[...] = np.where(np.isin(np.arange(mech.nq), _q_indices(mech, targets)), goal, q)
-    return q
+    return np.where(driven_q, goal, q)
 
 
-def _q_indices(mech: Mechanism, names: Any) -> list[int]:
-    return [i for name in names for i in range(mech.nq)[mech.q_index(name)]]
-
-
-def generic_rank(mech: Mechanism, q, tolerance: float = RANK_TOLERANCE, seed: int = 0) -> int:
-    """The largest rank of G among assembled configurations near the assembled ``q`` (one state).
+def generic_rank(mech: Mechanism, q, tolerance: float = RANK_TOLERANCE, seed: int = 0) -> int | np.ndarray:
+    """The largest rank of G among assembled configurations near the assembled ``q``: an integer, or one per state.
 
     At a singular position G has less than this rank, and where loops are not exactly closed redundant constraints make
     it seem more; ``rank=`` of the other functions takes this number as a bound.
     """
-    ranks = [int(decomposed(mech, q, tolerance).rank)]
+    require_finite(mech, q)
+    q = np.asarray(q, dtype=float)
+    largest = decomposed(mech, q, tolerance).rank
     rng = np.random.default_rng(seed)
     everything = np.ones(mech.nv, dtype=bool)
     for size in (1e-2, 3e-2):
         near = tree.integrate(mech, q, size * rng.normal(size=mech.nv), 1.0)
         near = _closed(mech, near, everything, CLOSED * 1e-2, 100)
-        if np.linalg.norm(position_error(mech, near)) <= CLOSED:
-            ranks.append(int(decomposed(mech, near, tolerance).rank))
-    return max(ranks)
+        closed = np.linalg.norm(position_error(mech, near), axis=-1) <= CLOSED
+        largest = np.where(closed, np.maximum(largest, decomposed(mech, near, tolerance).rank), largest)
+    return int(largest) if q.ndim == 1 else largest
 
 
 # -- what went wrong ----------------------------------------------------------------------------------
@@ -257,7 +259,7 @@ def _refuse_open(mech: Mechanism, q: np.ndarray, hold: Sequence[str]) -> None:
 def _refuse_mirrored(mech: Mechanism, q: np.ndarray) -> None:
     if not mech.loops:
         return
-    facing = _function(mech, "loop_facings", q)(q).reshape(-1, len(mech.loops))
+    facing = kernel_function(mech, "loop_facings", q)(q).reshape(-1, len(mech.loops))
     if np.all(facing > 0.0):
         return
     state, index = (int(i) for i in np.argwhere(~(facing > 0.0))[0])

@@ -17,7 +17,7 @@ from .assembly import CLOSED, generic_rank
 from .constraints import constraint_jacobian, position_error
 from .coordinates import FAILING, ChartError, Coordinates, ImplicitCoordinates, linear_coordinates
 from .decomposition import decompose
-from .dynamics import _bias_with, _chosen, terms
+from .dynamics import bias_under, independent_at, terms
 from .formulations import Loops, chosen_rows
 
 WORST_CONDITION = 1e4  # of [D1 R; G]; beyond, another chart describes the motion better
@@ -35,6 +35,7 @@ class LocalParametrization:
     origin: np.ndarray
     coordinates: ImplicitCoordinates
     rank: int
+    rows: np.ndarray | None = None  # of linear coordinates, y = rows (q - origin); None for others
 
     def independent_state(self, q, v, guess=None) -> tuple[np.ndarray, np.ndarray]:
         """(y, dy/dt) of a state: Psi^-1 (2.14, 2.26); y is the solution of R(q, y) = 0 near ``guess``."""
@@ -105,7 +106,7 @@ class LocalParametrization:
         """(p,): d2y/dt2, the local state-space form (2.16): K* M K d2y/dt2 = K* (F - M dK/dt dy/dt), before (2.43)."""
         at, y = terms(self._m, q, v), self._y(q, y)
         basis, offset = self._accelerations(q, v, y, at.jacobian, at.bias)
-        load = at.bias_force if wrenches is None else _bias_with(self._m, q, v, wrenches)
+        load = bias_under(self._m, at, q, v, wrenches)
         force = np.asarray(tau, dtype=float) - load - at.mass @ offset
         return np.linalg.solve(basis.T @ at.mass @ basis, basis.T @ force)
 
@@ -152,8 +153,11 @@ def local_parametrization(mech: Mechanism, q, independent: Any = None) -> LocalP
     ``ChartError`` if they do not describe the motion at q (2.27, 2.28).
     """
     q = np.array(q, dtype=float)
-    rank = generic_rank(mech, q)
-    chart = LocalParametrization(mech, q, _relation(mech, q, independent, rank), rank)
+    rank = int(generic_rank(mech, q))
+    given = isinstance(independent, (Coordinates, ImplicitCoordinates))
+    rows = None if given else _rows(mech, q, independent, rank)
+    relation = _relation(q, independent if rows is None else linear_coordinates(mech, q, rows))
+    chart = LocalParametrization(mech, q, relation, rank, rows)
     y = chart.coordinates.value(q)
     count, freedoms, condition = len(y), mech.nv - rank, chart.condition(q, y)
     if count != freedoms or condition > FAILING:
@@ -164,16 +168,17 @@ def local_parametrization(mech: Mechanism, q, independent: Any = None) -> LocalP
     return chart
 
 
-def _relation(mech: Mechanism, q: np.ndarray, independent: Any, rank: int) -> ImplicitCoordinates:
+def _rows(mech: Mechanism, q: np.ndarray, independent: Any, rank: int) -> np.ndarray:
+    """(p, nv): R of linear coordinates, by default an orthonormal basis of the tangent space."""
+    chosen = independent_at(mech, q, independent)
+    if chosen is None:
+        svd = decompose(constraint_jacobian(mech, q), rank=rank)
+        return svd.v[:, svd.is_free].T
+    return np.eye(mech.nv)[chosen] if chosen.ndim == 1 else chosen
+
+
+def _relation(q: np.ndarray, coordinates: Coordinates | ImplicitCoordinates) -> ImplicitCoordinates:
     """Any kind of independent coordinates as a relation that starts at q."""
-    if isinstance(independent, ImplicitCoordinates):
-        return replace(independent, guess=independent.value(q))
-    if not isinstance(independent, Coordinates):
-        chosen = _chosen(mech, q, independent)
-        if chosen is None:
-            svd = decompose(constraint_jacobian(mech, q), rank=rank)
-            rows = svd.v[:, svd.is_free].T
-        else:
-            rows = np.eye(mech.nv)[chosen] if chosen.ndim == 1 else chosen
-        independent = linear_coordinates(mech, q, rows)
-    return independent.as_implicit(q)
+    if isinstance(coordinates, ImplicitCoordinates):
+        return replace(coordinates, guess=coordinates.value(q))
+    return coordinates.as_implicit(q)

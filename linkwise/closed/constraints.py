@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from ..kernel_store import kernel_function
 from ..mechanism import Mechanism, MechanismError
-from ..tree_dynamics import _function
 from .decomposition import RANK_TOLERANCE, Decomposition, decompose
 
 
@@ -16,17 +17,17 @@ def position_error(mech: Mechanism, q):
 
     ``mech.constraint_index(loop)`` says which belong to a loop, and docs/closed.md what they mean.
     """
-    return _function(mech, "position_error", q)(q)
+    return kernel_function(mech, "position_error", q)(q)
 
 
 def constraint_jacobian(mech: Mechanism, q):
     """(m, nv): G with dg/dt = G v (2.2)."""
-    return _function(mech, "constraint_jacobian", q)(q)
+    return kernel_function(mech, "constraint_jacobian", q)(q)
 
 
 def constraint_bias(mech: Mechanism, q, v):
     """(m,): dG/dt v; loops stay closed while ``G a + constraint_bias`` is zero (2.3)."""
-    return _function(mech, "constraint_bias", q)(q, v)
+    return kernel_function(mech, "constraint_bias", q)(q, v)
 
 
 def degrees_of_freedom(mech: Mechanism, q, tolerance: float = RANK_TOLERANCE):
@@ -35,17 +36,46 @@ def degrees_of_freedom(mech: Mechanism, q, tolerance: float = RANK_TOLERANCE):
     A singular value counts as zero below ``tolerance`` times the largest.  q must be assembled: where loops are open,
     redundant constraints look independent.
     """
+    require_finite(mech, q)
     freedoms = mech.nv - decomposed(mech, q, tolerance).rank
     return int(freedoms) if np.ndim(freedoms) == 0 else freedoms
 
 
-def decomposed(mech: Mechanism, q, tolerance: float = RANK_TOLERANCE, rank: int | None = None) -> Decomposition:
+def decomposed(mech: Mechanism, q, tolerance: float = RANK_TOLERANCE, rank: Any = None) -> Decomposition:
     """The singular value decomposition of G at q."""
     return decompose(constraint_jacobian(mech, np.asarray(q, dtype=float)), tolerance, rank)
 
 
-def velocity_indices(mech: Mechanism, joints: Sequence[str], what: str) -> np.ndarray:
-    """Places in v of the named joints."""
+def require_finite(mech: Mechanism, q, complaint: str = "q is not finite") -> None:
+    """Refuse configurations, one or a batch, where a result has no way to say that it is not known."""
+    known = np.isfinite(np.asarray(q, dtype=float)).all(axis=-1)
+    if not known.all():
+        which = f" (state {int(np.argmin(known.ravel()))})" if known.ndim else ""
+        raise MechanismError(f"mechanism {mech.name!r}: {complaint}{which}")
+
+
+def velocity_rows(mech: Mechanism, joints: Sequence[str], what: str) -> np.ndarray:
+    """(p, nv): rows @ v are the velocities of the named joints; that of a mimic joint has its ratio."""
     if isinstance(joints, str):
         raise MechanismError(f"{what} must be a sequence of joint names, not the string {joints!r}")
-    return np.array([i for name in joints for i in range(mech.nv)[mech.v_index(name)]], dtype=int)
+    places, units = [mech.place(name) for name in joints], np.eye(mech.nv)
+    return np.concatenate([np.zeros((0, mech.nv)), *(own.ratio * units[own.v_index] for own in places)])
+
+
+def moved_by(mech: Mechanism, joints: Sequence[str], what: str) -> np.ndarray:
+    """Places in v, ascending, that must stand still for the named joints to do so."""
+    return np.flatnonzero(velocity_rows(mech, joints, what).any(axis=0))
+
+
+def driven_by(mech: Mechanism, joints: Sequence[str], what: str) -> np.ndarray:
+    """Places in v, and in joint forces, of the named joints in their order, each once.  Mimic joints are refused: the
+    forces of a mechanism are those on the coordinates that it has."""
+    rows = velocity_rows(mech, joints, what)
+    for name in joints:
+        mimic = mech.bodies[mech.body_index(name)].mimic
+        if mimic:
+            raise MechanismError(
+                f"{what} names joint {name!r}, which follows {mimic.joint!r} and has no force of its own: name "
+                f"{mimic.joint!r}; a force at {name!r} is {mimic.ratio:g} times that on it"
+            )
+    return np.array(list(dict.fromkeys(np.nonzero(rows)[1].tolist())), dtype=int)

@@ -17,10 +17,10 @@ from ..algorithms.configuration import moving
 from ..algorithms.kinematics import frame_pose
 from ..compiler import compile
 from ..jet import jet, parts
+from ..kernel_store import kernel_function
 from ..mechanism import Mechanism, MechanismError
 from ..recursions.tree import Tree
 from ..scalar import Scalar
-from ..tree_dynamics import _function
 
 Relation = Callable[..., Any]
 COMPLEX_STEP = 1e-30  # no difference is taken, so no digits are lost however small it is
@@ -125,8 +125,8 @@ class ImplicitCoordinates:
 
 def linear_coordinates(mech: Mechanism, origin: np.ndarray, rows: np.ndarray) -> Coordinates:
     """y = R (q - origin), the difference taken on the configuration manifold (2.32, 2.33)."""
-    jacobian = _function(mech, "difference_jacobian", None)
-    bias = _function(mech, "difference_bias", None)
+    jacobian = kernel_function(mech, "difference_jacobian", None)
+    bias = kernel_function(mech, "difference_bias", None)
     return Coordinates(
         lambda q: rows @ tree.difference(mech, origin, q),
         lambda q: rows @ jacobian(origin, q),

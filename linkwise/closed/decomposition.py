@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -51,37 +52,42 @@ class Decomposition:
     def solve(self, x: np.ndarray) -> np.ndarray:
         """(..., n): G^+ x, the Moore-Penrose inverse with 1/0 taken as 0 (3.4)."""
         k = self.s.shape[-1]
-        return _times(self.v[..., :k], self._inverse_values * _transposed_times(self.u[..., :k], x))
+        return times(self.v[..., :k], self._inverse_values * transposed_times(self.u[..., :k], x))
 
     def solve_transposed(self, x: np.ndarray) -> np.ndarray:
         """(..., m): (G^+)* x."""
         k = self.s.shape[-1]
-        return _times(self.u[..., :k], self._inverse_values * _transposed_times(self.v[..., :k], x))
+        return times(self.u[..., :k], self._inverse_values * transposed_times(self.v[..., :k], x))
 
     def damped(self, x: np.ndarray, damping: np.ndarray) -> np.ndarray:
         """(..., n): V (S / (S^2 + damping)) U* x, a step of Levenberg and Marquardt; damping is (...)."""
         k = self.s.shape[-1]
         square = self.s**2 + damping[..., None]
         weights = np.divide(self.s, square, out=np.zeros_like(self.s), where=square > 0.0)
-        return _times(self.v[..., :k], weights * _transposed_times(self.u[..., :k], x))
+        return times(self.v[..., :k], weights * transposed_times(self.u[..., :k], x))
 
 
-def decompose(jacobian: np.ndarray, tolerance: float = RANK_TOLERANCE, rank: int | None = None) -> Decomposition:
+def decompose(jacobian: np.ndarray, tolerance: float = RANK_TOLERANCE, rank: Any = None) -> Decomposition:
     """The decomposition of (..., m, n) with singular values below ``tolerance`` times the largest taken as zero, and no
-    more than ``rank`` of them kept."""
-    try:
-        u, s, vt = np.linalg.svd(jacobian)
-    except np.linalg.LinAlgError:
-        raise ValueError("constraints have no decomposition here: q, v and tau must be finite") from None
+    more than ``rank`` of them kept.
+
+    A matrix that is not finite has factors that are not, and the full rank, so that no freedoms are made of it.
+    """
+    finite = np.isfinite(jacobian).all(axis=(-1, -2))
+    u, s, vt = np.linalg.svd(jacobian if finite.all() else np.where(finite[..., None, None], jacobian, 0.0))
     independent = s > tolerance * s[..., :1]
+    if not finite.all():
+        u[~finite], s[~finite], vt[~finite], independent[~finite] = np.nan, np.nan, np.nan, True
     if rank is not None:
-        independent &= np.arange(s.shape[-1]) < rank
+        independent &= np.arange(s.shape[-1]) < np.asarray(rank)[..., None]
     return Decomposition(u, s, np.swapaxes(vt, -1, -2), independent)
 
 
-def _times(matrix: np.ndarray, x: np.ndarray) -> np.ndarray:
+def times(matrix: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """The matrix (..., m, n) times the vector (..., n)."""
     return (matrix @ x[..., None])[..., 0]
 
 
-def _transposed_times(matrix: np.ndarray, x: np.ndarray) -> np.ndarray:
+def transposed_times(matrix: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """The transpose of the matrix (..., m, n) times the vector (..., m)."""
     return (x[..., None, :] @ matrix)[..., 0, :]

@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import tree_dynamics as tree
-from ..mechanism import Mechanism, MechanismError
-from ..mechanism.checks import did_you_mean
-from ..tree_dynamics import _function
-from .constraints import constraint_jacobian, velocity_indices
+from ..kernel_store import kernel_function
+from ..mechanism import Mechanism, MechanismError, one_of
+from .constraints import constraint_jacobian, driven_by, velocity_rows
 from .coordinates import Coordinates, ImplicitCoordinates
-from .decomposition import RANK_TOLERANCE, Decomposition, decompose
+from .decomposition import RANK_TOLERANCE, Decomposition, decompose, times, transposed_times
 from .formulations import METHODS, basis_by
 
 ALL_METHODS = ("svd", "lagrange", *METHODS)
@@ -33,7 +32,7 @@ class Terms(NamedTuple):
 def terms(mech: Mechanism, q, v) -> Terms:
     """All that the equations of motion need, from one kernel."""
     n = mech.nv
-    both = _function(mech, "constrained_terms", None)(q, v)
+    both = kernel_function(mech, "constrained_terms", None)(q, v)
     upper, lower = both[..., :n, :], both[..., n:, :]
     return Terms(upper[..., :n], upper[..., n], lower[..., :n], lower[..., n], lower[..., n + 1])
 
@@ -47,7 +46,7 @@ def forward_dynamics(
     baumgarte: tuple[float, float] | None = None,
     wrenches=None,
     independent=None,
-    rank: int | None = None,
+    rank: Any = None,
     tolerance: float = RANK_TOLERANCE,
 ):
     """(nv,): accelerations under joint forces ``tau`` and external ``wrenches`` (n_links, 6), all loops kept closed.
@@ -57,22 +56,22 @@ def forward_dynamics(
     baumgarte     (alpha, beta): loops are pulled closed, g'' + 2 alpha g' + beta^2 g = 0 (3.8, 3.9)
     independent   own coordinates for the null space: joint names, rows (p, nv) with dy/dt = rows v, ``Coordinates`` or
                   ``implicit_coordinates(...)`` (2.25-2.31)
-    rank          no more than this many constraints are independent: for states whose loops are not exactly closed
+    rank          (...): no more than this many constraints are independent: for states with loops not exactly closed
     tolerance     singular values of G below this fraction of the largest count as zero
     """
-    _check_method(method, ALL_METHODS)
+    one_of("method", method, ALL_METHODS)
     q, v, tau = (np.asarray(x, dtype=float) for x in (q, v, tau))
     if tau.shape[-1:] != (mech.nv,):
         raise MechanismError(f"tau has shape {tau.shape}, expected (..., {mech.nv})")
     at = terms(mech, q, v)
-    force = tau - at.bias_force if wrenches is None else tau - _bias_with(mech, q, v, wrenches)
+    force = tau - bias_under(mech, at, q, v, wrenches)
     bias = at.bias
     if baumgarte is not None:
         alpha, beta = baumgarte
-        bias = bias + 2.0 * alpha * _times(at.jacobian, v) + beta**2 * at.error
+        bias = bias + 2.0 * alpha * times(at.jacobian, v) + beta**2 * at.error
     if method == "lagrange":
         return _lagrange(mech, at, force, bias, tolerance, rank)[0]
-    chosen = _chosen(mech, q, independent)
+    chosen = independent_at(mech, q, independent)
     return _null_space_accelerations(mech, at, force, bias, method, chosen, tolerance, rank)
 
 
@@ -87,7 +86,7 @@ def _null_space_accelerations(mech, at: Terms, force, bias, method, chosen, tole
         diagonal = reduced.reshape(*reduced.shape[:-2], mech.nv**2)[..., :: mech.nv + 1]  # a view
         diagonal += ~basis.any(axis=-2)
     try:
-        y = np.linalg.solve(reduced, (_times(transposed, force) - _times(carried, offset))[..., None])
+        y = np.linalg.solve(reduced, (times(transposed, force) - times(carried, offset))[..., None])
     except np.linalg.LinAlgError:
         raise MechanismError(
             f"a freedom of mechanism {mech.name!r} moves nothing with inertia: give the links it moves mass and inertia"
@@ -98,8 +97,9 @@ def _null_space_accelerations(mech, at: Terms, force, bias, method, chosen, tole
 def _lagrange(mech, at: Terms, force, bias, tolerance, rank):
     """Accelerations and multipliers (2.4, 2.5).  With M = L L* and G L^-* = U S W*, G M^-1 G* is U S^2 U*: constraints
     that others imply get the multipliers of least norm instead of a division by zero."""
+    known = np.isfinite(at.mass).all(axis=(-1, -2), keepdims=True)  # elsewhere G is unknown, and so is what follows
     try:
-        root = np.linalg.cholesky(at.mass)
+        root = np.linalg.cholesky(np.where(known, at.mass, np.eye(mech.nv)))
     except np.linalg.LinAlgError:
         raise MechanismError(
             f"Lagrange multipliers need a positive mass matrix of the spanning tree, but something in mechanism "
@@ -108,7 +108,7 @@ def _lagrange(mech, at: Terms, force, bias, tolerance, rank):
     weighted = np.swapaxes(np.linalg.solve(root, np.swapaxes(at.jacobian, -1, -2)), -1, -2)
     svd = decompose(weighted, tolerance, rank)
     drive = np.linalg.solve(root, force[..., None])[..., 0]
-    kept = svd.solve(_times(weighted, drive) + bias)  # L* times the acceleration that the multipliers take away
+    kept = svd.solve(times(weighted, drive) + bias)  # L* times the acceleration that the multipliers take away
     multipliers = svd.solve_transposed(kept)
     accelerations = np.linalg.solve(np.swapaxes(root, -1, -2), (drive - kept)[..., None])[..., 0]
     return accelerations, multipliers
@@ -120,11 +120,11 @@ def null_space(mech: Mechanism, q, method: str = "svd", independent=None, tolera
     In a batch p is the largest of all states; columns that a state does not need are zero.  Orthonormal for "svd" and
     "differentiable"; with ``independent`` (as for ``forward_dynamics``) K gives v per unit of those coordinates (2.44).
     """
-    _check_method(method, ("svd", *METHODS))
+    one_of("method", method, ("svd", *METHODS))
     q = np.asarray(q, dtype=float)
     jacobian = constraint_jacobian(mech, q)
     svd = decompose(jacobian, tolerance)
-    basis, _ = basis_by(method, jacobian, np.zeros(jacobian.shape[:-1]), svd, _chosen(mech, q, independent))
+    basis, _ = basis_by(method, jacobian, np.zeros(jacobian.shape[:-1]), svd, independent_at(mech, q, independent))
     freedoms = int(mech.nv - np.min(svd.rank, initial=mech.nv))
     if method == "svd" and independent is None and basis.ndim > 2:  # its columns stand where the singular values vanish
         order = np.argsort(~svd.is_free, axis=-1, kind="stable")
@@ -154,7 +154,7 @@ def loop_reactions(mech: Mechanism, q, v, tau, **options):
     multipliers of least norm.
     """
     forces = multipliers(mech, q, v, tau, **options)
-    maps = _function(mech, "loop_freedom_maps", None)(np.asarray(q, dtype=float))
+    maps = kernel_function(mech, "loop_freedom_maps", None)(np.asarray(q, dtype=float))
     wrenches = [
         -np.einsum("...ij,...i->...j", maps[..., rows, :], forces[..., rows])
         for rows in (mech.constraint_index(loop.name) for loop in mech.loops)
@@ -188,19 +188,19 @@ def inverse_dynamics(
     at = terms(mech, q, v)
     svd = decompose(at.jacobian)
     if independent is not None:
-        basis, offset = basis_by("partitioning", at.jacobian, at.bias, svd, _chosen(mech, q, independent))
-        a = _times(basis[..., : a.shape[-1]], a - _curvature(q, v, independent)) + offset
+        basis, offset = basis_by("partitioning", at.jacobian, at.bias, svd, independent_at(mech, q, independent))
+        a = times(basis[..., : a.shape[-1]], a - _curvature(q, v, independent)) + offset
     _refuse_inconsistent(mech, at, a)
-    load = _times(at.mass, a) + (at.bias_force if wrenches is None else _bias_with(mech, q, v, wrenches))
-    names = mech.joint_names if actuated is None else actuated
-    driven = np.array(list(dict.fromkeys(velocity_indices(mech, names, "actuated"))), dtype=int)
+    load = times(at.mass, a) + bias_under(mech, at, q, v, wrenches)
+    driven = np.arange(mech.nv) if actuated is None else driven_by(mech, actuated, "actuated")
     patterns = _patterns(len(driven), weights, distribution)
     reach = np.swapaxes(svd.null, -1, -2)[..., driven] @ patterns  # what unit patterns do along the freedoms
     tau = np.zeros(load.shape)
-    tau[..., driven] = _times(patterns, decompose(reach).solve(_transposed_times(svd.null, load)))
-    missing = np.abs(_transposed_times(svd.null, tau - load)).max(axis=-1, initial=0.0)
+    tau[..., driven] = times(patterns, decompose(reach).solve(transposed_times(svd.null, load)))
+    missing = np.abs(transposed_times(svd.null, tau - load)).max(axis=-1, initial=0.0)
     if np.any(missing > OUT_OF_REACH * np.maximum(1.0, np.abs(load).max(axis=-1, initial=0.0))):
         shared = "" if distribution is None else f", shared as the {patterns.shape[-1]} columns of distribution say,"
+        names = mech.joint_names if actuated is None else actuated
         raise MechanismError(
             f"the joints {', '.join(map(repr, names))} of mechanism {mech.name!r}{shared} cannot produce this "
             f"acceleration: {np.max(missing):.3g} of the force along the freedoms is missing; "
@@ -239,24 +239,27 @@ def _reaction(mech, q, v, tau, options) -> tuple[np.ndarray, Decomposition]:
     """M a + h - tau, and the decomposition of G."""
     a = forward_dynamics(mech, q, v, tau, **options)
     at = terms(mech, q, v)
-    wrenches = options.get("wrenches")
-    bias = at.bias_force if wrenches is None else _bias_with(mech, q, v, wrenches)
+    bias = bias_under(mech, at, q, v, options.get("wrenches"))
     svd = decompose(at.jacobian, options.get("tolerance", RANK_TOLERANCE), options.get("rank"))
-    return _times(at.mass, a) + bias - tau, svd
+    return times(at.mass, a) + bias - tau, svd
 
 
-def _bias_with(mech: Mechanism, q, v, wrenches):
+def bias_under(mech: Mechanism, at: Terms, q, v, wrenches) -> np.ndarray:
+    """(..., nv): h, the joint forces of the spanning tree without accelerations, under external wrenches or none."""
+    if wrenches is None:
+        return at.bias_force
     return tree.inverse_dynamics(mech.spanning_tree, q, v, np.zeros(mech.nv), np.asarray(wrenches, dtype=float))
 
 
-def _chosen(mech: Mechanism, q: np.ndarray, independent) -> np.ndarray | None:
+def independent_at(mech: Mechanism, q: np.ndarray, independent) -> np.ndarray | None:
     """Independent coordinates as places in v, or as rows at q."""
     if independent is None:
         return None
     if isinstance(independent, (Coordinates, ImplicitCoordinates)):
         return _per_state(independent.rows, q, empty=(0, mech.nv))
     if isinstance(independent, str) or (len(independent) and isinstance(independent[0], str)):
-        return velocity_indices(mech, independent, "independent")
+        rows = velocity_rows(mech, independent, "independent")
+        return np.nonzero(rows)[1] if np.isin(rows, (0.0, 1.0)).all() and rows.any(axis=1).all() else rows
     rows = np.asarray(independent, dtype=float)
     if rows.ndim < 2 or rows.shape[-1] != mech.nv:
         raise MechanismError(f"independent must be joint names or rows (p, {mech.nv}), got shape {rows.shape}")
@@ -280,7 +283,7 @@ def _per_state(function: Callable[..., Any], *arrays: np.ndarray, empty: tuple[i
 
 
 def _refuse_inconsistent(mech: Mechanism, at: Terms, a: np.ndarray) -> None:
-    slip = np.abs(_times(at.jacobian, a) + at.bias)
+    slip = np.abs(times(at.jacobian, a) + at.bias)
     scale = np.abs(at.jacobian) @ np.abs(a)[..., None]
     if slip.size and np.any(slip > OUT_OF_REACH * (1.0 + scale[..., 0] + np.abs(at.bias))):
         row = int(np.argmax(slip.reshape(-1, slip.shape[-1]).max(axis=0)))
@@ -289,16 +292,3 @@ def _refuse_inconsistent(mech: Mechanism, at: Terms, a: np.ndarray) -> None:
             f"the accelerations tear loop {loop!r} of mechanism {mech.name!r} open (by {slip.max():.3g} per second "
             "squared): give those of independent joints with independent=..., the others follow"
         )
-
-
-def _check_method(method: str, allowed: Sequence[str]) -> None:
-    if method not in allowed:
-        raise ValueError(f"unknown method {method!r}: " + did_you_mean(method, allowed))
-
-
-def _times(matrix: np.ndarray, x: np.ndarray) -> np.ndarray:
-    return (matrix @ x[..., None])[..., 0]
-
-
-def _transposed_times(matrix: np.ndarray, x: np.ndarray) -> np.ndarray:
-    return (x[..., None, :] @ matrix)[..., 0, :]

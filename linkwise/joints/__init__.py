@@ -6,17 +6,22 @@ from .floating import Floating
 from .helical import Helical
 from .planar import Planar
 from .prismatic import Prismatic
-from .protocol import Joint
+from .protocol import ANGLE, LENGTH, OTHER, QUATERNION, Joint, Measure
 from .revolute import Revolute
 from .spherical import Spherical
 from .universal import Universal
 
 __all__ = [
+    "ANGLE",
+    "LENGTH",
+    "OTHER",
+    "QUATERNION",
     "Cylindrical",
     "Fixed",
     "Floating",
     "Helical",
     "Joint",
+    "Measure",
     "Planar",
     "Prismatic",
     "Revolute",

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..scalar import Scalar
 from ..spatial import ZERO, Matrix3, Motion, RigidInertia, Transform, Translation, Vector3, rotation_about
-from .protocol import Coordinates, Joint, align_z, unit_axis
+from .protocol import ANGLE, LENGTH, Coordinates, Joint, Measure, align_z, unit_axis
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,7 @@ class Cylindrical(Joint):
     axis: Sequence[float] = (0.0, 0.0, 1.0)
     nq: ClassVar[int] = 2
     nv: ClassVar[int] = 2
+    position_measures: ClassVar = (Measure("angle", ANGLE), Measure("distance", LENGTH))
     span: ClassVar = (2, 5)
     slides: ClassVar[bool] = True
     spin_coordinate: ClassVar = 0

@@ -10,7 +10,7 @@ import numpy as np
 from ..scalar import Scalar
 from ..spatial import Matrix3, Motion, Orientation, Transform, Translation, Vector3
 from ..spatial import quaternion as quat
-from .protocol import Coordinates, Joint
+from .protocol import ANGLE, LENGTH, QUATERNION, Coordinates, Joint, Measure
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,14 @@ class Floating(Joint):
 
     nq: ClassVar[int] = 7
     nv: ClassVar[int] = 6
+    position_measures: ClassVar = (
+        *(Measure(name, QUATERNION) for name in ("qw", "qx", "qy", "qz")),
+        *(Measure(name, LENGTH) for name in ("x", "y", "z")),
+    )
+    velocity_measures: ClassVar = (
+        *(Measure(name, ANGLE) for name in ("qx", "qy", "qz")),
+        *(Measure(name, LENGTH) for name in ("x", "y", "z")),
+    )
     span: ClassVar = (0, 1, 2, 3, 4, 5)
 
     def transform(self, q: Coordinates) -> Transform:
@@ -42,11 +50,6 @@ class Floating(Joint):
         turn = quat.logarithm(quat.product(quat.conjugate(quat.normalized(q0[:4])), quat.normalized(q1[:4])))
         moved = quat.rotation_matrix(q0[:4]).T @ (Vector3(*q1[4:]) - Vector3(*q0[4:]))
         return [*turn, *quat.twist_slide(turn, moved)]
-
-    def step_rate(self, step: Coordinates, v: Coordinates) -> list[Scalar]:
-        twist, motion = Motion.of(step), Motion.of(v)
-        bent = twist.cross(motion)
-        return list((motion + bent * 0.5 + twist.cross(bent) * (1.0 / 12.0)).flat())
 
     def closure(self, rotation: Matrix3, position: Vector3) -> list[Scalar]:
         return []

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from ..scalar import Scalar, cos, select, sin
 from ..spatial import Matrix3, Motion, RigidInertia, Transform, Translation, Vector3, rotation_about
-from .protocol import Coordinates, Joint, align_z, unit_axis
+from .protocol import ANGLE, Coordinates, Joint, Measure, align_z, unit_axis
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,7 @@ class Helical(Joint):
     pitch: float = 0.0
     nq: ClassVar[int] = 1
     nv: ClassVar[int] = 1
+    position_measures: ClassVar = (Measure("", ANGLE),)
     slides: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from ..scalar import Scalar
 from ..spatial import ZERO, Matrix3, Motion, RigidInertia, Transform, Translation, Vector3, rotation_about
 from ..spatial.motion import NO_MOTION
-from .protocol import Coordinates, Joint, align_z, unit_axis
+from .protocol import ANGLE, LENGTH, Coordinates, Joint, Measure, align_z, unit_axis
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class Planar(Joint):
     normal: Sequence[float] = (0.0, 0.0, 1.0)
     nq: ClassVar[int] = 3
     nv: ClassVar[int] = 3
+    position_measures: ClassVar = (Measure("x", LENGTH), Measure("y", LENGTH), Measure("angle", ANGLE))
     span: ClassVar = (2, 3, 4)
     slides: ClassVar[bool] = True
 

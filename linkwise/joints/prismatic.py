@@ -10,7 +10,7 @@ import numpy as np
 
 from ..scalar import Scalar
 from ..spatial import ZERO, Matrix3, Motion, RigidInertia, Transform, Translation, Vector3
-from .protocol import Coordinates, Joint, align_z, turn_cosine, turn_error, unit_axis
+from .protocol import LENGTH, Coordinates, Joint, Measure, align_z, turn_cosine, turn_error, unit_axis
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,7 @@ class Prismatic(Joint):
     axis: Sequence[float] = (0.0, 0.0, 1.0)
     nq: ClassVar[int] = 1
     nv: ClassVar[int] = 1
+    position_measures: ClassVar = (Measure("", LENGTH),)
     span: ClassVar = (5,)
     slides: ClassVar[bool] = True
 

@@ -11,7 +11,8 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import cached_property
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -22,8 +23,18 @@ from ..spatial.motion import NO_MOTION
 
 Coordinates = Sequence[Scalar]
 
+#: What a number of q measures; a number of v is the rate of such a thing (of a rotation, for numbers of quaternions).
+ANGLE, LENGTH, QUATERNION, OTHER = "angle", "length", "quaternion", "other"
+
 UNIT = 4e-16  # what the length of a normalised axis may be off by
 IDENTITY_ALIGNMENT = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+
+
+class Measure(NamedTuple):
+    """One number of q or v: its name beside the joint's ("" if it needs none), and what it measures."""
+
+    name: str
+    of: str
 
 
 @dataclass(frozen=True)
@@ -32,6 +43,11 @@ class Joint(ABC):
 
     nq: ClassVar[int]
     nv: ClassVar[int]
+    #: What the numbers of q are, for units, tables and pictures; "other" where a joint does not say.
+    position_measures: ClassVar[tuple[Measure, ...]] = ()
+    #: The same of v, where its numbers are not the rates of those of q one by one; each has the name of the number of q
+    #: that it is drawn beside.
+    velocity_measures: ClassVar[tuple[Measure, ...]] = ()
     #: Rows 0..5 of a spatial vector that the motions span exactly, or None if they span no coordinate subspace.
     span: ClassVar[tuple[int, ...] | None] = None
     #: The joint's motion commutes with shifts along the canonical z axis: the link frame may slide along it.
@@ -44,6 +60,41 @@ class Joint(ABC):
     def alignment(self) -> tuple[tuple[float, float, float], ...]:
         """Axes of the canonical frame, as columns, in the link frame."""
         return IDENTITY_ALIGNMENT
+
+    def measures(self, quantity: str) -> tuple[Measure, ...]:
+        """What the numbers of "q" or "v" are, one entry each."""
+        count = self.nq if quantity == "q" else self.nv
+        said = self.position_measures if quantity == "q" else self.velocity_measures or self.position_measures
+        return said if len(said) == count else tuple(Measure(str(k + 1), OTHER) for k in range(count))
+
+    @property
+    def rates_are_velocities(self) -> bool:
+        """Whether dq/dt = v: q is a set of ordinary coordinates.  Otherwise H* must be constant: then the motions of
+        the joint are those of a group, and v is given along the axes of the moving frame."""
+        return type(self).q_rate is Joint.q_rate
+
+    @cached_property
+    def brackets(self) -> np.ndarray:
+        """(nv, nv, nv): c with [E_i, E_j] = sum over k of c[i, j, k] E_k, E the tangent directions: zero where they
+        commute, as those of ordinary coordinates do; those of a group are the cross products of its motions."""
+        constants = np.zeros((self.nv,) * 3)
+        if self.rates_are_velocities:
+            return constants
+        motions = self.motion(self.neutral())
+        basis = np.array([m.flat() for m in motions], dtype=float).T
+        for i, one in enumerate(motions):
+            for j, other in enumerate(motions):
+                bracket = np.array(one.cross(other).flat(), dtype=float)
+                constants[i, j] = np.linalg.lstsq(basis, bracket, rcond=None)[0]
+        whole = np.round(constants)
+        constants = np.where(np.abs(constants - whole) < 1e-12, whole, constants)  # without the noise of the solution
+        constants.flags.writeable = False
+        return constants
+
+    @property
+    def steps_commute(self) -> bool:
+        """Whether two steps (``integrate``) may be taken in either order."""
+        return not self.brackets.any()
 
     @abstractmethod
     def transform(self, q: Coordinates) -> Transform:
@@ -79,9 +130,20 @@ class Joint(ABC):
 
     def step_rate(self, step: Coordinates, v: Coordinates) -> list[Scalar]:
         """Rate of the step u(t) for which integrate(q0, u, 1) moves with v.  It is v where steps commute; elsewhere the
-        inverse derivative of the exponential (dexp^-1) up to terms of third order in u: enough for integration methods
-        of up to fourth order, whose steps are as small as dt."""
-        return list(v)
+        inverse derivative of the exponential (dexp^-1), v + [u, v] / 2 + [u, [u, v]] / 12, but for terms of fourth
+        order in u: enough for integration methods of up to fourth order, whose steps are as small as dt."""
+        if self.steps_commute:
+            return list(v)
+        bent = self._bracket(step, v)
+        twice = self._bracket(step, bent)
+        return [x + y * 0.5 + z * (1.0 / 12.0) for x, y, z in zip(v, bent, twice, strict=True)]
+
+    def _bracket(self, a: Coordinates, b: Coordinates) -> list[Scalar]:
+        """[a, b] of two tangent vectors."""
+        total: list[Scalar] = [0.0] * self.nv
+        for i, j, k in np.argwhere(self.brackets).tolist():
+            total[k] = total[k] + a[i] * b[j] * float(self.brackets[i, j, k])
+        return total
 
     @abstractmethod
     def closure(self, rotation: Matrix3, position: Vector3) -> list[Scalar]:

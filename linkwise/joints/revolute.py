@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from ..scalar import Scalar
 from ..spatial import ZERO, Matrix3, Motion, RigidInertia, Transform, Vector3, rotation_about
-from .protocol import Coordinates, Joint, align_z, unit_axis
+from .protocol import ANGLE, Coordinates, Joint, Measure, align_z, unit_axis
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,7 @@ class Revolute(Joint):
     axis: Sequence[float] = (0.0, 0.0, 1.0)
     nq: ClassVar[int] = 1
     nv: ClassVar[int] = 1
+    position_measures: ClassVar = (Measure("", ANGLE),)
     span: ClassVar = (2,)
     slides: ClassVar[bool] = True
     spin_coordinate: ClassVar = 0

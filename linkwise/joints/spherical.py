@@ -11,7 +11,7 @@ from ..scalar import Scalar
 from ..spatial import ZERO, Matrix3, Motion, Orientation, RigidInertia, Transform, Vector3
 from ..spatial import quaternion as quat
 from ..spatial.inertia import NO_INERTIA
-from .protocol import Coordinates, Joint
+from .protocol import ANGLE, QUATERNION, Coordinates, Joint, Measure
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,8 @@ class Spherical(Joint):
 
     nq: ClassVar[int] = 4
     nv: ClassVar[int] = 3
+    position_measures: ClassVar = tuple(Measure(name, QUATERNION) for name in ("qw", "qx", "qy", "qz"))
+    velocity_measures: ClassVar = tuple(Measure(name, ANGLE) for name in ("qx", "qy", "qz"))
     span: ClassVar = (0, 1, 2)
 
     def transform(self, q: Coordinates) -> Transform:
@@ -39,11 +41,6 @@ class Spherical(Joint):
 
     def difference(self, q0: Coordinates, q1: Coordinates) -> list[Scalar]:
         return list(quat.logarithm(quat.product(quat.conjugate(quat.normalized(q0)), quat.normalized(q1))))
-
-    def step_rate(self, step: Coordinates, v: Coordinates) -> list[Scalar]:
-        turn, omega = Vector3(*step), Vector3(*v)
-        bent = turn.cross(omega)
-        return list(omega + bent * 0.5 + turn.cross(bent) * (1.0 / 12.0))
 
     def closure(self, rotation: Matrix3, position: Vector3) -> list[Scalar]:
         return list(position)

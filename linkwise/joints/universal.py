@@ -12,7 +12,7 @@ from ..scalar import Scalar, cos, sin
 from ..spatial import ZERO, Matrix3, Motion, RigidInertia, Rotation, Transform, Vector3, rotation_about
 from ..spatial.inertia import NO_INERTIA
 from ..spatial.motion import NO_MOTION
-from .protocol import Coordinates, Joint, unit_axis
+from .protocol import ANGLE, Coordinates, Joint, Measure, unit_axis
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class Universal(Joint):
     axis2: Sequence[float] = (0.0, 1.0, 0.0)
     nq: ClassVar[int] = 2
     nv: ClassVar[int] = 2
+    position_measures: ClassVar = (Measure("1", ANGLE), Measure("2", ANGLE))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "axis1", unit_axis(self.axis1, "the first axis of a universal joint"))

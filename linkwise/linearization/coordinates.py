@@ -22,34 +22,36 @@ FAILING = 1e8  # condition number beyond which a choice of coordinates does not 
 
 def coordinate_names(mech: Mechanism) -> tuple[str, ...]:
     """One name per number of v: the joint's, or ``joint[k]`` where it has several."""
-    names = []
-    for body in mech.bodies:
-        if not body.mimic:
-            names += [body.joint] if body.nv == 1 else [f"{body.joint}[{k}]" for k in range(body.nv)]
-    return tuple(names)
+    return mech.coordinate_names("v")
 
 
-def places(mech: Mechanism, names: Sequence[str], what: str) -> list[int]:
-    """Places in v of joints, with all their coordinates, and of single coordinates ``joint[k]``."""
+def named_rows(mech: Mechanism, names: Sequence[str], what: str) -> tuple[tuple[str, ...], np.ndarray]:
+    """Names, and rows (k, nv) that give their velocities from v, of joints with all their coordinates and of single
+    coordinates ``joint[k]``.  The row of a mimic joint is its ratio times that of the joint it follows."""
     if isinstance(names, str):
         raise MechanismError(f"{what} must be a sequence of joint names such as ({names!r},), not the string {names!r}")
-    found: list[int] = []
-    known = coordinate_names(mech)
+    found: list[str] = []
+    rows: list[np.ndarray] = []
+    known, units = coordinate_names(mech), np.eye(mech.nv)
     for name in names:
         if not isinstance(name, str):
             raise TypeError(f"{what} names joints by strings, got {name!r}")
         single = re.fullmatch(r"(.+)\[\d+\]", name)
         if name in mech.joint_names:
-            found += range(mech.nv)[mech.v_index(name)]
+            own = mech.place(name)
+            single_name = own.v_index.stop - own.v_index.start == 1
+            found += [name] if single_name else known[own.v_index]
+            rows += list(own.ratio * units[own.v_index])
         elif name in known:
-            found.append(known.index(name))
+            found.append(name)
+            rows.append(units[known.index(name)])
         elif single and single[1] in mech.joint_names:
             raise MechanismError(f"{what} names {name!r}: " + did_you_mean(name, known))
         else:
             mech.v_index(name)  # says what is wrong with it
     if len(set(found)) < len(found):
         raise MechanismError(f"{what} names a coordinate twice: {', '.join(map(repr, names))}")
-    return found
+    return tuple(found), np.array(rows).reshape(len(rows), mech.nv)
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,7 @@ def _rows(mech: Mechanism, null: np.ndarray, wanted: Any) -> tuple[tuple[str, ..
             "coordinates.rows(q), with which they agree to first order"
         )
     elif isinstance(wanted, str) or all(isinstance(name, str) for name in wanted):
-        chosen = places(mech, wanted, "independent")
+        return named_rows(mech, wanted, "independent")
     else:
         rows = np.asarray(wanted, dtype=float)
         if rows.ndim < 2 or rows.shape[-1] != mech.nv or not np.isfinite(rows).all():

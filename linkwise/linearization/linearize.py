@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..mechanism import Mechanism, MechanismError
-from ..mechanism.checks import did_you_mean
+from ..mechanism import Mechanism, MechanismError, one_of
 from ..passive import Passive
-from .coordinates import RATE, coordinate_names, places
+from .coordinates import RATE, coordinate_names, named_rows
 from .state_space import StateSpace
 from .variations import Variations, state_of, variations
 
@@ -36,7 +35,8 @@ def linearize(
     v, tau        zero if left out; the state need not be an equilibrium (the model then has a drift)
     independent   the coordinates of a closed mechanism: None or "partitioning" (those of joints, well conditioned),
                   "null_space" (orthonormal combinations), joint names, or rows (p, nv) with dy/dt = rows v
-    inputs        joints that are driven, all by default; ``joint[k]`` is one coordinate of a joint with several
+    inputs        joints that are driven, all by default; ``joint[k]`` is one coordinate of a joint with several; a
+                  mimic joint drives the one it follows, as an output it has its own coordinate
     outputs       what y is: positions of the independent coordinates by default; names of joints for their positions,
                   with ".rate" for velocities; or rows (l, 2 nv) on the steps of q and changes of v of all joints
     passive       springs, dampers, ... (``linkwise.Passive``), which act beside ``tau``
@@ -48,13 +48,11 @@ def linearize(
     q, v, tau, wrenches broadcast over leading batch dimensions; all states must have the same freedoms.
     A ``MechanismError`` says where loops are open, positions singular or coordinates ill-chosen.
     """
-    for what, value, allowed in (("form", form, FORMS), ("projection", projection, PROJECTIONS)):
-        if value not in allowed:
-            raise ValueError(f"unknown {what} {value!r}: " + did_you_mean(str(value), allowed))
+    form, projection = one_of("form", form, FORMS), one_of("projection", projection, PROJECTIONS)
     at = state_of(mech, q, v, tau, wrenches, passive)
     near = variations(at, independent)
-    driven = list(range(mech.nv)) if inputs is None else places(mech, inputs, "inputs")
     names = coordinate_names(mech)
+    input_names, driving = named_rows(mech, names if inputs is None else inputs, "inputs")
     chosen = near.independent
     if form == "local":
         a, b, drift = near.own_rates, near.response, _times(chosen.rows, np.stack([at.v, near.acceleration], axis=-2))
@@ -64,7 +62,7 @@ def linearize(
         drift = np.stack([at.v, near.acceleration], axis=-2)
         states, rows, tangent = names, np.eye(mech.nv), np.eye(2 * mech.nv)
     drift = drift.reshape(*at.batch, -1)
-    b = np.concatenate([np.zeros_like(b), b], axis=-2)[..., driven]
+    b = np.concatenate([np.zeros_like(b), b], axis=-2) @ driving.T
     output_names, c = _outputs(mech, outputs, states, tangent)
     return StateSpace(
         mechanism=mech,
@@ -75,11 +73,11 @@ def linearize(
         A=a,
         B=b,
         C=c,
-        D=np.zeros((*at.batch, c.shape[-2], len(driven))),
+        D=np.zeros((*at.batch, c.shape[-2], len(input_names))),
         drift=drift,
         independent=states,
         state_names=(*states, *(name + RATE for name in states)),
-        input_names=tuple(names[i] for i in driven),
+        input_names=input_names,
         output_names=output_names,
         rows=rows,
         tangent=tangent,
@@ -110,20 +108,21 @@ def _projection(near: Variations, kind: str) -> np.ndarray:
 
 def _outputs(mech: Mechanism, outputs: Any, states: tuple[str, ...], tangent: np.ndarray):
     """Names of outputs, and C."""
-    n, names = tangent.shape[-1], coordinate_names(mech)
+    n = tangent.shape[-1]
     batch = tangent.shape[:-2]
     if outputs is None:
         return states, np.broadcast_to(np.eye(n)[: n // 2], (*batch, n // 2, n))
     if isinstance(outputs, str) or all(isinstance(name, str) for name in outputs):
         if isinstance(outputs, str):
             raise MechanismError(f"outputs must be a sequence of names such as ({outputs!r},), not a string")
-        chosen, called = [], []
+        called: list[str] = []
+        seen = [np.zeros((*batch, 0, n))]
         for name in outputs:
             rate = name.endswith(RATE) and name not in mech.joint_names
-            at = places(mech, (name.removesuffix(RATE) if rate else name,), "outputs")
-            chosen += [i + mech.nv * rate for i in at]
-            called += [names[i] + RATE * rate for i in at]
-        return tuple(called), tangent[..., chosen, :]
+            found, rows = named_rows(mech, (name.removesuffix(RATE) if rate else name,), "outputs")
+            called += [one + RATE * rate for one in found]
+            seen.append(rows @ (tangent[..., mech.nv :, :] if rate else tangent[..., : mech.nv, :]))
+        return tuple(called), np.concatenate(seen, axis=-2)
     rows = np.asarray(outputs, dtype=float)
     if rows.ndim != 2 or rows.shape[1] != 2 * mech.nv:
         raise MechanismError(f"outputs must be joint names or rows (l, {2 * mech.nv}), got shape {rows.shape}")

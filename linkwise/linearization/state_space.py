@@ -9,36 +9,10 @@ import numpy as np
 
 from ..mechanism import Mechanism, MechanismError
 from .coordinates import coordinate_names
+from .modes import Modes, modes_of
 
 AT_REST = 1e-8  # relative to the largest number of A: rates below this are round-off at an equilibrium
-
-
-class Modes(NamedTuple):
-    """Modes of a linear model, slowest first; of a pair of conjugate ones that with the positive imaginary part.
-
-    eigenvalues      (k,) complex: motion as exp(eigenvalue t)
-    frequencies      (k,): their absolute values, the undamped natural frequencies in rad/s
-    damping_ratios   (k,): 1 and -1 for motions that only decay or grow, nan for an eigenvalue of zero
-    shapes           (nv, k) complex: joint displacements, the largest of each mode made 1
-    coordinates      (nv): names of the rows of shapes
-    """
-
-    eigenvalues: np.ndarray
-    frequencies: np.ndarray
-    damping_ratios: np.ndarray
-    shapes: np.ndarray
-    coordinates: tuple[str, ...]
-
-    def __str__(self) -> str:
-        lines = ["frequency (Hz)  damping ratio  eigenvalue             largest displacements"]
-        for k, value in enumerate(self.eigenvalues):
-            shape = self.shapes[:, k]
-            order = np.argsort(-np.abs(shape), kind="stable")[:3]
-            largest = ", ".join(f"{self.coordinates[i]} {shape[i].real:.2f}" for i in order if abs(shape[i]) > 0.01)
-            real, ratio = (_without_round_off(x, y) for x, y in ((value.real, value), (self.damping_ratios[k], 1.0)))
-            hertz = self.frequencies[k] / (2.0 * np.pi)
-            lines.append(f"{hertz:14.4g}  {ratio:13.4g}  {real:10.4g} {value.imag:+10.4g}j  {largest}")
-        return "\n".join(lines)
+WIDTH = 110  # characters of a table; columns beyond follow below
 
 
 class Discrete(NamedTuple):
@@ -108,22 +82,13 @@ class StateSpace:
 
     def modes(self) -> Modes:
         """Natural frequencies, damping ratios and shapes over all joints; one state."""
+        from ..tree_dynamics import mass_matrix
+
         self._require_one("modes")
-        values, vectors = np.linalg.eig(self.A)
-        scale = np.abs(values).max(initial=0.0)
-        kept = values.imag >= -1e-12 * scale
-        values, shapes = (
-            values[kept].astype(complex),
-            (self.tangent[: self.mechanism.nv] @ vectors[:, kept]).astype(complex),
-        )
-        order = np.lexsort((values.real, np.abs(values)))
-        values, shapes = values[order], shapes[:, order]
-        frequencies = np.abs(values)
-        vanishing = frequencies <= 1e-12 * scale
-        ratios = np.divide(-values.real, frequencies, out=np.full(len(values), np.nan), where=~vanishing)
-        largest = np.take_along_axis(shapes, np.abs(shapes).argmax(axis=0)[None], axis=0) if len(shapes) else shapes
-        shapes = np.divide(shapes, largest, out=np.zeros_like(shapes), where=largest != 0.0)
-        return Modes(values, frequencies, ratios, shapes, coordinate_names(self.mechanism))
+        moved = self.tangent[: self.mechanism.nv]
+        k = moved[:, : moved.shape[1] // 2]
+        mass = k.T @ mass_matrix(self.mechanism, self.q) @ k
+        return modes_of(self.A, mass, moved, coordinate_names(self.mechanism))
 
     def joint_motion(self, x) -> tuple[np.ndarray, np.ndarray]:
         """(q, v) of all joints at the state ``x`` (..., n) of the model, to first order: loops open by second order."""
@@ -205,10 +170,6 @@ class StateSpace:
     def _require_one(self, what: str) -> None:
         if self.A.ndim > 2:
             raise MechanismError(f"{what} takes one state; this model has the batch shape {self.A.shape[:-2]}")
-
-
-def _without_round_off(x: float, size: complex) -> float:
-    return 0.0 if abs(x) < 1e-12 * abs(size) else x
 
 
 def _counted(count: int, what: str) -> str:

@@ -11,19 +11,21 @@ where [K, L] is the inverse of [R; G] (4.11), or its pseudo-inverse where constr
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..closed.decomposition import Decomposition, decompose
+from ..closed.decomposition import Decomposition, decompose, times, transposed_times
 from ..closed.dynamics import Terms, terms
 from ..compiler import compile
 from ..derivatives import inverse_dynamics_derivatives
 from ..differentiation import jacobian_of
+from ..kernel import Kernel
+from ..kernel_store import kernel_function
 from ..mechanism import Mechanism, MechanismError, require_mechanism
 from ..passive import Passive, Resolved
-from ..tree_dynamics import _function, inverse_dynamics
+from ..states import state_arrays
+from ..tree_dynamics import inverse_dynamics
 from .coordinates import Independent, independent_by
 
 OPEN = (
@@ -72,32 +74,13 @@ class Variations(NamedTuple):
 def state_of(mech: Mechanism, q, v, tau, wrenches, passive) -> State:
     """The arguments as arrays of one batch shape, checked; velocities and joint forces that are None are zero."""
     require_mechanism(mech)
-    shapes = {"q": (mech.nq,), "v": (mech.nv,), "tau": (mech.nv,), "wrenches": (mech.n_links, 6)}
     given = {"q": q, "v": np.zeros(mech.nv) if v is None else v, "tau": np.zeros(mech.nv) if tau is None else tau}
-    if wrenches is not None:
-        given["wrenches"] = wrenches
-    arrays, batches = {}, []
-    for name, values in given.items():
-        core, array = shapes[name], np.asarray(values, dtype=float)
-        if array.ndim < len(core) or array.shape[array.ndim - len(core) :] != core:
-            expected = ", ".join(map(str, core))
-            raise MechanismError(
-                f"{name} has shape {array.shape}, expected (..., {expected}) for mechanism {mech.name!r}"
-            )
-        if not np.isfinite(array).all():
-            raise MechanismError(f"{name} must be finite")
-        arrays[name] = array
-        batches.append(array.shape[: array.ndim - len(core)])
+    arrays = state_arrays(mech, given if wrenches is None else {**given, "wrenches": wrenches})
     if passive is not None and not isinstance(passive, Passive):
         raise TypeError(f"passive must be a linkwise.Passive, got {type(passive).__name__}")
-    try:
-        batch = np.broadcast_shapes(*batches)
-    except ValueError:
-        raise MechanismError(f"the batch shapes {', '.join(map(str, batches))} do not broadcast") from None
+    batch = arrays["q"].shape[:-1]
     if 0 in batch:
         raise MechanismError(f"there are no states to look at: the batch shape is {batch}")
-    if any(one != batch for one in batches):
-        arrays = {name: np.broadcast_to(x, batch + shapes[name]) for name, x in arrays.items()}
     elements = None if passive is None else passive.on(mech)
     return State(mech, arrays["q"], arrays["v"], arrays["tau"], arrays.get("wrenches"), elements)
 
@@ -157,7 +140,7 @@ def _motion(at: State, own: Terms, chosen: Independent) -> _Motion:
     basis, closing = chosen.basis, chosen.closing
     across = np.swapaxes(basis, -1, -2)
     force = applied_force(at) - (own.bias_force if at.wrenches is None else bias_force(at))
-    offset = -_times(closing, own.bias)
+    offset = -times(closing, own.bias)
     reduced = across @ own.mass @ basis
     try:
         response = np.linalg.solve(reduced, across)
@@ -166,8 +149,8 @@ def _motion(at: State, own: Terms, chosen: Independent) -> _Motion:
             f"a freedom of mechanism {at.mech.name!r} moves nothing with inertia: give the links it moves mass and "
             "inertia, or its joint armature"
         ) from None
-    acceleration = _times(basis, _times(response, force - _times(own.mass, offset))) + offset
-    multipliers = _transposed_times(closing, force - _times(own.mass, acceleration))
+    acceleration = times(basis, times(response, force - times(own.mass, offset))) + offset
+    multipliers = transposed_times(closing, force - times(own.mass, acceleration))
     return _Motion(chosen, response, acceleration, multipliers)
 
 
@@ -204,18 +187,15 @@ def _constraint_derivatives(at: State, svd: Decomposition, here: _Motion, check:
     untold = np.swapaxes(svd.u, -1, -2)[..., n - null.shape[-1] if check else m :, :]
     along = np.concatenate([here.multipliers[..., None, :], untold], axis=-2)
     q, v, a = (x[..., None, :] for x in (at.q, at.v, here.acceleration))
-    derivatives = _constraint_motion_by_q(at.mech)(q, v, a, along)
+    derivatives = kernel_function(at.mech, _constraint_motion_by_q, None)(q, v, a, along)
     _refuse_singular(at.mech, svd.s[..., 0], null, derivatives[..., 1:, :n, :])
     first = derivatives[..., 0, :, :]
     return first[..., :n, :], first[..., n : n + m, :], first[..., n + m :, :]
 
 
-def _constraint_motion_by_q(mech: Mechanism) -> Callable[..., np.ndarray]:
-    """The derivative of ``constraint_motion`` along q; kept with the mechanism like its other kernels."""
-    key = "constraint_motion_by_q"
-    if key not in mech._kernels:
-        mech._kernels[key] = jacobian_of(compile("constraint_motion", mech), "q", mode="forward").function
-    return mech._kernels[key]
+def _constraint_motion_by_q(mech: Mechanism, dtype: str) -> Kernel:
+    """The derivative of ``constraint_motion`` along q."""
+    return jacobian_of(compile("constraint_motion", mech, dtype), "q", mode="forward")
 
 
 def reaction_derivative(at: State, multipliers: np.ndarray) -> np.ndarray:
@@ -224,14 +204,14 @@ def reaction_derivative(at: State, multipliers: np.ndarray) -> np.ndarray:
     if not at.mech.loops:
         return np.zeros((*at.batch, n, n))
     still = np.zeros(n)
-    return _constraint_motion_by_q(at.mech)(at.q, still, still, multipliers)[..., :n, :]
+    return kernel_function(at.mech, _constraint_motion_by_q, None)(at.q, still, still, multipliers)[..., :n, :]
 
 
 def _step_rate_jacobian(at: State) -> np.ndarray:
-    """(nv, nv): derivative along steps of their own rate; zero unless joints turn freely."""
-    if at.mech.nq == at.mech.nv:
+    """(nv, nv): derivative along steps of their own rate; zero unless there are steps that do not commute."""
+    if at.mech.steps_commute:
         return np.zeros((at.mech.nv, at.mech.nv))
-    return _function(at.mech, "step_rate_jacobian", None)(at.v)
+    return kernel_function(at.mech, "step_rate_jacobian", None)(at.v)
 
 
 # -- where there is no linearization ------------------------------------------------------------------
@@ -242,7 +222,7 @@ def _refuse_open(at: State, own: Terms) -> None:
         return
     mech = at.mech
     opening = np.abs(own.error).reshape(-1, mech.n_constraints)
-    slip = np.abs(_times(own.jacobian, at.v)).reshape(-1, mech.n_constraints)
+    slip = np.abs(times(own.jacobian, at.v)).reshape(-1, mech.n_constraints)
     if opening.max(initial=0.0) > OPEN:
         raise MechanismError(
             f"loop {_loop(mech, opening)!r} of mechanism {mech.name!r} is open by {opening.max():.3g}: close it with "
@@ -278,11 +258,3 @@ def _refuse_singular(mech: Mechanism, size: np.ndarray, null: np.ndarray, bendin
             "that no independent coordinates describe the motion (2.28 is violated for every choice); linearize at "
             "another position"
         )
-
-
-def _times(matrix: np.ndarray, x: np.ndarray) -> np.ndarray:
-    return (matrix @ x[..., None])[..., 0]
-
-
-def _transposed_times(matrix: np.ndarray, x: np.ndarray) -> np.ndarray:
-    return (x[..., None, :] @ matrix)[..., 0, :]

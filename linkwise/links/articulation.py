@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..scalar import Scalar, is_zero, sqrt
+from ..scalar import Scalar, dot, is_zero, sqrt
 from ..spatial import ArticulatedInertia, Force, Motion, Translation
 from .kinematics import Spin, bias_of_shift
 from .link import Crossing
@@ -68,12 +68,12 @@ class Factor:
     def half(self, x: Sequence[Scalar]) -> list[Scalar]:
         """L d^(1/2) x."""
         y = [sqrt(p) * a for p, a in zip(self.pivots, x, strict=True)]
-        return [_dot(self.lower[i][:i], y[:i], y[i]) for i in range(len(y))]
+        return [dot(self.lower[i][:i], y[:i], y[i]) for i in range(len(y))]
 
     def half_adjoint(self, x: Sequence[Scalar]) -> list[Scalar]:
         """d^(1/2) L* x."""
         columns = list(zip(*self.lower, strict=True))
-        total = [_dot(columns[i][i + 1 :], x[i + 1 :], x[i]) for i in range(len(x))]
+        total = [dot(columns[i][i + 1 :], x[i + 1 :], x[i]) for i in range(len(x))]
         return [sqrt(p) * a for p, a in zip(self.pivots, total, strict=True)]
 
     def half_inverse(self, x: Sequence[Scalar]) -> list[Scalar]:
@@ -83,12 +83,6 @@ class Factor:
     def half_inverse_adjoint(self, x: Sequence[Scalar]) -> list[Scalar]:
         """L^-* d^(-1/2) x."""
         return self.backward([sqrt(r) * a for r, a in zip(self.reciprocal, x, strict=True)])
-
-
-def _dot(row: Sequence[Scalar], x: Sequence[Scalar], start: Scalar) -> Scalar:
-    for a, b in zip(row, x, strict=True):
-        start = start + a * b
-    return start
 
 
 @dataclass(frozen=True)
@@ -111,11 +105,6 @@ class Articulation:
         for g, e in zip(self.gain, innovation, strict=True):
             force = force + g * e
         return force
-
-    def joint_acceleration(self, innovation: Sequence[Scalar], carried: Motion) -> list[Scalar]:
-        """D^-1 epsilon - G* alpha+."""
-        rates = self.factor.solve(innovation)
-        return [r - g.dot(carried) for r, g in zip(rates, self.gain, strict=True)]
 
 
 def articulate(crossing: Crossing, inertia: ArticulatedInertia) -> Articulation:

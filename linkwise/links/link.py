@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from ..joints import Joint
 from ..scalar import Scalar
-from ..spatial import Motion, RigidInertia, Transform, turn
+from ..spatial import Force, Motion, RigidInertia, Transform, turn
 from ..spatial.factors import Rotation
+
+Six = TypeVar("Six", Motion, Force)
 
 
 @dataclass(frozen=True)
@@ -54,8 +57,8 @@ class Crossing:
         return combine(self.motion, v)
 
 
-def combine(columns: Sequence[Motion], weights: Sequence[Scalar]) -> Motion:
-    """The weighted sum of motions."""
+def combine(columns: Sequence[Six], weights: Sequence[Scalar]) -> Six:
+    """The weighted sum of motions, or of forces."""
     total = columns[0] * weights[0]
     for column, weight in zip(columns[1:], weights[1:], strict=True):
         total = total + column * weight

@@ -1,10 +1,19 @@
 """Mechanisms as frozen data, and the builder that makes them."""
 
 from linkwise.mechanism.builder import Builder
-from linkwise.mechanism.checks import InertiaWarning, LimitWarning, MechanismError, MechanismWarning, snapped
+from linkwise.mechanism.checks import (
+    InertiaWarning,
+    LimitWarning,
+    MechanismError,
+    MechanismWarning,
+    did_you_mean,
+    one_of,
+    snapped,
+)
 from linkwise.mechanism.dh import from_dh
 from linkwise.mechanism.model import GROUND, Mechanism, require_mechanism
-from linkwise.mechanism.parts import Body, Frame, Limits, Loop, Mimic, Pose
+from linkwise.mechanism.parts import Body, Frame, Limits, Loop, Mimic, Place, Pose
+from linkwise.mechanism.plain_data import from_data, to_data
 
 __all__ = [
     "GROUND",
@@ -19,8 +28,13 @@ __all__ = [
     "MechanismError",
     "MechanismWarning",
     "Mimic",
+    "Place",
     "Pose",
+    "did_you_mean",
+    "from_data",
     "from_dh",
+    "one_of",
     "require_mechanism",
     "snapped",
+    "to_data",
 ]

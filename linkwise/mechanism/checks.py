@@ -10,7 +10,8 @@ from __future__ import annotations
 import difflib
 import sys
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -52,11 +53,34 @@ def warn_caller(message: str, category: type[MechanismWarning]) -> None:
 
 def did_you_mean(name: Any, known: Collection[str]) -> str:
     """The tail of an 'unknown name' message: close matches, or the whole choice where it is short."""
-    close = difflib.get_close_matches(str(name), known, n=3, cutoff=0.6)
+    close = _close(name, known)
     if close:
         return "did you mean " + " or ".join(map(repr, close)) + "?"
     listed = [repr(k) for k in list(known)[:8]]
     return "known: " + (", ".join(listed) + (", ..." if len(known) > 8 else "") if listed else "none")
+
+
+def _close(name: Any, known: Collection[str]) -> list[str]:
+    return difflib.get_close_matches(str(name), known, n=3, cutoff=0.6)
+
+
+def one_of(
+    what: str,
+    value: Any,
+    allowed: Collection[str],
+    otherwise: str = "",
+    meant: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """``value`` if it is allowed; else an error with what it may have meant, what comes close, or ``otherwise``."""
+    if isinstance(value, str) and value in allowed:
+        return value
+    if meant.get(str(value)) in allowed:
+        hint = f"did you mean {meant[str(value)]!r}?"
+    elif otherwise and not _close(value, allowed):
+        hint = otherwise
+    else:
+        hint = did_you_mean(value, allowed)
+    raise ValueError(f"unknown {what} {value!r}: {hint}")
 
 
 def checked_name(what: str, name: Any) -> str:
@@ -72,7 +96,22 @@ def checked_kind(what: str, kind: Any) -> Joint:
         raise MechanismError(f"{what}: kind is the class {kind.__name__}; make a joint of it: {kind.__name__}(...)")
     if not isinstance(kind, Joint):
         raise MechanismError(f"{what}: kind must be a joint such as Revolute((0, 0, 1)), not {kind!r}")
+    if not kind.rates_are_velocities:
+        _refuse_changing_motions(what, kind)
     return kind
+
+
+def _refuse_changing_motions(what: str, kind: Joint) -> None:
+    """Velocities that are no rates of coordinates are those of a group, along the axes of the moving frame: the columns
+    of H* are then constant, and what two steps in the other order differ by is known from them."""
+    rng = np.random.default_rng(0)
+    rates = kind.motion_rate(kind.random(rng, ()).tolist(), rng.normal(size=kind.nv).tolist())
+    if any(abs(x) > 1e-9 for rate in rates for x in rate.flat()):
+        raise MechanismError(
+            f"{what}: a {type(kind).__name__} joint has velocities that are not the rates of its coordinates (its own "
+            "q_rate) and motions H* that change with q: give the velocities along the axes of the moving frame, where "
+            "the motions are constant, or let them be the rates of the coordinates"
+        )
 
 
 def checked_array(what: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:

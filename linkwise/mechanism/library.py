@@ -22,7 +22,7 @@ from linkwise.joints import (
     Universal,
 )
 from linkwise.mechanism.builder import Builder
-from linkwise.mechanism.checks import InertiaWarning, MechanismError, did_you_mean
+from linkwise.mechanism.checks import InertiaWarning, MechanismError, did_you_mean, one_of
 from linkwise.mechanism.dh import from_dh
 from linkwise.mechanism.library_closed import (
     bricard,
@@ -62,6 +62,11 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return __all__
+
+
+def maker(name: str) -> Callable[..., Mechanism]:
+    """The function here of that name, for names that come from files and command lines."""
+    return globals()[one_of("built-in mechanism", name, __all__)]
 
 
 # Arms ------------------------------------------------------------------------------------------------------------

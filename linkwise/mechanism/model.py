@@ -17,7 +17,7 @@ import numpy as np
 
 from linkwise.mechanism import checks
 from linkwise.mechanism.checks import MechanismError
-from linkwise.mechanism.parts import Body, Constant, Frame, Loop
+from linkwise.mechanism.parts import Body, Constant, Frame, Loop, Place
 
 GROUND = "ground"
 
@@ -59,10 +59,11 @@ class Mechanism(Constant):
                 raise MechanismError(f"body {body.link!r} must come after its parent (index {body.parent})")
             if body.mimic:
                 leader = self.bodies[self.body_index(body.mimic.joint)]
-                if leader.mimic or leader.kind.nv != 1 or body.kind.nv != 1:
+                single = all(b.kind.nv == 1 and b.kind.rates_are_velocities for b in (leader, body))
+                if leader.mimic or not single:
                     raise MechanismError(
-                        f"joint {body.joint!r} cannot mimic {leader.joint!r}: both need one coordinate, "
-                        "and the one that leads must be independent"
+                        f"joint {body.joint!r} cannot mimic {leader.joint!r}: both need one coordinate and its rate as "
+                        "velocity, and the one that leads must be independent"
                     )
         for name in (GROUND, *self.link_names):
             self.frame(name)
@@ -208,6 +209,45 @@ class Mechanism(Constant):
     def v_index(self, joint: str) -> slice:
         """Where the named joint's velocity coordinates are in v; for a mimic joint those of the joint it follows."""
         return self._slices[self.body_index(joint)][1]
+
+    def place(self, joint: str) -> Place:
+        """Where the named joint's own coordinates are, with the ratio and offset of a joint that mimics another."""
+        body = self.bodies[self.body_index(joint)]
+        ratio, offset = (body.mimic.ratio, body.mimic.offset) if body.mimic else (1.0, 0.0)
+        return Place(joint, self.q_index(joint), self.v_index(joint), ratio, offset)
+
+    def coordinate_names(self, quantity: str) -> tuple[str, ...]:
+        """One name per number of "q" or "v": the joint's, or ``joint[k]`` where it has several."""
+        if quantity not in ("q", "v"):
+            raise MechanismError(f"coordinates are those of 'q' or 'v', not {quantity!r}")
+        names: list[str] = []
+        for body in self.bodies:
+            count = body.nq if quantity == "q" else body.nv
+            names += [body.joint] if count == 1 else [f"{body.joint}[{k}]" for k in range(count)]
+        return tuple(names)
+
+    # The configuration manifold --------------------------------------------------------------------------------------
+
+    @cached_property
+    def rates_are_velocities(self) -> bool:
+        """Whether dq/dt = v for all joints: then q is a set of ordinary coordinates."""
+        return all(body.kind.rates_are_velocities for body in self.bodies)
+
+    @cached_property
+    def brackets(self) -> np.ndarray:
+        """(nv, nv, nv): c with [E_i, E_j] = sum over k of c[i, j, k] E_k, E the tangent directions of v: zero but for
+        joints whose steps do not commute, such as those that turn freely."""
+        constants = np.zeros((self.nv,) * 3)
+        for body in self.bodies:
+            if not body.mimic:
+                own = self.v_index(body.joint)
+                constants[own, own, own] = body.kind.brackets
+        return _read_only(constants)
+
+    @cached_property
+    def steps_commute(self) -> bool:
+        """Whether two steps along tangent vectors may be taken in either order."""
+        return all(body.kind.steps_commute for body in self.bodies)
 
     def frame(self, name: str) -> Frame:
         """The named frame: a link, moving or welded, or "ground"."""

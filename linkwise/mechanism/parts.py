@@ -9,7 +9,7 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -86,6 +86,39 @@ class Mimic:
         checks.checked_name("joint to mimic", self.joint)
         object.__setattr__(self, "ratio", checks.checked_number("the ratio of a mimic joint", self.ratio))
         object.__setattr__(self, "offset", checks.checked_number("the offset of a mimic joint", self.offset))
+
+
+class Place(NamedTuple):
+    """Where a joint's own coordinates and velocities are: ``ratio * q[..., q_index] + offset`` and ``ratio * v[...,
+    v_index]``, with ratio 1 and offset 0 but for joints that mimic others."""
+
+    joint: str
+    q_index: slice
+    v_index: slice
+    ratio: float
+    offset: float
+
+    def positions(self, q: Any) -> Any:
+        """(..., n): the joint's own coordinates."""
+        return self.ratio * np.asarray(q)[..., self.q_index] + self.offset
+
+    def velocities(self, v: Any) -> Any:
+        """(..., n): the joint's own velocities."""
+        return self.ratio * np.asarray(v)[..., self.v_index]
+
+    def q_at(self, positions: Any) -> Any:
+        """The numbers in q at ``q_index`` that bring the joint to ``positions``."""
+        return (np.asarray(positions, dtype=float) - self.offset) / self._divisor
+
+    def v_at(self, velocities: Any) -> Any:
+        """The numbers in v at ``v_index`` that give the joint these ``velocities``."""
+        return np.asarray(velocities, dtype=float) / self._divisor
+
+    @property
+    def _divisor(self) -> float:
+        if self.ratio == 0.0:
+            raise MechanismError(f"joint {self.joint!r} follows another with the ratio 0: nothing can move it")
+        return self.ratio
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,8 +1,12 @@
-"""Mechanisms as dictionaries, lists, strings and numbers, for files: nothing but data, and nothing is lost."""
+"""Mechanisms as dictionaries, lists, strings and numbers, for files: nothing but data, and nothing is lost.
+
+JSON has no infinite numbers: where there is no limit, the data have the strings "inf" and "-inf".
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -45,27 +49,38 @@ def from_data(data: Mapping[str, Any]) -> Mechanism:
             data["gravity"],
             tuple(Loop(**{**loop, "kind": _joint(loop["kind"])}) for loop in data["loops"]),
         )
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, AttributeError) as error:
         raise MechanismError(f"mechanism data with a missing or strange entry: {error}") from error
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """A value of a mechanism's parts as data."""
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, tuple):
-        return [_plain(one) for one in value]
+        return [plain(one) for one in value]
+    if isinstance(value, float) and math.isinf(value):
+        return str(value)
     if isinstance(value, joints.Joint):
         return {"type": type(value).__name__, **_fields(value)}
     return _fields(value) if dataclasses.is_dataclass(value) else value
 
 
+def number(value: Any) -> Any:
+    """A number as data, or a list of them, with "inf" and "-inf" as the numbers they stand for."""
+    if isinstance(value, (list, tuple)):
+        return [number(one) for one in value]
+    return float(value) if isinstance(value, str) else value
+
+
 def _body(data: Mapping[str, Any]) -> Body:
     mimic = None if data["mimic"] is None else Mimic(**data["mimic"])
-    return Body(**{**data, "kind": _joint(data["kind"]), "limits": Limits(**data["limits"]), "mimic": mimic})
+    limits = Limits(**{name: number(values) for name, values in data["limits"].items()})
+    return Body(**{**data, "kind": _joint(data["kind"]), "limits": limits, "mimic": mimic})
 
 
 def _joint(data: Mapping[str, Any]) -> joints.Joint:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from linkwise.mechanism import Mechanism, MechanismError, from_dh
-from linkwise.readers import mjcf, urdf
 from linkwise.readers.dh_table import load_dh
 from linkwise.readers.loops import Source, with_loops_of
 from linkwise.readers.protocol import Reader, parse_xml
 
 __all__ = ["from_dh", "load", "load_dh"]
 
-_READERS: dict[str, Reader] = {reader.ROOT_TAG: reader for reader in (urdf, mjcf)}
+_READERS = {"robot": "urdf", "mujoco": "mjcf"}  # root element of the document, module that reads it
 _SUPPORTED = "URDF (<robot>), MJCF (<mujoco>)"
 _NOT_YET = {"sdf": "SDF", "COLLADA": "COLLADA"}
 
@@ -40,7 +40,8 @@ def load(
         raise MechanismError(f"{source}: {_NOT_YET[root.tag]} files are not supported; supported: {_SUPPORTED}")
     if root.tag not in _READERS:
         raise MechanismError(f"{source}: <{root.tag}> is no mechanism format that is known; supported: {_SUPPORTED}")
-    mechanism = _READERS[root.tag].from_xml(root, floating_base, gravity, name, folder)
+    reader = cast(Reader, import_module(f"{__name__}.{_READERS[root.tag]}"))
+    mechanism = reader.from_xml(root, floating_base, gravity, name, folder)
     return mechanism if loops is None else with_loops_of(mechanism, loops)
 
 

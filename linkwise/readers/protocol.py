@@ -21,8 +21,6 @@ _COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven")
 class Reader(Protocol):
     """A module that turns one file format into a ``Mechanism``."""
 
-    ROOT_TAG: str  # the XML root element by which the format is recognised
-
     def from_xml(
         self, root: Element, floating_base: bool, gravity: Any, name: str | None, folder: Path | None
     ) -> Mechanism:

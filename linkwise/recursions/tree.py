@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -58,6 +60,16 @@ class Tree:
     def cross(self, q: Sequence[Scalar]) -> list[Crossing]:
         """Every joint at its coordinates."""
         return [link.cross(part) for link, part in zip(self.links, self.coordinates(q), strict=True)]
+
+    @cached_property
+    def freedom_starts(self) -> tuple[int, ...]:
+        """Where each joint's freedoms begin in a vector over all joints, followers included."""
+        return (0, *accumulate(link.joint.nv for link in self.links))[:-1]
+
+    @property
+    def freedoms(self) -> int:
+        """Length of a vector over all joints, followers included."""
+        return sum(link.joint.nv for link in self.links)
 
     @property
     def base_acceleration(self) -> Motion:

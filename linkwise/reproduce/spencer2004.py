@@ -13,7 +13,6 @@ from functools import cache
 import numpy as np
 
 import linkwise as lw
-from linkwise.simulation import Trajectory
 
 from .drawing import Panel, over
 from .exhibit import Comparison, Exhibit, Paper, Table, compare
@@ -48,7 +47,7 @@ PASSAGE = 100.0  # condition number beyond which the mechanism passes its singul
 
 
 @cache
-def released_stretched(duration: float = DURATION) -> Trajectory:
+def released_stretched(duration: float = DURATION) -> lw.Trajectory:
     """Example 1: from rest in the singular position, the SVD form (3.5) without stabilization."""
     return lw.simulate(
         lw.mechanisms.five_bar(), STRETCHED, np.zeros(4), duration, method="rk4", step=STEP, stabilization=None
@@ -56,7 +55,7 @@ def released_stretched(duration: float = DURATION) -> Trajectory:
 
 
 @cache
-def with_baumgarte(duration: float = DURATION) -> Trajectory:
+def with_baumgarte(duration: float = DURATION) -> lw.Trajectory:
     """Example 2: Lagrange multipliers (2.5) with Baumgarte's terms (3.8), alpha = beta = 10."""
     return lw.simulate(
         lw.mechanisms.five_bar(),
@@ -72,7 +71,7 @@ def with_baumgarte(duration: float = DURATION) -> Trajectory:
 
 
 @cache
-def with_projection(duration: float = DURATION, keep_energy: bool = True) -> Trajectory:
+def with_projection(duration: float = DURATION, keep_energy: bool = True) -> lw.Trajectory:
     """Example 2: the SVD form (3.5) with projection (3.10, 3.11) to 1e-3, onto the energy too if wanted."""
     return lw.simulate(
         lw.mechanisms.five_bar(),
@@ -86,41 +85,41 @@ def with_projection(duration: float = DURATION, keep_energy: bool = True) -> Tra
     )
 
 
-def return_time(motion: Trajectory) -> float:
+def return_time(motion: lw.Trajectory) -> float:
     """When a motion from the stretched position is nearest to it again, after the first second."""
     later = np.flatnonzero(motion.t > 1.0)
     apart = np.abs(motion.q[later] - motion.q[0]).max(axis=1)
     return float(motion.t[later[np.argmin(apart)]])
 
 
-def condition_numbers(motion: Trajectory) -> np.ndarray:
+def condition_numbers(motion: lw.Trajectory) -> np.ndarray:
     """sigma_1 / sigma_m of the constraint Jacobian."""
     values = np.linalg.svd(_jacobian(motion), compute_uv=False)
     return values[:, 0] / np.maximum(values[:, -1], np.finfo(float).eps)
 
 
-def passages(motion: Trajectory) -> np.ndarray:
+def passages(motion: lw.Trajectory) -> np.ndarray:
     """Times at which the condition number peaks above ``PASSAGE``."""
     numbers = condition_numbers(motion)
     inside = np.flatnonzero((numbers[1:-1] > numbers[:-2]) & (numbers[1:-1] > numbers[2:]) & (numbers[1:-1] > PASSAGE))
     return motion.t[1 + inside]
 
 
-def multipliers(motion: Trajectory) -> np.ndarray:
+def multipliers(motion: lw.Trajectory) -> np.ndarray:
     """(steps, 2): Lagrange multipliers along a motion with Baumgarte's terms."""
     return lw.closed.multipliers(
         motion.mechanism, motion.q, motion.v, np.zeros(4), method="lagrange", baumgarte=(10.0, 10.0)
     )[:, PLANAR]
 
 
-def spike_indicator(motion: Trajectory) -> np.ndarray:
+def spike_indicator(motion: lw.Trajectory) -> np.ndarray:
     """(steps,): the size of v_m u_m* dG/dt v (3.7)."""
     u, _, _ = np.linalg.svd(_jacobian(motion))
     bias = lw.closed.constraint_bias(motion.mechanism, motion.q, motion.v)[:, PLANAR]
     return np.abs(np.einsum("ti,ti->t", u[:, :, -1], bias))
 
 
-def _jacobian(motion: Trajectory) -> np.ndarray:
+def _jacobian(motion: lw.Trajectory) -> np.ndarray:
     """(steps, 2, 4): the rows of G that a planar mechanism can violate."""
     return lw.closed.constraint_jacobian(motion.mechanism, motion.q)[:, PLANAR, :]
 
@@ -335,7 +334,7 @@ def figure_3_10() -> Exhibit:
     )
 
 
-def _joints(motion: Trajectory) -> dict[str, np.ndarray]:
+def _joints(motion: lw.Trajectory) -> dict[str, np.ndarray]:
     return {f"q_{k + 1}": series for k, series in enumerate(motion.q.T)}
 
 

@@ -57,28 +57,26 @@ def joint_passes(
 
     Angles are as in q: they count turns.
     """
-    at = _place(mech, joint, mech.q_index(joint), coordinate)
-    mimic = mech.bodies[mech.body_index(joint)].mimic
-    ratio, offset = (mimic.ratio, mimic.offset) if mimic else (1.0, 0.0)
-    return when(lambda t, q, v: ratio * q[at] + offset - value, f"{joint} passes {value:g}", direction, terminal)
+    own = mech.place(joint)
+    k = _checked(joint, own.q_index, coordinate)
+    return when(lambda t, q, v: own.positions(q)[k] - value, f"{joint} passes {value:g}", direction, terminal)
 
 
 def velocity_zero(
     mech: Mechanism, joint: str, coordinate: int = 0, direction: int = 0, terminal: bool = False
 ) -> Event:
     """The event that a velocity of the named joint passes through zero: where it turns back."""
-    at = _place(mech, joint, mech.v_index(joint), coordinate)
-    mimic = mech.bodies[mech.body_index(joint)].mimic
-    sign = math.copysign(1.0, mimic.ratio) if mimic else 1.0
-    return when(lambda t, q, v: sign * v[at], f"{joint} turns back", direction, terminal)
+    own = mech.place(joint)
+    k = _checked(joint, own.v_index, coordinate)
+    return when(lambda t, q, v: own.velocities(v)[k], f"{joint} turns back", direction, terminal)
 
 
-def _place(mech: Mechanism, joint: str, own: slice, coordinate: int) -> int:
+def _checked(joint: str, own: slice, coordinate: int) -> int:
     if not 0 <= coordinate < own.stop - own.start:
         raise MechanismError(
             f"joint {joint!r} has no coordinate {coordinate}: it has {own.stop - own.start}, from 0 on"
         )
-    return own.start + coordinate
+    return coordinate
 
 
 class Watch:

@@ -1,4 +1,4 @@
-"""Joint forces during a motion: a controller, forces held between given times, and passive elements."""
+"""Forces during a motion: a controller, forces held between given times, passive elements, wrenches on links."""
 
 from __future__ import annotations
 
@@ -16,13 +16,17 @@ DIFFERENCE = 1e-7  # relative step by which a controller is differenced
 
 
 class Forces:
-    """tau(t, q, v): what is commanded, and what acts with passive elements added.
+    """tau(t, q, v): what is commanded, and what acts with passive elements added; wrenches on links.
 
     ``held`` is the commanded force of the present segment where it does not depend on the state, else None.
     """
 
-    def __init__(self, mech: Mechanism, control: Any, passive: Passive | None, batch: tuple[int, ...]):
+    def __init__(
+        self, mech: Mechanism, control: Any, passive: Passive | None, batch: tuple[int, ...], wrenches: Any = None
+    ):
         self._mech = mech
+        self._push: Control | None = wrenches if callable(wrenches) else None
+        self._constant_wrenches = None if self._push or wrenches is None else _wrenches(mech, wrenches, batch)
         self._batch = batch
         self._passive = passive.on(mech) if passive is not None and passive.elements else None
         self._control: Control | None = control if callable(control) else None
@@ -41,7 +45,12 @@ class Forces:
 
     @property
     def depend_on_state(self) -> bool:
-        return self.held is None or self._passive is not None
+        return self.held is None or self._passive is not None or self._push is not None
+
+    @property
+    def push_links(self) -> bool:
+        """Whether there are wrenches."""
+        return self._push is not None or self._constant_wrenches is not None
 
     def commanded(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """(..., nv): what the controller asks for."""
@@ -65,23 +74,44 @@ class Forces:
         tau = self.commanded(t, q, v)
         return tau if self._passive is None else tau + self._passive.forces(q, v)
 
+    def wrenches(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray | None:
+        """(..., n_links, 6): external wrenches in link frames, or None."""
+        if self._push is None:
+            return self._constant_wrenches
+        given, shape = np.asarray(self._push(t, q, v), dtype=float), (*v.shape[:-1], self._mech.n_links, 6)
+        if given.shape[-2:] != shape[-2:] or given.ndim > len(shape):
+            raise MechanismError(f"at t = {t:.6g} s wrenches gives an array of shape {given.shape}, expected {shape}")
+        if not np.isfinite(given).all() and np.isfinite(q).all() and np.isfinite(v).all():
+            raise MechanismError(f"at t = {t:.6g} s wrenches gives numbers that are not finite: {given}")
+        return np.broadcast_to(given, shape)
+
     def with_passive(self, q: np.ndarray, v: np.ndarray, commanded: np.ndarray) -> np.ndarray:
         """(..., nv): the same where the commanded forces are known already."""
         return commanded if self._passive is None else commanded + self._passive.forces(q, v)
 
     def derivatives(self, t: float, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(d_q, d_v), each (nv, nv), of all forces along tangent directions and by v, for one state: exact for passive
-        elements; a controller is differenced, which is enough for what implicit methods need it for."""
+        elements; functions of the user are differenced, which is enough for what implicit methods need it for.  A
+        change of wrenches counts as the joint forces it is worth; that of q under constant ones is not counted."""
         n = self._mech.nv
         d_q, d_v = (np.zeros((n, n)) for _ in range(2)) if self._passive is None else self._passive.derivatives(q, v)
-        if self._control is None:
+        if self._control is None and self._push is None:
             return d_q, d_v
-        here = self.commanded(t, q, v)
+        here = self._of_functions(t, q, q, v)
         for k, unit in enumerate(np.eye(n)):
-            d_q[:, k] += (self.commanded(t, tree.integrate(self._mech, q, unit, DIFFERENCE), v) - here) / DIFFERENCE
+            moved = tree.integrate(self._mech, q, unit, DIFFERENCE)
+            d_q[:, k] += (self._of_functions(t, q, moved, v) - here) / DIFFERENCE
             step = DIFFERENCE * max(1.0, abs(v[k]))
-            d_v[:, k] += (self.commanded(t, q, v + step * unit) - here) / step
+            d_v[:, k] += (self._of_functions(t, q, q, v + step * unit) - here) / step
         return d_q, d_v
+
+    def _of_functions(self, t: float, at: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """(nv,): what functions of the user give at (q, v), as joint forces at the configuration ``at``."""
+        tau = self.commanded(t, q, v)
+        if self._push is None:
+            return tau
+        still = np.zeros(self._mech.nv)
+        return tau - tree.inverse_dynamics(self._mech.spanning_tree, at, still, still, self.wrenches(t, q, v))
 
 
 def _samples(mech: Mechanism, control: Any, batch: tuple[int, ...]) -> np.ndarray:
@@ -108,3 +138,21 @@ def _samples(mech: Mechanism, control: Any, batch: tuple[int, ...]) -> np.ndarra
     if not np.isfinite(samples).all():
         raise MechanismError(f"row {int(np.argwhere(~np.isfinite(samples))[0][0])} of control is not finite")
     return samples
+
+
+def _wrenches(mech: Mechanism, wrenches: Any, batch: tuple[int, ...]) -> np.ndarray:
+    """(..., n_links, 6): constant wrenches."""
+    shape = (*batch, mech.n_links, 6)
+    try:
+        array = np.array(wrenches, dtype=float)
+        if array.shape[-2:] != shape[-2:]:
+            raise ValueError
+        array = np.broadcast_to(array, shape)
+    except (TypeError, ValueError):
+        raise MechanismError(
+            f"wrenches must be an array ({mech.n_links}, 6), [moment; force] of every link in its own frame, or a "
+            f"function of (t, q, v) that gives one, not {wrenches!r}"
+        ) from None
+    if not np.isfinite(array).all():
+        raise MechanismError(f"wrenches has entries that are not finite: {array}")
+    return array

@@ -10,12 +10,9 @@ import numpy as np
 
 from .. import closed
 from .. import tree_dynamics as tree
-from ..closed.assembly import CLOSED
-from ..closed.charts import WORST_CONDITION
-from ..closed.dynamics import ALL_METHODS as FORMULATIONS
-from ..mechanism import Mechanism, MechanismError, require_mechanism
-from ..mechanism.checks import did_you_mean
+from ..mechanism import Mechanism, MechanismError, did_you_mean, one_of, require_mechanism
 from ..passive import Passive
+from ..states import state_arrays
 from .events import Event, Function, Watch
 from .forces import Forces
 from .integrators import ADAPTIVE, FIXED, ONE_STEP, Adaptive, Fixed, whole_steps
@@ -53,6 +50,7 @@ def simulate(
     progress: bool = False,
     *,
     passive: Passive | None = None,
+    wrenches: Any = None,
     coordinates: str = "joint",
     events: Sequence[Event | Function] = (),
     t_eval: Any = None,
@@ -60,9 +58,9 @@ def simulate(
     formulation: str = "svd",
     baumgarte: tuple[float, float] | None = None,
     keep_energy: bool = False,
-    tolerance: float = CLOSED,
+    tolerance: float = closed.CLOSED,
     independent: Any = None,
-    worst_condition: float = WORST_CONDITION,
+    worst_condition: float = closed.WORST_CONDITION,
 ) -> Trajectory:
     """The motion from (q0, v0) for ``duration`` seconds.
 
@@ -76,51 +74,57 @@ def simulate(
     progress        show how far it is on stderr
     passive         springs, dampers, friction, stops.  Those of the mechanism's file act if they are given:
                     ``Passive.of(mech)``
+    wrenches        external wrenches [moment; force] on the links, at their origins and in their frames: an array
+                    (n_links, 6), constant, or ``wrenches(t, q, v)`` that gives one
     coordinates     what is integrated: "joint" (q, v); "nu" or "xi" (q, total joint rates: ``lw.diagonal``), trees
                     only; "independent" (independent coordinates of a closed mechanism and their rates), those of
                     ``independent`` (see ``closed.local_parametrization``) until they are worse than ``worst_condition``
     events          from ``lw.events``, or functions of (t, q, v): their zeros are found and recorded
     t_eval, output_step   times at which to sample, or a distance of samples; the ends of steps by default
     formulation     method of ``closed.forward_dynamics``
-    keep_energy     project onto the initial energy, kinetic and of gravity, too; without control and passive elements
+    keep_energy     project onto the initial energy, kinetic and of gravity, too; for motions under gravity alone
 
     Ctrl-C ends the motion: what was computed is returned, with ``interrupted`` set.
     """
     require_mechanism(mech)
     settings: dict[str, Any] = {
-        "method": _one_of("method", method, METHODS),
+        "method": one_of("method", method, METHODS),
         "step": step if step is not None or method in ADAPTIVE else DEFAULT_STEP,
         "rtol": rtol,
         "atol": atol,
         "stabilization": _stabilization(mech, stabilization, method, coordinates, keep_energy, baumgarte),
-        "coordinates": _one_of("coordinates", coordinates, COORDINATES),
-        "formulation": _one_of("formulation", formulation, FORMULATIONS),
+        "coordinates": one_of("coordinates", coordinates, COORDINATES),
+        "formulation": one_of("formulation", formulation, closed.ALL_METHODS),
         "baumgarte": baumgarte or GAINS,
         "tolerance": tolerance,
         "worst_condition": worst_condition,
-        "control": _control_as_data(control),
+        "control": _as_data(control, np.ndim(control) == 1),
+        "wrenches": _as_data(wrenches, np.ndim(wrenches) >= 2),
     }
     _check_numbers(settings, duration)
     _check_coordinates(mech, settings, independent)
-    if keep_energy and (control is not None or passive is not None):
-        raise ValueError("keep_energy is for free motions: control and passive elements change the energy")
+    if keep_energy and not (control is None and passive is None and wrenches is None):
+        raise ValueError("keep_energy is for free motions: control, passive elements and wrenches change the energy")
     q, v = _initial_state(mech, q0, v0, method, coordinates)
-    settings["rank"] = closed.generic_rank(mech, q.reshape(-1, mech.nq)[0]) if mech.loops else None
+    settings["rank"] = np.asarray(closed.generic_rank(mech, q)).tolist() if mech.loops else None
     settings["energy"] = None
-    manifold = _manifold(mech, settings)
+    manifold = _manifold(mech, settings, q.shape[:-1])
     q, v = manifold.corrected(q, v)
     if keep_energy:
         settings["energy"] = (tree.kinetic_energy(mech, q, v) + tree.potential_energy(mech, q)).tolist()
-        manifold = _manifold(mech, settings)
-    forces = Forces(mech, control, _passive(passive), q.shape[:-1])
+        manifold = _manifold(mech, settings, q.shape[:-1])
+    forces = Forces(mech, control, _passive(passive), q.shape[:-1], wrenches)
     system = _system(mech, settings, forces, manifold, independent)
-    record = Record(0.0, system.start(q, v))
+    x = system.start(q, v)
+    record = Record(0.0, x, system.state(x), system.chart)
     integrator = _integrator(system, settings, None)
     times = _sample_times(0.0, duration, t_eval, output_step)
     return _followed(system, integrator, record, duration, times, events, progress, settings, passive)
 
 
-def resumed(before: Trajectory, duration: float, control: Any, options: Mapping[str, Any]) -> Trajectory:
+def resumed(
+    before: Trajectory, duration: float, control: Any, wrenches: Any, independent: Any, options: Mapping[str, Any]
+) -> Trajectory:
     """The continuation of a trajectory, from its end."""
     known = ("events", "t_eval", "output_step", "progress")
     for name in options:
@@ -128,17 +132,15 @@ def resumed(before: Trajectory, duration: float, control: Any, options: Mapping[
             raise TypeError(f"a motion goes on as it was: {name!r} cannot be changed; " + did_you_mean(name, known))
     mech, settings, end = before.mechanism, dict(before.settings), before.end
     _check_numbers(settings, duration)
-    if control is KEEP:
-        if settings["control"] == "given":
-            raise MechanismError(
-                "the controller is no part of a trajectory: give it again with resume(..., control=...)"
-            )
-        control = settings["control"]
-    settings["control"] = _control_as_data(control)
-    forces = Forces(mech, control, before.passive, end.q.shape[:-1])
-    system = _system(mech, settings, forces, _manifold(mech, settings), None)
-    started = system.start(end.q, end.v)
-    record = Record(end.t, started if end.x is None else end.x)
+    control, wrenches = _kept("control", control, settings), _kept("wrenches", wrenches, settings)
+    settings["control"] = _as_data(control, np.ndim(control) == 1)
+    settings["wrenches"] = _as_data(wrenches, np.ndim(wrenches) >= 2)
+    independent = _independent_again(independent, end)
+    forces = Forces(mech, control, before.passive, end.q.shape[:-1], wrenches)
+    system = _system(mech, settings, forces, _manifold(mech, settings, end.q.shape[:-1]), independent)
+    if isinstance(system, IndependentCoordinates) and end.chart is not None:
+        system.restore(end.chart, end.x, end.q, end.v)
+    record = Record(end.t, end.x, (end.q, end.v), end.chart)
     times = _sample_times(end.t, duration, options.get("t_eval"), options.get("output_step"))
     return _followed(
         system,
@@ -171,19 +173,18 @@ def _followed(
     run(system, integrator, record, start + duration, times, watch, Progress(start, start + duration, progress))
     batch = record.x.shape[:-1]
     q, v = (
-        np.array([state[i] for state in record.states]).reshape(-1, *batch, size)
+        np.array([state[i] for state in record.states]).reshape(len(record.states), *batch, size)
         for i, size in enumerate((mech.nq, mech.nv))
     )
     q = system.manifold.with_unit_quaternions(q) if settings["method"] not in ONE_STEP else q
     tau = np.array(record.forces).reshape(v.shape)
-    end_q, end_v = system.state(record.x)
-    lasting = settings["coordinates"] != "independent"
+    wrenches = np.array(record.wrenches).reshape(*v.shape[:-1], mech.n_links, 6) if system.forces.push_links else None
     trajectory = Trajectory(
         mechanism=mech,
         t=np.array(record.times),
         q=q,
         v=v,
-        a=system.manifold.accelerations(q, v, system.forces.with_passive(q, v, tau)),
+        a=system.manifold.accelerations(q, v, system.forces.with_passive(q, v, tau), wrenches),
         tau=tau,
         passive=passive,
         events=tuple(record.occurrences),
@@ -194,12 +195,14 @@ def _followed(
         settings=settings,
         end=End(
             record.t,
-            np.array(end_q),
-            np.array(end_v),
-            record.x if lasting else None,
+            np.array(record.state[0]),
+            np.array(record.state[1]),
+            record.x,
             integrator.grid if isinstance(integrator, Fixed) else None,
             integrator.next_step if isinstance(integrator, Adaptive) else None,
+            record.chart,
         ),
+        wrenches=wrenches,
     )
     if record.failure is not None:
         message = f"mechanism {mech.name!r} was followed to t = {record.t:.6g} s only: {record.failure}"
@@ -210,16 +213,17 @@ def _followed(
 # -- the parts ------------------------------------------------------------------------------------------------
 
 
-def _manifold(mech: Mechanism, settings: Mapping[str, Any]) -> Manifold:
-    energy = settings["energy"]
+def _manifold(mech: Mechanism, settings: Mapping[str, Any], batch: tuple[int, ...]) -> Manifold:
+    # Lists in the settings have lost the shape of a batch without states.
+    rank, energy = (None if x is None else np.reshape(x, batch) for x in (settings["rank"], settings["energy"]))
     return Manifold(
         mech,
         settings["formulation"],
         tuple(settings["baumgarte"]) if settings["stabilization"] == "baumgarte" else None,
         settings["stabilization"] == "projection" and (bool(mech.loops) or energy is not None),
         settings["tolerance"],
-        settings["rank"],
-        None if energy is None else np.array(energy),
+        rank,
+        energy,
     )
 
 
@@ -247,12 +251,6 @@ def _passive(passive: Any) -> Passive | None:
 
 
 # -- what is asked for ----------------------------------------------------------------------------------------
-
-
-def _one_of(what: str, value: Any, known: Sequence[str]) -> str:
-    if value not in known:
-        raise ValueError(f"unknown {what} {value!r}: " + did_you_mean(value, known))
-    return value
 
 
 def _stabilization(
@@ -300,23 +298,15 @@ def _check_coordinates(mech: Mechanism, settings: Mapping[str, Any], independent
 
 def _initial_state(mech: Mechanism, q0, v0, method: str, coordinates: str) -> tuple[np.ndarray, np.ndarray]:
     """Initial positions and velocities with one batch shape."""
-    q, v = np.asarray(q0, dtype=float), np.asarray(v0, dtype=float)
-    if q.shape[-1:] != (mech.nq,) or v.shape[-1:] != (mech.nv,):
+    q, v = state_arrays(mech, {"q0": q0, "v0": v0}).values()
+    if q.ndim > 1 and (method not in FIXED or coordinates == "independent"):
         raise MechanismError(
-            f"mechanism {mech.name!r} has nq = {mech.nq}, nv = {mech.nv}, but q0 has shape {q.shape} and v0 {v.shape}"
+            f"{method} with coordinates={coordinates!r} integrates one state at a time; for batches use one of the "
+            f"methods {', '.join(FIXED)} with other coordinates"
         )
-    for name, array in (("q0", q), ("v0", v)):
-        if not np.isfinite(array).all():
-            raise MechanismError(f"{name} has entries that are not finite: {array}")
-    batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
-    if batch and (method not in FIXED or coordinates == "independent"):
-        raise MechanismError(
-            f"{method} with coordinates={coordinates!r} integrates one state at a time; use method='rk4' or "
-            "'semi_implicit' for batches"
-        )
-    q, v = np.broadcast_to(q, (*batch, mech.nq)).copy(), np.broadcast_to(v, (*batch, mech.nv)).copy()
+    q, v = q.copy(), v.copy()
     with np.errstate(divide="ignore", invalid="ignore"):  # a quaternion of zeros is reported below
-        unit = tree.integrate(mech, q, np.zeros(mech.nv), 0.0) if mech.nq != mech.nv else q
+        unit = tree.integrate(mech, q, np.zeros(mech.nv), 0.0) if not mech.rates_are_velocities else q
     off = np.abs(np.nan_to_num(unit, nan=np.inf) - q)
     if not (off <= NOT_UNIT).all():
         body = next(b for b in mech.bodies if not b.mimic and (off[..., mech.q_index(b.joint)] > NOT_UNIT).any())
@@ -344,10 +334,33 @@ def _sample_times(start: float, duration: float, t_eval: Any, output_step: float
     return times
 
 
-def _control_as_data(control: Any) -> Any:
-    """What of a control a file can hold: none, constant forces, or that there was one."""
-    if control is None:
+def _as_data(given: Any, constant: bool) -> Any:
+    """What of forces a file can hold: none, ``constant`` numbers, or that there were others."""
+    if given is None:
         return None
-    if callable(control) or np.ndim(control) != 1:
-        return "given"
-    return np.asarray(control, dtype=float).tolist()
+    return np.asarray(given, dtype=float).tolist() if constant else "given"
+
+
+def _kept(name: str, given: Any, settings: Mapping[str, Any]) -> Any:
+    """What acts from now on: what is given, or what acted before."""
+    if given is not KEEP:
+        return given
+    if settings[name] == "given":
+        raise MechanismError(
+            f"{name} was a function or a table, which is no part of a trajectory: give it again with "
+            f"resume(..., {name}=...)"
+        )
+    return settings[name]
+
+
+def _independent_again(given: Any, end: End) -> Any:
+    """The user's own coordinates, which are needed again exactly where a chart is made of them."""
+    needed = end.chart is not None and end.chart.rows is None
+    if given is KEEP and needed:
+        raise MechanismError(
+            "the independent coordinates are functions, which are no part of a trajectory: give them again with "
+            "resume(..., independent=...)"
+        )
+    if given is not KEEP and not needed:
+        raise MechanismError("the independent coordinates in use at the end are part of the trajectory: leave them out")
+    return None if given is KEEP else given

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.integrate
 
+from ..algorithms.integration import METHODS as STEPS
 from ..mechanism import MechanismError
 from .systems import Stepper, System
 
@@ -21,7 +22,7 @@ ADAPTIVE: dict[str, Any] = {
     "bdf": scipy.integrate.BDF,
     "lsoda": scipy.integrate.LSODA,
 }
-FIXED = ("rk4", "semi_implicit")
+FIXED = tuple(STEPS)
 IMPLICIT = ("radau", "bdf", "lsoda")
 ONE_STEP = (*FIXED, "rk23", "rk45", "dop853", "radau")  # they keep nothing of earlier steps: a step may be corrected
 WHOLE = 1e-9  # relative; a duration is taken as a whole number of steps if it is one but for this
@@ -89,7 +90,7 @@ class _Once:
 
 
 class Fixed:
-    """Steps of one size: "rk4", the classical method of fourth order, or "semi_implicit", Euler's, velocities first.
+    """Steps of one size by one of the methods in ``algorithms/integration.py``.
 
     The times are origin + k step with whole numbers k, so that a motion continued later goes through the same ones.
     """
@@ -129,18 +130,7 @@ class Fixed:
             self._origin, self._index, self.next_step = t, 0, (end - t) / whole
 
     def _stepper(self) -> Stepper:
-        compiled = self._system.compiled_step(self._method)
-        if compiled is not None:
-            return compiled
-        return self._system.kicked if self._method == "semi_implicit" else self._runge_kutta
-
-    def _runge_kutta(self, t: float, x: np.ndarray, h: float) -> np.ndarray:
-        rates = self._system.rates
-        k1 = rates(t, x)
-        k2 = rates(t + h / 2, x + h / 2 * k1)
-        k3 = rates(t + h / 2, x + h / 2 * k2)
-        k4 = rates(t + h, x + h * k3)
-        return x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+        return self._system.compiled_step(self._method) or self._system.step(STEPS[self._method])
 
 
 class _Hermite:

@@ -24,7 +24,7 @@ class Manifold:
     baumgarte     (alpha, beta) of Baumgarte's terms (spencer2004 3.8), or None
     projects      whether loops and velocities are projected after steps (3.1.3)
     tolerance     to which loops are then closed
-    rank          largest number of independent constraints
+    rank          (...): largest number of independent constraints
     energy        (...): kinetic and potential energy to be kept by projection, or None
     """
 
@@ -33,13 +33,13 @@ class Manifold:
     baumgarte: tuple[float, float] | None = None
     projects: bool = False
     tolerance: float = 1e-11
-    rank: int | None = None
+    rank: Any = None
     energy: Any = None
 
     @property
     def corrects(self) -> bool:
         """Whether a state may be off by more than what the integrator is responsible for."""
-        return self.projects or self.mech.nq != self.mech.nv
+        return self.projects or not self.mech.rates_are_velocities
 
     def corrected(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The state moved the least that closes loops, stops slip, restores the energy and makes quaternions unit."""
@@ -48,20 +48,24 @@ class Manifold:
         return self.with_unit_quaternions(q), v
 
     def with_unit_quaternions(self, q: np.ndarray) -> np.ndarray:
-        return q if self.mech.nq == self.mech.nv else tree.integrate(self.mech, q, np.zeros(self.mech.nv), 0.0)
+        return q if self.mech.rates_are_velocities else tree.integrate(self.mech, q, np.zeros(self.mech.nv), 0.0)
 
-    def accelerations(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
-        """(..., nv) under all joint forces ``tau``."""
+    def accelerations(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray, wrenches: np.ndarray | None) -> np.ndarray:
+        """(..., nv) under all joint forces ``tau`` and external ``wrenches`` (..., n_links, 6)."""
         if not self.mech.loops:
-            return tree.forward_dynamics(self.mech, q, v, tau)
-        return closed.forward_dynamics(self.mech, q, v, tau, self.formulation, self.baumgarte, rank=self.rank)
+            return tree.forward_dynamics(self.mech, q, v, tau, wrenches)
+        return closed.forward_dynamics(
+            self.mech, q, v, tau, self.formulation, self.baumgarte, wrenches=wrenches, rank=self.rank
+        )
 
-    def derivatives(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def derivatives(
+        self, q: np.ndarray, v: np.ndarray, tau: np.ndarray, wrenches: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(d_q, d_v, d_tau), each (nv, nv), of the accelerations of one state; of closed mechanisms by changes of q and
         v along the constraint manifold, others projected onto it."""
         if not self.mech.loops:
-            return forward_dynamics_derivatives(self.mech, q, v, tau)
+            return forward_dynamics_derivatives(self.mech, q, v, tau, wrenches)
         n = self.mech.nv
-        whole = rate_jacobian(self.mech, q, v, tau, rank=self.rank)
-        forced = self.accelerations(q, v, np.vstack([tau + np.eye(n), tau]))  # linear in tau
+        whole = rate_jacobian(self.mech, q, v, tau, wrenches=wrenches, rank=self.rank)
+        forced = self.accelerations(q, v, np.vstack([tau + np.eye(n), tau]), wrenches)  # linear in tau
         return whole[n:, :n], whole[n:, n:], (forced[:-1] - forced[-1]).T

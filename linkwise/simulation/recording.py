@@ -11,20 +11,23 @@ import numpy as np
 from ..mechanism import MechanismError
 from .events import Occurrence, Watch
 from .integrators import Adaptive, Fixed, IntegrationFailed, Step
-from .systems import System
+from .systems import Chart, System
 
 AT_END = 1e-12  # relative to the time; samples as near as this to the end of a step are taken there
 
 
 @dataclass
 class Record:
-    """What a motion leaves behind; ``x`` and ``t`` are where it ended."""
+    """What a motion leaves behind; ``t``, ``x``, the state (q, v) and what x means (``chart``) are where it ended."""
 
     t: float
     x: np.ndarray
+    state: tuple[np.ndarray, np.ndarray]
+    chart: Chart | None
     times: list[float] = field(default_factory=list)
     states: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
     forces: list[np.ndarray] = field(default_factory=list)
+    wrenches: list[np.ndarray] = field(default_factory=list)
     step_sizes: list[float] = field(default_factory=list)
     occurrences: list[Occurrence] = field(default_factory=list)
     stopped: str = "duration"
@@ -60,9 +63,12 @@ class Sampler:
 
     def _write(self, t: float, state: tuple[np.ndarray, np.ndarray]) -> None:
         forces = self._system.forces.commanded(t, *state)  # may raise: nothing is written then
+        wrenches = self._system.forces.wrenches(t, *state)
         self._record.times.append(t)
         self._record.states.append(tuple(np.array(part) for part in state))  # type: ignore[arg-type]
         self._record.forces.append(np.array(forces))
+        if wrenches is not None:
+            self._record.wrenches.append(np.array(wrenches))
 
 
 def run(
@@ -79,9 +85,8 @@ def run(
     boundaries = np.linspace(start, end, system.forces.segments + 1)
     try:
         system.forces.enter(0)
-        state = system.state(record.x)
-        watch.start(start, *state)
-        sampler.start(start, state)
+        watch.start(start, *record.state)
+        sampler.start(start, record.state)
         for segment, boundary in enumerate(boundaries[1:]):
             system.forces.enter(segment)
             for step in integrator.steps(record.t, record.x, float(boundary)):
@@ -113,7 +118,7 @@ def _take(system: System, step: Step, record: Record, sampler: Sampler, watch: W
     sampler.step(step, end, state)
     record.occurrences += occurrences
     record.step_sizes.append(end - step.t_old)
-    record.t, record.x, record.stopped = end, x, stopped
+    record.t, record.x, record.state, record.chart, record.stopped = end, x, state, system.chart, stopped
 
 
 class Progress:

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ..mechanism import MechanismError
-from ..mechanism.plain_data import from_data, to_data
+from ..mechanism import MechanismError, from_data, to_data
 from ..passive import Passive
 from .events import Occurrence
+from .systems import Chart
 from .trajectory import End, Trajectory
 
-FORMAT = 1
+FORMAT = 2
 ARRAYS = ("t", "q", "v", "a", "tau", "step_sizes")
 
 
@@ -34,25 +34,34 @@ def save(trajectory: Trajectory, path: str | Path) -> None:
         "chart_changes": trajectory.chart_changes,
         "stopped": trajectory.stopped,
         "events": [{"name": event.name, "t": event.t} for event in events],
-        "end": {"t": end.t, "grid": end.grid, "step": end.step},
+        "end": {"t": end.t, "grid": end.grid, "step": end.step, "rank": None if end.chart is None else end.chart.rank},
     }
     arrays = {name: getattr(trajectory, name) for name in ARRAYS}
-    arrays |= {"end_q": end.q, "end_v": end.v} | ({} if end.x is None else {"end_x": end.x})
+    arrays |= {"end_q": end.q, "end_v": end.v, "end_x": end.x}
+    if trajectory.wrenches is not None:
+        arrays["wrenches"] = trajectory.wrenches
+    if end.chart is not None:
+        arrays["chart_origin"] = end.chart.origin
+        if end.chart.rows is not None:
+            arrays["chart_rows"] = end.chart.rows
     nq, nv = trajectory.mechanism.nq, trajectory.mechanism.nv
     arrays["event_q"] = np.array([event.q for event in events]).reshape(len(events), nq)
     arrays["event_v"] = np.array([event.v for event in events]).reshape(len(events), nv)
     with open(path, "wb") as file:
-        np.savez_compressed(file, about=np.array(json.dumps(about)), **arrays)
+        np.savez_compressed(file, about=np.array(json.dumps(about, allow_nan=False)), **arrays)
 
 
 def load_trajectory(path: str | Path) -> Trajectory:
     """The trajectory that ``Trajectory.save`` wrote to ``path``."""
+    foreign = MechanismError(f"{path} is no trajectory that linkwise wrote: Trajectory.save writes such files")
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         about: dict[str, Any] = json.loads(arrays["about"].item())
-    except (ValueError, KeyError, EOFError, AttributeError, zipfile.BadZipFile) as error:
-        raise MechanismError(f"{path} is no trajectory written by linkwise: {error}") from error
+    except (ValueError, KeyError, EOFError, AttributeError, zipfile.BadZipFile):
+        raise foreign from None
+    if not isinstance(about, dict):
+        raise foreign
     if about.get("format") != FORMAT:
         raise MechanismError(
             f"{path} is a trajectory of format {about.get('format')!r} (linkwise {about.get('version')}); this version "
@@ -73,8 +82,10 @@ def load_trajectory(path: str | Path) -> Trajectory:
             end["t"],
             arrays["end_q"],
             arrays["end_v"],
-            arrays.get("end_x"),
+            arrays["end_x"],
             None if grid is None else (grid[0], grid[1], grid[2]),
             end["step"],
+            Chart(arrays["chart_origin"], arrays.get("chart_rows"), end["rank"]) if "chart_origin" in arrays else None,
         ),
+        wrenches=arrays.get("wrenches"),
     )

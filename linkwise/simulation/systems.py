@@ -8,19 +8,38 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .. import closed, diagonal
 from .. import tree_dynamics as tree
+from ..algorithms.catalogue import WITH_WRENCHES
+from ..algorithms.integration import METHODS, Splitting, Tableau
 from ..compiler import compile
 from ..differentiation import jacobian_of
+from ..kernel_store import kernel_function
 from ..mechanism import Mechanism
 from .forces import Forces
 from .loops import Manifold
 
 Stepper = Callable[[float, np.ndarray, float], np.ndarray]  # (t, x, h) -> x after h
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Independent coordinates in use: all that their equations depend on, besides functions of the user.
+
+    origin   (nq,): where the chart was made
+    rows     (p, nv): y = rows (q - origin); None where a function of the user says what y is
+    rank     number of independent constraints
+    """
+
+    origin: np.ndarray
+    rows: np.ndarray | None
+    rank: int
 
 
 class System(ABC):
@@ -32,6 +51,9 @@ class System(ABC):
     def __init__(self, mech: Mechanism, forces: Forces, manifold: Manifold):
         self.mech, self.forces, self.manifold = mech, forces, manifold
         self.evaluations = 0
+
+    #: What x means, where that is not always the same.
+    chart: Chart | None = None
 
     @abstractmethod
     def start(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -65,12 +87,30 @@ class System(ABC):
         """One step of a method as a kernel, where there is one."""
         return None
 
-    def kicked(self, t: float, x: np.ndarray, h: float) -> np.ndarray:
-        """x after a step of the semi-implicit method of Euler: velocities first, then positions by the new ones."""
-        nq = self.mech.nq
-        rates = x[..., nq:] + h * self.rates(t, x)[..., nq:]
-        v = self.state(np.concatenate([x[..., :nq], rates], axis=-1))[1]
-        return np.concatenate([tree.integrate(self.mech, x[..., :nq], v, h), rates], axis=-1)
+    def step(self, method: Tableau | Splitting) -> Stepper:
+        """One step of a method, from the rates."""
+        return partial(self._runge_kutta, method) if isinstance(method, Tableau) else partial(self._split, method)
+
+    def _runge_kutta(self, tableau: Tableau, t: float, x: np.ndarray, h: float) -> np.ndarray:
+        return tableau.advance(x, h, lambda c, x: self.rates(t + c * h, x))
+
+    def _split(self, splitting: Splitting, t: float, x: np.ndarray, h: float) -> np.ndarray:
+        n = x.shape[-1] - self.velocity_size
+
+        def acceleration(c: float, position: np.ndarray, velocity: np.ndarray) -> np.ndarray:
+            return self.rates(t + c * h, np.concatenate([position, velocity], axis=-1))[..., n:]
+
+        return np.concatenate(splitting.advance(x[..., :n], x[..., n:], h, acceleration, self.drifted), axis=-1)
+
+    @property
+    def velocity_size(self) -> int:
+        """How many of the last numbers of x are velocities."""
+        return self.mech.nv
+
+    def drifted(self, position: np.ndarray, velocity: np.ndarray, h: float) -> np.ndarray:
+        """The positions in x after moving for h with the velocities in x, or what they say about v, constant."""
+        v = self.state(np.concatenate([position, velocity], axis=-1))[1]
+        return tree.integrate(self.mech, position, v, h)
 
 
 class JointVelocities(System):
@@ -79,7 +119,6 @@ class JointVelocities(System):
     def __init__(self, mech: Mechanism, forces: Forces, manifold: Manifold):
         super().__init__(mech, forces, manifold)
         self.corrects = manifold.corrects
-        self._turns = mech.nq != mech.nv
 
     def start(self, q, v):
         return np.concatenate([q, v], axis=-1)
@@ -90,21 +129,25 @@ class JointVelocities(System):
     def rates(self, t, x):
         self.evaluations += 1
         q, v = self.state(x)
-        a = self.manifold.accelerations(q, v, self.forces.all(t, q, v))
-        return np.concatenate([tree.coordinate_rates(self.mech, q, v) if self._turns else v, a], axis=-1)
+        a = self.manifold.accelerations(q, v, self.forces.all(t, q, v), self.forces.wrenches(t, q, v))
+        plain = self.mech.rates_are_velocities
+        return np.concatenate([v if plain else tree.coordinate_rates(self.mech, q, v), a], axis=-1)
 
     def corrected(self, x):
         return self.start(*self.manifold.corrected(*self.state(x))) if self.corrects else x
 
     def compiled_step(self, method):
-        if self.mech.loops or (method == "rk4" and self.forces.depend_on_state):
+        cost = METHODS[method].evaluations
+        if self.mech.loops or (cost > 1 and self.forces.depend_on_state):  # its forces are constant during the step
             return None
-        kernel, cost = tree._function(self.mech, f"{method}_step", None), 4 if method == "rk4" else 1
+        name = f"{method}_step"
+        kernel = kernel_function(self.mech, WITH_WRENCHES[name] if self.forces.push_links else name, None)
 
         def step(t: float, x: np.ndarray, h: float) -> np.ndarray:
             self.evaluations += cost
             q, v = self.state(x)
-            return kernel(q, v, self.forces.all(t, q, v), h)
+            wrenches = self.forces.wrenches(t, q, v)
+            return kernel(q, v, self.forces.all(t, q, v), h, *(() if wrenches is None else (wrenches,)))
 
         return step
 
@@ -114,14 +157,15 @@ class JointVelocities(System):
         the constraint manifold (spencer2004 4.4), and not with Baumgarte's terms, which act across it."""
         if self.manifold.baumgarte is not None:
             return None
-        rates_of_q = (
-            jacobian_of(compile("coordinate_rates", self.mech), wrt=("q", "v"), tangent=False) if self._turns else None
-        )
+        rates_of_q = None
+        if not self.mech.rates_are_velocities:
+            rates_of_q = jacobian_of(compile("coordinate_rates", self.mech), wrt=("q", "v"), tangent=False)
         nq, still = self.mech.nq, np.zeros((self.mech.nq, self.mech.nq))
 
         def jacobian(t: float, x: np.ndarray) -> np.ndarray:
             q, v = self.state(x)
-            by_q, by_v, by_tau = self.manifold.derivatives(q, v, self.forces.all(t, q, v))
+            tau, wrenches = self.forces.all(t, q, v), self.forces.wrenches(t, q, v)
+            by_q, by_v, by_tau = self.manifold.derivatives(q, v, tau, wrenches)
             tau_by_q, tau_by_v = self.forces.derivatives(t, q, v)
             a_by_q, a_by_v = by_q + by_tau @ tau_by_q, by_v + by_tau @ tau_by_v
             if rates_of_q is None:
@@ -151,8 +195,9 @@ class TotalRates(System):
         self.evaluations += 1
         q, total = x[..., : self.mech.nq], x[..., self.mech.nq :]
         forces = self.forces
-        tau = forces.all(t, *self.state(x)) if forces.depend_on_state else forces.held
-        changes, v = diagonal.motion(self.mech, q, total, tau, normalized=self._normalized)
+        here = self.state(x) if forces.depend_on_state else (q, total)  # held forces and wrenches do not look at it
+        tau, wrenches = forces.all(t, *here), forces.wrenches(t, *here)
+        changes, v = diagonal.motion(self.mech, q, total, tau, wrenches, normalized=self._normalized)
         return np.concatenate([tree.coordinate_rates(self.mech, q, v), changes], axis=-1)
 
     def corrected(self, x):
@@ -178,40 +223,61 @@ class IndependentCoordinates(System):
         self.changes = 0
 
     def start(self, q, v):
-        self._chart = closed.local_parametrization(self.mech, q, self._independent)
-        self._near = q
-        self._known: tuple[np.ndarray, tuple[np.ndarray, np.ndarray]] | None = None
-        return np.concatenate(self._chart.independent_state(q, v))
+        self._use(closed.local_parametrization(self.mech, q, self._independent))
+        x = np.concatenate(self._local.independent_state(q, v))
+        self._settle(x, q, v)
+        return x
+
+    def restore(self, chart: Chart, x: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
+        """Go on with x of a chart that was in use before, at the state (q, v)."""
+        made = self._independent if chart.rows is None else chart.rows
+        self._use(replace(closed.local_parametrization(self.mech, chart.origin, made), rank=chart.rank))
+        self._settle(x, q, v)
+
+    def _use(self, local: closed.LocalParametrization) -> None:
+        self._local, self.chart = local, Chart(local.origin, local.rows, local.rank)
+
+    def _settle(self, x: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
+        """(q, v) is the state of x: what the iterations of the next step start from."""
+        self._settled = self._latest = x.copy(), (q, v)
 
     def state(self, x):
         # The same x is asked about by the integrator, by events and by the record, and every answer is an iteration.
-        if self._known is None or not np.array_equal(self._known[0], x):
-            y, rate = np.split(x, 2)
-            q = self._chart.configuration(y, self._near)
-            self._known = x.copy(), (q, self._chart.velocity(q, rate, y))
-        return self._known[1]
+        for known, state in (self._settled, self._latest):
+            if np.array_equal(known, x):
+                return state
+        y, rate = np.split(x, 2)
+        q = self._local.configuration(y, self._settled[1][0])
+        self._latest = x.copy(), (q, self._local.velocity(q, rate, y))
+        return self._latest[1]
 
     def rates(self, t, x):
         self.evaluations += 1
         q, v = self.state(x)
         y, rate = np.split(x, 2)
-        return np.concatenate([rate, self._chart.forward_dynamics(q, v, self.forces.all(t, q, v), y=y)])
+        tau, wrenches = self.forces.all(t, q, v), self.forces.wrenches(t, q, v)
+        return np.concatenate([rate, self._local.forward_dynamics(q, v, tau, wrenches, y=y)])
 
     def corrected(self, x):
-        self._near = self.state(x)[0]
+        self._settle(x, *self.state(x))
         return x
 
     def rebased(self, x):
         q, v = self.state(x)
-        if self._chart.condition(q, np.split(x, 2)[0]) <= self._worst_condition:
+        if self._local.condition(q, np.split(x, 2)[0]) <= self._worst_condition:
             return x
-        self._chart, self.changes, self._known = self._chart.recentred(q), self.changes + 1, None
-        return np.concatenate(self._chart.independent_state(q, v))
+        self._use(self._local.recentred(q))
+        self.changes += 1
+        x = np.concatenate(self._local.independent_state(q, v))
+        self._settle(x, q, v)
+        return x
 
     def state_between(self, x):
         return self.state(x)
 
-    def kicked(self, t, x, h):
-        y, rate = np.split(x, 2)
-        rate = rate + h * np.split(self.rates(t, x), 2)[1]
-        return np.concatenate([y + h * rate, rate])
+    @property
+    def velocity_size(self):
+        return len(self._settled[0]) // 2
+
+    def drifted(self, position, velocity, h):
+        return position + h * velocity

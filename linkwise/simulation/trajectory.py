@@ -12,30 +12,40 @@ import numpy as np
 
 from .. import closed
 from .. import tree_dynamics as tree
-from ..closed.decomposition import RANK_TOLERANCE
 from ..mechanism import Mechanism, MechanismError
 from ..passive import Passive
 from .events import Occurrence
 from .integrators import hermite
+from .systems import Chart
 
-KEEP: Any = object()  # the value of an argument that was not given
+
+class _Keep:
+    """The value of an argument that was not given: go on as before."""
+
+    def __repr__(self) -> str:
+        return "KEEP"
+
+
+KEEP: Any = _Keep()
 
 
 @dataclass(frozen=True)
 class End:
     """Where a motion stopped, as its integrator left it: enough to go on as if it had not stopped.
 
-    x      the integrator's own state; None where that has no meaning outside the run
+    x      the integrator's own state
     grid   origin, step and number of steps since the origin, of methods with fixed steps
     step   the size of the next step, of adaptive ones
+    chart  the independent coordinates that x belongs to, if it does
     """
 
     t: float
     q: np.ndarray
     v: np.ndarray
-    x: np.ndarray | None
+    x: np.ndarray
     grid: tuple[float, float, int] | None
     step: float | None
+    chart: Chart | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,6 +56,7 @@ class Trajectory:
     t, q, v, a         (m,), (m, ..., nq), (m, ..., nv), (m, ..., nv)
     tau                (m, ..., nv): joint forces that were commanded, without passive ones
     passive            the passive elements that acted, or None
+    wrenches           (m, ..., n_links, 6): external wrenches that acted, in link frames, or None
     events             what took place: ``name``, ``t``, ``q``, ``v`` of each
     step_sizes         of the integrator, whatever the samples are
     evaluations        how often the equations of motion were evaluated, all stages of a step counted
@@ -69,6 +80,7 @@ class Trajectory:
     chart_changes: int
     settings: dict[str, Any]
     end: End
+    wrenches: np.ndarray | None = None
 
     def __repr__(self) -> str:
         return (
@@ -124,8 +136,11 @@ class Trajectory:
         values = np.linalg.svd(self._jacobians, compute_uv=False)
         rank = self.settings.get("rank")
         if rank is None:
-            rank = int((values > RANK_TOLERANCE * values[..., :1]).sum(axis=-1).max(initial=1))
-        smallest = values[..., max(rank, 1) - 1]
+            rank = (values > closed.RANK_TOLERANCE * values[..., :1]).sum(axis=-1).max(initial=1)
+        elif np.ndim(rank):
+            rank = np.reshape(rank, self.q.shape[1:-1])
+        last = np.broadcast_to(np.maximum(rank, 1).astype(int) - 1, values.shape[:-1])
+        smallest = np.take_along_axis(values, last[..., None], axis=-1)[..., 0]
         return np.divide(values[..., 0], smallest, out=np.full(smallest.shape, np.inf), where=smallest > 0.0)
 
     @property
@@ -150,26 +165,37 @@ class Trajectory:
 
     def member(self, *index: int) -> Trajectory:
         """The motion of one state of a batch."""
+        batch = self.q.shape[1:-1]
         if len(index) != self.q.ndim - 2:
             raise MechanismError(f"a batch of shape {self.q.shape[1:-1]} needs {self.q.ndim - 2} indices, not {index}")
         arrays: dict[str, Any] = {name: getattr(self, name)[(slice(None), *index)] for name in ("q", "v", "a", "tau")}
         own: dict[str, Any] = {name: getattr(self.end, name)[index] for name in ("q", "v", "x")}
-        energy = self.settings["energy"]
-        settings = {**self.settings, "energy": None if energy is None else np.array(energy)[index].item()}
+        if self.wrenches is not None:
+            own_row: tuple[Any, ...] = (slice(None), *index)
+            arrays["wrenches"] = self.wrenches[own_row]
+        settings = dict(self.settings)
+        for name in ("energy", "rank"):  # of every state, or none
+            settings[name] = None if settings[name] is None else np.reshape(settings[name], batch)[index].item()
+        wrenches = settings.get("wrenches")
+        if isinstance(wrenches, list):
+            settings["wrenches"] = np.broadcast_to(wrenches, (*batch, self.mechanism.n_links, 6))[index].tolist()
         return dataclasses.replace(self, **arrays, settings=settings, end=dataclasses.replace(self.end, **own))
 
     # -- going on ----------------------------------------------------------------------------------------------
 
-    def resume(self, duration: float, control: Any = KEEP, **options) -> Trajectory:
+    def resume(
+        self, duration: float, control: Any = KEEP, wrenches: Any = KEEP, independent: Any = KEEP, **options
+    ) -> Trajectory:
         """This trajectory with ``duration`` more seconds at its end, simulated as it was.
 
-        With fixed steps the result is, bit by bit, that of one run.  A controller, or forces given row by row, must be
-        given again.  The options are ``events``, ``t_eval`` (times go on from ``end.t``), ``output_step`` and
-        ``progress`` of ``simulate``, for the new part.
+        With fixed steps the result is, bit by bit, that of one run, whatever the coordinates.  Functions (a controller,
+        wrenches, independent coordinates that are no joints and no rows) and forces given row by row are no part of a
+        trajectory and must be given again.  The options are ``events``, ``t_eval`` (times go on from ``end.t``),
+        ``output_step`` and ``progress`` of ``simulate``, for the new part.
         """
         from .front_door import resumed
 
-        return joined(self, resumed(self, duration, control, options))
+        return joined(self, resumed(self, duration, control, wrenches, independent, options))
 
     # -- files and pictures ------------------------------------------------------------------------------------
 
@@ -205,12 +231,14 @@ class Trajectory:
         pyarrow.parquet.write_table(table, path)
 
     def table(self) -> tuple[list[str], np.ndarray]:
-        """Names and values (m, columns) of what ``to_csv`` writes; one motion only, no batch."""
+        """Names (t, q.elbow, q.base[0], ..., v.elbow, ...) and values (m, columns) of what ``to_csv`` writes: one
+        motion, no batch."""
         if self.q.ndim != 2:
             raise MechanismError("a table has one motion: pick one of the batch with trajectory.member(index)")
         names, columns = ["t"], [self.t[:, None]]
         for what, values in (("q", self.q), ("v", self.v), ("a", self.a), ("tau", self.tau)):
-            names += _column_names(self.mechanism, what)
+            coordinates = self.mechanism.coordinate_names("q" if what == "q" else "v")
+            names += [f"{what}.{coordinate}" for coordinate in coordinates]
             columns.append(values)
         for name in ("kinetic_energy", "potential_energy", "passive_energy"):
             names.append(name)
@@ -225,6 +253,11 @@ def joined(first: Trajectory, second: Trajectory) -> Trajectory:
     arrays: dict[str, Any] = {
         name: np.concatenate([getattr(first, name), getattr(second, name)[new]]) for name in ("t", "q", "v", "a", "tau")
     }
+    if first.wrenches is not None or second.wrenches is not None:
+        none = (*first.q.shape[1:-1], first.mechanism.n_links, 6)
+        pushed = (np.zeros((len(one.t), *none)) if one.wrenches is None else one.wrenches for one in (first, second))
+        before, after = pushed
+        arrays["wrenches"] = np.concatenate([before, after[new]])
     return dataclasses.replace(
         second,
         **arrays,
@@ -233,12 +266,3 @@ def joined(first: Trajectory, second: Trajectory) -> Trajectory:
         evaluations=first.evaluations + second.evaluations,
         chart_changes=first.chart_changes + second.chart_changes,
     )
-
-
-def _column_names(mech: Mechanism, what: str) -> list[str]:
-    """A name for every coordinate of q or v, from the joint it belongs to."""
-    names: list[str] = []
-    for body in mech.bodies:
-        count = body.nq if what == "q" else body.nv
-        names += [f"{what}_{body.joint}" + (f"_{k}" if count > 1 else "") for k in range(count)]
-    return names

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..joints import Floating, Prismatic, Revolute, Spherical
-from ..mechanism import Mechanism
+import linkwise as lw
 
 LINEAR_FIRST = [3, 4, 5, 0, 1, 2]
 
@@ -30,7 +29,7 @@ class Peer(NamedTuple):
     batch: Callable[..., tuple[Callable[[], Any], Callable[[], np.ndarray]]] | None = None
 
 
-def peers(mech: Mechanism, algorithm: str) -> list[Peer]:
+def peers(mech: lw.Mechanism, algorithm: str) -> list[Peer]:
     """What there is to compare ``algorithm`` with."""
     if mech.loops or any(body.mimic for body in mech.bodies):
         return []
@@ -41,16 +40,16 @@ def peers(mech: Mechanism, algorithm: str) -> list[Peer]:
 # -- Pinocchio ----------------------------------------------------------------------------------------
 
 
-def _pinocchio(mech: Mechanism, algorithm: str) -> Peer | None:
+def _pinocchio(mech: lw.Mechanism, algorithm: str) -> Peer | None:
     try:
         import pinocchio as pin
     except ImportError:
         return None
     joints: dict[type, Callable[[Any], Any]] = {
-        Revolute: lambda kind: pin.JointModelRevoluteUnaligned(np.array(kind.axis)),
-        Prismatic: lambda kind: pin.JointModelPrismaticUnaligned(np.array(kind.axis)),
-        Spherical: lambda kind: pin.JointModelSpherical(),
-        Floating: lambda kind: pin.JointModelFreeFlyer(),
+        lw.Revolute: lambda kind: pin.JointModelRevoluteUnaligned(np.array(kind.axis)),
+        lw.Prismatic: lambda kind: pin.JointModelPrismaticUnaligned(np.array(kind.axis)),
+        lw.Spherical: lambda kind: pin.JointModelSpherical(),
+        lw.Floating: lambda kind: pin.JointModelFreeFlyer(),
     }
     if any(type(body.kind) not in joints for body in mech.bodies):
         return None
@@ -65,9 +64,9 @@ def _pinocchio(mech: Mechanism, algorithm: str) -> Peer | None:
         inertia = pin.Inertia(body.mass, np.array(body.com), np.array(body.inertia))
         model.appendBodyToJoint(ids[-1], inertia, pin.SE3.Identity())
         q, v = np.arange(mech.nq)[mech.q_index(body.joint)], np.arange(mech.nv)[mech.v_index(body.joint)]
-        if isinstance(body.kind, Floating):
+        if isinstance(body.kind, lw.Floating):
             q, v = q[[4, 5, 6, 1, 2, 3, 0]], v[LINEAR_FIRST]
-        elif isinstance(body.kind, Spherical):
+        elif isinstance(body.kind, lw.Spherical):
             q = q[[1, 2, 3, 0]]
         q_order.extend(q)
         v_order.extend(v)
@@ -78,7 +77,7 @@ def _pinocchio(mech: Mechanism, algorithm: str) -> Peer | None:
 
 
 def _pinocchio_calls(
-    pin: Any, mech: Mechanism, model: Any, q_order: list[int], v_order: list[int], algorithm: str
+    pin: Any, mech: lw.Mechanism, model: Any, q_order: list[int], v_order: list[int], algorithm: str
 ) -> Peer:
     data = model.createData()
     back = np.argsort(v_order)
@@ -118,7 +117,7 @@ def _pinocchio_calls(
 # -- MuJoCo -------------------------------------------------------------------------------------------
 
 
-def _mujoco(mech: Mechanism, algorithm: str) -> Peer | None:
+def _mujoco(mech: lw.Mechanism, algorithm: str) -> Peer | None:
     """Hinges and slides; what MuJoCo does at each call is its whole pipeline up to joint forces or accelerations."""
     if algorithm == "mass_matrix":  # it is never formed
         return None
@@ -126,7 +125,7 @@ def _mujoco(mech: Mechanism, algorithm: str) -> Peer | None:
         import mujoco
     except ImportError:
         return None
-    kinds = {Revolute: mujoco.mjtJoint.mjJNT_HINGE, Prismatic: mujoco.mjtJoint.mjJNT_SLIDE}
+    kinds = {lw.Revolute: mujoco.mjtJoint.mjJNT_HINGE, lw.Prismatic: mujoco.mjtJoint.mjJNT_SLIDE}
     if any(type(body.kind) not in kinds or body.mass <= 0.0 for body in mech.bodies):
         return None
     spec = mujoco.MjSpec()

@@ -9,11 +9,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..compiler import compile
-from ..mechanism import Mechanism
+import linkwise as lw
+
 from ..runtime import llvm_loader
-from ..runtime.threads import get_num_threads, set_num_threads
-from ..tree_dynamics import random_state
 from .peak import fma_peak
 from .peers import peers
 from .timing import best, cpu_name
@@ -69,30 +67,28 @@ def _version(package: str) -> str:
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:  # a checkout that is on the path, not installed
-        from .. import __version__
-
-        return __version__ if package == "linkwise" else "unknown"
+        return lw.__version__ if package == "linkwise" else "unknown"
 
 
-def measure(mech: Mechanism, algorithm: str, at: Conditions) -> Measurement:
+def measure(mech: lw.Mechanism, algorithm: str, at: Conditions) -> Measurement:
     """Time one kernel under ``at``, its answers compared with every library it is set against."""
     rng = np.random.default_rng(0)
-    q, v = random_state(mech, rng, (at.batch,))
+    q, v = lw.random_state(mech, rng, (at.batch,))
     start = time.perf_counter()
-    kernel = compile(algorithm, mech, dtype=at.dtype)
+    kernel = lw.compile(algorithm, mech, dtype=at.dtype)
     compile_seconds = time.perf_counter() - start
     others = () if algorithm == "mass_matrix" else (v, rng.normal(size=v.shape))
     exact = (q, *others)
     states = [np.asarray(x, at.dtype) for x in exact]
     one = [x[0].copy() for x in states]
-    before = get_num_threads()
-    set_num_threads(at.threads)
+    before = lw.get_num_threads()
+    lw.set_num_threads(at.threads)
     try:
         clock = time.thread_time if at.threads == 1 else time.perf_counter
         (batch,) = best(lambda: kernel(*states), clock=clock)
         (single,) = best(lambda: kernel(*one), repeats=200, slice_seconds=0.03)
     finally:
-        set_num_threads(before)
+        lw.set_num_threads(before)
     operations = sum(kernel.op_counts.values())
     return Measurement(
         algorithm,
@@ -107,7 +103,7 @@ def measure(mech: Mechanism, algorithm: str, at: Conditions) -> Measurement:
 
 def _against(mech, algorithm, kernel, exact, batch: float, single: float, dtype: str) -> dict[str, tuple[float, float]]:
     """How many times slower others are: in a batch, for one state."""
-    interpreter = compile(algorithm, mech, dtype=dtype, target="numpy")
+    interpreter = lw.compile(algorithm, mech, dtype=dtype, target="numpy")
     few = [np.asarray(x[:FEW], dtype) for x in exact]
     _agree(kernel(*few), interpreter(*few), INTERPRETER, dtype)
     one = [x[0].copy() for x in few]

@@ -5,56 +5,71 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 import linkwise as lw
 
-ANGLE, DISTANCE, ROTATION, OTHER = "angle", "distance", "rotation", "other"
-UNITS = {ANGLE: ("rad", "rad/s"), DISTANCE: ("m", "m/s"), ROTATION: ("", "rad/s"), OTHER: ("", "1/s")}
-
-#: Kind -> (name beside the joint's, what it measures) of each number of q; the numbers of v are named alike.
-_SINGLE = {
-    lw.Revolute: (("", ANGLE),),
-    lw.Prismatic: (("", DISTANCE),),
-    lw.Helical: (("", ANGLE),),
-    lw.Universal: ((" 1", ANGLE), (" 2", ANGLE)),
-    lw.Cylindrical: ((" angle", ANGLE), (" distance", DISTANCE)),
-    lw.Planar: ((" x", DISTANCE), (" y", DISTANCE), (" angle", ANGLE)),
-}
-_POSITION = (" x", " y", " z")
+ANGLE, LENGTH, QUATERNION, OTHER = "angle", "length", "quaternion", "other"  # the words of ``Joint.measures``
+UNITS = {ANGLE: ("rad", "rad/s"), LENGTH: ("m", "m/s"), QUATERNION: ("", "rad/s"), OTHER: ("", "1/s")}
+FORCES = {ANGLE: "torque (N m)", LENGTH: "force (N)", QUATERNION: "torque (N m)", OTHER: "generalized force"}
+RATES = {ANGLE: r"\omega", LENGTH: "v"}  # of joints whose velocities are no rates of coordinates, along the link's axes
 
 
 @dataclass(frozen=True)
 class Series:
     """Numbers that are drawn as one curve over time.
 
+    mech, joint   whose numbers they are
     name       for the legend
-    measures   one of ANGLE, DISTANCE, ROTATION (a quaternion's number), OTHER
-    q, v       places in q and in v; None where there is none: a quaternion has one number more than its rate
+    measures   what a joint says of it: ANGLE, LENGTH, QUATERNION, OTHER
+    q, v       which of the joint's own numbers; None where there is none: a quaternion has one more than its rate
+    rate       what the velocity is called where it is no rate of the coordinate, such as an angular velocity
     """
 
+    mech: lw.Mechanism
+    joint: str
     name: str
     measures: str
     q: int | None
     v: int | None
+    rate: str = ""
+
+    @property
+    def label(self) -> str:
+        return ", ".join(filter(None, (self.name, self.rate)))
+
+    def positions(self, q: np.ndarray) -> np.ndarray:
+        """(m,): the curve, from q (m, nq)."""
+        return self.mech.place(self.joint).positions(q)[:, self.q]
+
+    def velocities(self, v: np.ndarray) -> np.ndarray:
+        """(m,): its rate, from v (m, nv)."""
+        return self.mech.place(self.joint).velocities(v)[:, self.v]
+
+    def forces(self, tau: np.ndarray) -> np.ndarray | None:
+        """(m,): the force on it, from tau (m, nv); None where there is none, as at a joint that mimics another."""
+        body = self.mech.bodies[self.mech.body_index(self.joint)]
+        return None if self.v is None or body.mimic else tau[:, self.mech.v_index(self.joint)][:, self.v]
 
 
 def series_of(mech: lw.Mechanism, joint: str) -> list[Series]:
-    """The curves of one independent joint."""
-    body = mech.bodies[mech.body_index(joint)]
-    q, v = mech.q_index(joint).start, mech.v_index(joint).start
-    kind = body.kind
-    if isinstance(kind, (lw.Spherical, lw.Floating)):
-        turns = [Series(f"{joint} q{axis}", ROTATION, q + 1 + i, v + i) for i, axis in enumerate("xyz")]
-        found = [Series(f"{joint} qw", ROTATION, q, None), *turns]
-        if isinstance(kind, lw.Floating):
-            found += [Series(joint + axis, DISTANCE, q + 4 + i, v + 3 + i) for i, axis in enumerate(_POSITION)]
-        return found
-    for single, coordinates in _SINGLE.items():
-        if isinstance(kind, single):
-            return [Series(joint + suffix, what, q + i, v + i) for i, (suffix, what) in enumerate(coordinates)]
-    return [
-        Series(f"{joint} {i + 1}", OTHER, q + i if i < kind.nq else None, v + i if i < kind.nv else None)
-        for i in range(max(kind.nq, kind.nv))
-    ]
+    """The curves of one joint: a number of v is drawn beside the number of q with its name."""
+    kind = mech.bodies[mech.body_index(joint)].kind
+    positions, velocities = kind.measures("q"), kind.measures("v")
+    rates = {number.name: k for k, number in enumerate(velocities)}
+
+    def series(k: int | None, rate: int | None) -> Series:
+        number = velocities[rate or 0] if k is None else positions[k]
+        called = "" if rate is None or kind.rates_are_velocities else _rate_name(velocities[rate])
+        return Series(mech, joint, f"{joint} {number.name}".strip(), number.of, k, rate, called)
+
+    found = [series(k, rates.pop(number.name, None)) for k, number in enumerate(positions)]
+    return found + [series(None, rate) for rate in rates.values()]
+
+
+def _rate_name(number) -> str:
+    """A velocity's letter with its axis, the last letter of its name."""
+    return f"${RATES[number.of]}_{number.name[-1]}$" if number.of in RATES else ""
 
 
 def all_series(mech: lw.Mechanism, joints: Sequence[str] | None = None) -> list[Series]:

@@ -1,4 +1,4 @@
-"""A motion over time: positions, velocities, energies, and how well loops stay closed."""
+"""A motion over time: positions, velocities, forces, energies, events, and how well loops stay closed."""
 
 from __future__ import annotations
 
@@ -13,22 +13,25 @@ import linkwise as lw
 
 from . import style
 from .configurations import mechanism_of
-from .coordinates import ANGLE, DISTANCE, OTHER, ROTATION, UNITS, Series, all_series
-from .style import BLACK, COLOURS, STYLES
+from .coordinates import ANGLE, FORCES, LENGTH, OTHER, QUATERNION, UNITS, Series, all_series
+from .style import BLACK, COLOURS, GREY, STYLES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_CURVES = 7  # in one panel: as many as there are colours
 ROW = 1.75  # inches
+DRIVEN_WIDTH = 9.2  # inches, with a third column for forces
 FEW = 400  # samples: curves through fewer show corners
-TITLES = {ANGLE: "angle", DISTANCE: "distance", ROTATION: "quaternion", OTHER: "coordinate"}
+TITLES = {ANGLE: "angle", LENGTH: "distance", QUATERNION: "quaternion", OTHER: "coordinate"}
+DASHES = (":", "--", "-.", "-")  # of events
 
 
 @dataclass(frozen=True)
 class States:
-    """t (m,), q (m, nq), v (m, nv), and what a trajectory says of its own energy and loops, if it does.
+    """t (m,), q (m, nq), v (m, nv), and what a trajectory says of its own forces, energy, loops and events.
 
+    ``tau`` (m, nv) is None unless something drives the motion; ``conserves`` says whether nothing adds or takes energy.
     ``smooth`` are the same t, q, v, with more between the samples where a trajectory has few and can interpolate.
     """
 
@@ -36,8 +39,11 @@ class States:
     t: np.ndarray
     q: np.ndarray
     v: np.ndarray
+    tau: np.ndarray | None
     energy: np.ndarray | None
     constraint_error: np.ndarray | None
+    conserves: bool
+    events: Sequence[Any]
     smooth: tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
@@ -50,35 +56,72 @@ def plot_trajectory(
     energy: bool = True,
     loops: bool = True,
 ) -> Figure:
-    """Positions and velocities of the joints, energies and their drift, and errors of loops over time.
+    """Positions, velocities and forces of the joints, energies, errors of loops, and events over time.
 
-    trajectory   anything with ``t`` (m,), ``q`` (m, nq), ``v`` (m, nv) and its mechanism, such as that of lw.simulate
+    trajectory   anything with ``t`` (m,), ``q`` (m, nq), ``v`` (m, nv) and its mechanism, such as that of lw.simulate;
+                 ``tau`` (m, nv), ``events``, ``energy``, ``passive`` and ``wrenches`` are used where it has them
     mech         its mechanism, if it does not know it
     joints       those to show; by default all with coordinates of their own
-    energy       kinetic, potential and total energy, and the change of the total
+    energy       kinetic, potential and total energy; beside them the change of the total where nothing adds or takes
+                 energy, the power of the joint forces where there are any
     loops        of a mechanism with loops: how far they are open and how fast their sides slip
 
     Up to seven curves of one unit share a panel.  Quaternions are shown as their four numbers, of the sign that makes
-    them continuous, beside the angular velocity in the axes of the moving link.
+    them continuous, beside the angular velocity in the axes of the moving link.  Forces are those that were commanded,
+    shown where any differs from zero.
     """
     states = _states(trajectory, mech)
     groups = _groups(all_series(states.mech, joints))
-    energies, closed = energy, loops and bool(states.mech.loops)
-    rows = len(groups) + energies + closed
+    closed = loops and bool(states.mech.loops)
+    rows = len(groups) + energy + closed
     if rows == 0:
         raise ValueError("there is nothing to plot: no joints, no energy, no loops")
-    figure, grid = style.subplots(rows, 2, style.WIDTH, 0.35 + ROW * rows, sharex=True, squeeze=False)
-    for pair, group in zip(grid, groups, strict=False):
-        _plot_group(pair, states, group)
-    if energies:
-        _plot_energy(grid[len(groups)], states)
+    panels = _Panels(rows, 2 if states.tau is None else 3, states)
+    for row, group in enumerate(groups):
+        _plot_group(panels, row, states, group)
+    if energy:
+        _plot_energy(panels, len(groups), states)
     if closed:
-        _plot_loops(grid[-1], states)
-    for ax in grid.flat:
-        ax.set_xlim(states.t[0], states.t[-1]) if len(states.t) > 1 else None
-    for ax in grid[-1]:
-        ax.set_xlabel("time (s)")
-    return style.save(figure, path)
+        _plot_loops(panels, rows - 1, states)
+    panels.finish()
+    return style.save(panels.figure, path)
+
+
+class _Panels:
+    """Axes over one time in rows and columns, not all of which are filled."""
+
+    def __init__(self, rows: int, columns: int, states: States):
+        self.columns, self._states = columns, states
+        self.figure = style.figure(style.WIDTH if columns == 2 else DRIVEN_WIDTH, 0.35 + ROW * rows)
+        self._grid = self.figure.add_gridspec(rows, columns)
+        self._lowest: dict[int, Any] = {}  # column -> axes
+
+    def add(self, row: int, column: int) -> Any:
+        axes = self.figure.axes
+        ax = self._lowest[column] = self.figure.add_subplot(self._grid[row, column], sharex=axes[0] if axes else None)
+        return ax
+
+    def finish(self) -> None:
+        """The common time, below the lowest panels; events across all of them."""
+        t = self._states.t
+        for ax in self.figure.axes:
+            if len(t) > 1:
+                ax.set_xlim(t[0], t[-1])
+            ax.tick_params(labelbottom=ax in self._lowest.values())
+            if ax in self._lowest.values():
+                ax.set_xlabel("time (s)")
+        names = list(dict.fromkeys(event.name for event in self._states.events))
+        looks: dict[str, dict[str, Any]] = {
+            name: {"color": GREY, "ls": DASHES[k % len(DASHES)], "lw": 0.9} for k, name in enumerate(names)
+        }
+        for ax in self.figure.axes:
+            for event in self._states.events:
+                ax.axvline(event.t, zorder=0.9, **looks[event.name])
+        if names:
+            from matplotlib.lines import Line2D
+
+            keys = [Line2D([], [], label=name, **look) for name, look in looks.items()]
+            self.figure.legend(handles=keys, loc="outside upper center", ncols=min(len(keys), 3))
 
 
 def _states(trajectory: Any, mech: lw.Mechanism | None) -> States:
@@ -92,47 +135,66 @@ def _states(trajectory: Any, mech: lw.Mechanism | None) -> States:
             f"one motion is plotted: t (m,), q (m, {mech.nq}) and v (m, {mech.nv}), but the shapes are {t.shape}, "
             f"{q.shape} and {v.shape}; choose one of a batch"
         )
-    own = [getattr(trajectory, name, None) for name in ("energy", "constraint_error")]
-    own = [None if x is None else np.asarray(x, dtype=float) for x in own]
+    own = [getattr(trajectory, name, None) for name in ("tau", "energy", "constraint_error")]
+    tau, energy, error = [None if x is None else np.asarray(x, dtype=float) for x in own]
+    if tau is not None and tau.shape != v.shape:
+        raise ValueError(f"tau has shape {tau.shape}, expected {v.shape} as v")
+    tau = tau if tau is not None and tau.any() else None
     smooth = (t, q, v)
     if hasattr(trajectory, "at") and 1 < len(t) < FEW:
         times = np.union1d(t, np.linspace(t[0], t[-1], FEW))
         smooth = (times, *trajectory.at(times))
-    return States(mech, t, q, v, own[0], own[1], smooth)
+    conserves = tau is None and not _dissipates(trajectory)
+    return States(mech, t, q, v, tau, energy, error, conserves, getattr(trajectory, "events", ()), smooth)
+
+
+def _dissipates(trajectory: Any) -> bool:
+    """Whether something other than joint forces adds or takes energy: wrenches, dampers, friction."""
+    elements = getattr(getattr(trajectory, "passive", None), "elements", ())
+    taking = any(np.any(getattr(element, name, 0.0)) for element in elements for name in ("damping", "friction"))
+    wrenches = getattr(trajectory, "wrenches", None)
+    return taking or (wrenches is not None and bool(np.any(wrenches)))
 
 
 def _groups(every: list[Series]) -> list[list[Series]]:
     """Curves that share a row: same unit, at most as many as colours; quaternions joint by joint."""
     groups: list[list[Series]] = []
-    for measures in (ANGLE, DISTANCE, OTHER):
+    for measures in (ANGLE, LENGTH, OTHER):
         same = [one for one in every if one.measures == measures]
         rows = -(-len(same) // MOST_CURVES)
         groups += [list(part) for part in np.array_split(np.array(same, dtype=object), rows)] if rows else []
-    rotations = [one for one in every if one.measures == ROTATION]
+    rotations = [one for one in every if one.measures == QUATERNION]
     return groups + [rotations[i : i + 4] for i in range(0, len(rotations), 4)]
 
 
-def _plot_group(pair: Any, states: States, group: list[Series]) -> None:
+def _plot_group(panels: _Panels, row: int, states: States, group: list[Series]) -> None:
     measures = group[0].measures
     unit, rate_unit = UNITS[measures]
-    positions, rates = pair
+    axes = [panels.add(row, column) for column in range(panels.columns)]
+    positions, rates, *forces = axes
     t, q, v = states.smooth
-    signs = _continuous_signs(np.stack([q[:, one.q] for one in group], axis=-1)) if measures == ROTATION else 1.0
-    for k, one in enumerate(group, -1 if measures == ROTATION else 0):  # x, y, z as the angular velocities, w black
+    signs = _continuous_signs(np.stack([one.positions(q) for one in group], axis=-1)) if measures == QUATERNION else 1.0
+    for k, one in enumerate(group, -1 if measures == QUATERNION else 0):  # x, y, z as the angular velocities, w black
         look = {"color": COLOURS[k], "linestyle": STYLES[k]}
         if one.q is not None:
-            positions.plot(t, signs * q[:, one.q], label=one.name, **look)
+            positions.plot(t, signs * one.positions(q), label=one.label, **look)
         if one.v is not None:
-            rates.plot(t, v[:, one.v], label=None if one.q is not None else one.name, **look)
+            rates.plot(t, one.velocities(v), label=None if one.q is not None else one.label, **look)
+        acting = one.forces(states.tau) if states.tau is not None else None
+        if acting is not None:
+            forces[0].plot(states.t, acting, **look)
     positions.set_ylabel(f"{TITLES[measures]} ({unit})" if unit else TITLES[measures])
-    rates.set_ylabel(f"{'angular velocity' if measures == ROTATION else 'velocity'} ({rate_unit})")
-    _legend(rates, positions)
+    rates.set_ylabel(f"{'angular velocity' if measures == QUATERNION else 'velocity'} ({rate_unit})")
+    for ax in forces:
+        ax.set_ylabel(FORCES[measures])
+    _legend(axes[-1], *axes[:-1])
 
 
-def _legend(ax: Any, *others: Any) -> None:
-    """The names of the curves of all axes of a row, right of it."""
+def _legend(ax: Any, *others: Any, beside_nothing: bool = False) -> None:
+    """The names of the curves of all axes of a row, right of it; in the place of the next panel if there is none."""
     curves = [line for one in (*others, ax) for line in one.get_lines() if not line.get_label().startswith("_")]
-    ax.legend(handles=curves, loc="center left", bbox_to_anchor=(1.01, 0.5), borderaxespad=0.0, handlelength=1.6)
+    made = ax.legend(handles=curves, loc="center left", bbox_to_anchor=(1.01, 0.5), borderaxespad=0.0, handlelength=1.6)
+    made.set_in_layout(not beside_nothing)
 
 
 def _continuous_signs(quaternions: np.ndarray) -> np.ndarray:
@@ -141,31 +203,40 @@ def _continuous_signs(quaternions: np.ndarray) -> np.ndarray:
     return np.cumprod(np.concatenate([[1.0], np.where(turned, -1.0, 1.0)]))
 
 
-def _plot_energy(pair: Any, states: States) -> None:
+def _plot_energy(panels: _Panels, row: int, states: States) -> None:
     kinetic = lw.kinetic_energy(states.mech, states.q, states.v)
     potential = lw.potential_energy(states.mech, states.q)
     total = kinetic + potential if states.energy is None else states.energy
-    energies, drift = pair
     curves = {"kinetic": kinetic, "potential": potential, "total": total}
     stored = total - kinetic - potential
     if np.abs(stored).max(initial=0.0) > 1e-9 * max(np.abs(total).max(initial=0.0), np.abs(kinetic).max(initial=0.0)):
         curves = {"kinetic": kinetic, "potential": potential, "springs, stops": stored, "total": total}
+    energies = panels.add(row, 0)
     for (name, values), colour, line in zip(curves.items(), (*COLOURS[: len(curves) - 1], BLACK), STYLES, strict=False):
         energies.plot(states.t, values, color=colour, linestyle=line, label=name)
     energies.set_ylabel("energy (J)")
-    scale = kinetic.max(initial=0.0) or np.ptp(potential) or 1.0
-    drift.plot(states.t, (total - total[0]) / scale, color=BLACK)
-    drift.set_ylabel("change of total\n/ largest kinetic")
-    _legend(drift, energies)
+    if not states.conserves and states.tau is None:
+        _legend(energies, beside_nothing=True)
+        return
+    beside = panels.add(row, 1)
+    if states.tau is not None:
+        beside.plot(states.t, np.sum(states.tau * states.v, axis=-1), color=BLACK)
+        beside.set_ylabel("power of\njoint forces (W)")
+    else:
+        scale = kinetic.max(initial=0.0) or np.ptp(potential) or 1.0
+        beside.plot(states.t, (total - total[0]) / scale, color=BLACK)
+        beside.set_ylabel("change of total\n/ largest kinetic")
+    _legend(beside, energies, beside_nothing=panels.columns > 2)
 
 
-def _plot_loops(pair: Any, states: States) -> None:
+def _plot_loops(panels: _Panels, row: int, states: States) -> None:
     error = states.constraint_error
     if error is None:
         error = np.linalg.norm(lw.closed.position_error(states.mech, states.q), axis=-1)
     jacobian = lw.closed.constraint_jacobian(states.mech, states.q)
     slip = np.linalg.norm((jacobian @ states.v[..., None])[..., 0], axis=-1)
-    for ax, values, label in zip(pair, (error, slip), ("loop error (m)", "slip in loops (m/s)"), strict=True):
+    for column, (values, label) in enumerate(((error, "loop error (m)"), (slip, "slip in loops (m/s)"))):
+        ax = panels.add(row, column)
         ax.plot(states.t, values, color=COLOURS[1])
         ax.set_ylabel(label)
         if values.max(initial=0.0) > 0.0:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
 import linkwise as lw
-from linkwise.algorithms.integration import RK4
+from linkwise import rollouts
+from linkwise.algorithms.catalogue import ALGORITHMS, Algorithm
+from linkwise.algorithms.integration import METHODS, Splitting, Tableau, step
 from linkwise.mechanism.library import MOVING_KINDS
+from linkwise.simulation import integrators
+from linkwise.simulation.forces import Forces
+from linkwise.simulation.loops import Manifold
+from linkwise.simulation.systems import JointVelocities, TotalRates
 from tests.joints.test_joints import every_kind
 from tests.physics.test_mimic import tied_and_free
 
@@ -148,8 +156,8 @@ def test_mimic_joints_move_as_the_tied_mechanism(seed):
 
 def test_the_tableau_meets_the_order_conditions():
     """Butcher's eight conditions for order four."""
-    a = np.array([[*row, *[0.0] * (4 - len(row))] for row in RK4.stages])
-    b, c = np.array(RK4.weights), a.sum(axis=1)
+    a = np.array([[*row, *[0.0] * (4 - len(row))] for row in METHODS["rk4"].stages])
+    b, c = np.array(METHODS["rk4"].weights), a.sum(axis=1)
     conditions = {
         1.0: b.sum(), 1 / 2: b @ c, 1 / 3: b @ c**2, 1 / 6: b @ a @ c,
         1 / 4: b @ c**3, 1 / 8: (b * c) @ a @ c, 1 / 12: b @ a @ c**2, 1 / 24: b @ a @ a @ c,
@@ -176,3 +184,67 @@ def test_step_rates_are_rates_of_steps(kind):
         errors.append(np.abs(rate - np.array(kind.step_rate(u, v))).max())
     assert errors[1] < 1e-4 and (errors[0] < 1e-10 or errors[0] / errors[1] > 12.0), errors  # fourth order
     assert errors[0] < 1e-10 or isinstance(kind, lw.Spherical | lw.Floating)
+
+
+def test_one_table_of_methods():
+    """Compiled steps, rollouts and simulations all offer what the table has, and nothing else."""
+    steps = {name for name in ALGORITHMS if name.endswith(("_step", "_step_with_wrenches"))}
+    assert steps == {f"{name}_step{rest}" for name in METHODS for rest in ("", "_with_wrenches")}
+    assert rollouts.METHODS == integrators.FIXED == tuple(METHODS)
+
+
+OTHERS = {
+    "heun": (Tableau(stages=((), (1.0,)), weights=(0.5, 0.5)), 2),
+    "kutta": (Tableau(stages=((), (0.5,), (-1.0, 2.0)), weights=(1 / 6, 2 / 3, 1 / 6)), 3),
+    "leapfrog": (Splitting(kicks=(0.0, 1.0), drifts=(0.5, 0.5)), 1),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("coordinates", ["compiled", "joint", "nu"])
+def test_a_further_method_is_a_line_of_the_table(name, coordinates, monkeypatch):
+    """Steps on scalars and steps from rates both do what the table says, whatever it says."""
+    method, order = OTHERS[name]
+    mech = lw.mechanisms.random_tree(3, 2, joints=("revolute", "spherical"))
+    q, v = lw.random_state(mech, np.random.default_rng(3))
+    tau = np.linspace(-1.0, 1.0, mech.nv)
+    expected = exact(mech, q, v, tau, 0.1)
+    if coordinates == "compiled":
+        inputs = ("q", "v", "tau", "dt")
+        algorithm = Algorithm(f"{name}_step", inputs, "state", partial(step, method), solves_motion=True)
+        kernel = lw.compile(algorithm, mech)
+        ends = [after(kernel, mech, q, v, tau, 0.1, n) for n in (40, 80)]
+    else:
+        monkeypatch.setitem(integrators.STEPS, name, method)
+        monkeypatch.setattr(JointVelocities, "compiled_step", lambda self, method: None)
+        forces, manifold = Forces(mech, tau, None, ()), Manifold(mech)
+        of_rates = (
+            TotalRates(mech, forces, manifold, True) if coordinates == "nu" else JointVelocities(mech, forces, manifold)
+        )
+        ends = []
+        for n in (40, 80):
+            steps = integrators.Fixed(of_rates, name, 0.1 / n, 0.0, 0).steps(0.0, of_rates.start(q, v), 0.1)
+            *_, last = steps
+            ends.append(np.concatenate(of_rates.state(last.x)))
+    errors = [np.abs(end - expected).max() for end in ends]
+    assert order - 0.3 < np.log2(errors[0] / errors[1]) < order + 0.5, errors
+
+
+def test_semi_implicit_euler_is_not_symplectic_in_general():
+    """A step as a map of (q, M v) keeps the form dq d(M v) where the mass matrix is constant, and only there."""
+    for mech, symplectic in ((lw.mechanisms.planar_arm(1), True), (lw.mechanisms.planar_arm(2), False)):
+        n, h = mech.nv, 1e-5
+        rng = np.random.default_rng(0)
+        q, v = lw.random_state(mech, rng)
+
+        def momentum_map(x, mech=mech, n=n):
+            q, p = x[:n], x[n:]
+            v = np.linalg.solve(lw.mass_matrix(mech, q), p)
+            there, w = lw.rollout(mech, q, v, None, 0.05, 1, "semi_implicit", final_only=True)
+            return np.concatenate([there, lw.mass_matrix(mech, there) @ w])
+
+        x = np.concatenate([q, lw.mass_matrix(mech, q) @ v])
+        slope = np.stack([(momentum_map(x + h * e) - momentum_map(x - h * e)) / (2 * h) for e in np.eye(2 * n)], axis=1)
+        form = np.block([[np.zeros((n, n)), np.eye(n)], [-np.eye(n), np.zeros((n, n))]])
+        defect = np.abs(slope.T @ form @ slope - form).max()
+        assert (defect < 1e-6) == symplectic, defect

@@ -152,7 +152,7 @@ def test_the_installed_command_is_the_module():
         (["info", "nowhere.urdf"], "there is no file nowhere.urdf"),
         (["info", "."], "is a folder"),
         (["info", "<robot/>"], "not its text"),
-        (["info", "builtin:pumba560"], "did you mean puma560"),
+        (["info", "builtin:pumba560"], "did you mean 'puma560'"),
         (["info", "builtin:chain:x"], "takes numbers, not 'x'"),
         (["info", "builtin:chain:1:2"], "the form is builtin:chain:n"),
         (["info", "builtin:chain:0"], "at least one link"),

@@ -37,8 +37,8 @@ def test_other_languages_and_options(run):
 
 
 BAD = [
-    (("inverse_dynamic",), "there is no algorithm 'inverse_dynamic': did you mean 'inverse_dynamics'"),
-    (("jacobian",), "give --link"),
+    (("inverse_dynamic",), "unknown algorithm 'inverse_dynamic': did you mean 'inverse_dynamics'"),
+    (("jacobian",), "jacobian needs 'link'"),
     (("jacobian", "--link", "lnik2"), "did you mean 'link2'"),
     (("mass_matrix", "--link", "link2"), "link"),
     (("mass_matrix", "--parameter", "weight"), "weight"),

@@ -114,7 +114,7 @@ BAD = [
     ((), "how long? Give --duration"),
     (("--duration", -1), "duration"),
     (("--duration", "nan"), "duration"),
-    (("--duration", 1, "--q", "jiont1=2"), "has no joint 'jiont1': did you mean 'joint1'"),
+    (("--duration", 1, "--q", "jiont1=2"), "has no moving joint 'jiont1': did you mean 'joint1'"),
     (("--duration", 1, "--q", "joint1"), "the form is JOINT=NUMBER"),
     (("--duration", 1, "--q", "joint1=x"), "'x' is no number"),
     (("--duration", 1, "--q", "joint1=1,2"), "takes 1 numbers"),
@@ -128,7 +128,7 @@ BAD = [
     (("--duration", 1, "--plot", "motion"), "must end in .png"),
     (("--duration", 1, "--gif", "motion.png"), "must end in .gif"),
     (("--duration", 1, "-o", "-", "--json"), "not both"),
-    (("--duration", 1, "--method", "euler"), "'euler' is not one of"),
+    (("--duration", 1, "--method", "euler"), "unknown method 'euler'"),
     (("--duration", 1, "--start", "nowhere.csv"), "there is no file nowhere.csv"),
     (("--duration", 1, "-o", "no/folder/m.csv"), "No such file or directory"),
 ]

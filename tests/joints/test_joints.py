@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.joints import Fixed, Joint
+from linkwise.joints import ANGLE, LENGTH, OTHER, QUATERNION, Fixed, Joint
 
 from ..spatial.dense import pose
 
@@ -172,3 +174,27 @@ def test_a_fixed_joint_has_no_freedom():
 def test_bad_axes(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@every_kind
+def test_every_number_is_named_and_measured(kind):
+    """What units, tables and plots read: an entry for each number of q and v."""
+    for quantity, count in (("q", kind.nq), ("v", kind.nv)):
+        measures = kind.measures(quantity)
+        assert len(measures) == count and len({one.name for one in measures}) == count
+        assert all(one.of in (ANGLE, LENGTH, QUATERNION) for one in measures)
+        assert all(one.of != QUATERNION for one in kind.measures("v"))
+    # What a motion without a turn changes is a length.
+    q = kind.random(np.random.default_rng(0), ()).tolist()
+    for k, one in enumerate(kind.measures("v")):
+        column = kind.motion(q)[k]
+        assert (one.of == LENGTH) == (np.abs(numbers(column.angular)).max() == 0.0)
+
+
+def test_a_joint_that_says_nothing_measures_something_else():
+    @dataclass(frozen=True)
+    class Silent(lw.Universal):
+        position_measures = ()
+
+    assert [one.of for one in Silent().measures("q")] == [OTHER, OTHER]
+    assert [one.name for one in Silent().measures("v")] == ["1", "2"]

@@ -177,7 +177,7 @@ def test_what_cannot_be_linearized_says_why():
         lw.linearize(five, q, v, inputs=("jont1",))
     with pytest.raises(MechanismError, match="tau has shape"):
         lw.linearize(five, q, v, np.ones(3))
-    with pytest.raises(MechanismError, match="q must be finite"):
+    with pytest.raises(MechanismError, match="q has entries that are not finite"):
         lw.linearize(five, q * np.nan, v)
     with pytest.raises(MechanismError, match="no states"):
         lw.linearize(five, np.zeros((0, 4)), v)

@@ -29,6 +29,12 @@ from linkwise.spatial.three import ZERO
 Numbers = Sequence[Scalar]
 
 
+def joint_acceleration(joint: Articulation, innovation: Numbers, carried: Motion) -> list[Scalar]:
+    """D^-1 epsilon - G* alpha+."""
+    rates = joint.factor.solve(innovation)
+    return [r - g.dot(carried) for r, g in zip(rates, joint.gain, strict=True)]
+
+
 def inverse_dynamics(tree: Tree, q: Numbers, v: Numbers, a: Numbers) -> list[Scalar]:
     """Newton-Euler in two sweeps."""
     crossings, coordinates = tree.cross(q), tree.coordinates(q)
@@ -78,7 +84,7 @@ def forward_dynamics(tree: Tree, q: Numbers, v: Numbers, tau: Numbers) -> list[S
     def accelerate(i: int, parent: tuple[Motion, list[Scalar]] | None) -> tuple[Motion, list[Scalar]]:
         joint, innovation = eliminated[i]
         carried = carry_acceleration_on_bias(crossings[i], spins[i], parent[0] if parent else tree.base_acceleration)
-        own = joint.joint_acceleration(innovation, carried)
+        own = joint_acceleration(joint, innovation, carried)
         return carried + crossings[i].relative_motion(own), own
 
     return [x for _, own in base_to_tip(tree.links, "accelerations", accelerate) for x in own]
@@ -170,7 +176,7 @@ def textbook_forward_dynamics(tree: Tree, q: Numbers, v: Numbers, tau: Numbers) 
         joint: Articulation
         joint, innovation = eliminated[i]
         carried = crossings[i].transform.motion_into(parent[0] if parent else tree.base_acceleration) + moving[i][1]
-        own = joint.joint_acceleration(innovation, carried)
+        own = joint_acceleration(joint, innovation, carried)
         return carried + crossings[i].relative_motion(own), own
 
     return [x for _, own in base_to_tip(tree.links, "accelerations", accelerate) for x in own]

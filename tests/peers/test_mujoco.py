@@ -12,6 +12,7 @@ from scipy.spatial.transform import Rotation
 import linkwise as lw
 
 mujoco = pytest.importorskip("mujoco")
+mujoco.set_mju_user_warning(lambda message: None)  # instead of a file MUJOCO_LOG.TXT in the present folder
 
 TYPES = {lw.Revolute: "hinge", lw.Prismatic: "slide", lw.Spherical: "ball", lw.Floating: "free"}
 

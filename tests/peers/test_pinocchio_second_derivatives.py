@@ -11,7 +11,6 @@ import pinocchio as pin
 import pytest
 
 import linkwise as lw
-from linkwise.differentiation import second_derivatives_kernel
 from tests.peers.pinocchio_peer import Peer, from_file, mirrored
 from tests.peers.robots import ROBOTS
 from tests.physics.trees import close, rate
@@ -47,7 +46,7 @@ def compare(peer: Peer) -> None:
     rng = np.random.default_rng(7)
     q, v = lw.random_state(mech, rng, (2,))
     a = rng.normal(size=v.shape)
-    ours = second_derivatives_kernel(mech, target="numpy")(q, v, a)
+    ours = lw.compile("inverse_dynamics_second_derivatives", mech, target="numpy")(q, v, a)
     expected = [np.array(x) for x in zip(*(theirs(peer, *state) for state in zip(q, v, a, strict=True)), strict=True)]
     for name, found, other in zip(("d_qq", "d_vv", "d_qv", "d_aq"), ours, expected, strict=True):
         assert close(found, other, 1e-9, core=3), name

@@ -1,9 +1,9 @@
 """A model read by us and by MuJoCo, put into the same state.
 
-Order and meaning of coordinates: joints come in the same order, and hinges, slides and balls have the same numbers.  A
-free body has ``qpos = [position; quaternion]`` where ours is ``[quaternion; position]``, and ``qvel = [v; omega]``, v in
-world axes, omega in body axes, where ours is ``[omega; v]``, both in body axes: ``qvel = T(q) v`` and ``qacc = T a +
-dT/dt v``.  Joints that follow others have coordinates of their own in MuJoCo: ``T`` then has more rows than columns, and
+Order and meaning of coordinates: joints come in the same order, and hinges, slides and balls have the same numbers. A
+free body has ``qpos = [position; quaternion]`` where ours is ``[quaternion; position]``, and ``qvel = [v; omega]``, v
+in world axes, omega in body axes, where ours is ``[omega; v]``, both in body axes: ``qvel = T(q) v`` and ``qacc = T a +
+dT/dt v``. Joints that follow others have coordinates of their own in MuJoCo: ``T`` then has more rows than columns, and
 MuJoCo's equations are projected on its columns.
 """
 
@@ -18,6 +18,7 @@ from scipy.spatial.transform import Rotation
 import linkwise as lw
 
 mujoco = pytest.importorskip("mujoco")
+mujoco.set_mju_user_warning(lambda message: None)  # instead of a file MUJOCO_LOG.TXT in the present folder
 
 
 def matrix(quaternion) -> np.ndarray:
@@ -117,8 +118,11 @@ class Pair:
             return carrier[:3, :3] @ frame.rotation, carrier[:3, 3] + carrier[:3, :3] @ frame.position
 
         named = [(model.body(i).name or f"body{i}", data.xmat[i], data.xpos[i]) for i in range(model.nbody)]
-        sites = [(model.site(i).name, data.site_xmat[i], data.site_xpos[i]) for i in range(model.nsite)]
-        for name, rotation, position in named + [site for site in sites if site[0]]:
+        for i in range(model.nsite):
+            if name := model.site(i).name:  # a body of the same name has it first
+                frame = f"{name}_site" if f"{name}_site" in mech.frame_names else name
+                named.append((frame, data.site_xmat[i], data.site_xpos[i]))
+        for name, rotation, position in named:
             found = in_world(name)
             np.testing.assert_allclose(found[0], rotation.reshape(3, 3), rtol=0, atol=1e-12, err_msg=name)
             np.testing.assert_allclose(found[1], position, rtol=0, atol=1e-11, err_msg=name)

@@ -46,8 +46,7 @@ def test_shapes(shape, how):
     assert_same_mass(one_body(f"<geom {shape} {how} {turned}/>"), 1e-5 if hollow else 1e-12)
 
 
-def test_a_hollow_sphere_as_an_ellipsoid_and_a_layer_of_finite_thickness():
-    # A layer of thickness t around half axes s, closed form: by difference of solids at t = 1e-3.
+def test_a_hollow_ellipsoid_is_a_thin_layer_of_even_thickness_along_its_axes():
     (body,) = load(one_body('<geom type="ellipsoid" size="0.2 0.3 0.5" mass="1" shellinertia="true"/>')).bodies
     s, t = np.array([0.2, 0.3, 0.5]), 1e-5
     volumes = [np.prod(x) for x in (s - t, s + t)]
@@ -142,12 +141,6 @@ MESHES = {
 
 @pytest.mark.parametrize("attributes", MESHES.values(), ids=MESHES.keys())
 def test_meshes(attributes):
-    if "-0.1" in attributes:
-        attributes += f' face="{numbers(FACES)}"'
-        text = with_mesh(attributes).replace(f' face="{numbers(FACES)}"', "", 1)
-        with pytest.raises(ValueError, match="misoriented"):  # MuJoCo turns faces of files over, not those in the XML
-            Pair(text)
-        return
     assert_same_mass(with_mesh(attributes), 1e-8)
 
 
@@ -197,16 +190,8 @@ def test_files_of_meshes(tmp_path, write, mirror):
     write(tmp_path / "meshes" / f"beam.{suffix}")
     attributes = f'file="beam.{suffix}" inertia="exact" scale="{mirror} 2 1"'
     text = with_mesh(attributes, inline=False).replace("<mujoco>", '<mujoco><compiler meshdir="meshes"/>')
-    if write is as_obj:  # MuJoCo's reader knows no mixture of ways to write a face
-        text = text.replace('name="beam"', 'name="beam" smoothnormal="true"')
     file = tmp_path / "model.xml"
     file.write_text(text)
-    if write is as_obj:
-        (body,) = load(file).bodies
-        as_stl(tmp_path / "meshes" / "beam.stl")
-        file.write_text(text.replace(".obj", ".stl"))
-        (expected,) = load(file).bodies
-        np.testing.assert_allclose(body.inertia, expected.inertia, rtol=1e-12)
     assert_same_mass(file, 1e-8)
 
 

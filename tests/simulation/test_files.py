@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import inspect
 import json
 import sys
 
@@ -70,6 +71,70 @@ def test_closed_mechanisms_go_on_bit_by_bit(stabilization, tmp_path):
     same(through, lw.load_trajectory(tmp_path / "first.npz").resume(0.007))
 
 
+CHARTS = {
+    "tangent": (None, 1e4),
+    "joint": (("crank_joint",), 1e4),
+    "rows": (np.array([[0.5, 0.2, 0.1]]), 1e4),
+    "changing": (("crank_joint",), 1.5),
+}
+
+
+@pytest.mark.parametrize("sampling", [{}, {"output_step": 4e-3}], ids=["steps", "samples"])
+@pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
+@pytest.mark.parametrize("chart", CHARTS)
+def test_charts_go_on_bit_by_bit(chart, method, sampling, tmp_path):
+    """The independent coordinates in use are part of the trajectory, chosen ones and those they were changed for."""
+    mech = lw.mechanisms.four_bar()
+    independent, worst = CHARTS[chart]
+    v = 5.0 * lw.closed.null_space(mech, np.zeros(3), independent=("crank_joint",))[:, 0]
+    options = {"coordinates": "independent", "independent": independent, "worst_condition": worst, "method": method}
+    through = lw.simulate(mech, np.zeros(3), v, 0.08, step=2e-3, **options, **sampling)
+    first = lw.simulate(mech, np.zeros(3), v, 0.048, step=2e-3, **options, **sampling)
+    first.save(tmp_path / "first.npz")
+    loaded = lw.load_trajectory(tmp_path / "first.npz")
+    again = loaded.resume(0.032, **sampling)
+    for name in ("t", "q", "v", "a", "step_sizes"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(through, name), err_msg=name)
+    assert again.chart_changes == through.chart_changes
+    assert (through.chart_changes > 1) == (chart == "changing")
+    with pytest.raises(MechanismError, match="part of the trajectory: leave them out"):
+        loaded.resume(0.01, independent=("crank_joint",))
+
+
+def test_coordinates_of_the_user_are_given_again(tmp_path):
+    mech = lw.mechanisms.four_bar()
+    v = 5.0 * lw.closed.null_space(mech, np.zeros(3), independent=("crank_joint",))[:, 0]
+    own = lw.closed.implicit_coordinates(mech, lambda q, y: [q[0] + 0.1 * q[0] * q[0] - y[0]], [0.0])
+    options = {"coordinates": "independent", "independent": own, "method": "rk4", "step": 2e-3}
+    through = lw.simulate(mech, np.zeros(3), v, 0.05, **options)
+    lw.simulate(mech, np.zeros(3), v, 0.03, **options).save(tmp_path / "first.npz")
+    loaded = lw.load_trajectory(tmp_path / "first.npz")
+    with pytest.raises(MechanismError, match="give them again"):
+        loaded.resume(0.02)
+    np.testing.assert_array_equal(loaded.resume(0.02, independent=own).q, through.q)
+
+
+def test_an_interrupted_chart_ends_where_its_last_step_did():
+    """The chart is changed before a step; if that step is never finished, the end belongs to the chart before."""
+    mech = lw.mechanisms.four_bar()
+    v = 5.0 * lw.closed.null_space(mech, np.zeros(3), independent=("crank_joint",))[:, 0]
+    options = {"coordinates": "independent", "independent": ("crank_joint",), "worst_condition": 1.5}
+    options |= {"method": "rk4", "step": 2e-3}
+    free = lw.simulate(mech, np.zeros(3), v, 0.08, **options)
+    for stop in np.linspace(0.03, 0.07, 21):
+
+        def control(t, q, v, stop=stop):
+            if t > stop:
+                raise KeyboardInterrupt
+            return np.zeros(3)
+
+        cut = lw.simulate(mech, np.zeros(3), v, 0.08, control, **options)
+        assert cut.interrupted
+        np.testing.assert_array_equal(cut.end.q, cut.q[-1])
+        rest = cut.resume(0.08 - cut.end.t, control=None)
+        np.testing.assert_array_equal(rest.q, free.q)
+
+
 @pytest.mark.parametrize("method", ["dop853", "radau", "bdf"])
 def test_adaptive_methods_go_on_within_their_tolerance(method):
     mech, q, v = floating_tree()
@@ -111,7 +176,7 @@ def test_files_that_are_no_trajectories(tmp_path):
     np.savez(tmp_path / "object.npz", about=np.array({"format": 1}, dtype=object))
     np.savez(tmp_path / "future.npz", about=np.array(json.dumps({"format": 99, "version": "9.9"})))
     for name in ("text", "other.npz", "object.npz"):
-        with pytest.raises(MechanismError, match="is no trajectory written by linkwise"):
+        with pytest.raises(MechanismError, match="is no trajectory"):
             lw.load_trajectory(tmp_path / name)
     with pytest.raises(MechanismError, match="format 99"):
         lw.load_trajectory(tmp_path / "future.npz")
@@ -130,6 +195,33 @@ def test_mechanisms_come_back_equal_from_plain_data(seed):
         from_data({"format": 2})
     with pytest.raises(MechanismError, match="missing or strange"):
         from_data({"format": 1, "name": "x"})
+
+
+def test_data_are_strict_json(tmp_path):
+    """Missing limits are infinite, for which JSON has no number."""
+    mech = lw.mechanisms.puma560().with_limits({"joint1": lw.Limits(-1.0), "joint2": lw.Limits(upper=2.0, effort=3.0)})
+    text = json.dumps(to_data(mech), allow_nan=False)
+    assert '"inf"' in text and '"-inf"' in text
+    assert from_data(json.loads(text)) == mech
+    passive = lw.Passive.stops({"joint1": (-np.inf, 0.5), "joint2": (-0.2, np.inf)}, 10.0)
+    again = lw.Passive.from_data(json.loads(json.dumps(passive.to_data(), allow_nan=False)))
+    assert again == passive and again.elements[0].lower == -np.inf
+    motion = lw.simulate(mech, np.zeros(6), np.zeros(6), 0.01, passive=passive)
+    motion.save(tmp_path / "motion.npz")
+    with np.load(tmp_path / "motion.npz") as file:
+        json.loads(file["about"].item(), parse_constant=pytest.fail)
+    loaded = lw.load_trajectory(tmp_path / "motion.npz")
+    assert loaded.mechanism == mech and loaded.passive == passive
+
+
+def test_names_of_infinity_stay_names():
+    builder = lw.Builder("inf").link("inf", 1.0, (0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
+    mech = builder.joint("-inf", lw.Revolute(), "ground", "inf").build()
+    assert from_data(json.loads(json.dumps(to_data(mech), allow_nan=False))) == mech
+
+
+def test_the_default_of_resume_has_a_name():
+    assert "= KEEP, wrenches" in str(inspect.signature(lw.Trajectory.resume))
 
 
 def test_interpolation_is_of_fourth_order():
@@ -152,10 +244,10 @@ def test_tables(tmp_path):
     trajectory.to_csv(tmp_path / "motion.csv")
     with open(tmp_path / "motion.csv", newline="") as file:
         header, *rows = csv.reader(file)
-    assert header[:3] == ["t", "q_joint1_0", "q_joint1_1"] and header[-1] == "passive_energy"
+    assert header[:3] == ["t", "q.joint1[0]", "q.joint1[1]"] and header[-1] == "passive_energy"
     table = dict(zip(header, np.array(rows, dtype=float).T, strict=True))
     np.testing.assert_array_equal(table["t"], trajectory.t)
-    np.testing.assert_array_equal(table["v_joint1_5"], trajectory.v[:, 5])
+    np.testing.assert_array_equal(table["v.joint1[5]"], trajectory.v[:, 5])
     np.testing.assert_array_equal(table["kinetic_energy"], trajectory.kinetic_energy)
 
 

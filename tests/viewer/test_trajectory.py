@@ -162,3 +162,26 @@ def test_mistakes_are_named():
     assert legend_names(lw.viewer.plot_trajectory(nameless, mech=mech, energy=False)) == list(mech.joint_names)
     with pytest.raises(ValueError, match="nothing to plot"):
         lw.viewer.plot_trajectory(motion, joints=(), energy=False)
+
+
+def test_a_follower_is_plotted_with_its_own_coordinate():
+    builder = lw.Builder("pair")
+    for name in ("a", "b"):
+        builder.link(name, 1.0, (0.0, 0.0, 0.1), (0.1, 0.1, 0.1))
+    builder.joint("lead", lw.Revolute((1.0, 0.0, 0.0)), "ground", "a")
+    builder.joint("follow", lw.Prismatic((0.0, 0.0, 1.0)), "a", "b", mimic=lw.Mimic("lead", -2.0, 0.3))
+    motion = motion_of(builder.build())
+    found = curves(lw.viewer.plot_trajectory(motion, joints=("lead", "follow"), energy=False))
+    np.testing.assert_allclose(found["distance (m)"][0][2], -2.0 * motion.q[:, 0] + 0.3)
+    np.testing.assert_allclose(found["velocity (m/s)"][0][2], -2.0 * motion.v[:, 0])
+
+
+def test_joints_that_do_not_say_what_they_measure_are_drawn_all_the_same():
+    class Silent(lw.Universal):
+        position_measures = ()
+
+    builder = lw.Builder("silent").link("a", 1.0, (0.0, 0.0, 0.1), (0.1, 0.1, 0.1))
+    motion = motion_of(builder.joint("knee", Silent(), "ground", "a").build())
+    figure = lw.viewer.plot_trajectory(motion, energy=False)
+    assert [name for name, _, _ in curves(figure)["coordinate"]] == ["knee 1", "knee 2"]
+    lw.viewer.draw(motion.mechanism, motion.q[0])

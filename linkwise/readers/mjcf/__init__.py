@@ -16,19 +16,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from linkwise.joints import Fixed, Prismatic, Revolute
+from linkwise.joints import Prismatic, Revolute
 from linkwise.mechanism import GROUND, Builder, Mechanism
-from linkwise.mechanism.welding import NOTHING
 from linkwise.readers.mjcf import equalities, leftovers
-from linkwise.readers.mjcf.document import Defaults, settings_of, warn, with_includes
-from linkwise.readers.mjcf.joints import add_body, joints_of
+from linkwise.readers.mjcf.assembly import Assembly
+from linkwise.readers.mjcf.document import Defaults, settings_of, with_includes
+from linkwise.readers.mjcf.joints import joints_of
 from linkwise.readers.mjcf.masses import masses_of
 from linkwise.readers.mjcf.meshes import Meshes
 from linkwise.readers.mjcf.poses import HERE
-from linkwise.readers.mjcf.tree import WORLD, Node, bodies_of, unused
+from linkwise.readers.mjcf.tree import WORLD, Node, bodies_of
 from linkwise.readers.protocol import Element
 
-ROOT_TAG = "mujoco"
 FLOATING_BASE = "floating_base"
 
 
@@ -62,20 +61,16 @@ def from_xml(
     masses = masses_of(bodies, settings, Meshes(root, settings, defaults))
 
     builder = Builder(source=root.source)
-    frame_of = _frames_of_bodies(bodies)
-    link_names, joint_names = {GROUND, *frame_of.values()}, {joint.name for one in joints.values() for joint in one}
-    builder.link(WORLD).joint(unused(f"{WORLD}_fixed", joint_names), Fixed(), GROUND, WORLD)
+    assembly = Assembly(builder, bodies, joints, settings)
+    assembly.add_frame(WORLD, GROUND)
     for body in bodies[1:]:
-        assert body.parent is not None
-        parent, own = frame_of[body.parent.name], joints.get(body.name, [])
-        mass = masses.get(body.name, NOTHING)
-        names = (link_names, joint_names)
-        add_body(builder, body, parent, frame_of[body.name], mass, own, settings, ties.followers, names)
-    _add_sites(builder, bodies, frame_of, link_names, joint_names)
-    maker = equalities.LoopMaker(bodies, frame_of)
+        assembly.add_body(body, masses[body.name], ties.followers)
+    for body in bodies:
+        assembly.add_sites(body)
+    loops = equalities.LoopMaker(bodies, assembly.frame_of)
     for constraint in constraints:
         if constraint.tag in ("connect", "weld"):
-            maker.add(builder, constraint)
+            loops.add(builder, constraint)
     mechanism = builder.build(
         name or root.attributes.get("model", "").strip() or "model",
         settings.gravity if gravity is None else gravity,
@@ -95,30 +90,3 @@ def _base(root: Element, bodies: list[Node]) -> Node:
         f"floating_base: the bodies {', '.join(repr(body.name) for body in fixed)} are fixed to the world; write "
         "<freejoint/> into the one that is to move"
     )
-
-
-def _frames_of_bodies(bodies: list[Node]) -> dict[str, str]:
-    """The frame of each body: of the same name, but for one that is called like the fixed world."""
-    frame_of: dict[str, str] = {}
-    taken = {body.name for body in bodies} | {GROUND}
-    for body in bodies:
-        frame_of[body.name] = body.name
-        if body.name == GROUND:
-            frame_of[body.name] = unused(f"{GROUND}_body", taken)
-            warn(body.element, f'is read as {frame_of[body.name]!r}: "{GROUND}" is the fixed world')
-    return frame_of
-
-
-def _add_sites(
-    builder: Builder, bodies: list[Node], frame_of: dict[str, str], link_names: set[str], joint_names: set[str]
-) -> None:
-    """Sites with names are frames; bodies come first where both have the same name."""
-    for body in bodies:
-        for site, pose in body.sites:
-            name = site.attributes.get("name", "").strip()
-            if not name:
-                continue
-            frame = unused(f"{name}_site" if name in link_names else name, link_names)
-            if frame != name:
-                warn(site, f"is the frame {frame!r}, since {name!r} is a body or another frame")
-            builder.link(frame).joint(unused(f"{frame}_fixed", joint_names), Fixed(), frame_of[body.name], frame, pose)

@@ -18,6 +18,45 @@ STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 # Switches of <option><flag> whose "disable" takes something of mechanics away; "constraint" is all of its kind.
 _FLAGS = ("gravity", "spring", "damper", "passive", "limit", "frictionloss", "equality", "constraint")
 
+_POSE = ("pos", *ORIENTATIONS)
+_SOLVER = ("margin", "solmix", "solref", "solimp", "solreflimit", "solimplimit", "solreffriction", "solimpfriction")
+_EQUALITY = ("name", "class", "active", *_SOLVER)
+# Attributes by element, those that do not matter here included; "equality joint" is the <joint> of an <equality>.
+_ATTRIBUTES = {
+    "body": ("name", "childclass", "mocap", "gravcomp", "sleep", "simple", "fuse", "user", *_POSE),
+    "frame": ("name", "childclass", *_POSE),
+    "replicate": ("name", "childclass", "count", "offset", "euler", "sep"),
+    "inertial": ("mass", "diaginertia", "fullinertia", *_POSE),
+    "freejoint": ("name", "group", "align"),
+    "joint": (
+        *("name", "class", "type", "group", "pos", "axis", "springdamper", "springyield", "limited", "range", "ref"),
+        *("actuatorfrclimited", "actuatorfrcrange", "actuatorgravcomp", "stiffness", "springref", "armature"),
+        *("damping", "frictionloss", "user", *_SOLVER),
+    ),
+    "geom": (
+        *("name", "class", "type", "contype", "conaffinity", "condim", "group", "priority", "size", "material"),
+        *("friction", "mass", "density", "shellinertia", "gap", "surfacevel", "adhesion", "fromto", "hfield", "mesh"),
+        *("fitscale", "rgba", "fluidshape", "fluidcoef", "castshadow", "user", *_POSE, *_SOLVER),
+    ),
+    "compiler": (
+        *("alignfree", "angle", "assetdir", "autolimits", "balanceinertia", "boundinertia", "boundmass", "conflict"),
+        *("convexhull", "coordinate", "discardvisual", "eulerseq", "exactmeshinertia", "fitaabb", "fusestatic"),
+        *("inertiafromgeom", "inertiagrouprange", "meshdir", "passthrough", "savecanonical", "savecompiled"),
+        *("saveinertial", "settotalmass", "strippath", "texturedir", "usethread"),
+    ),
+    "connect": ("body1", "body2", "anchor", "site1", "site2", *_EQUALITY),
+    "weld": ("body1", "body2", "relpose", "anchor", "site1", "site2", "torquescale", *_EQUALITY),
+    "equality joint": ("joint1", "joint2", "polycoef", *_EQUALITY),
+}
+
+
+def check_attributes(element: Element, kind: str | None = None) -> None:
+    """Warn of attributes that no element of this kind has: misspelt ones would be left out in silence."""
+    for key in element.attributes:
+        known = _ATTRIBUTES.get(kind or element.tag)
+        if known is not None and key not in known:
+            warn(element, f"has the unknown attribute {key!r}, which is left out: {did_you_mean(key, known)}")
+
 
 def warn(element: Element, message: str) -> None:
     """A ``MechanismWarning`` that points at an element."""
@@ -143,6 +182,7 @@ class Settings:
 def settings_of(root: Element, folder: Path | None) -> Settings:
     """The settings of a document; where several elements set the same thing, the last one counts."""
     compiler, option = _merged(root, "compiler"), _merged(root, "option")
+    check_attributes(compiler)
     if choice(compiler, "coordinate", ("local", "global"), "local") == "global":
         raise compiler.error('coordinate="global" is no longer part of MJCF; save the model with coordinate="local"')
     euler = compiler.attributes.get("eulerseq", "xyz")
@@ -206,6 +246,7 @@ class Defaults:
         attributes = {tag: dict(values) for tag, values in around.items()}
         for child in default.children:
             if child.tag != "default":
+                check_attributes(child)
                 attributes[child.tag] = overridden(attributes.get(child.tag, {}), child)
         self._classes[name] = attributes
         for child in default.all("default"):

@@ -11,7 +11,7 @@ from linkwise.joints import Fixed, Spherical
 from linkwise.mechanism import GROUND, Builder, Mimic, Pose
 from linkwise.mechanism.checks import did_you_mean
 from linkwise.mechanism.welding import composed
-from linkwise.readers.mjcf.document import Defaults, Settings, flag, warn
+from linkwise.readers.mjcf.document import Defaults, Settings, check_attributes, flag, warn
 from linkwise.readers.mjcf.tree import WORLD, Node
 from linkwise.readers.protocol import Element
 from linkwise.spatial.quaternion import rotation_matrix
@@ -38,7 +38,10 @@ def active(root: Element, settings: Settings, defaults: Defaults) -> list[Elemen
     if not settings.has("equality"):
         return []
     found = [defaults.applied(one, tag="equality") for section in root.all("equality") for one in section.children]
-    return [one for one in found if flag(one, "active", True)]
+    found = [one for one in found if flag(one, "active", True)]
+    for one in found:
+        check_attributes(one, "equality joint" if one.tag == "joint" else None)
+    return found
 
 
 # -- loops ----------------------------------------------------------------------------------------------
@@ -83,17 +86,14 @@ class LoopMaker:
             element.text("anchor")
             point = (np.eye(3), anchor)
             return (one, point), (other, _seen_from(other, composed(one.world_pose, point)))
-        # A weld's anchor is a point of the second body; where both are fixed to each other, any point will do.
+        # The second body's anchor meets the first one's: relpose if given, otherwise where it is in the file's pose.
         point = (np.eye(3), anchor)
-        return (one, composed(self._relative_pose(element, one, other), point)), (other, point)
-
-    @staticmethod
-    def _relative_pose(element: Element, one: Node, other: Node) -> Pose:
         if "relpose" in element.attributes:
-            numbers = element.numbers("relpose", 7)
-            if any(numbers[3:]):  # otherwise: as the bodies are in the file
-                return np.array(rotation_matrix(numbers[3:]), dtype=float), np.array(numbers[:3])
-        return _seen_from(one, other.world_pose)
+            *position, w, x, y, z = element.numbers("relpose", 7)
+            if any((w, x, y, z)):  # otherwise it counts as left out
+                turn = np.array(rotation_matrix((w, x, y, z)), dtype=float)
+                return (one, (turn, np.array(position))), (other, point)
+        return (one, _seen_from(one, composed(other.world_pose, point))), (other, point)
 
     def _body(self, element: Element, name: str) -> Node:
         if name not in self._bodies:
@@ -149,7 +149,7 @@ def _add_tie(
     if "polycoef" in element.attributes:
         given = element.numbers("polycoef", 1, 5)
         coefficients[: len(given)] = given
-    names = [element.text("joint1")] + [element.text("joint2")] * ("joint2" in element.attributes)
+    names = [element.text(key) for key in ("joint1", "joint2") if key == "joint1" or key in element.attributes]
     for name in names:
         if name not in references:
             raise element.error(

@@ -1,22 +1,15 @@
-"""Joints of bodies as joints of a mechanism.
-
-A body may have several joints: they act one after the other, each about its own anchor in the body's frame, so that all
-but the last move links without mass.  The frame of a link that a joint moves has its origin at the joint's anchor and
-the axes of the body; where that is not the body's own frame, this one is welded to it.
-"""
+"""The joints of bodies: kind, place and numbers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from linkwise.joints import Fixed, Floating, Joint, Prismatic, Revolute, Spherical
-from linkwise.mechanism import Builder, Limits, Mimic, Pose
-from linkwise.mechanism.welding import RigidMass, composed
+from linkwise.joints import Floating, Joint, Prismatic, Revolute, Spherical
+from linkwise.mechanism import Limits, Pose
 from linkwise.readers.mjcf.document import Settings, choice, warn
 from linkwise.readers.mjcf.poses import HERE, rotation_about
 from linkwise.readers.mjcf.tree import Node, unused
@@ -92,45 +85,11 @@ def _check_free(element: Element, body: Node) -> None:
         warn(element, "asks to align the body's frame with its inertia; the frame is kept as it is written")
 
 
-# -- into the builder -----------------------------------------------------------------------------------
+# -- numbers --------------------------------------------------------------------------------------------
 
 
-def add_body(
-    builder: Builder,
-    body: Node,
-    parent: str,
-    name: str,
-    mass: RigidMass,
-    joints: list[BodyJoint],
-    settings: Settings,
-    followers: Mapping[str, Mimic],
-    taken: tuple[set[str], set[str]],
-) -> None:
-    """The links and joints of one body that is carried by the frame ``parent`` and is itself called ``name``.
-
-    taken   names of links and of joints that are used already
-    """
-    link_names, joint_names = taken
-    pose = HERE if isinstance(joints[0].kind if joints else None, Floating) else body.pose
-    links = [unused(f"{name}/{joint.name}", link_names) for joint in joints]
-    if joints and not joints[-1].anchor.any():
-        links[-1] = name
-    anchor = np.zeros(3)
-    for joint, link in zip(joints, links, strict=True):
-        if link != name:
-            builder.link(link)
-        placed = composed(composed(pose, (np.eye(3), joint.anchor - anchor)), joint.at_zero)
-        mimic = followers.get(joint.name)
-        builder.joint(joint.name, joint.kind, parent, link, placed, mimic=mimic, **_numbers(joint, body, settings))
-        parent, pose, anchor = link, HERE, joint.anchor
-    builder.link(name, mass.mass, mass.com, mass.inertia)
-    if name not in links:
-        welded = composed(pose, (np.eye(3), -anchor))
-        builder.joint(unused(f"{name}_fixed", joint_names), Fixed(), parent, name, welded)
-
-
-def _numbers(joint: BodyJoint, body: Node, settings: Settings) -> dict[str, Any]:
-    """Armature, damping, friction, springs and limits; a <freejoint> has none."""
+def numbers_of(joint: BodyJoint, body: Node, settings: Settings) -> dict[str, Any]:
+    """Armature, damping, friction, springs and limits, as ``Builder.joint`` takes them; a <freejoint> has none."""
     element = joint.element
     if element.tag == "freejoint":
         return {}
@@ -148,15 +107,17 @@ def _numbers(joint: BodyJoint, body: Node, settings: Settings) -> dict[str, Any]
     elif spring and not isinstance(joint.kind, Spherical):
         rest = element.number("springref", 0.0)
         numbers["rest"] = settings.radians(rest) if turns else rest
-    if numbers["armature"] and isinstance(joint.kind, Floating):
+    uneven = [key for key in ("armature", "stiffness", "friction") if numbers[key]]
+    if uneven and isinstance(joint.kind, Floating):
         warn(
             element,
-            "has armature, by default perhaps; along the axes of the world in MuJoCo, along those of the body here, so "
-            "that forces differ by armature * omega x v",
+            f"moves freely, yet has {' and '.join(uneven)}, from a default class perhaps: in MuJoCo along the axes of "
+            "the world, here along those of the body, so that forces differ; <freejoint/> has none",
         )
-    for attribute in ("springdamper", "springyield"):
-        if attribute in element.attributes:
-            warn(element, f"has {attribute}, which is not read; write stiffness and damping")
+    if "springdamper" in element.attributes:
+        warn(element, "has springdamper, which is not read; write stiffness and damping, as MuJoCo saves them")
+    if "springyield" in element.attributes:
+        warn(element, "has springyield, which is not read: its spring never yields")
     return numbers
 
 

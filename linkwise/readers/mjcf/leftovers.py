@@ -18,7 +18,7 @@ def report(root: Element, bodies: list[Node], settings: Settings, defaults: Defa
         if section.tag not in (*_READ, *_SKIPPED):
             raise section.error(f"<{section.tag}> is no section of MJCF: {did_you_mean(section.tag, _READ + _SKIPPED)}")
     for tendon in (one for section in root.all("tendon") for one in section.children):
-        _report_tendon(defaults.applied(tendon, tag="tendon"))
+        _report_tendon(defaults.applied(tendon, tag="tendon"), settings)
     for actuator in (one for section in root.all("actuator") for one in section.children):
         merged = defaults.applied(actuator)
         for attribute in ("armature", "damping"):
@@ -35,10 +35,10 @@ def report(root: Element, bodies: list[Node], settings: Settings, defaults: Defa
             warn(body.element, "has gravcomp, a force against gravity that is left out")
 
 
-def _report_tendon(tendon: Element) -> None:
+def _report_tendon(tendon: Element, settings: Settings) -> None:
     acts = [attribute for attribute in _TENDON_FORCES if _nonzero(tendon, attribute)]
     limited = tendon.attributes.get("limited", "auto")
-    if limited == "true" or (limited == "auto" and "range" in tendon.attributes):
+    if limited == "true" or (limited == "auto" and settings.autolimits and "range" in tendon.attributes):
         acts.append("limits")
     if acts:
         warn(tendon, f"is a tendon with {', '.join(acts)}, which is left out")

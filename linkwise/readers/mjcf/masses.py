@@ -22,8 +22,9 @@ from linkwise.readers.protocol import Element
 WATER = 1000.0  # density of geoms that do not say theirs
 _NUMBER_OF_SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}
 _ALONG_FROMTO = ("capsule", "cylinder", "ellipsoid", "box")
-_WITHOUT_MASS = ("plane", "hfield")
-_TYPES = (*_NUMBER_OF_SIZES, *_WITHOUT_MASS, "mesh", "sdf")
+_UNKNOWN_MASS = {"sdf": "signed distance field", "hfield": "height field"}
+_TYPES = (*_NUMBER_OF_SIZES, *_UNKNOWN_MASS, "plane", "mesh")
+BALANCE_TOLERANCE = 1e-9  # relative; moments that break the triangle inequality by less are rounded ones
 _THOMSEN = 1.6075  # exponent of the approximate area of an ellipsoid, as MuJoCo computes it
 
 Shape = tuple[float, np.ndarray]  # volume or area, mean squares
@@ -57,7 +58,7 @@ def _bounded(mass: RigidMass, settings: Settings) -> RigidMass:
     """The mass with the compiler's bounds and corrections, which are about principal moments."""
     moments, axes = np.linalg.eigh(mass.inertia)
     bounded = np.maximum(moments, settings.least_inertia) if settings.least_inertia > 0.0 else moments
-    if settings.balance_inertia and bounded.sum() < 2.0 * bounded.max():
+    if settings.balance_inertia and bounded.sum() < (2.0 - BALANCE_TOLERANCE) * bounded.max():
         bounded = np.full(3, bounded.mean())
     inertia = mass.inertia if np.array_equal(bounded, moments) else (axes * bounded) @ axes.T
     return RigidMass(max(mass.mass, settings.least_mass), mass.com, 0.5 * (inertia + inertia.T))
@@ -87,11 +88,13 @@ def _from_geom(geom: Element, pose: Pose, settings: Settings, meshes: Meshes) ->
     per_measure = geom.number("mass" if "mass" in geom.attributes else "density", WATER)
     if per_measure < 0.0:
         raise geom.error(f"{geom.label}: mass or density {per_measure:g} is negative")
-    if per_measure == 0.0 or kind in _WITHOUT_MASS:
+    if per_measure == 0.0 or kind == "plane":
         return NOTHING
-    if kind == "sdf":
-        raise geom.error(f"{geom.label} is a signed distance field, whose mass is not known; give an <inertial>")
+    if kind in _UNKNOWN_MASS:
+        raise geom.error(f"{geom.label} is a {_UNKNOWN_MASS[kind]}, whose mass is not known; give an <inertial>")
     if kind == "mesh":
+        if flag(geom, "shellinertia"):
+            raise geom.error(f'{geom.label}: a mesh is hollow by inertia="shell" of its <mesh>, not by shellinertia')
         mesh = meshes.named(geom)
         measure, centre, inertia = mesh.measure, mesh.centre, mesh.inertia_per_mass
     elif "mesh" in geom.attributes:

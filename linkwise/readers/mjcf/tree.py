@@ -10,12 +10,12 @@ import numpy as np
 from linkwise.mechanism import Pose
 from linkwise.mechanism.checks import did_you_mean
 from linkwise.mechanism.welding import composed
-from linkwise.readers.mjcf.document import Defaults, Settings, warn
+from linkwise.readers.mjcf.document import Defaults, Settings, check_attributes, warn
 from linkwise.readers.mjcf.poses import HERE, between, pose_of, rotation_from_euler
 from linkwise.readers.protocol import Element
 
 WORLD = "world"
-MAX_COPIES = 200_000  # of elements by replication
+MAX_COPIES = 50_000  # of elements by replication
 _SILENT = ("camera", "light")
 _LEFT_OUT = {
     "composite": "is left out, with the bodies it makes; save the model from MuJoCo, which writes them out",
@@ -59,18 +59,20 @@ def bodies_of(root: Element, settings: Settings, defaults: Defaults) -> list[Nod
     for worldbody in root.all("worldbody"):
         around = defaults.checked(worldbody, worldbody.attributes.get("childclass"))
         tree.visit(_Replicas(settings).expanded(worldbody), tree.nodes[0], HERE, around)
-    _name_the_nameless(tree.nodes)
+    _settle_names(tree.nodes)
     return tree.nodes
 
 
-def _name_the_nameless(bodies: list[Node]) -> None:
-    """Bodies without a name are called by their number."""
-    taken = {body.name for body in bodies}
+def _settle_names(bodies: list[Node]) -> None:
+    """Every body has a name of its own; those without one are called by their number."""
+    taken: set[str] = set()
+    for body in bodies:
+        if body.name in taken - {""}:
+            what = f'"{WORLD}" is the fixed world' if body.name == WORLD else "another body has this name"
+            raise body.element.error(f"{body.element.label}: {what}; rename the body")
+        taken.add(body.name)
     for number, body in enumerate(bodies):
-        if not body.name:
-            body.name = unused(f"body{number}", taken)
-        elif body.name == WORLD and number > 0:
-            raise body.element.error(f'{body.element.label}: "{WORLD}" is the fixed world; rename the body')
+        body.name = body.name or unused(f"body{number}", taken)
 
 
 def unused(name: str, taken: set[str]) -> str:
@@ -89,6 +91,7 @@ class _Tree:
     def visit(self, element: Element, node: Node, frame: Pose, around: str | None) -> None:
         """Collect what is inside an element: ``frame`` is its pose in the body, ``around`` the class that holds."""
         for child in element.children:
+            check_attributes(child)
             if child.tag == "body":
                 self._body(child, node, frame, around)
             elif child.tag == "frame":
@@ -144,9 +147,10 @@ class _Replicas:
 
     def _copies(self, replicate: Element) -> Iterator[Element]:
         """Frames with the content, each shifted in the axes of the one before, at multiples of the angles."""
+        check_attributes(replicate)
         count = int(replicate.number("count"))
-        if count < 1:
-            raise replicate.error(f"{replicate.label}: count must be at least 1, not {count}")
+        if count < 1 or count != replicate.number("count"):
+            raise replicate.error(f"{replicate.label}: count must be a whole number from 1 on")
         angles = [self._settings.radians(angle) for angle in replicate.vector("euler", (0.0, 0.0, 0.0))]
         offset, position = np.array(replicate.vector("offset", (0.0, 0.0, 0.0))), np.zeros(3)
         for number in range(count):

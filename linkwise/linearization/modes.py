@@ -1,0 +1,147 @@
+"""Natural motions of a linear model: eigenvalues and shapes, computed in the coordinates that its inertia asks for.
+
+Joint coordinates mix units and sizes: the wrist of an arm has a thousandth of the inertia of its shoulder.  Library
+routines balance such matrices, and let round-off in entries that should be zero decide how; eigenvectors then are lost.
+Here coordinates are those in which the mass matrix is the identity, and time runs in units of the fastest motion.  All
+that should vanish is then small beside 1, and nothing is balanced.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg
+
+VANISHING = 1e-7  # of the fastest: slower motions are none, since round-off in a stiffness moves them by its root
+SYMMETRIC = 1e-12  # relative: how far a stiffness may be from symmetric to count as derived from an energy
+
+
+class Modes(NamedTuple):
+    """Modes of a linear model, slowest first; of a pair of conjugate ones that with the positive imaginary part.
+
+    eigenvalues      (k,) complex: motion as exp(eigenvalue t).  Those below 1e-7 times the largest are zero but for
+                     round-off, and are shown so
+    frequencies      (k,): their absolute values, the undamped natural frequencies in rad/s
+    damping_ratios   (k,): 1 and -1 for motions that only decay or grow, nan for an eigenvalue of zero
+    shapes           (nv, k) complex: joint displacements, the largest of each mode made 1.  Modes of eigenvalue zero
+                     are independent displacements that meet no force; each is there once, though a mechanism without
+                     dampers also drifts along it (which makes zero a double eigenvalue)
+    coordinates      (nv): names of the rows of shapes
+    """
+
+    eigenvalues: np.ndarray
+    frequencies: np.ndarray
+    damping_ratios: np.ndarray
+    shapes: np.ndarray
+    coordinates: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lines = ["frequency (Hz)  damping ratio  eigenvalue             largest displacements"]
+        for k, value in enumerate(self.eigenvalues):
+            shape = self.shapes[:, k]
+            order = np.argsort(-np.abs(shape), kind="stable")[:3]
+            largest = ", ".join(f"{self.coordinates[i]} {shape[i].real:.2f}" for i in order if abs(shape[i]) > 0.01)
+            real, ratio = (_without_round_off(x, y) for x, y in ((value.real, value), (self.damping_ratios[k], 1.0)))
+            damping = f"{ratio:.4g}" if value else "-"
+            hertz = self.frequencies[k] / (2.0 * np.pi)
+            lines.append(f"{hertz:14.4g}  {damping:>13}  {real:10.4g} {value.imag:+10.4g}j  {largest}")
+        return "\n".join(lines)
+
+
+def modes_of(matrix: np.ndarray, mass: np.ndarray, moved: np.ndarray, names: tuple[str, ...]) -> Modes:
+    """Modes of dx/dt = A x, x = (y, dy/dt).
+
+    matrix   (2 p, 2 p): A
+    mass     (p, p): the inertia that belongs to y
+    moved    (nv, 2 p): joint displacements per unit of x, their names
+    """
+    values, vectors = _eigen_of_motion(matrix, mass)
+    shapes = moved @ vectors
+    kept = values.imag >= 0.0
+    values, shapes = values[kept] + 0.0, shapes[:, kept]  # no negative zeros
+    order = np.lexsort((values.real, np.abs(values)))
+    values, shapes = values[order], shapes[:, order]
+    frequencies = np.abs(values)
+    ratios = np.divide(-values.real, frequencies, out=np.full(len(values), np.nan), where=frequencies > 0.0)
+    largest = np.take_along_axis(shapes, np.abs(shapes).argmax(axis=0)[None], axis=0) if shapes.size else shapes
+    shapes = np.divide(shapes, largest, out=np.zeros_like(shapes), where=largest != 0.0)
+    return Modes(values, frequencies, ratios, shapes, names)
+
+
+def _eigen_of_motion(matrix: np.ndarray, mass: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues (k,) and eigenvectors (2 p, k) of A, both complex."""
+    p = len(mass)
+    if not p:
+        return np.zeros(0, dtype=complex), np.zeros((0, 0), dtype=complex)
+    factor = _factor(mass)  # M = L L*; in L* y the mass is the identity
+    turning, crossing, pull, drag = (
+        _congruent(block, mass, factor) for rows in np.vsplit(matrix, 2) for block in np.hsplit(rows, 2)
+    )
+    fastest = max(np.sqrt(np.abs(pull).max()), np.abs(turning).max(), np.abs(drag).max())
+    if fastest == 0.0:  # nothing acts, everything stays where it is
+        fastest = 1.0
+    if np.array_equal(matrix[:p], np.eye(p, 2 * p, p)) and np.abs(drag).max() <= VANISHING**2 * fastest:
+        # Forces do not feel velocities: d2y/dt2 = pull y, and eigenvalues are roots of those of the pull.
+        squares, positions = _eigen(pull / fastest**2, VANISHING**2)
+        roots = np.sqrt(squares.astype(complex)) * fastest
+        moving = roots != 0.0
+        values = np.concatenate([roots, -roots[moving]])
+        positions = np.concatenate([positions, positions[:, moving]], axis=1)
+        vectors = np.concatenate([positions, positions * values])
+    else:
+        whole = np.block([[turning / fastest, crossing], [pull / fastest**2, drag / fastest]])
+        scaled, vectors = _eigen(whole, VANISHING)
+        values = scaled.astype(complex) * fastest
+        vectors = np.concatenate([vectors[:p], vectors[p:] * fastest])
+    back = [scipy.linalg.solve_triangular(factor, x, lower=True, trans="T") for x in np.vsplit(vectors, 2)]
+    vectors = np.concatenate(back).astype(complex)
+    still = values == 0.0
+    vectors[:, still] = _separated(vectors[:, still])
+    return values, vectors
+
+
+def _factor(mass: np.ndarray) -> np.ndarray:
+    """L of M = L L*; roots of the diagonal where M is not that of a real mechanism."""
+    try:
+        return np.linalg.cholesky(mass)
+    except np.linalg.LinAlgError:
+        return np.diag(np.sqrt(np.maximum(np.abs(np.diag(mass)), 1e-300)))
+
+
+def _congruent(block: np.ndarray, mass: np.ndarray, factor: np.ndarray) -> np.ndarray:
+    """L* X L^-* of a block X of A, through M X, which is a stiffness or a damping and symmetric if X comes from one."""
+    force = mass @ block
+    force[np.abs(force) <= 8.0 * np.finfo(float).eps * (np.abs(mass) @ np.abs(block))] = 0.0  # sums that cancel
+    half = scipy.linalg.solve_triangular(factor, force, lower=True)
+    return scipy.linalg.solve_triangular(factor, half.T, lower=True).T
+
+
+def _eigen(matrix: np.ndarray, vanishing: float) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues and eigenvectors of a matrix of size 1, without balancing; values below ``vanishing`` are exactly
+    zero, once for every vector of a basis of what the matrix maps to nothing."""
+    if np.abs(matrix - matrix.T).max() <= SYMMETRIC * np.abs(matrix).max():
+        values, vectors = scipy.linalg.eigh(0.5 * (matrix + matrix.T))
+    else:
+        values, vectors = scipy.linalg.eig(matrix, np.eye(len(matrix)))  # the QZ algorithm scales nothing
+    still = np.abs(values) <= vanishing
+    if not still.any():
+        return values, vectors
+    _, sizes, right = np.linalg.svd(matrix)
+    null = right[sizes <= max(vanishing**2, 1e-13)].T
+    if not null.shape[1]:
+        return np.where(still, 0.0, values), vectors
+    values = np.concatenate([np.zeros(null.shape[1]), values[~still]])
+    return values, np.concatenate([null, vectors[:, ~still]], axis=1)
+
+
+def _separated(basis: np.ndarray) -> np.ndarray:
+    """The same space, by vectors each of which has a coordinate to itself: easy to read."""
+    if not basis.shape[1]:
+        return basis
+    pivots = np.sort(scipy.linalg.qr(basis.T, pivoting=True, mode="r")[1][: basis.shape[1]])
+    return basis @ np.linalg.inv(basis[pivots])
+
+
+def _without_round_off(x: float, size: complex) -> float:
+    return 0.0 if abs(x) < 1e-12 * abs(size) else x

@@ -1,0 +1,131 @@
+"""A mimic joint named where coordinates are asked for: its own is meant, not that of the joint it follows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.mechanism import MechanismError
+
+RATIO, OFFSET = -2.0, 0.3
+
+
+def arm(ratio: float = RATIO, kind: lw.Revolute | lw.Prismatic | None = None) -> lw.Mechanism:
+    """Three links; "follow" = ratio * lead + offset."""
+    builder = lw.Builder("arm")
+    for name in ("a", "b", "c"):
+        builder.link(name, 1.0, (0.1, 0.2, 0.3), (0.1, 0.2, 0.25))
+    builder.joint("lead", lw.Revolute((1.0, 0.0, 0.0)), "ground", "a")
+    builder.joint(
+        "follow",
+        kind or lw.Revolute((0.0, 1.0, 0.0)),
+        "a",
+        "b",
+        (None, (0.0, 0.0, 0.5)),
+        mimic=lw.Mimic("lead", ratio, OFFSET),
+    )
+    builder.joint("ball", lw.Spherical(), "b", "c", (None, (0.0, 0.0, 0.5)))
+    return builder.build()
+
+
+def four_bar() -> lw.Mechanism:
+    """A four-bar linkage whose crank leads a wheel."""
+    builder = lw.Builder("four_bar")
+    for name, length in (("crank", 1.0), ("coupler", 3.0), ("rocker", 2.5), ("wheel", 0.0)):
+        builder.link(name, 1.0, (length / 2, 0.0, 0.0), (0.1, 0.1, 0.1))
+    builder.joint("crank_joint", lw.Revolute(), "ground", "crank")
+    builder.joint("coupler_joint", lw.Revolute(), "crank", "coupler", (None, (1.0, 0.0, 0.0)))
+    builder.joint("rocker_joint", lw.Revolute(), "ground", "rocker", (None, (3.0, 0.0, 0.0)))
+    builder.joint("wheel_joint", lw.Revolute(), "ground", "wheel", mimic=lw.Mimic("crank_joint", RATIO, OFFSET))
+    builder.loop("pin", lw.Revolute(), "coupler", (None, (3.0, 0.0, 0.0)), "rocker", (None, (2.5, 0.0, 0.0)))
+    return builder.build()
+
+
+def test_place():
+    mech, rng = arm(), np.random.default_rng(0)
+    q, v = lw.random_state(mech, rng, (3,))
+    lead, follow, ball = (mech.place(name) for name in ("lead", "follow", "ball"))
+    assert (lead.ratio, lead.offset) == (1.0, 0.0) and (follow.ratio, follow.offset) == (RATIO, OFFSET)
+    np.testing.assert_array_equal(follow.positions(q), RATIO * lead.positions(q) + OFFSET)
+    np.testing.assert_array_equal(follow.velocities(v), RATIO * v[:, :1])
+    np.testing.assert_array_equal(ball.positions(q), q[:, 1:])
+    np.testing.assert_allclose(follow.q_at(follow.positions(q)), q[:, :1], atol=1e-15)
+    np.testing.assert_allclose(follow.v_at(follow.velocities(v)), v[:, :1], atol=1e-15)
+    # The follower's link is where its own joint alone would bring it.
+    own = arm().with_locked({"lead": [0.4]})
+    expected = lw.frame_pose(own, lw.neutral(own), "b")
+    np.testing.assert_allclose(lw.frame_pose(mech, [0.4, 1.0, 0.0, 0.0, 0.0], "b"), expected, atol=1e-15)
+    with pytest.raises(MechanismError, match="ratio 0"):
+        arm(0.0).place("follow").q_at([0.1])
+
+
+def test_follow_drives_the_named_joint():
+    mech = four_bar()
+    q = lw.closed.assemble(mech, [0.5, 0.5, 1.0], hold=("wheel_joint",))
+    assert q[0] == 0.5  # holding the wheel holds the crank
+    there = lw.closed.follow(mech, q, {"wheel_joint": RATIO * 0.8 + OFFSET})
+    np.testing.assert_allclose(there, lw.closed.follow(mech, q, {"crank_joint": 0.8}), atol=1e-10)
+    assert there[0] == pytest.approx(0.8, abs=1e-15)
+    with pytest.raises(MechanismError, match="two values"):
+        lw.closed.follow(mech, q, {"crank_joint": 0.8, "wheel_joint": 0.1})
+
+
+def test_independent_coordinates_of_a_closed_mechanism():
+    mech = four_bar()
+    q = lw.closed.assemble(mech, [0.5, 0.5, 1.0], hold=("crank_joint",))
+    by_crank = lw.closed.null_space(mech, q, independent=("crank_joint",))
+    np.testing.assert_allclose(lw.closed.null_space(mech, q, independent=("wheel_joint",)), by_crank / RATIO)
+    chart = lw.closed.local_parametrization(mech, q, ("wheel_joint",))
+    y, rate = chart.independent_state(lw.closed.follow(mech, q, {"crank_joint": 0.6}), by_crank[:, 0])
+    np.testing.assert_allclose([*y, *rate], [RATIO * 0.1, RATIO], atol=1e-9)
+    a = lw.closed.inverse_dynamics(mech, q, 0.0 * q, [0.7], independent=("crank_joint",))
+    np.testing.assert_allclose(
+        lw.closed.inverse_dynamics(mech, q, 0.0 * q, [RATIO * 0.7], independent=("wheel_joint",)), a, atol=1e-12
+    )
+    with pytest.raises(MechanismError, match="follows 'crank_joint' and has no force of its own"):
+        lw.closed.inverse_dynamics(mech, q, 0.0 * q, 0.0 * q, actuated=("wheel_joint",))
+
+
+def test_linearize_names_followers():
+    mech = arm()
+    q, v = lw.random_state(mech, np.random.default_rng(1))
+    model = lw.linearize(mech, q, v, inputs=("lead", "follow"), outputs=("lead", "follow", "follow.rate", "ball"))
+    assert model.input_names == ("lead", "follow")
+    assert model.output_names == ("lead", "follow", "follow.rate", "ball[0]", "ball[1]", "ball[2]")
+    np.testing.assert_allclose(model.C[1], RATIO * model.C[0])
+    np.testing.assert_array_equal(model.C[0], np.eye(8)[0])
+    np.testing.assert_array_equal(model.C[2], RATIO * np.eye(8)[4])
+    np.testing.assert_allclose(model.B[:, 1], RATIO * model.B[:, 0])
+    # A unit force at the follower does the work of ratio at the leader.
+    here, step = lw.forward_dynamics(mech, q, v, np.zeros(4)), RATIO * np.eye(4)[0]
+    np.testing.assert_allclose(model.B[4:, 1], lw.forward_dynamics(mech, q, v, step) - here, atol=1e-12)
+
+
+def test_linearize_in_the_coordinate_of_a_follower():
+    mech = four_bar()
+    q = lw.closed.assemble(mech, [0.5, 0.5, 1.0], hold=("crank_joint",))
+    crank, wheel = (lw.linearize(mech, q, independent=(name,)) for name in ("crank_joint", "wheel_joint"))
+    assert wheel.independent == ("wheel_joint",)
+    np.testing.assert_allclose(wheel.A, crank.A, atol=1e-9)
+    np.testing.assert_allclose(wheel.B, RATIO * crank.B, atol=1e-12)
+
+
+def test_equilibrium_held_by_a_follower():
+    mech = arm()
+    q = np.array([0.3, *np.array([1.0, 0.1, -0.2, 0.3]) / np.linalg.norm([1.0, 0.1, -0.2, 0.3])])
+    expected = lw.gravity_force(mech, q)
+    found = lw.find_equilibrium(mech, q, solve_for="tau", actuated=("follow", "ball"))
+    np.testing.assert_allclose(found.tau, expected, atol=1e-9)
+    # Of two motors at one coordinate the one with more leverage does most.
+    both = lw.find_equilibrium(mech, q, solve_for="tau", actuated=("lead", "follow", "ball"))
+    np.testing.assert_allclose(both.tau, expected, atol=1e-9)
+
+
+def test_events_and_passive_elements_see_the_follower():
+    mech, q, v = arm(), np.array([0.1, 1.0, 0.0, 0.0, 0.0]), np.array([1.0, 0.0, 0.0, 0.0])
+    passes = lw.events.joint_passes(mech, "follow", -0.1)
+    assert passes.function(0.0, q, v) == pytest.approx(RATIO * 0.1 + OFFSET + 0.1)
+    assert lw.events.velocity_zero(mech, "follow").function(0.0, q, v) < 0.0
+    spring = lw.Passive.springs({"follow": 3.0}, {"follow": 0.0})
+    np.testing.assert_allclose(spring.forces(mech, q, v)[0], -3.0 * RATIO * (RATIO * 0.1 + OFFSET))

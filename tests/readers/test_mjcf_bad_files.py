@@ -1,0 +1,350 @@
+"""MJCF files that must be refused or reported, and what the message must say."""
+
+import random
+import re
+
+import pytest
+
+from linkwise.mechanism import InertiaWarning, MechanismError, MechanismWarning
+from linkwise.readers import load
+
+BALL = '<geom size="0.1"/>'
+JOINT = f'<body name="a"><joint name="j"/>{BALL}</body>'
+
+
+def model(bodies=JOINT, head="", tail=""):
+    return f"<mujoco>{head}\n<worldbody>{bodies}</worldbody>{tail}</mujoco>"
+
+
+def body(inside, name="a"):
+    return model(f'<body name="{name}">{inside}</body>')
+
+
+def moving(inside):
+    return body(f"<joint/>{inside}")
+
+
+def equality(inside):
+    return model(tail=f"<equality>{inside}</equality>")
+
+
+LAUGHS = '<!DOCTYPE mujoco [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><mujoco model="&b;"><worldbody/></mujoco>'
+EXTERNAL = '<!DOCTYPE mujoco [<!ENTITY x SYSTEM "file:///etc/hostname">]><mujoco model="&x;"><worldbody/></mujoco>'
+MANY = "<replicate count='1000'>" * 3 + "<body name='a'/>" + "</replicate>" * 3
+
+TEXTS = {
+    "not closed": ("<mujoco>\n<worldbody>\n</mujoco>", "text:3: malformed XML: mismatched tag"),
+    "billion laughs": (LAUGHS, "document types and entities are refused"),
+    "external entity": (EXTERNAL, "document types and entities are refused"),
+    "replicated a billion times": (model(MANY), "makes more than 50000 copies"),
+    "replicated no times": (model("<replicate count='0'/>"), "<replicate>: count must be a whole number from 1 on"),
+    "no bodies": (model("<geom size='1'/>"), "the model has no <body>"),
+    "unknown section": (
+        model(tail="<actuators/>"),
+        "text:2: <actuators> is no section of MJCF: did you mean 'actuator'",
+    ),
+    "unknown element": (moving("<gem/>"), "<gem> is unknown inside <body name=\"a\">: did you mean 'geom'"),
+    "joint of unknown type": (
+        body(f'<joint name="j" type="hing"/>{BALL}'),
+        'type="hing" is unknown: did you mean \'hinge',
+    ),
+    "axis without direction": (
+        body(f'<joint axis="0 0 0"/>{BALL}'),
+        r"<joint>: its axis \(0.0, 0.0, 0.0\) has no direction",
+    ),
+    "axis of two numbers": (body(f'<joint axis="0 1"/>{BALL}'), 'axis="0 1" must be three numbers'),
+    "pos is no number": (model('<body pos="0 0 nan"/>'), "pos holds 'nan'; a finite number is needed"),
+    "two orientations": (model('<body quat="1 0 0 0" euler="0 0 0"/>'), "quat and euler both say how it is turned"),
+    "quaternion of zeros": (model('<body quat="0 0 0 0"/>'), 'quat="0 0 0 0" has no direction'),
+    "parallel axes": (model('<body xyaxes="1 0 0 2 0 0"/>'), 'xyaxes="1 0 0 2 0 0" has no direction'),
+    "free inside": (
+        moving(f'{BALL}<body name="b"><freejoint name="f"/></body>'),
+        "only bodies right under <worldbody>",
+    ),
+    "free and more": (body(f"<freejoint/><joint/>{BALL}"), "moves freely and can have no other joint"),
+    "joint of the world": (model("<joint/>" + JOINT), "the world cannot have joints"),
+    "limits without a range": (body(f'<joint limited="true"/>{BALL}'), 'limited="true" needs range="lower upper"'),
+    "missing class": (body(f'<joint class="leg"/>{BALL}'), "<joint>: there is no default class 'leg': known: 'main'"),
+    "missing childclass": (
+        model('<body name="a" childclass="leg"/>'),
+        "<body name=\"a\">: there is no default class 'leg'",
+    ),
+    "class without a name": (model(head="<default><default/></default>"), '<default> needs the attribute class="..."'),
+    "class twice": (
+        model(head='<default><default class="x"/><default class="x"/></default>'),
+        "two default classes named 'x'",
+    ),
+    "main class renamed": (model(head='<default class="x"/>'), 'the outermost <default> is the class "main"'),
+    "body twice": (model(JOINT + '<body name="a"/>'), '<body name="a">: another body has this name'),
+    "body called world": (model(JOINT + '<body name="world"/>'), '<body name="world">: "world" is the fixed world'),
+    "joint twice": (model(JOINT + JOINT.replace('"a"', '"b"')), "two joints named 'j'"),
+    "two inertials": (body("<inertial pos='0 0 0' mass='1'/>" * 2), 'text:2: <body name="a"> has two <inertial>'),
+    "inertial without mass": (moving("<inertial pos='0 0 0'/>"), '<inertial> needs the attribute mass="..."'),
+    "inertial without pos": (moving("<inertial mass='1'/>"), '<inertial> needs the attribute pos="..."'),
+    "negative mass": (moving("<inertial pos='0 0 0' mass='-1'/>"), "<inertial>: mass=-1 is negative"),
+    "negative density": (
+        moving("<geom name='g' size='1' density='-2'/>"),
+        '<geom name="g">: mass or density -2 is negative',
+    ),
+    "two inertias": (
+        moving("<inertial pos='0 0 0' mass='1' fullinertia='1 1 1 0 0 0' diaginertia='1 1 1'/>"),
+        "fullinertia goes neither with diaginertia",
+    ),
+    "geom of unknown type": (moving("<geom type='ball' size='1'/>"), 'type="ball" is unknown'),
+    "geom without size": (moving("<geom name='g'/>"), '<geom name="g">: a sphere needs 1 positive size, not'),
+    "geom with too few sizes": (moving("<geom type='box' size='1 2'/>"), "a box needs 3 positive sizes"),
+    "sphere along fromto": (moving("<geom size='1' fromto='0 0 0 1 1 1'/>"), "fromto is for capsule, cylinder"),
+    "fromto of one point": (
+        moving("<geom type='capsule' size='1' fromto='0 0 0 0 0 0'/>"),
+        "the points of fromto.*coincide",
+    ),
+    "pos and fromto": (
+        moving("<geom type='capsule' size='1' pos='1 0 0' fromto='0 0 0 1 0 0'/>"),
+        "has both pos and fromto",
+    ),
+    "mesh that is missing": (moving("<geom type='mesh' mesh='m'/>"), "<geom>: there is no mesh 'm': known: none"),
+    "distance field": (moving("<geom name='g' type='sdf'/>"), '<geom name="g"> is a signed distance field.*<inertial>'),
+    "height field": (moving("<geom name='g' type='hfield'/>"), '<geom name="g"> is a height field.*<inertial>'),
+    "hollow mesh": (moving("<geom type='mesh' mesh='m' shellinertia='true'/>"), "<geom>: a mesh is hollow by inertia="),
+    "mesh in a text": (
+        moving("<geom type='mesh' mesh='m'/>").replace("<worldbody>", "<asset><mesh file='m.stl'/></asset><worldbody>"),
+        "<mesh>: 'm.stl' cannot be found, since a text has no folder",
+    ),
+    "mesh of a builtin shape": (
+        moving("<geom type='mesh' mesh='m'/>").replace(
+            "<worldbody>", "<asset><mesh name='m' builtin='cone'/></asset><worldbody>"
+        ),
+        '<mesh name="m"> has neither a file nor vertices; give the bodies that use it an <inertial>',
+    ),
+    "global coordinates": (model(head='<compiler coordinate="global"/>'), 'coordinate="global" is no longer part'),
+    "bad Euler sequence": (model(head='<compiler eulerseq="xyw"/>'), 'eulerseq="xyw" must be three letters'),
+    "angle in grades": (model(head='<compiler angle="grade"/>'), 'angle="grade" is unknown'),
+    "attached model": (model(JOINT + "<attach model='m' prefix='p'/>"), "<attach>: attached models are not read"),
+    "connect without anchor": (equality('<connect body1="a"/>'), '<connect> needs the attribute anchor="..."'),
+    "unknown body in equality": (
+        equality('<connect name="c" body1="b" anchor="0 0 0"/>'),
+        "text:2: <connect name=\"c\">: there is no body 'b': known: 'world', 'a'",
+    ),
+    "unknown site in equality": (equality('<weld site1="s" site2="t"/>'), "<weld>: there is no site 's': known: none"),
+    "unknown joint in equality": (
+        equality('<joint joint1="k"/>'),
+        "<joint>: there is no hinge or slide 'k': known: 'j'",
+    ),
+    "unknown equality": (equality("<glue/>"), "<glue> is no equality that is known"),
+    "follows itself": (equality('<joint joint1="j" joint2="j"/>'), "joint 'j' mimics itself"),
+    "include in a text": (model('<include file="x.xml"/>'), "<include>: 'x.xml' cannot be found, since a text has no"),
+    "include from the network": (model('<include file="http://h/x.xml"/>'), "is not a local file"),
+    "include from a share": (model('<include file="\\\\h\\x.xml"/>'), "is not a local file"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::linkwise.mechanism.MechanismWarning")
+@pytest.mark.parametrize(("text", "message"), TEXTS.values(), ids=TEXTS.keys())
+def test_refused(text, message):
+    with pytest.raises(MechanismError, match=message) as caught:
+        load(text)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (model(JOINT), "no body is fixed to the world"),
+        (
+            model(JOINT + "<body name='b'/><body name='c'/>"),
+            "the bodies 'b', 'c' are fixed to the world; write <freejoint/>",
+        ),
+    ],
+)
+def test_bases_that_cannot_float(text, message):
+    with pytest.raises(MechanismError, match=message):
+        load(text, floating_base=True)
+
+
+def test_included_in_a_circle(tmp_path):
+    (tmp_path / "a.xml").write_text(model('\n<include file="b.xml"/>'))
+    (tmp_path / "b.xml").write_text('<mujocoinclude>\n<include file="b.xml"/></mujocoinclude>')
+    with pytest.raises(MechanismError, match="b.xml:2: .*b.xml is included twice, or includes itself"):
+        load(tmp_path / "a.xml")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"<mujocoinclude><geom></mujocoinclude>", "b.xml:1: malformed XML"),
+        (b"<!DOCTYPE x []><mujocoinclude/>", "b.xml:1: document types and entities are refused"),
+        (b"", "b.xml: the file is empty"),
+        (b"<mujocoinclude>\n<include file='nowhere.xml'/></mujocoinclude>", "b.xml:2: <include>: there is no file"),
+    ],
+)
+def test_bad_included_files(tmp_path, content, message):
+    (tmp_path / "a.xml").write_text(model('<include file="b.xml"/>'))
+    (tmp_path / "b.xml").write_bytes(content)
+    with pytest.raises(MechanismError, match=message):
+        load(tmp_path / "a.xml")
+
+
+MESH_FILES = {
+    "m.stl": (b"solid ascii", "it is no binary STL file"),
+    "m.obj": (b"v 0 0 zero", "could not convert"),
+    "m.msh": (b"\x01\x02", "buffer"),
+    "m.dae": (b"<COLLADA/>", "m.dae is none of the formats that are read"),
+    "flat.obj": (b"v 0 0 0\nv 1 0 0\nv 0 1 0\nv 1 1 0\nf 1 2 3\nf 2 4 3\n", "has no volume"),
+    "few.obj": (b"v 0 0 0\nv 1 0 0\nf 1 2 1\n", "at least four vertices"),
+    "more.obj": (b"v 0 0 0\nv 1 0 0\nv 0 1 0\nv 1 1 1\nf 1 2 9\n", "its faces name vertices that it does not have"),
+}
+
+
+@pytest.mark.parametrize("name", MESH_FILES)
+def test_bad_meshes(tmp_path, name):
+    content, message = MESH_FILES[name]
+    (tmp_path / name).write_bytes(content)
+    file = tmp_path / "model.xml"
+    asset = f'<asset><mesh name="m" file="{name}"/></asset>'
+    file.write_text(model("<body><joint/><geom type='mesh' mesh='m'/></body>", asset))
+    with pytest.raises(MechanismError, match=f'model.xml:1: <mesh name="m">.*{message}'):
+        load(file)
+
+
+# -- reports ------------------------------------------------------------------------------------------
+
+LEFT_OUT = {
+    "tendon with a spring": (
+        model(tail="<tendon><fixed name='t' stiffness='1'><joint joint='j' coef='1'/></fixed></tendon>"),
+        '<fixed name="t"> is a tendon with stiffness, which is left out',
+    ),
+    "tendon with limits": (
+        model(tail="<tendon><spatial name='t' range='0 1'/></tendon>"),
+        '<spatial name="t"> is a tendon with limits',
+    ),
+    "tendon with a default": (
+        model(head="<default><tendon damping='1'/></default>", tail="<tendon><fixed name='t'/></tendon>"),
+        '<fixed name="t"> is a tendon with damping',
+    ),
+    "flex": (model(tail="<deformable><flex name='f'/></deformable>"), '<flex name="f"> is left out: deformable'),
+    "flexcomp": (model(JOINT + "<flexcomp name='f'/>"), '<flexcomp name="f"> is left out'),
+    "composite": (model(JOINT + "<composite prefix='c'/>"), "<composite> is left out, with the bodies it makes"),
+    "plugin": (moving(BALL + "<plugin plugin='p'/>"), "<plugin> is left out"),
+    "fluid": (model(head="<option density='1.2' viscosity='0.1'/>"), "<option> has density and viscosity of a fluid"),
+    "gravity compensation": (
+        model(f'<body name="a" gravcomp="1"><joint/>{BALL}</body>'),
+        '<body name="a"> has gravcomp, a force against gravity that is left out',
+    ),
+    "armature of an actuator": (
+        model(tail="<actuator><motor name='m' joint='j' armature='1'/></actuator>"),
+        '<motor name="m"> adds armature to what it drives',
+    ),
+    "armature of a free body": (
+        body(f'<joint type="free" armature="1"/>{BALL}'),
+        "moves freely, yet has armature, from a default class perhaps",
+    ),
+    "aligned free body": (body(f'<freejoint align="true"/>{BALL}'), "the frame is kept as it is written"),
+    "limit of a ball": (body(f'<joint type="ball" range="0 30"/>{BALL}'), "limits the angle of a ball joint"),
+    "nonlinear spring": (body(f'<joint stiffness="1 2"/>{BALL}'), "has nonlinear stiffness; only its first"),
+    "nonlinear damper": (body(f'<joint damping="1 0 2"/>{BALL}'), "has nonlinear damping"),
+    "spring by its time": (body(f'<joint springdamper="1 1"/>{BALL}'), "has springdamper, which is not read"),
+    "spring that yields": (body(f'<joint stiffness="1" springyield="1"/>{BALL}'), "its spring never yields"),
+    "misspelt armature": (
+        body(f'<joint name="j" armatur="1"/>{BALL}'),
+        "<joint name=\"j\"> has the unknown attribute 'armatur', which is left out: did you mean 'armature'",
+    ),
+    "misspelt setting": (model(head='<compiler angel="radian"/>'), "<compiler> has the unknown attribute 'angel'"),
+    "misspelt default": (
+        model(head='<default><geom densty="1"/></default>'),
+        "<geom> has the unknown attribute 'densty'",
+    ),
+    "misspelt count": (model('<replicate count="2" offsets="1 0 0"><body/></replicate>'), "attribute 'offsets'"),
+    "misspelt tie": (equality('<joint joint1="j" polycoeff="1"/>'), "<joint> has the unknown attribute 'polycoeff'"),
+    "nothing that moves": (body("<joint name='j'/>"), "nothing beyond these joints resists their motion: 'j'"),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), LEFT_OUT.values(), ids=LEFT_OUT.keys())
+def test_what_is_left_out_is_reported(text, message):
+    with pytest.warns(MechanismWarning, match=message):
+        load(text)
+
+
+def test_moments_that_no_body_has_are_kept_and_reported():
+    with pytest.warns(InertiaWarning, match="'a': its principal moments 1, 2, 9 break the triangle inequality"):
+        mech = load(moving("<inertial pos='0 0 0' mass='1' diaginertia='1 2 9'/>"))
+    assert mech.bodies[0].inertia.diagonal().tolist() == [1, 2, 9]
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_is_no_mechanics_is_skipped_in_silence():
+    tail = (
+        "<contact><exclude body1='a' body2='b'/></contact><sensor><jointpos joint='j'/></sensor><size nkey='1'/>"
+        "<actuator><motor joint='j' gear='3'/></actuator><keyframe><key qpos='1'/></keyframe><statistic extent='1'/>"
+        "<tendon><fixed name='t'><joint joint='j' coef='1'/></fixed></tendon><visual><map znear='1'/></visual>"
+        "<custom><numeric name='n' data='1'/></custom><extension/><deformable><skin name='s'/></deformable>"
+    )
+    inside = "<camera/><light/><site/><site name='tip' type='box' size='1 1 1'/>"
+    mech = load(
+        model(f'<geom type="plane" size="1 1 1"/><body name="a"><joint name="j"/>{BALL}{inside}</body>', tail=tail)
+    )
+    assert mech.frame_names == ("ground", "world", "a", "tip")
+
+
+# -- mutations ----------------------------------------------------------------------------------------
+
+SOUND = """<mujoco><compiler angle="radian" eulerseq="XYZ"/><option gravity="0 0 -1"/>
+  <default><joint armature="0.1"/><default class="c"><geom type="box" size="0.1 0.2 0.3"/></default></default>
+  <asset><mesh name="m" vertex="0 0 0 1 0 0 0 1 0 0 0 1" inertia="convex" scale="1 1 2"/></asset>
+  <worldbody><frame pos="1 0 0" euler="1 2 3"><body name="a" childclass="c"><joint name="j" ref="0.3" range="0 1"/>
+    <joint name="k" type="slide" axis="1 0 0" pos="0 1 0"/><geom/><geom type="mesh" mesh="m"/>
+    <site name="s" zaxis="1 0 0"/>
+    <body name="b" axisangle="0 0 1 2"><joint type="ball"/><inertial pos="0 0 0" mass="1" fullinertia="1 1 1 0 0 0"/>
+    </body></body></frame>
+    <replicate count="3" offset="1 0 0" sep="-"><body name="r"><freejoint name="f"/>
+      <geom type="capsule" size="0.1" fromto="0 0 0 1 1 1"/></body></replicate></worldbody>
+  <equality><connect body1="b" anchor="0 0 1"/><weld body1="a" body2="r-1" relpose="0 0 0 1 0 0 0"/>
+    <joint joint1="k" joint2="j" polycoef="0 2"/></equality></mujoco>"""
+JUNK = (
+    "",
+    "nan",
+    "inf",
+    "-1",
+    "0",
+    "1e308",
+    "1e-308",
+    "x",
+    "true",
+    "1 2",
+    "0 0 0",
+    "1 2 3 4 5 6 7 8",
+    "ground",
+    "world",
+)
+
+
+def mutated(seed):
+    rng, text = random.Random(seed), SOUND
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        attribute, other = (rng.choice(list(re.finditer(r'(\w+)="([^"]*)"', text))) for _ in range(2))
+        element = rng.choice(list(re.finditer(r"<(\w+)[^<>]*/>", text)))
+        start, end, new = rng.choice(
+            [
+                (*attribute.span(2), rng.choice(JUNK)),
+                (*attribute.span(1), other[1]),
+                (*attribute.span(2), other[2]),
+                (*element.span(), ""),
+                (*element.span(), element[0] * 2),
+                (*element.span(1), rng.choice(("body", "geom", "site", "joint", "inertial", "frame"))),
+            ]
+        )
+        text = text[:start] + new + text[end:]
+    return text
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_damaged_files_are_read_or_refused_with_a_line():
+    load(SOUND)
+    read = 0
+    for seed in range(200):
+        try:
+            load(mutated(seed))
+            read += 1
+        except MechanismError as error:
+            assert str(error).startswith("text:") and "\n" not in str(error)
+    assert 0 < read < 200
