@@ -35,7 +35,7 @@ from .runtime import llvm_loader
 from .runtime.cache import program_key
 from .runtime.gufunc import make_gufunc
 from .runtime.single_call import single_call
-from .runtime.threads import call_threaded, states_per_task, threaded
+from .runtime.threads import call_threaded, threaded
 from .targets import c_source, cuda_c, llvm_simd, numpy_reference
 from .targets.protocol import Options
 from .trace import inline, symbols, trace
@@ -236,7 +236,7 @@ def load_recurrence(program: Program, recurrence: Recurrence, dtype: str, target
 
     def run(*arrays, out):
         runs = math.prod(recurrence.lengths(program, [array.shape for array in arrays]))
-        call_threaded(ufunc, arrays, out, states_per_task(len(program.nodes) * runs))
+        call_threaded(ufunc, arrays, out, len(program.nodes) * runs)
 
     return run
 

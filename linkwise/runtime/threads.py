@@ -8,6 +8,7 @@ import math
 import numbers
 import os
 import re
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
@@ -16,6 +17,8 @@ import numpy as np
 
 # Handing a piece to another thread costs some tens of microseconds; a piece should take several times that.
 _OPERATIONS_PER_TASK = 4_000_000
+# Machine code cannot be interrupted: long work is done in calls of some tenths of a second, Ctrl-C acts between them.
+_OPERATIONS_PER_CALL = 1_000_000_000
 
 _MAX_THREADS = 1024  # more than any machine runs at once; a request for more is a slip
 
@@ -55,7 +58,7 @@ def threaded(ufunc: np.ufunc, operations: int) -> Callable[..., np.ndarray | tup
     def run(*arrays, out=None):
         for array in arrays:
             if getattr(array, "size", 0) > enough:
-                return call_threaded(ufunc, arrays, out, enough)
+                return call_threaded(ufunc, arrays, out, operations)
         return ufunc(*arrays) if out is None else ufunc(*arrays, out=out)
 
     return run
@@ -65,31 +68,40 @@ def call_threaded(
     ufunc: np.ufunc,
     arrays: Sequence[np.ndarray],
     out: np.ndarray | tuple[np.ndarray | None, ...] | None = None,
-    states_per_task: int = 1,
+    operations: int = _OPERATIONS_PER_TASK,
 ) -> np.ndarray | tuple[np.ndarray, ...]:
     """``ufunc(*arrays, out=out)``, with the batch split over threads if it is large enough.
 
-    The longest axis of the broadcast batch is cut into equal pieces of at least ``states_per_task`` states.
+    ``operations`` are those of one state.  The longest axis of the broadcast batch is cut into equal pieces, one share
+    of them for every thread.
     """
     arrays = [np.asarray(array) for array in arrays]
     batch = _batch_shape(ufunc, arrays)
     given = out if isinstance(out, tuple) else (out,) * (out is not None)
     out = given or (None,) * ufunc.nout  # None alone is good for one result only
-    if batch is None or math.prod(batch) < 2 * states_per_task:
+    enough = states_per_task(operations)
+    if batch is None or math.prod(batch) < 2 * enough:
         return ufunc(*arrays, out=out)
-    count = min(get_num_threads(), math.prod(batch) // states_per_task, max(batch, default=1))
+    states, longest = math.prod(batch), max(batch, default=1)
+    count = min(get_num_threads(), states // enough, longest)
+    calls = min(-(-states * operations // (count * _OPERATIONS_PER_CALL)), longest // count)
     overlap = any(np.may_share_memory(array, result) for result in given for array in arrays if result is not None)
-    if count < 2 or overlap:
+    if count * calls < 2 or overlap:
         return ufunc(*arrays, out=out)
     results = _results(ufunc, batch, given)
-    tasks = _pieces(ufunc, batch, [*arrays, *results], count)
-    contexts = [contextvars.copy_context() for _ in tasks]  # they carry numpy.errstate into the threads
+    pieces = _pieces(ufunc, batch, [*arrays, *results], count * calls)
+    first, *others = (pieces[i : i + calls] for i in range(0, len(pieces), calls))
+    contexts = [contextvars.copy_context() for _ in others]  # they carry numpy.errstate into the threads
+    stop = threading.Event()
     futures = [
-        _threads().submit(context.run, _call, ufunc, task)
-        for context, task in zip(contexts[1:], tasks[1:], strict=True)
+        _threads().submit(context.run, _call, ufunc, share, stop)
+        for context, share in zip(contexts, others, strict=True)
     ]
     try:
-        _call(ufunc, tasks[0])
+        _call(ufunc, first, stop)
+    except BaseException:
+        stop.set()
+        raise
     finally:
         wait(futures)  # no thread may write into the arrays after the return
     for future in futures:
@@ -124,8 +136,12 @@ def _pieces(
     ]
 
 
-def _call(ufunc: np.ufunc, operands: Sequence[np.ndarray]) -> None:
-    ufunc(*operands[: ufunc.nin], out=tuple(operands[ufunc.nin :]))
+def _call(ufunc: np.ufunc, share: Sequence[Sequence[np.ndarray]], stop: threading.Event) -> None:
+    """One thread's share, unless another has stopped the work."""
+    for operands in share:
+        if stop.is_set():
+            return
+        ufunc(*operands[: ufunc.nin], out=tuple(operands[ufunc.nin :]))
 
 
 def _results(ufunc: np.ufunc, batch: tuple[int, ...], given: tuple[np.ndarray | None, ...]) -> list[np.ndarray]:

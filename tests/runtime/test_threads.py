@@ -65,7 +65,7 @@ def test_the_batch_is_really_split(ufunc):
     np.testing.assert_array_equal(threads.call_threaded(Spy(), [x]), 2 * x)
     assert sorted(count for _, count in seen) == [2, 2, 3, 3] and len({name for name, _ in seen}) > 1
     seen.clear()
-    threads.call_threaded(Spy(), [x], (np.empty((10, 3)),), states_per_task=5)
+    threads.call_threaded(Spy(), [x], (np.empty((10, 3)),), operations=threads._OPERATIONS_PER_TASK // 5)
     assert [count for _, count in seen] == [5, 5]
 
 
@@ -133,3 +133,23 @@ def test_a_failing_piece_does_not_leave_others_running(ufunc):
     with np.errstate(all="raise"), pytest.raises(FloatingPointError):
         threads.call_threaded(ufunc, [q, v, tau], out)
     np.testing.assert_array_equal(out[10:], ufunc(q[10:], v[10:], tau[10:]))
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_long_work_can_be_interrupted_between_calls(count):
+    """A share is done in calls of limited length; what stops one thread stops the others before their next call."""
+    calls = []
+
+    class Spy:
+        nin, nout, nargs, signature, types = 1, 1, 2, "(3)->(3)", ["d->d"]
+
+        def __call__(self, x, out):
+            calls.append(len(x))
+            if threading.current_thread() is threading.main_thread():
+                raise KeyboardInterrupt
+
+    threads.set_num_threads(count)
+    x = np.zeros((1000, 3))
+    with pytest.raises(KeyboardInterrupt):
+        threads.call_threaded(Spy(), [x], operations=threads._OPERATIONS_PER_CALL // 10)
+    assert sum(calls) < 1000 and max(calls) <= 10
