@@ -54,7 +54,7 @@ _LATER = {
         "jacobian_second_rate",
     ),
     ".diagonal": ("diagonal",),
-    ".differentiation": ("inverse_dynamics_second_derivatives", "jacobian_of"),
+    ".differentiation": ("inverse_dynamics_second_derivatives", "jacobian_of", "vjp_of"),
     ".export": ("c_file", "export_c"),
     ".identification": ("BaseParameters", "base_parameters", "inertial_parameters", "regressor", "rotor_inertias"),
     ".joint_control": ("joint_feedback", "saturated"),

@@ -6,11 +6,18 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from .compiler import loaded, tangent_basis
+import numpy as np
+
+from .algorithms.catalogue import ALGORITHMS, CONFIGURATION_FIRST
+from .compiler import loaded, tangent_basis, trace_algorithm
+from .ir.program import Array, Program
 from .kernel import Kernel
 from .kernel_store import kernel_function
 from .mechanism import Mechanism, one_of
 from .passes.differentiate import MODES, Directions, differentiate
+from .trace import inline, trace
+
+COTANGENT = "cotangent"  # the additional input of ``vjp_of``
 
 
 def jacobian_of(
@@ -19,6 +26,7 @@ def jacobian_of(
     mode: str = "auto",
     tangent: bool = True,
     value: bool = False,
+    tangent_result: bool = False,
 ) -> Kernel:
     """A kernel with the same inputs whose result is the derivative of ``kernel``'s: ``batch + core + (n,)``.
 
@@ -30,6 +38,9 @@ def jacobian_of(
               velocity.  False: plain partial derivatives by the nq coordinates, each while the others stand still
               (a quaternion then leaves unit length, which the kernels allow)
     value     the result is a pair: what ``kernel`` itself gives, and its derivative
+    tangent_result   where the result of ``kernel`` is a configuration (of "integrate") or begins with one (the state of
+              "rk4_step"), its change comes in tangent coordinates as well: nv rows instead of nq, which make the matrix
+              of a step square, the one that carries small steps of (q, v) on
 
     ``sparsity`` of the new kernel tells which entries are zero for every input.  Derivatives of derivatives are taken
     the same way; along tangent directions [..., j, k] is then the derivative along k of the derivative along j, which
@@ -39,16 +50,47 @@ def jacobian_of(
     At kinks the derivative is that of the branch taken; where the kernel has none (the root of 0), it is infinite or
     not a number.
     """
-    if not isinstance(kernel, Kernel):
-        raise TypeError(f"jacobian_of takes a kernel such as linkwise.compile('mass_matrix', mech), got {kernel!r}")
-    names = _inputs(kernel, (wrt,) if isinstance(wrt, str) else tuple(wrt))
+    directions, by = _asked(kernel, wrt, tangent, "jacobian_of")
     one_of("mode", mode, MODES)
-    directions = [_directions(kernel, name, tangent) for name in names]
     last = len(kernel.traced.outputs) - 1
-    by = "_and_".join(re.sub(r"\W", "_", name) for name in names)
-    called = tuple(f"{name}_by_{by}" for name in (kernel.name, kernel.traced.outputs[last].name))
-    program = differentiate(kernel.traced, directions, mode, last, value, (called[0], called[1]))
+    called = f"{kernel.name}_by_{by}", f"{kernel.traced.outputs[last].name}_by_{by}"
+    program = differentiate(kernel.traced, directions, mode, last, value or tangent_result, called)
+    if tangent_result:
+        program = _with_tangent_rows(program, _mechanism_of_result(kernel), value)
     return loaded(program, kernel.dtype.name, kernel.target, kernel.sweeps, kernel.configurations)
+
+
+def vjp_of(kernel: Kernel, wrt: str | Sequence[str] = "q", tangent: bool = True) -> Kernel:
+    """A kernel that gives w* times the derivative of ``kernel``'s result f by ``wrt``, ``batch + (n,)``: the gradient
+    of w f, for a weight w of every element of f.  It takes what ``kernel`` takes and then w, in the shape of f, as an
+    input named "cotangent".
+
+    wrt, tangent   as for ``jacobian_of``, whose columns these products have
+
+    One pass backwards through the program, whatever the size of f: a few times the operations of ``kernel``, where all
+    of the derivative takes as many times more as f has elements (or ``wrt`` has).
+    """
+    directions, by = _asked(kernel, wrt, tangent, "vjp_of")
+    inputs, result = kernel.traced.inputs, kernel.traced.outputs[-1]
+    if COTANGENT in kernel.inputs:
+        raise ValueError(f"{kernel.name} is such a product already: differentiate it with jacobian_of")
+
+    def weighed(*arrays: np.ndarray) -> list[np.ndarray]:
+        found = inline(kernel.traced, *arrays[:-1])[-1]
+        return [np.asarray(sum((w * f for w, f in zip(arrays[-1].flat, found.flat, strict=True)), 0.0), dtype=object)]
+
+    product = trace(weighed, [*inputs, Array(COTANGENT, result.shape)], [result.name], kernel.name)
+    called = f"{kernel.name}_vjp_by_{by}", f"{result.name}_vjp_by_{by}"
+    program = differentiate(product, directions, "reverse", names=called)
+    return loaded(program, kernel.dtype.name, kernel.target, kernel.sweeps, kernel.configurations)
+
+
+def _asked(kernel: Any, wrt: str | Sequence[str], tangent: bool, function: str) -> tuple[list[Directions], str]:
+    """How the inputs named by ``wrt`` move, and their names for that of the new kernel."""
+    if not isinstance(kernel, Kernel):
+        raise TypeError(f"{function} takes a kernel such as linkwise.compile('mass_matrix', mech), got {kernel!r}")
+    names = _inputs(kernel, (wrt,) if isinstance(wrt, str) else tuple(wrt))
+    return [_directions(kernel, name, tangent) for name in names], "_and_".join(re.sub(r"\W", "_", x) for x in names)
 
 
 def _inputs(kernel: Kernel, names: Sequence[Any]) -> tuple[str, ...]:
@@ -69,6 +111,36 @@ def _directions(kernel: Kernel, name: str, tangent: bool) -> Directions:
     array = kernel.inputs.index(name)
     basis = tangent_basis(kernel.configurations[name]) if tangent and name in kernel.configurations else None
     return Directions(array, basis=basis)
+
+
+# -- results that are configurations ------------------------------------------------------------------------
+
+
+def _mechanism_of_result(kernel: Kernel) -> Mechanism:
+    """The mechanism whose configuration the result of the kernel begins with."""
+    output = kernel.traced.outputs[-1].name
+    if output not in CONFIGURATION_FIRST:
+        raise ValueError(
+            f"tangent_result is for results that are configurations ({', '.join(CONFIGURATION_FIRST)}); "
+            f"{output} of {kernel.name} is none"
+        )
+    return next(iter(kernel.configurations.values()))
+
+
+def _with_tangent_rows(program: Program, mech: Mechanism, value: bool) -> Program:
+    """A program that gives a configuration, or what begins with one, and its changes: the nq rows of those that are
+    changes of the configuration made nv rows, as steps from it."""
+    difference, _ = trace_algorithm(ALGORITHMS["difference"], mech)
+    steps = differentiate(difference, [Directions(1)], "forward")  # (nv, nq): of the step from q0 to q1, by q1
+
+    def run(*arrays: np.ndarray) -> list[np.ndarray]:
+        found, changes = inline(program, *arrays)
+        own = inline(steps, found[: mech.nq], found[: mech.nq])[0] @ changes[: mech.nq]
+        rows = np.concatenate([own, changes[mech.nq :]])
+        return [found, rows] if value else [rows]
+
+    outputs = [array.name for array in program.outputs][0 if value else 1 :]
+    return trace(run, program.inputs, outputs, program.name)
 
 
 # -- second derivatives of inverse dynamics -------------------------------------------------------------

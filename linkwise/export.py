@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from .compiler import compile, emit
-from .mechanism import Mechanism
+from .kernel import Kernel
+from .mechanism import Mechanism, MechanismError
 from .targets.c_expressions import RESERVED, identifier
 
 # Headers come first: what they declare for C++ must not fall under extern "C".
@@ -34,7 +35,8 @@ def export_c(
     """Write one self-contained file of C99, which is C++ as well, and return its path; nothing else is written.
 
     name                 of the function, a C identifier; by default that of the algorithm
-    algorithm, options   as for ``compile``: ``dtype``, ``parameters``, what the algorithm needs fixed (``link``, ...)
+    algorithm, options   as for ``compile``: ``dtype``, ``parameters``, what the algorithm needs fixed (``link``, ...);
+                         or a kernel of ``mech``, such as one made by ``jacobian_of``, in which all that is settled
 
     The file holds ``void NAME(inputs, outputs)`` for one state and ``void NAME_batch(size_t n, inputs, outputs)`` for
     n states in contiguous rows, arrays in C order.  Its head tells which coordinates belong to which joint.  It needs
@@ -52,12 +54,23 @@ def c_file(algorithm: Any, mech: Mechanism, name: str | None = None, **options: 
         raise TypeError("export_c writes C for any machine and takes no target")
     if name is not None and (not isinstance(name, str) or identifier(name, set(RESERVED)) != name):
         raise ValueError(f"name must be a C identifier that is no reserved word, such as 'arm_dynamics', not {name!r}")
-    # The interpreter as target: tracing is all that is needed, no machine code is made.
-    kernel = compile(algorithm, mech, target="numpy", **options)
+    if isinstance(algorithm, Kernel):
+        kernel = _of_mechanism(algorithm, mech, options)
+    else:  # The interpreter as target: tracing is all that is needed, no machine code is made.
+        kernel = compile(algorithm, mech, target="numpy", **options)
     program = dataclasses.replace(kernel.program, name=name or kernel.program.name)
     head = "".join(f" * {line}\n" for line in _described(kernel.name, mech))
     source = emit(program, "c", kernel.dtype.name)
     return f"/*\n{head} */\n{OPEN_FOR_CPP}{source}{CLOSE_FOR_CPP}"
+
+
+def _of_mechanism(kernel: Kernel, mech: Mechanism, options: dict[str, Any]) -> Kernel:
+    """A kernel as it is, if it is one of this mechanism."""
+    if options:
+        raise TypeError(f"{kernel!r} is compiled already and takes no {', '.join(options)}: give that to compile")
+    if any((own.name, own.joint_names) != (mech.name, mech.joint_names) for own in kernel.configurations.values()):
+        raise MechanismError(f"{kernel!r} is of another mechanism than {mech.name!r}")
+    return kernel
 
 
 def _described(algorithm: str, mech: Mechanism) -> Iterator[str]:

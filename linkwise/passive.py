@@ -33,16 +33,22 @@ class Element:
     def at(self, body: Body) -> dict[str, np.ndarray]:
         """The numbers of this element, one per coordinate."""
         found = {}
-        for name, (count, at_least_zero) in self.numbers.items():
-            what = f"the {name.replace('_', ' ')} of a {type(self).__name__.lower()} at joint {self.joint!r}"
-            value, size = getattr(self, name), getattr(body.kind, count)
+        for name, (count, _) in self.numbers.items():
+            value = getattr(self, name)
             if name == "rest" and value is None:
                 value = body.kind.neutral()
-            numbers = np.array(checks.per_coordinate(what, value, size, finite=name not in ("lower", "upper")))
-            if at_least_zero and (numbers < 0.0).any():
-                raise MechanismError(f"{what} must not be negative, got {value!r}")
-            found[name] = numbers
+            found[name] = self.checked(name, value, getattr(body.kind, count))
         return found
+
+    def checked(self, name: str, value: Any, size: int) -> np.ndarray:
+        """(size,): ``value`` of the field ``name``, one number for all coordinates or one each."""
+        what = f"the {name.replace('_', ' ')} of a {type(self).__name__.lower()} at joint {self.joint!r}"
+        if np.asarray(value).dtype.kind not in "iuf":
+            raise MechanismError(f"{what} must be a number or several, not {value!r}")
+        numbers = np.array(checks.per_coordinate(what, value, size, finite=name not in ("lower", "upper")))
+        if self.numbers[name][1] and (numbers < 0.0).any():
+            raise MechanismError(f"{what} must not be negative, got {value!r}")
+        return numbers
 
 
 @dataclass(frozen=True)
@@ -208,12 +214,18 @@ class Passive:
 
 
 def _hashable(element: Element) -> Element:
-    """The element with sequences of numbers as tuples: elements are compared and looked up by value."""
+    """The element, its numbers checked, with sequences of them as tuples: elements are compared and looked up by
+    value."""
     if not isinstance(element, Element):
         raise TypeError(f"a Passive is made of springs, dampers, frictions and stops, not {element!r}")
     listed = {f.name: getattr(element, f.name) for f in fields(element)}
     changes: dict[str, Any] = {k: tuple(np.asarray(x).tolist()) for k, x in listed.items() if np.ndim(x) > 0}
-    return replace(element, **changes)
+    element = replace(element, **changes)
+    for name in element.numbers:
+        value = getattr(element, name)
+        if not (name == "rest" and value is None):
+            element.checked(name, value, np.size(value))
+    return element
 
 
 def _per_joint(what: str, values: Mapping[str, Any], known: Mapping[str, Any]) -> Mapping[str, Any]:

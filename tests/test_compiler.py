@@ -112,7 +112,8 @@ def test_what_is_neither_name_nor_function_is_refused():
 
 
 def test_twins_differ_by_the_wrenches_alone():
-    assert len(WITH_WRENCHES) == 7 and not set(WITH_WRENCHES) & set(WITH_WRENCHES.values())
+    assert {"inverse_dynamics", "forward_dynamics_derivatives", "rk4_step", "diagonal_motion"} < set(WITH_WRENCHES)
+    assert not set(WITH_WRENCHES) & set(WITH_WRENCHES.values())
     mech = lw.mechanisms.random_tree(4, 1)
     for names in WITH_WRENCHES.items():
         plain, pushed = (lw.compile(name, mech, target="numpy") for name in names)

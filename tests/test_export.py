@@ -57,6 +57,23 @@ def test_options_and_parameters_reach_the_file(tmp_path):
     np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
 
 
+@needs_compiler
+def test_kernels_are_exported_as_they_are(tmp_path):
+    mech = lw.mechanisms.puma560()
+    q, v = lw.random_state(mech, np.random.default_rng(0), (5,))
+    tau = np.ones_like(v)
+    derivative = lw.jacobian_of(lw.compile("forward_dynamics", mech), "q")
+    path = lw.export_c(derivative, mech, tmp_path / "derivative.c")
+    got = run(path, "forward_dynamics_by_q_batch", 5, (q, v, tau), np.empty((5, 6, 6)))
+    np.testing.assert_allclose(got, derivative(q, v, tau), rtol=1e-9, atol=1e-9)
+    assert "forward_dynamics_by_q of mechanism 'puma560'" in path.read_text()
+    with pytest.raises(TypeError, match="is compiled already and takes no dtype"):
+        lw.export_c(derivative, mech, tmp_path / "x.c", dtype="float32")
+    with pytest.raises(lw.MechanismError, match="is of another mechanism than 'planar_arm_6'"):
+        lw.export_c(derivative, lw.mechanisms.planar_arm(6), tmp_path / "x.c")
+    assert not (tmp_path / "x.c").exists()
+
+
 def test_writes_one_file_and_returns_its_path(tmp_path):
     path = lw.export_c("mass_matrix", lw.mechanisms.cart_pole(), str(tmp_path / "cart.c"))
     assert path == tmp_path / "cart.c"

@@ -47,6 +47,31 @@ def test_bad_gains(options, message):
         lw.joint_feedback(lw.mechanisms.planar_arm(2), **options)
 
 
+def test_forces_are_cut_off_at_what_motors_can_do():
+    builder = lw.Builder()
+    for name in ("a", "b", "c"):
+        builder.link(name, 1.0, (0.5, 0.0, 0.0), (0.1, 0.1, 0.1))
+    builder.joint("one", lw.Revolute(), "ground", "a", limits=lw.Limits(effort=3.0))
+    builder.joint("two", lw.Prismatic(), "a", "b")
+    builder.joint("three", lw.Revolute(), "b", "c", mimic=lw.Mimic("one", 2.0), limits=lw.Limits(effort=0.1))
+    mech = builder.build()
+
+    def control(t, q, v):
+        return np.array([[5.0, -50.0], [-4.0, 1.0], [2.0, 0.0]])
+
+    # The joint that follows another has no motor of its own; the one without a limit is not limited.
+    np.testing.assert_array_equal(lw.saturated(mech, control)(0, 0, 0), [[3.0, -50.0], [-3.0, 1.0], [2.0, 0.0]])
+    np.testing.assert_array_equal(lw.saturated(mech, control, 2.0)(0, 0, 0), [[2.0, -2.0], [-2.0, 1.0], [2.0, 0.0]])
+    np.testing.assert_array_equal(lw.saturated(mech, control, [9, 8])(0, 0, 0), [[5.0, -8.0], [-4.0, 1.0], [2.0, 0.0]])
+    motion = lw.simulate(mech, [1.0, 0.0], [0.0, 0.0], 0.2, lw.saturated(mech, lw.joint_feedback(mech, [0, 0], 100.0)))
+    assert np.abs(motion.tau[:, 0]).max() == 3.0
+    for limit in (-1.0, [1.0, 2.0, 3.0], np.nan):
+        with pytest.raises(ValueError, match="limit must be"):
+            lw.saturated(mech, control, limit)
+    with pytest.raises(TypeError, match="control must be a function"):
+        lw.saturated(mech, [1.0, 2.0])
+
+
 def test_something_else_than_a_mechanism_is_refused():
     with pytest.raises(TypeError, match="a Mechanism is needed, got str"):
         lw.joint_feedback("arm", [0.0])

@@ -206,3 +206,27 @@ def test_other_requests_that_make_no_sense():
         oscillator(stiffness=-1.0)
     with pytest.raises(TypeError, match="springs, dampers, frictions and stops"):
         lw.Passive(("spring",))
+
+
+@pytest.mark.parametrize(
+    ("make", "complaint"),
+    [
+        (
+            lambda: lw.Passive.springs({"joint1": float("nan")}),
+            "stiffness of a spring at joint 'joint1' must be finite",
+        ),
+        (lambda: lw.Passive.springs({"joint1": "5"}), "must be a number or several, not '5'"),
+        (lambda: lw.Passive.springs({"joint1": None}), "must be a number or several, not None"),
+        (lambda: lw.Passive.springs({"joint1": 1.0}, rest={"joint1": float("inf")}), "rest of a spring"),
+        (lambda: lw.Passive.dampers({"joint1": -1.0}), "damping of a damper at joint 'joint1' must not be negative"),
+        (lambda: lw.Passive.friction({"joint1": 1.0}, speed="slow"), "speed of a friction"),
+        (lambda: lw.Passive.stops({"joint1": (float("nan"), 1.0)}, 10.0), "lower of a stop"),
+    ],
+)
+def test_bad_numbers_are_refused_where_they_are_given(make, complaint):
+    with pytest.raises(lw.MechanismError, match=complaint):
+        make()
+
+
+def test_bounds_may_be_infinite():
+    assert lw.Passive.stops({"joint1": (-np.inf, 1.0)}, 10.0).elements[0].lower == -np.inf

@@ -88,6 +88,7 @@ SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
 }
 
 CONFIGURATIONS = ("q", "q0", "q1")  # the names under which algorithms take configurations
+CONFIGURATION_FIRST = ("q_next", "state")  # results that are configurations, or begin with one
 
 
 @dataclass(frozen=True)
@@ -156,13 +157,25 @@ class Algorithm:
             may_take_wrenches=False,
         )
 
+    @property
+    def _with_loops(self) -> str:
+        """What does the same and heeds loops, as the beginning of a choice."""
+        own = self.name.removesuffix("_with_wrenches")
+        if own.endswith("_step"):
+            return "linkwise.simulate, or "
+        if own.endswith("_dynamics_derivatives"):
+            return "linkwise.linearize or linkwise.linearization.rate_jacobian, or "
+        if own in ("inverse_dynamics", "forward_dynamics", "mass_matrix_inverse", "operational_inertia"):
+            return "linkwise.closed, or "
+        return ""
+
     def check(self, mechanism: Mechanism) -> None:
         """Refuse mechanisms for which the result would be wrong or undefined."""
         if mechanism.loops and (self.solves_motion or self.ignores_loops):
             names = ", ".join(repr(loop.name) for loop in mechanism.loops)
             raise MechanismError(
-                f"{self.name} would ignore the loops {names} of mechanism {mechanism.name!r}: use linkwise.closed, "
-                "or mech.spanning_tree if the loops are meant to be open"
+                f"{self.name} would ignore the loops {names} of mechanism {mechanism.name!r}: use "
+                f"{self._with_loops}mech.spanning_tree if the loops are meant to be open"
             )
         if mechanism.singular_joints and self.solves_motion:
             names = ", ".join(map(repr, mechanism.singular_joints))

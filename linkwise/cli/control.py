@@ -95,8 +95,10 @@ def gains(mech: lw.Mechanism, option: str, texts: Sequence[str]) -> np.ndarray:
         body, own = mech.bodies[mech.body_index(joint)], mech.v_index(joint)
         if body.mimic:
             raise click.UsageError(f"{option} {text}: joint {joint!r} follows {body.mimic.joint!r}; give that one's")
-        if len(numbers) not in (1, own.stop - own.start):
-            raise click.UsageError(f"{option} {text}: joint {joint!r} takes 1 or {own.stop - own.start} numbers")
+        count = own.stop - own.start
+        if len(numbers) not in (1, count):
+            takes = "one number" if count == 1 else f"one number, or {count} with commas between them"
+            raise click.UsageError(f"{option} {text}: joint {joint!r} takes {takes}")
         found[own] = numbers
     return found
 

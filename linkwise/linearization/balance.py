@@ -84,9 +84,9 @@ def attempts(at: State, search: Search, stable: bool, max_steps: int) -> Iterato
         yield f"descent of the energy, which fell by {_drop(way):.3g}", newton(way[-1].at, search, max_steps)
         yield "Newton's method from the best place on that way", newton(_best(way).at, search, max_steps)
     if not stable:
-        for count in range(1, FALLS + 1):
+        for _ in range(FALLS):
             here = newton(_fallen(here), search, max_steps)
-            yield f"letting go {count} times", here
+            yield f"letting go {FALLS} times, each time by {FALL}", here
 
 
 def _best(found: Sequence[Balance]) -> Balance:

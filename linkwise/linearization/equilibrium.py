@@ -106,8 +106,8 @@ def find_equilibrium(
     search = Search(np.setdiff1d(np.arange(mech.nv), held), hold, _scale(at), tolerance)
     if stable and not has_potential(at, search):
         raise MechanismError(
-            "stable=True looks for a minimum of the energy, which wrenches in link frames and joint forces on spherical "
-            "and floating joints do not have: leave it out, and look at .stable of what is found"
+            "stable=True looks for a minimum of the energy, which wrenches in link frames and joint forces on "
+            "spherical and floating joints do not have: leave it out, and look at .stable of what is found"
         )
     if mech.loops:
         at = at._replace(q=assemble(mech, at.q, hold=hold))
@@ -122,25 +122,18 @@ def find_equilibrium(
 
 def _balanced(at: State, search: Search, stable: bool, max_steps: int) -> Balance:
     """The first attempt that ends in balance, and with ``stable`` in no saddle."""
-    tried: list[Balance] = []
-    ways: list[str] = []
+    tried: list[tuple[str, Balance]] = []
     for way, here in attempts(at, search, stable, max_steps):
         if here.size <= search.tolerance and not (stable and _result(here).stable is False):
             return here
-        tried.append(here)
-        ways.append(way)
-    best = min(tried, key=lambda one: one.size)
+        tried.append((way, here))
+    ways = dict.fromkeys(way for way, _ in tried)
     raise _unbalanced(
-        best,
+        min((here for _, here in tried), key=lambda one: one.size),
         f"no {'stable ' * stable}equilibrium of mechanism {at.mech.name!r} was found from this guess",
-        f"tried were {'; '.join(_longest(ways))}: start nearer to one, hold joints that forces drive on and on, or "
+        f"tried were {'; '.join(ways)}: start nearer to one, hold joints that forces drive on and on, or "
         "balance those forces",
     )
-
-
-def _longest(ways: list[str]) -> list[str]:
-    """The ways that were tried, of falls only the last, which counts them."""
-    return [way for k, way in enumerate(ways) if not (way.startswith("letting go") and k + 1 < len(ways))]
 
 
 def _scale(at: State) -> float:
@@ -210,7 +203,7 @@ def _result(here: Balance) -> Equilibrium:
 def _is_singular(here: Balance) -> bool:
     """Whether loops constrain less than they do nearby."""
     mech = here.at.mech
-    return bool(mech.loops) and int(decompose(here.jacobian).rank) < generic_rank(mech, here.at.q)
+    return bool(mech.loops and decompose(here.jacobian).rank < generic_rank(mech, here.at.q))
 
 
 def _stable(stiffness: np.ndarray, mass: np.ndarray, scale: float) -> bool | None:

@@ -119,6 +119,7 @@ def _outputs(mech: Mechanism, outputs: Any, states: tuple[str, ...], tangent: np
         seen = [np.zeros((*batch, 0, n))]
         for name in outputs:
             rate = name.endswith(RATE) and name not in mech.joint_names
+            _suggest_rate(mech, name)
             found, rows = named_rows(mech, (name.removesuffix(RATE) if rate else name,), "outputs")
             called += [one + RATE * rate for one in found]
             seen.append(rows @ (tangent[..., mech.nv :, :] if rate else tangent[..., : mech.nv, :]))
@@ -127,6 +128,18 @@ def _outputs(mech: Mechanism, outputs: Any, states: tuple[str, ...], tangent: np
     if rows.ndim != 2 or rows.shape[1] != 2 * mech.nv:
         raise MechanismError(f"outputs must be joint names or rows (l, {2 * mech.nv}), got shape {rows.shape}")
     return tuple(f"z{i + 1}" for i in range(len(rows))), rows @ tangent
+
+
+def _suggest_rate(mech: Mechanism, name: str) -> None:
+    """Refuse a joint with something else than ".rate" behind its name, and say that this is what there is."""
+    joint, dot, tail = name.rpartition(".")
+    if (
+        dot
+        and tail != RATE[1:]
+        and joint in (*mech.joint_names, *coordinate_names(mech))
+        and name not in mech.joint_names
+    ):
+        raise MechanismError(f"outputs names {name!r}: did you mean {joint + RATE!r}, or {joint!r} for its position?")
 
 
 def _times(matrix: np.ndarray, vectors: np.ndarray) -> np.ndarray:

@@ -13,15 +13,15 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 
-VANISHING = 1e-7  # of the fastest: slower motions are none, since round-off in a stiffness moves them by its root
+NONE = 1e-13  # of the largest stiffness or damping, per unit of inertia: what is below is round-off, and none
 SYMMETRIC = 1e-12  # relative: how far a stiffness may be from symmetric to count as derived from an energy
 
 
 class Modes(NamedTuple):
     """Modes of a linear model, slowest first; of a pair of conjugate ones that with the positive imaginary part.
 
-    eigenvalues      (k,) complex: motion as exp(eigenvalue t).  Those below 1e-7 times the largest are zero but for
-                     round-off, and are shown so
+    eigenvalues      (k,) complex: motion as exp(eigenvalue t); exactly zero along displacements with less than 1e-13 of
+                     the largest stiffness per unit of inertia (3e-7 of the largest frequency), which is round-off
     frequencies      (k,): their absolute values, the undamped natural frequencies in rad/s
     damping_ratios   (k,): 1 and -1 for motions that only decay or grow, nan for an eigenvalue of zero
     shapes           (nv, k) complex: joint displacements, the largest of each mode made 1.  Modes of eigenvalue zero
@@ -78,12 +78,11 @@ def _eigen_of_motion(matrix: np.ndarray, mass: np.ndarray) -> tuple[np.ndarray, 
     turning, crossing, pull, drag = (
         _congruent(block, mass, factor) for rows in np.vsplit(matrix, 2) for block in np.hsplit(rows, 2)
     )
-    fastest = max(np.sqrt(np.abs(pull).max()), np.abs(turning).max(), np.abs(drag).max())
-    if fastest == 0.0:  # nothing acts, everything stays where it is
-        fastest = 1.0
-    if np.array_equal(matrix[:p], np.eye(p, 2 * p, p)) and np.abs(drag).max() <= VANISHING**2 * fastest:
+    stiff = np.sqrt(np.abs(pull).max())
+    fastest = max(stiff, np.abs(turning).max(), np.abs(drag).max()) or 1.0
+    if np.array_equal(matrix[:p], np.eye(p, 2 * p, p)) and np.abs(drag).max() <= NONE * fastest:
         # Forces do not feel velocities: d2y/dt2 = pull y, and eigenvalues are roots of those of the pull.
-        squares, positions = _eigen(pull / fastest**2, VANISHING**2)
+        squares, positions = _eigen(pull / fastest**2, np.ones(p))
         roots = np.sqrt(squares.astype(complex)) * fastest
         moving = roots != 0.0
         values = np.concatenate([roots, -roots[moving]])
@@ -91,7 +90,9 @@ def _eigen_of_motion(matrix: np.ndarray, mass: np.ndarray) -> tuple[np.ndarray, 
         vectors = np.concatenate([positions, positions * values])
     else:
         whole = np.block([[turning / fastest, crossing], [pull / fastest**2, drag / fastest]])
-        scaled, vectors = _eigen(whole, VANISHING)
+        # A stiffness that is small beside the damping is not yet round-off.
+        weights = np.repeat([(fastest / stiff) ** 2 if stiff > 0.0 else 1.0, 1.0], p)
+        scaled, vectors = _eigen(whole, weights)
         values = scaled.astype(complex) * fastest
         vectors = np.concatenate([vectors[:p], vectors[p:] * fastest])
     back = [scipy.linalg.solve_triangular(factor, x, lower=True, trans="T") for x in np.vsplit(vectors, 2)]
@@ -117,22 +118,37 @@ def _congruent(block: np.ndarray, mass: np.ndarray, factor: np.ndarray) -> np.nd
     return scipy.linalg.solve_triangular(factor, half.T, lower=True).T
 
 
-def _eigen(matrix: np.ndarray, vanishing: float) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues and eigenvectors of a matrix of size 1, without balancing; values below ``vanishing`` are exactly
-    zero, once for every vector of a basis of what the matrix maps to nothing."""
-    if np.abs(matrix - matrix.T).max() <= SYMMETRIC * np.abs(matrix).max():
-        values, vectors = scipy.linalg.eigh(0.5 * (matrix + matrix.T))
+def _eigen(matrix: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues and eigenvectors of a matrix, without balancing; exact zeros, once for every vector of a basis of
+    what the matrix maps to nothing.  The others are those of the matrix on what is left."""
+    null, space = _vanishing(matrix, weights)
+    rest = scipy.linalg.qr(space)[0][:, space.shape[1] :]
+    inner = rest.T @ matrix @ rest
+    if np.abs(inner - inner.T).max(initial=0.0) <= SYMMETRIC * np.abs(inner).max(initial=0.0):
+        values, vectors = np.linalg.eigh(0.5 * (inner + inner.T))
     else:
-        values, vectors = scipy.linalg.eig(matrix, np.eye(len(matrix)))  # the QZ algorithm scales nothing
-    still = np.abs(values) <= vanishing
-    if not still.any():
-        return values, vectors
-    _, sizes, right = np.linalg.svd(matrix)
-    null = right[sizes <= max(vanishing**2, 1e-13)].T
-    if not null.shape[1]:
-        return np.where(still, 0.0, values), vectors
-    values = np.concatenate([np.zeros(null.shape[1]), values[~still]])
-    return values, np.concatenate([null, vectors[:, ~still]], axis=1)
+        values, vectors = scipy.linalg.eig(inner, np.eye(len(inner)))  # the QZ algorithm scales nothing
+    # The part of each vector within the space: (value - N* A N) u = N* A (the other part).
+    along, others = space.T @ matrix @ space, rest @ vectors
+    shifted = values[:, None, None] * np.eye(len(along)) - along
+    within = np.linalg.solve(shifted, (space.T @ matrix @ others).T[..., None])[..., 0].T
+    return np.concatenate([np.zeros(null.shape[1]), values]), np.concatenate([null, others + space @ within], axis=1)
+
+
+def _vanishing(matrix: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Orthonormal bases of what the matrix maps to nothing, and of what it does when applied again and again: a
+    mechanism that nothing holds stays where it is, and goes on as it goes.  Columns are compared by their weights."""
+
+    def null(of: np.ndarray) -> np.ndarray:
+        _, sizes, right = np.linalg.svd(of * weights)
+        return np.linalg.qr(weights[:, None] * right[sizes <= NONE * sizes[0]].T)[0]
+
+    first = space = null(matrix)
+    while True:
+        wider = null(matrix - space @ (space.T @ matrix))
+        if wider.shape[1] <= space.shape[1]:
+            return first, space
+        space = wider
 
 
 def _separated(basis: np.ndarray) -> np.ndarray:

@@ -144,19 +144,23 @@ class StateSpace:
 
         return plot_step(self, path=path, **options)
 
-    def table(self, digits: int = 5) -> str:
-        """A, B and drift with the names of states and inputs; numbers that are only round-off show as 0.  One state."""
+    def table(self, digits: int = 5, width: int = WIDTH) -> str:
+        """A, B and drift with the names of states and inputs; numbers that are only round-off show as 0.  One state.
+
+        Columns that do not fit ``width`` characters follow in further blocks below, each with the names of its rows.
+        """
         self._require_one("table")
         heads = [*self.state_names, *(f"u: {name}" for name in self.input_names), "drift"]
         numbers = np.concatenate([self.A, self.B, self.drift[:, None]], axis=1)
         numbers[np.abs(numbers) < 1e-12 * np.abs(self.A).max(initial=0.0)] = 0.0  # round-off, and negative zeros
-        cells = [["d/dt of", *heads]]
-        cells += [
-            [name, *(f"{x:.{digits}g}" for x in row)] for name, row in zip(self.state_names, numbers, strict=True)
-        ]
-        widths = [max(len(row[j]) for row in cells) for j in range(len(cells[0]))]
-        lines = ("  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in cells)
-        return "\n".join(line.rstrip() for line in lines)
+        columns = [_column(head, [f"{x:.{digits}g}" for x in x]) for head, x in zip(heads, numbers.T, strict=True)]
+        names = [text.ljust(max(map(len, ("d/dt of", *self.state_names)))) for text in ("d/dt of", *self.state_names)]
+        blocks: list[list[list[str]]] = [[names]]
+        for column in columns:
+            if len(blocks[-1]) > 1 and sum(len(one[0]) + 2 for one in (*blocks[-1], column)) - 2 > width:
+                blocks.append([names])
+            blocks[-1].append(column)
+        return "\n\n".join("\n".join("  ".join(row).rstrip() for row in zip(*block, strict=True)) for block in blocks)
 
     def __repr__(self) -> str:
         batch = self.A.shape[:-2]
@@ -170,6 +174,12 @@ class StateSpace:
     def _require_one(self, what: str) -> None:
         if self.A.ndim > 2:
             raise MechanismError(f"{what} takes one state; this model has the batch shape {self.A.shape[:-2]}")
+
+
+def _column(head: str, cells: list[str]) -> list[str]:
+    """Texts of one width, aligned on the right."""
+    width = max(map(len, (head, *cells)))
+    return [text.rjust(width) for text in (head, *cells)]
 
 
 def _counted(count: int, what: str) -> str:

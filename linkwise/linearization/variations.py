@@ -25,7 +25,7 @@ from ..kernel_store import kernel_function
 from ..mechanism import Mechanism, MechanismError, require_mechanism
 from ..passive import Passive, Resolved
 from ..states import state_arrays
-from ..tree_dynamics import inverse_dynamics
+from ..tree_dynamics import integrate, inverse_dynamics
 from .coordinates import Independent, independent_by
 
 OPEN = (
@@ -81,6 +81,7 @@ def state_of(mech: Mechanism, q, v, tau, wrenches, passive) -> State:
     batch = arrays["q"].shape[:-1]
     if 0 in batch:
         raise MechanismError(f"there are no states to look at: the batch shape is {batch}")
+    _refuse_zero_quaternions(mech, arrays["q"])
     elements = None if passive is None else passive.on(mech)
     return State(mech, arrays["q"], arrays["v"], arrays["tau"], arrays.get("wrenches"), elements)
 
@@ -215,6 +216,19 @@ def _step_rate_jacobian(at: State) -> np.ndarray:
 
 
 # -- where there is no linearization ------------------------------------------------------------------
+
+
+def _refuse_zero_quaternions(mech: Mechanism, q: np.ndarray) -> None:
+    if mech.rates_are_velocities:
+        return
+    with np.errstate(divide="ignore", invalid="ignore"):
+        unit = integrate(mech, q, np.zeros(mech.nv), 0.0)
+    for body in mech.bodies:
+        if not np.isfinite(unit[..., mech.q_index(body.joint)]).all():
+            raise MechanismError(
+                f"the quaternion of joint {body.joint!r} of mechanism {mech.name!r} is zero, which is no rotation: "
+                "(1, 0, 0, 0) is the one by no angle, and linkwise.neutral(mech) has it in place"
+            )
 
 
 def _refuse_open(at: State, own: Terms) -> None:

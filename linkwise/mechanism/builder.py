@@ -84,8 +84,8 @@ class Builder:
     ) -> Builder:
         """Hang the link ``child`` on the link ``parent``.
 
-        pose        where the child's frame is in the parent's at zero coordinates: None (the same place),
-                    ``(rotation or None, position)`` or a 4x4 matrix
+        pose        where the child's frame is in the parent's at zero coordinates: ``(rotation or None, (x, y, z))``,
+                    a 4x4 matrix, or None for the same place
         armature    reflected rotor inertia; like damping, friction, stiffness a number, or one per velocity coordinate
         limits      ``Limits``, none by default
         mimic       ``Mimic``: the joint follows another one and has no coordinate of its own

@@ -49,7 +49,8 @@ def over(x: np.ndarray, panels: Sequence[Panel], columns: int = 1, xlabel: str =
         if panel.logarithmic:
             axes.set_yscale("log")
         if any(name and not name.startswith("_") for name in panel.curves):
-            axes.legend()
+            beside = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}  # where it covers no curve
+            axes.legend(**(beside if columns == 1 else {}))
     for axes in grid[-1]:
         axes.set_xlabel(xlabel)
     return drawn

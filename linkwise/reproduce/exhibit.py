@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -48,12 +48,19 @@ class Table(NamedTuple):
     rows: Sequence[Sequence[str]]
 
 
+class Film(NamedTuple):
+    """A motion as a moving picture, with options of ``lw.viewer.animate``."""
+
+    motion: Any
+    options: Mapping[str, Any] = {}
+
+
 @dataclass(frozen=True)
 class Exhibit:
     """One figure, table or algorithm, made anew.
 
     shows      a sentence or two: what is to be seen
-    pictures   matplotlib figures; trajectories become moving pictures
+    pictures   matplotlib figures, and films
     tables     set below the pictures
     text       set as it is, such as the plan of an algorithm
     compared   everything that was checked while it was made

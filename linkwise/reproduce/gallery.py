@@ -12,7 +12,7 @@ import numpy as np
 
 import linkwise as lw
 
-from .exhibit import Comparison, Exhibit, Made, Paper, Table
+from .exhibit import Comparison, Exhibit, Film, Made, Paper, Table
 
 STYLE = """
 :root { --ink: #1d2530; --soft: #5c6673; --line: #dde2e8; --paper: #ffffff; --back: #f4f6f8; --blue: #0b5c94;
@@ -78,12 +78,12 @@ def write_gallery(made: Sequence[Made], folder: Path, title: str = TITLE, lead: 
 def _saved(made: Made, folder: Path) -> Iterator[Path]:
     stem = re.sub(r"[^a-z0-9.]+", "_", made.entry.number.lower())
     for k, picture in enumerate(made.exhibit.pictures):
-        moving = isinstance(picture, lw.Trajectory)
+        moving = isinstance(picture, Film)
         name = (stem if k == 0 else f"{stem}_{k + 1}") + (".gif" if moving else ".png")
         path = folder / made.paper.key / name
         path.parent.mkdir(exist_ok=True)
         if moving:
-            lw.viewer.animate(picture, path=path, fps=20, dpi=70)
+            lw.viewer.animate(picture.motion, path=path, **{"fps": 20, "dpi": 70, **picture.options})
         else:
             picture.savefig(path, dpi=130)
         yield path

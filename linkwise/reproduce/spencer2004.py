@@ -15,7 +15,7 @@ import numpy as np
 import linkwise as lw
 
 from .drawing import Panel, over
-from .exhibit import Comparison, Exhibit, Paper, Table, compare
+from .exhibit import Comparison, Exhibit, Film, Paper, Table, compare
 from .spencer2004_linkages import enter_chapter_2, enter_chapter_4
 
 PAPER = Paper(
@@ -159,7 +159,7 @@ def figure_3_2() -> Exhibit:
         f"and the motion passes through: at {passed:.3f} s the joints are within {1000 * flat:.0f} mm of that line.",
         pictures=(
             lw.viewer.snapshots(motion.mechanism, motion.q[shown], motion.t[shown], count=6),
-            with_projection(2.0),
+            Film(with_projection(2.0)),
         ),
         compared=(
             Comparison(

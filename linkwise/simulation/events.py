@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
 
 from ..mechanism import Mechanism, MechanismError
+from .functions import Function, answer
 
 __all__ = ["Event", "Occurrence", "joint_passes", "velocity_zero", "when"]
-
-Function = Callable[[float, np.ndarray, np.ndarray], Any]
 
 
 @dataclass(frozen=True)
@@ -82,12 +80,18 @@ def _checked(joint: str, own: slice, coordinate: int) -> int:
 class Watch:
     """Follows events from step to step."""
 
-    def __init__(self, events: Sequence[Event | Function]):
-        self._events = tuple(event if isinstance(event, Event) else when(event) for event in events)
+    def __init__(self, events: Event | Function | Sequence[Event | Function]):
+        listed = (events,) if isinstance(events, Event) or callable(events) else events
+        self._events = tuple(event if isinstance(event, Event) else when(event) for event in listed)
         self._values: list[float] = []
 
     def __len__(self) -> int:
         return len(self._events)
+
+    @property
+    def names(self) -> list[str]:
+        """Of the events, in the order given."""
+        return [event.name for event in self._events]
 
     def start(self, t: float, q: np.ndarray, v: np.ndarray) -> None:
         """Look at the state in which the motion starts: a zero there is no event."""
@@ -135,7 +139,7 @@ class Watch:
 
     @staticmethod
     def _value(event: Event, t: float, q: np.ndarray, v: np.ndarray) -> float:
-        value = np.asarray(event.function(t, q, v), dtype=float)
+        value = answer(f"event {event.name!r}", event.function, t, q, v)
         if value.size != 1 or not np.isfinite(value).all():
             raise MechanismError(f"event {event.name!r} gives {value} at t = {t:.6g} s, not one finite number")
         return float(value.reshape(()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,8 @@ import numpy as np
 from .. import tree_dynamics as tree
 from ..mechanism import Mechanism, MechanismError
 from ..passive import Passive
+from .functions import Function, answer
 
-Control = Callable[[float, np.ndarray, np.ndarray], Any]
 DIFFERENCE = 1e-7  # relative step by which a controller is differenced
 
 
@@ -25,11 +24,11 @@ class Forces:
         self, mech: Mechanism, control: Any, passive: Passive | None, batch: tuple[int, ...], wrenches: Any = None
     ):
         self._mech = mech
-        self._push: Control | None = wrenches if callable(wrenches) else None
+        self._push: Function | None = wrenches if callable(wrenches) else None
         self._constant_wrenches = None if self._push or wrenches is None else _wrenches(mech, wrenches, batch)
         self._batch = batch
         self._passive = passive.on(mech) if passive is not None and passive.elements else None
-        self._control: Control | None = control if callable(control) else None
+        self._control: Function | None = control if callable(control) else None
         self._samples: np.ndarray | None = None if self._control else _samples(mech, control, batch)
         self.held: np.ndarray | None = None if self._samples is None else self._samples[0]
 
@@ -57,7 +56,7 @@ class Forces:
         if self._control is None:
             assert self.held is not None
             return self.held
-        tau = np.asarray(self._control(t, q, v), dtype=float)
+        tau = answer("the controller", self._control, t, q, v)
         if tau.shape != v.shape:
             if tau.shape[-1:] != (self._mech.nv,) or np.broadcast_shapes(tau.shape, v.shape) != v.shape:
                 raise MechanismError(
@@ -78,7 +77,7 @@ class Forces:
         """(..., n_links, 6): external wrenches in link frames, or None."""
         if self._push is None:
             return self._constant_wrenches
-        given, shape = np.asarray(self._push(t, q, v), dtype=float), (*v.shape[:-1], self._mech.n_links, 6)
+        given, shape = answer("wrenches", self._push, t, q, v), (*v.shape[:-1], self._mech.n_links, 6)
         if given.shape[-2:] != shape[-2:] or given.ndim > len(shape):
             raise MechanismError(f"at t = {t:.6g} s wrenches gives an array of shape {given.shape}, expected {shape}")
         if not np.isfinite(given).all() and np.isfinite(q).all() and np.isfinite(v).all():

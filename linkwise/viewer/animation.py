@@ -13,8 +13,9 @@ import numpy as np
 import linkwise as lw
 
 from . import style
+from .canvas import SpaceCanvas
 from .configurations import several_configurations
-from .drawing import Details, finish, make_canvas, paint, paint_trail, trail_points, with_points
+from .drawing import Details, Trail, finish, make_canvas, paint, paint_trail, trail_points, with_points
 from .skeleton import Skeleton, bounds, symbol_size
 
 TICK = 0.01  # seconds: GIF files count time in hundredths
@@ -32,7 +33,7 @@ def animate(
     fps: float = 30.0,
     speed: float = 1.0,
     view: str = "auto",
-    trail: str | None = None,
+    trail: Trail = None,
     axes: bool = False,
     masses: bool = True,
     ticks: bool = True,
@@ -48,7 +49,7 @@ def animate(
     t        seconds; without them every configuration is one frame
     fps      frames per second; between the given times joints move at constant velocity
     speed    of the picture against the motion: 0.5 for slow motion
-    trail    name of a link or frame whose path is drawn as it goes
+    trail    whose path is drawn as it goes: name of a link or frame, or (link, (x, y, z)), a point in its coordinates
     clock    show the time
 
     Limits are those of the whole motion.  MP4 needs ffmpeg.
@@ -68,6 +69,8 @@ def animate(
     points = np.concatenate([sketch.points for sketch in sketches])
     painted = make_canvas(None, motion.mech, chosen[0], view, points, elevation, azimuth)
     size = symbol_size(sketches[0], box, symbols)
+    if isinstance(painted, SpaceCanvas):  # its figure is given the shape of all that will be painted
+        painted.reserve(np.concatenate([points, trace]), 3.0 * size)
     # The title keeps its place from frame to frame, since the picture is arranged once.
     finish(painted, box, size, ticks, _clock(times[-1], times) if clock else None, own=True)
     _freeze_axes(painted.ax, dpi)

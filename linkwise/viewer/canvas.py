@@ -6,6 +6,7 @@ says what it shows: "bars", "joints", ...
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 from scipy.spatial import ConvexHull
 
 from .skeleton import SAME_POINT
+from .style import GREY
 from .symbols import Solid
 from .views import NAMES, View
 
@@ -65,12 +67,36 @@ class Canvas(ABC):
         """Translucent dots at points (n, 3); areas in square points of print."""
 
     @abstractmethod
-    def text(self, gid: str, point: np.ndarray, words: str, order: float):
-        """Words beside a point (3,)."""
+    def on_paper(self, points: np.ndarray) -> np.ndarray:
+        """(n, 2): where points (n, 3) of the world are, in pixels of the figure."""
+
+    @abstractmethod
+    def _anchor(self, point: np.ndarray) -> dict[str, Any]:
+        """A point (3,) of the world as annotations of matplotlib take it: xy and xycoords."""
 
     @abstractmethod
     def show(self, box: np.ndarray, margin: float, ticks: bool) -> None:
         """Limits that contain the box (2, 3) and a margin in metres, equal scales, names of the axes."""
+
+    def note(self, gid: str, point: np.ndarray, words: str, offset: np.ndarray, size: float, led: bool) -> None:
+        """Words of a size with their middle at an offset (2,) from a point (3,), both in points of print; with a line
+        to the point if it is ``led``."""
+        from matplotlib.patheffects import withStroke
+
+        made = self.ax.annotate(
+            words,
+            **self._anchor(point),
+            xytext=tuple(offset),
+            textcoords="offset points",
+            ha="center",
+            va="center",
+            fontsize=size,
+            zorder=self._order(5.0),
+            arrowprops={"arrowstyle": "-", "lw": 0.5, "color": GREY, "shrinkA": 0.0, "shrinkB": 0.0} if led else None,
+            path_effects=[withStroke(linewidth=2.0, foreground="white")],  # keeps letters readable on lines
+        )
+        made.set_in_layout(False)  # it has found its place in the picture as it is
+        self._add(gid, made)
 
     def clear(self) -> None:
         """Take away what has been painted; the axes stay as they are."""
@@ -140,18 +166,11 @@ class FlatCanvas(Canvas):
         )
         self._add(gid, made)
 
-    def text(self, gid, point, words, order):
-        place = self.view.project(point)
-        made = self.ax.annotate(
-            words,
-            place,
-            (7, 5),
-            textcoords="offset points",
-            fontsize=8,
-            zorder=self._order(order),
-            path_effects=_halo(),
-        )
-        self._add(gid, made)
+    def on_paper(self, points):
+        return self.ax.transData.transform(self.view.project(points))
+
+    def _anchor(self, point):
+        return {"xy": self.view.project(point), "xycoords": "data", "annotation_clip": False}
 
     def show(self, box, margin, ticks):
         low, high = _widened(self.view.project(_corners(box)), margin)
@@ -175,6 +194,11 @@ class SpaceCanvas(Canvas):
     def clear(self) -> None:
         super().clear()
         self.points.clear()
+
+    def reserve(self, points: np.ndarray, margin: float) -> None:
+        """Count points (k, 3), and what is within a margin around them, as painted until the next ``clear``."""
+        right, up = margin * self.view.right, margin * self.view.up
+        self.points += [points + way for way in (right, -right, up, -up)]
 
     def lines(self, gid, lines, colours, width, order, style="solid"):
         from mpl_toolkits.mplot3d.art3d import Line3DCollection
@@ -234,9 +258,20 @@ class SpaceCanvas(Canvas):
         )
         self._add(gid, made)
 
-    def text(self, gid, point, words, order):
-        made = self.ax.text(*point, f"     {words}", fontsize=8, zorder=self._order(order), path_effects=_halo())
-        self._add(gid, made)
+    def on_paper(self, points):
+        from mpl_toolkits.mplot3d.proj3d import proj_transform
+
+        x, y, _ = proj_transform(*points.T, self.ax.get_proj())
+        return self.ax.transData.transform(np.stack([x, y], axis=-1))
+
+    def _anchor(self, point):
+        return {"xy": (0.0, 0.0), "xycoords": functools.partial(self._moved_to, point)}
+
+    def _moved_to(self, point: np.ndarray, renderer: Any) -> Any:
+        """What brings zero to a point, wherever it is seen from when the picture is drawn."""
+        from matplotlib.transforms import Affine2D
+
+        return Affine2D().translate(*self.on_paper(point[None])[0])
 
     def show(self, box, margin, ticks):
         from matplotlib.ticker import MaxNLocator
@@ -284,23 +319,14 @@ def _occupied(painted: SpaceCanvas) -> Any:
     """The part of the figure, as a box in its own units, that axes in space take with labels and title: the whole box
     of the limits where there are ticks or nothing is painted yet, otherwise what is painted."""
     from matplotlib.transforms import Bbox
-    from mpl_toolkits.mplot3d.proj3d import proj_transform
 
     ax, figure = painted.ax, painted.ax.figure
     figure.draw_without_rendering()
-
-    def on_paper(points: np.ndarray) -> np.ndarray:
-        x, y, _ = proj_transform(*points.T, ax.get_proj())
-        return ax.transData.transform(np.stack([x, y], axis=-1))
-
     limits = _corners(np.array([ax.get_xlim(), ax.get_ylim(), ax.get_zlim()]).T)
-    outline = on_paper(limits if painted.ticks or not painted.points else np.concatenate(painted.points))
+    outline = painted.on_paper(limits if painted.ticks or not painted.points else np.concatenate(painted.points))
     boxes = [Bbox([outline.min(axis=0), outline.max(axis=0)])]
     if painted.ticks:
         boxes += [axis.get_tightbbox() for axis in (ax.xaxis, ax.yaxis, ax.zaxis)]
-    for label in ax.texts:
-        words, (place,) = label.get_window_extent(), on_paper(np.array([label.get_position_3d()]))
-        boxes.append(Bbox.from_bounds(place[0], place[1] - words.height / 2.0, words.width, words.height))
     if ax.get_title():
         boxes.append(ax.title.get_window_extent())
     return Bbox.union(boxes).transformed(figure.transFigure.inverted())
@@ -316,13 +342,6 @@ def canvas(ax: Any, view: View) -> Canvas:
             else "this view needs axes in space, figure.add_subplot(projection='3d'); or give a flat view such as 'xz'"
         )
     return SpaceCanvas(ax, view) if in_space else FlatCanvas(ax, view)
-
-
-def _halo() -> list[Any]:
-    """White around letters, which keeps them readable on lines."""
-    from matplotlib.patheffects import withStroke
-
-    return [withStroke(linewidth=2.0, foreground="white")]
 
 
 def _outline(points: np.ndarray) -> np.ndarray:

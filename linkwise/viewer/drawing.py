@@ -14,6 +14,7 @@ import linkwise as lw
 from . import style
 from .canvas import Canvas, SpaceCanvas, canvas, fill_figure, new_axes
 from .configurations import one_configuration, several_configurations
+from .labels import label_joints
 from .skeleton import USUAL_SIZE, Skeleton, Sketch, bounds, is_free, symbol_size
 from .style import BLACK, BLUE, COLOURS, GREEN, GREY, VERMILLION
 from .symbols import cone, symbol
@@ -26,6 +27,7 @@ OPEN = 1e-6  # metres and sines of angles: a loop with a larger error is drawn a
 LARGEST_DOT = 90.0  # square points, for the heaviest link
 MARGIN = 0.05  # of the extent, around what is in a picture
 FAINTEST = 0.1  # strength of the earliest of many snapshots
+Trail = str | tuple[str, Sequence[float]] | None  # a frame's origin, or a point in a frame
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,6 @@ class Details:
 
     axes: bool = True
     frames: bool = False
-    labels: bool = False
     masses: bool = True
 
 
@@ -62,7 +63,7 @@ def draw(
     view      "auto": flat for a mechanism that moves in one plane, else "3d"; or "xy", "xz", "yz"
     axes      centre lines of the joints' axes
     frames    the frames of links and welded links: x vermillion, y green, z blue
-    labels    the names of the joints
+    labels    the names of the joints; of many joints numbers, with a key
     masses    mass centres, as dots with areas in proportion to the masses
     ticks     the world's axes, in metres
     symbols   how large joints are drawn, against the usual
@@ -71,10 +72,12 @@ def draw(
     sketch = Skeleton(mech).at(q)
     box = bounds([sketch])
     painted = make_canvas(ax, mech, q, view, sketch.points, elevation, azimuth)
-    details = Details(axes=axes, frames=frames, labels=labels, masses=masses)
+    details = Details(axes=axes, frames=frames, masses=masses)
     size = symbol_size(sketch, box, symbols)
     paint(painted, mech, sketch, size, details)
     finish(painted, box, size, ticks, title, own=ax is None)
+    if labels:
+        label_joints(painted, sketch, size, own=ax is None)
     return style.save(painted.ax.figure, path)
 
 
@@ -87,7 +90,7 @@ def snapshots(
     ax: Any = None,
     count: int = 6,
     view: str = "auto",
-    trail: str | None = None,
+    trail: Trail = None,
     ticks: bool = True,
     symbols: float = 1.0,
     title: str | None = None,
@@ -98,7 +101,7 @@ def snapshots(
 
     mech, q, t   as of ``animate``: configurations (m, nq) and their times (m,), or a trajectory in place of ``mech``
     count        positions drawn, at even times from the first to the last
-    trail        name of a link or frame whose path is drawn
+    trail        whose path is drawn: name of a link or frame, or (link, (x, y, z)), a point in its coordinates
     """
     motion = several_configurations(mech, q, t)
     if count < 1:
@@ -155,8 +158,6 @@ def paint(to: Canvas, mech: lw.Mechanism, sketch: Sketch, size: float, details: 
         _masses(to, mech, sketch, size)
     if details.frames:
         _frames(to, mech, sketch, size)
-    if details.labels:
-        _labels(to, sketch, size)
 
 
 def _links(to: Canvas, sketch: Sketch) -> None:
@@ -253,26 +254,24 @@ def _frames(to: Canvas, mech: lw.Mechanism, sketch: Sketch, size: float) -> None
     to.lines("frames", arrows, colours, 1.4, 3.5)
 
 
-def _labels(to: Canvas, sketch: Sketch, size: float) -> None:
-    """Names beside the joints, those of joints at one place together."""
-    places: list[tuple[np.ndarray, list[str]]] = []
-    named = (*sketch.joints, *(a for a, _ in sketch.loops))
-    for mark in named:
-        near = [names for place, names in places if np.linalg.norm(place - mark.origin) < size]
-        if near:
-            near[0].append(mark.name)
-        else:
-            places.append((mark.origin, [mark.name]))
-    for place, names in places:
-        to.text("labels", place, ", ".join(names), 5.0)
-
-
 # -- paths of frames --------------------------------------------------------------------------------------
 
 
-def trail_points(mech: lw.Mechanism, q: np.ndarray, trail: str | None) -> np.ndarray:
-    """(m, 3): where the origin of the named link or frame is; none without a name."""
-    return np.zeros((0, 3)) if trail is None else lw.frame_pose(mech, q, trail)[..., :3, 3]
+def trail_points(mech: lw.Mechanism, q: np.ndarray, trail: Trail) -> np.ndarray:
+    """(m, 3): where the origin of the named link or frame is, or a point of it; none without a name."""
+    if trail is None:
+        return np.zeros((0, 3))
+    if isinstance(trail, str):
+        return lw.frame_pose(mech, q, trail)[..., :3, 3]
+    try:
+        name, point = trail
+        place = np.array(point, dtype=float)
+    except (TypeError, ValueError):
+        name, place = None, np.zeros(0)
+    if not isinstance(name, str) or place.shape != (3,) or not np.isfinite(place).all():
+        raise ValueError(f"trail must be the name of a link or frame, or (link, (x, y, z)), not {trail!r}")
+    poses = lw.frame_pose(mech, q, name)
+    return poses[..., :3, :3] @ place + poses[..., :3, 3]
 
 
 def paint_trail(to: Canvas, points: np.ndarray) -> None:

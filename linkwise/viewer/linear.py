@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import style
+from .coordinates import UNITS
 from .style import BLACK, BLUE, COLOURS, GREY, STYLES, VERMILLION
 
 if TYPE_CHECKING:
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 FREQUENCIES = 2000  # points of a frequency response, evenly on a logarithmic axis
 MOST_CURVES = len(COLOURS)
+SLIGHT = 1e-9  # damping ratio that tells on which side of a pole or zero on the imaginary axis a response passes
+RATE = ".rate"  # at the end of the name of an output that is a velocity
 Choice = int | str | Sequence[int | str] | None
 
 
@@ -95,6 +99,9 @@ def plot_bode(
 ) -> Figure:
     """Gain and phase over frequency, one row per input, one curve per output.
 
+    At resonances without damping the phase falls by 180 degrees, at zeros without damping it rises, as it does with
+    slight damping.
+
     model           a StateSpace, or a scipy.signal.StateSpace
     input, output   names or numbers, one or several; by default all inputs, and all outputs
     frequencies     (k,) in rad/s; by default a decade beyond the slowest and the fastest eigenvalue
@@ -112,11 +119,11 @@ def plot_bode(
             if not gain.any():
                 continue  # this input does not reach this output: minus infinity everywhere
             row[0].semilogx(omega, 20.0 * np.log10(np.maximum(gain, 1e-300)), **look)
-            row[1].semilogx(omega, np.degrees(np.unwrap(np.angle(response[:, o, i]))), **look)
+            row[1].semilogx(omega, np.degrees(_phase(response[:, o, i])), **look)
         row[0].set(ylabel="gain (dB)", xlim=(omega[0], omega[-1]))
         row[0].set_title(f"input: {input_name}", loc="left")
         row[1].set_ylabel("phase (deg)")
-        row[1].yaxis.set_major_locator(_right_angles())
+        _mark_angles(row[1])
         _outputs_legend(row[1], row[:1])
     for ax in grid[-1]:
         ax.set_xlabel("frequency (rad/s)")
@@ -141,11 +148,8 @@ def plot_step(
     if not (np.isfinite(duration) and duration > 0.0):
         raise ValueError(f"the duration must be positive, got {duration!r}")
     t = np.linspace(0.0, duration, 601)
-    columns = [
-        {o: name for o, name in outputs.items() if name.endswith(".rate") == is_rate} for is_rate in (False, True)
-    ]
+    columns = [{o: name for o, name in outputs.items() if name.endswith(RATE) == is_rate} for is_rate in (False, True)]
     columns = [column for column in columns if column]
-    displacement = "response (rad, m)" if hasattr(model, "output_names") else "response"
     figure, grid = style.subplots(
         len(inputs), len(columns), style.WIDTH, 0.4 + 2.1 * len(inputs), sharex=True, squeeze=False
     )
@@ -155,8 +159,7 @@ def plot_step(
             for k, (o, name) in enumerate(column.items()):
                 look = {"color": COLOURS[k % MOST_CURVES], "linestyle": STYLES[k % MOST_CURVES], "label": name}
                 ax.plot(t, response[:, o], **look)
-            are_rates = next(iter(column.values())).endswith(".rate")
-            ax.set(xlim=(0.0, duration), ylabel="rate (rad/s, m/s)" if are_rates else displacement)
+            ax.set(xlim=(0.0, duration), ylabel=_response_label(model, tuple(column.values())))
         _outputs_legend(row[-1], row)
         row[0].set_title(f"unit step of {input_name}", loc="left")
     for ax in grid[-1]:
@@ -202,12 +205,37 @@ def _frequencies(system: Any) -> np.ndarray:
 
 
 def _frequency_response(system: Any, omega: np.ndarray) -> np.ndarray:
-    """(k, outputs, inputs) complex: C (j omega - A)^-1 B + D.
+    """(k, outputs, inputs) complex: C (s - A)^-1 B + D, s = j omega but for a billionth on its right, as if everything
+    were slightly damped: on the axis itself the phase of an undamped model could go either way, and poles are infinite.
 
     Solved as it stands; going through the coefficients of polynomials, as scipy.signal does, loses digits.
     """
-    shifted = 1j * omega[:, None, None] * np.eye(len(system.A)) - system.A
+    shifted = (1j + SLIGHT) * omega[:, None, None] * np.eye(len(system.A)) - system.A
     return system.C @ np.linalg.solve(shifted, system.B.astype(complex)) + system.D
+
+
+def _phase(response: np.ndarray) -> np.ndarray:
+    """(k,): without jumps, beginning nearest to zero; a response that begins as a negative number lags."""
+    angle = np.unwrap(np.angle(response))
+    return angle - 2.0 * np.pi * (angle[0] > np.pi - 1e-6)
+
+
+def _response_label(model: Any, names: Sequence[str]) -> str:
+    """What the outputs are, with their units where these are known."""
+    what = "rate" if names[0].endswith(RATE) else "response"
+    units = [_unit(model.mechanism, name) for name in names] if hasattr(model, "mechanism") else [""]
+    return f"{what} ({', '.join(dict.fromkeys(units))})" if all(units) else what
+
+
+def _unit(mech: Any, name: str) -> str:
+    """Of an output: that of the joint's coordinate, "" for combinations of several."""
+    found = re.fullmatch(r"(.+?)(?:\[(\d+)\])?", name.removesuffix(RATE))
+    assert found is not None
+    if found[1] not in mech.joint_names:
+        return ""
+    measured = mech.bodies[mech.body_index(found[1])].kind.measures("v")[int(found[2] or 0)].of
+    displacement, rate = UNITS["angle" if measured == "quaternion" else measured]
+    return rate if name.endswith(RATE) else displacement
 
 
 def _step_response(system: Any, i: int, t: np.ndarray) -> np.ndarray:
@@ -229,10 +257,13 @@ def _duration(system: Any) -> float:
     return 5.0 / slowest.min() * (2.0 if np.abs(values.imag).max() > 1e-6 * scale else 1.0) if len(slowest) else 1.0
 
 
-def _right_angles() -> Any:
-    from matplotlib.ticker import MaxNLocator
+def _mark_angles(ax: Any) -> None:
+    """Ticks at parts or multiples of right angles, a handful of them."""
+    from matplotlib.ticker import MultipleLocator
 
-    return MaxNLocator(6, steps=[1, 1.5, 3, 4.5, 9, 10])
+    low, high = ax.get_ylim()
+    step = next((step for step in (15.0, 30.0, 45.0, 90.0, 180.0) if high - low <= 6.0 * step), 360.0)
+    ax.yaxis.set_major_locator(MultipleLocator(step))
 
 
 def _outputs_legend(ax: Any, row: Any) -> None:

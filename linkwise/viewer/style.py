@@ -24,6 +24,7 @@ COLOURS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK)
 #: Line styles tell the same curves apart in print without colours.
 STYLES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (3, 1)))
 WIDTH = 6.8  # inches: the width of a page's text
+FIGURE_MARGIN = 0.15  # inches
 DPI = 150
 
 SETTINGS: dict[str, Any] = {

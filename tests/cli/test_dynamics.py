@@ -27,7 +27,7 @@ def csv(text):
 
 
 def stacked(columns, quantity, count):
-    return np.stack([columns[f"{quantity}{k + 1}"] for k in range(count)], axis=1)
+    return np.stack([columns[name] for name in columns if name.startswith(f"{quantity}.")][:count], axis=1)
 
 
 @pytest.fixture
@@ -86,18 +86,20 @@ def test_columns_by_joint_name_in_any_order(run, here):
     (here / "m.csv").write_text("a.joint2,q.joint1,q2,v1,v2,a1,t,energy\n5,1,2,3,4,6,0,9\n")
     found = csv(run("dynamics", "inverse", "builtin:planar_arm:2", "m.csv"))
     expected = lw.inverse_dynamics(lw.mechanisms.planar_arm(2), [1.0, 2.0], [3.0, 4.0], [6.0, 5.0])
-    np.testing.assert_allclose([found["tau1"][0], found["tau2"][0]], expected)
+    np.testing.assert_allclose([found["tau.joint1"][0], found["tau.joint2"][0]], expected)
 
 
 # -- bad input ----------------------------------------------------------------------------------------
 
 GOOD = "q1,q2,v1,v2,a1,a2\n0.1,0.2,0.3,0.4,0.5,0.6\n"
 BAD_CSV = {
-    "q1,q2,v1,v2\n1,2,3,4\n": "m.csv has no a1 ... a2; needed are q1 ... q2, v1 ... v2, a1 ... a2",
-    "q1,v1,v2,a1,a2\n1,2,3,4,5\n": "m.csv has no column q2",
+    "q1,q2,v1,v2\n1,2,3,4\n": "m.csv has no a.joint1 ... a.joint2; needed are q.joint1 ... q.joint2",
+    "q1,v1,v2,a1,a2\n1,2,3,4,5\n": "m.csv has no column q.joint2",
     "q1,q2,v1,v2,a1,a2,a3\n1,2,3,4,5,6,7\n": "m.csv: 'a3' is no column of planar_arm_2",
     "q1,q2,v1,v2,a1,speed\n1,2,3,4,5,6\n": "m.csv: 'speed' is no column of planar_arm_2",
     "q1,q1,v1,v2,a1,a2\n1,2,3,4,5,6\n": "m.csv has two columns 'q1'",
+    "q1,q.joint1,v1,v2,a1,a2\n1,2,3,4,5,6\n": "m.csv: the columns 'q1' and 'q.joint1' are the same number",
+    "q_joint1,q2,v1,v2,a1,a2\n1,2,3,4,5,6\n": "columns are t, q.joint1 ... q.joint2, v.joint1 ... v.joint2, a.joint1",
     "0,1,2,3,4,5\n0,1,2,3,4,5\n": "the first line must name the columns",
     "": "m.csv is empty",
     "q1,q2,v1,v2,a1,a2\n": "m.csv has no rows",
@@ -106,7 +108,8 @@ BAD_CSV = {
     GOOD + "1,2,,4,5,6\n": "m.csv, line 3: v1 is '', which is no number",
     GOOD + "1,nan,3,4,5,6\n": "m.csv, line 3: q2 is nan, which is not finite",
     GOOD + "1,2,3,4,5,-inf\n": "m.csv, line 3: a2 is -inf, which is not finite",
-    GOOD + "60,2,3,4,5,6\n": "m.csv: q1 reaches 60, which looks like degrees; radians are expected: use --degrees",
+    GOOD
+    + "60,2,3,4,5,6\n": "m.csv: q.joint1 reaches 60, which looks like degrees; radians are expected: use --degrees",
 }
 
 
@@ -123,7 +126,7 @@ def npz(**changes):
 
 BAD_NPZ = [
     (npz(v=np.zeros((3, 2))), "q has 4 rows, v has 3 rows, a has 4 rows"),
-    (npz(a=None), "m.npz has no a1 ... a2"),
+    (npz(a=None), "m.npz has no a.joint1 ... a.joint2"),
     (npz(q=np.zeros((4, 3))), "q has shape (4, 3), expected (rows, 2)"),
     (npz(t=np.zeros((4, 1))), "t has shape (4, 1), expected (rows,)"),
     (npz(q=np.full((4, 2), np.nan)), "q[0, 0] is nan, which is not finite"),
@@ -152,25 +155,25 @@ def test_what_is_no_table(run, here):
         assert complaint in run("dynamics", "inverse", "builtin:planar_arm:2", file, fails=True)
     (here / "good.csv").write_text(GOOD)
     message = run("dynamics", "inverse", "builtin:planar_arm:2", "good.csv", "-o", "out.txt", fails=True)
-    assert "out.txt: results are written to .csv or .npz files" in message
+    assert "out.txt: the name must end in .csv or .npz" in message
 
 
 def test_numbers_that_look_like_other_units_can_be_insisted_on(run, here):
     (here / "m.csv").write_text("q1,q2,v1,v2,a1,a2\n60,2,3,4,5,6\n")
-    assert "tau1" in run("dynamics", "inverse", "builtin:planar_arm:2", "m.csv", "--trust-units")
+    assert "tau.joint1" in run("dynamics", "inverse", "builtin:planar_arm:2", "m.csv", "--trust-units")
     (here / "slide.csv").write_text("q1,q2,v1,v2,a1,a2\n250,0,0,0,0,0\n")
     message = run("dynamics", "inverse", "builtin:cart_pole", "slide.csv", fails=True)
-    assert "q1 reaches 250, which looks like millimetres; metres are expected" in message
+    assert "reaches 250, which looks like millimetres; metres are expected" in message
 
 
 def test_columns_by_joint_name_and_what_simulate_wrote(run, here):
-    """q.NAME, q.NAME.1 ... and the names that linkwise simulate writes are one table."""
+    """The names of joints, with [k] where one has several numbers, in what is written and in what is read."""
     run("simulate", "builtin:random_tree:3:2", "--duration", 0.02, "-o", "motion.csv")
     found = csv(run("dynamics", "inverse", "builtin:random_tree:3:2", "motion.csv"))
     assert max(np.abs(column).max() for name, column in found.items() if name != "t") < 1e-8  # nothing drove it
     mech = lw.mechanisms.random_tree(3, 2)
     names = [
-        f"{what}.{joint}" + (f".{k + 1}" if count > 1 else "")
+        f"{what}.{joint}" + (f"[{k}]" if count > 1 else "")
         for what, index in (("q", mech.q_index), ("v", mech.v_index), ("a", mech.v_index))
         for joint in mech.joint_names
         for count in [index(joint).stop - index(joint).start]
@@ -180,7 +183,8 @@ def test_columns_by_joint_name_and_what_simulate_wrote(run, here):
     row = np.concatenate([q, v, v])
     (here / "named.csv").write_text(",".join(names) + "\n" + ",".join(map(repr, map(float, row))) + "\n")
     found = csv(run("dynamics", "inverse", "builtin:random_tree:3:2", "named.csv", "--trust-units"))
-    np.testing.assert_allclose([found[f"tau{k + 1}"][0] for k in range(mech.nv)], lw.inverse_dynamics(mech, q, v, v))
+    assert [name.replace("tau", "v") for name in found] == [name for name in names if name.startswith("v.")]
+    np.testing.assert_allclose([column[0] for column in found.values()], lw.inverse_dynamics(mech, q, v, v))
 
 
 def test_forward_dynamics_keeps_loops_closed(run, here):

@@ -44,7 +44,7 @@ BAD = [
     (("mass_matrix", "--parameter", "weight"), "weight"),
     (("mass_matrix", "--name", "int"), "C identifier"),
     (("mass_matrix", "--name", "m", "--language", "llvm"), "--name is for C"),
-    (("mass_matrix", "-o", "no/folder/m.c"), "No such file or directory"),
+    (("mass_matrix", "-o", "no/folder/m.c"), "there is no folder"),
 ]
 
 

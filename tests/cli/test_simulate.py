@@ -49,7 +49,7 @@ def test_files_are_written_and_can_be_read_back(run, here):
 
 def test_rows_on_standard_output_are_csv(run):
     names, *rows = run(*FALL, "-o", "-", "--every", 0.1).splitlines()
-    assert names.startswith("t,q_joint1") and len(rows) == 6
+    assert names.startswith("t,q.joint1") and len(rows) == 6
     assert [float(row.split(",")[0]) for row in rows] == pytest.approx([0, 0.1, 0.2, 0.3, 0.4, 0.5])
 
 
@@ -120,7 +120,7 @@ BAD = [
     (("--duration", 1, "--q", "joint1=1,2"), "takes 1 numbers"),
     (("--duration", 1, "--v", "joint1=inf"), "finite"),
     (("--duration", 1, "--q", "joint1=90"), "looks like degrees"),
-    (("--duration", 1, "--target", "joint1=1"), "--target needs --kp"),
+    (("--duration", 1, "--target", "joint1=1"), "--target joint1=1 needs --kp"),
     (("--duration", 1, "--kp", -3), "kp must be"),
     (("--duration", 1, "--every", 0), "--every 0"),
     (("--duration", 1, "--every", 1e-9), "no more than"),
@@ -130,7 +130,7 @@ BAD = [
     (("--duration", 1, "-o", "-", "--json"), "not both"),
     (("--duration", 1, "--method", "euler"), "unknown method 'euler'"),
     (("--duration", 1, "--start", "nowhere.csv"), "there is no file nowhere.csv"),
-    (("--duration", 1, "-o", "no/folder/m.csv"), "No such file or directory"),
+    (("--duration", 1, "-o", "no/folder/m.csv"), "no/folder/m.csv cannot be written: there is no folder no/folder"),
 ]
 
 

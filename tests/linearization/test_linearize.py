@@ -199,6 +199,32 @@ def test_what_cannot_be_linearized_says_why():
         lw.linearize(weightless, [0.0])
 
 
+def test_bad_states_and_names_are_explained():
+    floating = lw.mechanisms.random_tree(2, seed=2, floating_base=True)
+    for function in (lw.linearize, lw.find_equilibrium):
+        with pytest.raises(MechanismError, match="quaternion of joint .* is zero, which is no rotation"):
+            function(floating, np.zeros(floating.nq))
+    q = lw.neutral(floating)
+    np.testing.assert_allclose(
+        lw.linearize(floating, 2.0 * q).A, lw.linearize(floating, q).A, atol=1e-12
+    )  # length is free
+    arm = lw.mechanisms.planar_arm(2)
+    with pytest.raises(MechanismError, match="'joint1.rat': did you mean 'joint1.rate', or 'joint1' for its position"):
+        lw.linearize(arm, [0.0, 0.0], outputs=("joint1.rat",))
+    with pytest.raises(MechanismError, match="no moving joint 'jont1'.*did you mean 'joint1'"):
+        lw.linearize(arm, [0.0, 0.0], outputs=("jont1.rate",))
+
+
+def test_functions_of_trees_say_what_heeds_loops():
+    five, z = built("five_bar"), np.zeros(4)
+    with pytest.raises(MechanismError, match="use linkwise.linearize or linkwise.linearization.rate_jacobian, or mech"):
+        lw.forward_dynamics_derivatives(five, z, z, z)
+    with pytest.raises(MechanismError, match="regressor would ignore the loops .*: use mech.spanning_tree"):
+        lw.regressor(five, z, z, z)
+    with pytest.raises(MechanismError, match="use linkwise.simulate, or mech.spanning_tree"):
+        lw.rollout(five, z, z, z, 0.1, 2)
+
+
 def test_redundant_constraints_are_told_from_singular_positions():
     """Three parallelograms: nine of fifteen constraints are redundant where the posts stand, more where they lie."""
     mech = lw.mechanisms.n_four_bar(3)

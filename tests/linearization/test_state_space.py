@@ -105,7 +105,7 @@ def test_the_model_predicts_the_motion():
 
 
 def test_tables_and_text(model):
-    text = model.table()
+    text = model.table(width=200)
     assert text.splitlines()[0].split()[:3] == ["d/dt", "of", "lift_piston_joint"]
     assert len(text.splitlines()) == 5 and "drift" in text and "-0 " not in text
     assert "4 states in lift_piston_joint, tilt_piston_joint, 2 inputs, 2 outputs; an equilibrium" in repr(model)
@@ -117,6 +117,23 @@ def test_tables_and_text(model):
         with pytest.raises(MechanismError, match=f"{what} takes one state"):
             getattr(states, what)()
     close(states.discretize(0.1).A[2], falling.discretize(0.1).A, 1e-10)
+
+
+def test_tables_of_many_states_are_split():
+    arm = lw.mechanisms.puma560()
+    model = lw.linearize(arm, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    text = model.table()
+    blocks = [block.splitlines() for block in text.split("\n\n")]
+    assert len(blocks) > 1 and max(map(len, text.splitlines())) <= 110
+    for block in blocks:
+        assert [line.split("  ")[0].strip() for line in block] == ["d/dt of", *model.state_names]
+    # Side by side again they are the whole: every number is there once.
+    rows = [[cell for block in blocks for cell in block[1 + i].split()[1:]] for i in range(12)]
+    numbers = np.array(rows, dtype=float)
+    expected = np.concatenate([model.A, model.B, model.drift[:, None]], axis=1)
+    np.testing.assert_allclose(numbers, expected, rtol=1e-4, atol=1e-9 * np.abs(expected).max())
+    assert len(model.table(width=10**6).splitlines()) == 13
+    assert len(model.table(width=1).split("\n\n")) == 19  # a column each
 
 
 def test_pictures(model, tmp_path):

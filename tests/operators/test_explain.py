@@ -105,7 +105,7 @@ def test_every_public_operator_has_a_meaning():
 
 
 def test_transforms_are_those_of_the_compiled_program():
-    """Poses that are inputs are shown as such, and frames stand at the user's origins where the result depends on it."""
+    """Poses that are inputs are shown as such, and frames stand at the user's origins where results depend on it."""
     constant, free = (
         level(lw.compile("inverse_dynamics", PUMA, target="numpy", parameters=names).plan(), 7)
         for names in ((), ("link3.pose",))

@@ -175,8 +175,11 @@ def test_files_that_are_no_trajectories(tmp_path):
     np.savez(tmp_path / "other.npz", a=np.arange(3))
     np.savez(tmp_path / "object.npz", about=np.array({"format": 1}, dtype=object))
     np.savez(tmp_path / "future.npz", about=np.array(json.dumps({"format": 99, "version": "9.9"})))
-    for name in ("text", "other.npz", "object.npz"):
-        with pytest.raises(MechanismError, match="is no trajectory"):
+    np.savez(tmp_path / "list.npz", about=np.array("[1, 2]"))
+    for name in ("text", "other.npz", "object.npz", "list.npz"):
+        with pytest.raises(
+            MechanismError, match=f"{name} is no trajectory that linkwise wrote: Trajectory.save writes"
+        ):
             lw.load_trajectory(tmp_path / name)
     with pytest.raises(MechanismError, match="format 99"):
         lw.load_trajectory(tmp_path / "future.npz")

@@ -111,6 +111,97 @@ def test_joints_at_one_place_share_a_label():
     assert sum(word.count("joint") for word in words) == 6 and len(words) < 6
 
 
+def boxes_of_words(figure) -> dict[str, np.ndarray]:
+    """Words -> lower left and upper right of the words alone, in pixels."""
+    from matplotlib.text import Text
+
+    pixels(figure)
+    return {text.get_text(): Text.get_window_extent(text).get_points() for text in figure.axes[0].texts}
+
+
+def touching(boxes) -> list[tuple[str, str]]:
+    """Pairs of boxes that overlap."""
+    names = list(boxes)
+    return [
+        (a, b)
+        for i, a in enumerate(names)
+        for b in names[:i]
+        if np.all(boxes[a][0] < boxes[b][1]) and np.all(boxes[b][0] < boxes[a][1])
+    ]
+
+
+@pytest.mark.parametrize("name", ["puma560", "stanford_arm", "loader", "five_bar", "stewart_platform"])
+def test_labels_touch_neither_each_other_nor_the_edge(name):
+    mech, q = built(name)
+    figure = lw.viewer.draw(mech, q, labels=True)
+    boxes = boxes_of_words(figure)
+    assert boxes and not touching(boxes)
+    assert all(np.all(box >= 0) and np.all(box[1] <= figure.bbox.size) for box in boxes.values())
+
+
+def test_labels_of_robots_from_files_can_be_read():
+    robots = pytest.importorskip("tests.peers.robots")
+    ur5 = robots.load(robots.robot("ur_description/urdf/ur5_robot.urdf"))
+    figure = lw.viewer.draw(ur5, labels=True)
+    boxes = boxes_of_words(figure)
+    assert list(boxes) == list(ur5.joint_names) and not touching(boxes)
+    numbers = {
+        f"tick {tick.label1.get_text()} {axis.axis_name}": tick.label1.get_window_extent().get_points()
+        for axis in (figure.axes[0].xaxis, figure.axes[0].yaxis, figure.axes[0].zaxis)
+        for tick in axis.get_major_ticks()
+    }
+    assert not [pair for pair in touching(boxes | numbers) if not all(word.startswith("tick") for word in pair)]
+
+    talos = robots.load(robots.robot("talos_data/robots/talos_reduced.urdf"))
+    figure, plain = lw.viewer.draw(talos, labels=True), lw.viewer.draw(talos)
+    boxes = boxes_of_words(figure)
+    shown = sorted(int(number) for words in boxes for number in words.split(", "))
+    assert shown == list(range(1, talos.n_links + 1)) and not touching(boxes)
+    key = [line for text in figure.texts if text.get_gid() == "key" for line in text.get_text().splitlines()]
+    assert key == [f"{k + 1}  {joint}" for k, joint in enumerate(talos.joint_names)]
+    assert figure.get_size_inches()[0] > plain.get_size_inches()[0]  # the key is beside the picture, not on it
+    picture = figure.axes[0].get_tightbbox()
+    assert all(text.get_window_extent().x0 > picture.x0 + 0.5 * picture.width for text in figure.texts)
+
+
+def test_a_key_in_axes_of_the_users_own():
+    from matplotlib.figure import Figure
+
+    mine = Figure(layout="constrained")
+    ax = mine.add_subplot(111, projection="3d")
+    mech = lw.mechanisms.chain(20)
+    lw.viewer.draw(mech, ax=ax, labels=True)
+    (key,) = (text for text in ax.texts if text.get_gid() == "key")
+    assert key.get_text().splitlines()[-1] == "20  joint20" and mine.get_size_inches()[0] == 6.4
+    # Labels stay at their joints when the picture is turned.
+    (label,) = (text for text in ax.texts if text.get_text() == "7")
+    before = pixels(mine) is not None and label.get_window_extent().get_points()
+    ax.view_init(20.0, 60.0)
+    pixels(mine)
+    assert np.abs(label.get_window_extent().get_points() - before).max() > 5.0
+
+
+def test_trails_of_points():
+    mech, q = lw.mechanisms.planar_arm(2), np.linspace([0.0, 0.0], [2.0, 1.0], 9)
+
+    def trail(which):
+        figure = lw.viewer.snapshots(mech, q, count=2, trail=which)
+        (line,) = (artist for artist in figure.axes[0].collections if artist.get_gid() == "trail")
+        return line.get_paths()[0].vertices
+
+    last = mech.link_names[-1]
+    first, both = q[:, 0], q.sum(axis=1)
+    elbow = np.stack([np.cos(first), np.sin(first)], axis=1)  # links of 1 m
+    np.testing.assert_allclose(trail(last), elbow, atol=1e-12)
+    ahead, aside = np.stack([np.cos(both), np.sin(both)], axis=1), np.stack([-np.sin(both), np.cos(both)], axis=1)
+    np.testing.assert_allclose(trail((last, (0.5, 0.2, 0.0))), elbow + 0.5 * ahead + 0.2 * aside, atol=1e-12)
+    for bad in (3, ("tip",), ("tip", 1.0), ("tip", (1, 2)), (1, (0, 0, 0)), ("tip", (0, 0, np.nan))):
+        with pytest.raises(ValueError, match="trail must be the name of a link or frame"):
+            lw.viewer.snapshots(mech, q, trail=bad)
+    with pytest.raises(lw.MechanismError, match="no link or frame 'tool'"):
+        lw.viewer.snapshots(mech, q, trail=("tool", (0, 0, 0)))
+
+
 @pytest.mark.parametrize("suffix, start", [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
 def test_files(tmp_path, suffix, start):
     path = tmp_path / f"picture.{suffix}"

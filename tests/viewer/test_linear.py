@@ -66,8 +66,54 @@ def test_the_frequency_response_of_a_pendulum():
     gain, phase = figure.axes
     omega, decibels = lines(gain)["hinge"]
     np.testing.assert_allclose(decibels, 20.0 * np.log10(np.abs(3.0 / (OMEGA**2 - omega**2))))
-    np.testing.assert_allclose(np.abs(lines(phase)["hinge"][1]), [0, 0, 0, 180, 180], atol=1e-9)
+    np.testing.assert_allclose(lines(phase)["hinge"][1], [0, 0, 0, -180, -180], atol=1e-6)
     assert gain.get_title(loc="left") == "input: hinge" and gain.get_xscale() == "log"
+
+
+def test_phases_without_damping_are_those_of_slight_damping():
+    """Three links, each joint driven: every curve falls at its poles and rises at its zeros."""
+    arm = lw.mechanisms.planar_arm(3)
+    q = [-np.pi / 2, 0.0, 0.0]
+    model = lw.linearize(arm, q, outputs=("joint1", "joint2", "joint3", "joint1.rate"))
+    slow = model.A - np.diag(
+        [0, 0, 0, 1e-4, 1e-4, 1e-4]
+    )  # a drag in proportion to the inertia: poles and zeros move left
+    damped = scipy.signal.StateSpace(slow, model.B, model.C, model.D)
+    omega = np.geomspace(0.1, 300.0, 4000)
+    ours, slight = (lw.viewer.plot_bode(one, frequencies=omega).axes[1::2] for one in (model, damped))
+    for i, (ax, other) in enumerate(zip(ours, slight, strict=True)):
+        for o, name in enumerate(model.output_names):
+            phase, expected = lines(ax)[name][1], lines(other)[f"y{o + 1}"][1]
+            assert np.mean(np.abs(phase - expected) > 5.0) < 0.01  # but for the resonances themselves
+            if o == i:
+                assert all(tick % 90.0 == 0.0 for tick in ax.get_yticks())
+                np.testing.assert_allclose(np.unique(np.round(phase)), [-180.0, 0.0])
+
+
+def test_a_frequency_at_a_pole_and_a_body_that_drifts():
+    (_, phase) = lw.viewer.plot_bode(pendulum(), frequencies=[0.5 * OMEGA, OMEGA, 2.0 * OMEGA]).axes
+    np.testing.assert_allclose(lines(phase)["hinge"][1], [0.0, -90.0, -180.0], atol=1e-3)
+    slide = lw.Builder().link("block", 2.0).joint("slide", lw.Prismatic((1, 0, 0)), "ground", "block").build()
+    (gain, phase) = lw.viewer.plot_bode(lw.linearize(slide, [0.0]), frequencies=[1.0, 10.0]).axes
+    np.testing.assert_allclose(lines(phase)["slide"][1], -180.0, atol=1e-6)
+    np.testing.assert_allclose(lines(gain)["slide"][1], 20.0 * np.log10([0.5, 0.005]))
+
+
+def test_steps_have_the_units_of_their_outputs():
+    def labels(mech, q, **chosen):
+        return [ax.get_ylabel() for ax in lw.viewer.plot_step(lw.linearize(mech, q, **chosen), 0, duration=1.0).axes]
+
+    arm, slider = lw.mechanisms.planar_arm(2), lw.mechanisms.stanford_arm()
+    assert labels(arm, [0.0, 0.0], outputs=("joint1", "joint2.rate")) == ["response (rad)", "rate (rad/s)"]
+    assert labels(slider, lw.neutral(slider))[0] == "response (rad, m)"
+    floating = lw.Builder().link("body", 1.0, inertia=(1, 1, 1)).joint("base", lw.Floating(), "ground", "body").build()
+    assert labels(floating, lw.neutral(floating), outputs=("base[1]", "base[4].rate")) == [
+        "response (rad)",
+        "rate (m/s)",
+    ]
+    assert labels(arm, [0.0, 0.0], outputs=np.eye(1, 4)) == ["response"]
+    plain = scipy.signal.StateSpace([[-1.0]], [[1.0]], [[1.0]], [[0.0]])
+    assert lw.viewer.plot_step(plain).axes[0].get_ylabel() == "response"
 
 
 def test_frequency_responses_agree_with_scipy():

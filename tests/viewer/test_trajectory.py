@@ -138,6 +138,79 @@ def test_a_simulated_motion_with_springs(tmp_path):
     np.testing.assert_allclose(energies["springs, stops"], motion.t, atol=1e-9)
 
 
+def test_driven_motions_show_forces_and_their_power_instead_of_a_drift():
+    mech = hinged("prismatic")
+    motion = lw.simulate(mech, [0.1, 0.2], [0.0, 0.0], 0.5, lambda t, q, v: np.array([2.0 * t, -3.0]))
+    found = curves(motion.plot())
+    ((_, t, torque),) = found["torque (N m)"]
+    np.testing.assert_array_equal(torque, 2.0 * motion.t)
+    np.testing.assert_array_equal(found["force (N)"][0][2], np.full(len(motion.t), -3.0))
+    ((_, _, power),) = found["power of\njoint forces (W)"]
+    np.testing.assert_allclose(power, np.sum(motion.tau * motion.v, axis=1))
+    work = np.sum(0.5 * (power[1:] + power[:-1]) * np.diff(motion.t))
+    np.testing.assert_allclose(work, motion.energy[-1] - motion.energy[0], rtol=2e-2)
+    assert "change of total\n/ largest kinetic" not in found
+    free = curves(lw.simulate(mech, [0.1, 0.2], [0.0, 0.0], 0.5).plot())
+    assert "torque (N m)" not in free and "change of total\n/ largest kinetic" in free
+
+
+@pytest.mark.parametrize(
+    "options, conserves",
+    [
+        ({"passive": lw.Passive.dampers({"elbow": 0.5})}, False),
+        ({"passive": lw.Passive.friction({"elbow": 0.5})}, False),
+        ({"passive": lw.Passive.springs({"elbow": 0.5})}, True),
+        ({"passive": lw.Passive.stops({"elbow": (-1, 1)}, 100.0)}, True),
+        ({"passive": lw.Passive.stops({"elbow": (-1, 1)}, 100.0, damping=1.0)}, False),
+        ({"wrenches": np.full((2, 6), 0.1)}, False),
+    ],
+    ids=str,
+)
+def test_a_drift_is_shown_only_where_energy_should_stay(options, conserves):
+    motion = lw.simulate(lw.mechanisms.double_pendulum(), [1.0, 0.5], [0.0, 0.0], 0.1, **options)
+    figure = motion.plot()
+    assert ("change of total\n/ largest kinetic" in curves(figure)) == conserves
+    lowest = [ax for ax in figure.axes if ax.get_xlabel() == "time (s)"]
+    assert len(lowest) == 2  # the time is below every column, whatever is at its foot
+    assert all(ax.xaxis.get_tick_params()["labelbottom"] for ax in lowest)
+
+
+def test_events_are_marked_and_named():
+    mech = lw.mechanisms.double_pendulum()
+    events = [lw.events.joint_passes(mech, "shoulder", 0.0), lw.events.velocity_zero(mech, "elbow")]
+    motion = lw.simulate(mech, [1.0, 0.5], [0.0, 0.0], 2.0, events=events)
+    assert len({event.name for event in motion.events}) == 2 and len(motion.events) > 3
+    figure = motion.plot()
+    for ax in figure.axes:
+        marked = [line.get_xdata()[0] for line in ax.get_lines() if len(line.get_xdata()) == 2]
+        assert marked == [event.t for event in motion.events]
+    (key,) = figure.legends
+    names = [text.get_text() for text in key.get_texts()]
+    assert names == list(dict.fromkeys(event.name for event in motion.events))
+
+
+def test_velocities_that_are_no_rates_have_their_own_names():
+    figure = lw.viewer.plot_trajectory(motion_of(hinged("floating")), energy=False)
+    assert legend_names(figure)[1:] == [
+        *(f"hinge {axis}, $v_{axis}$" for axis in "xyz"),
+        "hinge qw",
+        *(f"hinge q{axis}, $\\omega_{axis}$" for axis in "xyz"),
+    ]
+    figure = lw.viewer.plot_trajectory(motion_of(hinged("planar")), energy=False)
+    assert not any("$" in name for name in legend_names(figure))
+
+
+def test_forces_of_followers_and_of_bad_shape():
+    builder = lw.Builder().link("a", 1.0, (1, 0, 0), (1, 1, 1)).link("b", 1.0, (1, 0, 0), (1, 1, 1))
+    builder.joint("one", lw.Revolute(), "ground", "a").joint("two", lw.Revolute(), "a", "b", mimic=lw.Mimic("one", 2.0))
+    motion = motion_of(builder.build("pair"))
+    motion.tau = np.ones((30, 1))
+    assert len(curves(lw.viewer.plot_trajectory(motion, joints=("one", "two")))["torque (N m)"]) == 1
+    motion.tau = np.ones((30, 2))
+    with pytest.raises(ValueError, match=r"tau has shape \(30, 2\), expected \(30, 1\)"):
+        lw.viewer.plot_trajectory(motion)
+
+
 def test_names_are_not_cut_off(tmp_path):
     from PIL import Image
 

@@ -1,0 +1,207 @@
+"""Names beside joints that can be read: none on another, on a number of an axis or beyond the edge.
+
+Every label tries places around its joint, near ones first, and takes the one that covers least; a thin line leads to
+one that had to go further away.  Where there are too many names the joints have numbers, and a key has the names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .canvas import Canvas
+from .skeleton import Sketch, is_free
+from .style import FIGURE_MARGIN
+from .symbols import symbol
+
+MOST_NAMES = 12  # more are numbers with a key
+TEXT, KEY_TEXT = 8.0, 7.0  # points
+KEY_LINE = 1.4  # height of a line of the key, in heights of its letters
+DIRECTIONS = 16
+GAPS = (5.0, 10.0, 16.0, 24.0, 34.0, 46.0, 60.0, 76.0)  # points from joint to label, tried in this order
+LED = 12.0  # points from which on a line leads to the label
+PAD = 1.5  # points around words
+#: What it costs, in points of distance: to cover a label or number, be outside, cover a joint or a point of a line.
+ON_WORDS, OUTSIDE, ON_JOINT, ON_LINE = 1000.0, 3000.0, 25.0, 2.0
+SAMPLED = 3.0  # points between the points of a line that count
+
+
+@dataclass(frozen=True)
+class Label:
+    """Words beside a place (3,) of the world."""
+
+    place: np.ndarray
+    words: str
+
+
+def label_joints(painted: Canvas, sketch: Sketch, size: float, own: bool) -> None:
+    """Name all joints of a finished picture; a figure of our ``own`` becomes wider where a key is needed."""
+    names = [mark.name for mark in (*sketch.joints, *(a for a, _ in sketch.loops))]
+    places = [mark.origin for mark in (*sketch.joints, *(a for a, _ in sketch.loops))]
+    labels = _together(places, names, size)
+    if len(labels) > MOST_NAMES:
+        _write_key(painted.ax, names, own)
+        labels = _together(places, [str(k + 1) for k in range(len(names))], size)
+    for label, offset in zip(labels, _offsets(painted, sketch, labels, size), strict=True):
+        painted.note("labels", label.place, label.words, offset, TEXT, float(np.hypot(*offset)) > LED)
+
+
+def _together(places: Sequence[np.ndarray], names: Sequence[str], size: float) -> list[Label]:
+    """One label for joints at one place."""
+    found: list[tuple[np.ndarray, list[str]]] = []
+    for place, name in zip(places, names, strict=True):
+        near = [words for other, words in found if np.linalg.norm(other - place) < size]
+        if near:
+            near[0].append(name)
+        else:
+            found.append((place, [name]))
+    return [Label(place, ", ".join(words)) for place, words in found]
+
+
+# -- where they go ------------------------------------------------------------------------------------
+
+
+def _offsets(painted: Canvas, sketch: Sketch, labels: Sequence[Label], size: float) -> np.ndarray:
+    """(n, 2): from joints to the middles of their labels, in points; each avoids those before it."""
+    figure = painted.ax.figure
+    figure.draw_without_rendering()  # arranges it
+    point = figure.dpi / 72.0
+    step = SAMPLED * point
+    lines = [_line(painted.on_paper(bar), step) for link in sketch.links for bar in (*link.bars, *link.thin)]
+    lines += [_line(ends, step) for ends in (_axis_lines(painted.ax) if painted.ticks else ())]
+    lines += [_line(painted.on_paper(foot), step) for foot in _feet(painted, sketch, size)]
+    joints = painted.on_paper(np.array([label.place for label in labels]).reshape(-1, 3))
+    symbols = [_box(painted.on_paper(points)) for points in _symbols(sketch, size)]
+    taken = _boxes_of_axes(painted.ax) if painted.ticks else []
+    paper = np.array([[0.0, 0.0], [figure.bbox.width, figure.bbox.height]])
+    found = []
+    for joint, label in zip(joints, labels, strict=True):
+        extent = _extent(figure, label.words, TEXT) + 2.0 * PAD * point
+        middles, gaps = _candidates(joint, extent, point)
+        boxes = np.stack([middles - extent / 2.0, middles + extent / 2.0], axis=1)
+        cost = gaps / point + OUTSIDE * _outside(boxes, paper) + ON_JOINT * _overlaps(boxes, symbols)
+        cost += ON_LINE * _inside(boxes, np.concatenate([np.zeros((0, 2)), *lines]))
+        cost += ON_WORDS * (_overlaps(boxes, taken) + _crossing(joint, middles, taken))
+        best = int(np.argmin(cost))
+        taken.append(boxes[best])
+        lines.append(_line(np.array([joint, middles[best]]), step))
+        found.append((middles[best] - joint) / point)
+    return np.array(found).reshape(-1, 2)
+
+
+def _feet(painted: Canvas, sketch: Sketch, size: float) -> list[np.ndarray]:
+    """(2, 3) from every joint on the ground to the hatching under it."""
+    down = np.array([np.zeros(3), -3.5 * size * painted.view.up])
+    return [mark.start[:3, 3] + down for mark in sketch.marks if mark.grounded and not is_free(mark)]
+
+
+def _symbols(sketch: Sketch, size: float) -> list[np.ndarray]:
+    """(n, 3) of every joint: the points of its symbol."""
+    solids = [symbol(mark, size).solids for mark in sketch.marks]
+    return [np.concatenate([solid.points for solid in some]) for some in solids if some]
+
+
+def _box(points: np.ndarray) -> np.ndarray:
+    """(2, 2): lowest and highest coordinates of points (n, 2)."""
+    return np.array([points.min(axis=0), points.max(axis=0)])
+
+
+def _candidates(joint: np.ndarray, extent: np.ndarray, point: float) -> tuple[np.ndarray, np.ndarray]:
+    """Middles (n, 2) of a box of the given extent in all directions and distances from a joint, and the gaps (n,)."""
+    angle = np.radians(30.0) + 2.0 * np.pi * np.arange(DIRECTIONS) / DIRECTIONS  # right and up first
+    ways = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
+    beside = np.clip(1.5 * ways, -1.0, 1.0) * extent / 2.0
+    gaps = np.repeat(np.array(GAPS) * point, DIRECTIONS)
+    return joint + np.tile(beside, (len(GAPS), 1)) + gaps[:, None] * np.tile(ways, (len(GAPS), 1)), gaps
+
+
+def _outside(boxes: np.ndarray, paper: np.ndarray) -> np.ndarray:
+    return ((boxes[:, 0] < paper[0]) | (boxes[:, 1] > paper[1])).any(axis=-1).astype(float)
+
+
+def _inside(boxes: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """How many points are in each box."""
+    within = (points[None] > boxes[:, None, 0]) & (points[None] < boxes[:, None, 1])
+    return within.all(axis=-1).sum(axis=-1)
+
+
+def _overlaps(boxes: np.ndarray, others: Sequence[np.ndarray]) -> np.ndarray:
+    """How many of the others each box touches."""
+    taken = np.reshape(others, (-1, 2, 2))
+    apart = (boxes[:, None, 1] < taken[None, :, 0]) | (boxes[:, None, 0] > taken[None, :, 1])
+    return (~apart.any(axis=-1)).sum(axis=-1)
+
+
+def _crossing(joint: np.ndarray, middles: np.ndarray, others: Sequence[np.ndarray]) -> np.ndarray:
+    """How many of the others the lines from the joint to the middles pass through."""
+    way = np.linspace(0.0, 1.0, 12)[1:, None, None] * (middles - joint)[None] + joint
+    taken = np.reshape(others, (-1, 1, 2, 2))
+    within = (way[:, None] > taken[None, :, :, 0]) & (way[:, None] < taken[None, :, :, 1])
+    return within.all(axis=-1).any(axis=0).sum(axis=0)
+
+
+def _line(ends: np.ndarray, step: float) -> np.ndarray:
+    """(n, 2): points about ``step`` apart between two ends (2, 2)."""
+    return np.linspace(ends[0], ends[1], max(2, round(float(np.linalg.norm(ends[1] - ends[0])) / step)))
+
+
+def _axis_lines(ax: Any) -> list[np.ndarray]:
+    """(2, 2) of every axis in space, in pixels; flat ones are at the edge."""
+    if not hasattr(ax, "zaxis"):
+        return []
+    lines = [axis.line for axis in (ax.xaxis, ax.yaxis, ax.zaxis)]
+    return [line.get_transform().transform(line.get_xydata()) for line in lines]
+
+
+def _boxes_of_axes(ax: Any) -> list[np.ndarray]:
+    """(2, 2) of every number and name of the axes, lower left and upper right."""
+    axes = [getattr(ax, name) for name in ("xaxis", "yaxis", "zaxis") if hasattr(ax, name)]
+    # Not axis.get_ticklabels(), which puts numbers of axes in space where they would be in the plane.
+    numbers = [tick.label1 for axis in axes for tick in axis.get_major_ticks()]
+    texts = [text for text in (*numbers, *(axis.label for axis in axes)) if text.get_text()]
+    return [np.array(text.get_window_extent().get_points()) for text in texts]
+
+
+def _extent(figure: Any, words: str, size: float) -> np.ndarray:
+    """(2,): width and height of words, in pixels."""
+    text = figure.text(0.0, 0.0, words, fontsize=size)
+    box = text.get_window_extent()
+    text.remove()
+    return np.array([box.width, box.height])
+
+
+# -- the key ------------------------------------------------------------------------------------------
+
+
+def _write_key(ax: Any, names: Sequence[str], own: bool) -> None:
+    """Numbers and names, right of the picture."""
+    figure = ax.figure
+    lines = [f"{k + 1}  {name}" for k, name in enumerate(names)]
+    width, height = figure.get_size_inches()
+    fitting = max(1, int(72.0 * 0.94 * height / (KEY_LINE * KEY_TEXT))) if own else len(lines)
+    columns = ["\n".join(lines[k : k + fitting]) for k in range(0, len(lines), fitting)]
+    look = {"fontsize": KEY_TEXT, "linespacing": KEY_LINE, "va": "center"}
+    if not own:
+        ax.annotate(columns[0], (1.02, 0.5), xycoords="axes fraction", annotation_clip=False, **look).set_gid("key")
+        return
+    widths = [_extent(figure, column, KEY_TEXT)[0] / figure.dpi + FIGURE_MARGIN for column in columns]
+    widen(figure, sum(widths))
+    for column, start in zip(columns, width + np.cumsum([0.0, *widths[:-1]]), strict=True):
+        figure.text(start / (width + sum(widths)), 0.5, column, **look).set_gid("key")
+
+
+def widen(figure: Any, more: float) -> None:
+    """Add ``more`` inches at the right and leave all axes where they are."""
+    width, height = figure.get_size_inches()
+    share = width / (width + more)
+    places = [(ax, ax.get_position(original=True)) for ax in figure.axes]
+    figure.set_size_inches(width + more, height)
+    engine = figure.get_layout_engine()
+    if engine is not None and hasattr(engine, "set") and "rect" in engine.get():
+        engine.set(rect=(0.0, 0.0, share, 1.0))
+        return
+    for ax, place in places:
+        ax.set_position((share * place.x0, place.y0, share * place.width, place.height))
