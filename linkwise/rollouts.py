@@ -174,6 +174,10 @@ def _numbers(name: str, given: Any, dtype: np.dtype, core: tuple[int, ...]) -> n
         if name == "tau":
             return np.zeros(core, dtype)
         raise KernelError(f"rollout: {name} is missing")
+    if callable(given):
+        raise TypeError(
+            f"rollout: {name} must be an array, given before the motion: lw.simulate takes functions of (t, q, v)"
+        )
     try:
         values = np.asarray(given)
     except ValueError as ragged:

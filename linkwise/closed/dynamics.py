@@ -9,7 +9,8 @@ import numpy as np
 
 from .. import tree_dynamics as tree
 from ..kernel_store import kernel_function
-from ..mechanism import Mechanism, MechanismError, one_of
+from ..mechanism import Mechanism, MechanismError, MechanismWarning, one_of
+from ..mechanism.checks import warn_caller
 from .constraints import constraint_jacobian, driven_by, velocity_rows
 from .coordinates import Coordinates, ImplicitCoordinates
 from .decomposition import RANK_TOLERANCE, Decomposition, decompose, times, transposed_times
@@ -17,6 +18,8 @@ from .formulations import METHODS, basis_by
 
 ALL_METHODS = ("svd", "lagrange", *METHODS)
 OUT_OF_REACH = 1e-8  # relative; a force that misses more of what is asked for does not produce the motion
+OPEN = 1e-3  # metres or radians; loops further open than this are not meant to be
+SURELY_CLOSED = OPEN**2  # the sum of squares
 
 
 class Terms(NamedTuple):
@@ -58,9 +61,31 @@ def forward_dynamics(
                   ``implicit_coordinates(...)`` (2.25-2.31)
     rank          (...): no more than this many constraints are independent: for states with loops not exactly closed
     tolerance     singular values of G below this fraction of the largest count as zero
+
+    Where loops are open by more than 1 mm or 1 mrad and ``baumgarte`` does not close them, a ``MechanismWarning`` says
+    so: the accelerations keep them as open as they are.
     """
+    at, a = motion_under(mech, q, v, tau, method, baumgarte, wrenches, independent, rank, tolerance)
+    if baumgarte is None:
+        _warn_if_open(mech, at)
+    return a
+
+
+def motion_under(
+    mech: Mechanism,
+    q,
+    v,
+    tau,
+    method: str = "svd",
+    baumgarte: tuple[float, float] | None = None,
+    wrenches=None,
+    independent=None,
+    rank: Any = None,
+    tolerance: float = RANK_TOLERANCE,
+) -> tuple[Terms, np.ndarray]:
+    """The terms of the equations of motion, and their solution: ``forward_dynamics`` for loops that may be open."""
     one_of("method", method, ALL_METHODS)
-    q, v, tau = (np.asarray(x, dtype=float) for x in (q, v, tau))
+    q, v, tau = np.asarray(q, dtype=float), np.asarray(v, dtype=float), np.asarray(tau, dtype=float)
     if tau.shape[-1:] != (mech.nv,):
         raise MechanismError(f"tau has shape {tau.shape}, expected (..., {mech.nv})")
     at = terms(mech, q, v)
@@ -70,9 +95,9 @@ def forward_dynamics(
         alpha, beta = baumgarte
         bias = bias + 2.0 * alpha * times(at.jacobian, v) + beta**2 * at.error
     if method == "lagrange":
-        return _lagrange(mech, at, force, bias, tolerance, rank)[0]
+        return at, _lagrange(mech, at, force, bias, tolerance, rank)[0]
     chosen = independent_at(mech, q, independent)
-    return _null_space_accelerations(mech, at, force, bias, method, chosen, tolerance, rank)
+    return at, _null_space_accelerations(mech, at, force, bias, method, chosen, tolerance, rank)
 
 
 def _null_space_accelerations(mech, at: Terms, force, bias, method, chosen, tolerance, rank):
@@ -183,9 +208,12 @@ def inverse_dynamics(
                    column; the forces are ``distribution @ x`` with the x that produces the motion, the smallest if k
                    exceeds the freedoms.  If K_a* W = 1 (K = ``null_space(..., independent=...)`` at the actuated
                    coordinates), x is the generalized force of those independent coordinates
+
+    A ``MechanismWarning`` says so where loops are open by more than 1 mm or 1 mrad.
     """
     q, v, a = (np.asarray(x, dtype=float) for x in (q, v, a))
     at = terms(mech, q, v)
+    _warn_if_open(mech, at)
     svd = decompose(at.jacobian)
     if independent is not None:
         basis, offset = basis_by("partitioning", at.jacobian, at.bias, svd, independent_at(mech, q, independent))
@@ -237,8 +265,9 @@ def _patterns(count: int, weights, distribution) -> np.ndarray:
 
 def _reaction(mech, q, v, tau, options) -> tuple[np.ndarray, Decomposition]:
     """M a + h - tau, and the decomposition of G."""
-    a = forward_dynamics(mech, q, v, tau, **options)
-    at = terms(mech, q, v)
+    at, a = motion_under(mech, q, v, tau, **options)
+    if options.get("baumgarte") is None:
+        _warn_if_open(mech, at)
     bias = bias_under(mech, at, q, v, options.get("wrenches"))
     svd = decompose(at.jacobian, options.get("tolerance", RANK_TOLERANCE), options.get("rank"))
     return times(at.mass, a) + bias - tau, svd
@@ -282,13 +311,32 @@ def _per_state(function: Callable[..., Any], *arrays: np.ndarray, empty: tuple[i
     return np.array(results).reshape(*batch, *core)
 
 
+def _warn_if_open(mech: Mechanism, at: Terms) -> None:
+    error = at.error
+    if (error.dot(error) if error.ndim == 1 else np.vdot(error, error)) <= SURELY_CLOSED:  # the usual case, and quick
+        return
+    gaps = np.abs(error).reshape(-1, error.shape[-1])
+    worst = np.fmax.reduce(gaps, axis=0, initial=0.0)  # states that are unknown say nothing
+    if worst.max() > OPEN:
+        warn_caller(
+            f"loop {_loop_of(mech, int(np.argmax(worst)))!r} of mechanism {mech.name!r} is open by {worst.max():.3g} "
+            "(metres or radians): close it with closed.assemble or closed.project, or, where accelerations are asked "
+            "for, with baumgarte=(alpha, beta)",
+            MechanismWarning,
+        )
+
+
+def _loop_of(mech: Mechanism, row: int) -> str:
+    """The name of the loop that a row of G belongs to."""
+    return next(loop.name for loop in mech.loops if row < mech.constraint_index(loop.name).stop)
+
+
 def _refuse_inconsistent(mech: Mechanism, at: Terms, a: np.ndarray) -> None:
     slip = np.abs(times(at.jacobian, a) + at.bias)
     scale = np.abs(at.jacobian) @ np.abs(a)[..., None]
     if slip.size and np.any(slip > OUT_OF_REACH * (1.0 + scale[..., 0] + np.abs(at.bias))):
         row = int(np.argmax(slip.reshape(-1, slip.shape[-1]).max(axis=0)))
-        loop = next(x.name for x in mech.loops if row < mech.constraint_index(x.name).stop)
         raise MechanismError(
-            f"the accelerations tear loop {loop!r} of mechanism {mech.name!r} open (by {slip.max():.3g} per second "
-            "squared): give those of independent joints with independent=..., the others follow"
+            f"the accelerations tear loop {_loop_of(mech, row)!r} of mechanism {mech.name!r} open (by {slip.max():.3g} "
+            "per second squared): give those of independent joints with independent=..., the others follow"
         )

@@ -82,10 +82,10 @@ class Builder:
         stiffness: Any = 0.0,
         rest: Any = None,
     ) -> Builder:
-        """Hang the link ``child`` on the link ``parent``.
+        """Hang the link ``child`` on the link ``parent`` at ``pose``, ``(rotation or None, (x, y, z))``.
 
-        pose        where the child's frame is in the parent's at zero coordinates: ``(rotation or None, (x, y, z))``,
-                    a 4x4 matrix, or None for the same place
+        pose        where the child's frame is in the parent's at zero coordinates; also a 4x4 matrix, or None for the
+                    same place
         armature    reflected rotor inertia; like damping, friction, stiffness a number, or one per velocity coordinate
         limits      ``Limits``, none by default
         mimic       ``Mimic``: the joint follows another one and has no coordinate of its own

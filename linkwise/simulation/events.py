@@ -42,7 +42,7 @@ class Occurrence:
 def when(function: Function, name: str | None = None, direction: int = 0, terminal: bool = False) -> Event:
     """The event that ``function(t, q, v)``, a continuous scalar, passes through zero."""
     if not callable(function):
-        raise TypeError(f"an event is a function of (t, q, v), not {function!r}")
+        raise TypeError(f"an event is one of lw.events or a function of (t, q, v), not {function!r}")
     if direction not in (-1, 0, 1):
         raise ValueError(f"direction must be 1 (rising), -1 (falling) or 0 (both), not {direction!r}")
     return Event(function, name or str(getattr(function, "__name__", "event")), direction, bool(terminal))
@@ -81,7 +81,7 @@ class Watch:
     """Follows events from step to step."""
 
     def __init__(self, events: Event | Function | Sequence[Event | Function]):
-        listed = (events,) if isinstance(events, Event) or callable(events) else events
+        listed = events if isinstance(events, Sequence) and not isinstance(events, str) else (events,)
         self._events = tuple(event if isinstance(event, Event) else when(event) for event in listed)
         self._values: list[float] = []
 

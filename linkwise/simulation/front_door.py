@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,21 +11,24 @@ import numpy as np
 
 from .. import closed
 from .. import tree_dynamics as tree
-from ..mechanism import Mechanism, MechanismError, did_you_mean, one_of, require_mechanism
+from ..mechanism import Mechanism, MechanismError, MechanismWarning, did_you_mean, one_of, require_mechanism
+from ..mechanism.checks import warn_caller
 from ..passive import Passive
 from ..states import state_arrays
-from .events import Event, Function, Watch
+from .events import Event, Watch
 from .forces import Forces
+from .functions import Function
 from .integrators import ADAPTIVE, FIXED, ONE_STEP, Adaptive, Fixed, whole_steps
 from .loops import STABILIZATIONS, Manifold
-from .recording import Progress, Record, run
+from .recording import Progress, Record, Stretch, run
 from .systems import IndependentCoordinates, JointVelocities, System, TotalRates
-from .trajectory import KEEP, End, Trajectory
+from .trajectory import KEEP, Dense, End, Trajectory
 
 METHODS = (*ADAPTIVE, *FIXED)
 COORDINATES = ("joint", "nu", "xi", "independent")
 DEFAULT_STEP = 1e-3
 GAINS = (10.0, 10.0)
+SLIP = 1e-3  # relative; initial velocities that are changed by more than this were meant otherwise
 NOT_UNIT = 1e-3  # a quaternion whose length is further from 1 than this was not meant as one
 
 
@@ -52,7 +56,7 @@ def simulate(
     passive: Passive | None = None,
     wrenches: Any = None,
     coordinates: str = "joint",
-    events: Sequence[Event | Function] = (),
+    events: Event | Function | Sequence[Event | Function] = (),
     t_eval: Any = None,
     output_step: float | None = None,
     formulation: str = "svd",
@@ -79,7 +83,7 @@ def simulate(
     coordinates     what is integrated: "joint" (q, v); "nu" or "xi" (q, total joint rates: ``lw.diagonal``), trees
                     only; "independent" (independent coordinates of a closed mechanism and their rates), those of
                     ``independent`` (see ``closed.local_parametrization``) until they are worse than ``worst_condition``
-    events          from ``lw.events``, or functions of (t, q, v): their zeros are found and recorded
+    events          one or several, from ``lw.events``, or functions of (t, q, v): their zeros are found and recorded
     t_eval, output_step   times at which to sample, or a distance of samples; the ends of steps by default
     formulation     method of ``closed.forward_dynamics``
     keep_energy     project onto the initial energy, kinetic and of gravity, too; for motions under gravity alone
@@ -109,17 +113,19 @@ def simulate(
     settings["rank"] = np.asarray(closed.generic_rank(mech, q)).tolist() if mech.loops else None
     settings["energy"] = None
     manifold = _manifold(mech, settings, q.shape[:-1])
-    q, v = manifold.corrected(q, v)
+    given, (q, v) = v, manifold.corrected(q, v)
     if keep_energy:
         settings["energy"] = (tree.kinetic_energy(mech, q, v) + tree.potential_energy(mech, q)).tolist()
         manifold = _manifold(mech, settings, q.shape[:-1])
     forces = Forces(mech, control, _passive(passive), q.shape[:-1], wrenches)
     system = _system(mech, settings, forces, manifold, independent)
     x = system.start(q, v)
-    record = Record(0.0, x, system.state(x), system.chart)
+    state = system.state(x)
+    _warn_of_slip(mech, state, given)
+    start = Stretch(0.0, 0.0, x, state, system.chart)
     integrator = _integrator(system, settings, None)
     times = _sample_times(0.0, duration, t_eval, output_step)
-    return _followed(system, integrator, record, duration, times, events, progress, settings, passive)
+    return _followed(system, integrator, start, duration, times, Watch(events), progress, settings, passive)
 
 
 def resumed(
@@ -140,15 +146,15 @@ def resumed(
     system = _system(mech, settings, forces, _manifold(mech, settings, end.q.shape[:-1]), independent)
     if isinstance(system, IndependentCoordinates) and end.chart is not None:
         system.restore(end.chart, end.x, end.q, end.v)
-    record = Record(end.t, end.x, (end.q, end.v), end.chart)
+    start = Stretch(0.0, end.t, end.x, (end.q, end.v), end.chart)
     times = _sample_times(end.t, duration, options.get("t_eval"), options.get("output_step"))
     return _followed(
         system,
         _integrator(system, settings, end),
-        record,
+        start,
         duration,
         times,
-        options.get("events", ()),
+        Watch(_events_again(options.get("events", KEEP), settings)),
         options.get("progress", False),
         settings,
         before.passive,
@@ -158,54 +164,56 @@ def resumed(
 def _followed(
     system: System,
     integrator: Adaptive | Fixed,
-    record: Record,
+    start: Stretch,
     duration: float,
     times: np.ndarray | None,
-    events: Sequence[Event | Function],
+    watch: Watch,
     progress: bool,
     settings: dict[str, Any],
     passive: Passive | None,
 ) -> Trajectory:
     """Run, and make a trajectory of the record."""
-    start, mech, watch = record.t, system.mech, Watch(events)
-    if len(watch) and record.x.ndim > 1:
+    record, mech, end = Record([start]), system.mech, start.t + duration
+    if len(watch) and start.x.ndim > 1:
         raise MechanismError("events are looked for in one motion at a time; simulate the states of a batch one by one")
-    run(system, integrator, record, start + duration, times, watch, Progress(start, start + duration, progress))
-    batch = record.x.shape[:-1]
-    q, v = (
-        np.array([state[i] for state in record.states]).reshape(len(record.states), *batch, size)
-        for i, size in enumerate((mech.nq, mech.nv))
+    run(system, integrator, record, end, times, watch, Progress(start.t, end, progress))
+    samples, last, batch = record.samples, record.last, start.x.shape[:-1]
+    q, v, tau = (
+        np.array([getattr(sample, name) for sample in samples]).reshape(len(samples), *batch, size)
+        for name, size in (("q", mech.nq), ("v", mech.nv), ("tau", mech.nv))
     )
     q = system.manifold.with_unit_quaternions(q) if settings["method"] not in ONE_STEP else q
-    tau = np.array(record.forces).reshape(v.shape)
-    wrenches = np.array(record.wrenches).reshape(*v.shape[:-1], mech.n_links, 6) if system.forces.push_links else None
+    wrenches = None
+    if system.forces.push_links:
+        wrenches = np.array([sample.wrenches for sample in samples]).reshape(*v.shape[:-1], mech.n_links, 6)
     trajectory = Trajectory(
         mechanism=mech,
-        t=np.array(record.times),
+        t=np.array([sample.t for sample in samples]),
         q=q,
         v=v,
         a=system.manifold.accelerations(q, v, system.forces.with_passive(q, v, tau), wrenches),
         tau=tau,
         passive=passive,
-        events=tuple(record.occurrences),
-        step_sizes=np.array(record.step_sizes),
+        events=record.occurrences,
+        step_sizes=np.array([step.size for step in record.steps]),
         evaluations=system.evaluations,
         stopped=record.stopped,
         chart_changes=system.changes if isinstance(system, IndependentCoordinates) else 0,
-        settings=settings,
+        settings=settings | {"events": watch.names},
         end=End(
-            record.t,
-            np.array(record.state[0]),
-            np.array(record.state[1]),
-            record.x,
+            last.t,
+            np.array(last.state[0]),
+            np.array(last.state[1]),
+            last.x,
             integrator.grid if isinstance(integrator, Fixed) else None,
             integrator.next_step if isinstance(integrator, Adaptive) else None,
-            record.chart,
+            last.chart,
         ),
         wrenches=wrenches,
+        dense=Dense.of(record.steps) if isinstance(integrator, Adaptive) else None,
     )
     if record.failure is not None:
-        message = f"mechanism {mech.name!r} was followed to t = {record.t:.6g} s only: {record.failure}"
+        message = f"mechanism {mech.name!r} was followed to t = {last.t:.6g} s only: {record.failure}"
         raise SimulationError(message, trajectory) from record.failure
     return trajectory
 
@@ -273,14 +281,40 @@ def _stabilization(
 
 def _check_numbers(settings: Mapping[str, Any], duration: Any) -> None:
     for name, value in (("duration", duration), *((name, settings[name]) for name in ("rtol", "atol", "tolerance"))):
-        if not (np.ndim(value) == 0 and np.isfinite(value) and value > 0.0):
-            raise MechanismError(f"{name} must be a positive number, not {value!r}")
+        _check_positive(name, value)
     step = settings["step"]
     if step is not None:
-        if not (np.isfinite(step) and step > 0.0):
-            raise MechanismError(f"step must be a positive number of seconds, not {step!r}")
+        _check_positive("step", step, "number of seconds")
         if settings["method"] in FIXED:
             whole_steps(duration, step)
+
+
+def _check_positive(name: str, value: Any, kind: str = "number") -> None:
+    is_number = isinstance(value, numbers.Real) or (isinstance(value, np.ndarray) and value.ndim == 0)
+    if not (is_number and not isinstance(value, bool) and np.isfinite(value) and value > 0.0):
+        raise MechanismError(f"{name} must be a positive {kind}, not {value!r}")
+
+
+def _warn_of_slip(mech: Mechanism, state: tuple[np.ndarray, np.ndarray], given: np.ndarray) -> None:
+    """Say so where velocities were given that would have torn loops open, and are not those the motion starts with."""
+    q, v = state
+    change, speed = (np.abs(x).max(axis=-1, initial=0.0) for x in (v - given, given))
+    if not mech.loops or not (change > SLIP * speed).any():
+        return
+    slip = (closed.constraint_jacobian(mech, q) @ given[..., None])[..., 0]
+    slip = np.abs(slip).reshape(-1, slip.shape[-1]).max(axis=0, initial=0.0)
+    loop = max(mech.loops, key=lambda one: slip[mech.constraint_index(one.name)].max(initial=0.0))
+    shown = "" if v.ndim > 1 else f", {_few(given)} to {_few(v)}"
+    warn_caller(
+        f"v0 would tear loop {loop.name!r} of mechanism {mech.name!r} open and was moved to the nearest velocities "
+        f"that do not, by up to {change.max():.3g}{shown}: to give the speed of some joints, use v0 = "
+        "closed.null_space(mech, q0, independent=joints) @ speeds",
+        MechanismWarning,
+    )
+
+
+def _few(values: np.ndarray) -> str:
+    return np.array2string(values, precision=4, threshold=8, edgeitems=3)
 
 
 def _check_coordinates(mech: Mechanism, settings: Mapping[str, Any], independent: Any) -> None:
@@ -318,8 +352,7 @@ def _sample_times(start: float, duration: float, t_eval: Any, output_step: float
     if t_eval is not None and output_step is not None:
         raise ValueError("give t_eval or output_step, not both")
     if output_step is not None:
-        if not (np.isfinite(output_step) and output_step > 0.0):
-            raise MechanismError(f"output_step must be a positive number of seconds, not {output_step!r}")
+        _check_positive("output_step", output_step, "number of seconds")
         whole = math.floor(duration / output_step * (1.0 + 1e-12))
         times = start + output_step * np.arange(whole + 1)
         return times if math.isclose(times[-1], start + duration) else np.append(times, start + duration)
@@ -351,6 +384,19 @@ def _kept(name: str, given: Any, settings: Mapping[str, Any]) -> Any:
             f"resume(..., {name}=...)"
         )
     return settings[name]
+
+
+def _events_again(given: Any, settings: Mapping[str, Any]) -> Any:
+    """The events to look for from now on; those of before are functions, and lost unless given again."""
+    if given is not KEEP:
+        return given
+    if settings.get("events"):
+        warn_caller(
+            f"the motion goes on without the events {', '.join(map(repr, settings['events']))}, which are no part of a "
+            "trajectory: give them again with resume(..., events=...), or events=() to go on without",
+            MechanismWarning,
+        )
+    return ()
 
 
 def _independent_again(given: Any, end: End) -> Any:

@@ -23,7 +23,7 @@ def answer(who: str, function: Function, t: float, q: np.ndarray, v: np.ndarray)
         values = np.asarray(given)
     except ValueError as ragged:
         raise MechanismError(f"at t = {t:.6g} s {who} gives no array: {ragged}") from None
-    if not np.can_cast(values.dtype, np.float64, "same_kind"):
+    if values.dtype.kind not in "biuf":
         raise MechanismError(
             f"at t = {t:.6g} s {who} gives {given!r}, of type {values.dtype}, but real numbers are needed"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -36,13 +37,20 @@ class IntegrationFailed(ArithmeticError):
 class Step:
     """A step from ``t_old`` to ``t``; ``x`` is corrected, ``between(time)`` interpolates what was computed before that.
 
-    ``between`` may be called until the next step is taken.
+    system   in which x is a state: as it is, or frozen if the interpolation is worth keeping
+    dense    whether it is: whether it is as accurate as the method
     """
 
     t_old: float
     t: float
     x: np.ndarray
     between: Callable[[float], np.ndarray]
+    system: System
+    dense: bool
+
+    def state_between(self, time: float) -> tuple[np.ndarray, np.ndarray]:
+        """(q, v) at a time within the step, on the manifold."""
+        return self.system.state_between(self.between(time))
 
 
 class Adaptive:
@@ -66,7 +74,8 @@ class Adaptive:
             if solver.status == "failed" or not np.isfinite(solver.y).all():
                 raise IntegrationFailed(f"{self._method} cannot go on beyond t = {solver.t:.6g} s: {message}")
             x = system.corrected(solver.y) if corrects else solver.y
-            yield Step(solver.t_old, solver.t, x.copy(), _Once(solver.dense_output))
+            now = system.frozen()
+            yield Step(solver.t_old, solver.t, x.copy(), _dense_output(solver, now), now, dense=True)
             self.next_step = getattr(solver, "h_abs", None)  # LSODA keeps its own
             if solver.status != "running":
                 return
@@ -76,16 +85,24 @@ class Adaptive:
                 solver.f = system.rates(solver.t, solver.y)
 
 
-class _Once:
-    """The interpolation of a step, made when first asked for."""
+def _dense_output(solver: Any, system: System) -> Callable[[float], np.ndarray]:
+    """The solver's own interpolation of its last step, good for ever."""
+    return _Later(solver, system) if isinstance(solver, scipy.integrate.DOP853) else solver.dense_output()
 
-    def __init__(self, make: Callable[[], Callable[[float], np.ndarray]]):
-        self._make = make
+
+class _Later:
+    """The interpolation of a step by DOP853, made when first asked for: it takes three more evaluations of the rates,
+    by the system as it was during the step, and the stages of the step, which the next one overwrites."""
+
+    def __init__(self, solver: scipy.integrate.DOP853, system: System):
+        self._solver: Any = copy.copy(solver)
+        self._solver.K_extended = self._solver.K_extended.copy()
+        self._solver.fun = system.rates
         self._made: Callable[[float], np.ndarray] | None = None
 
     def __call__(self, time: float) -> np.ndarray:
         if self._made is None:
-            self._made = self._make()
+            self._made, self._solver = self._solver.dense_output(), None
         return self._made(time)
 
 
@@ -117,8 +134,9 @@ class Fixed:
                 raise IntegrationFailed(
                     f"{self._method} with steps of {h:g} s leaves all bounds at t = {t_new:.6g} s: take smaller steps"
                 )
-            self._index += 1
-            yield Step(t, t_new, reached.copy(), _Hermite(self._system, t, x, t_new, reached))
+            between = _Hermite(self._system, t, x, t_new, reached)
+            yield Step(t, t_new, reached.copy(), between, self._system, dense=False)
+            self._index += 1  # now that the step is on record
             t, x = t_new, reached
 
     def _fit(self, t: float, end: float) -> None:
@@ -153,6 +171,21 @@ def hermite(time: Any, t0: Any, t1: Any, x0: Any, x1: Any, rate0: Any, rate1: An
     s = (time - t0) / h
     away = 1.0 - s
     return away**2 * ((1.0 + 2.0 * s) * x0 + s * h * rate0) + s**2 * ((1.0 + 2.0 * away) * x1 - away * h * rate1)
+
+
+def quintic(
+    time: Any, t0: Any, t1: Any, x0: Any, x1: Any, rate0: Any, rate1: Any, bend0: Any, bend1: Any
+) -> np.ndarray:
+    """The polynomial of degree five with these values, slopes and second derivatives at t0 and t1, at ``time``."""
+    h = t1 - t0
+    s = (time - t0) / h
+
+    def from_one_end(s: Any, h: Any, x: Any, rate: Any, bend: Any) -> Any:
+        return (1.0 - s) ** 3 * (
+            (1.0 + 3.0 * s + 6.0 * s**2) * x + s * (1.0 + 3.0 * s) * h * rate + (s * h) ** 2 / 2 * bend
+        )
+
+    return from_one_end(s, h, x0, rate0, bend0) + from_one_end(1.0 - s, -h, x1, rate1, bend1)
 
 
 def whole_steps(duration: float, step: float) -> None:

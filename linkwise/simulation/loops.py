@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import closed
 from .. import tree_dynamics as tree
+from ..closed.dynamics import motion_under
 from ..derivatives import forward_dynamics_derivatives
 from ..linearization import rate_jacobian
 from ..mechanism import Mechanism
@@ -54,9 +55,8 @@ class Manifold:
         """(..., nv) under all joint forces ``tau`` and external ``wrenches`` (..., n_links, 6)."""
         if not self.mech.loops:
             return tree.forward_dynamics(self.mech, q, v, tau, wrenches)
-        return closed.forward_dynamics(
-            self.mech, q, v, tau, self.formulation, self.baumgarte, wrenches=wrenches, rank=self.rank
-        )
+        # Stages of a step may leave the manifold: what is projected, pulled back or left to drift is up to the caller.
+        return motion_under(self.mech, q, v, tau, self.formulation, self.baumgarte, wrenches, rank=self.rank)[1]
 
     def derivatives(
         self, q: np.ndarray, v: np.ndarray, tau: np.ndarray, wrenches: np.ndarray | None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,59 +17,100 @@ from .systems import Chart, System
 AT_END = 1e-12  # relative to the time; samples as near as this to the end of a step are taken there
 
 
-@dataclass
-class Record:
-    """What a motion leaves behind; ``t``, ``x``, the state (q, v) and what x means (``chart``) are where it ended."""
+State = tuple[np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A row of a trajectory."""
 
     t: float
+    q: np.ndarray
+    v: np.ndarray
+    tau: np.ndarray
+    wrenches: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """What a step adds to a record, all in one, so that an interruption finds all of it there or nothing.
+
+    size      of the step, 0 for the start
+    t, x      where it ended, with the state (q, v) and what x means (``chart``)
+    between   (q, v) at a time within it, where the method interpolates as well as it integrates
+    """
+
+    size: float
+    t: float
     x: np.ndarray
-    state: tuple[np.ndarray, np.ndarray]
+    state: State
     chart: Chart | None
-    times: list[float] = field(default_factory=list)
-    states: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
-    forces: list[np.ndarray] = field(default_factory=list)
-    wrenches: list[np.ndarray] = field(default_factory=list)
-    step_sizes: list[float] = field(default_factory=list)
-    occurrences: list[Occurrence] = field(default_factory=list)
+    samples: tuple[Sample, ...] = ()
+    occurrences: tuple[Occurrence, ...] = ()
+    between: Callable[[float], State] | None = None
+    stopped: str | None = None
+
+
+@dataclass
+class Record:
+    """What a motion leaves behind, from its start on."""
+
+    stretches: list[Stretch]
     stopped: str = "duration"
     failure: Exception | None = None
 
+    @property
+    def last(self) -> Stretch:
+        """Where it ended."""
+        return self.stretches[-1]
+
+    @property
+    def samples(self) -> list[Sample]:
+        return [sample for stretch in self.stretches for sample in stretch.samples]
+
+    @property
+    def occurrences(self) -> tuple[Occurrence, ...]:
+        return tuple(one for stretch in self.stretches for one in stretch.occurrences)
+
+    @property
+    def steps(self) -> list[Stretch]:
+        """All but the start."""
+        return self.stretches[1:]
+
 
 class Sampler:
-    """Writes states to a record: at the ends of steps, or at given times."""
+    """Takes samples: at the ends of steps, or at given times."""
 
-    def __init__(self, system: System, record: Record, times: np.ndarray | None):
-        self._system, self._record = system, record
+    def __init__(self, system: System, times: np.ndarray | None):
+        self._system = system
         self._times, self._next = times, 0
 
-    def start(self, t: float, state: tuple[np.ndarray, np.ndarray]) -> None:
+    def start(self, t: float, state: State) -> tuple[Sample, ...]:
         if self._times is None or self._due(t) and self._times[self._next] <= t:
-            self._write(t, state)
             self._next += 1
+            return (self._sample(t, state),)
+        return ()
 
-    def step(self, step: Step, end: float, at_end: tuple[np.ndarray, np.ndarray]) -> None:
+    def step(self, step: Step, end: float, at_end: State) -> tuple[Sample, ...]:
         """Samples of a step that is valid up to ``end``, with the state there."""
         if self._times is None:
-            self._write(end, at_end)
-            return
+            return (self._sample(end, at_end),)
+        samples = []
         while self._due(end):
             t = float(self._times[self._next])
             near = abs(t - end) <= AT_END * max(1.0, abs(end))
-            self._write(t, at_end if near else self._system.state_between(step.between(t)))
+            samples.append(self._sample(t, at_end if near else step.state_between(t)))
             self._next += 1
+        return tuple(samples)
 
     def _due(self, end: float) -> bool:
         assert self._times is not None
         return self._next < len(self._times) and self._times[self._next] <= end + AT_END * max(1.0, abs(end))
 
-    def _write(self, t: float, state: tuple[np.ndarray, np.ndarray]) -> None:
-        forces = self._system.forces.commanded(t, *state)  # may raise: nothing is written then
-        wrenches = self._system.forces.wrenches(t, *state)
-        self._record.times.append(t)
-        self._record.states.append(tuple(np.array(part) for part in state))  # type: ignore[arg-type]
-        self._record.forces.append(np.array(forces))
-        if wrenches is not None:
-            self._record.wrenches.append(np.array(wrenches))
+    def _sample(self, t: float, state: State) -> Sample:
+        tau, wrenches = self._system.forces.commanded(t, *state), self._system.forces.wrenches(t, *state)
+        q, v = (np.array(part) for part in state)
+        return Sample(t, q, v, np.array(tau), None if wrenches is None else np.array(wrenches))
 
 
 def run(
@@ -80,45 +122,49 @@ def run(
     watch: Watch,
     progress: Progress,
 ) -> None:
-    """Go from the record's state to ``end``, segment by segment, until something stops it."""
-    sampler, start = Sampler(system, record, times), record.t
-    boundaries = np.linspace(start, end, system.forces.segments + 1)
+    """Go from where the record ends to ``end``, segment by segment, until something stops it."""
+    sampler, start = Sampler(system, times), record.last
+    boundaries = np.linspace(start.t, end, system.forces.segments + 1)
     try:
         system.forces.enter(0)
-        watch.start(start, *record.state)
-        sampler.start(start, record.state)
+        watch.start(start.t, *start.state)
+        record.stretches[-1] = replace(start, samples=sampler.start(start.t, start.state))
         for segment, boundary in enumerate(boundaries[1:]):
             system.forces.enter(segment)
-            for step in integrator.steps(record.t, record.x, float(boundary)):
-                _take(system, step, record, sampler, watch)
-                progress.show(record.t)
-                if record.stopped != "duration":
+            for step in integrator.steps(record.last.t, record.last.x, float(boundary)):
+                record.stretches.append(_taken(system, step, sampler, watch))
+                progress.show(record.last.t)
+                if record.last.stopped is not None:
+                    record.stopped = record.last.stopped
                     return
     except KeyboardInterrupt:
-        record.stopped = "interrupted"
+        record.stopped = record.last.stopped or "interrupted"
     except (IntegrationFailed, MechanismError) as failure:
         record.stopped, record.failure = f"failed: {failure}", failure
     finally:
-        progress.finish(record.t)
+        progress.finish(record.last.t)
 
 
-def _take(system: System, step: Step, record: Record, sampler: Sampler, watch: Watch) -> None:
-    """One step into the record; a terminal event shortens it."""
-
-    def between(t: float) -> tuple[np.ndarray, np.ndarray]:
-        return system.state_between(step.between(t))
-
-    end, x, state, stopped = step.t, step.x, system.state(step.x), record.stopped
-    occurrences, is_last = watch.within(step.t_old, step.t, state, between) if len(watch) else ([], False)
+def _taken(system: System, step: Step, sampler: Sampler, watch: Watch) -> Stretch:
+    """One step for the record; a terminal event shortens it."""
+    end, x, state, stopped = step.t, step.x, system.state(step.x), None
+    occurrences, is_last = watch.within(step.t_old, step.t, state, step.state_between) if len(watch) else ([], False)
     if is_last:
         end, stopped = occurrences[-1].t, f"event: {occurrences[-1].name}"
         if end < step.t:
             x = system.corrected(step.between(end))
             state = system.state(x)
-    sampler.step(step, end, state)
-    record.occurrences += occurrences
-    record.step_sizes.append(end - step.t_old)
-    record.t, record.x, record.state, record.chart, record.stopped = end, x, state, system.chart, stopped
+    return Stretch(
+        end - step.t_old,
+        end,
+        x,
+        state,
+        system.chart,
+        sampler.step(step, end, state),
+        tuple(occurrences),
+        step.state_between if step.dense else None,
+        stopped,
+    )
 
 
 class Progress:

@@ -6,6 +6,7 @@ for goes through it.  x is (..., n): batches in front.
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -50,7 +51,22 @@ class System(ABC):
 
     def __init__(self, mech: Mechanism, forces: Forces, manifold: Manifold):
         self.mech, self.forces, self.manifold = mech, forces, manifold
-        self.evaluations = 0
+        self._count = [0]  # shared with what is frozen
+
+    @property
+    def evaluations(self) -> int:
+        """How often the equations of motion were evaluated."""
+        return self._count[0]
+
+    @evaluations.setter
+    def evaluations(self, count: int) -> None:
+        self._count[0] = count
+
+    def frozen(self) -> System:
+        """This system as it is now: with the forces held now, in the variables used now."""
+        now = copy.copy(self)
+        now.forces = copy.copy(self.forces)
+        return now
 
     #: What x means, where that is not always the same.
     chart: Chart | None = None

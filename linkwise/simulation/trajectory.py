@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,13 @@ import numpy as np
 
 from .. import closed
 from .. import tree_dynamics as tree
+from ..compiler import compile
+from ..differentiation import jacobian_of
 from ..mechanism import Mechanism, MechanismError
 from ..passive import Passive
 from .events import Occurrence
-from .integrators import hermite
+from .integrators import hermite, quintic
+from .recording import Stretch
 from .systems import Chart
 
 
@@ -48,6 +52,28 @@ class End:
     chart: Chart | None = None
 
 
+@dataclass(frozen=True)
+class Dense:
+    """The integrator's own interpolation, step by step: ``between[i]`` from ``starts[i]`` to the next start."""
+
+    starts: np.ndarray
+    between: tuple[Callable[[float], tuple[np.ndarray, np.ndarray]], ...]
+
+    @staticmethod
+    def of(steps: Sequence[Stretch]) -> Dense:
+        """Of steps that all have an interpolation."""
+        known = [(step.t - step.size, step.between) for step in steps if step.between is not None]
+        return Dense(np.array([start for start, _ in known]), tuple(between for _, between in known))
+
+    def followed_by(self, later: Dense) -> Dense:
+        return Dense(np.concatenate([self.starts, later.starts]), self.between + later.between)
+
+    def states(self, times: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        """(q, v) at each of the times."""
+        steps = np.maximum(np.searchsorted(self.starts, times, side="right") - 1, 0)
+        return [self.between[step](float(time)) for step, time in zip(steps, times, strict=True)]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Trajectory:
     """A motion: m samples in front of every array, then the batch if there is one.
@@ -64,6 +90,7 @@ class Trajectory:
     chart_changes      how often the independent coordinates were changed
     settings           how it was simulated, as plain data
     end                where it stopped, for ``resume``
+    dense              interpolation by an adaptive method, as accurate as the method; not kept in files
     """
 
     mechanism: Mechanism
@@ -81,12 +108,16 @@ class Trajectory:
     settings: dict[str, Any]
     end: End
     wrenches: np.ndarray | None = None
+    dense: Dense | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         return (
             f"<Trajectory of {self.mechanism.name!r}: {len(self.t)} samples to t = {self.end.t:g} s by "
             f"{self.settings['method']}, {len(self.step_sizes)} steps, stopped by {self.stopped}>"
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"dense": None}  # it holds functions of the user
 
     @property
     def interrupted(self) -> bool:
@@ -111,6 +142,13 @@ class Trajectory:
         if self.passive is None:
             return np.zeros(self.q.shape[:-1])
         return self.passive.energy(self.mechanism, self.q)
+
+    @cached_property
+    def passive_forces(self) -> np.ndarray:
+        """(m, ..., nv): of springs, dampers, friction and stops, which acted besides ``tau``."""
+        if self.passive is None:
+            return np.zeros(self.v.shape)
+        return self.passive.forces(self.mechanism, self.q, self.v)
 
     @property
     def energy(self) -> np.ndarray:
@@ -143,25 +181,66 @@ class Trajectory:
         smallest = np.take_along_axis(values, last[..., None], axis=-1)[..., 0]
         return np.divide(values[..., 0], smallest, out=np.full(smallest.shape, np.inf), where=smallest > 0.0)
 
+    @cached_property
+    def loop_reactions(self) -> np.ndarray:
+        """(m, ..., number of loops, 6): ``closed.loop_reactions`` under all that acted: commanded and passive forces,
+        wrenches, and Baumgarte's terms if there were any."""
+        settings = self.settings
+        gains = tuple(settings["baumgarte"]) if settings["stabilization"] == "baumgarte" else None
+        rank = None if settings.get("rank") is None else np.reshape(settings["rank"], self.q.shape[1:-1])
+        return closed.loop_reactions(
+            self.mechanism,
+            self.q,
+            self.v,
+            self.tau + self.passive_forces,
+            method=settings["formulation"],
+            baumgarte=gains,
+            wrenches=self.wrenches,
+            rank=rank,
+        )
+
     @property
     def _jacobians(self) -> np.ndarray:
         return closed.constraint_jacobian(self.mechanism, self.q)
 
     def at(self, t) -> tuple[np.ndarray, np.ndarray]:
-        """(q, v) at a time or times (n,) between samples: cubics through the samples and their rates, with unit
-        quaternions; the error is of fourth order in the distance of samples."""
+        """(q, v) at a time or times (n,) between samples: the samples themselves where there are some.
+
+        Adaptive methods interpolate with their own polynomials, whatever the samples are, about as accurately as they
+        integrate.  These are not in files; without them, and for fixed steps, q is of degree five through values, rates
+        and accelerations of the samples, with an error of sixth order in their distance, v a cubic of fourth order.
+        """
         times = np.asarray(t, dtype=float)
         if len(self.t) < 2:
             raise MechanismError("a trajectory of one sample cannot be interpolated")
         if not ((times >= self.t[0]) & (times <= self.t[-1])).all():
             raise MechanismError(f"t must be between {self.t[0]:g} and {self.t[-1]:g} s, got {t!r}")
-        i = np.clip(np.searchsorted(self.t, times, side="right") - 1, 0, len(self.t) - 2)
-        shape = times.shape + (1,) * (self.q.ndim - 1)
-        when, t0, t1 = (x.reshape(shape) for x in (times, self.t[i], self.t[i + 1]))
-        rates = [tree.coordinate_rates(self.mechanism, self.q[k], self.v[k]) for k in (i, i + 1)]
-        q = hermite(when, t0, t1, self.q[i], self.q[i + 1], *rates)
+        flat = times.reshape(-1)
+        i = np.searchsorted(self.t, flat, side="right") - 1
+        q, v, off = self.q[i], self.v[i], flat != self.t[i]
+        if off.any():
+            between = self._through_samples(flat[off]) if self.dense is None else self.dense.states(flat[off])
+            q[off], v[off] = (np.array(part) for part in zip(*between, strict=True))
+        return q.reshape(times.shape + q.shape[1:]), v.reshape(times.shape + v.shape[1:])
+
+    def _through_samples(self, times: np.ndarray) -> Iterable[tuple[np.ndarray, np.ndarray]]:
+        """(q, v) at each of the times, by polynomials through the samples around it."""
+        i = np.searchsorted(self.t, times, side="right") - 1
+        when, t0, t1 = (x.reshape(-1, *(1,) * (self.q.ndim - 1)) for x in (times, self.t[i], self.t[i + 1]))
+        rates, bends = zip(*(self._coordinate_rates(k) for k in (i, i + 1)), strict=True)
+        q = quintic(when, t0, t1, self.q[i], self.q[i + 1], *rates, *bends)
         v = hermite(when, t0, t1, self.v[i], self.v[i + 1], self.a[i], self.a[i + 1])
-        return tree.integrate(self.mechanism, q, np.zeros(self.mechanism.nv), 0.0), v
+        return zip(tree.integrate(self.mechanism, q, np.zeros(self.mechanism.nv), 0.0), v, strict=True)
+
+    def _coordinate_rates(self, samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """dq/dt = N(q) v and its own rate, d(N v)/dq dq/dt + N a."""
+        q, v, a = self.q[samples], self.v[samples], self.a[samples]
+        if self.mechanism.rates_are_velocities:
+            return v, a
+        rates = tree.coordinate_rates(self.mechanism, q, v)
+        derivative = jacobian_of(compile("coordinate_rates", self.mechanism), wrt=("q", "v"), tangent=False)
+        changes = np.concatenate([rates, a], axis=-1)
+        return rates, (np.asarray(derivative(q, v)) @ changes[..., None])[..., 0]
 
     def member(self, *index: int) -> Trajectory:
         """The motion of one state of a batch."""
@@ -265,4 +344,5 @@ def joined(first: Trajectory, second: Trajectory) -> Trajectory:
         step_sizes=np.concatenate([first.step_sizes, second.step_sizes]),
         evaluations=first.evaluations + second.evaluations,
         chart_changes=first.chart_changes + second.chart_changes,
+        dense=first.dense.followed_by(second.dense) if first.dense and second.dense else None,
     )

@@ -72,9 +72,8 @@ def _offsets(painted: Canvas, sketch: Sketch, labels: Sequence[Label], size: flo
     step = SAMPLED * point
     lines = [_line(painted.on_paper(bar), step) for link in sketch.links for bar in (*link.bars, *link.thin)]
     lines += [_line(ends, step) for ends in (_axis_lines(painted.ax) if painted.ticks else ())]
-    lines += [_line(painted.on_paper(foot), step) for foot in _feet(painted, sketch, size)]
     joints = painted.on_paper(np.array([label.place for label in labels]).reshape(-1, 3))
-    symbols = [_box(painted.on_paper(points)) for points in _symbols(sketch, size)]
+    symbols = [_box(painted.on_paper(points)) for points in (*_symbols(sketch, size), *_feet(painted, sketch, size))]
     taken = _boxes_of_axes(painted.ax) if painted.ticks else []
     paper = np.array([[0.0, 0.0], [figure.bbox.width, figure.bbox.height]])
     found = []
@@ -93,9 +92,10 @@ def _offsets(painted: Canvas, sketch: Sketch, labels: Sequence[Label], size: flo
 
 
 def _feet(painted: Canvas, sketch: Sketch, size: float) -> list[np.ndarray]:
-    """(2, 3) from every joint on the ground to the hatching under it."""
-    down = np.array([np.zeros(3), -3.5 * size * painted.view.up])
-    return [mark.start[:3, 3] + down for mark in sketch.marks if mark.grounded and not is_free(mark)]
+    """(2, 3) of every joint on the ground: two corners of what it stands on."""
+    right, up = size * painted.view.right, size * painted.view.up
+    corners = np.array([-2.0 * right, 2.0 * right - 3.0 * up])
+    return [mark.start[:3, 3] + corners for mark in sketch.marks if mark.grounded and not is_free(mark)]
 
 
 def _symbols(sketch: Sketch, size: float) -> list[np.ndarray]:
