@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
@@ -32,10 +33,20 @@ class Commands(click.Group):
     """Click takes a pipe that was closed for a failure; other tools end quietly, as if by the signal SIGPIPE."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        try:
+        with _noticing_readers():
             return super().invoke(ctx)
-        except BrokenPipeError:
-            raise ReaderGone from None
+
+    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
+        with _noticing_readers():  # --help is answered here
+            return super().make_context(*arguments, **options)
+
+
+@contextlib.contextmanager
+def _noticing_readers() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise ReaderGone from None
 
 
 @click.group(cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})

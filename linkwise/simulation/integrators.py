@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -69,12 +68,14 @@ class Adaptive:
         x = system.rebased(x)
         first = None if self.next_step is None else min(self.next_step, end - t, self._options["max_step"])
         solver = ADAPTIVE[self._method](system.rates, t, x, end, first_step=first, **self._options)
+        now = system.frozen()
         while True:
             message = solver.step()
             if solver.status == "failed" or not np.isfinite(solver.y).all():
                 raise IntegrationFailed(f"{self._method} cannot go on beyond t = {solver.t:.6g} s: {message}")
             x = system.corrected(solver.y) if corrects else solver.y
-            now = system.frozen()
+            if system.chart is not None:  # its variables, and what iterations start from, change from step to step
+                now = system.frozen()
             yield Step(solver.t_old, solver.t, x.copy(), _dense_output(solver, now), now, dense=True)
             self.next_step = getattr(solver, "h_abs", None)  # LSODA keeps its own
             if solver.status != "running":
@@ -95,9 +96,10 @@ class _Later:
     by the system as it was during the step, and the stages of the step, which the next one overwrites."""
 
     def __init__(self, solver: scipy.integrate.DOP853, system: System):
-        self._solver: Any = copy.copy(solver)
-        self._solver.K_extended = self._solver.K_extended.copy()
-        self._solver.fun = system.rates
+        self._solver: Any = object.__new__(scipy.integrate.DOP853)
+        for name in ("n", "t_old", "t", "h_previous", "y_old", "y", "f"):  # what an interpolation is made of
+            setattr(self._solver, name, getattr(solver, name))
+        self._solver.K_extended, self._solver.fun = solver.K_extended.copy(), system.rates  # type: ignore[attr-defined]
         self._made: Callable[[float], np.ndarray] | None = None
 
     def __call__(self, time: float) -> np.ndarray:
@@ -175,17 +177,19 @@ def hermite(time: Any, t0: Any, t1: Any, x0: Any, x1: Any, rate0: Any, rate1: An
 
 def quintic(
     time: Any, t0: Any, t1: Any, x0: Any, x1: Any, rate0: Any, rate1: Any, bend0: Any, bend1: Any
-) -> np.ndarray:
-    """The polynomial of degree five with these values, slopes and second derivatives at t0 and t1, at ``time``."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """The polynomial of degree five with these values, slopes and second derivatives at t0 and t1, and its slope."""
     h = t1 - t0
-    s = (time - t0) / h
 
-    def from_one_end(s: Any, h: Any, x: Any, rate: Any, bend: Any) -> Any:
-        return (1.0 - s) ** 3 * (
-            (1.0 + 3.0 * s + 6.0 * s**2) * x + s * (1.0 + 3.0 * s) * h * rate + (s * h) ** 2 / 2 * bend
-        )
+    def from_one_end(s: Any, h: Any, x: Any, rate: Any, bend: Any) -> tuple[Any, Any]:
+        away, rate, bend = 1.0 - s, h * rate, h**2 * bend
+        rest = (1.0 + 3.0 * s + 6.0 * s**2) * x + s * (1.0 + 3.0 * s) * rate + 0.5 * s**2 * bend
+        change = (3.0 + 12.0 * s) * x + (1.0 + 6.0 * s) * rate + s * bend
+        return away**3 * rest, away**2 * (away * change - 3.0 * rest) / h
 
-    return from_one_end(s, h, x0, rate0, bend0) + from_one_end(1.0 - s, -h, x1, rate1, bend1)
+    first = from_one_end((time - t0) / h, h, x0, rate0, bend0)
+    second = from_one_end((t1 - time) / h, -h, x1, rate1, bend1)
+    return first[0] + second[0], first[1] + second[1]
 
 
 def whole_steps(duration: float, step: float) -> None:

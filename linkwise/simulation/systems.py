@@ -58,12 +58,10 @@ class System(ABC):
         """How often the equations of motion were evaluated."""
         return self._count[0]
 
-    @evaluations.setter
-    def evaluations(self, count: int) -> None:
-        self._count[0] = count
-
     def frozen(self) -> System:
         """This system as it is now: with the forces held now, in the variables used now."""
+        if self.chart is None and self.forces.segments == 1:
+            return self  # neither ever changes
         now = copy.copy(self)
         now.forces = copy.copy(self.forces)
         return now
@@ -143,7 +141,7 @@ class JointVelocities(System):
         return x[..., : self.mech.nq], x[..., self.mech.nq :]
 
     def rates(self, t, x):
-        self.evaluations += 1
+        self._count[0] += 1
         q, v = self.state(x)
         a = self.manifold.accelerations(q, v, self.forces.all(t, q, v), self.forces.wrenches(t, q, v))
         plain = self.mech.rates_are_velocities
@@ -160,7 +158,7 @@ class JointVelocities(System):
         kernel = kernel_function(self.mech, WITH_WRENCHES[name] if self.forces.push_links else name, None)
 
         def step(t: float, x: np.ndarray, h: float) -> np.ndarray:
-            self.evaluations += cost
+            self._count[0] += cost
             q, v = self.state(x)
             wrenches = self.forces.wrenches(t, q, v)
             return kernel(q, v, self.forces.all(t, q, v), h, *(() if wrenches is None else (wrenches,)))
@@ -208,7 +206,7 @@ class TotalRates(System):
         return q, diagonal.velocities(self.mech, q, x[..., self.mech.nq :], self._normalized)
 
     def rates(self, t, x):
-        self.evaluations += 1
+        self._count[0] += 1
         q, total = x[..., : self.mech.nq], x[..., self.mech.nq :]
         forces = self.forces
         here = self.state(x) if forces.depend_on_state else (q, total)  # held forces and wrenches do not look at it
@@ -268,7 +266,7 @@ class IndependentCoordinates(System):
         return self._latest[1]
 
     def rates(self, t, x):
-        self.evaluations += 1
+        self._count[0] += 1
         q, v = self.state(x)
         y, rate = np.split(x, 2)
         tau, wrenches = self.forces.all(t, q, v), self.forces.wrenches(t, q, v)

@@ -18,7 +18,7 @@ from ..differentiation import jacobian_of
 from ..mechanism import Mechanism, MechanismError
 from ..passive import Passive
 from .events import Occurrence
-from .integrators import hermite, quintic
+from .integrators import quintic
 from .recording import Stretch
 from .systems import Chart
 
@@ -208,7 +208,7 @@ class Trajectory:
 
         Adaptive methods interpolate with their own polynomials, whatever the samples are, about as accurately as they
         integrate.  These are not in files; without them, and for fixed steps, q is of degree five through values, rates
-        and accelerations of the samples, with an error of sixth order in their distance, v a cubic of fourth order.
+        and accelerations of the samples, with an error of sixth order in their distance, v its rate, of fifth order.
         """
         times = np.asarray(t, dtype=float)
         if len(self.t) < 2:
@@ -228,9 +228,14 @@ class Trajectory:
         i = np.searchsorted(self.t, times, side="right") - 1
         when, t0, t1 = (x.reshape(-1, *(1,) * (self.q.ndim - 1)) for x in (times, self.t[i], self.t[i + 1]))
         rates, bends = zip(*(self._coordinate_rates(k) for k in (i, i + 1)), strict=True)
-        q = quintic(when, t0, t1, self.q[i], self.q[i + 1], *rates, *bends)
-        v = hermite(when, t0, t1, self.v[i], self.v[i + 1], self.a[i], self.a[i + 1])
-        return zip(tree.integrate(self.mechanism, q, np.zeros(self.mechanism.nv), 0.0), v, strict=True)
+        q, v = quintic(when, t0, t1, self.q[i], self.q[i + 1], *rates, *bends)
+        if not self.mechanism.rates_are_velocities:
+            still = np.zeros(self.mechanism.nv)
+            q, rates_there = tree.integrate(self.mechanism, q, still, 0.0), v
+            v = (np.linalg.pinv(self._rate_derivatives(q, still)[..., self.mechanism.nq :]) @ rates_there[..., None])[
+                ..., 0
+            ]
+        return zip(q, v, strict=True)
 
     def _coordinate_rates(self, samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """dq/dt = N(q) v and its own rate, d(N v)/dq dq/dt + N a."""
@@ -238,9 +243,13 @@ class Trajectory:
         if self.mechanism.rates_are_velocities:
             return v, a
         rates = tree.coordinate_rates(self.mechanism, q, v)
-        derivative = jacobian_of(compile("coordinate_rates", self.mechanism), wrt=("q", "v"), tangent=False)
         changes = np.concatenate([rates, a], axis=-1)
-        return rates, (np.asarray(derivative(q, v)) @ changes[..., None])[..., 0]
+        return rates, (self._rate_derivatives(q, v) @ changes[..., None])[..., 0]
+
+    def _rate_derivatives(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """(..., nq, nq + nv): [d(N v)/dq, N]."""
+        derivative = jacobian_of(compile("coordinate_rates", self.mechanism), wrt=("q", "v"), tangent=False)
+        return np.asarray(derivative(q, v))
 
     def member(self, *index: int) -> Trajectory:
         """The motion of one state of a batch."""

@@ -224,17 +224,24 @@ def test_a_difference_is_exit_code_1(monkeypatch, capsys):
 # -- pipes --------------------------------------------------------------------------------------------
 
 
-def test_a_closed_pipe_ends_it_quietly():
-    with subprocess.Popen(
-        [sys.executable, "-m", "linkwise", "operators", "P", "builtin:chain:30", "--source", "c"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout.readline() == "/*\n"
-        process.stdout.close()
-        assert process.stderr.read() == ""
-        assert process.wait(timeout=60) == 141  # as a tool that the signal SIGPIPE ended
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["info", "builtin:chain:3"],
+        ["operators", "P", "builtin:chain:9", "--source", "c"],
+        ["simulate", "builtin:planar_arm:2", "--duration", "1", "-o", "-"],
+        ["--help"],
+    ],
+    ids=" ".join,
+)
+def test_a_closed_pipe_ends_it_quietly(arguments):
+    """Exit code and silence of a tool that the signal SIGPIPE ended."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "linkwise", *arguments]
+    run = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=120)
+    os.close(writing)
+    assert (run.returncode, run.stderr) == (141, "")
 
 
 def test_names_that_the_terminal_cannot_show_are_no_error(tmp_path):

@@ -86,8 +86,6 @@ def test_pipes_of_the_shell():
         done = shell(first, f"linkwise dynamics inverse builtin:planar_arm:2 {way}")
         assert done.stdout.splitlines()[-1] == "0 0" and done.stderr == "", done.stderr
         assert done.stdout.startswith("t,tau.joint1,tau.joint2\n")
-    long = shell("linkwise simulate builtin:planar_arm:2 --duration 20 --every 0.001 -o -", "head -1")
-    assert long.stdout.splitlines()[-1] == "141 0" and long.stderr == ""  # as seq 1000000 | head -1 does
 
 
 def test_folders_and_places_that_are_none(run, here):
