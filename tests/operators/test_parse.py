@@ -120,6 +120,14 @@ def test_errors_say_where_and_why(text, message):
         op.parse(text, VECTORS)
 
 
+def honest_seconds() -> float:
+    """What the longest expressions take that are allowed."""
+    start = time.thread_time()
+    op.parse("phi" + " @ phi" * 150)
+    op.parse("(I + phi @ " * 40 + "phi" + ")" * 40)
+    return time.thread_time() - start
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -171,10 +179,11 @@ def test_errors_say_where_and_why(text, message):
     ids=lambda text: text[:24],
 )
 def test_hostile_text_is_refused_quickly(text):
-    start = time.perf_counter()
+    allowed = 100.0 * honest_seconds()
+    start = time.thread_time()
     with pytest.raises(op.ParseError) as caught:
         op.parse(text, VECTORS)
-    assert time.perf_counter() - start < 1.0
+    assert time.thread_time() - start < allowed
     assert len(str(caught.value)) < 400 and "\n" not in str(caught.value)
 
 
@@ -184,11 +193,15 @@ def test_long_chains_within_the_limits_are_fine():
     assert nested.domain == op.FORCE
 
 
-def test_an_inverse_that_nobody_knows_is_found_out_quickly():
-    start = time.perf_counter()
-    with pytest.raises(op.UnknownInverse):
-        op.parse("(" + "phi @ " * 30 + "E_phi).inv")
-    assert time.perf_counter() - start < 2.0
+def test_an_inverse_that_nobody_knows_is_found_out_in_polynomial_time():
+    def seconds(factors: int) -> float:
+        start = time.thread_time()
+        with pytest.raises(op.UnknownInverse):
+            op.parse("(" + "phi @ " * factors + "E_phi).inv")
+        return time.thread_time() - start
+
+    seconds(3)  # what is computed once for all
+    assert seconds(32) < 4.0**4 * seconds(8)
 
 
 def test_errors_of_the_algebra_pass_through():

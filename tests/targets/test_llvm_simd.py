@@ -186,11 +186,14 @@ def test_text_is_deterministic_and_names_its_sections():
     assert "; part 3" in first and re.search(r"%x1_\d = load <8 x double>", first)
 
 
-def test_emission_is_fast():
-    program = fuse_multiply_add(forward_dynamics(8))
-    times = []
-    for _ in range(5):
-        start = time.perf_counter()
-        llvm_simd.emit(program, Options(lanes=8))
-        times.append(time.perf_counter() - start)
-    assert min(times) / len(program.nodes) < 15e-3 / 2000 * 3  # three times the aim: other machines are slower
+def test_emission_takes_time_in_proportion_to_the_length():
+    def seconds_per_node(links: int) -> float:
+        program = fuse_multiply_add(forward_dynamics(links))
+        times = []
+        for _ in range(5):
+            start = time.thread_time()
+            llvm_simd.emit(program, Options(lanes=8))
+            times.append(time.thread_time() - start)
+        return min(times) / len(program.nodes)
+
+    assert seconds_per_node(32) < 3.0 * seconds_per_node(4)
