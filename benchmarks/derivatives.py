@@ -102,7 +102,7 @@ def main() -> None:
                 f"{r.operations:10}  {r.multiple:8.2f}  {r.compile_seconds:9.2f}"
             )
     print(
-        "\nns: per state, into a new array, whose memory the system has to clear first; out=: into one that exists"
+        "\nns: per state, into a new array (its memory is used again); out=: into one that exists"
         "\nmultiple: scalar operations over those of the dynamics itself"
     )
     (name, algorithm), ratio = min(lowest.items(), key=lambda item: item[1])

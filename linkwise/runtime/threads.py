@@ -15,6 +15,8 @@ from functools import cache
 
 import numpy as np
 
+from . import memory
+
 # Handing a piece to another thread costs some tens of microseconds; a piece should take several times that.
 _OPERATIONS_PER_TASK = 4_000_000
 # Machine code cannot be interrupted: long work is done in calls of some tenths of a second, Ctrl-C acts between them.
@@ -86,7 +88,7 @@ def call_threaded(
     count = min(get_num_threads(), states // enough, longest)
     calls = min(-(-states * operations // (count * _OPERATIONS_PER_CALL)), longest // count)
     overlap = any(np.may_share_memory(array, result) for result in given for array in arrays if result is not None)
-    if count * calls < 2 or overlap:
+    if overlap:
         return ufunc(*arrays, out=out)
     results = _results(ufunc, batch, given)
     pieces = _pieces(ufunc, batch, [*arrays, *results], count * calls)
@@ -150,7 +152,7 @@ def _results(ufunc: np.ufunc, batch: tuple[int, ...], given: tuple[np.ndarray | 
     types = ufunc.types[0].split("->")[1]
     cores = _core_shapes(ufunc)[ufunc.nin :]
     return [
-        np.empty(batch + core, dtype=kind) if array is None else array
+        memory.empty(batch + core, kind) if array is None else array
         for array, kind, core in zip(given, types, cores, strict=True)
     ]
 

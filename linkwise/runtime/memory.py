@@ -1,0 +1,69 @@
+"""Memory for large results, used again once nobody looks at it any more.
+
+The system clears new memory page by page when it is first written to, which can take longer than computing the numbers
+that go there.  Arrays made here hold on to their memory; when the last of them is gone, it waits for the next array of
+the same size.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+
+import numpy as np
+
+LARGE = 1 << 20  # bytes: the memory of smaller arrays is kept by the C library itself
+KEPT = 1 << 28  # bytes that may wait, all blocks together
+
+
+class _Memory:
+    """Some bytes; compared by identity."""
+
+    def __init__(self, size: int):
+        self.size = size
+        self.bytes = np.empty(size, np.uint8)
+
+
+_waiting: deque[_Memory] = deque()  # the longest wait first; appending and removing are atomic
+
+
+class _Lease:
+    """What arrays hold on to; the memory goes back to what waits when the last of them is gone."""
+
+    def __init__(self, size: int):
+        self.memory = _taken(size)
+        self.__array_interface__ = self.memory.bytes.__array_interface__
+
+    def __del__(self) -> None:
+        _give_back(self.memory)
+
+
+def empty(shape: tuple[int, ...], dtype: str | np.dtype) -> np.ndarray:
+    """An array whose values are not set."""
+    kind = np.dtype(dtype)
+    size = math.prod(shape) * kind.itemsize
+    if size < LARGE:
+        return np.empty(shape, kind)
+    return np.asarray(_Lease(size)).view(kind).reshape(shape)
+
+
+def _taken(size: int) -> _Memory:
+    """Memory that waits, or new one."""
+    for memory in tuple(_waiting):
+        if memory.size == size:
+            try:
+                _waiting.remove(memory)
+            except ValueError:  # another thread was quicker
+                continue
+            return memory
+    return _Memory(size)
+
+
+def _give_back(memory: _Memory) -> None:
+    if memory.size <= KEPT:
+        _waiting.append(memory)
+    while sum(one.size for one in tuple(_waiting)) > KEPT:
+        try:
+            _waiting.popleft()
+        except IndexError:  # another thread was quicker
+            return
