@@ -20,6 +20,7 @@ from .dynamics import (
     multipliers,
     null_space,
 )
+from .dynamics import motion_under as motion_under
 
 __all__ = [
     "AssemblyError",

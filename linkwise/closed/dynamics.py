@@ -9,8 +9,7 @@ import numpy as np
 
 from .. import tree_dynamics as tree
 from ..kernel_store import kernel_function
-from ..mechanism import Mechanism, MechanismError, MechanismWarning, one_of
-from ..mechanism.checks import warn_caller
+from ..mechanism import Mechanism, MechanismError, MechanismWarning, one_of, warn_caller
 from .constraints import constraint_jacobian, driven_by, velocity_rows
 from .coordinates import Coordinates, ImplicitCoordinates
 from .decomposition import RANK_TOLERANCE, Decomposition, decompose, times, transposed_times

@@ -9,6 +9,7 @@ from linkwise.mechanism.checks import (
     did_you_mean,
     one_of,
     snapped,
+    warn_caller,
 )
 from linkwise.mechanism.dh import from_dh
 from linkwise.mechanism.model import GROUND, Mechanism, require_mechanism
@@ -37,4 +38,5 @@ __all__ = [
     "require_mechanism",
     "snapped",
     "to_data",
+    "warn_caller",
 ]

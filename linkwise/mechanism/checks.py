@@ -32,7 +32,7 @@ class MechanismError(ValueError):
 
 
 class MechanismWarning(UserWarning):
-    """Data that was kept as given although no real mechanism can have it."""
+    """Data that was kept as given although no real mechanism can have it, or a request not answered quite as given."""
 
 
 class InertiaWarning(MechanismWarning):

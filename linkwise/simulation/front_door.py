@@ -11,8 +11,15 @@ import numpy as np
 
 from .. import closed
 from .. import tree_dynamics as tree
-from ..mechanism import Mechanism, MechanismError, MechanismWarning, did_you_mean, one_of, require_mechanism
-from ..mechanism.checks import warn_caller
+from ..mechanism import (
+    Mechanism,
+    MechanismError,
+    MechanismWarning,
+    did_you_mean,
+    one_of,
+    require_mechanism,
+    warn_caller,
+)
 from ..passive import Passive
 from ..states import state_arrays
 from .events import Event, Watch
@@ -306,8 +313,8 @@ def _warn_of_slip(mech: Mechanism, state: tuple[np.ndarray, np.ndarray], given: 
     loop = max(mech.loops, key=lambda one: slip[mech.constraint_index(one.name)].max(initial=0.0))
     shown = "" if v.ndim > 1 else f", {_few(given)} to {_few(v)}"
     warn_caller(
-        f"v0 would tear loop {loop.name!r} of mechanism {mech.name!r} open and was moved to the nearest velocities "
-        f"that do not, by up to {change.max():.3g}{shown}: to give the speed of some joints, use v0 = "
+        f"v0 would tear loop {loop.name!r} of mechanism {mech.name!r} open and was changed to velocities that do "
+        f"not, by up to {change.max():.3g}{shown}: to give the speed of some joints, use v0 = "
         "closed.null_space(mech, q0, independent=joints) @ speeds",
         MechanismWarning,
     )

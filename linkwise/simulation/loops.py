@@ -9,7 +9,6 @@ import numpy as np
 
 from .. import closed
 from .. import tree_dynamics as tree
-from ..closed.dynamics import motion_under
 from ..derivatives import forward_dynamics_derivatives
 from ..linearization import rate_jacobian
 from ..mechanism import Mechanism
@@ -56,7 +55,7 @@ class Manifold:
         if not self.mech.loops:
             return tree.forward_dynamics(self.mech, q, v, tau, wrenches)
         # Stages of a step may leave the manifold: what is projected, pulled back or left to drift is up to the caller.
-        return motion_under(self.mech, q, v, tau, self.formulation, self.baumgarte, wrenches, rank=self.rank)[1]
+        return closed.motion_under(self.mech, q, v, tau, self.formulation, self.baumgarte, wrenches, rank=self.rank)[1]
 
     def derivatives(
         self, q: np.ndarray, v: np.ndarray, tau: np.ndarray, wrenches: np.ndarray | None

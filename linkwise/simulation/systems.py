@@ -238,8 +238,10 @@ class IndependentCoordinates(System):
 
     def start(self, q, v):
         self._use(closed.local_parametrization(self.mech, q, self._independent))
-        x = np.concatenate(self._local.independent_state(q, v))
-        self._settle(x, q, v)
+        y, rate = self._local.independent_state(q, v)
+        q = self._local.configuration(y, q)  # the state may be off the manifold, but that of x is not
+        x = np.concatenate([y, rate])
+        self._settle(x, q, self._local.velocity(q, rate, y))
         return x
 
     def restore(self, chart: Chart, x: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
