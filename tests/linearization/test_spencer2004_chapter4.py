@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import cached_property
 
 import numpy as np
@@ -174,7 +175,9 @@ class Underlying:
 
     def f(self, x) -> np.ndarray:
         q, v = np.split(x, 2)
-        return np.concatenate([v, lw.closed.forward_dynamics(self.mech, q, v, self.tau, rank=self.rank)])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", lw.MechanismWarning)  # loops are opened on purpose
+            return np.concatenate([v, lw.closed.forward_dynamics(self.mech, q, v, self.tau, rank=self.rank)])
 
     def h(self, x) -> np.ndarray:
         q, v = np.split(x, 2)

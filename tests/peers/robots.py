@@ -15,7 +15,7 @@ pin = pytest.importorskip("pinocchio")
 ROBOTS = Path(pin.__file__).parents[4] / "share" / "example-robot-data" / "robots"
 FILES = sorted(ROBOTS.rglob("*.urdf"))
 
-# Refused by Pinocchio as well, for the same reasons.
+# Refused by Pinocchio as well, for the same reasons; not every release of the package has them.
 REFUSED = {
     "falcon.urdf": "child link 'Z_propeller' does not exist",
     "ur3.urdf": "the robot has no <link>",

@@ -98,8 +98,8 @@ def compare(file, floating_base: bool, target: str) -> None:
 
 
 def test_the_robots_are_there():
-    assert len(FILES) == len(READABLE) + len(REFUSED)
-    assert len(READABLE) >= 75
+    assert len(FILES) - len(READABLE) <= len(REFUSED)
+    assert len(READABLE) >= 60
 
 
 @pytest.mark.parametrize(("file", "floating_base"), CASES)

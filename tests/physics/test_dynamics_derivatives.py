@@ -46,7 +46,7 @@ def check(model: Model, wrenches: bool, count: int = STATES) -> None:
 @every_tree
 def test_random_trees(tree):
     model = tree()
-    if model.mech.nv > 40:  # the products with the inverse of a large mass matrix are long programs
+    if model.mech.nv > 25:  # the products with the inverse of a large mass matrix are long programs
         pytest.skip("among the slow tests")
     check(model, wrenches=model.mech.n_links % 2 == 1)
 
@@ -55,7 +55,7 @@ def test_random_trees(tree):
 @every_tree
 def test_large_random_trees(tree):
     model = tree()
-    if model.mech.nv <= 40:
+    if model.mech.nv <= 25:
         pytest.skip("among the quick tests")
     check(model, wrenches=True, count=1)
 
