@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,10 +74,13 @@ def decompose(jacobian: np.ndarray, tolerance: float = RANK_TOLERANCE, rank: Any
 
     A matrix that is not finite has factors that are not, and the full rank, so that no freedoms are made of it.
     """
-    finite = np.isfinite(jacobian).all(axis=(-1, -2))
-    u, s, vt = np.linalg.svd(jacobian if finite.all() else np.where(finite[..., None, None], jacobian, 0.0))
-    independent = s > tolerance * s[..., :1]
-    if not finite.all():
+    if math.isfinite(np.add.reduce(jacobian, axis=None)):  # all are finite
+        u, s, vt = np.linalg.svd(jacobian)
+        independent = s > tolerance * s[..., :1]
+    else:
+        finite = np.isfinite(jacobian).all(axis=(-1, -2))
+        u, s, vt = np.linalg.svd(np.where(finite[..., None, None], jacobian, 0.0))
+        independent = s > tolerance * s[..., :1]
         u[~finite], s[~finite], vt[~finite], independent[~finite] = np.nan, np.nan, np.nan, True
     if rank is not None:
         independent &= np.arange(s.shape[-1]) < np.asarray(rank)[..., None]
