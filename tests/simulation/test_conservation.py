@@ -44,6 +44,15 @@ def test_stanford_arm_with_a_spring_that_holds_its_slide(duration):
     assert np.ptp(trajectory.passive_energy) > 0.1 and np.ptp(trajectory.potential_energy) > 1.0
 
 
+def test_stanford_arm_let_go():
+    """Its slide falls for kilometres in 100 s; the energy is kept to its initial value all the same."""
+    arm = lw.mechanisms.stanford_arm()
+    trajectory = lw.simulate(arm, [0.1, 1.2, 0.4, 0.3, 0.5, 0.2], np.zeros(6), 100.0, **TIGHT)
+    energy = trajectory.energy
+    assert np.abs(energy - energy[0]).max() < 1e-9 * abs(energy[0])
+    assert np.abs(trajectory.q[:, 2]).max() > 1e3
+
+
 @pytest.mark.parametrize("method", ["dop853", "rk45", "radau", "bdf", "lsoda", "rk4"])
 def test_momentum_and_quaternions_of_a_floating_tree(method):
     tree = lw.mechanisms.random_tree(5, 3, floating_base=True).with_gravity((0.0, 0.0, 0.0))
