@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 import numpy as np
 
 import linkwise as lw
-
-
-def best(function: Callable[[], object], repeats: int = 30) -> float:
-    """Seconds of the fastest run."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return min(times)
+from linkwise.speed import best
 
 
 def main() -> None:
@@ -33,10 +21,13 @@ def main() -> None:
         if count == 1:
             q, v, tau = q[0], v[0], tau[0]
         jacobian = lw.closed.constraint_jacobian(mech, q)
-        repeats = 300 if count == 1 else 30
-        closed = best(lambda q=q, v=v, tau=tau: lw.closed.forward_dynamics(mech, q, v, tau), repeats) / count
-        open_chain = best(lambda q=q, v=v, tau=tau: lw.forward_dynamics(tree, q, v, tau), repeats) / count
-        svd = best(lambda jacobian=jacobian: np.linalg.svd(jacobian), repeats) / count
+        seconds = best(
+            lambda q=q, v=v, tau=tau: lw.closed.forward_dynamics(mech, q, v, tau),
+            lambda q=q, v=v, tau=tau: lw.forward_dynamics(tree, q, v, tau),
+            lambda jacobian=jacobian: np.linalg.svd(jacobian),
+            repeats=100 if count == 1 else 1,
+        )
+        closed, open_chain, svd = (x / count for x in seconds)
         print(
             f"batch {count:5d}: closed {closed * 1e6:6.2f} us, tree {open_chain * 1e6:5.3f} us, "
             f"SVD {svd * 1e6:5.2f} us, ratio {closed / (open_chain + svd):.2f}"

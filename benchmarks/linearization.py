@@ -2,23 +2,10 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 import numpy as np
 
 import linkwise as lw
-
-
-def best(function: Callable[[], object], repeats: int) -> float:
-    """Seconds of the fastest run."""
-    function()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return min(times)
+from linkwise.speed import best
 
 
 def main() -> None:
@@ -31,10 +18,14 @@ def main() -> None:
     q, v = lw.closed.project(mech, guesses, rng.normal(size=(1000, mech.nv)), largest=1.0)
     tau = rng.normal(size=(1000, mech.nv))
     print("loader, one thread: linearize / closed.forward_dynamics")
-    for count, repeats in ((1, 2000), (1000, 20)):
+    for count, repeats in ((1, 100), (1000, 1)):
         state = (q[0], v[0], tau[0]) if count == 1 else (q, v, tau)
-        model = best(lambda state=state: lw.linearize(mech, *state), repeats) / count
-        motion = best(lambda state=state: lw.closed.forward_dynamics(mech, *state), repeats) / count
+        seconds = best(
+            lambda state=state: lw.linearize(mech, *state),
+            lambda state=state: lw.closed.forward_dynamics(mech, *state),
+            repeats=repeats,
+        )
+        model, motion = (x / count for x in seconds)
         print(
             f"batch {count:5d}: linearize {model * 1e6:6.1f} us, forward dynamics {motion * 1e6:5.1f} us, "
             f"ratio {model / motion:.2f}"

@@ -89,9 +89,9 @@ def decompose(jacobian: np.ndarray, tolerance: float = RANK_TOLERANCE, rank: Any
 
 def times(matrix: np.ndarray, x: np.ndarray) -> np.ndarray:
     """The matrix (..., m, n) times the vector (..., n)."""
-    return (matrix @ x[..., None])[..., 0]
+    return matrix @ x if x.ndim == 1 else (matrix @ x[..., None])[..., 0]
 
 
 def transposed_times(matrix: np.ndarray, x: np.ndarray) -> np.ndarray:
     """The transpose of the matrix (..., m, n) times the vector (..., m)."""
-    return (x[..., None, :] @ matrix)[..., 0, :]
+    return x @ matrix if x.ndim == 1 else (x[..., None, :] @ matrix)[..., 0, :]

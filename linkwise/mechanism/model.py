@@ -307,7 +307,10 @@ class Mechanism(Constant):
         return dataclasses.replace(self, gravity=gravity)
 
     def with_loops(self, *loops: Loop) -> Mechanism:
-        """A copy with these loops added; files such as URDF have no way to write them."""
+        """A copy with loops added, ``with_loops(first, second)``; files such as URDF have no way to write them."""
+        for loop in loops:
+            if not isinstance(loop, Loop):
+                raise MechanismError(f"with_loops takes linkwise.Loop objects one by one, got a {type(loop).__name__}")
         return dataclasses.replace(self, loops=(*self.loops, *loops))
 
     def with_locked(self, joints: Mapping[str, Any]) -> Mechanism:

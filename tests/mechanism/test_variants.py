@@ -219,3 +219,9 @@ def test_what_cannot_be_locked():
     assert everything.nv == 0 and everything.frame("a").body == -1
     np.testing.assert_allclose(everything.frame("a").rotation, np.eye(3), atol=1e-15)
     assert dataclasses.replace(everything) == everything
+
+
+def test_loops_are_given_one_by_one():
+    mech = lw.mechanisms.chain(3)
+    with pytest.raises(lw.MechanismError, match="takes linkwise.Loop objects one by one, got a list"):
+        mech.with_loops([])
