@@ -1,5 +1,4 @@
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -91,19 +90,20 @@ def test_several_outputs():
 
 
 def test_the_interpreter_runs_on_while_a_kernel_runs(ufunc):
+    """Seen by the results: this thread finds the first state written and the last one not yet."""
     arrays = np.random.default_rng(0).standard_normal((3, 400_000, 6))
-    out = np.empty((400_000, 6))
-    worker = threading.Thread(target=lambda: ufunc(*arrays, out=out))
-    worker.start()
-    longest, before, running = 0.0, time.perf_counter(), True
-    start = before
-    while running:
-        running = worker.is_alive()
-        now = time.perf_counter()
-        longest, before = max(longest, now - before), now
-    total = now - start
-    assert total > 0.005, "the kernel must run long enough to tell"
-    assert longest < 0.8 * total, "the main thread stood still while the kernel ran"
+
+    def seen_half_done() -> bool:
+        out = np.full((400_000, 6), np.nan)
+        worker = threading.Thread(target=lambda: ufunc(*arrays, out=out))
+        worker.start()
+        half_done = False
+        while worker.is_alive():
+            first_written = not np.isnan(out[0, 0])
+            half_done |= first_written and bool(np.isnan(out[-1, -1]))
+        return half_done
+
+    assert any(seen_half_done() for _ in range(100)), "no Python ran while the kernel ran"
 
 
 def test_what_numpy_cannot_do_is_refused():

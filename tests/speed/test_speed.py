@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 
@@ -26,10 +24,16 @@ def conditions(dtype="float64"):
 
 
 def test_best_is_the_time_of_one_call():
-    slow, quick = speed.best(
-        lambda: time.sleep(0.004), lambda: None, rounds=2, slice_seconds=0.02, clock=time.perf_counter
-    )
-    assert 0.004 <= slow < 0.05 and quick < 1e-4
+    now = 0.0
+    noise = np.random.default_rng(0)
+
+    def takes(seconds: float) -> None:
+        nonlocal now
+        now += seconds * noise.choice([1.0, 1.5, 4.0])
+
+    options = {"repeats": 2, "rounds": 3, "slice_seconds": 0.01, "clock": lambda: now}
+    slow, quick = speed.best(lambda: takes(4e-3), lambda: takes(1e-6), **options)
+    assert slow == pytest.approx(4e-3) and quick == pytest.approx(1e-6)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

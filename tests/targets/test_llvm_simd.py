@@ -1,6 +1,5 @@
 import ctypes
 import re
-import time
 
 import numpy as np
 import pytest
@@ -11,6 +10,8 @@ from linkwise.passes.fuse_multiply_add import fuse_multiply_add
 from linkwise.runtime import llvm_loader
 from linkwise.targets import llvm_loop, llvm_simd, numpy_reference
 from linkwise.targets.protocol import Options
+
+from tests.work import lines_run
 
 from .compiled import compiled
 from .sample_programs import forward_dynamics, random_program
@@ -187,13 +188,8 @@ def test_text_is_deterministic_and_names_its_sections():
 
 
 def test_emission_takes_time_in_proportion_to_the_length():
-    def seconds_per_node(links: int) -> float:
+    def lines_per_node(links: int) -> float:
         program = fuse_multiply_add(forward_dynamics(links))
-        times = []
-        for _ in range(5):
-            start = time.thread_time()
-            llvm_simd.emit(program, Options(lanes=8))
-            times.append(time.thread_time() - start)
-        return min(times) / len(program.nodes)
+        return lines_run(lambda: llvm_simd.emit(program, Options(lanes=8))) / len(program.nodes)
 
-    assert seconds_per_node(32) < 3.0 * seconds_per_node(4)
+    assert lines_per_node(32) < 1.5 * lines_per_node(4)
