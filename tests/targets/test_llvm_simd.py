@@ -10,7 +10,6 @@ from linkwise.passes.fuse_multiply_add import fuse_multiply_add
 from linkwise.runtime import llvm_loader
 from linkwise.targets import llvm_loop, llvm_simd, numpy_reference
 from linkwise.targets.protocol import Options
-
 from tests.work import lines_run
 
 from .compiled import compiled
