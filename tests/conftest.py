@@ -1,12 +1,17 @@
-"""Checks at collection time: every mark ``seed(seed, id)`` must name an entry of the ledger."""
+"""For all tests: every mark ``seed(seed, id)`` must name an entry of the ledger, and a test is the same every time."""
 
 from __future__ import annotations
 
+import hypothesis
 import pytest
 
 from tests.seeds import ledger
 
 KNOWN = ledger.entries()
+
+# On a busy machine an example may take any time; and what passes once must pass again.
+hypothesis.settings.register_profile("repeatable", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("repeatable")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -75,7 +75,7 @@ def test_each_operation(name, mode):
         np.testing.assert_allclose(derivative(program, x, mode), partials(program, [x], 0), rtol=1e-15, atol=1e-16)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10**6), output=st.integers(0, 2), array=st.integers(0, 2))
 def test_random_graphs(seed, output, array):
     program = random_program(seed, size=40)
@@ -90,7 +90,7 @@ def test_random_graphs(seed, output, array):
         np.testing.assert_allclose(slopes, expected, rtol=1e-9, atol=1e-11 * size)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 10**6))
 def test_derivatives_of_derivatives(seed):
     program = random_program(seed, size=25, shapes=((3,),), outputs=((2,),))
