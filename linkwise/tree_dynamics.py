@@ -22,6 +22,17 @@ def inverse_dynamics(mech: Mechanism, q, v, a, wrenches=None):
     return kernel_function(mech, WITH_WRENCHES["inverse_dynamics"], q)(q, v, a, wrenches)
 
 
+def joint_wrenches(mech: Mechanism, q, v, a, wrenches=None):
+    """(n_links, 6): [moment; force] that each moving joint transmits onto its link (the reaction forces, together with
+    the joint's own), at the link's origin, in link axes; ``wrenches`` as in inverse dynamics.
+
+    Along the freedoms of a joint it is the joint force without the part of the rotor: H f = tau - armature * a.
+    """
+    name = "joint_wrenches" if wrenches is None else WITH_WRENCHES["joint_wrenches"]
+    function = kernel_function(mech, name, q)
+    return function(q, v, a) if wrenches is None else function(q, v, a, wrenches)
+
+
 def forward_dynamics(mech: Mechanism, q, v, tau, wrenches=None, method: str | None = None):
     """Accelerations (nv,) under joint forces ``tau`` and external ``wrenches`` (n_links, 6), in link frames.
 

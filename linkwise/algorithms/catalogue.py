@@ -46,6 +46,7 @@ SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
     "nu": lambda m: (m.nv,),
     "eps": lambda m: (m.nv,),
     "wrenches": lambda m: (m.n_links, 6),
+    "transmitted": lambda m: (m.n_links, 6),
     "dt": lambda m: (),
     "q_rate": lambda m: (m.nq,),
     "q_next": lambda m: (m.nq,),
@@ -262,6 +263,15 @@ ALGORITHMS: dict[str, Algorithm] = {
             dynamics.inverse_dynamics,
             ignores_loops=True,
             expression=lambda wrenches=False: ex.inverse_dynamics(ex.forces_on_links(wrenches)),
+            may_take_wrenches=True,
+        ),
+        Algorithm(
+            "joint_wrenches",
+            ("q", "v", "a"),
+            "transmitted",
+            dynamics.joint_wrenches,
+            ignores_loops=True,
+            expression=lambda wrenches=False: ex.joint_wrenches(ex.forces_on_links(wrenches)),
             may_take_wrenches=True,
         ),
         _solver(

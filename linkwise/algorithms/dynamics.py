@@ -34,6 +34,12 @@ def inverse_dynamics(tree: Tree, q, v, a, wrenches=None) -> list[Scalar]:
     return joint_forces(ex.inverse_dynamics(forces), tree, q, v=v, a=a, wrenches=wrenches)
 
 
+def joint_wrenches(tree: Tree, q, v, a, wrenches=None) -> Matrix:
+    """(n_links, 6): the forces f of the same recursion, on each link at its origin, in link axes."""
+    given = {"v": tree.velocities(v), "a": tree.velocities(a), ex.wrenches.name: wrenches}
+    return apply_expression(ex.joint_wrenches(ex.forces_on_links(wrenches is not None)), tree, q, given)
+
+
 def bias_force(tree: Tree, q, v) -> list[Scalar]:
     return joint_forces(ex.BIAS_FORCE, tree, q, v=v)
 

@@ -42,9 +42,14 @@ MASS_MATRIX_INVERSE = MASS_MATRIX.inv
 WHITENING = I - H @ psi @ K
 
 
+def joint_wrenches(forces: Expression) -> Expression:
+    """f = phi [M phi* (H* qdd + a + g) + forces]: what each joint transmits onto its link (rodriguez1986 7.1-7.5)."""
+    return phi @ (M @ phi.T @ (H.T @ qdd + a + g) + forces)
+
+
 def inverse_dynamics(forces: Expression) -> Expression:
-    """T = H phi [M phi* (H* qdd + a + g) + forces] + R qdd (rodriguez1986 7.1-7.6, rodriguez1992 24-25)."""
-    return H @ phi @ (M @ phi.T @ (H.T @ qdd + a + g) + forces) + R @ qdd
+    """T = H f + R qdd (rodriguez1986 7.6, rodriguez1992 24-25)."""
+    return H @ joint_wrenches(forces) + R @ qdd
 
 
 def forces_on_links(pushed: bool) -> Expression:

@@ -1,7 +1,7 @@
 """Inverse and forward dynamics in 50 digits, by Newton's and Euler's laws written in world axes.
 
 Every body has a position, an orientation and a centre of mass in the world; the mass matrix is assembled entry by
-entry from momenta and factored densely.  Nothing of linkwise's algorithms is used, only the numbers of a mechanism.
+entry from momenta and solved densely.  Nothing of linkwise's algorithms is used, only the numbers of a mechanism.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import mpmath
 import numpy as np
+import scipy.linalg
 
 import linkwise as lw
 
@@ -191,18 +192,18 @@ def forward_dynamics(mech: lw.Mechanism, q, v, tau) -> np.ndarray:
 
 
 def solve(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Gaussian elimination of a symmetric positive system, rows below the diagonal only."""
-    matrix, x = matrix.copy(), right.copy()
-    n = len(x)
-    for k in range(n):
-        for i in range(k + 1, n):
-            if matrix[k, i]:
-                factor = matrix[k, i] / matrix[k, k]
-                matrix[i, i:] = matrix[i, i:] - factor * matrix[k, i:]
-                x[i] = x[i] - factor * x[k]
-    for k in reversed(range(n)):
-        x[k] = (x[k] - matrix[k, k + 1 :] @ x[k + 1 :]) / matrix[k, k]
-    return x
+    """The solution of a symmetric positive system: by doubles, and what they leave over solved again and again."""
+    scale = 1.0 / np.sqrt(np.diag(matrix).astype(float))
+    factor = scipy.linalg.cho_factor(matrix.astype(float) * np.outer(scale, scale))
+    x, left_over = exact(np.zeros(len(right))), right
+    enough = max(abs(right)) * mpmath.mpf(10) ** (10 - DIGITS)
+    for _ in range(40):
+        size = max(abs(left_over))
+        if size <= enough:
+            return x
+        x = x + exact(scale * scipy.linalg.cho_solve(factor, scale * (left_over / size).astype(float))) * size
+        left_over = right - matrix @ x
+    raise ArithmeticError(f"the system is too badly conditioned for doubles: {size} is left over of {max(abs(right))}")
 
 
 def _armature(mech: lw.Mechanism) -> np.ndarray:
