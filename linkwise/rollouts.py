@@ -11,15 +11,20 @@ import numpy as np
 
 from .algorithms.catalogue import ALGORITHMS, WITH_WRENCHES
 from .algorithms.integration import METHODS as STEPS
+from .algorithms.integration import under_feedback
 from .compiler import load_recurrence, trace_algorithm
 from .ir.program import Array
 from .ir.recurrence import Recurrence
 from .kernel import KernelError
 from .kernel_store import stored
-from .mechanism import Mechanism, MechanismError, one_of, require_mechanism
+from .mechanism import Mechanism, MechanismError, checks, one_of, require_mechanism
+from .tree_dynamics import neutral
 
 METHODS = tuple(STEPS)
 TARGETS = ("cpu", "numpy")
+GAINS = ("kp", "kd")
+FEEDBACK = ("target", *GAINS)
+PER_STEP = ("tau", "wrenches", "target")  # inputs that may change from step to step
 
 
 def rollout(
@@ -32,6 +37,7 @@ def rollout(
     method: str = "rk4",
     *,
     wrenches=None,
+    feedback: Mapping[str, Any] | None = None,
     parameters: Mapping[str, Any] | None = None,
     every: int = 1,
     final_only: bool = False,
@@ -47,8 +53,10 @@ def rollout(
     method       "rk4", of fourth order, or "semi_implicit" (v first, then q with the new v), of first order and a
                  quarter of the cost
     wrenches     external, in link frames: None, (n_links, 6), (steps, n_links, 6) or (..., steps, n_links, 6)
+    feedback     {"target": ..., "kp": ..., "kd": ...}: joint forces kp (target - q) - kd v besides tau, of the start of
+                 each step.  The target is a configuration, in the shapes of tau; gains are numbers or (..., nv)
     parameters   numbers of the mechanism that differ from state to state, as ``compile`` names them:
-                 {"mass": (..., n_links), "forearm.com": (..., 3)}
+                 {"mass": (..., n_links), "forearm.com": (..., 3)}; masses and inertias that no body has are refused
     every        keep each ``every``-th state only: (..., steps // every + 1, nq); it must divide ``steps``
     final_only   return the last state only, (..., nq) and (..., nv)
     out          (q, v), arrays of the shapes of the results to write them to: new memory costs time
@@ -61,11 +69,15 @@ def rollout(
     _refuse_loops(mech)
     steps = _count("steps", steps, 0)
     every = _stride(steps, every, final_only)
-    pushed, parameters = {} if wrenches is None else {"wrenches": wrenches}, _named(parameters)
-    given = {"q": q0, "v": v0, "tau": tau, "dt": dt, **pushed, **parameters}
+    more = ({} if wrenches is None else {"wrenches": wrenches}) | _feedback(mech, feedback)
+    parameters = _named("parameters", parameters, "{'mass': masses}")
+    given = {"q": q0, "v": v0, "tau": tau, "dt": dt, **more, **parameters}
     dtype = _precision(given.values())
-    run, inputs = _kernel(mech, method, wrenches is not None, tuple(parameters), dtype, target)
+    run, inputs = _kernel(mech, method, tuple(more), tuple(parameters), dtype, target)
     arrays, batch = _arrays(inputs, given, np.dtype(dtype), steps, every)
+    for array, values in zip(inputs, arrays, strict=True):
+        if array.name in parameters:
+            _check_bodies(mech, array.name, values)
     axes = (*batch,) if final_only else (*batch, steps // every + 1)
     q, v = _results(out, [(*axes, mech.nq), (*axes, mech.nv)], np.dtype(dtype))
     if out is not None:
@@ -80,14 +92,22 @@ def rollout(
 
 
 def _kernel(
-    mech: Mechanism, method: str, pushed: bool, parameters: tuple[str, ...], dtype: str, target: str
+    mech: Mechanism, method: str, more: tuple[str, ...], parameters: tuple[str, ...], dtype: str, target: str
 ) -> tuple[Callable[..., None], tuple[Array, ...]]:
-    """The compiled recurrence and its inputs, from the mechanism's own store or made now."""
+    """The compiled recurrence and its inputs, from the mechanism's own store or made now; ``more`` are the names of
+    inputs that only some rollouts have."""
 
     def make() -> tuple[Callable[..., None], tuple[Array, ...]]:
         name = f"{method}_step"
-        algorithm = ALGORITHMS[WITH_WRENCHES[name] if pushed else name]
+        algorithm = ALGORITHMS[WITH_WRENCHES[name] if "wrenches" in more else name]
         algorithm.check(mech)
+        if "target" in more:
+            algorithm = dataclasses.replace(
+                algorithm,
+                inputs=(*algorithm.inputs, *FEEDBACK),
+                function=under_feedback(algorithm.function),
+                sizes=dict(zip(FEEDBACK, ((mech.nq,), (mech.nv,), (mech.nv,)), strict=True)),
+            )
         program, _ = trace_algorithm(algorithm, mech, parameters)
         (state,) = program.results
         program = dataclasses.replace(
@@ -96,10 +116,11 @@ def _kernel(
             outputs=(Array("q_next", (mech.nq,)), Array("v_next", (mech.nv,))),
             results=(state[: mech.nq], state[mech.nq :]),
         )
-        recurrence = Recurrence((("q_next", "q"), ("v_next", "v")), ("tau", "wrenches")[: 1 + pushed])
+        per_run = tuple(array.name for array in program.inputs if array.name in PER_STEP)
+        recurrence = Recurrence((("q_next", "q"), ("v_next", "v")), per_run)
         return load_recurrence(program, recurrence, dtype, target), program.inputs
 
-    return stored(mech, ("rollout", method, pushed, parameters, dtype, target), make)
+    return stored(mech, ("rollout", method, more, parameters, dtype, target), make)
 
 
 # -- what the caller gave -----------------------------------------------------------------------------
@@ -114,10 +135,23 @@ def _refuse_loops(mech: Mechanism) -> None:
         )
 
 
-def _named(parameters: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    if parameters is not None and not isinstance(parameters, Mapping):
-        raise TypeError(f"parameters must map names to values, such as {{'mass': masses}}, got {parameters!r}")
-    return parameters or {}
+def _named(what: str, given: Mapping[str, Any] | None, example: str) -> Mapping[str, Any]:
+    if given is not None and not isinstance(given, Mapping):
+        raise TypeError(f"{what} must map names to values, such as {example}, got {given!r}")
+    return given or {}
+
+
+def _feedback(mech: Mechanism, given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Target and gains, all three of them if there is any."""
+    named = _named("feedback", given, "{'target': q, 'kp': 100.0, 'kd': 10.0}")
+    for name in named:
+        one_of("part of feedback", name, FEEDBACK)
+    if "kp" in named and "target" not in named:
+        raise ValueError("rollout: feedback with kp needs a target, the configuration that it leads to")
+    if not named:
+        return {}
+    still = neutral(mech).astype(np.float32)  # exact, and does not decide on the precision
+    return {"target": still, "kp": 0.0, "kd": 0.0} | dict(named)
 
 
 def _stride(steps: int, every: int, final_only: bool) -> int:
@@ -150,13 +184,15 @@ def _arrays(
     """The inputs of the recurrence, those given per step as (..., records, every, core), and the shape of the batch."""
     arrays, batches = [], {}
     for array in inputs:
-        per_step, core = array.name in ("tau", "wrenches"), array.shape
-        values = _numbers(array.name, given[array.name], dtype, core)
+        per_step, core = array.name in PER_STEP, array.shape
+        values = own = _numbers(array.name, given[array.name], dtype, core)
         if per_step and values.ndim == len(core):
             values = values[None]
+        elif array.name in GAINS and values.ndim == 0:
+            values = np.broadcast_to(values, core)
         lead = values.ndim - len(core)
         if lead < per_step or values.shape[lead:] != core or (per_step and values.shape[lead - 1] not in (1, steps)):
-            raise KernelError(_misfit(array, values.shape, steps if per_step else None))
+            raise KernelError(_misfit(array, own.shape, steps if per_step else None))
         batches[array.name] = values.shape[: lead - per_step]
         if per_step:
             cut = (*batches[array.name], steps // every, every, *core)
@@ -187,6 +223,37 @@ def _numbers(name: str, given: Any, dtype: np.dtype, core: tuple[int, ...]) -> n
             f"rollout: {name} has dtype {values.dtype}, but real numbers that {dtype} can hold are needed"
         )
     return values.astype(dtype, copy=False)
+
+
+def _check_bodies(mech: Mechanism, name: str, values: np.ndarray) -> None:
+    """Refuse masses and moments of inertia that no body has, unless the mechanism's own body has such ones already:
+    motion under them is no motion of a mechanism."""
+    link, _, kind = name.rpartition(".")
+    bodies = [mech.link_names.index(link)] if link else list(range(mech.n_links))
+    if kind == "mass":
+        values, own, needed = values[..., None] if link else values, mech.masses[bodies], "positive"
+        wrong = ~(values > 0.0) & ((own > 0.0) | (values != 0.0))
+    elif kind == "inertia":
+        values, own = values[..., None, :, :] if link else values, mech.inertias[bodies]
+        wrong, needed = ~_positive(values) & _positive(own), "a matrix without negative principal moments"
+    else:
+        return
+    if wrong.any():
+        index = tuple(np.argwhere(wrong)[0].tolist())
+        whose, value = mech.link_names[bodies[index[-1]]], values[index].tolist()
+        state = f" in state {index[:-1]}" if index[:-1] else ""
+        raise MechanismError(f"rollout: the {kind} of link {whose!r}{state} must be {needed}, not {value}")
+
+
+def _positive(inertias: np.ndarray) -> np.ndarray:
+    """Whether the symmetric parts of (..., 3, 3) have no negative eigenvalue but for round-off: Sylvester's minors."""
+    inertias = inertias.astype(np.float64, copy=False)  # whose cubes do not vanish
+    scale = np.abs(inertias).max(axis=(-2, -1), initial=0.0)
+    xx, yy, zz = (inertias[..., i, i] + checks.INERTIA_TOLERANCE * scale for i in range(3))
+    xy, xz, yz = (0.5 * (inertias[..., i, j] + inertias[..., j, i]) for i, j in ((0, 1), (0, 2), (1, 2)))
+    pair = xx * yy - xy**2
+    whole = zz * pair - xx * yz**2 - yy * xz**2 + 2.0 * xy * xz * yz
+    return ((xx > 0.0) & (pair > 0.0) & (whole > 0.0)) | (scale == 0.0)
 
 
 def _results(

@@ -107,6 +107,58 @@ def test_parameters_differ_from_state_to_state():
     same((found[0][0], found[1][0]), own, 1e-11)
 
 
+def test_links_without_mass_may_stay_so():
+    """The first link of this arm has a moment of inertia alone: randomized by factors it is still no mass."""
+    assert ARM.masses[0] == 0.0
+    q, v, _ = draw(ARM, (2,))
+    heavier = {"mass": ARM.masses * np.array([[1.0], [1.5]]), "inertia": ARM.inertias}
+    found = lw.rollout(ARM, q, v, None, 0.01, 2, parameters=heavier, final_only=True)
+    same([x[0] for x in found], lw.rollout(ARM, q[0], v[0], None, 0.01, 2, final_only=True), 1e-12)
+
+
+@every_method
+def test_feedback_is_that_of_the_start_of_each_step(method):
+    mech = lw.mechanisms.random_tree(2, 3, joints=("spherical", "revolute"))
+    steps, rng = 5, np.random.default_rng(3)
+    q, v, tau = draw(mech, (4,), steps)
+    targets, _ = lw.random_state(mech, rng, (4, steps))
+    kp, kd = rng.uniform(1.0, 9.0, mech.nv), rng.uniform(0.0, 1.0, (4, mech.nv))
+    kernel = lw.compile(f"{method}_step", mech)
+
+    def expected(targets, kp, kd):
+        state = np.concatenate([q, v], axis=-1)
+        for k in range(steps):
+            here, speed = state[:, : mech.nq], state[:, mech.nq :]
+            forces = tau[:, k] + kp * lw.difference(mech, here, targets[:, k]) - kd * speed
+            state = kernel(here, speed, forces, 0.01)
+        return state[:, : mech.nq], state[:, mech.nq :]
+
+    for target in ("cpu", "numpy"):
+        options = {"feedback": {"target": targets, "kp": kp, "kd": kd}, "final_only": True, "target": target}
+        same(lw.rollout(mech, q, v, tau, 0.01, steps, method, **options), expected(targets, kp, kd), 1e-13)
+    one = np.broadcast_to(targets[0, 0], targets.shape)
+    options = {"feedback": {"target": targets[0, 0], "kp": 0.3}, "final_only": True}
+    same(lw.rollout(mech, q, v, tau, 0.01, steps, method, **options), expected(one, 0.3, 0.0), 1e-13)
+    options = {"feedback": {"kd": 0.1}, "final_only": True}
+    same(lw.rollout(mech, q, v, tau, 0.01, steps, method, **options), expected(one, 0.0, 0.1), 1e-13)
+    if method == "semi_implicit":
+        single = [x.astype(np.float32) for x in (q, v, tau)]
+        assert lw.rollout(mech, *single, 0.01, steps, method, **options)[0].dtype == np.float32
+
+
+def test_feedback_with_wrenches_and_parameters():
+    arm = lw.mechanisms.planar_arm(2)
+    q, v, tau = draw(arm, (2,), 3)
+    pushes = np.random.default_rng(1).normal(size=(3, 2, 6))
+    target = np.full(2, 0.2)
+    options = {"wrenches": pushes, "parameters": {"mass": 1.5 * arm.masses}, "final_only": True}
+    found = lw.rollout(arm, q, v, tau, 0.01, 3, feedback={"target": target, "kp": 2.0, "kd": 0.5}, **options)
+    for k in range(3):
+        forces = (tau[:, k] + 2.0 * (target - q) - 0.5 * v)[:, None]
+        q, v = lw.rollout(arm, q, v, forces, 0.01, 1, **options | {"wrenches": pushes[k]})
+    same(found, (q, v), 1e-12)
+
+
 # -- shapes, precision, memory --------------------------------------------------------------------------
 
 
@@ -367,6 +419,56 @@ REFUSED = {
         lambda: lw.rollout(ARM, Q, V, None, 0.1, 3, parameters={"mass": np.zeros(5)}),
         lw.KernelError,
         "mass has shape (5,), expected (..., 6)",
+    ),
+    "negative masses": (
+        lambda: lw.rollout(ARM, Q, V, None, 0.1, 3, parameters={"mass": ARM.masses * [[1.0], [-0.1]]}),
+        lw.MechanismError,
+        "the mass of link 'link2' in state (1,) must be positive, not -1.74",
+    ),
+    "a mass of zero": (
+        lambda: lw.rollout(ARM, Q, V, None, 0.1, 3, parameters={"link3.mass": 0.0}),
+        lw.MechanismError,
+        "the mass of link 'link3' must be positive, not 0.0",
+    ),
+    "no number for a mass": (
+        lambda: lw.rollout(ARM, Q, V, None, 0.1, 3, parameters={"link3.mass": [1.0, np.nan]}),
+        lw.MechanismError,
+        "the mass of link 'link3' in state (1,) must be positive, not nan",
+    ),
+    "negative moments": (
+        lambda: lw.rollout(ARM, Q, V, None, 0.1, 3, parameters={"link4.inertia": np.diag([1.0, 1.0, -0.1])}),
+        lw.MechanismError,
+        "the inertia of link 'link4' must be a matrix without negative principal moments",
+    ),
+    "no moments of a body": (
+        lambda: lw.rollout(ARM, Q, V, None, 0.1, 3, parameters={"inertia": ARM.inertias + 5.0 * (1.0 - np.eye(3))}),
+        lw.MechanismError,
+        "the inertia of link 'link1' must be a matrix without",
+    ),
+    "feedback without a target": (
+        lambda: lw.rollout(ARM, Q, V, None, 0.1, 3, feedback={"kp": 1.0}),
+        ValueError,
+        "needs a target",
+    ),
+    "feedback of another name": (
+        lambda: lw.rollout(ARM, Q, V, None, 0.1, 3, feedback={"targets": Q, "kp": 1.0}),
+        ValueError,
+        "unknown part of feedback 'targets': did you mean 'target'",
+    ),
+    "feedback that is no mapping": (
+        lambda: lw.rollout(ARM, Q, V, None, 0.1, 3, feedback=lw.joint_feedback(ARM, Q)),
+        TypeError,
+        "feedback must map names to values",
+    ),
+    "target's shape": (
+        lambda: lw.rollout(ARM, Q, V, None, 0.1, 3, feedback={"target": Q[:5], "kp": 1.0}),
+        lw.KernelError,
+        "target has shape (5,), expected (6,), (3, 6) or",
+    ),
+    "a function for a target": (
+        lambda: lw.rollout(ARM, Q, V, None, 0.1, 3, feedback={"target": lambda t: Q, "kp": 1.0}),
+        TypeError,
+        "target must be an array, given before the motion",
     ),
 }
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..recursions.tree import Tree
 from ..scalar import Scalar
-from .configuration import integrate
+from .configuration import difference, integrate
 from .dynamics import forward_dynamics
 
 Vector = list[Scalar]
@@ -105,6 +105,20 @@ def step(method: Tableau | Splitting, tree: Tree, q, v, tau, dt, wrenches=None) 
     start = _array([0.0] * n + list(v))
     reached = method.advance(start, dt, rates)
     return [*integrate(tree, q, reached[:n].tolist(), 1.0), *reached[n:].tolist()]
+
+
+def under_feedback(step: Callable[..., Vector]) -> Callable[..., Vector]:
+    """The step with ``tau + kp (target - q) - kd v`` as joint forces, of its start and constant during it, as a digital
+    controller gives them; three more inputs ``target, kp, kd`` come last.  ``target - q`` is ``difference(q, target)``.
+    """
+
+    def controlled(tree: Tree, q, v, tau, dt, *more) -> Vector:
+        *wrenches, target, kp, kd = more
+        way = difference(tree, q, target)
+        forces = [f + p * x - d * w for f, p, x, d, w in zip(tau, kp, way, kd, v, strict=True)]
+        return step(tree, q, v, forces, dt, *wrenches)
+
+    return controlled
 
 
 def _moved(x: np.ndarray, h: Any, coefficients: Sequence[float], slopes: Sequence[np.ndarray]) -> np.ndarray:

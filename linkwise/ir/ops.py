@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Op:
-    """One operation: ``arity`` operands in, one value out."""
+    """One operation: ``arity`` operands in, one value out.  There is one object for each, so that they compare and
+    hash by identity: interning hashes an operation for every value of a program."""
 
     name: str
     arity: int

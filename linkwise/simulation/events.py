@@ -5,14 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
-from scipy.optimize import brentq
+from scipy.optimize import brentq, fminbound
 
 from ..mechanism import Mechanism, MechanismError
 from .functions import Function, answer
 
 __all__ = ["Event", "Occurrence", "joint_passes", "velocity_zero", "when"]
+
+PARTS = 8  # of every step: functions are looked at where they meet
+DIP = (
+    1e-6  # relative to two parts; a function that is past zero for less than about this may be taken as not passing it
+)
 
 
 @dataclass(frozen=True)
@@ -45,7 +51,14 @@ def when(function: Function, name: str | None = None, direction: int = 0, termin
         raise TypeError(f"an event is one of lw.events or a function of (t, q, v), not {function!r}")
     if direction not in (-1, 0, 1):
         raise ValueError(f"direction must be 1 (rising), -1 (falling) or 0 (both), not {direction!r}")
+    if terminal not in (False, True):
+        raise ValueError(f"terminal must be True or False, not {terminal!r}")
     return Event(function, name or str(getattr(function, "__name__", "event")), direction, bool(terminal))
+
+
+def _of_function(function: Function) -> Event:
+    """The event of a plain function; ``direction`` and ``terminal`` may be attributes of it, as SciPy has them."""
+    return when(function, None, getattr(function, "direction", 0), getattr(function, "terminal", False))
 
 
 def joint_passes(
@@ -82,7 +95,7 @@ class Watch:
 
     def __init__(self, events: Event | Function | Sequence[Event | Function]):
         listed = events if isinstance(events, Sequence) and not isinstance(events, str) else (events,)
-        self._events = tuple(event if isinstance(event, Event) else when(event) for event in listed)
+        self._events = tuple(event if isinstance(event, Event) else _of_function(event) for event in listed)
         self._values: list[float] = []
 
     def __len__(self) -> int:
@@ -105,41 +118,67 @@ class Watch:
         between: Callable[[float], tuple[np.ndarray, np.ndarray]],
     ) -> tuple[list[Occurrence], bool]:
         """What takes place in (t_old, t], in order of time, up to the first terminal event; whether there is one."""
+        inside = np.linspace(t_old, t, PARTS + 1).tolist()[1:-1]
+        looks = [(time, between(time)) for time in inside] + [(t, state)]
         found: list[tuple[float, Event]] = []
         for i, event in enumerate(self._events):
-            before, after = self._values[i], self._value(event, t, *state)
-            self._values[i] = after
-            rises, falls = before < 0.0 <= after, before > 0.0 >= after
-            if (rises and event.direction >= 0) or (falls and event.direction <= 0):
-                found.append((self._moment(event, t_old, t, after, between), event))
-        found.sort(key=lambda one: one[0])
-        occurrences = []
-        for moment, event in found:
-            occurrences.append(Occurrence(event.name, moment, *(state if moment == t else between(moment))))
-            if event.terminal:
-                return occurrences, True
-        return occurrences, False
+            seen = [(t_old, self._values[i]), *((time, self._value(event, time, *there)) for time, there in looks)]
+            self._values[i] = seen[-1][1]
 
-    def _moment(self, event: Event, t_old: float, t: float, after: float, between) -> float:
-        """When the event takes place: the first time found at which its function is past zero, so that a motion which
-        goes on from there does not meet it again."""
-        if after == 0.0:
-            return t
-        side = math.copysign(1.0, after)
+            def value(time: float, event: Event = event) -> float:
+                return self._value(event, time, *between(time))
 
-        def value(time: float) -> float:
-            return side * (after if time == t else self._value(event, time, *between(time)))
-
-        if value(t_old) >= 0.0:  # the interpolation starts past zero: the step began on it but for round-off
-            return t_old
-        moment, gap = brentq(value, t_old, t, xtol=4e-16 * max(abs(t), 1e-3), rtol=9e-16), math.ulp(t)
-        while moment < t and value(moment) <= 0.0:
-            moment, gap = min(t, moment + gap), 2.0 * gap
-        return moment
+            for before, after in pairwise(sorted(seen + _dips(seen, value))):
+                rises, falls = before[1] < 0.0 <= after[1], before[1] > 0.0 >= after[1]
+                if (rises and event.direction >= 0) or (falls and event.direction <= 0):
+                    found.append((_moment(before[0], *after, value), event))
+        last = min((moment for moment, event in found if event.terminal), default=t)
+        found = sorted((one for one in found if one[0] <= last), key=lambda one: (one[0], one[1].terminal))
+        occurrences = [
+            Occurrence(event.name, moment, *(state if moment == t else between(moment))) for moment, event in found
+        ]
+        return occurrences, bool(found) and found[-1][1].terminal
 
     @staticmethod
     def _value(event: Event, t: float, q: np.ndarray, v: np.ndarray) -> float:
-        value = answer(f"event {event.name!r}", event.function, t, q, v)
+        value = answer(f"event {event.name!r}", event.function, t, q, v, kinds="iuf")
         if value.size != 1 or not np.isfinite(value).all():
             raise MechanismError(f"event {event.name!r} gives {value} at t = {t:.6g} s, not one finite number")
         return float(value.reshape(()))
+
+
+def _dips(seen: list[tuple[float, float]], value: Callable[[float], float]) -> list[tuple[float, float]]:
+    """Times and values beyond zero between three looks in a row that are all on one side of it.
+
+    Searched for where the parabola through the three has its vertex among them, bending towards zero, and where they
+    are no farther from zero than from each other: what changes little from look to look does not reach it.
+    """
+    dips = []
+    for (start, a), (_, b), (end, c) in zip(seen, seen[1:], seen[2:], strict=False):
+        side = math.copysign(1.0, b)
+        a, b, c = side * a, side * b, side * c
+        turns = 3.0 * a - 4.0 * b + c >= 0.0 and 3.0 * c - 4.0 * b + a >= 0.0  # minus and plus the slopes at the ends
+        if turns and 0.0 < min(a, b, c) <= max(a, b, c) - min(a, b, c):
+            time = float(fminbound(lambda time, side=side: side * value(time), start, end, xtol=DIP * (end - start)))
+            lowest = value(time)
+            if side * lowest < 0.0:
+                dips.append((time, lowest))
+    return dips
+
+
+def _moment(t_old: float, t: float, after: float, value: Callable[[float], float]) -> float:
+    """When a function passes zero on its way to ``after`` at t: the first time found at which it is past zero, so that
+    a motion which goes on from there does not meet it again."""
+    if after == 0.0:
+        return t
+    side = math.copysign(1.0, after)
+
+    def past(time: float) -> float:
+        return side * (after if time == t else value(time))
+
+    if past(t_old) >= 0.0:  # the interpolation starts past zero: the step began on it but for round-off
+        return t_old
+    moment, gap = brentq(past, t_old, t, xtol=4e-16 * max(abs(t), 1e-3), rtol=9e-16), math.ulp(t)
+    while moment < t and past(moment) <= 0.0:
+        moment, gap = min(t, moment + gap), 2.0 * gap
+    return moment

@@ -9,7 +9,7 @@ import numpy as np
 from .. import tree_dynamics as tree
 from ..mechanism import Mechanism, MechanismError
 from ..passive import Passive
-from .functions import Function, answer
+from .functions import Function, answer, real_numbers
 
 DIFFERENCE = 1e-7  # relative step by which a controller is differenced
 
@@ -17,7 +17,8 @@ DIFFERENCE = 1e-7  # relative step by which a controller is differenced
 class Forces:
     """tau(t, q, v): what is commanded, and what acts with passive elements added; wrenches on links.
 
-    ``held`` is the commanded force of the present segment where it does not depend on the state, else None.
+    ``held`` is the commanded force of the present segment where it does not depend on the state, else None; ``data`` is
+    what a file can hold of all this.
     """
 
     def __init__(
@@ -31,6 +32,10 @@ class Forces:
         self._control: Function | None = control if callable(control) else None
         self._samples: np.ndarray | None = None if self._control else _samples(mech, control, batch)
         self.held: np.ndarray | None = None if self._samples is None else self._samples[0]
+        self.data: dict[str, Any] = {
+            "control": _as_data(control, self._samples is not None and np.ndim(control) == 1),
+            "wrenches": _as_data(wrenches, self._constant_wrenches is not None),
+        }
 
     @property
     def segments(self) -> int:
@@ -113,15 +118,24 @@ class Forces:
         return tau - tree.inverse_dynamics(self._mech.spanning_tree, at, still, still, self.wrenches(t, q, v))
 
 
+def _as_data(given: Any, constant: bool) -> Any:
+    """None, numbers where they are constant, or that there were others."""
+    if given is None:
+        return None
+    return real_numbers(given).tolist() if constant else "given"
+
+
 def _samples(mech: Mechanism, control: Any, batch: tuple[int, ...]) -> np.ndarray:
     """(steps, ..., nv): commanded forces that are held, each for an equal part of the duration."""
     shape = (*batch, mech.nv)
     if control is None:
         return np.zeros((1, *shape))
     try:
-        samples = np.array(control, dtype=float)
+        samples = real_numbers(control)
     except (TypeError, ValueError):
-        raise TypeError(f"control must be a function of (t, q, v) or an array of forces, not {control!r}") from None
+        raise TypeError(
+            f"control must be a function of (t, q, v) or an array of forces, real numbers, not {control!r}"
+        ) from None
     if samples.ndim <= 1:
         samples = samples[None]
     try:
@@ -143,7 +157,7 @@ def _wrenches(mech: Mechanism, wrenches: Any, batch: tuple[int, ...]) -> np.ndar
     """(..., n_links, 6): constant wrenches."""
     shape = (*batch, mech.n_links, 6)
     try:
-        array = np.array(wrenches, dtype=float)
+        array = real_numbers(wrenches)
         if array.shape[-2:] != shape[-2:]:
             raise ValueError
         array = np.broadcast_to(array, shape)

@@ -106,29 +106,21 @@ def simulate(
         "stabilization": _stabilization(mech, stabilization, method, coordinates, keep_energy, baumgarte),
         "coordinates": one_of("coordinates", coordinates, COORDINATES),
         "formulation": one_of("formulation", formulation, closed.ALL_METHODS),
-        "baumgarte": baumgarte or GAINS,
+        "baumgarte": _gains(baumgarte),
         "tolerance": tolerance,
         "worst_condition": worst_condition,
-        "control": _as_data(control, np.ndim(control) == 1),
-        "wrenches": _as_data(wrenches, np.ndim(wrenches) >= 2),
     }
-    _check_numbers(settings, duration)
+    settings |= _numbers(settings, duration)
     _check_coordinates(mech, settings, independent)
     if keep_energy and not (control is None and passive is None and wrenches is None):
         raise ValueError("keep_energy is for free motions: control, passive elements and wrenches change the energy")
     q, v = _initial_state(mech, q0, v0, method, coordinates)
-    settings["rank"] = np.asarray(closed.generic_rank(mech, q)).tolist() if mech.loops else None
-    settings["energy"] = None
-    manifold = _manifold(mech, settings, q.shape[:-1])
-    given, (q, v) = v, manifold.corrected(q, v)
-    if keep_energy:
-        settings["energy"] = (tree.kinetic_energy(mech, q, v) + tree.potential_energy(mech, q)).tolist()
-        manifold = _manifold(mech, settings, q.shape[:-1])
     forces = Forces(mech, control, _passive(passive), q.shape[:-1], wrenches)
+    manifold, corrected = _onto_manifold(mech, settings, q, v, keep_energy)
     system = _system(mech, settings, forces, manifold, independent)
-    x = system.start(q, v)
+    x = system.start(*corrected)
     state = system.state(x)
-    _warn_of_slip(mech, state, given)
+    _warn_of_slip(mech, state, v)
     start = Stretch(0.0, 0.0, x, state, system.chart)
     integrator = _integrator(system, settings, None)
     times = _sample_times(0.0, duration, t_eval, output_step)
@@ -144,10 +136,8 @@ def resumed(
         if name not in known:
             raise TypeError(f"a motion goes on as it was: {name!r} cannot be changed; " + did_you_mean(name, known))
     mech, settings, end = before.mechanism, dict(before.settings), before.end
-    _check_numbers(settings, duration)
+    _numbers(settings, duration)
     control, wrenches = _kept("control", control, settings), _kept("wrenches", wrenches, settings)
-    settings["control"] = _as_data(control, np.ndim(control) == 1)
-    settings["wrenches"] = _as_data(wrenches, np.ndim(wrenches) >= 2)
     independent = _independent_again(independent, end)
     forces = Forces(mech, control, before.passive, end.q.shape[:-1], wrenches)
     system = _system(mech, settings, forces, _manifold(mech, settings, end.q.shape[:-1]), independent)
@@ -206,7 +196,7 @@ def _followed(
         evaluations=system.evaluations,
         stopped=record.stopped,
         chart_changes=system.changes if isinstance(system, IndependentCoordinates) else 0,
-        settings=settings | {"events": watch.names},
+        settings=settings | system.forces.data | {"events": watch.names},
         end=End(
             last.t,
             np.array(last.state[0]),
@@ -229,8 +219,11 @@ def _followed(
 
 
 def _manifold(mech: Mechanism, settings: Mapping[str, Any], batch: tuple[int, ...]) -> Manifold:
-    # Lists in the settings have lost the shape of a batch without states.
-    rank, energy = (None if x is None else np.reshape(x, batch) for x in (settings["rank"], settings["energy"]))
+    # Lists in the settings have lost the shape and the type of a batch without states.
+    rank, energy = (
+        None if settings[name] is None else np.array(settings[name], dtype=kind).reshape(batch)
+        for name, kind in (("rank", int), ("energy", float))
+    )
     return Manifold(
         mech,
         settings["formulation"],
@@ -240,6 +233,20 @@ def _manifold(mech: Mechanism, settings: Mapping[str, Any], batch: tuple[int, ..
         rank,
         energy,
     )
+
+
+def _onto_manifold(
+    mech: Mechanism, settings: dict[str, Any], q: np.ndarray, v: np.ndarray, keep_energy: bool
+) -> tuple[Manifold, tuple[np.ndarray, np.ndarray]]:
+    """The manifold that a motion from (q, v) stays on, noted in the settings, and the state moved onto it."""
+    settings["rank"] = np.asarray(closed.generic_rank(mech, q)).tolist() if mech.loops else None
+    settings["energy"] = None
+    manifold = _manifold(mech, settings, q.shape[:-1])
+    q, v = manifold.corrected(q, v)
+    if keep_energy:
+        settings["energy"] = (tree.kinetic_energy(mech, q, v) + tree.potential_energy(mech, q)).tolist()
+        manifold = _manifold(mech, settings, q.shape[:-1])
+    return manifold, (q, v)
 
 
 def _system(mech: Mechanism, settings: Mapping[str, Any], forces: Forces, manifold: Manifold, independent) -> System:
@@ -286,14 +293,30 @@ def _stabilization(
     return stabilization
 
 
-def _check_numbers(settings: Mapping[str, Any], duration: Any) -> None:
-    for name, value in (("duration", duration), *((name, settings[name]) for name in ("rtol", "atol", "tolerance"))):
+def _gains(baumgarte: Any) -> tuple[float, float]:
+    if baumgarte is None:
+        return GAINS
+    try:
+        alpha, beta = (float(gain) for gain in baumgarte)
+    except (TypeError, ValueError):
+        raise MechanismError(f"baumgarte must be two numbers (alpha, beta), not {baumgarte!r}") from None
+    if not (0.0 <= alpha < math.inf and 0.0 <= beta < math.inf):
+        raise MechanismError(f"baumgarte=(alpha, beta) must not be negative, which drives loops open: {baumgarte!r}")
+    return alpha, beta
+
+
+def _numbers(settings: Mapping[str, Any], duration: Any) -> dict[str, float]:
+    """The settings that are numbers, checked, as floats, which files can hold."""
+    _check_positive("duration", duration)
+    found = {name: settings[name] for name in ("rtol", "atol", "tolerance", "worst_condition")}
+    for name, value in found.items():
         _check_positive(name, value)
-    step = settings["step"]
-    if step is not None:
-        _check_positive("step", step, "number of seconds")
+    if settings["step"] is not None:
+        found["step"] = settings["step"]
+        _check_positive("step", found["step"], "number of seconds")
         if settings["method"] in FIXED:
-            whole_steps(duration, step)
+            whole_steps(duration, found["step"])
+    return {name: float(value) for name, value in found.items()}
 
 
 def _check_positive(name: str, value: Any, kind: str = "number") -> None:
@@ -372,13 +395,6 @@ def _sample_times(start: float, duration: float, t_eval: Any, output_step: float
     if len(times) and (times[0] < start - slack or times[-1] > start + duration + slack):
         raise MechanismError(f"t_eval must be between {start:g} and {start + duration:g} s")
     return times
-
-
-def _as_data(given: Any, constant: bool) -> Any:
-    """What of forces a file can hold: none, ``constant`` numbers, or that there were others."""
-    if given is None:
-        return None
-    return np.asarray(given, dtype=float).tolist() if constant else "given"
 
 
 def _kept(name: str, given: Any, settings: Mapping[str, Any]) -> Any:

@@ -10,10 +10,19 @@ import numpy as np
 from ..mechanism import MechanismError
 
 Function = Callable[[float, np.ndarray, np.ndarray], Any]
+REAL = "biuf"  # kinds of dtypes that are real numbers
 
 
-def answer(who: str, function: Function, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """The real numbers that ``function(t, q, v)`` gives; an error names ``who`` gave others.
+def real_numbers(given: Any) -> np.ndarray:
+    """``given`` as a new array of floats; a ValueError or TypeError where it is not made of real numbers."""
+    values = np.asarray(given)
+    if values.dtype.kind not in REAL:
+        raise TypeError(f"{given!r} has the type {values.dtype}")
+    return np.array(values, dtype=float)
+
+
+def answer(who: str, function: Function, t: float, q: np.ndarray, v: np.ndarray, kinds: str = REAL) -> np.ndarray:
+    """The numbers that ``function(t, q, v)`` gives, of dtypes of these ``kinds``; an error names ``who`` gave others.
 
     The function gets copies and so does the caller: a function may change its arguments, keep them, and give the same
     array again and again, and the integration is none the worse for it.
@@ -23,7 +32,7 @@ def answer(who: str, function: Function, t: float, q: np.ndarray, v: np.ndarray)
         values = np.asarray(given)
     except ValueError as ragged:
         raise MechanismError(f"at t = {t:.6g} s {who} gives no array: {ragged}") from None
-    if values.dtype.kind not in "biuf":
+    if values.dtype.kind not in kinds:
         raise MechanismError(
             f"at t = {t:.6g} s {who} gives {given!r}, of type {values.dtype}, but real numbers are needed"
         )

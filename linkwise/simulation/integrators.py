@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.integrate
 
+from .. import closed
 from ..algorithms.integration import METHODS as STEPS
 from ..mechanism import MechanismError
 from .systems import Stepper, System
@@ -61,29 +62,43 @@ class Adaptive:
         if method in IMPLICIT:
             self._options["jac"] = system.jacobian()
         self.next_step = first_step
+        self._lost: closed.ChartError | None = None
 
     def steps(self, t: float, x: np.ndarray, end: float) -> Iterator[Step]:
         """The steps from (t, x) to ``end``."""
         system, corrects = self._system, self._method in ONE_STEP and self._system.corrects
-        x = system.rebased(x)
-        first = None if self.next_step is None else min(self.next_step, end - t, self._options["max_step"])
-        solver = ADAPTIVE[self._method](system.rates, t, x, end, first_step=first, **self._options)
-        now = system.frozen()
+        solver, now = self._solver(t, system.rebased(x), end), system.frozen()
         while True:
             message = solver.step()
             if solver.status == "failed" or not np.isfinite(solver.y).all():
-                raise IntegrationFailed(f"{self._method} cannot go on beyond t = {solver.t:.6g} s: {message}")
-            x = system.corrected(solver.y) if corrects else solver.y
+                why = message if self._lost is None else f"{message}; {self._lost}"
+                raise IntegrationFailed(f"{self._method} cannot go on beyond t = {solver.t:.6g} s: {why}")
+            x, self._lost = system.corrected(solver.y) if corrects else solver.y, None
             if system.chart is not None:  # its variables, and what iterations start from, change from step to step
                 now = system.frozen()
             yield Step(solver.t_old, solver.t, x.copy(), _dense_output(solver, now), now, dense=True)
             self.next_step = getattr(solver, "h_abs", None)  # LSODA keeps its own
             if solver.status != "running":
                 return
-            if corrects:
-                # What the solver carries into its next step besides y are the rates there.
-                solver.y = system.rebased(x)
-                solver.f = system.rates(solver.t, solver.y)
+            if not corrects:
+                continue
+            based = system.rebased(x)
+            if based is not x:  # nothing that the solver knows is in these variables
+                solver = self._solver(solver.t, based, end)
+            else:  # what it carries into its next step besides y are the rates there
+                solver.y, solver.f = x, system.rates(solver.t, x)
+
+    def _solver(self, t: float, x: np.ndarray, end: float) -> Any:
+        first = None if self.next_step is None else min(self.next_step, end - t, self._options["max_step"])
+        return ADAPTIVE[self._method](self._rates, t, x, end, first_step=first, **self._options)
+
+    def _rates(self, t: float, x: np.ndarray) -> np.ndarray:
+        """dx/dt; not a number where a step that is far too long leaves the chart, so that a shorter one is tried."""
+        try:
+            return self._system.rates(t, x)
+        except closed.ChartError as lost:
+            self._lost = lost
+            return np.full_like(x, np.nan)
 
 
 def _dense_output(solver: Any, system: System) -> Callable[[float], np.ndarray]:
@@ -195,4 +210,6 @@ def quintic(
 def whole_steps(duration: float, step: float) -> None:
     """Refuse a duration without a whole step in it."""
     if round(duration / step) < 1:
-        raise MechanismError(f"a motion of {duration:g} s needs at least one step of {step:g} s")
+        raise MechanismError(
+            f"a motion of {duration:g} s needs at least one step of {step:g} s: give a step that is not longer"
+        )

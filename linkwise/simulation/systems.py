@@ -23,10 +23,11 @@ from ..compiler import compile
 from ..differentiation import jacobian_of
 from ..kernel_store import kernel_function
 from ..mechanism import Mechanism
-from .forces import Forces
+from .forces import DIFFERENCE, Forces
 from .loops import Manifold
 
 Stepper = Callable[[float, np.ndarray, float], np.ndarray]  # (t, x, h) -> x after h
+FARTHEST_TURN = 2.0  # rad; coordinates that are differences of free turns end at half a turn from their origin
 
 
 @dataclass(frozen=True)
@@ -226,7 +227,7 @@ class IndependentCoordinates(System):
     """x = [y, dy/dt] in a chart of the constraint manifold: the local state-space form (spencer2004 2.16).
 
     Before a step the chart is changed for one of tangent-space coordinates where the condition number of [D1 R; G]
-    exceeds ``worst_condition``.
+    exceeds ``worst_condition``, or a joint has turned freely by more than ``FARTHEST_TURN`` since the chart was made.
     """
 
     corrects = True
@@ -280,7 +281,8 @@ class IndependentCoordinates(System):
 
     def rebased(self, x):
         q, v = self.state(x)
-        if self._local.condition(q, np.split(x, 2)[0]) <= self._worst_condition:
+        good = self._local.condition(q, np.split(x, 2)[0]) <= self._worst_condition
+        if good and (self._local.rows is None or self._turned(q) <= FARTHEST_TURN):
             return x
         self._use(self._local.recentred(q))
         self.changes += 1
@@ -288,8 +290,25 @@ class IndependentCoordinates(System):
         self._settle(x, q, v)
         return x
 
+    def _turned(self, q: np.ndarray) -> float:
+        """The largest angle by which a joint that turns freely is away from the origin of the chart: the brackets with
+        a turn have its angle as eigenvalues, times the imaginary unit, whatever moves along with it."""
+        if self.mech.rates_are_velocities:
+            return 0.0
+        step = tree.difference(self.mech, self._local.origin, q)
+        return float(np.abs(np.linalg.eigvals(np.tensordot(step, self.mech.brackets, 1))).max(initial=0.0))
+
     def state_between(self, x):
         return self.state(x)
+
+    def jacobian(self):
+        """By differences with steps that stay within the chart: SciPy's own grow where the rates hardly change."""
+
+        def jacobian(t: float, x: np.ndarray) -> np.ndarray:
+            here, steps = self.rates(t, x), DIFFERENCE * np.maximum(1.0, np.abs(x))
+            return np.array([(self.rates(t, x + step) - here) / step.sum() for step in np.diag(steps)]).T
+
+        return jacobian
 
     @property
     def velocity_size(self):

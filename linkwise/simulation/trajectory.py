@@ -187,7 +187,9 @@ class Trajectory:
         wrenches, and Baumgarte's terms if there were any."""
         settings = self.settings
         gains = tuple(settings["baumgarte"]) if settings["stabilization"] == "baumgarte" else None
-        rank = None if settings.get("rank") is None else np.reshape(settings["rank"], self.q.shape[1:-1])
+        rank = settings.get("rank")
+        if rank is not None:
+            rank = np.array(rank, dtype=int).reshape(self.q.shape[1:-1])
         return closed.loop_reactions(
             self.mechanism,
             self.q,
@@ -291,6 +293,8 @@ class Trajectory:
         """Curves of coordinates, velocities and energies over time; written to ``path`` if that is given."""
         from ..viewer import plot_trajectory
 
+        if not len(self.t):
+            raise MechanismError("a trajectory without samples cannot be drawn")
         return plot_trajectory(self, path, **options)
 
     def save(self, path: str | Path) -> None:

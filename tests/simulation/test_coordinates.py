@@ -77,3 +77,46 @@ def test_coordinates_that_do_not_fit():
         lw.simulate(four_bar, np.zeros(3), np.zeros(3), 1.0, coordinates="independent", method="bdf")
     with pytest.raises(MechanismError, match="one state at a time"):
         lw.simulate(four_bar, np.zeros((2, 3)), np.zeros(3), 1.0, coordinates="independent", method="rk4")
+
+
+@pytest.mark.parametrize("method", ["dop853", "rk45", "radau", "rk4"])
+def test_independent_coordinates_of_what_turns_freely(method):
+    """A ball that spins at 20 rad/s turns through all that one chart has again and again."""
+    builder = lw.Builder().link("ball", 1.0, (0, 0, 0), (1, 1, 1))
+    mech = builder.joint("ball", lw.Spherical(), "ground", "ball").build("ball", (0, 0, 0))
+    turned = lw.simulate(mech, [1.0, 0, 0, 0], [0, 0, 20.0], 1.0, coordinates="independent", method=method, step=0.05)
+    assert turned.chart_changes > 5
+    half = 10.0 * turned.t
+    expected = np.stack([np.cos(half), 0.0 * half, 0.0 * half, np.sin(half)], axis=-1)
+    assert np.abs(lw.difference(mech, expected, turned.q)).max() < 1e-12
+
+
+@pytest.mark.parametrize("method", ["dop853", "radau"])
+def test_steps_that_would_leave_the_chart_are_made_shorter(method):
+    """Coordinates that change evenly allow steps as long as the duration, but for the end of the chart."""
+    builder = lw.Builder().link("ball", 1.0, (0, 0, 0), (1, 1, 1))
+    mech = builder.joint("ball", lw.Spherical(), "ground", "ball").build("ball", (0, 0, 0))
+    turned = lw.simulate(mech, [1.0, 0, 0, 0], [0, 0, 1.0], 10.0, coordinates="independent", method=method)
+    assert np.abs(lw.difference(mech, turned.q[-1], [np.cos(5.0), 0, 0, np.sin(5.0)])).max() < 1e-12
+    assert turned.step_sizes.max() > 0.5
+
+
+def test_a_closed_mechanism_that_turns_over():
+    """A four-bar on a floating base, through more than half a turn: angular momentum of the whole is kept."""
+    builder = lw.Builder().link("base", 3.0, (0.1, 0, 0.02), (0.05, 0.06, 0.07))
+    for name, length in (("crank", 0.3), ("coupler", 0.5), ("rocker", 0.4)):
+        builder.link(name, 1.0, (length / 2, 0.01, 0.02), (0.01, 0.02, 0.02))
+    builder.joint("free", lw.Floating(), "ground", "base").joint("a", lw.Revolute((0, 0, 1)), "base", "crank")
+    builder.joint("b", lw.Revolute((0, 0, 1)), "crank", "coupler", pose=(None, (0.3, 0, 0)))
+    builder.joint("c", lw.Revolute((0, 0, 1)), "base", "rocker", pose=(None, (0.6, 0, 0)))
+    builder.loop("d", lw.Revolute((0, 0, 1)), "coupler", (None, (0.5, 0, 0)), "rocker", (None, (0.4, 0, 0)))
+    mech = builder.build("floating four-bar", (0, 0, 0))
+    q = lw.closed.assemble(mech, [1, 0, 0, 0, 0, 0, 0, 1.0, -0.8, 1.2], hold=("free", "a"))
+    null = lw.closed.null_space(mech, q)
+    v = 2.0 * null @ np.random.default_rng(0).normal(size=null.shape[1])
+    expected = lw.simulate(mech, q, v, 2.0, rtol=1e-11, atol=1e-11)
+    found = lw.simulate(mech, q, v, 2.0, coordinates="independent", rtol=1e-7, atol=1e-7)
+    assert found.chart_changes > 0 and found.constraint_error.max() < 1e-11
+    momentum = lw.momentum(mech, found.q, found.v)
+    assert np.ptp(momentum, axis=0).max() < 1e-5
+    assert np.abs(lw.difference(mech, expected.q[-1], found.q[-1])).max() < 1e-5

@@ -131,6 +131,78 @@ def test_mimic_joints_and_loops_have_events():
         assert found.constraint_error[-1] < 1e-11
 
 
+@pytest.mark.parametrize("method", (*ADAPTIVE, "rk23", "rk4"))
+@pytest.mark.parametrize("depth", [0.1, 1e-3, 1e-6])
+def test_a_function_that_passes_zero_twice_within_a_step(method, depth):
+    """A mass thrown up is higher than a mark for a moment only: less than a step, and than the distance of looks."""
+    mech, _, v = falling(5.0)
+    apex, mark = 5.0 / 9.81, 12.5 / 9.81 - depth
+    events = [lw.events.joint_passes(mech, "height", mark, direction=d) for d in (0, 1, -1)]
+    trajectory = lw.simulate(mech, [0.0], v, 1.0, method=method, events=events, step=0.2)
+    up, down = apex - np.sqrt(2.0 * depth / 9.81), apex + np.sqrt(2.0 * depth / 9.81)
+    accuracy = 1e-8 / np.sqrt(depth)  # of the multistep methods' own error, where the height hardly changes
+    assert [event.v[0] > 0.0 for event in trajectory.events] == [True, True, False, False]
+    np.testing.assert_allclose([event.t for event in trajectory.events], [up, up, down, down], rtol=0, atol=accuracy)
+
+
+def test_short_excursions_wherever_they_are_in_a_step():
+    """Steps of 0.5 s, looked at eight times each: a dip at any place, of any depth, and none where there is none."""
+    mech, q, v = falling()
+    rng = np.random.default_rng(0)
+    for place, width in zip(rng.uniform(0.0, 1.0, 30), 10.0 ** rng.uniform(-6.0, -1.0, 30), strict=True):
+        for sign in (1.0, -1.0):
+            dip = lw.events.when(lambda t, q, v: sign * ((t - place) ** 2 - width**2))  # noqa: B023
+            above = lw.events.when(lambda t, q, v: sign * ((t - place) ** 2 + width**2))  # noqa: B023
+            found = lw.simulate(mech, q, v, 1.5, method="rk4", step=0.5, events=[dip, above])
+            expected = [t for t in (place - width, place + width) if t > 0.0]
+            np.testing.assert_allclose([event.t for event in found.events], expected, rtol=0, atol=1e-9)
+
+
+def test_looking_costs_nothing_where_there_are_no_events():
+    calls = 0
+
+    def control(t, q, v):
+        nonlocal calls
+        calls += 1
+        return -v
+
+    mech, q, v = falling()
+    plain = lw.simulate(mech, q, v, 1.0, control)
+    assert calls == plain.evaluations + len(plain.t)  # the equations of motion, and the record
+    watched = lw.simulate(mech, q, v, 1.0, control, events=[lambda t, q, v: q[0] - 3.0])
+    assert watched.evaluations == plain.evaluations + 3 * len(plain.step_sizes)  # what dop853 interpolates with
+    asked = 0
+
+    def height(t, q, v):
+        nonlocal asked
+        asked += 1
+        return q[0] + 1.0
+
+    lw.simulate(mech, q, v, 1.0, control, events=height)
+    assert asked == 1 + 8 * len(plain.step_sizes)
+
+
+def test_events_at_one_moment_all_take_place():
+    mech, q, v = falling()
+    events = [
+        lw.events.when(lambda t, q, v: t - 0.5, name, terminal=end) for name, end in (("stop", True), ("a", False))
+    ]
+    found = lw.simulate(mech, q, v, 1.0, events=events)
+    assert [event.name for event in found.events] == ["a", "stop"] and found.stopped == "event: stop"
+    assert found.events[0].t == found.events[1].t == found.end.t
+
+
+def test_attributes_of_functions_count_as_in_scipy():
+    def height(t, q, v):
+        return q[0] - 4.0
+
+    mech, q, v = falling(3.0)
+    q = q - 1.2
+    height.direction, height.terminal = -1, True
+    found = lw.simulate(mech, q, v, 2.0, events=height)
+    assert found.stopped == "event: height" and found.v[-1, 0] < 0.0 and len(found.events) == 1
+
+
 def test_events_that_make_no_sense():
     mech, q, v = falling()
     with pytest.raises(MechanismError, match="did you mean 'height'"):
@@ -139,6 +211,10 @@ def test_events_that_make_no_sense():
         lw.events.velocity_zero(mech, "height", coordinate=1)
     with pytest.raises(ValueError, match="direction must be"):
         lw.events.when(lambda t, q, v: t, direction=2)
+    with pytest.raises(ValueError, match="terminal must be True or False, not 2"):
+        lw.events.when(lambda t, q, v: t, terminal=2)
+    with pytest.raises(MechanismError, match="of type bool, but real numbers are needed"):  # it would never rise
+        lw.simulate(mech, q, v, 1.0, events=[lambda t, q, v: q[0] < 4.0])
     with pytest.raises(TypeError, match="a function of"):
         lw.simulate(mech, q, v, 1.0, events=["ground"])
     with pytest.raises(MechanismError, match="not one finite number"):

@@ -257,3 +257,21 @@ def test_parquet(tmp_path, monkeypatch):
     parquet = pytest.importorskip("pyarrow.parquet")
     trajectory.to_parquet(tmp_path / "motion.parquet")
     np.testing.assert_array_equal(parquet.read_table(tmp_path / "motion.parquet")["t"].to_numpy(), trajectory.t)
+
+
+def test_numbers_of_numpy_are_saved_as_others(tmp_path):
+    mech = lw.mechanisms.four_bar()
+    options = {
+        "step": np.float32(0.01),
+        "rtol": np.float32(1e-6),
+        "atol": np.array(1e-6),
+        "tolerance": np.float32(1e-10),
+        "worst_condition": np.int64(1000),
+        "stabilization": "baumgarte",
+        "baumgarte": np.array([5, 5]),
+    }
+    trajectory = lw.simulate(mech, np.zeros(3), np.zeros(3), np.float32(0.05), np.zeros(3, int), **options)
+    trajectory.save(tmp_path / "motion.npz")
+    again = lw.load_trajectory(tmp_path / "motion.npz")
+    assert again.settings == {**trajectory.settings, "baumgarte": [5.0, 5.0]}
+    np.testing.assert_array_equal(again.resume(0.01).q, trajectory.resume(0.01).q)

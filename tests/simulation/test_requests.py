@@ -173,6 +173,9 @@ def test_loops_that_are_not_closed_are_refused():
         ({"stabilization": "glue"}, "stabilization must be"),
         ({"formulation": "svt"}, "unknown formulation 'svt': did you mean 'svd'"),
         ({"baumgarte": (1.0, 1.0)}, "needs stabilization='baumgarte'"),
+        ({"baumgarte": (-1.0, 1.0), "stabilization": "baumgarte"}, "must not be negative"),
+        ({"baumgarte": 1.0, "stabilization": "baumgarte"}, r"two numbers \(alpha, beta\)"),
+        ({"worst_condition": np.nan}, "worst_condition must be a positive number"),
         ({"keep_energy": True, "stabilization": None}, "keep_energy needs"),
         ({"keep_energy": True, "method": "bdf"}, "projection would falsify"),
         ({"keep_energy": True, "control": [1.0, 0.0]}, "keep_energy is for free motions"),
@@ -194,6 +197,11 @@ def test_requests_that_make_no_sense(options, message):
 def test_other_requests_that_make_no_sense():
     with pytest.raises(TypeError, match="control must be a function"):
         lw.simulate(ARM, REST, REST, 1.0, "go")
+    for other in (REST + 1j, ["1", "2"], [[1.0, 2.0], [3.0]]):
+        with pytest.raises(TypeError, match="an array of forces, real numbers, not"):
+            lw.simulate(ARM, REST, REST, 1.0, other)
+    with pytest.raises(MechanismError, match="wrenches must be an array"):
+        lw.simulate(ARM, REST, REST, 1.0, wrenches=np.zeros((2, 6), complex))
     with pytest.raises(TypeError, match="passive must be a linkwise.Passive"):
         lw.simulate(ARM, REST, REST, 1.0, passive={"joint1": 1.0})
     with pytest.raises(TypeError, match="a Mechanism is needed"):
@@ -212,3 +220,10 @@ def test_energy_can_be_kept_in_trees_too():
     kept = lw.simulate(ARM, [0.5, 0.5], REST, 2.0, keep_energy=True, **options)
     assert np.ptp(kept.energy) < 1e-12 < 1e-6 < np.ptp(drifting.energy)
     np.testing.assert_allclose(kept.q[-1], drifting.q[-1], atol=1e-2)
+
+
+def test_trajectories_without_samples():
+    unseen = lw.simulate(ARM, REST, REST, 0.1, t_eval=[])
+    assert unseen.q.shape == (0, 2) and unseen.energy.shape == (0,) and unseen.end.t == 0.1
+    with pytest.raises(MechanismError, match="without samples cannot be drawn"):
+        unseen.plot()
