@@ -17,7 +17,7 @@ from ..mechanism.checks import did_you_mean
 
 RATE = ".rate"  # what is added to the name of a coordinate for its velocity
 AUTOMATIC = ("partitioning", "null_space")
-FAILING = 1e8  # condition number beyond which a choice of coordinates does not describe the motion
+FAILING = 1e8  # motion of joints per unit of a coordinate beyond which that coordinate does not describe the motion
 
 
 def coordinate_names(mech: Mechanism) -> tuple[str, ...]:
@@ -82,7 +82,8 @@ def independent_by(mech: Mechanism, svd: Decomposition, wanted: Any) -> Independ
     count, free = rows.shape[-2], null.shape[-1]
     if count != free:
         raise MechanismError(
-            f"{count} independent coordinates were chosen for mechanism {mech.name!r}, which has {free} freedoms here: "
+            f"{counted(count, 'independent coordinate')} chosen for mechanism {mech.name!r}, which has "
+            f"{counted(free, 'freedom')} here: "
             f"give {free}" + (f", such as {_suggestion(mech, null)}" if free else "")
         )
     seen = rows @ null
@@ -90,8 +91,10 @@ def independent_by(mech: Mechanism, svd: Decomposition, wanted: Any) -> Independ
         inverse = np.linalg.inv(seen)
     except np.linalg.LinAlgError:
         inverse = np.full_like(seen, np.inf)
-    condition = np.abs(seen).max(axis=(-1, -2), initial=0.0) * np.abs(inverse).max(axis=(-1, -2), initial=0.0)
-    if not np.all(condition < FAILING):
+    # How far joints move per unit of each coordinate, in whatever unit: 1 at best, as N is orthonormal.
+    with np.errstate(invalid="ignore"):  # a row of zeros times an infinite inverse
+        reach = np.linalg.norm(rows, axis=-1) * np.linalg.norm(inverse, axis=-2)
+    if not np.all(reach < FAILING):
         raise MechanismError(
             f"the coordinates {', '.join(map(repr, names))} do not describe the motion of mechanism {mech.name!r} "
             "here: a freedom moves none of them, so [R; G] is singular (2.28 is violated); "
@@ -102,9 +105,10 @@ def independent_by(mech: Mechanism, svd: Decomposition, wanted: Any) -> Independ
 
 
 def _freedoms(mech: Mechanism, svd: Decomposition) -> int:
-    """The number of freedoms, which must be that of every state of a batch."""
+    """The number of freedoms, which must be that of every state of a batch; without states, what is left if all
+    constraints are independent."""
     rank = svd.rank
-    lowest = int(rank.min(initial=mech.nv))
+    lowest = int(rank.min(initial=svd.s.shape[-1]))
     if rank.ndim and not np.all(rank == lowest):
         raise MechanismError(
             f"states of mechanism {mech.name!r} have from {mech.nv - int(rank.max())} to {mech.nv - lowest} freedoms: "
@@ -158,3 +162,8 @@ def _suggestion(mech: Mechanism, null: np.ndarray) -> str:
 
 def _numbered(count: int) -> tuple[str, ...]:
     return tuple(f"y{i + 1}" for i in range(count))
+
+
+def counted(count: int, what: str) -> str:
+    """Such as "1 freedom", "2 freedoms"."""
+    return f"{count} {what}" + "s" * (count != 1)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from ..closed import AssemblyError, assemble, degrees_of_freedom, generic_rank
 from ..mechanism import Mechanism, MechanismError, one_of
 from ..passive import Passive
+from ..tree_dynamics import integrate, neutral, random_state
 from .coordinates import RATE, coordinate_names, named_rows
 from .state_space import StateSpace
 from .variations import Variations, state_of, variations
 
 FORMS = ("local", "underlying")
 PROJECTIONS = ("orthogonal", "independent")
+GUESSES = (30,)  # from which to assemble a mechanism of which no state is given
 
 
 def linearize(
@@ -45,11 +49,14 @@ def linearize(
                   coordinates, A = [Df] P, with two eigenvalues of zero for every constraint (4.1-4.4)
     projection    P of the underlying form: "orthogonal", I - H^+ H, or "independent", along the chosen coordinates
 
-    q, v, tau, wrenches broadcast over leading batch dimensions; all states must have the same freedoms.
+    q, v, tau, wrenches broadcast over leading batch dimensions; all states must have the same freedoms.  Without states
+    (a batch dimension of 0) the arrays are empty, shaped for the freedoms that the mechanism has in general.
     A ``MechanismError`` says where loops are open, positions singular or coordinates ill-chosen.
     """
     form, projection = one_of("form", form, FORMS), one_of("projection", projection, PROJECTIONS)
     at = state_of(mech, q, v, tau, wrenches, passive)
+    if 0 in at.batch:
+        return _of_no_states(mech, at.batch, independent, inputs, outputs, form)
     near = variations(at, independent)
     names = coordinate_names(mech)
     input_names, driving = named_rows(mech, names if inputs is None else inputs, "inputs")
@@ -60,7 +67,8 @@ def linearize(
     else:
         a, b = near.rates @ _projection(near, projection), chosen.basis @ near.response
         drift = np.stack([at.v, near.acceleration], axis=-2)
-        states, rows, tangent = names, np.eye(mech.nv), np.eye(2 * mech.nv)
+        states, rows = names, np.eye(mech.nv)
+        tangent = np.broadcast_to(np.eye(2 * mech.nv), (*at.batch, 2 * mech.nv, 2 * mech.nv))
     drift = drift.reshape(*at.batch, -1)
     b = np.concatenate([np.zeros_like(b), b], axis=-2) @ driving.T
     output_names, c = _outputs(mech, outputs, states, tangent)
@@ -79,7 +87,7 @@ def linearize(
         state_names=(*states, *(name + RATE for name in states)),
         input_names=input_names,
         output_names=output_names,
-        rows=rows,
+        rows=np.broadcast_to(rows, (*at.batch, *rows.shape[-2:])),
         tangent=tangent,
         form=form,
     )
@@ -95,6 +103,36 @@ def rate_jacobian(
     """
     near = variations(state_of(mech, q, v, tau, wrenches, passive), "null_space" if mech.loops else None, rank)
     return near.rates @ _projection(near, "orthogonal") if mech.loops else near.rates
+
+
+def _of_no_states(mech: Mechanism, batch: tuple[int, ...], independent: Any, inputs: Any, outputs: Any, form: str):
+    """The model of a batch without states: that of some state, its arrays without elements."""
+    chosen = "null_space" if np.ndim(independent) > 2 else independent  # one choice per state: there is none
+    sample = linearize(mech, _regular(mech), None, None, chosen, inputs, outputs, form=form)
+    empty: dict[str, Any] = {
+        name: np.zeros((*batch, *array.shape)) for name, array in vars(sample).items() if isinstance(array, np.ndarray)
+    }
+    return replace(sample, **empty)
+
+
+def _regular(mech: Mechanism) -> np.ndarray:
+    """(nq,): a configuration with closed loops and as many freedoms as its neighbours have."""
+    rng = np.random.default_rng(0)
+    guesses = [
+        integrate(mech, neutral(mech), 0.1 * rng.normal(size=mech.nv), 1.0),
+        *random_state(mech, rng, GUESSES)[0],
+    ]
+    for guess in guesses if mech.loops else guesses[:1]:
+        try:
+            q = assemble(mech, guess) if mech.loops else guess
+        except AssemblyError:
+            continue
+        if mech.nv - degrees_of_freedom(mech, q) == generic_rank(mech, q):
+            return q
+    raise MechanismError(
+        f"without states, the freedoms of mechanism {mech.name!r} are not known: no guess led to a regular "
+        "configuration with closed loops"
+    )
 
 
 def _projection(near: Variations, kind: str) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..mechanism import Mechanism, MechanismError
-from .coordinates import coordinate_names
+from .coordinates import coordinate_names, counted
 from .modes import Modes, modes_of
 
 AT_REST = 1e-8  # relative to the largest number of A: rates below this are round-off at an equilibrium
@@ -167,8 +167,8 @@ class StateSpace:
         where = "an equilibrium" if self.is_equilibrium else f"no equilibrium (rates up to {self.residual:.3g})"
         return (
             f"<StateSpace of {self.mechanism.name!r}, {self.form} form: {len(self.state_names)} states"
-            f"{_listed(self.independent)}, {_counted(len(self.input_names), 'input')}, "
-            f"{_counted(len(self.output_names), 'output')}" + (f", batch {batch}" if batch else "") + f"; {where}>"
+            f"{_listed(self.independent)}, {counted(len(self.input_names), 'input')}, "
+            f"{counted(len(self.output_names), 'output')}" + (f", batch {batch}" if batch else "") + f"; {where}>"
         )
 
     def _require_one(self, what: str) -> None:
@@ -180,10 +180,6 @@ def _column(head: str, cells: list[str]) -> list[str]:
     """Texts of one width, aligned on the right."""
     width = max(map(len, (head, *cells)))
     return [text.rjust(width) for text in (head, *cells)]
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}" + "s" * (count != 1)
 
 
 def _listed(names: tuple[str, ...]) -> str:

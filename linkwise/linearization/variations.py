@@ -78,9 +78,6 @@ def state_of(mech: Mechanism, q, v, tau, wrenches, passive) -> State:
     arrays = state_arrays(mech, given if wrenches is None else {**given, "wrenches": wrenches})
     if passive is not None and not isinstance(passive, Passive):
         raise TypeError(f"passive must be a linkwise.Passive, got {type(passive).__name__}")
-    batch = arrays["q"].shape[:-1]
-    if 0 in batch:
-        raise MechanismError(f"there are no states to look at: the batch shape is {batch}")
     _refuse_zero_quaternions(mech, arrays["q"])
     elements = None if passive is None else passive.on(mech)
     return State(mech, arrays["q"], arrays["v"], arrays["tau"], arrays.get("wrenches"), elements)
@@ -104,7 +101,12 @@ def variations(at: State, wanted: Any, rank: int | None = None) -> Variations:
     if rank is None:
         _refuse_open(at, own)
     svd = decompose(own.jacobian, rank=rank)
-    here = _motion(at, own, independent_by(at.mech, svd, wanted))
+    try:
+        chosen = independent_by(at.mech, svd, wanted)
+    except MechanismError:
+        _refuse_singular_positions(at, svd)  # where no choice is right, that is what there is to say
+        raise
+    here = _motion(at, own, chosen)
     rows, basis, closing = here.independent.rows, here.independent.basis, here.independent.closing
     p = basis.shape[-1]
 
@@ -242,7 +244,7 @@ def _refuse_open(at: State, own: Terms) -> None:
             f"loop {_loop(mech, opening)!r} of mechanism {mech.name!r} is open by {opening.max():.3g}: close it with "
             "linkwise.closed.assemble or project before linearizing"
         )
-    if slip.max(initial=0.0) > SLIPPING * (1.0 + np.abs(own.jacobian).max() * np.abs(at.v).max()):
+    if slip.max(initial=0.0) > SLIPPING * (1.0 + np.abs(own.jacobian).max(initial=0.0) * np.abs(at.v).max(initial=0.0)):
         raise MechanismError(
             f"the velocities tear loop {_loop(mech, slip)!r} of mechanism {mech.name!r} open, at {slip.max():.3g} per "
             "second: make them consistent with linkwise.closed.project(mech, q, v)"
@@ -253,6 +255,16 @@ def _loop(mech: Mechanism, violations: np.ndarray) -> str:
     """The loop with the largest of the violations (states, m)."""
     row = int(np.argmax(violations.max(axis=0)))
     return next(loop.name for loop in mech.loops if row < mech.constraint_index(loop.name).stop)
+
+
+def _refuse_singular_positions(at: State, svd: Decomposition) -> None:
+    """What ``_constraint_derivatives`` does, before coordinates are chosen; of states with equal freedoms."""
+    ranks = np.unique(svd.rank)
+    if len(ranks) != 1 or not at.mech.loops:
+        return
+    untold = np.swapaxes(svd.u, -1, -2)[..., ranks[0] :, :]
+    bending = reaction_derivative(at._replace(q=at.q[..., None, :]), untold)
+    _refuse_singular(at.mech, svd.s[..., 0], svd.v[..., ranks[0] :], bending)
 
 
 def _refuse_singular(mech: Mechanism, size: np.ndarray, null: np.ndarray, bending: np.ndarray) -> None:

@@ -32,6 +32,10 @@ __all__ = ["HOST_SYMBOLS", "emit", "symbol"]
 
 NODES_PER_PART = 2000  # LLVM's time per operation grows beyond a few thousand; shorter parts run slower
 NODES_PER_RESULT = 3  # what storing a result counts for: LLVM's time per store grows beyond a few hundred
+# LLVM's scheduler compares every store with all accesses before it, back to the last fence: without any, that is most
+# of its time for programs with many results.  For one thread a fence is no instruction; it keeps accesses in order.
+ACCESSES_PER_FENCE = 256
+FENCE = '  fence syncscope("singlethread") acq_rel'
 # Functions of the host process that the emitted code may call; the loader binds them.
 HOST_SYMBOLS = (
     "linkwise_libm_sin",
@@ -151,6 +155,7 @@ class _PartWriter:
         self.lines: list[str] = []
         self.names: dict[Node, str] = {}
         self._pairs: set[str] = set()
+        self._accesses = 0
 
     def operand(self, node: Node) -> str:
         name = self.names.get(node)
@@ -183,6 +188,9 @@ class _PartWriter:
         self.lines.append(f"  store {self.real} {value}, ptr {address}")
 
     def _address(self, name: str, slot: int) -> str:
+        self._accesses += 1
+        if self._accesses % ACCESSES_PER_FENCE == 0:
+            self.lines.append(FENCE)
         self.lines.append(f"  {name} = getelementptr i8, ptr %scratch, i64 {slot * self.vector.bytes}")
         return name
 

@@ -123,13 +123,64 @@ def test_batches_are_their_states():
                 close(batch.C[i, j], one.C, 1e-10)
                 close(batch.drift[i, j], one.drift, 1e-10)
             matched(batch.eigenvalues()[i, j], one.eigenvalues(), 1e-8)
-    assert lw.linearize(mech, q, v, tau, form="underlying").A.shape == (2, 2, 16, 16)
+    whole = lw.linearize(mech, q, v, tau, form="underlying")
+    assert whole.A.shape == (2, 2, 16, 16) and whole.C.shape == (2, 2, 8, 16) and whole.tangent.shape == (2, 2, 16, 16)
     jacobians = rate_jacobian(mech, q, v, tau)
     close(jacobians[1, 0], rate_jacobian(mech, q[1, 0], v[1, 0], tau[1, 0]), 1e-9)
     tree = lw.mechanisms.planar_arm(3)
     q, v = lw.random_state(tree, np.random.default_rng(0), (5,))
     assert lw.linearize(tree, q, v).A.shape == (5, 6, 6)
     assert lw.linearize(tree, q[0], v).A.shape == (5, 6, 6)
+
+
+@pytest.mark.parametrize("batch", [(0,), (2, 0, 3)])
+@pytest.mark.parametrize("name", ["five_bar", "loader", "tree"])
+def test_without_states_arrays_are_empty_and_shaped_as_those_of_one_state(name, batch):
+    tree = lw.mechanisms.random_tree(2, 0, floating_base=True)
+    mech = tree if name == "tree" else built(name)
+    q, v = lw.random_state(tree, np.random.default_rng(0)) if name == "tree" else random_state(name, 1)
+    rows = lw.linearize(mech, q, v).rows
+    nothing = np.zeros((*batch, 1))
+    for choice in ({}, {"independent": "null_space"}, {"independent": rows}, {"form": "underlying"}):
+        one, none = lw.linearize(mech, q, v, **choice), lw.linearize(mech, nothing + q, v, **choice)
+        for array, empty in ((getattr(x, field.name) for x in (one, none)) for field in dataclasses.fields(one)):
+            if isinstance(array, np.ndarray):
+                assert empty.shape == (*batch, *array.shape)
+        assert len(none.state_names) == len(one.state_names) and none.input_names == one.input_names
+        assert none.eigenvalues().shape == (*batch, len(one.state_names)) == none.drift.shape
+        assert none.discretize(0.1).A.shape == none.A.shape
+    by_state = lw.linearize(mech, nothing + q, v, independent=nothing[..., None] + rows)
+    assert by_state.A.shape == (*batch, 2 * len(rows), 2 * len(rows))
+    assert rate_jacobian(mech, nothing + q, v).shape == (*batch, 2 * mech.nv, 2 * mech.nv)
+
+
+def test_freedoms_of_no_states_need_a_configuration_with_closed_loops():
+    builder = lw.Builder().link("a", 1.0, inertia=(1, 1, 1)).joint("a", lw.Revolute((0, 0, 1)), "ground", "a")
+    builder.loop("far", lw.Spherical(), "a", (None, (1, 0, 0)), "ground", (None, (3, 0, 0)))
+    with pytest.raises(MechanismError, match="without states, the freedoms of mechanism 'never' are not known"):
+        lw.linearize(builder.build("never"), np.zeros((0, 1)))
+
+
+def test_a_coordinate_at_its_dead_centre_is_refused():
+    """The slider of a stretched crank and rod: with one freedom too, where R N is a number without a condition."""
+    builder = lw.Builder()
+    for name, length in (("crank", 0.3), ("rod", 0.7), ("slider", 0.0)):
+        builder.link(name, 1.0, (length / 2, 0, 0), (0.1, 0.1, 0.1))
+    builder.joint("crank", lw.Revolute((0, 0, 1)), "ground", "crank")
+    builder.joint("rod", lw.Revolute((0, 0, 1)), "crank", "rod", (None, (0.3, 0, 0)))
+    builder.joint("slider", lw.Prismatic((1, 0, 0)), "ground", "slider")
+    builder.loop("pin", lw.Revolute((0, 0, 1)), "rod", (None, (0.7, 0, 0)), "slider", (None, (0, 0, 0)))
+    mech = builder.build("slider_crank", gravity=(0.0, -9.81, 0.0))
+    for angle in (0.0, 1e-10):
+        q = lw.closed.assemble(mech, [angle, -angle * 0.3 / 0.7, 1.0], hold=("crank",))
+        with pytest.raises(MechanismError, match="'slider' do not describe the motion.*2.28.*'rod' would do"):
+            lw.linearize(mech, q, independent=("slider",))
+        lw.linearize(mech, q, independent=("crank",))
+    q = lw.closed.assemble(mech, [0.4, -0.2, 0.9], hold=("crank",))
+    v = lw.closed.null_space(mech, q)[:, 0]
+    model = check(mech, q, v, np.zeros(3), ("slider",), tolerance=1e-6)
+    for unit in (1e-12, 1e12):  # of a coordinate: no reason to refuse it
+        close(lw.linearize(mech, q, v, independent=unit * model.rows).A, model.A, 1e-9)
 
 
 def test_inputs_and_outputs_by_name():
@@ -179,8 +230,8 @@ def test_what_cannot_be_linearized_says_why():
         lw.linearize(five, q, v, np.ones(3))
     with pytest.raises(MechanismError, match="q has entries that are not finite"):
         lw.linearize(five, q * np.nan, v)
-    with pytest.raises(MechanismError, match="no states"):
-        lw.linearize(five, np.zeros((0, 4)), v)
+    with pytest.raises(MechanismError, match="no moving joint 'jont1'"):
+        lw.linearize(five, np.zeros((0, 4)), v, independent=("jont1", "joint2"))
     with pytest.raises(ValueError, match="did you mean 'underlying'"):
         lw.linearize(five, q, v, form="underlaying")
     with pytest.raises(TypeError, match="linkwise.Passive"):
@@ -233,8 +284,9 @@ def test_redundant_constraints_are_told_from_singular_positions():
     lying = lw.neutral(mech)
     lying[:4], lying[4:] = np.pi / 2, -np.pi / 2
     np.testing.assert_allclose(lw.closed.position_error(mech, lying), 0.0, atol=1e-12)
-    with pytest.raises(MechanismError, match="singular"):
-        lw.linearize(mech, lying)
+    for choice in (None, ("post0_joint",), ("post0_joint", "post1_joint")):  # however many: no number would do
+        with pytest.raises(MechanismError, match="is at a singular position"):
+            lw.linearize(mech, lying, independent=choice)
 
 
 def test_rate_jacobian_of_states_with_loops_a_little_open():

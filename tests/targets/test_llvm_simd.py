@@ -180,6 +180,21 @@ def test_results_that_are_stored_in_many_places_are_cut_into_parts():
     assert_same(program, compiled(program), arrays_for(program, (9,)))
 
 
+def test_the_accesses_of_a_part_are_fenced_off_from_each_other():
+    """LLVM's scheduler compares every store with all accesses back to the last fence."""
+    builder = Builder()
+    products = [builder.mul(builder.input(0, i), builder.input(1, j)) for i in range(30) for j in range(30)]
+    program = Program(
+        (Array("x", (30,)), Array("y", (30,))), (Array("outer", (30, 30)),), reachable([products]), (tuple(products),)
+    )
+    parts = llvm_simd.emit(program, Options(lanes=8)).split("define internal void @part")[1:]
+    stretches = [stretch for part in parts for stretch in part.split("ret void")[0].split(llvm_simd.FENCE)]
+    accesses = [stretch.count("  store ") + stretch.count(" load ") for stretch in stretches]
+    assert sum(accesses) >= 960 and max(accesses) <= llvm_simd.ACCESSES_PER_FENCE
+    assert len(accesses) < len(parts) + 960 / (llvm_simd.ACCESSES_PER_FENCE - 1) + 1  # and no more often than that
+    assert_same(program, compiled(program), arrays_for(program, (9,)))
+
+
 def test_text_is_deterministic_and_names_its_sections():
     first, again = (llvm_simd.emit(random_program(2), Options(lanes=8)) for _ in range(2))
     assert first == again
