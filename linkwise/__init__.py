@@ -1,16 +1,13 @@
 """linkwise: the spatial operator algebra of multibody dynamics, compiled link by link."""
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from . import operators
-from .compiler import compile
 from .joints import Cylindrical, Fixed, Floating, Helical, Planar, Prismatic, Revolute, Spherical, Universal
 from .kernel import Kernel, KernelError
 from .mechanism import Builder, InertiaWarning, Limits, Loop, Mechanism, MechanismError, MechanismWarning, Mimic
 from .mechanism import library as mechanisms
 from .readers import from_dh, load, load_dh
-from .runtime.threads import get_num_threads, set_num_threads
 from .tree_dynamics import (
     acceleration_parts,
     bias_force,
@@ -40,12 +37,18 @@ from .tree_dynamics import (
     random_state,
 )
 
+if TYPE_CHECKING:  # for type checkers; loaded later, see below
+    from . import operators
+    from .compiler import compile
+    from .runtime.threads import get_num_threads, set_num_threads
+
 __version__ = "0.1.0"
 
 #: Loaded when first asked for: importing the package stays quick, and so does the first call of a compiled function.
 #: Module -> public names in it; one named like the module is the module itself.
 _LATER = {
     ".closed": ("closed",),
+    ".compiler": ("compile",),
     ".denoc": ("denoc",),
     ".derivatives": (
         "forward_dynamics_derivatives",
@@ -60,8 +63,10 @@ _LATER = {
     ".identification": ("BaseParameters", "base_parameters", "inertial_parameters", "regressor", "rotor_inertias"),
     ".joint_control": ("joint_feedback", "saturated"),
     ".linearization": ("StateSpace", "find_equilibrium", "linearization", "linearize"),
+    ".operators": ("operators",),
     ".passive": ("Passive",),
     ".rollouts": ("rollout",),
+    ".runtime.threads": ("get_num_threads", "set_num_threads"),
     ".simulation": ("SimulationError", "Trajectory", "load_trajectory", "simulate"),
     ".simulation.events": ("events",),
     ".viewer": ("viewer",),
@@ -124,7 +129,7 @@ __all__ = [
     "random_state",
     "set_num_threads",
 ]
-__all__.extend(_HOME)
+__all__.extend(name for name in _HOME if name not in __all__)
 __all__.sort()
 
 

@@ -176,6 +176,8 @@ def _explanation(program: Program, dtype: np.dtype, arrays: Sequence[Any], out: 
             values = np.asarray(given)
         except ValueError as ragged:
             return KernelError(f"{name}: {array.name} is no array: {ragged}")
+        if isinstance(given, np.ma.MaskedArray):
+            return KernelError(f"{name}: {array.name} is a masked array: give its numbers with .filled(value)")
         if not np.can_cast(values.dtype, dtype, casting="safe" if dtype.itemsize == 8 else "same_kind"):
             return KernelError(
                 f"{name}: {array.name} has dtype {values.dtype}, but real numbers that {dtype} can hold are needed"

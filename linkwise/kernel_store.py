@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .compiler import compile
 from .kernel import Kernel
 from .mechanism import Mechanism, require_mechanism
 
@@ -54,6 +53,8 @@ def stored(mech: Mechanism, key: Any, make: Callable[[], Made]) -> Made:
 def _compiled(mech: Mechanism, request: Request, dtype: str = "float64") -> Callable[..., Any]:
     if callable(request):
         return request(mech, dtype).function
+    from .compiler import compile  # here, so that importing the package stays quick
+
     name, *options = (request,) if isinstance(request, str) else request
     return compile(name, mech, dtype=dtype, **dict(options)).function
 

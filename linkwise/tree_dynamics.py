@@ -10,7 +10,6 @@ import operator
 
 import numpy as np
 
-from .algorithms.catalogue import WITH_WRENCHES
 from .kernel_store import kernel_function
 from .mechanism import Mechanism, require_mechanism
 
@@ -19,7 +18,7 @@ def inverse_dynamics(mech: Mechanism, q, v, a, wrenches=None):
     """Joint forces (nv,) that give accelerations ``a``; ``wrenches`` (n_links, 6) act on the links, in link frames."""
     if wrenches is None:
         return kernel_function(mech, "inverse_dynamics", q)(q, v, a)
-    return kernel_function(mech, WITH_WRENCHES["inverse_dynamics"], q)(q, v, a, wrenches)
+    return kernel_function(mech, "inverse_dynamics_with_wrenches", q)(q, v, a, wrenches)
 
 
 def joint_wrenches(mech: Mechanism, q, v, a, wrenches=None):
@@ -28,7 +27,7 @@ def joint_wrenches(mech: Mechanism, q, v, a, wrenches=None):
 
     Along the freedoms of a joint it is the joint force without the part of the rotor: H f = tau - armature * a.
     """
-    name = "joint_wrenches" if wrenches is None else WITH_WRENCHES["joint_wrenches"]
+    name = "joint_wrenches" if wrenches is None else "joint_wrenches_with_wrenches"
     function = kernel_function(mech, name, q)
     return function(q, v, a) if wrenches is None else function(q, v, a, wrenches)
 
@@ -40,7 +39,7 @@ def forward_dynamics(mech: Mechanism, q, v, tau, wrenches=None, method: str | No
     "without_dalembert_forces" (rodriguez1992 Algorithms 3, 1 and 4), "filter_and_smoother" (rodriguez1986 Result 8.1).
     By default "biased" where most joints are revolute about skew axes, else "filter_and_smoother".
     """
-    name = "forward_dynamics" if wrenches is None else WITH_WRENCHES["forward_dynamics"]
+    name = "forward_dynamics" if wrenches is None else "forward_dynamics_with_wrenches"
     function = kernel_function(mech, name if method is None else (name, ("method", method)), q)
     return function(q, v, tau) if wrenches is None else function(q, v, tau, wrenches)
 

@@ -98,6 +98,11 @@ REFUSED = {
         lw.KernelError,
         r"q has shape \(1,\), expected \(..., 0\)",
     ),
+    "masked arrays": (
+        lambda: lw.inverse_dynamics(BASE, np.ma.array(lw.neutral(BASE)), np.zeros(BASE.nv), np.zeros(BASE.nv)),
+        lw.KernelError,
+        r"q is a masked array: give its numbers with .filled\(value\)",
+    ),
     "ragged lists": (lambda: lw.inverse_dynamics(ARM, [1, [2, 3]], Z, Z), lw.KernelError, "q is no array"),
     "an empty list": (lambda: lw.gravity_force(ARM, []), lw.KernelError, r"q has shape \(0,\), expected \(..., 3\)"),
     # types of numbers

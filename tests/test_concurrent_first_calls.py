@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import kernel_store, rollouts
+from linkwise import compiler, rollouts
 
 
 def run_together(count: int, work) -> list:
@@ -31,14 +31,14 @@ def run_together(count: int, work) -> list:
 
 def test_concurrent_first_calls_compile_once(monkeypatch):
     compiled = []
-    original = kernel_store.compile
+    original = compiler.compile
 
     def counting(name, mech, **options):
         compiled.append(name)
         time.sleep(0.05)  # time enough for every thread to come and see that nothing is there yet
         return original(name, mech, **options)
 
-    monkeypatch.setattr(kernel_store, "compile", counting)
+    monkeypatch.setattr(compiler, "compile", counting)
     mech = lw.mechanisms.planar_arm(3)
     q = np.array([0.1, 0.2, 0.3])
     results = run_together(8, lambda i: lw.mass_matrix(mech, q))
@@ -69,7 +69,7 @@ def test_other_mechanisms_do_not_wait(monkeypatch):
     """While one mechanism is compiled, another's function is compiled and called to its end."""
     slow, quick = lw.mechanisms.planar_arm(2), lw.mechanisms.planar_arm(3)
     inside, finished = threading.Event(), threading.Event()
-    original = kernel_store.compile
+    original = compiler.compile
 
     def waiting(name, mech, **options):
         if mech is slow:
@@ -77,7 +77,7 @@ def test_other_mechanisms_do_not_wait(monkeypatch):
             assert finished.wait(30.0)
         return original(name, mech, **options)
 
-    monkeypatch.setattr(kernel_store, "compile", waiting)
+    monkeypatch.setattr(compiler, "compile", waiting)
     thread = threading.Thread(target=lw.mass_matrix, args=(slow, np.zeros(2)))
     thread.start()
     assert inside.wait(30.0)
@@ -98,7 +98,7 @@ def test_a_failed_compilation_leaves_nothing_behind():
 def test_a_child_does_not_wait_for_a_thread_of_its_parent(monkeypatch):
     mech = lw.mechanisms.planar_arm(2)
     inside, finished = threading.Event(), threading.Event()
-    original = kernel_store.compile
+    original = compiler.compile
 
     def waiting(name, mech, **options):
         if threading.current_thread() is not threading.main_thread():
@@ -106,7 +106,7 @@ def test_a_child_does_not_wait_for_a_thread_of_its_parent(monkeypatch):
             assert finished.wait(30.0)
         return original(name, mech, **options)
 
-    monkeypatch.setattr(kernel_store, "compile", waiting)
+    monkeypatch.setattr(compiler, "compile", waiting)
     thread = threading.Thread(target=lw.mass_matrix, args=(mech, np.zeros(2)))
     thread.start()
     assert inside.wait(30.0)

@@ -168,6 +168,8 @@ class Algorithm:
             return "linkwise.linearize or linkwise.linearization.rate_jacobian, or "
         if own in ("inverse_dynamics", "forward_dynamics", "mass_matrix_inverse", "operational_inertia"):
             return "linkwise.closed, or "
+        if own == "joint_wrenches":
+            return "mech.spanning_tree with linkwise.closed.loop_reactions among the wrenches, or "
         return ""
 
     def check(self, mechanism: Mechanism) -> None:

@@ -51,7 +51,7 @@ class Builder:
     def link(self, name: str, mass: float = 0.0, com: Any = (0.0, 0.0, 0.0), inertia: Any = None) -> Builder:
         """Declare a link.
 
-        mass      kilograms
+        mass      kilograms, not negative
         com       (3,) centre of mass in the link's frame
         inertia   about the centre of mass, along the axes of the link's frame: (3, 3), or (3,) principal moments,
                   or None for a point mass
@@ -59,11 +59,11 @@ class Builder:
         self._check_new("link", name, self._links)
         if name == GROUND:
             raise MechanismError(f'{self._prefix}"{GROUND}" is the fixed world and always there; rename the link')
-        what = f"{self._prefix}link {name!r}: "
+        what = f"{self._prefix}link {name!r}"
         self._links[name] = RigidMass(
-            checks.checked_number(f"{what}mass", mass),
-            checks.checked_array(f"{what}com", com, (3,)),
-            checks.checked_inertia(f"{what}inertia", inertia),
+            checks.checked_mass(what, mass),
+            checks.checked_array(f"{what}: com", com, (3,)),
+            checks.checked_inertia(f"{what}: inertia", inertia),
         )
         return self
 
@@ -135,7 +135,7 @@ class Builder:
     def build(self, name: str = "mechanism", gravity: Any = (0.0, 0.0, -9.81), strict: bool = True) -> Mechanism:
         """Check everything, weld what fixed joints hold together, and number the moving bodies.
 
-        With ``strict``, masses and inertias that no real body has, contradictory limits and joints that move nothing
+        With ``strict``, moments of inertia that no real body has, contradictory limits and joints that move nothing
         with inertia are errors; without it they are kept as given and reported as warnings.
         """
         if not self._links:
@@ -200,7 +200,7 @@ class Builder:
             if joint.child in joint_above:
                 raise MechanismError(
                     f"{self._prefix}link {joint.child!r} hangs on two joints, {joint_above[joint.child].name!r} and "
-                    f"{joint.name!r}; keep one of them and close the loop with .loop(...)"
+                    f"{joint.name!r}; keep one of them and close the loop with .loop(...), or loops= of load"
                 )
             joint_above[joint.child] = joint
         grounded = {GROUND}
@@ -212,7 +212,7 @@ class Builder:
                     cycle = " -> ".join(reversed([*way[way.index(link) :], link]))
                     raise MechanismError(
                         f"{self._prefix}the joints run in a circle: {cycle}; hang the first link on the ground and "
-                        "close the loop with .loop(...)"
+                        "close the loop with .loop(...), or loops= of load"
                     )
                 chain[link] = None
                 if link not in joint_above:

@@ -1,8 +1,9 @@
 """What a mechanism's numbers and names must satisfy, and the errors and warnings that say so.
 
-Two kinds of findings are kept apart. *Malformed* data (wrong shape, NaN, a matrix that is no rotation) is always an
-error. *Physical defects* (a negative mass, moments of inertia that no body can have) are lists of sentences; the
-builder decides whether they stop it or are only reported, since files in the wild are full of them.
+Two kinds of findings are kept apart. *Malformed* data (wrong shape, NaN, a matrix that is no rotation, a negative mass)
+is always an error. *Physical defects* (moments of inertia that no body can have, limits that exclude each other) are
+lists of sentences; the builder decides whether they stop it or are only reported, since files in the wild are full of
+them.
 """
 
 from __future__ import annotations
@@ -53,14 +54,15 @@ def warn_caller(message: str, category: type[MechanismWarning]) -> None:
 
 def did_you_mean(name: Any, known: Collection[str]) -> str:
     """The tail of an 'unknown name' message: close matches, or the whole choice where it is short."""
-    close = _close(name, known)
+    close = close_names(name, known)
     if close:
         return "did you mean " + " or ".join(map(repr, close)) + "?"
     listed = [repr(k) for k in list(known)[:8]]
     return "known: " + (", ".join(listed) + (", ..." if len(known) > 8 else "") if listed else "none")
 
 
-def _close(name: Any, known: Collection[str]) -> list[str]:
+def close_names(name: Any, known: Collection[str]) -> list[str]:
+    """The known names, at most three, that ``name`` may be a slip of the pen for."""
     return difflib.get_close_matches(str(name), known, n=3, cutoff=0.6)
 
 
@@ -76,7 +78,7 @@ def one_of(
         return value
     if meant.get(str(value)) in allowed:
         hint = f"did you mean {meant[str(value)]!r}?"
-    elif otherwise and not _close(value, allowed):
+    elif otherwise and not close_names(value, allowed):
         hint = otherwise
     else:
         hint = did_you_mean(value, allowed)
@@ -131,6 +133,14 @@ def checked_array(what: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
 def checked_number(what: str, value: Any) -> float:
     """``value`` as a finite float."""
     return float(checked_array(what, value, ()))
+
+
+def checked_mass(owner: str, value: Any) -> float:
+    """``value`` as a finite float that is not negative: no other masses keep kinetic energy positive."""
+    mass = checked_number(f"{owner}: mass", value)
+    if mass < 0.0:
+        raise MechanismError(f"{owner}: its mass {mass:g} is negative; mend the sign, or give 0 if it weighs nothing")
+    return mass
 
 
 def per_coordinate(what: str, value: Any, count: int, finite: bool = True) -> tuple[float, ...]:

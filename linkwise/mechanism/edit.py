@@ -123,7 +123,7 @@ def attach(mech: Mechanism, link: str, mass: float, com: Any, inertia: Any) -> M
     frame = mech.frame(link)
     what = f"the payload of {link!r}"
     part = RigidMass(
-        checks.checked_number(f"the mass of {what}", mass),
+        checks.checked_mass(what, mass),
         checks.checked_array(f"the centre of mass of {what}", com, (3,)),
         checks.checked_inertia(f"the inertia of {what}", inertia),
     )

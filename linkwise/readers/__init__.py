@@ -16,7 +16,11 @@ __all__ = ["from_dh", "load", "load_dh"]
 
 _READERS = {"robot": "urdf", "mujoco": "mjcf"}  # root element of the document, module that reads it
 _SUPPORTED = "URDF (<robot>), MJCF (<mujoco>)"
-_NOT_YET = {"sdf": "SDF", "COLLADA": "COLLADA"}
+_NOT_READ = {
+    "sdf": f"SDF files are not supported; supported: {_SUPPORTED}",
+    "COLLADA": f"COLLADA files are not supported; supported: {_SUPPORTED}",
+    "mujocoinclude": "this is a part of an MJCF model; load the file that includes it",
+}
 
 
 def load(
@@ -36,8 +40,8 @@ def load(
     """
     document, source, folder = _document(path_or_text)
     root = parse_xml(document, source)
-    if root.tag in _NOT_YET:
-        raise MechanismError(f"{source}: {_NOT_YET[root.tag]} files are not supported; supported: {_SUPPORTED}")
+    if root.tag in _NOT_READ:
+        raise MechanismError(f"{source}: {_NOT_READ[root.tag]}")
     if root.tag not in _READERS:
         raise MechanismError(f"{source}: <{root.tag}> is no mechanism format that is known; supported: {_SUPPORTED}")
     reader = cast(Reader, import_module(f"{__name__}.{_READERS[root.tag]}"))
@@ -47,6 +51,8 @@ def load(
 
 def _document(path_or_text: str | os.PathLike[str]) -> tuple[str | bytes, str, Path | None]:
     """The document, what messages call it, and the folder it is in."""
+    if not isinstance(path_or_text, (str, os.PathLike)):
+        raise TypeError(f"load takes the path of a URDF or MJCF file, or its text, not a {type(path_or_text).__name__}")
     if isinstance(path_or_text, str):
         if path_or_text.lstrip("\ufeff \t\r\n").startswith("<"):
             return path_or_text, "text", None

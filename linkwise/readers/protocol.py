@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,10 +11,12 @@ from xml.parsers import expat
 
 import numpy as np
 
-from linkwise.mechanism import Mechanism, MechanismError, snapped
+from linkwise.mechanism import Mechanism, MechanismError, MechanismWarning, snapped
+from linkwise.mechanism.checks import close_names, warn_caller
 
 MAX_BYTES = 64 * 1024 * 1024
 MAX_DEPTH = 200
+_INVALID_TOKEN = expat.errors.codes[expat.errors.XML_ERROR_INVALID_TOKEN]
 _COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven")
 
 
@@ -36,6 +38,7 @@ class Element:
     """An XML element that knows where it stands, for messages that point at the line.
 
     Namespace prefixes are kept as part of the tag, so that elements of extensions are told apart from the format's own.
+    ``owner`` is the label of the nearest element around it that has a name; the root is not worth naming.
     """
 
     tag: str
@@ -43,6 +46,7 @@ class Element:
     source: str
     line: int
     children: list[Element] = field(default_factory=list)
+    owner: str = ""
 
     def all(self, tag: str) -> Iterator[Element]:
         """Children with this tag, in order."""
@@ -82,28 +86,67 @@ class Element:
         most = fewest if most is None else most
         if not fewest <= len(words) <= most:
             count = _COUNTS[most] if fewest == most else f"{fewest} to {most}"
-            raise self.error(f'{self.label}: {attribute}="{self.attributes[attribute]}" must be {count} numbers')
+            text = self.attributes[attribute]
+            raise self.error(f'{self.label}: {attribute}="{text}" must be {count} numbers{_hint(text)}')
         return tuple(self._parsed(attribute, word, finite=True) for word in words)
 
     def _parsed(self, attribute: str, word: str, finite: bool) -> float:
         try:
             value = float(word) if "_" not in word else math.nan
         except ValueError:
-            hint = "; this looks like xacro: expand it first with `xacro in.xacro > out.urdf`" if "$" in word else ""
-            raise self.error(f"{self.label}: {attribute} holds {word!r}, which is not a number{hint}") from None
+            raise self.error(f"{self.label}: {attribute} holds {word!r}, which is not a number{_hint(word)}") from None
         if math.isnan(value) or (finite and math.isinf(value)):
             raise self.error(f"{self.label}: {attribute} holds {word!r}; a finite number is needed")
         return value
 
     @property
     def label(self) -> str:
-        """The element as a reader of the file would call it."""
+        """The element as a reader of the file would call it: by its name, or by what it belongs to."""
         name = self.attributes.get("name")
-        return f"<{self.tag}>" if name is None else f'<{self.tag} name="{name}">'
+        if name is None:
+            return f"<{self.tag}>" + (f" of {self.owner}" if self.owner else "")
+        return f'<{self.tag} name="{name}">'
 
     def error(self, message: str) -> MechanismError:
         """An error that points at this element."""
         return MechanismError(f"{self.source}:{self.line}: {message}")
+
+
+def warn(element: Element, message: str) -> None:
+    """A ``MechanismWarning`` that points at an element."""
+    warn_caller(f"{element.source}:{element.line}: {element.label} {message}", MechanismWarning)
+
+
+def warn_of_slips(
+    element: Element, attributes: Mapping[str, tuple[str, ...]], children: Mapping[str, tuple[str, ...]]
+) -> None:
+    """Warn of what looks like a misspelt attribute or child, and of a second child where only the first counts.
+
+    The tables tell what elements may have; what no table knows belongs to other programs, and is not looked at.
+    """
+
+    def report(what: str, found: str, known: tuple[str, ...], present: list[str]) -> None:
+        meant = close_names(found.lower(), [name for name in known if name not in present])
+        if found not in known and meant:
+            warn(element, f"has the unknown {what} {found!r}, which is left out: did you mean {meant[0]!r}?")
+
+    for key in element.attributes:
+        report("attribute", key, attributes[element.tag], list(element.attributes))
+    tags = [child.tag for child in element.children]
+    for tag in dict.fromkeys(tags):
+        report("element", tag, children.get(element.tag, ()), tags)
+        if tag in attributes and tags.count(tag) > 1:
+            warn(element, f"has {tags.count(tag)} <{tag}>, of which the first is read; keep one of them")
+    for child in element.children:
+        if child.tag in attributes:
+            warn_of_slips(child, attributes, children)
+
+
+def _hint(text: str) -> str:
+    """How to mend what looks like numbers of another kind of file."""
+    if "$" in text:
+        return "; this looks like xacro: expand it first with `xacro in.xacro > out.urdf`"
+    return "; numbers have a decimal point and blanks between them, no commas" if "," in text else ""
 
 
 def parse_xml(document: str | bytes, source: str) -> Element:
@@ -128,7 +171,9 @@ def parse_xml(document: str | bytes, source: str) -> Element:
     roots: list[Element] = []
 
     def start(tag: str, attributes: dict[str, str]) -> None:
-        element = Element(tag, attributes, source, parser.CurrentLineNumber)
+        around = open_elements[-1] if len(open_elements) > 1 else None
+        owner = "" if around is None else around.label if "name" in around.attributes else around.owner
+        element = Element(tag, attributes, source, parser.CurrentLineNumber, owner=owner)
         if len(open_elements) >= MAX_DEPTH:
             raise element.error(f"elements are nested more than {MAX_DEPTH} deep")
         (open_elements[-1].children if open_elements else roots).append(element)
@@ -145,14 +190,23 @@ def parse_xml(document: str | bytes, source: str) -> Element:
     try:
         parser.Parse(document, True)
     except expat.ExpatError as error:
-        raise MechanismError(
-            f"{source}:{error.lineno}: malformed XML: {expat.ErrorString(error.code)} (column {error.offset})"
-        ) from None
+        what = expat.ErrorString(error.code)
+        if error.code == _INVALID_TOKEN and not _is_utf8(document):
+            what = "neither UTF-8 nor in the encoding that its first line names; save the file as UTF-8"
+        raise MechanismError(f"{source}:{error.lineno}: malformed XML: {what} (column {error.offset})") from None
     except MechanismError:
         raise
     except (LookupError, ValueError) as error:  # an encoding that nobody knows
-        raise MechanismError(f"{source}: malformed XML: {error}") from None
+        raise MechanismError(f"{source}: malformed XML: {error}; save the file as UTF-8") from None
     return roots[0]
+
+
+def _is_utf8(document: bytes) -> bool:
+    try:
+        document.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def rotation_from_rpy(rpy: tuple[float, ...]) -> np.ndarray:

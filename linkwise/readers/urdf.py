@@ -1,8 +1,8 @@
 """URDF, the robot description format of ROS.
 
 Kinematics, inertias, limits, damping, friction and mimic joints are read; what concerns looks, contact or other
-programs is skipped. Files in the wild hold masses and inertias that no body can have: these are kept as written and
-reported as ``InertiaWarning``.
+programs is skipped. Files in the wild hold moments of inertia that no body can have: these are kept as written and
+reported as ``InertiaWarning``; a negative mass is refused.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from linkwise.joints import Fixed, Floating, Joint, Planar, Prismatic, Revolute, Spherical
-from linkwise.mechanism import GROUND, Builder, Limits, Mechanism, MechanismWarning, Mimic
+from linkwise.mechanism import GROUND, Builder, Limits, Mechanism, MechanismWarning, Mimic, snapped
 from linkwise.mechanism.checks import warn_caller
-from linkwise.readers.protocol import Element, parse_xml, rotation_from_rpy
+from linkwise.readers.protocol import Element, parse_xml, rotation_from_rpy, warn_of_slips
+from linkwise.spatial.quaternion import rotation_matrix
 
 ROOT_TAG = "robot"
 FLOATING_BASE = "floating_base"
@@ -32,6 +33,26 @@ _WITHOUT_AXIS: dict[str, type[Fixed | Floating | Spherical]] = {
     "floating": Floating,
     "spherical": Spherical,
     "ball": Spherical,
+}
+# What elements may have: attributes of all that are read, and children.
+_ATTRIBUTES: dict[str, tuple[str, ...]] = {
+    "link": ("name", "type"),
+    "inertial": (),
+    "mass": ("value",),
+    "inertia": ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"),
+    "joint": ("name", "type"),
+    "parent": ("link",),
+    "child": ("link",),
+    "origin": ("xyz", "rpy", "quat_xyzw"),
+    "axis": ("xyz",),
+    "limit": ("lower", "upper", "velocity", "effort", "acceleration", "deceleration", "jerk"),
+    "dynamics": ("damping", "friction"),
+    "mimic": ("joint", "multiplier", "offset"),
+}
+_CHILDREN: dict[str, tuple[str, ...]] = {
+    "link": ("inertial", "visual", "collision"),
+    "inertial": ("origin", "mass", "inertia"),
+    "joint": ("parent", "child", "origin", "axis", "limit", "dynamics", "mimic", "safety_controller", "calibration"),
 }
 
 
@@ -63,6 +84,8 @@ def from_xml(
     if not links:
         raise root.error("the robot has no <link>")
     base = _root_link(root, links, joints)
+    for element in (*links, *joints):
+        warn_of_slips(element, _ATTRIBUTES, _CHILDREN)
     base_is_ground = base.text("name") == GROUND and not floating_base
     if not base_is_ground:
         _free_the_name_of_the_ground(links, joints)
@@ -146,7 +169,19 @@ def _pose(element: Element) -> tuple[np.ndarray, np.ndarray]:
     if origin is None:
         return np.eye(3), np.zeros(3)
     here = (0.0, 0.0, 0.0)
-    return rotation_from_rpy(origin.vector("rpy", here)), np.array(origin.vector("xyz", here))
+    return _rotation(origin), np.array(origin.vector("xyz", here))
+
+
+def _rotation(origin: Element) -> np.ndarray:
+    """By angles about fixed axes or, since version 1.1 of the format, by a quaternion x, y, z, w of any length."""
+    if "quat_xyzw" not in origin.attributes:
+        return rotation_from_rpy(origin.vector("rpy", (0.0, 0.0, 0.0)))
+    if "rpy" in origin.attributes:
+        raise origin.error(f"{origin.label}: rpy and quat_xyzw both say how it is turned; keep one of them")
+    x, y, z, w = origin.numbers("quat_xyzw", 4)
+    if not any((x, y, z, w)):
+        raise origin.error(f"{origin.label}: a quat_xyzw of zeros turns nothing; write 0 0 0 1 for no turn")
+    return snapped(np.array(rotation_matrix((w, x, y, z)), dtype=float))
 
 
 def _add_link(builder: Builder, link: Element) -> None:

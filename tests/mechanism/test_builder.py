@@ -208,16 +208,16 @@ def test_loops_are_kept_and_left_out_of_the_spanning_tree():
 
 
 def test_lenient_building_keeps_the_values_and_says_so():
-    builder = Builder(source="arm.urdf").link("a", 1.0, (0, 0, 0), (1, 1, 3)).link("b", -1.0)
+    builder = Builder(source="arm.urdf").link("a", 1.0, (0, 0, 0), (1, 1, 3)).link("b", 0.0, inertia=(1, 1, 1))
     builder.joint("j", Z, "ground", "a", limits=Limits(1, -1)).joint("k", Prismatic((1, 0, 0)), "a", "b")
     with pytest.warns() as caught:
         mechanism = builder.build(strict=False)
     messages = {(type(w.message), str(w.message)) for w in caught}
     assert any(c is InertiaWarning and m.startswith("arm.urdf: link 'a'") and "triangle" in m for c, m in messages)
-    assert any(c is InertiaWarning and "link 'b': its mass -1 is negative" in m for c, m in messages)
+    assert any(c is InertiaWarning and "link 'b': it has inertia but no mass" in m for c, m in messages)
     assert any(c is LimitWarning and "joint 'j': its lower limit 1 exceeds" in m for c, m in messages)
     np.testing.assert_array_equal(mechanism.bodies[0].inertia, np.diag([1, 1, 3]))
-    assert mechanism.masses.tolist() == [1.0, -1.0]
+    assert mechanism.masses.tolist() == [1.0, 0.0]
 
 
 def test_singular_joints():

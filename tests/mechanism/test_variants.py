@@ -178,6 +178,8 @@ def test_payloads():
         mech.with_payload("ground", 1.0)
     with pytest.raises(MechanismError, match="triangle inequality"):
         mech.with_payload(link, 1.0, com, (1.0, 1.0, 3.0))
+    with pytest.raises(MechanismError, match=f"the payload of '{link}': its mass -2 is negative; mend the sign"):
+        mech.with_payload(link, -2.0)
     with pytest.raises(MechanismError, match="did you mean"):
         mech.with_payload(link + "x", 1.0)
 

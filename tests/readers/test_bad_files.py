@@ -34,6 +34,7 @@ TEXTS = {
     "undeclared entity": ("<robot name='&x;'/>", "malformed XML: undefined entity"),
     "too deep": ("<robot>" + "<a>" * 300 + "</a>" * 300 + "</robot>", "nested more than 200 deep"),
     "SDF": ("<sdf version='1.7'/>", "SDF files are not supported; supported: URDF"),
+    "a part of a model": ("<mujocoinclude/>", "a part of an MJCF model; load the file that includes it"),
     "web page": ("<html><body/></html>", "<html> is no mechanism format"),
     "xacro macros": (
         "<robot name='r' xmlns:xacro='http://ros.org/wiki/xacro'>\n<xacro:include filename='x'/></robot>",
@@ -76,12 +77,26 @@ TEXTS = {
     "rpy is infinite": (robot(TWO_LINKS, joint('<origin rpy="inf 0 0"/>')), "rpy holds 'inf'; a finite number"),
     "mass is a word": (inertial('<mass value="1kg"/>'), "value holds '1kg', which is not a number"),
     "mass with underscores": (inertial('<mass value="1_0"/>'), "value holds '1_0'"),
-    "no mass": (inertial('<inertia ixx="1" iyy="1" izz="1"/>'), "<inertial> has no <mass>"),
-    "mass without value": (inertial("<mass/>"), '<mass> needs the attribute value="..."'),
-    "no izz": (inertial('<mass value="1"/><inertia ixx="1" iyy="1"/>'), '<inertia> needs the attribute izz="..."'),
+    "negative mass": (inertial('<mass value="-1.5"/>'), "link 'b': its mass -1.5 is negative; mend the sign"),
+    "no mass": (inertial('<inertia ixx="1" iyy="1" izz="1"/>'), '<inertial> of <link name="b"> has no <mass>'),
+    "mass without value": (inertial("<mass/>"), '<mass> of <link name="b"> needs the attribute value="..."'),
+    "no izz": (
+        inertial('<mass value="1"/><inertia ixx="1" iyy="1"/>'),
+        '<inertia> of <link name="b"> needs the attribute izz="..."',
+    ),
+    "commas": (robot(TWO_LINKS, joint('<origin xyz="1,2,3"/>')), 'of <joint name="j">: xyz="1,2,3" must be.*no commas'),
+    "commas and blanks": (robot(TWO_LINKS, joint('<origin xyz="1, 2, 3"/>')), "holds '1,', which is not.*no commas"),
+    "turned twice": (
+        robot(TWO_LINKS, joint('<origin rpy="0 0 0" quat_xyzw="0 0 0 1"/>')),
+        "rpy and quat_xyzw both say",
+    ),
+    "zero quaternion": (robot(TWO_LINKS, joint('<origin quat_xyzw="0 0 0 0"/>')), "a quat_xyzw of zeros turns nothing"),
     "limit is NaN": (robot(TWO_LINKS, joint('<limit lower="nan" upper="1"/>')), "lower holds 'nan'"),
     "mimic of itself": (robot(TWO_LINKS, joint('<mimic joint="j"/>')), "joint 'j' mimics itself"),
-    "mimic without a joint": (robot(TWO_LINKS, joint("<mimic/>")), '<mimic> needs the attribute joint="..."'),
+    "mimic without a joint": (
+        robot(TWO_LINKS, joint("<mimic/>")),
+        '<mimic> of <joint name="j"> needs the attribute joint="..."',
+    ),
     "planar joint that mimics": (
         robot(TWO_LINKS, LINK.format("c"), joint(), joint('<mimic joint="j"/>', "planar", "k", child="c")),
         "'k' has 3 freedoms; both must have one",
@@ -108,8 +123,12 @@ FILES = {
     "picture": (b"\x89PNG\r\n\x1a\n\0\0\0", "this is not an XML file"),
     "prose": (b"name: arm\nlinks: 3\n", "this is not an XML file"),
     "zeros": (b"\0" * 64, "this is not an XML file"),
-    "wrong encoding": (b"<robot name='\xff\xfe'><link name='a'/></robot>", "malformed XML: not well-formed"),
-    "unknown encoding": (b"<?xml version='1.0' encoding='klingon'?><robot/>", "malformed XML: unknown encoding"),
+    "wrong encoding": (b"<robot name='\xff\xfe'><link name='a'/></robot>", "neither UTF-8 nor.*save the file as UTF-8"),
+    "unknown encoding": (
+        b"<?xml version='1.0' encoding='klingon'?><robot/>",
+        "unknown encoding: klingon; save the file",
+    ),
+    "encoding of many bytes": (b"<?xml version='1.0' encoding='gbk'?><robot/>", "multi-byte.*save the file as UTF-8"),
 }
 
 
@@ -126,6 +145,12 @@ def test_missing_file(tmp_path):
         load(tmp_path / "nowhere.urdf")
     with pytest.raises(FileNotFoundError, match="there is no file nowhere.urdf"):
         load("nowhere.urdf")
+
+
+@pytest.mark.parametrize("thing", [None, 5, b"<robot/>"], ids=str)
+def test_neither_a_path_nor_a_text(thing):
+    with pytest.raises(TypeError, match="load takes the path of a URDF or MJCF file, or its text, not a"):
+        load(thing)
 
 
 def test_folder(tmp_path):

@@ -1,6 +1,7 @@
 """What the elements of an MJCF file mean, with MuJoCo as the judge."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -133,6 +134,21 @@ def test_names_that_bodies_and_sites_share_and_that_of_the_ground():
     assert mech.frame_names == ("ground", "world", "ground_body", "tip", "tip_site")
     messages = " ".join(str(one.message) for one in caught)
     assert "'ground_body'" in messages and "'tip_site'" in messages
+
+
+def test_the_first_numbers_of_a_size_replace_those_of_the_class():
+    head = """<default><geom type="box" size="0.1 0.2 0.3"/><default class="flat"><geom size="0.4 0.5"/></default>
+      </default>"""
+    geoms = '<geom size="0.15"/><geom class="flat" pos="1 0 0"/><geom class="flat" size="0.6" pos="0 1 0"/>'
+    Pair(model(f"<body><joint/>{geoms}</body>", head)).assert_same_dynamics()
+
+
+def test_a_free_body_that_carries_others_is_not_aligned():
+    head = '<compiler alignfree="true"/>'
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        inner = f'<body pos="1 0 0"><joint name="j"/>{UNEVEN}</body>'
+        Pair(model(f"<body><freejoint/>{UNEVEN}{inner}</body>", head)).assert_same_dynamics()
 
 
 def test_a_free_body_has_the_coordinates_of_the_world():

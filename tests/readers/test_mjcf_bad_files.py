@@ -50,7 +50,7 @@ TEXTS = {
     ),
     "axis without direction": (
         body(f'<joint axis="0 0 0"/>{BALL}'),
-        r"<joint>: its axis \(0.0, 0.0, 0.0\) has no direction",
+        r"<joint> of <body name=.a.>: its axis \(0.0, 0.0, 0.0\) has no direction",
     ),
     "axis of two numbers": (body(f'<joint axis="0 1"/>{BALL}'), 'axis="0 1" must be three numbers'),
     "pos is no number": (model('<body pos="0 0 nan"/>'), "pos holds 'nan'; a finite number is needed"),
@@ -64,7 +64,7 @@ TEXTS = {
     "free and more": (body(f"<freejoint/><joint/>{BALL}"), "moves freely and can have no other joint"),
     "joint of the world": (model("<joint/>" + JOINT), "the world cannot have joints"),
     "limits without a range": (body(f'<joint limited="true"/>{BALL}'), 'limited="true" needs range="lower upper"'),
-    "missing class": (body(f'<joint class="leg"/>{BALL}'), "<joint>: there is no default class 'leg': known: 'main'"),
+    "missing class": (body(f'<joint class="leg"/>{BALL}'), "of <body name=.a.>: there is no default class 'leg'"),
     "missing childclass": (
         model('<body name="a" childclass="leg"/>'),
         "<body name=\"a\">: there is no default class 'leg'",
@@ -79,9 +79,15 @@ TEXTS = {
     "body called world": (model(JOINT + '<body name="world"/>'), '<body name="world">: "world" is the fixed world'),
     "joint twice": (model(JOINT + JOINT.replace('"a"', '"b"')), "two joints named 'j'"),
     "two inertials": (body("<inertial pos='0 0 0' mass='1'/>" * 2), 'text:2: <body name="a"> has two <inertial>'),
-    "inertial without mass": (moving("<inertial pos='0 0 0'/>"), '<inertial> needs the attribute mass="..."'),
-    "inertial without pos": (moving("<inertial mass='1'/>"), '<inertial> needs the attribute pos="..."'),
-    "negative mass": (moving("<inertial pos='0 0 0' mass='-1'/>"), "<inertial>: mass=-1 is negative"),
+    "inertial without mass": (
+        moving("<inertial pos='0 0 0'/>"),
+        '<inertial> of <body name="a"> needs the attribute mass="..."',
+    ),
+    "inertial without pos": (
+        moving("<inertial mass='1'/>"),
+        '<inertial> of <body name="a"> needs the attribute pos="..."',
+    ),
+    "negative mass": (moving("<inertial pos='0 0 0' mass='-1'/>"), "<body name=.a.>: mass=-1 is negative; mend"),
     "negative density": (
         moving("<geom name='g' size='1' density='-2'/>"),
         '<geom name="g">: mass or density -2 is negative',
@@ -102,10 +108,10 @@ TEXTS = {
         moving("<geom type='capsule' size='1' pos='1 0 0' fromto='0 0 0 1 0 0'/>"),
         "has both pos and fromto",
     ),
-    "mesh that is missing": (moving("<geom type='mesh' mesh='m'/>"), "<geom>: there is no mesh 'm': known: none"),
+    "mesh that is missing": (moving("<geom type='mesh' mesh='m'/>"), "<geom> of <body name=.a.>: there is no mesh 'm'"),
     "distance field": (moving("<geom name='g' type='sdf'/>"), '<geom name="g"> is a signed distance field.*<inertial>'),
     "height field": (moving("<geom name='g' type='hfield'/>"), '<geom name="g"> is a height field.*<inertial>'),
-    "hollow mesh": (moving("<geom type='mesh' mesh='m' shellinertia='true'/>"), "<geom>: a mesh is hollow by inertia="),
+    "hollow mesh": (moving("<geom type='mesh' mesh='m' shellinertia='true'/>"), "a mesh is hollow by inertia="),
     "mesh in a text": (
         moving("<geom type='mesh' mesh='m'/>").replace("<worldbody>", "<asset><mesh file='m.stl'/></asset><worldbody>"),
         "<mesh>: 'm.stl' cannot be found, since a text has no folder",
@@ -114,12 +120,12 @@ TEXTS = {
         moving("<geom type='mesh' mesh='m'/>").replace(
             "<worldbody>", "<asset><mesh name='m' builtin='cone'/></asset><worldbody>"
         ),
-        '<mesh name="m"> has neither a file nor vertices; give the bodies that use it an <inertial>',
+        '<mesh name="m"> has a builtin shape, which is not read; give the bodies that use it an <inertial>',
     ),
     "global coordinates": (model(head='<compiler coordinate="global"/>'), 'coordinate="global" is no longer part'),
     "bad Euler sequence": (model(head='<compiler eulerseq="xyw"/>'), 'eulerseq="xyw" must be three letters'),
     "angle in grades": (model(head='<compiler angle="grade"/>'), 'angle="grade" is unknown'),
-    "attached model": (model(JOINT + "<attach model='m' prefix='p'/>"), "<attach>: attached models are not read"),
+    "attached model": (model(JOINT + "<attach model='m' prefix='p'/>"), "<attach>: there is no <model> 'm' in <asset>"),
     "connect without anchor": (equality('<connect body1="a"/>'), '<connect> needs the attribute anchor="..."'),
     "unknown body in equality": (
         equality('<connect name="c" body1="b" anchor="0 0 0"/>'),
@@ -224,7 +230,7 @@ LEFT_OUT = {
     "flex": (model(tail="<deformable><flex name='f'/></deformable>"), '<flex name="f"> is left out: deformable'),
     "flexcomp": (model(JOINT + "<flexcomp name='f'/>"), '<flexcomp name="f"> is left out'),
     "composite": (model(JOINT + "<composite prefix='c'/>"), "<composite> is left out, with the bodies it makes"),
-    "plugin": (moving(BALL + "<plugin plugin='p'/>"), "<plugin> is left out"),
+    "plugin": (moving(BALL + "<plugin plugin='p'/>"), "<plugin> of <body name=.a.> is left out"),
     "fluid": (model(head="<option density='1.2' viscosity='0.1'/>"), "<option> has density and viscosity of a fluid"),
     "gravity compensation": (
         model(f'<body name="a" gravcomp="1"><joint/>{BALL}</body>'),
@@ -237,6 +243,16 @@ LEFT_OUT = {
     "armature of a free body": (
         body(f'<joint type="free" armature="1"/>{BALL}'),
         "moves freely, yet has armature, from a default class perhaps",
+    ),
+    "free bodies aligned": (
+        body(f"<freejoint/>{BALL}").replace("<worldbody>", '<compiler alignfree="true"/><worldbody>'),
+        "MuJoCo would align with its inertia",
+    ),
+    "damper of a class": (
+        body(f'<joint damping="5"/>{BALL}').replace(
+            "<worldbody>", '<default><joint damping="1 2"/></default><worldbody>'
+        ),
+        "has nonlinear damping",
     ),
     "aligned free body": (body(f'<freejoint align="true"/>{BALL}'), "the frame is kept as it is written"),
     "limit of a ball": (body(f'<joint type="ball" range="0 30"/>{BALL}'), "limits the angle of a ball joint"),

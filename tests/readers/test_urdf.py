@@ -1,6 +1,7 @@
 """What each element of a URDF file means."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -84,6 +85,41 @@ def test_inertia_is_turned_from_the_inertial_frame():
     inertia = np.array([[1, 0.1, 0.2], [0.1, 1.5, 0.3], [0.2, 0.3, 2]])
     assert hand.mass == 2 and hand.com.tolist() == [0.1, 0.2, 0.3]
     np.testing.assert_allclose(hand.inertia, turn @ inertia @ turn.T, rtol=0, atol=1e-15)
+
+
+def test_an_orientation_by_a_quaternion():
+    """As version 1.1 of the format has it; of any length."""
+    turned = body('<origin xyz="1 2 3" quat_xyzw="0.2 0.4 0.6 1.8"/>', head='<robot name="arm" version="1.1">')
+    np.testing.assert_allclose(turned.rotation, Rotation.from_quat([0.1, 0.2, 0.3, 0.9]).as_matrix(), atol=1e-15)
+    assert turned.position.tolist() == [1, 2, 3]
+
+
+SLIPS = {
+    "axis": ('<axes xyz="0 0 1"/>', "<joint name=\"wrist\"> has the unknown element 'axes'.*did you mean 'axis'"),
+    "rpy": ('<origin ryp="1 0 0"/>', "<origin> of <joint name=\"wrist\"> has the unknown attribute 'ryp'.*'rpy'"),
+    "case": ('<origin XYZ="1 0 0"/>', "the unknown attribute 'XYZ', which is left out: did you mean 'xyz'"),
+    "quaternion": ('<origin quat="0 0 0 1"/>', "'quat', which is left out: did you mean 'quat_xyzw'"),
+    "limits": ('<limits lower="0" upper="1"/>', "the unknown element 'limits'.*did you mean 'limit'"),
+    "twice": ('<axis xyz="1 0 0"/><axis xyz="0 1 0"/>', 'wrist"> has 2 <axis>, of which the first is read; keep one'),
+}
+
+
+@pytest.mark.parametrize(("inside", "message"), SLIPS.values(), ids=SLIPS)
+def test_slips_of_the_pen_are_reported(inside, message):
+    with pytest.warns(MechanismWarning, match=message):
+        load(arm(inside))
+
+
+def test_a_link_with_inertia_outside_of_inertial():
+    with pytest.warns(MechanismWarning, match="link name=\"hand\"> has the unknown element 'inertia'.*'inertial'"):
+        load(arm(inside_link='<inertia ixx="1" iyy="1" izz="1"/>'))
+
+
+def test_what_other_programs_say_of_limits_is_no_slip():
+    inside = '<limit effort="1" velocity="1" lower="0" upper="1" command_effort="2" gear_velocity="3"/>'
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        load(arm(inside + '<dynamics damping="1" D="2" mu_viscous="3"/><hardwareInterface/>'))
 
 
 def test_missing_inertia_is_massless():

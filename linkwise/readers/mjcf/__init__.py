@@ -2,9 +2,10 @@
 
 Read are bodies and their joints (several in one body too), masses given or computed from geoms and meshes, armature,
 springs, damping, friction and limits, sites and fixed bodies as frames, ``connect`` and ``weld`` as loops, linear
-``joint`` equalities as joints that follow others; and settings of the compiler, default classes, included files, frames
-and replicated subtrees.  What concerns looks, contact, control or sensing is skipped; what acts on the mechanism and is
-left out (tendons with springs, deformable bodies, fluids, ...) is reported as ``MechanismWarning``.
+``joint`` equalities as joints that follow others; and settings of the compiler, default classes, included files,
+attached models, frames and replicated subtrees.  What concerns looks, contact, control or sensing is skipped; what acts
+on the mechanism and is left out (tendons with springs, deformable bodies, fluids, ...) is reported as
+``MechanismWarning``.
 
 Coordinates are MuJoCo's, in the order of MuJoCo's joints: hinges and slides are zero where MuJoCo's are (``ref``
 counts), a free body's position and orientation are those in the world.  Every body's name is that of a frame with
@@ -20,11 +21,13 @@ from linkwise.joints import Prismatic, Revolute
 from linkwise.mechanism import GROUND, Builder, Mechanism
 from linkwise.readers.mjcf import equalities, leftovers
 from linkwise.readers.mjcf.assembly import Assembly
+from linkwise.readers.mjcf.attachments import with_attachments
 from linkwise.readers.mjcf.document import Defaults, settings_of, with_includes
 from linkwise.readers.mjcf.joints import joints_of
 from linkwise.readers.mjcf.masses import masses_of
 from linkwise.readers.mjcf.meshes import Meshes
 from linkwise.readers.mjcf.poses import HERE
+from linkwise.readers.mjcf.replication import with_replicas
 from linkwise.readers.mjcf.tree import WORLD, Node, bodies_of
 from linkwise.readers.protocol import Element
 
@@ -42,6 +45,7 @@ def from_xml(
     """
     root = with_includes(root, folder)
     settings, defaults = settings_of(root, folder), Defaults(root)
+    root = with_replicas(with_attachments(root, settings, folder), settings)
     bodies = bodies_of(root, settings, defaults)
     if len(bodies) == 1:
         raise root.error("the model has no <body>")

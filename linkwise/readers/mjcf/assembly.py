@@ -14,10 +14,11 @@ import numpy as np
 from linkwise.joints import Fixed, Floating
 from linkwise.mechanism import GROUND, Builder, Mimic, Pose
 from linkwise.mechanism.welding import NOTHING, RigidMass, composed
-from linkwise.readers.mjcf.document import Settings, warn
+from linkwise.readers.mjcf.document import Settings
 from linkwise.readers.mjcf.joints import BodyJoint, numbers_of
 from linkwise.readers.mjcf.poses import HERE
 from linkwise.readers.mjcf.tree import Node, unused
+from linkwise.readers.protocol import warn
 
 
 class Assembly:

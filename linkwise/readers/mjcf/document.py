@@ -8,19 +8,24 @@ from pathlib import Path
 
 import numpy as np
 
-from linkwise.mechanism import MechanismWarning
-from linkwise.mechanism.checks import did_you_mean, warn_caller
-from linkwise.readers.protocol import MAX_DEPTH, Element, parse_xml
+from linkwise.mechanism.checks import did_you_mean
+from linkwise.readers.protocol import MAX_DEPTH, Element, parse_xml, warn
 
 MAIN_CLASS = "main"
+NO_CLASS = "(no class)"  # of elements whose defaults are applied already
 ORIENTATIONS = ("quat", "axisangle", "xyaxes", "zaxis", "euler")
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 # Switches of <option><flag> whose "disable" takes something of mechanics away; "constraint" is all of its kind.
 _FLAGS = ("gravity", "spring", "damper", "passive", "limit", "frictionloss", "equality", "constraint")
 
+# Lists of any length: an element that gives only the first numbers leaves the others of its class in place.
+_NUMBER_BY_NUMBER = ("size", "stiffness", "damping")
+
 _POSE = ("pos", *ORIENTATIONS)
 _SOLVER = ("margin", "solmix", "solref", "solimp", "solreflimit", "solimplimit", "solreffriction", "solimpfriction")
 _EQUALITY = ("name", "class", "active", *_SOLVER)
+# What the two ends of an equality are, by the attributes that name them.
+EQUALITY_ENDS = {f"{kind}{end}": kind for kind in ("body", "joint", "site") for end in (1, 2)}
 # Attributes by element, those that do not matter here included; "equality joint" is the <joint> of an <equality>.
 _ATTRIBUTES = {
     "body": ("name", "childclass", "mocap", "gravcomp", "sleep", "simple", "fuse", "user", *_POSE),
@@ -56,11 +61,6 @@ def check_attributes(element: Element, kind: str | None = None) -> None:
         known = _ATTRIBUTES.get(kind or element.tag)
         if known is not None and key not in known:
             warn(element, f"has the unknown attribute {key!r}, which is left out: {did_you_mean(key, known)}")
-
-
-def warn(element: Element, message: str) -> None:
-    """A ``MechanismWarning`` that points at an element."""
-    warn_caller(f"{element.source}:{element.line}: {element.label} {message}", MechanismWarning)
 
 
 def choice(element: Element, attribute: str, known: Collection[str], default: str) -> str:
@@ -147,6 +147,7 @@ class Settings:
     least_mass, least_inertia   lower bounds of mass and principal moments of every body
     total_mass            to which all masses are scaled, or None
     balance_inertia       moments that break the triangle inequality are replaced by their mean
+    align_free            frames of free bodies that carry no others are moved to their inertia (not read)
     fit_boxes, strip_path   of primitive geoms fitted to meshes, and of the names of mesh files
     folder, mesh_folder   where files are looked for; None for a text
     gravity               (3,)
@@ -162,6 +163,7 @@ class Settings:
     least_inertia: float
     total_mass: float | None
     balance_inertia: bool
+    align_free: bool
     fit_boxes: bool
     strip_path: bool
     folder: Path | None
@@ -208,6 +210,7 @@ def settings_of(root: Element, folder: Path | None) -> Settings:
         least_inertia=compiler.number("boundinertia", 0.0),
         total_mass=total_mass if total_mass > 0.0 else None,
         balance_inertia=flag(compiler, "balanceinertia"),
+        align_free=flag(compiler, "alignfree"),
         fit_boxes=flag(compiler, "fitaabb"),
         strip_path=flag(compiler, "strippath"),
         folder=folder,
@@ -233,7 +236,7 @@ class Defaults:
     """Default attributes of every class, those of the classes around it included."""
 
     def __init__(self, root: Element) -> None:
-        self._classes: dict[str, dict[str, dict[str, str]]] = {MAIN_CLASS: {}}
+        self._classes: dict[str, dict[str, dict[str, str]]] = {MAIN_CLASS: {}, NO_CLASS: {}}
         for default in root.all("default"):
             if default.attributes.get("class", MAIN_CLASS) != MAIN_CLASS:
                 raise default.error(
@@ -274,6 +277,11 @@ class Defaults:
 
 def overridden(defaults: dict[str, str], element: Element) -> dict[str, str]:
     """Default attributes, replaced by an element's own; any orientation of its own replaces any other."""
-    if any(key in element.attributes for key in ORIENTATIONS):
+    own = dict(element.attributes)
+    if any(key in own for key in ORIENTATIONS):
         defaults = {key: value for key, value in defaults.items() if key not in ORIENTATIONS}
-    return {**defaults, **element.attributes}
+    for key in _NUMBER_BY_NUMBER:
+        if key in own and key in defaults:
+            given = own[key].split()
+            own[key] = " ".join(given + defaults[key].split()[len(given) :])
+    return {**defaults, **own}

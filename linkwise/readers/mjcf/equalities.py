@@ -11,9 +11,9 @@ from linkwise.joints import Fixed, Spherical
 from linkwise.mechanism import GROUND, Builder, Mimic, Pose
 from linkwise.mechanism.checks import did_you_mean
 from linkwise.mechanism.welding import composed
-from linkwise.readers.mjcf.document import Defaults, Settings, check_attributes, flag, warn
+from linkwise.readers.mjcf.document import Defaults, Settings, check_attributes, flag
 from linkwise.readers.mjcf.tree import WORLD, Node
-from linkwise.readers.protocol import Element
+from linkwise.readers.protocol import Element, warn
 from linkwise.spatial.quaternion import rotation_matrix
 
 _LEFT_OUT = {

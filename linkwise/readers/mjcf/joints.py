@@ -10,10 +10,10 @@ import numpy as np
 
 from linkwise.joints import Floating, Joint, Prismatic, Revolute, Spherical
 from linkwise.mechanism import Limits, Pose
-from linkwise.readers.mjcf.document import Settings, choice, warn
+from linkwise.readers.mjcf.document import Settings, choice
 from linkwise.readers.mjcf.poses import HERE, rotation_about
 from linkwise.readers.mjcf.tree import Node, unused
-from linkwise.readers.protocol import Element
+from linkwise.readers.protocol import Element, warn
 
 _TYPES = ("hinge", "slide", "ball", "free")
 
@@ -59,7 +59,7 @@ def _joint(name: str, element: Element, frame: Pose, body: Node, settings: Setti
     type_name = "free" if element.tag == "freejoint" else choice(element, "type", _TYPES, "hinge")
     anchor, reference = np.zeros(3), 0.0
     if type_name == "free":
-        _check_free(element, body)
+        _check_free(element, body, settings)
         return BodyJoint(name, element, Floating(), anchor, reference)
     if type_name != "slide":
         anchor = frame[1] + frame[0] @ element.vector("pos", (0.0, 0.0, 0.0))
@@ -74,15 +74,20 @@ def _joint(name: str, element: Element, frame: Pose, body: Node, settings: Setti
     return BodyJoint(name, element, kind, anchor, settings.radians(reference) if type_name == "hinge" else reference)
 
 
-def _check_free(element: Element, body: Node) -> None:
+def _check_free(element: Element, body: Node, settings: Settings) -> None:
     if len(body.joints) > 1:
         raise element.error(f"{element.label}: {body.element.label} moves freely and can have no other joint")
     if body.parent is None or body.parent.parent is not None:
         raise element.error(
             f"{element.label}: only bodies right under <worldbody> can move freely, not {body.element.label}"
         )
-    if element.attributes.get("align") == "true":
-        warn(element, "asks to align the body's frame with its inertia; the frame is kept as it is written")
+    align = choice(element, "align", ("true", "false", "auto"), "auto")
+    if (align == "true" or (align == "auto" and settings.align_free)) and not body.element.first("body"):
+        warn(
+            element,
+            "moves a body whose frame MuJoCo would align with its inertia (align or alignfree); the frame is kept as "
+            "it is written",
+        )
 
 
 # -- numbers --------------------------------------------------------------------------------------------

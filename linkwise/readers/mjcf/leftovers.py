@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from linkwise.mechanism.checks import did_you_mean
-from linkwise.readers.mjcf.document import Defaults, Settings, warn
+from linkwise.readers.mjcf.document import Defaults, Settings
 from linkwise.readers.mjcf.tree import Node
-from linkwise.readers.protocol import Element
+from linkwise.readers.protocol import Element, warn
 
 _READ = ("compiler", "option", "default", "asset", "worldbody", "equality", "tendon", "actuator", "deformable")
 _SKIPPED = ("size", "statistic", "visual", "extension", "contact", "sensor", "custom", "keyframe")

@@ -67,7 +67,7 @@ def _bounded(mass: RigidMass, settings: Settings) -> RigidMass:
 def _from_inertial(inertial: Element, settings: Settings) -> RigidMass:
     mass = inertial.number("mass")
     if mass < 0.0:
-        raise inertial.error(f"{inertial.label}: mass={mass:g} is negative")
+        raise inertial.error(f"{inertial.label}: mass={mass:g} is negative; mend the sign")
     turn = orientation_of(inertial, settings)
     if "fullinertia" in inertial.attributes:
         if "diaginertia" in inertial.attributes or not np.array_equal(turn, np.eye(3)):
@@ -87,7 +87,7 @@ def _from_geom(geom: Element, pose: Pose, settings: Settings, meshes: Meshes) ->
     kind = choice(geom, "type", _TYPES, "sphere")
     per_measure = geom.number("mass" if "mass" in geom.attributes else "density", WATER)
     if per_measure < 0.0:
-        raise geom.error(f"{geom.label}: mass or density {per_measure:g} is negative")
+        raise geom.error(f"{geom.label}: mass or density {per_measure:g} is negative; mend the sign")
     if per_measure == 0.0 or kind == "plane":
         return NOTHING
     if kind in _UNKNOWN_MASS:

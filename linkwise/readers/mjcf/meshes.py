@@ -84,7 +84,8 @@ class Meshes:
             faces = np.array(element.numbers("face", len(words)), dtype=int) if words else np.zeros(0, dtype=int)
             return _checked(element, vertices, faces)
         if "file" not in element.attributes:
-            raise element.error(f"{element.label} has neither a file nor vertices; {_GIVE_INERTIAL}")
+            has = "a builtin shape, which is not read" if "builtin" in element.attributes else "no file and no vertices"
+            raise element.error(f"{element.label} has {has}; {_GIVE_INERTIAL}")
         name = element.text("file")
         if self._settings.strip_path:
             name = PurePosixPath(name.replace("\\", "/")).name

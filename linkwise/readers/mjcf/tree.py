@@ -1,28 +1,25 @@
-"""The bodies of a document as a flat list: frames resolved, subtrees replicated, default classes applied."""
+"""The bodies of a document as a flat list: frames resolved, default classes applied."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-
-import numpy as np
+from dataclasses import dataclass, field
 
 from linkwise.mechanism import Pose
 from linkwise.mechanism.checks import did_you_mean
 from linkwise.mechanism.welding import composed
-from linkwise.readers.mjcf.document import Defaults, Settings, check_attributes, warn
-from linkwise.readers.mjcf.poses import HERE, between, pose_of, rotation_from_euler
-from linkwise.readers.protocol import Element
+from linkwise.readers.mjcf.document import Defaults, Settings, check_attributes
+from linkwise.readers.mjcf.poses import HERE, between, pose_of
+from linkwise.readers.protocol import Element, warn
 
 WORLD = "world"
-MAX_COPIES = 50_000  # of elements by replication
 _SILENT = ("camera", "light")
 _LEFT_OUT = {
     "composite": "is left out, with the bodies it makes; save the model from MuJoCo, which writes them out",
     "flexcomp": "is left out: deformable bodies are not read",
     "plugin": "is left out: what a plugin does is not in the file",
 }
-_KNOWN = ("body", "frame", "replicate", "inertial", "joint", "freejoint", "geom", "site", *_SILENT, *_LEFT_OUT)
+_PARTS = ("inertial", "joint", "freejoint", "geom", "site")
+_KNOWN = ("body", "frame", "replicate", "attach", *_PARTS, *_SILENT, *_LEFT_OUT)
 
 
 @dataclass
@@ -58,7 +55,7 @@ def bodies_of(root: Element, settings: Settings, defaults: Defaults) -> list[Nod
     tree = _Tree(settings, defaults)
     for worldbody in root.all("worldbody"):
         around = defaults.checked(worldbody, worldbody.attributes.get("childclass"))
-        tree.visit(_Replicas(settings).expanded(worldbody), tree.nodes[0], HERE, around)
+        tree.visit(worldbody, tree.nodes[0], HERE, around)
     _settle_names(tree.nodes)
     return tree.nodes
 
@@ -97,8 +94,6 @@ class _Tree:
             elif child.tag == "frame":
                 inner = self.defaults.checked(child, child.attributes.get("childclass", around))
                 self.visit(child, node, composed(frame, pose_of(child, self.settings)), inner)
-            elif child.tag == "attach":
-                raise child.error(f"{child.label}: attached models are not read; save the whole model from MuJoCo")
             elif child.tag in _LEFT_OUT:
                 warn(child, _LEFT_OUT[child.tag])
             elif child.tag not in _SILENT:
@@ -127,50 +122,3 @@ class _Tree:
             element = self.defaults.applied(element, around)
             own = between(element)[0] if "fromto" in element.attributes else pose_of(element, self.settings)
             (node.geoms if element.tag == "geom" else node.sites).append((element, composed(frame, own)))
-
-
-# -- replication ----------------------------------------------------------------------------------------
-
-
-class _Replicas:
-    """Puts frames, one for each copy, in the place of every ``<replicate>``; inner ones first."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._size = 0
-
-    def expanded(self, element: Element) -> Element:
-        children: list[Element] = []
-        for child in map(self.expanded, element.children):
-            children += self._copies(child) if child.tag == "replicate" else [child]
-        return replace(element, children=children)
-
-    def _copies(self, replicate: Element) -> Iterator[Element]:
-        """Frames with the content, each shifted in the axes of the one before, at multiples of the angles."""
-        check_attributes(replicate)
-        count = int(replicate.number("count"))
-        if count < 1 or count != replicate.number("count"):
-            raise replicate.error(f"{replicate.label}: count must be a whole number from 1 on")
-        angles = [self._settings.radians(angle) for angle in replicate.vector("euler", (0.0, 0.0, 0.0))]
-        offset, position = np.array(replicate.vector("offset", (0.0, 0.0, 0.0))), np.zeros(3)
-        for number in range(count):
-            suffix = f"{replicate.attributes.get('sep', '')}{number:0{len(str(count))}d}"
-            rotation = rotation_from_euler([number * angle for angle in angles], self._settings.euler)
-            x, y, _ = rotation.T.tolist()
-            attributes = {"pos": " ".join(map(repr, position.tolist())), "xyaxes": " ".join(map(repr, x + y))}
-            if "childclass" in replicate.attributes:
-                attributes["childclass"] = replicate.attributes["childclass"]
-            children = [self._suffixed(child, suffix) for child in replicate.children]
-            yield replace(replicate, tag="frame", attributes=attributes, children=children)
-            position = position + rotation @ offset
-
-    def _suffixed(self, element: Element, suffix: str) -> Element:
-        """A copy in which every name is longer by a suffix."""
-        self._size += 1
-        if self._size > MAX_COPIES:
-            raise element.error(f"{element.label}: replication makes more than {MAX_COPIES} copies of elements")
-        attributes = dict(element.attributes)
-        if "name" in attributes:
-            attributes["name"] += suffix
-        children = [self._suffixed(child, suffix) for child in element.children]
-        return replace(element, attributes=attributes, children=children)

@@ -1,0 +1,211 @@
+"""``<attach>``: subtrees of other models, put in place as plain elements in the units of the model around them.
+
+A model that is attached keeps its own default classes, units and folders: defaults are applied, angles converted, names
+given the prefix, before its elements join the others.  Meshes, equalities, tendons and actuators come along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+
+from linkwise.mechanism.checks import did_you_mean
+from linkwise.readers.mjcf.document import (
+    EQUALITY_ENDS,
+    NO_CLASS,
+    ORIENTATIONS,
+    Defaults,
+    Settings,
+    local_file,
+    settings_of,
+    with_includes,
+)
+from linkwise.readers.mjcf.poses import orientation_of
+from linkwise.readers.mjcf.replication import with_replicas
+from linkwise.readers.protocol import Element, parse_xml, warn
+
+_ALIKE = {  # settings that hold for all bodies here, for those of one model in MuJoCo
+    "inertia_from_geoms": "inertiafromgeom",
+    "inertia_groups": "inertiagrouprange",
+    "least_mass": "boundmass",
+    "least_inertia": "boundinertia",
+    "balance_inertia": "balanceinertia",
+    "align_free": "alignfree",
+    "fit_boxes": "fitaabb",
+    "strip_path": "strippath",
+}
+_ANGLES = {"hinge": ("ref", "springref", "range"), "ball": ("range",)}
+_SWITCHES = (("limited", "range"), ("actuatorfrclimited", "actuatorfrcrange"))
+_WITH_CLASS = ("joint", "geom", "site")
+
+
+def with_attachments(root: Element, settings: Settings, folder: Path | None, opened: tuple[Path, ...] = ()) -> Element:
+    """The document with the bodies of other models in the place of every ``<attach>``."""
+    return _Host(root, settings, folder, opened).expanded()
+
+
+class _Host:
+    """A model that others are attached to; ``opened`` are the files on the way to it."""
+
+    def __init__(self, root: Element, settings: Settings, folder: Path | None, opened: tuple[Path, ...]) -> None:
+        self._root, self._settings, self._folder, self._opened = root, settings, folder, opened
+        self._sections: list[Element] = []
+
+    def expanded(self) -> Element:
+        children = [self._inside(child) if child.tag == "worldbody" else child for child in self._root.children]
+        return replace(self._root, children=children + self._sections)
+
+    def _inside(self, element: Element) -> Element:
+        children = [self._attached(c) if c.tag == "attach" else self._inside(c) for c in element.children]
+        return replace(element, children=children)
+
+    def _attached(self, attach: Element) -> Element:
+        guest = _Guest(*self._loaded(attach), self._settings, attach.attributes.get("prefix", ""))
+        for name, attribute in _ALIKE.items():
+            if getattr(guest.settings, name) != getattr(self._settings, name):
+                raise attach.error(
+                    f"{attach.label}: <compiler> of {attach.text('model')!r} has another {attribute} than that of the "
+                    "model around it; write both alike"
+                )
+        children = guest.subtree(attach)
+        self._sections += guest.sections()
+        return replace(attach, tag="frame", attributes={}, children=children)
+
+    @cached_property
+    def _files(self) -> dict[str, Path]:
+        """The files of models by their names, which are those in the files where the asset gives none."""
+        files = {}
+        for model in (one for asset in self._root.all("asset") for one in asset.all("model")):
+            path = local_file(model, model.text("file"), [self._folder])
+            files[model.attributes.get("name") or _document(path).attributes.get("model", "")] = path
+        return files
+
+    def _loaded(self, attach: Element) -> tuple[Element, Settings]:
+        name = attach.text("model")
+        if name not in self._files:
+            raise attach.error(
+                f"{attach.label}: there is no <model> {name!r} in <asset>: {did_you_mean(name, self._files)}"
+            )
+        path = self._files[name]
+        if path.resolve() in self._opened:
+            raise attach.error(f"{attach.label}: {path} is attached to itself; leave one of both out")
+        root = _document(path)
+        if root.tag != "mujoco":
+            raise attach.error(f"{attach.label}: {path} starts with <{root.tag}>; only MJCF (<mujoco>) can be attached")
+        root = with_includes(root, path.parent)
+        settings = settings_of(root, path.parent)
+        root = with_attachments(root, settings, path.parent, (*self._opened, path.resolve()))
+        return with_replicas(root, settings), settings
+
+
+@dataclass
+class _Guest:
+    """A model that is attached to another, whose settings are ``around``."""
+
+    root: Element
+    settings: Settings
+    around: Settings
+    prefix: str
+    names: dict[str, set[str]] = field(default_factory=lambda: {"body": set(), "joint": set(), "site": set()})
+
+    def __post_init__(self) -> None:
+        self.defaults = Defaults(self.root)
+
+    def subtree(self, attach: Element) -> list[Element]:
+        """The body that is asked for, or all that the world of the model holds."""
+        worlds = list(self.root.all("worldbody"))
+        wanted = attach.attributes.get("body")
+        if wanted is None:
+            return [self._part(child, w.attributes.get("childclass")) for w in worlds for child in w.children]
+        found = {name: at for world in worlds for name, at in _bodies(world, world.attributes.get("childclass"))}
+        if wanted not in found:
+            raise attach.error(
+                f"{attach.label}: model {attach.text('model')!r} has no body {wanted!r}: {did_you_mean(wanted, found)}"
+            )
+        return [self._part(*found[wanted])]
+
+    def _part(self, element: Element, around: str | None) -> Element:
+        """An element of the tree, as it would be written in the model around."""
+        inner = self.defaults.checked(element, element.attributes.get("childclass", around))
+        full = self.defaults.applied(element, around) if element.tag in _WITH_CLASS else element
+        own = {k: v for k, v in full.attributes.items() if k not in ("class", "childclass", *ORIENTATIONS)}
+        if "fromto" not in own and any(key in full.attributes for key in ORIENTATIONS):
+            x, y, _ = orientation_of(full, self.settings).T.tolist()
+            own["xyaxes"] = _text(x + y)
+        if element.tag in _WITH_CLASS:
+            own["class"] = NO_CLASS
+        if element.tag == "joint":
+            self._convert(full, own)
+        kind = "joint" if element.tag == "freejoint" else element.tag
+        self.names.setdefault(kind, set()).add(own.get("name", ""))
+        children = [self._part(child, inner) for child in element.children]
+        return self._prefixed(replace(full, attributes=own, children=children), "name", "mesh")
+
+    def _convert(self, joint: Element, own: dict[str, str]) -> None:
+        """Angles in the units of the model around, and said whether limits hold."""
+        factor = self.settings.radians(1.0) / self.around.radians(1.0)
+        for key in _ANGLES.get(joint.attributes.get("type", "hinge"), ()):
+            if key in own and factor != 1.0:
+                own[key] = _text(factor * number for number in joint.numbers(key, 1, 2))
+        for switch, bounds in _SWITCHES:
+            if bounds in own and own.get(switch, "auto") == "auto":
+                own[switch] = "true" if self.settings.autolimits else "false"
+
+    def sections(self) -> Iterator[Element]:
+        """Meshes, and what ties or acts on the subtree."""
+        for section in self.root.children:
+            if section.tag == "asset":
+                children = [self._mesh(mesh) for mesh in section.all("mesh")]
+            elif section.tag == "equality":
+                applied = [self.defaults.applied(one, tag="equality") for one in section.children]
+                ties = [self._plain(one) for one in applied if self._is_inside(one)]
+                children = [self._prefixed(tie, "name", *EQUALITY_ENDS) for tie in ties]
+            elif section.tag in ("tendon", "actuator"):
+                tag = "tendon" if section.tag == "tendon" else None
+                children = [self._plain(self.defaults.applied(one, tag=tag)) for one in section.children]
+            else:
+                continue
+            yield replace(section, children=children)
+
+    def _mesh(self, mesh: Element) -> Element:
+        full = self._plain(self.defaults.applied(mesh))
+        if "file" in full.attributes:
+            file = full.text("file").replace("\\", "/")
+            full.attributes.setdefault("name", PurePosixPath(file).stem)
+            places = [place / file for place in (self.settings.mesh_folder, self.settings.folder) if place]
+            full.attributes["file"] = str(next((path for path in places if path.is_file()), places[0]))
+        return self._prefixed(full, "name")
+
+    def _is_inside(self, equality: Element) -> bool:
+        """Whether all that an equality holds together is attached; the worlds of both models are the same."""
+        inside = all(equality.attributes.get(key, "") in {"", *self.names[kind]} for key, kind in EQUALITY_ENDS.items())
+        if not inside:
+            warn(equality, "is left out: it leads to what is not attached")
+        return inside
+
+    @staticmethod
+    def _plain(element: Element) -> Element:
+        return replace(element, attributes={**element.attributes, "class": NO_CLASS})
+
+    def _prefixed(self, element: Element, *keys: str) -> Element:
+        given = {key: self.prefix + element.attributes[key] for key in keys if element.attributes.get(key)}
+        return replace(element, attributes={**element.attributes, **given})
+
+
+def _document(path: Path) -> Element:
+    return parse_xml(path.read_bytes(), str(path))
+
+
+def _bodies(element: Element, around: str | None) -> Iterator[tuple[str, tuple[Element, str | None]]]:
+    """Name of every body inside, with its element and the class around it."""
+    for child in element.children:
+        if child.tag == "body":
+            yield child.attributes.get("name", ""), (child, around)
+        if child.tag in ("body", "frame"):
+            yield from _bodies(child, child.attributes.get("childclass", around))
+
+
+def _text(numbers: Iterable[float]) -> str:
+    return " ".join(map(repr, numbers))
