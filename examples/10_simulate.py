@@ -14,6 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import linkwise as lw
+from linkwise.viewer.style import COLOURS, STYLES
 
 FOLDER = Path(sys.argv[1] if len(sys.argv) > 1 else "demo")
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
@@ -86,7 +87,9 @@ def controlled(axes) -> None:
     exact = (first + (rate + 10.0 * first) * times[:, None]) * np.exp(-10.0 * times[:, None])
     errors = np.array([target(t)[0] for t in times]) - motions["joint"].q
     print(f"tracking errors less their closed form: {np.abs(errors - exact).max():.1e}")
-    axes.plot(times, np.degrees(errors))
+    for joint, (error, colour, line) in enumerate(zip(errors.T, COLOURS, STYLES, strict=False), 1):
+        axes.plot(times, np.degrees(error), color=colour, linestyle=line, label=f"joint {joint}")
+    axes.legend(frameon=False, fontsize=8, ncols=2)
     tidy(axes, "a Puma 560 under computed torque", "tracking error (deg)")
 
 

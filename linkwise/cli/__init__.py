@@ -55,14 +55,17 @@ def _noticing_readers() -> Iterator[None]:
 def commands(context: click.Context) -> None:
     """The spatial operator algebra of multibody dynamics, compiled link by link.
 
-    FILE is a mechanism file (URDF, MJCF), a Denavit-Hartenberg table (.toml or .csv), or a built-in mechanism:
-    builtin:NAME[:NUMBER...], such as builtin:puma560 or builtin:chain:12. Every command has a --help with an example.
+    FILE is a mechanism file (URDF, MJCF; - for one on standard input), a Denavit-Hartenberg table (.toml or .csv), or a
+    built-in mechanism: builtin:NAME[:NUMBER...], such as builtin:puma560 or builtin:chain:12; builtin: lists them all.
+    Every command has a --help with an example.
 
     \b
     linkwise demo                                    the first minute
     linkwise info builtin:stanford_arm               what is in a mechanism
     linkwise simulate builtin:five_bar --duration 2 --q joint1=2.09 --gif fall.gif
     """
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":  # https://no-color.org
+        context.color = False
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 

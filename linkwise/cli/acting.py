@@ -13,6 +13,7 @@ import linkwise as lw
 
 ELEMENTS = {"stiffness": "springs", "damping": "damping", "friction": "friction"}  # attribute of a body -> in words
 MOST_NAMES = 4  # in one line
+BEYOND = 1e-9  # rad, m, ...: what goes less beyond a limit does so by round-off
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,8 @@ def _beyond(values: np.ndarray, lower: Any, upper: Any) -> bool:
     """Whether any of (m, n) is outside the bounds (n,); without lower bounds, its size beyond the upper ones."""
     if lower is None:
         values = np.abs(values)
-    return bool((values > np.asarray(upper)).any() or (lower is not None and (values < np.asarray(lower)).any()))
+    over = (values > np.asarray(upper) + BEYOND).any()
+    return bool(over or (lower is not None and (values < np.asarray(lower) - BEYOND).any()))
 
 
 def _with(mech: lw.Mechanism, name: str) -> tuple[str, ...]:

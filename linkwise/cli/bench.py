@@ -14,12 +14,13 @@ from .mechanism import Loaded, report_warnings, takes_mechanism
 from .screen import Progress, as_json, section, table
 
 NAMES = ("inverse_dynamics", "forward_dynamics", "mass_matrix")
+CLOSED = ("forward_dynamics", "mass_matrix")  # with loops; the mass matrix is that of the open tree
 
 
 @click.command(short_help="Time the kernels of a mechanism.")
 @takes_mechanism
 @click.option(
-    "--algorithm", "algorithms", type=click.Choice(NAMES), multiple=True, help="Only this; all three by default."
+    "--algorithm", "algorithms", type=click.Choice(NAMES), multiple=True, help="Only this; all of them by default."
 )
 @click.option("--batch", type=click.IntRange(1, 10_000_000), default=4096, show_default=True, help="States in a batch.")
 @click.option("--dtype", type=click.Choice(["float64", "float32"]), default="float64", show_default=True)
@@ -30,6 +31,8 @@ def bench(found: Loaded, algorithms: Sequence[str], batch: int, dtype: str, thre
 
     They are set against the machine's measured peak of fused multiply-adds, against the NumPy target of linkwise (which
     interprets the same program) and against Pinocchio and MuJoCo where these are installed; all answers are compared.
+    With loops, forward dynamics is that of linkwise.closed, compiled terms with linear algebra in NumPy, and has no
+    other library beside it.
 
     \b
     linkwise bench builtin:puma560
@@ -38,15 +41,16 @@ def bench(found: Loaded, algorithms: Sequence[str], batch: int, dtype: str, thre
     from linkwise import speed
 
     mech = report_warnings(found)
-    chosen = algorithms or NAMES
+    chosen = algorithms or (CLOSED if mech.loops else NAMES)
+    refused = [name for name in chosen if mech.loops and name not in CLOSED]
+    if refused:
+        raise click.UsageError(f"{refused[0]} is that of trees: with loops there are {' and '.join(CLOSED)}")
     results = []
     with Progress(len(chosen) + 1) as progress:
         progress.at("the machine's peak")
         at = speed.conditions(dtype, threads, batch)
         progress.done()
         for algorithm in chosen:
-            if algorithm == "forward_dynamics" and mech.loops:
-                raise click.UsageError("forward_dynamics here is that of trees: choose others with --algorithm")
             progress.at(algorithm)
             results.append(speed.measure(mech, algorithm, at))
             progress.done()
@@ -65,11 +69,11 @@ def _text(mech: lw.Mechanism, at, results) -> Iterable[str]:
     yield f"{at.cpu} ({at.target}), {threads}, {at.dtype}, {at.lanes} lanes, peak {at.peak / 1e9:.1f} GFLOP/s per core"
     rows = [
         (
-            r.algorithm,
+            _called(mech, r.algorithm),
             f"{1e9 * r.batch:.1f}",
-            f"{100 * r.peak_share:.0f}",
+            "-" if math.isnan(r.peak_share) else f"{100 * r.peak_share:.0f}",
             f"{1e9 * r.single:.0f}",
-            str(r.operations),
+            "-" if r.operations is None else str(r.operations),
             f"{r.compile:.3f}",
         )
         for r in results
@@ -77,8 +81,16 @@ def _text(mech: lw.Mechanism, at, results) -> Iterable[str]:
     head = ("", "ns per state", "% of peak", "ns per single call", "operations", "s to compile or load")
     yield from section("kernels", table(head, rows, range(1, 6)))
     ratios = [
-        (r.algorithm, name, "-" if math.isnan(batch) else f"{batch:.1f}", f"{single:.1f}")
+        (_called(mech, r.algorithm), name, "-" if math.isnan(batch) else f"{batch:.1f}", f"{single:.1f}")
         for r in results
         for name, (batch, single) in r.against.items()
     ]
-    yield from section("times faster", table(("", "against", "batch", "single"), ratios, (2, 3)))
+    if ratios:
+        yield from section("times faster", table(("", "against", "batch", "single"), ratios, (2, 3)))
+
+
+def _called(mech: lw.Mechanism, algorithm: str) -> str:
+    """An algorithm as tables call it, with what else than a compiled kernel of the whole it is."""
+    if not mech.loops:
+        return algorithm
+    return f"{algorithm}, {'loops closed, with NumPy' if algorithm == 'forward_dynamics' else 'loops open'}"

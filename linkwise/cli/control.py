@@ -90,8 +90,12 @@ def gains(mech: lw.Mechanism, option: str, texts: Sequence[str]) -> np.ndarray:
         if len(numbers) > 1:
             raise click.UsageError(f"{option} {text}: one number is for all joints, JOINT=NUMBER for one of them")
         found[:] = numbers
+    seen: set[str] = set()
     for text in (text for text in texts if "=" in text):
         joint, numbers = joint_numbers(mech, option, text)
+        if joint in seen:
+            raise click.UsageError(f"{option} {text}: {joint!r} is given twice")
+        seen.add(joint)
         body, own = mech.bodies[mech.body_index(joint)], mech.v_index(joint)
         if body.mimic:
             raise click.UsageError(f"{option} {text}: joint {joint!r} follows {body.mimic.joint!r}; give that one's")

@@ -9,10 +9,9 @@ import click
 
 import linkwise as lw
 
-from .files import called
 from .mechanism import Loaded, report_warnings, takes_mechanism
 from .tables import Table, check_table_output, read_table, write_table
-from .units import DEGREE, check_units, scaled
+from .units import DEGREE, scaled
 
 
 def file_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -52,7 +51,7 @@ def inverse(found: Loaded, trajectory: str, degrees: bool, output: str | None) -
     """
     check_table_output(output)
     mech = report_warnings(found)
-    table = _read(trajectory, mech, ("q", "v", "a"), degrees, found.trust_units)
+    table = read_table(trajectory, mech, ("q", "v", "a"), degrees=degrees, trust_units=found.trust_units)
     tau = lw.inverse_dynamics(mech, table["q"], table["v"], table["a"])
     write_table(output, mech, {**_time(table), "tau": tau})
 
@@ -69,7 +68,7 @@ def forward(found: Loaded, states: str, degrees: bool, output: str | None) -> No
     """
     check_table_output(output)
     mech = report_warnings(found)
-    table = _read(states, mech, ("q", "v", "tau"), degrees, found.trust_units)
+    table = read_table(states, mech, ("q", "v", "tau"), degrees=degrees, trust_units=found.trust_units)
     solve = lw.closed.forward_dynamics if mech.loops else lw.forward_dynamics
     a = solve(mech, table["q"], table["v"], table["tau"])
     write_table(output, mech, {**_time(table), "a": scaled(mech, "a", a, 1.0 / DEGREE if degrees else 1.0)})
@@ -80,15 +79,6 @@ def forward(found: Loaded, states: str, degrees: bool, output: str | None) -> No
 def simulate(arguments: Sequence[str]) -> None:
     """Moved."""
     raise click.UsageError("simulate is a command of its own: linkwise simulate FILE --duration SECONDS")
-
-
-def _read(path: str, mech: lw.Mechanism, needed: Sequence[str], degrees: bool, trust: bool) -> Table:
-    table = read_table(path, mech, needed)
-    if degrees:
-        table |= {name: scaled(mech, name, table[name], DEGREE) for name in ("q", "v", "a") if name in table}
-    if not trust:
-        check_units(called(path), mech, table["q"])
-    return table
 
 
 def _time(table: Table) -> Table:

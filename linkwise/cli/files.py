@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+import linkwise as lw
+
 PIPE = "-"  # standard input where something is read, standard output where something is written
 
 
@@ -41,6 +43,13 @@ def check_output(path: str | None, *suffixes: str, pipe: bool = False) -> None:
         raise click.UsageError(f"{path}: the name must end in {' or '.join(suffixes)}")
     if not file.parent.is_dir():
         raise click.UsageError(f"{path} cannot be written: there is no folder {file.parent}")
+
+
+def check_picture(path: str | None, *suffixes: str) -> None:
+    """The same of a picture, and that what draws it is installed."""
+    check_output(path, *suffixes)
+    if path is not None:
+        lw.viewer.animation.require(path)
 
 
 def trouble(error: OSError) -> str:

@@ -12,9 +12,10 @@ import numpy as np
 
 import linkwise as lw
 
-from .files import check_output
+from .files import check_picture
 from .mechanism import Loaded, takes_mechanism
 from .screen import as_json, section, table
+from .units import units
 
 
 @click.command(short_help="What is in a mechanism.")
@@ -28,7 +29,7 @@ def info(found: Loaded, plot: str | None, json_wanted: bool) -> None:
     linkwise info robot.urdf
     linkwise info builtin:loader --plot loader.png --json
     """
-    check_output(plot, ".png", ".svg", ".pdf")
+    check_picture(plot, ".png", ".svg", ".pdf")
     mechanism = found.mechanism
     facts = facts_of(mechanism, [*found.warnings, *_remarks(mechanism)])
     if plot:
@@ -99,18 +100,20 @@ def _text(mech: lw.Mechanism, facts: dict[str, Any]) -> Iterable[str]:
     loops = f", {len(mech.loops)} loop" + "s" * (len(mech.loops) > 1) if mech.loops else ""
     yield click.style(mech.name, bold=True) + (
         f": {mech.n_links} moving link{'s' * (mech.n_links != 1)}, nq = {mech.nq}, nv = {mech.nv}{loops}, "
-        f"{facts['mass']:.6g} kg, gravity {_vector(mech.gravity)}"
+        f"{facts['mass']:.6g} kg moving, gravity {_vector(mech.gravity)} m/s^2"
     )
     yield from section("tree", _tree(mech))
     rows = [(j["name"], j["kind"], _direction(j), *_bounds(j), _extras(j)) for j in facts["joints"]]
-    yield from section("joints", table(("joint", "kind", "axis", "range", "velocity", "effort", ""), rows))
+    unit = units(mech)
+    bounds = (f"range ({unit['q']})", f"velocity ({unit['v']})", f"effort ({unit['tau']})")
+    yield from section("joints", table(("joint", "kind", "axis", *bounds, "others (SI units)"), rows))
     masses = [
         (b.link, f"{b.mass:.6g}", _vector(b.com), _vector(b.inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]))
         for b in mech.bodies
     ]
     yield from section(
         "links, with what is welded to them",
-        table(("link", "mass", "centre of mass", "inertia about it: xx yy zz xy xz yz"), masses),
+        table(("link", "mass (kg)", "centre of mass (m)", "inertia about it (kg m^2): xx yy zz xy xz yz"), masses),
     )
     welded = [(f["name"], "on " + f["link"]) for f in facts["frames"] if f["name"] not in ("ground", *mech.link_names)]
     if welded:

@@ -13,12 +13,15 @@ import numpy as np
 import linkwise as lw
 
 from .acting import Idle, idle_elements, passive_of
-from .files import check_output
+from .files import check_output, check_picture
 from .mechanism import Loaded, report_warnings, takes_mechanism
-from .screen import as_json, section, shown
-from .state import state, state_options
+from .screen import as_json, free_width, section, shown, table
+from .state import Coordinate, coordinates, state, state_options
+from .units import units
 
 PLACES = ("state", "equilibrium", "held")
+MOST_STATES = 16  # of matrices that are shown: those of an arm of eight joints
+WIDTH = 110  # letters of a line of a matrix in a pipe
 
 
 @click.command(short_help="Linear model, frequencies and modes.")
@@ -32,6 +35,9 @@ PLACES = ("state", "equilibrium", "held")
     help="The given state as it is; the equilibrium near it; or the given position, held by joint forces.",
 )
 @click.option(
+    "--stable", is_flag=True, help="With --at equilibrium: only a minimum of the energy, reached by going down to it."
+)
+@click.option(
     "--independent", metavar="JOINT,JOINT...", help="Coordinates of a mechanism with loops; chosen if left out."
 )
 @click.option(
@@ -42,8 +48,9 @@ PLACES = ("state", "equilibrium", "held")
 @click.option("--plot", metavar="FILE", help="Eigenvalues in the complex plane: .png, .svg or .pdf.")
 @click.option("--json", "json_wanted", is_flag=True, help="One JSON document; complex numbers are [real, imaginary].")
 def linearize(
-    found: Loaded, positions, velocities, start, degrees, at, independent, inputs, passive, output, plot, json_wanted
-) -> None:
+    found: Loaded, positions, velocities, start, degrees, at, stable, independent, inputs, passive, output, plot,
+    json_wanted,
+) -> None:  # fmt: skip
     """Linear model dx/dt = drift + A x + B u near a state: matrices, eigenvalues, frequencies, damping, modes.
 
     \b
@@ -51,23 +58,31 @@ def linearize(
     linkwise linearize builtin:loader --at held --inputs lift_piston_joint,tilt_piston_joint --plot eigenvalues.png
     """
     check_output(output, ".npz")
-    check_output(plot, ".png", ".svg", ".pdf")
+    check_picture(plot, ".png", ".svg", ".pdf")
     mech = report_warnings(found)
     q, v = state(mech, positions, velocities, start, degrees, found.trust_units)
     acting, idle = passive_of(mech, passive, None, 0.0), [] if passive else list(idle_elements(mech))
     driven = _names(inputs)
-    tau = None
+    tau = stability = None
+    if stable and at != "equilibrium":
+        raise click.UsageError("--stable is for --at equilibrium")
     if at != "state":
         if np.any(v):
             raise click.UsageError(f"--at {at} is a state of rest: leave --v out")
         if at == "equilibrium":
-            q = lw.find_equilibrium(mech, q, passive=acting).q
+            rest = lw.find_equilibrium(mech, q, passive=acting, stable=stable)
         else:
-            tau = lw.find_equilibrium(mech, q, passive=acting, solve_for="tau", actuated=driven).tau
+            rest = lw.find_equilibrium(mech, q, passive=acting, solve_for="tau", actuated=driven)
+            tau = rest.tau
+        q, stability = rest.q, rest.stable
     model = lw.linearize(mech, q, v, tau, independent=_names(independent), inputs=driven, passive=acting)
     files = list(_written(model, output, plot))
-    facts = {**_facts(model, files), "not_acting": [dataclasses.asdict(one) for one in idle]}
-    click.echo(as_json(facts) if json_wanted else "\n".join(_text(model, files, idle)))
+    facts = {
+        **_facts(model, files),
+        "stable": stability,
+        "not_acting": [dataclasses.asdict(one) for one in idle],
+    }
+    click.echo(as_json(facts) if json_wanted else "\n".join(_text(model, stability, files, idle)))
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:
@@ -112,11 +127,18 @@ def _facts(model: lw.StateSpace, files: Iterable[Path]) -> dict[str, Any]:
     }
 
 
-def _text(model: lw.StateSpace, files: list[Path], idle: list[Idle]) -> Iterable[str]:
-    where = "an equilibrium" if model.is_equilibrium else "no equilibrium: the model has a drift"
-    yield click.style(model.mechanism.name, bold=True) + f": {len(model.state_names)} states, {where}"
-    yield from section("state", [f"q = {_row(model.q)}", f"v = {_row(model.v)}", f"tau = {_row(model.tau)}"])
-    yield from section("rates of the states: A, B, drift", model.table().splitlines())
+def _text(model: lw.StateSpace, stable: bool | None, files: list[Path], idle: list[Idle]) -> Iterable[str]:
+    mech, count, inputs = model.mechanism, len(model.state_names), len(model.input_names)
+    kind = {True: ", stable", False: ", unstable", None: ""}[stable]
+    where = f"an equilibrium{kind}" if model.is_equilibrium else "no equilibrium: the model has a drift"
+    yield click.style(mech.name, bold=True) + f": {count} states, {where}"
+    heads = ("joint", *(f"{name} ({unit})" for name, unit in units(mech).items()))
+    yield from section("state", table(heads, [_state_row(model, one) for one in coordinates(mech)], (1, 2, 3)))
+    if count > MOST_STATES:
+        lines = [f"A is {count} x {count}, B is {count} x {inputs}: --json and -o FILE.npz have their numbers"]
+    else:
+        lines = model.table(width=free_width(WIDTH)).splitlines()
+    yield from section("rates of the states: A, B, drift", lines)
     yield from section("modes", str(model.modes()).splitlines())
     if idle:
         yield from section("of the file, not acting", map(str, idle))
@@ -124,5 +146,7 @@ def _text(model: lw.StateSpace, files: list[Path], idle: list[Idle]) -> Iterable
         yield from section("files", map(shown, files))
 
 
-def _row(values: np.ndarray) -> str:
-    return f"({', '.join(f'{x + 0.0:.5g}' for x in np.round(values, 12))})"
+def _state_row(model: lw.StateSpace, one: Coordinate) -> tuple[str, ...]:
+    numbers = [model.q[one.q], *((model.v[one.v], model.tau[one.v]) if one.v is not None else ())]
+    cells = [f"{np.round(x, 12) + 0.0:.5g}" for x in numbers]
+    return (one.name, *cells, *[""] * (3 - len(cells)))

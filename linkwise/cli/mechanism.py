@@ -1,4 +1,4 @@
-"""The FILE argument: a mechanism file, a DH table, or builtin:NAME[:NUMBER...]."""
+"""The FILE argument: a mechanism file, - for one on standard input, a DH table, or builtin:NAME[:NUMBER...]."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import click
 
 import linkwise as lw
+
+from .files import PIPE, called, contents
 
 BUILTIN = "builtin:"
 TABLES = (".toml", ".csv")  # endings of DH tables; everything else is a mechanism file
@@ -29,6 +31,8 @@ def takes_mechanism(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(command)
     def run(file, floating_base, loops, convention, gravity, trust_units, **others):
+        if file == PIPE and PIPE in (value for name, value in others.items() if name != "output"):
+            raise click.UsageError("standard input is the mechanism or a table of numbers, not both")
         found = loaded(file, floating_base, loops, convention, trust_units)
         if gravity:
             found = found._replace(mechanism=found.mechanism.with_gravity(gravity))
@@ -75,8 +79,17 @@ def loaded(
         elif is_table:
             mechanism = lw.load_dh(file, convention, trust_units)
         else:
-            mechanism = lw.load(file, floating_base=floating_base, loops=loops)
+            mechanism = lw.load(_piped() if file == PIPE else file, floating_base=floating_base, loops=loops)
     return Loaded(mechanism, tuple(str(warning.message) for warning in caught), trust_units)
+
+
+def _piped() -> str:
+    """The document on standard input, such as xacro writes it."""
+    text = contents(PIPE).decode("utf-8-sig", errors="replace").strip()
+    if not text.startswith("<"):
+        trouble = "is no" if text else "is empty; it must be a"
+        raise click.UsageError(f"{called(PIPE)} {trouble} URDF or MJCF document")
+    return text
 
 
 def report_warnings(found: Loaded) -> lw.Mechanism:
@@ -88,7 +101,12 @@ def report_warnings(found: Loaded) -> lw.Mechanism:
 
 def _builtin(description: str) -> lw.Mechanism:
     name, *arguments = description.split(":")
-    make = lw.mechanisms.maker(name)
+    if not name:
+        raise click.UsageError(f"{BUILTIN}NAME is one of {', '.join(lw.mechanisms.__all__)}")
+    try:
+        make = lw.mechanisms.maker(name)
+    except ValueError as error:
+        raise click.UsageError(f"{error} ({BUILTIN} lists them all)") from None
     values = [_number(name, argument) for argument in arguments]
     try:
         inspect.signature(make).bind(*values)

@@ -7,6 +7,7 @@ import math
 import shutil
 import sys
 import textwrap
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,26 +20,25 @@ def table(head: Sequence[str] | None, rows: Sequence[Sequence[str]], numbers: Se
     """Columns of equal width, ``numbers`` among them to the right; empty columns are left out."""
     used = [k for k in range(len(rows[0]) if rows else 0) if any(row[k] for row in rows)]
     lines = [*([head] if head else []), *rows]
-    widths = {k: max(len(line[k]) for line in lines) for k in used}
+    widths = {k: max(_cells(line[k]) for line in lines) for k in used}
     for index, line in enumerate(lines):
-        cells = (f"{line[k]:>{widths[k]}}" if k in numbers else f"{line[k]:{widths[k]}}" for k in used)
-        text = "  ".join(cells).rstrip()
+        gaps = {k: " " * (widths[k] - _cells(line[k])) for k in used}
+        text = "  ".join(gaps[k] + line[k] if k in numbers else line[k] + gaps[k] for k in used).rstrip()
         yield click.style(text, dim=True) if head and index == 0 else text
+
+
+def _cells(text: str) -> int:
+    """The width of a text on the screen: letters of East Asia take two cells, accents that are put on others none."""
+    return sum(
+        0 if unicodedata.combining(letter) else 1 + (unicodedata.east_asian_width(letter) in "WF") for letter in text
+    )
 
 
 def section(title: str, lines: Iterable[str]) -> Iterator[str]:
     """An empty line, a title, and the lines indented."""
     yield ""
     yield click.style(title, bold=True)
-    yield from (f"  {line}" for line in lines)
-
-
-def matrix(values: np.ndarray, names: Sequence[str] = (), columns: Sequence[str] = ()) -> Iterator[str]:
-    """A matrix as a table of its own, rows and columns named if wanted."""
-    cells = [[f"{x + 0.0:.5g}" for x in row] for row in np.atleast_2d(values)]
-    rows = [[names[k] if names else "", *row] for k, row in enumerate(cells)]
-    head = ["", *columns] if len(columns) else None
-    return table(head, rows, range(1, len(rows[0]) if rows else 0))
+    yield from (f"  {line}".rstrip() for line in lines)
 
 
 def as_json(document: Any) -> str:
@@ -60,6 +60,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.integer):
         return int(value)
     return value
+
+
+def free_width(otherwise: int) -> int:
+    """How many letters a line of a section has room for: those of the terminal, or ``otherwise`` in a pipe."""
+    return max(20, shutil.get_terminal_size().columns - 2) if sys.stdout.isatty() else otherwise
 
 
 def shown(path: Path) -> str:
@@ -110,4 +115,5 @@ class Progress:
     def _write(self, text: str) -> None:
         if self.live:
             width = shutil.get_terminal_size().columns - 1
-            click.echo(f"\r\x1b[K{text[:width]}", err=True, nl=False)
+            # Blanks wipe out what was there, on any terminal.
+            click.echo(f"\r{text[:width]:{width}}" + "\r" * (not text), err=True, nl=False)

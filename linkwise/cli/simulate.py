@@ -15,14 +15,15 @@ import linkwise as lw
 
 from .acting import Idle, at_effort_limits, idle_elements, idle_limits, passive_of, passive_options
 from .control import control_of, control_options
-from .files import PIPE, check_output
+from .files import PIPE, check_picture
 from .mechanism import Loaded, report_warnings, takes_mechanism
 from .screen import as_json, section, shown, table
-from .state import state, state_options
+from .state import coordinates, state, state_options
 from .tables import check_table_output, write_csv
-from .units import DEGREE, scaled
+from .units import DEGREE, DEGREES, RADIANS, scaled
 
 MAX_ROWS = 10_000_000
+DIGITS = 12  # behind the point, on the screen: beyond them is round-off
 INTERRUPTED = 130  # exit code, as of every program that Ctrl-C ended
 
 
@@ -70,11 +71,13 @@ def simulate(
     linkwise simulate robot.urdf --duration 3 --kp 80 --kp elbow=40 --kd 10 --target elbow=0.7 --gif reach.gif
     """
     check_table_output(output)
-    check_output(plot, ".png", ".svg", ".pdf")
-    check_output(gif, ".gif", ".mp4")
+    check_picture(plot, ".png", ".svg", ".pdf")
+    check_picture(gif, ".gif", ".mp4")
     mech = report_warnings(found)
     if output == PIPE and json_wanted:
         raise click.UsageError("standard output takes the rows (--output -) or the summary (--json), not both")
+    if start == torques == PIPE:
+        raise click.UsageError("standard input is one table: --start - or --torques -, not both")
     q, v = state(mech, positions, velocities, start, degrees, found.trust_units)
     driving = (torques, kp, kd, target, hold_gravity, saturate, degrees)
     control, duration = control_of(mech, q, duration, *driving)
@@ -93,7 +96,12 @@ def simulate(
     if motion.interrupted:
         code, trouble = INTERRUPTED, f"interrupted at t = {motion.end.t:.6g} s of {duration:g} s"
     idle = [*([] if passive else idle_elements(mech)), *idle_limits(motion, limits is not None, saturate)]
-    files = list(_written(motion, output, plot, gif, degrees))
+    files: list[Path] = []
+    try:
+        for file in _written(motion, output, plot, gif, degrees):
+            files.append(file)
+    except KeyboardInterrupt:
+        code, trouble = INTERRUPTED, "interrupted while files were written"
     if output == PIPE:
         for one in idle:
             click.echo(f"linkwise: not acting: {one}", err=True)
@@ -166,17 +174,14 @@ def _text(
     factor = 1.0 / DEGREE if degrees else 1.0
     q, v = scaled(mech, "q", motion.q, factor), scaled(mech, "v", motion.v, factor)
     rows = []
-    for body in mech.bodies:
-        if body.mimic:
-            continue
-        for k, (at, rate) in enumerate(_pairs(mech, body.joint)):
-            name = body.joint if k == 0 else ""
-            column = q[:, at]
-            speed = "" if rate is None else f"{np.abs(v[:, rate]).max():.4g}"
-            rows.append((name, *(f"{x + 0.0:.5g}" for x in (column[0], column[-1], column.min(), column.max())), speed))
+    for name, at, rate in coordinates(mech):
+        column = np.round(q[:, at], DIGITS)
+        speed = "" if rate is None else f"{np.round(np.abs(v[:, rate]).max(), DIGITS):.4g}"
+        rows.append((name, *(f"{x + 0.0:.5g}" for x in (column[0], column[-1], column.min(), column.max())), speed))
     head = ("joint", "q at start", "at end", "lowest", "highest", "largest speed")
-    unit = "angles in degrees" if degrees else "angles in radians"
-    yield from section(f"positions, {unit}", table(head, rows, range(1, 6)))
+    unit = DEGREES if degrees else RADIANS
+    title = f"positions, angles in {unit}, lengths in metres; speeds per second"
+    yield from section(title, table(head, rows, range(1, 6)))
     energy = facts["energy"]
     lines = [
         f"energy {energy['start']:.6g} J at the start, {energy['end']:.6g} J at the end, changed by up to "
@@ -196,10 +201,3 @@ def _text(
 def _ending(motion: lw.Trajectory) -> str:
     told_already = motion.interrupted or motion.stopped.startswith("failed")
     return motion.stopped.partition(":")[0] if told_already else f"stopped by {motion.stopped}"
-
-
-def _pairs(mech: lw.Mechanism, joint: str) -> list[tuple[int, int | None]]:
-    """Places of a joint's coordinates, each with that of its rate; quaternions have one number more."""
-    own, kind = mech.place(joint), mech.bodies[mech.body_index(joint)].kind
-    rates = {number.name: own.v_index.start + k for k, number in enumerate(kind.measures("v"))}
-    return [(own.q_index.start + k, rates.get(number.name)) for k, number in enumerate(kind.measures("q"))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import numpy as np
@@ -11,7 +11,30 @@ import numpy as np
 import linkwise as lw
 
 from .tables import read_table
-from .units import DEGREE, check_units, of_joint, scaled
+from .units import DEGREE, check_units, of_joint
+
+
+class Coordinate(NamedTuple):
+    """A number of q as tables on the screen have it: its name, its place in q, that of its rate in v.  A quaternion has
+    one number more than rates."""
+
+    name: str
+    q: int
+    v: int | None
+
+
+def coordinates(mech: lw.Mechanism) -> list[Coordinate]:
+    """All of them, joint by joint; a joint that mimics another has none of its own."""
+    found = []
+    for body in mech.bodies:
+        if body.mimic:
+            continue
+        own = mech.place(body.joint)
+        rates = {number.name: own.v_index.start + k for k, number in enumerate(body.kind.measures("v"))}
+        for k, number in enumerate(body.kind.measures("q")):
+            name = f"{body.joint} {number.name}".rstrip()
+            found.append(Coordinate(name, own.q_index.start + k, rates.get(number.name)))
+    return found
 
 
 def state_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -50,15 +73,14 @@ def state(
     factor = DEGREE if degrees else 1.0
     q, v = lw.neutral(mech), np.zeros(mech.nv)
     if start:
-        table = read_table(start, mech, ("q",), ("v",))
-        q = scaled(mech, "q", table["q"][0], factor)
-        v = scaled(mech, "v", table["v"][0], factor) if "v" in table else v
+        table = read_table(start, mech, ("q",), ("v",), degrees, trust_units)
+        q, v = table["q"][0], table["v"][0] if "v" in table else v
     q = named(mech, "q", positions, q, factor)
     v = named(mech, "v", velocities, v, factor)
-    if not trust_units:
+    if positions and not trust_units:
         check_units("the state", mech, q)
     if mech.loops:
-        q = lw.closed.assemble(mech, q, hold=tuple(text.rpartition("=")[0] for text in positions))
+        q = lw.viewer.configurations.closed_near(mech, q, tuple(text.rpartition("=")[0] for text in positions))
         v = lw.closed.project(mech, q, v)[1]
     return q, v
 
@@ -80,10 +102,11 @@ def named(
         joint, parsed = joint_numbers(mech, option, text)
         own = mech.place(joint)
         index = own.q_index if quantity == "q" else own.v_index
-        if named_by.setdefault(index.start, joint) != joint:
-            raise click.UsageError(
-                f"{option} {text}: {joint!r} and {named_by[index.start]!r} move together; give one of them"
-            )
+        other = named_by.get(index.start)
+        if other is not None:
+            twice = "is given twice" if other == joint else f"and {other!r} move together; give one of them"
+            raise click.UsageError(f"{option} {text}: {joint!r} {twice}")
+        named_by[index.start] = joint
         count = index.stop - index.start
         if len(parsed) != count:
             raise click.UsageError(f"{option} {text}: joint {joint!r} takes {count} numbers, commas between them")

@@ -3,6 +3,9 @@
 In CSV a number is named by its quantity and its joint: q.elbow, or q.base[0], q.base[1], ... where a joint has several.
 So it is written; q1, q2, ..., in the order of q, is read as well.  In npz a quantity is an array of shape (rows,
 numbers).  The time is t.
+
+Tables do not say whether angles are in radians or degrees, but motions that linkwise wrote can be told: beside their
+states stand kinetic energies (CSV), or they are always in radians (npz of ``Trajectory.save``).
 """
 
 from __future__ import annotations
@@ -22,23 +25,44 @@ import numpy as np
 import linkwise as lw
 
 from .files import PIPE, called, check_output, contents
+from .units import DEGREE, DEGREES, RADIANS, angles_by_energy, check_units, scaled
 
 QUANTITIES = ("q", "v", "a", "tau")
 ZIP = b"PK"  # how archives begin
+KINETIC = "kinetic_energy"  # the column of a motion's table
+ABOUT = "about"  # the array in which ``Trajectory.save`` keeps all that is no number
 Table = dict[str, np.ndarray]  # t (rows,), q (rows, nq), v, a, tau (rows, nv)
 
 
-def read_table(path: str, mech: lw.Mechanism, needed: Sequence[str], optional: Sequence[str] = ("t",)) -> Table:
-    """The quantities ``needed``, and those of ``optional`` that are there."""
+def read_table(
+    path: str,
+    mech: lw.Mechanism,
+    needed: Sequence[str],
+    optional: Sequence[str] = ("t",),
+    degrees: bool = False,
+    trust_units: bool = False,
+) -> Table:
+    """The quantities ``needed``, and those of ``optional`` that are there, in radians and metres.
+
+    ``degrees`` says in what angles are in the file; what looks like other units than it should have is refused, unless
+    ``trust_units``.
+    """
     data, source = contents(path), called(path)
     suffix = Path(path).suffix.lower() if path != PIPE and Path(path).is_file() else None
     if suffix not in (".csv", ".npz", None):
         raise click.UsageError(f"{path}: tables of numbers are .csv or .npz files")
     archived = suffix == ".npz" or (suffix is None and data.startswith(ZIP))  # a pipe has no ending to go by
-    table = (_from_npz if archived else _from_csv)(source, data, mech, (*needed, *optional))
+    table, written_in = (_from_npz if archived else _from_csv)(source, data, mech, (*needed, *optional))
     missing = [name for name in needed if name not in table]
     if missing:
         raise click.UsageError(f"{source} has no {_list(missing, mech)}; needed are {_list(needed, mech)}")
+    if written_in and not archived and degrees != (written_in == DEGREES):
+        remedy = "use --degrees" if not degrees else "leave --degrees out"
+        raise click.UsageError(f"{source}: angles are in {written_in}, as its kinetic energies show; {remedy}")
+    if degrees and written_in != RADIANS:
+        table |= {name: scaled(mech, name, table[name], DEGREE) for name in ("q", "v", "a") if name in table}
+    if "q" in table and not (written_in or trust_units):
+        check_units(source, mech, table["q"])
     return table
 
 
@@ -61,7 +85,8 @@ def _list(names: Sequence[str], mech: lw.Mechanism) -> str:
 # -- CSV ----------------------------------------------------------------------------------------------
 
 
-def _from_csv(file: str, data: bytes, mech: lw.Mechanism, wanted: Sequence[str]) -> Table:
+def _from_csv(file: str, data: bytes, mech: lw.Mechanism, wanted: Sequence[str]) -> tuple[Table, str | None]:
+    """The quantities that are there, and RADIANS or DEGREES if that can be told."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -69,7 +94,11 @@ def _from_csv(file: str, data: bytes, mech: lw.Mechanism, wanted: Sequence[str])
     lines = [(n, cells) for n, cells in enumerate(csv.reader(text.splitlines()), 1) if any(c.strip() for c in cells)]
     if not lines:
         raise click.UsageError(f"{file} is empty; its first line names the columns")
+    lines = _without_empty_columns(lines)
     names = [name.strip() for name in lines[0][1]]
+    names[0] = names[0].removeprefix("#").strip()  # numpy.savetxt begins its header with one
+    if len(names) == 1 and set(names[0]) & set(";\t"):
+        raise click.UsageError(f"{file}: commas are expected between columns, and points in numbers")
     if any(_is_number(name) for name in names):
         raise click.UsageError(
             f"{file}: the first line must name the columns, such as t,{','.join(columns(mech, 'q')[:2])}, ..."
@@ -82,7 +111,8 @@ def _from_csv(file: str, data: bytes, mech: lw.Mechanism, wanted: Sequence[str])
     rows = np.array([_row(file, line, names, cells) for line, cells in lines[1:]])
     places = {name: _place(file, name, mech) for name in names}
     table: Table = {}
-    for quantity in wanted:
+    is_motion = KINETIC in names and "q" in wanted
+    for quantity in dict.fromkeys((*wanted, "v") if is_motion else wanted):
         if quantity == "t":
             if "t" in places:
                 table["t"] = rows[:, names.index("t")]
@@ -96,7 +126,16 @@ def _from_csv(file: str, data: bytes, mech: lw.Mechanism, wanted: Sequence[str])
             raise click.UsageError(f"{file} has no column {', '.join(absent)}")
         if found:
             table[quantity] = rows[:, [names.index(found[k]) for k in range(len(found))]]
-    return table
+    unit = None
+    if is_motion and "q" in table and "v" in table:
+        unit = angles_by_energy(mech, table["q"], table["v"], rows[:, names.index(KINETIC)])
+    return {name: table[name] for name in wanted if name in table}, unit
+
+
+def _without_empty_columns(lines: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
+    """Spreadsheets write columns at the end in which there is nothing, not even a name."""
+    used = max(len(cells) - next(k for k, cell in enumerate(reversed(cells)) if cell.strip()) for _, cells in lines)
+    return [(number, cells[:used]) for number, cells in lines]
 
 
 def _row(file: str, line: int, names: Sequence[str], cells: Sequence[str]) -> list[float]:
@@ -146,9 +185,10 @@ def _is_number(text: str) -> bool:
 # -- npz ----------------------------------------------------------------------------------------------
 
 
-def _from_npz(file: str, data: bytes, mech: lw.Mechanism, wanted: Sequence[str]) -> Table:
+def _from_npz(file: str, data: bytes, mech: lw.Mechanism, wanted: Sequence[str]) -> tuple[Table, str | None]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)), np.load(io.BytesIO(data), allow_pickle=False) as archive:
+            unit = RADIANS if ABOUT in archive.files else None
             arrays = {name: np.asarray(archive[name]) for name in wanted if name in archive.files}
     except (ValueError, OSError, EOFError, zipfile.BadZipFile):
         raise click.UsageError(f"{file} is no npz archive of numbers") from None
@@ -170,7 +210,7 @@ def _from_npz(file: str, data: bytes, mech: lw.Mechanism, wanted: Sequence[str])
         raise click.UsageError(f"{file}: {', '.join(f'{name} has {n} rows' for name, n in lengths.items())}")
     if lengths and not max(lengths.values()):
         raise click.UsageError(f"{file} has no rows")
-    return table
+    return table, unit
 
 
 # -- writing ------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import linkwise as lw
 ANGLE, LENGTH, OTHER = "angle", "length", "other"  # words of ``Joint.measures``
 MAX_ANGLE, MAX_LENGTH = 4.0 * math.pi, 50.0  # beyond these, numbers look like degrees and millimetres
 DEGREE = math.pi / 180.0
+RADIANS, DEGREES = "radians", "degrees"
 
 
 def places(mech: lw.Mechanism, measure: str, quantity: str) -> list[int]:
@@ -27,14 +28,40 @@ def places(mech: lw.Mechanism, measure: str, quantity: str) -> list[int]:
     ]
 
 
+def units(mech: lw.Mechanism) -> dict[str, str]:
+    """The units of q, v and tau of a mechanism's joints, as heads of tables have them: "rad, m"."""
+    measured = {number.of for body in mech.bodies for number in body.kind.measures("v")}
+    words = {ANGLE: ("rad", "rad/s", "N m"), LENGTH: ("m", "m/s", "N"), OTHER: ("own units",) * 3}
+    return {
+        quantity: ", ".join(words[measure][k] for measure in words if measure in measured)
+        for k, quantity in enumerate(("q", "v", "tau"))
+    }
+
+
 def scaled(mech: lw.Mechanism, quantity: str, values: np.ndarray, factor: float) -> np.ndarray:
     """A copy of (..., n) with its angles, or rates of angles, multiplied by ``factor``."""
-    values = np.array(values, dtype=float)
     if factor != 1.0:
         for joint in mech.joint_names:
             _refuse_unknown(mech, joint)
+    return _multiplied(mech, quantity, values, factor)
+
+
+def _multiplied(mech: lw.Mechanism, quantity: str, values: np.ndarray, factor: float) -> np.ndarray:
+    values = np.array(values, dtype=float)
     values[..., places(mech, ANGLE, quantity)] *= factor
     return values
+
+
+def angles_by_energy(mech: lw.Mechanism, q: np.ndarray, v: np.ndarray, kinetic: np.ndarray) -> str | None:
+    """RADIANS or DEGREES: that of the two in which states q (m, nq), v (m, nv) have the kinetic energies (m,) that
+    stand beside them; None where neither or both do, as for another mechanism or at rest."""
+    row = int(np.argmax(kinetic))
+    fitting = []
+    for unit, factor in ((RADIANS, 1.0), (DEGREES, DEGREE)):
+        state = (_multiplied(mech, "q", q[row], factor), _multiplied(mech, "v", v[row], factor))
+        if kinetic[row] > 0.0 and np.isclose(lw.kinetic_energy(mech, *state), kinetic[row], rtol=1e-6, atol=0.0):
+            fitting.append(unit)
+    return fitting[0] if len(fitting) == 1 else None
 
 
 def of_joint(mech: lw.Mechanism, joint: str, quantity: str, numbers: Sequence[float], factor: float) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Motions as moving pictures: GIF with Pillow, which comes with matplotlib, or MP4 with ffmpeg."""
+"""Motions as moving pictures: GIF with Pillow, which comes with matplotlib, or MP4 with the program ffmpeg."""
 
 from __future__ import annotations
 
@@ -52,9 +52,11 @@ def animate(
     trail    whose path is drawn as it goes: name of a link or frame, or (link, (x, y, z)), a point in its coordinates
     clock    show the time
 
-    Limits are those of the whole motion.  MP4 needs ffmpeg.
+    Limits are those of the whole motion.  MP4 needs the program ffmpeg: that of the system, or the one that comes with
+    the package imageio-ffmpeg (``pip install 'linkwise[video]'``).
     """
     file = Path(path)
+    require(file)
     _check(file, fps, speed)
     motion = several_configurations(mech, q, t)
     if t is None and isinstance(mech, lw.Mechanism) and not hasattr(q, "t"):
@@ -86,11 +88,18 @@ def animate(
     return file
 
 
+def require(path: str | Path) -> None:
+    """Complain where what pictures of this kind need is not installed: before a long motion is computed, not after."""
+    style.matplotlib()
+    if Path(path).suffix.lower() == ".mp4" and _ffmpeg() is None:
+        raise style.MissingLibrary(
+            "an .mp4 needs the program ffmpeg, which is not installed: pip install 'linkwise[video]', or write a .gif"
+        )
+
+
 def _check(file: Path, fps: float, speed: float) -> None:
     if file.suffix.lower() not in (".gif", ".mp4"):
         raise ValueError(f"moving pictures are .gif or .mp4 files, not {file.name!r}")
-    if file.suffix.lower() == ".mp4" and shutil.which("ffmpeg") is None:
-        raise style.MissingLibrary("an .mp4 needs the program ffmpeg, which is not installed; write a .gif instead")
     for name, value in (("fps", fps), ("speed", speed)):
         if not (np.isfinite(value) and value > 0.0):
             raise ValueError(f"{name} must be positive, got {value!r}")
@@ -135,9 +144,26 @@ def _clock(time: float, times: np.ndarray) -> str:
 def _writer(file: Path, fps: float) -> Any:
     if file.suffix.lower() == ".gif":
         return GifWriter(fps)
+    import matplotlib
     from matplotlib.animation import FFMpegWriter
 
-    return FFMpegWriter(fps=fps)  # type: ignore[arg-type]
+    matplotlib.rcParams["animation.ffmpeg_path"] = _ffmpeg()  # until the style is given back
+    return FFMpegWriter(fps=fps, codec="h264")  # type: ignore[arg-type]
+
+
+def _ffmpeg() -> str | None:
+    """The program: the one matplotlib is set to, by default any on the path, or else that of imageio-ffmpeg."""
+    import matplotlib
+
+    found = shutil.which(matplotlib.rcParams["animation.ffmpeg_path"])
+    if found is not None:
+        return found
+    try:
+        import imageio_ffmpeg
+
+        return imageio_ffmpeg.get_ffmpeg_exe()
+    except (ImportError, RuntimeError):  # not installed, or without a program for this machine
+        return None
 
 
 class GifWriter:

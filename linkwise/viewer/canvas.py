@@ -21,6 +21,7 @@ from .views import NAMES, View
 
 LEAST = 0.25  # of the largest extent: a picture is no narrower than this
 UNLABELLED = 1.3  # enlargement of a picture in space that needs no room for labels
+PAD, MOST_PADS = 3.0, 10  # points by which words beside an axis in space are moved away from it, and how often
 TICKS = 6  # along the longest side of a picture in space
 LIGHT = np.array([0.3, -0.5, 0.8])  # where it comes from: right, toward the onlooker's back, up
 Colours = str | Sequence[str]
@@ -303,6 +304,8 @@ def fill_figure(painted: SpaceCanvas, tallest: float = 1.3) -> None:
     ax, figure = painted.ax, painted.ax.figure
     figure.set_layout_engine("none")  # it does not see the labels of axes in space
     for attempt in range(3):
+        if attempt and painted.ticks:
+            _part_names_and_numbers(ax)
         seen = _occupied(painted)
         if attempt == 0:
             width, height = figure.get_size_inches()
@@ -313,6 +316,24 @@ def fill_figure(painted: SpaceCanvas, tallest: float = 1.3) -> None:
         x = 0.5 + scale * (place.x0 - 0.5 * (seen.x0 + seen.x1))
         y = 0.5 + scale * (place.y0 - 0.5 * (seen.y0 + seen.y1))
         ax.set_position((x, y, scale * place.width, scale * place.height))
+
+
+def _part_names_and_numbers(ax: Any) -> None:
+    """Move numbers of axes in space away from their lines, and names from the numbers: matplotlib lets them touch."""
+    for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
+        for _ in range(MOST_PADS):
+            ax.figure.draw_without_rendering()
+            low, high = axis.get_view_interval()
+            ticks = [tick for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high]  # others are not drawn
+            boxes = [tick.label1.get_window_extent() for tick in ticks if tick.label1.get_text()]
+            line = axis.line.get_transform().transform(axis.line.get_xydata())
+            if any(box.count_contains(np.linspace(line[0], line[1], 500)) for box in boxes):
+                axis.set_tick_params(pad=axis.get_tick_params().get("pad", 0.0) + PAD)
+                continue
+            name = axis.label.get_window_extent().padded(0.02 * ax.figure.dpi)
+            if not any(name.overlaps(box) for box in boxes):
+                break
+            axis.labelpad += PAD
 
 
 def _occupied(painted: SpaceCanvas) -> Any:

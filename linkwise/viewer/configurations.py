@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,7 +55,7 @@ def one_configuration(mech: lw.Mechanism, q: Any) -> np.ndarray:
     if not isinstance(mech, lw.Mechanism):
         raise TypeError(f"a Mechanism is needed, got {type(mech).__name__}: make one with linkwise.load or Builder")
     if q is None:
-        return _closed_near(mech, lw.neutral(mech))
+        return closed_near(mech, lw.neutral(mech))
     values = _numbers(mech, q)
     if values.ndim > 1:
         raise ValueError(
@@ -110,19 +110,24 @@ def _numbers(mech: lw.Mechanism, q: Any) -> np.ndarray:
     return values
 
 
-def _closed_near(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
-    """q, or with loops that are open there a configuration near it in which they are closed."""
+def closed_near(mech: lw.Mechanism, q: np.ndarray, hold: Sequence[str] = ()) -> np.ndarray:
+    """q, or with loops that are open there a configuration near it in which they are closed, the joints named in
+    ``hold`` where they are."""
     if not mech.loops or np.abs(lw.closed.position_error(mech, q)).max(initial=0.0) < OPEN:
         return q
     rng = np.random.default_rng(0)
-    for attempt in range(TRIES):
+    troubles = []
+    free = np.ones(mech.nv)
+    for joint in hold:
+        free[mech.v_index(joint)] = 0.0
+    for attempt in range(TRIES if free.any() else 1):
         # Symmetric and stretched-out guesses are dead ends: go further from them with every try.
-        guess = lw.integrate(mech, q, 0.1 * attempt * rng.normal(size=mech.nv), 1.0)
+        guess = lw.integrate(mech, q, 0.1 * attempt * free * rng.normal(size=mech.nv), 1.0)
         try:
-            return lw.closed.assemble(mech, guess)
-        except lw.closed.AssemblyError:
-            continue
+            return lw.closed.assemble(mech, guess, hold=hold)
+        except lw.closed.AssemblyError as error:
+            troubles.append(error)
     raise ValueError(
-        f"no configuration was found in which the loops of {mech.name!r} are closed: give q, for instance by "
-        "lw.closed.assemble from a better guess"
+        f"no configuration was found in which the loops of {mech.name!r} are closed: give positions of its joints from "
+        f"which they can be ({troubles[0]})"
     )

@@ -15,7 +15,7 @@ from . import style
 from .canvas import Canvas, SpaceCanvas, canvas, fill_figure, new_axes
 from .configurations import one_configuration, several_configurations
 from .labels import label_joints
-from .skeleton import USUAL_SIZE, Skeleton, Sketch, bounds, is_free, symbol_size
+from .skeleton import USUAL_SIZE, Skeleton, Sketch, bounds, is_free, pose_of, symbol_size
 from .style import BLACK, BLUE, COLOURS, GREEN, GREY, VERMILLION
 from .symbols import cone, symbol
 from .views import View, view_of
@@ -71,6 +71,8 @@ def draw(
     q = one_configuration(mech, q)
     sketch = Skeleton(mech).at(q)
     box = bounds([sketch])
+    if frames:
+        box = with_points(box, [pose[:3, 3] for pose in _frame_poses(mech, sketch)])
     painted = make_canvas(ax, mech, q, view, sketch.points, elevation, azimuth)
     details = Details(axes=axes, frames=frames, masses=masses)
     size = symbol_size(sketch, box, symbols)
@@ -243,15 +245,20 @@ def _masses(to: Canvas, mech: lw.Mechanism, sketch: Sketch, size: float) -> None
 
 
 def _frames(to: Canvas, mech: lw.Mechanism, sketch: Sketch, size: float) -> None:
-    world = np.concatenate([sketch.poses, np.eye(4)[None]])
-    arrows, colours = [], []
-    for frame in mech.frames.values():
-        pose = world[frame.body]
-        origin, rotation = pose[:3, :3] @ frame.position + pose[:3, 3], pose[:3, :3] @ frame.rotation
-        for axis, colour in zip(rotation.T, (VERMILLION, GREEN, BLUE), strict=True):
-            arrows.append(np.array([origin, origin + 4.0 * size * axis]))
-            colours.append(colour)
+    axes = [
+        (np.array([pose[:3, 3], pose[:3, 3] + 4.0 * size * axis]), colour)
+        for pose in _frame_poses(mech, sketch)
+        for axis, colour in zip(pose[:3, :3].T, (VERMILLION, GREEN, BLUE), strict=True)
+    ]
+    arrows, colours = zip(*axes, strict=True)
+    to.lines("halos", arrows, ["white"] * len(arrows), 2.2, 3.4)  # tells them from bars of the same colour
     to.lines("frames", arrows, colours, 1.4, 3.5)
+
+
+def _frame_poses(mech: lw.Mechanism, sketch: Sketch) -> list[np.ndarray]:
+    """(4, 4) of every frame, those of the ground included."""
+    world = np.concatenate([sketch.poses, np.eye(4)[None]])
+    return [world[frame.body] @ pose_of(frame) for frame in mech.frames.values()]
 
 
 # -- paths of frames --------------------------------------------------------------------------------------

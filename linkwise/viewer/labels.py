@@ -149,9 +149,10 @@ def _line(ends: np.ndarray, step: float) -> np.ndarray:
 
 
 def _axis_lines(ax: Any) -> list[np.ndarray]:
-    """(2, 2) of every axis in space, in pixels; flat ones are at the edge."""
+    """(2, 2) of every axis, in pixels."""
     if not hasattr(ax, "zaxis"):
-        return []
+        (left, low), (right, high) = ax.bbox.get_points()
+        return [np.array([[left, low], [left, high]]), np.array([[left, low], [right, low]])]
     lines = [axis.line for axis in (ax.xaxis, ax.yaxis, ax.zaxis)]
     return [line.get_transform().transform(line.get_xydata()) for line in lines]
 

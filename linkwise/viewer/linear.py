@@ -120,7 +120,7 @@ def plot_bode(
                 continue  # this input does not reach this output: minus infinity everywhere
             row[0].semilogx(omega, 20.0 * np.log10(np.maximum(gain, 1e-300)), **look)
             row[1].semilogx(omega, np.degrees(_phase(response[:, o, i])), **look)
-        row[0].set(ylabel="gain (dB)", xlim=(omega[0], omega[-1]))
+        row[0].set(ylabel=_gain_label(model, input_name, tuple(outputs.values())), xlim=(omega[0], omega[-1]))
         row[0].set_title(f"input: {input_name}", loc="left")
         row[1].set_ylabel("phase (deg)")
         _mark_angles(row[1])
@@ -161,7 +161,8 @@ def plot_step(
                 ax.plot(t, response[:, o], **look)
             ax.set(xlim=(0.0, duration), ylabel=_response_label(model, tuple(column.values())))
         _outputs_legend(row[-1], row)
-        row[0].set_title(f"unit step of {input_name}", loc="left")
+        size = f", 1 {_force_unit(model, input_name)}" if _force_unit(model, input_name) else ""
+        row[0].set_title(f"unit step of {input_name}{size}", loc="left")
     for ax in grid[-1]:
         ax.set_xlabel("time (s)")
     return style.save(figure, path)
@@ -227,15 +228,38 @@ def _response_label(model: Any, names: Sequence[str]) -> str:
     return f"{what} ({', '.join(dict.fromkeys(units))})" if all(units) else what
 
 
+def _gain_label(model: Any, input_name: str, names: Sequence[str]) -> str:
+    """Gain in decibels, and what zero of them is where that is known and the same of all outputs."""
+    force = _force_unit(model, input_name)
+    units = {_unit(model.mechanism, name) for name in names} if force else set()
+    if len(units) != 1 or "" in units:
+        return "gain (dB)"
+    return f"gain (dB re 1 {units.pop()}/{f'({force})' if ' ' in force else force})"
+
+
 def _unit(mech: Any, name: str) -> str:
     """Of an output: that of the joint's coordinate, "" for combinations of several."""
-    found = re.fullmatch(r"(.+?)(?:\[(\d+)\])?", name.removesuffix(RATE))
+    measured = _measured(mech, name.removesuffix(RATE))
+    if measured is None:
+        return ""
+    displacement, rate = UNITS[measured]
+    return rate if name.endswith(RATE) else displacement
+
+
+def _force_unit(model: Any, name: str) -> str:
+    """Of an input, "" where it is not known."""
+    measured = _measured(model.mechanism, name) if hasattr(model, "mechanism") else None
+    return {"angle": "N m", "length": "N"}.get(measured or "", "")
+
+
+def _measured(mech: Any, name: str) -> str | None:
+    """What the coordinate of a joint measures, along its direction of motion; None for combinations of several."""
+    found = re.fullmatch(r"(.+?)(?:\[(\d+)\])?", name)
     assert found is not None
     if found[1] not in mech.joint_names:
-        return ""
+        return None
     measured = mech.bodies[mech.body_index(found[1])].kind.measures("v")[int(found[2] or 0)].of
-    displacement, rate = UNITS["angle" if measured == "quaternion" else measured]
-    return rate if name.endswith(RATE) else displacement
+    return "angle" if measured == "quaternion" else measured
 
 
 def _step_response(system: Any, i: int, t: np.ndarray) -> np.ndarray:

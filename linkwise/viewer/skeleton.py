@@ -121,7 +121,7 @@ class Skeleton:
         poses = lw.link_poses(mech, q)
         world = np.concatenate([poses, np.eye(4)[None]])  # the ground is body -1
         joints = tuple(
-            JointMark(body.joint, body.kind, index, body.parent < 0, world[body.parent] @ _matrix(body), world[index])
+            JointMark(body.joint, body.kind, index, body.parent < 0, world[body.parent] @ pose_of(body), world[index])
             for index, body in enumerate(mech.bodies)
         )
         links = tuple(shape.moved(pose) for shape, pose in zip(self.shapes, poses, strict=True))
@@ -238,7 +238,7 @@ def _from_origin(ends: Sequence[np.ndarray]) -> np.ndarray:
     return np.array([[np.zeros(3), end] for end in ends]).reshape(-1, 2, 3)
 
 
-def _matrix(placed) -> np.ndarray:
+def pose_of(placed) -> np.ndarray:
     """(4, 4) of anything with a rotation and a position."""
     return _pose(placed.rotation, placed.position)
 
@@ -252,4 +252,4 @@ def _pose(rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
 def _attachment(mech: lw.Mechanism, loop: lw.Loop, side: str) -> tuple[int, np.ndarray]:
     """The link that carries a side of a loop's joint and the side's frame (4, 4) in that link's frame."""
     frame = mech.frame(getattr(loop, f"link_{side}"))
-    return frame.body, _matrix(frame) @ _pose(*getattr(loop, f"pose_{side}"))
+    return frame.body, pose_of(frame) @ _pose(*getattr(loop, f"pose_{side}"))

@@ -58,7 +58,7 @@ def styled(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        with _matplotlib().rc_context({**SETTINGS, "axes.prop_cycle": _cycle()}):
+        with matplotlib().rc_context({**SETTINGS, "axes.prop_cycle": _cycle()}):
             return function(*args, **kwargs)
 
     return run
@@ -66,7 +66,7 @@ def styled(function: Callable[P, R]) -> Callable[P, R]:
 
 def figure(width: float = WIDTH, height: float = 4.2) -> Figure:
     """An empty figure, its size in inches; what is in it arranges itself without overlaps."""
-    _matplotlib()
+    matplotlib()
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), dpi=DPI, layout="constrained")
@@ -91,7 +91,8 @@ def save(made: Figure, path: str | Path | None) -> Figure:
     return made
 
 
-def _matplotlib() -> Any:
+def matplotlib() -> Any:
+    """The library, or what to do where it is not installed."""
     try:
         import matplotlib
     except ImportError:

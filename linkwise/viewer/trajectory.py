@@ -23,6 +23,7 @@ MOST_CURVES = 7  # in one panel: as many as there are colours
 ROW = 1.75  # inches
 DRIVEN_WIDTH = 9.2  # inches, with a third column for forces
 FEW = 400  # samples: curves through fewer show corners
+ROUND_OFF = 1e-12  # of the largest value, or of 1 rad, 1 m, ...: curves that vary less are shown as constants
 TITLES = {ANGLE: "angle", LENGTH: "distance", QUATERNION: "quaternion", OTHER: "coordinate"}
 DASHES = (":", "--", "-.", "-")  # of events
 
@@ -32,7 +33,8 @@ class States:
     """t (m,), q (m, nq), v (m, nv), and what a trajectory says of its own forces, energy, loops and events.
 
     ``tau`` (m, nv) is None unless something drives the motion; ``conserves`` says whether nothing adds or takes energy.
-    ``smooth`` are the same t, q, v, with more between the samples where a trajectory has few and can interpolate.
+    ``smooth`` are the same t, q, v, with more between the samples where a trajectory has few and can interpolate;
+    ``passive`` are the elements that store energy besides.
     """
 
     mech: lw.Mechanism
@@ -45,6 +47,7 @@ class States:
     conserves: bool
     events: Sequence[Any]
     smooth: tuple[np.ndarray, np.ndarray, np.ndarray]
+    passive: Any
 
 
 @style.styled
@@ -145,7 +148,8 @@ def _states(trajectory: Any, mech: lw.Mechanism | None) -> States:
         times = np.union1d(t, np.linspace(t[0], t[-1], FEW))
         smooth = (times, *trajectory.at(times))
     conserves = tau is None and not _dissipates(trajectory)
-    return States(mech, t, q, v, tau, energy, error, conserves, getattr(trajectory, "events", ()), smooth)
+    events, passive = getattr(trajectory, "events", ()), getattr(trajectory, "passive", None)
+    return States(mech, t, q, v, tau, energy, error, conserves, events, smooth, passive)
 
 
 def _dissipates(trajectory: Any) -> bool:
@@ -187,6 +191,8 @@ def _plot_group(panels: _Panels, row: int, states: States, group: list[Series]) 
     rates.set_ylabel(f"{'angular velocity' if measures == QUATERNION else 'velocity'} ({rate_unit})")
     for ax in forces:
         ax.set_ylabel(FORCES[measures])
+    for ax in (positions, rates):
+        _show_constants(ax)
     _legend(axes[-1], *axes[:-1])
 
 
@@ -197,23 +203,42 @@ def _legend(ax: Any, *others: Any, beside_nothing: bool = False) -> None:
     made.set_in_layout(not beside_nothing)
 
 
+def _show_constants(ax: Any) -> None:
+    """Limits around curves that only vary by round-off, which would fill the panel otherwise."""
+    values = np.concatenate([np.zeros(0), *(line.get_ydata() for line in ax.get_lines())])
+    middle = values.mean() if len(values) else 0.0
+    scale = max(1.0, abs(middle))
+    if np.abs(values - middle).max(initial=0.0) < ROUND_OFF * scale:
+        ax.set_ylim(middle - 0.05 * scale, middle + 0.05 * scale)
+
+
 def _continuous_signs(quaternions: np.ndarray) -> np.ndarray:
     """(m,): q and -q are the same rotation; the signs with which each follows its neighbour."""
     turned = np.einsum("ij,ij->i", quaternions[1:], quaternions[:-1]) < 0.0
     return np.cumprod(np.concatenate([[1.0], np.where(turned, -1.0, 1.0)]))
 
 
+def _energies(mech: lw.Mechanism, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Kinetic and potential energy (m,)."""
+    return lw.kinetic_energy(mech, q, v), lw.potential_energy(mech, q)
+
+
 def _plot_energy(panels: _Panels, row: int, states: States) -> None:
-    kinetic = lw.kinetic_energy(states.mech, states.q, states.v)
-    potential = lw.potential_energy(states.mech, states.q)
+    mech, kinetic, potential = states.mech, *_energies(states.mech, states.q, states.v)
     total = kinetic + potential if states.energy is None else states.energy
-    curves = {"kinetic": kinetic, "potential": potential, "total": total}
     stored = total - kinetic - potential
-    if np.abs(stored).max(initial=0.0) > 1e-9 * max(np.abs(total).max(initial=0.0), np.abs(kinetic).max(initial=0.0)):
-        curves = {"kinetic": kinetic, "potential": potential, "springs, stops": stored, "total": total}
+    largest = max(np.abs(total).max(initial=0.0), np.abs(kinetic).max(initial=0.0))
+    has_stored = bool(np.abs(stored).max(initial=0.0) > 1e-9 * largest)
+    t, q, v = states.smooth
+    curves = dict(zip(("kinetic", "potential"), _energies(mech, q, v), strict=True))
+    if has_stored and hasattr(states.passive, "energy"):
+        curves["springs, stops"] = states.passive.energy(mech, q)
+    elif has_stored:  # it is known at the samples alone
+        t, curves = states.t, {"kinetic": kinetic, "potential": potential, "springs, stops": stored}
+    curves["total"] = np.sum(list(curves.values()), axis=0)
     energies = panels.add(row, 0)
     for (name, values), colour, line in zip(curves.items(), (*COLOURS[: len(curves) - 1], BLACK), STYLES, strict=False):
-        energies.plot(states.t, values, color=colour, linestyle=line, label=name)
+        energies.plot(t, values, color=colour, linestyle=line, label=name)
     energies.set_ylabel("energy (J)")
     if not states.conserves and states.tau is None:
         _legend(energies, beside_nothing=True)

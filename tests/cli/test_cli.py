@@ -79,6 +79,25 @@ def test_info_tells_what_is_wrong_with_a_mechanism_but_shows_it(tmp_path):
     assert "nothing with inertia moves with joint 'reach'" in run.stdout
 
 
+def test_columns_stand_under_each_other_in_all_scripts_and_have_units(tmp_path, capsys):
+    file = tmp_path / "arm.urdf"
+    names = ("工具", "hand", "e\u0301")  # two cells a letter, one, and an accent of its own
+    links = "".join(
+        f'<link name="{name}"/><joint name="j{k}" type="fixed"><parent link="base"/><child link="{name}"/></joint>'
+        for k, name in enumerate(names)
+    )
+    file.write_text(f"""<robot name="r"><link name="base"/>{links}<link name="arm"><inertial><mass value="1"/>
+        <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+        <joint name="slide" type="prismatic"><parent link="base"/><child link="arm"/><axis xyz="1 0 0"/>
+        <limit lower="-1" upper="1" effort="9" velocity="2"/></joint></robot>""")
+    assert main(["info", str(file)]) == 0
+    text = capsys.readouterr().out
+    assert "range (m)  velocity (m/s)  effort (N)" in text and "mass (kg)" in text and "m/s^2" in text
+    welded = text.partition("welded frames\n")[2].splitlines()
+    cells = {line.split(" on ")[0].strip(): line.partition("on ground")[0] for line in welded}
+    assert cells["工具"].count(" ") == cells["hand"].count(" ") == cells["e\u0301"].count(" ") - 3
+
+
 def test_info_of_a_floating_base(urdf):
     run = linkwise("info", urdf, "--floating-base", "--json")
     assert json.loads(run.stdout)["nv"] == 8

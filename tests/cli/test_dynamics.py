@@ -101,6 +101,9 @@ BAD_CSV = {
     "q1,q.joint1,v1,v2,a1,a2\n1,2,3,4,5,6\n": "m.csv: the columns 'q1' and 'q.joint1' are the same number",
     "q_joint1,q2,v1,v2,a1,a2\n1,2,3,4,5,6\n": "columns are t, q.joint1 ... q.joint2, v.joint1 ... v.joint2, a.joint1",
     "0,1,2,3,4,5\n0,1,2,3,4,5\n": "the first line must name the columns",
+    "q1;q2;v1;v2\n0,1;0;0;0\n": "m.csv: commas are expected between columns, and points in numbers",
+    "q1\tq2\n0\t0\n": "m.csv: commas are expected between columns",
+    "q1,q2,v1,v2,a1,\n1,2,3,4,5,6\n": "m.csv: '' is no column of planar_arm_2",
     "": "m.csv is empty",
     "q1,q2,v1,v2,a1,a2\n": "m.csv has no rows",
     GOOD + "1,2,3\n": "m.csv, line 3: 3 values, but the first line names 6 columns",
@@ -111,6 +114,19 @@ BAD_CSV = {
     GOOD
     + "60,2,3,4,5,6\n": "m.csv: q.joint1 reaches 60, which looks like degrees; radians are expected: use --degrees",
 }
+
+
+def test_tables_as_numpy_and_spreadsheets_write_them(run, here):
+    expected = None
+    for text in (
+        GOOD + "1,2,3,4,5,6\n",
+        "# " + GOOD + "1,2,3,4,5,6\n",
+        "\ufeff" + (GOOD + "1,2,3,4,5,6\n").replace("\n", ",,\r\n") + ",,,,,,,\r\n",
+    ):
+        (here / "m.csv").write_text(text, encoding="utf-8")
+        found = run("dynamics", "inverse", "builtin:planar_arm:2", "m.csv")
+        expected = expected or found
+        assert found == expected
 
 
 @pytest.mark.parametrize("text", BAD_CSV, ids=lambda text: repr(text)[-25:])

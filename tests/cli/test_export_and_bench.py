@@ -76,6 +76,15 @@ def test_bench_as_json_and_against_peers(run, quick):
     assert any(name.startswith("Pinocchio") for name in result["against"])
 
 
+def test_bench_of_a_mechanism_with_loops_says_what_it_measured(run, quick):
+    text = run("bench", "builtin:four_bar", "--batch", 32)
+    assert "forward_dynamics, loops closed, with NumPy" in text and "mass_matrix, loops open" in text
+    found = json.loads(run("bench", "builtin:four_bar", "--batch", 32, "--algorithm", "forward_dynamics", "--json"))
+    (result,) = found["results"]
+    assert result["batch"] > 0.0 and result["operations"] is None and result["peak_share"] is None
+
+
 def test_bench_refuses_what_it_cannot_measure(run):
-    assert "that of trees" in run("bench", "builtin:four_bar", "--algorithm", "forward_dynamics", fails=True)
+    assert "that of trees" in run("bench", "builtin:four_bar", "--algorithm", "inverse_dynamics", fails=True)
+    assert "computed in float64" in run("bench", "builtin:four_bar", "--dtype", "float32", fails=True)
     assert "--batch" in run("bench", "builtin:chain:2", "--batch", 0, fails=True)

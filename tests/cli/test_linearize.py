@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -36,6 +37,22 @@ def test_equilibria_are_found_and_told(run):
         frequencies, np.sort(np.sqrt(np.linalg.eigvals(stiffness).real)) / (2 * np.pi), rtol=1e-9
     )
     assert np.abs(lw.gravity_force(mech, hanging["q"])).max() < 1e-9
+
+
+def test_stable_equilibria_are_reached_by_going_down(run):
+    upright = ("linearize", "builtin:double_pendulum", "--q", "shoulder=3.1", "--at", "equilibrium")
+    assert "an equilibrium, unstable" in run(*upright)
+    found = json.loads(run(*upright, "--stable", "--json"))
+    assert found["stable"] is True and np.abs(found["q"]).max() < 1e-6
+    message = run("linearize", "builtin:double_pendulum", "--stable", fails=True)
+    assert "--stable is for --at equilibrium" in message
+
+
+def test_large_matrices_stay_in_files(run, monkeypatch):
+    assert "shoulder.rate" in run("linearize", "builtin:double_pendulum")
+    monkeypatch.setattr(sys.modules["linkwise.cli.linearize"], "MOST_STATES", 3)
+    text = run("linearize", "builtin:double_pendulum")
+    assert "A is 4 x 4, B is 4 x 2: --json and -o FILE.npz have their numbers" in text and "shoulder.rate" not in text
 
 
 def test_a_loader_held_by_its_cylinders(run, here):

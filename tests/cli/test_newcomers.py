@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -80,6 +79,37 @@ def test_a_motion_through_a_pipe(run, here, stdin):
     assert "standard input, line 2: q2 is 'x'" in run("dynamics", "inverse", "builtin:planar_arm:2", "-", fails=True)
 
 
+def test_a_mechanism_on_standard_input(run, robot, here, stdin):
+    stdin((here / robot).read_bytes())
+    assert run("info", "-") == run("info", robot)
+    for data, message in ((b"", "is empty; it must be a URDF"), (b"t,q1\n0,1\n", "is no URDF or MJCF document")):
+        stdin(data)
+        assert f"standard input {message}" in run("info", "-", fails=True)
+    message = run("dynamics", "inverse", "-", "-", fails=True)
+    assert "standard input is the mechanism or a table of numbers, not both" in message
+    stdin((here / robot).read_bytes())
+    assert run("simulate", "-", "--duration", 0.01, "-o", "-").startswith("t,q.shoulder")
+
+
+def test_built_in_mechanisms_are_listed(run):
+    message = run("info", "builtin:", fails=True)
+    assert all(name in message for name in lw.mechanisms.__all__)
+    assert "builtin: lists them all" in run("info", "builtin:zzz", fails=True)
+
+
+def test_loops_are_closed_near_the_neutral_position_or_around_what_is_given(run):
+    """Stretched out, the five-bar is a dead end for Newton's method."""
+    five = lw.mechanisms.five_bar()
+    free = json.loads(run("linearize", "builtin:five_bar", "--json"))["q"]
+    held = json.loads(run("linearize", "builtin:five_bar", "--q", "joint1=0.4", "--q", "joint2=0", "--json"))["q"]
+    for q in (free, held):
+        assert np.abs(lw.closed.position_error(five, np.array(q))).max() < 1e-8
+    assert held[:2] == [0.4, 0.0]
+    message = run("linearize", "builtin:four_bar", "--q", "crank_joint=0", "--q", "coupler_joint=1",
+                  "--q", "rocker_joint=0", fails=True)  # fmt: skip
+    assert "no configuration was found" in message and "'pin'" in message
+
+
 def test_pipes_of_the_shell():
     first = "linkwise simulate builtin:planar_arm:2 --duration 0.05 -o -"
     for way in ("-", "/dev/stdin"):
@@ -122,28 +152,54 @@ def test_what_the_system_says_is_told_in_words(run, monkeypatch):
     )
 
 
-def test_ctrl_c_keeps_what_was_computed(here):
-    command = ["simulate", "builtin:puma560", "--duration", "100000", "--every", "0.1", "-o", "motion.csv", "--json"]
-    code = (
-        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); from linkwise.cli import main; "
-    )
-    code += "print('ready', file=sys.stderr, flush=True); sys.exit(main(sys.argv[1:]))"
-    with subprocess.Popen(
-        [sys.executable, "-c", code, *command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=ENVIRONMENT,
-    ) as process:
-        assert process.stderr.readline() == "ready\n"
-        time.sleep(3.0)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-    assert process.returncode == 130
+def test_ctrl_c_keeps_what_was_computed(here, monkeypatch, capsys):
+    """The signal comes at a moment of the motion, not of the clock."""
+    follow, moments = lw.simulate, []
+
+    def interrupted(mech, q, v, duration, control, **options):
+        def press(t, q, v):
+            if t > 0.5 and not moments:
+                moments.append(t)
+                signal.raise_signal(signal.SIGINT)
+            return np.zeros(mech.nv)
+
+        return follow(mech, q, v, duration, press, **options)
+
+    monkeypatch.setattr(lw, "simulate", interrupted)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        command = (
+            "simulate",
+            "builtin:planar_arm:2",
+            "--duration",
+            100000,
+            "--every",
+            0.1,
+            "-o",
+            "motion.csv",
+            "--json",
+        )
+        assert main([str(word) for word in command]) == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
+    out, err = capsys.readouterr()
     assert err.startswith("linkwise: interrupted at t = ") and "what was computed until then" in err
     facts = json.loads(out)
     assert facts["stopped"] == "interrupted" and facts["files"] == ["motion.csv"]
-    assert (here / "motion.csv").read_text().count("\n") == facts["rows"] + 1 > 2
+    assert 0.2 < facts["duration"] < 1.0
+    assert (here / "motion.csv").read_text().count("\n") == facts["rows"] + 1 > 3
+
+
+def test_ctrl_c_while_a_film_is_drawn_keeps_the_motion(here, monkeypatch, capsys):
+    def interrupt(*arguments, **options):
+        raise KeyboardInterrupt
+
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr("linkwise.viewer.animate", interrupt)
+    assert main([*map(str, ARM), "-o", "motion.csv", "--gif", "film.gif", "--json"]) == 130
+    out, err = capsys.readouterr()
+    assert json.loads(out)["files"] == ["motion.csv"] and (here / "motion.csv").exists()
+    assert err == "linkwise: interrupted while files were written; what was computed until then is told and written\n"
 
 
 def test_a_motion_that_cannot_be_followed_is_kept_as_far_as_it_went(here, monkeypatch, capsys):
@@ -195,6 +251,27 @@ def test_degrees_go_round(run, here):
 
 def motion(run, *options):
     return json.loads(run("simulate", "arm.urdf", "--duration", 0.5, "--json", *options))
+
+
+def test_units_of_motions_are_told_by_their_energies(run, here):
+    """A joint may turn many times, and small angles are no proof of radians."""
+    spin = ("simulate", "builtin:planar_arm:1", "--duration", 0.1, "--v", "joint1=2000", "--degrees")
+    run(*spin, "-o", "degrees.csv")
+    run("simulate", "builtin:planar_arm:1", "--duration", 0.5, "--v", "joint1=40", "-o", "radians.csv")
+    assert np.loadtxt(here / "radians.csv", delimiter=",", skiprows=1)[:, 1].max() > 4.0 * np.pi
+    inverse = ("dynamics", "inverse", "builtin:planar_arm:1")
+    assert run(*inverse, "radians.csv").startswith("t,tau.joint1")
+    assert "are in degrees, as its kinetic energies show; use --degrees" in run(*inverse, "degrees.csv", fails=True)
+    assert run(*inverse, "degrees.csv", "--degrees").startswith("t,tau.joint1")
+    assert "leave --degrees out" in run(*inverse, "radians.csv", "--degrees", fails=True)
+    # npz is always in radians, whatever the command line is in
+    run(*spin, "-o", "motion.npz")
+    assert run(*inverse, "motion.npz", "--degrees") == run(*inverse, "motion.npz")
+    began = run("simulate", "builtin:planar_arm:1", "--duration", 0.01, "--start", "motion.npz", "--degrees",
+                "--q", "joint1=45", "--json")  # fmt: skip
+    np.testing.assert_allclose(json.loads(began)["start"]["v"], [np.radians(2000.0)])
+    # of another arm the energies say nothing, and what is left is how large the numbers are
+    assert "looks like degrees" in run("dynamics", "inverse", "builtin:planar_arm:1:2", "radians.csv", fails=True)
 
 
 def test_gains_of_single_joints(run, robot):
@@ -263,6 +340,19 @@ def test_what_of_the_file_does_not_act_is_told(run, robot, capsys):
     assert "linkwise: not acting: damping of shoulder" in capsys.readouterr().err
     assert "damping of shoulder (--passive lets them act)" in run("linearize", robot)
     assert "not acting" not in run("linearize", robot, "--passive")
+
+
+def test_limits_are_not_exceeded_by_round_off(run, here):
+    (here / "leg.urdf").write_text(URDF.replace('lower="-3" upper="3"', 'lower="0" upper="1"'))
+    still = run("simulate", "leg.urdf", "--duration", 0.05, "--gravity", 0, 0, 0)
+    assert "limits of shoulder, elbow: not exceeded" in still
+    motion = lw.simulate(lw.load(here / "leg.urdf").with_gravity((0, 0, 0)), [0.0, 0.0], [0.0, 0.0], 0.1)
+    motion.q[:, 0] -= 1e-15
+    from linkwise.cli.acting import idle_limits
+
+    assert [one.exceeded for one in idle_limits(motion, False, False)][0] == ()
+    motion.q[:, 0] -= 1e-6
+    assert [one.exceeded for one in idle_limits(motion, False, False)][0] == ("shoulder",)
 
 
 def test_asking_for_what_a_file_does_not_have_is_told(run, here, capsys):

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.cli import commands
+from linkwise.cli import commands, main
 
 ROBOTS = {
     "ur_description/urdf/ur5_robot.urdf": 6,
@@ -178,3 +178,20 @@ for arguments in sys.argv[1].split(";"):
     assert (done.returncode, done.stderr) == (0, "")
     assert "\x1b" not in done.stdout and "\r" not in done.stdout
     assert "jain1995  Table 1" in done.stdout and "frequency (Hz)" in done.stdout
+
+
+@pytest.mark.parametrize("setting", [{}, {"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=str)
+def test_a_terminal_may_refuse_colours(setting, monkeypatch):
+    pty = pytest.importorskip("pty")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in setting.items():
+        monkeypatch.setenv(name, value)
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs, "w") as terminal:
+        monkeypatch.setattr(sys, "stdout", terminal)
+        assert main(["info", "builtin:double_pendulum"]) == 0
+        shown = os.read(ours, 100_000)
+    os.close(ours)
+    assert shown.startswith(b"double_pendulum: " if setting else b"\x1b[1mdouble_pendulum\x1b[0m: ")
+    assert (b"\x1b" in shown) == (not setting)

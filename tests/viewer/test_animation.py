@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -48,6 +50,26 @@ def test_axes_stay_in_place_and_the_mechanism_moves(tmp_path):
         assert 0.005 < changed.mean() < 0.6
         dark = np.array(pictures)[:, ~changed].min(axis=-1) < 128  # ticks and their numbers, in every frame
         assert np.all(dark == dark[0]) and dark[0].sum() > 50
+
+
+def test_an_mp4_shows_what_the_gif_shows(tmp_path):
+    import matplotlib
+
+    from linkwise.viewer.animation import _ffmpeg
+
+    program, before = _ffmpeg(), matplotlib.rcParams["animation.ffmpeg_path"]
+    if program is None:
+        pytest.skip("no program ffmpeg, neither of the system nor of imageio-ffmpeg")
+    film = lw.viewer.animate(ARM, TURN[::9], path=tmp_path / "a.mp4", fps=12.5, dpi=41)
+    assert matplotlib.rcParams["animation.ffmpeg_path"] == before
+    decoded = [program, "-loglevel", "error", "-i", str(film), "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
+    data = subprocess.run(decoded, capture_output=True, check=True, timeout=60).stdout
+    expected, _ = frames(lw.viewer.animate(ARM, TURN[::9], path=tmp_path / "a.gif", fps=12.5, dpi=41))
+    height, width = (size - size % 2 for size in expected[0].shape[:2])  # h264 takes even sizes alone
+    found = np.frombuffer(data, dtype=np.uint8).reshape(3, height, width, 3)
+    for k, picture in enumerate(found):
+        distances = [np.abs(picture.astype(float) - other[:height, :width]).mean() for other in expected]
+        assert np.argmin(distances) == k and distances[k] < 6.0
 
 
 def test_without_times_every_configuration_is_a_frame(tmp_path):
@@ -128,6 +150,7 @@ def test_mistakes_are_named(tmp_path, monkeypatch):
     with pytest.raises(TypeError, match="a Mechanism or a trajectory"):
         lw.viewer.animate(TURN, path=gif)
     monkeypatch.setattr("shutil.which", lambda name: None)
-    with pytest.raises(ImportError, match="needs the program ffmpeg"):
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
+    with pytest.raises(ImportError, match=r"needs the program ffmpeg.*linkwise\[video\]"):
         lw.viewer.animate(ARM, TURN, path=tmp_path / "a.mp4")
     assert not list(tmp_path.iterdir())

@@ -105,6 +105,28 @@ def test_what_is_drawn_can_be_chosen():
     assert not figure.axes[0].axison
 
 
+@pytest.mark.parametrize("name", ["stanford_arm", "puma560"])
+def test_names_of_axes_in_space_do_not_touch_their_numbers(name):
+    (ax,) = lw.viewer.draw(getattr(lw.mechanisms, name)()).axes
+    ax.figure.draw_without_rendering()
+    for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
+        low, high = axis.get_view_interval()
+        numbers = [tick.label1 for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high]
+        assert len(numbers) > 1
+        assert not any(axis.label.get_window_extent().overlaps(number.get_window_extent()) for number in numbers)
+
+
+def test_all_frames_are_inside_the_limits():
+    tower = lw.Builder().link("arm", 1.0, (0.1, 0, 0), (0.1,) * 3)
+    tower.joint("hinge", lw.Revolute((0, 0, 1)), "ground", "arm", (None, (0.0, 3.0, 0.0)))
+    (ax,) = lw.viewer.draw(tower.build("tower", (0, -9.81, 0)), frames=True).axes
+    (lines,) = [artist for artist in ax.collections if artist.get_gid() == "frames"]
+    points = np.concatenate(lines.get_segments())
+    limits = np.array([ax.get_xlim(), ax.get_ylim()])
+    assert np.abs(points).min(axis=0).max() == 0.0  # the ground is among them
+    assert np.all(points >= limits[:, 0]) and np.all(points <= limits[:, 1])
+
+
 def test_joints_at_one_place_share_a_label():
     stanford = lw.mechanisms.stanford_arm()
     words = [text.get_text() for text in lw.viewer.draw(stanford, labels=True).axes[0].texts]

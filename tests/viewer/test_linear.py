@@ -147,9 +147,21 @@ def test_the_step_response_of_a_pendulum():
     figure = lw.viewer.plot_step(pendulum(), duration=2.0)
     t, q = lines(figure.axes[0])["hinge"]
     np.testing.assert_allclose(q, 3.0 / OMEGA**2 * (1.0 - np.cos(OMEGA * t)), atol=1e-6)
-    assert figure.axes[0].get_title(loc="left") == "unit step of hinge" and t[-1] == 2.0
+    assert figure.axes[0].get_title(loc="left") == "unit step of hinge, 1 N m" and t[-1] == 2.0
     t, _ = lines(lw.viewer.plot_step(pendulum()).axes[0])["hinge"]
     assert 2.0 * np.pi / OMEGA < t[-1] < 60.0 / OMEGA  # at least one swing
+
+
+def test_gains_have_units_where_all_curves_share_them():
+    mech = lw.mechanisms.cart_pole()
+    model = lw.linearize(mech, [0.0, 0.3])
+    for driven, seen, label in (
+        ("rail", "hinge", "gain (dB re 1 rad/N)"),
+        ("hinge", "rail", "gain (dB re 1 m/(N m))"),
+        ("hinge", ("rail", "hinge"), "gain (dB)"),
+    ):
+        assert lw.viewer.plot_bode(model, driven, seen, frequencies=[1.0, 2.0]).axes[0].get_ylabel() == label
+    assert lw.viewer.plot_bode(model.to_scipy(), frequencies=[1.0, 2.0]).axes[0].get_ylabel() == "gain (dB)"
 
 
 def test_inputs_and_outputs_by_name_and_number(tmp_path):

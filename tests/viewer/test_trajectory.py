@@ -130,12 +130,36 @@ def test_a_simulated_motion_with_springs(tmp_path):
     assert len(t) >= 400 > len(motion.t)  # smooth between the few steps of the integrator
     assert set(motion.t) <= set(t)
     np.testing.assert_allclose(q, motion.at(t)[0][:, 0])
-    assert len(found["energy (J)"][0][1]) == len(motion.t)  # energies at the samples, where they are known
+    _, t, kinetic = found["energy (J)"][0]
+    np.testing.assert_allclose(kinetic, lw.kinetic_energy(pendulum, *motion.at(t)))
+    assert len(found["change of total\n/ largest kinetic"][0][1]) == len(
+        motion.t
+    )  # interpolation has errors of its own
     with_spring = SimpleNamespace(
         mechanism=pendulum, t=motion.t, q=motion.q, v=motion.v, energy=motion.energy + motion.t
     )
     energies = {name: y for name, _, y in curves(lw.viewer.plot_trajectory(with_spring))["energy (J)"]}
     np.testing.assert_allclose(energies["springs, stops"], motion.t, atol=1e-9)
+
+
+def test_energy_in_springs_is_smooth_too():
+    pendulum = lw.mechanisms.double_pendulum()
+    springs = lw.Passive.springs({"elbow": 200.0})
+    motion = lw.simulate(pendulum, [0.0, 0.3], [0.0, 0.0], 1.0, passive=springs)
+    energies = {name: y for name, _, y in curves(motion.plot())["energy (J)"]}
+    assert len(energies["total"]) > len(motion.t) and np.ptp(energies["springs, stops"]) > 1.0
+    np.testing.assert_allclose(energies["total"], motion.energy[0], atol=1e-5)
+
+
+def test_round_off_does_not_fill_a_panel():
+    mech = lw.mechanisms.planar_arm(2)
+    t = np.linspace(0.0, 1.0, 20)
+    noise = 1e-16 * np.random.default_rng(0).normal(size=(20, 2))
+    still = SimpleNamespace(mechanism=mech, t=t, q=0.5 + noise, v=noise)
+    positions, velocities, *_ = lw.viewer.plot_trajectory(still, energy=False).axes
+    assert positions.get_ylim() == pytest.approx((0.45, 0.55)) and velocities.get_ylim() == pytest.approx((-0.05, 0.05))
+    slow = SimpleNamespace(mechanism=mech, t=t, q=1e-9 * np.outer(t, [1.0, -1.0]), v=np.full((20, 2), 1e-9))
+    assert np.ptp(lw.viewer.plot_trajectory(slow, energy=False).axes[0].get_ylim()) < 1e-8  # a motion all the same
 
 
 def test_driven_motions_show_forces_and_their_power_instead_of_a_drift():
