@@ -1,0 +1,29 @@
+"""What ``import linkwise`` loads: little, so that it is quick, and everything else by name when it is asked for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import linkwise as lw
+
+
+def test_the_compiler_and_other_libraries_are_loaded_later():
+    """By a list of modules, since no test looks at a clock."""
+    code = (
+        "import sys, linkwise as lw\n"
+        "late = {'llvmlite', 'scipy', 'matplotlib', 'linkwise.compiler', 'linkwise.operators', 'linkwise.closed'}\n"
+        "assert not late & set(sys.modules), late & set(sys.modules)\n"
+        "arm = lw.mechanisms.planar_arm(1)\n"
+        "assert not late & set(sys.modules), late & set(sys.modules)\n"
+        "assert lw.compile.__module__ == 'linkwise.compiler' and lw.operators.H @ lw.operators.phi\n"
+        "assert 'scipy' not in sys.modules\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_public_name_is_there_once():
+    assert len(set(lw.__all__)) == len(lw.__all__)
+    assert all(getattr(lw, name) is not None for name in lw.__all__)
+    assert set(dir(lw)) == set(lw.__all__)
