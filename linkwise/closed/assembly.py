@@ -10,10 +10,12 @@ import numpy as np
 from .. import tree_dynamics as tree
 from ..kernel_store import kernel_function
 from ..mechanism import Mechanism, MechanismError
-from .constraints import constraint_jacobian, decomposed, moved_by, position_error, require_finite
+from .constraints import OPEN, constraint_jacobian, decomposed, moved_by, position_error, require_finite, require_length
 from .decomposition import RANK_TOLERANCE, decompose
 
 CLOSED = 1e-11  # metres and radians: a loop with a smaller error is closed
+AIM = 1e-5  # of the tolerance: where the iteration goes on to if it can, mostly with one step more
+ROUND_OFF = 4.0 * np.finfo(float).eps  # of quaternions: they have unit length as well as numbers can say
 LARGEST_STEP = 0.5  # of a coordinate, per iteration: linearized loops say little about what is further away
 HOPELESS = 1e12  # damping beyond which no step makes the error smaller: a local minimum
 PATIENCE = 20  # iterations after which the error must have halved, or it has settled above zero
@@ -38,24 +40,27 @@ def assemble(mech: Mechanism, q_guess, hold: Sequence[str] = (), tolerance: floa
     """
     free = np.ones(mech.nv, dtype=bool)
     free[moved_by(mech, hold, "hold")] = False
-    return _closed_or_refused(mech, np.array(q_guess, dtype=float), free, tolerance, max_steps, hold, "the guess")
+    aim = AIM * tolerance
+    return _closed_or_refused(mech, np.array(q_guess, dtype=float), free, aim, tolerance, max_steps, hold, "the guess")
 
 
-def _closed_or_refused(mech: Mechanism, q, free, tolerance: float, max_steps: int, hold, name: str) -> np.ndarray:
+def _closed_or_refused(mech, q, free, aim: float, tolerance: float, max_steps: int, hold, name: str) -> np.ndarray:
     """q with its loops closed and its quaternions of unit length, or an error about ``name``."""
     with np.errstate(divide="ignore", invalid="ignore"):  # a quaternion of zeros is reported below
         unit = tree.integrate(mech, q, np.zeros(mech.nv), 0.0)
     require_finite(mech, q, f"{name} is not finite")
     require_finite(mech, unit, f"{name} has a quaternion of zeros")
-    q = _closed(mech, unit, free, tolerance, max_steps)
+    start = np.where(np.abs(unit - q) > ROUND_OFF, unit, q)  # what is closed stays where it is, to the last digit
+    q = _closed(mech, start, free, aim, tolerance, max_steps)
     if np.any(~(np.linalg.norm(position_error(mech, q), axis=-1) <= tolerance)):
         _refuse_open(mech, q, hold)
     _refuse_mirrored(mech, q)
     return q
 
 
-def _closed(mech: Mechanism, q: np.ndarray, free: np.ndarray, tolerance: float, max_steps: int) -> np.ndarray:
-    """The iteration of ``assemble``: the best configurations found, closed or not."""
+def _closed(mech: Mechanism, q: np.ndarray, free, aim: float, tolerance: float, max_steps: int) -> np.ndarray:
+    """The iteration of ``assemble``: the best configurations found, closed or not.  Below the tolerance it goes on to
+    ``aim`` while the error halves."""
     error = position_error(mech, q)
     size = np.linalg.norm(error, axis=-1)
     damping = np.ones_like(size)
@@ -63,7 +68,7 @@ def _closed(mech: Mechanism, q: np.ndarray, free: np.ndarray, tolerance: float, 
     for iteration in range(max_steps):
         if iteration and iteration % PATIENCE == 0:
             earlier, settled = size, settled | (size > 0.5 * earlier)
-        active = (size > tolerance) & (damping < HOPELESS) & ~settled
+        active = (size > aim) & (damping < HOPELESS) & ~settled
         if not np.any(active):
             break
         # Damping in proportion to the error keeps convergence quadratic, and redundant constraints from causing motion.
@@ -73,7 +78,8 @@ def _closed(mech: Mechanism, q: np.ndarray, free: np.ndarray, tolerance: float, 
         moved = tree.integrate(mech, q, change, 1.0)
         error_there = position_error(mech, moved)
         size_there = np.linalg.norm(error_there, axis=-1)
-        better = active & (size_there < size)
+        better = active & (size_there < np.where(size <= tolerance, 0.5, 1.0) * size)
+        settled = settled | (active & ~better & (size <= tolerance))
         q, error = np.where(better[..., None], moved, q), np.where(better[..., None], error_there, error)
         size = np.where(better, size_there, size)
         damping = np.where(better, damping * 0.2, np.where(active, np.maximum(damping * 10.0, 1e-3), damping))
@@ -97,8 +103,9 @@ def project(
               mechanism's branch, and jumping to another would be silent
     rank      (...): no more than this many constraints are independent (see ``generic_rank``)
     """
-    start = np.asarray(q, dtype=float)
-    q = _reclosed(mech, start, tolerance)
+    start, v = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
+    require_length("v", v, mech.nv)
+    q = _reclosed(mech, start, tolerance, rank)
     moved = _largest_move(mech, start, q)
     if np.any(moved > largest):
         loop, residual = _worst_loop(mech, start.reshape(-1, mech.nq)[np.argmax(np.ravel(moved))])
@@ -112,12 +119,20 @@ def project(
     v = _without_slip(mech, q, v, rank)
     if energy is not None:
         q, v = _at_energy(mech, start, q, v, energy, tolerance, largest, rank)
-    return q, v
+    return np.array(np.broadcast_to(q, (*v.shape[:-1], mech.nq))), v  # velocities may be more than configurations
 
 
-def _reclosed(mech: Mechanism, q: np.ndarray, tolerance: float) -> np.ndarray:
-    """q, nearly closed, with its loops closed."""
-    return _closed_or_refused(mech, q, np.ones(mech.nv, dtype=bool), tolerance, 60, (), "the configuration")
+def _reclosed(mech: Mechanism, q: np.ndarray, tolerance: float, rank: Any) -> np.ndarray:
+    """q, nearly closed, with its loops closed.
+
+    An error g at the distance x from a singular position is a deviation g / x from the branch, and motions of one
+    freedom, which go right through these positions, would leave on another: so nothing is left that rounding does not.
+    Motions of more freedoms pass beside them, around a corner that an error up to the tolerance keeps wider than
+    rounding (3.2).
+    """
+    one_freedom = rank is None or np.all(mech.nv - np.asarray(rank) <= 1)
+    aim = AIM * tolerance if one_freedom else tolerance
+    return _closed_or_refused(mech, q, np.ones(mech.nv, dtype=bool), aim, tolerance, 60, (), "the configuration")
 
 
 def _largest_move(mech: Mechanism, start: np.ndarray, q: np.ndarray) -> np.ndarray:
@@ -125,17 +140,19 @@ def _largest_move(mech: Mechanism, start: np.ndarray, q: np.ndarray) -> np.ndarr
     return np.abs(tree.difference(mech, start, q)).max(axis=-1, initial=0.0)
 
 
-def _without_slip(mech: Mechanism, q: np.ndarray, v, rank: Any) -> np.ndarray:
+def _without_slip(mech: Mechanism, q: np.ndarray, v: np.ndarray, rank: Any) -> np.ndarray:
     """V2 V2* v = v - G^+ G v."""
     null = decomposed(mech, q, rank=rank).null
-    return np.einsum("...ij,...kj,...k->...i", null, null, np.asarray(v, dtype=float))
+    return np.einsum("...ij,...kj,...k->...i", null, null, v)
 
 
 def _at_energy(mech, start, q, v, energy, tolerance, largest, rank, iterations: int = 30):
     """Newton's iteration along the gradient of the energy on the constraint manifold: that of velocities alone where
-    they have energy enough, since moving positions near a singular position is ill-conditioned."""
+    they have energy enough, since moving positions near a singular position is ill-conditioned, or where positions
+    would leave the neighbourhood of the start."""
     energy = np.asarray(energy, dtype=float)
     weight = mech.masses.sum() * np.linalg.norm(mech.gravity)  # times a metre: potential energies cancel to less
+    near: Any = True
     for _ in range(iterations):
         kinetic, potential = tree.kinetic_energy(mech, q, v), tree.potential_energy(mech, q)
         excess = kinetic + potential - energy
@@ -144,23 +161,28 @@ def _at_energy(mech, start, q, v, energy, tolerance, largest, rank, iterations: 
             return q, v
         null = decomposed(mech, q, rank=rank).null
         momentum = (tree.mass_matrix(mech, q) @ v[..., None])[..., 0]
-        slow = (kinetic < 4.0 * np.abs(excess))[..., None]
+        slow = (near & (kinetic < 4.0 * np.abs(excess)))[..., None]
         slopes = [
             np.einsum("...ij,...kj,...k->...i", null, null, x) for x in (slow * tree.gravity_force(mech, q), momentum)
         ]
         square = sum((slope**2).sum(axis=-1) for slope in slopes)
         way = -np.divide(excess, square, out=np.zeros_like(excess), where=square > 0.0)[..., None]
         if np.any(slow):
-            q = tree.integrate(mech, q, way * slopes[0], 1.0)
-            if np.any(_largest_move(mech, start, q) > largest):
-                break
-            q = _reclosed(mech, q, tolerance)
+            moved = tree.integrate(mech, q, way * slopes[0], 1.0)
+            stays = _largest_move(mech, start, moved) <= largest
+            near = near & stays
+            if not np.all(stays):
+                continue
+            q = _reclosed(mech, moved, tolerance, rank)
         v = _without_slip(mech, q, v + way * slopes[1], rank)
     if np.all(np.abs(excess) <= 1e-6 * scale):  # at singular positions loops, and so energies, are known no better
         return q, v
+    worst = int(np.argmax(np.ravel(np.abs(excess) / scale)))
+    wanted, surplus = np.ravel(np.broadcast_to(energy, excess.shape))[worst], np.ravel(excess)[worst]
     raise MechanismError(
-        f"mechanism {mech.name!r} cannot have the energy {np.ravel(energy)[0]:.6g} near this state: "
-        f"{np.max(np.abs(excess)):.3g} are too much or missing"
+        f"mechanism {mech.name!r} cannot have the energy {wanted:.6g} near "
+        + (f"state {worst}" if excess.ndim else "this state")
+        + f": {abs(surplus):.3g} {'are too much' if surplus > 0.0 else 'are missing'}"
     )
 
 
@@ -174,6 +196,15 @@ def follow(mech: Mechanism, q, targets: Mapping[str, Any], largest: float = 0.05
     q = np.array(q, dtype=float)
     if q.ndim != 1:
         raise MechanismError("follow takes one state; loop over batches")
+    loop, residual = _worst_loop(mech, q) if mech.loops else ("", 0.0)
+    if residual > OPEN:
+        raise AssemblyError(
+            f"loop {loop!r} of mechanism {mech.name!r} is open by {residual:.3g} at the start: there is no branch to "
+            "follow; assemble it first",
+            loop,
+            residual,
+            q,
+        )
     goal = q.copy()
     driven_q = np.zeros(mech.nq, dtype=bool)
     for name, values in targets.items():
@@ -192,7 +223,7 @@ def follow(mech: Mechanism, q, targets: Mapping[str, Any], largest: float = 0.05
         change *= pace
         there = tree.integrate(mech, q, change, 1.0)
         if np.abs(change).max() <= largest:
-            closed = _closed(mech, there, free, CLOSED, 15)
+            closed = _closed(mech, there, free, AIM * CLOSED, CLOSED, 15)
             corrected = np.abs(tree.difference(mech, there, closed)).max()
             # On the same branch the correction is of second order in the step.
             if np.linalg.norm(position_error(mech, closed)) <= CLOSED and corrected <= 0.5 * np.abs(change).max():
@@ -224,7 +255,7 @@ def generic_rank(mech: Mechanism, q, tolerance: float = RANK_TOLERANCE, seed: in
     everything = np.ones(mech.nv, dtype=bool)
     for size in (1e-2, 3e-2):
         near = tree.integrate(mech, q, size * rng.normal(size=mech.nv), 1.0)
-        near = _closed(mech, near, everything, CLOSED * 1e-2, 100)
+        near = _closed(mech, near, everything, AIM * CLOSED, CLOSED, 100)
         closed = np.linalg.norm(position_error(mech, near), axis=-1) <= CLOSED
         largest = np.where(closed, np.maximum(largest, decomposed(mech, near, tolerance).rank), largest)
     return int(largest) if q.ndim == 1 else largest

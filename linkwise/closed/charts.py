@@ -14,7 +14,7 @@ import numpy as np
 from .. import tree_dynamics as tree
 from ..mechanism import Mechanism, MechanismError
 from .assembly import CLOSED, generic_rank
-from .constraints import constraint_jacobian, position_error
+from .constraints import constraint_jacobian, position_error, warn_if_open
 from .coordinates import FAILING, ChartError, Coordinates, ImplicitCoordinates, linear_coordinates
 from .decomposition import decompose
 from .dynamics import bias_under, independent_at, terms
@@ -150,9 +150,11 @@ def local_parametrization(mech: Mechanism, q, independent: Any = None) -> LocalP
                   rows (p, nv): y = R (q - origin) (2.32); ``Coordinates``: any functions y = c(q);
                   ``implicit_coordinates(...)``: any relation R(q, y) = 0 (2.25)
 
-    ``ChartError`` if they do not describe the motion at q (2.27, 2.28).
+    ``ChartError`` if they do not describe the motion at q (2.27, 2.28); a ``MechanismWarning`` where loops are open by
+    more than 1 mm or 1 mrad.
     """
     q = np.array(q, dtype=float)
+    warn_if_open(mech, position_error(mech, q))
     rank = int(generic_rank(mech, q))
     given = isinstance(independent, (Coordinates, ImplicitCoordinates))
     rows = None if given else _rows(mech, q, independent, rank)

@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..kernel_store import kernel_function
-from ..mechanism import Mechanism, MechanismError
+from ..mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
 from .decomposition import RANK_TOLERANCE, Decomposition, decompose
+
+OPEN = 1e-3  # metres or radians; loops further open than this are not meant to be
+SURELY_CLOSED = OPEN**2  # the sum of squares
 
 
 def position_error(mech: Mechanism, q):
@@ -52,6 +55,32 @@ def require_finite(mech: Mechanism, q, complaint: str = "q is not finite") -> No
     if not known.all():
         which = f" (state {int(np.argmin(known.ravel()))})" if known.ndim else ""
         raise MechanismError(f"mechanism {mech.name!r}: {complaint}{which}")
+
+
+def require_length(name: str, array: np.ndarray, count: int, of: str = "") -> None:
+    """Refuse an array that is not (..., count)."""
+    if array.shape[-1:] != (count,):
+        raise MechanismError(f"{name}{of} has shape {array.shape}, expected (..., {count})")
+
+
+def warn_if_open(mech: Mechanism, error: np.ndarray) -> None:
+    """Say which loop is open where a result is asked for that supposes it to be closed; error is g (..., m)."""
+    if (error.dot(error) if error.ndim == 1 else np.vdot(error, error)) <= SURELY_CLOSED:  # the usual case, and quick
+        return
+    gaps = np.abs(error).reshape(-1, error.shape[-1])
+    worst = np.fmax.reduce(gaps, axis=0, initial=0.0)  # states that are unknown say nothing
+    if worst.max() > OPEN:
+        warn_caller(
+            f"loop {loop_of(mech, int(np.argmax(worst)))!r} of mechanism {mech.name!r} is open by {worst.max():.3g} "
+            "(metres or radians): close it with closed.assemble or closed.project, or, where accelerations are asked "
+            "for, with baumgarte=(alpha, beta)",
+            MechanismWarning,
+        )
+
+
+def loop_of(mech: Mechanism, row: int) -> str:
+    """The name of the loop that a row of G belongs to."""
+    return next(loop.name for loop in mech.loops if row < mech.constraint_index(loop.name).stop)
 
 
 def velocity_rows(mech: Mechanism, joints: Sequence[str], what: str) -> np.ndarray:

@@ -113,7 +113,7 @@ class ImplicitCoordinates:
         """D2 R^-1 times something; (2.27) says that it exists."""
         matrix = np.asarray(self.by_y(q, y), dtype=float)
         try:
-            regular = np.linalg.cond(matrix) < FAILING
+            regular = not matrix.size or np.linalg.cond(matrix) < FAILING  # no coordinates are always determined
         except np.linalg.LinAlgError:
             regular = False
         if not regular:

@@ -9,16 +9,14 @@ import numpy as np
 
 from .. import tree_dynamics as tree
 from ..kernel_store import kernel_function
-from ..mechanism import Mechanism, MechanismError, MechanismWarning, one_of, warn_caller
-from .constraints import constraint_jacobian, driven_by, velocity_rows
+from ..mechanism import Mechanism, MechanismError, one_of
+from .constraints import constraint_jacobian, driven_by, loop_of, require_length, velocity_rows, warn_if_open
 from .coordinates import Coordinates, ImplicitCoordinates
-from .decomposition import RANK_TOLERANCE, Decomposition, decompose, times, transposed_times
+from .decomposition import RANK_TOLERANCE, Decomposition, decompose, solved, times, transposed_times
 from .formulations import METHODS, basis_by
 
 ALL_METHODS = ("svd", "lagrange", *METHODS)
 OUT_OF_REACH = 1e-8  # relative; a force that misses more of what is asked for does not produce the motion
-OPEN = 1e-3  # metres or radians; loops further open than this are not meant to be
-SURELY_CLOSED = OPEN**2  # the sum of squares
 
 
 class Terms(NamedTuple):
@@ -66,7 +64,7 @@ def forward_dynamics(
     """
     at, a = motion_under(mech, q, v, tau, method, baumgarte, wrenches, independent, rank, tolerance)
     if baumgarte is None:
-        _warn_if_open(mech, at)
+        warn_if_open(mech, at.error)
     return a
 
 
@@ -85,15 +83,16 @@ def motion_under(
     """The terms of the equations of motion, and their solution: ``forward_dynamics`` for loops that may be open."""
     one_of("method", method, ALL_METHODS)
     q, v, tau = np.asarray(q, dtype=float), np.asarray(v, dtype=float), np.asarray(tau, dtype=float)
-    if tau.shape[-1:] != (mech.nv,):
-        raise MechanismError(f"tau has shape {tau.shape}, expected (..., {mech.nv})")
+    require_length("tau", tau, mech.nv)
     at = terms(mech, q, v)
     force = tau - bias_under(mech, at, q, v, wrenches)
     bias = at.bias
     if baumgarte is not None:
-        alpha, beta = baumgarte
+        alpha, beta = _gains(baumgarte)
         bias = bias + 2.0 * alpha * times(at.jacobian, v) + beta**2 * at.error
     if method == "lagrange":
+        if independent is not None:
+            raise MechanismError("method='lagrange' has no independent coordinates: leave out method or independent")
         return at, _lagrange(mech, at, force, bias, tolerance, rank)[0]
     chosen = independent_at(mech, q, independent)
     return at, _null_space_accelerations(mech, at, force, bias, method, chosen, tolerance, rank)
@@ -103,19 +102,19 @@ def _null_space_accelerations(mech, at: Terms, force, bias, method, chosen, tole
     """a = K (K* M K)^-1 K* (F - M k) + k (2.43b).  Where K is filled up with zeros, ones on the diagonal of K* M K keep
     them out of it."""
     basis, offset = basis_by(method, at.jacobian, bias, decompose(at.jacobian, tolerance, rank), chosen)
-    transposed = np.swapaxes(basis, -1, -2)
+    transposed = basis.swapaxes(-1, -2)
     carried = transposed @ at.mass
     reduced = carried @ basis
     if basis.ndim > 2:
         diagonal = reduced.reshape(*reduced.shape[:-2], mech.nv**2)[..., :: mech.nv + 1]  # a view
         diagonal += ~basis.any(axis=-2)
     try:
-        y = np.linalg.solve(reduced, (times(transposed, force) - times(carried, offset))[..., None])
+        y = solved(reduced, times(transposed, force) - times(carried, offset))
     except np.linalg.LinAlgError:
         raise MechanismError(
             f"a freedom of mechanism {mech.name!r} moves nothing with inertia: give the links it moves mass and inertia"
         ) from None
-    return (basis @ y)[..., 0] + offset
+    return times(basis, y) + offset
 
 
 def _lagrange(mech, at: Terms, force, bias, tolerance, rank):
@@ -212,11 +211,16 @@ def inverse_dynamics(
     """
     q, v, a = (np.asarray(x, dtype=float) for x in (q, v, a))
     at = terms(mech, q, v)
-    _warn_if_open(mech, at)
+    warn_if_open(mech, at.error)
     svd = decompose(at.jacobian)
     if independent is not None:
-        basis, offset = basis_by("partitioning", at.jacobian, at.bias, svd, independent_at(mech, q, independent))
+        chosen: Any = independent_at(mech, q, independent)
+        count = len(chosen) if chosen.ndim == 1 else chosen.shape[-2]
+        if a.size or count:  # functions of no state at all do not tell how many they are
+            require_length("a", a, count, " of the independent coordinates")
+        basis, offset = basis_by("partitioning", at.jacobian, at.bias, svd, chosen)
         a = times(basis[..., : a.shape[-1]], a - _curvature(q, v, independent)) + offset
+    require_length("a", a, mech.nv)
     _refuse_inconsistent(mech, at, a)
     load = times(at.mass, a) + bias_under(mech, at, q, v, wrenches)
     driven = np.arange(mech.nv) if actuated is None else driven_by(mech, actuated, "actuated")
@@ -227,9 +231,9 @@ def inverse_dynamics(
     missing = np.abs(transposed_times(svd.null, tau - load)).max(axis=-1, initial=0.0)
     if np.any(missing > OUT_OF_REACH * np.maximum(1.0, np.abs(load).max(axis=-1, initial=0.0))):
         shared = "" if distribution is None else f", shared as the {patterns.shape[-1]} columns of distribution say,"
-        names = mech.joint_names if actuated is None else actuated
+        names = ", ".join(map(repr, mech.joint_names if actuated is None else actuated)) or "(none)"
         raise MechanismError(
-            f"the joints {', '.join(map(repr, names))} of mechanism {mech.name!r}{shared} cannot produce this "
+            f"the joints {names} of mechanism {mech.name!r}{shared} cannot produce this "
             f"acceleration: {np.max(missing):.3g} of the force along the freedoms is missing; "
             + (
                 "actuate at least as many joints as there are freedoms"
@@ -266,7 +270,7 @@ def _reaction(mech, q, v, tau, options) -> tuple[np.ndarray, Decomposition]:
     """M a + h - tau, and the decomposition of G."""
     at, a = motion_under(mech, q, v, tau, **options)
     if options.get("baumgarte") is None:
-        _warn_if_open(mech, at)
+        warn_if_open(mech, at.error)
     bias = bias_under(mech, at, q, v, options.get("wrenches"))
     svd = decompose(at.jacobian, options.get("tolerance", RANK_TOLERANCE), options.get("rank"))
     return times(at.mass, a) + bias - tau, svd
@@ -285,13 +289,21 @@ def independent_at(mech: Mechanism, q: np.ndarray, independent) -> np.ndarray | 
         return None
     if isinstance(independent, (Coordinates, ImplicitCoordinates)):
         return _per_state(independent.rows, q, empty=(0, mech.nv))
-    if isinstance(independent, str) or (len(independent) and isinstance(independent[0], str)):
+    if isinstance(independent, str) or not len(independent) or isinstance(independent[0], str):
         rows = velocity_rows(mech, independent, "independent")
         return np.nonzero(rows)[1] if np.isin(rows, (0.0, 1.0)).all() and rows.any(axis=1).all() else rows
     rows = np.asarray(independent, dtype=float)
     if rows.ndim < 2 or rows.shape[-1] != mech.nv:
         raise MechanismError(f"independent must be joint names or rows (p, {mech.nv}), got shape {rows.shape}")
     return rows
+
+
+def _gains(baumgarte: Any) -> tuple[float, float]:
+    try:
+        alpha, beta = (float(x) for x in baumgarte)
+    except (TypeError, ValueError):
+        raise MechanismError(f"baumgarte must be two numbers (alpha, beta), not {baumgarte!r}") from None
+    return alpha, beta
 
 
 def _curvature(q: np.ndarray, v: np.ndarray, independent) -> np.ndarray | float:
@@ -310,32 +322,12 @@ def _per_state(function: Callable[..., Any], *arrays: np.ndarray, empty: tuple[i
     return np.array(results).reshape(*batch, *core)
 
 
-def _warn_if_open(mech: Mechanism, at: Terms) -> None:
-    error = at.error
-    if (error.dot(error) if error.ndim == 1 else np.vdot(error, error)) <= SURELY_CLOSED:  # the usual case, and quick
-        return
-    gaps = np.abs(error).reshape(-1, error.shape[-1])
-    worst = np.fmax.reduce(gaps, axis=0, initial=0.0)  # states that are unknown say nothing
-    if worst.max() > OPEN:
-        warn_caller(
-            f"loop {_loop_of(mech, int(np.argmax(worst)))!r} of mechanism {mech.name!r} is open by {worst.max():.3g} "
-            "(metres or radians): close it with closed.assemble or closed.project, or, where accelerations are asked "
-            "for, with baumgarte=(alpha, beta)",
-            MechanismWarning,
-        )
-
-
-def _loop_of(mech: Mechanism, row: int) -> str:
-    """The name of the loop that a row of G belongs to."""
-    return next(loop.name for loop in mech.loops if row < mech.constraint_index(loop.name).stop)
-
-
 def _refuse_inconsistent(mech: Mechanism, at: Terms, a: np.ndarray) -> None:
     slip = np.abs(times(at.jacobian, a) + at.bias)
     scale = np.abs(at.jacobian) @ np.abs(a)[..., None]
     if slip.size and np.any(slip > OUT_OF_REACH * (1.0 + scale[..., 0] + np.abs(at.bias))):
         row = int(np.argmax(slip.reshape(-1, slip.shape[-1]).max(axis=0)))
         raise MechanismError(
-            f"the accelerations tear loop {_loop_of(mech, row)!r} of mechanism {mech.name!r} open (by {slip.max():.3g} "
+            f"the accelerations tear loop {loop_of(mech, row)!r} of mechanism {mech.name!r} open (by {slip.max():.3g} "
             "per second squared): give those of independent joints with independent=..., the others follow"
         )

@@ -161,3 +161,8 @@ def test_derivatives_of_differences():
     np.testing.assert_allclose(jacobian(q0, q1) @ v, (values[2] - values[0]) / (2 * h), atol=1e-6)
     np.testing.assert_allclose(bias(q0, q1, v), (values[2] - 2 * values[1] + values[0]) / h**2, atol=1e-5)
     np.testing.assert_allclose(jacobian(q0, q0), np.eye(mech.nv), atol=1e-12)
+
+
+def test_a_chart_of_open_loops_is_answered_with_a_warning():
+    with pytest.warns(lw.MechanismWarning, match="loop 'pin' of mechanism 'four_bar' is open by"):
+        lw.closed.local_parametrization(built("four_bar"), [0.1, 0.0, 0.0])

@@ -50,6 +50,20 @@ def test_n_four_bar_passes_its_singular_positions(n, duration):
     np.testing.assert_allclose(posts[-1], exact, atol=1e-6)
 
 
+@pytest.mark.parametrize("method", ["dop853", "rk45"])
+def test_adaptive_steps_leave_singular_positions_on_the_same_branch(method):
+    """A parallelogram goes through four flat positions, where it could become a crossed one."""
+    mech = built("n_four_bar")
+    q = lw.neutral(mech)
+    posts = [i for i, name in enumerate(mech.joint_names) if name.startswith("post")]
+    v = 2.5 * lw.closed.null_space(mech, q, independent=("post0_joint",))[:, 0]
+    motion = lw.simulate(mech, q, v, 3.0, method=method)
+    turned = motion.q[:, posts] - q[posts]
+    assert np.abs(turned).max() > 2.0 * np.pi
+    np.testing.assert_allclose(turned, turned[:, :1] * np.ones(len(posts)), atol=1e-9)
+    assert energy_error(motion) < 2e-6
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [2, 8])
 def test_n_four_bar_for_ten_seconds(n):
