@@ -21,6 +21,7 @@ from .dynamics import (
     null_space,
 )
 from .dynamics import motion_under as motion_under
+from .singular import time_to_singular
 
 __all__ = [
     "AssemblyError",
@@ -44,4 +45,5 @@ __all__ = [
     "null_space",
     "position_error",
     "project",
+    "time_to_singular",
 ]

@@ -13,6 +13,7 @@ import scipy.integrate
 from .. import closed
 from ..algorithms.integration import METHODS as STEPS
 from ..mechanism import MechanismError
+from .passages import look_ahead
 from .systems import Stepper, System
 
 ADAPTIVE: dict[str, Any] = {
@@ -67,8 +68,17 @@ class Adaptive:
     def steps(self, t: float, x: np.ndarray, end: float) -> Iterator[Step]:
         """The steps from (t, x) to ``end``."""
         system, corrects = self._system, self._method in ONE_STEP and self._system.corrects
-        solver, now = self._solver(t, system.rebased(x), end), system.frozen()
+        solver, now, max_step = self._solver(t, system.rebased(x), end), system.frozen(), self._options["max_step"]
         while True:
+            if corrects:
+                solver.max_step, way = look_ahead(system, solver.t, solver.y, solver.f, end, max_step)
+                if way is not None:
+                    t_old, (t, x, between) = solver.t, way
+                    yield Step(t_old, t, x.copy(), between, now, dense=True)
+                    if t == end:
+                        return
+                    solver = self._solver(t, x, end)
+                    continue
             message = solver.step()
             if solver.status == "failed" or not np.isfinite(solver.y).all():
                 why = message if self._lost is None else f"{message}; {self._lost}"

@@ -1,0 +1,39 @@
+"""Singular positions, where constraints of a mechanism depend on each other that elsewhere do not: when one is met."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .. import tree_dynamics as tree
+from ..mechanism import Mechanism
+from .assembly import generic_rank
+from .constraints import constraint_jacobian, decomposed, require_length
+
+TEST_STEP = 1e-6  # rad, m; for the rate of change of G, which need not be exact to tell a time
+
+
+def time_to_singular(mech: Mechanism, q, v, rank: int | None = None) -> tuple[float, float]:
+    """When the motion (q, v) of one state meets a singular position, if the singular values of G go on to change as
+    they do, in seconds; and the singular value that then is zero, as it is now, relative to the largest.
+
+    Infinity and 1 if no singular value falls; infinity and 0 in a singular position.  ``rank`` is that of G elsewhere,
+    ``generic_rank`` if not given.
+    """
+    q, v = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
+    require_length("q", q, mech.nq)
+    require_length("v", v, mech.nv)
+    rank = int(generic_rank(mech, q)) if rank is None else rank
+    parts = decomposed(mech, q)
+    if parts.rank < rank:
+        return math.inf, 0.0
+    speed = np.abs(v).max(initial=0.0)
+    if not rank or not speed:
+        return math.inf, 1.0
+    ahead = constraint_jacobian(mech, tree.integrate(mech, q, v, TEST_STEP / speed))
+    changes = (ahead - constraint_jacobian(mech, q)) * (speed / TEST_STEP)
+    s, falls = parts.s[:rank], -np.einsum("mi,mn,ni->i", parts.u[:, :rank], changes, parts.v[:, :rank])
+    times = np.divide(s, falls, out=np.full(rank, math.inf), where=falls > 0.0)
+    first = int(np.argmin(times))
+    return float(times[first]), float(s[first] / s[0]) if times[first] < math.inf else 1.0
