@@ -39,7 +39,7 @@ def look_ahead(
         return max_step, None
     left, nearness = closed.time_to_singular(system.mech, *system.state(x), int(system.manifold.rank))
     way = None
-    if nearness <= NEAR and t + left < end and 2.0 * left <= max_step:
+    if nearness <= NEAR and t + PART * left < end and 2.0 * left <= max_step:
         with contextlib.suppress(MechanismError):  # a stage far off the manifold
             way = across(system, t, x, rates, left, end)
     return min(PART * left, max_step), way
