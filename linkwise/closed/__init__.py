@@ -21,7 +21,8 @@ from .dynamics import (
     null_space,
 )
 from .dynamics import motion_under as motion_under
-from .singular import time_to_singular
+from .singular import nearness, time_to_singular
+from .singular import usual_nearness as usual_nearness
 
 __all__ = [
     "AssemblyError",
@@ -42,6 +43,7 @@ __all__ = [
     "local_parametrization",
     "loop_reactions",
     "multipliers",
+    "nearness",
     "null_space",
     "position_error",
     "project",

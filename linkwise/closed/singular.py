@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 
 import numpy as np
 
 from .. import tree_dynamics as tree
 from ..mechanism import Mechanism
-from .assembly import generic_rank
+from .assembly import AssemblyError, assemble, generic_rank
 from .constraints import constraint_jacobian, decomposed, require_length
 
+TRIALS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0)  # rad, m: sizes of random changes of a configuration
 TEST_STEP = 1e-6  # rad, m; for the rate of change of G, which need not be exact to tell a time
 
 
@@ -37,3 +39,22 @@ def time_to_singular(mech: Mechanism, q, v, rank: int | None = None) -> tuple[fl
     times = np.divide(s, falls, out=np.full(rank, math.inf), where=falls > 0.0)
     first = int(np.argmin(times))
     return float(times[first]), float(s[first] / s[0]) if times[first] < math.inf else 1.0
+
+
+def nearness(mech: Mechanism, q, rank) -> np.ndarray:
+    """(...): the smallest singular value of G at q, of those that are not zero elsewhere, relative to the largest: zero
+    in a singular position.  ``rank`` (...) is that of G elsewhere, see ``generic_rank``."""
+    s = decomposed(mech, q).s
+    last = np.take_along_axis(s, np.broadcast_to(np.asarray(rank) - 1, s.shape[:-1])[..., None], axis=-1)[..., 0]
+    return np.divide(last, s[..., 0], out=np.zeros(s.shape[:-1]), where=s[..., 0] > 0.0)
+
+
+def usual_nearness(mech: Mechanism, q, seed: int = 0) -> float:
+    """The largest ``nearness`` among assembled configurations around q, one state: what is little for this mechanism
+    is known by this."""
+    q, rng = np.asarray(q, dtype=float), np.random.default_rng(seed)
+    rank, found = generic_rank(mech, q), []
+    for size in TRIALS:
+        with contextlib.suppress(AssemblyError):  # it need not close there
+            found.append(assemble(mech, tree.integrate(mech, q, size * rng.uniform(-1.0, 1.0, mech.nv), 1.0)))
+    return float(np.max(nearness(mech, np.array([q, *found]), rank))) if rank else 1.0

@@ -218,7 +218,9 @@ def _followed(
 # -- the parts ------------------------------------------------------------------------------------------------
 
 
-def _manifold(mech: Mechanism, settings: Mapping[str, Any], batch: tuple[int, ...]) -> Manifold:
+def _manifold(
+    mech: Mechanism, settings: Mapping[str, Any], batch: tuple[int, ...], leaving: np.ndarray | None = None
+) -> Manifold:
     # Lists in the settings have lost the shape and the type of a batch without states.
     rank, energy = (
         None if settings[name] is None else np.array(settings[name], dtype=kind).reshape(batch)
@@ -231,7 +233,9 @@ def _manifold(mech: Mechanism, settings: Mapping[str, Any], batch: tuple[int, ..
         settings["stabilization"] == "projection" and (bool(mech.loops) or energy is not None),
         settings["tolerance"],
         rank,
+        settings.get("usual_nearness") or 1.0,
         energy,
+        leaving,
     )
 
 
@@ -240,12 +244,15 @@ def _onto_manifold(
 ) -> tuple[Manifold, tuple[np.ndarray, np.ndarray]]:
     """The manifold that a motion from (q, v) stays on, noted in the settings, and the state moved onto it."""
     settings["rank"] = np.asarray(closed.generic_rank(mech, q)).tolist() if mech.loops else None
+    first = q.reshape(-1, mech.nq)[:1]
+    settings["usual_nearness"] = closed.usual_nearness(mech, first[0]) if mech.loops and len(first) else None
     settings["energy"] = None
-    manifold = _manifold(mech, settings, q.shape[:-1])
+    leaving = np.ones(q.shape[:-1], dtype=bool) if mech.loops else None  # as it will turn out, or not
+    manifold = _manifold(mech, settings, q.shape[:-1], leaving)
     q, v = manifold.corrected(q, v)
     if keep_energy:
         settings["energy"] = (tree.kinetic_energy(mech, q, v) + tree.potential_energy(mech, q)).tolist()
-        manifold = _manifold(mech, settings, q.shape[:-1])
+        manifold = _manifold(mech, settings, q.shape[:-1], leaving)
     return manifold, (q, v)
 
 

@@ -13,6 +13,9 @@ from ..derivatives import forward_dynamics_derivatives
 from ..linearization import rate_jacobian
 from ..mechanism import Mechanism
 
+NEAR = 0.02  # of the usual: from here on states are not projected
+NEARLY_CLOSED = 1e-6  # metres or radians, times the usual nearness, which goes with the size of a mechanism
+
 STABILIZATIONS = ("projection", "baumgarte", None)
 
 
@@ -20,12 +23,14 @@ STABILIZATIONS = ("projection", "baumgarte", None)
 class Manifold:
     """Accelerations that respect loops, and the way back to them.
 
-    formulation   method of ``closed.forward_dynamics``
-    baumgarte     (alpha, beta) of Baumgarte's terms (spencer2004 3.8), or None
-    projects      whether loops and velocities are projected after steps (3.1.3)
-    tolerance     to which loops are then closed
-    rank          (...): largest number of independent constraints
-    energy        (...): kinetic and potential energy to be kept by projection, or None
+    formulation      method of ``closed.forward_dynamics``
+    baumgarte        (alpha, beta) of Baumgarte's terms (spencer2004 3.8), or None
+    projects         whether loops and velocities are projected after steps (3.1.3)
+    tolerance        to which loops are then closed
+    rank             (...): largest number of independent constraints
+    usual_nearness   smallest over largest singular value of G away from singular positions
+    energy           (...): kinetic and potential energy to be kept by projection, or None
+    leaving          (...): which states are still near a singular position they started from, kept up to date; or None
     """
 
     mech: Mechanism
@@ -34,7 +39,9 @@ class Manifold:
     projects: bool = False
     tolerance: float = 1e-11
     rank: Any = None
+    usual_nearness: float = 1.0
     energy: Any = None
+    leaving: np.ndarray | None = None
 
     @property
     def corrects(self) -> bool:
@@ -43,9 +50,34 @@ class Manifold:
 
     def corrected(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The state moved the least that closes loops, stops slip, restores the energy and makes quaternions unit."""
-        if self.projects:
+        if not self.projects:
+            return self.with_unit_quaternions(q), v
+        rest = ~self._left_alone(q)
+        if rest.all():
             return closed.project(self.mech, q, v, self.energy, tolerance=self.tolerance, rank=self.rank)
-        return self.with_unit_quaternions(q), v
+        q = np.array(self.with_unit_quaternions(q))
+        v = np.array(v) if self.energy is None else self._at_energy(q, v)
+        if rest.any():
+            energy, rank = (None if x is None else x[rest] for x in (self.energy, self.rank))
+            q[rest], v[rest] = closed.project(self.mech, q[rest], v[rest], energy, tolerance=self.tolerance, rank=rank)
+        return q, v
+
+    def _at_energy(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """The velocities made faster or slower, by little, so that the energy is kept."""
+        kinetic, missing = tree.kinetic_energy(self.mech, q, v), self.energy - tree.potential_energy(self.mech, q)
+        ratio = np.divide(missing, kinetic, out=np.ones_like(kinetic), where=4.0 * np.abs(missing - kinetic) < kinetic)
+        return v * np.sqrt(ratio)[..., None]
+
+    def _left_alone(self, q: np.ndarray) -> np.ndarray:
+        """(...): whether a state is still so near the singular position where it started, and its loops so nearly
+        closed, that it is better not projected: an error g would move it by g / sigma, sigma the smallest singular
+        value of G, and not the way it came."""
+        if self.leaving is None or not self.leaving.any():
+            return np.zeros(q.shape[:-1], dtype=bool)
+        near = closed.nearness(self.mech, q, self.rank) < NEAR * self.usual_nearness
+        np.logical_and(self.leaving, near, out=self.leaving)
+        gaps = np.abs(closed.position_error(self.mech, q)).max(axis=-1, initial=0.0)
+        return self.leaving & (gaps < NEARLY_CLOSED * self.usual_nearness)
 
     def with_unit_quaternions(self, q: np.ndarray) -> np.ndarray:
         return q if self.mech.rates_are_velocities else tree.integrate(self.mech, q, np.zeros(self.mech.nv), 0.0)

@@ -19,9 +19,9 @@ from numpy.polynomial import legendre
 
 from .. import closed
 from ..mechanism import MechanismError
+from .loops import NEAR
 from .systems import System
 
-NEAR = 0.02  # smallest over largest singular value of G: nearer to a singular position, collocation takes over
 PART = 0.5  # of the time to a singular position: the longest step towards it
 STAGES = 6  # of collocation, an even number: none is in the middle
 SETTLING = 0.5  # stages are found by iteration; a change of more than this part of the one before is noise
@@ -37,9 +37,9 @@ def look_ahead(
     behind it, but not after ``end``, x there, and x as a function of the time up to there."""
     if system.chart is not None or not system.manifold.projects:
         return max_step, None
-    left, nearness = closed.time_to_singular(system.mech, *system.state(x), int(system.manifold.rank))
+    left, now = closed.time_to_singular(system.mech, *system.state(x), int(system.manifold.rank))
     way = None
-    if nearness <= NEAR and t + PART * left < end and 2.0 * left <= max_step:
+    if now <= NEAR * system.manifold.usual_nearness and t + PART * left < end and 2.0 * left <= max_step:
         with contextlib.suppress(MechanismError):  # a stage far off the manifold
             way = across(system, t, x, rates, left, end)
     return min(PART * left, max_step), way

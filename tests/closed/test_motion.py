@@ -97,6 +97,49 @@ def test_states_within_the_passage_of_a_singular_position():
     np.testing.assert_allclose(cut.q[-1, 0], -np.pi / 2, atol=1e-8)
 
 
+@pytest.mark.parametrize("options", [{}, {"method": "rk45"}, {"keep_energy": True}, {"method": "rk4", "step": 1e-3}])
+def test_a_motion_out_of_a_singular_position_keeps_its_symmetry(options):
+    """The five-bar let go stretched out comes back: to 2.82 s, as printed, and to the position itself."""
+    mech = lw.mechanisms.five_bar()
+    fixed = "step" in options
+    motion = lw.simulate(mech, STRETCHED, np.zeros(4), 2.9, output_step=1e-3, **options)
+    numbers = np.where(motion.t > 1.0, condition(motion), 0.0)
+    assert motion.t[np.argmax(numbers)] == pytest.approx(2.82, abs=0.015)
+    assert numbers.max() > (100.0 if fixed else 1e4)
+    assert energy_error(motion) < (1e-3 if fixed else 1e-5)
+    assert motion.constraint_error.max() < (1e-7 if fixed else 1e-10)
+
+
+def test_a_batch_of_which_some_start_in_a_singular_position():
+    mech = lw.mechanisms.five_bar()
+    states = np.array([STRETCHED, lw.closed.assemble(mech, SYMMETRIC), STRETCHED])
+    together = lw.simulate(mech, states, np.zeros(4), 0.2, method="rk4", step=1e-3, keep_energy=True)
+    for i, q in enumerate(states):
+        alone = lw.simulate(mech, q, np.zeros(4), 0.2, method="rk4", step=1e-3, keep_energy=True)
+        np.testing.assert_allclose(together.q[:, i], alone.q, atol=1e-9)
+
+
+def test_how_near_a_singular_position_is_for_a_mechanism_of_any_size():
+    """Loops of a millimetre have small singular values throughout: what is near zero is known by the usual ones."""
+    large = lw.closed.usual_nearness(lw.mechanisms.five_bar(), SYMMETRIC)
+    assert 0.1 < large <= 1.0 and lw.closed.nearness(lw.mechanisms.five_bar(), STRETCHED, 2) < 1e-15
+    assert lw.closed.usual_nearness(lw.mechanisms.five_bar(), STRETCHED) > 0.1
+    builder, parent, size, turn = lw.Builder(), "ground", 1e-3, lw.Revolute((0, 0, 1))
+    for name in ("crank", "coupler", "rocker", "end"):
+        builder.link(name, 1e-6, (size / 2, 0, 0), 1e-13 * np.eye(3))
+        builder.joint(f"{name}_joint", turn, parent, name, (np.eye(3), (size * (parent != "ground"), 0, 0)))
+        parent = name
+    builder.loop("weld", lw.Fixed(), "end", (np.eye(3), (0, 0, 0)), "ground", (np.eye(3), (1.5 * size, 0, 0)))
+    small = builder.build("small")
+    q = lw.closed.assemble(small, [1.2, -0.9, -1.0, 0.7])
+    usual = lw.closed.usual_nearness(small, q)
+    assert usual < 1e-2 and lw.closed.nearness(small, q, 3) > 0.02 * usual
+    v = 30.0 * lw.closed.null_space(small, q)[:, 0]
+    motion = lw.simulate(small, q, v, 0.2)
+    assert motion.constraint_error.max() < 1e-11
+    assert energy_error(motion) < 1e-6 * motion.kinetic_energy.max()
+
+
 def test_time_to_a_singular_position():
     """Posts at the angle x from the horizontal, turning at 1 rad/s, are flat after x seconds, but for O(x^3)."""
     mech = lw.mechanisms.n_four_bar(2)
