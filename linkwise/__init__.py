@@ -5,7 +5,17 @@ from typing import TYPE_CHECKING, Any
 
 from .joints import Cylindrical, Fixed, Floating, Helical, Planar, Prismatic, Revolute, Spherical, Universal
 from .kernel import Kernel, KernelError
-from .mechanism import Builder, InertiaWarning, Limits, Loop, Mechanism, MechanismError, MechanismWarning, Mimic
+from .mechanism import (
+    Builder,
+    InertiaWarning,
+    Limits,
+    LimitWarning,
+    Loop,
+    Mechanism,
+    MechanismError,
+    MechanismWarning,
+    Mimic,
+)
 from .mechanism import library as mechanisms
 from .readers import from_dh, load, load_dh
 from .tree_dynamics import (
@@ -48,7 +58,7 @@ __version__ = "0.1.0"
 #: Module -> public names in it; one named like the module is the module itself.
 _LATER = {
     ".closed": ("closed",),
-    ".compiler": ("compile",),
+    ".compiler": ("DTYPES", "LANGUAGES", "TARGETS", "compile"),
     ".denoc": ("denoc",),
     ".derivatives": (
         "forward_dynamics_derivatives",
@@ -82,6 +92,7 @@ __all__ = [
     "InertiaWarning",
     "Kernel",
     "KernelError",
+    "LimitWarning",
     "Limits",
     "Loop",
     "Mechanism",

@@ -33,15 +33,14 @@ from .recursions.sweep import SweepLog, logged
 from .recursions.tree import Tree, plant
 from .runtime import llvm_loader
 from .runtime.cache import program_key
-from .runtime.gufunc import make_gufunc
+from .runtime.gufunc import delivered, make_gufunc
 from .runtime.single_call import single_call
 from .runtime.threads import call_threaded, threaded
 from .targets import c_source, cuda_c, llvm_simd, numpy_reference
-from .targets.protocol import Options
+from .targets.protocol import Options, Target
 from .trace import inline, symbols, trace
 
 PARAMETER_SHAPES: dict[str, tuple[int, ...]] = {"mass": (), "com": (3,), "inertia": (3, 3), "pose": (4, 4)}
-TARGETS = ("cpu", "cuda", "numpy")
 DTYPES = ("float64", "float32")
 LONG = 20_000  # operations: beyond, the short cut for single states saves little and would hold up other threads
 MEANT = {"gpu": "cuda"}  # what is spelled unlike what it means
@@ -66,7 +65,6 @@ INSTEAD = {
     "linkwise.closed.dynamics.forward_dynamics": "'constrained_terms', the terms of the equations that it solves",
     "linkwise.closed.dynamics.inverse_dynamics": "'constrained_terms', the terms of the equations that it solves",
 }
-EMITTERS = {"llvm": llvm_simd.emit, "c": c_source.emit, "cuda": cuda_c.emit, "numpy": numpy_reference.emit}
 
 
 def compile(
@@ -186,53 +184,44 @@ def optimize(program: Program) -> Program:
 
 def emit(program: Program, language: str, dtype: str) -> str:
     """Stage 4: source text of an optimized program, for the machine at hand where that matters."""
-    language = one_of("language", language, tuple(EMITTERS))
-    options = llvm_loader.host_options(dtype) if language == "llvm" else Options(dtype)
-    return EMITTERS[language](program, options)
+    target = _WRITTEN[one_of("language", language, LANGUAGES)]
+    return target.emit(program, target.options(dtype))
 
 
 def load(program: Program, dtype: str, target: str) -> Callable[..., Any]:
     """Stage 5: a function of arrays.  Machine code that is on disk already skips stages 2 to 4."""
-    if target == "cuda":
-        from .runtime import gpu
-
-        return explaining(gpu.load(optimize(program), Options(dtype)), program, dtype)
-    if target == "numpy" or _no_ufunc(program):
-        return explaining(interpreter(program, dtype), program, dtype)
-    options = llvm_loader.host_options(dtype)
-    address = llvm_loader.load(
-        lambda: llvm_simd.emit(optimize(program), options),
-        llvm_simd.symbol(program),
-        options,
-        program_key(program, options),
-    )
-    operations = len(program.nodes)
-    ufunc = make_gufunc(address, program.inputs, program.outputs, dtype, program.name)
-    general = explaining(threaded(ufunc, operations), program, dtype)
-    if operations > LONG:
-        return general
-    return single_call(address, program.inputs, program.outputs, dtype, general)
+    loader = _RUNNING[target].load
+    assert loader is not None
+    return loader(program, dtype)
 
 
 def load_recurrence(program: Program, recurrence: Recurrence, dtype: str, target: str) -> Callable[..., None]:
     """Stage 5 for a program that is run again and again: ``f(*arrays, out=arrays)``, arrays shaped as ``Recurrence``
     says, with any batch axes before."""
     recurrence.check(program)
-    if target == "numpy" or _no_ufunc(program):
+    loader = _RUNNING[target].load_recurrence
+    assert loader is not None
+    return loader(program, recurrence, dtype)
 
-        def interpret(*arrays, out):
-            for result, found in zip(out, numpy_reference.repeat(program, recurrence, arrays, dtype), strict=True):
-                np.copyto(result, found)
 
-        return interpret
-    options = llvm_loader.host_options(dtype)
-    address = llvm_loader.load(
-        lambda: llvm_simd.emit(optimize(program), options, recurrence),
-        llvm_simd.symbol(program),
-        options,
-        program_key(program, options, recurrence),
-    )
-    ufunc = make_gufunc(address, program.inputs, program.outputs, dtype, program.name, recurrence=recurrence)
+# -- where programs run -------------------------------------------------------------------------------
+
+
+def _on_cpu(program: Program, dtype: str) -> Callable[..., Any]:
+    if _no_ufunc(program):
+        return _interpreted(program, dtype)
+    address, ufunc = _machine_code(program, dtype)
+    operations = len(program.nodes)
+    general = explaining(threaded(ufunc, operations), program, dtype)
+    if operations > LONG:
+        return general
+    return single_call(address, program.inputs, program.outputs, dtype, general)
+
+
+def _recurrence_on_cpu(program: Program, recurrence: Recurrence, dtype: str) -> Callable[..., None]:
+    if _no_ufunc(program):
+        return _interpreted_recurrence(program, recurrence, dtype)
+    _, ufunc = _machine_code(program, dtype, recurrence)
 
     def run(*arrays, out):
         runs = math.prod(recurrence.lengths(program, [array.shape for array in arrays]))
@@ -241,24 +230,57 @@ def load_recurrence(program: Program, recurrence: Recurrence, dtype: str, target
     return run
 
 
+def _machine_code(program: Program, dtype: str, recurrence: Recurrence | None = None) -> tuple[int, np.ufunc]:
+    """The address of the compiled loop, and the ufunc that runs it."""
+    options = llvm_loader.host_options(dtype)
+    address = llvm_loader.load(
+        lambda: llvm_simd.emit(optimize(program), options, recurrence),
+        llvm_simd.symbol(program),
+        options,
+        program_key(program, options, recurrence),
+    )
+    return address, make_gufunc(address, program.inputs, program.outputs, dtype, program.name, recurrence=recurrence)
+
+
 def _no_ufunc(program: Program) -> bool:
     """NumPy makes no ufunc of it: no inputs, or arrays without elements."""
     return not program.inputs or any(array.size == 0 for array in (*program.inputs, *program.outputs))
 
 
-def interpreter(program: Program, dtype: str) -> Callable[..., Any]:
+def _on_gpu(program: Program, dtype: str) -> Callable[..., Any]:
+    from .runtime import gpu
+
+    return explaining(gpu.load(optimize(program), Options(dtype)), program, dtype)
+
+
+def _interpreted(program: Program, dtype: str) -> Callable[..., Any]:
     """The NumPy reference as a function like any other kernel's."""
 
     def run(*arrays, out=None):
-        results = tuple(numpy_reference.evaluate(program, arrays, dtype))
-        given = out if isinstance(out, tuple) else (out,) if out is not None else (None,) * len(results)
-        for array, result in zip(given, results, strict=True):
-            if array is not None:
-                np.copyto(array, result, casting="same_kind")
-        chosen = tuple(result if array is None else array for array, result in zip(given, results, strict=True))
-        return chosen[0] if len(chosen) == 1 else chosen
+        return delivered(numpy_reference.evaluate(program, arrays, dtype), out)
+
+    return explaining(run, program, dtype)
+
+
+def _interpreted_recurrence(program: Program, recurrence: Recurrence, dtype: str) -> Callable[..., None]:
+    def run(*arrays, out):
+        delivered(numpy_reference.repeat(program, recurrence, arrays, dtype), out)
 
     return run
+
+
+#: Every target; what ``compile``, ``rollout``, ``kernel.source`` and the command line offer follows from this table.
+_TARGETS = (
+    Target("llvm", llvm_simd.emit, llvm_loader.host_options, "cpu", _on_cpu, _recurrence_on_cpu),
+    Target("c", c_source.emit),
+    Target("cuda", cuda_c.emit, name="cuda", load=_on_gpu),
+    Target("numpy", numpy_reference.emit, Options, "numpy", _interpreted, _interpreted_recurrence),
+)
+_WRITTEN = {target.language: target for target in _TARGETS}
+_RUNNING = {target.name: target for target in _TARGETS if target.name is not None}
+LANGUAGES = tuple(_WRITTEN)
+TARGETS = tuple(_RUNNING)
+ROLLOUT_TARGETS = tuple(name for name, target in _RUNNING.items() if target.load_recurrence is not None)
 
 
 # -- what the caller asked for ------------------------------------------------------------------------

@@ -111,7 +111,7 @@ class Kernel:
         return printer.text(self.traced if stage == "traced" else self.program)
 
     def source(self, language: str = "llvm") -> str:
-        """Generated source: "llvm", "c", "cuda" or "numpy"."""
+        """Generated source in one of ``linkwise.LANGUAGES``: "llvm", "c", "cuda" or "numpy"."""
         return self._emit(self.program, language, self.dtype.name)
 
     def plan(self) -> str:
@@ -173,7 +173,7 @@ def _explanation(program: Program, dtype: np.dtype, arrays: Sequence[Any], out: 
     batches = []
     for array, given in zip(expected, arrays, strict=True):
         try:
-            values = np.asarray(given)
+            values = _outline(given)
         except ValueError as ragged:
             return KernelError(f"{name}: {array.name} is no array: {ragged}")
         if isinstance(given, np.ma.MaskedArray):
@@ -208,12 +208,20 @@ def _explanation(program: Program, dtype: np.dtype, arrays: Sequence[Any], out: 
     return error
 
 
+def _outline(given: Any) -> np.ndarray:
+    """An array with the shape and dtype of ``given``: itself, or a stand-in for one on a GPU, which stays there."""
+    device = getattr(given, "__cuda_array_interface__", None)
+    return np.asarray(given) if device is None else np.broadcast_to(np.empty((), device["typestr"]), device["shape"])
+
+
 def _output_fault(given: Any, shape: tuple[int, ...], dtype: np.dtype) -> str | None:
     """What keeps a result from being written to ``given``."""
-    if not isinstance(given, np.ndarray):
+    on_device = hasattr(given, "__cuda_array_interface__")
+    if not isinstance(given, np.ndarray) and not on_device:
         return f"is no array but a {type(given).__name__}"
-    if not given.flags.writeable:
+    if not on_device and not given.flags.writeable:
         return "is read-only"
+    given = _outline(given)
     if given.shape != shape:
         return f"has shape {given.shape}"
     return None if np.can_cast(dtype, given.dtype, casting="same_kind") else f"has dtype {given.dtype}"

@@ -59,12 +59,17 @@ def _compiled(mech: Mechanism, request: Request, dtype: str = "float64") -> Call
     return compile(name, mech, dtype=dtype, **dict(options)).function
 
 
+def is_single(x: Any) -> bool:
+    """Whether an argument lets a result be computed in float32: a float32 array, or one of Python's own numbers."""
+    return getattr(x, "dtype", None) == _FLOAT32 or type(x) in (int, float)
+
+
 def _choosing(mech: Mechanism, request: Request) -> Callable[..., Any]:
-    """A function that computes in float32 if all arguments are float32 or Python's own numbers, else in float64."""
+    """A function that computes in float32 if all arguments allow that (``is_single``), else in float64."""
     in_float32 = _compiled(mech, request, "float32")
 
     def choose(*arrays):
-        if all(getattr(x, "dtype", None) == _FLOAT32 or type(x) in (int, float) for x in arrays):
+        if all(map(is_single, arrays)):
             return in_float32(*arrays)
         return kernel_function(mech, request, None)(*arrays)
 

@@ -12,16 +12,15 @@ import numpy as np
 from .algorithms.catalogue import ALGORITHMS, WITH_WRENCHES
 from .algorithms.integration import METHODS as STEPS
 from .algorithms.integration import under_feedback
-from .compiler import load_recurrence, trace_algorithm
+from .compiler import ROLLOUT_TARGETS, load_recurrence, trace_algorithm
 from .ir.program import Array
 from .ir.recurrence import Recurrence
 from .kernel import KernelError
-from .kernel_store import stored
+from .kernel_store import is_single, stored
 from .mechanism import Mechanism, MechanismError, checks, one_of, require_mechanism
 from .tree_dynamics import neutral
 
 METHODS = tuple(STEPS)
-TARGETS = ("cpu", "numpy")
 GAINS = ("kp", "kd")
 FEEDBACK = ("target", *GAINS)
 PER_STEP = ("tau", "wrenches", "target")  # inputs that may change from step to step
@@ -65,14 +64,14 @@ def rollout(
     Batches are spread over threads.  All-float32 arguments are computed in float32.  For loops there is ``simulate``.
     """
     require_mechanism(mech)
-    method, target = one_of("method", method, METHODS), one_of("target", target, TARGETS)
-    _refuse_loops(mech)
+    method, target = one_of("method", method, METHODS), one_of("target", target, ROLLOUT_TARGETS)
+    ALGORITHMS[f"{method}_step"].check(mech)
     steps = _count("steps", steps, 0)
     every = _stride(steps, every, final_only)
     more = ({} if wrenches is None else {"wrenches": wrenches}) | _feedback(mech, feedback)
     parameters = _named("parameters", parameters, "{'mass': masses}")
     given = {"q": q0, "v": v0, "tau": tau, "dt": dt, **more, **parameters}
-    dtype = _precision(given.values())
+    dtype = "float32" if all(x is None or is_single(x) for x in given.values()) else "float64"
     run, inputs = _kernel(mech, method, tuple(more), tuple(parameters), dtype, target)
     arrays, batch = _arrays(inputs, given, np.dtype(dtype), steps, every)
     for array, values in zip(inputs, arrays, strict=True):
@@ -100,7 +99,6 @@ def _kernel(
     def make() -> tuple[Callable[..., None], tuple[Array, ...]]:
         name = f"{method}_step"
         algorithm = ALGORITHMS[WITH_WRENCHES[name] if "wrenches" in more else name]
-        algorithm.check(mech)
         if "target" in more:
             algorithm = dataclasses.replace(
                 algorithm,
@@ -124,15 +122,6 @@ def _kernel(
 
 
 # -- what the caller gave -----------------------------------------------------------------------------
-
-
-def _refuse_loops(mech: Mechanism) -> None:
-    if mech.loops:
-        names = ", ".join(repr(loop.name) for loop in mech.loops)
-        raise MechanismError(
-            f"rollout would ignore the loops {names} of mechanism {mech.name!r}: use linkwise.simulate, "
-            "or mech.spanning_tree if the loops are meant to be open"
-        )
 
 
 def _named(what: str, given: Mapping[str, Any] | None, example: str) -> Mapping[str, Any]:
@@ -170,12 +159,6 @@ def _count(what: str, value: Any, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
         raise ValueError(f"{what} must be an integer, at least {least}, got {value!r}")
     return int(value)
-
-
-def _precision(given) -> str:
-    """float32 if all arrays are float32; Python's own numbers and what is left out go along."""
-    single = all(x is None or getattr(x, "dtype", None) == np.float32 or type(x) in (int, float) for x in given)
-    return "float32" if single else "float64"
 
 
 def _arrays(

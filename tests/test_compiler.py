@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import importlib
 import inspect
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import compiler, tree_dynamics
+from linkwise import compiler, rollouts, tree_dynamics
 from linkwise.algorithms.catalogue import ALGORITHMS, WITH_WRENCHES
 
 FUNCTIONS = [
@@ -103,6 +104,41 @@ def test_a_users_function_is_not_taken_for_ours():
     )
     refused(functools.partial(lw.mass_matrix), "functools.partial.* is no function of linkwise")
     refused(tree_dynamics.kernel_function, "linkwise.kernel_store.kernel_function is no algorithm")
+
+
+def test_languages_and_targets_follow_from_one_table():
+    kernel = lw.compile("mass_matrix", lw.mechanisms.planar_arm(2), target="numpy")
+    assert len({kernel.source(language) for language in lw.LANGUAGES}) == len(lw.LANGUAGES) >= 4
+    with pytest.raises(ValueError, match="language 'fortran'.*'llvm', 'c', 'cuda', 'numpy'"):
+        kernel.source("fortran")
+    for target in compiler._TARGETS:
+        assert (target.load is None) == (target.name is None), target
+        assert target.name is not None or target.load_recurrence is None, target
+    assert {"cpu", "numpy"} <= set(compiler.ROLLOUT_TARGETS) < set(lw.TARGETS)
+
+
+def test_a_target_added_to_the_table_is_offered_everywhere(monkeypatch):
+    """One record, and ``compile``, ``kernel.source`` and ``rollout`` know it."""
+
+    def emit(program, options):
+        return f"{program.name} in {options.dtype}"
+
+    numpy = compiler._RUNNING["numpy"]
+    new = dataclasses.replace(numpy, language="abacus", emit=emit, name="beads")
+    monkeypatch.setitem(compiler._WRITTEN, new.language, new)
+    monkeypatch.setitem(compiler._RUNNING, new.name, new)
+    monkeypatch.setattr(compiler, "LANGUAGES", (*compiler.LANGUAGES, new.language))
+    monkeypatch.setattr(compiler, "TARGETS", (*compiler.TARGETS, new.name))
+    monkeypatch.setattr(rollouts, "ROLLOUT_TARGETS", (*compiler.ROLLOUT_TARGETS, new.name))
+    mech = lw.mechanisms.planar_arm(2)
+    kernel = lw.compile("mass_matrix", mech, target="beads", dtype="float32")
+    assert kernel.target == "beads" and kernel.source("abacus") == "mass_matrix in float32"
+    q = np.array([0.1, 0.2])
+    np.testing.assert_allclose(kernel(q.astype(np.float32)), lw.mass_matrix(mech, q), rtol=1e-5)
+    for found, expected in zip(
+        *(lw.rollout(mech, q, q, None, 0.1, 2, target=target) for target in ("beads", "numpy")), strict=True
+    ):
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_what_is_neither_name_nor_function_is_refused():

@@ -352,7 +352,7 @@ REFUSED = {
     "loops": (
         lambda: lw.rollout(lw.mechanisms.four_bar(), Q[:3], V[:3], None, 0.1, 3),
         lw.MechanismError,
-        "linkwise.simulate, or mech.spanning_tree",
+        "would ignore the loops 'pin' of mechanism 'four_bar': use linkwise.simulate, or mech.spanning_tree",
     ),
     "no mass": (lambda: lw.rollout(massless(), Q[:2], V[:2], None, 0.1, 3), lw.MechanismError, "'hinge'"),
     "method": (lambda: lw.rollout(ARM, Q, V, None, 0.1, 3, "rk45"), ValueError, "unknown method 'rk45': did you mean"),

@@ -39,10 +39,13 @@ def page() -> str:
     classes = {name: value for name, value in public.items() if inspect.isclass(value)}
     joints = {name: value for name, value in classes.items() if issubclass(value, Joint)}
     errors = {name: value for name, value in classes.items() if issubclass(value, (Exception, Warning))}
-    functions = {name: value for name, value in public.items() if name not in modules | classes}
+    choices = {name: value for name, value in public.items() if isinstance(value, tuple)}
+    functions = {name: value for name, value in public.items() if name not in modules | classes | choices}
     lines = [HEAD, "## Functions", ""]
     for name, function in functions.items():
         lines += _entry(name, function)
+    lines += ["", "## Choices of `compile` and `Kernel.source`", ""]
+    lines += [f"- `{name}`: {', '.join(map(repr, values))}" for name, values in choices.items()]
     lines += ["", "## Kinds of joints", ""]
     for name, joint in joints.items():
         lines += _entry(name, joint)

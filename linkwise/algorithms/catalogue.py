@@ -34,6 +34,7 @@ from . import (
 )
 from . import expressions as ex
 from .coriolis_matrix import coriolis_matrix
+from .followers import refuse_followers
 from .regressor import regressor
 
 SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
@@ -110,12 +111,13 @@ class Algorithm:
     spaces: Mapping[str, Space] = field(default_factory=dict)  # of inputs that SHAPES does not name
     sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # core shapes of further inputs
     at_user_origins: bool = False  # the result depends on where the links' origins are
+    defaults: Mapping[str, Callable[[Mechanism], Any]] = field(default_factory=dict)  # options that are the mechanism's
+    with_loops: str = ""  # what does the same and heeds loops
 
     def with_defaults(self, mechanism: Mechanism, options: Mapping[str, Any]) -> dict[str, Any]:
         """The options, with what the mechanism decides where they are silent."""
-        if "method" in self.options and options.get("method") is None:
-            return {**options, "method": dynamics.fastest_method(mechanism)}
-        return dict(options)
+        silent = (name for name in self.defaults if options.get(name) is None)
+        return {**options, **{name: self.defaults[name](mechanism) for name in silent}}
 
     def shapes(self, mechanism: Mechanism) -> list[tuple[str, tuple[int, ...]]]:
         """Name and core shape of every input."""
@@ -158,27 +160,14 @@ class Algorithm:
             may_take_wrenches=False,
         )
 
-    @property
-    def _with_loops(self) -> str:
-        """What does the same and heeds loops, as the beginning of a choice."""
-        own = self.name.removesuffix("_with_wrenches")
-        if own.endswith("_step"):
-            return "linkwise.simulate, or "
-        if own.endswith("_dynamics_derivatives"):
-            return "linkwise.linearize or linkwise.linearization.rate_jacobian, or "
-        if own in ("inverse_dynamics", "forward_dynamics", "mass_matrix_inverse", "operational_inertia"):
-            return "linkwise.closed, or "
-        if own == "joint_wrenches":
-            return "mech.spanning_tree with linkwise.closed.loop_reactions among the wrenches, or "
-        return ""
-
     def check(self, mechanism: Mechanism) -> None:
         """Refuse mechanisms for which the result would be wrong or undefined."""
         if mechanism.loops and (self.solves_motion or self.ignores_loops):
             names = ", ".join(repr(loop.name) for loop in mechanism.loops)
+            choice = f"{self.with_loops}, or " if self.with_loops else ""
             raise MechanismError(
                 f"{self.name} would ignore the loops {names} of mechanism {mechanism.name!r}: use "
-                f"{self._with_loops}mech.spanning_tree if the loops are meant to be open"
+                f"{choice}mech.spanning_tree if the loops are meant to be open"
             )
         if mechanism.singular_joints and self.solves_motion:
             names = ", ".join(map(repr, mechanism.singular_joints))
@@ -227,12 +216,11 @@ def from_expression(expression: Expression) -> Algorithm:
 
 def _refuse(expression: Expression, mechanism: Mechanism) -> None:
     """What an operator expression cannot be asked of."""
-    followers = [b.joint for b in mechanism.bodies if b.mimic]
-    if followers:
-        raise MechanismError(
-            f"operators have one coordinate per joint, but {', '.join(map(repr, followers))} of mechanism "
-            f"{mechanism.name!r} follow other joints: use the named algorithms, or build the mechanism without mimic"
-        )
+    refuse_followers(
+        mechanism,
+        "operators have one coordinate per joint, but {followers} follow other joints: use the named algorithms, or "
+        "build the mechanism without mimic",
+    )
     inverse = needs_no_armature(expression)
     if inverse is not None and any(any(b.armature) for b in mechanism.bodies):
         raise MechanismError(
@@ -254,6 +242,8 @@ def _diagonal(name, inputs, output, function, expression=None, **more) -> Algori
 
 
 STEP = ("q", "v", "tau", "dt")
+CLOSED = "linkwise.closed"
+LINEARIZATION = "linkwise.linearize or linkwise.linearization.rate_jacobian"
 
 ALGORITHMS: dict[str, Algorithm] = {
     algorithm.name: algorithm
@@ -266,6 +256,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             ignores_loops=True,
             expression=lambda wrenches=False: ex.inverse_dynamics(ex.forces_on_links(wrenches)),
             may_take_wrenches=True,
+            with_loops=CLOSED,
         ),
         Algorithm(
             "joint_wrenches",
@@ -275,6 +266,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             ignores_loops=True,
             expression=lambda wrenches=False: ex.joint_wrenches(ex.forces_on_links(wrenches)),
             may_take_wrenches=True,
+            with_loops="mech.spanning_tree with linkwise.closed.loop_reactions among the wrenches",
         ),
         _solver(
             "forward_dynamics",
@@ -284,6 +276,8 @@ ALGORITHMS: dict[str, Algorithm] = {
             ("method",),
             lambda method, wrenches=False: ex.FORWARD_DYNAMICS[method](ex.forces_on_links(wrenches)),
             may_take_wrenches=True,
+            defaults={"method": dynamics.fastest_method},
+            with_loops=CLOSED,
         ),
         _solver(
             "forward_link_accelerations",
@@ -301,6 +295,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             dynamics_derivatives.inverse_dynamics_derivatives,
             ignores_loops=True,
             may_take_wrenches=True,
+            with_loops=LINEARIZATION,
         ),
         _solver(
             "forward_dynamics_derivatives",
@@ -308,6 +303,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             "partials",
             dynamics_derivatives.forward_dynamics_derivatives,
             may_take_wrenches=True,
+            with_loops=LINEARIZATION,
         ),
         Algorithm(
             "inverse_dynamics_second_derivatives",
@@ -329,6 +325,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             "mass_matrix_inverse",
             dynamics.mass_matrix_inverse,
             expression=lambda: ex.MASS_MATRIX_INVERSE,
+            with_loops=CLOSED,
         ),
         Algorithm("bias_force", ("q", "v"), "tau", dynamics.bias_force, expression=lambda: ex.BIAS_FORCE),
         Algorithm("gravity_force", ("q",), "tau", dynamics.gravity_force, expression=lambda: ex.GRAVITY_FORCE),
@@ -355,6 +352,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             dynamics.operational_inertia,
             ("link",),
             lambda link: ex.operational_inertia(link),
+            with_loops=CLOSED,
         ),
         Algorithm("kinetic_energy", ("q", "v"), "energy", energy.kinetic_energy),
         Algorithm("potential_energy", ("q",), "energy", energy.potential_energy),
@@ -363,7 +361,14 @@ ALGORITHMS: dict[str, Algorithm] = {
         Algorithm("coordinate_rates", ("q", "v"), "q_rate", configuration.coordinate_rates),
         Algorithm("integrate", ("q", "v", "dt"), "q_next", configuration.integrate),
         *(
-            _solver(f"{name}_step", STEP, "state", partial(integration.step, method), may_take_wrenches=True)
+            _solver(
+                f"{name}_step",
+                STEP,
+                "state",
+                partial(integration.step, method),
+                may_take_wrenches=True,
+                with_loops="linkwise.simulate",
+            )
             for name, method in integration.METHODS.items()
         ),
         Algorithm("difference", ("q0", "q1"), "v", configuration.difference),

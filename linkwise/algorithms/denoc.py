@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..mechanism import MechanismError
 from ..operators import D, H, I, K, link_vector, phi
 from ..operators.apply import evaluate
-from ..operators.evaluate import Configuration
 from ..operators.matrices import matrix_of
 from ..recursions.mass_centres import at_mass_centres
-from ..recursions.tree import Tree
+from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar
 from ..spatial import Force, Matrix3, Motion, RigidInertia, Vector3
 from ..spatial.motion import NO_FORCE
 from ..spatial.three import IDENTITY
 from . import dynamics
 from .coriolis_matrix import Columns, convective_matrix
-from .followers import any_follow, leading_columns
+from .followers import leading_columns, refuse_followers
 from .kinematics import internal_poses
 
 Matrix = list[list[Scalar]]
@@ -92,12 +90,11 @@ def forces(tree: Tree, q: Sequence[Scalar], wrenches: Sequence[Sequence[Scalar]]
 
 def udu(tree: Tree, q: Sequence[Scalar]) -> list[Matrix]:
     """(2, nv, nv): U and D of the inertia matrix, by reverse Gaussian elimination: articulated bodies (40-55)."""
-    if any_follow(tree):
-        followers = ", ".join(repr(b.joint) for b in tree.mechanism.bodies if b.mimic)
-        raise MechanismError(
-            f"U D U* runs over independent joints, but {followers} of mechanism {tree.mechanism.name!r} follow others: "
-            "factor lw.denoc.inertia_matrix, or build the mechanism without mimic"
-        )
+    refuse_followers(
+        tree.mechanism,
+        "U D U* runs over independent joints, but {followers} follow others: factor lw.denoc.inertia_matrix, or build "
+        "the mechanism without mimic",
+    )
     at = Configuration(at_mass_centres(tree), q)
     return [matrix_of(U, at), matrix_of(D, at)]
 

@@ -9,20 +9,71 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..jet import jet, parts
-from ..links.inertia_rates import JointMotion, half_rate, joint_motion
+from ..links.inertia_rates import (
+    ArticulationRate,
+    JointMotion,
+    articulation_rate,
+    half_rate,
+    joint_motion,
+    rate_to_parent,
+)
 from ..links.link import combine
-from ..operators.evaluate import Configuration
 from ..recursions.sweep import tip_to_base
-from ..recursions.tree import Tree
+from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar, is_zero
-from ..spatial import Force, Motion
+from ..spatial import ArticulatedInertia, Force, Motion
+from ..spatial.inertia import NOTHING_ARTICULATED
 from ..spatial.motion import NO_MOTION
-from .diagonal import InertiaRates, Matrix, felt_at_joints, refuse_followers
-from .followers import leading_block, per_joint
+from .followers import leading_block, per_joint, refuse_followers
 from .kinematics import joint_motions
 
+Matrix = list[list[Scalar]]
 Cube = list[Matrix]  # [i][j][k]
 Column = tuple[int, int]  # joint and freedom
+
+NO_FACTORS = (
+    "the factors of the mass matrix need one coordinate per joint, but {followers} follow other joints: "
+    "build it without mimic joints"
+)
+
+
+class InertiaRates:
+    """dP/dt of every link in its own frame, and what follows from it, while joints move (None: at rest).
+
+    dP/dt = sum over children c of X_c* [dP+_c/dt + (H_c* v_c) x* P+_c - P+_c (H_c* v_c) x] X_c (jain1995 Algorithm 6.1)
+    """
+
+    def __init__(self, at: Configuration, moving: Sequence[JointMotion | None]):
+        self.at = at
+        self.moving = moving
+        self._inertias: dict[int, ArticulatedInertia | None] = {}
+        self._joints: dict[int, ArticulationRate | None] = {}
+
+    def inertia(self, i: int) -> ArticulatedInertia | None:
+        """dP/dt; None where it is zero."""
+        if i not in self._inertias:
+            total = None
+            for c in self.at.children[i]:
+                joint = self.joint(c)
+                if joint is not None:
+                    message = rate_to_parent(joint, self.moving[c])
+                    total = message if total is None else total + message
+            self._inertias[i] = total
+        return self._inertias[i]
+
+    def joint(self, i: int) -> ArticulationRate | None:
+        """Rates of P H*, D, G and P+; None where they are zero."""
+        if i not in self._joints:
+            rate, moving = self.inertia(i), self.moving[i]
+            still = rate is None and moving is None
+            self._joints[i] = (
+                None
+                if still
+                else articulation_rate(
+                    self.at.articulation(i), self.at.articulated(i), rate or NOTHING_ARTICULATED, moving
+                )
+            )
+        return self._joints[i]
 
 
 def _directions(at: Configuration) -> Iterator[tuple[int, int, JointMotion]]:
@@ -46,7 +97,7 @@ def mass_matrix_derivatives(tree: Tree, q: Sequence[Scalar]) -> Cube:
     inner joint gives to link j, and F_b the force that freedom b asks for there, a column of phi M phi* H*; then
     M'_ab = -(S x y_a) F_b - (S x y_b) F_a.
     """
-    at = Configuration(felt_at_joints(tree), q)
+    at = Configuration(tree.felt_at_joints, q)
     motions, forces = _columns(at)
     slices = []
     for j, _, moving in _directions(at):
@@ -128,8 +179,8 @@ def factor_rate(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], normalized
 
 
 def _articulated(tree: Tree, q: Sequence[Scalar]) -> Configuration:
-    refuse_followers(tree)
-    at = Configuration(felt_at_joints(tree), q)
+    refuse_followers(tree.mechanism, NO_FACTORS)
+    at = Configuration(tree.felt_at_joints, q)
     tip_to_base(at.tree.links, "articulated inertias", lambda i, _: (at.articulation(i), None))
     return at
 

@@ -15,58 +15,40 @@ rate were zero) and the forward dynamics' predicted force z, differentiating xi 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from ..links.forces import inertial_force
 from ..links.inertia_rates import (
     ArticulationRate,
     JointMotion,
-    articulation_rate,
     half_rate,
     joint_motion,
-    rate_to_parent,
 )
 from ..links.link import combine
-from ..mechanism import MechanismError
 from ..operators.apply import apply_expression
-from ..operators.evaluate import Configuration
 from ..operators.expression import Expression
 from ..recursions.sweep import base_to_tip, tip_to_base
-from ..recursions.tree import Tree
+from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar
-from ..spatial import ArticulatedInertia, Force, Motion, Vector3
-from ..spatial.inertia import NOTHING_ARTICULATED
+from ..spatial import Force, Motion, Vector3
 from ..spatial.motion import NO_MOTION
 from . import expressions as ex
-from .followers import any_follow, per_joint
+from .derivatives import NO_FACTORS, InertiaRates
+from .followers import per_joint, refuse_followers
 
 Matrix = list[list[Scalar]]
 JointVector = list[list[Scalar]]  # one list per joint
-
-
-def felt_at_joints(tree: Tree) -> Tree:
-    """The tree with inertia handed on to parents where no joint can tell: the same mass matrix, D and G for less."""
-    return replace(tree, links=tuple(replace(link, inertia=link.lumped) for link in tree.links))
-
-
-def refuse_followers(tree: Tree) -> None:
-    if any_follow(tree):
-        names = ", ".join(repr(b.joint) for b in tree.mechanism.bodies if b.mimic)
-        raise MechanismError(
-            f"the factors of the mass matrix need one coordinate per joint, but {names} of mechanism "
-            f"{tree.mechanism.name!r} follow other joints: build it without mimic joints"
-        )
 
 
 # -- transforms ---------------------------------------------------------------------------------------
 
 
 def transformed(tree: Tree, expression: Expression, q, **vectors: Any) -> Any:
-    """An expression of expressions.DIAGONAL for joint vectors and link wrenches."""
-    refuse_followers(tree)
+    """An expression of the factors of the mass matrix, for joint vectors and link wrenches."""
+    refuse_followers(tree.mechanism, NO_FACTORS)
     given = {name: x if name == ex.wrenches.name else per_joint(tree, x) for name, x in vectors.items()}
-    return apply_expression(expression, felt_at_joints(tree), q, given)
+    return apply_expression(expression, tree.felt_at_joints, q, given)
 
 
 def rates(tree: Tree, q, v, normalized: bool = True) -> list[Scalar]:
@@ -104,48 +86,6 @@ def factor_inverse(tree: Tree, q, normalized: bool = True) -> Matrix:
     return transformed(tree, ex.factor_inverse(normalized), q)
 
 
-# -- rates of the inertias ----------------------------------------------------------------------------
-
-
-class InertiaRates:
-    """dP/dt of every link in its own frame, and what follows from it, while joints move (None: at rest).
-
-    dP/dt = sum over children c of X_c* [dP+_c/dt + (H_c* v_c) x* P+_c - P+_c (H_c* v_c) x] X_c (jain1995 Algorithm 6.1)
-    """
-
-    def __init__(self, at: Configuration, moving: Sequence[JointMotion | None]):
-        self.at = at
-        self.moving = moving
-        self._inertias: dict[int, ArticulatedInertia | None] = {}
-        self._joints: dict[int, ArticulationRate | None] = {}
-
-    def inertia(self, i: int) -> ArticulatedInertia | None:
-        """dP/dt; None where it is zero."""
-        if i not in self._inertias:
-            total = None
-            for c in self.at.children[i]:
-                joint = self.joint(c)
-                if joint is not None:
-                    message = rate_to_parent(joint, self.moving[c])
-                    total = message if total is None else total + message
-            self._inertias[i] = total
-        return self._inertias[i]
-
-    def joint(self, i: int) -> ArticulationRate | None:
-        """Rates of P H*, D, G and P+; None where they are zero."""
-        if i not in self._joints:
-            rate, moving = self.inertia(i), self.moving[i]
-            still = rate is None and moving is None
-            self._joints[i] = (
-                None
-                if still
-                else articulation_rate(
-                    self.at.articulation(i), self.at.articulated(i), rate or NOTHING_ARTICULATED, moving
-                )
-            )
-        return self._joints[i]
-
-
 # -- equations of motion ------------------------------------------------------------------------------
 
 
@@ -179,8 +119,8 @@ class Flow:
     """A tree that moves with given total joint rates."""
 
     def __init__(self, tree: Tree, q, nu: Sequence[Scalar], normalized: bool):
-        refuse_followers(tree)
-        tree = felt_at_joints(tree)
+        refuse_followers(tree.mechanism, NO_FACTORS)
+        tree = tree.felt_at_joints
         self.tree, self.at, self.normalized, self.nu = tree, Configuration(tree, q), normalized, per_joint(tree, nu)
         tip_to_base(tree.links, "articulated inertias", lambda i, _: (self.at.articulation(i), None))
         self.xi: JointVector = [

@@ -7,15 +7,14 @@ from typing import Any
 
 from ..mechanism import Mechanism, MechanismError
 from ..operators.apply import apply_expression
-from ..operators.evaluate import Configuration
 from ..operators.expression import Expression
 from ..operators.matrices import matrix_of
 from ..recursions.frames import is_skew
-from ..recursions.tree import Tree
+from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar, dot
 from . import expressions as ex
 from .elimination import Elimination
-from .followers import any_follow, leading_block, on_leaders, per_joint
+from .followers import any_follow, leading_block, on_leaders, per_joint, refuse_followers
 from .jacobians import jacobian
 
 Matrix = list[list[Scalar]]
@@ -84,8 +83,11 @@ def _solved(tree: Tree, q, forces: Expression, given: dict[str, Any]) -> list[Sc
 
 def forward_link_accelerations(tree: Tree, q, v, tau) -> Matrix:
     """(n_links, 6): of the link origins, as an inertial observer sees them, in link axes."""
-    if any_follow(tree):
-        raise MechanismError("link accelerations from joint forces are not available for mechanisms with mimic joints")
+    refuse_followers(
+        tree.mechanism,
+        "link accelerations are found joint by joint, but {followers} follow other joints: use lw.link_accelerations "
+        "with the accelerations of lw.forward_dynamics",
+    )
     return apply_expression(
         ex.FORWARD_LINK_ACCELERATIONS, tree, q, {"v": tree.velocities(v), "tau": on_leaders(tree, tau)}
     )

@@ -22,7 +22,6 @@ from ..recursions.tree import Tree
 from ..scalar import Scalar
 from ..spatial import Force, Motion, Vector3
 from ..spatial.three import ZERO
-from .diagonal import felt_at_joints
 from .dynamics import inverse_dynamics, mass_matrix
 from .elimination import Elimination
 from .followers import leading_block
@@ -59,7 +58,7 @@ class Beyond:
 
 def inverse_dynamics_derivatives(tree: Tree, q, v, a, wrenches: Any = None) -> list[Matrix]:
     """(3, nv, nv): derivatives of joint forces along tangent directions of q, with respect to v, and to a."""
-    tree = felt_at_joints(tree)
+    tree = tree.felt_at_joints
     crossings, coordinates = tree.cross(q), tree.coordinates(q)
     rates, accelerations = tree.velocities(v), tree.velocities(a)
 

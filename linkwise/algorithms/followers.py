@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..mechanism import Mechanism, MechanismError
 from ..recursions.tree import Tree
 from ..scalar import Scalar
 
@@ -17,6 +18,14 @@ Matrix = list[list[Scalar]]
 
 def any_follow(tree: Tree) -> bool:
     return any(body.mimic for body in tree.mechanism.bodies)
+
+
+def refuse_followers(mechanism: Mechanism, complaint: str) -> None:
+    """Refuse mechanisms with mimic joints.  The complaint names them as ``{followers}``, says what is in their way, and
+    what to do instead."""
+    names = ", ".join(repr(body.joint) for body in mechanism.bodies if body.mimic)
+    if names:
+        raise MechanismError(complaint.format(followers=f"{names} of mechanism {mechanism.name!r}"))
 
 
 def on_leaders(tree: Tree, tau: Sequence[Scalar]) -> JointVector:

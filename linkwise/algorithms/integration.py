@@ -6,25 +6,30 @@ exactly (``Joint.integrate``), and the method of Runge and Kutta is applied to u
 
     du/dt = dexp^-1_u(v)    dv/dt = forward dynamics at (q (+) u, v)
 
-Quaternions stay unit and the order of the method is kept for joints that turn freely; for all others u is the change
-of q and the method is the usual one.
+Quaternions stay unit, and the order of the method is kept for joints that turn freely up to the order that their
+``Joint.step_rate`` carries; methods of higher order are refused there.  For all other joints u is the change of q and
+the method is the usual one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from functools import cached_property
+from itertools import accumulate, count
 from typing import Any
 
 import numpy as np
 
+from ..mechanism import Mechanism, MechanismError
 from ..recursions.tree import Tree
 from ..scalar import Scalar
 from .configuration import difference, integrate
 from .dynamics import forward_dynamics
 
 Vector = list[Scalar]
+RootedTree = tuple[int, np.ndarray, int]  # its order, its elementary weights at the stages, its density
+ROUNDED = 1e-9  # what a condition on rounded coefficients may be off by
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,30 @@ class Tableau:
 
     stages: tuple[tuple[float, ...], ...]
     weights: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        lengths = [len(coefficients) for coefficients in self.stages]
+        if lengths != list(range(len(self.weights))):
+            raise ValueError(
+                f"an explicit method has as many coefficients at each stage as there are stages before it, and one "
+                f"weight per stage: not {lengths} and {len(self.weights)} weights"
+            )
+        if not self.order:
+            raise ValueError(f"the weights of a method must add up to 1, not to {sum(self.weights):g}")
+
+    @cached_property
+    def order(self) -> int:
+        """The order p of the method: the error of a step is of order p + 1 in its length.  Butcher's conditions hold
+        for all rooted trees of up to p nodes (Hairer, Norsett, Wanner: Solving Ordinary Differential Equations I,
+        Theorem II.2.13); an explicit method fails at the tall tree with more nodes than it has stages."""
+        matrix = np.array([(*row, *[0.0] * (len(self.weights) - len(row))) for row in self.stages])
+        trees: list[RootedTree] = []
+        for order in count(1):
+            grown = [(order, values, order * density) for values, density in _forests(matrix, trees, order - 1)]
+            if any(abs(np.dot(self.weights, values) - 1.0 / density) > ROUNDED for _, values, density in grown):
+                return order - 1
+            trees += grown
+        raise AssertionError("no method has all orders")
 
     @property
     def evaluations(self) -> int:
@@ -46,6 +75,20 @@ class Tableau:
         for coefficients in self.stages:
             slopes.append(rates(sum(coefficients), _moved(x, h, coefficients, slopes)))
         return _moved(x, h, self.weights, slopes)
+
+
+def _forests(
+    matrix: np.ndarray, trees: Sequence[RootedTree], nodes: int, first: int = 0
+) -> Iterator[tuple[np.ndarray, int]]:
+    """What hangs from a root: products of elementary weights and of densities, for every set of trees with so many
+    nodes together (a tree may be taken again, none before ``first``)."""
+    if nodes == 0:
+        yield np.ones(len(matrix)), 1
+    for k in range(first, len(trees)):
+        order, values, density = trees[k]
+        if order <= nodes:
+            for others, other_density in _forests(matrix, trees, nodes - order, k):
+                yield (matrix @ values) * others, density * other_density
 
 
 @dataclass(frozen=True)
@@ -80,7 +123,7 @@ METHODS: dict[str, Tableau | Splitting] = {
 
 
 def step(method: Tableau | Splitting, tree: Tree, q, v, tau, dt, wrenches=None) -> Vector:
-    """(nq + nv,): q and v after dt by a method of up to fourth order."""
+    """(nq + nv,): q and v after dt."""
     dt = _array([dt.item() if hasattr(dt, "item") else dt])  # an array, since arrays of scalars do not multiply scalars
 
     def acceleration(q: Sequence[Scalar], v: np.ndarray) -> np.ndarray:
@@ -95,6 +138,7 @@ def step(method: Tableau | Splitting, tree: Tree, q, v, tau, dt, wrenches=None) 
             lambda q, v, h: integrate(tree, q, v.tolist(), h),
         )
         return [*q, *v.tolist()]
+    _refuse_lost_orders(method, tree.mechanism)
     n = len(v)
 
     def rates(_: float, x: np.ndarray) -> np.ndarray:
@@ -105,6 +149,16 @@ def step(method: Tableau | Splitting, tree: Tree, q, v, tau, dt, wrenches=None) 
     start = _array([0.0] * n + list(v))
     reached = method.advance(start, dt, rates)
     return [*integrate(tree, q, reached[:n].tolist(), 1.0), *reached[n:].tolist()]
+
+
+def _refuse_lost_orders(method: Tableau, mechanism: Mechanism) -> None:
+    for body in mechanism.bodies:
+        if not body.kind.steps_commute and method.order > body.kind.step_order:
+            raise MechanismError(
+                f"a Runge-Kutta method of order {method.order} would only reach order {body.kind.step_order} on joint "
+                f"{body.joint!r} of mechanism {mechanism.name!r}, whose steps do not commute: take a method of order "
+                f"{body.kind.step_order}, or give {type(body.kind).__name__} a step_rate (and step_order) of more terms"
+            )
 
 
 def under_feedback(step: Callable[..., Vector]) -> Callable[..., Vector]:

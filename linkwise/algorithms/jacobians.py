@@ -19,10 +19,9 @@ from dataclasses import dataclass
 
 from ..jet import jet, parts
 from ..links.link import combine
-from ..operators.evaluate import Configuration
 from ..operators.matrices import matrix_of
 from ..recursions.sweep import base_to_tip, tip_to_base
-from ..recursions.tree import Tree
+from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar
 from ..spatial import IDENTITY, ZERO, Motion, Vector3
 from ..spatial.motion import NO_MOTION

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from ..links.kinematics import Spin, carry_acceleration, spin_base_to_tip, velocity_base_to_tip
 from ..links.link import Crossing
-from ..operators.evaluate import Configuration
 from ..recursions.sweep import base_to_tip
-from ..recursions.tree import Tree
+from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar
 from ..spatial import IDENTITY, Matrix3, Motion, Transform, Translation, Vector3
 from ..spatial.motion import NO_MOTION
@@ -70,23 +69,30 @@ def link_velocities(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> lis
     return [link.user.motion_into(m).flat() for link, m in zip(tree.links, moving, strict=True)]
 
 
+def accelerations(
+    at: Configuration, v: Sequence[Scalar], a: Sequence[Scalar], base: Motion
+) -> list[tuple[Spin, Motion]]:
+    """Angular velocity and acceleration of every link on a base that accelerates, in internal frames: alpha of
+    phi* (H* a + bias), as an inertial observer sees it."""
+    rates, joint_accelerations = at.tree.velocities(v), at.tree.velocities(a)
+
+    def step(i: int, parent: tuple[Spin, Motion] | None) -> tuple[Spin, Motion]:
+        crossing = at.crossings[i]
+        spin = spin_base_to_tip(crossing, parent[0].omega if parent else ZERO, at.coordinates[i], rates[i])
+        carried = carry_acceleration(crossing, spin, parent[1] if parent else base)
+        return spin, carried + crossing.relative_motion(joint_accelerations[i])
+
+    return base_to_tip(at.tree.links, "accelerations", step)
+
+
 def link_accelerations(
     tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]
 ) -> list[tuple[Scalar, ...]]:
     """(n_links, 6): time derivative of the components of ``link_velocities`` (gravity does not enter)."""
-    crossings, coordinates = tree.cross(q), tree.coordinates(q)
-    rates, accelerations = tree.velocities(v), tree.velocities(a)
-    moving = velocities(tree, crossings, v)
-
-    def step(i: int, parent: tuple[Spin, Motion] | None) -> tuple[Spin, Motion]:
-        spin = spin_base_to_tip(crossings[i], parent[0].omega if parent else ZERO, coordinates[i], rates[i])
-        carried = carry_acceleration(crossings[i], spin, parent[1] if parent else NO_MOTION)
-        return spin, carried + crossings[i].relative_motion(accelerations[i])
-
+    at = Configuration(tree, q)
+    moving = velocities(tree, at.crossings, v)
     results = []
-    for link, motion, (_, inertial) in zip(
-        tree.links, moving, base_to_tip(tree.links, "accelerations", step), strict=True
-    ):
+    for link, motion, (_, inertial) in zip(tree.links, moving, accelerations(at, v, a, NO_MOTION), strict=True):
         # Components' rate = inertial acceleration - omega x v; the difference is then a motion like any other.
         rate = Motion(inertial.angular, inertial.linear - motion.angular.cross(motion.linear))
         results.append(link.user.motion_into(rate).flat())

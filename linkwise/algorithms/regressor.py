@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..links.forces import gyroscopic_force
-from ..links.kinematics import Spin, carry_acceleration, rigid_acceleration, spin_base_to_tip
+from ..links.kinematics import rigid_acceleration
 from ..mechanism.inertial_parameters import NAMES
-from ..operators.evaluate import Configuration
-from ..recursions.sweep import base_to_tip
-from ..recursions.tree import Tree
+from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar
-from ..spatial import ZERO, Force, Motion, RigidInertia, Symmetric3, Transform, Translation, Vector3
-from .kinematics import joint_motions
+from ..spatial import Force, Motion, RigidInertia, Symmetric3, Transform, Translation, Vector3
+from .kinematics import accelerations, joint_motions
 
 Matrix = list[list[Scalar]]
 
@@ -35,14 +33,7 @@ def regressor(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[
     the joints give the link.
     """
     at = Configuration(tree, q)
-    rates, accelerations = tree.velocities(v), tree.velocities(a)
-
-    def step(i: int, parent: tuple[Spin, Motion] | None) -> tuple[Spin, Motion]:
-        spin = spin_base_to_tip(at.crossings[i], parent[0].omega if parent else ZERO, at.coordinates[i], rates[i])
-        carried = carry_acceleration(at.crossings[i], spin, parent[1] if parent else tree.base_acceleration)
-        return spin, carried + at.crossings[i].relative_motion(accelerations[i])
-
-    moving = base_to_tip(tree.links, "accelerations", step)
+    moving = accelerations(at, v, a, tree.base_acceleration)
     motions = joint_motions(at)
     columns = []
     for i, (spin, acceleration) in enumerate(moving):

@@ -9,21 +9,25 @@ from collections.abc import Iterable, Sequence
 import click
 
 import linkwise as lw
+from linkwise import speed
 
 from .mechanism import Loaded, report_warnings, takes_mechanism
 from .screen import Progress, as_json, section, table
 
-NAMES = ("inverse_dynamics", "forward_dynamics", "mass_matrix")
 CLOSED = ("forward_dynamics", "mass_matrix")  # with loops; the mass matrix is that of the open tree
 
 
 @click.command(short_help="Time the kernels of a mechanism.")
 @takes_mechanism
 @click.option(
-    "--algorithm", "algorithms", type=click.Choice(NAMES), multiple=True, help="Only this; all of them by default."
+    "--algorithm",
+    "algorithms",
+    type=click.Choice(speed.ALGORITHMS),
+    multiple=True,
+    help="Only this; all of them by default.",
 )
 @click.option("--batch", type=click.IntRange(1, 10_000_000), default=4096, show_default=True, help="States in a batch.")
-@click.option("--dtype", type=click.Choice(["float64", "float32"]), default="float64", show_default=True)
+@click.option("--dtype", type=click.Choice(lw.DTYPES), default="float64", show_default=True)
 @click.option("--threads", type=click.IntRange(1, 256), default=1, show_default=True)
 @click.option("--json", "json_wanted", is_flag=True, help="One JSON document; times in seconds.")
 def bench(found: Loaded, algorithms: Sequence[str], batch: int, dtype: str, threads: int, json_wanted: bool) -> None:
@@ -38,10 +42,8 @@ def bench(found: Loaded, algorithms: Sequence[str], batch: int, dtype: str, thre
     linkwise bench builtin:puma560
     linkwise bench robot.urdf --dtype float32 --threads 2 --json
     """
-    from linkwise import speed
-
     mech = report_warnings(found)
-    chosen = algorithms or (CLOSED if mech.loops else NAMES)
+    chosen = algorithms or (CLOSED if mech.loops else speed.ALGORITHMS)
     refused = [name for name in chosen if mech.loops and name not in CLOSED]
     if refused:
         raise click.UsageError(f"{refused[0]} is that of trees: with loops there are {' and '.join(CLOSED)}")

@@ -12,16 +12,14 @@ from .files import PIPE, check_output
 from .mechanism import Loaded, report_warnings, takes_mechanism
 from .screen import shown
 
-LANGUAGES = ("c", "cuda", "llvm", "numpy")
-
 
 @click.command(short_help="Source code of an algorithm: C, CUDA, LLVM.")
 @takes_mechanism
 @click.argument("algorithm")
-@click.option("--language", type=click.Choice(LANGUAGES), default="c", show_default=True)
+@click.option("--language", type=click.Choice(lw.LANGUAGES), default="c", show_default=True)
 @click.option("--output", "-o", metavar="FILE", help="The source file; standard output if left out, or -.")
 @click.option("--name", help="Of the C function; that of the algorithm by default.")
-@click.option("--dtype", type=click.Choice(["float64", "float32"]), default="float64", show_default=True)
+@click.option("--dtype", type=click.Choice(lw.DTYPES), default="float64", show_default=True)
 @click.option("--link", help="Of algorithms for one link or frame, such as jacobian and frame_pose.")
 @click.option("--frame", help="Of jacobian: link, world or world_aligned.")
 @click.option("--method", help="Of forward_dynamics: one of the papers' algorithms, such as filter_and_smoother.")

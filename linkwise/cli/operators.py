@@ -10,11 +10,10 @@ import numpy as np
 
 import linkwise as lw
 from linkwise import operators as op
-from linkwise.speed import best
+from linkwise.speed import TOLERANCE, best
 
 from .mechanism import Loaded, report_warnings, takes_mechanism
 
-TOLERANCE = {"float64": 1e-8, "float32": 1e-2}  # of the largest number; ill-conditioned inverses lose digits
 CHECKED = 20  # configurations
 SECONDS = 0.4  # to spend on each timing
 
@@ -24,9 +23,9 @@ SECONDS = 0.4  # to spend on each timing
 @takes_mechanism
 @click.option("--joint", "joints", multiple=True, metavar="NAME", help="A joint vector (nv,) of the expression.")
 @click.option("--link", "links", multiple=True, metavar="NAME", help="A link vector (n_links, 6) of the expression.")
-@click.option("--target", type=click.Choice(["cpu", "cuda", "numpy"]), default="cpu", show_default=True)
-@click.option("--dtype", type=click.Choice(["float64", "float32"]), default="float64", show_default=True)
-@click.option("--source", type=click.Choice(["c", "llvm", "cuda"]), help="Print the generated source and nothing else.")
+@click.option("--target", type=click.Choice(lw.TARGETS), default="cpu", show_default=True)
+@click.option("--dtype", type=click.Choice(lw.DTYPES), default="float64", show_default=True)
+@click.option("--source", type=click.Choice(lw.LANGUAGES), help="Print the generated source and nothing else.")
 @click.option("--time", "timed", is_flag=True, help="Measure a batch and single calls.")
 @click.option(
     "--batch", type=click.IntRange(1, 10_000_000), default=10_000, show_default=True, help="States in a batch."
@@ -62,9 +61,9 @@ def operators(
     try:
         kernel = lw.compile(parsed, found.mechanism, dtype=dtype, target=target)
     except (ImportError, RuntimeError) as error:
-        if target == "cuda":  # no CuPy, or no GPU
-            raise click.UsageError(str(error)) from None
-        raise
+        if target == "cpu":
+            raise
+        raise click.UsageError(str(error)) from None  # no library for it, or no device
     unused = [name for name in vectors if name not in kernel.inputs]
     if unused:
         click.echo(f"linkwise: warning: {', '.join(unused)} declared, but not in the expression", err=True)
@@ -100,10 +99,11 @@ def _time(kernel: lw.Kernel, mech: lw.Mechanism, batch: int) -> str:
     (per_call,) = best(lambda: kernel(*one), repeats=calls, **how)
     per_state = per_batch / batch
     threads = lw.get_num_threads() if kernel.target == "cpu" else 1
-    where = {"cpu": f"{threads} thread" + "s" * (threads > 1), "cuda": "with transfers", "numpy": "interpreted"}
+    remarks = {"cpu": f", {threads} thread" + "s" * (threads > 1), "cuda": ", with transfers", "numpy": ", interpreted"}
+    where = f"target {kernel.target}{remarks.get(kernel.target, '')}"
     return (
-        f"time, {kernel.dtype}, target {kernel.target}, {where[kernel.target]}: {_nanoseconds(per_state)} ns per "
-        f"state in batches of {batch}, {_nanoseconds(per_call)} ns for a call with one state"
+        f"time, {kernel.dtype}, {where}: {_nanoseconds(per_state)} ns per state in batches of {batch}, "
+        f"{_nanoseconds(per_call)} ns for a call with one state"
     )
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from .. import tree_dynamics as tree
 from ..kernel_store import kernel_function
 from ..mechanism import Mechanism, MechanismError
-from .constraints import OPEN, constraint_jacobian, decomposed, moved_by, position_error, require_finite, require_length
+from ..states import checked_arrays, common_batch, real_numbers
+from .constraints import OPEN, constraint_jacobian, decomposed, moved_by, one_state, position_error, require_finite
 from .decomposition import RANK_TOLERANCE, decompose
 
 CLOSED = 1e-11  # metres and radians: a loop with a smaller error is closed
@@ -38,10 +39,11 @@ def assemble(mech: Mechanism, q_guess, hold: Sequence[str] = (), tolerance: floa
     Levenberg-Marquardt on the configuration manifold: every step makes the error smaller, none moves a coordinate by
     more than half a radian or metre.  An ``AssemblyError`` names the loop that stays open and its residual.
     """
+    (guess,) = checked_arrays(mech, q=q_guess)
     free = np.ones(mech.nv, dtype=bool)
     free[moved_by(mech, hold, "hold")] = False
     aim = AIM * tolerance
-    return _closed_or_refused(mech, np.array(q_guess, dtype=float), free, aim, tolerance, max_steps, hold, "the guess")
+    return _closed_or_refused(mech, guess, free, aim, tolerance, max_steps, hold, "the guess")
 
 
 def _closed_or_refused(mech, q, free, aim: float, tolerance: float, max_steps: int, hold, name: str) -> np.ndarray:
@@ -103,8 +105,7 @@ def project(
               mechanism's branch, and jumping to another would be silent
     rank      (...): no more than this many constraints are independent (see ``generic_rank``)
     """
-    start, v = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
-    require_length("v", v, mech.nv)
+    start, v = checked_arrays(mech, q=q, v=v)
     q = _reclosed(mech, start, tolerance, rank)
     moved = _largest_move(mech, start, q)
     if np.any(moved > largest):
@@ -150,7 +151,8 @@ def _at_energy(mech, start, q, v, energy, tolerance, largest, rank, iterations: 
     """Newton's iteration along the gradient of the energy on the constraint manifold: that of velocities alone where
     they have energy enough, since moving positions near a singular position is ill-conditioned, or where positions
     would leave the neighbourhood of the start."""
-    energy = np.asarray(energy, dtype=float)
+    energy = real_numbers("energy", energy)
+    common_batch({"q": q.shape[:-1], "v": v.shape[:-1], "energy": energy.shape})
     weight = mech.masses.sum() * np.linalg.norm(mech.gravity)  # times a metre: potential energies cancel to less
     near: Any = True
     for _ in range(iterations):
@@ -193,9 +195,7 @@ def follow(mech: Mechanism, q, targets: Mapping[str, Any], largest: float = 0.05
     The loops are followed in steps of at most ``largest``; where they lock before the targets are reached (a toggle
     point), an ``AssemblyError`` says how far they came.  There is no jump to another branch.  One state at a time.
     """
-    q = np.array(q, dtype=float)
-    if q.ndim != 1:
-        raise MechanismError("follow takes one state; loop over batches")
+    (q,) = one_state("follow", mech, q=q)
     loop, residual = _worst_loop(mech, q) if mech.loops else ("", 0.0)
     if residual > OPEN:
         raise AssemblyError(
@@ -211,7 +211,7 @@ def follow(mech: Mechanism, q, targets: Mapping[str, Any], largest: float = 0.05
         own = mech.place(name)
         if driven_q[own.q_index].any():
             raise MechanismError(f"targets has two values for the coordinate that {name!r} moves with: give one")
-        goal[own.q_index], driven_q[own.q_index] = own.q_at(values), True
+        goal[own.q_index], driven_q[own.q_index] = own.q_at(real_numbers(f"the target of {name!r}", values)), True
     free = np.ones(mech.nv, dtype=bool)
     free[moved_by(mech, tuple(targets), "targets")] = False
     whole, done, pace = tree.difference(mech, q, goal), 0.0, 1.0
@@ -248,8 +248,8 @@ def generic_rank(mech: Mechanism, q, tolerance: float = RANK_TOLERANCE, seed: in
     At a singular position G has less than this rank, and where loops are not exactly closed redundant constraints make
     it seem more; ``rank=`` of the other functions takes this number as a bound.
     """
+    (q,) = checked_arrays(mech, q=q)
     require_finite(mech, q)
-    q = np.asarray(q, dtype=float)
     largest = decomposed(mech, q, tolerance).rank
     rng = np.random.default_rng(seed)
     everything = np.ones(mech.nv, dtype=bool)

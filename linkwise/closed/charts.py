@@ -14,7 +14,7 @@ import numpy as np
 from .. import tree_dynamics as tree
 from ..mechanism import Mechanism, MechanismError
 from .assembly import CLOSED, generic_rank
-from .constraints import constraint_jacobian, position_error, warn_if_open
+from .constraints import constraint_jacobian, one_state, position_error, warn_if_open
 from .coordinates import FAILING, ChartError, Coordinates, ImplicitCoordinates, linear_coordinates
 from .decomposition import decompose
 from .dynamics import bias_under, independent_at, terms
@@ -39,6 +39,7 @@ class LocalParametrization:
 
     def independent_state(self, q, v, guess=None) -> tuple[np.ndarray, np.ndarray]:
         """(y, dy/dt) of a state: Psi^-1 (2.14, 2.26); y is the solution of R(q, y) = 0 near ``guess``."""
+        q, v = self._state(q=q, v=v)
         y = self.coordinates.value(q, guess)
         return y, self.coordinates.rate(q, v, y)
 
@@ -48,7 +49,7 @@ class LocalParametrization:
         It stops when the distance to the solution, rho / (1 - rho) times the last step with the contraction rate rho
         estimated from the steps, is below ``tolerance`` (2.3.1), and raises ``ChartError`` where it does not contract.
         """
-        q, y = self.origin if guess is None else np.asarray(guess, dtype=float), np.asarray(y, dtype=float)
+        (q,), y = self._state(q=self.origin if guess is None else guess), self.coordinates.given("y", y)
         first = rho = 0.0
         for j in range(max_steps):
             error = np.concatenate([self.coordinates.residual(q, y), position_error(self._m, q)])
@@ -72,7 +73,7 @@ class LocalParametrization:
 
     def conditions(self, q, y=None) -> np.ndarray:
         """(p + m, nv): [D1 R; G], regular where the coordinates describe the motion (2.22, 2.28)."""
-        q = np.asarray(q, dtype=float)
+        (q,) = self._state(q=q)
         return np.vstack([self.coordinates.by_q(q, self._y(q, y)), constraint_jacobian(self._m, q)])
 
     def condition(self, q, y=None) -> float:
@@ -82,32 +83,35 @@ class LocalParametrization:
 
     def derivative(self, q, y=None) -> np.ndarray:
         """(nv, p): K, the derivative of Psi (2.29, 2.44)."""
+        (q,) = self._state(q=q)
         return self._basis(q, constraint_jacobian(self._m, q), np.zeros(self._m.n_constraints), self._y(q, y))[0]
 
     def velocity(self, q, y_rate, y=None) -> np.ndarray:
         """(nv,): v = K dy/dt (2.42a)."""
-        return self.derivative(q, y) @ np.asarray(y_rate, dtype=float)
+        return self.derivative(q, y) @ self.coordinates.given("y_rate", y_rate)
 
     def offset(self, q, v, y=None) -> np.ndarray:
         """(nv,): dK/dt dy/dt, the acceleration while dy/dt is constant (2.42b).
 
         (2.45) has a zero for the second derivative of R, which vanishes for linear coordinates only.
         """
+        q, v = self._state(q=q, v=v)
         at, y = terms(self._m, q, v), self._y(q, y)
         return self._accelerations(q, v, y, at.jacobian, at.bias)[1]
 
     def acceleration(self, q, v, y_acceleration, y=None) -> np.ndarray:
         """(nv,): a = K d2y/dt2 + dK/dt dy/dt (2.42b)."""
+        q, v = self._state(q=q, v=v)
         at, y = terms(self._m, q, v), self._y(q, y)
         basis, offset = self._accelerations(q, v, y, at.jacobian, at.bias)
-        return basis @ np.asarray(y_acceleration, dtype=float) + offset
+        return basis @ self.coordinates.given("y_acceleration", y_acceleration) + offset
 
     def forward_dynamics(self, q, v, tau, wrenches=None, y=None) -> np.ndarray:
         """(p,): d2y/dt2, the local state-space form (2.16): K* M K d2y/dt2 = K* (F - M dK/dt dy/dt), before (2.43)."""
+        q, v, tau = self._state(wrenches, q=q, v=v, tau=tau)
         at, y = terms(self._m, q, v), self._y(q, y)
         basis, offset = self._accelerations(q, v, y, at.jacobian, at.bias)
-        load = bias_under(self._m, at, q, v, wrenches)
-        force = np.asarray(tau, dtype=float) - load - at.mass @ offset
+        force = tau - bias_under(self._m, at, q, v, wrenches) - at.mass @ offset
         return np.linalg.solve(basis.T @ at.mass @ basis, basis.T @ force)
 
     def recentred(self, q) -> LocalParametrization:
@@ -118,8 +122,11 @@ class LocalParametrization:
     def _m(self) -> Mechanism:
         return self.mechanism
 
+    def _state(self, wrenches: Any = None, **given: Any) -> list[np.ndarray]:
+        return one_state("a chart", self._m, wrenches, **given)
+
     def _y(self, q, y) -> np.ndarray:
-        return self.coordinates.value(q) if y is None else np.asarray(y, dtype=float)
+        return self.coordinates.value(q) if y is None else self.coordinates.given("y", y)
 
     def _basis(self, q, jacobian: np.ndarray, bias: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """K, and the k with G k = -bias along which y does not accelerate but for the curvature of R."""
@@ -153,7 +160,7 @@ def local_parametrization(mech: Mechanism, q, independent: Any = None) -> LocalP
     ``ChartError`` if they do not describe the motion at q (2.27, 2.28); a ``MechanismWarning`` where loops are open by
     more than 1 mm or 1 mrad.
     """
-    q = np.array(q, dtype=float)
+    q = one_state("local_parametrization", mech, q=q)[0].copy()
     warn_if_open(mech, position_error(mech, q))
     rank = int(generic_rank(mech, q))
     given = isinstance(independent, (Coordinates, ImplicitCoordinates))

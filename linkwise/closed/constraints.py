@@ -9,6 +9,7 @@ import numpy as np
 
 from ..kernel_store import kernel_function
 from ..mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
+from ..states import checked_arrays
 from .decomposition import RANK_TOLERANCE, Decomposition, decompose
 
 OPEN = 1e-3  # metres or radians; loops further open than this are not meant to be
@@ -39,19 +40,20 @@ def degrees_of_freedom(mech: Mechanism, q, tolerance: float = RANK_TOLERANCE):
     A singular value counts as zero below ``tolerance`` times the largest.  q must be assembled: where loops are open,
     redundant constraints look independent.
     """
+    (q,) = checked_arrays(mech, q=q)
     require_finite(mech, q)
     freedoms = mech.nv - decomposed(mech, q, tolerance).rank
     return int(freedoms) if np.ndim(freedoms) == 0 else freedoms
 
 
 def decomposed(mech: Mechanism, q, tolerance: float = RANK_TOLERANCE, rank: Any = None) -> Decomposition:
-    """The singular value decomposition of G at q."""
-    return decompose(constraint_jacobian(mech, np.asarray(q, dtype=float)), tolerance, rank)
+    """The singular value decomposition of G at q, in double precision whatever q is."""
+    return decompose(kernel_function(mech, "constraint_jacobian", None)(q), tolerance, rank)
 
 
-def require_finite(mech: Mechanism, q, complaint: str = "q is not finite") -> None:
+def require_finite(mech: Mechanism, q: np.ndarray, complaint: str = "q is not finite") -> None:
     """Refuse configurations, one or a batch, where a result has no way to say that it is not known."""
-    known = np.isfinite(np.asarray(q, dtype=float)).all(axis=-1)
+    known = np.isfinite(q).all(axis=-1)
     if not known.all():
         which = f" (state {int(np.argmin(known.ravel()))})" if known.ndim else ""
         raise MechanismError(f"mechanism {mech.name!r}: {complaint}{which}")
@@ -61,6 +63,14 @@ def require_length(name: str, array: np.ndarray, count: int, of: str = "") -> No
     """Refuse an array that is not (..., count)."""
     if array.shape[-1:] != (count,):
         raise MechanismError(f"{name}{of} has shape {array.shape}, expected (..., {count})")
+
+
+def one_state(who: str, mech: Mechanism, wrenches: Any = None, **given: Any) -> list[np.ndarray]:
+    """The values given by name as float64 arrays; a batch is refused."""
+    arrays = checked_arrays(mech, wrenches, **given)
+    if any(array.ndim > 1 for array in arrays) or np.ndim(wrenches) > 2:
+        raise MechanismError(f"{who} takes one state; loop over batches")
+    return arrays
 
 
 def warn_if_open(mech: Mechanism, error: np.ndarray) -> None:

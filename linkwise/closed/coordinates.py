@@ -18,9 +18,10 @@ from ..algorithms.kinematics import frame_pose
 from ..compiler import compile
 from ..jet import jet, parts
 from ..kernel_store import kernel_function
-from ..mechanism import Mechanism, MechanismError
+from ..mechanism import Mechanism, MechanismError, require_mechanism
 from ..recursions.tree import Tree
 from ..scalar import Scalar
+from ..states import real_numbers
 
 Relation = Callable[..., Any]
 COMPLEX_STEP = 1e-30  # no difference is taken, so no digits are lost however small it is
@@ -79,8 +80,7 @@ class ImplicitCoordinates:
 
     def value(self, q, guess=None, max_steps: int = 30) -> np.ndarray:
         """(p,): the y near ``guess`` with R(q, y) = 0: the inverse of Psi (2.14), by Newton's iteration."""
-        q = np.asarray(q, dtype=float)
-        y = np.array(self.guess if guess is None else guess, dtype=float)
+        q, y = real_numbers("q", q), self.guess if guess is None else self.given("guess", guess)
         for _ in range(max_steps):
             change = -self._solved(q, y, self.residual(q, y))
             y = y + change
@@ -95,19 +95,29 @@ class ImplicitCoordinates:
 
     def rows(self, q, y=None) -> np.ndarray:
         """(p, nv): dy/dt = rows v, by differentiating R (2.26): -D2 R^-1 D1 R."""
-        q = np.asarray(q, dtype=float)
-        y = self.value(q) if y is None else np.asarray(y, dtype=float)
+        q = real_numbers("q", q)
+        y = self.value(q) if y is None else self.given("y", y)
         return -self._solved(q, y, self.by_q(q, y))
 
     def rate(self, q, v, y) -> np.ndarray:
         """(p,): dy/dt (2.26)."""
-        return self.rows(q, y) @ np.asarray(v, dtype=float)
+        rows, v = self.rows(q, y), real_numbers("v", v)
+        if v.shape != rows.shape[1:]:
+            raise MechanismError(f"v has shape {v.shape}, expected {rows.shape[1:]}: one state at a time")
+        return rows @ v
 
     def curvature(self, q, v, y=None) -> np.ndarray:
         """(p,): second derivative of y while v is constant, from that of R."""
-        q, v = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
-        y = self.value(q) if y is None else np.asarray(y, dtype=float)
+        q, v = real_numbers("q", q), real_numbers("v", v)
+        y = self.value(q) if y is None else self.given("y", y)
         return -self._solved(q, y, self.bias(q, v, y, self.rate(q, v, y)))
+
+    def given(self, name: str, values: Any) -> np.ndarray:
+        """(p,): values of these coordinates, or of their rates, under the name that an error should call them by."""
+        y = real_numbers(name, values)
+        if y.shape != self.guess.shape:
+            raise MechanismError(f"{name} has shape {y.shape}, expected {self.guess.shape}: one number per coordinate")
+        return y
 
     def _solved(self, q: np.ndarray, y: np.ndarray, right: Any) -> np.ndarray:
         """D2 R^-1 times something; (2.27) says that it exists."""
@@ -155,7 +165,8 @@ def implicit_coordinates(
     bias       ``bias(q, v, y, y_rate)`` (p,): second derivative of R while v and y_rate are constant; left out, it is
                the complex-step derivative of ``by_q`` and ``by_y``, exact if they accept complex arrays
     """
-    y = np.array(guess, dtype=float)
+    require_mechanism(mech)
+    y = real_numbers("guess", guess).copy()
     if y.ndim != 1 or not np.isfinite(y).all():
         raise MechanismError(f"guess must be the finite coordinates y, shape (p,), not {guess!r}")
     if (by_q is None) != (by_y is None) or (by_q is None and bias is not None):

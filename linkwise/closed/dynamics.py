@@ -10,6 +10,7 @@ import numpy as np
 from .. import tree_dynamics as tree
 from ..kernel_store import kernel_function
 from ..mechanism import Mechanism, MechanismError, one_of
+from ..states import checked_arrays, checked_motion, common_batch, real_numbers
 from .constraints import constraint_jacobian, driven_by, loop_of, require_length, velocity_rows, warn_if_open
 from .coordinates import Coordinates, ImplicitCoordinates
 from .decomposition import RANK_TOLERANCE, Decomposition, decompose, solved, times, transposed_times
@@ -62,6 +63,7 @@ def forward_dynamics(
     Where loops are open by more than 1 mm or 1 mrad and ``baumgarte`` does not close them, a ``MechanismWarning`` says
     so: the accelerations keep them as open as they are.
     """
+    q, v, tau = checked_motion(mech, q, v, tau, wrenches)
     at, a = motion_under(mech, q, v, tau, method, baumgarte, wrenches, independent, rank, tolerance)
     if baumgarte is None:
         warn_if_open(mech, at.error)
@@ -80,10 +82,9 @@ def motion_under(
     rank: Any = None,
     tolerance: float = RANK_TOLERANCE,
 ) -> tuple[Terms, np.ndarray]:
-    """The terms of the equations of motion, and their solution: ``forward_dynamics`` for loops that may be open."""
+    """The terms of the equations of motion, and their solution: ``forward_dynamics`` of float64 arrays, for loops that
+    may be open."""
     one_of("method", method, ALL_METHODS)
-    q, v, tau = np.asarray(q, dtype=float), np.asarray(v, dtype=float), np.asarray(tau, dtype=float)
-    require_length("tau", tau, mech.nv)
     at = terms(mech, q, v)
     force = tau - bias_under(mech, at, q, v, wrenches)
     bias = at.bias
@@ -144,7 +145,7 @@ def null_space(mech: Mechanism, q, method: str = "svd", independent=None, tolera
     "differentiable"; with ``independent`` (as for ``forward_dynamics``) K gives v per unit of those coordinates (2.44).
     """
     one_of("method", method, ("svd", *METHODS))
-    q = np.asarray(q, dtype=float)
+    (q,) = checked_arrays(mech, q=q)
     jacobian = constraint_jacobian(mech, q)
     svd = decompose(jacobian, tolerance)
     basis, _ = basis_by(method, jacobian, np.zeros(jacobian.shape[:-1]), svd, independent_at(mech, q, independent))
@@ -158,13 +159,11 @@ def null_space(mech: Mechanism, q, method: str = "svd", independent=None, tolera
 def constraint_forces(mech: Mechanism, q, v, tau, **options):
     """(nv,): the joint forces -G* lambda that the loops exert on the spanning tree; unique even where the multipliers
     are not.  Options are those of ``forward_dynamics``."""
-    q, v, tau = (np.asarray(x, dtype=float) for x in (q, v, tau))
     return _reaction(mech, q, v, tau, options)[0]
 
 
 def multipliers(mech: Mechanism, q, v, tau, **options):
     """(m,): Lagrange multipliers, M a + h = tau - G* lambda; those of least norm where constraints are redundant."""
-    q, v, tau = (np.asarray(x, dtype=float) for x in (q, v, tau))
     forces, svd = _reaction(mech, q, v, tau, options)
     return -svd.solve_transposed(forces)
 
@@ -177,7 +176,7 @@ def loop_reactions(mech: Mechanism, q, v, tau, **options):
     multipliers of least norm.
     """
     forces = multipliers(mech, q, v, tau, **options)
-    maps = kernel_function(mech, "loop_freedom_maps", None)(np.asarray(q, dtype=float))
+    maps = kernel_function(mech, "loop_freedom_maps", None)(q)
     wrenches = [
         -np.einsum("...ij,...i->...j", maps[..., rows, :], forces[..., rows])
         for rows in (mech.constraint_index(loop.name) for loop in mech.loops)
@@ -209,18 +208,13 @@ def inverse_dynamics(
 
     A ``MechanismWarning`` says so where loops are open by more than 1 mm or 1 mrad.
     """
-    q, v, a = (np.asarray(x, dtype=float) for x in (q, v, a))
+    q, v = checked_arrays(mech, q=q, v=v)
     at = terms(mech, q, v)
     warn_if_open(mech, at.error)
     svd = decompose(at.jacobian)
     if independent is not None:
-        chosen: Any = independent_at(mech, q, independent)
-        count = len(chosen) if chosen.ndim == 1 else chosen.shape[-2]
-        if a.size or count:  # functions of no state at all do not tell how many they are
-            require_length("a", a, count, " of the independent coordinates")
-        basis, offset = basis_by("partitioning", at.jacobian, at.bias, svd, chosen)
-        a = times(basis[..., : a.shape[-1]], a - _curvature(q, v, independent)) + offset
-    require_length("a", a, mech.nv)
+        a = _all_accelerations(mech, at, svd, q, v, a, independent)
+    q, v, a = checked_arrays(mech, wrenches, q=q, v=v, a=a)
     _refuse_inconsistent(mech, at, a)
     load = times(at.mass, a) + bias_under(mech, at, q, v, wrenches)
     driven = np.arange(mech.nv) if actuated is None else driven_by(mech, actuated, "actuated")
@@ -244,12 +238,24 @@ def inverse_dynamics(
     return tau
 
 
+def _all_accelerations(mech, at: Terms, svd: Decomposition, q, v, a, independent) -> np.ndarray:
+    """(..., nv): the accelerations of all joints from those of the independent coordinates, K a + k (2.42b)."""
+    a = real_numbers("a", a)
+    chosen: Any = independent_at(mech, q, independent)
+    count = len(chosen) if chosen.ndim == 1 else chosen.shape[-2]
+    if a.size or count:  # functions of no state at all do not tell how many they are
+        require_length("a", a, count, " of the independent coordinates")
+    common_batch({"q": q.shape[:-1], "v": v.shape[:-1], "a": a.shape[:-1]})
+    basis, offset = basis_by("partitioning", at.jacobian, at.bias, svd, chosen)
+    return times(basis[..., : a.shape[-1]], a - _curvature(q, v, independent)) + offset
+
+
 def _patterns(count: int, weights, distribution) -> np.ndarray:
     """(..., count, k): forces of the actuated coordinates per unit of what is kept small."""
     if weights is not None and distribution is not None:
         raise MechanismError("weights and distribution both say how the effort is shared: give one of them")
     if distribution is not None:
-        columns = np.asarray(distribution, dtype=float)
+        columns = real_numbers("distribution", distribution)
         columns = columns[:, None] if columns.ndim == 1 else columns
         if columns.ndim < 2 or columns.shape[-2] != count or not np.isfinite(columns).all():
             raise MechanismError(
@@ -257,7 +263,7 @@ def _patterns(count: int, weights, distribution) -> np.ndarray:
                 f"and a column per freedom: shape (..., {count}, k), not {np.shape(distribution)}"
             )
         return columns
-    scale = np.ones(count) if weights is None else np.asarray(weights, dtype=float)
+    scale = np.ones(count) if weights is None else real_numbers("weights", weights)
     if scale.shape != (count,) or not np.all(scale > 0.0):
         raise MechanismError(f"weights must be {count} positive numbers, one per actuated coordinate, not {weights!r}")
     return np.diag(1.0 / np.sqrt(scale))
@@ -268,6 +274,7 @@ def _patterns(count: int, weights, distribution) -> np.ndarray:
 
 def _reaction(mech, q, v, tau, options) -> tuple[np.ndarray, Decomposition]:
     """M a + h - tau, and the decomposition of G."""
+    q, v, tau = checked_motion(mech, q, v, tau, options.get("wrenches"))
     at, a = motion_under(mech, q, v, tau, **options)
     if options.get("baumgarte") is None:
         warn_if_open(mech, at.error)
@@ -280,7 +287,7 @@ def bias_under(mech: Mechanism, at: Terms, q, v, wrenches) -> np.ndarray:
     """(..., nv): h, the joint forces of the spanning tree without accelerations, under external wrenches or none."""
     if wrenches is None:
         return at.bias_force
-    return tree.inverse_dynamics(mech.spanning_tree, q, v, np.zeros(mech.nv), np.asarray(wrenches, dtype=float))
+    return tree.inverse_dynamics(mech.spanning_tree, q, v, np.zeros(mech.nv), wrenches)
 
 
 def independent_at(mech: Mechanism, q: np.ndarray, independent) -> np.ndarray | None:
@@ -292,7 +299,7 @@ def independent_at(mech: Mechanism, q: np.ndarray, independent) -> np.ndarray | 
     if isinstance(independent, str) or not len(independent) or isinstance(independent[0], str):
         rows = velocity_rows(mech, independent, "independent")
         return np.nonzero(rows)[1] if np.isin(rows, (0.0, 1.0)).all() and rows.any(axis=1).all() else rows
-    rows = np.asarray(independent, dtype=float)
+    rows = real_numbers("independent", independent)
     if rows.ndim < 2 or rows.shape[-1] != mech.nv:
         raise MechanismError(f"independent must be joint names or rows (p, {mech.nv}), got shape {rows.shape}")
     return rows

@@ -9,8 +9,9 @@ import numpy as np
 
 from .. import tree_dynamics as tree
 from ..mechanism import Mechanism
+from ..states import checked_arrays
 from .assembly import AssemblyError, assemble, generic_rank
-from .constraints import constraint_jacobian, decomposed, require_length
+from .constraints import constraint_jacobian, decomposed, one_state
 
 TRIALS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0)  # rad, m: sizes of random changes of a configuration
 TEST_STEP = 1e-6  # rad, m; for the rate of change of G, which need not be exact to tell a time
@@ -23,9 +24,7 @@ def time_to_singular(mech: Mechanism, q, v, rank: int | None = None) -> tuple[fl
     Infinity and 1 if no singular value falls; infinity and 0 in a singular position.  ``rank`` is that of G elsewhere,
     ``generic_rank`` if not given.
     """
-    q, v = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
-    require_length("q", q, mech.nq)
-    require_length("v", v, mech.nv)
+    q, v = one_state("time_to_singular", mech, q=q, v=v)
     rank = int(generic_rank(mech, q)) if rank is None else rank
     parts = decomposed(mech, q)
     if parts.rank < rank:
@@ -44,6 +43,7 @@ def time_to_singular(mech: Mechanism, q, v, rank: int | None = None) -> tuple[fl
 def nearness(mech: Mechanism, q, rank) -> np.ndarray:
     """(...): the smallest singular value of G at q, of those that are not zero elsewhere, relative to the largest: zero
     in a singular position.  ``rank`` (...) is that of G elsewhere, see ``generic_rank``."""
+    (q,) = checked_arrays(mech, q=q)
     s = decomposed(mech, q).s
     last = np.take_along_axis(s, np.broadcast_to(np.asarray(rank) - 1, s.shape[:-1])[..., None], axis=-1)[..., 0]
     return np.divide(last, s[..., 0], out=np.zeros(s.shape[:-1]), where=s[..., 0] > 0.0)
@@ -52,7 +52,7 @@ def nearness(mech: Mechanism, q, rank) -> np.ndarray:
 def usual_nearness(mech: Mechanism, q, seed: int = 0) -> float:
     """The largest ``nearness`` among assembled configurations around q, one state: what is little for this mechanism
     is known by this."""
-    q, rng = np.asarray(q, dtype=float), np.random.default_rng(seed)
+    (q,), rng = one_state("usual_nearness", mech, q=q), np.random.default_rng(seed)
     rank, found = generic_rank(mech, q), []
     for size in TRIALS:
         with contextlib.suppress(AssemblyError):  # it need not close there

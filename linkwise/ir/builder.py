@@ -9,9 +9,10 @@ node and most negations end up inside a subtraction.  Cancelling: ``a + (b - a)`
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from . import ops
-from .program import Node
+from .program import Node, Program
 
 
 class Builder:
@@ -181,3 +182,22 @@ class Builder:
         if node.op in ops.FUSED:
             return self.fused(node.op, *args)
         return getattr(self, node.op.name)(*args)
+
+    def copy(self, program: Program, input: Callable[[int, int], Node] | None = None) -> dict[Node, Node]:
+        """Every node of ``program`` and the one made for it here: ``input(array, element)`` for its inputs (by default
+        inputs like them), fused operations taken apart."""
+        section, input = self.section, input or self.input
+        new: dict[Node, Node] = {}
+        for node in program.nodes:
+            args = tuple(new[arg] for arg in node.args)
+            if node.op is ops.INPUT:
+                new[node] = input(*node.value)
+            elif node.op in ops.FUSED:
+                self.section = node.section
+                product = self.mul(*args[:2])
+                left, right = (args[2], product) if node.op is ops.FNMA else (product, args[2])
+                new[node] = self.add(left, right) if node.op is ops.FMA else self.sub(left, right)
+            else:
+                new[node] = self.rebuild(node, args)
+        self.section = section
+        return new

@@ -59,12 +59,17 @@ class Program:
     def op_counts(self) -> dict[str, int]:
         """Scalar operations per state, by class; a sine and cosine of one angle count as one ``sincos``."""
         counts = Counter(kind for node in self.nodes for kind in node.op.counts)
-        sines = {n.args[0] for n in self.nodes if n.op is ops.SIN}
-        cosines = {n.args[0] for n in self.nodes if n.op is ops.COS}
-        counts.pop("sin", None), counts.pop("cos", None)
-        if sines or cosines:
-            counts["sincos"] = len(sines | cosines)
+        angles = counts.pop("sin", 0) + counts.pop("cos", 0) - len(self.sine_cosine_pairs) // 2
+        if angles:
+            counts["sincos"] = angles
         return dict(sorted(counts.items()))
+
+    @property
+    def sine_cosine_pairs(self) -> dict[Node, Node]:
+        """For each sine the cosine of the same angle and the other way round, where the program has both."""
+        sines = {node.args[0]: node for node in self.nodes if node.op is ops.SIN}
+        both = [(sines[node.args[0]], node) for node in self.nodes if node.op is ops.COS and node.args[0] in sines]
+        return dict(both) | {cosine: sine for sine, cosine in both}
 
 
 def reachable(results: Iterable[Iterable[Node]]) -> tuple[Node, ...]:

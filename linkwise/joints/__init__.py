@@ -6,13 +6,14 @@ from .floating import Floating
 from .helical import Helical
 from .planar import Planar
 from .prismatic import Prismatic
-from .protocol import ANGLE, LENGTH, OTHER, QUATERNION, Joint, Measure
+from .protocol import ANGLE, KINDS, LENGTH, OTHER, QUATERNION, Joint, Measure
 from .revolute import Revolute
 from .spherical import Spherical
 from .universal import Universal
 
 __all__ = [
     "ANGLE",
+    "KINDS",
     "LENGTH",
     "OTHER",
     "QUATERNION",

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -37,6 +37,10 @@ class Measure(NamedTuple):
     of: str
 
 
+#: Every kind of joint there is, by ``Joint.kind_name``; one that is defined again takes the place of the former.
+KINDS: dict[str, type[Joint]] = {}
+
+
 @dataclass(frozen=True)
 class Joint(ABC):
     """One kind of joint.  ``q`` has ``nq`` numbers, the tangent vector ``v`` has ``nv``."""
@@ -55,6 +59,23 @@ class Joint(ABC):
     #: Index of a coordinate that is an angle about the canonical z axis, where turning the link frame about z is the
     #: same as an offset of this coordinate: the joint commutes with such turns and its H* does not change by them.
     spin_coordinate: ClassVar[int | None] = None
+    #: The highest order of integration methods that ``step_rate`` carries where steps do not commute.
+    step_order: ClassVar[int] = 5
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        KINDS[cls.kind_name()] = cls
+
+    @classmethod
+    def kind_name(cls) -> str:
+        """What files call this kind of joint: by its name those of linkwise, with their module's all others."""
+        own = cls.__module__.startswith(f"{__package__}.")
+        return cls.__name__ if own else f"{cls.__module__}.{cls.__qualname__}"
+
+    @property
+    def only_slides(self) -> bool:
+        """Whether all that the joint does is to shift its link along the canonical z axis."""
+        return self.span == (5,)
 
     @property
     def alignment(self) -> tuple[tuple[float, float, float], ...]:
@@ -130,8 +151,9 @@ class Joint(ABC):
 
     def step_rate(self, step: Coordinates, v: Coordinates) -> list[Scalar]:
         """Rate of the step u(t) for which integrate(q0, u, 1) moves with v.  It is v where steps commute; elsewhere the
-        inverse derivative of the exponential (dexp^-1), v + [u, v] / 2 + [u, [u, v]] / 12, but for terms of fourth
-        order in u: enough for integration methods of up to fourth order, whose steps are as small as dt."""
+        inverse derivative of the exponential (dexp^-1), v + [u, v] / 2 + [u, [u, v]] / 12, without the term
+        -[u, [u, [u, [u, v]]]] / 720 and those after it.  In a step of dt, u is v dt but for dt^2, so [u, v] is of order
+        dt^2 and what is left out of order dt^5: methods of up to fifth order (``step_order``) keep their order."""
         if self.steps_commute:
             return list(v)
         bent = self._bracket(step, v)

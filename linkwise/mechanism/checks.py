@@ -116,10 +116,19 @@ def _refuse_changing_motions(what: str, kind: Joint) -> None:
         )
 
 
+def _floats(value: Any) -> np.ndarray:
+    """``value`` as a new array of floats.  NumPy would make numbers of "0.4" and of true as well."""
+    array = np.array(value, dtype=float)
+    for one in np.asarray(value, dtype=object).flat:
+        if isinstance(one, (str, bytes, bool, np.bool_)):
+            raise TypeError(f"{one!r} is no number")
+    return array
+
+
 def checked_array(what: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
     """``value`` as a read-only array of finite floats of the given shape (a copy)."""
     try:
-        array = np.array(value, dtype=float)
+        array = _floats(value)
     except (TypeError, ValueError) as error:
         raise MechanismError(f"{what} must be numbers of shape {shape}, not {value!r}") from error
     if array.shape != shape:
@@ -146,7 +155,7 @@ def checked_mass(owner: str, value: Any) -> float:
 def per_coordinate(what: str, value: Any, count: int, finite: bool = True) -> tuple[float, ...]:
     """A number for every coordinate, or a sequence of ``count`` numbers, as a tuple."""
     try:
-        array = np.broadcast_to(np.asarray(value, dtype=float), (count,))
+        array = np.broadcast_to(_floats(value), (count,))
     except (TypeError, ValueError) as error:
         raise MechanismError(f"{what} must be a number or {count} of them, not {value!r}") from error
     if np.isnan(array).any() or (finite and np.isinf(array).any()):

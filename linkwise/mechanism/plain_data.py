@@ -18,11 +18,6 @@ from linkwise.mechanism.model import Mechanism
 from linkwise.mechanism.parts import Body, Frame, Limits, Loop, Mimic
 
 FORMAT = 1
-_KINDS: dict[str, type[joints.Joint]] = {
-    name: kind
-    for name, kind in vars(joints).items()
-    if isinstance(kind, type) and issubclass(kind, joints.Joint) and kind is not joints.Joint
-}
 
 
 def to_data(mech: Mechanism) -> dict[str, Any]:
@@ -66,7 +61,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and math.isinf(value):
         return str(value)
     if isinstance(value, joints.Joint):
-        return {"type": type(value).__name__, **_fields(value)}
+        return _joint_data(value)
     return _fields(value) if dataclasses.is_dataclass(value) else value
 
 
@@ -83,9 +78,37 @@ def _body(data: Mapping[str, Any]) -> Body:
     return Body(**{**data, "kind": _joint(data["kind"]), "limits": limits, "mimic": mimic})
 
 
+def _joint_data(joint: joints.Joint) -> dict[str, Any]:
+    """A joint as its kind and fields, if that is enough to make it again."""
+    kind, name = type(joint), joint.kind_name()
+    data = {"type": name, **_fields(joint)}
+    if joints.KINDS.get(name) is not kind:
+        raise MechanismError(
+            f"joints of kind {name!r} cannot be saved: another class has been defined by this name since; "
+            "give each kind of joint a name of its own, or make the mechanism again with the new one"
+        )
+    hand_made = any("__init__" in vars(c) and "__dataclass_fields__" not in vars(c) for c in kind.__mro__[:-2])
+    try:
+        complete = not hand_made and bool(_joint(data) == joint)
+    except (TypeError, ValueError):
+        complete = False
+    if not complete:
+        raise MechanismError(
+            f"{joint!r} cannot be saved: its fields do not make it again; let {name!r} be a dataclass "
+            "(frozen=True) whose fields are finite numbers, strings or tuples of them"
+        )
+    return data
+
+
 def _joint(data: Mapping[str, Any]) -> joints.Joint:
     fields = dict(data)
     name = fields.pop("type")
-    if name not in _KINDS:
-        raise MechanismError(f"unknown kind of joint {name!r}: " + did_you_mean(name, _KINDS))
-    return _KINDS[name](**{key: tuple(x) if isinstance(x, list) else x for key, x in fields.items()})
+    if name not in joints.KINDS:
+        where = f"; import {name.rpartition('.')[0]}, where it is defined, first" if "." in str(name) else ""
+        raise MechanismError(f"unknown kind of joint {name!r}: " + did_you_mean(name, joints.KINDS) + where)
+    return joints.KINDS[name](**{key: _tuples(x) for key, x in fields.items()})
+
+
+def _tuples(value: Any) -> Any:
+    """Lists, which JSON makes of tuples, as tuples again."""
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

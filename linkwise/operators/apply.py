@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..recursions.tree import Tree
+from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar
-from .evaluate import Configuration, Evaluation, run_sweeps
+from .evaluate import Evaluation, run_sweeps
 from .expression import FORCE, JOINT, MOTION, Expression, Space, SpaceError, Vector
 from .matrices import from_user, matrix_of, to_user
 from .to_recursions import Recursions, felt_at_joints_only

@@ -9,17 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..links.articulation import Articulation, Factor, articulate, force_to_parent
+from ..links.articulation import Factor, force_to_parent
 from ..links.forces import gyroscopic_force, inertial_force
 from ..links.kinematics import Spin, carry_acceleration, carry_acceleration_on_bias, spin_base_to_tip
-from ..links.link import Crossing, combine
-from ..links.mobility import IMMOBILE, Matrix6, carry_mobility, free_joint, respond
+from ..links.link import combine
+from ..links.mobility import respond
 from ..recursions.schedule import BASE_TO_TIP, Sweep, schedule
 from ..recursions.sweep import base_to_tip, tip_to_base
-from ..recursions.tree import Tree
+from ..recursions.tree import Configuration
 from ..scalar import Scalar
-from ..spatial import ArticulatedInertia, Force, Motion, RigidInertia, Transform, Vector3
-from ..spatial.factors import Matrix3
+from ..spatial import Force, Motion, RigidInertia
 from ..spatial.motion import NO_MOTION
 from ..spatial.three import ZERO
 from .expression import Expression, Vector
@@ -27,70 +26,7 @@ from .to_recursions import Combination, Step
 from .values import halves, inner, minus, plus, times
 
 JointVector = Sequence[Sequence[Scalar]]  # one list per joint
-
-
-class Configuration:
-    """A tree at one configuration: what does not depend on the vectors, each computed once."""
-
-    def __init__(self, tree: Tree, q: Sequence[Scalar]):
-        self.tree = tree
-        self.coordinates = tree.coordinates(q)
-        self.crossings: list[Crossing] = tree.cross(q)
-        self.children = tree.mechanism.children
-        self._inertias: dict[int, ArticulatedInertia] = {}
-        self._joints: dict[int, Articulation] = {}
-        self._composites: dict[tuple[int, bool], RigidInertia] = {}
-        self._mobilities: dict[int, Matrix6] = {}
-        self._responses: dict[int, list[Motion]] = {}
-        self.small_factors: dict[Expression, Factor] = {}  # of 6x6 expressions that are inverted at one link
-
-    def articulated(self, i: int) -> ArticulatedInertia:
-        """P of link i (jain1995 4.8)."""
-        if i not in self._inertias:
-            inertia = self.tree.links[i].inertia.articulated()
-            for c in self.children[i]:
-                remaining = self.articulation(c).remaining
-                inertia = inertia + self.crossings[c].transform.inertia_back(remaining)
-            self._inertias[i] = inertia
-        return self._inertias[i]
-
-    def articulation(self, i: int) -> Articulation:
-        """D, G and P+ of link i (jain1995 4.8)."""
-        if i not in self._joints:
-            self._joints[i] = articulate(self.crossings[i], self.articulated(i))
-        return self._joints[i]
-
-    def composite(self, i: int, lumped: bool = False) -> RigidInertia:
-        """Inertia of link i and all it carries, joints frozen (rodriguez1992 28)."""
-        if (i, lumped) not in self._composites:
-            link = self.tree.links[i]
-            inertia = link.lumped if lumped else link.inertia
-            for c in self.children[i]:
-                inertia = inertia + self.crossings[c].transform.inertia_back(self.composite(c, lumped))
-            self._composites[i, lumped] = inertia
-        return self._composites[i, lumped]
-
-    def mobility(self, i: int) -> Matrix6:
-        """Response of link i to a force on it (rodriguez1986 Section 10)."""
-        if i < 0:
-            return IMMOBILE
-        if i not in self._mobilities:
-            carried = carry_mobility(self.crossings[i].transform, self.mobility(self.tree.links[i].parent))
-            self._mobilities[i] = free_joint(self.articulation(i), carried)
-        return self._mobilities[i]
-
-    def response_to_gain(self, i: int) -> list[Motion]:
-        """Y_parent K_i: how the parent of link i responds to the columns of K (rodriguez1986 Section 10)."""
-        if i not in self._responses:
-            back, mobility = self.crossings[i].transform.force_back, self.mobility(self.tree.links[i].parent)
-            self._responses[i] = [respond(mobility, back(g)) for g in self.articulation(i).gain]
-        return self._responses[i]
-
-    def to_frame(self, name: str) -> tuple[int, Transform]:
-        """The link that carries a named frame, and the way from its internal frame."""
-        frame = self.tree.mechanism.frame(name)
-        fixed = Transform.from_pose(Matrix3.from_rows(frame.rotation.tolist()), Vector3(*frame.position.tolist()))
-        return frame.body, fixed if frame.body < 0 else self.tree.links[frame.body].user.then(fixed)
+SmallFactors = dict[Expression, Factor]  # of 6x6 expressions that are inverted at one link
 
 
 class Evaluation:
@@ -101,10 +37,12 @@ class Evaluation:
         configuration: Configuration,
         vectors: Mapping[str, Sequence[Any]],
         lumped: frozenset[Step] = frozenset(),  # see to_recursions.felt_at_joints_only
+        small_factors: SmallFactors | None = None,  # shared by evaluations that differ in vectors alone
     ):
         self.at = configuration
         self.vectors = vectors
         self.lumped = lumped
+        self.small_factors = {} if small_factors is None else small_factors
         self._values: dict[tuple[Step, int], Any] = {}
         self._above: dict[Step, frozenset[int]] = {}
 
@@ -127,7 +65,7 @@ class Evaluation:
         return result
 
     def value(self, step: Step, i: int) -> Any:
-        if step.space is not None and (step.space.link or step.space.name == "scalars"):
+        if step.space is not None and step.space.is_single:
             i = -1  # one value for all links
         key = (step, i)
         if key not in self._values:
@@ -265,7 +203,7 @@ class Evaluation:
         x = self._input(step, "x", -1)
         if x is None or step.small is None:
             return None
-        small, factors = step.small.of, self.at.small_factors
+        small, factors = step.small.of, self.small_factors
         if small not in factors or any(isinstance(part, Vector) for part in small.walk()):
             factors[small] = Factor.of(matrix_of(small, self.at, self.vectors))
         factor = factors[small]
@@ -361,7 +299,7 @@ _OF_THE_TREE: dict[str, Callable[[Configuration, int], Any]] = {
 
 def _zero_of(step: Step) -> Any:
     assert step.space is not None
-    return Motion(ZERO, ZERO) if step.space.name.startswith("motion") else Force(ZERO, ZERO)
+    return Force(ZERO, ZERO) if step.space.holds_forces else Motion(ZERO, ZERO)
 
 
 def _back(at: Configuration, c: int, force: Force | None) -> Force | None:

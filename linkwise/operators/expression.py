@@ -30,21 +30,32 @@ class Space:
     def dual(self) -> Space:
         return Space(_DUAL.get(self.name, self.name), self.link)
 
+    @property
+    def holds_forces(self) -> bool:
+        """Whether its vectors are forces, on all links or at one."""
+        return self.name in (FORCE.name, _FORCE_AT_LINK)
+
+    @property
+    def is_single(self) -> bool:
+        """Whether its vectors have one value, not one for each link."""
+        return bool(self.link) or self == SCALAR
+
 
 SCALAR = Space("scalars")
 JOINT = Space("joint space")
 FORCE = Space("link force space")
 MOTION = Space("link motion space")
+_FORCE_AT_LINK, _MOTION_AT_LINK = "force at link", "motion at link"
 _DUAL = {
-    "link force space": "link motion space",
-    "link motion space": "link force space",
-    "force at link": "motion at link",
-    "motion at link": "force at link",
+    FORCE.name: MOTION.name,
+    MOTION.name: FORCE.name,
+    _FORCE_AT_LINK: _MOTION_AT_LINK,
+    _MOTION_AT_LINK: _FORCE_AT_LINK,
 }
 
 
 def force_at(link: str) -> Space:
-    return Space("force at link", link)
+    return Space(_FORCE_AT_LINK, link)
 
 
 class SpaceError(TypeError):
@@ -393,7 +404,7 @@ def total(weighted: tuple[tuple[float, Expression], ...]) -> Expression:
     terms = tuple((weight, term) for term, weight in collected.items() if weight != 0.0)
     if len(terms) == 1 and terms[0][0] == 1.0:
         return terms[0][1]
-    return Sum(tuple((w, t) for t, w in collected.items() if w != 0.0), domain, codomain)
+    return Sum(terms, domain, codomain)
 
 
 def _different_spaces(weighted: tuple[tuple[float, Expression], ...], domain: Any, codomain: Any) -> SpaceError:

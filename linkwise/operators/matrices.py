@@ -14,9 +14,10 @@ from typing import Any
 from ..mechanism import Mechanism
 from ..recursions.schedule import BASE_TO_TIP
 from ..recursions.sweep import working_on
+from ..recursions.tree import Configuration
 from ..scalar import Scalar
 from ..spatial import Force, Motion
-from .evaluate import Configuration, Evaluation, name_of, run_sweeps, sweeps_of
+from .evaluate import Evaluation, SmallFactors, name_of, run_sweeps, sweeps_of
 from .expression import FORCE, JOINT, MOTION, Expression, Operator, Product, Space, Sum, Vector, product, total
 from .identities import COMPOSITE, KT_OMEGA, OMEGA, STRUCTURES, Rule, expanded, has_adjoint, is_symmetric
 from .to_recursions import Recursions, felt_at_joints_only
@@ -56,9 +57,10 @@ def matrix_of(
     # Rows run outwards: what a last sweep outwards adds is there when it is asked for, one link at a time.
     swept = sweeps[:-1] if symmetric and sweeps and sweeps[-1].direction == BASE_TO_TIP else sweeps
     deep = depth_of(at.tree.mechanism) > DEEP
+    factors: SmallFactors = {}
     result: list[list[Scalar]] = [[0.0] * len(columns) for _ in rows]
     for c, (j, k) in enumerate(columns):
-        evaluation = Evaluation(at, {**(vectors or {}), COLUMN: unit_vector(at, domain, j, k)}, lumped)
+        evaluation = Evaluation(at, {**(vectors or {}), COLUMN: unit_vector(at, domain, j, k)}, lumped, factors)
         if deep:
             evaluation.prepare(swept)
         for r, (i, m) in enumerate(rows):
@@ -161,12 +163,11 @@ def unit_vector(at: Configuration, space: Space, j: int, k: int) -> list:
 
 def from_user(at: Configuration, space: Space, i: int, six) -> Force | Motion:
     """Six numbers in the user's frame of link i as a force or motion in its internal frame."""
-    is_force = "force" in space.name
-    value = Force.of(list(six)) if is_force else Motion.of(list(six))
+    value = Force.of(list(six)) if space.holds_forces else Motion.of(list(six))
     if space.link:
         return value
     user = at.tree.links[i].user
-    return user.force_back(value) if is_force else user.motion_back(value)  # type: ignore[arg-type]
+    return user.force_back(value) if space.holds_forces else user.motion_back(value)  # type: ignore[arg-type]
 
 
 def to_user(at: Configuration, space: Space, i: int, value) -> list[Scalar]:

@@ -12,7 +12,7 @@ that of ``atan2`` at the origin is not a number, as the quotients that define th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..ir import ops
@@ -93,7 +93,8 @@ class _Graph:
 
     def __init__(self, program: Program, directions: Sequence[Directions], output: int):
         self.builder = Builder()
-        self.results = _copied(self.builder, program, program.results[output])
+        new = self.builder.copy(program)
+        self.results = [new[node] for node in program.results[output]]
         self.nodes = reachable([self.results])
         self.seeds: dict[Node, Partials] = {}
         self.columns = 0
@@ -115,7 +116,8 @@ class _Graph:
             moved = range(array.size) if chosen.elements is None else chosen.elements
             columns = {element: {self.columns + k: one} for k, element in enumerate(moved)}
         else:
-            basis = _copied(self.builder, chosen.basis, chosen.basis.results[0], {0: chosen.array})
+            new = self.builder.copy(chosen.basis, lambda _, element: self.builder.input(chosen.array, element))
+            basis = [new[node] for node in chosen.basis.results[0]]
             rows = [basis[count * element : count * (element + 1)] for element in range(array.size)]
             columns = {
                 element: {self.columns + k: node for k, node in enumerate(row) if not _is_zero(node)}
@@ -137,26 +139,6 @@ class _Graph:
                 if arg in self.moving
             ]
         return self._slopes[node]
-
-
-def _copied(
-    builder: Builder, program: Program, results: Iterable[Node], renumbered: dict[int, int] | None = None
-) -> list[Node]:
-    """``results`` and all they depend on, made anew by ``builder``, fused operations taken apart."""
-    new: dict[Node, Node] = {}
-    for node in program.nodes:
-        args = tuple(new[arg] for arg in node.args)
-        if node.op is ops.INPUT:
-            array, element = node.value
-            new[node] = builder.input((renumbered or {}).get(array, array), element)
-        elif node.op in ops.FUSED:
-            builder.section = node.section
-            product = builder.mul(*args[:2])
-            left, right = (args[2], product) if node.op is ops.FNMA else (product, args[2])
-            new[node] = builder.add(left, right) if node.op is ops.FMA else builder.sub(left, right)
-        else:
-            new[node] = builder.rebuild(node, args)
-    return [new[node] for node in results]
 
 
 def _slope(builder: Builder, node: Node, position: int) -> Node:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from linkwise.mechanism import Mechanism, MechanismError, from_dh
 from linkwise.readers.dh_table import load_dh
@@ -14,12 +14,22 @@ from linkwise.readers.protocol import Reader, parse_xml
 
 __all__ = ["from_dh", "load", "load_dh"]
 
-_READERS = {"robot": "urdf", "mujoco": "mjcf"}  # root element of the document, module that reads it
-_SUPPORTED = "URDF (<robot>), MJCF (<mujoco>)"
-_NOT_READ = {
-    "sdf": f"SDF files are not supported; supported: {_SUPPORTED}",
-    "COLLADA": f"COLLADA files are not supported; supported: {_SUPPORTED}",
-    "mujocoinclude": "this is a part of an MJCF model; load the file that includes it",
+
+class Format(NamedTuple):
+    """A kind of document: what it is called, the module that reads it, and what to say of it where none does."""
+
+    name: str
+    module: str = ""
+    advice: str = "{name} files are not supported; supported: {supported}"
+
+
+#: Root element of a document -> its format.
+FORMATS = {
+    "robot": Format("URDF", "urdf"),
+    "mujoco": Format("MJCF", "mjcf"),
+    "mujocoinclude": Format("MJCF", advice="this is a part of an MJCF model; load the file that includes it"),
+    "sdf": Format("SDF"),
+    "COLLADA": Format("COLLADA"),
 }
 
 
@@ -40,11 +50,13 @@ def load(
     """
     document, source, folder = _document(path_or_text)
     root = parse_xml(document, source)
-    if root.tag in _NOT_READ:
-        raise MechanismError(f"{source}: {_NOT_READ[root.tag]}")
-    if root.tag not in _READERS:
-        raise MechanismError(f"{source}: <{root.tag}> is no mechanism format that is known; supported: {_SUPPORTED}")
-    reader = cast(Reader, import_module(f"{__name__}.{_READERS[root.tag]}"))
+    supported = ", ".join(f"{known.name} (<{tag}>)" for tag, known in FORMATS.items() if known.module)
+    if root.tag not in FORMATS:
+        raise MechanismError(f"{source}: <{root.tag}> is no mechanism format that is known; supported: {supported}")
+    found = FORMATS[root.tag]
+    if not found.module:
+        raise MechanismError(f"{source}: {found.advice.format(name=found.name, supported=supported)}")
+    reader = cast(Reader, import_module(f"{__name__}.{found.module}"))
     mechanism = reader.from_xml(root, floating_base, gravity, name, folder)
     return mechanism if loops is None else with_loops_of(mechanism, loops)
 

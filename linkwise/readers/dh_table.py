@@ -29,13 +29,13 @@ from typing import Any
 import numpy as np
 
 from linkwise.mechanism import Mechanism, MechanismError, from_dh
+from linkwise.readers.protocol import STANDARD_GRAVITY
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-SUFFIXES = (".toml", ".csv")
 MAX_ANGLE = 2.0 * math.pi  # of a constant of a table: larger ones are degrees
 MAX_LENGTH = 50.0  # metres: larger ones are millimetres
 _ANGLES, _LENGTHS = ("alpha", "theta", "offset"), ("a", "b", "d")
@@ -52,11 +52,10 @@ def load_dh(path: str | os.PathLike[str], convention: str | None = None, trust_u
     file = Path(path)
     if not file.is_file():
         raise FileNotFoundError(f"there is no file {file}")
-    readers = {".toml": _from_toml, ".csv": _from_csv}
-    if file.suffix.lower() not in readers:
-        raise MechanismError(f"{file}: a DH table is a .toml or .csv file")
+    if file.suffix.lower() not in _FORMATS:
+        raise MechanismError(f"{file}: a DH table is a {' or '.join(_FORMATS)} file")
     try:
-        head, rows = readers[file.suffix.lower()](file.read_text(encoding="utf-8-sig"))
+        head, rows = _FORMATS[file.suffix.lower()](file.read_text(encoding="utf-8-sig"))
         if not rows:
             raise MechanismError("the DH table has no rows")
         rows = [_in_radians(number, row) for number, row in enumerate(rows, 1)]
@@ -64,7 +63,7 @@ def load_dh(path: str | os.PathLike[str], convention: str | None = None, trust_u
             for number, row in enumerate(rows, 1):
                 _check_units(number, row)
         symbols = "saha1999" if any({"b", "r"} & row.keys() for row in rows) else "standard"
-        settings = {"name": head.get("name", file.stem), "gravity": head.get("gravity", (0.0, 0.0, -9.81))}
+        settings = {"name": head.get("name", file.stem), "gravity": head.get("gravity", STANDARD_GRAVITY)}
         return from_dh(rows, convention or head.get("convention", symbols), **settings)
     except UnicodeDecodeError:
         raise MechanismError(f"{file} is no text file") from None
@@ -133,6 +132,9 @@ def _collected(cells: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
+_FORMATS = {".toml": _from_toml, ".csv": _from_csv}  # ending of a file, and what reads it
+
+
 # -- units --------------------------------------------------------------------------------------------
 
 
@@ -143,7 +145,7 @@ def _in_radians(number: int, row: Mapping[str, Any]) -> dict[str, Any]:
             if name in result:
                 raise MechanismError(f"row {number} of the DH table has both {name} and {name}_deg")
             degrees = result.pop(f"{name}_deg")
-            if not isinstance(degrees, (int, float)):
+            if not isinstance(degrees, (int, float)) or isinstance(degrees, bool):
                 raise MechanismError(f"row {number} of the DH table: {name}_deg is {degrees!r}, which is no number")
             result[name] = math.radians(degrees)
     return result

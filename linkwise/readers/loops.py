@@ -2,7 +2,8 @@
 
     [[loop]]
     name = "tip_pin"
-    kind = "revolute"                 # or prismatic, cylindrical, planar, helical, universal, spherical, fixed
+    kind = "revolute"                 # or prismatic, cylindrical, planar, helical, universal, spherical, fixed; a kind
+                                      # of joint of your own with its module, "my_joints.Geared"
     axis = [0.0, 0.0, 1.0]            # in pose_a; universal joints have axis1 and axis2, helical ones also pitch
     link_a = "coupler"
     pose_a = {xyz = [0.4, 0.0, 0.0], rpy = [0.0, 0.0, 0.0]}
@@ -15,17 +16,18 @@ dicts in Python.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from linkwise.joints import Cylindrical, Fixed, Helical, Joint, Planar, Prismatic, Revolute, Spherical, Universal
+from linkwise.joints import KINDS, Joint
 from linkwise.mechanism import Loop, Mechanism, MechanismError
-from linkwise.mechanism.checks import checked_array, checked_number, did_you_mean
+from linkwise.mechanism.checks import checked_array, did_you_mean
 from linkwise.readers.protocol import rotation_from_rpy
 from linkwise.spatial.quaternion import rotation_matrix
 
@@ -34,16 +36,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-_KINDS: dict[str, tuple[Callable[..., Joint], tuple[str, ...]]] = {
-    "revolute": (Revolute, ("axis",)),
-    "prismatic": (Prismatic, ("axis",)),
-    "cylindrical": (Cylindrical, ("axis",)),
-    "planar": (Planar, ("axis",)),
-    "helical": (Helical, ("axis", "pitch")),
-    "universal": (Universal, ("axis1", "axis2")),
-    "spherical": (Spherical, ()),
-    "fixed": (Fixed, ()),
-}
+_WORDS = {"normal": "axis"}  # what files call a field of a joint, where it is not by its name
 _COMMON = ("name", "kind", "link_a", "pose_a", "link_b", "pose_b")
 _TURNS = ("rpy", "quaternion", "rotation")
 QUATERNION_TOLERANCE = 1e-6  # of its length: further from one it is no rotation that was rounded
@@ -114,27 +107,33 @@ def _loop(mech: Mechanism, number: int, table: Any) -> Loop:
     return Loop(table["name"], kind, table["link_a"], poses["pose_a"], table["link_b"], poses["pose_b"])
 
 
+def _kinds() -> dict[str, type[Joint]]:
+    """The kinds of joints that can close a loop, by what files call them."""
+    closing = ((name, kind) for name, kind in KINDS.items() if getattr(kind, "nv", 6) < 6)
+    return {name if "." in name else name.lower(): kind for name, kind in closing}
+
+
 def _kind(what: str, table: Mapping[str, Any]) -> Joint:
     """The joint, with the keys that its kind needs and no others."""
-    name = table["kind"].lower()
-    if name not in _KINDS:
-        raise MechanismError(f"{what}: unknown kind {table['kind']!r}: {did_you_mean(name, _KINDS)}")
-    make, needed = _KINDS[name]
-    known = (*_COMMON, *needed)
+    kinds, given = _kinds(), table["kind"]
+    name = given if given in kinds else given.lower()
+    if name not in kinds:
+        raise MechanismError(f"{what}: unknown kind {given!r}: {did_you_mean(name, kinds)}")
+    fields = {_WORDS.get(field.name, field.name): field for field in dataclasses.fields(kinds[name]) if field.init}
+    known = (*_COMMON, *fields)
     for key in table:
         if key not in known:
             raise MechanismError(f"{what}: unknown key {key!r} of a {name} loop: {did_you_mean(key, known)}")
-    for key in needed:
+    values: dict[str, Any] = {}
+    for key, field in fields.items():
+        like = table.get(key) if field.default is dataclasses.MISSING else field.default
+        shape = np.asarray(like, dtype=object).shape
         if key not in table:
-            raise MechanismError(f"{what}: a {name} loop needs {key} = {'...' if key == 'pitch' else '[x, y, z]'}")
-    values = [
-        checked_number(f"{key} of {what}", table[key])
-        if key == "pitch"
-        else checked_array(f"{key} of {what}", table[key], (3,))
-        for key in needed
-    ]
+            raise MechanismError(f"{what}: a {name} loop needs {key} = {'[x, y, z]' if shape == (3,) else '...'}")
+        numbers = checked_array(f"{key} of {what}", table[key], shape).tolist()
+        values[field.name] = tuple(numbers) if shape else numbers
     try:
-        return make(*(value if isinstance(value, float) else tuple(value.tolist()) for value in values))
+        return kinds[name](**values)
     except ValueError as error:
         raise MechanismError(f"{what}: {error}") from None
 

@@ -14,6 +14,8 @@ import numpy as np
 from linkwise.mechanism import Mechanism, MechanismError, MechanismWarning, snapped
 from linkwise.mechanism.checks import close_names, warn_caller
 
+FLOATING_BASE = "floating_base"  # the joint by which a root link moves freely
+STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 MAX_BYTES = 64 * 1024 * 1024
 MAX_DEPTH = 200
 _INVALID_TOKEN = expat.errors.codes[expat.errors.XML_ERROR_INVALID_TOKEN]
@@ -39,6 +41,7 @@ class Element:
 
     Namespace prefixes are kept as part of the tag, so that elements of extensions are told apart from the format's own.
     ``owner`` is the label of the nearest element around it that has a name; the root is not worth naming.
+    ``content`` is the text between its tags, without that of its children and without blanks around it.
     """
 
     tag: str
@@ -47,6 +50,7 @@ class Element:
     line: int
     children: list[Element] = field(default_factory=list)
     owner: str = ""
+    content: str = ""
 
     def all(self, tag: str) -> Iterator[Element]:
         """Children with this tag, in order."""
@@ -82,21 +86,28 @@ class Element:
 
     def numbers(self, attribute: str, fewest: int = 1, most: int | None = None) -> tuple[float, ...]:
         """Numbers separated by white space: ``fewest`` of them, or up to ``most``."""
-        words = self.attributes[attribute].split()
+        text = self.attributes[attribute]
+        return self._numbers(attribute, f'{attribute}="{text}"', text, fewest, most)
+
+    def content_numbers(self, fewest: int = 1, most: int | None = None) -> tuple[float, ...]:
+        """The same of what stands between its tags."""
+        return self._numbers("its content", f'its content "{self.content}"', self.content, fewest, most)
+
+    def _numbers(self, name: str, shown: str, text: str, fewest: int, most: int | None) -> tuple[float, ...]:
+        words = text.split()
         most = fewest if most is None else most
         if not fewest <= len(words) <= most:
-            count = _COUNTS[most] if fewest == most else f"{fewest} to {most}"
-            text = self.attributes[attribute]
-            raise self.error(f'{self.label}: {attribute}="{text}" must be {count} numbers{_hint(text)}')
-        return tuple(self._parsed(attribute, word, finite=True) for word in words)
+            count = f"{fewest} to {most}" if fewest != most else _COUNTS[most] if most < len(_COUNTS) else str(most)
+            raise self.error(f"{self.label}: {shown} must be {count} number{'s' * (most != 1)}{_hint(text)}")
+        return tuple(self._parsed(name, word, finite=True) for word in words)
 
-    def _parsed(self, attribute: str, word: str, finite: bool) -> float:
+    def _parsed(self, name: str, word: str, finite: bool) -> float:
         try:
             value = float(word) if "_" not in word else math.nan
         except ValueError:
-            raise self.error(f"{self.label}: {attribute} holds {word!r}, which is not a number{_hint(word)}") from None
+            raise self.error(f"{self.label}: {name} holds {word!r}, which is not a number{_hint(word)}") from None
         if math.isnan(value) or (finite and math.isinf(value)):
-            raise self.error(f"{self.label}: {attribute} holds {word!r}; a finite number is needed")
+            raise self.error(f"{self.label}: {name} holds {word!r}; a finite number is needed")
         return value
 
     @property
@@ -168,6 +179,7 @@ def parse_xml(document: str | bytes, source: str) -> Element:
 
     parser = expat.ParserCreate(encoding)
     open_elements: list[Element] = []
+    texts: list[list[str]] = []  # of the open elements
     roots: list[Element] = []
 
     def start(tag: str, attributes: dict[str, str]) -> None:
@@ -178,13 +190,18 @@ def parse_xml(document: str | bytes, source: str) -> Element:
             raise element.error(f"elements are nested more than {MAX_DEPTH} deep")
         (open_elements[-1].children if open_elements else roots).append(element)
         open_elements.append(element)
+        texts.append([])
+
+    def end(_: str) -> None:
+        open_elements.pop().content = "".join(texts.pop()).strip()
 
     def refuse(*_: Any) -> None:
         line = parser.CurrentLineNumber
         raise MechanismError(f"{source}:{line}: document types and entities are refused; remove the <!DOCTYPE ...>")
 
     parser.StartElementHandler = start
-    parser.EndElementHandler = lambda tag: open_elements.pop()
+    parser.EndElementHandler = end
+    parser.CharacterDataHandler = lambda text: texts[-1].append(text)
     parser.StartDoctypeDeclHandler = refuse
     parser.EntityDeclHandler = refuse
     try:

@@ -15,12 +15,17 @@ import numpy as np
 from linkwise.joints import Fixed, Floating, Joint, Planar, Prismatic, Revolute, Spherical
 from linkwise.mechanism import GROUND, Builder, Limits, Mechanism, MechanismWarning, Mimic, snapped
 from linkwise.mechanism.checks import warn_caller
-from linkwise.readers.protocol import Element, parse_xml, rotation_from_rpy, warn_of_slips
+from linkwise.readers.protocol import (
+    FLOATING_BASE,
+    STANDARD_GRAVITY,
+    Element,
+    parse_xml,
+    rotation_from_rpy,
+    warn_of_slips,
+)
 from linkwise.spatial.quaternion import rotation_matrix
 
 ROOT_TAG = "robot"
-FLOATING_BASE = "floating_base"
-STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
 _ALONG_AXIS: dict[str, type[Revolute | Prismatic | Planar]] = {
     "revolute": Revolute,

@@ -55,7 +55,7 @@ def choose_frames(mechanism: Mechanism, movable: set[int]) -> list[FrameChoice]:
         children = mechanism.children[i]
         main = max(children, key=lambda k: (sizes[k], -k)) if children else None
         turn = 0.0
-        if _may_turn(body.kind):
+        if body.kind.spin_coordinate is not None or body.kind.only_slides:
             turn = _turn_to_mass(body) if main is None else _turn_towards(*_canonical_step(mechanism, main))
         along = place(mechanism, i, [*choices, FrameChoice(turn=turn)]).second_shift[2]
         choices.append(FrameChoice(-float(along), turn))
@@ -98,10 +98,6 @@ def _canonical_step(mechanism: Mechanism, i: int) -> tuple[np.ndarray, np.ndarra
         parent_axes = np.array(mechanism.bodies[body.parent].kind.alignment)
         rotation, position = parent_axes.T @ rotation, parent_axes.T @ position
     return rotation, position
-
-
-def _may_turn(kind) -> bool:
-    return kind.spin_coordinate is not None or (kind.slides and kind.nv == 1 and kind.span == (5,))
 
 
 def _turn_towards(rotation: np.ndarray, position: np.ndarray) -> float:

@@ -1,4 +1,5 @@
-"""The tree of links in internal frames: a mechanism's numbers, each a constant or a traced parameter."""
+"""The tree of links in internal frames: a mechanism's numbers, each a constant or a traced parameter; and the tree at
+one configuration."""
 
 from __future__ import annotations
 
@@ -11,10 +12,22 @@ from typing import Any
 
 import numpy as np
 
+from ..links.articulation import Articulation, articulate
 from ..links.link import Crossing, Link
+from ..links.mobility import IMMOBILE, Matrix6, carry_mobility, free_joint, respond
 from ..mechanism import Mechanism
 from ..scalar import Scalar, is_constant
-from ..spatial import Matrix3, Motion, RigidInertia, Symmetric3, Transform, Translation, Vector3, orientation
+from ..spatial import (
+    ArticulatedInertia,
+    Matrix3,
+    Motion,
+    RigidInertia,
+    Symmetric3,
+    Transform,
+    Translation,
+    Vector3,
+    orientation,
+)
 from ..spatial.three import ZERO
 from .frames import FrameChoice, choose_frames, place
 
@@ -76,6 +89,76 @@ class Tree:
         """The ground accelerates upwards instead of gravity pulling down."""
         return Motion(ZERO, -self.gravity)
 
+    @cached_property
+    def felt_at_joints(self) -> Tree:
+        """The tree with inertia handed on to parents where no joint can tell: the same mass matrix, D, G for less."""
+        return dataclasses.replace(
+            self, links=tuple(dataclasses.replace(link, inertia=link.lumped) for link in self.links)
+        )
+
+
+class Configuration:
+    """A tree at one configuration: what does not depend on the vectors, each computed once."""
+
+    def __init__(self, tree: Tree, q: Sequence[Scalar]):
+        self.tree = tree
+        self.coordinates = tree.coordinates(q)
+        self.crossings: list[Crossing] = tree.cross(q)
+        self.children = tree.mechanism.children
+        self._inertias: dict[int, ArticulatedInertia] = {}
+        self._joints: dict[int, Articulation] = {}
+        self._composites: dict[tuple[int, bool], RigidInertia] = {}
+        self._mobilities: dict[int, Matrix6] = {}
+        self._responses: dict[int, list[Motion]] = {}
+
+    def articulated(self, i: int) -> ArticulatedInertia:
+        """P of link i (jain1995 4.8)."""
+        if i not in self._inertias:
+            inertia = self.tree.links[i].inertia.articulated()
+            for c in self.children[i]:
+                remaining = self.articulation(c).remaining
+                inertia = inertia + self.crossings[c].transform.inertia_back(remaining)
+            self._inertias[i] = inertia
+        return self._inertias[i]
+
+    def articulation(self, i: int) -> Articulation:
+        """D, G and P+ of link i (jain1995 4.8)."""
+        if i not in self._joints:
+            self._joints[i] = articulate(self.crossings[i], self.articulated(i))
+        return self._joints[i]
+
+    def composite(self, i: int, lumped: bool = False) -> RigidInertia:
+        """Inertia of link i and all it carries, joints frozen (rodriguez1992 28)."""
+        if (i, lumped) not in self._composites:
+            link = self.tree.links[i]
+            inertia = link.lumped if lumped else link.inertia
+            for c in self.children[i]:
+                inertia = inertia + self.crossings[c].transform.inertia_back(self.composite(c, lumped))
+            self._composites[i, lumped] = inertia
+        return self._composites[i, lumped]
+
+    def mobility(self, i: int) -> Matrix6:
+        """Response of link i to a force on it (rodriguez1986 Section 10)."""
+        if i < 0:
+            return IMMOBILE
+        if i not in self._mobilities:
+            carried = carry_mobility(self.crossings[i].transform, self.mobility(self.tree.links[i].parent))
+            self._mobilities[i] = free_joint(self.articulation(i), carried)
+        return self._mobilities[i]
+
+    def response_to_gain(self, i: int) -> list[Motion]:
+        """Y_parent K_i: how the parent of link i responds to the columns of K (rodriguez1986 Section 10)."""
+        if i not in self._responses:
+            back, mobility = self.crossings[i].transform.force_back, self.mobility(self.tree.links[i].parent)
+            self._responses[i] = [respond(mobility, back(g)) for g in self.articulation(i).gain]
+        return self._responses[i]
+
+    def to_frame(self, name: str) -> tuple[int, Transform]:
+        """The link that carries a named frame, and the way from its internal frame."""
+        frame = self.tree.mechanism.frame(name)
+        fixed = Transform.from_pose(Matrix3.from_rows(frame.rotation.tolist()), Vector3(*frame.position.tolist()))
+        return frame.body, fixed if frame.body < 0 else self.tree.links[frame.body].user.then(fixed)
+
 
 def plant(mechanism: Mechanism, parameters: Parameters | None = None, at_user_origins: bool = False) -> Tree:
     """The tree of a mechanism.  Numbers named in ``parameters`` replace the mechanism's own.
@@ -127,9 +210,8 @@ def _link(mechanism: Mechanism, i: int, choices: list[FrameChoice], given: Param
         _vector(given.get(("com", i), body.com)),
         Symmetric3.from_rows(np.asarray(given.get(("inertia", i), body.inertia)).tolist()),
     )
-    armature = tuple(np.atleast_1d(np.asarray(given.get(("armature", i), body.armature))).tolist())
     internal = _without_noise(user.inertia_back(inertia))
-    return Link(body.link, body.parent, body.kind, step, spin, quarters, internal, internal, armature, user)
+    return Link(body.link, body.parent, body.kind, step, spin, quarters, internal, internal, body.armature, user)
 
 
 def _without_noise(inertia: RigidInertia) -> RigidInertia:

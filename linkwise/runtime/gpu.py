@@ -12,6 +12,7 @@ import numpy as np
 from ..ir.program import Array, Program
 from ..targets import cuda_c
 from ..targets.protocol import Options
+from .gufunc import delivered
 
 THREADS_PER_BLOCK = 128
 
@@ -22,10 +23,11 @@ def load(program: Program, options: Options) -> GpuKernel:
 
 
 class GpuKernel:
-    """``kernel(*arrays)``: inputs of shape ``batch + core``, broadcast over their batch shapes.
+    """``kernel(*arrays, out=None)``: inputs of shape ``batch + core``, broadcast over their batch shapes.
 
     Given CuPy arrays (at least one), the results are CuPy arrays and nothing leaves the device; given
-    NumPy arrays, they are NumPy arrays.  One output is returned bare, several as a tuple.
+    NumPy arrays, they are NumPy arrays.  One output is returned bare, several as a tuple.  Arrays in ``out``
+    may be of either library, whatever the inputs are.
     """
 
     def __init__(self, program: Program, options: Options, cupy: Any):
@@ -36,13 +38,13 @@ class GpuKernel:
         self._cupy = cupy
         self._function = cupy.RawModule(code=self.source).get_function(cuda_c.function_name(program))
 
-    def __call__(self, *arrays):
+    def __call__(self, *arrays, out=None):
         cupy = self._cupy
         if len(arrays) != len(self.inputs):
             names = ", ".join(array.name for array in self.inputs)
             raise TypeError(f"the kernel takes {len(self.inputs)} arrays ({names}), {len(arrays)} were given")
         on_device = any(isinstance(array, cupy.ndarray) for array in arrays)
-        values = [cupy.asarray(array, dtype=self.dtype) for array in arrays]
+        values = [self._converted(x, a) for x, a in zip(arrays, self.inputs, strict=True)]
         batch = np.broadcast_shapes(*(_batch_shape(x, a) for x, a in zip(values, self.inputs, strict=True)))
         states = int(np.prod(batch))
         element_major = [self._element_major(x, a, batch) for x, a in zip(values, self.inputs, strict=True)]
@@ -53,8 +55,22 @@ class GpuKernel:
         shaped = [
             cupy.ascontiguousarray(x.T).reshape(batch + a.shape) for x, a in zip(results, self.outputs, strict=True)
         ]
-        answers = tuple(shaped if on_device else map(cupy.asnumpy, shaped))
-        return answers[0] if len(answers) == 1 else answers
+        return delivered(shaped if on_device else [cupy.asnumpy(x) for x in shaped], out, self._copyto)
+
+    def _converted(self, values, array: Array):
+        """On the device, in the kernel's precision; numbers that would lose more than digits are refused."""
+        values = self._cupy.asarray(values)
+        if not np.can_cast(values.dtype, self.dtype, casting="same_kind"):
+            raise TypeError(f"input {array.name} has dtype {values.dtype}, which is no {self.dtype}")
+        return self._cupy.asarray(values, dtype=self.dtype)
+
+    def _copyto(self, array, values, casting: Any) -> None:
+        """``numpy.copyto`` from and to either library's arrays."""
+        cupy = self._cupy
+        if isinstance(array, cupy.ndarray):
+            cupy.copyto(array, cupy.asarray(values), casting=casting)
+        else:
+            np.copyto(array, cupy.asnumpy(values), casting=casting)
 
     def _element_major(self, values, array: Array, batch: tuple[int, ...]):
         """``(elements, states)`` in C order, the layout of the emitted code."""

@@ -7,8 +7,9 @@ needed.  Batches, broadcasting, strides, casting, ``out=`` and memory overlap ar
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -54,6 +55,22 @@ def make_gufunc(
     return _constructor()(
         functions, data, types, 1, len(inputs), len(outputs), _NO_IDENTITY, texts[0], texts[1], 0, texts[2]
     )
+
+
+def delivered(results: Sequence[Any], out: Any, copyto: Callable[..., None] = np.copyto) -> Any:
+    """What a call returns that is no ufunc's: its results, one of them bare, several as a tuple.
+
+    Those for which ``out`` has an array (one array, or a tuple of arrays and None) are written to that, which is then
+    returned; as with a ufunc, its precision may be lower and its kind must be the same.
+    """
+    given = out if isinstance(out, tuple) else (None,) * len(results) if out is None else (out,)
+    if len(given) != len(results):
+        raise ValueError(f"out must have {len(results)} arrays, one for each result, not {len(given)}")
+    for array, result in zip(given, results, strict=True):
+        if array is not None:
+            copyto(array, result, casting="same_kind")
+    answers = tuple(result if array is None else array for array, result in zip(given, results, strict=True))
+    return answers[0] if len(answers) == 1 else answers
 
 
 def _signature(inputs: Sequence[Array], outputs: Sequence[Array], recurrence: Recurrence | None) -> str:

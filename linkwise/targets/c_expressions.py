@@ -84,7 +84,7 @@ class Body:
         self._address = address
         self._text: dict[Node, str] = {}  # how each value is written where it is used
         self._number = count()
-        self._partner = _sine_cosine_pairs(program) if sincos else {}
+        self._partner = program.sine_cosine_pairs if sincos else {}
         self.statements = self._reads(taken) + self._operations() + self._writes()
 
     def _reads(self, taken: set[str]) -> list[str]:
@@ -175,11 +175,3 @@ def _described(direction: str, name: str, array: Array) -> str:
 
 def _comment(section: str) -> str:
     return section.replace("*/", "* /") or "(no section)"
-
-
-def _sine_cosine_pairs(program: Program) -> dict[Node, Node]:
-    """For each sine the cosine of the same angle and the other way round, where the program has both."""
-    sines = {node.args[0]: node for node in program.nodes if node.op is ops.SIN}
-    cosines = {node.args[0]: node for node in program.nodes if node.op is ops.COS}
-    both = [(sines[angle], cosines[angle]) for angle in sines.keys() & cosines.keys()]
-    return dict(both) | {cosine: sine for sine, cosine in both}

@@ -106,15 +106,13 @@ def _declarations(vector: VectorType) -> str:
 def _parts(program: Program, scratch: Scratch) -> list[list[Node]]:
     """The nodes to be computed, cut into pieces of equal work.  A sine and cosine of one angle stand together.
     Results that are not computed (inputs, sines of inputs) are copied at the end."""
-    twins = {(n.op, n.args[0]): n for n in program.nodes if n.op in (ops.SIN, ops.COS)}
+    twins = program.sine_cosine_pairs
     work: dict[Node, None] = {}
     for node in program.nodes:
         if node.args and node not in scratch.slots:
             work[node] = None
-            if node.op in (ops.SIN, ops.COS):
-                twin = twins.get((ops.COS if node.op is ops.SIN else ops.SIN, node.args[0]))
-                if twin is not None:
-                    work[twin] = None
+            if node in twins:
+                work[twins[node]] = None
     nodes = [*work, *(node for node in scratch.destinations if node not in work)]
     ends = list(itertools.accumulate(1 + NODES_PER_RESULT * len(scratch.destinations.get(node, ())) for node in nodes))
     count = math.ceil(ends[-1] / NODES_PER_PART) if nodes else 0

@@ -1,11 +1,13 @@
-"""What a target supplies: source text for a legal program."""
+"""What a target supplies: source text for a legal program and, where it can run here, a way to load it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 from ..ir.program import Program
+from ..ir.recurrence import Recurrence
 
 
 @dataclass(frozen=True)
@@ -18,9 +20,22 @@ class Options:
     features: str = ""  # host CPU features, likewise
 
 
-class Target(Protocol):
-    """A module in this folder with one public function."""
+@dataclass(frozen=True)
+class Target:
+    """A language that programs are written in and, if there is a loader, a place where they run.
 
-    def emit(self, program: Program, options: Options) -> str:
-        """Source text that evaluates ``program`` over a batch of states."""
-        ...
+    language          as ``kernel.source`` names it
+    emit              source text that evaluates an optimized program over a batch of states
+    options           for "float64" or "float32"
+    name              as ``compile`` names it; None for what is written only
+    load              ``load(program, dtype)``, the program not yet optimized: a function ``f(*arrays, out=None)`` that
+                      broadcasts over batches; there is one if there is a name
+    load_recurrence   ``load_recurrence(program, recurrence, dtype)``: ``f(*arrays, out=arrays)``; None: no rollouts
+    """
+
+    language: str
+    emit: Callable[[Program, Options], str]
+    options: Callable[[str], Options] = Options
+    name: str | None = None
+    load: Callable[[Program, str], Callable[..., Any]] | None = None
+    load_recurrence: Callable[[Program, Recurrence, str], Callable[..., None]] | None = None

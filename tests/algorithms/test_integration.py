@@ -12,7 +12,9 @@ import linkwise as lw
 from linkwise import rollouts
 from linkwise.algorithms.catalogue import ALGORITHMS, Algorithm
 from linkwise.algorithms.integration import METHODS, Splitting, Tableau, step
+from linkwise.mechanism import MechanismError
 from linkwise.mechanism.library import MOVING_KINDS
+from linkwise.recursions.tree import plant
 from linkwise.simulation import integrators
 from linkwise.simulation.forces import Forces
 from linkwise.simulation.loops import Manifold
@@ -198,6 +200,79 @@ OTHERS = {
     "kutta": (Tableau(stages=((), (0.5,), (-1.0, 2.0)), weights=(1 / 6, 2 / 3, 1 / 6)), 3),
     "leapfrog": (Splitting(kicks=(0.0, 1.0), drifts=(0.5, 0.5)), 1),
 }
+#: Dormand and Prince 1980, without its embedded method.
+FIFTH = Tableau(
+    stages=(
+        (),
+        (1 / 5,),
+        (3 / 40, 9 / 40),
+        (44 / 45, -56 / 15, 32 / 9),
+        (19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729),
+        (9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656),
+    ),
+    weights=(35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84),
+)
+#: Butcher 1964.
+SIXTH = Tableau(
+    stages=(
+        (),
+        (1 / 3,),
+        (0.0, 2 / 3),
+        (1 / 12, 1 / 3, -1 / 12),
+        (-1 / 16, 9 / 8, -3 / 16, -3 / 8),
+        (0.0, 9 / 8, -3 / 8, -3 / 4, 1 / 2),
+        (9 / 44, -9 / 11, 63 / 44, 18 / 11, 0.0, -16 / 11),
+    ),
+    weights=(11 / 120, 0.0, 27 / 40, 27 / 40, -4 / 15, -4 / 15, 11 / 120),
+)
+
+
+def test_a_tableau_knows_its_order():
+    known = [(METHODS["rk4"], 4), (FIFTH, 5), (SIXTH, 6), (Tableau(((),), (1.0,)), 1)]
+    known += [(method, order) for method, order in OTHERS.values() if isinstance(method, Tableau)]
+    assert [method.order for method, _ in known] == [order for _, order in known]
+    spoilt = Tableau((*SIXTH.stages[:-1], (*SIXTH.stages[-1][:-1], -1.45)), SIXTH.weights)
+    assert spoilt.order < 4
+
+
+@pytest.mark.parametrize(
+    ("stages", "weights", "complaint"),
+    [
+        (((), ()), (0.5, 0.5), "as many coefficients at each stage"),
+        (((), (0.5,)), (1.0,), "one weight per stage"),
+        (((), (0.5,)), (0.5, 0.4), "add up to 1, not to 0.9"),
+    ],
+)
+def test_what_is_no_explicit_method_is_refused(stages, weights, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        Tableau(stages, weights)
+
+
+def swinging(kind: lw.Spherical | lw.Universal) -> lw.Mechanism:
+    top = lw.Builder("swinging").link("top", 1.0, (0.1, 0.05, 0.3), (0.3, 0.4, 0.2))
+    return top.joint("ball", kind, "ground", "top").build()
+
+
+@pytest.mark.parametrize(("kind", "method"), [(lw.Spherical(), FIFTH), (lw.Universal(), SIXTH)])
+def test_orders_are_kept_as_far_as_step_rates_carry_them(kind, method):
+    mech = swinging(kind)
+    tree, v, zero = plant(mech), [1.0, 2.0, -1.5][: kind.nv], [0.0] * kind.nv
+
+    def end(n: int) -> np.ndarray:
+        state = [*kind.neutral(), *v]
+        for _ in range(n):
+            state = step(method, tree, state[: kind.nq], state[kind.nq :], zero, 0.5 / n)
+        return np.array(state)
+
+    expected = exact(mech, np.array(kind.neutral()), np.array(v), np.zeros(kind.nv), 0.5)
+    errors = [np.abs(end(n) - expected).max() for n in (8, 16)]
+    assert np.log2(errors[0] / errors[1]) > method.order - 0.3, errors
+
+
+def test_orders_that_step_rates_do_not_carry_are_refused():
+    mech = swinging(lw.Spherical())
+    with pytest.raises(MechanismError, match="order 6 would only reach order 5 on joint 'ball'"):
+        step(SIXTH, plant(mech), [1.0, 0.0, 0.0, 0.0], [0.0] * 3, [0.0] * 3, 0.1)
 
 
 @pytest.mark.parametrize("name", OTHERS)

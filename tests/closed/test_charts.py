@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.closed import ChartError, Coordinates
+from linkwise.closed import ChartError, Coordinates, ImplicitCoordinates, implicit_coordinates
 
 from .built_in import FREEDOMS, built, every_mechanism, random_state
 
@@ -93,19 +95,84 @@ def pendulum() -> lw.Mechanism:
     return builder.build("pendulum", (0.0, -9.81, 0.0))
 
 
-@pytest.mark.seed("spencer2004", "Section 2.3")
-@pytest.mark.seed("spencer2004", "2.21")
+def hanging(angle: float) -> np.ndarray:
+    return np.array([np.cos(angle), np.sin(angle), angle + np.pi])
+
+
+def whole_state(mech: lw.Mechanism, relation: ImplicitCoordinates, q, v, y, y_rate) -> tuple[np.ndarray, np.ndarray]:
+    """[D1 R; H] and D2 R of Theorem 2.3.1 by differences: x = (q, v), y = (y, dy/dt), R = (R_q, dR_q/dt), h = (g, G v),
+    of the pendulum, whose rates are velocities and of whose five constraints three are zero in its plane."""
+    n, p, kept = mech.nv, len(y), lw.closed.constraint_jacobian(mech, q).any(axis=1)
+
+    def residual(x, both):
+        (q, v), (y, y_rate) = np.split(x, [n]), np.split(both, [p])
+        slip = relation.by_q(q, y) @ v + relation.by_y(q, y) @ y_rate  # (2.26)
+        return np.concatenate([relation.residual(q, y), slip])
+
+    def closure(x):
+        q, v = x[:n], x[n:]
+        slip = lw.closed.constraint_jacobian(mech, q) @ v
+        return np.concatenate([lw.closed.position_error(mech, q)[kept], slip[kept]])
+
+    def slopes(function, at):
+        return np.stack([(function(at + e) - function(at - e)) / 2e-5 for e in 1e-5 * np.eye(len(at))], axis=1)
+
+    x, both = np.concatenate([q, v]), np.concatenate([y, y_rate])
+    stacked = np.vstack([slopes(lambda x: residual(x, both), x), slopes(closure, x)])
+    return stacked, slopes(lambda both: residual(x, both), both)
+
+
 @pytest.mark.seed("spencer2004", "2.22")
+@pytest.mark.seed("spencer2004", "2.28")
+def test_the_condition_on_the_whole_state_is_that_on_positions():
+    """|D1 R; H| of positions and velocities is the square of |D1 R_q; G|, whatever the velocity: (2.28)."""
+    mech = pendulum()
+    chart = lw.closed.local_parametrization(mech, hanging(-1.0), ("q1",))
+    for angle in np.linspace(-np.pi, np.pi, 13):
+        q, v = hanging(angle), 1.7 * np.array([-np.sin(angle), np.cos(angle), 1.0])
+        np.testing.assert_allclose(lw.closed.constraint_jacobian(mech, q) @ v, 0.0, atol=1e-15)
+        y, y_rate = chart.independent_state(q, v)
+        stacked, _ = whole_state(mech, chart.coordinates, q, v, y, y_rate)
+        conditions = chart.conditions(q, y)
+        square = conditions[conditions.any(axis=1)]
+        assert stacked.shape == (6, 6) and np.abs(stacked[4:, :3]).max() > 0.5  # velocities enter, in dG/dt
+        assert abs(np.linalg.det(square)) == pytest.approx(abs(q[1]), abs=1e-14)
+        assert abs(np.linalg.det(stacked)) == pytest.approx(q[1] ** 2, abs=1e-8)
+
+
+@pytest.mark.seed("spencer2004", "2.21")
+@pytest.mark.seed("spencer2004", "2.27")
+@pytest.mark.seed("spencer2004", "Theorem 2.3.1")
+def test_coordinates_that_the_relation_does_not_determine():
+    """q1 = y^3: below the pivot (2.22) holds, yet Psi^-1 is not differentiable; |D2 R| = 9 y^4 is zero there alone."""
+    mech = pendulum()
+    relation = implicit_coordinates(mech, lambda q, y: [q[0] - y[0] ** 3], [0.0])
+    for angle in (-2.0, -np.pi / 2, -1.0):
+        q, v = hanging(angle), np.array([-np.sin(angle), np.cos(angle), 1.0])
+        q[0] = 0.0 if angle == -np.pi / 2 else q[0]  # exactly
+        y, y_rate = np.cbrt(q[:1]), np.array([0.6])
+        stacked, by_y = whole_state(mech, relation, q, v, y, y_rate)
+        assert abs(np.linalg.det(stacked)) == pytest.approx(np.sin(angle) ** 2, rel=1e-6)  # (2.22)
+        assert np.linalg.det(by_y) == pytest.approx(9.0 * y[0] ** 4, abs=1e-8)  # (2.21)
+        slopes = -np.linalg.solve(stacked, np.vstack([by_y, np.zeros((4, 2))]))  # D Psi
+        near = replace(relation, guess=y)
+        if y[0]:
+            assert np.linalg.matrix_rank(slopes, tol=1e-6) == 2
+            chart = lw.closed.local_parametrization(mech, q, near)
+            np.testing.assert_allclose(slopes[:3, :1], chart.derivative(q, y), atol=1e-8)
+        else:
+            assert np.linalg.matrix_rank(slopes, tol=1e-6) < 2
+            with pytest.raises(ChartError, match="does not determine y.*2.27 is violated"):
+                lw.closed.local_parametrization(mech, q, near)
+
+
+@pytest.mark.seed("spencer2004", "Section 2.3")
 @pytest.mark.seed("spencer2004", "2.25")
 @pytest.mark.seed("spencer2004", "2.27")
 @pytest.mark.seed("spencer2004", "2.28")
 def test_pendulum_conditions_fail_exactly_at_the_two_points():
     """y = q1 describes the motion wherever q2 is not zero, and fails at (1, 0) and (-1, 0) only."""
-    mech = pendulum()
-
-    def at(angle: float) -> np.ndarray:
-        return np.array([np.cos(angle), np.sin(angle), angle + np.pi])
-
+    mech, at = pendulum(), hanging
     chart = lw.closed.local_parametrization(mech, at(-1.0), ("q1",))
     for angle in np.linspace(-np.pi, np.pi, 41):
         q = at(angle)

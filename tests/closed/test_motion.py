@@ -140,6 +140,17 @@ def test_how_near_a_singular_position_is_for_a_mechanism_of_any_size():
     assert energy_error(motion) < 1e-6 * motion.kinetic_energy.max()
 
 
+def test_questions_about_singular_positions_check_their_states():
+    mech = lw.mechanisms.five_bar()
+    for ask in (lw.closed.time_to_singular, lambda mech, q, v: lw.closed.nearness(mech, q, 2)):
+        with pytest.raises(MechanismError, match="q has shape"):
+            ask(mech, [1.0], np.zeros(4))
+        with pytest.raises((TypeError, MechanismError), match="complex"):
+            ask(mech, np.zeros(4, dtype=complex), np.zeros(4))
+    with pytest.raises(MechanismError, match="one state"):
+        lw.closed.time_to_singular(mech, np.zeros((2, 4)), np.zeros(4))
+
+
 def test_time_to_a_singular_position():
     """Posts at the angle x from the horizontal, turning at 1 rad/s, are flat after x seconds, but for O(x^3)."""
     mech = lw.mechanisms.n_four_bar(2)

@@ -246,3 +246,4 @@ def test_virtual_links_give_the_same_constraints(kind):
     offset = -(inverse[:n, basis.shape[1] :] @ rates)
     expected = -np.linalg.pinv(ours) @ lw.closed.constraint_bias(mech, q, v)
     np.testing.assert_allclose(offset, expected, atol=1e-8 * (1.0 + np.abs(expected).max()))
+    assert np.abs(-offset - expected).max() > 1e-2  # without the minus, as printed

@@ -68,6 +68,7 @@ def test_evaluation_does_not_fail_at_the_singular_position():
     assert constraint.any() and expected[1] == pytest.approx(expected[3])  # it falls symmetrically
 
 
+@seed("Figure 3.3")
 def test_the_printed_stretched_position_is_not_closed():
     assert np.abs(lw.closed.position_error(MECH, [np.pi, 0.0, 0.0, np.pi])).max() > 2.9
     np.testing.assert_allclose(lw.closed.position_error(MECH, STRETCHED), 0.0, atol=1e-15)

@@ -198,3 +198,11 @@ def test_a_joint_that_says_nothing_measures_something_else():
 
     assert [one.of for one in Silent().measures("q")] == [OTHER, OTHER]
     assert [one.name for one in Silent().measures("v")] == ["1", "2"]
+
+
+@every_kind
+def test_a_joint_that_only_slides_keeps_its_frames_parallel(kind):
+    """Told by its motions at random positions: shifts along z and nothing else."""
+    rng = np.random.default_rng(0)
+    columns = [m.flat() for _ in range(3) for m in kind.motion(kind.random(rng, ()).tolist())]
+    assert kind.only_slides == (kind.nv == 1 and all(np.flatnonzero(column).tolist() == [5] for column in columns))

@@ -132,6 +132,14 @@ def test_the_linearized_local_state_space_form(form):
     left_over = form.reduced @ form.y_acceleration + form.k.T @ (bias - form.tau)
     np.testing.assert_allclose(left_over, 0.0, atol=1e-9 * np.abs(bias).max())
 
+    # (B.5) as printed, without K*: n rows for the p of (K* M K)^-1.
+    a = form.k @ form.y_acceleration + form.k_hat_rate[: form.n] @ form.y_v
+    _, by_v, mass = lw.inverse_dynamics_derivatives(form.tree, form.q, form.v, a)
+    inside = by_v @ form.k + 2.0 * mass @ form.k_hat_rate[: form.n]
+    close(-np.linalg.inv(form.reduced) @ form.k.T @ inside, a22, 1e-11)
+    with pytest.raises(ValueError, match="mismatch"):
+        -np.linalg.inv(form.reduced) @ inside
+
 
 @seed("Section 4.4", "B.5")
 def test_derivatives_of_k_against_differences(form):
@@ -149,6 +157,8 @@ def test_derivatives_of_k_against_differences(form):
     for i, unit in enumerate(np.eye(2)):
         close(form.k_derivatives[:, :, i], slope(along(unit), 2e-3), 1e-8)
     close(form.k_hat_rate[: form.n], slope(along(form.y_v), 2e-3), 1e-8)
+    with pytest.raises(ValueError, match="mismatch"):
+        form._relative(lw.jacobian_rate, form.q_hat, form.v_hat) @ form.k  # K as printed, without the virtual rows
     whole = form.k_hat @ form.y_acceleration + form.k_hat_rate @ form.y_v
     path, step = along(form.y_v, form.y_acceleration), 3e-3
     weights = ((1, 1.5), (2, -0.15), (3, 1 / 90))

@@ -8,10 +8,12 @@ import pytest
 import linkwise as lw
 from linkwise.mechanism.library import MOVING_KINDS
 from tests.physics.test_mimic import tied_and_free
-from tests.physics.trees import Model, close, every_tree, rate, tree_of
+from tests.physics.trees import CASES, Model, close, rate, tree_of, trees_of
 
 STATES = 2
 TOLERANCE = 1e-8
+# The products with the inverse of a large mass matrix are long programs.
+LARGE = [case for case in CASES if tree_of(*case).mech.nv > 25]
 
 
 def directions(nv: int) -> np.ndarray:
@@ -40,24 +42,19 @@ def check(model: Model, wrenches: bool, count: int = STATES) -> None:
         found = getattr(model, f"{dynamics}_derivatives{suffix}")(q, v, u, *extra)
         expected = differences(lambda q, v, u, plain=plain: plain(q, v, u, *extra), model.mech, q, v, u)
         for k in range(3):
-            assert close(found[:, k] @ directions(model.mech.nv), expected[k], TOLERANCE, core=2)
+            close(found[:, k] @ directions(model.mech.nv), expected[k], TOLERANCE, core=2)
 
 
-@every_tree
+@trees_of([case for case in CASES if case not in LARGE])
 def test_random_trees(tree):
     model = tree()
-    if model.mech.nv > 25:  # the products with the inverse of a large mass matrix are long programs
-        pytest.skip("among the slow tests")
     check(model, wrenches=model.mech.n_links % 2 == 1)
 
 
 @pytest.mark.slow
-@every_tree
+@trees_of(LARGE)
 def test_large_random_trees(tree):
-    model = tree()
-    if model.mech.nv <= 25:
-        pytest.skip("among the quick tests")
-    check(model, wrenches=True, count=1)
+    check(tree(), wrenches=True, count=1)
 
 
 @pytest.mark.parametrize("kind", MOVING_KINDS)
@@ -100,9 +97,9 @@ def test_inverse_and_forward_belong_together():
     a = model.forward_dynamics_with_wrenches(q, v, tau, wrenches)
     d_q, d_v, d_a = lw.inverse_dynamics_derivatives(mech, q, v, a, wrenches)
     f_q, f_v, f_tau = lw.forward_dynamics_derivatives(mech, q, v, tau, wrenches)
-    assert close(-d_a @ f_q, d_q, 1e-9, core=2)
-    assert close(-d_a @ f_v, d_v, 1e-9, core=2)
-    assert close(d_a @ f_tau, np.broadcast_to(np.eye(mech.nv), d_a.shape), 1e-9, core=2)
+    close(-d_a @ f_q, d_q, 1e-9, core=2)
+    close(-d_a @ f_v, d_v, 1e-9, core=2)
+    close(d_a @ f_tau, np.broadcast_to(np.eye(mech.nv), d_a.shape), 1e-9, core=2)
 
 
 def test_batches_broadcast_and_precisions():
@@ -132,7 +129,7 @@ def test_parameters_are_inputs():
         pose[:3, :3], pose[:3, 3], pose[3, 3] = body.rotation, body.position, 1.0
     found = kernel(q, v, v, masses, coms, poses, np.array(mech.gravity))
     expected = lw.compile("inverse_dynamics_derivatives", mech)(q, v, v)
-    assert close(found, expected, 1e-11, core=3)
+    close(found, expected, 1e-11, core=3)
 
 
 @pytest.mark.parametrize("mech", [lw.mechanisms.puma560(), lw.mechanisms.chain(7)], ids=["puma", "chain of 7"])

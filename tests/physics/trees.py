@@ -18,9 +18,15 @@ CASES = [
     for seed in range(seeds)
     for floating in (False, True)
 ]
-every_tree = pytest.mark.parametrize(
-    "tree", [lambda case=case: tree_of(*case) for case in CASES], ids=["-".join(map(str, case)) for case in CASES]
-)
+
+
+def trees_of(cases: Sequence[tuple[int, int, bool]]) -> pytest.MarkDecorator:
+    """A test with the argument ``tree``, a function that gives the Model, for each of these cases."""
+    trees = [lambda case=case: tree_of(*case) for case in cases]
+    return pytest.mark.parametrize("tree", trees, ids=["-".join(map(str, case)) for case in cases])
+
+
+every_tree = trees_of(CASES)
 
 
 @cache
@@ -53,8 +59,8 @@ class Model:
         return q, v, rng.normal(size=v.shape), rng.normal(size=(count, self.mech.n_links, 6))
 
 
-def close(found, expected, tolerance: float, core: int = 1) -> bool:
-    """Whether every state's difference is small against the size of what is expected (``core`` trailing axes)."""
+def close(found, expected, tolerance: float, core: int = 1) -> None:
+    """Every state's difference must be small against the size of what is expected (``core`` trailing axes)."""
     found, expected = np.asarray(found, dtype=float), np.asarray(expected, dtype=float)
     axes = tuple(range(-core, 0))
     assert found.shape == expected.shape, f"shape {found.shape} instead of {expected.shape}"
@@ -62,7 +68,6 @@ def close(found, expected, tolerance: float, core: int = 1) -> bool:
     size = np.sqrt(np.sum(expected**2, axis=axes))
     worst = np.max(difference / np.maximum(size, 1e-3), initial=0.0)
     assert worst <= tolerance, f"relative error {worst:.2e} is above {tolerance:.0e}"
-    return True
 
 
 def rate(function: Callable[[float], np.ndarray], step: float = 4e-3) -> np.ndarray:

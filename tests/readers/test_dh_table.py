@@ -86,6 +86,7 @@ BAD = {
     "none.toml": (HEAD, "the DH table has no rows"),
     "key.toml": ("colour = 3\n" + LINK, "unknown key 'colour' above the rows"),
     "both.toml": (LINK + "alpha = 0.1\nalpha_deg = 5\n", "row 1 of the DH table has both alpha and alpha_deg"),
+    "truth.toml": (LINK + "alpha_deg = true\n", "alpha_deg is True, which is no number"),
     "text.toml": (LINK + 'alpha_deg = "x"\n', "alpha_deg is 'x', which is no number"),
     "convention.toml": ('convention = "my"\n' + LINK + "alpha = 0\n", "unknown DH convention 'my'"),
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 import pytest
 
@@ -118,6 +120,21 @@ def test_every_kind(keys, kind):
     assert loop.kind == kind
 
 
+@dataclass(frozen=True)
+class Slotted(lw.Planar):
+    """A user's own kind, with a number that has no default."""
+
+    width: float = field(kw_only=True)
+
+
+def test_a_kind_of_ones_own():
+    keys = {"kind": f"{__name__}.Slotted", "axis": [0, 1, 0], "width": 0.2}
+    (loop,) = lw.load(FOUR_BAR, loops=[{**TABLE, **keys}]).loops
+    assert loop.kind == Slotted((0, 1, 0), width=0.2)
+    with pytest.raises(MechanismError, match=r"Slotted loop needs width = \.\.\."):
+        lw.load(FOUR_BAR, loops=[{**TABLE, "kind": keys["kind"]}])
+
+
 BAD = {
     "unknown link": (
         {"link_a": "couplr"},
@@ -129,6 +146,13 @@ BAD = {
     "axis too long": ({"axis": [1.0, 0.0]}, "axis of loop 1.*shape"),
     "axis without direction": ({"axis": [0.0, 0.0, 0.0]}, "finite and not zero"),
     "axis of words": ({"axis": "z"}, "axis of loop 1.*must be numbers"),
+    "axis of quoted numbers": ({"axis": ["0", "0", "1"]}, "axis of loop 1.*must be numbers"),
+    "axis of truth values": ({"axis": [False, 0.0, True]}, "axis of loop 1.*must be numbers"),
+    "quoted pitch": ({"kind": "helical", "pitch": "0.4"}, "pitch of loop 1.*must be numbers"),
+    "true pitch": ({"kind": "helical", "pitch": True}, "pitch of loop 1.*must be numbers"),
+    "missing pitch": ({"kind": "helical"}, r"a helical loop needs pitch = \.\.\."),
+    "quoted position": ({"pose_a": {"xyz": [0, "0.4", 0]}}, "xyz of pose_a.*must be numbers"),
+    "quoted matrix": ({"pose_a": np.eye(4).astype(str).tolist()}, "pose_a of loop 'tip_pin' must be numbers"),
     "no name": ({"name": None}, "loop 1: name is missing"),
     "name is no string": ({"name": 3}, "loop 1: name is 3; a string is needed"),
     "kind is no string": ({"kind": ["revolute"]}, "kind is .'revolute'.; a string"),

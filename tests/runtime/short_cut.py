@@ -17,6 +17,7 @@ MECHANISMS = {
     "arm": lw.mechanisms.puma560(),
     "tree": lw.mechanisms.random_tree(3, seed=3),
     "long": lw.mechanisms.chain(30),
+    "loop": lw.mechanisms.four_bar(),
 }
 needs_short_cut = pytest.mark.skipif(not layout_is_known(), reason="this interpreter has no short cut")
 

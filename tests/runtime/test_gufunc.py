@@ -1,3 +1,4 @@
+import itertools
 import threading
 
 import numpy as np
@@ -104,6 +105,25 @@ def test_the_interpreter_runs_on_while_a_kernel_runs(ufunc):
         return half_done
 
     assert any(seen_half_done() for _ in range(100)), "no Python ran while the kernel ran"
+
+
+def test_results_are_delivered_as_by_a_ufunc():
+    """``delivered`` against NumPy's own ufuncs with one and two outputs."""
+    x = np.random.default_rng(2).normal(size=(5, 3))
+    makers = (lambda: None, lambda: np.empty((5, 3)), lambda: np.empty((5, 3), "float32"), lambda: np.empty((3, 5)).T)
+    for first, second in itertools.product(makers, makers):
+        out, given = (first(), second()), (first(), second())
+        found, expected = gufunc.delivered(np.modf(x), out), np.modf(x, out=given)
+        for array, own, other in zip(out, found, expected, strict=True):
+            assert array is None or own is array
+            np.testing.assert_array_equal(own, other, strict=True)
+    for out in (np.empty(3), np.empty((5, 3), int), (np.empty((5, 3)),) * 2):
+        for call in (lambda out=out: gufunc.delivered([np.exp(x)], out), lambda out=out: np.exp(x, out=out)):
+            with pytest.raises((TypeError, ValueError)):
+                call()
+    bare, larger = np.empty((5, 3)), np.empty((2, 5, 3))
+    assert gufunc.delivered([x], bare) is bare and gufunc.delivered([x], (bare,)) is bare
+    np.testing.assert_array_equal(gufunc.delivered([np.exp(x)], larger), np.exp(x, out=np.empty((2, 5, 3))))
 
 
 def test_what_numpy_cannot_do_is_refused():

@@ -146,8 +146,10 @@ def test_mechanics_and_kalman_filter_agree_in_every_quantity(which):
     s, out = sweeps(case, case.tau)
     F, xi, Q, C = model(case)
     filtered = kalman_filter(F, xi, Q, C, case.tau)
-    close(s.z_minus[1:], filtered.x_pred[1:]) and close(s.P_minus[1:], filtered.P_pred[1:])
-    close(s.P_plus[1:], filtered.P[1:]) and close(s.D[1:], filtered.S[1:])
+    close(s.z_minus[1:], filtered.x_pred[1:])
+    close(s.P_minus[1:], filtered.P_pred[1:])
+    close(s.P_plus[1:], filtered.P[1:])
+    close(s.D[1:], filtered.S[1:])
     smoothed, S = rauch_tung_striebel(F, filtered)
     for k in case.links:
         H, P = C[k], s.P_minus[k]

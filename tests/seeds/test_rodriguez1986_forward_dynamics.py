@@ -62,9 +62,11 @@ def test_filter_and_smoother_are_forward_dynamics(which):
     out = outward_smoother(arm, s, eta)
     v = to_base(case.u_dot)
     expected = to_tip(lw.forward_dynamics(case.mech, case.q, v, to_base(case.tau), case.wrenches))
-    close(out.u_ddot[1:], expected[1:]) and close(out.u_ddot[1:], case.u_ddot[1:])
+    close(out.u_ddot[1:], expected[1:])
+    close(out.u_ddot[1:], case.u_ddot[1:])
     x, lambda_minus, lambda_plus = exact(case)
-    close(out.minus[1:], lambda_minus[1:]) and close(out.plus, lambda_plus)
+    close(out.minus[1:], lambda_minus[1:])
+    close(out.plus, lambda_plus)
     for k in case.links:
         H = arm.H[k][0]
         second_form = (I6 - np.outer(s.G[k], H)).T @ (out.plus[k] + eta[k]) + H * s.e_plus[k]
@@ -130,7 +132,8 @@ def test_inertia_sweep(which):
         yielded = row[:, outer_and_me] @ np.linalg.solve(m[outer_and_me, outer_and_me], row[:, outer_and_me].T)
         close(s.P_plus[k], forces[me, me] - yielded)  # (8.9), (8.23)
         h = arm.H[k][0]
-        close(s.G[k] * s.D[k], s.P_minus[k] @ h) and close(h @ s.G[k], 1.0)  # (8.5)
+        close(s.G[k] * s.D[k], s.P_minus[k] @ h)  # (8.5)
+        close(h @ s.G[k], 1.0)
         rest = I6 - np.outer(s.G[k], h)
         close(rest @ s.P_minus[k], s.P_plus[k])  # (8.25)
         close(s.P_minus[k] @ rest.T, s.P_plus[k])

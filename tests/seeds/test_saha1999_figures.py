@@ -107,6 +107,18 @@ def test_figure_8_stanford_torques():
     assert work == pytest.approx(gain, rel=1e-4)
 
 
+@paper("Table 3")
+def test_the_mass_centre_of_link_4_lies_beyond_its_far_end():
+    """With the printed r; with the other sign it would lie on the link, from O_4 to O_5."""
+    arm = Arm(saha1999.stanford_arm(), np.array(saha1999.STANFORD_START), np.zeros(6), np.zeros(6))
+    link = arm.O[5] - arm.O[4]
+    length = np.linalg.norm(link)
+    close(length, 0.6)  # b_4
+    close(arm.r[4], -0.1 * link / length)  # from C_4 to O_5: r_y in frame 5, against the link
+    close(np.dot(arm.C[4] - arm.O[4], link) / length, 0.7)
+    close(np.dot(arm.O[5] + arm.r[4] - arm.O[4], link) / length, 0.5)
+
+
 @paper("Figure 9")
 def test_figure_9_stanford_free_fall(stanford_fall):
     fall, level = stanford_fall, np.pi / 2
@@ -134,6 +146,7 @@ def test_joint_3_runs_away_once_joint_2_has_turned_beyond_90_degrees():
     assert fall.q[-1, 2] > 3.0 and (np.diff(fall.v[first:, 2]) > 0.0).all()  # from then on faster and faster
 
 
+@paper("Figure 9")
 def test_gravity_the_other_way_mirrors_the_fall(stanford_fall):
     other = lw.simulate(lw.mechanisms.stanford_arm(), saha1999.STANFORD_START, np.zeros(6), 1.5, t_eval=stanford_fall.t)
     mirror = np.array([1.0, -1.0, 1.0, -1.0, -1.0, -1.0])

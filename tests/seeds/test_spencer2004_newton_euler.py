@@ -87,7 +87,10 @@ def test_derivatives_of_the_newton_euler_algorithm_as_printed(seed):
     q, v = lw.random_state(mech, rng)
     a = rng.normal(size=mech.nv)
     printed = Recursions(mech, q, v, a)
-    np.testing.assert_allclose(printed._felt(printed.forces), newton_euler(Joints(mech, q, v), a), atol=1e-10)
+    joints, forces = Joints(mech, q, v), printed._felt(printed.forces)
+    np.testing.assert_allclose(forces, newton_euler(joints, a), atol=1e-10)
+    misprint = newton_euler(joints, a, printed=True)  # ad* of dV/dt
+    assert np.abs(misprint - forces).max() > 1e-2 * np.abs(forces).max()
     by_q, by_v, by_a = lw.inverse_dynamics_derivatives(mech, q, v, a)
     for found, column in ((by_q, printed.by_position), (by_v, printed.by_velocity)):
         expected = np.stack([column(j) for j in range(mech.nv)], axis=1)

@@ -29,9 +29,7 @@ from linkwise.readers.mjcf.meshes import Meshes
 from linkwise.readers.mjcf.poses import HERE
 from linkwise.readers.mjcf.replication import with_replicas
 from linkwise.readers.mjcf.tree import WORLD, Node, bodies_of
-from linkwise.readers.protocol import Element
-
-FLOATING_BASE = "floating_base"
+from linkwise.readers.protocol import FLOATING_BASE, Element
 
 
 def from_xml(

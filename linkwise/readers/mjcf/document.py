@@ -9,12 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from linkwise.mechanism.checks import did_you_mean
-from linkwise.readers.protocol import MAX_DEPTH, Element, parse_xml, warn
+from linkwise.readers.protocol import MAX_DEPTH, STANDARD_GRAVITY, Element, parse_xml, warn
 
 MAIN_CLASS = "main"
 NO_CLASS = "(no class)"  # of elements whose defaults are applied already
 ORIENTATIONS = ("quat", "axisangle", "xyaxes", "zaxis", "euler")
-STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 # Switches of <option><flag> whose "disable" takes something of mechanics away; "constraint" is all of its kind.
 _FLAGS = ("gravity", "spring", "damper", "passive", "limit", "frictionloss", "equality", "constraint")
 
