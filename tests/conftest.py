@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import hypothesis
 import pytest
 
@@ -12,6 +14,9 @@ KNOWN = ledger.entries()
 # On a busy machine an example may take any time; and what passes once must pass again.
 hypothesis.settings.register_profile("repeatable", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("repeatable")
+
+# Programs are made of many small objects that live on: looking for garbage among them takes as long as making them.
+gc.set_threshold(200_000, 20, 20)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -50,7 +50,7 @@ def test_every_kind_of_joint(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_second_derivatives_of_the_mass_matrix(kind):
-    mech = lw.mechanisms.random_tree(3, 23, joints=(kind, "revolute"))
+    mech = lw.mechanisms.random_tree(2 if kind == "floating" else 3, 23, joints=(kind, "revolute"))
     model = Model(mech)
     q = model.states(1, seed=2)[0][0]
     assert any(type(body.kind).__name__.lower() == kind for body in mech.bodies)
