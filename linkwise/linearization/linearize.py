@@ -59,7 +59,7 @@ def linearize(
         return _of_no_states(mech, at.batch, independent, inputs, outputs, form)
     near = variations(at, independent)
     names = coordinate_names(mech)
-    input_names, driving = named_rows(mech, names if inputs is None else inputs, "inputs")
+    input_names, driving = (names, np.eye(mech.nv)) if inputs is None else named_rows(mech, inputs, "inputs")
     chosen = near.independent
     if form == "local":
         a, b, drift = near.own_rates, near.response, _times(chosen.rows, np.stack([at.v, near.acceleration], axis=-2))

@@ -220,11 +220,15 @@ class Mechanism(Constant):
         """One name per number of "q" or "v": the joint's, or ``joint[k]`` where it has several."""
         if quantity not in ("q", "v"):
             raise MechanismError(f"coordinates are those of 'q' or 'v', not {quantity!r}")
-        names: list[str] = []
+        return self._coordinate_names[quantity]
+
+    @cached_property
+    def _coordinate_names(self) -> dict[str, tuple[str, ...]]:
+        names: dict[str, list[str]] = {"q": [], "v": []}
         for body in self.bodies:
-            count = body.nq if quantity == "q" else body.nv
-            names += [body.joint] if count == 1 else [f"{body.joint}[{k}]" for k in range(count)]
-        return tuple(names)
+            for quantity, count in (("q", body.nq), ("v", body.nv)):
+                names[quantity] += [body.joint] if count == 1 else [f"{body.joint}[{k}]" for k in range(count)]
+        return {quantity: tuple(one) for quantity, one in names.items()}
 
     # The configuration manifold --------------------------------------------------------------------------------------
 
