@@ -126,14 +126,25 @@ def project(
 def _reclosed(mech: Mechanism, q: np.ndarray, tolerance: float, rank: Any) -> np.ndarray:
     """q, nearly closed, with its loops closed.
 
-    An error g at the distance x from a singular position is a deviation g / x from the branch, and motions of one
+    An error g at the distance x from a singular position is a deviation g / x from the branch, and loops of one
     freedom, which go right through these positions, would leave on another: so nothing is left that rounding does not.
-    Motions of more freedoms pass beside them, around a corner that an error up to the tolerance keeps wider than
+    Loops of more freedoms pass beside them, around a corner that an error up to the tolerance keeps wider than
     rounding (3.2).
     """
-    one_freedom = rank is None or np.all(mech.nv - np.asarray(rank) <= 1)
+    one_freedom = rank is None or np.all(_coordinates_in_loops(mech) - np.asarray(rank) <= 1)
     aim = AIM * tolerance if one_freedom else tolerance
     return _closed_or_refused(mech, q, np.ones(mech.nv, dtype=bool), aim, tolerance, 60, (), "the configuration")
+
+
+def _coordinates_in_loops(mech: Mechanism) -> int:
+    """How many numbers of v move the sides of loops against each other: not those of a free base, nor of branches."""
+    within: set[int] = set()
+    for loop in mech.loops:
+        ways = (set(mech.path(mech.frame(link).body)) for link in (loop.link_a, loop.link_b))
+        for body in set.symmetric_difference(*ways):
+            own = mech.v_index(mech.bodies[body].joint)
+            within.update(range(own.start, own.stop))
+    return len(within)
 
 
 def _largest_move(mech: Mechanism, start: np.ndarray, q: np.ndarray) -> np.ndarray:

@@ -68,6 +68,42 @@ def test_adaptive_steps_leave_singular_positions_on_the_same_branch(method, spee
     assert energy_error(motion) < 5e-6
 
 
+def tumbling_parallelogram() -> tuple[lw.Mechanism, np.ndarray, np.ndarray]:
+    """A parallelogram about the axis (1, 2, 3) of a free body, a ball joint on its bar: ten freedoms, and a loop that
+    goes through its flat position all the same."""
+    axis = np.array([1.0, 2.0, 3.0]) / np.sqrt(14.0)
+    across = np.cross(axis, (0.0, 0.0, 1.0)) / np.linalg.norm(axis[:2])
+    tilted, turn = np.stack([across, np.cross(axis, across), axis], axis=1), lw.Revolute((0, 0, 1))
+    builder = lw.Builder().link("base", 4.0, (0.1, 0.0, 0.0), 0.5 * np.eye(3))
+    builder.joint("free", lw.Floating(), "ground", "base")
+    places = {"left": ("base", (tilted, np.zeros(3))), "right": ("base", (tilted, 2.0 * across))}
+    for name, (parent, pose) in {**places, "bar": ("left", (np.eye(3), (1.0, 0.0, 0.0)))}.items():
+        builder.link(name, 1.0, (0.5, 0.02, 0.01), np.diag([0.01, 0.09, 0.1]))
+        builder.joint(name, turn, parent, name, pose)
+    builder.link("ball", 0.3, (0.0, 0.1, 0.2), 0.02 * np.eye(3))
+    builder.joint("ball", lw.Spherical(), "bar", "ball", (np.eye(3), (0.7, 0.0, 0.0)))
+    builder.loop("pin", turn, "bar", (np.eye(3), (2.0, 0, 0)), "right", (np.eye(3), (1.0, 0, 0)))
+    mech = builder.build("tumbling", (0.0, 0.0, 0.0))
+    q, v = lw.neutral(mech), 0.3 * np.random.default_rng(0).normal(size=mech.nv)
+    v = lw.closed.project(mech, q, v)[1]
+    for name, sense in (("left", 1.0), ("right", 1.0), ("bar", -1.0)):
+        q[mech.q_index(name)] = 1.2 * sense
+        v[mech.v_index(name)] = -4.0 * sense
+    return mech, *lw.closed.project(mech, lw.closed.assemble(mech, q), v)
+
+
+@pytest.mark.parametrize("method", ["dop853", "rk45"])
+def test_a_loop_on_a_free_body_stays_on_its_branch(method):
+    mech, q, v = tumbling_parallelogram()
+    motion = lw.simulate(mech, q, v, 3.0, method=method)
+    left, right = (motion.q[:, mech.q_index(name)][:, 0] for name in ("left", "right"))
+    assert np.ptp(left) > 2.0 * np.pi
+    np.testing.assert_allclose(left, right, atol=1e-9)
+    assert energy_error(motion) < 1e-6
+    momentum = lw.momentum(mech, motion.q, motion.v)
+    np.testing.assert_allclose(momentum, momentum[:1] * np.ones((len(motion.t), 1)), atol=1e-6)
+
+
 @pytest.mark.parametrize(("n", "tolerance"), [(2, 1e-9), (8, 1e-9), (2, 1e-12)])
 def test_default_method_through_many_singular_positions(n, tolerance):
     """Ten seconds, ten times through the horizontal, against the pendulum that it is."""
