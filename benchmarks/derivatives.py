@@ -14,7 +14,7 @@ import numpy as np
 from tree_dynamics import Pair, best, cpu_name, fma_peak, pair, pin
 
 import linkwise as lw
-from linkwise.runtime import llvm_loader, threads
+from linkwise.compiler.runtime import llvm_loader, threads
 
 BATCH = 1024
 MECHANISMS = ("UR5", "Z1", "Panda, fingers free", "Talos, floating", "chain of 20")

@@ -1,6 +1,6 @@
 """Multiplications and additions of inverse and forward dynamics, beside Tables 1 and 2 of saha1999.
 
-What is counted, and how, is said in ``linkwise.reproduce.operation_counts``.
+What is counted, and how, is said in ``linkwise.papers.operation_counts``.
 
     python benchmarks/operation_counts.py [--write docs/counts.md]
 """
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from linkwise.reproduce.operation_counts import TABLE_1, TABLE_2, Row, our_row
+from linkwise.papers.operation_counts import TABLE_1, TABLE_2, Row, our_row
 
 SIZES = range(2, 21)
 

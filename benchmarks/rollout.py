@@ -22,7 +22,7 @@ from scipy.spatial.transform import Rotation
 from tree_dynamics import ROBOTS, best, cpu_name
 
 import linkwise as lw
-from linkwise.runtime import llvm_loader
+from linkwise.compiler.runtime import llvm_loader
 
 BATCH, STEPS, DT = 4096, 50, 1e-3
 FILES = {  # path, floating base, states for MuJoCo: its time per step does not depend on their number

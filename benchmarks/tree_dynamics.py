@@ -26,8 +26,8 @@ import numpy as np  # noqa: E402
 import pinocchio as pin  # noqa: E402
 
 import linkwise as lw  # noqa: E402
-from linkwise.runtime import llvm_loader, threads  # noqa: E402
-from linkwise.speed import best, cpu_name, fma_peak  # noqa: E402
+from linkwise.bench import best, cpu_name, fma_peak  # noqa: E402
+from linkwise.compiler.runtime import llvm_loader, threads  # noqa: E402
 
 BATCH = 4096
 ROBOTS = Path(pin.__file__).parents[4] / "share" / "example-robot-data" / "robots"

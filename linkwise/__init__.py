@@ -1,24 +1,14 @@
 """linkwise: the spatial operator algebra of multibody dynamics, compiled link by link."""
 
 import importlib
+import importlib.abc
+import importlib.machinery
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from .joints import Cylindrical, Fixed, Floating, Helical, Planar, Prismatic, Revolute, Spherical, Universal
-from .kernel import Kernel, KernelError
-from .mechanism import (
-    Builder,
-    InertiaWarning,
-    Limits,
-    LimitWarning,
-    Loop,
-    Mechanism,
-    MechanismError,
-    MechanismWarning,
-    Mimic,
-)
-from .mechanism import library as mechanisms
-from .readers import from_dh, load, load_dh
-from .tree_dynamics import (
+from .compiler.kernel import Kernel, KernelError
+from .dynamics.trees import (
     acceleration_parts,
     bias_force,
     center_of_mass,
@@ -46,37 +36,58 @@ from .tree_dynamics import (
     potential_energy,
     random_state,
 )
+from .mechanics.joints import Cylindrical, Fixed, Floating, Helical, Planar, Prismatic, Revolute, Spherical, Universal
+from .mechanism import (
+    Builder,
+    InertiaWarning,
+    Limits,
+    LimitWarning,
+    Loop,
+    Mechanism,
+    MechanismError,
+    MechanismWarning,
+    Mimic,
+)
+from .mechanism import library as mechanisms
+from .readers import from_dh, load, load_dh
 
 if TYPE_CHECKING:  # for type checkers; loaded later, see below
-    from . import operators
-    from .compiler import compile
-    from .runtime.threads import get_num_threads, set_num_threads
+    from .compiler.pipeline import compile
+    from .compiler.runtime.threads import get_num_threads, set_num_threads
+    from .mechanics import operators
 
 __version__ = "0.1.0"
 
 #: Loaded when first asked for: importing the package stays quick, and so does the first call of a compiled function.
 #: Module -> public names in it; one named like the module is the module itself.
 _LATER = {
-    ".closed": ("closed",),
-    ".compiler": ("DTYPES", "LANGUAGES", "TARGETS", "compile"),
-    ".denoc": ("denoc",),
-    ".derivatives": (
+    ".dynamics.closed": ("closed",),
+    ".compiler.pipeline": ("DTYPES", "LANGUAGES", "TARGETS", "compile"),
+    ".dynamics.denoc": ("denoc",),
+    ".dynamics.derivatives": (
         "forward_dynamics_derivatives",
         "inverse_dynamics_derivatives",
         "jacobian_derivatives",
         "jacobian_rate",
         "jacobian_second_rate",
     ),
-    ".diagonal": ("diagonal",),
-    ".differentiation": ("inverse_dynamics_second_derivatives", "jacobian_of", "vjp_of"),
-    ".export": ("c_file", "export_c"),
-    ".identification": ("BaseParameters", "base_parameters", "inertial_parameters", "regressor", "rotor_inertias"),
-    ".joint_control": ("joint_feedback", "saturated"),
+    ".dynamics.diagonal": ("diagonal",),
+    ".dynamics.differentiation": ("inverse_dynamics_second_derivatives", "jacobian_of", "vjp_of"),
+    ".compiler.export": ("c_file", "export_c"),
+    ".dynamics.identification": (
+        "BaseParameters",
+        "base_parameters",
+        "inertial_parameters",
+        "regressor",
+        "rotor_inertias",
+    ),
+    ".control.joints": ("joint_feedback", "saturated"),
     ".linearization": ("StateSpace", "find_equilibrium", "linearization", "linearize"),
-    ".operators": ("operators",),
-    ".passive": ("Passive",),
-    ".rollouts": ("rollout",),
-    ".runtime.threads": ("get_num_threads", "set_num_threads"),
+    ".mechanics.operators": ("operators",),
+    ".mechanics.scalar": ("scalar",),
+    ".dynamics.passive": ("Passive",),
+    ".simulation.rollouts": ("rollout",),
+    ".compiler.runtime.threads": ("get_num_threads", "set_num_threads"),
     ".simulation": ("SimulationError", "Trajectory", "load_trajectory", "simulate"),
     ".simulation.events": ("events",),
     ".viewer": ("viewer",),
@@ -155,3 +166,29 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+class _PublicModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """``import linkwise.operators`` gives what ``from linkwise import operators`` gives: the one module, wherever in
+    the package it is at home."""
+
+    homes = {f"{__name__}.{name}": home for name, home in _HOME.items() if home.rpartition(".")[2] == name}
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+        public = ".".join(fullname.split(".")[:2])
+        at_home = public not in self.homes or self.homes[public] == public.removeprefix(__name__)
+        return None if at_home else importlib.machinery.ModuleSpec(fullname, self)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        parts = spec.name.split(".")
+        module = importlib.import_module(".".join([self.homes[".".join(parts[:2])], *parts[2:]]), __name__)
+        spec.loader_state = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """It has run at home, under the name and the specification that it keeps."""
+        assert module.__spec__ is not None
+        module.__spec__ = module.__spec__.loader_state
+
+
+sys.meta_path.insert(0, _PublicModules())

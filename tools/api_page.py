@@ -17,9 +17,9 @@ from types import ModuleType
 from typing import Any
 
 import linkwise as lw
-from linkwise.algorithms.catalogue import ALGORITHMS
-from linkwise.joints import Joint
-from linkwise.operators import Expression, Space
+from linkwise.mechanics.algorithms.catalogue import ALGORITHMS
+from linkwise.mechanics.joints import Joint
+from linkwise.mechanics.operators import Expression, Space
 
 PAGE = Path(__file__).parents[1] / "docs" / "api.md"
 HEAD = """# Public names

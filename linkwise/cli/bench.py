@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import click
 
 import linkwise as lw
-from linkwise import speed
+from linkwise import bench as speed
 
 from .mechanism import Loaded, report_warnings, takes_mechanism
 from .screen import Progress, as_json, section, table

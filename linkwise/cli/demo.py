@@ -28,9 +28,9 @@ def demo(context: click.Context, output: Path) -> None:
     linkwise demo
     linkwise demo --output somewhere
     """
-    from linkwise.reproduce import made, summary, write_gallery
-    from linkwise.reproduce.drawing import drawable
-    from linkwise.reproduce.tour import LEAD, NEXT, TITLE, TOUR
+    from linkwise.papers import made, summary, write_gallery
+    from linkwise.papers.drawing import drawable
+    from linkwise.papers.tour import LEAD, NEXT, TITLE, TOUR
 
     click.echo(click.style(TITLE, bold=True))
     if not drawable():

@@ -10,7 +10,7 @@ import numpy as np
 
 import linkwise as lw
 from linkwise import operators as op
-from linkwise.speed import TOLERANCE, best
+from linkwise.bench import TOLERANCE, best
 
 from .mechanism import Loaded, report_warnings, takes_mechanism
 

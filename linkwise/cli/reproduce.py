@@ -36,7 +36,7 @@ def reproduce(context: click.Context, paper: str, output: Path, only: tuple[str,
     linkwise reproduce all
     linkwise reproduce saha1999 --only "figure 8" --output pictures
     """
-    from linkwise.reproduce import PAPERS, made, summary, write_gallery
+    from linkwise.papers import PAPERS, made, summary, write_gallery
 
     papers = list(PAPERS.values()) if paper == ALL else [PAPERS[paper]]
     chosen = [(p, entry) for p in papers for entry in p.chosen(only)]

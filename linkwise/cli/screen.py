@@ -76,7 +76,7 @@ def shown(path: Path) -> str:
 
 
 def exhibited(made: Any) -> Iterator[str]:
-    """An exhibit of ``linkwise.reproduce`` as text."""
+    """An exhibit of ``linkwise.papers`` as text."""
     exhibit = made.exhibit
     yield from section(f"{made.entry.number}. {made.entry.title}", textwrap.wrap(exhibit.shows.replace("`", ""), 100))
     for each in exhibit.tables:

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..closed.assembly import AssemblyError, assemble
-from ..closed.constraints import constraint_jacobian, position_error
-from ..closed.decomposition import decompose
-from ..tree_dynamics import difference, integrate, potential_energy
+from ..dynamics.closed.assembly import AssemblyError, assemble
+from ..dynamics.closed.constraints import constraint_jacobian, position_error
+from ..dynamics.closed.decomposition import decompose
+from ..dynamics.trees import difference, integrate, potential_energy
 from .variations import State, applied_force, bias_force, force_derivatives, reaction_derivative
 
 LARGEST_STEP = 0.5  # of a coordinate, per iteration

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from ..closed.coordinates import Coordinates, ImplicitCoordinates
-from ..closed.decomposition import Decomposition
+from ..dynamics.closed.coordinates import Coordinates, ImplicitCoordinates
+from ..dynamics.closed.decomposition import Decomposition
 from ..mechanism import Mechanism, MechanismError
 from ..mechanism.checks import did_you_mean
 

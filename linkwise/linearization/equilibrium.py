@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..closed.assembly import assemble, generic_rank
-from ..closed.constraints import moved_by, position_error
-from ..closed.decomposition import decompose
+from ..dynamics.closed.assembly import assemble, generic_rank
+from ..dynamics.closed.constraints import moved_by, position_error
+from ..dynamics.closed.decomposition import decompose
+from ..dynamics.passive import Passive
+from ..dynamics.trees import mass_matrix
 from ..mechanism import Mechanism, MechanismError, one_of
-from ..passive import Passive
-from ..tree_dynamics import mass_matrix
 from .balance import Balance, Search, attempts, balance, has_potential, stiffness
 from .coordinates import coordinate_names, named_rows
 from .variations import OPEN, State, state_of

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..closed import AssemblyError, assemble, degrees_of_freedom, generic_rank
+from ..dynamics.closed import AssemblyError, assemble, degrees_of_freedom, generic_rank
+from ..dynamics.passive import Passive
+from ..dynamics.trees import integrate, neutral, random_state
 from ..mechanism import Mechanism, MechanismError, one_of
-from ..passive import Passive
-from ..tree_dynamics import integrate, neutral, random_state
 from .coordinates import RATE, coordinate_names, named_rows
 from .state_space import StateSpace
 from .variations import Variations, state_of, variations

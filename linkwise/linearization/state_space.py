@@ -82,7 +82,7 @@ class StateSpace:
 
     def modes(self) -> Modes:
         """Natural frequencies, damping ratios and shapes over all joints; one state."""
-        from ..tree_dynamics import mass_matrix
+        from ..dynamics.trees import mass_matrix
 
         self._require_one("modes")
         moved = self.tangent[: self.mechanism.nv]
@@ -92,7 +92,7 @@ class StateSpace:
 
     def joint_motion(self, x) -> tuple[np.ndarray, np.ndarray]:
         """(q, v) of all joints at the state ``x`` (..., n) of the model, to first order: loops open by second order."""
-        from ..tree_dynamics import integrate
+        from ..dynamics.trees import integrate
 
         moved = (self.tangent @ np.asarray(x, dtype=float)[..., None])[..., 0]
         nv = self.mechanism.nv
@@ -100,7 +100,7 @@ class StateSpace:
 
     def state_at(self, q, v) -> np.ndarray:
         """(..., n): x of a state of the mechanism, for feedback: the inverse of ``joint_motion``."""
-        from ..tree_dynamics import difference
+        from ..dynamics.trees import difference
 
         step = difference(self.mechanism, self.q, np.asarray(q, dtype=float))
         change = np.asarray(v, dtype=float) - self.v

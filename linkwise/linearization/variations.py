@@ -15,17 +15,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..closed.decomposition import Decomposition, decompose, times, transposed_times
-from ..closed.dynamics import Terms, terms
-from ..compiler import compile
-from ..derivatives import inverse_dynamics_derivatives
-from ..differentiation import jacobian_of
-from ..kernel import Kernel
-from ..kernel_store import kernel_function
+from ..compiler.kernel import Kernel
+from ..compiler.pipeline import compile
+from ..compiler.store import kernel_function
+from ..dynamics.closed.decomposition import Decomposition, decompose, times, transposed_times
+from ..dynamics.closed.dynamics import Terms, terms
+from ..dynamics.derivatives import inverse_dynamics_derivatives
+from ..dynamics.differentiation import jacobian_of
+from ..dynamics.passive import Passive, Resolved
+from ..dynamics.states import state_arrays
+from ..dynamics.trees import integrate, inverse_dynamics
 from ..mechanism import Mechanism, MechanismError, require_mechanism
-from ..passive import Passive, Resolved
-from ..states import state_arrays
-from ..tree_dynamics import integrate, inverse_dynamics
 from .coordinates import Independent, independent_by
 
 OPEN = (

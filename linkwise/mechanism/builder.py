@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.joints import Joint
+from linkwise.mechanics.joints import Joint
 from linkwise.mechanism import checks
 from linkwise.mechanism.checks import InertiaWarning, LimitWarning, MechanismError, MechanismWarning
 from linkwise.mechanism.model import GROUND, Mechanism

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.joints import Joint
+from linkwise.mechanics.joints import Joint
 
 ORTHONORMAL_TOLERANCE = 1e-6  # a matrix further from orthonormal than this is not a rounded rotation
 ROUND_OFF = 4e-16  # two units in the last place at 1: what a product of rotations may be off by

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.joints import Fixed, Prismatic, Revolute
+from linkwise.mechanics.joints import Fixed, Prismatic, Revolute
 from linkwise.mechanism.builder import Builder
 from linkwise.mechanism.checks import (
     MechanismError,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.joints import (
+from linkwise.mechanics.joints import (
     Cylindrical,
     Fixed,
     Floating,

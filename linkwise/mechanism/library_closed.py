@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.joints import Fixed, Floating, Joint, Prismatic, Revolute, Spherical, Universal
+from linkwise.mechanics.joints import Fixed, Floating, Joint, Prismatic, Revolute, Spherical, Universal
 from linkwise.mechanism.builder import Builder
 from linkwise.mechanism.checks import MechanismError
 from linkwise.mechanism.model import GROUND, Mechanism

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise import joints
+from linkwise.mechanics import joints
 from linkwise.mechanism.checks import MechanismError, did_you_mean
 from linkwise.mechanism.model import Mechanism
 from linkwise.mechanism.parts import Body, Frame, Limits, Loop, Mimic

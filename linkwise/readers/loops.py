@@ -25,11 +25,11 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.joints import KINDS, Joint
+from linkwise.mechanics.joints import KINDS, Joint
+from linkwise.mechanics.spatial.quaternion import rotation_matrix
 from linkwise.mechanism import Loop, Mechanism, MechanismError
 from linkwise.mechanism.checks import checked_array, did_you_mean
 from linkwise.readers.protocol import rotation_from_rpy
-from linkwise.spatial.quaternion import rotation_matrix
 
 if sys.version_info >= (3, 11):
     import tomllib

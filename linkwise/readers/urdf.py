@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.joints import Fixed, Floating, Joint, Planar, Prismatic, Revolute, Spherical
+from linkwise.mechanics.joints import Fixed, Floating, Joint, Planar, Prismatic, Revolute, Spherical
+from linkwise.mechanics.spatial.quaternion import rotation_matrix
 from linkwise.mechanism import GROUND, Builder, Limits, Mechanism, MechanismWarning, Mimic, snapped
 from linkwise.mechanism.checks import warn_caller
 from linkwise.readers.protocol import (
@@ -23,7 +24,6 @@ from linkwise.readers.protocol import (
     rotation_from_rpy,
     warn_of_slips,
 )
-from linkwise.spatial.quaternion import rotation_matrix
 
 ROOT_TAG = "robot"
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import tree_dynamics as tree
+from ..dynamics import trees as tree
+from ..dynamics.passive import Passive
 from ..mechanism import Mechanism, MechanismError
-from ..passive import Passive
 from .functions import Function, answer, real_numbers
 
 DIFFERENCE = 1e-7  # relative step by which a controller is differenced

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import closed
-from .. import tree_dynamics as tree
+from ..dynamics import closed
+from ..dynamics import trees as tree
+from ..dynamics.passive import Passive
+from ..dynamics.states import state_arrays
 from ..mechanism import (
     Mechanism,
     MechanismError,
@@ -20,8 +22,6 @@ from ..mechanism import (
     require_mechanism,
     warn_caller,
 )
-from ..passive import Passive
-from ..states import state_arrays
 from .events import Event, Watch
 from .forces import Forces
 from .functions import Function

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import scipy.integrate
 
-from .. import closed
-from ..algorithms.integration import METHODS as STEPS
+from ..dynamics import closed
+from ..mechanics.algorithms.integration import METHODS as STEPS
 from ..mechanism import MechanismError
 from .passages import look_ahead
 from .systems import Stepper, System

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import closed
-from .. import tree_dynamics as tree
-from ..derivatives import forward_dynamics_derivatives
+from ..dynamics import closed
+from ..dynamics import trees as tree
+from ..dynamics.derivatives import forward_dynamics_derivatives
 from ..linearization import rate_jacobian
 from ..mechanism import Mechanism
 

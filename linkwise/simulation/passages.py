@@ -17,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.polynomial import legendre
 
-from .. import closed
+from ..dynamics import closed
 from ..mechanism import MechanismError
 from .loops import NEAR
 from .systems import System

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ..dynamics.passive import Passive
 from ..mechanism import MechanismError, from_data, to_data
-from ..passive import Passive
 from .events import Occurrence
 from .systems import Chart
 from .trajectory import End, Trajectory

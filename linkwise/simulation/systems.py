@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import closed, diagonal
-from .. import tree_dynamics as tree
-from ..algorithms.catalogue import WITH_WRENCHES
-from ..algorithms.integration import METHODS, Splitting, Tableau
-from ..compiler import compile
-from ..differentiation import jacobian_of
-from ..kernel_store import kernel_function
+from ..compiler.pipeline import compile
+from ..compiler.store import kernel_function
+from ..dynamics import closed, diagonal
+from ..dynamics import trees as tree
+from ..dynamics.differentiation import jacobian_of
+from ..mechanics.algorithms.catalogue import WITH_WRENCHES
+from ..mechanics.algorithms.integration import METHODS, Splitting, Tableau
 from ..mechanism import Mechanism
 from .forces import DIFFERENCE, Forces
 from .loops import Manifold

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import closed
-from .. import tree_dynamics as tree
-from ..compiler import compile
-from ..differentiation import jacobian_of
+from ..compiler.pipeline import compile
+from ..dynamics import closed
+from ..dynamics import trees as tree
+from ..dynamics.differentiation import jacobian_of
+from ..dynamics.passive import Passive
 from ..mechanism import Mechanism, MechanismError
-from ..passive import Passive
 from .events import Occurrence
 from .integrators import quintic
 from .recording import Stretch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from linkwise import speed
+from linkwise import bench as speed
 from linkwise.cli import main
 
 
@@ -40,4 +40,4 @@ def quick(monkeypatch):
         return best(*calls, **{**options, "rounds": 1, "slice_seconds": 0.005})
 
     for module in ("report", "peak"):
-        monkeypatch.setattr(f"linkwise.speed.{module}.best", moment)
+        monkeypatch.setattr(f"linkwise.bench.{module}.best", moment)

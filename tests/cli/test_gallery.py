@@ -10,8 +10,8 @@ import pytest
 
 from linkwise.cli import main
 from linkwise.cli.reproduce import KEYS
-from linkwise.reproduce import PAPERS, Exhibit
-from linkwise.reproduce.exhibit import Comparison, Entry
+from linkwise.papers import PAPERS, Exhibit
+from linkwise.papers.exhibit import Comparison, Entry
 
 
 class Page(HTMLParser):

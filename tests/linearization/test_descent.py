@@ -11,7 +11,7 @@ from linkwise.linearization import EquilibriumError
 from linkwise.linearization.balance import _lowest_within
 from linkwise.mechanism import MechanismError
 
-from ..closed.built_in import built, random_state
+from ..dynamics.closed.built_in import built, random_state
 from .test_equilibrium import at_rest
 
 TURN = lw.Revolute((0, 0, 1))

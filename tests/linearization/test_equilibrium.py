@@ -9,7 +9,7 @@ import linkwise as lw
 from linkwise.linearization import EquilibriumError
 from linkwise.mechanism import MechanismError
 
-from ..closed.built_in import FREEDOMS, built, random_state
+from ..dynamics.closed.built_in import FREEDOMS, built, random_state
 
 
 def at_rest(mech, found, passive=None, wrenches=None) -> None:

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.differentiation import jacobian_of
+from linkwise.dynamics.differentiation import jacobian_of
 from linkwise.linearization import rate_jacobian
 from linkwise.mechanism import MechanismError
 
-from ..closed.built_in import STRETCHED, built, every_mechanism, random_state
-from ..closed.random_loops import CLOSING, closed_at, with_loops
+from ..dynamics.closed.built_in import STRETCHED, built, every_mechanism, random_state
+from ..dynamics.closed.random_loops import CLOSING, closed_at, with_loops
 from .differences import Neighbourhood, close, matched
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from linkwise.joints import Fixed, Floating, Revolute, Spherical
+from linkwise.mechanics.joints import Fixed, Floating, Revolute, Spherical
 from linkwise.mechanism import Builder, InertiaWarning, Limits, MechanismError, Mimic, from_dh, library
 
 Z = Revolute((0, 0, 1))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.joints import Fixed, Floating, Planar, Prismatic, Revolute, Spherical
+from linkwise.mechanics.joints import Fixed, Floating, Planar, Prismatic, Revolute, Spherical
 from linkwise.mechanism import Builder, InertiaWarning, Limits, LimitWarning, Mimic
 
 Z = Revolute((0, 0, 1))

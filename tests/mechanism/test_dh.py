@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from linkwise.joints import Prismatic
+from linkwise.mechanics.joints import Prismatic
 from linkwise.mechanism import from_dh, library
 
 

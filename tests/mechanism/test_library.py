@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from linkwise import joints
+from linkwise.mechanics import joints
 from linkwise.mechanism import library
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 import linkwise as lw
-from linkwise.joints import KINDS
+from linkwise.mechanics.joints import KINDS
 from linkwise.mechanism import MechanismError, from_data, to_data
 
 

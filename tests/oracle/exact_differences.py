@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import mpmath
 import numpy as np
 
-from linkwise.ir import ops
-from linkwise.ir.program import Program
-from linkwise.kernel import Kernel
-from linkwise.targets import numpy_reference
+from linkwise.compiler.ir import ops
+from linkwise.compiler.ir.program import Program
+from linkwise.compiler.kernel import Kernel
+from linkwise.compiler.targets import numpy_reference
 
 DIGITS = 50
 MEANING = {

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.algorithms.catalogue import ALGORITHMS
-from linkwise.recursions.tree import plant
-from tests.diagonal.precise import DIGITS, STEP, Precise, array, derivatives
-from tests.diagonal.trees import every_tree
+from linkwise.mechanics.algorithms.catalogue import ALGORITHMS
+from linkwise.mechanics.recursions.tree import plant
+from tests.dynamics.diagonal.precise import DIGITS, STEP, Precise, array, derivatives
+from tests.dynamics.diagonal.trees import every_tree
 from tests.physics.trees import Model, close, tree_of
 
 FRAMES = ("link", "world", "world_aligned")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from linkwise.joints import Floating, Planar, Prismatic, Revolute, Spherical
+from linkwise.mechanics.joints import Floating, Planar, Prismatic, Revolute, Spherical
 from linkwise.mechanism import InertiaWarning, MechanismWarning, Mimic
 from linkwise.readers import load, urdf
 

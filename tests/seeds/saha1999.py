@@ -12,7 +12,7 @@ import numpy as np
 from scipy.linalg import block_diag
 
 import linkwise as lw
-from tests.denoc.mass_centres import tilde
+from tests.dynamics.denoc.mass_centres import tilde
 
 
 @lru_cache

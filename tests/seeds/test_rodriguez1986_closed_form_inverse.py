@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import scalar
-from linkwise.ir.program import Array, Program
-from linkwise.targets import numpy_reference
-from linkwise.trace import trace
+from linkwise.compiler.ir.program import Array, Program
+from linkwise.compiler.targets import numpy_reference
+from linkwise.compiler.trace import trace
+from linkwise.mechanics import scalar
 from tests.seeds.rodriguez1986 import ARMS, Case, ClosedForm, biases, moving_arm, scale
 from tests.seeds.tip_to_base import TipToBase, close, differ, random_chain, reversed_both, tilde, to_base
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from tests.denoc.mass_centres import tilde
+from tests.dynamics.denoc.mass_centres import tilde
 from tests.seeds.saha1999 import Arm, random_arm
 from tests.seeds.tip_to_base import close, differ, results
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from tests.closed.test_spencer2004_appendix_a import Joints, bracket
+from tests.dynamics.closed.test_spencer2004_appendix_a import Joints, bracket
 
 ONE_FREEDOM = ("revolute", "prismatic", "helical")
 

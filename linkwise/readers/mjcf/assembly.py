@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from linkwise.joints import Fixed, Floating
+from linkwise.mechanics.joints import Fixed, Floating
 from linkwise.mechanism import GROUND, Builder, Mimic, Pose
 from linkwise.mechanism.welding import NOTHING, RigidMass, composed
 from linkwise.readers.mjcf.document import Settings

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwise.joints import Fixed, Spherical
+from linkwise.mechanics.joints import Fixed, Spherical
+from linkwise.mechanics.spatial.quaternion import rotation_matrix
 from linkwise.mechanism import GROUND, Builder, Mimic, Pose
 from linkwise.mechanism.checks import did_you_mean
 from linkwise.mechanism.welding import composed
 from linkwise.readers.mjcf.document import Defaults, Settings, check_attributes, flag
 from linkwise.readers.mjcf.tree import WORLD, Node
 from linkwise.readers.protocol import Element, warn
-from linkwise.spatial.quaternion import rotation_matrix
 
 _LEFT_OUT = {
     "tendon": "ties tendons",

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.joints import Floating, Joint, Prismatic, Revolute, Spherical
+from linkwise.mechanics.joints import Floating, Joint, Prismatic, Revolute, Spherical
 from linkwise.mechanism import Limits, Pose
 from linkwise.readers.mjcf.document import Settings, choice
 from linkwise.readers.mjcf.poses import HERE, rotation_about

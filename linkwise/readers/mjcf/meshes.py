@@ -7,10 +7,10 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
+from linkwise.mechanics.spatial.quaternion import rotation_matrix
 from linkwise.mechanism.checks import did_you_mean
 from linkwise.readers.mjcf.document import Defaults, Settings, choice, local_file
 from linkwise.readers.protocol import MAX_BYTES, Element
-from linkwise.spatial.quaternion import rotation_matrix
 
 INERTIAS = ("legacy", "exact", "convex", "shell")
 SMALLEST = 1e-15  # volume or area below which a mesh has none

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from linkwise.mechanics.spatial.quaternion import rotation_matrix
 from linkwise.mechanism import Pose, snapped
 from linkwise.readers.mjcf.document import ORIENTATIONS, Settings
 from linkwise.readers.protocol import Element
-from linkwise.spatial.quaternion import rotation_matrix
 
 HERE: Pose = (np.eye(3), np.zeros(3))
 _AXES = dict(zip("xyz", np.eye(3), strict=True))

@@ -1,0 +1,1 @@
+"""What machines need: programs, passes, targets, loaders; ``pipeline.py`` joins them to the mechanics."""

@@ -1,0 +1,92 @@
+"""Kernels as files: source code that is compiled and used without linkwise."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ..mechanism import Mechanism, MechanismError
+from .kernel import Kernel
+from .pipeline import compile, emit
+from .targets.c_expressions import RESERVED, identifier
+
+# Headers come first: what they declare for C++ must not fall under extern "C".
+OPEN_FOR_CPP = """#ifdef __cplusplus
+#include <math.h>
+#include <stddef.h>
+#define restrict __restrict
+extern "C" {
+#endif
+"""
+CLOSE_FOR_CPP = """
+#ifdef __cplusplus
+}
+#undef restrict
+#endif
+"""
+
+
+def export_c(
+    algorithm: Any, mech: Mechanism, path: str | os.PathLike[str], name: str | None = None, **options: Any
+) -> Path:
+    """Write one self-contained file of C99, which is C++ as well, and return its path; nothing else is written.
+
+    name                 of the function, a C identifier; by default that of the algorithm
+    algorithm, options   as for ``compile``: ``dtype``, ``parameters``, what the algorithm needs fixed (``link``, ...);
+                         or a kernel of ``mech``, such as one made by ``jacobian_of``, in which all that is settled
+
+    The file holds ``void NAME(inputs, outputs)`` for one state and ``void NAME_batch(size_t n, inputs, outputs)`` for
+    n states in contiguous rows, arrays in C order.  Its head tells which coordinates belong to which joint.  It needs
+    the C library's mathematics only (link with ``-lm``).
+    """
+    source = c_file(algorithm, mech, name, **options)
+    target = Path(path)
+    target.write_text(source, encoding="utf-8")
+    return target
+
+
+def c_file(algorithm: Any, mech: Mechanism, name: str | None = None, **options: Any) -> str:
+    """The text that ``export_c`` writes."""
+    if "target" in options:
+        raise TypeError("export_c writes C for any machine and takes no target")
+    if name is not None and (not isinstance(name, str) or identifier(name, set(RESERVED)) != name):
+        raise ValueError(f"name must be a C identifier that is no reserved word, such as 'arm_dynamics', not {name!r}")
+    if isinstance(algorithm, Kernel):
+        kernel = _of_mechanism(algorithm, mech, options)
+    else:  # The interpreter as target: tracing is all that is needed, no machine code is made.
+        kernel = compile(algorithm, mech, target="numpy", **options)
+    program = dataclasses.replace(kernel.program, name=name or kernel.program.name)
+    head = "".join(f" * {line}\n" for line in _described(kernel.name, mech))
+    source = emit(program, "c", kernel.dtype.name)
+    return f"/*\n{head} */\n{OPEN_FOR_CPP}{source}{CLOSE_FOR_CPP}"
+
+
+def _of_mechanism(kernel: Kernel, mech: Mechanism, options: dict[str, Any]) -> Kernel:
+    """A kernel as it is, if it is one of this mechanism."""
+    if options:
+        raise TypeError(f"{kernel!r} is compiled already and takes no {', '.join(options)}: give that to compile")
+    if any((own.name, own.joint_names) != (mech.name, mech.joint_names) for own in kernel.configurations.values()):
+        raise MechanismError(f"{kernel!r} is of another mechanism than {mech.name!r}")
+    return kernel
+
+
+def _described(algorithm: str, mech: Mechanism) -> Iterator[str]:
+    """Lines for a C comment: whose dynamics this is, and whose coordinates are where in q and v."""
+    yield f"{algorithm} of mechanism {_quoted(mech.name)}, written by linkwise"
+    yield "joints in order, with their places in q and v, and the links they move:"
+    for body in mech.bodies:
+        places = (
+            f"{array}[{at.start}]" if at.stop - at.start == 1 else f"{array}[{at.start}..{at.stop - 1}]"
+            for array, at in (("q", mech.q_index(body.joint)), ("v", mech.v_index(body.joint)))
+        )
+        follows = f", follows {_quoted(body.mimic.joint)}" if body.mimic else ""
+        kind = type(body.kind).__name__.lower()
+        yield f"  {' '.join(places)} {_quoted(body.joint)} ({kind}{follows}) moves {_quoted(body.link)}"
+
+
+def _quoted(name: str) -> str:
+    """A name in plain characters that neither end a comment nor begin another."""
+    return ascii(name).replace("*/", "* /").replace("/*", "/ *")

@@ -1,0 +1,227 @@
+"""Kernels: compiled programs as functions of arrays, with everything about them open to inspection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..mechanism import Mechanism
+from .ir import ops, printer
+from .ir.program import Array, Program
+
+
+class KernelError(ValueError):
+    """Arrays that do not fit a kernel; the message names the array and what was expected."""
+
+
+class Kernel:
+    """``kernel(*arrays, out=None)``: batches broadcast like a NumPy generalized ufunc.
+
+    Each input has shape ``batch + core``; the result has shape ``batch + core`` of the output.  Not a
+    number in, not a number out, where the result depends on that input at all.
+
+    name, dtype, target   what was compiled, its precision and where it runs
+    sweeps                ((direction, name), ...) in the order in which they run
+    function              what a call runs, without the object around it
+    configurations        inputs that are configurations, each with the mechanism whose it is
+    traced                the program before anything is fused or ordered: what other programs are derived from
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        dtype: str,
+        target: str,
+        sweeps: Sequence[tuple[str, str]],
+        function: Callable[..., Any],
+        optimized: Callable[[Program], Program],
+        emit: Callable[[Program, str, str], str],
+        configurations: Mapping[str, Mechanism] | None = None,
+        explain: Callable[[dict[str, int]], str] | None = None,
+    ):
+        self.name = program.name
+        self.dtype = np.dtype(dtype)
+        self.target = target
+        self.sweeps = tuple(sweeps)
+        self.configurations = dict(configurations or {})
+        self._explain = explain  # the plan from operations per sweep, where the expression is known
+        self.traced = program
+        self._optimized: Program | None = None
+        self._optimize = optimized
+        self._emit = emit
+        self.function = function  # what is called, without the object around it
+
+    def __call__(self, *arrays, out=None):
+        return self.function(*arrays) if out is None else self.function(*arrays, out=out)
+
+    def __copy__(self) -> Kernel:
+        return self  # nothing about a kernel changes
+
+    def __deepcopy__(self, memo: Any) -> Kernel:
+        return self
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"{self!r} cannot be pickled: pickle the mechanism and compile where that is loaded")
+
+    # -- inspection -----------------------------------------------------------------------------------
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the arrays, in the order in which they are given."""
+        return tuple(array.name for array in self.traced.inputs)
+
+    @property
+    def input_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Core shape of each input."""
+        return {array.name: array.shape for array in self.traced.inputs}
+
+    @property
+    def output_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Core shape of each output."""
+        return {array.name: array.shape for array in self.traced.outputs}
+
+    @property
+    def sparsity(self) -> Any:
+        """Boolean, in the shape of the result: False where that is zero whatever the inputs are; a tuple if there are
+        several results."""
+        patterns = tuple(
+            np.array([node.op is not ops.CONST or node.value != 0.0 for node in nodes], bool).reshape(array.shape)
+            for array, nodes in zip(self.traced.outputs, self.traced.results, strict=True)
+        )
+        return patterns[0] if len(patterns) == 1 else patterns
+
+    @property
+    def program(self) -> Program:
+        """The program as it is emitted: simplified, fused and ordered."""
+        if self._optimized is None:
+            self._optimized = self._optimize(self.traced)
+        return self._optimized
+
+    @property
+    def op_counts(self) -> dict[str, int]:
+        """Scalar operations for one state by class: add, mul, div, sqrt, sincos, ... (a fused one counts as two)."""
+        return self.program.op_counts
+
+    def ir(self, stage: str = "optimized") -> str:
+        """The program as text, "traced" or "optimized"."""
+        if stage not in ("traced", "optimized"):
+            raise ValueError(f"stage must be 'traced' or 'optimized', got {stage!r}")
+        return printer.text(self.traced if stage == "traced" else self.program)
+
+    def source(self, language: str = "llvm") -> str:
+        """Generated source in one of ``linkwise.LANGUAGES``: "llvm", "c", "cuda" or "numpy"."""
+        return self._emit(self.program, language, self.dtype.name)
+
+    def plan(self) -> str:
+        """How the result is computed: the levels from expression to coordinate transforms, or the sweeps, with the
+        operations each sweep costs."""
+        counts: dict[str, int] = {}
+        for node in self.program.nodes:
+            label = node.section.rpartition(":")[0]
+            counts[label] = counts.get(label, 0) + len(node.op.counts)
+        lines = [f"{self.name}: {', '.join(self.inputs)} -> {', '.join(self.output_shapes)}"]
+        labels = [f"{name}, {direction.replace('_', ' ')}" for direction, name in self.sweeps]
+        if self._explain is not None:
+            lines.append(self._explain(counts))
+        else:
+            for label in dict.fromkeys(labels):  # sweeps of one name share their operations
+                numbers = [str(number) for number, other in enumerate(labels, 1) if other == label]
+                which = f"sweep {numbers[0]}" if len(numbers) == 1 else f"sweeps {', '.join(numbers)} together"
+                lines.append(f"  {which}: {label} ({counts.get(label, 0)} operations)")
+        rest = sum(count for label, count in counts.items() if label not in labels)
+        lines.append(f"outside the sweeps: {rest} operations; in all " + self._counted())
+        return "\n".join(lines)
+
+    def _counted(self) -> str:
+        return ", ".join(f"{kind} {n}" for kind, n in self.op_counts.items()) or "nothing to compute"
+
+    def __repr__(self) -> str:
+        def signature(arrays: Sequence[Array]) -> str:
+            return ", ".join(f"{a.name}{list(a.shape)}" for a in arrays)
+
+        program = self.traced
+        return (
+            f"<Kernel {self.name}: {signature(program.inputs)} -> {signature(program.outputs)}, "
+            f"{self.dtype}, target {self.target!r}>"
+        )
+
+
+def explaining(function: Callable[..., Any], program: Program, dtype: str) -> Callable[..., Any]:
+    """``function(*arrays, out=None)``, whose complaints about arrays name the array and what was expected."""
+
+    count = len(program.inputs)
+
+    def call(*arrays, out=None):
+        try:
+            if len(arrays) != count:  # NumPy would take an array too many for the output and write to it
+                raise TypeError
+            return function(*arrays) if out is None else function(*arrays, out=out)
+        except (TypeError, ValueError) as error:
+            raise _explanation(program, np.dtype(dtype), arrays, out, error) from None
+
+    return call
+
+
+def _explanation(program: Program, dtype: np.dtype, arrays: Sequence[Any], out: Any, error: Exception) -> Exception:
+    """What is wrong with the arrays, in the user's terms; the original error if nothing is found."""
+    name, expected = program.name, program.inputs
+    if len(arrays) != len(expected):
+        names = ", ".join(f"{a.name} {a.shape}" for a in expected)
+        return KernelError(f"{name} takes {len(expected)} arrays ({names}), {len(arrays)} were given")
+    batches = []
+    for array, given in zip(expected, arrays, strict=True):
+        try:
+            values = _outline(given)
+        except ValueError as ragged:
+            return KernelError(f"{name}: {array.name} is no array: {ragged}")
+        if isinstance(given, np.ma.MaskedArray):
+            return KernelError(f"{name}: {array.name} is a masked array: give its numbers with .filled(value)")
+        if not np.can_cast(values.dtype, dtype, casting="safe" if dtype.itemsize == 8 else "same_kind"):
+            return KernelError(
+                f"{name}: {array.name} has dtype {values.dtype}, but real numbers that {dtype} can hold are needed"
+            )
+        if dtype == np.float32 and not np.can_cast(values.dtype, dtype, casting="safe"):
+            return KernelError(
+                f"{name} is compiled for float32, but {array.name} has dtype {values.dtype}: "
+                "convert it with np.asarray(x, np.float32), or compile with dtype='float64'"
+            )
+        core = len(array.shape)
+        if values.ndim < core or values.shape[values.ndim - core :] != array.shape:
+            return KernelError(
+                f"{name}: {array.name} has shape {values.shape}, expected (..., {', '.join(map(str, array.shape))})"
+            )
+        batches.append(values.shape[: values.ndim - core])
+    try:
+        batch = np.broadcast_shapes(*batches)
+    except ValueError:
+        listed = ", ".join(f"{a.name} {b}" for a, b in zip(expected, batches, strict=True))
+        return KernelError(f"{name}: the batch shapes do not broadcast: {listed}")
+    given_outputs = out if isinstance(out, tuple) else () if out is None else (out,)
+    for array, given in zip(program.outputs, given_outputs, strict=False):
+        fault = _output_fault(given, batch + array.shape, dtype)
+        if fault:
+            return KernelError(
+                f"{name}: out {fault}; a writable array of shape {batch + array.shape} and dtype {dtype} is needed"
+            )
+    return error
+
+
+def _outline(given: Any) -> np.ndarray:
+    """An array with the shape and dtype of ``given``: itself, or a stand-in for one on a GPU, which stays there."""
+    device = getattr(given, "__cuda_array_interface__", None)
+    return np.asarray(given) if device is None else np.broadcast_to(np.empty((), device["typestr"]), device["shape"])
+
+
+def _output_fault(given: Any, shape: tuple[int, ...], dtype: np.dtype) -> str | None:
+    """What keeps a result from being written to ``given``."""
+    on_device = hasattr(given, "__cuda_array_interface__")
+    if not isinstance(given, np.ndarray) and not on_device:
+        return f"is no array but a {type(given).__name__}"
+    if not on_device and not given.flags.writeable:
+        return "is read-only"
+    given = _outline(given)
+    if given.shape != shape:
+        return f"has shape {given.shape}"
+    return None if np.can_cast(dtype, given.dtype, casting="same_kind") else f"has dtype {given.dtype}"

@@ -1,0 +1,355 @@
+"""The bridge between the towers: a mechanism and an algorithm become a kernel.
+
+trace     Algorithm, Mechanism, parameters  -> Program (folded and shared while it grows), list of sweeps
+simplify  Program                           -> Program with fused multiply-adds
+order     Program                           -> Program with few values alive at a time
+emit      Program, Options                  -> source text of a target
+load      Program, Options                  -> function of arrays (machine code comes from the disk cache if it can)
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from inspect import Parameter, signature
+from typing import Any
+
+import numpy as np
+
+from ..mechanics.algorithms.catalogue import ALGORITHMS, Algorithm, from_expression
+from ..mechanics.operators.explain import explain
+from ..mechanics.operators.expression import Expression
+from ..mechanics.recursions.sweep import SweepLog, logged
+from ..mechanics.recursions.tree import Tree, plant
+from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
+from .ir.builder import Builder
+from .ir.program import Array, Program
+from .ir.recurrence import Recurrence
+from .ir.spec import check
+from .kernel import Kernel, explaining
+from .passes.differentiate import Directions, differentiate
+from .passes.fuse_multiply_add import fuse_multiply_add
+from .passes.order_for_registers import order_for_registers
+from .runtime import llvm_loader
+from .runtime.cache import program_key
+from .runtime.gufunc import delivered, make_gufunc
+from .runtime.single_call import single_call
+from .runtime.threads import call_threaded, threaded
+from .targets import c_source, cuda_c, llvm_simd, numpy_reference
+from .targets.protocol import Options, Target
+from .trace import inline, symbols, trace
+
+PARAMETER_SHAPES: dict[str, tuple[int, ...]] = {"mass": (), "com": (3,), "inertia": (3, 3), "pose": (4, 4)}
+DTYPES = ("float64", "float32")
+LONG = 20_000  # operations: beyond, the short cut for single states saves little and would hold up other threads
+MEANT = {"gpu": "cuda"}  # what is spelled unlike what it means
+MAIN_ALGORITHMS = (
+    "there is inverse_dynamics, forward_dynamics, mass_matrix, bias_force, jacobian, link_poses and every other array "
+    "function of linkwise by its name; docs/api.md lists all"
+)
+#: Modules whose public functions are algorithms, and what comes before a function's name in that of its algorithm.
+FRONT_DOORS = {
+    "linkwise.dynamics.trees": "",
+    "linkwise.dynamics.derivatives": "",
+    "linkwise.dynamics.differentiation": "",
+    "linkwise.dynamics.identification": "",
+    "linkwise.dynamics.closed.constraints": "",
+    "linkwise.dynamics.denoc": "denoc_",
+    "linkwise.dynamics.diagonal": "diagonal_",
+}
+#: What to compile in place of public functions that do more than one algorithm.
+INSTEAD = {
+    "linkwise.dynamics.diagonal.forward_dynamics": "linkwise.dynamics.diagonal.motion, whose kernel gives [dnu/dt, v]",
+    "linkwise.dynamics.diagonal.all_forces": "'diagonal_forces_of_all'",
+    "linkwise.dynamics.closed.dynamics.forward_dynamics": "'constrained_terms', the terms of its equations",
+    "linkwise.dynamics.closed.dynamics.inverse_dynamics": "'constrained_terms', the terms of its equations",
+}
+
+
+def compile(
+    algorithm: str | Callable[..., Any] | Algorithm | Expression,
+    mech: Mechanism,
+    dtype: str = "float64",
+    target: str = "cpu",
+    parameters: Sequence[str] = (),
+    **options: Any,
+) -> Kernel:
+    """A kernel for one algorithm and one mechanism.
+
+    algorithm    a name ("forward_dynamics"), the public function itself (``linkwise.forward_dynamics``), an operator
+                 expression (the kernel then takes q and the expression's vectors in order of appearance), or an
+                 Algorithm; docs/api.md lists the names: those of the array functions of linkwise, "denoc_..." and
+                 "diagonal_..." for those modules'
+    dtype        "float64" or "float32"
+    target       "cpu" (SIMD machine code), "cuda", or "numpy" (an interpreter: slow, no compilation)
+    parameters   numbers of the mechanism that become inputs of the kernel after the algorithm's own: "mass"
+                 (n_links,), "com" (n_links, 3), "inertia" (n_links, 3, 3) about the centre of mass, "pose"
+                 (n_links, 4, 4) of each joint in its parent link, "gravity" (3,), or of one link: "forearm.mass"
+    options      what the algorithm needs fixed, such as link="tool", frame="world"
+    """
+    chosen = _algorithm(algorithm)
+    require_mechanism(mech)
+    dtype = one_of("dtype", np.dtype(dtype).name if dtype in (float, np.float64, np.float32) else dtype, DTYPES)
+    target = one_of("target", target, TARGETS, meant=MEANT)
+    for name in options:
+        one_of(f"option of {chosen.name}", name, chosen.options)
+    _require_options(chosen, options)
+    chosen.check(mech)
+    options = chosen.with_defaults(mech, options)
+    program, log = trace_algorithm(chosen, mech, parameters, options)
+    expression = chosen.expression(**options) if chosen.expression else None
+
+    def plan(operations: dict[str, int]) -> str:
+        assert expression is not None
+        return explain(expression, mech, operations, tree_of_symbols(chosen, mech, parameters))
+
+    configurations = dict.fromkeys(chosen.configurations, mech)
+    return loaded(program, dtype, target, log.sweeps, configurations, plan if expression is not None else None)
+
+
+def loaded(
+    program: Program,
+    dtype: str,
+    target: str,
+    sweeps: Sequence[tuple[str, str]],
+    configurations: Mapping[str, Mechanism],
+    plan: Callable[[dict[str, int]], str] | None = None,
+) -> Kernel:
+    """Stages 2 to 5: the kernel of a traced program."""
+    function = load(program, dtype, target)
+    return Kernel(program, dtype, target, sweeps, function, optimize, emit, configurations, plan)
+
+
+def trace_algorithm(
+    algorithm: Algorithm, mech: Mechanism, parameters: Sequence[str] = (), options: dict[str, Any] | None = None
+) -> tuple[Program, SweepLog]:
+    """Stage 1: run the algorithm on symbols."""
+    own = [Array(name, shape) for name, shape in algorithm.shapes(mech)]
+    extra, entries = _parameter_arrays(mech, parameters)
+    base, log = derived_from(algorithm.differentiates, mech, parameters)
+
+    def run(*arrays):
+        tree = _planted(algorithm, mech, arrays[len(own) :], entries)
+        given = arrays[: len(own)] if base is None else inline(base, *arrays)
+        found = algorithm.function(tree, *given, **(options or {}))
+        results = [np.array(x, dtype=object) for x in ((found,) if isinstance(algorithm.output, str) else found)]
+        shapes = [algorithm.result_shape(name, mech) for name in algorithm.outputs]
+        return [x if shape is None else x.reshape(shape) for x, shape in zip(results, shapes, strict=True)]
+
+    def listen(set_section: Callable[[str], None]) -> None:
+        log.on_section = set_section
+
+    try:
+        with logged(log):
+            program = trace(run, [*own, *extra], algorithm.outputs, algorithm.name, listen)
+    except ZeroDivisionError:
+        raise MechanismError(
+            f"{algorithm.name} divides by zero at every configuration of mechanism {mech.name!r}: a block that it "
+            "inverts is singular, such as the inertia of a link without mass"
+        ) from None
+    return program, log
+
+
+def derived_from(name: str | None, mech: Mechanism, parameters: Sequence[str]) -> tuple[Program | None, SweepLog]:
+    """What an algorithm that ``differentiates`` another is made of: the other's result and, as second output, the
+    derivatives of that along tangent directions of its first input, a configuration."""
+    if name is None:
+        return None, SweepLog()
+    program, log = trace_algorithm(ALGORITHMS[name], mech, parameters)
+    return differentiate(program, [Directions(0, basis=tangent_basis(mech))], "forward", value=True), log
+
+
+def tangent_basis(mech: Mechanism) -> Program:
+    """The program of N(q), (nq, nv): the coordinate rates dq/dt = N(q) v, linear in v, differentiated by v."""
+    rates, _ = trace_algorithm(ALGORITHMS["coordinate_rates"], mech)
+    return differentiate(rates, [Directions(1)], "forward")
+
+
+def tree_of_symbols(algorithm: Algorithm, mech: Mechanism, parameters: Sequence[str]) -> Tree:
+    """The tree that ``trace_algorithm`` runs an algorithm on: numbers that are inputs are symbols."""
+    arrays, entries = _parameter_arrays(mech, parameters)
+    return _planted(algorithm, mech, symbols(arrays, Builder()), entries)
+
+
+def _planted(algorithm: Algorithm, mech: Mechanism, arrays: Sequence[np.ndarray], entries: list[list[Any]]) -> Tree:
+    given = {key: values[at] for values, places in zip(arrays, entries, strict=True) for key, at in places}
+    return plant(mech, given, algorithm.at_user_origins)
+
+
+def optimize(program: Program) -> Program:
+    """Stages 2 and 3: simplify and order."""
+    return check(order_for_registers(fuse_multiply_add(program)))
+
+
+def emit(program: Program, language: str, dtype: str) -> str:
+    """Stage 4: source text of an optimized program, for the machine at hand where that matters."""
+    target = _WRITTEN[one_of("language", language, LANGUAGES)]
+    return target.emit(program, target.options(dtype))
+
+
+def load(program: Program, dtype: str, target: str) -> Callable[..., Any]:
+    """Stage 5: a function of arrays.  Machine code that is on disk already skips stages 2 to 4."""
+    loader = _RUNNING[target].load
+    assert loader is not None
+    return loader(program, dtype)
+
+
+def load_recurrence(program: Program, recurrence: Recurrence, dtype: str, target: str) -> Callable[..., None]:
+    """Stage 5 for a program that is run again and again: ``f(*arrays, out=arrays)``, arrays shaped as ``Recurrence``
+    says, with any batch axes before."""
+    recurrence.check(program)
+    loader = _RUNNING[target].load_recurrence
+    assert loader is not None
+    return loader(program, recurrence, dtype)
+
+
+# -- where programs run -------------------------------------------------------------------------------
+
+
+def _on_cpu(program: Program, dtype: str) -> Callable[..., Any]:
+    if _no_ufunc(program):
+        return _interpreted(program, dtype)
+    address, ufunc = _machine_code(program, dtype)
+    operations = len(program.nodes)
+    general = explaining(threaded(ufunc, operations), program, dtype)
+    if operations > LONG:
+        return general
+    return single_call(address, program.inputs, program.outputs, dtype, general)
+
+
+def _recurrence_on_cpu(program: Program, recurrence: Recurrence, dtype: str) -> Callable[..., None]:
+    if _no_ufunc(program):
+        return _interpreted_recurrence(program, recurrence, dtype)
+    _, ufunc = _machine_code(program, dtype, recurrence)
+
+    def run(*arrays, out):
+        runs = math.prod(recurrence.lengths(program, [array.shape for array in arrays]))
+        call_threaded(ufunc, arrays, out, len(program.nodes) * runs)
+
+    return run
+
+
+def _machine_code(program: Program, dtype: str, recurrence: Recurrence | None = None) -> tuple[int, np.ufunc]:
+    """The address of the compiled loop, and the ufunc that runs it."""
+    options = llvm_loader.host_options(dtype)
+    address = llvm_loader.load(
+        lambda: llvm_simd.emit(optimize(program), options, recurrence),
+        llvm_simd.symbol(program),
+        options,
+        program_key(program, options, recurrence),
+    )
+    return address, make_gufunc(address, program.inputs, program.outputs, dtype, program.name, recurrence=recurrence)
+
+
+def _no_ufunc(program: Program) -> bool:
+    """NumPy makes no ufunc of it: no inputs, or arrays without elements."""
+    return not program.inputs or any(array.size == 0 for array in (*program.inputs, *program.outputs))
+
+
+def _on_gpu(program: Program, dtype: str) -> Callable[..., Any]:
+    from .runtime import gpu
+
+    return explaining(gpu.load(optimize(program), Options(dtype)), program, dtype)
+
+
+def _interpreted(program: Program, dtype: str) -> Callable[..., Any]:
+    """The NumPy reference as a function like any other kernel's."""
+
+    def run(*arrays, out=None):
+        return delivered(numpy_reference.evaluate(program, arrays, dtype), out)
+
+    return explaining(run, program, dtype)
+
+
+def _interpreted_recurrence(program: Program, recurrence: Recurrence, dtype: str) -> Callable[..., None]:
+    def run(*arrays, out):
+        delivered(numpy_reference.repeat(program, recurrence, arrays, dtype), out)
+
+    return run
+
+
+#: Every target; what ``compile``, ``rollout``, ``kernel.source`` and the command line offer follows from this table.
+_TARGETS = (
+    Target("llvm", llvm_simd.emit, llvm_loader.host_options, "cpu", _on_cpu, _recurrence_on_cpu),
+    Target("c", c_source.emit),
+    Target("cuda", cuda_c.emit, name="cuda", load=_on_gpu),
+    Target("numpy", numpy_reference.emit, Options, "numpy", _interpreted, _interpreted_recurrence),
+)
+_WRITTEN = {target.language: target for target in _TARGETS}
+_RUNNING = {target.name: target for target in _TARGETS if target.name is not None}
+LANGUAGES = tuple(_WRITTEN)
+TARGETS = tuple(_RUNNING)
+ROLLOUT_TARGETS = tuple(name for name, target in _RUNNING.items() if target.load_recurrence is not None)
+
+
+# -- what the caller asked for ------------------------------------------------------------------------
+
+
+def _algorithm(asked: Any) -> Algorithm:
+    if isinstance(asked, Algorithm):
+        return asked
+    if isinstance(asked, Expression):
+        return from_expression(asked)
+    if callable(asked):
+        return ALGORITHMS[_name_of(asked)]
+    if not isinstance(asked, str):
+        raise TypeError(f"an algorithm is a name, a function of linkwise or an operator expression, got {asked!r}")
+    return ALGORITHMS[one_of("algorithm", asked, tuple(ALGORITHMS), MAIN_ALGORITHMS)]
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    """linkwise.inverse_dynamics is "inverse_dynamics", linkwise.denoc.inverse_dynamics "denoc_inverse_dynamics"; other
+    functions are refused, whatever their names."""
+    module, name = getattr(function, "__module__", None) or "", getattr(function, "__name__", repr(function))
+    full = f"{module}.{name}" if module else name
+    if module.partition(".")[0] == "linkwise" and getattr(sys.modules.get(module), name, None) is function:
+        known = f"{FRONT_DOORS.get(module)}{name}"
+        if known in ALGORITHMS:
+            return known
+        instead = f"compile {INSTEAD[full]}" if full in INSTEAD else MAIN_ALGORITHMS
+        raise ValueError(f"{full} is no algorithm that can be compiled: {instead}")
+    meant = f"did you mean linkwise.{name}?" if name in ALGORITHMS else MAIN_ALGORITHMS
+    raise ValueError(
+        f"{full} is no function of linkwise, and only those are compiled: {meant} (for a computation of your own give "
+        "an operator expression, or a linkwise.mechanics.algorithms.catalogue.Algorithm)"
+    )
+
+
+def _require_options(algorithm: Algorithm, options: dict[str, Any]) -> None:
+    """Every option without a default is given."""
+    parameters = signature(algorithm.function).parameters
+    for name in algorithm.options:
+        if name not in options and parameters[name].default is Parameter.empty:
+            raise TypeError(f"{algorithm.name} needs {name!r}: pass {name}=... to compile")
+
+
+def _parameter_arrays(mech: Mechanism, names: Sequence[str]) -> tuple[list[Array], list[list[tuple[Any, Any]]]]:
+    """One input per name, and for each the numbers it replaces: ((kind, body), index into the array)."""
+    if isinstance(names, str):
+        names = (names,)
+    arrays: list[Array] = []
+    entries: list[list[tuple[tuple[str, int], Any]]] = []
+    taken: set[tuple[str, int]] = set()
+    places: list[tuple[tuple[str, int], Any]]
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"a parameter is named by a string such as 'mass' or 'forearm.mass', got {name!r}")
+        link, _, kind = name.rpartition(".")
+        if name == "gravity":
+            array, places = Array(name, (3,)), [(("gravity", -1), ...)]
+        elif link:
+            one_of(f"parameter of link {link!r}", kind, tuple(PARAMETER_SHAPES))
+            body = mech.link_names.index(one_of("moving link", link, mech.link_names))
+            array, places = Array(name, PARAMETER_SHAPES[kind]), [((kind, body), ...)]
+        else:
+            one_of("parameter", kind, (*PARAMETER_SHAPES, "gravity"))
+            array = Array(name, (mech.n_links, *PARAMETER_SHAPES[kind]))
+            places = [((kind, i), i) for i in range(mech.n_links)]
+        clash = taken.intersection(key for key, _ in places)
+        if clash:
+            raise ValueError(f"parameter {name!r} repeats numbers that another parameter already makes inputs")
+        taken.update(key for key, _ in places)
+        arrays.append(array)
+        entries.append(places)
+    return arrays, entries

@@ -1,0 +1,1 @@
+"""Controllers: functions of time and state that give joint forces."""

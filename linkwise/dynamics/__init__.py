@@ -1,0 +1,1 @@
+"""The public array functions: trees, derivatives, closed mechanisms, diagonalized dynamics, DeNOC, identification."""

@@ -1,0 +1,317 @@
+"""Closing loops from a rough guess, keeping them closed, and following them as chosen joints are driven."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...compiler.store import kernel_function
+from ...mechanism import Mechanism, MechanismError
+from .. import trees as tree
+from ..states import checked_arrays, common_batch, real_numbers
+from .constraints import OPEN, constraint_jacobian, decomposed, moved_by, one_state, position_error, require_finite
+from .decomposition import RANK_TOLERANCE, decompose
+
+CLOSED = 1e-11  # metres and radians: a loop with a smaller error is closed
+AIM = 1e-5  # of the tolerance: where the iteration goes on to if it can, mostly with one step more
+ROUND_OFF = 4.0 * np.finfo(float).eps  # of quaternions: they have unit length as well as numbers can say
+LARGEST_STEP = 0.5  # of a coordinate, per iteration: linearized loops say little about what is further away
+HOPELESS = 1e12  # damping beyond which no step makes the error smaller: a local minimum
+PATIENCE = 20  # iterations after which the error must have halved, or it has settled above zero
+
+
+class AssemblyError(MechanismError):
+    """Loops that cannot be closed.  ``loop`` names the worst, ``residual`` is its error, ``q`` where it was left."""
+
+    def __init__(self, message: str, loop: str, residual: float, q: np.ndarray):
+        super().__init__(message)
+        self.loop = loop
+        self.residual = residual
+        self.q = q
+
+
+def assemble(mech: Mechanism, q_guess, hold: Sequence[str] = (), tolerance: float = CLOSED, max_steps: int = 300):
+    """(nq,): a configuration near ``q_guess`` in which all loops are closed, the coordinates of the joints named in
+    ``hold`` unchanged but for quaternions, which get unit length.
+
+    Levenberg-Marquardt on the configuration manifold: every step makes the error smaller, none moves a coordinate by
+    more than half a radian or metre.  An ``AssemblyError`` names the loop that stays open and its residual.
+    """
+    (guess,) = checked_arrays(mech, q=q_guess)
+    free = np.ones(mech.nv, dtype=bool)
+    free[moved_by(mech, hold, "hold")] = False
+    aim = AIM * tolerance
+    return _closed_or_refused(mech, guess, free, aim, tolerance, max_steps, hold, "the guess")
+
+
+def _closed_or_refused(mech, q, free, aim: float, tolerance: float, max_steps: int, hold, name: str) -> np.ndarray:
+    """q with its loops closed and its quaternions of unit length, or an error about ``name``."""
+    with np.errstate(divide="ignore", invalid="ignore"):  # a quaternion of zeros is reported below
+        unit = tree.integrate(mech, q, np.zeros(mech.nv), 0.0)
+    require_finite(mech, q, f"{name} is not finite")
+    require_finite(mech, unit, f"{name} has a quaternion of zeros")
+    start = np.where(np.abs(unit - q) > ROUND_OFF, unit, q)  # what is closed stays where it is, to the last digit
+    q = _closed(mech, start, free, aim, tolerance, max_steps)
+    if np.any(~(np.linalg.norm(position_error(mech, q), axis=-1) <= tolerance)):
+        _refuse_open(mech, q, hold)
+    _refuse_mirrored(mech, q)
+    return q
+
+
+def _closed(mech: Mechanism, q: np.ndarray, free, aim: float, tolerance: float, max_steps: int) -> np.ndarray:
+    """The iteration of ``assemble``: the best configurations found, closed or not.  Below the tolerance it goes on to
+    ``aim`` while the error halves."""
+    error = position_error(mech, q)
+    size = np.linalg.norm(error, axis=-1)
+    damping = np.ones_like(size)
+    earlier, settled = size, np.zeros(size.shape, dtype=bool)
+    for iteration in range(max_steps):
+        if iteration and iteration % PATIENCE == 0:
+            earlier, settled = size, settled | (size > 0.5 * earlier)
+        active = (size > aim) & (damping < HOPELESS) & ~settled
+        if not np.any(active):
+            break
+        # Damping in proportion to the error keeps convergence quadratic, and redundant constraints from causing motion.
+        change = -decompose(constraint_jacobian(mech, q) * free).damped(error, damping * size)
+        largest = np.abs(change).max(axis=-1, initial=0.0, keepdims=True)
+        change *= np.minimum(1.0, LARGEST_STEP / np.maximum(largest, LARGEST_STEP)) * active[..., None] * free
+        moved = tree.integrate(mech, q, change, 1.0)
+        error_there = position_error(mech, moved)
+        size_there = np.linalg.norm(error_there, axis=-1)
+        better = active & (size_there < np.where(size <= tolerance, 0.5, 1.0) * size)
+        settled = settled | (active & ~better & (size <= tolerance))
+        q, error = np.where(better[..., None], moved, q), np.where(better[..., None], error_there, error)
+        size = np.where(better, size_there, size)
+        damping = np.where(better, damping * 0.2, np.where(active, np.maximum(damping * 10.0, 1e-3), damping))
+    return q
+
+
+def project(
+    mech: Mechanism,
+    q,
+    v,
+    energy=None,
+    tolerance: float = CLOSED,
+    largest: float = 0.1,
+    rank: Any = None,
+):
+    """(q, v) moved the least that closes all loops and stops all slip between them (3.10, 3.11), by G^+.
+
+    energy    if given, kinetic plus potential energy afterwards: the state is moved along the gradient of the energy
+              on the constraint manifold
+    largest   an ``AssemblyError`` says so if a coordinate would have to move further: the state was not near the
+              mechanism's branch, and jumping to another would be silent
+    rank      (...): no more than this many constraints are independent (see ``generic_rank``)
+    """
+    start, v = checked_arrays(mech, q=q, v=v)
+    q = _reclosed(mech, start, tolerance, rank)
+    moved = _largest_move(mech, start, q)
+    if np.any(moved > largest):
+        loop, residual = _worst_loop(mech, start.reshape(-1, mech.nq)[np.argmax(np.ravel(moved))])
+        raise AssemblyError(
+            f"closing loop {loop!r} of mechanism {mech.name!r}, open by {residual:.3g}, would move a coordinate by "
+            f"{np.max(moved):.3g}, more than {largest:g}: start nearer to a closed configuration, or use assemble",
+            loop,
+            residual,
+            q,
+        )
+    v = _without_slip(mech, q, v, rank)
+    if energy is not None:
+        q, v = _at_energy(mech, start, q, v, energy, tolerance, largest, rank)
+    return np.array(np.broadcast_to(q, (*v.shape[:-1], mech.nq))), v  # velocities may be more than configurations
+
+
+def _reclosed(mech: Mechanism, q: np.ndarray, tolerance: float, rank: Any) -> np.ndarray:
+    """q, nearly closed, with its loops closed.
+
+    An error g at the distance x from a singular position is a deviation g / x from the branch, and loops of one
+    freedom, which go right through these positions, would leave on another: so nothing is left that rounding does not.
+    Loops of more freedoms pass beside them, around a corner that an error up to the tolerance keeps wider than
+    rounding (3.2).
+    """
+    one_freedom = rank is None or np.all(_coordinates_in_loops(mech) - np.asarray(rank) <= 1)
+    aim = AIM * tolerance if one_freedom else tolerance
+    return _closed_or_refused(mech, q, np.ones(mech.nv, dtype=bool), aim, tolerance, 60, (), "the configuration")
+
+
+def _coordinates_in_loops(mech: Mechanism) -> int:
+    """How many numbers of v move the sides of loops against each other: not those of a free base, nor of branches."""
+    within: set[int] = set()
+    for loop in mech.loops:
+        ways = (set(mech.path(mech.frame(link).body)) for link in (loop.link_a, loop.link_b))
+        for body in set.symmetric_difference(*ways):
+            own = mech.v_index(mech.bodies[body].joint)
+            within.update(range(own.start, own.stop))
+    return len(within)
+
+
+def _largest_move(mech: Mechanism, start: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """(...): the largest change of a coordinate."""
+    return np.abs(tree.difference(mech, start, q)).max(axis=-1, initial=0.0)
+
+
+def _without_slip(mech: Mechanism, q: np.ndarray, v: np.ndarray, rank: Any) -> np.ndarray:
+    """V2 V2* v = v - G^+ G v."""
+    null = decomposed(mech, q, rank=rank).null
+    return np.einsum("...ij,...kj,...k->...i", null, null, v)
+
+
+def _at_energy(mech, start, q, v, energy, tolerance, largest, rank, iterations: int = 30):
+    """Newton's iteration along the gradient of the energy on the constraint manifold: that of velocities alone where
+    they have energy enough, since moving positions near a singular position is ill-conditioned, or where positions
+    would leave the neighbourhood of the start."""
+    energy = real_numbers("energy", energy)
+    common_batch({"q": q.shape[:-1], "v": v.shape[:-1], "energy": energy.shape})
+    weight = mech.masses.sum() * np.linalg.norm(mech.gravity)  # times a metre: potential energies cancel to less
+    near: Any = True
+    for _ in range(iterations):
+        kinetic, potential = tree.kinetic_energy(mech, q, v), tree.potential_energy(mech, q)
+        excess = kinetic + potential - energy
+        scale = np.maximum(np.abs(kinetic) + np.abs(potential), np.abs(energy)) + weight
+        if np.all(np.abs(excess) <= 1e-14 * scale):
+            return q, v
+        null = decomposed(mech, q, rank=rank).null
+        momentum = (tree.mass_matrix(mech, q) @ v[..., None])[..., 0]
+        slow = (near & (kinetic < 4.0 * np.abs(excess)))[..., None]
+        slopes = [
+            np.einsum("...ij,...kj,...k->...i", null, null, x) for x in (slow * tree.gravity_force(mech, q), momentum)
+        ]
+        square = sum((slope**2).sum(axis=-1) for slope in slopes)
+        way = -np.divide(excess, square, out=np.zeros_like(excess), where=square > 0.0)[..., None]
+        if np.any(slow):
+            moved = tree.integrate(mech, q, way * slopes[0], 1.0)
+            stays = _largest_move(mech, start, moved) <= largest
+            near = near & stays
+            if not np.all(stays):
+                continue
+            q = _reclosed(mech, moved, tolerance, rank)
+        v = _without_slip(mech, q, v + way * slopes[1], rank)
+    if np.all(np.abs(excess) <= 1e-6 * scale):  # at singular positions loops, and so energies, are known no better
+        return q, v
+    worst = int(np.argmax(np.ravel(np.abs(excess) / scale)))
+    wanted, surplus = np.ravel(np.broadcast_to(energy, excess.shape))[worst], np.ravel(excess)[worst]
+    raise MechanismError(
+        f"mechanism {mech.name!r} cannot have the energy {wanted:.6g} near "
+        + (f"state {worst}" if excess.ndim else "this state")
+        + f": {abs(surplus):.3g} {'are too much' if surplus > 0.0 else 'are missing'}"
+    )
+
+
+def follow(mech: Mechanism, q, targets: Mapping[str, Any], largest: float = 0.05):
+    """(nq,): the configuration reached from the assembled ``q`` as joints move to ``targets`` (name -> coordinates),
+    in a straight line and all at the same pace; targets of mimic joints are for their own coordinates.
+
+    The loops are followed in steps of at most ``largest``; where they lock before the targets are reached (a toggle
+    point), an ``AssemblyError`` says how far they came.  There is no jump to another branch.  One state at a time.
+    """
+    (q,) = one_state("follow", mech, q=q)
+    loop, residual = _worst_loop(mech, q) if mech.loops else ("", 0.0)
+    if residual > OPEN:
+        raise AssemblyError(
+            f"loop {loop!r} of mechanism {mech.name!r} is open by {residual:.3g} at the start: there is no branch to "
+            "follow; assemble it first",
+            loop,
+            residual,
+            q,
+        )
+    goal = q.copy()
+    driven_q = np.zeros(mech.nq, dtype=bool)
+    for name, values in targets.items():
+        own = mech.place(name)
+        if driven_q[own.q_index].any():
+            raise MechanismError(f"targets has two values for the coordinate that {name!r} moves with: give one")
+        goal[own.q_index], driven_q[own.q_index] = own.q_at(real_numbers(f"the target of {name!r}", values)), True
+    free = np.ones(mech.nv, dtype=bool)
+    free[moved_by(mech, tuple(targets), "targets")] = False
+    whole, done, pace = tree.difference(mech, q, goal), 0.0, 1.0
+    while done < 1.0:
+        pace = min(pace, 1.0 - done)
+        jacobian = constraint_jacobian(mech, q)
+        change = np.where(free, 0.0, whole)
+        change -= decompose(jacobian * free).solve(jacobian @ change)
+        change *= pace
+        there = tree.integrate(mech, q, change, 1.0)
+        if np.abs(change).max() <= largest:
+            closed = _closed(mech, there, free, AIM * CLOSED, CLOSED, 15)
+            corrected = np.abs(tree.difference(mech, there, closed)).max()
+            # On the same branch the correction is of second order in the step.
+            if np.linalg.norm(position_error(mech, closed)) <= CLOSED and corrected <= 0.5 * np.abs(change).max():
+                q, done, pace = closed, done + pace, 1.5 * pace
+                continue
+        pace *= 0.5
+        if pace < 1e-9:
+            loop, residual = _worst_loop(mech, there)
+            raise AssemblyError(
+                f"loop {loop!r} of mechanism {mech.name!r} locks after {done:.4%} of the way (it would open by "
+                f"{residual:.3g}): {', '.join(map(repr, targets))} cannot be driven further on this branch",
+                loop,
+                residual,
+                q,
+            )
+    return np.where(driven_q, goal, q)
+
+
+def generic_rank(mech: Mechanism, q, tolerance: float = RANK_TOLERANCE, seed: int = 0) -> int | np.ndarray:
+    """The largest rank of G among assembled configurations near the assembled ``q``: an integer, or one per state.
+
+    At a singular position G has less than this rank, and where loops are not exactly closed redundant constraints make
+    it seem more; ``rank=`` of the other functions takes this number as a bound.
+    """
+    (q,) = checked_arrays(mech, q=q)
+    require_finite(mech, q)
+    largest = decomposed(mech, q, tolerance).rank
+    rng = np.random.default_rng(seed)
+    everything = np.ones(mech.nv, dtype=bool)
+    for size in (1e-2, 3e-2):
+        near = tree.integrate(mech, q, size * rng.normal(size=mech.nv), 1.0)
+        near = _closed(mech, near, everything, AIM * CLOSED, CLOSED, 100)
+        closed = np.linalg.norm(position_error(mech, near), axis=-1) <= CLOSED
+        largest = np.where(closed, np.maximum(largest, decomposed(mech, near, tolerance).rank), largest)
+    return int(largest) if q.ndim == 1 else largest
+
+
+# -- what went wrong ----------------------------------------------------------------------------------
+
+
+def _worst_loop(mech: Mechanism, q: np.ndarray) -> tuple[str, float]:
+    error = position_error(mech, q)
+    sizes = {loop.name: float(np.linalg.norm(error[mech.constraint_index(loop.name)])) for loop in mech.loops}
+    name = max(sizes, key=lambda loop: (sizes[loop], loop))
+    return name, sizes[name]
+
+
+def _refuse_open(mech: Mechanism, q: np.ndarray, hold: Sequence[str]) -> None:
+    states = q.reshape(-1, mech.nq)
+    worst = int(np.argmax(np.nan_to_num(np.linalg.norm(position_error(mech, states), axis=-1), nan=np.inf)))
+    loop, residual = _worst_loop(mech, states[worst])
+    which = f" of state {worst}" if q.ndim > 1 else ""
+    held = f" while {', '.join(map(repr, hold))} stay as they are" if len(hold) else ""
+    raise AssemblyError(
+        f"loop {loop!r} of mechanism {mech.name!r}{which} cannot be closed from this guess{held}: an error of "
+        f"{residual:.3g} remains (metres, sines of angles); check the frames pose_a and pose_b, the lengths of the "
+        "links, or start nearer to a closed configuration",
+        loop,
+        residual,
+        states[worst],
+    )
+
+
+def _refuse_mirrored(mech: Mechanism, q: np.ndarray) -> None:
+    if not mech.loops:
+        return
+    facing = kernel_function(mech, "loop_facings", q)(q).reshape(-1, len(mech.loops))
+    if np.all(facing > 0.0):
+        return
+    state, index = (int(i) for i in np.argwhere(~(facing > 0.0))[0])
+    loop = mech.loops[index]
+    which = f" of state {state}" if q.ndim > 1 else ""
+    raise AssemblyError(
+        f"loop {loop.name!r} of mechanism {mech.name!r}{which} closes back to back: its two sides are turned against "
+        f"each other by half a turn (cosine {facing[state, index]:.3g}); reverse an axis of pose_a or pose_b, or start "
+        "nearer to a closed configuration",
+        loop.name,
+        1.0 - float(facing[state, index]),
+        q.reshape(-1, mech.nq)[state],
+    )

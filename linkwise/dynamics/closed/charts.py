@@ -1,0 +1,193 @@
+"""Local parametrizations of the constraint manifold and the local state-space form (spencer2004 2.2, 2.3).
+
+A chart takes independent coordinates y to the one configuration Psi(y) nearby with closed loops.  All functions here
+take one state at a time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ...mechanism import Mechanism, MechanismError
+from .. import trees as tree
+from .assembly import CLOSED, generic_rank
+from .constraints import constraint_jacobian, one_state, position_error, warn_if_open
+from .coordinates import FAILING, ChartError, Coordinates, ImplicitCoordinates, linear_coordinates
+from .decomposition import decompose
+from .dynamics import bias_under, independent_at, terms
+from .formulations import Loops, chosen_rows
+
+WORST_CONDITION = 1e4  # of [D1 R; G]; beyond, another chart describes the motion better
+SLOWEST = 0.9  # contraction rate of Newton's iteration above which it is not converging
+
+
+@dataclass(frozen=True)
+class LocalParametrization:
+    """A chart around ``origin``; make one with ``local_parametrization``.
+
+    ``y`` may be given with a configuration where it is known; otherwise it is looked for near that of the origin.
+    """
+
+    mechanism: Mechanism
+    origin: np.ndarray
+    coordinates: ImplicitCoordinates
+    rank: int
+    rows: np.ndarray | None = None  # of linear coordinates, y = rows (q - origin); None for others
+
+    def independent_state(self, q, v, guess=None) -> tuple[np.ndarray, np.ndarray]:
+        """(y, dy/dt) of a state: Psi^-1 (2.14, 2.26); y is the solution of R(q, y) = 0 near ``guess``."""
+        q, v = self._state(q=q, v=v)
+        y = self.coordinates.value(q, guess)
+        return y, self.coordinates.rate(q, v, y)
+
+    def configuration(self, y, guess=None, tolerance: float = CLOSED, max_steps: int = 30) -> np.ndarray:
+        """(nq,): Psi(y), by Newton's iteration on [R(q, y); g(q)] from ``guess`` (the origin if none is given).
+
+        It stops when the distance to the solution, rho / (1 - rho) times the last step with the contraction rate rho
+        estimated from the steps, is below ``tolerance`` (2.3.1), and raises ``ChartError`` where it does not contract.
+        """
+        (q,), y = self._state(q=self.origin if guess is None else guess), self.coordinates.given("y", y)
+        first = rho = 0.0
+        for j in range(max_steps):
+            error = np.concatenate([self.coordinates.residual(q, y), position_error(self._m, q)])
+            change = -decompose(self.conditions(q, y)).solve(error)
+            size = float(np.linalg.norm(change))
+            first = first or size
+            if not np.isfinite(size) or size > 1e3:
+                break
+            q = tree.integrate(self._m, q, change, 1.0)
+            if size == 0.0:
+                return self._found(q, y, tolerance)
+            rho = (size / first) ** (1.0 / (j + 1)) if j else 0.5
+            if rho < 1.0 and rho / (1.0 - rho) * size <= tolerance:
+                return self._found(q, y, tolerance)
+            if j > 3 and rho > SLOWEST:
+                break
+        raise ChartError(
+            f"y = {y} is out of reach of this chart of mechanism {self._m.name!r}: Newton's iteration does "
+            f"not contract (rate {rho:.2g}); make a new chart nearer to it with recentred(q)"
+        )
+
+    def conditions(self, q, y=None) -> np.ndarray:
+        """(p + m, nv): [D1 R; G], regular where the coordinates describe the motion (2.22, 2.28)."""
+        (q,) = self._state(q=q)
+        return np.vstack([self.coordinates.by_q(q, self._y(q, y)), constraint_jacobian(self._m, q)])
+
+    def condition(self, q, y=None) -> float:
+        """Condition number of [D1 R; G]: infinite where the coordinates fail (2.28)."""
+        values = np.linalg.svd(self.conditions(q, y), compute_uv=False)
+        return float(values[0] / values[-1]) if values[-1] > 0.0 and len(values) == self._m.nv else float("inf")
+
+    def derivative(self, q, y=None) -> np.ndarray:
+        """(nv, p): K, the derivative of Psi (2.29, 2.44)."""
+        (q,) = self._state(q=q)
+        return self._basis(q, constraint_jacobian(self._m, q), np.zeros(self._m.n_constraints), self._y(q, y))[0]
+
+    def velocity(self, q, y_rate, y=None) -> np.ndarray:
+        """(nv,): v = K dy/dt (2.42a)."""
+        return self.derivative(q, y) @ self.coordinates.given("y_rate", y_rate)
+
+    def offset(self, q, v, y=None) -> np.ndarray:
+        """(nv,): dK/dt dy/dt, the acceleration while dy/dt is constant (2.42b).
+
+        (2.45) has a zero for the second derivative of R, which vanishes for linear coordinates only.
+        """
+        q, v = self._state(q=q, v=v)
+        at, y = terms(self._m, q, v), self._y(q, y)
+        return self._accelerations(q, v, y, at.jacobian, at.bias)[1]
+
+    def acceleration(self, q, v, y_acceleration, y=None) -> np.ndarray:
+        """(nv,): a = K d2y/dt2 + dK/dt dy/dt (2.42b)."""
+        q, v = self._state(q=q, v=v)
+        at, y = terms(self._m, q, v), self._y(q, y)
+        basis, offset = self._accelerations(q, v, y, at.jacobian, at.bias)
+        return basis @ self.coordinates.given("y_acceleration", y_acceleration) + offset
+
+    def forward_dynamics(self, q, v, tau, wrenches=None, y=None) -> np.ndarray:
+        """(p,): d2y/dt2, the local state-space form (2.16): K* M K d2y/dt2 = K* (F - M dK/dt dy/dt), before (2.43)."""
+        q, v, tau = self._state(wrenches, q=q, v=v, tau=tau)
+        at, y = terms(self._m, q, v), self._y(q, y)
+        basis, offset = self._accelerations(q, v, y, at.jacobian, at.bias)
+        force = tau - bias_under(self._m, at, q, v, wrenches) - at.mass @ offset
+        return np.linalg.solve(basis.T @ at.mass @ basis, basis.T @ force)
+
+    def recentred(self, q) -> LocalParametrization:
+        """A chart of tangent-space coordinates around another assembled configuration."""
+        return replace(local_parametrization(self._m, q), rank=self.rank)
+
+    @property
+    def _m(self) -> Mechanism:
+        return self.mechanism
+
+    def _state(self, wrenches: Any = None, **given: Any) -> list[np.ndarray]:
+        return one_state("a chart", self._m, wrenches, **given)
+
+    def _y(self, q, y) -> np.ndarray:
+        return self.coordinates.value(q) if y is None else self.coordinates.given("y", y)
+
+    def _basis(self, q, jacobian: np.ndarray, bias: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """K, and the k with G k = -bias along which y does not accelerate but for the curvature of R."""
+        rows = self.coordinates.rows(q, y)
+        try:
+            return chosen_rows(Loops(jacobian, bias, self._m.nv - len(rows)), rows)
+        except MechanismError as error:
+            raise ChartError(str(error)) from None
+
+    def _accelerations(self, q, v, y, jacobian: np.ndarray, bias: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """K and dK/dt dy/dt, the latter with the second derivative of R."""
+        basis, still = self._basis(q, jacobian, bias, y)
+        return basis, still - basis @ self.coordinates.curvature(q, v, y)
+
+    def _found(self, q: np.ndarray, y: np.ndarray, tolerance: float) -> np.ndarray:
+        error = np.linalg.norm([*position_error(self._m, q), *self.coordinates.residual(q, y)])
+        if not error <= 1e3 * tolerance:
+            raise ChartError(
+                f"no configuration of mechanism {self._m.name!r} has these coordinates: {error:.3g} remain"
+            )
+        return q
+
+
+def local_parametrization(mech: Mechanism, q, independent: Any = None) -> LocalParametrization:
+    """A chart of the constraint manifold around the assembled configuration ``q``.
+
+    independent   None: coordinates in the tangent space at q (3.1); joint names: their coordinates (partitioning);
+                  rows (p, nv): y = R (q - origin) (2.32); ``Coordinates``: any functions y = c(q);
+                  ``implicit_coordinates(...)``: any relation R(q, y) = 0 (2.25)
+
+    ``ChartError`` if they do not describe the motion at q (2.27, 2.28); a ``MechanismWarning`` where loops are open by
+    more than 1 mm or 1 mrad.
+    """
+    q = one_state("local_parametrization", mech, q=q)[0].copy()
+    warn_if_open(mech, position_error(mech, q))
+    rank = int(generic_rank(mech, q))
+    given = isinstance(independent, (Coordinates, ImplicitCoordinates))
+    rows = None if given else _rows(mech, q, independent, rank)
+    relation = _relation(q, independent if rows is None else linear_coordinates(mech, q, rows))
+    chart = LocalParametrization(mech, q, relation, rank, rows)
+    y = chart.coordinates.value(q)
+    count, freedoms, condition = len(y), mech.nv - rank, chart.condition(q, y)
+    if count != freedoms or condition > FAILING:
+        raise ChartError(
+            f"these coordinates do not describe the motion of mechanism {mech.name!r} here: it has {freedoms} freedoms "
+            f"to {count} coordinates, and [D1 R; G] has the condition number {condition:.3g} (2.28)"
+        )
+    return chart
+
+
+def _rows(mech: Mechanism, q: np.ndarray, independent: Any, rank: int) -> np.ndarray:
+    """(p, nv): R of linear coordinates, by default an orthonormal basis of the tangent space."""
+    chosen = independent_at(mech, q, independent)
+    if chosen is None:
+        svd = decompose(constraint_jacobian(mech, q), rank=rank)
+        return svd.v[:, svd.is_free].T
+    return np.eye(mech.nv)[chosen] if chosen.ndim == 1 else chosen
+
+
+def _relation(q: np.ndarray, coordinates: Coordinates | ImplicitCoordinates) -> ImplicitCoordinates:
+    """Any kind of independent coordinates as a relation that starts at q."""
+    if isinstance(coordinates, ImplicitCoordinates):
+        return replace(coordinates, guess=coordinates.value(q))
+    return coordinates.as_implicit(q)

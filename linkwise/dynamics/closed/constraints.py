@@ -1,0 +1,120 @@
+"""Loop constraints of a mechanism: error, Jacobian, bias, freedoms (spencer2004 2.1c-2.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...compiler.store import kernel_function
+from ...mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
+from ..states import checked_arrays
+from .decomposition import RANK_TOLERANCE, Decomposition, decompose
+
+OPEN = 1e-3  # metres or radians; loops further open than this are not meant to be
+SURELY_CLOSED = OPEN**2  # the sum of squares
+
+
+def position_error(mech: Mechanism, q):
+    """(m,): g(q), zero where all loops are closed; metres and sines of angles, 6 - freedoms numbers per loop.
+
+    ``mech.constraint_index(loop)`` says which belong to a loop, and docs/closed.md what they mean.
+    """
+    return kernel_function(mech, "position_error", q)(q)
+
+
+def constraint_jacobian(mech: Mechanism, q):
+    """(m, nv): G with dg/dt = G v (2.2)."""
+    return kernel_function(mech, "constraint_jacobian", q)(q)
+
+
+def constraint_bias(mech: Mechanism, q, v):
+    """(m,): dG/dt v; loops stay closed while ``G a + constraint_bias`` is zero (2.3)."""
+    return kernel_function(mech, "constraint_bias", q)(q, v)
+
+
+def degrees_of_freedom(mech: Mechanism, q, tolerance: float = RANK_TOLERANCE):
+    """nv minus the rank of G at q: an integer, or an array of them for a batch.
+
+    A singular value counts as zero below ``tolerance`` times the largest.  q must be assembled: where loops are open,
+    redundant constraints look independent.
+    """
+    (q,) = checked_arrays(mech, q=q)
+    require_finite(mech, q)
+    freedoms = mech.nv - decomposed(mech, q, tolerance).rank
+    return int(freedoms) if np.ndim(freedoms) == 0 else freedoms
+
+
+def decomposed(mech: Mechanism, q, tolerance: float = RANK_TOLERANCE, rank: Any = None) -> Decomposition:
+    """The singular value decomposition of G at q, in double precision whatever q is."""
+    return decompose(kernel_function(mech, "constraint_jacobian", None)(q), tolerance, rank)
+
+
+def require_finite(mech: Mechanism, q: np.ndarray, complaint: str = "q is not finite") -> None:
+    """Refuse configurations, one or a batch, where a result has no way to say that it is not known."""
+    known = np.isfinite(q).all(axis=-1)
+    if not known.all():
+        which = f" (state {int(np.argmin(known.ravel()))})" if known.ndim else ""
+        raise MechanismError(f"mechanism {mech.name!r}: {complaint}{which}")
+
+
+def require_length(name: str, array: np.ndarray, count: int, of: str = "") -> None:
+    """Refuse an array that is not (..., count)."""
+    if array.shape[-1:] != (count,):
+        raise MechanismError(f"{name}{of} has shape {array.shape}, expected (..., {count})")
+
+
+def one_state(who: str, mech: Mechanism, wrenches: Any = None, **given: Any) -> list[np.ndarray]:
+    """The values given by name as float64 arrays; a batch is refused."""
+    arrays = checked_arrays(mech, wrenches, **given)
+    if any(array.ndim > 1 for array in arrays) or np.ndim(wrenches) > 2:
+        raise MechanismError(f"{who} takes one state; loop over batches")
+    return arrays
+
+
+def warn_if_open(mech: Mechanism, error: np.ndarray) -> None:
+    """Say which loop is open where a result is asked for that supposes it to be closed; error is g (..., m)."""
+    if (error.dot(error) if error.ndim == 1 else np.vdot(error, error)) <= SURELY_CLOSED:  # the usual case, and quick
+        return
+    gaps = np.abs(error).reshape(-1, error.shape[-1])
+    worst = np.fmax.reduce(gaps, axis=0, initial=0.0)  # states that are unknown say nothing
+    if worst.max() > OPEN:
+        warn_caller(
+            f"loop {loop_of(mech, int(np.argmax(worst)))!r} of mechanism {mech.name!r} is open by {worst.max():.3g} "
+            "(metres or radians): close it with closed.assemble or closed.project, or, where accelerations are asked "
+            "for, with baumgarte=(alpha, beta)",
+            MechanismWarning,
+        )
+
+
+def loop_of(mech: Mechanism, row: int) -> str:
+    """The name of the loop that a row of G belongs to."""
+    return next(loop.name for loop in mech.loops if row < mech.constraint_index(loop.name).stop)
+
+
+def velocity_rows(mech: Mechanism, joints: Sequence[str], what: str) -> np.ndarray:
+    """(p, nv): rows @ v are the velocities of the named joints; that of a mimic joint has its ratio."""
+    if isinstance(joints, str):
+        raise MechanismError(f"{what} must be a sequence of joint names, not the string {joints!r}")
+    places, units = [mech.place(name) for name in joints], np.eye(mech.nv)
+    return np.concatenate([np.zeros((0, mech.nv)), *(own.ratio * units[own.v_index] for own in places)])
+
+
+def moved_by(mech: Mechanism, joints: Sequence[str], what: str) -> np.ndarray:
+    """Places in v, ascending, that must stand still for the named joints to do so."""
+    return np.flatnonzero(velocity_rows(mech, joints, what).any(axis=0))
+
+
+def driven_by(mech: Mechanism, joints: Sequence[str], what: str) -> np.ndarray:
+    """Places in v, and in joint forces, of the named joints in their order, each once.  Mimic joints are refused: the
+    forces of a mechanism are those on the coordinates that it has."""
+    rows = velocity_rows(mech, joints, what)
+    for name in joints:
+        mimic = mech.bodies[mech.body_index(name)].mimic
+        if mimic:
+            raise MechanismError(
+                f"{what} names joint {name!r}, which follows {mimic.joint!r} and has no force of its own: name "
+                f"{mimic.joint!r}; a force at {name!r} is {mimic.ratio:g} times that on it"
+            )
+    return np.array(list(dict.fromkeys(np.nonzero(rows)[1].tolist())), dtype=int)

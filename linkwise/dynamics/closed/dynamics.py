@@ -1,0 +1,340 @@
+"""Dynamics of closed mechanisms: five formulations of one equation of motion (spencer2004 2.4, 2.5, 2.43, 3.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...compiler.store import kernel_function
+from ...mechanism import Mechanism, MechanismError, one_of
+from .. import trees as tree
+from ..states import checked_arrays, checked_motion, common_batch, real_numbers
+from .constraints import constraint_jacobian, driven_by, loop_of, require_length, velocity_rows, warn_if_open
+from .coordinates import Coordinates, ImplicitCoordinates
+from .decomposition import RANK_TOLERANCE, Decomposition, decompose, solved, times, transposed_times
+from .formulations import METHODS, basis_by
+
+ALL_METHODS = ("svd", "lagrange", *METHODS)
+OUT_OF_REACH = 1e-8  # relative; a force that misses more of what is asked for does not produce the motion
+
+
+class Terms(NamedTuple):
+    """M a + h = tau - G* lambda and G a + bias = 0; error is g.  Batches in front."""
+
+    mass: np.ndarray
+    bias_force: np.ndarray
+    jacobian: np.ndarray
+    bias: np.ndarray
+    error: np.ndarray
+
+
+def terms(mech: Mechanism, q, v) -> Terms:
+    """All that the equations of motion need, from one kernel."""
+    n = mech.nv
+    both = kernel_function(mech, "constrained_terms", None)(q, v)
+    upper, lower = both[..., :n, :], both[..., n:, :]
+    return Terms(upper[..., :n], upper[..., n], lower[..., :n], lower[..., n], lower[..., n + 1])
+
+
+def forward_dynamics(
+    mech: Mechanism,
+    q,
+    v,
+    tau,
+    method: str = "svd",
+    baumgarte: tuple[float, float] | None = None,
+    wrenches=None,
+    independent=None,
+    rank: Any = None,
+    tolerance: float = RANK_TOLERANCE,
+):
+    """(nv,): accelerations under joint forces ``tau`` and external ``wrenches`` (n_links, 6), all loops kept closed.
+
+    method        "svd" (3.5; does not fail at singular positions), "lagrange" (2.4, 2.5), "partitioning", "tangent",
+                  "differentiable" (2.43 with different K); they agree away from singular positions
+    baumgarte     (alpha, beta): loops are pulled closed, g'' + 2 alpha g' + beta^2 g = 0 (3.8, 3.9)
+    independent   own coordinates for the null space: joint names, rows (p, nv) with dy/dt = rows v, ``Coordinates`` or
+                  ``implicit_coordinates(...)`` (2.25-2.31)
+    rank          (...): no more than this many constraints are independent: for states with loops not exactly closed
+    tolerance     singular values of G below this fraction of the largest count as zero
+
+    Where loops are open by more than 1 mm or 1 mrad and ``baumgarte`` does not close them, a ``MechanismWarning`` says
+    so: the accelerations keep them as open as they are.
+    """
+    q, v, tau = checked_motion(mech, q, v, tau, wrenches)
+    at, a = motion_under(mech, q, v, tau, method, baumgarte, wrenches, independent, rank, tolerance)
+    if baumgarte is None:
+        warn_if_open(mech, at.error)
+    return a
+
+
+def motion_under(
+    mech: Mechanism,
+    q,
+    v,
+    tau,
+    method: str = "svd",
+    baumgarte: tuple[float, float] | None = None,
+    wrenches=None,
+    independent=None,
+    rank: Any = None,
+    tolerance: float = RANK_TOLERANCE,
+) -> tuple[Terms, np.ndarray]:
+    """The terms of the equations of motion, and their solution: ``forward_dynamics`` of float64 arrays, for loops that
+    may be open."""
+    one_of("method", method, ALL_METHODS)
+    at = terms(mech, q, v)
+    force = tau - bias_under(mech, at, q, v, wrenches)
+    bias = at.bias
+    if baumgarte is not None:
+        alpha, beta = _gains(baumgarte)
+        bias = bias + 2.0 * alpha * times(at.jacobian, v) + beta**2 * at.error
+    if method == "lagrange":
+        if independent is not None:
+            raise MechanismError("method='lagrange' has no independent coordinates: leave out method or independent")
+        return at, _lagrange(mech, at, force, bias, tolerance, rank)[0]
+    chosen = independent_at(mech, q, independent)
+    return at, _null_space_accelerations(mech, at, force, bias, method, chosen, tolerance, rank)
+
+
+def _null_space_accelerations(mech, at: Terms, force, bias, method, chosen, tolerance, rank):
+    """a = K (K* M K)^-1 K* (F - M k) + k (2.43b).  Where K is filled up with zeros, ones on the diagonal of K* M K keep
+    them out of it."""
+    basis, offset = basis_by(method, at.jacobian, bias, decompose(at.jacobian, tolerance, rank), chosen)
+    transposed = basis.swapaxes(-1, -2)
+    carried = transposed @ at.mass
+    reduced = carried @ basis
+    if basis.ndim > 2:
+        diagonal = reduced.reshape(*reduced.shape[:-2], mech.nv**2)[..., :: mech.nv + 1]  # a view
+        diagonal += ~basis.any(axis=-2)
+    try:
+        y = solved(reduced, times(transposed, force) - times(carried, offset))
+    except np.linalg.LinAlgError:
+        raise MechanismError(
+            f"a freedom of mechanism {mech.name!r} moves nothing with inertia: give the links it moves mass and inertia"
+        ) from None
+    return times(basis, y) + offset
+
+
+def _lagrange(mech, at: Terms, force, bias, tolerance, rank):
+    """Accelerations and multipliers (2.4, 2.5).  With M = L L* and G L^-* = U S W*, G M^-1 G* is U S^2 U*: constraints
+    that others imply get the multipliers of least norm instead of a division by zero."""
+    known = np.isfinite(at.mass).all(axis=(-1, -2), keepdims=True)  # elsewhere G is unknown, and so is what follows
+    try:
+        root = np.linalg.cholesky(np.where(known, at.mass, np.eye(mech.nv)))
+    except np.linalg.LinAlgError:
+        raise MechanismError(
+            f"Lagrange multipliers need a positive mass matrix of the spanning tree, but something in mechanism "
+            f"{mech.name!r} moves without inertia: use method='svd'"
+        ) from None
+    weighted = np.swapaxes(np.linalg.solve(root, np.swapaxes(at.jacobian, -1, -2)), -1, -2)
+    svd = decompose(weighted, tolerance, rank)
+    drive = np.linalg.solve(root, force[..., None])[..., 0]
+    kept = svd.solve(times(weighted, drive) + bias)  # L* times the acceleration that the multipliers take away
+    multipliers = svd.solve_transposed(kept)
+    accelerations = np.linalg.solve(np.swapaxes(root, -1, -2), (drive - kept)[..., None])[..., 0]
+    return accelerations, multipliers
+
+
+def null_space(mech: Mechanism, q, method: str = "svd", independent=None, tolerance: float = RANK_TOLERANCE):
+    """(nv, p): K with G K = 0, a basis of the motions that keep loops closed; p = degrees of freedom.
+
+    In a batch p is the largest of all states; columns that a state does not need are zero.  Orthonormal for "svd" and
+    "differentiable"; with ``independent`` (as for ``forward_dynamics``) K gives v per unit of those coordinates (2.44).
+    """
+    one_of("method", method, ("svd", *METHODS))
+    (q,) = checked_arrays(mech, q=q)
+    jacobian = constraint_jacobian(mech, q)
+    svd = decompose(jacobian, tolerance)
+    basis, _ = basis_by(method, jacobian, np.zeros(jacobian.shape[:-1]), svd, independent_at(mech, q, independent))
+    freedoms = int(mech.nv - np.min(svd.rank, initial=mech.nv))
+    if method == "svd" and independent is None and basis.ndim > 2:  # its columns stand where the singular values vanish
+        order = np.argsort(~svd.is_free, axis=-1, kind="stable")
+        basis = np.take_along_axis(basis, order[..., None, :], axis=-1)
+    return basis[..., :freedoms]
+
+
+def constraint_forces(mech: Mechanism, q, v, tau, **options):
+    """(nv,): the joint forces -G* lambda that the loops exert on the spanning tree; unique even where the multipliers
+    are not.  Options are those of ``forward_dynamics``."""
+    return _reaction(mech, q, v, tau, options)[0]
+
+
+def multipliers(mech: Mechanism, q, v, tau, **options):
+    """(m,): Lagrange multipliers, M a + h = tau - G* lambda; those of least norm where constraints are redundant."""
+    forces, svd = _reaction(mech, q, v, tau, options)
+    return -svd.solve_transposed(forces)
+
+
+def loop_reactions(mech: Mechanism, q, v, tau, **options):
+    """(number of loops, 6): the wrench [moment; force] that side A of each loop joint exerts on side B, in the frame
+    ``pose_b`` at its origin; B pulls back at A with the opposite.
+
+    Where constraints are redundant the reactions are not determined by rigid-body mechanics; these belong to the
+    multipliers of least norm.
+    """
+    forces = multipliers(mech, q, v, tau, **options)
+    maps = kernel_function(mech, "loop_freedom_maps", None)(q)
+    wrenches = [
+        -np.einsum("...ij,...i->...j", maps[..., rows, :], forces[..., rows])
+        for rows in (mech.constraint_index(loop.name) for loop in mech.loops)
+    ]
+    return np.stack(wrenches, axis=-2) if wrenches else np.zeros((*forces.shape[:-1], 0, 6))
+
+
+def inverse_dynamics(
+    mech: Mechanism,
+    q,
+    v,
+    a,
+    actuated: Sequence[str] | None = None,
+    weights=None,
+    wrenches=None,
+    independent=None,
+    distribution=None,
+):
+    """(nv,): joint forces that produce the accelerations ``a``, zero at joints not ``actuated`` (default: all are).
+
+    a              (nv,), consistent with the loops; with ``independent`` (as for ``forward_dynamics``) only those of
+                   these joints, rows or coordinates, the rest follows
+    weights        one positive number per actuated coordinate: the forces with the least sum of weights * force^2 are
+                   given, plain least squares by default, wherever loops leave a choice
+    distribution   (actuated coordinates, k) or (actuated coordinates,): patterns by which the effort is shared, one per
+                   column; the forces are ``distribution @ x`` with the x that produces the motion, the smallest if k
+                   exceeds the freedoms.  If K_a* W = 1 (K = ``null_space(..., independent=...)`` at the actuated
+                   coordinates), x is the generalized force of those independent coordinates
+
+    A ``MechanismWarning`` says so where loops are open by more than 1 mm or 1 mrad.
+    """
+    q, v = checked_arrays(mech, q=q, v=v)
+    at = terms(mech, q, v)
+    warn_if_open(mech, at.error)
+    svd = decompose(at.jacobian)
+    if independent is not None:
+        a = _all_accelerations(mech, at, svd, q, v, a, independent)
+    q, v, a = checked_arrays(mech, wrenches, q=q, v=v, a=a)
+    _refuse_inconsistent(mech, at, a)
+    load = times(at.mass, a) + bias_under(mech, at, q, v, wrenches)
+    driven = np.arange(mech.nv) if actuated is None else driven_by(mech, actuated, "actuated")
+    patterns = _patterns(len(driven), weights, distribution)
+    reach = np.swapaxes(svd.null, -1, -2)[..., driven] @ patterns  # what unit patterns do along the freedoms
+    tau = np.zeros(load.shape)
+    tau[..., driven] = times(patterns, decompose(reach).solve(transposed_times(svd.null, load)))
+    missing = np.abs(transposed_times(svd.null, tau - load)).max(axis=-1, initial=0.0)
+    if np.any(missing > OUT_OF_REACH * np.maximum(1.0, np.abs(load).max(axis=-1, initial=0.0))):
+        shared = "" if distribution is None else f", shared as the {patterns.shape[-1]} columns of distribution say,"
+        names = ", ".join(map(repr, mech.joint_names if actuated is None else actuated)) or "(none)"
+        raise MechanismError(
+            f"the joints {names} of mechanism {mech.name!r}{shared} cannot produce this "
+            f"acceleration: {np.max(missing):.3g} of the force along the freedoms is missing; "
+            + (
+                "actuate at least as many joints as there are freedoms"
+                if distribution is None
+                else "give as many independent columns as there are freedoms, among joints that can drive them"
+            )
+        )
+    return tau
+
+
+def _all_accelerations(mech, at: Terms, svd: Decomposition, q, v, a, independent) -> np.ndarray:
+    """(..., nv): the accelerations of all joints from those of the independent coordinates, K a + k (2.42b)."""
+    a = real_numbers("a", a)
+    chosen: Any = independent_at(mech, q, independent)
+    count = len(chosen) if chosen.ndim == 1 else chosen.shape[-2]
+    if a.size or count:  # functions of no state at all do not tell how many they are
+        require_length("a", a, count, " of the independent coordinates")
+    common_batch({"q": q.shape[:-1], "v": v.shape[:-1], "a": a.shape[:-1]})
+    basis, offset = basis_by("partitioning", at.jacobian, at.bias, svd, chosen)
+    return times(basis[..., : a.shape[-1]], a - _curvature(q, v, independent)) + offset
+
+
+def _patterns(count: int, weights, distribution) -> np.ndarray:
+    """(..., count, k): forces of the actuated coordinates per unit of what is kept small."""
+    if weights is not None and distribution is not None:
+        raise MechanismError("weights and distribution both say how the effort is shared: give one of them")
+    if distribution is not None:
+        columns = real_numbers("distribution", distribution)
+        columns = columns[:, None] if columns.ndim == 1 else columns
+        if columns.ndim < 2 or columns.shape[-2] != count or not np.isfinite(columns).all():
+            raise MechanismError(
+                f"distribution must have finite rows for the {count} actuated coordinates, in the order of actuated, "
+                f"and a column per freedom: shape (..., {count}, k), not {np.shape(distribution)}"
+            )
+        return columns
+    scale = np.ones(count) if weights is None else real_numbers("weights", weights)
+    if scale.shape != (count,) or not np.all(scale > 0.0):
+        raise MechanismError(f"weights must be {count} positive numbers, one per actuated coordinate, not {weights!r}")
+    return np.diag(1.0 / np.sqrt(scale))
+
+
+# -- shared -------------------------------------------------------------------------------------------
+
+
+def _reaction(mech, q, v, tau, options) -> tuple[np.ndarray, Decomposition]:
+    """M a + h - tau, and the decomposition of G."""
+    q, v, tau = checked_motion(mech, q, v, tau, options.get("wrenches"))
+    at, a = motion_under(mech, q, v, tau, **options)
+    if options.get("baumgarte") is None:
+        warn_if_open(mech, at.error)
+    bias = bias_under(mech, at, q, v, options.get("wrenches"))
+    svd = decompose(at.jacobian, options.get("tolerance", RANK_TOLERANCE), options.get("rank"))
+    return times(at.mass, a) + bias - tau, svd
+
+
+def bias_under(mech: Mechanism, at: Terms, q, v, wrenches) -> np.ndarray:
+    """(..., nv): h, the joint forces of the spanning tree without accelerations, under external wrenches or none."""
+    if wrenches is None:
+        return at.bias_force
+    return tree.inverse_dynamics(mech.spanning_tree, q, v, np.zeros(mech.nv), wrenches)
+
+
+def independent_at(mech: Mechanism, q: np.ndarray, independent) -> np.ndarray | None:
+    """Independent coordinates as places in v, or as rows at q."""
+    if independent is None:
+        return None
+    if isinstance(independent, (Coordinates, ImplicitCoordinates)):
+        return _per_state(independent.rows, q, empty=(0, mech.nv))
+    if isinstance(independent, str) or not len(independent) or isinstance(independent[0], str):
+        rows = velocity_rows(mech, independent, "independent")
+        return np.nonzero(rows)[1] if np.isin(rows, (0.0, 1.0)).all() and rows.any(axis=1).all() else rows
+    rows = real_numbers("independent", independent)
+    if rows.ndim < 2 or rows.shape[-1] != mech.nv:
+        raise MechanismError(f"independent must be joint names or rows (p, {mech.nv}), got shape {rows.shape}")
+    return rows
+
+
+def _gains(baumgarte: Any) -> tuple[float, float]:
+    try:
+        alpha, beta = (float(x) for x in baumgarte)
+    except (TypeError, ValueError):
+        raise MechanismError(f"baumgarte must be two numbers (alpha, beta), not {baumgarte!r}") from None
+    return alpha, beta
+
+
+def _curvature(q: np.ndarray, v: np.ndarray, independent) -> np.ndarray | float:
+    """Second derivatives of independent coordinates while v is constant; joints and rows have none."""
+    if not isinstance(independent, (Coordinates, ImplicitCoordinates)):
+        return 0.0
+    return _per_state(independent.curvature, q, v, empty=(1,))
+
+
+def _per_state(function: Callable[..., Any], *arrays: np.ndarray, empty: tuple[int, ...]) -> np.ndarray:
+    """Results of a function of one state for a batch of states; of the core shape ``empty`` if there are none."""
+    batch = np.broadcast_shapes(*(x.shape[:-1] for x in arrays))
+    given = [np.broadcast_to(x, (*batch, x.shape[-1])) for x in arrays]
+    results = [np.asarray(function(*(x[state] for x in given)), dtype=float) for state in np.ndindex(batch)]
+    core = results[0].shape if results else empty
+    return np.array(results).reshape(*batch, *core)
+
+
+def _refuse_inconsistent(mech: Mechanism, at: Terms, a: np.ndarray) -> None:
+    slip = np.abs(times(at.jacobian, a) + at.bias)
+    scale = np.abs(at.jacobian) @ np.abs(a)[..., None]
+    if slip.size and np.any(slip > OUT_OF_REACH * (1.0 + scale[..., 0] + np.abs(at.bias))):
+        row = int(np.argmax(slip.reshape(-1, slip.shape[-1]).max(axis=0)))
+        raise MechanismError(
+            f"the accelerations tear loop {loop_of(mech, row)!r} of mechanism {mech.name!r} open (by {slip.max():.3g} "
+            "per second squared): give those of independent joints with independent=..., the others follow"
+        )

@@ -1,0 +1,128 @@
+"""Bases of the accelerations that keep the loops closed: a = K y + k with G K = 0 and G k = -dG/dt v (2.42-2.47).
+
+For one state K is (nv, p), p the number of freedoms; for a batch (nv, nv) with columns of zeros to fill up, so that its
+states may have different freedoms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ...mechanism import MechanismError
+from .decomposition import Decomposition, decompose, times
+from .pivoting import pivoted_qr
+
+
+class Loops(NamedTuple):
+    """Constraints of one state, or of states with the same rank of G: jacobian G (..., m, nv), bias (..., m) = dG/dt v
+    with stabilization."""
+
+    jacobian: np.ndarray
+    bias: np.ndarray
+    rank: int
+
+
+Basis = tuple[np.ndarray, np.ndarray]  # K without columns of zeros, k
+
+
+def partitioning(loops: Loops) -> Basis:
+    """Generalized coordinate partitioning (2.3.3.1 Remark 2): y are coordinates themselves, chosen by pivoting so that
+    the dependent columns of G are well conditioned."""
+    return chosen_coordinates(loops, np.sort(pivoted_qr(loops.jacobian).pivots[..., loops.rank :]))
+
+
+def chosen_coordinates(loops: Loops, free: np.ndarray) -> Basis:
+    """K and k for the independent coordinates at the places ``free`` (..., p), ascending or not, of v (2.46, 2.47)."""
+    *batch, _, n = loops.jacobian.shape
+    p = free.shape[-1]
+    chosen = np.eye(n)[np.broadcast_to(free, (*batch, p))]  # (..., p, nv): rows that pick the coordinates
+    taken = chosen.any(axis=-2)
+    dependent = np.argsort(taken, axis=-1, kind="stable")[..., : n - p]
+    block = np.take_along_axis(loops.jacobian, dependent[..., None, :], axis=-1)
+    inverse = decompose(block, max(block.shape[-2:]) * np.finfo(float).eps)
+    if n - p != loops.rank or np.any(taken.sum(axis=-1) != p) or np.any(inverse.rank < loops.rank):
+        _refuse_choice(loops, p)
+    spread = np.swapaxes(np.eye(n)[dependent], -1, -2) @ inverse.pseudo_inverse  # (..., nv, m): to their places in v
+    across = np.swapaxes(chosen, -1, -2)
+    return across - spread @ (loops.jacobian @ across), -times(spread, loops.bias)
+
+
+def tangent(loops: Loops) -> Basis:
+    """Tangent space method (2.3.3): y = R q with rows R that span the null space of G, from a QR factorization."""
+    q = pivoted_qr(np.swapaxes(loops.jacobian, -1, -2)).q
+    return chosen_rows(loops, np.swapaxes(q[..., loops.rank :], -1, -2))
+
+
+def chosen_rows(loops: Loops, rows: np.ndarray) -> Basis:
+    """Coordinates y with dy/dt = R v, R (..., p, nv): K = [R; G]^-1 [I; 0], k = -[R; G]^-1 [0; bias] (2.44, 2.45)."""
+    *batch, _, n = loops.jacobian.shape
+    p = rows.shape[-2]
+    stacked = np.concatenate([np.broadcast_to(rows, (*batch, p, n)), loops.jacobian], axis=-2)
+    inverse = decompose(stacked, max(stacked.shape[-2:]) * np.finfo(float).eps)
+    if p != n - loops.rank or np.any(inverse.rank < n):
+        _refuse_choice(loops, p)
+    both = inverse.pseudo_inverse
+    return both[..., :p], -times(both[..., p:], loops.bias)
+
+
+def differentiable(loops: Loops) -> Basis:
+    """Differentiable null space method (2.4): G* = Q1 R, K = Q2, and dK/dt = -Q1 R^-T dG/dt K by differentiating the
+    factorization; then k = dK/dt K* v takes dG/dt only as dG/dt v."""
+    q, r, pivots = pivoted_qr(np.swapaxes(loops.jacobian, -1, -2))
+    rank = loops.rank
+    bias = np.take_along_axis(loops.bias, pivots[..., :rank], axis=-1)  # of constraints independent of each other
+    solved = np.linalg.solve(np.swapaxes(r[..., :rank, :rank], -1, -2), bias[..., None])[..., 0]
+    return q[..., rank:], -times(q[..., :rank], solved)
+
+
+METHODS: dict[str, Callable[[Loops], Basis]] = {
+    "partitioning": partitioning,
+    "tangent": tangent,
+    "differentiable": differentiable,
+}
+
+
+def basis_by(method: str, jacobian, bias, svd: Decomposition, chosen: np.ndarray | None) -> Basis:
+    """K and k (..., nv), see above; not numbers where G is not finite.
+
+    ``chosen``: independent coordinates as places in v (p,) or as rows (..., p, nv); they replace the method's own.
+    """
+    if method == "svd" and chosen is None:
+        return svd.null, -svd.solve(bias)
+    batch, n = bias.shape[:-1], jacobian.shape[-1]
+    jacobian = np.broadcast_to(jacobian, (*batch, *jacobian.shape[-2:]))
+    ranks = np.broadcast_to(svd.rank, batch)
+    finite = np.isfinite(jacobian).all(axis=(-1, -2))
+    if not batch and finite:
+        return _basis(method, Loops(jacobian, bias, int(ranks)), chosen)
+    bases = np.where(finite[..., None, None], np.zeros((n, n)), np.nan)
+    offsets = np.where(finite[..., None], np.zeros(n), np.nan)
+    if not batch:
+        return bases[:, int(ranks) :], offsets
+    rows = None if chosen is None or chosen.ndim == 1 else np.broadcast_to(chosen, (*batch, *chosen.shape[-2:]))
+    for rank in np.unique(ranks[finite]):  # states of one rank at a time: all have K of one shape
+        states = finite & (ranks == rank)
+        loops = Loops(jacobian[states], bias[states], int(rank))
+        basis, offsets[states] = _basis(method, loops, chosen if rows is None else rows[states])
+        bases[states, :, : basis.shape[-1]] = basis
+    return bases, offsets
+
+
+def _basis(method: str, loops: Loops, chosen: np.ndarray | None) -> Basis:
+    """The basis of states with the same rank, without columns of zeros."""
+    if chosen is None:
+        return METHODS[method](loops)
+    return chosen_coordinates(loops, chosen) if chosen.ndim == 1 else chosen_rows(loops, chosen)
+
+
+def _refuse_choice(loops: Loops, count: int) -> None:
+    freedoms = loops.jacobian.shape[-1] - loops.rank
+    raise MechanismError(
+        f"the chosen coordinates do not describe the motion here: there are {freedoms} freedoms, {count} coordinates "
+        "were chosen"
+        + ("" if count != freedoms else ", and the others do not follow from them")
+        + " (2.28 is violated)"
+    )

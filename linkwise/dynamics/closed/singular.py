@@ -1,0 +1,60 @@
+"""Singular positions, where constraints of a mechanism depend on each other that elsewhere do not: when one is met."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+
+import numpy as np
+
+from ...mechanism import Mechanism
+from .. import trees as tree
+from ..states import checked_arrays
+from .assembly import AssemblyError, assemble, generic_rank
+from .constraints import constraint_jacobian, decomposed, one_state
+
+TRIALS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0)  # rad, m: sizes of random changes of a configuration
+TEST_STEP = 1e-6  # rad, m; for the rate of change of G, which need not be exact to tell a time
+
+
+def time_to_singular(mech: Mechanism, q, v, rank: int | None = None) -> tuple[float, float]:
+    """When the motion (q, v) of one state meets a singular position, if the singular values of G go on to change as
+    they do, in seconds; and the singular value that then is zero, as it is now, relative to the largest.
+
+    Infinity and 1 if no singular value falls; infinity and 0 in a singular position.  ``rank`` is that of G elsewhere,
+    ``generic_rank`` if not given.
+    """
+    q, v = one_state("time_to_singular", mech, q=q, v=v)
+    rank = int(generic_rank(mech, q)) if rank is None else rank
+    parts = decomposed(mech, q)
+    if parts.rank < rank:
+        return math.inf, 0.0
+    speed = np.abs(v).max(initial=0.0)
+    if not rank or not speed:
+        return math.inf, 1.0
+    ahead = constraint_jacobian(mech, tree.integrate(mech, q, v, TEST_STEP / speed))
+    changes = (ahead - constraint_jacobian(mech, q)) * (speed / TEST_STEP)
+    s, falls = parts.s[:rank], -np.einsum("mi,mn,ni->i", parts.u[:, :rank], changes, parts.v[:, :rank])
+    times = np.divide(s, falls, out=np.full(rank, math.inf), where=falls > 0.0)
+    first = int(np.argmin(times))
+    return float(times[first]), float(s[first] / s[0]) if times[first] < math.inf else 1.0
+
+
+def nearness(mech: Mechanism, q, rank) -> np.ndarray:
+    """(...): the smallest singular value of G at q, of those that are not zero elsewhere, relative to the largest: zero
+    in a singular position.  ``rank`` (...) is that of G elsewhere, see ``generic_rank``."""
+    (q,) = checked_arrays(mech, q=q)
+    s = decomposed(mech, q).s
+    last = np.take_along_axis(s, np.broadcast_to(np.asarray(rank) - 1, s.shape[:-1])[..., None], axis=-1)[..., 0]
+    return np.divide(last, s[..., 0], out=np.zeros(s.shape[:-1]), where=s[..., 0] > 0.0)
+
+
+def usual_nearness(mech: Mechanism, q, seed: int = 0) -> float:
+    """The largest ``nearness`` among assembled configurations around q, one state: what is little for this mechanism
+    is known by this."""
+    (q,), rng = one_state("usual_nearness", mech, q=q), np.random.default_rng(seed)
+    rank, found = generic_rank(mech, q), []
+    for size in TRIALS:
+        with contextlib.suppress(AssemblyError):  # it need not close there
+            found.append(assemble(mech, tree.integrate(mech, q, size * rng.uniform(-1.0, 1.0, mech.nv), 1.0)))
+    return float(np.max(nearness(mech, np.array([q, *found]), rank))) if rank else 1.0

@@ -1,0 +1,163 @@
+"""Controllers designed in total joint rates (jain1995 Section 8): their equations are decoupled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..compiler.kernel import Kernel
+from ..compiler.pipeline import compile
+from ..compiler.store import kernel_function
+from ..mechanics import operators as op
+from ..mechanics.operators.expression import Vector, force_at
+from ..mechanism import Mechanism
+from .trees import frame_pose, gravity_force
+
+
+def _rates(mech: Mechanism, q, v):
+    return kernel_function(mech, ("diagonal_rates", ("normalized", True)), q)(q, v)
+
+
+def _torques(mech: Mechanism, q, eps):
+    return kernel_function(mech, ("diagonal_torques", ("normalized", True)), q)(q, eps)
+
+
+def _gains(mech: Mechanism, gain: Any, what: str) -> np.ndarray:
+    gains = np.asarray(gain, dtype=float)
+    if gains.shape not in ((), (mech.nv,)) or not np.all(gains > 0.0):
+        raise ValueError(f"{what} must be a positive number or {mech.nv} of them, got {gain!r}")
+    return np.broadcast_to(gains, (mech.nv,))
+
+
+@dataclass(frozen=True, eq=False)
+class RateFeedback:
+    """epsilon = -c nu (jain1995 8.4): a controller ``control(t, q, v) -> tau`` that brings any motion to rest.
+
+    It does not choose where.  Without ``gravity`` compensation the mechanism settles in an equilibrium of gravity.
+    """
+
+    mech: Mechanism
+    gain: np.ndarray
+    gravity: bool
+
+    def __call__(self, t, q, v):
+        tau = _torques(self.mech, q, -self.gain * _rates(self.mech, q, v))
+        return tau + gravity_force(self.mech, q) if self.gravity else tau
+
+    def lyapunov(self, q, v):
+        """Kinetic energy nu* nu / 2."""
+        return 0.5 * np.sum(_rates(self.mech, q, v) ** 2, axis=-1)
+
+    def lyapunov_rate(self, q, v):
+        """-nu* c nu, its rate where gravity is compensated (jain1995 Lemma 7.2)."""
+        return -np.sum(self.gain * _rates(self.mech, q, v) ** 2, axis=-1)
+
+
+def rate_feedback(mech: Mechanism, gain=1.0, gravity: bool = True) -> RateFeedback:
+    """Control 8.1.  ``gain`` (1/s): one number, or one for each of the nv total rates; each decays on its own at its
+    gain, but for what C exchanges between them without doing work.  ``gravity``: compensate it."""
+    return RateFeedback(mech, _gains(mech, gain, "gain"), gravity)
+
+
+@dataclass(frozen=True, eq=False)
+class EndEffectorRegulation:
+    """epsilon = -c1 nu + D^(-1/2) H psi B f(e): a controller that pulls a frame to a pose and damps all motion.
+
+    f is the force of springs on the frame: between its origin and the target's, and between its three axes' unit
+    vectors and theirs.  jain1995 (8.6) has the second term with a minus sign and without D^(-1/2); with its error
+    e = target - actual that would push the frame away, and the Lyapunov function needs the factor.
+
+    The Lyapunov function falls until motion stops, which is where the springs have no force along any joint.  That is
+    the target if the start is near enough, but there are other such places:
+
+    - the target is out of reach: the frame stops where it is nearest in the sense of the springs;
+    - a singular configuration in which the springs pull in a direction that the joints cannot move: an arm stretched
+      out towards or away from the target stays as it is, or lingers if the place is a saddle;
+    - the orientation is off by exactly half a turn: the axes' springs balance (a saddle of ``lyapunov``);
+    - joints that would have to turn the other way round: a local minimum.
+
+    ``pull`` tells these places from the target: it is zero in all, ``error`` only in the target.
+    """
+
+    mech: Mechanism
+    link: str
+    target: np.ndarray
+    rate_gain: np.ndarray
+    position_gain: float
+    orientation_gain: float
+    gravity: bool
+    working_moments: Kernel  # q, force at the frame -> D^(-1/2) H psi B f
+
+    def __call__(self, t, q, v):
+        eps = self.pull(q) - self.rate_gain * _rates(self.mech, q, v)
+        tau = _torques(self.mech, q, eps)
+        return tau + gravity_force(self.mech, q) if self.gravity else tau
+
+    def error(self, q):
+        """(..., 12): target less actual, of the origin and of the three axes' unit vectors (jain1995's e)."""
+        difference = (self.target - frame_pose(self.mech, q, self.link))[..., :3, :]
+        columns = np.swapaxes(difference, -1, -2)  # three axes, then the origin
+        return np.concatenate([columns[..., 3, :], columns[..., 0, :], columns[..., 1, :], columns[..., 2, :]], axis=-1)
+
+    def pull(self, q):
+        """(..., nv): working moments of the springs."""
+        pose = frame_pose(self.mech, q, self.link)
+        turned = pose[..., :3, :3]
+        force = self.position_gain * (self.target[:3, 3] - pose[..., :3, 3])
+        moment = self.orientation_gain * np.cross(np.swapaxes(turned, -1, -2), self.target[:3, :3].T).sum(axis=-2)
+        into_link = np.einsum("...ij,...ki->...kj", turned, np.stack([moment, force], axis=-2))
+        return self.working_moments(q, into_link.reshape(*into_link.shape[:-2], 6))
+
+    def potential(self, q):
+        """Energy of the springs."""
+        e = self.error(q) ** 2
+        return 0.5 * (self.position_gain * e[..., :3].sum(-1) + self.orientation_gain * e[..., 3:].sum(-1))
+
+    def lyapunov(self, q, v):
+        """nu* nu / 2 plus the energy of the springs."""
+        return 0.5 * np.sum(_rates(self.mech, q, v) ** 2, axis=-1) + self.potential(q)
+
+    def lyapunov_rate(self, q, v):
+        """-nu* c1 nu, its rate where gravity is compensated."""
+        return -np.sum(self.rate_gain * _rates(self.mech, q, v) ** 2, axis=-1)
+
+
+def end_effector_regulation(
+    mech: Mechanism,
+    link: str,
+    target_pose,
+    rate_gain=4.0,
+    position_gain: float = 200.0,
+    orientation_gain: float = 10.0,
+    gravity: bool = True,
+) -> EndEffectorRegulation:
+    """Control 8.2: bring the link or frame ``link`` to ``target_pose``, (rotation, position) or 4x4, in the world.
+
+    rate_gain (1/s) as for ``rate_feedback``; position_gain (N/m) and orientation_gain (N m/rad, for small errors twice
+    that) are the springs' stiffnesses.  Where it can fail is told at ``EndEffectorRegulation``.
+    """
+    target = np.eye(4)
+    if isinstance(target_pose, tuple):
+        target[:3, :3], target[:3, 3] = target_pose
+    else:
+        target[:] = target_pose
+    if np.abs(target[:3, :3] @ target[:3, :3].T - np.eye(3)).max() > 1e-8 or np.linalg.det(target[:3, :3]) < 0.0:
+        raise ValueError("the rotation of target_pose must be a rotation matrix: orthogonal, with determinant 1")
+    for name, value in (("position_gain", position_gain), ("orientation_gain", orientation_gain)):
+        if not value >= 0.0:
+            raise ValueError(f"{name} must not be negative, got {value!r}")
+    if mech.frame(link).body < 0:
+        raise ValueError(f"frame {link!r} is fixed to the ground: no joint moves it")
+    pulled = op.D_half.inv @ op.H @ op.psi @ op.B(link) @ Vector("force", force_at(link))
+    return EndEffectorRegulation(
+        mech,
+        link,
+        target,
+        _gains(mech, rate_gain, "rate_gain"),
+        float(position_gain),
+        float(orientation_gain),
+        gravity,
+        compile(pulled, mech),
+    )

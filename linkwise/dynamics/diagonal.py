@@ -1,0 +1,168 @@
+"""Diagonalized dynamics (jain1995): total joint rates, working moments, and an equation of motion without mass matrix.
+
+    nu = m* v,   epsilon = m^-1 tau,   dnu/dt + C(q, nu) = epsilon,   nu* nu / 2 = kinetic energy,   nu* C = 0
+
+with m = (I + H phi K) D^(1/2), M = m m*.  D^(1/2) is Cholesky's lower factor of each joint's block of D: for a joint
+of one freedom, its square root.  ``normalized=False`` everywhere gives the variables without D^(1/2): xi = (I + H phi
+K)* v, kappa = (I - H psi K) tau, D dxi/dt + C(q, xi) = kappa.
+
+q is (nq,), all joint vectors are (nv,), with any leading batch shape.  Trees of any joints, fixed or floating, with
+rotor inertias; mechanisms with mimic joints or loops are refused, because their mass matrix has no such factors.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..compiler.store import kernel_function
+from ..mechanics.algorithms.catalogue import WITH_WRENCHES
+from ..mechanics.algorithms.metric import connection
+from ..mechanism import Mechanism
+from .decoupled_control import EndEffectorRegulation, RateFeedback, end_effector_regulation, rate_feedback
+from .trees import mass_matrix, mass_matrix_derivatives, random_state
+
+__all__ = [
+    "EndEffectorRegulation",
+    "RateFeedback",
+    "all_forces",
+    "christoffel_symbols",
+    "coriolis",
+    "curvature",
+    "end_effector_regulation",
+    "factor",
+    "factor_derivatives",
+    "factor_inverse",
+    "factor_rate",
+    "forces",
+    "forward_dynamics",
+    "is_globally_diagonalizable",
+    "motion",
+    "rate_feedback",
+    "rates",
+    "torques",
+    "velocities",
+]
+
+
+def _kernel(mech: Mechanism, name: str, first, normalized: bool):
+    return kernel_function(mech, (name, ("normalized", bool(normalized))), first)
+
+
+# -- transforms (jain1995 Tables 1 and 2) ---------------------------------------------------------------
+
+
+def rates(mech: Mechanism, q, v, normalized: bool = True):
+    """(nv,): total joint rates nu = m* v; without normalization xi = v + G* V+, joint by joint."""
+    return _kernel(mech, "diagonal_rates", q, normalized)(q, v)
+
+
+def velocities(mech: Mechanism, q, nu, normalized: bool = True):
+    """(nv,): the joint velocities v of total rates ``nu`` (or xi)."""
+    return _kernel(mech, "diagonal_velocities", q, normalized)(q, nu)
+
+
+def forces(mech: Mechanism, q, tau, normalized: bool = True):
+    """(nv,): working moments epsilon = m^-1 tau of joint forces (or kappa)."""
+    return _kernel(mech, "diagonal_forces", q, normalized)(q, tau)
+
+
+def all_forces(mech: Mechanism, q, tau, wrenches=None, normalized: bool = True):
+    """(nv,): working moments of joint forces, gravity and ``wrenches`` (n_links, 6), in link frames, together:
+    the right-hand side of dnu/dt + C = epsilon."""
+    wrenches = np.zeros((mech.n_links, 6)) if wrenches is None else wrenches
+    return _kernel(mech, "diagonal_forces_of_all", q, normalized)(q, tau, wrenches)
+
+
+def torques(mech: Mechanism, q, eps, normalized: bool = True):
+    """(nv,): the joint forces tau = m epsilon of working moments (or of kappa)."""
+    return _kernel(mech, "diagonal_torques", q, normalized)(q, eps)
+
+
+def factor(mech: Mechanism, q, normalized: bool = True):
+    """(nv, nv): m, with m m* the mass matrix; without normalization I + H phi K."""
+    return _kernel(mech, "diagonal_factor", q, normalized)(q)
+
+
+def factor_inverse(mech: Mechanism, q, normalized: bool = True):
+    """(nv, nv): the inverse of ``factor``, in closed form."""
+    return _kernel(mech, "diagonal_factor_inverse", q, normalized)(q)
+
+
+def factor_derivatives(mech: Mechanism, q, normalized: bool = True):
+    """(nv, nv, nv): [i, j, k] is dm_ij along tangent direction k, in closed form (jain1995 A.29)."""
+    return _kernel(mech, "diagonal_factor_derivatives", q, normalized)(q)
+
+
+def factor_rate(mech: Mechanism, q, v, normalized: bool = True):
+    """(nv, nv): dm/dt along the joint velocities v (jain1995 A.30)."""
+    return _kernel(mech, "diagonal_factor_rate", q, normalized)(q, v)
+
+
+# -- equations of motion ------------------------------------------------------------------------------
+
+
+def coriolis(mech: Mechanism, q, nu, normalized: bool = True):
+    """(nv,): C(q, nu), which does no work (jain1995 Algorithm 7.1); without normalization C(q, xi) (7.10)."""
+    return _kernel(mech, "diagonal_coriolis", q, normalized)(q, nu)
+
+
+def motion(mech: Mechanism, q, nu, tau, wrenches=None, normalized: bool = True):
+    """dnu/dt and v, each (nv,), under joint forces, gravity and ``wrenches`` (n_links, 6): what an integrator of
+    (q, nu) needs, at once (jain1995 Algorithm 8.1)."""
+    if wrenches is None:
+        both = _kernel(mech, "diagonal_motion", q, normalized)(q, nu, tau)
+    else:
+        both = _kernel(mech, WITH_WRENCHES["diagonal_motion"], q, normalized)(q, nu, tau, wrenches)
+    return both[..., 0, :], both[..., 1, :]
+
+
+def forward_dynamics(mech: Mechanism, q, nu, tau, wrenches=None, normalized: bool = True):
+    """(nv,): dnu/dt (or dxi/dt) under joint forces, gravity and ``wrenches``."""
+    return motion(mech, q, nu, tau, wrenches, normalized)[0]
+
+
+# -- geometry (jain1995 Section 2) --------------------------------------------------------------------
+
+
+def christoffel_symbols(mech: Mechanism, q):
+    """(nv, nv, nv): [i, j, k] is the product of E_k with the covariant derivative of E_j along E_i, E the tangent
+    directions; Christoffel's symbols of the first kind [ij, k] where these are coordinates."""
+    return connection(mass_matrix(mech, q), mass_matrix_derivatives(mech, q), mech.brackets)
+
+
+def curvature(mech: Mechanism, q):
+    """(nv, nv, nv, nv): Riemann's symbols of the first kind R_hijk of the mass matrix as a metric (jain1995 2.5).
+
+    Components are along the tangent directions of v.  Where q is a set of coordinates (dq/dt = v) these are the
+    paper's; spherical and floating joints have none, and their directions do not commute: the symbols are then those
+    of any coordinates that agree with the tangent directions to first order, such as exponential ones.  Derivatives
+    are exact.
+    """
+    return _curvature(mech, q)[0]
+
+
+def is_globally_diagonalizable(mech: Mechanism, samples: int = 5, tolerance: float = 1e-9, seed: int = 0) -> bool:
+    """Whether coordinates exist in which the mass matrix is constant: its curvature vanishes (jain1995 Lemma 2.2).
+
+    Curvature is looked at in ``samples`` random configurations and compared with the terms it is the sum of; it is
+    analytic in q, so that it vanishes in all of them by accident is next to impossible.
+    """
+    q, _ = random_state(mech, np.random.default_rng(seed), (samples,))
+    symbols, terms = _curvature(mech, q)
+    axes = (-4, -3, -2, -1)
+    return bool(np.all(np.abs(symbols).max(axes, initial=0.0) <= tolerance * np.abs(terms).max(axes, initial=0.0)))
+
+
+def _curvature(mech: Mechanism, q) -> tuple[np.ndarray, np.ndarray]:
+    """The symbols, and the largest of the terms that they are sums of."""
+    g, first = mass_matrix(mech, q), mass_matrix_derivatives(mech, q)
+    second = kernel_function(mech, "mass_matrix_second_derivatives", q)(q)
+    gamma = connection(g, first, mech.brackets)
+    slopes = np.moveaxis(connection(np.moveaxis(first, -1, 0), np.moveaxis(second, -1, 0), mech.brackets), 0, -1)
+    raised = np.linalg.solve(g[..., None, :, :], np.swapaxes(gamma, -1, -2))  # [i, l, j]: second kind
+    products = np.einsum("...jli,...khl->...hijk", raised, gamma)
+    bracket = np.einsum("jkm,...mih->...hijk", mech.brackets, gamma)
+    along = np.einsum("...kihj->...hijk", slopes)
+    symbols = along - np.swapaxes(along, -1, -2) + products - np.swapaxes(products, -1, -2) - bracket
+    terms = np.maximum(np.maximum(np.abs(along), np.abs(products)), np.abs(bracket))
+    return symbols, terms

@@ -1,0 +1,196 @@
+"""One step of motion in time under joint forces that stay constant during the step, on the configuration manifold.
+
+A step never leaves the manifold: it is a tangent vector u, along which every joint moves from the start of the step
+exactly (``Joint.integrate``), and the method of Runge and Kutta is applied to u and v instead of q and v
+(Munthe-Kaas, "Runge-Kutta methods on Lie groups", BIT 38, 1998):
+
+    du/dt = dexp^-1_u(v)    dv/dt = forward dynamics at (q (+) u, v)
+
+Quaternions stay unit, and the order of the method is kept for joints that turn freely up to the order that their
+``Joint.step_rate`` carries; methods of higher order are refused there.  For all other joints u is the change of q and
+the method is the usual one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, count
+from typing import Any
+
+import numpy as np
+
+from ...mechanism import Mechanism, MechanismError
+from ..recursions.tree import Tree
+from ..scalar import Scalar
+from .configuration import difference, integrate
+from .dynamics import forward_dynamics
+
+Vector = list[Scalar]
+RootedTree = tuple[int, np.ndarray, int]  # its order, its elementary weights at the stages, its density
+ROUNDED = 1e-9  # what a condition on rounded coefficients may be off by
+
+
+@dataclass(frozen=True)
+class Tableau:
+    """An explicit method of Runge and Kutta, as Butcher writes it: stage i starts from the sum of ``stages[i][j]``
+    times slope j, the step is the sum of ``weights[j]`` times slope j."""
+
+    stages: tuple[tuple[float, ...], ...]
+    weights: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        lengths = [len(coefficients) for coefficients in self.stages]
+        if lengths != list(range(len(self.weights))):
+            raise ValueError(
+                f"an explicit method has as many coefficients at each stage as there are stages before it, and one "
+                f"weight per stage: not {lengths} and {len(self.weights)} weights"
+            )
+        if not self.order:
+            raise ValueError(f"the weights of a method must add up to 1, not to {sum(self.weights):g}")
+
+    @cached_property
+    def order(self) -> int:
+        """The order p of the method: the error of a step is of order p + 1 in its length.  Butcher's conditions hold
+        for all rooted trees of up to p nodes (Hairer, Norsett, Wanner: Solving Ordinary Differential Equations I,
+        Theorem II.2.13); an explicit method fails at the tall tree with more nodes than it has stages."""
+        matrix = np.array([(*row, *[0.0] * (len(self.weights) - len(row))) for row in self.stages])
+        trees: list[RootedTree] = []
+        for order in count(1):
+            grown = [(order, values, order * density) for values, density in _forests(matrix, trees, order - 1)]
+            if any(abs(np.dot(self.weights, values) - 1.0 / density) > ROUNDED for _, values, density in grown):
+                return order - 1
+            trees += grown
+        raise AssertionError("no method has all orders")
+
+    @property
+    def evaluations(self) -> int:
+        """How often a step asks for accelerations."""
+        return len(self.stages)
+
+    def advance(self, x: np.ndarray, h: Any, rates: Callable[[float, np.ndarray], np.ndarray]) -> np.ndarray:
+        """x after a step of h, of scalars or (..., n) of floats; ``rates(c, x)`` is dx/dt after the part c of it."""
+        slopes: list[np.ndarray] = []
+        for coefficients in self.stages:
+            slopes.append(rates(sum(coefficients), _moved(x, h, coefficients, slopes)))
+        return _moved(x, h, self.weights, slopes)
+
+
+def _forests(
+    matrix: np.ndarray, trees: Sequence[RootedTree], nodes: int, first: int = 0
+) -> Iterator[tuple[np.ndarray, int]]:
+    """What hangs from a root: products of elementary weights and of densities, for every set of trees with so many
+    nodes together (a tree may be taken again, none before ``first``)."""
+    if nodes == 0:
+        yield np.ones(len(matrix)), 1
+    for k in range(first, len(trees)):
+        order, values, density = trees[k]
+        if order <= nodes:
+            for others, other_density in _forests(matrix, trees, nodes - order, k):
+                yield (matrix @ values) * others, density * other_density
+
+
+@dataclass(frozen=True)
+class Splitting:
+    """Velocities and positions in turn: v changes by ``kicks[i]`` times dt a(q, v), then q moves by ``drifts[i]`` times
+    dt v."""
+
+    kicks: tuple[float, ...]
+    drifts: tuple[float, ...]
+
+    @property
+    def evaluations(self) -> int:
+        """How often a step asks for accelerations."""
+        return sum(kick != 0.0 for kick in self.kicks)
+
+    def advance(self, q: Any, v: np.ndarray, h: Any, acceleration: Callable[..., Any], drift: Callable[..., Any]):
+        """q and v after a step of h; ``acceleration(c, q, v)`` after the part c of it, ``drift(q, v, h)`` moves q."""
+        times = (0.0, *accumulate(self.drifts))
+        for c, kick, forth in zip(times, self.kicks, self.drifts, strict=False):
+            if kick:
+                v = v + acceleration(c, q, v) * (h * kick)
+            if forth:
+                q = drift(q, v, h * forth)
+        return q, v
+
+
+#: The methods with fixed steps, by name: compiled steps, ``lw.rollout`` and ``lw.simulate`` all read this table.
+METHODS: dict[str, Tableau | Splitting] = {
+    "rk4": Tableau(stages=((), (0.5,), (0.0, 0.5), (0.0, 0.0, 1.0)), weights=(1 / 6, 1 / 3, 1 / 3, 1 / 6)),
+    "semi_implicit": Splitting(kicks=(1.0,), drifts=(1.0,)),
+}
+
+
+def step(method: Tableau | Splitting, tree: Tree, q, v, tau, dt, wrenches=None) -> Vector:
+    """(nq + nv,): q and v after dt."""
+    dt = _array([dt.item() if hasattr(dt, "item") else dt])  # an array, since arrays of scalars do not multiply scalars
+
+    def acceleration(q: Sequence[Scalar], v: np.ndarray) -> np.ndarray:
+        return _array(forward_dynamics(tree, q, v.tolist(), tau, wrenches))
+
+    if isinstance(method, Splitting):
+        q, v = method.advance(
+            list(q),
+            _array(v),
+            dt,
+            lambda _, q, v: acceleration(q, v),
+            lambda q, v, h: integrate(tree, q, v.tolist(), h),
+        )
+        return [*q, *v.tolist()]
+    _refuse_lost_orders(method, tree.mechanism)
+    n = len(v)
+
+    def rates(_: float, x: np.ndarray) -> np.ndarray:
+        u, v = x[:n], x[n:]
+        there = q if x is start else integrate(tree, q, u.tolist(), 1.0)
+        return _array([*_step_rates(tree, u.tolist(), v.tolist()), *acceleration(there, v)])
+
+    start = _array([0.0] * n + list(v))
+    reached = method.advance(start, dt, rates)
+    return [*integrate(tree, q, reached[:n].tolist(), 1.0), *reached[n:].tolist()]
+
+
+def _refuse_lost_orders(method: Tableau, mechanism: Mechanism) -> None:
+    for body in mechanism.bodies:
+        if not body.kind.steps_commute and method.order > body.kind.step_order:
+            raise MechanismError(
+                f"a Runge-Kutta method of order {method.order} would only reach order {body.kind.step_order} on joint "
+                f"{body.joint!r} of mechanism {mechanism.name!r}, whose steps do not commute: take a method of order "
+                f"{body.kind.step_order}, or give {type(body.kind).__name__} a step_rate (and step_order) of more terms"
+            )
+
+
+def under_feedback(step: Callable[..., Vector]) -> Callable[..., Vector]:
+    """The step with ``tau + kp (target - q) - kd v`` as joint forces, of its start and constant during it, as a digital
+    controller gives them; three more inputs ``target, kp, kd`` come last.  ``target - q`` is ``difference(q, target)``.
+    """
+
+    def controlled(tree: Tree, q, v, tau, dt, *more) -> Vector:
+        *wrenches, target, kp, kd = more
+        way = difference(tree, q, target)
+        forces = [f + p * x - d * w for f, p, x, d, w in zip(tau, kp, way, kd, v, strict=True)]
+        return step(tree, q, v, forces, dt, *wrenches)
+
+    return controlled
+
+
+def _moved(x: np.ndarray, h: Any, coefficients: Sequence[float], slopes: Sequence[np.ndarray]) -> np.ndarray:
+    """x + h * sum of coefficient times slope."""
+    for coefficient, slope in zip(coefficients, slopes, strict=True):
+        if coefficient:
+            x = x + slope * (h * coefficient)
+    return x
+
+
+def _array(numbers: Sequence[Scalar]) -> np.ndarray:
+    """Scalars, known or not, as an array."""
+    array = np.empty(len(numbers), dtype=object)
+    array[:] = list(numbers)
+    return array
+
+
+def _step_rates(tree: Tree, u: Vector, v: Vector) -> Vector:
+    """du/dt of every independent joint."""
+    pairs = ((b.kind, tree.mechanism.v_index(b.joint)) for b in tree.mechanism.bodies if not b.mimic)
+    return [x for kind, at in pairs for x in kind.step_rate(u[at], v[at])]

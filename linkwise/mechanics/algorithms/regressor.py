@@ -1,0 +1,65 @@
+"""Inverse dynamics as a linear function of the links' inertial parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...mechanism.inertial_parameters import NAMES
+from ..links.forces import gyroscopic_force
+from ..links.kinematics import rigid_acceleration
+from ..recursions.tree import Configuration, Tree
+from ..scalar import Scalar
+from ..spatial import Force, Motion, RigidInertia, Symmetric3, Transform, Translation, Vector3
+from .kinematics import accelerations, joint_motions
+
+Matrix = list[list[Scalar]]
+
+
+def _unit(name: str) -> RigidInertia:
+    """The inertia of which the named parameter is one and all others are zero."""
+    h = (float(name == f"m{axis}") for axis in "xyz")
+    moment = (float(name == f"I{pair}") for pair in Symmetric3._fields)
+    return RigidInertia(float(name == "m"), Vector3(*h), Symmetric3(*moment))
+
+
+UNITS = tuple(map(_unit, NAMES))
+
+
+def regressor(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]) -> Matrix:
+    """(nv, 10 n_links): Y with tau = Y p, without rotor inertias.
+
+    Column p of link i is what the joints must supply if that parameter is one and all others are zero: H phi of the
+    force M alpha + b of that unit (see expressions.inverse_dynamics), here its product with the motions phi* H* that
+    the joints give the link.
+    """
+    at = Configuration(tree, q)
+    moving = accelerations(at, v, a, tree.base_acceleration)
+    motions = joint_motions(at)
+    columns = []
+    for i, (spin, acceleration) in enumerate(moving):
+        user = tree.links[i].user
+        forces = _forces(*_at_frame(user, spin.omega, acceleration))
+        felt = {freedom: user.motion_into(motion) for freedom, motion in motions[i].items()}
+        for force in forces:
+            parts = [
+                [force.dot(felt[j, k]) if (j, k) in felt else 0.0 for k in range(link.joint.nv)]
+                for j, link in enumerate(tree.links)
+            ]
+            columns.append(tree.collect(parts))
+    return [[column[r] for column in columns] for r in range(tree.mechanism.nv)]
+
+
+def _at_frame(step: Transform, omega: Vector3, acceleration: Motion) -> tuple[Vector3, Motion]:
+    """Angular velocity and acceleration of a link, from its internal frame to another frame fixed to it."""
+    alpha, linear = acceleration
+    for factor in step.factors:
+        if isinstance(factor, Translation):
+            linear = linear + rigid_acceleration(omega, alpha) @ factor.shift
+        else:
+            omega, alpha, linear = (factor.vector_into(x) for x in (omega, alpha, linear))
+    return omega, Motion(alpha, linear)
+
+
+def _forces(omega: Vector3, acceleration: Motion) -> list[Force]:
+    """M alpha + b of each unit parameter."""
+    return [unit @ acceleration + gyroscopic_force(unit, omega) for unit in UNITS]

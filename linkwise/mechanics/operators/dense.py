@@ -1,0 +1,413 @@
+"""The oracle: any operator expression as one plain NumPy matrix, stacked literally as the papers print it.
+
+Nothing here is shared with the recursions: the kinematics, the Riccati equation and the propagation operators are
+written out once more from their definitions (jain1995 4.6-4.10, rodriguez1992 17, 41), inverses are numerical, and
+nothing is fast.  Links are stacked base to tip, six numbers each in the link's own frame, angular part first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property, singledispatch
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...mechanism import Mechanism
+from ..joints import (
+    Cylindrical,
+    Floating,
+    Helical,
+    Joint,
+    Planar,
+    Prismatic,
+    Revolute,
+    Spherical,
+    Universal,
+)
+from .expression import (
+    FORCE,
+    JOINT,
+    MOTION,
+    SCALAR,
+    Covector,
+    Expression,
+    Identity,
+    Inverse,
+    Operator,
+    Product,
+    Space,
+    Sum,
+    Vector,
+)
+
+
+def dense(expression: Expression, mech: Mechanism, q, vectors: Mapping[str, Any] | None = None) -> np.ndarray:
+    """The matrix of an expression, (..., rows, columns) for q of shape (..., nq).
+
+    The matrix acts on joint vectors (nv,) and on flattened link vectors (6 n_links,).  Loops of the mechanism play no
+    part: the operators are those of its spanning tree.  An expression with vectors needs their values by name, the
+    same for every q; it is a matrix of one column.
+    """
+    if not isinstance(expression, Expression):
+        raise TypeError(f"dense() takes an operator expression such as op.H @ op.phi, got {expression!r}")
+    if not isinstance(mech, Mechanism):
+        raise TypeError(f"dense() takes a mechanism as its second argument, got {mech!r}")
+    followers = [body.joint for body in mech.bodies if body.mimic]
+    if followers:
+        raise ValueError(
+            f"mechanism {mech.name!r} has joints that mimic others ({', '.join(followers)}), whose operators are not "
+            "block diagonal in the joints: build it without mimic joints to use dense()"
+        )
+    q = np.asarray(q, dtype=float)
+    if q.ndim == 0 or q.shape[-1] != mech.nq:
+        raise ValueError(f"q must have shape (..., {mech.nq}) for mechanism {mech.name!r}, got {q.shape}")
+    if q.ndim == 1:
+        return StackedOperators(mech, q, vectors).matrix(expression)
+    states = q.reshape(-1, mech.nq)
+    if not len(states):
+        neutral = StackedOperators(mech, np.concatenate([b.kind.neutral() for b in mech.bodies]), vectors)
+        shape = neutral.matrix(expression).shape
+        return np.zeros((*q.shape[:-1], *shape))
+    matrices = np.array([StackedOperators(mech, state, vectors).matrix(expression) for state in states])
+    return matrices.reshape(*q.shape[:-1], *matrices.shape[1:])
+
+
+# -- one joint ----------------------------------------------------------------------------------------
+
+
+class Crossing(NamedTuple):
+    """What a joint does in one position.
+
+    rotation, position   pose of the child side in the parent side
+    motion               (6, nv), H*: twist of the child relative to the parent per unit of each v, in the child frame
+    """
+
+    rotation: np.ndarray
+    position: np.ndarray
+    motion: np.ndarray
+
+
+@singledispatch
+def crossing(kind: Joint, q: np.ndarray) -> Crossing:
+    """The joint's pose and motion at its coordinates ``q``."""
+    raise TypeError(
+        f"the dense operators do not know the joint {kind!r}: "
+        "register its pose and motion with @crossing.register in linkwise/operators/dense.py"
+    )
+
+
+@crossing.register
+def _(kind: Revolute, q: np.ndarray) -> Crossing:
+    return Crossing(rotation_about(kind.axis, q[0]), np.zeros(3), twists((kind.axis, None)))
+
+
+@crossing.register
+def _(kind: Prismatic, q: np.ndarray) -> Crossing:
+    return Crossing(np.eye(3), q[0] * np.array(kind.axis), twists((None, kind.axis)))
+
+
+@crossing.register
+def _(kind: Helical, q: np.ndarray) -> Crossing:
+    advance = kind.pitch * np.array(kind.axis)
+    return Crossing(rotation_about(kind.axis, q[0]), q[0] * advance, twists((kind.axis, advance)))
+
+
+@crossing.register
+def _(kind: Cylindrical, q: np.ndarray) -> Crossing:
+    motion = twists((kind.axis, None), (None, kind.axis))
+    return Crossing(rotation_about(kind.axis, q[0]), q[1] * np.array(kind.axis), motion)
+
+
+@crossing.register
+def _(kind: Universal, q: np.ndarray) -> Crossing:
+    second = rotation_about(kind.axis2, q[1])
+    motion = twists((second.T @ kind.axis1, None), (kind.axis2, None))
+    return Crossing(rotation_about(kind.axis1, q[0]) @ second, np.zeros(3), motion)
+
+
+@crossing.register
+def _(kind: Planar, q: np.ndarray) -> Crossing:
+    along_x, along_y = np.array(kind.alignment).T[:2]
+    turn = rotation_about(kind.normal, q[2])
+    motion = twists((None, turn.T @ along_x), (None, turn.T @ along_y), (kind.normal, None))
+    return Crossing(turn, q[0] * along_x + q[1] * along_y, motion)
+
+
+@crossing.register
+def _(kind: Spherical, q: np.ndarray) -> Crossing:
+    return Crossing(rotation_of_quaternion(q), np.zeros(3), np.eye(6)[:, :3])
+
+
+@crossing.register
+def _(kind: Floating, q: np.ndarray) -> Crossing:
+    return Crossing(rotation_of_quaternion(q[:4]), q[4:], np.eye(6))
+
+
+def twists(*columns: tuple) -> np.ndarray:
+    """(6, len(columns)) from pairs (angular, linear); None is zero."""
+    zero = np.zeros(3)
+    return np.array([[*(zero if w is None else w), *(zero if u is None else u)] for w, u in columns]).T
+
+
+def cross_matrix(x) -> np.ndarray:
+    """The matrix x~ with x~ y = x cross y."""
+    return np.array([[0.0, -x[2], x[1]], [x[2], 0.0, -x[0]], [-x[1], x[0], 0.0]])
+
+
+def rotation_about(axis, angle: float) -> np.ndarray:
+    """Rodrigues' formula for a unit axis."""
+    turn = cross_matrix(axis)
+    return np.eye(3) + np.sin(angle) * turn + (1.0 - np.cos(angle)) * turn @ turn
+
+
+def rotation_of_quaternion(q: np.ndarray) -> np.ndarray:
+    """Of [w, x, y, z], whatever its length."""
+    w, xyz = q[0] / np.linalg.norm(q), cross_matrix(q[1:] / np.linalg.norm(q))
+    return np.eye(3) + 2.0 * w * xyz + 2.0 * xyz @ xyz
+
+
+def force_transform(rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
+    """(6, 6): a force at a frame with this pose, as a force at the frame in which the pose is given.
+
+    For parallel frames this is the phi(k, k-1) of the papers (rodriguez1992 3).
+    """
+    return np.block([[rotation, cross_matrix(position) @ rotation], [np.zeros((3, 3)), rotation]])
+
+
+# -- all links ----------------------------------------------------------------------------------------
+
+
+class StackedOperators:
+    """The operators of a mechanism in one configuration, as matrices; each attribute is what its letter says."""
+
+    def __init__(self, mech: Mechanism, q: np.ndarray, vectors: Mapping[str, Any] | None = None) -> None:
+        self.mech = mech
+        self.vectors = vectors or {}
+        self.crossings = [crossing(body.kind, q[mech.q_index(body.joint)]) for body in mech.bodies]
+
+    def matrix(self, expression: Expression) -> np.ndarray:
+        """The expression, evaluated from the leaves up."""
+        match expression:
+            case Operator():
+                named = getattr(self, expression.name)
+                base = named(expression.link) if expression.link else named
+                return base.T if expression.adjoint else base
+            case Identity():
+                return np.eye(self.size(expression.domain, expression))
+            case Product():
+                result = self.matrix(expression.factors[-1])
+                for factor in reversed(expression.factors[:-1]):
+                    result = self.matrix(factor) @ result
+                return result
+            case Sum():
+                shape = (self.size(expression.codomain, expression), self.size(expression.domain, expression))
+                return sum((weight * self.matrix(term) for weight, term in expression.terms), np.zeros(shape))
+            case Inverse():
+                return _inverse(self.matrix(expression.of), str(expression.of))
+            case Covector():
+                return self.matrix(expression.vector).T
+            case Vector() if expression.name in self.vectors:
+                return self._column(expression)
+        raise TypeError(
+            f"{expression} is a vector, known only when a kernel is called: dense() takes expressions without vectors, "
+            "or the values of joint and link vectors by name; biases are beyond it"
+        )
+
+    def _column(self, vector: Vector) -> np.ndarray:
+        values = np.asarray(self.vectors[vector.name], dtype=float)
+        size = self.size(vector.codomain, vector)
+        if values.size != size:
+            raise ValueError(
+                f"vector {vector.name!r} of {vector.codomain} has {size} numbers, got shape {values.shape}"
+            )
+        return values.reshape(size, 1)
+
+    def size(self, space: Space | None, expression: Expression) -> int:
+        """Dimension of a space in this mechanism."""
+        if space is None:
+            raise ValueError(f"{expression} alone has no size: use op.identity(op.JOINT) or another space of op")
+        links = 6 * self.mech.n_links
+        return {SCALAR: 1, JOINT: self.mech.nv, FORCE: links, MOTION: links}.get(space, 6)
+
+    # Rigid transfer of forces ------------------------------------------------------------------------
+
+    @cached_property
+    def transfers(self) -> list[np.ndarray]:
+        """For each link phi(parent, link): forces in the link's frame to forces in its parent's frame."""
+        return [
+            force_transform(body.rotation @ at.rotation, body.position + body.rotation @ at.position)
+            for body, at in zip(self.mech.bodies, self.crossings, strict=True)
+        ]
+
+    @cached_property
+    def E_phi(self) -> np.ndarray:
+        """jain1995 (4.7): the transfers, each in the block [parent, link]."""
+        return self._shift(self.transfers)
+
+    @cached_property
+    def phi(self) -> np.ndarray:
+        """jain1995 (4.6), rodriguez1992 (17): block [i, j] is the product of transfers from j in to i."""
+        return self._propagation(self.transfers)
+
+    def _shift(self, transfers: list[np.ndarray]) -> np.ndarray:
+        shift = np.zeros((6 * len(transfers),) * 2)
+        for link, parent in enumerate(self.mech.parents):
+            if parent >= 0:
+                shift[_six(parent), _six(link)] = transfers[link]
+        return shift
+
+    def _propagation(self, transfers: list[np.ndarray]) -> np.ndarray:
+        total = np.eye(6 * len(transfers))
+        for link in range(len(transfers)):
+            block, inner = np.eye(6), link
+            while self.mech.parents[inner] >= 0:
+                block, inner = transfers[inner] @ block, self.mech.parents[inner]
+                total[_six(inner), _six(link)] = block
+        return total
+
+    def B(self, link: str) -> np.ndarray:
+        """(6 n_links, 6): a force at the named frame, in its axes, as a force on the link that carries it."""
+        frame = self.mech.frame(link)
+        pick_off = np.zeros((6 * self.mech.n_links, 6))
+        if frame.body >= 0:  # the ground takes no part in the motion
+            pick_off[_six(frame.body)] = force_transform(frame.rotation, frame.position)
+        return pick_off
+
+    def A(self, link: str) -> np.ndarray:
+        """(6 n_links, 6): a motion of the named frame, in its axes, as the motion of the link that carries it."""
+        frame = self.mech.frame(link)
+        imposed = np.zeros((6 * self.mech.n_links, 6))
+        if frame.body >= 0:
+            imposed[_six(frame.body)] = np.linalg.inv(force_transform(frame.rotation, frame.position)).T
+        return imposed
+
+    # Block-diagonal operators given by joints and masses ---------------------------------------------
+
+    @cached_property
+    def H(self) -> np.ndarray:
+        """(nv, 6 n_links): each joint's rows project the link's force on the joint's motions."""
+        rows = np.zeros((self.mech.nv, 6 * self.mech.n_links))
+        for link, (body, at) in enumerate(zip(self.mech.bodies, self.crossings, strict=True)):
+            rows[self.mech.v_index(body.joint), _six(link)] = at.motion.T
+        return rows
+
+    @cached_property
+    def M(self) -> np.ndarray:
+        """Spatial inertias about the link origins (rodriguez1992 2)."""
+        inertias = []
+        for body in self.mech.bodies:
+            p, m = cross_matrix(body.com), body.mass
+            inertias.append(np.block([[body.inertia - m * p @ p, m * p], [-m * p, m * np.eye(3)]]))
+        return _block_diagonal(inertias)
+
+    @cached_property
+    def R(self) -> np.ndarray:
+        """Rotor inertias."""
+        return np.diag([value for body in self.mech.bodies for value in body.armature])
+
+    @cached_property
+    def C(self) -> np.ndarray:
+        """Composite inertias: everything a link carries, its joints frozen (rodriguez1992 29)."""
+        total = self.phi @ self.M @ self.phi.T
+        return _block_diagonal([total[_six(link), _six(link)] for link in range(self.mech.n_links)])
+
+    @cached_property
+    def M_inv(self) -> np.ndarray:
+        return _inverse(self.M, "M")
+
+    # Articulated bodies ------------------------------------------------------------------------------
+
+    @cached_property
+    def P(self) -> np.ndarray:
+        """The Riccati equation (jain1995 4.8), link by link from the tips in, with D = H P H* + R."""
+        articulated = [np.array(self.M[_six(link), _six(link)]) for link in range(self.mech.n_links)]
+        for link in reversed(range(self.mech.n_links)):
+            body, parent, inertia = self.mech.bodies[link], self.mech.parents[link], articulated[link]
+            if parent >= 0:
+                h = self.crossings[link].motion.T
+                d = h @ inertia @ h.T + np.diag(body.armature)
+                gain = inertia @ h.T @ _inverse(d, f"D of joint {body.joint!r}")
+                remaining = (np.eye(6) - gain @ h) @ inertia
+                articulated[parent] += self.transfers[link] @ remaining @ self.transfers[link].T
+        return _block_diagonal(articulated)
+
+    @cached_property
+    def D(self) -> np.ndarray:
+        return self.H @ self.P @ self.H.T + self.R
+
+    @cached_property
+    def D_inv(self) -> np.ndarray:
+        return _inverse(self.D, "D")
+
+    @cached_property
+    def D_half(self) -> np.ndarray:
+        """Cholesky's lower factor; D is block diagonal, so it is too (jain1995 5.1)."""
+        return np.linalg.cholesky(self.D)
+
+    @cached_property
+    def D_half_inv(self) -> np.ndarray:
+        return _inverse(self.D_half, "D_half")
+
+    @cached_property
+    def P_inv(self) -> np.ndarray:
+        return _inverse(self.P, "P")
+
+    @cached_property
+    def G(self) -> np.ndarray:
+        return self.P @ self.H.T @ self.D_inv
+
+    @cached_property
+    def K(self) -> np.ndarray:
+        return self.E_phi @ self.G
+
+    @cached_property
+    def tau(self) -> np.ndarray:
+        return self.G @ self.H
+
+    @cached_property
+    def tau_bar(self) -> np.ndarray:
+        return np.eye(6 * self.mech.n_links) - self.tau
+
+    @cached_property
+    def P_plus(self) -> np.ndarray:
+        return self.tau_bar @ self.P
+
+    @cached_property
+    def E_psi(self) -> np.ndarray:
+        return self.E_phi @ self.tau_bar
+
+    @cached_property
+    def psi(self) -> np.ndarray:
+        """(I - E_psi)^-1, written like phi with the articulated transfers (jain1995 4.10)."""
+        articulation = [self.tau_bar[_six(link), _six(link)] for link in range(self.mech.n_links)]
+        return self._propagation([phi @ tau_bar for phi, tau_bar in zip(self.transfers, articulation, strict=True)])
+
+    @cached_property
+    def Omega(self) -> np.ndarray:
+        """Mobility of the links: the motions that forces on them cause."""
+        return self.psi.T @ self.H.T @ self.D_inv @ self.H @ self.psi
+
+    @cached_property
+    def Kt_Omega(self) -> np.ndarray:
+        return self.K.T @ self.Omega
+
+
+def _six(link: int) -> slice:
+    return slice(6 * link, 6 * link + 6)
+
+
+def _block_diagonal(blocks: list[np.ndarray]) -> np.ndarray:
+    total = np.zeros((6 * len(blocks),) * 2)
+    for link, block in enumerate(blocks):
+        total[_six(link), _six(link)] = block
+    return total
+
+
+def _inverse(matrix: np.ndarray, what: str) -> np.ndarray:
+    """The numerical inverse; a ValueError that says what is wrong with ``what`` if there is none."""
+    if matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"{what} is a {matrix.shape[0]} x {matrix.shape[1]} matrix: it has no inverse")
+    if matrix.size and not np.linalg.cond(matrix) < 1.0 / np.finfo(float).eps:
+        raise ValueError(f"{what} is singular in this configuration: it has no inverse")
+    return np.linalg.inv(matrix)

@@ -1,0 +1,176 @@
+"""Choice of internal link frames: where a frame may stand anywhere along its joint's axis and at any angle about it,
+put it where the steps to the next link have the fewest numbers (modified Denavit-Hartenberg frames, saha1999 App. A).
+
+With the canonical frame C (z along the joint axis) of a link, the internal frame is C Tz(slide) Rz(turn).  Its origin
+is the foot of the common normal with the parent's axis, its x is along the common normal with the next axis.
+A child whose axis is neither parallel nor nearly parallel to its parent's then stands at T(a, 0, d) Rx(alpha):
+three numbers instead of six, one shift in the parent's own frame, and its turn becomes an offset of its angle.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...mechanism import Body, Mechanism
+
+ROUND_OFF = 1e-15  # metres or radians: what is smaller is noise of the frame computation itself
+SKEW_ENOUGH = 0.3  # sine of the angle between axes below which the common normal may lie far away
+FAR = 3.0  # a frame slides no further than so many times the distance between its joint and the one before
+
+
+@dataclass(frozen=True)
+class Placement:
+    """The constant steps from the parent's internal frame to the parent side of a joint, and the joint's offsets."""
+
+    first_shift: np.ndarray  # in parent axes
+    rotation: np.ndarray
+    second_shift: np.ndarray  # in the axes of the joint
+    spin: float
+    quarters: int
+
+
+@dataclass(frozen=True)
+class FrameChoice:
+    """Internal frame of one link relative to its canonical frame: C Tz(slide) Rz(turn)."""
+
+    slide: float = 0.0
+    turn: float = 0.0
+
+    def matrices(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rotation and position of the internal frame in the canonical frame."""
+        return _turn_z(self.turn), np.array([0.0, 0.0, self.slide])
+
+
+def choose_frames(mechanism: Mechanism, movable: set[int]) -> list[FrameChoice]:
+    """One choice per body.  ``movable``: bodies whose own and whose children's poses are constants."""
+    choices: list[FrameChoice] = []
+    sizes = [len(mechanism.subtree(i)) for i in range(len(mechanism.bodies))]
+    for i, body in enumerate(mechanism.bodies):
+        if i not in movable or not body.kind.slides:
+            choices.append(FrameChoice())
+            continue
+        children = mechanism.children[i]
+        main = max(children, key=lambda k: (sizes[k], -k)) if children else None
+        turn = 0.0
+        if body.kind.spin_coordinate is not None or body.kind.only_slides:
+            turn = _turn_to_mass(body) if main is None else _turn_towards(*_canonical_step(mechanism, main))
+        along = place(mechanism, i, [*choices, FrameChoice(turn=turn)]).second_shift[2]
+        choices.append(FrameChoice(-float(along), turn))
+    return choices
+
+
+def place(mechanism: Mechanism, i: int, choices: list[FrameChoice]) -> Placement:
+    """Steps from the parent's internal frame to the joint of body ``i``, as few and as sparse as the frames allow."""
+    body = mechanism.bodies[i]
+    rotation, position = _canonical_step(mechanism, i)
+    if body.parent >= 0:
+        turn, slide = choices[body.parent].matrices()
+        rotation, position = turn.T @ rotation, turn.T @ (position - slide)
+    own = choices[i]
+    spin = 0.0
+    if body.kind.spin_coordinate is not None:  # a turn about z on either side of the joint is an offset of its angle
+        about_z = math.atan2(rotation[2, 0], rotation[2, 1]) if _is_skew(rotation) else _planar_angle(rotation)
+        rotation = rotation @ _turn_z(-about_z)
+        spin = about_z + own.turn
+    elif body.kind.slides:  # the joint commutes with a turn about z
+        rotation = rotation @ _turn_z(own.turn)
+    rotation, position = _clean(rotation, 1.0), _clean(position, 1.0)
+    reach = FAR * float(np.linalg.norm(body.position))
+    first, along = _split_shift(rotation, position, reach) if body.kind.slides else (position, 0.0)
+    quarters = round(spin / (math.pi / 2))
+    rest = spin - quarters * (math.pi / 2)
+    if abs(rest) < ROUND_OFF:
+        rest = 0.0
+    else:
+        quarters, rest = 0, spin
+    second = _clean(np.array([0.0, 0.0, along + own.slide]), max(1.0, abs(along)))
+    return Placement(_clean(first, 1.0), rotation, second, rest, quarters % 4)
+
+
+def _canonical_step(mechanism: Mechanism, i: int) -> tuple[np.ndarray, np.ndarray]:
+    """Pose of the canonical frame of body i's joint (at zero) in the canonical frame of its parent body."""
+    body = mechanism.bodies[i]
+    rotation, position = body.rotation @ np.array(body.kind.alignment), np.array(body.position)
+    if body.parent >= 0:
+        parent_axes = np.array(mechanism.bodies[body.parent].kind.alignment)
+        rotation, position = parent_axes.T @ rotation, parent_axes.T @ position
+    return rotation, position
+
+
+def _turn_towards(rotation: np.ndarray, position: np.ndarray) -> float:
+    """The angle about z at which x is along the common normal with the next axis."""
+    axis = rotation[:, 2]
+    if math.hypot(axis[0], axis[1]) > ROUND_OFF:
+        return _snap_turn(math.atan2(axis[0], -axis[1]))  # the next axis becomes (0, -sin, cos): a turn about x
+    if math.hypot(position[0], position[1]) > ROUND_OFF:
+        return _snap_turn(math.atan2(position[1], position[0]))
+    return 0.0
+
+
+def _turn_to_mass(body: Body) -> float:
+    """The angle about z at which x points to a last link's centre of mass, if fewer numbers describe its mass then."""
+    alignment = np.array(body.kind.alignment)
+
+    def numbers(angle: float) -> tuple[int, float]:
+        axes = alignment @ _turn_z(angle)
+        com, inertia = axes.T @ body.com, axes.T @ body.inertia @ axes
+        about_axis = inertia - body.mass * np.outer(com, com)
+        products = about_axis[np.triu_indices(3, 1)]
+        scale = max(np.abs(inertia).max(), body.mass * (com @ com))
+        count = int(np.count_nonzero(np.abs(com[:2]) > 1e-12) + np.count_nonzero(np.abs(products) > 1e-12 * scale))
+        return count, abs(angle)
+
+    com = alignment.T @ body.com
+    return min((0.0, _snap_turn(math.atan2(com[1], com[0]))), key=numbers)
+
+
+def _split_shift(rotation: np.ndarray, position: np.ndarray, reach: float) -> tuple[np.ndarray, float]:
+    """position = first + along * z of the joint, with the fewest numbers in ``first`` and ``along`` within reach."""
+    axis = rotation[:, 2]
+    candidates = [(np.array(position), 0.0)]
+    for k in range(3):
+        if abs(axis[k]) > SKEW_ENOUGH:
+            along = position[k] / axis[k]
+            if abs(along) > reach:
+                continue
+            first = _clean(position - along * axis, max(1.0, abs(along)))
+            first[k] = 0.0
+            candidates.append((first, along))
+    return min(candidates, key=lambda c: 2 * np.count_nonzero(c[0]) + (c[1] != 0.0))
+
+
+def is_skew(mechanism: Mechanism, i: int) -> bool:
+    """Whether the axis of body i's joint is not parallel to its parent's (the world's z for the first)."""
+    return _is_skew(_canonical_step(mechanism, i)[0])
+
+
+def _is_skew(rotation: np.ndarray) -> bool:
+    return math.hypot(rotation[2, 0], rotation[2, 1]) > ROUND_OFF
+
+
+def _planar_angle(rotation: np.ndarray) -> float:
+    """Angle b with rotation = diag(1, +-1, +-1) Rz(b), for an axis parallel or antiparallel to z."""
+    return math.atan2(-rotation[0, 1], rotation[0, 0])
+
+
+def _turn_z(angle: float) -> np.ndarray:
+    quarters = angle / (math.pi / 2)
+    if abs(quarters - round(quarters)) < ROUND_OFF:
+        c, s = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))[round(quarters) % 4]
+    else:
+        c, s = math.cos(angle), math.sin(angle)
+    return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+
+
+def _snap_turn(angle: float) -> float:
+    quarters = round(angle / (math.pi / 2))
+    return quarters * (math.pi / 2) if abs(angle - quarters * (math.pi / 2)) < ROUND_OFF else angle
+
+
+def _clean(values: np.ndarray, scale: float) -> np.ndarray:
+    """Noise becomes an exact 0 (or an exact unit entry of a rotation)."""
+    values = np.where(np.abs(values) < ROUND_OFF * scale, 0.0, values)
+    return np.where(np.abs(np.abs(values) - 1.0) < ROUND_OFF, np.sign(values), values) if values.ndim == 2 else values

@@ -1,0 +1,257 @@
+"""The tree of links in internal frames: a mechanism's numbers, each a constant or a traced parameter; and the tree at
+one configuration."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from ...mechanism import Mechanism
+from ..links.articulation import Articulation, articulate
+from ..links.link import Crossing, Link
+from ..links.mobility import IMMOBILE, Matrix6, carry_mobility, free_joint, respond
+from ..scalar import Scalar, is_constant
+from ..spatial import (
+    ArticulatedInertia,
+    Matrix3,
+    Motion,
+    RigidInertia,
+    Symmetric3,
+    Transform,
+    Translation,
+    Vector3,
+    orientation,
+)
+from ..spatial.three import ZERO
+from .frames import FrameChoice, choose_frames, place
+
+Parameters = Mapping[
+    tuple[str, int], Any
+]  # ("mass", body) -> traced value in the shape of the constant; body -1: world
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Links parents first, gravity in the ground frame, and where each link's coordinates are."""
+
+    mechanism: Mechanism
+    links: tuple[Link, ...]
+    gravity: Vector3
+
+    def coordinates(self, q: Sequence[Scalar]) -> list[list[Scalar]]:
+        """Each joint's own coordinates; a follower's are its leader's, scaled and shifted."""
+        parts = []
+        for body in self.mechanism.bodies:
+            part = list(q[self.mechanism.q_index(body.joint)])
+            parts.append([part[0] * body.mimic.ratio + body.mimic.offset] if body.mimic else part)
+        return parts
+
+    def velocities(self, v: Sequence[Scalar]) -> list[list[Scalar]]:
+        """Each joint's own part of a tangent vector (velocity or acceleration)."""
+        parts = []
+        for body in self.mechanism.bodies:
+            part = list(v[self.mechanism.v_index(body.joint)])
+            parts.append([part[0] * body.mimic.ratio] if body.mimic else part)
+        return parts
+
+    def collect(self, parts: Sequence[Sequence[Scalar]]) -> list[Scalar]:
+        """Joint forces of all joints as a vector over the independent coordinates: followers act on their leaders."""
+        total: list[Scalar] = [0.0] * self.mechanism.nv
+        for body, part in zip(self.mechanism.bodies, parts, strict=True):
+            start = self.mechanism.v_index(body.joint).start
+            ratio = body.mimic.ratio if body.mimic else 1.0
+            for k, value in enumerate(part):
+                total[start + k] = total[start + k] + value * ratio
+        return total
+
+    def cross(self, q: Sequence[Scalar]) -> list[Crossing]:
+        """Every joint at its coordinates."""
+        return [link.cross(part) for link, part in zip(self.links, self.coordinates(q), strict=True)]
+
+    @cached_property
+    def freedom_starts(self) -> tuple[int, ...]:
+        """Where each joint's freedoms begin in a vector over all joints, followers included."""
+        return (0, *accumulate(link.joint.nv for link in self.links))[:-1]
+
+    @property
+    def freedoms(self) -> int:
+        """Length of a vector over all joints, followers included."""
+        return sum(link.joint.nv for link in self.links)
+
+    @property
+    def base_acceleration(self) -> Motion:
+        """The ground accelerates upwards instead of gravity pulling down."""
+        return Motion(ZERO, -self.gravity)
+
+    @cached_property
+    def felt_at_joints(self) -> Tree:
+        """The tree with inertia handed on to parents where no joint can tell: the same mass matrix, D, G for less."""
+        return dataclasses.replace(
+            self, links=tuple(dataclasses.replace(link, inertia=link.lumped) for link in self.links)
+        )
+
+
+class Configuration:
+    """A tree at one configuration: what does not depend on the vectors, each computed once."""
+
+    def __init__(self, tree: Tree, q: Sequence[Scalar]):
+        self.tree = tree
+        self.coordinates = tree.coordinates(q)
+        self.crossings: list[Crossing] = tree.cross(q)
+        self.children = tree.mechanism.children
+        self._inertias: dict[int, ArticulatedInertia] = {}
+        self._joints: dict[int, Articulation] = {}
+        self._composites: dict[tuple[int, bool], RigidInertia] = {}
+        self._mobilities: dict[int, Matrix6] = {}
+        self._responses: dict[int, list[Motion]] = {}
+
+    def articulated(self, i: int) -> ArticulatedInertia:
+        """P of link i (jain1995 4.8)."""
+        if i not in self._inertias:
+            inertia = self.tree.links[i].inertia.articulated()
+            for c in self.children[i]:
+                remaining = self.articulation(c).remaining
+                inertia = inertia + self.crossings[c].transform.inertia_back(remaining)
+            self._inertias[i] = inertia
+        return self._inertias[i]
+
+    def articulation(self, i: int) -> Articulation:
+        """D, G and P+ of link i (jain1995 4.8)."""
+        if i not in self._joints:
+            self._joints[i] = articulate(self.crossings[i], self.articulated(i))
+        return self._joints[i]
+
+    def composite(self, i: int, lumped: bool = False) -> RigidInertia:
+        """Inertia of link i and all it carries, joints frozen (rodriguez1992 28)."""
+        if (i, lumped) not in self._composites:
+            link = self.tree.links[i]
+            inertia = link.lumped if lumped else link.inertia
+            for c in self.children[i]:
+                inertia = inertia + self.crossings[c].transform.inertia_back(self.composite(c, lumped))
+            self._composites[i, lumped] = inertia
+        return self._composites[i, lumped]
+
+    def mobility(self, i: int) -> Matrix6:
+        """Response of link i to a force on it (rodriguez1986 Section 10)."""
+        if i < 0:
+            return IMMOBILE
+        if i not in self._mobilities:
+            carried = carry_mobility(self.crossings[i].transform, self.mobility(self.tree.links[i].parent))
+            self._mobilities[i] = free_joint(self.articulation(i), carried)
+        return self._mobilities[i]
+
+    def response_to_gain(self, i: int) -> list[Motion]:
+        """Y_parent K_i: how the parent of link i responds to the columns of K (rodriguez1986 Section 10)."""
+        if i not in self._responses:
+            back, mobility = self.crossings[i].transform.force_back, self.mobility(self.tree.links[i].parent)
+            self._responses[i] = [respond(mobility, back(g)) for g in self.articulation(i).gain]
+        return self._responses[i]
+
+    def to_frame(self, name: str) -> tuple[int, Transform]:
+        """The link that carries a named frame, and the way from its internal frame."""
+        frame = self.tree.mechanism.frame(name)
+        fixed = Transform.from_pose(Matrix3.from_rows(frame.rotation.tolist()), Vector3(*frame.position.tolist()))
+        return frame.body, fixed if frame.body < 0 else self.tree.links[frame.body].user.then(fixed)
+
+
+def plant(mechanism: Mechanism, parameters: Parameters | None = None, at_user_origins: bool = False) -> Tree:
+    """The tree of a mechanism.  Numbers named in ``parameters`` replace the mechanism's own.
+
+    ``at_user_origins`` keeps every link's internal frame at the user's origin, for results that depend on it.
+    """
+    given = parameters or {}
+    bodies = range(len(mechanism.bodies))
+    held = {i for i in bodies if at_user_origins or ("pose", i) in given}
+    held |= {mechanism.parents[i] for i in held}
+    choices = choose_frames(mechanism, set(bodies) - held)
+    links = _lumped([_link(mechanism, i, choices, given) for i in bodies])
+    return Tree(mechanism, links, _vector(given.get(("gravity", -1), mechanism.gravity)))
+
+
+def _lumped(links: list[Link]) -> tuple[Link, ...]:
+    """Hand inertia on from tip to base where all numbers are constants; what reaches the ground is felt by no joint."""
+    inertias = [link.inertia for link in links]
+    constant = [all(map(is_constant, inertia.numbers)) for inertia in inertias]
+    for i in reversed(range(len(links))):
+        parent, place = links[i].parent, links[i].place
+        if not constant[i] or (parent >= 0 and not (constant[parent] and place.is_constant)):
+            continue
+        handed = links[i].joint.handed_on(inertias[i])
+        inertias[i] = inertias[i] - handed
+        if parent >= 0:
+            inertias[parent] = inertias[parent] + place.inertia_back(handed)
+    return tuple(dataclasses.replace(link, lumped=inertia) for link, inertia in zip(links, inertias, strict=True))
+
+
+def _link(mechanism: Mechanism, i: int, choices: list[FrameChoice], given: Parameters) -> Link:
+    body = mechanism.bodies[i]
+    spin, quarters = 0.0, 0
+    if ("pose", i) in given:
+        step = _traced_place(mechanism, i, choices, np.asarray(given["pose", i]))
+    else:
+        placement = place(mechanism, i, choices)
+        step = Transform(
+            (
+                *_shift(placement.first_shift),
+                *orientation(_matrix(placement.rotation)),
+                *_shift(placement.second_shift),
+            )
+        )
+        spin, quarters = placement.spin, placement.quarters
+    user = _internal_to_user(mechanism, i, choices[i])
+    inertia = RigidInertia.about_com(
+        _scalar(given.get(("mass", i), body.mass)),
+        _vector(given.get(("com", i), body.com)),
+        Symmetric3.from_rows(np.asarray(given.get(("inertia", i), body.inertia)).tolist()),
+    )
+    internal = _without_noise(user.inertia_back(inertia))
+    return Link(body.link, body.parent, body.kind, step, spin, quarters, internal, internal, body.armature, user)
+
+
+def _without_noise(inertia: RigidInertia) -> RigidInertia:
+    """Constants that are only the rounding error of a change of frame become exact zeros."""
+
+    def clean(numbers: Sequence[Scalar]) -> list[Scalar]:
+        size = max((abs(x) for x in numbers if is_constant(x)), default=0.0)
+        return [0.0 if is_constant(x) and abs(x) < 1e-15 * size else x for x in numbers]
+
+    return RigidInertia(inertia.mass, Vector3(*clean(inertia.h)), Symmetric3(*clean(inertia.moment)))
+
+
+def _internal_to_user(mechanism: Mechanism, i: int, choice: FrameChoice) -> Transform:
+    """From the internal frame to the user's link frame: undo C Tz(slide) Rz(turn)."""
+    turn, slide = choice.matrices()
+    alignment = np.array(mechanism.bodies[i].kind.alignment)
+    return Transform((*_shift(-(turn.T @ slide)), *orientation(_matrix((alignment @ turn).T))))
+
+
+def _traced_place(mechanism: Mechanism, i: int, choices: list[FrameChoice], pose: np.ndarray) -> Transform:
+    """The place of a joint whose pose is an input: the user's frames are kept as they are on both sides."""
+    body = mechanism.bodies[i]
+    steps = Transform()
+    if body.parent >= 0:
+        steps = _internal_to_user(mechanism, body.parent, choices[body.parent])
+    steps = steps.then(Transform.from_pose(_matrix(pose[:3, :3]), _vector(pose[:3, 3])))
+    return steps.then(Transform(orientation(_matrix(np.array(body.kind.alignment)))))
+
+
+def _shift(values: np.ndarray) -> tuple[Translation, ...]:
+    return (Translation(_vector(values)),) if np.any(values) else ()
+
+
+def _scalar(value: Any) -> Scalar:
+    return value.item() if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+def _vector(values: Any) -> Vector3:
+    return Vector3(*np.asarray(values).tolist())
+
+
+def _matrix(values: np.ndarray) -> Matrix3:
+    return Matrix3.from_rows(values.tolist())

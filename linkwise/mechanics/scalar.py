@@ -1,0 +1,55 @@
+"""Scalar functions that work alike on floats and on traced values: the one place where these differ."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+__all__ = ["atan2", "cos", "select", "sin", "sqrt"]  # for functions of the user's that are compiled
+
+Scalar = Any  # a float (constant) or a traced value
+
+
+def is_constant(x: Scalar) -> bool:
+    """True for a number known while tracing."""
+    return isinstance(x, (int, float))
+
+
+def is_zero(x: Scalar) -> bool:
+    """True for a structural zero: a constant 0."""
+    return is_constant(x) and x == 0.0
+
+
+def sin(x: Scalar) -> Scalar:
+    """The sine of an angle in radians."""
+    return math.sin(x) if is_constant(x) else x.sin()
+
+
+def cos(x: Scalar) -> Scalar:
+    """The cosine of an angle in radians."""
+    return math.cos(x) if is_constant(x) else x.cos()
+
+
+def sqrt(x: Scalar) -> Scalar:
+    """The square root."""
+    return math.sqrt(x) if is_constant(x) else x.sqrt()
+
+
+def atan2(y: Scalar, x: Scalar) -> Scalar:
+    """The angle of the point (x, y), in radians, between -pi and pi."""
+    if is_constant(y):
+        return math.atan2(y, x) if is_constant(x) else x.ratan2(y)
+    return y.atan2(x)
+
+
+def select(condition: Scalar, then: Scalar, otherwise: Scalar) -> Scalar:
+    """``then`` where ``condition`` holds, else ``otherwise``; both are evaluated."""
+    return (then if condition else otherwise) if isinstance(condition, bool) else condition.select(then, otherwise)
+
+
+def dot(a: Iterable[Scalar], b: Iterable[Scalar], start: Scalar = 0.0) -> Scalar:
+    """``start`` plus the sum of products, added one after the other."""
+    for x, y in zip(a, b, strict=True):
+        start = start + x * y
+    return start

@@ -1,0 +1,267 @@
+"""Many motions at once: states and joint forces in, trajectories out, the integrator inside the compiled loop."""
+
+from __future__ import annotations
+
+import dataclasses
+import numbers
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..compiler.ir.program import Array
+from ..compiler.ir.recurrence import Recurrence
+from ..compiler.kernel import KernelError
+from ..compiler.pipeline import ROLLOUT_TARGETS, load_recurrence, trace_algorithm
+from ..compiler.store import is_single, stored
+from ..dynamics.trees import neutral
+from ..mechanics.algorithms.catalogue import ALGORITHMS, WITH_WRENCHES
+from ..mechanics.algorithms.integration import METHODS as STEPS
+from ..mechanics.algorithms.integration import under_feedback
+from ..mechanism import Mechanism, MechanismError, checks, one_of, require_mechanism
+
+METHODS = tuple(STEPS)
+GAINS = ("kp", "kd")
+FEEDBACK = ("target", *GAINS)
+PER_STEP = ("tau", "wrenches", "target")  # inputs that may change from step to step
+
+
+def rollout(
+    mech: Mechanism,
+    q0,
+    v0,
+    tau,
+    dt,
+    steps: int,
+    method: str = "rk4",
+    *,
+    wrenches=None,
+    feedback: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    every: int = 1,
+    final_only: bool = False,
+    out: tuple[np.ndarray, np.ndarray] | None = None,
+    target: str = "cpu",
+) -> tuple[np.ndarray, np.ndarray]:
+    """Motion of many states at once: q (..., steps + 1, nq) and v (..., steps + 1, nv), the initial state first.
+
+    q0, v0       (..., nq), (..., nv): initial states; all leading batch shapes broadcast
+    tau          joint forces: None for none, (nv,) the same at all times, (steps, nv) in every step, (..., steps, nv)
+                 for every state too, (..., 1, nv) for every state the same at all times; constant during a step
+    dt           length of a step: a number, or one for each state; may be negative
+    method       "rk4", of fourth order, or "semi_implicit" (v first, then q with the new v), of first order and a
+                 quarter of the cost
+    wrenches     external, in link frames: None, (n_links, 6), (steps, n_links, 6) or (..., steps, n_links, 6)
+    feedback     {"target": ..., "kp": ..., "kd": ...}: joint forces kp (target - q) - kd v besides tau, of the start of
+                 each step.  The target is a configuration, in the shapes of tau; gains are numbers or (..., nv)
+    parameters   numbers of the mechanism that differ from state to state, as ``compile`` names them:
+                 {"mass": (..., n_links), "forearm.com": (..., 3)}; masses and inertias that no body has are refused
+    every        keep each ``every``-th state only: (..., steps // every + 1, nq); it must divide ``steps``
+    final_only   return the last state only, (..., nq) and (..., nv)
+    out          (q, v), arrays of the shapes of the results to write them to: new memory costs time
+    target       "cpu", or "numpy": the slow reference
+
+    Batches are spread over threads.  All-float32 arguments are computed in float32.  For loops there is ``simulate``.
+    """
+    require_mechanism(mech)
+    method, target = one_of("method", method, METHODS), one_of("target", target, ROLLOUT_TARGETS)
+    ALGORITHMS[f"{method}_step"].check(mech)
+    steps = _count("steps", steps, 0)
+    every = _stride(steps, every, final_only)
+    more = ({} if wrenches is None else {"wrenches": wrenches}) | _feedback(mech, feedback)
+    parameters = _named("parameters", parameters, "{'mass': masses}")
+    given = {"q": q0, "v": v0, "tau": tau, "dt": dt, **more, **parameters}
+    dtype = "float32" if all(x is None or is_single(x) for x in given.values()) else "float64"
+    run, inputs = _kernel(mech, method, tuple(more), tuple(parameters), dtype, target)
+    arrays, batch = _arrays(inputs, given, np.dtype(dtype), steps, every)
+    for array, values in zip(inputs, arrays, strict=True):
+        if array.name in parameters:
+            _check_bodies(mech, array.name, values)
+    axes = (*batch,) if final_only else (*batch, steps // every + 1)
+    q, v = _results(out, [(*axes, mech.nq), (*axes, mech.nv)], np.dtype(dtype))
+    if out is not None:
+        arrays = [x.copy() if any(np.may_share_memory(x, result) for result in out) else x for x in arrays]
+    records = [x[..., None, :] if final_only else x for x in (q, v)]
+    if not final_only or not steps:
+        for record, initial in zip(records, arrays, strict=False):
+            record[..., 0, :] = initial
+    if steps:
+        run(*arrays, out=tuple(records if final_only else (record[..., 1:, :] for record in records)))
+    return q, v
+
+
+def _kernel(
+    mech: Mechanism, method: str, more: tuple[str, ...], parameters: tuple[str, ...], dtype: str, target: str
+) -> tuple[Callable[..., None], tuple[Array, ...]]:
+    """The compiled recurrence and its inputs, from the mechanism's own store or made now; ``more`` are the names of
+    inputs that only some rollouts have."""
+
+    def make() -> tuple[Callable[..., None], tuple[Array, ...]]:
+        name = f"{method}_step"
+        algorithm = ALGORITHMS[WITH_WRENCHES[name] if "wrenches" in more else name]
+        if "target" in more:
+            algorithm = dataclasses.replace(
+                algorithm,
+                inputs=(*algorithm.inputs, *FEEDBACK),
+                function=under_feedback(algorithm.function),
+                sizes=dict(zip(FEEDBACK, ((mech.nq,), (mech.nv,), (mech.nv,)), strict=True)),
+            )
+        program, _ = trace_algorithm(algorithm, mech, parameters)
+        (state,) = program.results
+        program = dataclasses.replace(
+            program,
+            name=f"{method}_rollout",
+            outputs=(Array("q_next", (mech.nq,)), Array("v_next", (mech.nv,))),
+            results=(state[: mech.nq], state[mech.nq :]),
+        )
+        per_run = tuple(array.name for array in program.inputs if array.name in PER_STEP)
+        recurrence = Recurrence((("q_next", "q"), ("v_next", "v")), per_run)
+        return load_recurrence(program, recurrence, dtype, target), program.inputs
+
+    return stored(mech, ("rollout", method, more, parameters, dtype, target), make)
+
+
+# -- what the caller gave -----------------------------------------------------------------------------
+
+
+def _named(what: str, given: Mapping[str, Any] | None, example: str) -> Mapping[str, Any]:
+    if given is not None and not isinstance(given, Mapping):
+        raise TypeError(f"{what} must map names to values, such as {example}, got {given!r}")
+    return given or {}
+
+
+def _feedback(mech: Mechanism, given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Target and gains, all three of them if there is any."""
+    named = _named("feedback", given, "{'target': q, 'kp': 100.0, 'kd': 10.0}")
+    for name in named:
+        one_of("part of feedback", name, FEEDBACK)
+    if "kp" in named and "target" not in named:
+        raise ValueError("rollout: feedback with kp needs a target, the configuration that it leads to")
+    if not named:
+        return {}
+    still = neutral(mech).astype(np.float32)  # exact, and does not decide on the precision
+    return {"target": still, "kp": 0.0, "kd": 0.0} | dict(named)
+
+
+def _stride(steps: int, every: int, final_only: bool) -> int:
+    """The number of steps from one kept state to the next."""
+    every = _count("every", every, 1)
+    if final_only:
+        if every != 1:
+            raise ValueError("give every or final_only, not both: final_only keeps the last state alone")
+        return max(1, steps)
+    if steps % every:
+        raise ValueError(f"every must divide the number of steps: {steps} steps are no multiple of {every}")
+    return every
+
+
+def _count(what: str, value: Any, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
+        raise ValueError(f"{what} must be an integer, at least {least}, got {value!r}")
+    return int(value)
+
+
+def _arrays(
+    inputs: Sequence[Array], given: Mapping[str, Any], dtype: np.dtype, steps: int, every: int
+) -> tuple[list[np.ndarray], tuple[int, ...]]:
+    """The inputs of the recurrence, those given per step as (..., records, every, core), and the shape of the batch."""
+    arrays, batches = [], {}
+    for array in inputs:
+        per_step, core = array.name in PER_STEP, array.shape
+        values = own = _numbers(array.name, given[array.name], dtype, core)
+        if per_step and values.ndim == len(core):
+            values = values[None]
+        elif array.name in GAINS and values.ndim == 0:
+            values = np.broadcast_to(values, core)
+        lead = values.ndim - len(core)
+        if lead < per_step or values.shape[lead:] != core or (per_step and values.shape[lead - 1] not in (1, steps)):
+            raise KernelError(_misfit(array, own.shape, steps if per_step else None))
+        batches[array.name] = values.shape[: lead - per_step]
+        if per_step:
+            cut = (*batches[array.name], steps // every, every, *core)
+            values = np.broadcast_to(values, (*batches[array.name], steps, *core)).reshape(cut)
+        arrays.append(values)
+    try:
+        return arrays, np.broadcast_shapes(*batches.values())
+    except ValueError:
+        listed = ", ".join(f"{name} {batch}" for name, batch in batches.items())
+        raise KernelError(f"rollout: the batch shapes do not broadcast: {listed}") from None
+
+
+def _numbers(name: str, given: Any, dtype: np.dtype, core: tuple[int, ...]) -> np.ndarray:
+    if given is None:
+        if name == "tau":
+            return np.zeros(core, dtype)
+        raise KernelError(f"rollout: {name} is missing")
+    if callable(given):
+        raise TypeError(
+            f"rollout: {name} must be an array, given before the motion: lw.simulate takes functions of (t, q, v)"
+        )
+    try:
+        values = np.asarray(given)
+    except ValueError as ragged:
+        raise KernelError(f"rollout: {name} is no array: {ragged}") from None
+    if not np.can_cast(values.dtype, np.float64):
+        raise KernelError(
+            f"rollout: {name} has dtype {values.dtype}, but real numbers that {dtype} can hold are needed"
+        )
+    return values.astype(dtype, copy=False)
+
+
+def _check_bodies(mech: Mechanism, name: str, values: np.ndarray) -> None:
+    """Refuse masses and moments of inertia that no body has, unless the mechanism's own body has such ones already:
+    motion under them is no motion of a mechanism."""
+    link, _, kind = name.rpartition(".")
+    bodies = [mech.link_names.index(link)] if link else list(range(mech.n_links))
+    if kind == "mass":
+        values, own, needed = values[..., None] if link else values, mech.masses[bodies], "positive"
+        wrong = ~(values > 0.0) & ((own > 0.0) | (values != 0.0))
+    elif kind == "inertia":
+        values, own = values[..., None, :, :] if link else values, mech.inertias[bodies]
+        wrong, needed = ~_positive(values) & _positive(own), "a matrix without negative principal moments"
+    else:
+        return
+    if wrong.any():
+        index = tuple(np.argwhere(wrong)[0].tolist())
+        whose, value = mech.link_names[bodies[index[-1]]], values[index].tolist()
+        state = f" in state {index[:-1]}" if index[:-1] else ""
+        raise MechanismError(f"rollout: the {kind} of link {whose!r}{state} must be {needed}, not {value}")
+
+
+def _positive(inertias: np.ndarray) -> np.ndarray:
+    """Whether the symmetric parts of (..., 3, 3) have no negative eigenvalue but for round-off: Sylvester's minors."""
+    inertias = inertias.astype(np.float64, copy=False)  # whose cubes do not vanish
+    scale = np.abs(inertias).max(axis=(-2, -1), initial=0.0)
+    xx, yy, zz = (inertias[..., i, i] + checks.INERTIA_TOLERANCE * scale for i in range(3))
+    xy, xz, yz = (0.5 * (inertias[..., i, j] + inertias[..., j, i]) for i, j in ((0, 1), (0, 2), (1, 2)))
+    pair = xx * yy - xy**2
+    whole = zz * pair - xx * yz**2 - yy * xz**2 + 2.0 * xy * xz * yz
+    return ((xx > 0.0) & (pair > 0.0) & (whole > 0.0)) | (scale == 0.0)
+
+
+def _results(
+    out: tuple[np.ndarray, np.ndarray] | None, shapes: list[tuple[int, ...]], dtype: np.dtype
+) -> Sequence[np.ndarray]:
+    """The arrays given for q and v if they fit, else new ones."""
+    if out is None:
+        return [np.empty(shape, dtype) for shape in shapes]
+    fits = isinstance(out, tuple) and len(out) == 2 and all(isinstance(x, np.ndarray) for x in out)
+    if not fits or any(
+        x.shape != shape or x.dtype != dtype or not x.flags.writeable for x, shape in zip(out, shapes, strict=True)
+    ):
+        needed = " and ".join(map(str, shapes))
+        raise KernelError(f"rollout: out must be a tuple of two writable arrays of dtype {dtype}, shapes {needed}")
+    if np.may_share_memory(*out):
+        raise KernelError("rollout: the two arrays of out must not share memory")
+    return out
+
+
+def _misfit(array: Array, shape: tuple[int, ...], steps: int | None) -> str:
+    core = ", ".join(map(str, array.shape))
+    expected = f"(..., {core})" if core else "(...)"
+    if steps is not None:
+        expected = (
+            f"({core}{',' * (len(array.shape) == 1)}), ({steps}, {core}) or (..., {steps}, {core}); for values that "
+            f"stay the same at all times but differ between states (..., 1, {core})"
+        )
+    return f"rollout: {array.name} has shape {shape}, expected {expected}"

@@ -1,0 +1,183 @@
+"""What can be asked of ``compile``: names, public functions, expressions; everything else is refused by name."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib
+import inspect
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.compiler import pipeline as compiler
+from linkwise.dynamics import trees as tree_dynamics
+from linkwise.mechanics.algorithms.catalogue import ALGORITHMS, WITH_WRENCHES
+from linkwise.simulation import rollouts
+
+FUNCTIONS = [
+    function
+    for module in map(importlib.import_module, compiler.FRONT_DOORS)
+    for name, function in vars(module).items()
+    if inspect.isfunction(function) and function.__module__ == module.__name__ and not name.startswith("_")
+]
+COMPILED = [
+    function for function in FUNCTIONS if compiler.FRONT_DOORS[function.__module__] + function.__name__ in ALGORITHMS
+]
+
+
+def named(function) -> str:
+    return f"{function.__module__}.{function.__name__}"
+
+
+def arguments(kernel: lw.Kernel, mech: lw.Mechanism) -> list[np.ndarray]:
+    rng = np.random.default_rng(4)
+    states = iter(lw.random_state(mech, rng)[0] for _ in range(2))
+    return [
+        next(states) if name in kernel.configurations else rng.normal(size=shape)
+        for name, shape in kernel.input_shapes.items()
+    ]
+
+
+@pytest.mark.parametrize("function", COMPILED, ids=named)
+def test_public_functions_compile_to_what_they_compute(function):
+    """With the arrays in the order in which the function takes them; some functions give parts of the result."""
+    loops = function.__module__.startswith("linkwise.dynamics.closed")
+    mech = lw.mechanisms.five_bar() if loops else lw.mechanisms.stanford_arm()
+    options = {name: mech.link_names[-1] for name in ("link", "name") if name in inspect.signature(function).parameters}
+    kernel = lw.compile(function, mech, target="numpy", **({"link": mech.link_names[-1]} if options else {}))
+    arrays = arguments(kernel, mech)
+    assert list(inspect.signature(function).parameters)[1 : 1 + len(arrays)] == list(kernel.inputs)
+    found, expected = kernel(*arrays), function(mech, *arrays, **options)
+    same = functools.partial(np.testing.assert_allclose, rtol=1e-9, atol=1e-9)
+    if function is lw.denoc.matrices:
+        same(found, np.concatenate(expected, axis=-1))
+    elif isinstance(expected, tuple):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            same(one, other)
+    else:
+        same(found, expected)
+
+
+def test_every_array_function_compiles():
+    public = {name for name in lw.__all__ if inspect.isfunction(getattr(lw, name))}
+    compiled = {function.__name__ for function in COMPILED if getattr(lw, function.__name__, None) is function}
+    assert public - compiled == {
+        *("base_parameters", "inertial_parameters", "rotor_inertias"),  # of a mechanism, not of a state
+        *("from_dh", "load", "load_dh", "load_trajectory", "neutral", "random_state"),
+        *("c_file", "compile", "export_c", "get_num_threads", "jacobian_of", "set_num_threads", "vjp_of"),
+        *("find_equilibrium", "joint_feedback", "linearize", "rollout", "saturated", "simulate"),  # of many calls
+    }
+
+
+def refused(function, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        lw.compile(function, lw.mechanisms.puma560())
+
+
+def test_functions_of_other_modules_are_not_taken_for_those_of_trees():
+    refused(
+        lw.diagonal.forward_dynamics,
+        ".*diagonal.forward_dynamics .*: compile linkwise.dynamics.diagonal.motion,",
+    )
+    refused(lw.diagonal.all_forces, "linkwise.dynamics.diagonal.all_forces .*: compile 'diagonal_forces_of_all'$")
+    for function in (lw.closed.forward_dynamics, lw.closed.inverse_dynamics):
+        refused(function, f"linkwise.dynamics.closed.dynamics.{function.__name__} .*: compile 'constrained_terms'")
+    for function in (lw.simulate, lw.neutral, lw.diagonal.curvature, lw.jacobian_of):
+        refused(
+            function, rf"{named(function)} is no algorithm that can be compiled: there is inverse_dynamics, .* all$"
+        )
+
+
+def test_what_is_named_instead_exists():
+    for full, advice in compiler.INSTEAD.items():
+        module, _, name = full.rpartition(".")
+        assert getattr(importlib.import_module(module), name).__module__ == module
+        assert any(algorithm in advice for algorithm in (*ALGORITHMS, "diagonal.motion"))
+
+
+def test_a_users_function_is_not_taken_for_ours():
+    def mass_matrix(mech, q):
+        return np.eye(3)
+
+    refused(mass_matrix, "mass_matrix is no function of linkwise, .*: did you mean linkwise.mass_matrix.")
+    refused(
+        functools.wraps(lw.mass_matrix)(lambda mech, q: np.eye(3)),
+        "mass_matrix is no function of linkwise, .*: did you mean",
+    )
+    refused(functools.partial(lw.mass_matrix), "functools.partial.* is no function of linkwise")
+    refused(tree_dynamics.kernel_function, "linkwise.compiler.store.kernel_function is no algorithm")
+
+
+def test_languages_and_targets_follow_from_one_table():
+    kernel = lw.compile("mass_matrix", lw.mechanisms.planar_arm(2), target="numpy")
+    assert len({kernel.source(language) for language in lw.LANGUAGES}) == len(lw.LANGUAGES) >= 4
+    with pytest.raises(ValueError, match="language 'fortran'.*'llvm', 'c', 'cuda', 'numpy'"):
+        kernel.source("fortran")
+    for target in compiler._TARGETS:
+        assert (target.load is None) == (target.name is None), target
+        assert target.name is not None or target.load_recurrence is None, target
+    assert {"cpu", "numpy"} <= set(compiler.ROLLOUT_TARGETS) < set(lw.TARGETS)
+
+
+def test_a_target_added_to_the_table_is_offered_everywhere(monkeypatch):
+    """One record, and ``compile``, ``kernel.source`` and ``rollout`` know it."""
+
+    def emit(program, options):
+        return f"{program.name} in {options.dtype}"
+
+    numpy = compiler._RUNNING["numpy"]
+    new = dataclasses.replace(numpy, language="abacus", emit=emit, name="beads")
+    monkeypatch.setitem(compiler._WRITTEN, new.language, new)
+    monkeypatch.setitem(compiler._RUNNING, new.name, new)
+    monkeypatch.setattr(compiler, "LANGUAGES", (*compiler.LANGUAGES, new.language))
+    monkeypatch.setattr(compiler, "TARGETS", (*compiler.TARGETS, new.name))
+    monkeypatch.setattr(rollouts, "ROLLOUT_TARGETS", (*compiler.ROLLOUT_TARGETS, new.name))
+    mech = lw.mechanisms.planar_arm(2)
+    kernel = lw.compile("mass_matrix", mech, target="beads", dtype="float32")
+    assert kernel.target == "beads" and kernel.source("abacus") == "mass_matrix in float32"
+    q = np.array([0.1, 0.2])
+    np.testing.assert_allclose(kernel(q.astype(np.float32)), lw.mass_matrix(mech, q), rtol=1e-5)
+    for found, expected in zip(
+        *(lw.rollout(mech, q, q, None, 0.1, 2, target=target) for target in ("beads", "numpy")), strict=True
+    ):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_what_is_neither_name_nor_function_is_refused():
+    for asked in (3, None, lw.mechanisms.puma560()):
+        with pytest.raises(TypeError, match="an algorithm is a name, a function of linkwise or an operator expression"):
+            lw.compile(asked, lw.mechanisms.puma560())
+
+
+def test_twins_differ_by_the_wrenches_alone():
+    assert {"inverse_dynamics", "forward_dynamics_derivatives", "rk4_step", "diagonal_motion"} < set(WITH_WRENCHES)
+    assert not set(WITH_WRENCHES) & set(WITH_WRENCHES.values())
+    mech = lw.mechanisms.random_tree(4, 1)
+    for names in WITH_WRENCHES.items():
+        plain, pushed = (lw.compile(name, mech, target="numpy") for name in names)
+        assert pushed.name == f"{plain.name}_with_wrenches" and pushed.inputs == (*plain.inputs, "wrenches")
+        arrays = arguments(plain, mech)
+        found, expected = pushed(*arrays, np.zeros((mech.n_links, 6))), plain(*arrays)
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+        assert np.abs(pushed(*arrays, np.ones((mech.n_links, 6))) - expected).max() > 1e-6
+
+
+@pytest.mark.parametrize("mech", [lw.mechanisms.planar_arm(2), lw.mechanisms.five_bar()], ids=lambda mech: mech.name)
+def test_results_have_the_shapes_that_the_catalogue_names(mech):
+    """Without loops, too, where some have no elements: the forces of constraints are then zero, not missing."""
+    for name, algorithm in ALGORITHMS.items():
+        options = {"link": mech.link_names[-1]} if "link" in algorithm.options else {}
+        try:
+            kernel = lw.compile(name, mech, target="numpy", **options)
+        except lw.MechanismError:
+            assert mech.loops or name == "operational_inertia"
+            continue
+        found = kernel(*arguments(kernel, mech))
+        for output, array in zip(algorithm.outputs, found if isinstance(found, tuple) else (found,), strict=True):
+            known = algorithm.result_shape(output, mech)
+            assert known is None or array.shape == known, name
+    motion = lw.compile("constraint_motion", lw.mechanisms.planar_arm(2))
+    np.testing.assert_array_equal(motion(np.ones(2), np.ones(2), np.ones(2), np.zeros(0)), np.zeros(2))

@@ -1,0 +1,177 @@
+"""Closing loops, keeping them closed, and saying which loop stays open by how much."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.dynamics.closed import AssemblyError
+from linkwise.mechanism import MechanismError
+
+from .built_in import FREEDOMS, STRETCHED, SYMMETRIC, assembled, built, every_mechanism, random_state
+from .random_loops import CLOSING, closed_at, with_loops
+
+
+@every_mechanism
+def test_assembly_from_a_rough_guess(name):
+    mech = built(name)
+    rng = np.random.default_rng(1)
+    guess = lw.integrate(mech, assembled(name), 0.1 * rng.normal(size=(5, mech.nv)), 1.0)
+    q = lw.closed.assemble(mech, guess)
+    assert np.linalg.norm(lw.closed.position_error(mech, q), axis=-1).max() < 2e-14  # all but rounding
+    assert (lw.closed.degrees_of_freedom(mech, q) == FREEDOMS[name]).all()
+    np.testing.assert_array_equal(lw.closed.assemble(mech, q), q)  # what is closed stays where it is
+
+
+@pytest.mark.parametrize("kind", CLOSING, ids=lambda kind: type(kind).__name__)
+def test_every_kind_of_joint_closes_a_chain(kind):
+    chain = lw.mechanisms.chain(7)
+    q, _ = lw.random_state(chain, np.random.default_rng(3))
+    mech = with_loops(chain, closed_at(chain, q, kind, "ground", "link7"))
+    found = lw.closed.assemble(mech, q + 0.05)
+    assert np.linalg.norm(lw.closed.position_error(mech, found)) <= 1e-11
+    assert lw.closed.degrees_of_freedom(mech, found) == 7 - (6 - kind.nv)
+
+
+def test_held_joints_stay():
+    mech = built("loader")
+    q = lw.closed.assemble(mech, np.full(8, 0.05), hold=("lift_piston_joint", "tilt_piston_joint"))
+    for joint in ("lift_piston_joint", "tilt_piston_joint"):
+        assert q[mech.q_index(joint)] == 0.05
+    with pytest.raises(MechanismError, match="no moving joint 'lift'"):
+        lw.closed.assemble(mech, q, hold=("lift",))
+    with pytest.raises(MechanismError, match="hold must be a sequence of joint names"):
+        lw.closed.assemble(mech, q, hold="lift_piston_joint")
+
+
+def test_unreachable_assemblies_name_loop_and_residual():
+    mech = built("four_bar")
+    with pytest.raises(AssemblyError, match="loop 'pin' .* while 'rocker_joint' stay .*: an error of") as caught:
+        lw.closed.assemble(mech, [0.0, 0.0, -2.0], hold=("rocker_joint",))
+    assert caught.value.loop == "pin"
+    # The rocker's end is out of reach of the stretched or folded crank and coupler: what remains is that distance.
+    end = lw.frame_pose(mech, caught.value.q, "rocker") @ [*mech.loops[0].pose_b[1], 1.0]
+    reach = np.linalg.norm(end[:3])
+    assert caught.value.residual == pytest.approx(max(reach - 1.2, 0.6 - reach), rel=1e-6)
+
+
+def test_impossible_and_contradictory_loops():
+    builder = lw.Builder().link("rod", 1.0, (0.5, 0, 0), (0.1, 0.1, 0.1)).joint("hinge", lw.Revolute(), "ground", "rod")
+    builder.loop("too_far", lw.Spherical(), "ground", (None, (2.0, 0.0, 0.0)), "rod", (None, (1.0, 0.0, 0.0)))
+    with pytest.raises(AssemblyError, match="loop 'too_far' .* error of 1 remains"):
+        lw.closed.assemble(builder.build(), [0.3])
+    builder.loop("elsewhere", lw.Spherical(), "ground", (None, (0.0, 1.4, 0.0)), "rod", (None, (1.0, 0.0, 0.0)))
+    with pytest.raises(AssemblyError, match="loop 'too_far'"):  # either could be met halfway, not both
+        lw.closed.assemble(builder.build(), [0.3])
+
+
+def test_wrong_frames_close_back_to_back():
+    """A revolute loop whose axis points the other way on one side closes only as a mirror image."""
+    good = built("four_bar")
+    flipped = np.diag((1.0, -1.0, -1.0))
+    loop = good.loops[0]
+    mech = with_loops(
+        good, type(loop)(loop.name, loop.kind, loop.link_a, loop.pose_a, loop.link_b, (flipped, loop.pose_b[1]))
+    )
+    with pytest.raises(AssemblyError, match="loop 'pin' .* closes back to back") as caught:
+        lw.closed.assemble(mech, np.zeros(3))
+    assert caught.value.loop == "pin" and caught.value.residual == pytest.approx(2.0)
+
+
+def test_axes_that_no_configuration_aligns():
+    good = built("four_bar")
+    tilted = np.array([[1.0, 0.0, 0.0], [0.0, 0.8, -0.6], [0.0, 0.6, 0.8]])
+    loop = good.loops[0]
+    mech = with_loops(
+        good, type(loop)(loop.name, loop.kind, loop.link_a, (tilted, loop.pose_a[1]), loop.link_b, loop.pose_b)
+    )
+    with pytest.raises(AssemblyError, match="loop 'pin' .* error of 0.6 remains"):
+        lw.closed.assemble(mech, np.zeros(3))
+
+
+def test_a_batch_names_the_state():
+    with pytest.raises(AssemblyError, match="of state 1 cannot be closed"):
+        lw.closed.assemble(built("four_bar"), [[0.0, 0.0, 0.0], [0.0, 0.0, -2.0]], hold=("rocker_joint",))
+
+
+@pytest.mark.seed("spencer2004", "3.10")
+@pytest.mark.seed("spencer2004", "3.11")
+@every_mechanism
+def test_projection_moves_the_least(name):
+    """The change is square to all motions that keep the loops closed, to first order in its size."""
+    mech = built(name)
+    q, v = random_state(name, 1)
+    rng = np.random.default_rng(2)
+    size = 1e-4
+    off = lw.integrate(mech, q, size * rng.normal(size=mech.nv), 1.0)
+    slipping = v + size * rng.normal(size=mech.nv)
+    on, steady = lw.closed.project(mech, off, slipping)
+    assert np.linalg.norm(lw.closed.position_error(mech, on)) <= 1e-11
+    np.testing.assert_allclose(lw.closed.constraint_jacobian(mech, on) @ steady, 0.0, atol=1e-11)
+    free = lw.closed.null_space(mech, on)
+    np.testing.assert_allclose(free.T @ lw.difference(mech, off, on), 0.0, atol=100.0 * size**2)
+    np.testing.assert_allclose(free.T @ (steady - slipping), 0.0, atol=1e-11)
+
+
+@pytest.mark.seed("spencer2004", "Projection, energy included")
+def test_projection_onto_an_energy():
+    for name in ("five_bar", "bricard", "stewart_platform"):
+        mech = built(name)
+        q, v = random_state(name, 1)
+        energy = lw.kinetic_energy(mech, q, v) + lw.potential_energy(mech, q)
+        for wanted, speed in ((energy + 0.01, v), (lw.potential_energy(mech, q) - 1e-3, 0.0 * v)):
+            on, moving = lw.closed.project(mech, q, speed, energy=wanted)
+            found = lw.kinetic_energy(mech, on, moving) + lw.potential_energy(mech, on)
+            assert found == pytest.approx(wanted, abs=1e-10)
+            assert np.linalg.norm(lw.closed.position_error(mech, on)) <= 1e-11
+            np.testing.assert_allclose(lw.closed.constraint_jacobian(mech, on) @ moving, 0.0, atol=1e-10)
+    # Hanging down at rest there is no way to less energy.
+    with pytest.raises(MechanismError, match="cannot have the energy -10 near"):
+        lw.closed.project(lw.mechanisms.planar_arm(1), [-np.pi / 2], [0.0], energy=-10.0)
+
+
+def test_an_energy_that_positions_alone_cannot_reach():
+    """Velocities make up for it where positions would go too far; a batch says which of its states cannot."""
+    mech = built("five_bar")
+    q, v = random_state("five_bar", 1)
+    slow = np.array([0.1, 0.2, 1.0])[:, None] * v
+    wanted = lw.potential_energy(mech, q) + 50.0
+    on, moving = lw.closed.project(mech, q, slow, energy=wanted)
+    assert on.shape == moving.shape == (3, 4)
+    np.testing.assert_allclose(lw.kinetic_energy(mech, on, moving) + lw.potential_energy(mech, on), wanted, rtol=1e-12)
+    assert np.abs(on - q).max() <= 0.1
+    assert [x.shape for x in lw.closed.project(mech, q, slow)] == [(3, 4), (3, 4)]
+    with pytest.raises(MechanismError, match=r"cannot have the energy \S+ near state 1: 50 are missing"):
+        lw.closed.project(mech, q, [v, 0.0 * v], energy=[wanted, wanted])
+    with pytest.raises(MechanismError, match=r"v has shape \(3,\), expected \(..., 4\)"):
+        lw.closed.project(mech, q, v[:3])
+
+
+def test_projection_refuses_to_jump():
+    mech = built("five_bar")
+    with pytest.raises(AssemblyError, match="closing loop 'support' .* would move a coordinate by"):
+        lw.closed.project(mech, SYMMETRIC + [0.5, 0.0, 0.0, 0.0], np.zeros(4))
+
+
+def test_following_a_crank_keeps_the_branch():
+    mech = built("four_bar")
+    q = np.zeros(3)
+    for turn in range(1, 3):  # the crank of a crank-rocker goes round, the rocker comes back
+        q = lw.closed.follow(mech, q, {"crank_joint": 2.0 * np.pi * turn})
+        np.testing.assert_allclose(q, [2 * np.pi * turn, -2 * np.pi * turn, 0.0], atol=1e-10)
+    with pytest.raises(
+        AssemblyError, match="loop 'pin' .* locks after .* 'rocker_joint' cannot be driven further"
+    ) as caught:
+        lw.closed.follow(mech, np.zeros(3), {"rocker_joint": -2.0})
+    with pytest.raises(AssemblyError, match="loop 'pin' .* is open by .* at the start"):
+        lw.closed.follow(mech, np.array([0.5, 0.0, 0.0]), {"crank_joint": 1.0})
+    # It locks where crank and coupler are in line.
+    crank, coupler = np.pi / 2, np.arctan2(*mech.bodies[1].com[[1, 0]])  # directions at q = 0
+    assert np.sin(caught.value.q[1] + coupler - crank) == pytest.approx(0.0, abs=1e-3)
+
+
+def test_generic_rank_sees_past_singular_positions():
+    mech = built("five_bar")
+    assert lw.closed.degrees_of_freedom(mech, STRETCHED) == 3 and lw.closed.generic_rank(mech, STRETCHED) == 2
+    assert lw.closed.generic_rank(built("bricard"), np.zeros(5)) == 4

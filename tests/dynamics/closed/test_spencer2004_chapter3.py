@@ -1,0 +1,123 @@
+"""spencer2004, Chapter 3: the singularity robust formulation, and what the text says of Figures 3.3 to 3.10."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.papers import spencer2004 as paper
+
+from .built_in import STRETCHED, built, random_state
+from .test_spencer2004_chapter2 import seed
+
+MECH = built("five_bar")
+Q, V = random_state("five_bar", 6)
+TAU = np.array([1.0, -2.0, 0.5, 1.0])
+
+
+def parts(q, v):
+    """G, dG/dt v and the decomposition U, sigma, V* of the two planar constraints."""
+    constraint, bias = lw.closed.constraint_jacobian(MECH, q)[:2], lw.closed.constraint_bias(MECH, q, v)[:2]
+    return constraint, bias, np.linalg.svd(constraint)
+
+
+@seed("3.1", "3.2", "3.3", "3.4a", "3.4b", "3.4c", "3.5a", "3.5b", "3.6", "3.7", "SVD null space formulation")
+def test_the_singular_value_decomposition_does_both():
+    constraint, bias, (u, sigma, vt) = parts(Q, V)
+    v1, v2 = vt[:2].T, vt[2:].T
+    np.testing.assert_allclose(constraint @ v2, 0.0, atol=1e-14)
+    stacked = np.linalg.inv(np.vstack([v2.T, constraint]))  # y_q = V2* q (3.1)
+    np.testing.assert_allclose(stacked[:, :2], v2, atol=1e-13)  # (3.2)
+    inverse = v1 @ np.diag(1 / sigma) @ u.T  # (3.4)
+    np.testing.assert_allclose(stacked[:, 2:], inverse, atol=1e-13)
+    np.testing.assert_allclose(np.linalg.pinv(constraint), inverse, atol=1e-13)
+    offset = -inverse @ bias  # (3.3)
+    summed = -sum(np.outer(v1[:, i], u[:, i]) @ bias / sigma[i] for i in range(2))  # (3.6, 3.7)
+    np.testing.assert_allclose(offset, summed, atol=1e-12)
+    mass, force = lw.mass_matrix(MECH, Q), TAU - lw.bias_force(MECH, Q, V)
+    reduced = np.linalg.inv(v2.T @ mass @ v2)
+    printed = v2 @ reduced @ v2.T @ (force + mass @ inverse @ bias) - inverse @ bias  # (3.5b)
+    np.testing.assert_allclose(lw.closed.forward_dynamics(MECH, Q, V, TAU), printed, atol=1e-10)
+    same = lw.closed.null_space(MECH, Q)
+    np.testing.assert_allclose(same @ same.T, v2 @ v2.T, atol=1e-12)
+
+
+@seed("3.9")
+def test_stabilization_enters_the_offset():
+    q, v = Q + 0.01, V + 0.1
+    constraint, bias, (_, _, vt) = parts(q, v)
+    v2, error = vt[2:].T, lw.closed.position_error(MECH, q)[:2]
+    offset = -np.linalg.pinv(constraint) @ (bias + 2 * 3.0 * constraint @ v + 4.0**2 * error)
+    mass, force = lw.mass_matrix(MECH, q), TAU - lw.bias_force(MECH, q, v)
+    printed = v2 @ np.linalg.solve(v2.T @ mass @ v2, v2.T @ (force - mass @ offset)) + offset
+    found = lw.closed.forward_dynamics(MECH, q, v, TAU, baumgarte=(3.0, 4.0))
+    np.testing.assert_allclose(found, printed, atol=1e-10)
+
+
+def test_evaluation_does_not_fail_at_the_singular_position():
+    """1 / sigma_m is taken as 0; with G of rank 1 the mechanism has three freedoms for the moment."""
+    constraint, _, (_, sigma, vt) = parts(STRETCHED, np.zeros(4))
+    assert sigma[1] < 1e-15 * sigma[0]
+    v2 = vt[1:].T
+    mass, force = lw.mass_matrix(MECH, STRETCHED), -lw.bias_force(MECH, STRETCHED, np.zeros(4))
+    expected = v2 @ np.linalg.solve(v2.T @ mass @ v2, v2.T @ force)
+    for method in ("svd", "lagrange", "tangent", "partitioning", "differentiable"):
+        a = lw.closed.forward_dynamics(MECH, STRETCHED, np.zeros(4), np.zeros(4), method=method)
+        np.testing.assert_allclose(a, expected, atol=1e-9)
+    assert constraint.any() and expected[1] == pytest.approx(expected[3])  # it falls symmetrically
+
+
+@seed("Figure 3.3")
+def test_the_printed_stretched_position_is_not_closed():
+    assert np.abs(lw.closed.position_error(MECH, [np.pi, 0.0, 0.0, np.pi])).max() > 2.9
+    np.testing.assert_allclose(lw.closed.position_error(MECH, STRETCHED), 0.0, atol=1e-15)
+
+
+@seed("Figure 3.3", "Figure 3.4", "Figure 3.5", "Figure 3.6")
+def test_first_example():
+    """Released at rest where it is singular it falls, bobs and is back at 2.82 s."""
+    motion = paper.released_stretched(3.0)
+    assert paper.return_time(motion) == pytest.approx(2.82, abs=0.02)
+    height = -motion.q[:, 2]  # of the apex, in the sense that the middle angle opens downwards
+    turns = np.flatnonzero(np.diff(np.sign(np.diff(height[10:2800]))))
+    assert len(turns) == 3  # down, up (the bob), down, and up again
+    numbers = paper.condition_numbers(motion)
+    assert numbers[0] > 1e12 and numbers[2780:2850].max() > 500.0 and numbers[500:2400].max() < 20.0
+    assert np.abs(motion.energy - motion.energy[0]).max() < 1e-3
+    assert lw.kinetic_energy(MECH, motion.q, motion.v).max() > 100.0
+    assert motion.constraint_error.max() < 1e-5
+
+
+@seed("Figure 3.7", "Figure 3.8", "Figure 3.9", "Figure 3.10")
+@pytest.mark.slow
+def test_second_example():
+    """Through the singular position at speed: Baumgarte's terms and multipliers against the SVD form and projection."""
+    baumgarte, projection = paper.with_baumgarte(), paper.with_projection()
+    np.testing.assert_allclose(baumgarte.q[:1800], projection.q[:1800], atol=0.02)  # similar until it branches
+    singular = paper.passages(baumgarte)
+    assert 2 <= len(singular) <= 3 and 2 <= len(paper.passages(projection)) <= 3
+    forces, drift = np.abs(paper.multipliers(baumgarte)).max(axis=1), baumgarte.constraint_error
+    for quantity in (forces, drift):  # both are worst right at or after a passage
+        worst = baumgarte.t[np.argmax(quantity)]
+        assert np.min(np.abs(worst - singular)) < 0.3
+    near = np.min(np.abs(baumgarte.t[:, None] - singular), axis=1) < 0.005
+    assert forces[near].max() > 20.0 * np.median(forces)
+    spike = paper.spike_indicator(projection)
+    for time in paper.passages(projection):
+        around = np.abs(projection.t - time) < 0.1
+        at = np.abs(projection.t - time) < 0.0015
+        assert spike[at].min() < 0.05 * spike[around].max()
+    assert projection.constraint_error.max() < 1e-3
+    violated, kept = (np.abs(m.energy - m.energy[0]).max() for m in (baumgarte, projection))
+    assert violated > 1.0 and kept < 1e-9
+    without = paper.with_projection(keep_energy=False)
+    assert np.abs(without.energy - without.energy[0]).max() < 0.1 * violated
+
+
+def test_second_example_up_to_the_first_passage():
+    baumgarte, projection = paper.with_baumgarte(0.8), paper.with_projection(0.8)
+    for motion in (baumgarte, projection):
+        np.testing.assert_allclose(paper.passages(motion), [0.651], atol=0.002)
+    assert np.abs(projection.energy - projection.energy[0]).max() < 1e-9
+    np.testing.assert_allclose(baumgarte.q[-1], projection.q[-1], atol=1e-2)

@@ -1,0 +1,194 @@
+"""What one link does in each sweep, against plain 6x6 matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.mechanics.links.articulation import Factor, articulate, force_to_parent
+from linkwise.mechanics.links.forces import gyroscopic_force, inertial_force, is_massless
+from linkwise.mechanics.links.kinematics import (
+    carry_acceleration,
+    carry_acceleration_on_bias,
+    centripetal,
+    rigid_acceleration,
+    spin_base_to_tip,
+    velocity_base_to_tip,
+)
+from linkwise.mechanics.links.link import Crossing, combine
+from linkwise.mechanics.links.mobility import IMMOBILE, carry_mobility, free_joint, respond
+from linkwise.mechanics.recursions.tree import plant
+from linkwise.mechanics.spatial import Force, Motion, RigidInertia, Symmetric3, Vector3
+from linkwise.mechanics.spatial.motion import NO_MOTION
+from linkwise.mechanics.spatial.three import ZERO
+
+from ..spatial import dense
+
+KINDS = lw.mechanisms.MOVING_KINDS
+SEEDS = pytest.mark.parametrize("seed", range(8))
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def close(found, expected, tolerance=1e-11) -> None:
+    np.testing.assert_allclose(
+        np.asarray(found, dtype=float), expected, rtol=0.0, atol=tolerance * (1.0 + np.abs(expected).max(initial=0.0))
+    )
+
+
+def last_crossing(kind: str, seed: int) -> tuple[Crossing, list[float], list[float], np.random.Generator]:
+    """The last joint of a random tree of one kind, at random coordinates; with and without armature."""
+    mech = lw.mechanisms.random_tree(3, seed, joints=(kind,))
+    rng = np.random.default_rng(seed)
+    link = plant(mech).links[-1]
+    q = link.joint.random(rng, ()).tolist()
+    return link.cross(q), q, rng.normal(size=link.joint.nv).tolist(), rng
+
+
+def motions(crossing: Crossing) -> np.ndarray:
+    """H*, (6, nv)."""
+    return np.array([h.flat() for h in crossing.motion], dtype=float).T
+
+
+def to_child(crossing: Crossing) -> np.ndarray:
+    """X, (6, 6): motions of the parent's frame as motions of the child's."""
+    return np.linalg.inv(dense.motion_back(*dense.pose(crossing.transform)))
+
+
+# -- kinematics ---------------------------------------------------------------------------------------
+
+
+@SEEDS
+@every_kind
+def test_velocities(kind, seed):
+    crossing, q, v, rng = last_crossing(kind, seed)
+    parent = rng.normal(size=6)
+    expected = to_child(crossing) @ parent + motions(crossing) @ v
+    close(dense.six(velocity_base_to_tip(crossing, Motion.of(parent.tolist()), v)), expected)
+    close(np.array(spin_base_to_tip(crossing, Vector3(*parent[:3].tolist()), q, v).omega), expected[:3])
+    close(dense.six(crossing.relative_motion(v)), motions(crossing) @ v)
+    close(dense.six(combine(crossing.motion, v)), motions(crossing) @ v)
+
+
+@SEEDS
+@every_kind
+def test_accelerations(kind, seed):
+    """With rates of components A and velocities V: A = X A_parent + V x H* v + dH*/dt v; origins see omega x v more."""
+    crossing, q, v, rng = last_crossing(kind, seed)
+    parent_v, parent_rate = rng.normal(size=(2, 6))
+    x, relative = to_child(crossing), motions(crossing) @ v
+    velocity = x @ parent_v + relative
+    turning = np.array([m.flat() for m in crossing.link.joint.motion_rate(q, v)], dtype=float).T @ v
+    across = np.concatenate(
+        [
+            np.cross(velocity[:3], relative[:3]),
+            np.cross(velocity[:3], relative[3:]) + np.cross(velocity[3:], relative[:3]),
+        ]
+    )
+    expected = seen(x @ parent_rate + across + turning, velocity)
+    spin = spin_base_to_tip(crossing, Vector3(*parent_v[:3].tolist()), q, v)
+    parent = Motion.of(seen(parent_rate, parent_v).tolist())
+    close(dense.six(carry_acceleration(crossing, spin, parent)), expected)
+    close(dense.six(carry_acceleration_on_bias(crossing, spin, parent)), expected)
+
+
+def seen(rate: np.ndarray, velocity: np.ndarray) -> np.ndarray:
+    return rate + np.concatenate([np.zeros(3), np.cross(velocity[:3], velocity[3:])])
+
+
+@SEEDS
+def test_accelerations_of_body_points(seed):
+    omega, alpha, p = np.random.default_rng(seed).normal(size=(3, 3))
+    w, a, at = (Vector3(*x.tolist()) for x in (omega, alpha, p))
+    turning = np.cross(omega, np.cross(omega, p))
+    close(np.array(centripetal(w) @ at), turning)
+    close(np.array(rigid_acceleration(w, a) @ at), np.cross(alpha, p) + turning)
+
+
+# -- forces -------------------------------------------------------------------------------------------
+
+
+@SEEDS
+def test_inertial_forces(seed):
+    rng = np.random.default_rng(seed)
+    inertia = dense.random_rigid(rng)
+    omega, acceleration = rng.normal(size=3), rng.normal(size=6)
+    matrix, w = dense.rigid(inertia), dense.skew(omega)
+    gyroscopic = np.concatenate([w @ matrix[:3, :3] @ omega, w @ w @ np.array(inertia.h)])
+    close(dense.six(gyroscopic_force(inertia, Vector3(*omega.tolist()))), gyroscopic)
+    found = inertial_force(inertia, Vector3(*omega.tolist()), Motion.of(acceleration.tolist()))
+    close(dense.six(found), matrix @ acceleration + gyroscopic)
+    assert not is_massless(inertia)
+
+
+def test_massless_links_push_nothing():
+    nothing = RigidInertia(0.0, ZERO, Symmetric3(0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+    assert is_massless(nothing)
+    assert not any(inertial_force(nothing, Vector3(1.0, 2.0, 3.0), Motion.of([1.0] * 6)).flat())
+
+
+# -- articulation -------------------------------------------------------------------------------------
+
+
+@SEEDS
+def test_factors(seed):
+    rng = np.random.default_rng(seed)
+    n = seed % 6 + 1
+    root, x = rng.normal(size=(n, n)), rng.normal(size=n)
+    matrix = root @ root.T + np.eye(n)
+    factor = Factor.of(matrix.tolist())
+    close(factor.solve(x.tolist()), np.linalg.solve(matrix, x))
+    lower = np.array(factor.lower, dtype=float) + np.eye(n)
+    close(lower @ np.diag(1.0 / np.array(factor.reciprocal)) @ lower.T, matrix)
+    close(factor.forward(x.tolist()), np.linalg.solve(lower, x))
+
+
+@SEEDS
+@every_kind
+def test_eliminating_a_joint(kind, seed):
+    crossing, _, _, rng = last_crossing(kind, seed)
+    inertia = dense.random_articulated(rng)
+    p, h = dense.articulated(inertia), motions(crossing)
+    rotors = np.diag(np.array(crossing.link.armature, dtype=float))
+    d = h.T @ p @ h + rotors
+    gain = p @ h @ np.linalg.inv(d)
+    joint = articulate(crossing, inertia)
+    close(joint.d, d)
+    close(np.array([g.flat() for g in joint.gain], dtype=float).T, gain)
+    close(dense.articulated(joint.remaining), p - gain @ d @ gain.T)
+    tau, force = rng.normal(size=len(d)), rng.normal(size=6)
+    innovation = tau - h.T @ force
+    close(joint.innovation(tau.tolist(), Force.of(force.tolist())), innovation)
+    close(dense.six(joint.absorb(Force.of(force.tolist()), innovation.tolist())), force + gain @ innovation)
+    close(joint.factor.solve(innovation.tolist()), np.linalg.solve(d, innovation))
+
+
+@SEEDS
+@every_kind
+def test_the_force_handed_to_the_parent(kind, seed):
+    """phi (z + P a), with a all that carrying an acceleration of zero across the joint gives."""
+    crossing, q, v, rng = last_crossing(kind, seed)
+    spin = spin_base_to_tip(crossing, Vector3(*rng.normal(size=3).tolist()), q, v)
+    inertia, force = dense.random_articulated(rng), rng.normal(size=6)
+    bias = dense.six(carry_acceleration(crossing, spin, NO_MOTION))
+    expected = to_child(crossing).T @ (force + dense.articulated(inertia) @ bias)
+    close(dense.six(force_to_parent(crossing, spin, inertia, Force.of(force.tolist()))), expected)
+    without = to_child(crossing).T @ dense.articulated(inertia) @ bias
+    close(dense.six(force_to_parent(crossing, spin, inertia, None)), without)
+
+
+@SEEDS
+@every_kind
+def test_mobilities(kind, seed):
+    crossing, _, _, rng = last_crossing(kind, seed)
+    root, force = rng.normal(size=(6, 6)), rng.normal(size=6)
+    mobility = root @ root.T
+    rows = tuple(map(tuple, mobility.tolist()))
+    x, h = to_child(crossing), motions(crossing)
+    close(carry_mobility(crossing.transform, rows), x @ mobility @ x.T)
+    close(dense.six(respond(rows, Force.of(force.tolist()))), mobility @ force)
+    joint = articulate(crossing, dense.random_articulated(rng))
+    gain = np.array([g.flat() for g in joint.gain], dtype=float).T
+    passing, own = np.eye(6) - h @ gain.T, h @ np.linalg.inv(np.array(joint.d, dtype=float)) @ h.T
+    close(free_joint(joint, rows), passing @ mobility @ passing.T + own)
+    close(free_joint(joint, IMMOBILE), own)
