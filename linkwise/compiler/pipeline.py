@@ -21,7 +21,7 @@ from ..mechanics.algorithms.catalogue import ALGORITHMS, Algorithm, from_express
 from ..mechanics.operators.explain import explain
 from ..mechanics.operators.expression import Expression
 from ..mechanics.recursions.sweep import SweepLog, logged
-from ..mechanics.recursions.tree import Tree, plant
+from ..mechanics.recursions.tree import Tree, build_tree
 from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
 from .ir.builder import Builder
 from .ir.program import Array, Program
@@ -130,7 +130,7 @@ def trace_algorithm(
     base, log = derived_from(algorithm.differentiates, mech, parameters)
 
     def run(*arrays):
-        tree = _planted(algorithm, mech, arrays[len(own) :], entries)
+        tree = _build_tree(algorithm, mech, arrays[len(own) :], entries)
         given = arrays[: len(own)] if base is None else inline(base, *arrays)
         found = algorithm.function(tree, *given, **(options or {}))
         results = [np.array(x, dtype=object) for x in ((found,) if isinstance(algorithm.output, str) else found)]
@@ -169,12 +169,12 @@ def tangent_basis(mech: Mechanism) -> Program:
 def tree_of_symbols(algorithm: Algorithm, mech: Mechanism, parameters: Sequence[str]) -> Tree:
     """The tree that ``trace_algorithm`` runs an algorithm on: numbers that are inputs are symbols."""
     arrays, entries = _parameter_arrays(mech, parameters)
-    return _planted(algorithm, mech, symbols(arrays, Builder()), entries)
+    return _build_tree(algorithm, mech, symbols(arrays, Builder()), entries)
 
 
-def _planted(algorithm: Algorithm, mech: Mechanism, arrays: Sequence[np.ndarray], entries: list[list[Any]]) -> Tree:
+def _build_tree(algorithm: Algorithm, mech: Mechanism, arrays: Sequence[np.ndarray], entries: list[list[Any]]) -> Tree:
     given = {key: values[at] for values, places in zip(arrays, entries, strict=True) for key, at in places}
-    return plant(mech, given, algorithm.at_user_origins)
+    return build_tree(mech, given, algorithm.at_user_origins)
 
 
 def optimize(program: Program) -> Program:

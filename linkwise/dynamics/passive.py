@@ -359,8 +359,8 @@ class Resolved:
                 both = np.sum(pull * second(rest, q, units[j] + units[k]), axis=-1)
                 slope[..., j, k] += 0.5 * (both - along[j] - along[k])
                 slope[..., k, j] += 0.5 * (both - along[j] - along[k])
-        brackets = np.einsum("kjm,...im,...i->...jk", self.mech.brackets, jacobian, pull)
-        return slope + 0.5 * brackets
+        structure_constants = np.einsum("kjm,...im,...i->...jk", self.mech.structure_constants, jacobian, pull)
+        return slope + 0.5 * structure_constants
 
 
 def _resolved(passive: Passive, mech: Mechanism) -> Resolved:

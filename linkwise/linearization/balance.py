@@ -51,7 +51,7 @@ class Balance(NamedTuple):
         return float(np.linalg.norm(self.residual))
 
     @property
-    def freedoms(self) -> np.ndarray:
+    def dofs(self) -> np.ndarray:
         """(nv, p): an orthonormal basis of the motions that keep loops closed and held joints still."""
         free = self.search.free
         return np.eye(self.at.mech.nv)[:, free] @ decompose(self.jacobian[:, free]).null
@@ -127,7 +127,7 @@ def _slopes(here: Balance) -> np.ndarray:
 
 def _fallen(here: Balance) -> State:
     """A step along the forces that are left over."""
-    downhill = -here.freedoms @ (here.freedoms.T @ here.forces)
+    downhill = -here.dofs @ (here.dofs.T @ here.forces)
     largest = np.abs(downhill).max(initial=0.0)
     step = downhill * (FALL / largest) if largest > 0.0 else downhill
     return here.at._replace(q=integrate(here.at.mech, here.at.q, step, 1.0))
@@ -163,15 +163,15 @@ def _descent(at: State, search: Search, max_steps: int) -> list[Balance]:
     here, level = balance(at, search), _energy(at, search, at.q)
     way, radius = [here], LARGEST_STEP
     for _ in range(max_steps):
-        freedoms = here.freedoms
-        slope, curvature = freedoms.T @ here.forces, freedoms.T @ stiffness(here) @ freedoms
+        dofs = here.dofs
+        slope, curvature = dofs.T @ here.forces, dofs.T @ stiffness(here) @ dofs
         curvature = 0.5 * (curvature + curvature.T)
         step = _lowest_within(radius, slope, curvature)
         expected = -(slope @ step + 0.5 * step @ curvature @ step)
         if expected <= LEVEL * (1.0 + abs(level)):
             break
         length = float(np.linalg.norm(step))
-        moved = _moved(here, freedoms @ step)
+        moved = _moved(here, dofs @ step)
         below = np.inf if moved is None else _energy(moved, search, at.q)
         share = (level - below) / expected
         if share < 0.25:

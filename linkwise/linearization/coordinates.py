@@ -77,7 +77,7 @@ def independent_by(mech: Mechanism, svd: Decomposition, wanted: Any) -> Independ
 
     With the null space N of G, K = N (R N)^-1 and L = (1 - K R) G^+, so that only R N is inverted (2.28).
     """
-    null = svd.v[..., mech.nv - _freedoms(mech, svd) :]
+    null = svd.v[..., mech.nv - _dofs(mech, svd) :]
     names, rows = _rows(mech, null, wanted)
     count, free = rows.shape[-2], null.shape[-1]
     if count != free:
@@ -104,7 +104,7 @@ def independent_by(mech: Mechanism, svd: Decomposition, wanted: Any) -> Independ
     return Independent(names, rows, null, basis, closing - basis @ (rows @ closing))
 
 
-def _freedoms(mech: Mechanism, svd: Decomposition) -> int:
+def _dofs(mech: Mechanism, svd: Decomposition) -> int:
     """The number of freedoms, which must be that of every state of a batch; without states, what is left if all
     constraints are independent."""
     rank = svd.rank

@@ -53,7 +53,7 @@ class Equilibrium:
     residual: float
     multipliers: np.ndarray
     stiffness: np.ndarray
-    freedoms: np.ndarray
+    dofs: np.ndarray
     stable: bool | None
 
     def __repr__(self) -> str:
@@ -186,16 +186,16 @@ def _unbalanced(here: Balance, what: str, remedy: str) -> EquilibriumError:
 def _result(here: Balance) -> Equilibrium:
     """The equilibrium with its stiffness and stability; held joints have the forces they need."""
     at, scale, free = here.at, here.search.scale, here.search.free
-    freedoms = here.freedoms
-    along = scale * (freedoms.T @ stiffness(here) @ freedoms)
-    mass = freedoms.T @ mass_matrix(at.mech, at.q) @ freedoms
+    dofs = here.dofs
+    along = scale * (dofs.T @ stiffness(here) @ dofs)
+    mass = dofs.T @ mass_matrix(at.mech, at.q) @ dofs
     return Equilibrium(
         at.q,
         at.tau,
         scale * float(np.abs(here.forces[free]).max(initial=0.0)),
         scale * here.multipliers,
         along,
-        freedoms,
+        dofs,
         None if _is_singular(here) else _stable(along, mass, scale),
     )
 

@@ -312,21 +312,21 @@ class Builder:
                     f"joint {joint.name!r} mimics {joint.mimic.joint!r}, which does not exist{consequence}: "
                     + checks.did_you_mean(joint.mimic.joint, others),
                 )
-        return {name: self._independent_leader(name, rules) for name in rules}
+        return {name: self._independent_joint(name, rules) for name in rules}
 
-    def _independent_leader(self, follower: str, rules: dict[str, Mimic]) -> Mimic:
+    def _independent_joint(self, mimic_joint: str, rules: dict[str, Mimic]) -> Mimic:
         """The rule of ``follower`` with chains of followers composed down to a joint that has a coordinate."""
-        rule, chain = rules[follower], [follower]
+        rule, chain = rules[mimic_joint], [mimic_joint]
         while True:
-            for name in (follower, rule.joint):
+            for name in (mimic_joint, rule.joint):
                 if self._joints[name].kind.nv != 1:
                     raise MechanismError(
-                        f"{self._prefix}joint {follower!r} mimics {rule.joint!r}, but {name!r} has "
+                        f"{self._prefix}joint {mimic_joint!r} mimics {rule.joint!r}, but {name!r} has "
                         f"{self._joints[name].kind.nv} freedoms; both must have one"
                     )
             if rule.joint in chain:
                 circle = " -> ".join([*chain, rule.joint])
-                raise MechanismError(f"{self._prefix}joint {follower!r} mimics itself: {circle}; free one of them")
+                raise MechanismError(f"{self._prefix}joint {mimic_joint!r} mimics itself: {circle}; free one of them")
             if rule.joint not in rules:
                 return rule
             chain.append(rule.joint)

@@ -58,12 +58,12 @@ class Mechanism(Constant):
             if not -1 <= body.parent < index:
                 raise MechanismError(f"body {body.link!r} must come after its parent (index {body.parent})")
             if body.mimic:
-                leader = self.bodies[self.body_index(body.mimic.joint)]
-                single = all(b.kind.nv == 1 and b.kind.rates_are_velocities for b in (leader, body))
-                if leader.mimic or not single:
+                mimicked = self.bodies[self.body_index(body.mimic.joint)]
+                single = all(b.kind.nv == 1 and b.kind.rates_are_velocities for b in (mimicked, body))
+                if mimicked.mimic or not single:
                     raise MechanismError(
-                        f"joint {body.joint!r} cannot mimic {leader.joint!r}: both need one coordinate and its rate as "
-                        "velocity, and the one that leads must be independent"
+                        f"joint {body.joint!r} cannot mimic {mimicked.joint!r}: each needs one coordinate whose rate is "
+                        "its velocity, and the mimicked one must be independent"
                     )
         for name in (GROUND, *self.link_names):
             self.frame(name)
@@ -185,8 +185,8 @@ class Mechanism(Constant):
         for body in self.bodies:
             slices.append((slice(q, q + body.nq), slice(v, v + body.nv)))
             q, v = q + body.nq, v + body.nv
-        leaders = (self._body_of_joint[b.mimic.joint] if b.mimic else i for i, b in enumerate(self.bodies))
-        return tuple(slices[leader] for leader in leaders)
+        mimicked_joints = (self._body_of_joint[b.mimic.joint] if b.mimic else i for i, b in enumerate(self.bodies))
+        return tuple(slices[mimicked] for mimicked in mimicked_joints)
 
     def body_index(self, joint: str) -> int:
         """Index of the body that the named joint moves."""
@@ -238,14 +238,14 @@ class Mechanism(Constant):
         return all(body.kind.rates_are_velocities for body in self.bodies)
 
     @cached_property
-    def brackets(self) -> np.ndarray:
+    def structure_constants(self) -> np.ndarray:
         """(nv, nv, nv): c with [E_i, E_j] = sum over k of c[i, j, k] E_k, E the tangent directions of v: zero but for
         joints whose steps do not commute, such as those that turn freely."""
         constants = np.zeros((self.nv,) * 3)
         for body in self.bodies:
             if not body.mimic:
                 own = self.v_index(body.joint)
-                constants[own, own, own] = body.kind.brackets
+                constants[own, own, own] = body.kind.structure_constants
         return _read_only(constants)
 
     @cached_property
@@ -354,9 +354,9 @@ class Mechanism(Constant):
 
     def __repr__(self) -> str:
         counts = [f"{self.n_links} moving link" + "s" * (self.n_links != 1), f"nq={self.nq}", f"nv={self.nv}"]
-        followers = sum(body.mimic is not None for body in self.bodies)
-        if followers:
-            counts.append(f"{followers} mimic joint" + "s" * (followers > 1))
+        mimic_joints = sum(body.mimic is not None for body in self.bodies)
+        if mimic_joints:
+            counts.append(f"{mimic_joints} mimic joint" + "s" * (mimic_joints > 1))
         if self.loops:
             counts.append(f"{len(self.loops)} loop" + "s" * (len(self.loops) > 1))
         counts.append(f"{len(self.frames)} frames")

@@ -101,17 +101,17 @@ def identities() -> Exhibit:
         "6": "mass matrix⁻¹ = (I - H Ψ G)* D⁻¹ (I - H Ψ G) (46)",
         "6, compiled": "`lw.mass_matrix_inverse` against the numerical inverse of the stacked mass matrix",
     }
-    freedoms = []
+    dofs = []
     for seed in range(TREES):
         mech = lw.mechanisms.random_tree(2 + seed % 9, seed, floating_base=seed % 3 == 0)
-        freedoms.append(mech.nv)
+        dofs.append(mech.nv)
         q, _ = lw.random_state(mech, np.random.default_rng(seed))
         for name, (left, right) in _sides(mech, q).items():
             scale = np.abs(right).max(initial=0.0) or 1.0
             worst[name] = max(worst.get(name, 0.0), float(np.abs(left - right).max(initial=0.0) / scale))
     rows = [(name, formula, f"{worst[name]:.1e}") for name, formula in formulas.items()]
     return Exhibit(
-        f"{TREES} random trees of all kinds of joints, fixed and floating bases, {min(freedoms)} to {max(freedoms)} "
+        f"{TREES} random trees of all kinds of joints, fixed and floating bases, {min(dofs)} to {max(dofs)} "
         "freedoms. The paper proves the identities for arms of hinges; they hold for any tree.",
         tables=(Table(("identity", "", "largest residual, relative"), rows),),
         compared=(Comparison("largest residual of all", max(worst.values()), 1e-9),),

@@ -154,9 +154,9 @@ def _parallelogram(q1: float, q2: float) -> np.ndarray:
 def figure_4_2() -> Exhibit:
     mech = lw.mechanisms.loader()
     q = lw.neutral(mech)
-    freedoms = lw.closed.degrees_of_freedom(mech, q)
+    dofs = lw.closed.degrees_of_freedom(mech, q)
     rows = [(body.joint, type(body.kind).__name__.lower(), body.link, f"{body.mass:g}") for body in mech.bodies]
-    found = [mech.n_links, len(mech.loops), freedoms]
+    found = [mech.n_links, len(mech.loops), dofs]
     return Exhibit(
         "Boom, bell crank, link, bucket and two cylinders of barrel and piston each: 8 bodies, 3 loops, 2 freedoms.",
         pictures=(lw.viewer.draw(mech, q, labels=True),),

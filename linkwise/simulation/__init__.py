@@ -1,6 +1,6 @@
 """Motion in time: one integrator for trees and closed mechanisms, in any of the library's coordinates."""
 
-from .front_door import SimulationError, simulate
+from .run import SimulationError, simulate
 from .storage import load_trajectory
 from .trajectory import Trajectory
 

@@ -296,7 +296,7 @@ class IndependentCoordinates(System):
         if self.mech.rates_are_velocities:
             return 0.0
         step = tree.difference(self.mech, self._local.origin, q)
-        return float(np.abs(np.linalg.eigvals(np.tensordot(step, self.mech.brackets, 1))).max(initial=0.0))
+        return float(np.abs(np.linalg.eigvals(np.tensordot(step, self.mech.structure_constants, 1))).max(initial=0.0))
 
     def state_between(self, x):
         return self.state(x)

@@ -283,7 +283,7 @@ class Trajectory:
         trajectory and must be given again.  The options are ``events``, ``t_eval`` (times go on from ``end.t``),
         ``output_step`` and ``progress`` of ``simulate``, for the new part.
         """
-        from .front_door import resumed
+        from .run import resumed
 
         return joined(self, resumed(self, duration, control, wrenches, independent, options))
 

@@ -53,7 +53,7 @@ class Placed:
     center: np.ndarray
     mass: mpmath.mpf
     inertia: np.ndarray  # about the centre, world axes
-    freedoms: list[tuple[np.ndarray, bool]]  # unit direction, turns (else slides)
+    dofs: list[tuple[np.ndarray, bool]]  # unit direction, turns (else slides)
     start: int  # of its part of v
 
 
@@ -69,22 +69,22 @@ def place(mech: lw.Mechanism, q: np.ndarray) -> list[Placed]:
         origin = origin + rotation @ exact(body.position)
         rotation = rotation @ exact(body.rotation)
         own = exact(q[mech.q_index(body.joint)])
-        freedoms: list[tuple[np.ndarray, bool]]
+        dofs: list[tuple[np.ndarray, bool]]
         if isinstance(body.kind, lw.Revolute):
             axis = unit(exact(body.kind.axis))
             rotation = rotation @ turned(axis, own[0])
-            freedoms = [(rotation @ axis, True)]
+            dofs = [(rotation @ axis, True)]
         elif isinstance(body.kind, lw.Prismatic):
             axis = rotation @ unit(exact(body.kind.axis))
             origin = origin + axis * own[0]
-            freedoms = [(axis, False)]
+            dofs = [(axis, False)]
         elif isinstance(body.kind, lw.Spherical):
             rotation = rotation @ of_quaternion(own)
-            freedoms = [(column, True) for column in rotation.T]
+            dofs = [(column, True) for column in rotation.T]
         elif isinstance(body.kind, lw.Floating):
             origin = origin + rotation @ own[4:]
             rotation = rotation @ of_quaternion(own[:4])
-            freedoms = [(column, turns) for turns in (True, False) for column in rotation.T]
+            dofs = [(column, turns) for turns in (True, False) for column in rotation.T]
         else:
             raise NotImplementedError(f"joint {body.kind}")
         placed.append(
@@ -94,7 +94,7 @@ def place(mech: lw.Mechanism, q: np.ndarray) -> list[Placed]:
                 center=origin + rotation @ exact(body.com),
                 mass=mpmath.mpf(body.mass),
                 inertia=rotation @ exact(body.inertia) @ rotation.T,
-                freedoms=freedoms,
+                dofs=dofs,
                 start=mech.v_index(body.joint).start,
             )
         )
@@ -117,7 +117,7 @@ def joint_forces(bodies: list[Placed], v: np.ndarray, a: np.ndarray, gravity: np
             arm = body.origin - parent.origin
             acceleration = accelerating[body.parent] + cross(alpha, arm) + cross(omega, cross(omega, arm))
         turn = slide = turn_rate = slide_rate = zero
-        for k, (direction, turns) in enumerate(body.freedoms, body.start):
+        for k, (direction, turns) in enumerate(body.dofs, body.start):
             if turns:
                 turn, turn_rate = turn + direction * v[k], turn_rate + direction * a[k]
             else:
@@ -134,7 +134,7 @@ def joint_forces(bodies: list[Placed], v: np.ndarray, a: np.ndarray, gravity: np
     tau = exact(np.zeros(len(v)))
     for i in reversed(range(len(bodies))):
         body = bodies[i]
-        for k, (direction, turns) in enumerate(body.freedoms, body.start):
+        for k, (direction, turns) in enumerate(body.dofs, body.start):
             tau[k] = direction @ (moments[i] if turns else forces[i])
         if body.parent >= 0:
             forces[body.parent] = forces[body.parent] + forces[i]
@@ -161,7 +161,7 @@ def mass_matrix(bodies: list[Placed], nv: int) -> np.ndarray:
                 collected[bodies[i].parent] = collected[bodies[i].parent] + collected[i]
     result = exact(np.zeros((nv, nv)))
     for i, body in enumerate(bodies):
-        for column, (direction, turns) in enumerate(body.freedoms, body.start):
+        for column, (direction, turns) in enumerate(body.dofs, body.start):
             if turns:
                 v0 = cross(body.origin, direction)
                 linear = masses[i] * v0 + cross(direction, firsts[i])
@@ -171,7 +171,7 @@ def mass_matrix(bodies: list[Placed], nv: int) -> np.ndarray:
             inner = i
             while inner >= 0:
                 about = angular - cross(bodies[inner].origin, linear)
-                for row, (other, turning) in enumerate(bodies[inner].freedoms, bodies[inner].start):
+                for row, (other, turning) in enumerate(bodies[inner].dofs, bodies[inner].start):
                     result[row, column] = result[column, row] = other @ (about if turning else linear)
                 inner = bodies[inner].parent
     return result

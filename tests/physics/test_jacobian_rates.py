@@ -9,7 +9,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.mechanics.algorithms.catalogue import ALGORITHMS
-from linkwise.mechanics.recursions.tree import plant
+from linkwise.mechanics.recursions.tree import build_tree
 from tests.dynamics.diagonal.precise import DIGITS, STEP, Precise, array, derivatives
 from tests.dynamics.diagonal.trees import every_tree
 from tests.physics.trees import Model, close, tree_of
@@ -22,7 +22,7 @@ def deepest(mech: lw.Mechanism) -> str:
     return mech.link_names[max(range(mech.n_links), key=lambda i: len(mech.path(i)))]
 
 
-def with_followers() -> lw.Mechanism:
+def with_mimic_joints() -> lw.Mechanism:
     """A chain in which a helical and a prismatic joint follow a revolute one, before and behind a planar joint."""
     kinds = [lw.Revolute((1, 2, 0)), lw.Helical((0, 1, 1), 0.3), lw.Planar((1, 0, 1)), lw.Prismatic((1, 0, 0))]
     builder, parent = lw.Builder(), "ground"
@@ -60,7 +60,7 @@ def test_every_joint_against_differences_in_fifty_digits(kind, frame):
 
 
 @pytest.mark.parametrize("frame", FRAMES)
-@pytest.mark.parametrize("mech", [with_followers(), tree_of(5, 1, True).mech], ids=["followers", "tree"])
+@pytest.mark.parametrize("mech", [with_mimic_joints(), tree_of(5, 1, True).mech], ids=["followers", "tree"])
 def test_trees_and_followers_against_differences_in_fifty_digits(mech, frame):
     check_against_differences(mech, "tool" if "tool" in mech.frames else deepest(mech), frame)
 
@@ -78,7 +78,7 @@ def second_difference(
     mech: lw.Mechanism, q: np.ndarray, v: np.ndarray, a: np.ndarray, of: dict[str, str]
 ) -> np.ndarray:
     """d2J/dt2 where a step along v t + a t^2 / 2 has led: there the velocity is v + a t but for terms in t^2."""
-    tree, step = plant(mech), mpmath.sqrt(STEP)
+    tree, step = build_tree(mech), mpmath.sqrt(STEP)
 
     def at(t: mpmath.mpf) -> np.ndarray:
         way = array([x * t + y * (t * t / 2) for x, y in zip(v.tolist(), a.tolist(), strict=True)])

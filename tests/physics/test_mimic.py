@@ -15,11 +15,13 @@ def tied_and_free(seed: int) -> tuple[lw.Mechanism, lw.Mechanism, np.ndarray, np
     """A random tree in which some joints mimic others, the same without, and T, offset: q_free = T q + offset."""
     rng = np.random.default_rng(seed)
     tree = lw.mechanisms.random_tree(int(rng.integers(4, 9)), seed, joints=("revolute", "prismatic", "helical"))
-    leaders = [body.joint for body in tree.bodies if rng.random() < 0.5] or [tree.joint_names[-1]]
+    mimicked_joints = [body.joint for body in tree.bodies if rng.random() < 0.5] or [tree.joint_names[-1]]
     rules = {
-        joint: lw.Mimic(leaders[rng.integers(len(leaders))], rng.uniform(-2.0, 2.0), rng.uniform(-1.0, 1.0))
+        joint: lw.Mimic(
+            mimicked_joints[rng.integers(len(mimicked_joints))], rng.uniform(-2.0, 2.0), rng.uniform(-1.0, 1.0)
+        )
         for joint in tree.joint_names
-        if joint not in leaders
+        if joint not in mimicked_joints
     }
     builder = lw.Builder()
     for body in tree.bodies:

@@ -60,8 +60,8 @@ def test_attached_models(attached, wanted, head):
     pair = Pair(attached(host, head))
     pair.assert_same_dynamics()
     mech = pair.mech
-    follower = mech.bodies[mech.body_index("left_k")]
-    assert follower.mimic is not None and follower.mimic.joint == "left_j"
+    mimic_joint = mech.bodies[mech.body_index("left_k")]
+    assert mimic_joint.mimic is not None and mimic_joint.mimic.joint == "left_j"
     limits, damping = mech.bodies[mech.body_index("left_j")].limits, mech.bodies[mech.body_index("left_j")].damping
     assert (limits.lower, limits.upper, damping) == (pytest.approx((-1.0,)), pytest.approx((1.0,)), (0.1,))
 

@@ -115,8 +115,8 @@ def test_agrees_with_pinocchio(file, floating_base):
     else:
         model = pin.buildModelFromUrdf(str(file))
 
-    followers = sum(body.mimic is not None for body in mechanism.bodies)
-    assert mechanism.nv + followers == model.nv
+    mimic_joints = sum(body.mimic is not None for body in mechanism.bodies)
+    assert mechanism.nv + mimic_joints == model.nv
     assert set(mechanism.joint_names) == set(model.names) - {"universe"}
 
     for body in mechanism.bodies:

@@ -131,8 +131,8 @@ def _reclosed(mech: Mechanism, q: np.ndarray, tolerance: float, rank: Any) -> np
     Loops of more freedoms pass beside them, around a corner that an error up to the tolerance keeps wider than
     rounding (3.2).
     """
-    one_freedom = rank is None or np.all(_coordinates_in_loops(mech) - np.asarray(rank) <= 1)
-    aim = AIM * tolerance if one_freedom else tolerance
+    one_dof = rank is None or np.all(_coordinates_in_loops(mech) - np.asarray(rank) <= 1)
+    aim = AIM * tolerance if one_dof else tolerance
     return _closed_or_refused(mech, q, np.ones(mech.nv, dtype=bool), aim, tolerance, 60, (), "the configuration")
 
 

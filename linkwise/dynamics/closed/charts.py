@@ -168,10 +168,10 @@ def local_parametrization(mech: Mechanism, q, independent: Any = None) -> LocalP
     relation = _relation(q, independent if rows is None else linear_coordinates(mech, q, rows))
     chart = LocalParametrization(mech, q, relation, rank, rows)
     y = chart.coordinates.value(q)
-    count, freedoms, condition = len(y), mech.nv - rank, chart.condition(q, y)
-    if count != freedoms or condition > FAILING:
+    count, dofs, condition = len(y), mech.nv - rank, chart.condition(q, y)
+    if count != dofs or condition > FAILING:
         raise ChartError(
-            f"these coordinates do not describe the motion of mechanism {mech.name!r} here: it has {freedoms} freedoms "
+            f"these coordinates do not describe the motion of mechanism {mech.name!r} here: it has {dofs} freedoms "
             f"to {count} coordinates, and [D1 R; G] has the condition number {condition:.3g} (2.28)"
         )
     return chart

@@ -42,8 +42,8 @@ def degrees_of_freedom(mech: Mechanism, q, tolerance: float = RANK_TOLERANCE):
     """
     (q,) = checked_arrays(mech, q=q)
     require_finite(mech, q)
-    freedoms = mech.nv - decomposed(mech, q, tolerance).rank
-    return int(freedoms) if np.ndim(freedoms) == 0 else freedoms
+    dofs = mech.nv - decomposed(mech, q, tolerance).rank
+    return int(dofs) if np.ndim(dofs) == 0 else dofs
 
 
 def decomposed(mech: Mechanism, q, tolerance: float = RANK_TOLERANCE, rank: Any = None) -> Decomposition:

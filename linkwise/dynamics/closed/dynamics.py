@@ -149,11 +149,11 @@ def null_space(mech: Mechanism, q, method: str = "svd", independent=None, tolera
     jacobian = constraint_jacobian(mech, q)
     svd = decompose(jacobian, tolerance)
     basis, _ = basis_by(method, jacobian, np.zeros(jacobian.shape[:-1]), svd, independent_at(mech, q, independent))
-    freedoms = int(mech.nv - np.min(svd.rank, initial=mech.nv))
+    dofs = int(mech.nv - np.min(svd.rank, initial=mech.nv))
     if method == "svd" and independent is None and basis.ndim > 2:  # its columns stand where the singular values vanish
         order = np.argsort(~svd.is_free, axis=-1, kind="stable")
         basis = np.take_along_axis(basis, order[..., None, :], axis=-1)
-    return basis[..., :freedoms]
+    return basis[..., :dofs]
 
 
 def constraint_forces(mech: Mechanism, q, v, tau, **options):
@@ -176,7 +176,7 @@ def loop_reactions(mech: Mechanism, q, v, tau, **options):
     multipliers of least norm.
     """
     forces = multipliers(mech, q, v, tau, **options)
-    maps = kernel_function(mech, "loop_freedom_maps", None)(q)
+    maps = kernel_function(mech, "loop_motion_maps", None)(q)
     wrenches = [
         -np.einsum("...ij,...i->...j", maps[..., rows, :], forces[..., rows])
         for rows in (mech.constraint_index(loop.name) for loop in mech.loops)

@@ -119,10 +119,8 @@ def _basis(method: str, loops: Loops, chosen: np.ndarray | None) -> Basis:
 
 
 def _refuse_choice(loops: Loops, count: int) -> None:
-    freedoms = loops.jacobian.shape[-1] - loops.rank
+    dofs = loops.jacobian.shape[-1] - loops.rank
     raise MechanismError(
-        f"the chosen coordinates do not describe the motion here: there are {freedoms} freedoms, {count} coordinates "
-        "were chosen"
-        + ("" if count != freedoms else ", and the others do not follow from them")
-        + " (2.28 is violated)"
+        f"the chosen coordinates do not describe the motion here: there are {dofs} freedoms, {count} coordinates "
+        "were chosen" + ("" if count != dofs else ", and the others do not follow from them") + " (2.28 is violated)"
     )

@@ -34,7 +34,7 @@ from . import (
 )
 from . import expressions as ex
 from .coriolis_matrix import coriolis_matrix
-from .followers import refuse_followers
+from .mimic_joints import refuse_mimic_joints
 from .regressor import regressor
 
 SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
@@ -82,7 +82,7 @@ SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
     "constraint_error": lambda m: (m.n_constraints,),
     "constraint_jacobian": lambda m: (m.n_constraints, m.nv),
     "loop_facings": lambda m: (len(m.loops),),
-    "loop_freedom_maps": lambda m: (m.n_constraints, 6),
+    "loop_motion_maps": lambda m: (m.n_constraints, 6),
     "constrained_terms": lambda m: (m.nv + m.n_constraints, m.nv + 2),
     "multipliers": lambda m: (m.n_constraints,),
     "constraint_motion": lambda m: (m.nv + 2 * m.n_constraints,),
@@ -216,9 +216,9 @@ def from_expression(expression: Expression) -> Algorithm:
 
 def _refuse(expression: Expression, mechanism: Mechanism) -> None:
     """What an operator expression cannot be asked of."""
-    refuse_followers(
+    refuse_mimic_joints(
         mechanism,
-        "operators have one coordinate per joint, but {followers} follow other joints: use the named algorithms, or "
+        "operators have one coordinate per joint, but {mimic_joints} follow other joints: use the named algorithms, or "
         "build the mechanism without mimic",
     )
     inverse = needs_no_armature(expression)
@@ -379,7 +379,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         Algorithm("constraint_bias", ("q", "v"), "constraint_error", loop_constraints.constraint_bias),
         Algorithm("constrained_terms", ("q", "v"), "constrained_terms", loop_constraints.constrained_terms),
         Algorithm("loop_facings", ("q",), "loop_facings", loop_constraints.loop_facings),
-        Algorithm("loop_freedom_maps", ("q",), "loop_freedom_maps", loop_constraints.loop_freedom_maps),
+        Algorithm("loop_motion_maps", ("q",), "loop_motion_maps", loop_constraints.loop_motion_maps),
         Algorithm(
             "constraint_motion", ("q", "v", "a", "multipliers"), "constraint_motion", linearization.constraint_motion
         ),

@@ -31,13 +31,15 @@ def convective_matrix(
     transport_of: Callable[[RigidInertia, Motion], Columns],
 ) -> list[list[Scalar]]:
     """(nv, nv): C for the B that ``transport_of(inertia, velocity)`` gives, by columns."""
-    crossings, mechanism = tree.cross(q), tree.mechanism
-    moving = velocities(tree, crossings, v)
+    joint_kinematics, mechanism = tree.joint_kinematics(q), tree.mechanism
+    moving = velocities(tree, joint_kinematics, v)
     coordinates, rates = tree.coordinates(q), tree.velocities(v)
     motion_rates = [
         [
             moving[i].cross(h) + rate
-            for h, rate in zip(crossings[i].motion, link.joint.motion_rate(coordinates[i], rates[i]), strict=True)
+            for h, rate in zip(
+                joint_kinematics[i].motion, link.joint.motion_rate(coordinates[i], rates[i]), strict=True
+            )
         ]
         for i, link in enumerate(tree.links)
     ]
@@ -48,7 +50,7 @@ def convective_matrix(
         for outer_inertia, outer_transport in outer:
             inertia = inertia + outer_inertia
             transport = [a + b for a, b in zip(transport, outer_transport, strict=True)]
-        change = crossings[i].transform
+        change = joint_kinematics[i].transform
         return (inertia, transport), (change.inertia_back(inertia), _congruent(transport, change))
 
     composite, _ = tip_to_base(tree.links, "composite inertias and their transport", step)
@@ -60,19 +62,19 @@ def convective_matrix(
         ratio = (a.mimic.ratio if a.mimic else 1.0) * (b.mimic.ratio if b.mimic else 1.0)
         result[row][column] = result[row][column] + value * ratio
 
-    for j, crossing in enumerate(crossings):
+    for j, kinematics in enumerate(joint_kinematics):
         inertia, transport = composite[j]
-        for m, h in enumerate(crossing.motion):
+        for m, h in enumerate(kinematics.motion):
             along = inertia @ motion_rates[j][m] + combine(transport, h.flat())
             still, back = inertia @ h, _apply_adjoint(transport, h)
-            for k, other in enumerate(crossing.motion):
+            for k, other in enumerate(kinematics.motion):
                 put(j, k, j, m, along.dot(other))
             inner = j
             while tree.links[inner].parent >= 0:
-                change = crossings[inner].transform
+                change = joint_kinematics[inner].transform
                 along, still, back = change.force_back(along), change.force_back(still), change.force_back(back)
                 inner = tree.links[inner].parent
-                for k, other in enumerate(crossings[inner].motion):
+                for k, other in enumerate(joint_kinematics[inner].motion):
                     put(inner, k, j, m, along.dot(other))
                     put(j, m, inner, k, still.dot(motion_rates[inner][k]) + back.dot(other))
     return result

@@ -19,8 +19,8 @@ from ..spatial.motion import NO_FORCE
 from ..spatial.three import IDENTITY
 from . import dynamics
 from .coriolis_matrix import Columns, convective_matrix
-from .followers import leading_columns, refuse_followers
 from .kinematics import internal_poses
+from .mimic_joints import independent_columns, refuse_mimic_joints
 
 Matrix = list[list[Scalar]]
 
@@ -34,17 +34,17 @@ U = I + H @ phi @ K
 def matrices(tree: Tree, q: Sequence[Scalar]) -> Matrix:
     """(6 n, 6 n + nv): N_l and N_d side by side (16, 17), in world axes: t = N_l N_d v are the twists of (1)."""
     centred = at_mass_centres(tree)
-    crossings = centred.cross(q)
-    poses = internal_poses(centred, crossings)
+    joint_kinematics = centred.joint_kinematics(q)
+    poses = internal_poses(centred, joint_kinematics)
     n = len(centred.links)
     propagation: Matrix = [[0.0] * (6 * n) for _ in range(6 * n)]
-    rates: Matrix = [[0.0] * centred.freedoms for _ in range(6 * n)]
+    rates: Matrix = [[0.0] * centred.dofs for _ in range(6 * n)]
     for i, (turn, centre) in enumerate(poses):
         for j in tree.mechanism.path(i):
             _put(propagation, 6 * i, 6 * j, _twist_propagation(poses[j][1] - centre if j != i else None))
-        columns = [(*(turn @ h.angular), *(turn @ h.linear)) for h in crossings[i].motion]
-        _put(rates, 6 * i, centred.freedom_starts[i], list(zip(*columns, strict=True)))
-    return [[*left, *right] for left, right in zip(propagation, leading_columns(tree, rates), strict=True)]
+        columns = [(*(turn @ h.angular), *(turn @ h.linear)) for h in joint_kinematics[i].motion]
+        _put(rates, 6 * i, centred.dof_starts[i], list(zip(*columns, strict=True)))
+    return [[*left, *right] for left, right in zip(propagation, independent_columns(tree, rates), strict=True)]
 
 
 def _twist_propagation(c: Vector3 | None) -> Sequence[Sequence[Scalar]]:
@@ -81,7 +81,7 @@ def _momentum_rate(inertia: RigidInertia, velocity: Motion) -> Columns:
 def forces(tree: Tree, q: Sequence[Scalar], wrenches: Sequence[Sequence[Scalar]]) -> list[Scalar]:
     """(nv,): tau_i = p_i* w~_i (30), of wrenches at the mass centres in world axes."""
     at = Configuration(at_mass_centres(tree), q)
-    turns = [turn.T for turn, _ in internal_poses(at.tree, at.crossings)]
+    turns = [turn.T for turn, _ in internal_poses(at.tree, at.joint_kinematics)]
     given = [
         Force(turn @ Vector3(*six[:3]), turn @ Vector3(*six[3:])) for turn, six in zip(turns, wrenches, strict=True)
     ]
@@ -90,9 +90,9 @@ def forces(tree: Tree, q: Sequence[Scalar], wrenches: Sequence[Sequence[Scalar]]
 
 def udu(tree: Tree, q: Sequence[Scalar]) -> list[Matrix]:
     """(2, nv, nv): U and D of the inertia matrix, by reverse Gaussian elimination: articulated bodies (40-55)."""
-    refuse_followers(
+    refuse_mimic_joints(
         tree.mechanism,
-        "U D U* runs over independent joints, but {followers} follow others: factor lw.denoc.inertia_matrix, or build "
+        "U D U* runs over independent joints, but {mimic_joints} mimic others: factor lw.denoc.inertia_matrix or build "
         "the mechanism without mimic",
     )
     at = Configuration(at_mass_centres(tree), q)

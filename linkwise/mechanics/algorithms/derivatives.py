@@ -24,15 +24,15 @@ from ..scalar import Scalar, is_zero
 from ..spatial import ArticulatedInertia, Force, Motion
 from ..spatial.inertia import NOTHING_ARTICULATED
 from ..spatial.motion import NO_MOTION
-from .followers import leading_block, per_joint, refuse_followers
 from .kinematics import joint_motions
+from .mimic_joints import independent_block, per_joint, refuse_mimic_joints
 
 Matrix = list[list[Scalar]]
 Cube = list[Matrix]  # [i][j][k]
 Column = tuple[int, int]  # joint and freedom
 
 NO_FACTORS = (
-    "the factors of the mass matrix need one coordinate per joint, but {followers} follow other joints: "
+    "the factors of the mass matrix need one coordinate per joint, but {mimic_joints} follow other joints: "
     "build it without mimic joints"
 )
 
@@ -81,7 +81,7 @@ def _directions(at: Configuration) -> Iterator[tuple[int, int, JointMotion]]:
     for j, link in enumerate(at.tree.links):
         for k in range(link.joint.nv):
             unit = [1.0 if m == k else 0.0 for m in range(link.joint.nv)]
-            yield j, k, joint_motion(at.crossings[j], at.coordinates[j], unit)
+            yield j, k, joint_motion(at.joint_kinematics[j], at.coordinates[j], unit)
 
 
 def _by_directions(slices: Sequence[Matrix]) -> Cube:
@@ -97,7 +97,7 @@ def mass_matrix_derivatives(tree: Tree, q: Sequence[Scalar]) -> Cube:
     inner joint gives to link j, and F_b the force that freedom b asks for there, a column of phi M phi* H*; then
     M'_ab = -(S x y_a) F_b - (S x y_b) F_a.
     """
-    at = Configuration(tree.felt_at_joints, q)
+    at = Configuration(tree.regrouped, q)
     motions, forces = _columns(at)
     slices = []
     for j, _, moving in _directions(at):
@@ -114,7 +114,7 @@ def mass_matrix_derivatives(tree: Tree, q: Sequence[Scalar]) -> Cube:
 
         slices.append(_symmetric(at, entry))
     # Followers move with their leaders, on all three sides.
-    reduced = [leading_block(tree, matrix) for matrix in slices]
+    reduced = [independent_block(tree, matrix) for matrix in slices]
     cube = _by_directions(reduced)
     return [[tree.collect(per_joint(tree, along)) for along in row] for row in cube]
 
@@ -147,7 +147,9 @@ def _columns(at: Configuration) -> tuple[list[dict[Column, Motion]], list[dict[C
         for message in outer:
             own |= message
         beyond = {
-            b: at.crossings[i].transform.force_back(f) for b, f in own.items() if b[0] == i or b not in motions[i]
+            b: at.joint_kinematics[i].transform.force_back(f)
+            for b, f in own.items()
+            if b[0] == i or b not in motions[i]
         }
         return own, beyond
 
@@ -174,13 +176,13 @@ def factor_rate(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], normalized
     """(nv, nv): dm/dt along the velocities v (jain1995 A.30), or that of I + H phi K."""
     at = _articulated(tree, q)
     rates = per_joint(tree, v)
-    moving = [joint_motion(c, x, part) for c, x, part in zip(at.crossings, at.coordinates, rates, strict=True)]
+    moving = [joint_motion(c, x, part) for c, x, part in zip(at.joint_kinematics, at.coordinates, rates, strict=True)]
     return _factor_rate(at, moving, normalized)
 
 
 def _articulated(tree: Tree, q: Sequence[Scalar]) -> Configuration:
-    refuse_followers(tree.mechanism, NO_FACTORS)
-    at = Configuration(tree.felt_at_joints, q)
+    refuse_mimic_joints(tree.mechanism, NO_FACTORS)
+    at = Configuration(tree.regrouped, q)
     tip_to_base(at.tree.links, "articulated inertias", lambda i, _: (at.articulation(i), None))
     return at
 
@@ -188,7 +190,7 @@ def _articulated(tree: Tree, q: Sequence[Scalar]) -> Configuration:
 def _factor_rate(at: Configuration, moving: Sequence[JointMotion | None], normalized: bool) -> Matrix:
     """d[(I + H phi K) D^(1/2)] while joints move: each column K D^(1/2) and its rate, carried to the base."""
     links = at.tree.links
-    starts, size = at.tree.freedom_starts, at.tree.freedoms
+    starts, size = at.tree.dof_starts, at.tree.dofs
     result: Matrix = [[0.0] * size for _ in range(size)]
     rates = InertiaRates(at, moving)
     for b, link in enumerate(links):
@@ -202,10 +204,10 @@ def _factor_rate(at: Configuration, moving: Sequence[JointMotion | None], normal
                 crossed = moving[inner]
                 if crossed is not None:
                     rate = rate + crossed.relative.cross_force(force)
-                back = at.crossings[inner].transform.force_back
+                back = at.joint_kinematics[inner].transform.force_back
                 force, rate, inner = back(force), back(rate), links[inner].parent
                 reached = moving[inner]
-                for k, h in enumerate(at.crossings[inner].motion):
+                for k, h in enumerate(at.joint_kinematics[inner].motion):
                     change = NO_MOTION if reached is None else reached.columns[k]
                     result[starts[inner] + k][starts[b] + m] = rate.dot(h) + force.dot(change)
     return result

@@ -35,7 +35,7 @@ from ..spatial import Force, Motion, Vector3
 from ..spatial.motion import NO_MOTION
 from . import expressions as ex
 from .derivatives import NO_FACTORS, InertiaRates
-from .followers import per_joint, refuse_followers
+from .mimic_joints import per_joint, refuse_mimic_joints
 
 Matrix = list[list[Scalar]]
 JointVector = list[list[Scalar]]  # one list per joint
@@ -46,9 +46,9 @@ JointVector = list[list[Scalar]]  # one list per joint
 
 def transformed(tree: Tree, expression: Expression, q, **vectors: Any) -> Any:
     """An expression of the factors of the mass matrix, for joint vectors and link wrenches."""
-    refuse_followers(tree.mechanism, NO_FACTORS)
+    refuse_mimic_joints(tree.mechanism, NO_FACTORS)
     given = {name: x if name == ex.wrenches.name else per_joint(tree, x) for name, x in vectors.items()}
-    return apply_expression(expression, tree.felt_at_joints, q, given)
+    return apply_expression(expression, tree.regrouped, q, given)
 
 
 def rates(tree: Tree, q, v, normalized: bool = True) -> list[Scalar]:
@@ -119,8 +119,8 @@ class Flow:
     """A tree that moves with given total joint rates."""
 
     def __init__(self, tree: Tree, q, nu: Sequence[Scalar], normalized: bool):
-        refuse_followers(tree.mechanism, NO_FACTORS)
-        tree = tree.felt_at_joints
+        refuse_mimic_joints(tree.mechanism, NO_FACTORS)
+        tree = tree.regrouped
         self.tree, self.at, self.normalized, self.nu = tree, Configuration(tree, q), normalized, per_joint(tree, nu)
         tip_to_base(tree.links, "articulated inertias", lambda i, _: (self.at.articulation(i), None))
         self.xi: JointVector = [
@@ -132,17 +132,17 @@ class Flow:
 
     def _move(self, i: int, parent: Moving | None) -> Moving:
         """v = xi - G* V+ (jain1995 Table 1)."""
-        crossing, lift = self.at.crossings[i], parent.lift if parent else -self.tree.gravity
-        behind = crossing.transform.motion_into(parent.velocity) if parent else NO_MOTION
+        kinematics, lift = self.at.joint_kinematics[i], parent.lift if parent else -self.tree.gravity
+        behind = kinematics.transform.motion_into(parent.velocity) if parent else NO_MOTION
         rates = [x - g.dot(behind) for x, g in zip(self.xi[i], self.at.articulation(i).gain, strict=True)]
-        joint = joint_motion(crossing, self.at.coordinates[i], rates)
-        return Moving(behind, behind + joint.relative, rates, joint, crossing.transform.vector_into(lift))
+        joint = joint_motion(kinematics, self.at.coordinates[i], rates)
+        return Moving(behind, behind + joint.relative, rates, joint, kinematics.transform.vector_into(lift))
 
     def pushes(self, tau: JointVector, wrenches, gravity: bool) -> JointVector:
         """D dxi/dt of every joint, tip to base."""
 
         def step(i: int, messages: list[Force]) -> tuple[list[Scalar], Force]:
-            moving, crossing, joint = self.moving[i], self.at.crossings[i], self.at.articulation(i)
+            moving, kinematics, joint = self.moving[i], self.at.joint_kinematics[i], self.at.articulation(i)
             omega, v = moving.velocity
             lifted = omega.cross(v) + moving.lift if gravity else omega.cross(v)
             z = inertial_force(self.tree.links[i].inertia, omega, Motion(Vector3(0.0, 0.0, 0.0), lifted))
@@ -153,21 +153,21 @@ class Flow:
             innovation = joint.innovation(tau[i], z)
             bias = moving.behind.cross(moving.joint.relative) + combine(moving.joint.columns, moving.rates)
             passed = joint.absorb(z, innovation) + joint.remaining @ bias
-            return self._push(i, innovation), crossing.transform.force_back(passed)
+            return self._push(i, innovation), kinematics.transform.force_back(passed)
 
         return tip_to_base(self.tree.links, "rates of the inertias, predicted forces", step)[0]
 
     def _push(self, i: int, innovation: list[Scalar]) -> list[Scalar]:
         """tau - H z + d(H P)/dt W - H P dH*/dt xi."""
-        moving, crossing, push = self.moving[i], self.at.crossings[i], list(innovation)
+        moving, kinematics, push = self.moving[i], self.at.joint_kinematics[i], list(innovation)
         if self.tree.links[i].parent >= 0:
             lag = [v - x for v, x in zip(moving.rates, self.xi[i], strict=True)]
-            idle = moving.behind + crossing.relative_motion(lag)  # W
+            idle = moving.behind + kinematics.relative_motion(lag)  # W
             columns = self._joint_rate(i).columns
             push = [p + column.dot(idle) for p, column in zip(push, columns, strict=True)]
         if moving.joint.turns_its_columns:
             swept = self.at.articulated(i) @ combine(moving.joint.columns, self.xi[i])
-            push = [p - swept.dot(h) for p, h in zip(push, crossing.motion, strict=True)]
+            push = [p - swept.dot(h) for p, h in zip(push, kinematics.motion, strict=True)]
         return push
 
     def _joint_rate(self, i: int) -> ArticulationRate:

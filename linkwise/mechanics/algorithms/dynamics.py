@@ -14,8 +14,8 @@ from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar, dot
 from . import expressions as ex
 from .elimination import Elimination
-from .followers import any_follow, leading_block, on_leaders, per_joint, refuse_followers
 from .jacobians import jacobian
+from .mimic_joints import has_mimic_joints, independent_block, on_independent_joints, per_joint, refuse_mimic_joints
 
 Matrix = list[list[Scalar]]
 ABOUT_Z = (2,)  # what the motions of a joint span that only turns about its axis
@@ -53,8 +53,8 @@ def forward_dynamics(tree: Tree, q, v, tau, wrenches=None, method: str | None = 
     if method not in ex.FORWARD_DYNAMICS:
         raise ValueError(f"method must be one of {', '.join(ex.FORWARD_DYNAMICS)}, got {method!r}")
     forces = ex.forces_on_links(wrenches is not None)
-    given = {"v": tree.velocities(v), "tau": on_leaders(tree, tau), ex.wrenches.name: wrenches}
-    if any_follow(tree):
+    given = {"v": tree.velocities(v), "tau": on_independent_joints(tree, tau), ex.wrenches.name: wrenches}
+    if has_mimic_joints(tree):
         return _solved(tree, q, ex.bias_free_moments(forces), given)
     return apply_expression(ex.FORWARD_DYNAMICS[method](forces), tree, q, given)
 
@@ -69,8 +69,8 @@ def fastest_method(mechanism: Mechanism) -> str:
 def acceleration_parts(tree: Tree, q, v, tau) -> Matrix:
     """(3, nv): accelerations due to joint moments, to bias forces, to bias accelerations and gravity; their sum is
     forward dynamics."""
-    given = {"v": tree.velocities(v), "tau": on_leaders(tree, tau)}
-    if any_follow(tree):
+    given = {"v": tree.velocities(v), "tau": on_independent_joints(tree, tau)}
+    if has_mimic_joints(tree):
         return [_solved(tree, q, part, given) for part in ex.FORCE_PARTS]
     return [apply_expression(ex.MASS_MATRIX_INVERSE @ part, tree, q, given) for part in ex.FORCE_PARTS]
 
@@ -83,32 +83,32 @@ def _solved(tree: Tree, q, forces: Expression, given: dict[str, Any]) -> list[Sc
 
 def forward_link_accelerations(tree: Tree, q, v, tau) -> Matrix:
     """(n_links, 6): of the link origins, as an inertial observer sees them, in link axes."""
-    refuse_followers(
+    refuse_mimic_joints(
         tree.mechanism,
-        "link accelerations are found joint by joint, but {followers} follow other joints: use lw.link_accelerations "
+        "link accelerations are found joint by joint, but {mimic_joints} mimic others: use lw.link_accelerations "
         "with the accelerations of lw.forward_dynamics",
     )
     return apply_expression(
-        ex.FORWARD_LINK_ACCELERATIONS, tree, q, {"v": tree.velocities(v), "tau": on_leaders(tree, tau)}
+        ex.FORWARD_LINK_ACCELERATIONS, tree, q, {"v": tree.velocities(v), "tau": on_independent_joints(tree, tau)}
     )
 
 
 def mass_matrix(tree: Tree, q) -> Matrix:
     """(nv, nv) by composite bodies."""
-    return leading_block(tree, matrix_of(ex.MASS_MATRIX, Configuration(tree, q)))
+    return independent_block(tree, matrix_of(ex.MASS_MATRIX, Configuration(tree, q)))
 
 
 def mass_matrix_inverse(tree: Tree, q) -> Matrix:
     """(nv, nv) from its factors."""
-    if not any_follow(tree):
+    if not has_mimic_joints(tree):
         return matrix_of(ex.MASS_MATRIX_INVERSE, Configuration(tree, q))
     return Elimination(mass_matrix(tree, q)).inverse()
 
 
 def operational_inertia(tree: Tree, q, link: str) -> Matrix:
     """(6, 6): force per acceleration of a frame, in its own axes at its origin."""
-    _require_six_freedoms(tree, link)
-    if not any_follow(tree):
+    _require_six_dofs(tree, link)
+    if not has_mimic_joints(tree):
         return matrix_of(ex.operational_inertia(link), Configuration(tree, q))
     rows, mass = jacobian(tree, q, link), Elimination(mass_matrix(tree, q))
     responses = [mass.solve(row) for row in rows]  # M^-1 J*
@@ -116,13 +116,13 @@ def operational_inertia(tree: Tree, q, link: str) -> Matrix:
     return Elimination(mobility).inverse()
 
 
-def _require_six_freedoms(tree: Tree, link: str) -> None:
+def _require_six_dofs(tree: Tree, link: str) -> None:
     mechanism = tree.mechanism
     path = mechanism.path(mechanism.frame(link).body)
     moving = {mechanism.v_index(mechanism.bodies[i].joint).start for i in path}
-    freedoms = sum(b.nv for b in mechanism.bodies if b.nv and mechanism.v_index(b.joint).start in moving)
-    if freedoms < 6:
+    dofs = sum(b.nv for b in mechanism.bodies if b.nv and mechanism.v_index(b.joint).start in moving)
+    if dofs < 6:
         raise MechanismError(
-            f"link {link!r} moves with only {freedoms} freedoms: J M^-1 J* has no inverse; "
+            f"link {link!r} moves with only {dofs} freedoms: J M^-1 J* has no inverse; "
             "6 are needed (use jacobian and mass_matrix_inverse for fewer)"
         )

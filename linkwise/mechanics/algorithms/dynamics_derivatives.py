@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..links.acceleration_fields import Covector, FieldCrossing, JointFields, Response, joint_fields
+from ..links.acceleration_fields import Covector, FieldKinematics, JointFields, Response, joint_fields
 from ..links.forces import inertial_force
-from ..links.kinematics import carry_acceleration, spin_base_to_tip
-from ..links.link import Crossing
+from ..links.kinematics import angular_velocity_base_to_tip, propagate_acceleration
+from ..links.link import JointKinematics
 from ..recursions.sweep import base_to_tip, tip_to_base
 from ..recursions.tree import Tree
 from ..scalar import Scalar
@@ -24,8 +24,8 @@ from ..spatial import Force, Motion, Vector3
 from ..spatial.three import ZERO
 from .dynamics import inverse_dynamics, mass_matrix
 from .elimination import Elimination
-from .followers import leading_block
 from .metric import twice_symmetric_connection
+from .mimic_joints import independent_block
 
 Matrix = list[list[Scalar]]
 
@@ -35,7 +35,7 @@ class Moving(NamedTuple):
 
     omega: Vector3
     acceleration: Motion
-    crossing: FieldCrossing
+    kinematics: FieldKinematics
     fields: JointFields
 
 
@@ -53,57 +53,57 @@ class Beyond:
 
     response: Response
     force: Force
-    freedoms: dict[tuple[int, int], Felt]
+    dofs: dict[tuple[int, int], Felt]
 
 
 def inverse_dynamics_derivatives(tree: Tree, q, v, a, wrenches: Any = None) -> list[Matrix]:
     """(3, nv, nv): derivatives of joint forces along tangent directions of q, with respect to v, and to a."""
-    tree = tree.felt_at_joints
-    crossings, coordinates = tree.cross(q), tree.coordinates(q)
+    tree = tree.regrouped
+    joint_kinematics, coordinates = tree.joint_kinematics(q), tree.coordinates(q)
     rates, accelerations = tree.velocities(v), tree.velocities(a)
 
     def outward(i: int, parent: Moving | None) -> Moving:
-        crossing, before = crossings[i], parent.omega if parent else ZERO
-        spin = spin_base_to_tip(crossing, before, coordinates[i], rates[i])
-        relative = crossing.relative_motion(rates[i])
-        arriving = carry_acceleration(crossing, spin, parent.acceleration if parent else tree.base_acceleration)
+        kinematics, before = joint_kinematics[i], parent.omega if parent else ZERO
+        spin = angular_velocity_base_to_tip(kinematics, before, coordinates[i], rates[i])
+        relative = kinematics.relative_motion(rates[i])
+        arriving = propagate_acceleration(kinematics, spin, parent.acceleration if parent else tree.base_acceleration)
         fields = joint_fields(
-            crossing, coordinates[i], rates[i], accelerations[i], spin.omega - relative.angular, arriving - spin.bias
+            kinematics, coordinates[i], rates[i], accelerations[i], spin.omega - relative.angular, arriving - spin.bias
         )
-        total = arriving + crossing.relative_motion(accelerations[i])
-        return Moving(spin.omega, total, FieldCrossing(crossing, spin, relative), fields)
+        total = arriving + kinematics.relative_motion(accelerations[i])
+        return Moving(spin.omega, total, FieldKinematics(kinematics, spin, relative), fields)
 
     moving = base_to_tip(tree.links, "velocities, accelerations and their changes", outward)
     entries = _Entries(tree)
 
     def inward(i: int, outer: list[Beyond]) -> tuple[None, Beyond]:
-        link, (omega, acceleration, crossing, fields) = tree.links[i], moving[i]
+        link, (omega, acceleration, kinematics, fields) = tree.links[i], moving[i]
         response = Response.of_link(link.inertia, omega + omega)
         force = inertial_force(link.inertia, omega, acceleration)
         if wrenches is not None:
             force = force - link.user.force_back(Force.of(list(wrenches[i])))
         for child in outer:
             response, force = response + child.response, force + child.force
-        own = {(i, k): _felt(response, force, crossing.crossing, fields, k) for k in range(link.joint.nv)}
+        own = {(i, k): _felt(response, force, kinematics.kinematics, fields, k) for k in range(link.joint.nv)}
         entries.at_own_joint(i, own, force, fields)
         for child in outer:
-            entries.at_inner_joint(i, child.freedoms, crossing.crossing, fields)
+            entries.at_inner_joint(i, child.dofs, kinematics.kinematics, fields)
         if link.parent < 0:
             return None, Beyond(response, force, {})
-        freedoms = {key: felt for child in outer for key, felt in child.freedoms.items()} | own
-        back = crossing.crossing.transform.force_back
-        carried = {
-            key: Felt(crossing.covector_back(row), back(of_position), back(of_velocity))
-            for key, (row, of_position, of_velocity) in freedoms.items()
+        dofs = {key: felt for child in outer for key, felt in child.dofs.items()} | own
+        back = kinematics.kinematics.transform.force_back
+        propagated = {
+            key: Felt(kinematics.covector_back(row), back(of_position), back(of_velocity))
+            for key, (row, of_position, of_velocity) in dofs.items()
         }
-        return None, Beyond(crossing.response_back(response), back(force), carried)
+        return None, Beyond(kinematics.response_back(response), back(force), propagated)
 
     tip_to_base(tree.links, "composite bodies, what they feel of changes", inward)
-    return [leading_block(tree, matrix) for matrix in entries.matrices]
+    return [independent_block(tree, matrix) for matrix in entries.matrices]
 
 
-def _felt(response: Response, force: Force, crossing: Crossing, fields: JointFields, k: int) -> Felt:
-    motion = crossing.motion[k]
+def _felt(response: Response, force: Force, kinematics: JointKinematics, fields: JointFields, k: int) -> Felt:
+    motion = kinematics.motion[k]
     row = response.covector(motion)
     turned = response.wrench(fields.position[k]) + motion.cross_force(force)
     return Felt(row, turned, response.wrench(fields.velocity[k]))
@@ -113,7 +113,7 @@ class _Entries:
     """The three matrices over all joints, followers included, filled pair by pair."""
 
     def __init__(self, tree: Tree):
-        self.starts, size = tree.freedom_starts, tree.freedoms
+        self.starts, size = tree.dof_starts, tree.dofs
         self.matrices: list[Matrix] = [[[0.0] * size for _ in range(size)] for _ in range(3)]
         for link, start in zip(tree.links, self.starts, strict=True):
             for k, inertia in enumerate(link.armature):
@@ -132,13 +132,13 @@ class _Entries:
                     d_a[r][c] = d_a[c][r] = d_a[r][c] + felt.row.of(fields.acceleration[k])
 
     def at_inner_joint(
-        self, i: int, freedoms: dict[tuple[int, int], Felt], crossing: Crossing, fields: JointFields
+        self, i: int, dofs: dict[tuple[int, int], Felt], kinematics: JointKinematics, fields: JointFields
     ) -> None:
         """Freedoms further out against those of joint i."""
         d_q, d_v, d_a = self.matrices
-        for (outer, m), (row, of_position, of_velocity) in freedoms.items():
+        for (outer, m), (row, of_position, of_velocity) in dofs.items():
             r = self.starts[outer] + m
-            for k, motion in enumerate(crossing.motion):
+            for k, motion in enumerate(kinematics.motion):
                 c = self.starts[i] + k
                 d_q[r][c], d_v[r][c] = row.of(fields.position[k]), row.of(fields.velocity[k])
                 d_q[c][r], d_v[c][r] = of_position.dot(motion), of_velocity.dot(motion)
@@ -168,12 +168,12 @@ def inverse_dynamics_second_derivatives(tree: Tree, first: np.ndarray, second: n
     derivatives of the mass matrix of the links alone: rotors resist acceleration only.
     """
     (_, _, mass), (d_qq, d_vq, d_aq) = first, second
-    brackets = tree.mechanism.brackets
+    structure_constants = tree.mechanism.structure_constants
     for j, k in zip(*np.triu_indices(len(mass), 1), strict=True):
-        if not brackets[j, k].any():
+        if not structure_constants[j, k].any():
             d_qq[:, j, k] = d_qq[:, k, j]
     bodies = zip(tree.mechanism.bodies, tree.links, strict=True)
     rotors = [x for body, link in bodies if not body.mimic for x in link.armature]
     links_alone = mass - np.diag(np.array(rotors, dtype=object))
-    d_vv = np.moveaxis(twice_symmetric_connection(links_alone, d_aq, brackets), -1, 0)
+    d_vv = np.moveaxis(twice_symmetric_connection(links_alone, d_aq, structure_constants), -1, 0)
     return [d_qq, d_vv, np.swapaxes(d_vq, 1, 2), d_aq]

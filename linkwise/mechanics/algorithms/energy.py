@@ -17,14 +17,14 @@ Moment = tuple[Scalar, Vector3]  # mass and mass times centre of mass
 
 def _first_moment(tree: Tree, q: Sequence[Scalar]) -> Moment:
     """Total mass and first moment of mass about the world's origin, collected tip to base."""
-    crossings = tree.cross(q)
+    joint_kinematics = tree.joint_kinematics(q)
 
     def step(i: int, outer: list[Moment]) -> tuple[None, Moment]:
         inertia = tree.links[i].inertia
         mass, h = inertia.mass, inertia.h
         for outer_mass, outer_h in outer:
             mass, h = mass + outer_mass, h + outer_h
-        change = crossings[i].transform
+        change = joint_kinematics[i].transform
         return None, (mass, change.vector_back(h) + change.position() * mass)
 
     _, ground = tip_to_base(tree.links, "first moments of mass", step)
@@ -49,7 +49,7 @@ def potential_energy(tree: Tree, q: Sequence[Scalar]) -> Scalar:
 
 def kinetic_energy(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Scalar:
     """V* M V / 2 over the links, and of the rotors (armature)."""
-    moving = velocities(tree, tree.cross(q), v)
+    moving = velocities(tree, tree.joint_kinematics(q), v)
     twice: Scalar = 0.0
     for link, motion, rates in zip(tree.links, moving, tree.velocities(v), strict=True):
         twice = twice + (link.inertia @ motion).dot(motion)
@@ -60,14 +60,14 @@ def kinetic_energy(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Scal
 
 def momentum(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[Scalar, ...]:
     """(6,): [angular momentum about the world's origin; linear momentum] of the links, in world axes."""
-    crossings = tree.cross(q)
-    moving = velocities(tree, crossings, v)
+    joint_kinematics = tree.joint_kinematics(q)
+    moving = velocities(tree, joint_kinematics, v)
 
     def step(i: int, outer: list[Force]) -> tuple[None, Force]:
         total = tree.links[i].inertia @ moving[i]
         for message in outer:
             total = total + message
-        return None, crossings[i].transform.force_back(total)
+        return None, joint_kinematics[i].transform.force_back(total)
 
     _, ground = tip_to_base(tree.links, "momenta", step)
     total = NO_FORCE

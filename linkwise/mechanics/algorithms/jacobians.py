@@ -26,8 +26,8 @@ from ..scalar import Scalar
 from ..spatial import IDENTITY, ZERO, Motion, Vector3
 from ..spatial.motion import NO_MOTION
 from . import expressions as ex
-from .followers import leading_columns, per_joint
 from .kinematics import Pose, beyond
+from .mimic_joints import independent_columns, per_joint
 
 Matrix = list[list[Scalar]]
 Columns = dict[int, list[Motion]]  # of the links on the way to the frame, one per freedom of their joint
@@ -42,7 +42,7 @@ def jacobian(tree: Tree, q: Sequence[Scalar], link: str, frame: str = "link") ->
     """
     if frame == "link":
         tree.mechanism.frame(link)  # names what is wrong with the link before an expression is made of it
-        return leading_columns(tree, matrix_of(ex.jacobian(link), Configuration(tree, q)))
+        return independent_columns(tree, matrix_of(ex.jacobian(link), Configuration(tree, q)))
     observer = observe(tree, q, link, frame)
     return observer.matrix(observer.columns())
 
@@ -52,7 +52,7 @@ def jacobian_rate(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], link: st
     observer = observe(tree, q, link, frame)
     columns, rates = observer.columns(), tree.velocities(v)
     relative = observer.relative({i: combine(columns[i], rates[i]) for i in columns})
-    return observer.matrix(_carried(relative, columns, observer.own_rates(rates)))
+    return observer.matrix(_propagated(relative, columns, observer.own_rates(rates)))
 
 
 def jacobian_second_rate(
@@ -63,13 +63,13 @@ def jacobian_second_rate(
     columns, rates, accelerations = observer.columns(), tree.velocities(v), tree.velocities(a)
     own, own_second = observer.own_rates(rates), observer.own_second_rates(rates, accelerations)
     relative = observer.relative({i: combine(columns[i], rates[i]) for i in columns})
-    first = _carried(relative, columns, own)
+    first = _propagated(relative, columns, own)
     relative_rate = observer.relative(
         {i: combine(columns[i], accelerations[i]) + combine(first[i], rates[i]) for i in columns}
     )
-    own_rate = _carried(relative, own, own_second)
+    own_rate = _propagated(relative, own, own_second)
     second = {i: [relative[i].cross(x) + y for x, y in zip(first[i], own_rate[i], strict=True)] for i in first}
-    return observer.matrix(_carried(relative_rate, columns, second))
+    return observer.matrix(_propagated(relative_rate, columns, second))
 
 
 def jacobian_derivatives(tree: Tree, q: Sequence[Scalar], link: str, frame: str = "link") -> list[Matrix]:
@@ -77,7 +77,7 @@ def jacobian_derivatives(tree: Tree, q: Sequence[Scalar], link: str, frame: str 
     observer = observe(tree, q, link, frame)
     columns = observer.columns()
     slices = []
-    sizes = [len(crossing.motion) for crossing in observer.at.crossings]
+    sizes = [len(kinematics.motion) for kinematics in observer.at.joint_kinematics]
     for moved, size in enumerate(sizes):
         for k in range(size):
             if moved not in columns:
@@ -85,12 +85,12 @@ def jacobian_derivatives(tree: Tree, q: Sequence[Scalar], link: str, frame: str 
                 continue
             rates = [[1.0 if (i, m) == (moved, k) else 0.0 for m in range(n)] for i, n in enumerate(sizes)]
             relative = observer.relative({moved: columns[moved][k]})
-            slices.append(observer.matrix(_carried(relative, columns, observer.own_rates(rates))))
+            slices.append(observer.matrix(_propagated(relative, columns, observer.own_rates(rates))))
     cells = [[[matrix[r][j] for matrix in slices] for j in range(tree.mechanism.nv)] for r in range(6)]
     return [[tree.collect(per_joint(tree, along)) for along in row] for row in cells]
 
 
-def _carried(relative: dict[int, Motion], columns: Columns, own: Columns) -> Columns:
+def _propagated(relative: dict[int, Motion], columns: Columns, own: Columns) -> Columns:
     """W x J and what the columns change by themselves."""
     return {i: [relative[i].cross(x) + y for x, y in zip(columns[i], own[i], strict=True)] for i in columns}
 
@@ -111,13 +111,13 @@ class Observer:
         return Motion(angular, rotation @ m.linear + angular.cross(self.place - position))
 
     def columns(self) -> Columns:
-        return {i: [self.motion(i, h) for h in self.at.crossings[i].motion] for i in self.poses}
+        return {i: [self.motion(i, h) for h in self.at.joint_kinematics[i].motion] for i in self.poses}
 
     def own_rates(self, rates: Sequence[Sequence[Scalar]]) -> Columns:
         """X dh/dt of joints that move with these rates."""
         at = self.at
         return {
-            i: [self.motion(i, dh) for dh in at.crossings[i].link.joint.motion_rate(at.coordinates[i], rates[i])]
+            i: [self.motion(i, dh) for dh in at.joint_kinematics[i].link.joint.motion_rate(at.coordinates[i], rates[i])]
             for i in self.poses
         }
 
@@ -125,7 +125,7 @@ class Observer:
         """X d2h/dt2 of joints whose rates change: the rates of h, themselves along the motion."""
         seen: Columns = {}
         for i in self.poses:
-            joint, q = self.at.crossings[i].link.joint, self.at.coordinates[i]
+            joint, q = self.at.joint_kinematics[i].link.joint, self.at.coordinates[i]
             along = [jet(x, slope) for x, slope in zip(q, joint.q_rate(q, rates[i]), strict=True)]
             turning = joint.motion_rate(along, [jet(*pair) for pair in zip(rates[i], accelerations[i], strict=True)])
             seen[i] = [self.motion(i, Motion.of([parts(x)[1] for x in dh.flat()])) for dh in turning]
@@ -150,10 +150,10 @@ class Observer:
         """(6, nv) from the columns of joints on the way; the others have none, followers' are their leaders'."""
         flat = [
             column.flat()
-            for i, crossing in enumerate(self.at.crossings)
-            for column in columns.get(i, [NO_MOTION] * len(crossing.motion))
+            for i, kinematics in enumerate(self.at.joint_kinematics)
+            for column in columns.get(i, [NO_MOTION] * len(kinematics.motion))
         ]
-        return leading_columns(self.at.tree, [[column[r] for column in flat] for r in range(6)])
+        return independent_columns(self.at.tree, [[column[r] for column in flat] for r in range(6)])
 
 
 def observe(tree: Tree, q: Sequence[Scalar], link: str, frame: str) -> Observer:
@@ -171,7 +171,7 @@ def observe(tree: Tree, q: Sequence[Scalar], link: str, frame: str) -> Observer:
 
 def _outward(at: Configuration, path: Sequence[int]) -> dict[int, Pose]:
     def step(i: int, parent: Pose | None) -> Pose | None:
-        return beyond(parent or (IDENTITY, ZERO), at.crossings[i].transform) if i in path else None
+        return beyond(parent or (IDENTITY, ZERO), at.joint_kinematics[i].transform) if i in path else None
 
     poses = base_to_tip(at.tree.links, "poses", step)
     return {i: pose for i, pose in enumerate(poses) if pose is not None}
@@ -180,7 +180,7 @@ def _outward(at: Configuration, path: Sequence[int]) -> dict[int, Pose]:
 def _inward(at: Configuration, path: Sequence[int], pose_of_last: Pose) -> dict[int, Pose]:
     def step(i: int, outer: list[Pose | None]) -> tuple[Pose | None, Pose | None]:
         pose = pose_of_last if i == path[-1] else next((x for x in outer if x is not None), None)
-        return pose, pose and beyond(pose, at.crossings[i].transform.inverse())
+        return pose, pose and beyond(pose, at.joint_kinematics[i].transform.inverse())
 
     poses, _ = tip_to_base(at.tree.links if path else (), "poses", step)
     return {i: pose for i, pose in enumerate(poses) if pose is not None}

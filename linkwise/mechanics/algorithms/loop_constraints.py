@@ -14,14 +14,14 @@ import numpy as np
 
 from ...mechanism import Loop, snapped
 from ..jet import jet, parts
-from ..links.link import Crossing
+from ..links.link import JointKinematics
 from ..recursions.tree import Tree
 from ..scalar import Scalar
 from ..spatial import Matrix3, Motion, Transform, Vector3
 from .configuration import moving
 from .dynamics import bias_force, mass_matrix
-from .followers import leading_columns
 from .kinematics import Pose, beyond
+from .mimic_joints import independent_columns
 
 Matrix = list[list[Scalar]]
 ROUND_OFF = 1e-15  # metres: what is smaller is noise of multiplying constant frames
@@ -65,7 +65,7 @@ class Walk:
         return Motion(angular, linear) * station.sense
 
 
-def walk(tree: Tree, crossings: Sequence[Crossing], loop: Loop) -> Walk:
+def walk(tree: Tree, joint_kinematics: Sequence[JointKinematics], loop: Loop) -> Walk:
     """From A inward to the link that both sides share, then outward to B."""
     body_a, side_a = _side(tree, loop, loop.link_a, loop.pose_a)
     body_b, side_b = _side(tree, loop, loop.link_b, loop.pose_b)
@@ -75,9 +75,9 @@ def walk(tree: Tree, crossings: Sequence[Crossing], loop: Loop) -> Walk:
     pose = _pose(side_a.inverse())
     for i in reversed(path_a[shared:]):
         stations.append(Station(i, -1.0, pose))
-        pose = beyond(pose, crossings[i].transform.inverse())
+        pose = beyond(pose, joint_kinematics[i].transform.inverse())
     for i in path_b[shared:]:
-        pose = beyond(pose, crossings[i].transform)
+        pose = beyond(pose, joint_kinematics[i].transform)
         stations.append(Station(i, 1.0, pose))
     return Walk(loop, tuple(stations), beyond(pose, side_b))
 
@@ -103,8 +103,8 @@ def _pose(transform: Transform) -> Pose:
 
 
 def _walks(tree: Tree, q: Sequence[Scalar]) -> list[Walk]:
-    crossings = tree.cross(q)
-    return [walk(tree, crossings, loop) for loop in tree.mechanism.loops]
+    joint_kinematics = tree.joint_kinematics(q)
+    return [walk(tree, joint_kinematics, loop) for loop in tree.mechanism.loops]
 
 
 def position_error(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
@@ -119,16 +119,16 @@ def loop_facings(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
 
 def constraint_jacobian(tree: Tree, q: Sequence[Scalar]) -> Matrix:
     """(m, nv): G with dg/dt = G v (2.2).  Joints that carry both sides of a loop alike do not enter."""
-    crossings = tree.cross(q)
+    joint_kinematics = tree.joint_kinematics(q)
     rows: Matrix = []
     for loop in tree.mechanism.loops:
-        way = walk(tree, crossings, loop)
+        way = walk(tree, joint_kinematics, loop)
         columns = [[[0.0] * (6 - loop.kind.nv) for _ in range(link.joint.nv)] for link in tree.links]
         for station in way.stations:
-            for k, motion in enumerate(crossings[station.link].motion):
+            for k, motion in enumerate(joint_kinematics[station.link].motion):
                 columns[station.link][k] = way.closure_rate(way.relative_motion(station, motion))
         rows += (list(row) for row in zip(*(column for own in columns for column in own), strict=True))
-    return leading_columns(tree, rows)
+    return independent_columns(tree, rows)
 
 
 def constraint_bias(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
@@ -136,7 +136,7 @@ def constraint_bias(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> lis
     return [parts(x)[2] for x in position_error(tree, moving(tree, q, v))]
 
 
-def loop_freedom_maps(tree: Tree, q: Sequence[Scalar]) -> Matrix:
+def loop_motion_maps(tree: Tree, q: Sequence[Scalar]) -> Matrix:
     """(m, 6): rates of the closures per unit motion [omega; v] of side B against side A, in the frame ``pose_b``."""
     rows: Matrix = []
     for way in _walks(tree, q):

@@ -24,7 +24,7 @@ class Cylindrical(Joint):
     position_measures: ClassVar = (Measure("angle", ANGLE), Measure("distance", LENGTH))
     span: ClassVar = (2, 5)
     slides: ClassVar[bool] = True
-    spin_coordinate: ClassVar = 0
+    rotation_coordinate: ClassVar = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "axis", unit_axis(self.axis, "the axis of a cylindrical joint"))
@@ -49,5 +49,5 @@ class Cylindrical(Joint):
     def random(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         return rng.uniform(-1.0, 1.0, (*shape, 2)) * (math.pi, 1.0)
 
-    def handed_on(self, inertia: RigidInertia) -> RigidInertia:
+    def regroupable(self, inertia: RigidInertia) -> RigidInertia:
         return inertia.on_the_z_axis(massive=False)

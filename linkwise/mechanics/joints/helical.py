@@ -60,5 +60,5 @@ class Helical(Joint):
         angle = position.z * (1.0 / self.pitch)
         return c * cos(angle) + s * sin(angle), s * cos(angle) - c * sin(angle)
 
-    def handed_on(self, inertia: RigidInertia) -> RigidInertia:
+    def regroupable(self, inertia: RigidInertia) -> RigidInertia:
         return inertia.on_the_z_axis(massive=False)

@@ -64,5 +64,5 @@ class Planar(Joint):
     def random(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         return rng.uniform(-1.0, 1.0, (*shape, 3)) * (1.0, 1.0, math.pi)
 
-    def handed_on(self, inertia: RigidInertia) -> RigidInertia:
+    def regroupable(self, inertia: RigidInertia) -> RigidInertia:
         return inertia.on_the_z_axis(massive=False)

@@ -46,5 +46,5 @@ class Prismatic(Joint):
     def random(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         return rng.uniform(-1.0, 1.0, (*shape, 1))
 
-    def handed_on(self, inertia: RigidInertia) -> RigidInertia:
+    def regroupable(self, inertia: RigidInertia) -> RigidInertia:
         return RigidInertia(0.0, ZERO, inertia.moment)

@@ -58,7 +58,7 @@ class Joint(ABC):
     slides: ClassVar[bool] = False
     #: Index of a coordinate that is an angle about the canonical z axis, where turning the link frame about z is the
     #: same as an offset of this coordinate: the joint commutes with such turns and its H* does not change by them.
-    spin_coordinate: ClassVar[int | None] = None
+    rotation_coordinate: ClassVar[int | None] = None
     #: The highest order of integration methods that ``step_rate`` carries where steps do not commute.
     step_order: ClassVar[int] = 5
 
@@ -95,7 +95,7 @@ class Joint(ABC):
         return type(self).q_rate is Joint.q_rate
 
     @cached_property
-    def brackets(self) -> np.ndarray:
+    def structure_constants(self) -> np.ndarray:
         """(nv, nv, nv): c with [E_i, E_j] = sum over k of c[i, j, k] E_k, E the tangent directions: zero where they
         commute, as those of ordinary coordinates do; those of a group are the cross products of its motions."""
         constants = np.zeros((self.nv,) * 3)
@@ -115,7 +115,7 @@ class Joint(ABC):
     @property
     def steps_commute(self) -> bool:
         """Whether two steps (``integrate``) may be taken in either order."""
-        return not self.brackets.any()
+        return not self.structure_constants.any()
 
     @abstractmethod
     def transform(self, q: Coordinates) -> Transform:
@@ -129,7 +129,7 @@ class Joint(ABC):
         """Rates of change of the columns of H*, as components in the child frame; zero for joints with constant H."""
         return (NO_MOTION,) * self.nv
 
-    def handed_on(self, inertia: RigidInertia) -> RigidInertia:
+    def regroupable(self, inertia: RigidInertia) -> RigidInertia:
         """The part of a link's inertia that its parent may carry as well: it does not resist the joint, and is the
         same for the parent at every position of the joint (the base parameters of identification)."""
         return NO_INERTIA
@@ -163,8 +163,8 @@ class Joint(ABC):
     def _bracket(self, a: Coordinates, b: Coordinates) -> list[Scalar]:
         """[a, b] of two tangent vectors."""
         total: list[Scalar] = [0.0] * self.nv
-        for i, j, k in np.argwhere(self.brackets).tolist():
-            total[k] = total[k] + a[i] * b[j] * float(self.brackets[i, j, k])
+        for i, j, k in np.argwhere(self.structure_constants).tolist():
+            total[k] = total[k] + a[i] * b[j] * float(self.structure_constants[i, j, k])
         return total
 
     @abstractmethod

@@ -21,7 +21,7 @@ class Revolute(Joint):
     position_measures: ClassVar = (Measure("", ANGLE),)
     span: ClassVar = (2,)
     slides: ClassVar[bool] = True
-    spin_coordinate: ClassVar = 0
+    rotation_coordinate: ClassVar = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "axis", unit_axis(self.axis, "the axis of a revolute joint"))
@@ -42,5 +42,5 @@ class Revolute(Joint):
     def facing(self, rotation: Matrix3, position: Vector3) -> Scalar:
         return rotation.z.z
 
-    def handed_on(self, inertia: RigidInertia) -> RigidInertia:
+    def regroupable(self, inertia: RigidInertia) -> RigidInertia:
         return inertia.on_the_z_axis(massive=True)

@@ -49,5 +49,5 @@ class Spherical(Joint):
         q = rng.normal(size=(*shape, 4))
         return q / np.linalg.norm(q, axis=-1, keepdims=True)
 
-    def handed_on(self, inertia: RigidInertia) -> RigidInertia:
+    def regroupable(self, inertia: RigidInertia) -> RigidInertia:
         return inertia._replace(h=ZERO, moment=NO_INERTIA.moment)

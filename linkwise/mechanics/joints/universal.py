@@ -71,5 +71,5 @@ class Universal(Joint):
         second = Vector3(rotation.x.z, rotation.y.z, rotation.z.z)
         return [*position, first.dot(second) - first.z]
 
-    def handed_on(self, inertia: RigidInertia) -> RigidInertia:
+    def regroupable(self, inertia: RigidInertia) -> RigidInertia:
         return inertia._replace(h=ZERO, moment=NO_INERTIA.moment)

@@ -27,8 +27,8 @@ from ..scalar import Scalar
 from ..spatial import Force, Matrix3, Motion, RigidInertia, Translation, Vector3
 from ..spatial.motion import NO_MOTION
 from ..spatial.three import ZERO
-from .kinematics import Spin
-from .link import Crossing, combine
+from .kinematics import AngularVelocity
+from .link import JointKinematics, combine
 
 
 class Field(NamedTuple):
@@ -101,22 +101,22 @@ class Response(NamedTuple):
         return Response(inertia, self.momentum + twice_velocity * inertia.mass, flow)
 
 
-class FieldCrossing:
+class FieldKinematics:
     """A joint on the move: takes responses, covectors and wrenches from a link to its parent."""
 
-    def __init__(self, crossing: Crossing, spin: Spin, relative: Motion):
-        self.crossing = crossing
+    def __init__(self, kinematics: JointKinematics, spin: AngularVelocity, relative: Motion):
+        self.kinematics = kinematics
         self.sliding = relative.linear + relative.linear
-        factors = crossing.transform.factors
+        factors = kinematics.transform.factors
         #: Twice the velocity of the far end of every shift, turns being at rest.
         self.moves = tuple(
             (omega + omega).cross(f.shift) if isinstance(f, Translation) else ZERO
-            for f, omega in zip(factors, spin.carried, strict=True)
+            for f, omega in zip(factors, spin.propagated, strict=True)
         )
 
     def response_back(self, response: Response) -> Response:
         response = response.shifted(ZERO, self.sliding)
-        for factor, moved in zip(reversed(self.crossing.transform.factors), reversed(self.moves), strict=True):
+        for factor, moved in zip(reversed(self.kinematics.transform.factors), reversed(self.moves), strict=True):
             if isinstance(factor, Translation):
                 response = response.shifted(factor.shift, moved)
             else:
@@ -127,7 +127,7 @@ class FieldCrossing:
     def covector_back(self, covector: Covector) -> Covector:
         force, turning = covector
         turning = turning + self.sliding.cross(force.force)
-        for factor, moved in zip(reversed(self.crossing.transform.factors), reversed(self.moves), strict=True):
+        for factor, moved in zip(reversed(self.kinematics.transform.factors), reversed(self.moves), strict=True):
             if isinstance(factor, Translation):
                 turning = turning + moved.cross(force.force)
             force, turning = factor.force_back(force), factor.vector_back(turning)
@@ -144,11 +144,16 @@ class JointFields(NamedTuple):
 
 
 def joint_fields(
-    crossing: Crossing, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar], omega: Vector3, carried: Motion
+    kinematics: JointKinematics,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    a: Sequence[Scalar],
+    omega: Vector3,
+    propagated: Motion,
 ) -> JointFields:
     """``omega`` is the parent's angular velocity, ``carried`` its acceleration at the link's origin, in link axes."""
-    joint, n = crossing.link.joint, crossing.link.joint.nv
-    relative = crossing.relative_motion(v)
+    joint, n = kinematics.link.joint, kinematics.link.joint.nv
+    relative = kinematics.relative_motion(v)
     units = [[1.0 if m == k else 0.0 for m in range(n)] for k in range(n)]
     columns = tuple(joint.motion_rate(q, unit) for unit in units)
 
@@ -161,8 +166,8 @@ def joint_fields(
     def of_position(motion: Motion) -> Field:
         o, d = motion
         u = omega.cross(o)
-        turned = carried.angular.cross(o) + omega.cross(u)
-        moved = carried.angular.cross(d) + omega.cross(omega.cross(d)) - o.cross(carried.linear)
+        turned = propagated.angular.cross(o) + omega.cross(u)
+        moved = propagated.angular.cross(d) + omega.cross(omega.cross(d)) - o.cross(propagated.linear)
         return Field(turned, moved + (u + u).cross(relative.linear), u)
 
     rate = joint.motion_rate(q, v)
@@ -171,9 +176,9 @@ def joint_fields(
         # Where H* depends on q: its columns change with position, and so do their rates.
         shift = combine(columns[k], v)
         bending = combine(columns[k], a) + _slope(joint, q, v, unit)
-        positions.append(of_position(crossing.motion[k]) + of_velocity(shift) + _pure(bending))
-        velocities.append(of_velocity(crossing.motion[k]) + _pure(shift + rate[k]))
-    return JointFields(tuple(positions), tuple(velocities), tuple(_pure(h) for h in crossing.motion), columns)
+        positions.append(of_position(kinematics.motion[k]) + of_velocity(shift) + _pure(bending))
+        velocities.append(of_velocity(kinematics.motion[k]) + _pure(shift + rate[k]))
+    return JointFields(tuple(positions), tuple(velocities), tuple(_pure(h) for h in kinematics.motion), columns)
 
 
 def _pure(acceleration: Motion) -> Field:

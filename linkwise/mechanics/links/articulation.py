@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from ..scalar import Scalar, dot, is_zero, sqrt
 from ..spatial import ArticulatedInertia, Force, Motion, Translation
-from .kinematics import Spin, bias_of_shift
-from .link import Crossing
+from .kinematics import AngularVelocity, bias_of_shift
+from .link import JointKinematics
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Factor:
 class Articulation:
     """The joint of one link after elimination: D (factored), G by columns, and P+ (P seen from behind the joint)."""
 
-    crossing: Crossing
+    kinematics: JointKinematics
     d: list[list[Scalar]]
     factor: Factor
     gain: tuple[Force, ...]
@@ -98,7 +98,7 @@ class Articulation:
 
     def innovation(self, tau: Sequence[Scalar], force: Force) -> list[Scalar]:
         """epsilon = tau - H z."""
-        return [t - force.dot(h) for t, h in zip(tau, self.crossing.motion, strict=True)]
+        return [t - force.dot(h) for t, h in zip(tau, self.kinematics.motion, strict=True)]
 
     def absorb(self, force: Force, innovation: Sequence[Scalar]) -> Force:
         """z+ = z + G epsilon."""
@@ -107,14 +107,14 @@ class Articulation:
         return force
 
 
-def articulate(crossing: Crossing, inertia: ArticulatedInertia) -> Articulation:
+def articulate(kinematics: JointKinematics, inertia: ArticulatedInertia) -> Articulation:
     """Eliminate the joint of ``crossing`` from the articulated inertia of its link."""
-    motions, armature = crossing.motion, crossing.link.armature
+    motions, armature = kinematics.motion, kinematics.link.armature
     columns = [inertia @ h for h in motions]  # P H*
     n = len(motions)
     d = [[columns[j].dot(motions[i]) + (armature[i] if i == j else 0.0) for j in range(n)] for i in range(n)]
     factor = Factor.of(d)
-    free = crossing.link.joint.span if all(is_zero(a) for a in armature) else None
+    free = kinematics.link.joint.span if all(is_zero(a) for a in armature) else None
     rows = [tuple(column.flat()[k] for column in columns) for k in range(6)]
     # Where the joint moves freely the remaining inertia is exactly zero, and G repeats the motion's own basis.
     held = tuple(k for k in range(6) if free is None or k not in free)
@@ -132,17 +132,19 @@ def articulate(crossing: Crossing, inertia: ArticulatedInertia) -> Articulation:
     unit = free is not None and all(sum(not is_zero(x) for x in h.flat()) == 1 for h in motions)
     gain_rows = [motions_row(motions, k) if unit and k not in held else factor.solve(rows[k]) for k in range(6)]
     gain = tuple(Force.of([row[j] for row in gain_rows]) for j in range(n))
-    return Articulation(crossing, d, factor, gain, held, ArticulatedInertia.from_entries(remaining))
+    return Articulation(kinematics, d, factor, gain, held, ArticulatedInertia.from_entries(remaining))
 
 
 def motions_row(motions: Sequence[Motion], k: int) -> list[Scalar]:
     return [h.flat()[k] for h in motions]
 
 
-def force_to_parent(crossing: Crossing, spin: Spin, inertia: ArticulatedInertia, force: Force | None) -> Force:
+def force_to_parent(
+    kinematics: JointKinematics, spin: AngularVelocity, inertia: ArticulatedInertia, force: Force | None
+) -> Force:
     """phi (z+ + P+ a): each part of the bias a meets P+ where the steps across the joint make it cheapest."""
     force = inertia @ spin.bias if force is None else force + inertia @ spin.bias
-    for factor, omega in zip(reversed(crossing.transform.factors), reversed(spin.carried), strict=True):
+    for factor, omega in zip(reversed(kinematics.transform.factors), reversed(spin.propagated), strict=True):
         if isinstance(factor, Translation):
             force = force + inertia @ bias_of_shift(omega, factor.shift)
         inertia, force = factor.inertia_back(inertia), factor.force_back(force)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ..scalar import Scalar, is_zero, sqrt
 from ..spatial import ArticulatedInertia, Force, Motion
 from .articulation import Articulation, Factor
-from .link import Crossing, combine
+from .link import JointKinematics, combine
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class JointMotion:
         return any(not is_zero(x) for column in self.columns for x in column.flat())
 
 
-def joint_motion(crossing: Crossing, q: Sequence[Scalar], v: Sequence[Scalar]) -> JointMotion:
-    return JointMotion(combine(crossing.motion, v), crossing.link.joint.motion_rate(q, v))
+def joint_motion(kinematics: JointKinematics, q: Sequence[Scalar], v: Sequence[Scalar]) -> JointMotion:
+    return JointMotion(combine(kinematics.motion, v), kinematics.link.joint.motion_rate(q, v))
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def articulation_rate(
 
     dP+/dt = dP/dt - Y G* - G Y* with Y = d(P H*)/dt - G dD/dt / 2; tau_bar dP/dt tau_bar* where H is constant.
     """
-    motions, n = joint.crossing.motion, len(joint.crossing.motion)
+    motions, n = joint.kinematics.motion, len(joint.kinematics.motion)
     columns = [rate @ h for h in motions]
     d = [[columns[j].dot(motions[i]) for j in range(n)] for i in range(n)]
     if moving is not None and moving.turns_its_columns:
@@ -82,7 +82,7 @@ def rate_to_parent(rate: ArticulationRate, moving: JointMotion | None) -> Articu
     whole = rate.remaining
     if moving is not None:
         whole = whole + rate.joint.remaining.carried_by(moving.relative)
-    return rate.joint.crossing.transform.inertia_back(whole)
+    return rate.joint.kinematics.transform.inertia_back(whole)
 
 
 def half_rate(factor: Factor, d: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:

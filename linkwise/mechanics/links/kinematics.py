@@ -18,10 +18,10 @@ from typing import NamedTuple
 from ..scalar import Scalar
 from ..spatial import Motion, Translation, Vector3
 from ..spatial.three import ZERO, Matrix3, Symmetric3
-from .link import Crossing, combine
+from .link import JointKinematics, combine
 
 
-class Spin(NamedTuple):
+class AngularVelocity(NamedTuple):
     """Angular velocity of a link and what its joint's crossing needs of it.
 
     ``carried`` is the parent's angular velocity before each step of the crossing's transform,
@@ -29,26 +29,28 @@ class Spin(NamedTuple):
     """
 
     omega: Vector3
-    carried: tuple[Vector3, ...]
+    propagated: tuple[Vector3, ...]
     bias: Motion
 
 
-def spin_base_to_tip(crossing: Crossing, parent: Vector3, q: Sequence[Scalar], v: Sequence[Scalar]) -> Spin:
+def angular_velocity_base_to_tip(
+    kinematics: JointKinematics, parent: Vector3, q: Sequence[Scalar], v: Sequence[Scalar]
+) -> AngularVelocity:
     """Angular velocity across one joint."""
-    carried = []
+    propagated = []
     omega = parent
-    for factor in crossing.transform.factors:
-        carried.append(omega)
+    for factor in kinematics.transform.factors:
+        propagated.append(omega)
         omega = factor.vector_into(omega)
-    relative = crossing.relative_motion(v)
+    relative = kinematics.relative_motion(v)
     s, u = relative
-    bias = Motion(omega.cross(s), (omega + omega + s).cross(u)) + combine(crossing.link.joint.motion_rate(q, v), v)
-    return Spin(omega + s, tuple(carried), bias)
+    bias = Motion(omega.cross(s), (omega + omega + s).cross(u)) + combine(kinematics.link.joint.motion_rate(q, v), v)
+    return AngularVelocity(omega + s, tuple(propagated), bias)
 
 
-def velocity_base_to_tip(crossing: Crossing, parent: Motion, v: Sequence[Scalar]) -> Motion:
+def velocity_base_to_tip(kinematics: JointKinematics, parent: Motion, v: Sequence[Scalar]) -> Motion:
     """V_i = X V_parent + H* v: the base-to-tip half of phi*."""
-    return crossing.transform.motion_into(parent) + crossing.relative_motion(v)
+    return kinematics.transform.motion_into(parent) + kinematics.relative_motion(v)
 
 
 def centripetal(omega: Vector3) -> Symmetric3:
@@ -68,10 +70,10 @@ def rigid_acceleration(omega: Vector3, alpha: Vector3) -> Matrix3:
     )
 
 
-def carry_acceleration(crossing: Crossing, spin: Spin, parent: Motion) -> Motion:
+def propagate_acceleration(kinematics: JointKinematics, spin: AngularVelocity, parent: Motion) -> Motion:
     """phi* alpha_parent + a: acceleration just before the joint's own acceleration is added."""
     alpha, a = parent
-    for factor, omega in zip(crossing.transform.factors, spin.carried, strict=True):
+    for factor, omega in zip(kinematics.transform.factors, spin.propagated, strict=True):
         if isinstance(factor, Translation):
             a = a + rigid_acceleration(omega, alpha) @ factor.shift
         else:
@@ -79,10 +81,10 @@ def carry_acceleration(crossing: Crossing, spin: Spin, parent: Motion) -> Motion
     return Motion(alpha, a) + spin.bias
 
 
-def carry_acceleration_on_bias(crossing: Crossing, spin: Spin, parent: Motion) -> Motion:
+def propagate_acceleration_with_biases(kinematics: JointKinematics, spin: AngularVelocity, parent: Motion) -> Motion:
     """The same where the biases of the shifts are wanted anyway: they are added as they are."""
     motion = parent
-    for factor, omega in zip(crossing.transform.factors, spin.carried, strict=True):
+    for factor, omega in zip(kinematics.transform.factors, spin.propagated, strict=True):
         motion = factor.motion_into(motion)
         if isinstance(factor, Translation):
             motion = motion + bias_of_shift(omega, factor.shift)

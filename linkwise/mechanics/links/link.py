@@ -26,26 +26,26 @@ class Link:
     joint: Joint
     place: Transform  # parent link's internal frame -> parent side of the joint
     spin: float  # constant added to the joint's spin coordinate ...
-    quarters: int  # ... followed by this many exact quarter-turns
+    quarter_turns: int  # ... followed by this many exact quarter-turns
     inertia: RigidInertia
-    lumped: RigidInertia  # with inertia handed on to the parent, for forces that are felt at joints only
+    regrouped: RigidInertia  # with inertia handed on to the parent, for forces that are felt at joints only
     armature: tuple[Scalar, ...]
     user: Transform
 
-    def cross(self, q: Sequence[Scalar]) -> Crossing:
+    def joint_kinematics(self, q: Sequence[Scalar]) -> JointKinematics:
         """The joint at coordinates ``q``."""
-        transform, angle = self.joint.transform(q), self.joint.spin_coordinate
-        if angle is not None and (self.spin or self.quarters):
+        transform, angle = self.joint.transform(q), self.joint.rotation_coordinate
+        if angle is not None and (self.spin or self.quarter_turns):
             shifted = list(q)
             shifted[angle] = q[angle] + self.spin
             *before, last = self.joint.transform(shifted).factors
             assert isinstance(last, Rotation)
-            transform = Transform((*before, turn(last, self.quarters)))
-        return Crossing(self, self.place.then(transform), self.joint.motion(q))
+            transform = Transform((*before, turn(last, self.quarter_turns)))
+        return JointKinematics(self, self.place.then(transform), self.joint.motion(q))
 
 
 @dataclass(frozen=True)
-class Crossing:
+class JointKinematics:
     """A joint at one configuration: the change of frame from parent link to this link, and the columns of H*."""
 
     link: Link

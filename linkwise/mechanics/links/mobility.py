@@ -11,7 +11,7 @@ Matrix6 = tuple[tuple[Scalar, ...], ...]
 IMMOBILE: Matrix6 = ((0.0,) * 6,) * 6
 
 
-def carry_mobility(change: Transform, mobility: Matrix6) -> Matrix6:
+def propagate_mobility(change: Transform, mobility: Matrix6) -> Matrix6:
     """X Y X*: with angular and linear parts exchanged, a mobility changes frames like an inertia backwards."""
     swapped = ArticulatedInertia.from_entries(lambda i, j: mobility[(i + 3) % 6][(j + 3) % 6])
     moved = change.inverse().inertia_back(swapped)
@@ -20,7 +20,7 @@ def carry_mobility(change: Transform, mobility: Matrix6) -> Matrix6:
 
 def free_joint(joint: Articulation, mobility: Matrix6) -> Matrix6:
     """T Y T* + H* D^-1 H with T = I - H* G*: the joint gives way."""
-    motions = [h.flat() for h in joint.crossing.motion]
+    motions = [h.flat() for h in joint.kinematics.motion]
     gains = [g.flat() for g in joint.gain]
     n = len(motions)
     seen = [[sum(mobility[i][k] * gains[m][k] for k in range(6)) for m in range(n)] for i in range(6)]  # Y G

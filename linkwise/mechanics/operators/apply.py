@@ -10,7 +10,7 @@ from ..scalar import Scalar
 from .evaluate import Evaluation, run_sweeps
 from .expression import FORCE, JOINT, MOTION, Expression, Space, SpaceError, Vector
 from .matrices import from_user, matrix_of, to_user
-from .to_recursions import Recursions, felt_at_joints_only
+from .to_recursions import Recursions, regroupable_steps
 
 
 def input_vectors(expression: Expression) -> dict[str, Space]:
@@ -57,9 +57,9 @@ def evaluate(expression: Expression, at: Configuration, values: Mapping[str, Seq
     recursions = Recursions()
     combination = recursions.of(expression)
     steps = recursions.steps_for(combination)
-    lumped = felt_at_joints_only(steps, combination)
-    evaluation = Evaluation(at, values, lumped)
-    run_sweeps(at, steps, evaluation.value, lumped)
+    regrouped = regroupable_steps(steps, combination)
+    evaluation = Evaluation(at, values, regrouped)
+    run_sweeps(at, steps, evaluation.value, regrouped)
     single = expression.codomain not in (JOINT, FORCE, MOTION)
     return [evaluation.total(combination, i) for i in (range(1) if single else range(len(at.tree.links)))]
 

@@ -53,10 +53,10 @@ def dense(expression: Expression, mech: Mechanism, q, vectors: Mapping[str, Any]
         raise TypeError(f"dense() takes an operator expression such as op.H @ op.phi, got {expression!r}")
     if not isinstance(mech, Mechanism):
         raise TypeError(f"dense() takes a mechanism as its second argument, got {mech!r}")
-    followers = [body.joint for body in mech.bodies if body.mimic]
-    if followers:
+    mimic_joints = [body.joint for body in mech.bodies if body.mimic]
+    if mimic_joints:
         raise ValueError(
-            f"mechanism {mech.name!r} has joints that mimic others ({', '.join(followers)}), whose operators are not "
+            f"mechanism {mech.name!r} has mimic joints ({', '.join(mimic_joints)}), whose operators are not "
             "block diagonal in the joints: build it without mimic joints to use dense()"
         )
     q = np.asarray(q, dtype=float)
@@ -76,7 +76,7 @@ def dense(expression: Expression, mech: Mechanism, q, vectors: Mapping[str, Any]
 # -- one joint ----------------------------------------------------------------------------------------
 
 
-class Crossing(NamedTuple):
+class JointKinematics(NamedTuple):
     """What a joint does in one position.
 
     rotation, position   pose of the child side in the parent side
@@ -89,7 +89,7 @@ class Crossing(NamedTuple):
 
 
 @singledispatch
-def crossing(kind: Joint, q: np.ndarray) -> Crossing:
+def kinematics(kind: Joint, q: np.ndarray) -> JointKinematics:
     """The joint's pose and motion at its coordinates ``q``."""
     raise TypeError(
         f"the dense operators do not know the joint {kind!r}: "
@@ -97,51 +97,51 @@ def crossing(kind: Joint, q: np.ndarray) -> Crossing:
     )
 
 
-@crossing.register
-def _(kind: Revolute, q: np.ndarray) -> Crossing:
-    return Crossing(rotation_about(kind.axis, q[0]), np.zeros(3), twists((kind.axis, None)))
+@kinematics.register
+def _(kind: Revolute, q: np.ndarray) -> JointKinematics:
+    return JointKinematics(rotation_about(kind.axis, q[0]), np.zeros(3), twists((kind.axis, None)))
 
 
-@crossing.register
-def _(kind: Prismatic, q: np.ndarray) -> Crossing:
-    return Crossing(np.eye(3), q[0] * np.array(kind.axis), twists((None, kind.axis)))
+@kinematics.register
+def _(kind: Prismatic, q: np.ndarray) -> JointKinematics:
+    return JointKinematics(np.eye(3), q[0] * np.array(kind.axis), twists((None, kind.axis)))
 
 
-@crossing.register
-def _(kind: Helical, q: np.ndarray) -> Crossing:
+@kinematics.register
+def _(kind: Helical, q: np.ndarray) -> JointKinematics:
     advance = kind.pitch * np.array(kind.axis)
-    return Crossing(rotation_about(kind.axis, q[0]), q[0] * advance, twists((kind.axis, advance)))
+    return JointKinematics(rotation_about(kind.axis, q[0]), q[0] * advance, twists((kind.axis, advance)))
 
 
-@crossing.register
-def _(kind: Cylindrical, q: np.ndarray) -> Crossing:
+@kinematics.register
+def _(kind: Cylindrical, q: np.ndarray) -> JointKinematics:
     motion = twists((kind.axis, None), (None, kind.axis))
-    return Crossing(rotation_about(kind.axis, q[0]), q[1] * np.array(kind.axis), motion)
+    return JointKinematics(rotation_about(kind.axis, q[0]), q[1] * np.array(kind.axis), motion)
 
 
-@crossing.register
-def _(kind: Universal, q: np.ndarray) -> Crossing:
+@kinematics.register
+def _(kind: Universal, q: np.ndarray) -> JointKinematics:
     second = rotation_about(kind.axis2, q[1])
     motion = twists((second.T @ kind.axis1, None), (kind.axis2, None))
-    return Crossing(rotation_about(kind.axis1, q[0]) @ second, np.zeros(3), motion)
+    return JointKinematics(rotation_about(kind.axis1, q[0]) @ second, np.zeros(3), motion)
 
 
-@crossing.register
-def _(kind: Planar, q: np.ndarray) -> Crossing:
+@kinematics.register
+def _(kind: Planar, q: np.ndarray) -> JointKinematics:
     along_x, along_y = np.array(kind.alignment).T[:2]
     turn = rotation_about(kind.normal, q[2])
     motion = twists((None, turn.T @ along_x), (None, turn.T @ along_y), (kind.normal, None))
-    return Crossing(turn, q[0] * along_x + q[1] * along_y, motion)
+    return JointKinematics(turn, q[0] * along_x + q[1] * along_y, motion)
 
 
-@crossing.register
-def _(kind: Spherical, q: np.ndarray) -> Crossing:
-    return Crossing(rotation_of_quaternion(q), np.zeros(3), np.eye(6)[:, :3])
+@kinematics.register
+def _(kind: Spherical, q: np.ndarray) -> JointKinematics:
+    return JointKinematics(rotation_of_quaternion(q), np.zeros(3), np.eye(6)[:, :3])
 
 
-@crossing.register
-def _(kind: Floating, q: np.ndarray) -> Crossing:
-    return Crossing(rotation_of_quaternion(q[:4]), q[4:], np.eye(6))
+@kinematics.register
+def _(kind: Floating, q: np.ndarray) -> JointKinematics:
+    return JointKinematics(rotation_of_quaternion(q[:4]), q[4:], np.eye(6))
 
 
 def twists(*columns: tuple) -> np.ndarray:
@@ -184,7 +184,7 @@ class StackedOperators:
     def __init__(self, mech: Mechanism, q: np.ndarray, vectors: Mapping[str, Any] | None = None) -> None:
         self.mech = mech
         self.vectors = vectors or {}
-        self.crossings = [crossing(body.kind, q[mech.q_index(body.joint)]) for body in mech.bodies]
+        self.joint_kinematics = [kinematics(body.kind, q[mech.q_index(body.joint)]) for body in mech.bodies]
 
     def matrix(self, expression: Expression) -> np.ndarray:
         """The expression, evaluated from the leaves up."""
@@ -237,7 +237,7 @@ class StackedOperators:
         """For each link phi(parent, link): forces in the link's frame to forces in its parent's frame."""
         return [
             force_transform(body.rotation @ at.rotation, body.position + body.rotation @ at.position)
-            for body, at in zip(self.mech.bodies, self.crossings, strict=True)
+            for body, at in zip(self.mech.bodies, self.joint_kinematics, strict=True)
         ]
 
     @cached_property
@@ -288,7 +288,7 @@ class StackedOperators:
     def H(self) -> np.ndarray:
         """(nv, 6 n_links): each joint's rows project the link's force on the joint's motions."""
         rows = np.zeros((self.mech.nv, 6 * self.mech.n_links))
-        for link, (body, at) in enumerate(zip(self.mech.bodies, self.crossings, strict=True)):
+        for link, (body, at) in enumerate(zip(self.mech.bodies, self.joint_kinematics, strict=True)):
             rows[self.mech.v_index(body.joint), _six(link)] = at.motion.T
         return rows
 
@@ -325,7 +325,7 @@ class StackedOperators:
         for link in reversed(range(self.mech.n_links)):
             body, parent, inertia = self.mech.bodies[link], self.mech.parents[link], articulated[link]
             if parent >= 0:
-                h = self.crossings[link].motion.T
+                h = self.joint_kinematics[link].motion.T
                 d = h @ inertia @ h.T + np.diag(body.armature)
                 gain = inertia @ h.T @ _inverse(d, f"D of joint {body.joint!r}")
                 remaining = (np.eye(6) - gain @ h) @ inertia

@@ -11,7 +11,12 @@ from typing import Any
 
 from ..links.articulation import Factor, force_to_parent
 from ..links.forces import gyroscopic_force, inertial_force
-from ..links.kinematics import Spin, carry_acceleration, carry_acceleration_on_bias, spin_base_to_tip
+from ..links.kinematics import (
+    AngularVelocity,
+    angular_velocity_base_to_tip,
+    propagate_acceleration,
+    propagate_acceleration_with_biases,
+)
 from ..links.link import combine
 from ..links.mobility import respond
 from ..recursions.schedule import BASE_TO_TIP, Sweep, schedule
@@ -36,12 +41,12 @@ class Evaluation:
         self,
         configuration: Configuration,
         vectors: Mapping[str, Sequence[Any]],
-        lumped: frozenset[Step] = frozenset(),  # see to_recursions.felt_at_joints_only
+        regrouped: frozenset[Step] = frozenset(),  # see to_recursions.felt_at_joints_only
         small_factors: SmallFactors | None = None,  # shared by evaluations that differ in vectors alone
     ):
         self.at = configuration
         self.vectors = vectors
-        self.lumped = lumped
+        self.regrouped = regrouped
         self.small_factors = {} if small_factors is None else small_factors
         self._values: dict[tuple[Step, int], Any] = {}
         self._above: dict[Step, frozenset[int]] = {}
@@ -80,23 +85,29 @@ class Evaluation:
     def _given(self, step: Step, i: int) -> Any:
         return self.vectors[step.name][max(i, 0)]
 
-    def _spin(self, step: Step, i: int) -> Spin:
+    def _spin(self, step: Step, i: int) -> AngularVelocity:
         parent = self.at.tree.links[i].parent
         omega = self.value(step, parent).omega if parent >= 0 else ZERO
-        return spin_base_to_tip(self.at.crossings[i], omega, self.at.coordinates[i], self._input(step, "v", i))
+        return angular_velocity_base_to_tip(
+            self.at.joint_kinematics[i], omega, self.at.coordinates[i], self._input(step, "v", i)
+        )
 
-    def _spin_of(self, step: Step, i: int) -> Spin:
+    def _angular_velocity_of(self, step: Step, i: int) -> AngularVelocity:
         return next(self.value(use, i) for use in step.uses if use.op == "spin")
 
     def _bias_a(self, step: Step, i: int) -> Motion:
-        return carry_acceleration(self.at.crossings[i], self._spin_of(step, i), NO_MOTION)
+        return propagate_acceleration(self.at.joint_kinematics[i], self._angular_velocity_of(step, i), NO_MOTION)
 
     def _bias_b(self, step: Step, i: int) -> Force:
-        return gyroscopic_force(self.at.tree.links[i].inertia, self._spin_of(step, i).omega)
+        return gyroscopic_force(self.at.tree.links[i].inertia, self._angular_velocity_of(step, i).omega)
 
     def _gravity(self, step: Step, i: int) -> Motion | None:
         tree = self.at.tree
-        return self.at.crossings[i].transform.motion_into(tree.base_acceleration) if tree.links[i].parent < 0 else None
+        return (
+            self.at.joint_kinematics[i].transform.motion_into(tree.base_acceleration)
+            if tree.links[i].parent < 0
+            else None
+        )
 
     # -- local operators ------------------------------------------------------------------------------
 
@@ -106,7 +117,7 @@ class Evaluation:
 
     def _inertia_of(self, step: Step, i: int) -> RigidInertia:
         link = self.at.tree.links[i]
-        return link.lumped if step in self.lumped else link.inertia
+        return link.regrouped if step in self.regrouped else link.inertia
 
     def _inertia(self, step: Step, i: int) -> Force | None:
         x = self._input(step, "x", i)
@@ -114,11 +125,11 @@ class Evaluation:
 
     def _composite(self, step: Step, i: int) -> Force | None:
         x = self._input(step, "x", i)
-        return None if x is None else self.at.composite(i, step in self.lumped) @ x
+        return None if x is None else self.at.composite(i, step in self.regrouped) @ x
 
     def _inertial(self, step: Step, i: int) -> Force:
         acceleration = self._input(step, "x", i) or NO_MOTION
-        return inertial_force(self._inertia_of(step, i), self._spin_of(step, i).omega, acceleration)
+        return inertial_force(self._inertia_of(step, i), self._angular_velocity_of(step, i).omega, acceleration)
 
     # -- recursions -----------------------------------------------------------------------------------
 
@@ -137,7 +148,7 @@ class Evaluation:
                 force = plus(force, _gain(self.at, c, innovation))
             force = plus(force, self._input(step, "w", c))
             if "a" in step.flags:
-                message = force_to_parent(joint.crossing, self._spin_of(step, c), joint.remaining, force)
+                message = force_to_parent(joint.kinematics, self._angular_velocity_of(step, c), joint.remaining, force)
                 total = plus(total, message)
             else:
                 total = plus(total, _back(self.at, c, force))
@@ -153,9 +164,9 @@ class Evaluation:
         else:
             motion = tree.base_acceleration if "g" in step.flags else None
         if "a" in step.flags:
-            carry = carry_acceleration if step.op == "phi.T" else carry_acceleration_on_bias
-            return carry(self.at.crossings[i], self._spin_of(step, i), motion or NO_MOTION)
-        return None if motion is None else self.at.crossings[i].transform.motion_into(motion)
+            propagate = propagate_acceleration if step.op == "phi.T" else propagate_acceleration_with_biases
+            return propagate(self.at.joint_kinematics[i], self._angular_velocity_of(step, i), motion or NO_MOTION)
+        return None if motion is None else self.at.joint_kinematics[i].transform.motion_into(motion)
 
     def _phi_adjoint(self, step: Step, i: int) -> Motion | None:
         return plus(self._behind(step, i, "w"), self._input(step, "x", i))
@@ -163,7 +174,7 @@ class Evaluation:
     def _psi_adjoint(self, step: Step, i: int) -> Motion | None:
         behind = self._behind(step, i, "w")
         rates = minus(self._input(step, "y", i), None if behind is None else _gain_adjoint(self.at, i, behind))
-        own = None if rates is None else self.at.crossings[i].relative_motion(rates)
+        own = None if rates is None else self.at.joint_kinematics[i].relative_motion(rates)
         return plus(plus(behind, own), self._input(step, "x", i))
 
     def _cross_in(self, step: Step, i: int) -> Force | None:
@@ -239,11 +250,11 @@ class Evaluation:
         if force is not None and self._reaches(step, i):
             return respond(self.at.mobility(i), force)
         parent = self.at.tree.links[i].parent
-        carried = self.value(step, parent) if parent >= 0 else None
-        behind = None if carried is None else self.at.crossings[i].transform.motion_into(carried)
+        propagated = self.value(step, parent) if parent >= 0 else None
+        behind = None if propagated is None else self.at.joint_kinematics[i].transform.motion_into(propagated)
         rates = None if force is None else self.at.articulation(i).factor.solve(_project(self.at, i, force))
         rates = minus(rates, None if behind is None else _gain_adjoint(self.at, i, behind))
-        return plus(behind, None if rates is None else self.at.crossings[i].relative_motion(rates))
+        return plus(behind, None if rates is None else self.at.joint_kinematics[i].relative_motion(rates))
 
     def _gain_adjoint_omega(self, step: Step, i: int) -> list[Scalar] | None:
         """K* Omega x, with Y K made once for all columns."""
@@ -254,7 +265,11 @@ class Evaluation:
         if force is not None and self._reaches(step, parent):
             return [force.dot(response) for response in self.at.response_to_gain(i)]
         motion = self._input(step, "omega", parent)
-        return None if motion is None else _gain_adjoint(self.at, i, self.at.crossings[i].transform.motion_into(motion))
+        return (
+            None
+            if motion is None
+            else _gain_adjoint(self.at, i, self.at.joint_kinematics[i].transform.motion_into(motion))
+        )
 
 
 def sweeps_of(steps: Sequence[Step]) -> list[Sweep[Step]]:
@@ -271,10 +286,10 @@ def run_sweeps(
     at: Configuration,
     steps: Sequence[Step],
     visit: Callable[[Step, int], Any],
-    lumped: frozenset[Step] = frozenset(),
+    regrouped: frozenset[Step] = frozenset(),
 ) -> None:
     """Compute every sweep's steps link by link, in the order that the emitted code will have."""
-    lumped_composites = any(step.op == "C" for step in lumped)
+    regrouped_composites = any(step.op == "C" for step in regrouped)
     for sweep in sweeps_of(steps):
         name = name_of(sweep)
 
@@ -283,7 +298,7 @@ def run_sweeps(
                 if step.op in _OF_THE_TREE:
                     _OF_THE_TREE[step.op](at, i)
                 elif step.op == "composite":
-                    at.composite(i, lumped_composites)
+                    at.composite(i, regrouped_composites)
                 else:
                     visit(step, i)
             return None, None  # values stay in ``at`` and in the evaluation; there is nothing to hand on
@@ -303,11 +318,11 @@ def _zero_of(step: Step) -> Any:
 
 
 def _back(at: Configuration, c: int, force: Force | None) -> Force | None:
-    return None if force is None else at.crossings[c].transform.force_back(force)
+    return None if force is None else at.joint_kinematics[c].transform.force_back(force)
 
 
 def _project(at: Configuration, i: int, force: Force) -> list[Scalar]:
-    return [force.dot(h) for h in at.crossings[i].motion]
+    return [force.dot(h) for h in at.joint_kinematics[i].motion]
 
 
 def _gain(at: Configuration, i: int, x: Sequence[Scalar]) -> Force:
@@ -330,7 +345,7 @@ def _apply_d(at: Configuration, i: int, x: Sequence[Scalar]) -> list[Scalar]:
 
 _LOCAL: dict[str, Callable[[Configuration, int, Any], Any]] = {
     "H": _project,
-    "H.T": lambda at, i, x: combine(at.crossings[i].motion, x),
+    "H.T": lambda at, i, x: combine(at.joint_kinematics[i].motion, x),
     "M_inv": lambda at, i, x: _block_inverse(at.tree.links[i].inertia, x),
     "P": lambda at, i, x: at.articulated(i) @ x,
     "P_inv": lambda at, i, x: _block_inverse(at.articulated(i), x),
@@ -345,7 +360,7 @@ _LOCAL: dict[str, Callable[[Configuration, int, Any], Any]] = {
     "G": _gain,
     "G.T": _gain_adjoint,
     "tau_bar": lambda at, i, x: minus(x, _gain(at, i, _project(at, i, x))),
-    "tau_bar.T": lambda at, i, x: minus(x, at.crossings[i].relative_motion(_gain_adjoint(at, i, x))),
+    "tau_bar.T": lambda at, i, x: minus(x, at.joint_kinematics[i].relative_motion(_gain_adjoint(at, i, x))),
 }
 
 _METHODS = {

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from ...mechanism import Mechanism
 from ..recursions.schedule import Sweep
-from ..recursions.tree import Tree, plant
+from ..recursions.tree import Tree, build_tree
 from ..scalar import is_constant
 from ..spatial import Rotation, Transform, Translation
 from .evaluate import sweeps_of
@@ -75,14 +75,14 @@ def explain(
     sweeps = [sweep for whole in wholes for sweep in _sweeps(whole, depth)]
     named = [form for whole in wholes for form in (whole, _plain(whole), _computed(whole, depth))]
     tasks = [(number, step) for number, sweep in enumerate(sweeps, 1) for step in _unique(sweep.tasks)]
-    tree = tree or plant(mech, at_user_origins=origins_matter(expression))
+    tree = tree or build_tree(mech, at_user_origins=origins_matter(expression))
     levels = {
         "expression": list(_forms(expression, inverted, depth)),
         "operators": [f"{name:8} {MEANING[name]}{_defined(name)}" for name in _names(named)],
         "sweeps": [f"{number}. {line}" for number, line in enumerate(_priced(sweeps, operations or {}), 1)],
         "recursions": [f"{number}. {step.label}: {RECURSIONS[step.op][1]}" for number, step in tasks],
         "link transitions": [_TRANSITIONS[op] for op in dict.fromkeys(s.op for _, s in tasks) if op in _TRANSITIONS],
-        "joint crossings": list(_crossings(tree)),
+        "joint crossings": list(_kinds_of_joints(tree)),
         "coordinate transforms (parent's internal frame to the link's)": [
             f"{link.name}: {describe(tree, i)}" for i, link in enumerate(tree.links)
         ],
@@ -163,7 +163,7 @@ def _unique(steps: Iterable[Step]) -> list[Step]:
     return list({step.op: step for step in steps}.values())
 
 
-def _crossings(tree: Tree) -> Iterable[str]:
+def _kinds_of_joints(tree: Tree) -> Iterable[str]:
     """One line per kind of joint: how many, and what H and D look like."""
     kinds: dict[str, list[str]] = {}
     for body in tree.mechanism.bodies:
@@ -179,7 +179,7 @@ def describe(tree: Tree, i: int) -> str:
     """The steps across joint i with its coordinates left open: Tx(0.3) Rx(90 deg) Rz(q)."""
     link = tree.links[i]
     joint = type(link.joint).__name__.lower()
-    offset = link.spin + link.quarters * math.pi / 2
+    offset = link.spin + link.quarter_turns * math.pi / 2
     turned = f" + {math.degrees(offset):.6g} deg" if offset else ""
     return " ".join([*_factors(link.place), f"{joint}(q{turned})"])
 

@@ -20,7 +20,7 @@ from ..spatial import Force, Motion
 from .evaluate import Evaluation, SmallFactors, name_of, run_sweeps, sweeps_of
 from .expression import FORCE, JOINT, MOTION, Expression, Operator, Product, Space, Sum, Vector, product, total
 from .identities import COMPOSITE, KT_OMEGA, OMEGA, STRUCTURES, Rule, expanded, has_adjoint, is_symmetric
-from .to_recursions import Recursions, felt_at_joints_only
+from .to_recursions import Recursions, regroupable_steps
 
 Place = tuple[int, int]  # link and component
 
@@ -49,8 +49,8 @@ def matrix_of(
     plain = structured(expression, symmetric, depth_of(at.tree.mechanism))
     value = recursions.of(product(plain, Vector(COLUMN, domain)))
     steps = recursions.steps_for(value)
-    lumped = felt_at_joints_only(steps, value)
-    run_sweeps(at, steps, lambda step, i: None, lumped)
+    regrouped = regroupable_steps(steps, value)
+    run_sweeps(at, steps, lambda step, i: None, regrouped)
     sweeps = sweeps_of(steps)
     for sweep in sweeps[-1:]:
         working_on(sweep.direction, name_of(sweep), "columns")
@@ -60,7 +60,7 @@ def matrix_of(
     factors: SmallFactors = {}
     result: list[list[Scalar]] = [[0.0] * len(columns) for _ in rows]
     for c, (j, k) in enumerate(columns):
-        evaluation = Evaluation(at, {**(vectors or {}), COLUMN: unit_vector(at, domain, j, k)}, lumped, factors)
+        evaluation = Evaluation(at, {**(vectors or {}), COLUMN: unit_vector(at, domain, j, k)}, regrouped, factors)
         if deep:
             evaluation.prepare(swept)
         for r, (i, m) in enumerate(rows):

@@ -223,16 +223,16 @@ class Recursions:
         """Join E_phi* x + a and M x + b."""
         steps = {step.op: (step, weight) for step, weight in value}
         if "a" in steps and "E_phi.T" in steps and steps["a"][1] == steps["E_phi.T"][1] == 1.0:
-            crossing, bias = steps["E_phi.T"][0], steps["a"][0]
+            kinematics, bias = steps["E_phi.T"][0], steps["a"][0]
             with_ground = "g" in steps and steps["g"][1] == 1.0
             joined = self.step(
                 "carry",
-                crossing.space,
-                crossing.inputs,
+                kinematics.space,
+                kinematics.inputs,
                 bias.uses,
                 flags=frozenset({"a", "g"} if with_ground else {"a"}),
             )
-            value = _replace(value, (crossing, bias, *((steps["g"][0],) if with_ground else ())), joined)
+            value = _replace(value, (kinematics, bias, *((steps["g"][0],) if with_ground else ())), joined)
         if "b" in steps and "M" in steps and steps["b"][1] == steps["M"][1] == 1.0:
             inertia, bias = steps["M"][0], steps["b"][0]
             joined = self.step("inertial", inertia.space, inertia.inputs, bias.uses)
@@ -277,7 +277,7 @@ def _replace(value: Combination, old: tuple[Step, ...], new: Step) -> Combinatio
     return (*((s, w) for s, w in value if s not in old), (new, 1.0))
 
 
-def felt_at_joints_only(steps: Sequence[Step], value: Combination) -> frozenset[Step]:
+def regroupable_steps(steps: Sequence[Step], value: Combination) -> frozenset[Step]:
     """The steps M x, M x + b and C x whose forces act on nothing but joints, for motions that come from joints only.
 
     Then part of every link's inertia may be carried by its parent instead (``Joint.handed_on``): for such motions

@@ -29,7 +29,7 @@ class Placement:
     rotation: np.ndarray
     second_shift: np.ndarray  # in the axes of the joint
     spin: float
-    quarters: int
+    quarter_turns: int
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def choose_frames(mechanism: Mechanism, movable: set[int]) -> list[FrameChoice]:
         children = mechanism.children[i]
         main = max(children, key=lambda k: (sizes[k], -k)) if children else None
         turn = 0.0
-        if body.kind.spin_coordinate is not None or body.kind.only_slides:
+        if body.kind.rotation_coordinate is not None or body.kind.only_slides:
             turn = _turn_to_mass(body) if main is None else _turn_towards(*_canonical_step(mechanism, main))
         along = place(mechanism, i, [*choices, FrameChoice(turn=turn)]).second_shift[2]
         choices.append(FrameChoice(-float(along), turn))
@@ -71,7 +71,9 @@ def place(mechanism: Mechanism, i: int, choices: list[FrameChoice]) -> Placement
         rotation, position = turn.T @ rotation, turn.T @ (position - slide)
     own = choices[i]
     spin = 0.0
-    if body.kind.spin_coordinate is not None:  # a turn about z on either side of the joint is an offset of its angle
+    if (
+        body.kind.rotation_coordinate is not None
+    ):  # a turn about z on either side of the joint is an offset of its angle
         about_z = math.atan2(rotation[2, 0], rotation[2, 1]) if _is_skew(rotation) else _planar_angle(rotation)
         rotation = rotation @ _turn_z(-about_z)
         spin = about_z + own.turn
@@ -80,14 +82,14 @@ def place(mechanism: Mechanism, i: int, choices: list[FrameChoice]) -> Placement
     rotation, position = _clean(rotation, 1.0), _clean(position, 1.0)
     reach = FAR * float(np.linalg.norm(body.position))
     first, along = _split_shift(rotation, position, reach) if body.kind.slides else (position, 0.0)
-    quarters = round(spin / (math.pi / 2))
-    rest = spin - quarters * (math.pi / 2)
+    quarter_turns = round(spin / (math.pi / 2))
+    rest = spin - quarter_turns * (math.pi / 2)
     if abs(rest) < ROUND_OFF:
         rest = 0.0
     else:
-        quarters, rest = 0, spin
+        quarter_turns, rest = 0, spin
     second = _clean(np.array([0.0, 0.0, along + own.slide]), max(1.0, abs(along)))
-    return Placement(_clean(first, 1.0), rotation, second, rest, quarters % 4)
+    return Placement(_clean(first, 1.0), rotation, second, rest, quarter_turns % 4)
 
 
 def _canonical_step(mechanism: Mechanism, i: int) -> tuple[np.ndarray, np.ndarray]:
@@ -157,17 +159,17 @@ def _planar_angle(rotation: np.ndarray) -> float:
 
 
 def _turn_z(angle: float) -> np.ndarray:
-    quarters = angle / (math.pi / 2)
-    if abs(quarters - round(quarters)) < ROUND_OFF:
-        c, s = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))[round(quarters) % 4]
+    quarter_turns = angle / (math.pi / 2)
+    if abs(quarter_turns - round(quarter_turns)) < ROUND_OFF:
+        c, s = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))[round(quarter_turns) % 4]
     else:
         c, s = math.cos(angle), math.sin(angle)
     return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
 
 
 def _snap_turn(angle: float) -> float:
-    quarters = round(angle / (math.pi / 2))
-    return quarters * (math.pi / 2) if abs(angle - quarters * (math.pi / 2)) < ROUND_OFF else angle
+    quarter_turns = round(angle / (math.pi / 2))
+    return quarter_turns * (math.pi / 2) if abs(angle - quarter_turns * (math.pi / 2)) < ROUND_OFF else angle
 
 
 def _clean(values: np.ndarray, scale: float) -> np.ndarray:

@@ -28,7 +28,7 @@ class ToMassCentre:
     link: Link
     centre: Vector3
     span: None = None  # the motions have moments about the mass centre
-    spin_coordinate: None = None
+    rotation_coordinate: None = None
 
     @property
     def nv(self) -> int:
@@ -39,7 +39,7 @@ class ToMassCentre:
         return _shift(self.centre)
 
     def transform(self, q: Sequence[Scalar]) -> Transform:
-        return self.link.cross(q).transform.then(self.shift)
+        return self.link.joint_kinematics(q).transform.then(self.shift)
 
     def motion(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         """p_i of (13) and (15): [e; e x d] for a revolute joint, [0; e] for a prismatic one."""

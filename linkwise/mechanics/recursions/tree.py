@@ -14,8 +14,8 @@ import numpy as np
 
 from ...mechanism import Mechanism
 from ..links.articulation import Articulation, articulate
-from ..links.link import Crossing, Link
-from ..links.mobility import IMMOBILE, Matrix6, carry_mobility, free_joint, respond
+from ..links.link import JointKinematics, Link
+from ..links.mobility import IMMOBILE, Matrix6, free_joint, propagate_mobility, respond
 from ..scalar import Scalar, is_constant
 from ..spatial import (
     ArticulatedInertia,
@@ -70,17 +70,17 @@ class Tree:
                 total[start + k] = total[start + k] + value * ratio
         return total
 
-    def cross(self, q: Sequence[Scalar]) -> list[Crossing]:
+    def joint_kinematics(self, q: Sequence[Scalar]) -> list[JointKinematics]:
         """Every joint at its coordinates."""
-        return [link.cross(part) for link, part in zip(self.links, self.coordinates(q), strict=True)]
+        return [link.joint_kinematics(part) for link, part in zip(self.links, self.coordinates(q), strict=True)]
 
     @cached_property
-    def freedom_starts(self) -> tuple[int, ...]:
+    def dof_starts(self) -> tuple[int, ...]:
         """Where each joint's freedoms begin in a vector over all joints, followers included."""
         return (0, *accumulate(link.joint.nv for link in self.links))[:-1]
 
     @property
-    def freedoms(self) -> int:
+    def dofs(self) -> int:
         """Length of a vector over all joints, followers included."""
         return sum(link.joint.nv for link in self.links)
 
@@ -90,10 +90,10 @@ class Tree:
         return Motion(ZERO, -self.gravity)
 
     @cached_property
-    def felt_at_joints(self) -> Tree:
+    def regrouped(self) -> Tree:
         """The tree with inertia handed on to parents where no joint can tell: the same mass matrix, D, G for less."""
         return dataclasses.replace(
-            self, links=tuple(dataclasses.replace(link, inertia=link.lumped) for link in self.links)
+            self, links=tuple(dataclasses.replace(link, inertia=link.regrouped) for link in self.links)
         )
 
 
@@ -103,7 +103,7 @@ class Configuration:
     def __init__(self, tree: Tree, q: Sequence[Scalar]):
         self.tree = tree
         self.coordinates = tree.coordinates(q)
-        self.crossings: list[Crossing] = tree.cross(q)
+        self.joint_kinematics: list[JointKinematics] = tree.joint_kinematics(q)
         self.children = tree.mechanism.children
         self._inertias: dict[int, ArticulatedInertia] = {}
         self._joints: dict[int, Articulation] = {}
@@ -117,39 +117,41 @@ class Configuration:
             inertia = self.tree.links[i].inertia.articulated()
             for c in self.children[i]:
                 remaining = self.articulation(c).remaining
-                inertia = inertia + self.crossings[c].transform.inertia_back(remaining)
+                inertia = inertia + self.joint_kinematics[c].transform.inertia_back(remaining)
             self._inertias[i] = inertia
         return self._inertias[i]
 
     def articulation(self, i: int) -> Articulation:
         """D, G and P+ of link i (jain1995 4.8)."""
         if i not in self._joints:
-            self._joints[i] = articulate(self.crossings[i], self.articulated(i))
+            self._joints[i] = articulate(self.joint_kinematics[i], self.articulated(i))
         return self._joints[i]
 
-    def composite(self, i: int, lumped: bool = False) -> RigidInertia:
+    def composite(self, i: int, regrouped: bool = False) -> RigidInertia:
         """Inertia of link i and all it carries, joints frozen (rodriguez1992 28)."""
-        if (i, lumped) not in self._composites:
+        if (i, regrouped) not in self._composites:
             link = self.tree.links[i]
-            inertia = link.lumped if lumped else link.inertia
+            inertia = link.regrouped if regrouped else link.inertia
             for c in self.children[i]:
-                inertia = inertia + self.crossings[c].transform.inertia_back(self.composite(c, lumped))
-            self._composites[i, lumped] = inertia
-        return self._composites[i, lumped]
+                inertia = inertia + self.joint_kinematics[c].transform.inertia_back(self.composite(c, regrouped))
+            self._composites[i, regrouped] = inertia
+        return self._composites[i, regrouped]
 
     def mobility(self, i: int) -> Matrix6:
         """Response of link i to a force on it (rodriguez1986 Section 10)."""
         if i < 0:
             return IMMOBILE
         if i not in self._mobilities:
-            carried = carry_mobility(self.crossings[i].transform, self.mobility(self.tree.links[i].parent))
-            self._mobilities[i] = free_joint(self.articulation(i), carried)
+            propagated = propagate_mobility(
+                self.joint_kinematics[i].transform, self.mobility(self.tree.links[i].parent)
+            )
+            self._mobilities[i] = free_joint(self.articulation(i), propagated)
         return self._mobilities[i]
 
     def response_to_gain(self, i: int) -> list[Motion]:
         """Y_parent K_i: how the parent of link i responds to the columns of K (rodriguez1986 Section 10)."""
         if i not in self._responses:
-            back, mobility = self.crossings[i].transform.force_back, self.mobility(self.tree.links[i].parent)
+            back, mobility = self.joint_kinematics[i].transform.force_back, self.mobility(self.tree.links[i].parent)
             self._responses[i] = [respond(mobility, back(g)) for g in self.articulation(i).gain]
         return self._responses[i]
 
@@ -160,7 +162,7 @@ class Configuration:
         return frame.body, fixed if frame.body < 0 else self.tree.links[frame.body].user.then(fixed)
 
 
-def plant(mechanism: Mechanism, parameters: Parameters | None = None, at_user_origins: bool = False) -> Tree:
+def build_tree(mechanism: Mechanism, parameters: Parameters | None = None, at_user_origins: bool = False) -> Tree:
     """The tree of a mechanism.  Numbers named in ``parameters`` replace the mechanism's own.
 
     ``at_user_origins`` keeps every link's internal frame at the user's origin, for results that depend on it.
@@ -170,11 +172,11 @@ def plant(mechanism: Mechanism, parameters: Parameters | None = None, at_user_or
     held = {i for i in bodies if at_user_origins or ("pose", i) in given}
     held |= {mechanism.parents[i] for i in held}
     choices = choose_frames(mechanism, set(bodies) - held)
-    links = _lumped([_link(mechanism, i, choices, given) for i in bodies])
+    links = _regroup([_link(mechanism, i, choices, given) for i in bodies])
     return Tree(mechanism, links, _vector(given.get(("gravity", -1), mechanism.gravity)))
 
 
-def _lumped(links: list[Link]) -> tuple[Link, ...]:
+def _regroup(links: list[Link]) -> tuple[Link, ...]:
     """Hand inertia on from tip to base where all numbers are constants; what reaches the ground is felt by no joint."""
     inertias = [link.inertia for link in links]
     constant = [all(map(is_constant, inertia.numbers)) for inertia in inertias]
@@ -182,16 +184,16 @@ def _lumped(links: list[Link]) -> tuple[Link, ...]:
         parent, place = links[i].parent, links[i].place
         if not constant[i] or (parent >= 0 and not (constant[parent] and place.is_constant)):
             continue
-        handed = links[i].joint.handed_on(inertias[i])
+        handed = links[i].joint.regroupable(inertias[i])
         inertias[i] = inertias[i] - handed
         if parent >= 0:
             inertias[parent] = inertias[parent] + place.inertia_back(handed)
-    return tuple(dataclasses.replace(link, lumped=inertia) for link, inertia in zip(links, inertias, strict=True))
+    return tuple(dataclasses.replace(link, regrouped=inertia) for link, inertia in zip(links, inertias, strict=True))
 
 
 def _link(mechanism: Mechanism, i: int, choices: list[FrameChoice], given: Parameters) -> Link:
     body = mechanism.bodies[i]
-    spin, quarters = 0.0, 0
+    spin, quarter_turns = 0.0, 0
     if ("pose", i) in given:
         step = _traced_place(mechanism, i, choices, np.asarray(given["pose", i]))
     else:
@@ -203,7 +205,7 @@ def _link(mechanism: Mechanism, i: int, choices: list[FrameChoice], given: Param
                 *_shift(placement.second_shift),
             )
         )
-        spin, quarters = placement.spin, placement.quarters
+        spin, quarter_turns = placement.spin, placement.quarter_turns
     user = _internal_to_user(mechanism, i, choices[i])
     inertia = RigidInertia.about_com(
         _scalar(given.get(("mass", i), body.mass)),
@@ -211,7 +213,7 @@ def _link(mechanism: Mechanism, i: int, choices: list[FrameChoice], given: Param
         Symmetric3.from_rows(np.asarray(given.get(("inertia", i), body.inertia)).tolist()),
     )
     internal = _without_noise(user.inertia_back(inertia))
-    return Link(body.link, body.parent, body.kind, step, spin, quarters, internal, internal, body.armature, user)
+    return Link(body.link, body.parent, body.kind, step, spin, quarter_turns, internal, internal, body.armature, user)
 
 
 def _without_noise(inertia: RigidInertia) -> RigidInertia:

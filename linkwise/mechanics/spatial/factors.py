@@ -142,17 +142,17 @@ AXES = (Vector3(1.0, 0.0, 0.0), Vector3(0.0, 1.0, 0.0), Vector3(0.0, 0.0, 1.0))
 def rotation_about(axis: int, angle: Scalar) -> Rotation:
     """A turn by ``angle``; the sine and cosine of a constant quarter-turn are exact."""
     if is_constant(angle):
-        quarters = angle / (math.pi / 2)
-        if quarters == round(quarters):
-            c, s = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))[round(quarters) % 4]
+        quarter_turns = angle / (math.pi / 2)
+        if quarter_turns == round(quarter_turns):
+            c, s = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))[round(quarter_turns) % 4]
             return Rotation(axis, c, s)
     return Rotation(axis, cos(angle), sin(angle))
 
 
-def turn(rotation: Rotation, quarters: int) -> Rotation:
+def turn(rotation: Rotation, quarter_turns: int) -> Rotation:
     """The rotation followed by ``quarters`` exact quarter-turns about the same axis."""
     c, s = rotation.c, rotation.s
-    for _ in range(quarters % 4):
+    for _ in range(quarter_turns % 4):
         c, s = -s, c
     return Rotation(rotation.axis, c, s)
 

@@ -66,7 +66,7 @@ def from_xml(
     assembly = Assembly(builder, bodies, joints, settings)
     assembly.add_frame(WORLD, GROUND)
     for body in bodies[1:]:
-        assembly.add_body(body, masses[body.name], ties.followers)
+        assembly.add_body(body, masses[body.name], ties.mimic_joints)
     for body in bodies:
         assembly.add_sites(body)
     loops = equalities.LoopMaker(bodies, assembly.frame_of)

@@ -37,7 +37,7 @@ class Assembly:
         self._builder.link(name, mass.mass, mass.com, mass.inertia)
         self._builder.joint(unused(f"{name}_fixed", self._joint_names), Fixed(), parent, name, pose)
 
-    def add_body(self, body: Node, mass: RigidMass, followers: Mapping[str, Mimic]) -> None:
+    def add_body(self, body: Node, mass: RigidMass, mimic_joints: Mapping[str, Mimic]) -> None:
         """The links and joints of one body."""
         assert body.parent is not None
         name, parent = self.frame_of[body.name], self.frame_of[body.parent.name]
@@ -52,7 +52,7 @@ class Assembly:
             own = mass if link == name else NOTHING
             self._builder.link(link, own.mass, own.com, own.inertia)
             placed = composed(composed(pose, (np.eye(3), joint.anchor - anchor)), joint.at_zero)
-            numbers = numbers_of(joint, body, self._settings) | {"mimic": followers.get(joint.name)}
+            numbers = numbers_of(joint, body, self._settings) | {"mimic": mimic_joints.get(joint.name)}
             self._builder.joint(joint.name, joint.kind, parent, link, placed, **numbers)
             parent, pose, anchor = link, HERE, joint.anchor
         if name not in links:

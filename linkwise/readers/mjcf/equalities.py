@@ -29,7 +29,7 @@ _LEFT_OUT = {
 class Ties:
     """Joints that follow others, and joints that are held at a coordinate."""
 
-    followers: Mapping[str, Mimic]
+    mimic_joints: Mapping[str, Mimic]
     held: Mapping[str, float]
 
 
@@ -127,7 +127,7 @@ def ties_of(elements: list[Element], references: Mapping[str, float]) -> Ties:
 
     ``y - y0 = a0 + a1 (x - x0) + ...`` for the coordinates y of the first joint and x of the second.
     """
-    followers: dict[str, Mimic] = {}
+    mimic_joints: dict[str, Mimic] = {}
     held: dict[str, float] = {}
     for element in elements:
         if element.tag in _LEFT_OUT:
@@ -138,12 +138,12 @@ def ties_of(elements: list[Element], references: Mapping[str, float]) -> Ties:
                 + did_you_mean(element.tag, ("joint", "connect", "weld", *_LEFT_OUT))
             )
         elif element.tag == "joint":
-            _add_tie(element, references, followers, held)
-    return Ties(followers, held)
+            _add_tie(element, references, mimic_joints, held)
+    return Ties(mimic_joints, held)
 
 
 def _add_tie(
-    element: Element, references: Mapping[str, float], followers: dict[str, Mimic], held: dict[str, float]
+    element: Element, references: Mapping[str, float], mimic_joints: dict[str, Mimic], held: dict[str, float]
 ) -> None:
     coefficients = [0.0, 1.0, 0.0, 0.0, 0.0]
     if "polycoef" in element.attributes:
@@ -165,8 +165,10 @@ def _add_tie(
         warn(element, f"is left out: {first!r} is no linear function of {second!r}; both are left free")
         return
     offset += references[first] - ratio * references[second]
-    if first in followers and second not in followers and ratio != 0.0:
+    if first in mimic_joints and second not in mimic_joints and ratio != 0.0:
         first, second, ratio, offset = second, first, 1.0 / ratio, -offset / ratio
-    if first in followers:
-        raise element.error(f"{element.label}: {first!r} already follows {followers[first].joint!r}; keep one of both")
-    followers[first] = Mimic(second, ratio, offset)
+    if first in mimic_joints:
+        raise element.error(
+            f"{element.label}: {first!r} already follows {mimic_joints[first].joint!r}; keep one of both"
+        )
+    mimic_joints[first] = Mimic(second, ratio, offset)

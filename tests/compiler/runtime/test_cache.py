@@ -91,7 +91,7 @@ def test_another_process_finds_the_code():
     llvm_loader.load(llvm_simd.emit(program, options), llvm_simd.symbol(program), options, key)
     script = (
         "from linkwise.compiler.runtime import cache, llvm_loader\n"
-        "from tests.targets.sample_programs import inverse_dynamics\n"
+        "from tests.compiler.targets.sample_programs import inverse_dynamics\n"
         "print(cache.fetch(cache.program_key(inverse_dynamics(2), llvm_loader.host_options())) is not None)"
     )
     root = Path(__file__).resolve().parents[2]

@@ -207,7 +207,7 @@ def test_against_pinocchio(mech):
 # -- edges --------------------------------------------------------------------------------------------
 
 
-def with_follower():
+def with_mimic_joint():
     builder = lw.Builder()
     for name, parent in (("upper", "ground"), ("lower", "upper")):
         builder.link(name, 1.0, (0.1, 0.2, -0.5), (0.1, 0.2, 0.15))
@@ -219,7 +219,7 @@ def with_follower():
 
 
 def test_followers_move_with_their_leaders():
-    mech = with_follower()
+    mech = with_mimic_joint()
     q, v, a, _ = states(mech)
     N_l, N_d = lw.denoc.matrices(mech, q)
     assert N_d.shape == (STATES, 12, 1)
@@ -228,7 +228,7 @@ def test_followers_move_with_their_leaders():
     same(lw.denoc.inertia_matrix(mech, q), lw.mass_matrix(mech, q))
     same(times(lw.denoc.coriolis_matrix(mech, q, v), v) + lw.gravity_force(mech, q), lw.bias_force(mech, q, v))
     same(lw.denoc.forward_dynamics(mech, q, v, a), lw.forward_dynamics(mech, q, v, a))
-    with pytest.raises(lw.MechanismError, match="'lower_joint' .* follow others: factor lw.denoc.inertia_matrix"):
+    with pytest.raises(lw.MechanismError, match="'lower_joint' .* mimic others: factor lw.denoc.inertia_matrix"):
         lw.denoc.udu(mech, q)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 import linkwise as lw
 from linkwise.mechanics.algorithms.catalogue import ALGORITHMS
-from linkwise.mechanics.recursions.tree import plant
+from linkwise.mechanics.recursions.tree import build_tree
 
 DIGITS = 50
 STEP = mpmath.mpf(10) ** -16  # error of a central difference: 1e-32 of truncation, 1e-34 of round-off
@@ -65,7 +65,7 @@ class Precise:
 
 def derivatives(mech: lw.Mechanism, algorithm: str, q: np.ndarray, **options) -> np.ndarray:
     """Of a function of q alone along every tangent direction (the last index), by central differences."""
-    tree = plant(mech)
+    tree = build_tree(mech)
 
     def along(direction: np.ndarray) -> Callable[[mpmath.mpf], np.ndarray]:
         def at(t: mpmath.mpf) -> np.ndarray:

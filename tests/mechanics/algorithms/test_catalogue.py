@@ -62,5 +62,5 @@ def test_followers_are_named_where_they_are_refused():
     builder = lw.Builder().link("a", 1.0, (0.1, 0, 0), (1, 1, 1)).link("b", 1.0, (0.1, 0, 0), (1, 1, 1))
     builder.joint("lead", lw.Revolute((0, 0, 1)), "ground", "a")
     mech = builder.joint("{tail}", lw.Revolute((0, 1, 0)), "a", "b", mimic=lw.Mimic("lead")).build("pair")
-    with pytest.raises(lw.MechanismError, match="'{tail}' of mechanism 'pair' follow other joints: use lw.link_acc"):
+    with pytest.raises(lw.MechanismError, match="'{tail}' of mechanism 'pair' mimic others: use lw.link_acc"):
         lw.forward_link_accelerations(mech, np.zeros(1), np.zeros(1), np.zeros(1))

@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 import linkwise as lw
 from linkwise.mechanics.algorithms.catalogue import ALGORITHMS, Algorithm
 from linkwise.mechanics.algorithms.integration import METHODS, Splitting, Tableau, step
-from linkwise.mechanics.recursions.tree import plant
+from linkwise.mechanics.recursions.tree import build_tree
 from linkwise.mechanism import MechanismError
 from linkwise.mechanism.library import MOVING_KINDS
 from linkwise.simulation import integrators, rollouts
@@ -255,7 +255,7 @@ def swinging(kind: lw.Spherical | lw.Universal) -> lw.Mechanism:
 @pytest.mark.parametrize(("kind", "method"), [(lw.Spherical(), FIFTH), (lw.Universal(), SIXTH)])
 def test_orders_are_kept_as_far_as_step_rates_carry_them(kind, method):
     mech = swinging(kind)
-    tree, v, zero = plant(mech), [1.0, 2.0, -1.5][: kind.nv], [0.0] * kind.nv
+    tree, v, zero = build_tree(mech), [1.0, 2.0, -1.5][: kind.nv], [0.0] * kind.nv
 
     def end(n: int) -> np.ndarray:
         state = [*kind.neutral(), *v]
@@ -271,7 +271,7 @@ def test_orders_are_kept_as_far_as_step_rates_carry_them(kind, method):
 def test_orders_that_step_rates_do_not_carry_are_refused():
     mech = swinging(lw.Spherical())
     with pytest.raises(MechanismError, match="order 6 would only reach order 5 on joint 'ball'"):
-        step(SIXTH, plant(mech), [1.0, 0.0, 0.0, 0.0], [0.0] * 3, [0.0] * 3, 0.1)
+        step(SIXTH, build_tree(mech), [1.0, 0.0, 0.0, 0.0], [0.0] * 3, [0.0] * 3, 0.1)
 
 
 @pytest.mark.parametrize("name", OTHERS)

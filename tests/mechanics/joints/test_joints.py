@@ -143,11 +143,11 @@ def test_what_slides_commutes_with_shifts_along_its_axis():
 
 def test_spin_coordinates_are_angles_about_z_taken_last():
     for kind in KINDS:
-        if kind.spin_coordinate is None:
+        if kind.rotation_coordinate is None:
             continue
         q, _ = draw(kind)
         turned = list(q)
-        turned[kind.spin_coordinate] += 0.4
+        turned[kind.rotation_coordinate] += 0.4
         about_z = np.array([[np.cos(0.4), -np.sin(0.4), 0.0], [np.sin(0.4), np.cos(0.4), 0.0], [0.0, 0.0, 1.0]])
         rotation, position = pose(kind.transform(q))
         found = pose(kind.transform(turned))

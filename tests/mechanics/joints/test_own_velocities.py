@@ -30,11 +30,11 @@ def test_what_the_joint_and_the_mechanism_say():
     joint = BodyPlanar()
     assert joint.nq == joint.nv and not joint.rates_are_velocities and not joint.steps_commute
     assert not OWN.rates_are_velocities and not OWN.steps_commute
-    assert PLAIN.rates_are_velocities and PLAIN.steps_commute and not PLAIN.brackets.any()
+    assert PLAIN.rates_are_velocities and PLAIN.steps_commute and not PLAIN.structure_constants.any()
     # [E_x, E_turn] = -E_y, [E_y, E_turn] = E_x
-    np.testing.assert_array_equal(joint.brackets[0, 2], [0.0, -1.0, 0.0])
-    np.testing.assert_array_equal(joint.brackets[1, 2], [1.0, 0.0, 0.0])
-    np.testing.assert_array_equal(joint.brackets, -np.swapaxes(joint.brackets, 0, 1))
+    np.testing.assert_array_equal(joint.structure_constants[0, 2], [0.0, -1.0, 0.0])
+    np.testing.assert_array_equal(joint.structure_constants[1, 2], [1.0, 0.0, 0.0])
+    np.testing.assert_array_equal(joint.structure_constants, -np.swapaxes(joint.structure_constants, 0, 1))
 
 
 def test_step_rates_are_rates_of_steps():
@@ -199,7 +199,7 @@ def test_steps_that_commute_without_being_changes_of_coordinates():
 def test_a_mimic_joint_needs_rates_as_velocities():
     builder = hinged(Geared((1.0, 0.0, 0.0))).link("second", 1.0, (0.0, 0.0, 0.1), (0.1, 0.1, 0.1))
     builder.joint("two", lw.Revolute((1.0, 0.0, 0.0)), "first", "second", mimic=lw.Mimic("one"))
-    with pytest.raises(MechanismError, match="its rate as velocity"):
+    with pytest.raises(MechanismError, match="whose rate is its velocity"):
         builder.build()
 
 

@@ -9,16 +9,16 @@ import linkwise as lw
 from linkwise.mechanics.links.articulation import Factor, articulate, force_to_parent
 from linkwise.mechanics.links.forces import gyroscopic_force, inertial_force, is_massless
 from linkwise.mechanics.links.kinematics import (
-    carry_acceleration,
-    carry_acceleration_on_bias,
+    angular_velocity_base_to_tip,
     centripetal,
+    propagate_acceleration,
+    propagate_acceleration_with_biases,
     rigid_acceleration,
-    spin_base_to_tip,
     velocity_base_to_tip,
 )
-from linkwise.mechanics.links.link import Crossing, combine
-from linkwise.mechanics.links.mobility import IMMOBILE, carry_mobility, free_joint, respond
-from linkwise.mechanics.recursions.tree import plant
+from linkwise.mechanics.links.link import JointKinematics, combine
+from linkwise.mechanics.links.mobility import IMMOBILE, free_joint, propagate_mobility, respond
+from linkwise.mechanics.recursions.tree import build_tree
 from linkwise.mechanics.spatial import Force, Motion, RigidInertia, Symmetric3, Vector3
 from linkwise.mechanics.spatial.motion import NO_MOTION
 from linkwise.mechanics.spatial.three import ZERO
@@ -36,23 +36,23 @@ def close(found, expected, tolerance=1e-11) -> None:
     )
 
 
-def last_crossing(kind: str, seed: int) -> tuple[Crossing, list[float], list[float], np.random.Generator]:
+def last_crossing(kind: str, seed: int) -> tuple[JointKinematics, list[float], list[float], np.random.Generator]:
     """The last joint of a random tree of one kind, at random coordinates; with and without armature."""
     mech = lw.mechanisms.random_tree(3, seed, joints=(kind,))
     rng = np.random.default_rng(seed)
-    link = plant(mech).links[-1]
+    link = build_tree(mech).links[-1]
     q = link.joint.random(rng, ()).tolist()
-    return link.cross(q), q, rng.normal(size=link.joint.nv).tolist(), rng
+    return link.joint_kinematics(q), q, rng.normal(size=link.joint.nv).tolist(), rng
 
 
-def motions(crossing: Crossing) -> np.ndarray:
+def motions(kinematics: JointKinematics) -> np.ndarray:
     """H*, (6, nv)."""
-    return np.array([h.flat() for h in crossing.motion], dtype=float).T
+    return np.array([h.flat() for h in kinematics.motion], dtype=float).T
 
 
-def to_child(crossing: Crossing) -> np.ndarray:
+def to_child(kinematics: JointKinematics) -> np.ndarray:
     """X, (6, 6): motions of the parent's frame as motions of the child's."""
-    return np.linalg.inv(dense.motion_back(*dense.pose(crossing.transform)))
+    return np.linalg.inv(dense.motion_back(*dense.pose(kinematics.transform)))
 
 
 # -- kinematics ---------------------------------------------------------------------------------------
@@ -61,24 +61,24 @@ def to_child(crossing: Crossing) -> np.ndarray:
 @SEEDS
 @every_kind
 def test_velocities(kind, seed):
-    crossing, q, v, rng = last_crossing(kind, seed)
+    kinematics, q, v, rng = last_crossing(kind, seed)
     parent = rng.normal(size=6)
-    expected = to_child(crossing) @ parent + motions(crossing) @ v
-    close(dense.six(velocity_base_to_tip(crossing, Motion.of(parent.tolist()), v)), expected)
-    close(np.array(spin_base_to_tip(crossing, Vector3(*parent[:3].tolist()), q, v).omega), expected[:3])
-    close(dense.six(crossing.relative_motion(v)), motions(crossing) @ v)
-    close(dense.six(combine(crossing.motion, v)), motions(crossing) @ v)
+    expected = to_child(kinematics) @ parent + motions(kinematics) @ v
+    close(dense.six(velocity_base_to_tip(kinematics, Motion.of(parent.tolist()), v)), expected)
+    close(np.array(angular_velocity_base_to_tip(kinematics, Vector3(*parent[:3].tolist()), q, v).omega), expected[:3])
+    close(dense.six(kinematics.relative_motion(v)), motions(kinematics) @ v)
+    close(dense.six(combine(kinematics.motion, v)), motions(kinematics) @ v)
 
 
 @SEEDS
 @every_kind
 def test_accelerations(kind, seed):
     """With rates of components A and velocities V: A = X A_parent + V x H* v + dH*/dt v; origins see omega x v more."""
-    crossing, q, v, rng = last_crossing(kind, seed)
+    kinematics, q, v, rng = last_crossing(kind, seed)
     parent_v, parent_rate = rng.normal(size=(2, 6))
-    x, relative = to_child(crossing), motions(crossing) @ v
+    x, relative = to_child(kinematics), motions(kinematics) @ v
     velocity = x @ parent_v + relative
-    turning = np.array([m.flat() for m in crossing.link.joint.motion_rate(q, v)], dtype=float).T @ v
+    turning = np.array([m.flat() for m in kinematics.link.joint.motion_rate(q, v)], dtype=float).T @ v
     across = np.concatenate(
         [
             np.cross(velocity[:3], relative[:3]),
@@ -86,10 +86,10 @@ def test_accelerations(kind, seed):
         ]
     )
     expected = seen(x @ parent_rate + across + turning, velocity)
-    spin = spin_base_to_tip(crossing, Vector3(*parent_v[:3].tolist()), q, v)
+    spin = angular_velocity_base_to_tip(kinematics, Vector3(*parent_v[:3].tolist()), q, v)
     parent = Motion.of(seen(parent_rate, parent_v).tolist())
-    close(dense.six(carry_acceleration(crossing, spin, parent)), expected)
-    close(dense.six(carry_acceleration_on_bias(crossing, spin, parent)), expected)
+    close(dense.six(propagate_acceleration(kinematics, spin, parent)), expected)
+    close(dense.six(propagate_acceleration_with_biases(kinematics, spin, parent)), expected)
 
 
 def seen(rate: np.ndarray, velocity: np.ndarray) -> np.ndarray:
@@ -146,13 +146,13 @@ def test_factors(seed):
 @SEEDS
 @every_kind
 def test_eliminating_a_joint(kind, seed):
-    crossing, _, _, rng = last_crossing(kind, seed)
+    kinematics, _, _, rng = last_crossing(kind, seed)
     inertia = dense.random_articulated(rng)
-    p, h = dense.articulated(inertia), motions(crossing)
-    rotors = np.diag(np.array(crossing.link.armature, dtype=float))
+    p, h = dense.articulated(inertia), motions(kinematics)
+    rotors = np.diag(np.array(kinematics.link.armature, dtype=float))
     d = h.T @ p @ h + rotors
     gain = p @ h @ np.linalg.inv(d)
-    joint = articulate(crossing, inertia)
+    joint = articulate(kinematics, inertia)
     close(joint.d, d)
     close(np.array([g.flat() for g in joint.gain], dtype=float).T, gain)
     close(dense.articulated(joint.remaining), p - gain @ d @ gain.T)
@@ -167,27 +167,27 @@ def test_eliminating_a_joint(kind, seed):
 @every_kind
 def test_the_force_handed_to_the_parent(kind, seed):
     """phi (z + P a), with a all that carrying an acceleration of zero across the joint gives."""
-    crossing, q, v, rng = last_crossing(kind, seed)
-    spin = spin_base_to_tip(crossing, Vector3(*rng.normal(size=3).tolist()), q, v)
+    kinematics, q, v, rng = last_crossing(kind, seed)
+    spin = angular_velocity_base_to_tip(kinematics, Vector3(*rng.normal(size=3).tolist()), q, v)
     inertia, force = dense.random_articulated(rng), rng.normal(size=6)
-    bias = dense.six(carry_acceleration(crossing, spin, NO_MOTION))
-    expected = to_child(crossing).T @ (force + dense.articulated(inertia) @ bias)
-    close(dense.six(force_to_parent(crossing, spin, inertia, Force.of(force.tolist()))), expected)
-    without = to_child(crossing).T @ dense.articulated(inertia) @ bias
-    close(dense.six(force_to_parent(crossing, spin, inertia, None)), without)
+    bias = dense.six(propagate_acceleration(kinematics, spin, NO_MOTION))
+    expected = to_child(kinematics).T @ (force + dense.articulated(inertia) @ bias)
+    close(dense.six(force_to_parent(kinematics, spin, inertia, Force.of(force.tolist()))), expected)
+    without = to_child(kinematics).T @ dense.articulated(inertia) @ bias
+    close(dense.six(force_to_parent(kinematics, spin, inertia, None)), without)
 
 
 @SEEDS
 @every_kind
 def test_mobilities(kind, seed):
-    crossing, _, _, rng = last_crossing(kind, seed)
+    kinematics, _, _, rng = last_crossing(kind, seed)
     root, force = rng.normal(size=(6, 6)), rng.normal(size=6)
     mobility = root @ root.T
     rows = tuple(map(tuple, mobility.tolist()))
-    x, h = to_child(crossing), motions(crossing)
-    close(carry_mobility(crossing.transform, rows), x @ mobility @ x.T)
+    x, h = to_child(kinematics), motions(kinematics)
+    close(propagate_mobility(kinematics.transform, rows), x @ mobility @ x.T)
     close(dense.six(respond(rows, Force.of(force.tolist()))), mobility @ force)
-    joint = articulate(crossing, dense.random_articulated(rng))
+    joint = articulate(kinematics, dense.random_articulated(rng))
     gain = np.array([g.flat() for g in joint.gain], dtype=float).T
     passing, own = np.eye(6) - h @ gain.T, h @ np.linalg.inv(np.array(joint.d, dtype=float)) @ h.T
     close(free_joint(joint, rows), passing @ mobility @ passing.T + own)

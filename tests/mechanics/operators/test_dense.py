@@ -203,7 +203,7 @@ def test_mimic_joints_are_refused():
     builder = lw.Builder().link("a", 1.0).link("b", 1.0, (0.1, 0.0, 0.0), (1.0, 1.0, 1.0))
     builder.joint("lead", lw.Revolute((0, 0, 1)), "ground", "a")
     mech = builder.joint("follow", lw.Revolute((0, 0, 1)), "a", "b", mimic=lw.Mimic("lead")).build("pair")
-    with pytest.raises(ValueError, match=r"mimic others \(follow\)"):
+    with pytest.raises(ValueError, match=r"has mimic joints \(follow\)"):
         op.dense(op.phi, mech, np.zeros(1))
 
 

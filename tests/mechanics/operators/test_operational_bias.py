@@ -23,10 +23,10 @@ def test_operational_space_bias(name):
     link = mech.link_names[-1]
     at, v = op.B(link), op.joint_vector("v")
     inertia = (at.T @ op.psi.T @ op.H.T @ op.D.inv @ op.H @ op.psi @ at).inv
-    carried = at.T @ op.phi.T @ op.bias_acceleration(v)
+    propagated = at.T @ op.phi.T @ op.bias_acceleration(v)
     jacobian = at.T @ op.phi.T @ op.H.T
     bias = op.H @ op.phi @ (op.M @ op.phi.T @ op.bias_acceleration(v) + op.bias_force(v))
-    expression = inertia @ (jacobian @ ex.MASS_MATRIX.inv @ bias - carried)
+    expression = inertia @ (jacobian @ ex.MASS_MATRIX.inv @ bias - propagated)
     q, rates = lw.random_state(mech, np.random.default_rng(0), (4,))
     found = lw.compile(expression, mech, target="numpy")(q, rates)
     J = lw.jacobian(mech, q, link)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.mechanics.recursions.tree import plant
+from linkwise.mechanics.recursions.tree import build_tree
 
 
 def arm(axes, positions, rotations=None):
@@ -35,7 +35,7 @@ def test_frames_stay_near_their_joints():
     n, angle = 96, np.radians(16.5)
     twist = np.array([[1, 0, 0], [0, np.cos(angle), -np.sin(angle)], [0, np.sin(angle), np.cos(angle)]])
     mech = arm([(0, 0, 1)] * n, [(0.3, 0.1, 0.1)] * n, [twist] * n)
-    distances = [np.linalg.norm(np.array(link.user.position(), float)) for link in plant(mech).links]
+    distances = [np.linalg.norm(np.array(link.user.position(), float)) for link in build_tree(mech).links]
     assert max(distances) < 4 * np.linalg.norm((0.3, 0.1, 0.1))
 
 

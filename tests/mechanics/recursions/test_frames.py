@@ -9,7 +9,7 @@ import linkwise as lw
 from linkwise.mechanics.algorithms.catalogue import ALGORITHMS
 from linkwise.mechanics.recursions import tree as trees
 from linkwise.mechanics.recursions.frames import FrameChoice, choose_frames, place
-from linkwise.mechanics.recursions.tree import plant
+from linkwise.mechanics.recursions.tree import build_tree
 
 KINDS = lw.mechanisms.MOVING_KINDS
 MECHANISMS = [
@@ -39,7 +39,7 @@ def unmoved(mechanism: lw.Mechanism) -> trees.Tree:
     """The tree whose internal frames stand where the joints' canonical frames are."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trees, "choose_frames", lambda mech, movable: choose_frames(mech, set()))
-        return plant(mechanism)
+        return build_tree(mechanism)
 
 
 @every_mechanism
@@ -47,7 +47,7 @@ def test_results_do_not_depend_on_the_frames(mech):
     rng = np.random.default_rng(1)
     q, v = lw.random_state(mech, rng)
     given = {"v": v.tolist(), "a": rng.normal(size=mech.nv).tolist()}
-    chosen, plain = plant(mech), unmoved(mech)
+    chosen, plain = build_tree(mech), unmoved(mech)
     for name, inputs in RESULTS.items():
         arrays = [q.tolist(), *(given[x] for x in inputs)]
         found, expected = (np.array(ALGORITHMS[name].function(tree, *arrays), dtype=float) for tree in (chosen, plain))
@@ -80,15 +80,15 @@ def test_steps_between_skew_axes_are_three_numbers():
 def test_the_way_to_the_users_frame(mech):
     """Internal frames lead back to the user's link frames: crossings and ``user`` together give the links' poses."""
     q, _ = lw.random_state(mech, np.random.default_rng(2))
-    for tree in (plant(mech), unmoved(mech), plant(mech, at_user_origins=True)):
+    for tree in (build_tree(mech), unmoved(mech), build_tree(mech, at_user_origins=True)):
         poses = []
-        for i, crossing in enumerate(tree.cross(q.tolist())):
-            pose = homogeneous(crossing.transform)
+        for i, kinematics in enumerate(tree.joint_kinematics(q.tolist())):
+            pose = homogeneous(kinematics.transform)
             parent = tree.links[i].parent
             poses.append(poses[parent] @ pose if parent >= 0 else pose)
         users = np.array([pose @ homogeneous(link.user) for pose, link in zip(poses, tree.links, strict=True)])
         np.testing.assert_allclose(users, lw.compile("link_poses", mech, target="numpy")(q), rtol=0.0, atol=1e-12)
-    assert all(np.allclose(link.user.position(), 0.0) for link in plant(mech, at_user_origins=True).links)
+    assert all(np.allclose(link.user.position(), 0.0) for link in build_tree(mech, at_user_origins=True).links)
 
 
 def homogeneous(transform) -> np.ndarray:

@@ -143,8 +143,8 @@ def test_orientations_are_recognized():
         close((step.c, step.s), np.array([np.cos(0.7), np.sin(0.7)]))
 
 
-@pytest.mark.parametrize("quarters", range(4))
-def test_quarter_turns_are_exact(quarters):
-    step = turn(Turn(2, 0.8, 0.6), quarters)
-    close(dense.turn(2, np.arctan2(step.s, step.c)), dense.turn(2, np.arctan2(0.6, 0.8) + quarters * np.pi / 2))
+@pytest.mark.parametrize("quarter_turns", range(4))
+def test_quarter_turns_are_exact(quarter_turns):
+    step = turn(Turn(2, 0.8, 0.6), quarter_turns)
+    close(dense.turn(2, np.arctan2(step.s, step.c)), dense.turn(2, np.arctan2(0.6, 0.8) + quarter_turns * np.pi / 2))
     assert {abs(step.c), abs(step.s)} == {0.8, 0.6}

@@ -16,19 +16,19 @@ JointVector = list[list[Scalar]]  # one list per joint, followers included
 Matrix = list[list[Scalar]]
 
 
-def any_follow(tree: Tree) -> bool:
+def has_mimic_joints(tree: Tree) -> bool:
     return any(body.mimic for body in tree.mechanism.bodies)
 
 
-def refuse_followers(mechanism: Mechanism, complaint: str) -> None:
-    """Refuse mechanisms with mimic joints.  The complaint names them as ``{followers}``, says what is in their way, and
+def refuse_mimic_joints(mechanism: Mechanism, complaint: str) -> None:
+    """Refuse mechanisms with mimic joints.  The complaint names them as ``{mimic_joints}``, says what is in the way and
     what to do instead."""
     names = ", ".join(repr(body.joint) for body in mechanism.bodies if body.mimic)
     if names:
-        raise MechanismError(complaint.format(followers=f"{names} of mechanism {mechanism.name!r}"))
+        raise MechanismError(complaint.format(mimic_joints=f"{names} of mechanism {mechanism.name!r}"))
 
 
-def on_leaders(tree: Tree, tau: Sequence[Scalar]) -> JointVector:
+def on_independent_joints(tree: Tree, tau: Sequence[Scalar]) -> JointVector:
     """Joint forces over the independent coordinates as forces of all joints: followers get none."""
     mechanism = tree.mechanism
     return [[0.0] if b.mimic else list(tau[mechanism.v_index(b.joint)]) for b in mechanism.bodies]
@@ -40,12 +40,12 @@ def per_joint(tree: Tree, flat: Sequence[Scalar]) -> JointVector:
     return [[next(numbers) for _ in range(link.joint.nv)] for link in tree.links]
 
 
-def leading_columns(tree: Tree, matrix: Matrix) -> Matrix:
+def independent_columns(tree: Tree, matrix: Matrix) -> Matrix:
     """A matrix over all joints (columns) as one over the independent coordinates."""
     return [tree.collect(per_joint(tree, row)) for row in matrix]
 
 
-def leading_block(tree: Tree, matrix: Matrix) -> Matrix:
+def independent_block(tree: Tree, matrix: Matrix) -> Matrix:
     """A symmetric or square matrix over all joints reduced on both sides."""
-    rows = [list(column) for column in zip(*leading_columns(tree, matrix), strict=True)]
-    return [list(column) for column in zip(*leading_columns(tree, rows), strict=True)]
+    rows = [list(column) for column in zip(*independent_columns(tree, matrix), strict=True)]
+    return [list(column) for column in zip(*independent_columns(tree, rows), strict=True)]
