@@ -301,17 +301,17 @@ def _refuse_open(mech: Mechanism, q: np.ndarray, hold: Sequence[str]) -> None:
 def _refuse_mirrored(mech: Mechanism, q: np.ndarray) -> None:
     if not mech.loops:
         return
-    facing = kernel_function(mech, "loop_facings", q)(q).reshape(-1, len(mech.loops))
-    if np.all(facing > 0.0):
+    alignment = kernel_function(mech, "loop_alignments", q)(q).reshape(-1, len(mech.loops))
+    if np.all(alignment > 0.0):
         return
-    state, index = (int(i) for i in np.argwhere(~(facing > 0.0))[0])
+    state, index = (int(i) for i in np.argwhere(~(alignment > 0.0))[0])
     loop = mech.loops[index]
     which = f" of state {state}" if q.ndim > 1 else ""
     raise AssemblyError(
         f"loop {loop.name!r} of mechanism {mech.name!r}{which} closes back to back: its two sides are turned against "
-        f"each other by half a turn (cosine {facing[state, index]:.3g}); reverse an axis of pose_a or pose_b, or start "
-        "nearer to a closed configuration",
+        f"each other by half a turn (cosine {alignment[state, index]:.3g}); reverse an axis of pose_a or pose_b, or "
+        "start nearer to a closed configuration",
         loop.name,
-        1.0 - float(facing[state, index]),
+        1.0 - float(alignment[state, index]),
         q.reshape(-1, mech.nq)[state],
     )

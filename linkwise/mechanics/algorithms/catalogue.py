@@ -81,7 +81,7 @@ SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
     "difference_jacobian": lambda m: (m.nv, m.nv),
     "constraint_error": lambda m: (m.n_constraints,),
     "constraint_jacobian": lambda m: (m.n_constraints, m.nv),
-    "loop_facings": lambda m: (len(m.loops),),
+    "loop_alignments": lambda m: (len(m.loops),),
     "loop_motion_maps": lambda m: (m.n_constraints, 6),
     "constrained_terms": lambda m: (m.nv + m.n_constraints, m.nv + 2),
     "multipliers": lambda m: (m.n_constraints,),
@@ -378,7 +378,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         Algorithm("constraint_jacobian", ("q",), "constraint_jacobian", loop_constraints.constraint_jacobian),
         Algorithm("constraint_bias", ("q", "v"), "constraint_error", loop_constraints.constraint_bias),
         Algorithm("constrained_terms", ("q", "v"), "constrained_terms", loop_constraints.constrained_terms),
-        Algorithm("loop_facings", ("q",), "loop_facings", loop_constraints.loop_facings),
+        Algorithm("loop_alignments", ("q",), "loop_alignments", loop_constraints.loop_alignments),
         Algorithm("loop_motion_maps", ("q",), "loop_motion_maps", loop_constraints.loop_motion_maps),
         Algorithm(
             "constraint_motion", ("q", "v", "a", "multipliers"), "constraint_motion", linearization.constraint_motion

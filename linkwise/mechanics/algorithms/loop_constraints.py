@@ -112,9 +112,9 @@ def position_error(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
     return [x for way in _walks(tree, q) for x in way.closure()]
 
 
-def loop_facings(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
-    """(number of loops,): ``Joint.facing`` of every loop."""
-    return [way.loop.kind.facing(*way.end) for way in _walks(tree, q)]
+def loop_alignments(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
+    """(number of loops,): ``Joint.loop_alignment`` of every loop."""
+    return [way.loop.kind.loop_alignment(*way.end) for way in _walks(tree, q)]
 
 
 def constraint_jacobian(tree: Tree, q: Sequence[Scalar]) -> Matrix:

@@ -43,7 +43,7 @@ class Cylindrical(Joint):
     def closure(self, rotation: Matrix3, position: Vector3) -> list[Scalar]:
         return [position.x, position.y, rotation.x.z, rotation.y.z]
 
-    def facing(self, rotation: Matrix3, position: Vector3) -> Scalar:
+    def loop_alignment(self, rotation: Matrix3, position: Vector3) -> Scalar:
         return rotation.z.z
 
     def random(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:

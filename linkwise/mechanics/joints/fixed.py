@@ -27,5 +27,5 @@ class Fixed(Joint):
     def closure(self, rotation: Matrix3, position: Vector3) -> list[Scalar]:
         return [*position, *turn_error(rotation)]
 
-    def facing(self, rotation: Matrix3, position: Vector3) -> Scalar:
+    def loop_alignment(self, rotation: Matrix3, position: Vector3) -> Scalar:
         return turn_cosine(rotation)

@@ -48,7 +48,7 @@ class Helical(Joint):
             along = -(self.pitch * self._ahead(rotation, position)[1])
         return [position.x, position.y, rotation.x.z, rotation.y.z, along]
 
-    def facing(self, rotation: Matrix3, position: Vector3) -> Scalar:
+    def loop_alignment(self, rotation: Matrix3, position: Vector3) -> Scalar:
         if self.pitch == 0.0:
             return rotation.z.z
         agreement = self._ahead(rotation, position)[0]

@@ -40,7 +40,7 @@ class Prismatic(Joint):
     def closure(self, rotation: Matrix3, position: Vector3) -> list[Scalar]:
         return [position.x, position.y, *turn_error(rotation)]
 
-    def facing(self, rotation: Matrix3, position: Vector3) -> Scalar:
+    def loop_alignment(self, rotation: Matrix3, position: Vector3) -> Scalar:
         return turn_cosine(rotation)
 
     def random(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:

@@ -172,10 +172,10 @@ class Joint(ABC):
         """6 - nv numbers that vanish where the joint can bring its child side to this pose in its parent side.
 
         Both sides in canonical axes.  They are metres and sines of angles, smooth everywhere, and independent of each
-        other to first order where they vanish.  They vanish at mirror images too: see ``facing``.
+        other to first order where they vanish.  They vanish at mirror images too: see ``loop_alignment``.
         """
 
-    def facing(self, rotation: Matrix3, position: Vector3) -> Scalar:
+    def loop_alignment(self, rotation: Matrix3, position: Vector3) -> Scalar:
         """Where ``closure`` vanishes: positive at poses of the joint, negative at mirror images, back to back."""
         return 1.0
 

@@ -39,7 +39,7 @@ class Revolute(Joint):
     def closure(self, rotation: Matrix3, position: Vector3) -> list[Scalar]:
         return [*position, rotation.x.z, rotation.y.z]
 
-    def facing(self, rotation: Matrix3, position: Vector3) -> Scalar:
+    def loop_alignment(self, rotation: Matrix3, position: Vector3) -> Scalar:
         return rotation.z.z
 
     def regroupable(self, inertia: RigidInertia) -> RigidInertia:

@@ -20,8 +20,8 @@ def closure(kind, rotation, position) -> np.ndarray:
     return np.array(kind.closure(Matrix3.from_rows(rotation.tolist()), Vector3(*position.tolist())), dtype=float)
 
 
-def facing(kind, rotation, position) -> float:
-    return kind.facing(Matrix3.from_rows(rotation.tolist()), Vector3(*position.tolist()))
+def alignment(kind, rotation, position) -> float:
+    return kind.loop_alignment(Matrix3.from_rows(rotation.tolist()), Vector3(*position.tolist()))
 
 
 def gradient(kind, rotation, position) -> np.ndarray:
@@ -47,7 +47,7 @@ def test_it_vanishes_at_every_pose_of_the_joint(kind):
         at = pose(kind.transform([3.0 * x if isinstance(kind, lw.Helical) else x for x in q]))
         assert closure(kind, *at).shape == (6 - kind.nv,)
         np.testing.assert_allclose(closure(kind, *at), 0.0, atol=1e-14)
-        assert facing(kind, *at) > 0.9
+        assert alignment(kind, *at) > 0.9
 
 
 @every_kind
@@ -65,11 +65,11 @@ def test_mirror_images_close_but_face_away(kind):
     q, _ = draw(kind) if kind.nq else ([], [])
     rotation, position = pose(kind.transform(q))
     if isinstance(kind, lw.Spherical | lw.Universal):
-        assert facing(kind, turned(0), position) == 1.0  # no pose in reach is a mirror image
+        assert alignment(kind, turned(0), position) == 1.0  # no pose in reach is a mirror image
         return
     mirrored = rotation @ turned(0)
     np.testing.assert_allclose(closure(kind, mirrored, position), 0.0, atol=1e-14)
-    assert facing(kind, mirrored, position) < -0.9
+    assert alignment(kind, mirrored, position) < -0.9
 
 
 def test_half_a_turn_of_a_screw_too_far_faces_away():
@@ -77,5 +77,5 @@ def test_half_a_turn_of_a_screw_too_far_faces_away():
     rotation, position = pose(kind.transform([0.4]))
     further = position + [0.0, 0.0, 0.2 * np.pi]
     np.testing.assert_allclose(closure(kind, rotation, further), 0.0, atol=1e-15)
-    assert facing(kind, rotation, further) == pytest.approx(-1.0)
-    assert facing(kind, rotation, further + [0.0, 0.0, 0.2 * np.pi]) == pytest.approx(1.0)
+    assert alignment(kind, rotation, further) == pytest.approx(-1.0)
+    assert alignment(kind, rotation, further + [0.0, 0.0, 0.2 * np.pi]) == pytest.approx(1.0)
