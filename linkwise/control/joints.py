@@ -71,7 +71,7 @@ def saturated(mech: Mechanism, control: Callable[..., Any], limit: Any = None) -
     if not callable(control):
         raise TypeError(f"control must be a function of (t, q, v), not {control!r}; cut an array off with np.clip")
     if limit is None:
-        limit = np.concatenate([np.zeros(0), *(body.limits.effort for body in mech.bodies if not body.mimic)])
+        limit = mech.effort_limit
     values = np.asarray(limit, dtype=float)
     if values.shape not in ((), (mech.nv,)) or not np.all(values >= 0.0):
         raise ValueError(f"limit must be a number or {mech.nv} of them, not negative, got {limit!r}")

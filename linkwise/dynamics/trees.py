@@ -12,6 +12,7 @@ import numpy as np
 
 from ..compiler.store import kernel_function
 from ..mechanism import Mechanism, require_mechanism
+from ..mechanism.sampling import within_range_of
 
 
 def inverse_dynamics(mech: Mechanism, q, v, a, wrenches=None):
@@ -162,11 +163,11 @@ def neutral(mech: Mechanism) -> np.ndarray:
 
 
 def random_state(
-    mech: Mechanism, rng: np.random.Generator, shape: tuple[int, ...] = ()
+    mech: Mechanism, rng: np.random.Generator, shape: tuple[int, ...] = (), within_limits: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """Random (q, v) of shape ``shape + (nq,)``, ``shape + (nv,)``; valid quaternions, normal velocities.
 
-    Joint limits are not looked at.
+    within_limits   keep to ``mech.q_lower``, ``mech.q_upper`` and ``mech.v_limit``: uniform where a range is finite
     """
     require_mechanism(mech)
     if not isinstance(rng, np.random.Generator):
@@ -177,4 +178,5 @@ def random_state(
         raise TypeError(f"shape must be a tuple of integers, got {shape!r}") from None
     parts = [body.kind.random(rng, shape) for body in mech.bodies if not body.mimic]
     q = np.concatenate(parts, axis=-1) if parts else np.zeros((*shape, 0))
-    return q, rng.normal(size=(*shape, mech.nv))
+    v = rng.normal(size=(*shape, mech.nv))
+    return within_range_of(mech, rng, q, v) if within_limits else (q, v)

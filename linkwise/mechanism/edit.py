@@ -1,4 +1,4 @@
-"""Variants of a mechanism: joints locked, numbers of joints changed, payloads attached.  Each gives a copy."""
+"""Variants of a mechanism: joints locked, their numbers changed, payloads and frames attached.  Each gives a copy."""
 
 from __future__ import annotations
 
@@ -51,8 +51,6 @@ def lock(mech: Mechanism, joints: Mapping[str, Any]) -> Mechanism:
 
 def _locked_coordinates(mech: Mechanism, joints: Mapping[str, Any]) -> dict[str, list[float]]:
     """Coordinates of every joint that is locked, followers of the named ones included."""
-    if not isinstance(joints, Mapping):
-        raise TypeError(f"joints to lock are given as {{name: coordinates}}, got {joints!r}")
     values: dict[str, list[float]] = {}
     for name, value in joints.items():
         body = mech.bodies[mech.body_index(name)]
@@ -93,10 +91,18 @@ def _body(frames: list[Frame], name: str) -> int:
     return next(frame.body for frame in frames if frame.name == name)
 
 
+def by_joint(what: str, values: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    """Values by joint name, from a dictionary and from keywords."""
+    if not isinstance(values, Mapping):
+        raise TypeError(f"{what} of joints: give {{joint name: value}} or joint=value, got {values!r}")
+    for name in named:
+        if name in values:
+            raise TypeError(f"{what} of joint {name!r} are given twice: in the dictionary and as a keyword")
+    return {**values, **named}
+
+
 def set_of_joints(mech: Mechanism, quantity: str, values: Mapping[str, Any]) -> Mechanism:
     """``quantity`` (a field of ``Body``) of the named joints set; the others keep theirs."""
-    if not isinstance(values, Mapping):
-        raise TypeError(f"{quantity} is given as {{joint name: value}}, got {values!r}")
     bodies = list(mech.bodies)
     for name, value in values.items():
         index = mech.body_index(name)
@@ -136,3 +142,13 @@ def attach(mech: Mechanism, link: str, mass: float, com: Any, inertia: Any) -> M
     carried = RigidMass(body.mass, body.com, body.inertia), part.seen_from(frame.rotation, frame.position)
     bodies[frame.body] = _with_mass(body, combined(carried))
     return dataclasses.replace(mech, bodies=tuple(bodies))
+
+
+def add_frame(mech: Mechanism, name: str, link: str, pose: Any) -> Mechanism:
+    """A named frame fixed to a link or frame, at ``pose`` in it."""
+    if checks.checked_name("frame", name) in mech.frames:
+        raise MechanismError(f"mechanism {mech.name!r} has a link or frame {name!r} already; names must be unique")
+    carrier = mech.frame(link)
+    inner = checks.checked_pose(f"the pose of frame {name!r}", pose)
+    frame = Frame(name, carrier.body, *composed((carrier.rotation, carrier.position), inner))
+    return dataclasses.replace(mech, frames={**mech.frames, name: frame})

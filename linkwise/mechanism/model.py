@@ -20,6 +20,7 @@ from linkwise.mechanism.checks import MechanismError
 from linkwise.mechanism.parts import Body, Constant, Frame, Loop, Place
 
 GROUND = "ground"
+NO_JOINTS: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,8 +63,8 @@ class Mechanism(Constant):
                 single = all(b.kind.nv == 1 and b.kind.rates_are_velocities for b in (mimicked, body))
                 if mimicked.mimic or not single:
                     raise MechanismError(
-                        f"joint {body.joint!r} cannot mimic {mimicked.joint!r}: each needs one coordinate whose rate is "
-                        "its velocity, and the mimicked one must be independent"
+                        f"joint {body.joint!r} cannot mimic {mimicked.joint!r}: each needs one coordinate whose rate "
+                        "is its velocity, and the mimicked one must be independent"
                     )
         for name in (GROUND, *self.link_names):
             self.frame(name)
@@ -281,6 +282,30 @@ class Mechanism(Constant):
         return _read_only(np.array([body.inertia for body in self.bodies], dtype=float).reshape(-1, 3, 3))
 
     @cached_property
+    def q_lower(self) -> np.ndarray:
+        """(nq,) lower limits of q, -inf where there is none; those of joints that mimic others are not among them."""
+        return self._limits("lower")
+
+    @cached_property
+    def q_upper(self) -> np.ndarray:
+        """(nq,) upper limits of q, inf where there is none; those of joints that mimic others are not among them."""
+        return self._limits("upper")
+
+    @cached_property
+    def v_limit(self) -> np.ndarray:
+        """(nv,) the largest ``|v|``, inf where there is no limit."""
+        return self._limits("velocity")
+
+    @cached_property
+    def effort_limit(self) -> np.ndarray:
+        """(nv,) the largest joint forces and torques, inf where there is no limit."""
+        return self._limits("effort")
+
+    def _limits(self, which: str) -> np.ndarray:
+        independent = (getattr(body.limits, which) for body in self.bodies if not body.mimic)
+        return _read_only(np.array([x for values in independent for x in values], dtype=float))
+
+    @cached_property
     def singular_joints(self) -> tuple[str, ...]:
         """Independent joints that move nothing with inertia: no force law gives them an acceleration.
 
@@ -317,18 +342,35 @@ class Mechanism(Constant):
                 raise MechanismError(f"with_loops takes linkwise.Loop objects one by one, got a {type(loop).__name__}")
         return dataclasses.replace(self, loops=(*self.loops, *loops))
 
-    def with_locked(self, joints: Mapping[str, Any]) -> Mechanism:
-        """A copy with joints frozen: ``{name: coordinates}``.  The links they move are welded to their parents and stay
-        as named frames; joints that mimic a locked one are locked with it."""
-        return _edit().lock(self, joints)
+    def with_locked(self, joints: Mapping[str, Any] = NO_JOINTS, /, **named: Any) -> Mechanism:
+        """A copy with joints frozen: ``with_locked(elbow=0.3)`` or ``with_locked({"elbow": 0.3})``.
 
-    def with_armature(self, armature: Mapping[str, Any]) -> Mechanism:
-        """A copy with these reflected rotor inertias: ``{joint name: a number, or one per velocity coordinate}``."""
-        return _edit().set_of_joints(self, "armature", armature)
+        Each value is the joint's coordinates.  The links they move are welded to their parents and stay as named
+        frames; joints that mimic a locked one are locked with it.
+        """
+        return _edit().lock(self, _edit().by_joint("coordinates", joints, named))
 
-    def with_limits(self, limits: Mapping[str, Any]) -> Mechanism:
-        """A copy with these limits: ``{joint name: Limits(...)}``."""
-        return _edit().set_of_joints(self, "limits", limits)
+    def with_armature(self, armature: Mapping[str, Any] = NO_JOINTS, /, **named: Any) -> Mechanism:
+        """A copy with these reflected rotor inertias: ``{joint name: a number, or one per velocity coordinate}``, or
+        joints as keywords."""
+        return _edit().set_of_joints(self, "armature", _edit().by_joint("armature", armature, named))
+
+    def with_damping(self, damping: Mapping[str, Any] = NO_JOINTS, /, **named: Any) -> Mechanism:
+        """A copy with this viscous damping in the joints, given as for ``with_armature``.
+
+        Like the damping of a file it is kept for ``lw.Passive.of``; the functions of dynamics do not look at it.
+        """
+        return _edit().set_of_joints(self, "damping", _edit().by_joint("damping", damping, named))
+
+    def with_limits(self, limits: Mapping[str, Any] = NO_JOINTS, /, **named: Any) -> Mechanism:
+        """A copy with these limits: ``{joint name: Limits(...)}``, or joints as keywords.  They replace all limits of
+        the joint."""
+        return _edit().set_of_joints(self, "limits", _edit().by_joint("limits", limits, named))
+
+    def with_frame(self, name: str, link: str, pose: Any = None) -> Mechanism:
+        """A copy with a further named frame, fixed to a link or frame at ``pose`` in it: a tool, a sensor, a contact
+        point.  Every ``link`` argument accepts its name."""
+        return _edit().add_frame(self, name, link, pose)
 
     def with_payload(self, link: str, mass: float, com: Any = (0.0, 0.0, 0.0), inertia: Any = None) -> Mechanism:
         """A copy that carries a further rigid body, fixed to a link or welded frame.

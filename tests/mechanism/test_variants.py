@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import pickle
 
 import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.mechanism import MechanismError
+from linkwise.mechanism import MechanismError, from_data, to_data
 
 EVERY_KIND = (
     lw.Revolute((0.3, -1.0, 0.4)),
@@ -203,6 +205,79 @@ def test_armature_and_limits():
         mech.with_armature({"nothing": 1.0})
     with pytest.raises(TypeError, match="joint name: value"):
         mech.with_armature(0.1)
+    with pytest.raises(TypeError, match="given twice"):
+        mech.with_armature({second: 0.1}, **{second: 0.1})
+
+
+def test_limits_as_arrays():
+    mech = hand().with_limits(lead=lw.Limits(-1.0, 2.0, 3.0, 4.0), follow=lw.Limits(-9.0, 9.0, 9.0, 9.0))
+    np.testing.assert_array_equal(mech.q_lower, [-1.0, -np.inf])
+    np.testing.assert_array_equal(mech.q_upper, [2.0, np.inf])
+    np.testing.assert_array_equal(mech.v_limit, [3.0, np.inf])
+    np.testing.assert_array_equal(mech.effort_limit, [4.0, np.inf])
+    with pytest.raises(ValueError, match="read-only"):
+        mech.q_lower[0] = 0.0
+    for tree in (lw.mechanisms.random_tree(6, 1), mech.with_locked(lead=0.0, free=0.0)):
+        assert tree.q_lower.shape == tree.q_upper.shape == (tree.nq,)
+        assert tree.v_limit.shape == tree.effort_limit.shape == (tree.nv,)
+
+
+def test_random_states_within_limits():
+    builder = lw.Builder()
+    limits = {
+        "narrow": lw.Limits(5.0, 5.5, 0.25),
+        "above": lw.Limits(lower=1.0),
+        "below": lw.Limits(upper=-4.0),
+        "free": lw.Limits(),
+    }
+    for name, limit in limits.items():
+        builder.link(name, 1.0, inertia=(1, 1, 1)).joint(f"{name}_joint", lw.Revolute(), "ground", name, limits=limit)
+    mech = builder.build()
+    q, v = lw.random_state(mech, np.random.default_rng(0), (500,), within_limits=True)
+    assert q.shape == v.shape == (500, 4)
+    assert (q >= mech.q_lower).all() and (q <= mech.q_upper).all() and (np.abs(v) <= mech.v_limit).all()
+    # The whole range is drawn from, and what has no limit is as it was.
+    assert np.ptp(q[:, 0]) > 0.45 and np.ptp(v[:, 0]) > 0.45
+    plain_q, plain_v = lw.random_state(mech, np.random.default_rng(0), (500,))
+    np.testing.assert_array_equal(q[:, 3], plain_q[:, 3])
+    np.testing.assert_array_equal(v[:, 1:], plain_v[:, 1:])
+    assert lw.random_state(mech, np.random.default_rng(0), within_limits=True)[0].shape == (4,)
+    ball = lw.Builder().link("a", 1.0, inertia=(1, 1, 1)).joint("ball", lw.Spherical(), "ground", "a")
+    with pytest.raises(MechanismError, match="number of a quaternion"):
+        limited = ball.build().with_limits(ball=lw.Limits(-1.0, 1.0))
+        lw.random_state(limited, np.random.default_rng(0), within_limits=True)
+
+
+def test_frames_are_added_and_survive_other_changes():
+    rotation = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
+    mech = lw.mechanisms.planar_arm(3).with_frame("tool", "tip", (rotation, (0.0, 0.2, 0.1)))
+    mech = mech.with_frame("camera", "ground", (None, (1.0, 2.0, 3.0))).with_damping(joint2=0.5)
+    q = np.array([0.3, -0.2, 0.9])
+    step = np.eye(4)
+    step[:3, :3], step[:3, 3] = rotation, (0.0, 0.2, 0.1)
+    expected = lw.frame_pose(mech, q, "tip") @ step
+    np.testing.assert_allclose(lw.frame_pose(mech, q, "tool"), expected, atol=1e-14)
+    np.testing.assert_allclose(lw.frame_pose(mech, q, "camera")[:3, 3], [1.0, 2.0, 3.0])
+    assert lw.jacobian(mech, q, "tool").shape == (6, 3)
+    assert mech.with_payload("tool", 1.0).masses[2] == mech.masses[2] + 1.0
+    for variant in (
+        pickle.loads(pickle.dumps(mech)),
+        from_data(json.loads(json.dumps(to_data(mech)))),
+        mech.with_payload("link1", 1.0)
+        .with_gravity((0, 0, -1))
+        .with_armature(joint1=0.1)
+        .with_limits(joint1=lw.Limits()),
+    ):
+        np.testing.assert_allclose(lw.frame_pose(variant, q, "tool"), expected, atol=1e-14)
+        assert variant.bodies[1].damping == (0.5,)
+    locked = mech.with_locked(joint2=q[1])
+    np.testing.assert_allclose(lw.frame_pose(locked, q[[0, 2]], "tool"), expected, atol=1e-14)
+    with pytest.raises(MechanismError, match="'tip' already"):
+        mech.with_frame("tip", "link1")
+    with pytest.raises(MechanismError, match="did you mean 'link1'"):
+        mech.with_frame("new", "lnk1")
+    with pytest.raises(MechanismError, match="damping -1 is negative"):
+        mech.with_damping(joint1=-1.0)
 
 
 def test_what_cannot_be_locked():
@@ -215,7 +290,7 @@ def test_what_cannot_be_locked():
         mech.with_locked({"ball": [1.0, np.nan, 0.0, 0.0]})
     with pytest.raises(MechanismError, match="did you mean 'ball'"):
         mech.with_locked({"bal": 1.0})
-    with pytest.raises(TypeError, match="name: coordinates"):
+    with pytest.raises(TypeError, match="coordinates of joints: give"):
         mech.with_locked(["ball"])
     everything = mech.with_locked({"ball": [2.0, 0.0, 0.0, 0.0]})
     assert everything.nv == 0 and everything.frame("a").body == -1
