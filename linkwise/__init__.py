@@ -47,6 +47,9 @@ from .mechanism import (
     MechanismError,
     MechanismWarning,
     Mimic,
+    MissingConstraintWarning,
+    Note,
+    OmissionWarning,
 )
 from .mechanism import library as mechanisms
 from .readers import from_dh, load, load_dh
@@ -110,6 +113,9 @@ __all__ = [
     "MechanismError",
     "MechanismWarning",
     "Mimic",
+    "MissingConstraintWarning",
+    "Note",
+    "OmissionWarning",
     "Planar",
     "Prismatic",
     "Revolute",

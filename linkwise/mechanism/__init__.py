@@ -1,11 +1,14 @@
 """Mechanisms as frozen data, and the builder that makes them."""
 
+from linkwise.mechanism.annotation import Annotations, Note
 from linkwise.mechanism.builder import Builder
 from linkwise.mechanism.checks import (
     InertiaWarning,
     LimitWarning,
     MechanismError,
     MechanismWarning,
+    MissingConstraintWarning,
+    OmissionWarning,
     did_you_mean,
     one_of,
     snapped,
@@ -18,6 +21,7 @@ from linkwise.mechanism.plain_data import from_data, to_data
 
 __all__ = [
     "GROUND",
+    "Annotations",
     "Body",
     "Builder",
     "Frame",
@@ -29,6 +33,9 @@ __all__ = [
     "MechanismError",
     "MechanismWarning",
     "Mimic",
+    "MissingConstraintWarning",
+    "Note",
+    "OmissionWarning",
     "Place",
     "Pose",
     "did_you_mean",

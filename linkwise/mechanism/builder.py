@@ -10,6 +10,7 @@ import numpy as np
 
 from linkwise.mechanics.joints import Joint
 from linkwise.mechanism import checks
+from linkwise.mechanism.annotation import Annotations
 from linkwise.mechanism.checks import InertiaWarning, LimitWarning, MechanismError, MechanismWarning
 from linkwise.mechanism.model import GROUND, Mechanism
 from linkwise.mechanism.parts import Body, Frame, Limits, Loop, Mimic, Pose
@@ -147,7 +148,8 @@ class Builder:
         bodies = self._bodies(order, placements, self._mimic_rules(strict))
         frames = {link: Frame(link, body, *pose) for link, (body, pose) in placements.items()}
         try:
-            mechanism = Mechanism(name, bodies, frames, gravity, tuple(self._loops.values()))
+            fixed = Annotations(fixed_joints=tuple(one.name for one in self._joints.values() if one.kind.nv == 0))
+            mechanism = Mechanism(name, bodies, frames, gravity, tuple(self._loops.values()), fixed)
         except MechanismError as error:
             raise MechanismError(f"{self._prefix}{error}") from error
         if mechanism.singular_joints:

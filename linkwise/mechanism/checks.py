@@ -44,6 +44,14 @@ class LimitWarning(MechanismWarning):
     """Joint limits, damping or friction that contradict themselves."""
 
 
+class OmissionWarning(MechanismWarning):
+    """The summary of what of a file does not act; ``mech.notes`` has the details."""
+
+
+class MissingConstraintWarning(OmissionWarning):
+    """The same where what is not read holds parts together: without it the mechanism comes apart."""
+
+
 def warn_caller(message: str, category: type[MechanismWarning]) -> None:
     """Warn at the line outside this library that led here, however deep inside it the finding is made."""
     frame, level = sys._getframe(), 1

@@ -46,7 +46,12 @@ def lock(mech: Mechanism, joints: Mapping[str, Any]) -> Mechanism:
             f"locking {', '.join(map(repr, joints))} of mechanism {mech.name!r} makes both sides of loop {rigid[0]!r} "
             "parts of one rigid body: leave a joint of the loop free, or start from mech.spanning_tree"
         )
-    return dataclasses.replace(mech, bodies=bodies, frames={frame.name: frame for frame in frames})
+    return dataclasses.replace(
+        mech,
+        bodies=bodies,
+        frames={frame.name: frame for frame in frames},
+        annotations=mech.annotations.with_fixed(values),
+    )
 
 
 def _locked_coordinates(mech: Mechanism, joints: Mapping[str, Any]) -> dict[str, list[float]]:

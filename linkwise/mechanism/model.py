@@ -7,7 +7,7 @@ before children. The ground is body -1. Everything here is immutable: arrays are
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.mechanism import checks
+from linkwise.mechanism import annotation, checks
+from linkwise.mechanism.annotation import Annotations, Note
 from linkwise.mechanism.checks import MechanismError
 from linkwise.mechanism.parts import Body, Constant, Frame, Loop, Place
 
@@ -32,6 +33,7 @@ class Mechanism(Constant):
     frames    name -> Frame: every link name and "ground"
     gravity   (3,) in the ground frame
     loops     joints that close loops of the tree
+    annotations   what is known beyond how it moves: see ``notes``, ``initial``, ``postures``, ``groups``
     """
 
     name: str
@@ -39,6 +41,7 @@ class Mechanism(Constant):
     frames: Mapping[str, Frame]
     gravity: np.ndarray
     loops: tuple[Loop, ...] = ()
+    annotations: Annotations = field(default=Annotations(), compare=False)
     _kernels: dict[Any, Any] = field(default_factory=dict, init=False, compare=False)
     _locks: dict[int, Any] = field(default_factory=dict, init=False, compare=False)  # of processes that compile
 
@@ -329,6 +332,33 @@ class Mechanism(Constant):
             if not (resists[index] or body.mimic or body.joint in followed)
         )
 
+    # What is known beyond how it moves -----------------------------------------------------------------------------
+
+    @cached_property
+    def notes(self) -> tuple[Note, ...]:
+        """What of the file, and of the joints, does not act by itself: how many, where, and what to do."""
+        return (*self.annotations.notes, *annotation.joint_notes(self.bodies))
+
+    @cached_property
+    def initial(self) -> np.ndarray:
+        """(nq,) the configuration that the file starts from (``qpos0`` of MJCF); neutral where it says nothing."""
+        return annotation.configuration(self.bodies, self.annotations.initial)
+
+    @cached_property
+    def postures(self) -> Mapping[str, np.ndarray]:
+        """Named configurations (nq,): keyframes of MJCF, group states of SRDF; joints they leave out are as in
+        ``initial``."""
+        start, named = self.annotations.initial, self.annotations.postures
+        return MappingProxyType({name: annotation.configuration(self.bodies, start, own) for name, own in named})
+
+    @cached_property
+    def groups(self) -> Mapping[str, tuple[str, ...]]:
+        """Named groups of joints, those of SRDF among them; joints that no longer move are left out."""
+        moving = self._body_of_joint
+        return MappingProxyType(
+            {name: tuple(joint for joint in joints if joint in moving) for name, joints in self.annotations.groups}
+        )
+
     # Variants ------------------------------------------------------------------------------------------------------
 
     def with_gravity(self, gravity: Any) -> Mechanism:
@@ -388,6 +418,14 @@ class Mechanism(Constant):
         from linkwise.mechanism.inertial_parameters import with_inertial_parameters
 
         return with_inertial_parameters(self, parameters, strict)
+
+    def with_postures(self, postures: Mapping[str, Any]) -> Mechanism:
+        """A copy with further postures: ``{name: q}``, or ``{name: {joint name: coordinates}}``."""
+        return dataclasses.replace(self, annotations=annotation.with_postures(self, postures))
+
+    def with_groups(self, groups: Mapping[str, Iterable[str]]) -> Mechanism:
+        """A copy with further groups of joints: ``{name: joint names}``."""
+        return dataclasses.replace(self, annotations=annotation.with_groups(self, groups))
 
     @cached_property
     def spanning_tree(self) -> Mechanism:

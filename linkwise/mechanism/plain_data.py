@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.mechanics import joints
+from linkwise.mechanism.annotation import Annotations, Note
 from linkwise.mechanism.checks import MechanismError, did_you_mean
 from linkwise.mechanism.model import Mechanism
 from linkwise.mechanism.parts import Body, Frame, Limits, Loop, Mimic
@@ -29,6 +30,7 @@ def to_data(mech: Mechanism) -> dict[str, Any]:
         "bodies": [_fields(body) for body in mech.bodies],
         "frames": [_fields(frame) for frame in mech.frames.values()],
         "loops": [_fields(loop) for loop in mech.loops],
+        "annotations": _fields(mech.annotations),
     }
 
 
@@ -43,6 +45,7 @@ def from_data(data: Mapping[str, Any]) -> Mechanism:
             {frame["name"]: Frame(**frame) for frame in data["frames"]},
             data["gravity"],
             tuple(Loop(**{**loop, "kind": _joint(loop["kind"])}) for loop in data["loops"]),
+            _annotations(data.get("annotations", {})),  # files of earlier versions have none
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise MechanismError(f"mechanism data with a missing or strange entry: {error}") from error
@@ -76,6 +79,11 @@ def _body(data: Mapping[str, Any]) -> Body:
     mimic = None if data["mimic"] is None else Mimic(**data["mimic"])
     limits = Limits(**{name: number(values) for name, values in data["limits"].items()})
     return Body(**{**data, "kind": _joint(data["kind"]), "limits": limits, "mimic": mimic})
+
+
+def _annotations(data: Mapping[str, Any]) -> Annotations:
+    notes = tuple(Note(**note) for note in data.get("notes", ()))
+    return Annotations(**{**{key: _tuples(value) for key, value in data.items()}, "notes": notes})
 
 
 def _joint_data(joint: joints.Joint) -> dict[str, Any]:

@@ -1,0 +1,149 @@
+"""What is known of a mechanism beyond how it moves: what of its file does not act, postures and groups by name.
+
+None of it changes a result of dynamics, so that mechanisms which differ in nothing else are equal.  Everything is kept
+by the names of joints: it stays true when joints are locked or loops added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from linkwise.mechanism.checks import MechanismError, checked_array, checked_name, did_you_mean, per_coordinate
+from linkwise.mechanism.parts import Body
+
+Coordinates = tuple[tuple[str, tuple[float, ...]], ...]  # (joint, its coordinates), ...
+
+_PASSIVE = "passive=lw.Passive.of(mech) of lw.simulate and lw.linearize lets it act"
+_LIMITED = "passive=lw.Passive.of(mech, limit_stiffness=...) of lw.simulate makes stops of them; mech.q_lower has them"
+MOST_PLACES = 4  # that a line names
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something of a description that does not act.
+
+    what         in the singular: "motor", "joint with damping"
+    where        the elements with their lines, or the joints
+    advice       what that means, and what to do about it
+    constrains   whether it would hold parts together, so that without it they come apart
+    """
+
+    what: str
+    where: tuple[str, ...]
+    advice: str
+    constrains: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "where", tuple(self.where))
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self.where)
+
+    @property
+    def counted(self) -> str:
+        """ "8 joints with damping"."""
+        head, link, tail = self.what.partition(" with ")
+        if self.count == 1:
+            return f"1 {self.what}"
+        plural = f"{head[:-1]}ies" if head.endswith("y") else f"{head}s"
+        return f"{self.count} {plural}{link}{tail}"
+
+    def __str__(self) -> str:
+        more = f" and {self.count - MOST_PLACES} more" if self.count > MOST_PLACES else ""
+        return f"{self.counted} ({', '.join(self.where[:MOST_PLACES])}{more}): {self.advice}"
+
+
+@dataclass(frozen=True)
+class Annotations:
+    """
+    notes          what of the file does not act; what of the joints does not is known from the joints
+    initial        coordinates of joints in the configuration that the file starts from, where they are not neutral
+    postures       (name, coordinates of joints), ...: the other joints are as in ``initial``
+    groups         (name, joints), ...
+    fixed_joints   names of joints that do not move, which no body has
+    """
+
+    notes: tuple[Note, ...] = ()
+    initial: Coordinates = ()
+    postures: tuple[tuple[str, Coordinates], ...] = ()
+    groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    fixed_joints: tuple[str, ...] = ()
+
+    def with_fixed(self, joints: Iterable[str]) -> Annotations:
+        """The same with further joints that no longer move."""
+        return replace(self, fixed_joints=(*self.fixed_joints, *joints))
+
+
+# -- what does not act ----------------------------------------------------------------------------------
+
+
+def joint_notes(bodies: Sequence[Body]) -> tuple[Note, ...]:
+    """Springs, damping, friction and limits of joints, which act where they are asked to."""
+    found = []
+    for what, quantity in (("stiffness", "stiffness"), ("damping", "damping"), ("friction", "friction")):
+        joints = tuple(body.joint for body in bodies if any(getattr(body, quantity)))
+        found.append(Note(f"joint with {what}", joints, _PASSIVE))
+    limited = (body for body in bodies if np.isfinite([*body.limits.lower, *body.limits.upper]).any())
+    found.append(Note("joint with limits", tuple(body.joint for body in limited), _LIMITED))
+    return tuple(note for note in found if note.count)
+
+
+# -- postures and groups --------------------------------------------------------------------------------
+
+
+def configuration(bodies: Sequence[Body], *parts: Coordinates) -> np.ndarray:
+    """(nq,), read-only: the neutral configuration, with the coordinates that the parts give one after the other.
+
+    Joints that no longer move, and those that mimic others, have none.
+    """
+    given = {joint: values for part in parts for joint, values in part}
+    independent = (body for body in bodies if not body.mimic)
+    q = np.array([x for body in independent for x in given.get(body.joint, body.kind.neutral())], dtype=float)
+    q.flags.writeable = False
+    return q
+
+
+def checked_coordinates(mech: Any, what: str, values: Mapping[str, Any]) -> Coordinates:
+    """Coordinates by joint name, one number or as many as the joint has."""
+    if not isinstance(values, Mapping):
+        raise MechanismError(f"{what} is given as {{joint name: coordinates}}, not {values!r}")
+    result = []
+    for joint, value in values.items():
+        kind = mech.bodies[mech.body_index(joint)].kind
+        at = np.atleast_1d(np.asarray(value, dtype=object))
+        if at.shape != (kind.nq,):
+            raise MechanismError(f"{what}: joint {joint!r} has {kind.nq} coordinates, not {at.tolist()}")
+        result.append((joint, per_coordinate(f"joint {joint!r} of {what}", at, kind.nq)))
+    return tuple(result)
+
+
+def with_postures(mech: Any, postures: Mapping[str, Any]) -> Annotations:
+    """The annotations of a mechanism with postures added, or replaced where the name is known."""
+    kept = dict(mech.annotations.postures)
+    for name, values in postures.items():
+        what = f"posture {checked_name('posture', name)!r} of mechanism {mech.name!r}"
+        if not isinstance(values, Mapping):
+            q = checked_array(what, values, (mech.nq,))
+            values = {body.joint: q[mech.q_index(body.joint)] for body in mech.bodies if not body.mimic}
+        kept[name] = checked_coordinates(mech, what, values)
+    return replace(mech.annotations, postures=tuple(kept.items()))
+
+
+def with_groups(mech: Any, groups: Mapping[str, Iterable[str]]) -> Annotations:
+    """The annotations of a mechanism with groups of moving joints added, or replaced where the name is known."""
+    kept = dict(mech.annotations.groups)
+    for name, joints in groups.items():
+        if isinstance(joints, str):
+            raise MechanismError(f"group {name!r} is given as the names of its joints, not as {joints!r}")
+        kept[checked_name("group", name)] = chosen = tuple(joints)
+        for joint in chosen:
+            if joint not in mech.joint_names:
+                known = did_you_mean(joint, mech.joint_names)
+                raise MechanismError(f"group {name!r}: mechanism {mech.name!r} has no moving joint {joint!r}: {known}")
+    return replace(mech.annotations, groups=tuple(kept.items()))
