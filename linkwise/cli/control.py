@@ -75,7 +75,11 @@ def _feedback(mech, q, kp, kd, target, hold_gravity, degrees) -> Control | None:
     if not (stiffness.any() or damping.any() or hold_gravity):
         return None
     goal = named(mech, "q", target, q, DEGREE if degrees else 1.0, "--target")
-    return lw.joint_feedback(mech, goal, stiffness, damping, hold_gravity)
+    actuated = lw.joint_feedback(mech, goal).actuated.copy()
+    for option, texts in (("--kp", kp), ("--kd", kd)):
+        for text in (text for text in texts if "=" in text):  # a joint that is named is driven
+            actuated[mech.v_index(joint_numbers(mech, option, text)[0])] = True
+    return lw.joint_feedback(mech, goal, stiffness, damping, hold_gravity, actuated)
 
 
 def gains(mech: lw.Mechanism, option: str, texts: Sequence[str]) -> np.ndarray:

@@ -1,0 +1,121 @@
+"""Which joints have motors, and how these alone hold a mechanism against gravity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..dynamics import closed
+from ..dynamics.trees import gravity_force
+from ..mechanics.joints import Floating
+from ..mechanism import Mechanism, MechanismError
+
+INDEPENDENT = 1e-3  # of a unit motion: a coordinate that moves by less while others are held follows from them
+REACH = 1e-8  # relative; motions that the actuated joints drive with a smaller leverage are left to themselves
+
+
+def actuated_coordinates(mech: Mechanism, q: np.ndarray, actuated: Sequence[str] | np.ndarray | None) -> np.ndarray:
+    """(nv,) of bool: the velocity coordinates with a motor, from joint names, from such an array, or by default.
+
+    By default a floating joint has no motor, and every other joint that is in no loop has one.  Of the joints in loops
+    as many coordinates have one as there are degrees of freedom at ``q``, taken in this order, each unless those before
+    determine it: joints with an effort limit; sliding joints between moving links (cylinders, struts); joints of one
+    degree of freedom; others; each from the ground outwards and then in the order of the mechanism.
+    """
+    if actuated is None:
+        return _default(mech, q)
+    if not isinstance(actuated, str) and np.asarray(actuated).dtype == bool:
+        chosen = np.array(actuated)
+        if chosen.shape != (mech.nv,):
+            raise MechanismError(f"actuated must be joint names or {mech.nv} booleans, got shape {chosen.shape}")
+        return chosen
+    if isinstance(actuated, str) or not all(isinstance(name, str) for name in actuated):
+        raise MechanismError(f"actuated must be a list of joint names or {mech.nv} booleans, got {actuated!r}")
+    chosen = np.zeros(mech.nv, dtype=bool)
+    for name in actuated:
+        mimic = mech.bodies[mech.body_index(name)].mimic
+        if mimic:
+            raise MechanismError(f"joint {name!r} mimics {mimic.joint!r} and has no force of its own: actuate that one")
+        chosen[mech.v_index(name)] = True
+    return chosen
+
+
+def gravity_held(mech: Mechanism, q: Any, actuated: np.ndarray) -> np.ndarray:
+    """(nv,): forces of the ``actuated`` coordinates (nv,) that hold the mechanism against gravity; zero elsewhere.
+
+    Coordinates without motor that are in no loop (a floating base) are taken as held by something else.  Where loops
+    leave a choice the forces are those of least norm, and where the actuated joints cannot hold the mechanism those
+    that come nearest.
+    """
+    load = gravity_force(mech, q)
+    if mech.loops:
+        basis = closed.null_space(mech, q)
+        transposed = basis.swapaxes(-1, -2)
+        driving = actuated | ~_in_loops(mech)
+        shares = np.linalg.pinv(transposed[..., driving], rcond=REACH)
+        forces = np.zeros(load.shape)
+        forces[..., driving] = (shares @ (transposed @ load[..., None]))[..., 0]
+        load = forces
+    return np.where(actuated, load, 0.0)
+
+
+def _default(mech: Mechanism, q: np.ndarray) -> np.ndarray:
+    chosen = np.ones(mech.nv, dtype=bool)
+    for body in mech.bodies:
+        if isinstance(body.kind, Floating):
+            chosen[mech.v_index(body.joint)] = False
+    return chosen & ~_in_loops(mech) | _drivers_of_loops(mech, q) if mech.loops else chosen
+
+
+def _in_loops(mech: Mechanism) -> np.ndarray:
+    """(nv,) of bool: coordinates of joints between the two sides of a loop."""
+    inside = np.zeros(mech.nv, dtype=bool)
+    for loop in mech.loops:
+        sides = (set(mech.path(mech.frame(link).body)) for link in (loop.link_a, loop.link_b))
+        for index in set.symmetric_difference(*sides):
+            inside[mech.v_index(mech.bodies[index].joint)] = True
+    return inside
+
+
+def _drivers_of_loops(mech: Mechanism, q: np.ndarray) -> np.ndarray:
+    """(nv,) of bool: coordinates in loops whose motion determines that of all the others."""
+    inside = _in_loops(mech)
+    motions = closed.null_space(mech, q)
+
+    def determined_by(rows: np.ndarray) -> None:
+        """Takes out of ``motions`` what moves the coordinates of ``rows``."""
+        nonlocal motions
+        for row in rows:
+            size = np.linalg.norm(motions[row])
+            if size > INDEPENDENT:
+                unit = motions[row] / size
+                motions = motions - np.outer(motions @ unit, unit)
+
+    determined_by(np.flatnonzero(~inside))
+    chosen = np.zeros(mech.nv, dtype=bool)
+    for index in _by_preference(mech):
+        for row in np.arange(mech.nv)[mech.v_index(mech.bodies[index].joint)]:
+            if inside[row] and np.linalg.norm(motions[row]) > INDEPENDENT:
+                chosen[row] = True
+                determined_by(np.array([row]))
+    return chosen
+
+
+def _by_preference(mech: Mechanism) -> list[int]:
+    """Bodies whose joints may have motors, those that are likeliest to first."""
+
+    def key(index: int) -> tuple[bool, bool, bool, int, int]:
+        body = mech.bodies[index]
+        strut = body.kind.only_slides and body.parent >= 0
+        return (
+            not np.isfinite(body.limits.effort).any(),
+            not strut,
+            body.kind.nv > 1,
+            len(mech.path(index)),
+            index,
+        )
+
+    may = (i for i, body in enumerate(mech.bodies) if not (body.mimic or isinstance(body.kind, Floating)))
+    return sorted(may, key=key)
