@@ -75,10 +75,13 @@ def _feedback(mech, q, kp, kd, target, hold_gravity, degrees) -> Control | None:
     if not (stiffness.any() or damping.any() or hold_gravity):
         return None
     goal = named(mech, "q", target, q, DEGREE if degrees else 1.0, "--target")
-    actuated = lw.joint_feedback(mech, goal).actuated.copy()
-    for option, texts in (("--kp", kp), ("--kd", kd)):
-        for text in (text for text in texts if "=" in text):  # a joint that is named is driven
-            actuated[mech.v_index(joint_numbers(mech, option, text)[0])] = True
+    control = lw.joint_feedback(mech, goal, stiffness, damping, hold_gravity)
+    joints = [joint_numbers(mech, "--kp", text)[0] for text in (*kp, *kd) if "=" in text]
+    if not joints:
+        return control
+    actuated = control.actuated.copy()
+    for joint in joints:  # one that is named is driven
+        actuated[mech.v_index(joint)] = True
     return lw.joint_feedback(mech, goal, stiffness, damping, hold_gravity, actuated)
 
 
