@@ -50,6 +50,7 @@ from .mechanism import (
     MissingConstraintWarning,
     Note,
     OmissionWarning,
+    pose,
 )
 from .mechanism import library as mechanisms
 from .readers import from_dh, load, load_dh
@@ -153,6 +154,7 @@ __all__ = [
     "neutral",
     "operational_inertia",
     "operators",
+    "pose",
     "potential_energy",
     "random_state",
     "set_num_threads",

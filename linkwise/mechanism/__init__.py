@@ -18,6 +18,7 @@ from linkwise.mechanism.dh import from_dh
 from linkwise.mechanism.model import GROUND, Mechanism, require_mechanism
 from linkwise.mechanism.parts import Body, Frame, Limits, Loop, Mimic, Place, Pose
 from linkwise.mechanism.plain_data import from_data, to_data
+from linkwise.mechanism.poses import pose
 
 __all__ = [
     "GROUND",
@@ -42,6 +43,7 @@ __all__ = [
     "from_data",
     "from_dh",
     "one_of",
+    "pose",
     "require_mechanism",
     "snapped",
     "to_data",

@@ -14,6 +14,7 @@ from linkwise.mechanism.annotation import Annotations
 from linkwise.mechanism.checks import InertiaWarning, LimitWarning, MechanismError, MechanismWarning
 from linkwise.mechanism.model import GROUND, Mechanism
 from linkwise.mechanism.parts import Body, Frame, Limits, Loop, Mimic, Pose
+from linkwise.mechanism.poses import checked_pose
 from linkwise.mechanism.welding import NOTHING, RigidMass, combined, composed
 
 
@@ -46,6 +47,7 @@ class Builder:
         self._links: dict[str, RigidMass] = {}
         self._joints: dict[str, _Joint] = {}
         self._loops: dict[str, Loop] = {}
+        self._frames: dict[str, tuple[str, Pose]] = {}  # the link each is fixed to, and its pose there
 
     # Declarations --------------------------------------------------------------------------------------------------
 
@@ -53,7 +55,7 @@ class Builder:
         """Declare a link.
 
         mass      kilograms, not negative
-        com       (3,) centre of mass in the link's frame
+        com       (3,) centre of mass in the link's frame; or a pose, whose axes are then those of ``inertia``
         inertia   about the centre of mass, along the axes of the link's frame: (3, 3), or (3,) principal moments,
                   or None for a point mass
         """
@@ -61,11 +63,7 @@ class Builder:
         if name == GROUND:
             raise MechanismError(f'{self._prefix}"{GROUND}" is the fixed world and always there; rename the link')
         what = f"{self._prefix}link {name!r}"
-        self._links[name] = RigidMass(
-            checks.checked_mass(what, mass),
-            checks.checked_array(f"{what}: com", com, (3,)),
-            checks.checked_inertia(f"{what}: inertia", inertia),
-        )
+        self._links[name] = RigidMass.given(what, mass, com, inertia)
         return self
 
     def joint(
@@ -83,9 +81,10 @@ class Builder:
         stiffness: Any = 0.0,
         rest: Any = None,
     ) -> Builder:
-        """Hang the link ``child`` on the link ``parent`` at ``pose``, ``(rotation or None, (x, y, z))``.
+        """Hang the link ``child`` on the link ``parent`` at ``pose``.
 
-        pose        where the child's frame is in the parent's at zero coordinates; also a 4x4 matrix, or None for the
+        pose        where the child's frame is in the parent's at zero coordinates: ``(x, y, z)``, ``(rotation, (x, y,
+                    z))`` with a 3x3 matrix or a SciPy ``Rotation``, a 4x4 matrix, ``lw.pose(...)``, or None for the
                     same place
         armature    reflected rotor inertia; like damping, friction, stiffness a number, or one per velocity coordinate
         limits      ``Limits``, none by default
@@ -108,7 +107,7 @@ class Builder:
             kind=kind,
             parent=checks.checked_name("parent link", parent),
             child=checks.checked_name("child link", child),
-            pose=checks.checked_pose(f"the pose of {what}", pose),
+            pose=checked_pose(f"the pose of {what}", pose),
             armature=checks.per_coordinate(f"the armature of {what}", armature, kind.nv),
             damping=checks.per_coordinate(f"the damping of {what}", damping, kind.nv),
             friction=checks.per_coordinate(f"the friction of {what}", friction, kind.nv),
@@ -131,6 +130,13 @@ class Builder:
             raise MechanismError(f"{self._prefix}{error}") from error
         return self
 
+    def frame(self, name: str, link: str, pose: Any = None) -> Builder:
+        """A named frame fixed to a link or to a frame declared before, at ``pose`` in it: a tool, a sensor."""
+        self._check_new("frame", name, self._frames)
+        carrier = checks.checked_name(f"{self._prefix}link", link)
+        self._frames[name] = (carrier, checked_pose(f"{self._prefix}the pose of frame {name!r}", pose))
+        return self
+
     # Assembly ------------------------------------------------------------------------------------------------------
 
     def build(self, name: str = "mechanism", gravity: Any = (0.0, 0.0, -9.81), strict: bool = True) -> Mechanism:
@@ -146,7 +152,7 @@ class Builder:
         order = self._moving_joints_parents_first(joint_above)
         placements = self._placements(joint_above, order)
         bodies = self._bodies(order, placements, self._mimic_rules(strict))
-        frames = {link: Frame(link, body, *pose) for link, (body, pose) in placements.items()}
+        frames = self._named_frames(placements)
         try:
             fixed = Annotations(fixed_joints=tuple(one.name for one in self._joints.values() if one.kind.nv == 0))
             mechanism = Mechanism(name, bodies, frames, gravity, tuple(self._loops.values()), fixed)
@@ -257,6 +263,21 @@ class Builder:
                 body, pose = placements[joint.parent]
                 placements[joint.child] = (body, composed(pose, joint.pose))
         return {link: placements[link] for link in (GROUND, *self._links)}
+
+    def _named_frames(self, placements: dict[str, tuple[int, Pose]]) -> dict[str, Frame]:
+        """Every link and the ground as frames, and what was declared as one."""
+        frames = {link: Frame(link, body, *pose) for link, (body, pose) in placements.items()}
+        for name, (link, pose) in self._frames.items():
+            if name in frames:
+                raise MechanismError(f"{self._prefix}a link is named {name!r} too; name the frame otherwise")
+            if link not in frames:
+                raise MechanismError(
+                    f"{self._prefix}frame {name!r}: there is no link or frame {link!r} before it: "
+                    + checks.did_you_mean(link, frames)
+                )
+            carrier = frames[link]
+            frames[name] = Frame(name, carrier.body, *composed((carrier.rotation, carrier.position), pose))
+        return frames
 
     def _bodies(
         self, order: list[_Joint], placements: dict[str, tuple[int, Pose]], mimic_rules: dict[str, Mimic]

@@ -184,11 +184,13 @@ def snapped(rotation: np.ndarray) -> np.ndarray:
 
 
 def checked_rotation(what: str, value: Any) -> np.ndarray:
-    """``value`` as a proper rotation matrix, read-only.
+    """``value``, a 3x3 matrix or one ``Rotation`` of SciPy's, as a proper rotation matrix, read-only.
 
     A matrix orthonormal to round-off is kept as it is; one that was rounded when written (up to 1e-6) is replaced by
     the nearest rotation; anything else is refused.
     """
+    if hasattr(value, "as_matrix"):
+        value = snapped(np.asarray(value.as_matrix(), dtype=float))
     matrix = checked_array(what, value, (3, 3))
     error = np.abs(matrix.T @ matrix - np.eye(3)).max()
     if error > ORTHONORMAL_TOLERANCE:
@@ -200,28 +202,6 @@ def checked_rotation(what: str, value: Any) -> np.ndarray:
         matrix = snapped(left @ right)
         matrix.flags.writeable = False
     return matrix
-
-
-def checked_pose(what: str, value: Any) -> tuple[np.ndarray, np.ndarray]:
-    """A pose given as None, ``(rotation or None, position)`` or a 4x4 matrix, as ``(rotation, position)``."""
-    if value is None:
-        value = (None, (0.0, 0.0, 0.0))
-    try:
-        parts = list(value)
-    except TypeError:
-        parts = []
-    if len(parts) == 4:
-        matrix = checked_array(what, value, (4, 4))
-        if not np.array_equal(matrix[3], (0.0, 0.0, 0.0, 1.0)):
-            raise MechanismError(f"the last row of {what} must be 0 0 0 1, not {matrix[3].tolist()}")
-        parts = [matrix[:3, :3], matrix[:3, 3]]
-    if len(parts) != 2:
-        raise MechanismError(f"{what} must be None, (rotation 3x3, position 3) or a 4x4 matrix, not {value!r}")
-    rotation = np.eye(3) if parts[0] is None else parts[0]
-    return (
-        checked_rotation(f"the rotation of {what}", rotation),
-        checked_array(f"the position of {what}", parts[1], (3,)),
-    )
 
 
 def checked_inertia(what: str, value: Any) -> np.ndarray:

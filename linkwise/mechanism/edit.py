@@ -12,6 +12,7 @@ from linkwise.mechanism import checks
 from linkwise.mechanism.checks import MechanismError
 from linkwise.mechanism.model import Mechanism
 from linkwise.mechanism.parts import Body, Frame, Limits, Pose
+from linkwise.mechanism.poses import checked_pose
 from linkwise.mechanism.welding import RigidMass, combined, composed
 
 
@@ -133,11 +134,7 @@ def attach(mech: Mechanism, link: str, mass: float, com: Any, inertia: Any) -> M
     """A rigid body fixed to a link or welded frame; ``com`` and ``inertia`` (about com) are in that frame."""
     frame = mech.frame(link)
     what = f"the payload of {link!r}"
-    part = RigidMass(
-        checks.checked_mass(what, mass),
-        checks.checked_array(f"the centre of mass of {what}", com, (3,)),
-        checks.checked_inertia(f"the inertia of {what}", inertia),
-    )
+    part = RigidMass.given(what, mass, com, inertia)
     for defect in checks.inertia_defects(part.mass, part.inertia):
         raise MechanismError(f"{what}: {defect}")
     if frame.body < 0:
@@ -154,6 +151,6 @@ def add_frame(mech: Mechanism, name: str, link: str, pose: Any) -> Mechanism:
     if checks.checked_name("frame", name) in mech.frames:
         raise MechanismError(f"mechanism {mech.name!r} has a link or frame {name!r} already; names must be unique")
     carrier = mech.frame(link)
-    inner = checks.checked_pose(f"the pose of frame {name!r}", pose)
+    inner = checked_pose(f"the pose of frame {name!r}", pose)
     frame = Frame(name, carrier.body, *composed((carrier.rotation, carrier.position), inner))
     return dataclasses.replace(mech, frames={**mech.frames, name: frame})

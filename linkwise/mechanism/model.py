@@ -405,7 +405,8 @@ class Mechanism(Constant):
     def with_payload(self, link: str, mass: float, com: Any = (0.0, 0.0, 0.0), inertia: Any = None) -> Mechanism:
         """A copy that carries a further rigid body, fixed to a link or welded frame.
 
-        com, inertia   in the frame of ``link``, the inertia about com: (3, 3), (3,) or None for a point mass
+        com, inertia   in the frame of ``link``, the inertia about com: (3, 3), (3,) or None for a point mass; com may
+                       be a pose, whose axes are then those of the inertia
         """
         return _edit().attach(self, link, mass, com, inertia)
 

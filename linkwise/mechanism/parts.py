@@ -16,6 +16,7 @@ import numpy as np
 from linkwise.mechanics.joints import Joint
 from linkwise.mechanism import checks
 from linkwise.mechanism.checks import MechanismError
+from linkwise.mechanism.poses import checked_pose
 
 Pose = tuple[np.ndarray, np.ndarray]  # rotation (3, 3), position (3,)
 
@@ -223,5 +224,5 @@ class Loop(Constant):
         checks.checked_kind(f"loop {self.name!r}", self.kind)
         if self.kind.nv == 6:
             raise MechanismError(f"loop {self.name!r}: a joint with six freedoms closes nothing; leave it out")
-        object.__setattr__(self, "pose_a", checks.checked_pose(f"pose_a of loop {self.name!r}", self.pose_a))
-        object.__setattr__(self, "pose_b", checks.checked_pose(f"pose_b of loop {self.name!r}", self.pose_b))
+        object.__setattr__(self, "pose_a", checked_pose(f"pose_a of loop {self.name!r}", self.pose_a))
+        object.__setattr__(self, "pose_b", checked_pose(f"pose_b of loop {self.name!r}", self.pose_b))

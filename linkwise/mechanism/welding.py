@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from linkwise.mechanism import checks
 from linkwise.mechanism.checks import MechanismError, snapped
+from linkwise.mechanism.poses import checked_pose
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +26,15 @@ class RigidMass:
     com: np.ndarray
     inertia: np.ndarray
 
+    @classmethod
+    def given(cls, what: str, mass: Any, com: Any, inertia: Any) -> RigidMass:
+        """The mass that a caller describes; the axes of a ``com`` that is a pose are those of ``inertia``."""
+        rotation, position = checked_pose(f"{what}: com", com)
+        moments = checks.checked_inertia(f"{what}: inertia", inertia)
+        if not np.array_equal(rotation, np.eye(3)):
+            moments = rotated(moments, rotation)
+        return cls(checks.checked_mass(what, mass), position, moments)
+
     @property
     def is_nothing(self) -> bool:
         """No mass and no inertia."""
@@ -30,8 +42,13 @@ class RigidMass:
 
     def seen_from(self, rotation: np.ndarray, position: np.ndarray) -> RigidMass:
         """The same mass seen from a frame in which the present one has this pose."""
-        turned = rotation @ self.inertia @ rotation.T
-        return RigidMass(self.mass, position + rotation @ self.com, 0.5 * (turned + turned.T))
+        return RigidMass(self.mass, position + rotation @ self.com, rotated(self.inertia, rotation))
+
+
+def rotated(inertia: np.ndarray, rotation: np.ndarray) -> np.ndarray:
+    """A moment of inertia along the axes of a frame in which those it was given along are ``rotation``."""
+    turned = rotation @ inertia @ rotation.T
+    return 0.5 * (turned + turned.T)
 
 
 NOTHING = RigidMass(0.0, np.zeros(3), np.zeros((3, 3)))
@@ -56,7 +73,7 @@ def combined(parts: Iterable[RigidMass]) -> RigidMass:
         return parts[0]
     mass = sum(part.mass for part in parts)
     if mass == 0.0 and any(part.mass for part in parts):
-        raise MechanismError("the masses of links that are welded together cancel: a negative mass must be mended")
+        raise MechanismError("the masses of links that are welded together cancel: a negative mass must be fixed")
     com = sum((part.mass * part.com for part in parts), np.zeros(3)) / mass if mass else np.zeros(3)
     inertia = np.zeros((3, 3))
     for part in parts:

@@ -26,10 +26,9 @@ from typing import Any
 import numpy as np
 
 from linkwise.mechanics.joints import KINDS, Joint
-from linkwise.mechanics.spatial.quaternion import rotation_matrix
 from linkwise.mechanism import Loop, Mechanism, MechanismError
 from linkwise.mechanism.checks import checked_array, did_you_mean
-from linkwise.readers.protocol import rotation_from_rpy
+from linkwise.mechanism.poses import rotation_from_quaternion, rotation_from_rpy
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -39,7 +38,6 @@ else:
 _WORDS = {"normal": "axis"}  # what files call a field of a joint, where it is not by its name
 _COMMON = ("name", "kind", "link_a", "pose_a", "link_b", "pose_b")
 _TURNS = ("rpy", "quaternion", "rotation")
-QUATERNION_TOLERANCE = 1e-6  # of its length: further from one it is no rotation that was rounded
 Source = str | os.PathLike[str] | Iterable[Mapping[str, Any] | Loop]
 
 
@@ -157,8 +155,4 @@ def _rotation(what: str, key: str, value: Any) -> Any:
         return checked_array(f"rotation of {what}", value, (3, 3))
     if key == "rpy":
         return rotation_from_rpy(tuple(checked_array(f"rpy of {what}", value, (3,)).tolist()))
-    quaternion = checked_array(f"quaternion of {what}", value, (4,))
-    length = float(np.linalg.norm(quaternion))
-    if abs(length - 1.0) > QUATERNION_TOLERANCE:
-        raise MechanismError(f"quaternion of {what} must be [w, x, y, z] of length 1, not {length:.6g}")
-    return np.array(rotation_matrix(quaternion.tolist()), dtype=float)
+    return rotation_from_quaternion(value, f"quaternion of {what}")

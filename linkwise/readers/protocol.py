@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from xml.parsers import expat
 
-import numpy as np
-
-from linkwise.mechanism import Mechanism, MechanismError, MechanismWarning, snapped
+from linkwise.mechanism import Mechanism, MechanismError, MechanismWarning
 from linkwise.mechanism.checks import close_names, warn_caller
 
 FLOATING_BASE = "floating_base"  # the joint by which a root link moves freely
@@ -224,17 +222,3 @@ def _is_utf8(document: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def rotation_from_rpy(rpy: tuple[float, ...]) -> np.ndarray:
-    """``Rz(yaw) Ry(pitch) Rx(roll)``: turns about fixed axes x, y, z in this order; quarter turns come out exact."""
-    (sr, sp, sy), (cr, cp, cy) = np.sin(rpy), np.cos(rpy)
-    return snapped(
-        np.array(
-            [
-                [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
-                [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
-                [-sp, cp * sr, cp * cr],
-            ]
-        )
-    )

@@ -16,12 +16,12 @@ from linkwise.mechanics.joints import Fixed, Floating, Joint, Planar, Prismatic,
 from linkwise.mechanics.spatial.quaternion import rotation_matrix
 from linkwise.mechanism import GROUND, Builder, Limits, Mechanism, MechanismWarning, Mimic, snapped
 from linkwise.mechanism.checks import warn_caller
+from linkwise.mechanism.poses import rotation_from_rpy
 from linkwise.readers.protocol import (
     FLOATING_BASE,
     STANDARD_GRAVITY,
     Element,
     parse_xml,
-    rotation_from_rpy,
     warn_of_slips,
 )
 

@@ -86,11 +86,23 @@ BUILDER_CASES = {
     "inertia without mass": (lambda: one_link(0.0, (0, 0, 0), (1, 1, 1)), "inertia but no mass"),
     "shear for a rotation": (lambda: one_link(*BALL, pose=(SHEAR, (0, 0, 0))), "joint 'j' is not a rotation"),
     "reflection": (lambda: one_link(*BALL, pose=(REFLECTION, (0, 0, 0))), "is a reflection"),
-    "pose of three parts": (
-        lambda: one_link(*BALL, pose=(1, 2, 3)),
-        "must be None, .rotation 3x3, position 3. or a 4x4",
+    "pose of two numbers": (lambda: one_link(*BALL, pose=(1, 2)), r"the pose of joint 'j' must have shape \(3,\)"),
+    "pose is a number": (lambda: one_link(*BALL, pose=7), "must be None, .x, y, z., .rotation, position., a 4x4"),
+    "pose is a rotation": (lambda: one_link(*BALL, pose=np.eye(3)), "is a rotation alone: write .rotation, .0, 0, 0"),
+    "pose is a quaternion": (lambda: one_link(*BALL, pose=(1, 0, 0, 0)), r"must have shape \(3,\), not \(4,\)"),
+    "pose of text": (lambda: one_link(*BALL, pose="abc"), "must be numbers of shape"),
+    "frame on nothing": (
+        lambda: one_link(*BALL).frame("tool", "b"),
+        "frame 'tool': there is no link or frame 'b' before it: known: 'ground', 'a'",
     ),
-    "pose is a number": (lambda: one_link(*BALL, pose=7), "must be None, .rotation 3x3, position 3. or a 4x4"),
+    "frame named like a link": (
+        lambda: one_link(*BALL).frame("a", "ground"),
+        "a link is named 'a' too; name the frame otherwise",
+    ),
+    "two frames of one name": (
+        lambda: one_link(*BALL).frame("tool", "a").frame("tool", "ground"),
+        "two frames named 'tool'",
+    ),
     "last row of a pose": (lambda: one_link(*BALL, pose=BENT_LAST_ROW), "last row of .* must be 0 0 0 1"),
     "position is NaN": (lambda: one_link(*BALL, pose=(None, (0, 0, NAN))), "position of .* must be finite"),
     "armature too long": (lambda: one_link(*BALL, armature=(1, 2)), "armature of joint 'j' must be a number or 1"),

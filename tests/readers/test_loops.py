@@ -160,7 +160,7 @@ BAD = {
     "unknown key": ({"axes": [0, 0, 1]}, "unknown key 'axes' of a revolute loop: did you mean 'axis'"),
     "key of another kind": ({"pitch": 0.1}, "unknown key 'pitch' of a revolute loop"),
     "pose of words": ({"pose_a": "here"}, "pose_a of loop 'tip_pin'"),
-    "pose of three": ({"pose_a": [1.0, 2.0, 3.0]}, "pose_a of loop 'tip_pin' must be"),
+    "pose of five": ({"pose_a": [[1.0]] * 5}, "pose_a of loop 'tip_pin' must be"),
     "position too short": ({"pose_a": {"xyz": [1.0]}}, r"xyz of pose_a of loop 1 \('tip_pin'\) must have shape"),
     "unknown key of a pose": ({"pose_a": {"xyzz": [0, 0, 0]}}, "unknown key 'xyzz': did you mean 'xyz'"),
     "turned twice": ({"pose_a": {"rpy": [0, 0, 0], "quaternion": [1, 0, 0, 0]}}, "rpy and quaternion both"),
