@@ -91,6 +91,8 @@ _LATER = {
     ".mechanics.scalar": ("scalar",),
     ".dynamics.passive": ("Passive",),
     ".simulation.rollouts": ("rollout",),
+    ".compiler.runtime.cache": ("cache",),
+    ".compiler.runtime.single_call": ("get_single_call_shortcut", "set_single_call_shortcut"),
     ".compiler.runtime.threads": ("get_num_threads", "set_num_threads"),
     ".simulation": ("SimulationError", "Trajectory", "load_trajectory", "simulate"),
     ".simulation.events": ("events",),

@@ -39,8 +39,8 @@ def fma_peak(dtype: str = "float64") -> float:
         *(f"  %s{k + 1} = fadd {vector} {f'%s{k}' if k else '%start'}, %y{k}" for k in range(CHAINS)),
         f"  store {vector} %s{CHAINS}, ptr %out, align 4\n  ret void\n}}",
     ]
-    address = llvm_loader.load("\n".join(lines), "fma_peak", options)
+    code = llvm_loader.load("\n".join(lines), "fma_peak", options)
     out = np.zeros(options.lanes, dtype)
-    function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
+    function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.address)
     (seconds,) = best(lambda: function(out.ctypes.data), rounds=3)
     return 2.0 * ROUNDS * CHAINS * options.lanes / seconds

@@ -14,6 +14,7 @@ import click
 import linkwise as lw
 
 from .bench import bench
+from .cache import cache
 from .demo import demo
 from .dynamics import dynamics
 from .export import export
@@ -70,7 +71,7 @@ def commands(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for command in (info, dynamics, simulate, linearize, operators, export, bench, reproduce, demo):
+for command in (info, dynamics, simulate, linearize, operators, export, bench, cache, reproduce, demo):
     commands.add_command(command)
 
 

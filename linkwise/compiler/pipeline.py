@@ -34,6 +34,7 @@ from .passes.order_for_registers import order_for_registers
 from .runtime import llvm_loader
 from .runtime.cache import program_key
 from .runtime.gufunc import delivered, make_gufunc
+from .runtime.llvm_loader import MachineCode
 from .runtime.single_call import single_call
 from .runtime.threads import call_threaded, threaded
 from .targets import c_source, cuda_c, llvm_simd, numpy_reference
@@ -210,12 +211,12 @@ def load_recurrence(program: Program, recurrence: Recurrence, dtype: str, target
 def _on_cpu(program: Program, dtype: str) -> Callable[..., Any]:
     if _no_ufunc(program):
         return _interpreted(program, dtype)
-    address, ufunc = _machine_code(program, dtype)
+    code, ufunc = _machine_code(program, dtype)
     operations = len(program.nodes)
     general = explaining(threaded(ufunc, operations), program, dtype)
     if operations > LONG:
         return general
-    return single_call(address, program.inputs, program.outputs, dtype, general)
+    return single_call(code, program.inputs, program.outputs, dtype, general)
 
 
 def _recurrence_on_cpu(program: Program, recurrence: Recurrence, dtype: str) -> Callable[..., None]:
@@ -230,16 +231,16 @@ def _recurrence_on_cpu(program: Program, recurrence: Recurrence, dtype: str) -> 
     return run
 
 
-def _machine_code(program: Program, dtype: str, recurrence: Recurrence | None = None) -> tuple[int, np.ufunc]:
-    """The address of the compiled loop, and the ufunc that runs it."""
+def _machine_code(program: Program, dtype: str, recurrence: Recurrence | None = None) -> tuple[MachineCode, np.ufunc]:
+    """The compiled loop, and the ufunc that runs it."""
     options = llvm_loader.host_options(dtype)
-    address = llvm_loader.load(
+    code = llvm_loader.load(
         lambda: llvm_simd.emit(optimize(program), options, recurrence),
         llvm_simd.symbol(program),
         options,
         program_key(program, options, recurrence),
     )
-    return address, make_gufunc(address, program.inputs, program.outputs, dtype, program.name, recurrence=recurrence)
+    return code, make_gufunc(code, program.inputs, program.outputs, dtype, program.name, recurrence=recurrence)
 
 
 def _no_ufunc(program: Program) -> bool:

@@ -132,14 +132,19 @@ def test_every_command_has_an_example():
     for path, command in LEAVES:
         assert examples(path, command), path
     names = {path[0] for path, _ in LEAVES}
-    assert names == {"info", "dynamics", "simulate", "linearize", "operators", "export", "reproduce", "bench", "demo"}
+    assert names == {
+        *("info", "dynamics", "simulate", "linearize", "operators"),
+        *("export", "reproduce", "bench", "cache", "demo"),
+    }
 
 
 @pytest.mark.parametrize(
     ("path", "command"), [leaf for leaf in LEAVES if leaf[0][0] not in ("reproduce", "demo")], ids=str
 )
-def test_the_examples_of_the_help_run(run, here, quick, path, command):
+def test_the_examples_of_the_help_run(run, here, quick, path, command, monkeypatch):
     pytest.importorskip("matplotlib")
+    if path[0] == "cache":
+        monkeypatch.setenv("LINKWISE_CACHE_DIR", str(here / "objects"))  # they clear it
     (here / "robot.urdf").write_text(URDF)
     rng = np.random.default_rng(0)
     arrays = {name: rng.normal(size=(3, 2)) for name in ("q", "v", "a", "tau")}

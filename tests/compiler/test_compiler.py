@@ -68,6 +68,7 @@ def test_every_array_function_compiles():
         *("base_parameters", "inertial_parameters", "rotor_inertias"),  # of a mechanism, not of a state
         *("from_dh", "load", "load_dh", "load_trajectory", "neutral", "random_state"),
         *("c_file", "compile", "export_c", "get_num_threads", "jacobian_of", "set_num_threads", "vjp_of"),
+        *("get_single_call_shortcut", "set_single_call_shortcut"),
         *("find_equilibrium", "joint_feedback", "linearize", "rollout", "saturated", "simulate"),  # of many calls
     }
 

@@ -1,16 +1,22 @@
 """Compiled object code on disk, so that a program is compiled once per machine and not once per process.
 
 One file per key: a magic number, a checksum, the object code.  A file that is damaged, foreign or unreadable counts
-as absent; a directory that cannot be written to is no error.
+as absent; a directory that cannot be written to is no error.  The time of a file is that of its last use: where the
+files take more room than they may, those that were not used for longest are deleted.  Several processes may do all of
+this at once.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import numbers
 import os
 import sys
 import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -23,6 +29,71 @@ from ..targets.protocol import Options
 
 _MAGIC = b"linkwise object 1\n"
 _DIGEST_SIZE = 32
+_SUFFIX, _WRITING = ".object", ".writing-"
+DEFAULT_LIMIT = 512_000_000  # bytes
+# Looking through the directory takes some milliseconds: a process does so at its first write, when its own writes reach
+# the limit, and after each such share of it, as others write too.
+_SHARE_UNSEEN = 1 / 16
+_ROOM = 0.9  # of the limit that is left filled: not every write is to delete something
+_ABANDONED = 3600.0  # s: a file that has been written to for so long belongs to a process that was killed
+
+__all__ = ["Info", "clear", "directory", "info", "limit", "set_limit"]
+
+_limit: int | None = None  # as this process was told
+_unwatched = 0.0  # bytes that this process may still write before it looks through the directory again
+
+
+@dataclass(frozen=True)
+class Info:
+    """What is in the cache of compiled code.
+
+    directory   where it is
+    files       how many programs
+    size        of all files together, bytes
+    limit       the size beyond which the longest unused files are deleted, bytes
+    """
+
+    directory: Path
+    files: int
+    size: int
+    limit: int
+
+
+def info() -> Info:
+    """Place, number of programs, size and limit of the cache of compiled code."""
+    sizes = [size for _, size, _ in _entries()]
+    return Info(directory(), len(sizes), sum(sizes), limit())
+
+
+def clear() -> Info:
+    """Delete all compiled code on disk; gives what there was.  Kernels of running programs keep working."""
+    before = info()
+    for _, _, path in _entries():
+        _delete(path)
+    _delete_abandoned(age=0.0)
+    return before
+
+
+def limit() -> int:
+    """The most bytes of compiled code on disk: as ``set_limit`` said, else $LINKWISE_CACHE_LIMIT, else 512 MB."""
+    if _limit is not None:
+        return _limit
+    text = os.environ.get("LINKWISE_CACHE_LIMIT")
+    if not text:
+        return DEFAULT_LIMIT
+    if not text.isdecimal():
+        raise ValueError(f"LINKWISE_CACHE_LIMIT must be a whole number of bytes, such as 512000000, not {text!r}")
+    return int(text)
+
+
+def set_limit(size: int) -> None:
+    """In this process, keep at most ``size`` bytes of compiled code on disk; 0 keeps nothing.  What is too much is
+    deleted at once, the longest unused first."""
+    global _limit
+    if not isinstance(size, numbers.Integral) or isinstance(size, bool) or size < 0:
+        raise ValueError(f"the limit of the cache must be a whole number of bytes, 0 or more, not {size!r}")
+    _limit = int(size)
+    _evict()
 
 
 def directory() -> Path:
@@ -69,9 +140,10 @@ def compiler_fingerprint() -> str:
 
 
 def fetch(key: str) -> bytes | None:
-    """The object code stored under ``key``, if it is there, ours and whole."""
+    """The object code stored under ``key``, if it is there, ours and whole; it counts as used now."""
+    path = _path(key)
     try:
-        with _path(key).open("rb") as file:
+        with path.open("rb") as file:
             if hasattr(os, "getuid") and os.fstat(file.fileno()).st_uid != os.getuid():
                 return None  # code that someone else wrote is not run
             content = file.read()
@@ -81,23 +153,74 @@ def fetch(key: str) -> bytes | None:
     code = content[start:]
     if content[:start] != _MAGIC + hashlib.sha256(code).digest():
         return None
+    with contextlib.suppress(OSError):
+        os.utime(path)
     return code
 
 
 def store(key: str, code: bytes) -> None:
     """Write ``code`` under ``key``: to a temporary file first, so that no reader ever sees half of it."""
+    global _unwatched
+    content = _MAGIC + hashlib.sha256(code).digest() + code
+    most = limit()
+    if len(content) > most:
+        return
     with contextlib.suppress(OSError):
         folder = directory()
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle, temporary = tempfile.mkstemp(dir=folder, prefix=".writing-")
+        handle, temporary = tempfile.mkstemp(dir=folder, prefix=_WRITING)
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(_MAGIC + hashlib.sha256(code).digest() + code)
+                file.write(content)
             os.replace(temporary, _path(key))
         except OSError:
             os.unlink(temporary)
             raise
+    _unwatched -= len(content)
+    if _unwatched < 0.0:
+        _evict()
+
+
+def _evict() -> None:
+    """Delete the files that were not used for longest, if all together take more room than the limit allows."""
+    global _unwatched
+    entries = sorted(_entries())
+    size, most = sum(size for _, size, _ in entries), limit()
+    if size > most:
+        for _, freed, path in entries:
+            if size <= _ROOM * most:
+                break
+            _delete(path)
+            size -= freed
+    _delete_abandoned(_ABANDONED)
+    _unwatched = min(_SHARE_UNSEEN * most, most - size)
+
+
+def _entries() -> Iterator[tuple[float, int, Path]]:
+    """(time of last use, size, path) of every program; what another process deletes meanwhile is left out."""
+    return _files(lambda name: name.endswith(_SUFFIX))
+
+
+def _delete_abandoned(age: float) -> None:
+    """Delete what has been written for longer than ``age``, in seconds."""
+    for changed, _, path in _files(lambda name: name.startswith(_WRITING)):
+        if time.time() - changed >= age:
+            _delete(path)
+
+
+def _files(wanted: Callable[[str], bool]) -> Iterator[tuple[float, int, Path]]:
+    with contextlib.suppress(OSError), os.scandir(directory()) as found:
+        for entry in found:
+            if wanted(entry.name):
+                with contextlib.suppress(OSError):
+                    facts = entry.stat(follow_symlinks=False)
+                    yield facts.st_mtime, facts.st_size, Path(entry.path)
+
+
+def _delete(path: Path) -> None:
+    with contextlib.suppress(OSError):  # gone already, or in use on a system that minds
+        path.unlink()
 
 
 def _path(key: str) -> Path:
-    return directory() / f"{key}.object"
+    return directory() / f"{key}{_SUFFIX}"

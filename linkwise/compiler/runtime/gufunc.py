@@ -1,4 +1,4 @@
-"""The NumPy front door: a generalized ufunc made from the address of a compiled loop.
+"""Compiled loops as NumPy functions: a generalized ufunc made from machine code.
 
 NumPy exports the C function that makes ufuncs in a table of pointers; ctypes calls it, so no extension module is
 needed.  Batches, broadcasting, strides, casting, ``out=`` and memory overlap are then NumPy's own.
@@ -7,6 +7,7 @@ needed.  Batches, broadcasting, strides, casting, ``out=`` and memory overlap ar
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -16,13 +17,14 @@ import numpy as np
 from ..ir.program import Array
 from ..ir.recurrence import Recurrence
 from . import numpy_api
+from .llvm_loader import MachineCode
 
 _NO_IDENTITY = -1  # PyUFunc_None
-_buffers: list[tuple] = []  # what the ufuncs point into: NumPy neither copies nor owns it, so it is kept for good
+_kept: list[Any] = []  # for good, where ufuncs cannot own it
 
 
 def make_gufunc(
-    address: int,
+    code: MachineCode,
     inputs: Sequence[Array],
     outputs: Sequence[Array],
     dtype: str,
@@ -30,11 +32,11 @@ def make_gufunc(
     doc: str = "",
     recurrence: Recurrence | None = None,
 ) -> np.ufunc:
-    """A ufunc that runs the loop at ``address`` (a ``PyUFuncGenericFunction``) on arrays of ``dtype``.
+    """A ufunc that runs ``code``, a ``PyUFuncGenericFunction``, on arrays of ``dtype``, and owns it.
 
-    The core dimensions are fixed, but for those that a ``recurrence`` adds: wrong ones are refused by NumPy.  The code
-    at ``address`` must stay loaded.  NumPy knows no core dimension of fixed size 0 and no ufunc without inputs:
-    ``ValueError``; evaluate such programs with ``targets.numpy_reference``.
+    The core dimensions are fixed, but for those that a ``recurrence`` adds: wrong ones are refused by NumPy.  NumPy
+    knows no core dimension of fixed size 0 and no ufunc without inputs: ``ValueError``; evaluate such programs with
+    ``targets.numpy_reference``.
     """
     arrays = [*inputs, *outputs]
     if not inputs:
@@ -45,16 +47,58 @@ def make_gufunc(
                 f"{name}: {array.name} has shape {array.shape}; NumPy makes no ufunc with an empty core dimension, "
                 "use the NumPy reference target"
             )
-    functions = (ctypes.c_void_p * 1)(address)
+    functions = (ctypes.c_void_p * 1)(code.address)
     data = (ctypes.c_void_p * 1)(None)
     types = (ctypes.c_byte * len(arrays))(*[np.dtype(dtype).num] * len(arrays))
     texts = [
         ctypes.create_string_buffer(text.encode()) for text in (name, doc, _signature(inputs, outputs, recurrence))
     ]
-    _buffers.append((functions, data, types, texts))
-    return _constructor()(
+    ufunc = _constructor()(
         functions, data, types, 1, len(inputs), len(outputs), _NO_IDENTITY, texts[0], texts[1], 0, texts[2]
     )
+    _make_owner(ufunc, (code, functions, data, types, texts))  # NumPy copies none of it
+    return ufunc
+
+
+class _UfuncObject(ctypes.Structure):
+    """``PyUFuncObject`` of NumPy's ufuncobject.h, up to the object that a ufunc owns."""
+
+    _fields_ = [
+        ("reference_count", ctypes.c_int64),
+        ("type", ctypes.c_void_p),
+        ("inputs_outputs_arguments_identity", ctypes.c_int * 4),
+        ("functions", ctypes.c_void_p),
+        ("data", ctypes.c_void_p),
+        ("types_and_reserved", ctypes.c_int * 2),
+        ("name", ctypes.c_char_p),
+        ("types", ctypes.c_void_p),
+        ("doc", ctypes.c_void_p),
+        ("memory", ctypes.c_void_p),
+        ("owned", ctypes.c_void_p),
+    ]
+
+
+def _make_owner(ufunc: np.ufunc, what: Any) -> None:
+    """``what`` lives as long as ``ufunc``: in the place where ``numpy.frompyfunc`` puts its function."""
+    if not owners_are_known():
+        _kept.append(what)
+        return
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(what))
+    _UfuncObject.from_address(id(ufunc)).owned = id(what)
+
+
+@cache
+def owners_are_known() -> bool:
+    """Whether ufuncs lie in memory as expected: checked on one that owns a known function."""
+    if sys.implementation.name != "cpython" or object.__basicsize__ != 16 or ctypes.sizeof(ctypes.c_void_p) != 8:
+        return False
+
+    def known(x: Any) -> Any:
+        return x
+
+    fields = _UfuncObject.from_address(id(ufunc := np.frompyfunc(known, 1, 1)))
+    empty = _UfuncObject.from_address(id(np.add)).owned
+    return fields.owned == id(known) and fields.type == id(type(ufunc)) and fields.name is not None and empty is None
 
 
 def delivered(results: Sequence[Any], out: Any, copyto: Callable[..., None] = np.copyto) -> Any:
@@ -83,7 +127,7 @@ def _signature(inputs: Sequence[Array], outputs: Sequence[Array], recurrence: Re
 
 
 @cache
-def _constructor():
+def _constructor() -> Callable[..., np.ufunc]:
     """NumPy's ``PyUFunc_FromFuncAndDataAndSignature`` as a Python callable."""
     pointer, number = ctypes.c_void_p, ctypes.c_int
     prototype = ctypes.PYFUNCTYPE(

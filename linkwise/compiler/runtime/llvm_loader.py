@@ -1,14 +1,18 @@
-"""From LLVM text to an address in this process: compile for the host, keep the object code, link it."""
+"""From LLVM text to machine code in this process: compile for the host, keep the object code on disk, link it.
+
+Machine code lives as long as the ``MachineCode`` that stands for it: whoever runs an address holds on to that.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
 import ctypes.util
-import itertools
 import os
 import threading
-from collections.abc import Callable, Mapping
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 
 import llvmlite.binding as llvm
@@ -21,11 +25,39 @@ from . import cache as object_cache
 # generation at level 1 gives code as fast as at levels 2 and 3.
 _CODE_GENERATION_LEVEL = 1
 
+# An engine keeps some 10 kB of every library that it has ever linked and takes 100 kB itself: it links so many
+# libraries, and is freed with the last of them.
+_LIBRARIES_PER_ENGINE = 16
+
 _lock = threading.RLock()
-_libraries: dict[str, llvm.ResourceTracker] = {}  # loaded code, by key; kept for good
-_library_numbers = itertools.count()
 if hasattr(os, "register_at_fork"):  # a child must not inherit the lock, or LLVM, from the middle of a compilation
     os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
+
+
+class MachineCode:
+    """A function in machine code, at ``address``; unloaded when nothing refers to this object any more."""
+
+    __slots__ = ("__weakref__", "address")
+
+    def __init__(self, address: int, engine: _Engine, library: llvm.ResourceTracker):
+        self.address = address
+        # At exit nothing is unloaded: threads may still be running it.
+        weakref.finalize(self, _unload, engine, library).atexit = False
+
+
+class _Engine:
+    """A linker of LLVM's with the libraries that it has linked."""
+
+    def __init__(self) -> None:
+        options = host_options()
+        machine = _target_machine(options.cpu, options.features)
+        self.jit = llvm.create_lljit_compiler(machine, use_jit_link=True)
+        self.linked = 0
+
+
+_loaded: weakref.WeakValueDictionary[str, MachineCode] = weakref.WeakValueDictionary()  # by key
+_engine: _Engine | None = None  # that links the next library
+_unused: deque[tuple[_Engine, llvm.ResourceTracker]] = deque()  # waits to be unloaded
 
 
 def host_options(dtype: str = "float64") -> Options:
@@ -58,50 +90,83 @@ def load(
     options: Options,
     key: str | None = None,
     host_functions: Mapping[str, int] | None = None,
-) -> int:
-    """Address of the function ``symbol`` of the LLVM text ``source``, compiled with ``options``.
+) -> MachineCode:
+    """The function ``symbol`` of the LLVM text ``source``, compiled with ``options``.
 
-    With a ``key`` (``cache.program_key``) the object code is looked up on disk first and stored there; then a
-    ``source`` given as a function is called only if it is needed.  ``host_functions`` are the addresses of the
-    functions that the text calls; without it, those that emitted programs call.  Loaded code stays loaded.
+    With a ``key`` (``cache.program_key``) code that is loaded already is given again, and the object code is looked up
+    on disk first and stored there; then a ``source`` given as a function is called only if it is needed.
+    ``host_functions`` are the addresses of the functions that the text calls; without it, those that emitted programs
+    call.
     """
-    with _lock:
-        if key is not None and key in _libraries:
-            return _libraries[key][symbol]
-        code = object_cache.fetch(key) if key is not None else None
-        if code is None:
-            code = compile_object(source if isinstance(source, str) else source(), options)
+    try:
+        with _lock:
+            loaded = _loaded.get(key) if key is not None else None
+            if loaded is not None:
+                return loaded
+            code = object_cache.fetch(key) if key is not None else None
+            if code is None:
+                code = compile_object(source if isinstance(source, str) else source(), options)
+                if key is not None:
+                    object_cache.store(key, code)
+            loaded = _link(code, symbol, _host_symbols() if host_functions is None else host_functions)
             if key is not None:
-                object_cache.store(key, code)
-        library = _link(code, symbol, _host_symbols() if host_functions is None else host_functions)
-        _libraries[key or library.name] = library
-        return library[symbol]
+                _loaded[key] = loaded
+            return loaded
+    finally:
+        _unload_unused()
+
+
+def _unload(engine: _Engine, library: llvm.ResourceTracker) -> None:
+    """Called by the garbage collector, in any thread and at any place."""
+    _unused.append((engine, library))
+    _unload_unused()
+
+
+def _unload_unused() -> None:
+    if not _lock.acquire(blocking=False):
+        return  # whoever loads something now unloads this afterwards; waiting for it here could wait for ever
+    try:
+        while _unused:
+            engine, library = _unused.popleft()
+            library.close()
+            del engine, library  # the engine's last library takes the engine with it
+    finally:
+        _lock.release()
 
 
 def compile_object(source: str, options: Options) -> bytes:
     """Object code of LLVM text."""
-    machine = _target_machine(options.cpu, options.features)
-    return machine.emit_object(_parse(source, machine))
+    with _parsed(source, options) as (machine, module):
+        return machine.emit_object(module)
 
 
 def assembly(source: str, options: Options) -> str:
     """Host assembly of LLVM text, to look at."""
+    with _parsed(source, options) as (machine, module):
+        return machine.emit_assembly(module)
+
+
+@contextlib.contextmanager
+def _parsed(source: str, options: Options) -> Iterator[tuple[llvm.TargetMachine, llvm.ModuleRef]]:
+    """The machine that compiles with ``options``, and ``source`` for it; in a context of its own, as a context keeps
+    every constant that it has seen."""
     machine = _target_machine(options.cpu, options.features)
-    return machine.emit_assembly(_parse(source, machine))
+    with llvm.create_context() as context, llvm.parse_assembly(source, context) as module:
+        module.triple = llvm.get_process_triple()
+        module.data_layout = str(machine.target_data)
+        yield machine, module
 
 
-def _parse(source: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:
-    module = llvm.parse_assembly(source)
-    module.triple = llvm.get_process_triple()
-    module.data_layout = str(machine.target_data)
-    return module
-
-
-def _link(code: bytes, symbol: str, host_functions: Mapping[str, int]) -> llvm.ResourceTracker:
+def _link(code: bytes, symbol: str, host_functions: Mapping[str, int]) -> MachineCode:
+    global _engine
+    if _engine is None or _engine.linked == _LIBRARIES_PER_ENGINE:
+        _engine = _Engine()
     builder = llvm.JITLibraryBuilder().add_object_img(code).export_symbol(symbol)
     for name, address in host_functions.items():
         builder.import_symbol(name, address)
-    return builder.link(_jit(), f"linkwise_{next(_library_numbers)}")
+    _engine.linked += 1
+    library = builder.link(_engine.jit, f"linkwise_{_engine.linked}")
+    return MachineCode(library[symbol], _engine, library)
 
 
 @cache
@@ -112,12 +177,6 @@ def _target_machine(cpu: str, features: str) -> llvm.TargetMachine:
     return llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
         cpu=cpu, features=features, opt=_CODE_GENERATION_LEVEL, reloc="pic", codemodel="small", jit=True
     )
-
-
-@cache
-def _jit() -> llvm.LLJIT:
-    options = host_options()
-    return llvm.create_lljit_compiler(_target_machine(options.cpu, options.features), use_jit_link=True)
 
 
 @cache

@@ -4,7 +4,7 @@ Deciding on loops, casts, strides and broadcasting costs a generalized ufunc abo
 a small kernel computes for one state.  The function made here looks at its arguments first: if they are exactly one
 state (plain contiguous arrays of the kernel's dtype and core shapes) it makes the results and runs the compiled loop
 once; everything else goes to the general function as it came.  Its code is the same for all kernels; what differs
-between kernels lies in a structure that the function carries along as its ``self``.
+between kernels lies in a structure that the function has as its ``self``.
 """
 
 from __future__ import annotations
@@ -24,16 +24,34 @@ import numpy as np
 from ..ir.program import Array
 from . import llvm_loader, numpy_api
 from .cache import compiler_fingerprint
+from .llvm_loader import MachineCode
 
 _MAX_ARRAYS = 32  # inputs and outputs together; kernels with more take the general way
 _C_CONTIGUOUS_AND_ALIGNED = 0x0101  # NumPy's array flags
 _METH_FASTCALL_KEYWORDS = 0x0080 | 0x0002
+_enabled = ctypes.c_int8(1)  # read by the native function at every call
+
+
+def set_single_call_shortcut(enabled: bool) -> None:
+    """Whether calls with one state may bypass NumPy's ufunc machinery (they may, at first).
+
+    Results are the same to the last bit; without the short cut a call takes about a microsecond longer.  It acts at
+    once, on all kernels of this process, those that are compiled already too.
+    """
+    if not isinstance(enabled, (bool, np.bool_)):
+        raise ValueError(f"enabled must be True or False, not {enabled!r}")
+    _enabled.value = bool(enabled)
+
+
+def get_single_call_shortcut() -> bool:
+    """Whether calls with one state may bypass NumPy's ufunc machinery, and this interpreter lets them."""
+    return bool(_enabled.value) and layout_is_known()
 
 
 def single_call(
-    address: int, inputs: Sequence[Array], outputs: Sequence[Array], dtype: str, general: Callable[..., Any]
+    code: MachineCode, inputs: Sequence[Array], outputs: Sequence[Array], dtype: str, general: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """``general`` with a short cut for one state, by the loop at ``address`` (a ``PyUFuncGenericFunction``).
+    """``general`` with a short cut for one state, by the loop ``code`` (a ``PyUFuncGenericFunction``).
 
     The results are those of the ufunc: arrays, NumPy scalars where the core shape is ``()``, a tuple if there are
     several.  Where the loop raises floating-point flags, ``general`` computes the state again and reports them as
@@ -48,7 +66,7 @@ def single_call(
     for array in arrays:
         steps += [description.itemsize * math.prod(array.shape[axis + 1 :]) for axis in range(len(array.shape))]
     kernel = _Kernel(
-        loop=address,
+        loop=code.address,
         general=general,
         inputs=len(inputs),
         outputs=len(outputs),
@@ -58,6 +76,7 @@ def single_call(
         steps=_numbers(steps),
         shapes=(_Shape * _MAX_ARRAYS)(*(_Shape(len(array.shape), _numbers(array.shape)) for array in arrays)),
     )
+    kernel.code = code
     memory = np.frombuffer(memoryview(kernel).toreadonly(), np.uint8).view(_Memory)
     return _new_function()(ctypes.byref(_method()), memory, None)
 
@@ -83,7 +102,9 @@ class _Shape(ctypes.Structure):
 
 
 class _Kernel(ctypes.Structure):
-    """``%Kernel`` of the text below.  It keeps alive what it points at."""
+    """``%Kernel`` of the text below.  It keeps alive what it points at, and the machine code of its loop."""
+
+    code: MachineCode | None = None
 
     _fields_ = [
         ("loop", ctypes.c_void_p),
@@ -115,7 +136,9 @@ class _ArrayObject(ctypes.Structure):
 
 
 class _MethodDefinition(ctypes.Structure):
-    """``PyMethodDef``"""
+    """``PyMethodDef``, with the machine code of its function."""
+
+    code: MachineCode
 
     _fields_ = [
         ("name", ctypes.c_char_p),
@@ -170,13 +193,15 @@ def _method() -> _MethodDefinition:
     """The definition that all functions made here share; kept for good, as they point at it."""
     options = llvm_loader.host_options()
     key = hashlib.sha256(repr((_SOURCE, options, compiler_fingerprint())).encode()).hexdigest()
-    address = llvm_loader.load(_SOURCE, "linkwise_single_call", options, key, _host_functions())
-    return _MethodDefinition(b"kernel", address, _METH_FASTCALL_KEYWORDS, None)
+    code = llvm_loader.load(_SOURCE, "linkwise_single_call", options, key, _host_functions())
+    definition = _MethodDefinition(b"kernel", code.address, _METH_FASTCALL_KEYWORDS, None)
+    definition.code = code
+    return definition
 
 
 def _host_functions() -> dict[str, int]:
-    """Addresses of the functions that the text declares: NumPy's and Python's."""
-    addresses = {}
+    """Addresses of what the text declares: the switch, functions of NumPy's and Python's."""
+    addresses = {"linkwise_single_call_enabled": ctypes.addressof(_enabled)}
     for name in re.findall(r"^declare \w+ @(\w+)", _SOURCE, re.MULTILINE):
         if name.startswith(("PyArray_", "PyUFunc_")):
             addresses[name] = numpy_api.address(name)
@@ -189,6 +214,7 @@ _SOURCE = f"""
 %Array = type {{ i64, ptr, ptr, i32, ptr, ptr, ptr, ptr, i32 }}
 %Shape = type {{ i64, ptr }}
 %Kernel = type {{ ptr, ptr, i64, i64, ptr, ptr, ptr, ptr, [{_MAX_ARRAYS} x %Shape] }}
+@linkwise_single_call_enabled = external global i8
 
 ; PyObject *linkwise_single_call(PyObject *self, PyObject *const *given, Py_ssize_t count, PyObject *keywords)
 define ptr @linkwise_single_call(ptr %self, ptr %given, i64 %count, ptr %keywords) nounwind {{
@@ -209,7 +235,10 @@ entry:
   %dtype = load ptr, ptr %dtype.at
   %plain = icmp eq ptr %keywords, null
   %complete = icmp eq i64 %count, %inputs
-  %promising = and i1 %plain, %complete
+  %enabled = load i8, ptr @linkwise_single_call_enabled
+  %allowed = icmp ne i8 %enabled, 0
+  %fitting = and i1 %plain, %complete
+  %promising = and i1 %fitting, %allowed
   br i1 %promising, label %input, label %anything
 
 ; Is each input a plain array of this dtype, contiguous, of this shape?

@@ -11,7 +11,7 @@ import re
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 
@@ -93,7 +93,7 @@ def call_threaded(
     results = _results(ufunc, batch, given)
     pieces = _pieces(ufunc, batch, [*arrays, *results], count * calls)
     first, *others = (pieces[i : i + calls] for i in range(0, len(pieces), calls))
-    contexts = [contextvars.copy_context() for _ in others]  # they carry numpy.errstate into the threads
+    contexts = [contextvars.copy_context() for _ in others]  # numpy.errstate holds in the threads too
     stop = threading.Event()
     futures = [
         _threads().submit(context.run, _call, ufunc, share, stop)
@@ -164,12 +164,14 @@ def _piece(array: np.ndarray, axis: int, start: int, stop: int) -> np.ndarray:
     return array[(slice(None),) * (array.ndim + axis) + (slice(start, stop),)]
 
 
-@cache
 def _core_shapes(ufunc: np.ufunc) -> tuple[tuple[int, ...], ...]:
     """Core shapes of all operands, from the signature; -1 where it has a name for a size: outputs are then given."""
-    if ufunc.signature is None:
-        return ((),) * ufunc.nargs
-    groups = re.findall(r"\(([^)]*)\)", ufunc.signature)
+    return ((),) * ufunc.nargs if ufunc.signature is None else _shapes_of(ufunc.signature)
+
+
+@lru_cache
+def _shapes_of(signature: str) -> tuple[tuple[int, ...], ...]:
+    groups = re.findall(r"\(([^)]*)\)", signature)
     return tuple(tuple(int(size) if size.isdecimal() else -1 for size in group.split(",") if size) for group in groups)
 
 

@@ -27,12 +27,12 @@ class Loop:
 
     def __init__(self, program, dtype="float64"):
         options = llvm_loader.host_options(dtype)
-        self.address = llvm_loader.load(llvm_simd.emit(program, options), llvm_simd.symbol(program), options)
+        self.code = llvm_loader.load(llvm_simd.emit(program, options), llvm_simd.symbol(program), options)
         self.program, self.dtype = program, dtype
-        self.ufunc = gufunc.make_gufunc(self.address, program.inputs, program.outputs, dtype, program.name)
+        self.ufunc = gufunc.make_gufunc(self.code, program.inputs, program.outputs, dtype, program.name)
 
     def before(self, general):
-        return single_call(self.address, self.program.inputs, self.program.outputs, self.dtype, general)
+        return single_call(self.code, self.program.inputs, self.program.outputs, self.dtype, general)
 
 
 def refuse(*arrays, **keywords):

@@ -23,6 +23,8 @@ from linkwise.mechanics.algorithms.catalogue import ALGORITHMS
 
 from .short_cut import MECHANISMS, Loop, assert_same, needs_short_cut, ratio, refuse, sample, sample_state, two
 
+NOTHING = types.SimpleNamespace(address=0)  # machine code that must not be run
+
 # -- results ------------------------------------------------------------------------------------------
 
 
@@ -279,7 +281,7 @@ def test_old_flags_do_not_matter():
 @needs_short_cut
 @pytest.mark.parametrize("outputs", [[(2**50,)], [(2,), (), (2**50,)]])
 def test_no_memory_for_results(outputs):
-    function = single_call(0, [Array("x", (2,))], [Array("y", shape) for shape in outputs], "float64", refuse)
+    function = single_call(NOTHING, [Array("x", (2,))], [Array("y", shape) for shape in outputs], "float64", refuse)
     x = two()
     gc.collect()
     references = sys.getrefcount(x), sys.getrefcount(x.dtype)
@@ -300,8 +302,8 @@ define void @fails(ptr %args, ptr %dimensions, ptr %steps, ptr %data) {
 }
 declare ptr @PyErr_NoMemory()
 """
-    address = llvm_loader.load(text, "fails", llvm_loader.host_options())
-    function = single_call(address, [Array("x", (2,))], [Array("y", shape) for shape in outputs], "float64", refuse)
+    code = llvm_loader.load(text, "fails", llvm_loader.host_options())
+    function = single_call(code, [Array("x", (2,))], [Array("y", shape) for shape in outputs], "float64", refuse)
     dtype = np.dtype("float64")
     gc.collect()
     references, returned = sys.getrefcount(dtype), []
@@ -311,6 +313,33 @@ declare ptr @PyErr_NoMemory()
     gc.collect()
     assert not returned
     assert sys.getrefcount(dtype) == references
+
+
+# -- the switch ---------------------------------------------------------------------------------------
+
+
+@needs_short_cut
+def test_the_short_cut_can_be_switched_off_and_on():
+    loop, seen = ratio(), []
+
+    def general(*arrays):
+        seen.append(arrays)
+        return loop.ufunc(*arrays)
+
+    function, state = loop.before(general), (two(), two((1.0, 8.0)))
+    by_short_cut = function(*state)
+    assert not seen and lw.get_single_call_shortcut()
+    lw.set_single_call_shortcut(False)
+    try:
+        assert not lw.get_single_call_shortcut()
+        assert_same(function(*state), by_short_cut)
+        assert len(seen) == 1
+    finally:
+        lw.set_single_call_shortcut(True)
+    function(*state)
+    assert len(seen) == 1 and lw.get_single_call_shortcut()
+    with pytest.raises(ValueError, match="enabled must be True or False, not 'off'"):
+        lw.set_single_call_shortcut("off")
 
 
 # -- where there is no short cut ----------------------------------------------------------------------
@@ -324,7 +353,7 @@ def test_unknown_layouts_get_the_general_function(monkeypatch):
 
 def test_too_many_arrays_get_the_general_function():
     inputs = [Array(f"x{i}", ()) for i in range(32)]
-    assert single_call(0, inputs, [Array("y", ())], "float64", refuse) is refuse
+    assert single_call(NOTHING, inputs, [Array("y", ())], "float64", refuse) is refuse
 
 
 def test_layouts_are_checked(monkeypatch):

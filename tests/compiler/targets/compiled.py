@@ -15,5 +15,5 @@ def compiled(program: Program, dtype: str = "float64", lanes: int | None = None)
     options = llvm_loader.host_options(dtype)
     if lanes is not None:
         options = replace(options, lanes=lanes)
-    address = llvm_loader.load(llvm_simd.emit(program, options), llvm_simd.symbol(program), options)
-    return gufunc.make_gufunc(address, program.inputs, program.outputs, dtype, program.name)
+    code = llvm_loader.load(llvm_simd.emit(program, options), llvm_simd.symbol(program), options)
+    return gufunc.make_gufunc(code, program.inputs, program.outputs, dtype, program.name)

@@ -27,8 +27,8 @@ def program_of(seed: int) -> Program:
 def compiled(program: Program, recurrence: Recurrence, dtype: str = "float64", lanes: int | None = None) -> np.ufunc:
     options = llvm_loader.host_options(dtype)
     options = dataclasses.replace(options, lanes=lanes or options.lanes)
-    address = llvm_loader.load(llvm_simd.emit(program, options, recurrence), llvm_simd.symbol(program), options)
-    return gufunc.make_gufunc(address, program.inputs, program.outputs, dtype, program.name, recurrence=recurrence)
+    code = llvm_loader.load(llvm_simd.emit(program, options, recurrence), llvm_simd.symbol(program), options)
+    return gufunc.make_gufunc(code, program.inputs, program.outputs, dtype, program.name, recurrence=recurrence)
 
 
 def arrays_for(batch: tuple[int, ...], records: int, repeats: int, seed: int = 0) -> list[np.ndarray]:
@@ -128,7 +128,7 @@ def test_machine_code_comes_from_the_disk(tmp_path, monkeypatch):
         out = tuple(np.empty((4, 2, *array.shape)) for array in program.outputs)
         load_recurrence(program, RECURRENCE, "float64", "cpu")(*arrays, out=out)
         results.append(out)
-        monkeypatch.setattr(llvm_loader, "_libraries", {})  # as in a new process
+        monkeypatch.setattr(llvm_loader, "_loaded", {})  # as in a new process
         monkeypatch.setattr(llvm_simd, "emit", lambda *_: pytest.fail("the object code is there"))
     for one, other in zip(*results, strict=True):
         np.testing.assert_array_equal(one, other)
