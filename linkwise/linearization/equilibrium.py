@@ -10,12 +10,13 @@ import numpy as np
 from ..dynamics.closed.assembly import assemble, generic_rank
 from ..dynamics.closed.constraints import moved_by, position_error
 from ..dynamics.closed.decomposition import decompose
+from ..dynamics.closed.tolerances import LOOPS
 from ..dynamics.passive import Passive
 from ..dynamics.trees import mass_matrix
 from ..mechanism import Mechanism, MechanismError, one_of
 from .balance import Balance, Search, attempts, balance, has_potential, stiffness
 from .coordinates import coordinate_names, named_rows
-from .variations import OPEN, State, state_of
+from .variations import State, state_of
 
 UNKNOWNS = ("q", "tau")
 BALANCED = 1e-10  # relative to the weight and the given forces: what is left unbalanced
@@ -153,7 +154,7 @@ def _holding(at: State, actuated: Sequence[str] | None, tolerance: float) -> Equ
     """Forces of the actuated joints that keep the configuration."""
     mech = at.mech
     opening = np.abs(position_error(mech, at.q)).max(initial=0.0)
-    if opening > OPEN:
+    if opening > LOOPS.open_in_derivatives:
         raise MechanismError(
             f"the loops of mechanism {mech.name!r} are open by {opening:.3g}: close them with linkwise.closed.assemble"
         )

@@ -20,6 +20,7 @@ from ..compiler.pipeline import compile
 from ..compiler.store import kernel_function
 from ..dynamics.closed.decomposition import Decomposition, decompose, times, transposed_times
 from ..dynamics.closed.dynamics import Terms, terms
+from ..dynamics.closed.tolerances import LOOPS
 from ..dynamics.derivatives import inverse_dynamics_derivatives
 from ..dynamics.differentiation import jacobian_of
 from ..dynamics.passive import Passive, Resolved
@@ -28,10 +29,6 @@ from ..dynamics.trees import integrate, inverse_dynamics
 from ..mechanism import Mechanism, MechanismError, require_mechanism
 from .coordinates import Independent, independent_by
 
-OPEN = (
-    1e-8  # metres and sines of angles: loops with a larger error are open, and redundant constraints look independent
-)
-SLIPPING = 1e-6  # relative: velocities that open loops faster do not belong to the mechanism
 SINGULAR = 1e-6  # relative: constraints that become independent faster than this, per unit of motion, are not redundant
 
 
@@ -239,12 +236,13 @@ def _refuse_open(at: State, own: Terms) -> None:
     mech = at.mech
     opening = np.abs(own.error).reshape(-1, mech.n_constraints)
     slip = np.abs(times(own.jacobian, at.v)).reshape(-1, mech.n_constraints)
-    if opening.max(initial=0.0) > OPEN:
+    if opening.max(initial=0.0) > LOOPS.open_in_derivatives:
         raise MechanismError(
             f"loop {_loop(mech, opening)!r} of mechanism {mech.name!r} is open by {opening.max():.3g}: close it with "
             "linkwise.closed.assemble or project before linearizing"
         )
-    if slip.max(initial=0.0) > SLIPPING * (1.0 + np.abs(own.jacobian).max(initial=0.0) * np.abs(at.v).max(initial=0.0)):
+    fastest = 1.0 + np.abs(own.jacobian).max(initial=0.0) * np.abs(at.v).max(initial=0.0)
+    if slip.max(initial=0.0) > LOOPS.velocity_in_derivatives * fastest:
         raise MechanismError(
             f"the velocities tear loop {_loop(mech, slip)!r} of mechanism {mech.name!r} open, at {slip.max():.3g} per "
             "second: make them consistent with linkwise.closed.project(mech, q, v)"

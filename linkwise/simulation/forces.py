@@ -8,8 +8,9 @@ import numpy as np
 
 from ..dynamics import trees as tree
 from ..dynamics.passive import Passive
+from ..dynamics.states import real_numbers
 from ..mechanism import Mechanism, MechanismError
-from .functions import Function, answer, real_numbers
+from .functions import Function, answer
 
 DIFFERENCE = 1e-7  # relative step by which a controller is differenced
 
@@ -122,7 +123,7 @@ def _as_data(given: Any, constant: bool) -> Any:
     """None, numbers where they are constant, or that there were others."""
     if given is None:
         return None
-    return real_numbers(given).tolist() if constant else "given"
+    return np.asarray(given, dtype=float).tolist() if constant else "given"
 
 
 def _samples(mech: Mechanism, control: Any, batch: tuple[int, ...]) -> np.ndarray:
@@ -131,8 +132,8 @@ def _samples(mech: Mechanism, control: Any, batch: tuple[int, ...]) -> np.ndarra
     if control is None:
         return np.zeros((1, *shape))
     try:
-        samples = real_numbers(control)
-    except (TypeError, ValueError):
+        samples = real_numbers("control", control).copy()
+    except MechanismError:
         raise TypeError(
             f"control must be a function of (t, q, v) or an array of forces, real numbers, not {control!r}"
         ) from None
@@ -157,11 +158,11 @@ def _wrenches(mech: Mechanism, wrenches: Any, batch: tuple[int, ...]) -> np.ndar
     """(..., n_links, 6): constant wrenches."""
     shape = (*batch, mech.n_links, 6)
     try:
-        array = real_numbers(wrenches)
+        array = real_numbers("wrenches", wrenches).copy()
         if array.shape[-2:] != shape[-2:]:
             raise ValueError
         array = np.broadcast_to(array, shape)
-    except (TypeError, ValueError):
+    except ValueError:  # a MechanismError is one
         raise MechanismError(
             f"wrenches must be an array ({mech.n_links}, 6), [moment; force] of every link in its own frame, or a "
             f"function of (t, q, v) that gives one, not {wrenches!r}"

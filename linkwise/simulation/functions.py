@@ -13,14 +13,6 @@ Function = Callable[[float, np.ndarray, np.ndarray], Any]
 REAL = "biuf"  # kinds of dtypes that are real numbers
 
 
-def real_numbers(given: Any) -> np.ndarray:
-    """``given`` as a new array of floats; a ValueError or TypeError where it is not made of real numbers."""
-    values = np.asarray(given)
-    if values.dtype.kind not in REAL:
-        raise TypeError(f"{given!r} has the type {values.dtype}")
-    return np.array(values, dtype=float)
-
-
 def answer(who: str, function: Function, t: float, q: np.ndarray, v: np.ndarray, kinds: str = REAL) -> np.ndarray:
     """The numbers that ``function(t, q, v)`` gives, of dtypes of these ``kinds``; an error names ``who`` gave others.
 

@@ -35,7 +35,6 @@ METHODS = (*ADAPTIVE, *FIXED)
 COORDINATES = ("joint", "nu", "xi", "independent")
 DEFAULT_STEP = 1e-3
 GAINS = (10.0, 10.0)
-SLIP = 1e-3  # relative; initial velocities that are changed by more than this were meant otherwise
 NOT_UNIT = 1e-3  # a quaternion whose length is further from 1 than this was not meant as one
 
 
@@ -69,7 +68,7 @@ def simulate(
     formulation: str = "svd",
     baumgarte: tuple[float, float] | None = None,
     keep_energy: bool = False,
-    tolerance: float = closed.CLOSED,
+    tolerance: float = closed.LOOPS.closed,
     independent: Any = None,
     worst_condition: float = closed.WORST_CONDITION,
 ) -> Trajectory:
@@ -336,7 +335,7 @@ def _warn_of_slip(mech: Mechanism, state: tuple[np.ndarray, np.ndarray], given: 
     """Say so where velocities were given that would have torn loops open, and are not those the motion starts with."""
     q, v = state
     change, speed = (np.abs(x).max(axis=-1, initial=0.0) for x in (v - given, given))
-    if not mech.loops or not (change > SLIP * speed).any():
+    if not mech.loops or not (change > closed.LOOPS.velocity_by_mistake * speed).any():
         return
     slip = (closed.constraint_jacobian(mech, q) @ given[..., None])[..., 0]
     slip = np.abs(slip).reshape(-1, slip.shape[-1]).max(axis=0, initial=0.0)

@@ -174,7 +174,7 @@ class Trajectory:
         values = np.linalg.svd(self._jacobians, compute_uv=False)
         rank = self.settings.get("rank")
         if rank is None:
-            rank = (values > closed.RANK_TOLERANCE * values[..., :1]).sum(axis=-1).max(initial=1)
+            rank = (values > closed.LOOPS.rank * values[..., :1]).sum(axis=-1).max(initial=1)
         elif np.ndim(rank):
             rank = np.reshape(rank, self.q.shape[1:-1])
         last = np.broadcast_to(np.maximum(rank, 1).astype(int) - 1, values.shape[:-1])

@@ -4,13 +4,11 @@ q is (nq,), v, a and tau are (nv,), each with any leading batch shape unless a f
 of loop constraints, ``mech.n_constraints``.
 """
 
-from .assembly import CLOSED as CLOSED
 from .assembly import AssemblyError, assemble, follow, generic_rank, project
 from .charts import WORST_CONDITION as WORST_CONDITION
 from .charts import LocalParametrization, local_parametrization
 from .constraints import constraint_bias, constraint_jacobian, degrees_of_freedom, position_error
 from .coordinates import ChartError, Coordinates, ImplicitCoordinates, implicit_coordinates
-from .decomposition import RANK_TOLERANCE as RANK_TOLERANCE
 from .dynamics import ALL_METHODS as ALL_METHODS
 from .dynamics import (
     constraint_forces,
@@ -23,6 +21,7 @@ from .dynamics import (
 from .dynamics import motion_under as motion_under
 from .singular import nearness, time_to_singular
 from .singular import usual_nearness as usual_nearness
+from .tolerances import LOOPS as LOOPS
 
 __all__ = [
     "AssemblyError",

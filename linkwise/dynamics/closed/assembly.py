@@ -11,11 +11,10 @@ from ...compiler.store import kernel_function
 from ...mechanism import Mechanism, MechanismError
 from .. import trees as tree
 from ..states import checked_arrays, common_batch, real_numbers
-from .constraints import OPEN, constraint_jacobian, decomposed, moved_by, one_state, position_error, require_finite
-from .decomposition import RANK_TOLERANCE, decompose
+from .constraints import constraint_jacobian, decomposed, moved_by, one_state, position_error, require_finite
+from .decomposition import decompose
+from .tolerances import LOOPS
 
-CLOSED = 1e-11  # metres and radians: a loop with a smaller error is closed
-AIM = 1e-5  # of the tolerance: where the iteration goes on to if it can, mostly with one step more
 ROUND_OFF = 4.0 * np.finfo(float).eps  # of quaternions: they have unit length as well as numbers can say
 LARGEST_STEP = 0.5  # of a coordinate, per iteration: linearized loops say little about what is further away
 HOPELESS = 1e12  # damping beyond which no step makes the error smaller: a local minimum
@@ -32,7 +31,7 @@ class AssemblyError(MechanismError):
         self.q = q
 
 
-def assemble(mech: Mechanism, q_guess, hold: Sequence[str] = (), tolerance: float = CLOSED, max_steps: int = 300):
+def assemble(mech: Mechanism, q_guess, hold: Sequence[str] = (), tolerance: float = LOOPS.closed, max_steps: int = 300):
     """(nq,): a configuration near ``q_guess`` in which all loops are closed, the coordinates of the joints named in
     ``hold`` unchanged but for quaternions, which get unit length.
 
@@ -42,7 +41,7 @@ def assemble(mech: Mechanism, q_guess, hold: Sequence[str] = (), tolerance: floa
     (guess,) = checked_arrays(mech, q=q_guess)
     free = np.ones(mech.nv, dtype=bool)
     free[moved_by(mech, hold, "hold")] = False
-    aim = AIM * tolerance
+    aim = LOOPS.aim * tolerance
     return _closed_or_refused(mech, guess, free, aim, tolerance, max_steps, hold, "the guess")
 
 
@@ -93,7 +92,7 @@ def project(
     q,
     v,
     energy=None,
-    tolerance: float = CLOSED,
+    tolerance: float = LOOPS.closed,
     largest: float = 0.1,
     rank: Any = None,
 ):
@@ -132,7 +131,7 @@ def _reclosed(mech: Mechanism, q: np.ndarray, tolerance: float, rank: Any) -> np
     rounding (3.2).
     """
     one_dof = rank is None or np.all(_coordinates_in_loops(mech) - np.asarray(rank) <= 1)
-    aim = AIM * tolerance if one_dof else tolerance
+    aim = LOOPS.aim * tolerance if one_dof else tolerance
     return _closed_or_refused(mech, q, np.ones(mech.nv, dtype=bool), aim, tolerance, 60, (), "the configuration")
 
 
@@ -208,7 +207,7 @@ def follow(mech: Mechanism, q, targets: Mapping[str, Any], largest: float = 0.05
     """
     (q,) = one_state("follow", mech, q=q)
     loop, residual = _worst_loop(mech, q) if mech.loops else ("", 0.0)
-    if residual > OPEN:
+    if residual > LOOPS.open_by_mistake:
         raise AssemblyError(
             f"loop {loop!r} of mechanism {mech.name!r} is open by {residual:.3g} at the start: there is no branch to "
             "follow; assemble it first",
@@ -234,10 +233,10 @@ def follow(mech: Mechanism, q, targets: Mapping[str, Any], largest: float = 0.05
         change *= pace
         there = tree.integrate(mech, q, change, 1.0)
         if np.abs(change).max() <= largest:
-            closed = _closed(mech, there, free, AIM * CLOSED, CLOSED, 15)
+            closed = _closed(mech, there, free, LOOPS.aim * LOOPS.closed, LOOPS.closed, 15)
             corrected = np.abs(tree.difference(mech, there, closed)).max()
             # On the same branch the correction is of second order in the step.
-            if np.linalg.norm(position_error(mech, closed)) <= CLOSED and corrected <= 0.5 * np.abs(change).max():
+            if np.linalg.norm(position_error(mech, closed)) <= LOOPS.closed and corrected <= 0.5 * np.abs(change).max():
                 q, done, pace = closed, done + pace, 1.5 * pace
                 continue
         pace *= 0.5
@@ -253,7 +252,7 @@ def follow(mech: Mechanism, q, targets: Mapping[str, Any], largest: float = 0.05
     return np.where(driven_q, goal, q)
 
 
-def generic_rank(mech: Mechanism, q, tolerance: float = RANK_TOLERANCE, seed: int = 0) -> int | np.ndarray:
+def generic_rank(mech: Mechanism, q, tolerance: float = LOOPS.rank, seed: int = 0) -> int | np.ndarray:
     """The largest rank of G among assembled configurations near the assembled ``q``: an integer, or one per state.
 
     At a singular position G has less than this rank, and where loops are not exactly closed redundant constraints make
@@ -266,8 +265,8 @@ def generic_rank(mech: Mechanism, q, tolerance: float = RANK_TOLERANCE, seed: in
     everything = np.ones(mech.nv, dtype=bool)
     for size in (1e-2, 3e-2):
         near = tree.integrate(mech, q, size * rng.normal(size=mech.nv), 1.0)
-        near = _closed(mech, near, everything, AIM * CLOSED, CLOSED, 100)
-        closed = np.linalg.norm(position_error(mech, near), axis=-1) <= CLOSED
+        near = _closed(mech, near, everything, LOOPS.aim * LOOPS.closed, LOOPS.closed, 100)
+        closed = np.linalg.norm(position_error(mech, near), axis=-1) <= LOOPS.closed
         largest = np.where(closed, np.maximum(largest, decomposed(mech, near, tolerance).rank), largest)
     return int(largest) if q.ndim == 1 else largest
 

@@ -13,12 +13,13 @@ import numpy as np
 
 from ...mechanism import Mechanism, MechanismError
 from .. import trees as tree
-from .assembly import CLOSED, generic_rank
+from .assembly import generic_rank
 from .constraints import constraint_jacobian, one_state, position_error, warn_if_open
 from .coordinates import FAILING, ChartError, Coordinates, ImplicitCoordinates, linear_coordinates
 from .decomposition import decompose
 from .dynamics import bias_under, independent_at, terms
 from .formulations import Loops, chosen_rows
+from .tolerances import LOOPS
 
 WORST_CONDITION = 1e4  # of [D1 R; G]; beyond, another chart describes the motion better
 SLOWEST = 0.9  # contraction rate of Newton's iteration above which it is not converging
@@ -43,7 +44,7 @@ class LocalParametrization:
         y = self.coordinates.value(q, guess)
         return y, self.coordinates.rate(q, v, y)
 
-    def configuration(self, y, guess=None, tolerance: float = CLOSED, max_steps: int = 30) -> np.ndarray:
+    def configuration(self, y, guess=None, tolerance: float = LOOPS.closed, max_steps: int = 30) -> np.ndarray:
         """(nq,): Psi(y), by Newton's iteration on [R(q, y); g(q)] from ``guess`` (the origin if none is given).
 
         It stops when the distance to the solution, rho / (1 - rho) times the last step with the contraction rate rho

@@ -10,10 +10,10 @@ import numpy as np
 from ...compiler.store import kernel_function
 from ...mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
 from ..states import checked_arrays
-from .decomposition import RANK_TOLERANCE, Decomposition, decompose
+from .decomposition import Decomposition, decompose
+from .tolerances import LOOPS
 
-OPEN = 1e-3  # metres or radians; loops further open than this are not meant to be
-SURELY_CLOSED = OPEN**2  # the sum of squares
+SURELY_CLOSED = LOOPS.open_by_mistake**2  # the sum of squares
 
 
 def position_error(mech: Mechanism, q):
@@ -34,7 +34,7 @@ def constraint_bias(mech: Mechanism, q, v):
     return kernel_function(mech, "constraint_bias", q)(q, v)
 
 
-def degrees_of_freedom(mech: Mechanism, q, tolerance: float = RANK_TOLERANCE):
+def degrees_of_freedom(mech: Mechanism, q, tolerance: float = LOOPS.rank):
     """nv minus the rank of G at q: an integer, or an array of them for a batch.
 
     A singular value counts as zero below ``tolerance`` times the largest.  q must be assembled: where loops are open,
@@ -46,7 +46,7 @@ def degrees_of_freedom(mech: Mechanism, q, tolerance: float = RANK_TOLERANCE):
     return int(dofs) if np.ndim(dofs) == 0 else dofs
 
 
-def decomposed(mech: Mechanism, q, tolerance: float = RANK_TOLERANCE, rank: Any = None) -> Decomposition:
+def decomposed(mech: Mechanism, q, tolerance: float = LOOPS.rank, rank: Any = None) -> Decomposition:
     """The singular value decomposition of G at q, in double precision whatever q is."""
     return decompose(kernel_function(mech, "constraint_jacobian", None)(q), tolerance, rank)
 
@@ -79,7 +79,7 @@ def warn_if_open(mech: Mechanism, error: np.ndarray) -> None:
         return
     gaps = np.abs(error).reshape(-1, error.shape[-1])
     worst = np.fmax.reduce(gaps, axis=0, initial=0.0)  # states that are unknown say nothing
-    if worst.max() > OPEN:
+    if worst.max() > LOOPS.open_by_mistake:
         warn_caller(
             f"loop {loop_of(mech, int(np.argmax(worst)))!r} of mechanism {mech.name!r} is open by {worst.max():.3g} "
             "(metres or radians): close it with closed.assemble or closed.project, or, where accelerations are asked "

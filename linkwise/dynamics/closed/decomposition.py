@@ -9,9 +9,7 @@ import numpy as np
 from scipy.linalg.lapack import dgesdd, dgesv
 
 from ...mechanism import MechanismError
-
-#: Singular values below this fraction of the largest count as zero: the constraint is redundant there.
-RANK_TOLERANCE = 1e-8
+from .tolerances import LOOPS
 
 
 class Decomposition(NamedTuple):
@@ -69,7 +67,7 @@ class Decomposition(NamedTuple):
         return times(self.v[..., :k], weights * transposed_times(self.u[..., :k], x))
 
 
-def decompose(jacobian: np.ndarray, tolerance: float = RANK_TOLERANCE, rank: Any = None) -> Decomposition:
+def decompose(jacobian: np.ndarray, tolerance: float = LOOPS.rank, rank: Any = None) -> Decomposition:
     """The decomposition of (..., m, n) with singular values below ``tolerance`` times the largest taken as zero, and no
     more than ``rank`` of them kept.
 

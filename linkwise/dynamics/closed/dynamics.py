@@ -13,11 +13,11 @@ from .. import trees as tree
 from ..states import checked_arrays, checked_motion, common_batch, real_numbers
 from .constraints import constraint_jacobian, driven_by, loop_of, require_length, velocity_rows, warn_if_open
 from .coordinates import Coordinates, ImplicitCoordinates
-from .decomposition import RANK_TOLERANCE, Decomposition, decompose, solved, times, transposed_times
+from .decomposition import Decomposition, decompose, solved, times, transposed_times
 from .formulations import METHODS, basis_by
+from .tolerances import LOOPS
 
 ALL_METHODS = ("svd", "lagrange", *METHODS)
-OUT_OF_REACH = 1e-8  # relative; a force that misses more of what is asked for does not produce the motion
 
 
 class Terms(NamedTuple):
@@ -48,7 +48,7 @@ def forward_dynamics(
     wrenches=None,
     independent=None,
     rank: Any = None,
-    tolerance: float = RANK_TOLERANCE,
+    tolerance: float = LOOPS.rank,
 ):
     """(nv,): accelerations under joint forces ``tau`` and external ``wrenches`` (n_links, 6), all loops kept closed.
 
@@ -80,7 +80,7 @@ def motion_under(
     wrenches=None,
     independent=None,
     rank: Any = None,
-    tolerance: float = RANK_TOLERANCE,
+    tolerance: float = LOOPS.rank,
 ) -> tuple[Terms, np.ndarray]:
     """The terms of the equations of motion, and their solution: ``forward_dynamics`` of float64 arrays, for loops that
     may be open."""
@@ -138,7 +138,7 @@ def _lagrange(mech, at: Terms, force, bias, tolerance, rank):
     return accelerations, multipliers
 
 
-def null_space(mech: Mechanism, q, method: str = "svd", independent=None, tolerance: float = RANK_TOLERANCE):
+def null_space(mech: Mechanism, q, method: str = "svd", independent=None, tolerance: float = LOOPS.rank):
     """(nv, p): K with G K = 0, a basis of the motions that keep loops closed; p = degrees of freedom.
 
     In a batch p is the largest of all states; columns that a state does not need are zero.  Orthonormal for "svd" and
@@ -223,7 +223,7 @@ def inverse_dynamics(
     tau = np.zeros(load.shape)
     tau[..., driven] = times(patterns, decompose(reach).solve(transposed_times(svd.null, load)))
     missing = np.abs(transposed_times(svd.null, tau - load)).max(axis=-1, initial=0.0)
-    if np.any(missing > OUT_OF_REACH * np.maximum(1.0, np.abs(load).max(axis=-1, initial=0.0))):
+    if np.any(missing > LOOPS.acceleration * np.maximum(1.0, np.abs(load).max(axis=-1, initial=0.0))):
         shared = "" if distribution is None else f", shared as the {patterns.shape[-1]} columns of distribution say,"
         names = ", ".join(map(repr, mech.joint_names if actuated is None else actuated)) or "(none)"
         raise MechanismError(
@@ -279,7 +279,7 @@ def _reaction(mech, q, v, tau, options) -> tuple[np.ndarray, Decomposition]:
     if options.get("baumgarte") is None:
         warn_if_open(mech, at.error)
     bias = bias_under(mech, at, q, v, options.get("wrenches"))
-    svd = decompose(at.jacobian, options.get("tolerance", RANK_TOLERANCE), options.get("rank"))
+    svd = decompose(at.jacobian, options.get("tolerance", LOOPS.rank), options.get("rank"))
     return times(at.mass, a) + bias - tau, svd
 
 
@@ -332,7 +332,7 @@ def _per_state(function: Callable[..., Any], *arrays: np.ndarray, empty: tuple[i
 def _refuse_inconsistent(mech: Mechanism, at: Terms, a: np.ndarray) -> None:
     slip = np.abs(times(at.jacobian, a) + at.bias)
     scale = np.abs(at.jacobian) @ np.abs(a)[..., None]
-    if slip.size and np.any(slip > OUT_OF_REACH * (1.0 + scale[..., 0] + np.abs(at.bias))):
+    if slip.size and np.any(slip > LOOPS.acceleration * (1.0 + scale[..., 0] + np.abs(at.bias))):
         row = int(np.argmax(slip.reshape(-1, slip.shape[-1]).max(axis=0)))
         raise MechanismError(
             f"the accelerations tear loop {loop_of(mech, row)!r} of mechanism {mech.name!r} open (by {slip.max():.3g} "

@@ -1,0 +1,41 @@
+"""How closed a loop is: every tolerance on positions, velocities, accelerations and ranks of loops, with its reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class LoopTolerances:
+    """Positions are in metres and sines of angles, as ``position_error`` has them.
+
+    closed               a loop with a smaller error is closed: four orders above the round-off of positions of a metre,
+                         so that large mechanisms and long loops reach it too
+    aim                  of ``closed``: where iterations go on to if they can: down to round-off, mostly with one step more
+    open_in_derivatives  a loop with a larger error cannot be linearized: errors g make redundant constraints seem
+                         independent by about g, and this is the threshold ``rank`` below which they are not
+    open_by_mistake      a loop with a larger error, a millimetre or a milliradian, was not meant to be closed; below,
+                         it may come from a file with few digits or a long integration, and results still mean something
+    velocity_in_derivatives   relative to G and v: velocities that open loops faster do not belong to the mechanism that
+                         is linearized; round-off of velocities from ``project`` is ten orders below
+    velocity_by_mistake  relative to v: initial velocities that projection changes by more were meant otherwise; below,
+                         they were given with few digits
+    acceleration         relative: accelerations that open loops faster, and forces that miss more of those asked for,
+                         are inconsistent; the square root of round-off, as conditions of loops near singular positions
+                         take half the digits
+    rank                 singular values of G below this fraction of the largest count as zero, and their constraints as
+                         implied by the others: above what closure to ``closed`` leaves of them, below what the motion
+                         needs far from singular positions
+    """
+
+    closed: float = 1e-11
+    aim: float = 1e-5
+    open_in_derivatives: float = 1e-8
+    open_by_mistake: float = 1e-3
+    velocity_in_derivatives: float = 1e-6
+    velocity_by_mistake: float = 1e-3
+    acceleration: float = 1e-8
+    rank: float = 1e-8
+
+
+LOOPS = LoopTolerances()
