@@ -18,8 +18,8 @@ DIFFERENCE = 1e-7  # relative step by which a controller is differenced
 class Forces:
     """tau(t, q, v): what is commanded, and what acts with passive elements added; wrenches on links.
 
-    ``held`` is the commanded force of the present segment where it does not depend on the state, else None; ``data`` is
-    what a file can hold of all this.
+    ``held`` is the commanded force of the present segment where it does not depend on the state, else None; ``noted``
+    is what a file can hold of all this.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class Forces:
         self._control: Function | None = control if callable(control) else None
         self._samples: np.ndarray | None = None if self._control else _samples(mech, control, batch)
         self.held: np.ndarray | None = None if self._samples is None else self._samples[0]
-        self.data: dict[str, Any] = {
+        self.noted: dict[str, Any] = {
             "control": _as_data(control, self._samples is not None and np.ndim(control) == 1),
             "wrenches": _as_data(wrenches, self._constant_wrenches is not None),
         }

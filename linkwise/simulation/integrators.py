@@ -13,7 +13,7 @@ import scipy.integrate
 from ..dynamics import closed
 from ..mechanics.algorithms.integration import METHODS as STEPS
 from ..mechanism import MechanismError
-from .passages import look_ahead
+from .singular_positions import Passage
 from .systems import Stepper, System
 
 ADAPTIVE: dict[str, Any] = {
@@ -68,12 +68,13 @@ class Adaptive:
     def steps(self, t: float, x: np.ndarray, end: float) -> Iterator[Step]:
         """The steps from (t, x) to ``end``."""
         system, corrects = self._system, self._method in ONE_STEP and self._system.corrects
-        solver, now, max_step = self._solver(t, system.rebased(x), end), system.frozen(), self._options["max_step"]
+        solver, now = self._solver(t, system.rebased(x), end), system.frozen()
         while True:
             if corrects:
-                solver.max_step, way = look_ahead(system, solver.t, solver.y, solver.f, end, max_step)
-                if way is not None:
-                    t_old, (t, x, between) = solver.t, way
+                passage, solver.max_step = self._look_ahead(solver, end)
+                if passage is not None:
+                    t_old, (t, x, between) = solver.t, passage
+                    system.arrive(x)
                     yield Step(t_old, t, x.copy(), between, now, dense=True)
                     if t == end:
                         return
@@ -84,6 +85,8 @@ class Adaptive:
                 why = message if self._lost is None else f"{message}; {self._lost}"
                 raise IntegrationFailed(f"{self._method} cannot go on beyond t = {solver.t:.6g} s: {why}")
             x, self._lost = system.corrected(solver.y) if corrects else solver.y, None
+            if corrects:
+                system.arrive(x)
             if system.chart is not None:  # its variables, and what iterations start from, change from step to step
                 now = system.frozen()
             yield Step(solver.t_old, solver.t, x.copy(), _dense_output(solver, now), now, dense=True)
@@ -97,6 +100,15 @@ class Adaptive:
                 solver = self._solver(solver.t, based, end)
             else:  # what it carries into its next step besides y are the rates there
                 solver.y, solver.f = x, system.rates(solver.t, x)
+
+    def _look_ahead(self, solver: Any, end: float) -> tuple[Passage | None, float]:
+        """The step across a singular position that is near, if there is one, and the longest step to take otherwise."""
+        system, max_step = self._system, self._options["max_step"]
+        if system.singular is None:
+            return None, max_step
+        ahead = system.singular.ahead(*system.state(solver.y))
+        passage = system.singular.passage(system, solver.t, solver.y, solver.f, ahead, end, max_step)
+        return passage, min(system.singular.longest_step(ahead), max_step)
 
     def _solver(self, t: float, x: np.ndarray, end: float) -> Any:
         first = None if self.next_step is None else min(self.next_step, end - t, self._options["max_step"])
@@ -157,6 +169,7 @@ class Fixed:
         for _ in range(count):
             t_new, x = self._origin + (self._index + 1) * h, self._system.rebased(x)
             reached = self._system.corrected(advance(t, x, h))
+            self._system.arrive(reached)
             if not np.isfinite(reached).all():
                 raise IntegrationFailed(
                     f"{self._method} with steps of {h:g} s leaves all bounds at t = {t_new:.6g} s: take smaller steps"

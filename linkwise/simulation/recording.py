@@ -153,6 +153,7 @@ def _taken(system: System, step: Step, sampler: Sampler, watch: Watch) -> Stretc
         end, stopped = occurrences[-1].t, f"event: {occurrences[-1].name}"
         if end < step.t:
             x = system.corrected(step.between(end))
+            system.arrive(x)
             state = system.state(x)
     return Stretch(
         end - step.t_old,

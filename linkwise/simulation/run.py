@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,23 +17,20 @@ from ..mechanism import (
     MechanismError,
     MechanismWarning,
     did_you_mean,
-    one_of,
     require_mechanism,
     warn_caller,
 )
 from .events import Event, Watch
 from .forces import Forces
 from .functions import Function
-from .integrators import ADAPTIVE, FIXED, ONE_STEP, Adaptive, Fixed, whole_steps
-from .loops import STABILIZATIONS, Manifold
+from .integrators import FIXED, ONE_STEP, Adaptive, Fixed
+from .loops import Manifold
 from .recording import Progress, Record, Stretch, run
+from .settings import GIVEN, Settings, check_positive, checked, with_floats
+from .singular_positions import Departure, SingularPositions
 from .systems import IndependentCoordinates, JointVelocities, System, TotalRates
 from .trajectory import KEEP, Dense, End, Trajectory
 
-METHODS = (*ADAPTIVE, *FIXED)
-COORDINATES = ("joint", "nu", "xi", "independent")
-DEFAULT_STEP = 1e-3
-GAINS = (10.0, 10.0)
 NOT_UNIT = 1e-3  # a quaternion whose length is further from 1 than this was not meant as one
 
 
@@ -97,26 +93,16 @@ def simulate(
     Ctrl-C ends the motion: what was computed is returned, with ``interrupted`` set.
     """
     require_mechanism(mech)
-    settings: dict[str, Any] = {
-        "method": one_of("method", method, METHODS),
-        "step": step if step is not None or method in ADAPTIVE else DEFAULT_STEP,
-        "rtol": rtol,
-        "atol": atol,
-        "stabilization": _stabilization(mech, stabilization, method, coordinates, keep_energy, baumgarte),
-        "coordinates": one_of("coordinates", coordinates, COORDINATES),
-        "formulation": one_of("formulation", formulation, closed.ALL_METHODS),
-        "baumgarte": _gains(baumgarte),
-        "tolerance": tolerance,
-        "worst_condition": worst_condition,
-    }
-    settings |= _numbers(settings, duration)
-    _check_coordinates(mech, settings, independent)
+    asked = Settings(
+        method, step, rtol, atol, stabilization, coordinates, formulation, baumgarte, tolerance, worst_condition
+    )
+    settings = checked(mech, asked, duration, keep_energy, independent)
     if keep_energy and not (control is None and passive is None and wrenches is None):
         raise ValueError("keep_energy is for free motions: control, passive elements and wrenches change the energy")
     q, v = _initial_state(mech, q0, v0, method, coordinates)
     forces = Forces(mech, control, _passive(passive), q.shape[:-1], wrenches)
-    manifold, corrected = _onto_manifold(mech, settings, q, v, keep_energy)
-    system = _system(mech, settings, forces, manifold, independent)
+    settings, manifold, departure, corrected = _onto_manifold(mech, settings, q, v, keep_energy)
+    system = _system(mech, settings, forces, manifold, departure, independent)
     x = system.start(*corrected)
     state = system.state(x)
     _warn_of_slip(mech, state, v)
@@ -134,12 +120,11 @@ def resumed(
     for name in options:
         if name not in known:
             raise TypeError(f"a motion goes on as it was: {name!r} cannot be changed; " + did_you_mean(name, known))
-    mech, settings, end = before.mechanism, dict(before.settings), before.end
-    _numbers(settings, duration)
-    control, wrenches = _kept("control", control, settings), _kept("wrenches", wrenches, settings)
+    mech, end, settings = before.mechanism, before.end, with_floats(before.settings, duration)
+    control, wrenches = _kept("control", control, settings.control), _kept("wrenches", wrenches, settings.wrenches)
     independent = _independent_again(independent, end)
     forces = Forces(mech, control, before.passive, end.q.shape[:-1], wrenches)
-    system = _system(mech, settings, forces, _manifold(mech, settings, end.q.shape[:-1]), independent)
+    system = _system(mech, settings, forces, _manifold(mech, settings, end.q.shape[:-1]), None, independent)
     if isinstance(system, IndependentCoordinates) and end.chart is not None:
         system.restore(end.chart, end.x, end.q, end.v)
     start = Stretch(0.0, end.t, end.x, (end.q, end.v), end.chart)
@@ -150,7 +135,7 @@ def resumed(
         start,
         duration,
         times,
-        Watch(_events_again(options.get("events", KEEP), settings)),
+        Watch(_events_again(options.get("events", KEEP), settings.events)),
         options.get("progress", False),
         settings,
         before.passive,
@@ -165,7 +150,7 @@ def _followed(
     times: np.ndarray | None,
     watch: Watch,
     progress: bool,
-    settings: dict[str, Any],
+    settings: Settings,
     passive: Passive | None,
 ) -> Trajectory:
     """Run, and make a trajectory of the record."""
@@ -178,7 +163,7 @@ def _followed(
         np.array([getattr(sample, name) for sample in samples]).reshape(len(samples), *batch, size)
         for name, size in (("q", mech.nq), ("v", mech.nv), ("tau", mech.nv))
     )
-    q = system.manifold.with_unit_quaternions(q) if settings["method"] not in ONE_STEP else q
+    q = system.manifold.with_unit_quaternions(q) if settings.method not in ONE_STEP else q
     wrenches = None
     if system.forces.push_links:
         wrenches = np.array([sample.wrenches for sample in samples]).reshape(*v.shape[:-1], mech.n_links, 6)
@@ -195,7 +180,7 @@ def _followed(
         evaluations=system.evaluations,
         stopped=record.stopped,
         chart_changes=system.changes if isinstance(system, IndependentCoordinates) else 0,
-        settings=settings | system.forces.data | {"events": watch.names},
+        settings=settings.found(**system.forces.noted, events=watch.names),
         end=End(
             last.t,
             np.array(last.state[0]),
@@ -217,59 +202,59 @@ def _followed(
 # -- the parts ------------------------------------------------------------------------------------------------
 
 
-def _manifold(
-    mech: Mechanism, settings: Mapping[str, Any], batch: tuple[int, ...], leaving: np.ndarray | None = None
-) -> Manifold:
-    # Lists in the settings have lost the shape and the type of a batch without states.
-    rank, energy = (
-        None if settings[name] is None else np.array(settings[name], dtype=kind).reshape(batch)
-        for name, kind in (("rank", int), ("energy", float))
-    )
+def _manifold(mech: Mechanism, settings: Settings, batch: tuple[int, ...]) -> Manifold:
+    rank, energy = settings.array("rank", int, batch), settings.array("energy", float, batch)
     return Manifold(
-        mech,
-        settings["formulation"],
-        tuple(settings["baumgarte"]) if settings["stabilization"] == "baumgarte" else None,
-        settings["stabilization"] == "projection" and (bool(mech.loops) or energy is not None),
-        settings["tolerance"],
-        rank,
-        settings.get("usual_nearness") or 1.0,
+        SingularPositions(mech, rank, settings.usual_conditioning or 1.0),
+        settings.formulation,
+        settings.gains,
+        settings.stabilization == "projection" and (bool(mech.loops) or energy is not None),
+        settings.tolerance,
         energy,
-        leaving,
     )
 
 
 def _onto_manifold(
-    mech: Mechanism, settings: dict[str, Any], q: np.ndarray, v: np.ndarray, keep_energy: bool
-) -> tuple[Manifold, tuple[np.ndarray, np.ndarray]]:
+    mech: Mechanism, settings: Settings, q: np.ndarray, v: np.ndarray, keep_energy: bool
+) -> tuple[Settings, Manifold, Departure | None, tuple[np.ndarray, np.ndarray]]:
     """The manifold that a motion from (q, v) stays on, noted in the settings, and the state moved onto it."""
-    settings["rank"] = np.asarray(closed.generic_rank(mech, q)).tolist() if mech.loops else None
-    first = q.reshape(-1, mech.nq)[:1]
-    settings["usual_nearness"] = closed.usual_nearness(mech, first[0]) if mech.loops and len(first) else None
-    settings["energy"] = None
-    leaving = np.ones(q.shape[:-1], dtype=bool) if mech.loops else None  # as it will turn out, or not
-    manifold = _manifold(mech, settings, q.shape[:-1], leaving)
-    q, v = manifold.corrected(q, v)
+    batch, positions = q.shape[:-1], SingularPositions.around(mech, q)
+    usual = positions.usual_conditioning if mech.loops and q.size else None
+    settings = settings.found(rank=positions.rank, usual_conditioning=usual)
+    manifold = _manifold(mech, settings, batch)
+    departure = Departure(manifold.singular, batch) if manifold.projects else None
+    q, v = manifold.corrected(q, v, None if departure is None else departure.left_alone(q))
+    if departure is not None:
+        departure.note(q)
     if keep_energy:
-        settings["energy"] = (tree.kinetic_energy(mech, q, v) + tree.potential_energy(mech, q)).tolist()
-        manifold = _manifold(mech, settings, q.shape[:-1], leaving)
-    return manifold, (q, v)
+        settings = settings.found(energy=tree.kinetic_energy(mech, q, v) + tree.potential_energy(mech, q))
+        manifold = _manifold(mech, settings, batch)
+    return settings, manifold, departure, (q, v)
 
 
-def _system(mech: Mechanism, settings: Mapping[str, Any], forces: Forces, manifold: Manifold, independent) -> System:
-    if settings["coordinates"] == "joint":
-        return JointVelocities(mech, forces, manifold)
-    if settings["coordinates"] == "independent":
-        return IndependentCoordinates(mech, forces, manifold, independent, settings["worst_condition"])
-    return TotalRates(mech, forces, manifold, settings["coordinates"] == "nu")
+def _system(
+    mech: Mechanism,
+    settings: Settings,
+    forces: Forces,
+    manifold: Manifold,
+    departure: Departure | None,
+    independent: Any,
+) -> System:
+    if settings.coordinates == "joint":
+        return JointVelocities(mech, forces, manifold, departure)
+    if settings.coordinates == "independent":
+        return IndependentCoordinates(mech, forces, manifold, independent, settings.worst_condition)
+    return TotalRates(mech, forces, manifold, settings.coordinates == "nu")
 
 
-def _integrator(system: System, settings: Mapping[str, Any], end: End | None) -> Adaptive | Fixed:
-    method, step = settings["method"], settings["step"]
+def _integrator(system: System, settings: Settings, end: End | None) -> Adaptive | Fixed:
+    method, step = settings.method, settings.step
     if method in FIXED:
+        assert step is not None
         origin, step, index = end.grid if end is not None and end.grid is not None else (0.0, step, 0)
         return Fixed(system, method, step, origin, index)
     limit, first = math.inf if step is None else step, None if end is None else end.step
-    return Adaptive(system, method, settings["rtol"], settings["atol"], limit, first)
+    return Adaptive(system, method, settings.rtol, settings.atol, limit, first)
 
 
 def _passive(passive: Any) -> Passive | None:
@@ -279,56 +264,6 @@ def _passive(passive: Any) -> Passive | None:
 
 
 # -- what is asked for ----------------------------------------------------------------------------------------
-
-
-def _stabilization(
-    mech: Mechanism, stabilization: Any, method: str, coordinates: str, keep_energy: bool, baumgarte: Any
-) -> str | None:
-    if stabilization not in STABILIZATIONS:
-        raise ValueError(f"stabilization must be 'projection', 'baumgarte' or None, not {stabilization!r}")
-    if baumgarte is not None and stabilization != "baumgarte":
-        raise ValueError("baumgarte=(alpha, beta) needs stabilization='baumgarte'")
-    if keep_energy and (stabilization != "projection" or coordinates != "joint"):
-        raise ValueError("keep_energy needs stabilization='projection' and coordinates='joint'")
-    projects = stabilization == "projection" and (mech.loops or keep_energy)
-    if (projects or coordinates == "independent") and method not in ONE_STEP:
-        raise ValueError(
-            f"{method} works with values of earlier steps, which projection would falsify: use 'baumgarte' or None, or "
-            f"one of {', '.join(ONE_STEP)}"
-        )
-    return stabilization
-
-
-def _gains(baumgarte: Any) -> tuple[float, float]:
-    if baumgarte is None:
-        return GAINS
-    try:
-        alpha, beta = (float(gain) for gain in baumgarte)
-    except (TypeError, ValueError):
-        raise MechanismError(f"baumgarte must be two numbers (alpha, beta), not {baumgarte!r}") from None
-    if not (0.0 <= alpha < math.inf and 0.0 <= beta < math.inf):
-        raise MechanismError(f"baumgarte=(alpha, beta) must not be negative, which drives loops open: {baumgarte!r}")
-    return alpha, beta
-
-
-def _numbers(settings: Mapping[str, Any], duration: Any) -> dict[str, float]:
-    """The settings that are numbers, checked, as floats, which files can hold."""
-    _check_positive("duration", duration)
-    found = {name: settings[name] for name in ("rtol", "atol", "tolerance", "worst_condition")}
-    for name, value in found.items():
-        _check_positive(name, value)
-    if settings["step"] is not None:
-        found["step"] = settings["step"]
-        _check_positive("step", found["step"], "number of seconds")
-        if settings["method"] in FIXED:
-            whole_steps(duration, found["step"])
-    return {name: float(value) for name, value in found.items()}
-
-
-def _check_positive(name: str, value: Any, kind: str = "number") -> None:
-    is_number = isinstance(value, numbers.Real) or (isinstance(value, np.ndarray) and value.ndim == 0)
-    if not (is_number and not isinstance(value, bool) and np.isfinite(value) and value > 0.0):
-        raise MechanismError(f"{name} must be a positive {kind}, not {value!r}")
 
 
 def _warn_of_slip(mech: Mechanism, state: tuple[np.ndarray, np.ndarray], given: np.ndarray) -> None:
@@ -353,19 +288,6 @@ def _few(values: np.ndarray) -> str:
     return np.array2string(values, precision=4, threshold=8, edgeitems=3)
 
 
-def _check_coordinates(mech: Mechanism, settings: Mapping[str, Any], independent: Any) -> None:
-    coordinates = settings["coordinates"]
-    if independent is not None and coordinates != "independent":
-        raise ValueError("independent=... needs coordinates='independent'")
-    if coordinates in ("nu", "xi") and mech.loops:
-        raise MechanismError(
-            f"mechanism {mech.name!r} has loops, and its mass matrix no such factors: use coordinates='joint' or "
-            "'independent', or mech.spanning_tree if the loops are meant to be open"
-        )
-    if mech.nv == 0:
-        raise MechanismError(f"mechanism {mech.name!r} has no joint that moves: there is nothing to simulate")
-
-
 def _initial_state(mech: Mechanism, q0, v0, method: str, coordinates: str) -> tuple[np.ndarray, np.ndarray]:
     """Initial positions and velocities with one batch shape."""
     q, v = state_arrays(mech, {"q0": q0, "v0": v0}).values()
@@ -388,7 +310,7 @@ def _sample_times(start: float, duration: float, t_eval: Any, output_step: float
     if t_eval is not None and output_step is not None:
         raise ValueError("give t_eval or output_step, not both")
     if output_step is not None:
-        _check_positive("output_step", output_step, "number of seconds")
+        check_positive("output_step", output_step, "number of seconds")
         whole = math.floor(duration / output_step * (1.0 + 1e-12))
         times = start + output_step * np.arange(whole + 1)
         return times if math.isclose(times[-1], start + duration) else np.append(times, start + duration)
@@ -403,25 +325,25 @@ def _sample_times(start: float, duration: float, t_eval: Any, output_step: float
     return times
 
 
-def _kept(name: str, given: Any, settings: Mapping[str, Any]) -> Any:
+def _kept(name: str, given: Any, before: Any) -> Any:
     """What acts from now on: what is given, or what acted before."""
     if given is not KEEP:
         return given
-    if settings[name] == "given":
+    if before == GIVEN:
         raise MechanismError(
             f"{name} was a function or a table, which is no part of a trajectory: give it again with "
             f"resume(..., {name}=...)"
         )
-    return settings[name]
+    return before
 
 
-def _events_again(given: Any, settings: Mapping[str, Any]) -> Any:
+def _events_again(given: Any, before: tuple[str, ...]) -> Any:
     """The events to look for from now on; those of before are functions, and lost unless given again."""
     if given is not KEEP:
         return given
-    if settings.get("events"):
+    if before:
         warn_caller(
-            f"the motion goes on without the events {', '.join(map(repr, settings['events']))}, which are no part of a "
+            f"the motion goes on without the events {', '.join(map(repr, before))}, which are no part of a "
             "trajectory: give them again with resume(..., events=...), or events=() to go on without",
             MechanismWarning,
         )

@@ -12,6 +12,7 @@ import numpy as np
 from ..dynamics.passive import Passive
 from ..mechanism import MechanismError, from_data, to_data
 from .events import Occurrence
+from .settings import Settings
 from .systems import Chart
 from .trajectory import End, Trajectory
 
@@ -29,7 +30,7 @@ def save(trajectory: Trajectory, path: str | Path) -> None:
         "version": __version__,
         "mechanism": to_data(trajectory.mechanism),
         "passive": None if trajectory.passive is None else trajectory.passive.to_data(),
-        "settings": trajectory.settings,
+        "settings": trajectory.settings.to_data(),
         "evaluations": trajectory.evaluations,
         "chart_changes": trajectory.chart_changes,
         "stopped": trajectory.stopped,
@@ -77,7 +78,7 @@ def load_trajectory(path: str | Path) -> Trajectory:
         evaluations=about["evaluations"],
         stopped=about["stopped"],
         chart_changes=about["chart_changes"],
-        settings=about["settings"],
+        settings=Settings.from_data(about["settings"]),
         end=End(
             end["t"],
             arrays["end_q"],

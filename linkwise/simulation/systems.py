@@ -25,6 +25,7 @@ from ..mechanics.algorithms.integration import METHODS, Splitting, Tableau
 from ..mechanism import Mechanism
 from .forces import DIFFERENCE, Forces
 from .loops import Manifold
+from .singular_positions import Departure, SingularPositions
 
 Stepper = Callable[[float, np.ndarray, float], np.ndarray]  # (t, x, h) -> x after h
 FARTHEST_TURN = 2.0  # rad; coordinates that are differences of free turns end at half a turn from their origin
@@ -50,9 +51,10 @@ class System(ABC):
     #: Whether ``corrected`` or ``rebased`` may change a state: methods that work with earlier steps cannot have that.
     corrects: bool
 
-    def __init__(self, mech: Mechanism, forces: Forces, manifold: Manifold):
+    def __init__(self, mech: Mechanism, forces: Forces, manifold: Manifold, departure: Departure | None = None):
         self.mech, self.forces, self.manifold = mech, forces, manifold
-        self._count = [0]  # shared with what is frozen
+        self._departure = departure  # shared with what is frozen, as is
+        self._count = [0]
 
     @property
     def evaluations(self) -> int:
@@ -66,6 +68,11 @@ class System(ABC):
         now = copy.copy(self)
         now.forces = copy.copy(self.forces)
         return now
+
+    @property
+    def singular(self) -> SingularPositions | None:
+        """What is done near singular positions, where steps must heed them: where states are projected."""
+        return self.manifold.singular if self.manifold.projects and self.chart is None else None
 
     #: What x means, where that is not always the same.
     chart: Chart | None = None
@@ -84,7 +91,12 @@ class System(ABC):
 
     @abstractmethod
     def corrected(self, x: np.ndarray) -> np.ndarray:
-        """x after a step, back on the manifold."""
+        """x, of a step or an interpolation, back on the manifold."""
+
+    def arrive(self, x: np.ndarray) -> None:
+        """A step has led to x, corrected: what depends on the way of the motion is noted."""
+        if self._departure is not None:
+            self._departure.note(self.state(x)[0])
 
     def rebased(self, x: np.ndarray) -> np.ndarray:
         """x before the next step, in other variables where those of the last step have become bad ones."""
@@ -131,8 +143,8 @@ class System(ABC):
 class JointVelocities(System):
     """x = [q, v], dq/dt = N(q) v."""
 
-    def __init__(self, mech: Mechanism, forces: Forces, manifold: Manifold):
-        super().__init__(mech, forces, manifold)
+    def __init__(self, mech: Mechanism, forces: Forces, manifold: Manifold, departure: Departure | None = None):
+        super().__init__(mech, forces, manifold, departure)
         self.corrects = manifold.corrects
 
     def start(self, q, v):
@@ -149,7 +161,11 @@ class JointVelocities(System):
         return np.concatenate([v if plain else tree.coordinate_rates(self.mech, q, v), a], axis=-1)
 
     def corrected(self, x):
-        return self.start(*self.manifold.corrected(*self.state(x))) if self.corrects else x
+        if not self.corrects:
+            return x
+        q, v = self.state(x)
+        left_alone = None if self._departure is None else self._departure.left_alone(q)
+        return self.start(*self.manifold.corrected(q, v, left_alone))
 
     def compiled_step(self, method):
         cost = METHODS[method].evaluations
@@ -276,8 +292,10 @@ class IndependentCoordinates(System):
         return np.concatenate([rate, self._local.forward_dynamics(q, v, tau, wrenches, y=y)])
 
     def corrected(self, x):
-        self._settle(x, *self.state(x))
         return x
+
+    def arrive(self, x):
+        self._settle(x, *self.state(x))
 
     def rebased(self, x):
         q, v = self.state(x)
@@ -297,9 +315,6 @@ class IndependentCoordinates(System):
             return 0.0
         step = tree.difference(self.mech, self._local.origin, q)
         return float(np.abs(np.linalg.eigvals(np.tensordot(step, self.mech.structure_constants, 1))).max(initial=0.0))
-
-    def state_between(self, x):
-        return self.state(x)
 
     def jacobian(self):
         """By differences with steps that stay within the chart: SciPy's own grow where the rates hardly change."""

@@ -20,6 +20,7 @@ from ..mechanism import Mechanism, MechanismError
 from .events import Occurrence
 from .integrators import quintic
 from .recording import Stretch
+from .settings import Settings
 from .systems import Chart
 
 
@@ -88,7 +89,7 @@ class Trajectory:
     evaluations        how often the equations of motion were evaluated, all stages of a step counted
     stopped            "duration", "event: <name>", "interrupted" or "failed: <why>"
     chart_changes      how often the independent coordinates were changed
-    settings           how it was simulated, as plain data
+    settings           how it was simulated
     end                where it stopped, for ``resume``
     dense              interpolation by an adaptive method, as accurate as the method; not kept in files
     """
@@ -105,7 +106,7 @@ class Trajectory:
     evaluations: int
     stopped: str
     chart_changes: int
-    settings: dict[str, Any]
+    settings: Settings
     end: End
     wrenches: np.ndarray | None = None
     dense: Dense | None = field(default=None, compare=False)
@@ -113,7 +114,7 @@ class Trajectory:
     def __repr__(self) -> str:
         return (
             f"<Trajectory of {self.mechanism.name!r}: {len(self.t)} samples to t = {self.end.t:g} s by "
-            f"{self.settings['method']}, {len(self.step_sizes)} steps, stopped by {self.stopped}>"
+            f"{self.settings.method}, {len(self.step_sizes)} steps, stopped by {self.stopped}>"
         )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -172,11 +173,9 @@ class Trajectory:
         if not self.mechanism.n_constraints:
             return np.ones(self.q.shape[:-1])
         values = np.linalg.svd(self._jacobians, compute_uv=False)
-        rank = self.settings.get("rank")
+        rank: Any = self.settings.array("rank", int, self.q.shape[1:-1])
         if rank is None:
             rank = (values > closed.LOOPS.rank * values[..., :1]).sum(axis=-1).max(initial=1)
-        elif np.ndim(rank):
-            rank = np.reshape(rank, self.q.shape[1:-1])
         last = np.broadcast_to(np.maximum(rank, 1).astype(int) - 1, values.shape[:-1])
         smallest = np.take_along_axis(values, last[..., None], axis=-1)[..., 0]
         return np.divide(values[..., 0], smallest, out=np.full(smallest.shape, np.inf), where=smallest > 0.0)
@@ -185,20 +184,15 @@ class Trajectory:
     def loop_reactions(self) -> np.ndarray:
         """(m, ..., number of loops, 6): ``closed.loop_reactions`` under all that acted: commanded and passive forces,
         wrenches, and Baumgarte's terms if there were any."""
-        settings = self.settings
-        gains = tuple(settings["baumgarte"]) if settings["stabilization"] == "baumgarte" else None
-        rank = settings.get("rank")
-        if rank is not None:
-            rank = np.array(rank, dtype=int).reshape(self.q.shape[1:-1])
         return closed.loop_reactions(
             self.mechanism,
             self.q,
             self.v,
             self.tau + self.passive_forces,
-            method=settings["formulation"],
-            baumgarte=gains,
+            method=self.settings.formulation,
+            baumgarte=self.settings.gains,
             wrenches=self.wrenches,
-            rank=rank,
+            rank=self.settings.array("rank", int, self.q.shape[1:-1]),
         )
 
     @property
@@ -263,12 +257,14 @@ class Trajectory:
         if self.wrenches is not None:
             own_row: tuple[Any, ...] = (slice(None), *index)
             arrays["wrenches"] = self.wrenches[own_row]
-        settings = dict(self.settings)
-        for name in ("energy", "rank"):  # of every state, or none
-            settings[name] = None if settings[name] is None else np.reshape(settings[name], batch)[index].item()
-        wrenches = settings.get("wrenches")
-        if isinstance(wrenches, list):
-            settings["wrenches"] = np.broadcast_to(wrenches, (*batch, self.mechanism.n_links, 6))[index].tolist()
+        of_states = {
+            "rank": self.settings.array("rank", int, batch),
+            "energy": self.settings.array("energy", float, batch),
+        }
+        found: dict[str, Any] = {name: values[index] for name, values in of_states.items() if values is not None}
+        if isinstance(self.settings.wrenches, tuple):
+            found["wrenches"] = np.broadcast_to(self.settings.wrenches, (*batch, self.mechanism.n_links, 6))[index]
+        settings = self.settings.found(**found)
         return dataclasses.replace(self, **arrays, settings=settings, end=dataclasses.replace(self.end, **own))
 
     # -- going on ----------------------------------------------------------------------------------------------

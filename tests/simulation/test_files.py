@@ -154,7 +154,7 @@ def test_everything_comes_back_from_a_file(tmp_path):
     trajectory.save(tmp_path / "run")  # the name is kept as given
     loaded = lw.load_trajectory(tmp_path / "run")
     same(trajectory, loaded)
-    assert loaded.mechanism == mech and loaded.passive == passive and loaded.settings == json_like(trajectory.settings)
+    assert loaded.mechanism == mech and loaded.passive == passive and loaded.settings == trajectory.settings
     np.testing.assert_array_equal(loaded.energy, trajectory.energy)
     (found,), (expected,) = loaded.events, trajectory.events
     assert (found.name, found.t) == (expected.name, expected.t)
@@ -171,10 +171,6 @@ def test_everything_comes_back_from_a_file(tmp_path):
         assert len(loaded.resume(0.1, control=lambda t, q, v: -v, events=again).events) == 2
     with pytest.raises(TypeError, match="'method' cannot be changed"):
         loaded.resume(0.1, method="rk4")
-
-
-def json_like(settings):
-    return json.loads(json.dumps(settings))
 
 
 def test_files_that_are_no_trajectories(tmp_path):
@@ -273,5 +269,5 @@ def test_numbers_of_numpy_are_saved_as_others(tmp_path):
     trajectory = lw.simulate(mech, np.zeros(3), np.zeros(3), np.float32(0.05), np.zeros(3, int), **options)
     trajectory.save(tmp_path / "motion.npz")
     again = lw.load_trajectory(tmp_path / "motion.npz")
-    assert again.settings == {**trajectory.settings, "baumgarte": [5.0, 5.0]}
+    assert again.settings == trajectory.settings
     np.testing.assert_array_equal(again.resume(0.01).q, trajectory.resume(0.01).q)

@@ -8,6 +8,7 @@ import pytest
 import linkwise as lw
 from linkwise.simulation.forces import Forces
 from linkwise.simulation.loops import Manifold
+from linkwise.simulation.singular_positions import SingularPositions
 from linkwise.simulation.systems import JointVelocities
 
 
@@ -23,7 +24,7 @@ def test_jacobian_of_the_rates(seed, floating_base):
     def control(t, q, v):  # like every sensible controller, indifferent to the length of a quaternion
         return 3.0 * lw.difference(mech, q, target) - 0.5 * v * np.abs(v) + np.sin(t)
 
-    system = JointVelocities(mech, Forces(mech, control, passive, ()), Manifold(mech))
+    system = JointVelocities(mech, Forces(mech, control, passive, ()), Manifold(SingularPositions(mech)))
     x, h = system.start(q, v), 1e-5
     found = system.jacobian()(0.3, x)
 
@@ -48,7 +49,9 @@ def test_jacobian_of_closed_mechanisms_along_their_manifold(name):
     rank = lw.closed.generic_rank(mech, q)
     control = np.linspace(-1.0, 1.0, mech.nv)
     system = JointVelocities(
-        mech, Forces(mech, lambda t, q, v: control - 0.5 * v, None, ()), Manifold(mech, rank=rank, projects=True)
+        mech,
+        Forces(mech, lambda t, q, v: control - 0.5 * v, None, ()),
+        Manifold(SingularPositions(mech, np.asarray(rank)), projects=True),
     )
     found = system.jacobian()(0.0, system.start(q, v))
     basis = lw.closed.null_space(mech, q)

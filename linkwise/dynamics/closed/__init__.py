@@ -8,6 +8,7 @@ from .assembly import AssemblyError, assemble, follow, generic_rank, project
 from .charts import WORST_CONDITION as WORST_CONDITION
 from .charts import LocalParametrization, local_parametrization
 from .constraints import constraint_bias, constraint_jacobian, degrees_of_freedom, position_error
+from .constraints import velocities_within_loops as velocities_within_loops
 from .coordinates import ChartError, Coordinates, ImplicitCoordinates, implicit_coordinates
 from .dynamics import ALL_METHODS as ALL_METHODS
 from .dynamics import (
@@ -19,8 +20,8 @@ from .dynamics import (
     null_space,
 )
 from .dynamics import motion_under as motion_under
-from .singular import nearness, time_to_singular
-from .singular import usual_nearness as usual_nearness
+from .singular import conditioning, time_to_singular
+from .singular import usual_conditioning as usual_conditioning
 from .tolerances import LOOPS as LOOPS
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "ImplicitCoordinates",
     "LocalParametrization",
     "assemble",
+    "conditioning",
     "constraint_bias",
     "constraint_forces",
     "constraint_jacobian",
@@ -42,7 +44,6 @@ __all__ = [
     "local_parametrization",
     "loop_reactions",
     "multipliers",
-    "nearness",
     "null_space",
     "position_error",
     "project",

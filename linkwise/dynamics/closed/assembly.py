@@ -95,6 +95,7 @@ def project(
     tolerance: float = LOOPS.closed,
     largest: float = 0.1,
     rank: Any = None,
+    aim: float | None = None,
 ):
     """(q, v) moved the least that closes all loops and stops all slip between them (3.10, 3.11), by G^+.
 
@@ -103,9 +104,11 @@ def project(
     largest   an ``AssemblyError`` says so if a coordinate would have to move further: the state was not near the
               mechanism's branch, and jumping to another would be silent
     rank      (...): no more than this many constraints are independent (see ``generic_rank``)
+    aim       an error below ``tolerance`` to which loops are closed if they can be, about round-off by default
     """
     start, v = checked_arrays(mech, q=q, v=v)
-    q = _reclosed(mech, start, tolerance, rank)
+    aim = LOOPS.aim * tolerance if aim is None else aim
+    q = _reclosed(mech, start, tolerance, aim)
     moved = _largest_move(mech, start, q)
     if np.any(moved > largest):
         loop, residual = _worst_loop(mech, start.reshape(-1, mech.nq)[np.argmax(np.ravel(moved))])
@@ -118,32 +121,13 @@ def project(
         )
     v = _without_slip(mech, q, v, rank)
     if energy is not None:
-        q, v = _at_energy(mech, start, q, v, energy, tolerance, largest, rank)
+        q, v = _at_energy(mech, start, q, v, energy, tolerance, aim, largest, rank)
     return np.array(np.broadcast_to(q, (*v.shape[:-1], mech.nq))), v  # velocities may be more than configurations
 
 
-def _reclosed(mech: Mechanism, q: np.ndarray, tolerance: float, rank: Any) -> np.ndarray:
-    """q, nearly closed, with its loops closed.
-
-    An error g at the distance x from a singular position is a deviation g / x from the branch, and loops of one
-    freedom, which go right through these positions, would leave on another: so nothing is left that rounding does not.
-    Loops of more freedoms pass beside them, around a corner that an error up to the tolerance keeps wider than
-    rounding (3.2).
-    """
-    one_dof = rank is None or np.all(_coordinates_in_loops(mech) - np.asarray(rank) <= 1)
-    aim = LOOPS.aim * tolerance if one_dof else tolerance
+def _reclosed(mech: Mechanism, q: np.ndarray, tolerance: float, aim: float) -> np.ndarray:
+    """q, nearly closed, with its loops closed."""
     return _closed_or_refused(mech, q, np.ones(mech.nv, dtype=bool), aim, tolerance, 60, (), "the configuration")
-
-
-def _coordinates_in_loops(mech: Mechanism) -> int:
-    """How many numbers of v move the sides of loops against each other: not those of a free base, nor of branches."""
-    within: set[int] = set()
-    for loop in mech.loops:
-        ways = (set(mech.path(mech.frame(link).body)) for link in (loop.link_a, loop.link_b))
-        for body in set.symmetric_difference(*ways):
-            own = mech.v_index(mech.bodies[body].joint)
-            within.update(range(own.start, own.stop))
-    return len(within)
 
 
 def _largest_move(mech: Mechanism, start: np.ndarray, q: np.ndarray) -> np.ndarray:
@@ -157,7 +141,7 @@ def _without_slip(mech: Mechanism, q: np.ndarray, v: np.ndarray, rank: Any) -> n
     return np.einsum("...ij,...kj,...k->...i", null, null, v)
 
 
-def _at_energy(mech, start, q, v, energy, tolerance, largest, rank, iterations: int = 30):
+def _at_energy(mech, start, q, v, energy, tolerance, aim, largest, rank, iterations: int = 30):
     """Newton's iteration along the gradient of the energy on the constraint manifold: that of velocities alone where
     they have energy enough, since moving positions near a singular position is ill-conditioned, or where positions
     would leave the neighbourhood of the start."""
@@ -185,7 +169,7 @@ def _at_energy(mech, start, q, v, energy, tolerance, largest, rank, iterations: 
             near = near & stays
             if not np.all(stays):
                 continue
-            q = _reclosed(mech, moved, tolerance, rank)
+            q = _reclosed(mech, moved, tolerance, aim)
         v = _without_slip(mech, q, v + way * slopes[1], rank)
     if np.all(np.abs(excess) <= 1e-6 * scale):  # at singular positions loops, and so energies, are known no better
         return q, v

@@ -106,6 +106,17 @@ def moved_by(mech: Mechanism, joints: Sequence[str], what: str) -> np.ndarray:
     return np.flatnonzero(velocity_rows(mech, joints, what).any(axis=0))
 
 
+def velocities_within_loops(mech: Mechanism) -> int:
+    """How many numbers of v move the sides of loops against each other: not those of a free base, nor of branches."""
+    within: set[int] = set()
+    for loop in mech.loops:
+        ways = (set(mech.path(mech.frame(link).body)) for link in (loop.link_a, loop.link_b))
+        for body in set.symmetric_difference(*ways):
+            own = mech.v_index(mech.bodies[body].joint)
+            within.update(range(own.start, own.stop))
+    return len(within)
+
+
 def driven_by(mech: Mechanism, joints: Sequence[str], what: str) -> np.ndarray:
     """Places in v, and in joint forces, of the named joints in their order, each once.  Mimic joints are refused: the
     forces of a mechanism are those on the coordinates that it has."""

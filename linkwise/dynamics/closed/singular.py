@@ -40,7 +40,7 @@ def time_to_singular(mech: Mechanism, q, v, rank: int | None = None) -> tuple[fl
     return float(times[first]), float(s[first] / s[0]) if times[first] < math.inf else 1.0
 
 
-def nearness(mech: Mechanism, q, rank) -> np.ndarray:
+def conditioning(mech: Mechanism, q, rank) -> np.ndarray:
     """(...): the smallest singular value of G at q, of those that are not zero elsewhere, relative to the largest: zero
     in a singular position.  ``rank`` (...) is that of G elsewhere, see ``generic_rank``."""
     (q,) = checked_arrays(mech, q=q)
@@ -49,12 +49,12 @@ def nearness(mech: Mechanism, q, rank) -> np.ndarray:
     return np.divide(last, s[..., 0], out=np.zeros(s.shape[:-1]), where=s[..., 0] > 0.0)
 
 
-def usual_nearness(mech: Mechanism, q, seed: int = 0) -> float:
-    """The largest ``nearness`` among assembled configurations around q, one state: what is little for this mechanism
-    is known by this."""
-    (q,), rng = one_state("usual_nearness", mech, q=q), np.random.default_rng(seed)
+def usual_conditioning(mech: Mechanism, q, seed: int = 0) -> float:
+    """The largest ``conditioning`` among assembled configurations around q, one state: what is little for this
+    mechanism is known by this."""
+    (q,), rng = one_state("usual_conditioning", mech, q=q), np.random.default_rng(seed)
     rank, found = generic_rank(mech, q), []
     for size in TRIALS:
         with contextlib.suppress(AssemblyError):  # it need not close there
             found.append(assemble(mech, tree.integrate(mech, q, size * rng.uniform(-1.0, 1.0, mech.nv), 1.0)))
-    return float(np.max(nearness(mech, np.array([q, *found]), rank))) if rank else 1.0
+    return float(np.max(conditioning(mech, np.array([q, *found]), rank))) if rank else 1.0

@@ -11,7 +11,7 @@ class LoopTolerances:
 
     closed               a loop with a smaller error is closed: four orders above the round-off of positions of a metre,
                          so that large mechanisms and long loops reach it too
-    aim                  of ``closed``: where iterations go on to if they can: down to round-off, mostly with one step more
+    aim                  of ``closed``: where iterations go on to if they can, mostly with one step more: round-off
     open_in_derivatives  a loop with a larger error cannot be linearized: errors g make redundant constraints seem
                          independent by about g, and this is the threshold ``rank`` below which they are not
     open_by_mistake      a loop with a larger error, a millimetre or a milliradian, was not meant to be closed; below,

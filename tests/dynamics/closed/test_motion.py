@@ -157,9 +157,9 @@ def test_a_batch_of_which_some_start_in_a_singular_position():
 
 def test_how_near_a_singular_position_is_for_a_mechanism_of_any_size():
     """Loops of a millimetre have small singular values throughout: what is near zero is known by the usual ones."""
-    large = lw.closed.usual_nearness(lw.mechanisms.five_bar(), SYMMETRIC)
-    assert 0.1 < large <= 1.0 and lw.closed.nearness(lw.mechanisms.five_bar(), STRETCHED, 2) < 1e-15
-    assert lw.closed.usual_nearness(lw.mechanisms.five_bar(), STRETCHED) > 0.1
+    large = lw.closed.usual_conditioning(lw.mechanisms.five_bar(), SYMMETRIC)
+    assert 0.1 < large <= 1.0 and lw.closed.conditioning(lw.mechanisms.five_bar(), STRETCHED, 2) < 1e-15
+    assert lw.closed.usual_conditioning(lw.mechanisms.five_bar(), STRETCHED) > 0.1
     builder, parent, size, turn = lw.Builder(), "ground", 1e-3, lw.Revolute((0, 0, 1))
     for name in ("crank", "coupler", "rocker", "end"):
         builder.link(name, 1e-6, (size / 2, 0, 0), 1e-13 * np.eye(3))
@@ -168,8 +168,8 @@ def test_how_near_a_singular_position_is_for_a_mechanism_of_any_size():
     builder.loop("weld", lw.Fixed(), "end", (np.eye(3), (0, 0, 0)), "ground", (np.eye(3), (1.5 * size, 0, 0)))
     small = builder.build("small")
     q = lw.closed.assemble(small, [1.2, -0.9, -1.0, 0.7])
-    usual = lw.closed.usual_nearness(small, q)
-    assert usual < 1e-2 and lw.closed.nearness(small, q, 3) > 0.02 * usual
+    usual = lw.closed.usual_conditioning(small, q)
+    assert usual < 1e-2 and lw.closed.conditioning(small, q, 3) > 0.02 * usual
     v = 30.0 * lw.closed.null_space(small, q)[:, 0]
     motion = lw.simulate(small, q, v, 0.2)
     assert motion.constraint_error.max() < 1e-11
@@ -178,7 +178,7 @@ def test_how_near_a_singular_position_is_for_a_mechanism_of_any_size():
 
 def test_questions_about_singular_positions_check_their_states():
     mech = lw.mechanisms.five_bar()
-    for ask in (lw.closed.time_to_singular, lambda mech, q, v: lw.closed.nearness(mech, q, 2)):
+    for ask in (lw.closed.time_to_singular, lambda mech, q, v: lw.closed.conditioning(mech, q, 2)):
         with pytest.raises(MechanismError, match="q has shape"):
             ask(mech, [1.0], np.zeros(4))
         with pytest.raises((TypeError, MechanismError), match="complex"):
@@ -195,10 +195,10 @@ def test_time_to_a_singular_position():
         turn = -(np.pi / 2 - x) * np.array([1, 1, 1, -1, -1])
         v = np.array([-1.0, -1.0, -1.0, 1.0, 1.0])
         assert np.linalg.norm(lw.closed.position_error(mech, turn)) < 1e-14
-        time, nearness = lw.closed.time_to_singular(mech, turn, v, rank)
+        time, conditioning = lw.closed.time_to_singular(mech, turn, v, rank)
         assert abs(time - x) < 2.0 * x**3 + 1e-6 * x
         s = np.linalg.svd(lw.closed.constraint_jacobian(mech, turn), compute_uv=False)
-        assert np.abs(nearness - s[rank - 2 : rank] / s[0]).min() < 1e-12  # both fall to zero at the same time
+        assert np.abs(conditioning - s[rank - 2 : rank] / s[0]).min() < 1e-12  # both fall to zero at the same time
         assert lw.closed.time_to_singular(mech, turn, -v)[0] > 1.0  # away from it
     assert lw.closed.time_to_singular(mech, -(np.pi / 2) * np.array([1, 1, 1, -1, -1]), v) == (np.inf, 0.0)
     assert lw.closed.time_to_singular(mech, turn, 0.0 * v) == (np.inf, 1.0)

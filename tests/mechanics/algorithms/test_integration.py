@@ -17,6 +17,7 @@ from linkwise.mechanism.library import MOVING_KINDS
 from linkwise.simulation import integrators, rollouts
 from linkwise.simulation.forces import Forces
 from linkwise.simulation.loops import Manifold
+from linkwise.simulation.singular_positions import SingularPositions
 from linkwise.simulation.systems import JointVelocities, TotalRates
 from tests.mechanics.joints.test_joints import every_kind
 from tests.physics.test_mimic import tied_and_free
@@ -291,7 +292,7 @@ def test_a_further_method_is_a_line_of_the_table(name, coordinates, monkeypatch)
     else:
         monkeypatch.setitem(integrators.STEPS, name, method)
         monkeypatch.setattr(JointVelocities, "compiled_step", lambda self, method: None)
-        forces, manifold = Forces(mech, tau, None, ()), Manifold(mech)
+        forces, manifold = Forces(mech, tau, None, ()), Manifold(SingularPositions(mech))
         of_rates = (
             TotalRates(mech, forces, manifold, True) if coordinates == "nu" else JointVelocities(mech, forces, manifold)
         )

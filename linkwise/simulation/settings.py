@@ -1,0 +1,163 @@
+"""How a motion is simulated: what was asked for, checked, and what was found out at its start."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from ..dynamics import closed
+from ..mechanism import Mechanism, MechanismError, one_of
+from .integrators import ADAPTIVE, FIXED, ONE_STEP, whole_steps
+
+METHODS = (*ADAPTIVE, *FIXED)
+COORDINATES = ("joint", "nu", "xi", "independent")
+STABILIZATIONS = ("projection", "baumgarte", None)
+DEFAULT_STEP = 1e-3
+GAINS = (10.0, 10.0)
+GIVEN = "given"  # for control and wrenches that are no constant numbers, and so no part of a file
+FORMER_NAMES = {"usual_nearness": "usual_conditioning"}  # in files
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All of it as plain data: numbers, strings and tuples, hashable, as ``simulate`` names them.
+
+    step                 of fixed steps; the longest of adaptive ones, None if there is no longest
+    baumgarte            (alpha, beta), whether they act or not
+    rank                 number of independent constraints away from singular positions, (nested) tuples for a batch;
+                         None without loops
+    usual_conditioning   smallest over largest singular value of G there; None without loops
+    energy               kinetic and potential, that projection keeps, or None
+    control, wrenches    None, constant numbers, or "given": others
+    events               their names
+    """
+
+    method: str
+    step: float | None
+    rtol: float
+    atol: float
+    stabilization: str | None
+    coordinates: str
+    formulation: str
+    baumgarte: tuple[float, float] | None
+    tolerance: float
+    worst_condition: float
+    rank: Any = None
+    usual_conditioning: float | None = None
+    energy: Any = None
+    control: Any = None
+    wrenches: Any = None
+    events: tuple[str, ...] = ()
+
+    def found(self, **values: Any) -> Settings:
+        """The same with what has been found out: arrays and lists as tuples."""
+        return replace(self, **{name: _plain(value) for name, value in values.items()})
+
+    @property
+    def gains(self) -> tuple[float, float] | None:
+        """(alpha, beta) of Baumgarte's terms if they act."""
+        return self.baumgarte if self.stabilization == "baumgarte" else None
+
+    def array(self, name: str, kind: type, batch: tuple[int, ...]) -> np.ndarray | None:
+        """``rank`` or ``energy`` of every state; tuples have lost the shape and the type of a batch without states."""
+        value = getattr(self, name)
+        return None if value is None else np.array(value, dtype=kind).reshape(batch)
+
+    def to_data(self) -> dict[str, Any]:
+        """A dictionary for files."""
+        return asdict(self)
+
+    @staticmethod
+    def from_data(data: Mapping[str, Any]) -> Settings:
+        """The inverse of ``to_data``, from what JSON makes of it."""
+        named = {FORMER_NAMES.get(name, name): _plain(value) for name, value in data.items()}
+        known = {field.name for field in fields(Settings)}
+        return Settings(**{name: value for name, value in named.items() if name in known})
+
+
+def checked(mech: Mechanism, asked: Settings, duration: Any, keep_energy: bool, independent: Any) -> Settings:
+    """The settings that a caller asks for, with what is left to us filled in and numbers as floats; refused where they
+    contradict each other."""
+    one_of("method", asked.method, METHODS)
+    _check_stabilization(mech, asked, keep_energy)
+    one_of("coordinates", asked.coordinates, COORDINATES)
+    one_of("formulation", asked.formulation, closed.ALL_METHODS)
+    step = DEFAULT_STEP if asked.step is None and asked.method in FIXED else asked.step
+    settings = with_floats(replace(asked, step=step, baumgarte=_gains(asked.baumgarte)), duration)
+    _check_coordinates(mech, settings.coordinates, independent)
+    return settings
+
+
+def with_floats(settings: Settings, duration: Any) -> Settings:
+    """The settings with their numbers checked, for a motion of ``duration`` seconds, and as floats, which files can
+    hold."""
+    check_positive("duration", duration)
+    found: dict[str, Any] = {name: getattr(settings, name) for name in ("rtol", "atol", "tolerance", "worst_condition")}
+    for name, value in found.items():
+        check_positive(name, value)
+    if settings.step is not None:
+        found["step"] = settings.step
+        check_positive("step", settings.step, "number of seconds")
+        if settings.method in FIXED:
+            whole_steps(duration, settings.step)
+    floats: dict[str, Any] = {name: float(value) for name, value in found.items()}
+    return replace(settings, **floats)
+
+
+def check_positive(name: str, value: Any, kind: str = "number") -> None:
+    """Refuse what is not one positive number."""
+    is_number = isinstance(value, numbers.Real) or (isinstance(value, np.ndarray) and value.ndim == 0)
+    if not (is_number and not isinstance(value, bool) and np.isfinite(value) and value > 0.0):
+        raise MechanismError(f"{name} must be a positive {kind}, not {value!r}")
+
+
+def _check_stabilization(mech: Mechanism, asked: Settings, keep_energy: bool) -> None:
+    stabilization, method, coordinates = asked.stabilization, asked.method, asked.coordinates
+    if stabilization not in STABILIZATIONS:
+        raise ValueError(f"stabilization must be 'projection', 'baumgarte' or None, not {stabilization!r}")
+    if asked.baumgarte is not None and stabilization != "baumgarte":
+        raise ValueError("baumgarte=(alpha, beta) needs stabilization='baumgarte'")
+    if keep_energy and (stabilization != "projection" or coordinates != "joint"):
+        raise ValueError("keep_energy needs stabilization='projection' and coordinates='joint'")
+    projects = stabilization == "projection" and (mech.loops or keep_energy)
+    if (projects or coordinates == "independent") and method not in ONE_STEP:
+        raise ValueError(
+            f"{method} works with values of earlier steps, which projection would falsify: use 'baumgarte' or None, or "
+            f"one of {', '.join(ONE_STEP)}"
+        )
+
+
+def _gains(baumgarte: Any) -> tuple[float, float]:
+    if baumgarte is None:
+        return GAINS
+    try:
+        alpha, beta = (float(gain) for gain in baumgarte)
+    except (TypeError, ValueError):
+        raise MechanismError(f"baumgarte must be two numbers (alpha, beta), not {baumgarte!r}") from None
+    if not (0.0 <= alpha < math.inf and 0.0 <= beta < math.inf):
+        raise MechanismError(f"baumgarte=(alpha, beta) must not be negative, which drives loops open: {baumgarte!r}")
+    return alpha, beta
+
+
+def _check_coordinates(mech: Mechanism, coordinates: str, independent: Any) -> None:
+    if independent is not None and coordinates != "independent":
+        raise ValueError("independent=... needs coordinates='independent'")
+    if coordinates in ("nu", "xi") and mech.loops:
+        raise MechanismError(
+            f"mechanism {mech.name!r} has loops, and its mass matrix no such factors: use coordinates='joint' or "
+            "'independent', or mech.spanning_tree if the loops are meant to be open"
+        )
+    if mech.nv == 0:
+        raise MechanismError(f"mechanism {mech.name!r} has no joint that moves: there is nothing to simulate")
+
+
+def _plain(value: Any) -> Any:
+    """Arrays and lists as (nested) tuples."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        value = value.tolist()
+    return tuple(_plain(one) for one in value) if isinstance(value, (list, tuple)) else value
