@@ -24,8 +24,10 @@ def pytest_pycollect_makeitem(collector):
     made = yield
     for item in made if isinstance(made, list) else ():  # the tests of one function; classes come back through here
         for mark in item.iter_markers("seed"):
-            if len(mark.args) != 2 or mark.kwargs:
-                raise collector.CollectError(f"{item.nodeid}: write @pytest.mark.seed(seed, id), one entry per mark")
+            if len(mark.args) != 2 or mark.kwargs.get("by") not in ledger.KINDS or len(mark.kwargs) != 1:
+                raise collector.CollectError(
+                    f'{item.nodeid}: write @pytest.mark.seed(seed, id, by="library"), or by="model", one entry per mark'
+                )
             try:
                 ledger.check_key(*mark.args, where=item.nodeid, known=KNOWN)
             except ValueError as error:

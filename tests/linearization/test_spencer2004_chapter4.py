@@ -111,7 +111,7 @@ def form() -> LocalForm:
     return LocalForm()
 
 
-@seed("4.8a", "4.8b", "4.9", "4.10a", "4.10b", "4.11", "B.1", "B.2", "B.3", "B.4", "B.5", "Section 4.4")
+@seed("4.8a", "4.8b", "4.9", "4.10a", "4.10b", "4.11", "B.1", "B.2", "B.3", "B.4", "B.5", "Section 4.4", by="library")
 def test_the_linearized_local_state_space_form(form):
     model = lw.linearize(form.mech, form.q, form.v, form.tau, independent=form.rows)
     np.testing.assert_allclose(model.tangent[: form.n, :2], form.k, atol=1e-11)  # (4.11)
@@ -141,7 +141,7 @@ def test_the_linearized_local_state_space_form(form):
         -np.linalg.inv(form.reduced) @ inside
 
 
-@seed("Section 4.4", "B.5")
+@seed("Section 4.4", "B.5", by="library")
 def test_derivatives_of_k_against_differences(form):
     """dK/dy, dK/dt and d2K/dt2 along motions of the mechanism, and d(dK/dt y_v)/dy_v = 2 dK/dt."""
     near = Neighbourhood(form.mech, form.q, form.v, form.tau, form.rows)
@@ -198,7 +198,7 @@ class Underlying:
         return np.stack([slope(lambda s, e=e: function(self.x + s * e), 1e-3) for e in np.eye(len(self.x))], axis=1)
 
 
-@seed("4.1", "4.2", "4.3", "4.4", "4.5")
+@seed("4.1", "4.2", "4.3", "4.4", "4.5", by="library")
 def test_the_linearized_underlying_ode():
     mech = built("five_bar")
     q, v = random_state("five_bar", 3)
@@ -252,7 +252,7 @@ def equilibrium(name: str):
     return q, lw.find_equilibrium(mech, q, solve_for="tau", passive=passive).tau, passive
 
 
-@seed("Theorem 4.1.1", "Theorem 4.1.2", "4.7")
+@seed("Theorem 4.1.1", "Theorem 4.1.2", "4.7", by="library")
 @pytest.mark.parametrize("name", ["five_bar", "loader", "slider_crank", "n_four_bar", "bricard"])
 def test_eigenvalues_at_an_equilibrium(name):
     mech = built(name)
@@ -274,7 +274,7 @@ def test_eigenvalues_at_an_equilibrium(name):
     close(lifted, model.A, 1e-9)
 
 
-@seed("4.6")
+@seed("4.6", by="library")
 def test_the_underlying_and_the_local_form_away_from_equilibria():
     """A = dPsi/dy A^ R + d(dPsi/dy)/dt R, the rate of dPsi/dy by differences along the motion."""
     mech = built("five_bar")
@@ -293,7 +293,7 @@ def test_the_underlying_and_the_local_form_away_from_equilibria():
     close(whole.A, local.tangent @ local.A @ both + slope(tangent, 2e-3) @ both, 1e-8)
 
 
-@seed("Section 4.5")
+@seed("Section 4.5", by="library")
 def test_the_loader_in_two_choices_of_coordinates():
     """Released at rest without forces of the cylinders it is no equilibrium: the eigenvalues depend on the choice."""
     mech = built("loader")
@@ -315,7 +315,7 @@ def test_the_loader_in_two_choices_of_coordinates():
     matched(at_rest[0].eigenvalues(), at_rest[1].eigenvalues(), 1e-8)
 
 
-@seed("Section 4.5")
+@seed("Section 4.5", by="library")
 def test_printed_eigenvalues_belong_to_the_printed_matrices():
     """A has no damping, so that with every eigenvalue its negative is one: the second pair is 0.37624 +- 1.5642i."""
     for block, pair in (

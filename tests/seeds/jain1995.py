@@ -1,7 +1,9 @@
 """The operators of jain1995 at one configuration: Algorithm 4.1 link by link, and everything stacked.
 
-Vectors have components along the world's axes, as the paper's inertial derivatives require. All of it runs on complex
-coordinates as well, so that a derivative is the imaginary part of one evaluation at a tiny imaginary step.
+``Stacked`` is the paper's own recursion; ``library.Operators`` has the same names for linkwise's compiled operators,
+and chains are tried with both. Vectors have components along the world's axes, as the paper's inertial derivatives
+require. All of it runs on complex coordinates as well, so that a derivative is the imaginary part of one evaluation at
+a tiny imaginary step.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import pytest
 
 import linkwise as lw
 
+from .library import LibraryArm, LibraryChain, Operators
 from .tip_to_base import TipToBase, random_chain, spatial_tilde
 
 
@@ -62,6 +65,11 @@ class Stacked:
         self.mass_matrix = self.H @ self.phi @ self.M @ self.phi.T @ self.H.T
 
 
+def operators_of(chain: TipToBase) -> Stacked | Operators:
+    """linkwise's of an arm that is made of linkwise's, the paper's of another."""
+    return (Operators if isinstance(chain, LibraryArm | LibraryChain) else Stacked)(chain)
+
+
 def mass_matrix(chain: TipToBase) -> np.ndarray:
     """The library's, in the paper's order."""
     return chain.joints @ lw.mass_matrix(chain.mech, chain.q) @ chain.joints.T
@@ -70,15 +78,15 @@ def mass_matrix(chain: TipToBase) -> np.ndarray:
 class Moving:
     """A chain of revolute joints at (theta, theta_dot), counted from the tip, and derivatives of its operators.
 
-    arm, x       the links, and the stacked operators
+    arm, x       the links, and the stacked operators: linkwise's if ``library``, else the paper's own recursion
     theta_dot    (n,)            V       (6n,) spatial velocities (4.4)
     Omega, Omega_s, Omega_delta, V_tilde   (6n, 6n) block diagonal: Omega~(k), Omega~(k+1), Omega_delta~(k), V~(k)
     """
 
-    def __init__(self, mech: lw.Mechanism, q, v) -> None:
-        self.mech, self.q, self.v = mech, q, v
-        self.arm = TipToBase(mech, q)
-        self.n, self.x, self.theta_dot = self.arm.n, Stacked(self.arm), self.arm.joints @ v
+    def __init__(self, mech: lw.Mechanism, q, v, library: bool = False) -> None:
+        self.mech, self.q, self.v, self.library = mech, q, v, library
+        self.arm, self.x = self.at(q)
+        self.n, self.theta_dot = self.arm.n, self.arm.joints @ v
         self.V = self.x.phi.T @ self.x.H.T @ self.theta_dot
         links = self.arm.per_link(self.V)
         omega = [spatial_tilde([*V[:3], 0.0, 0.0, 0.0]) for V in links]
@@ -86,11 +94,15 @@ class Moving:
         self.Omega_delta = self.arm.diagonal([w - outer for w, outer in zip(omega, omega[1:], strict=False)])
         self.V_tilde = self.arm.diagonal([spatial_tilde(V) for V in links])
 
+    def at(self, q) -> tuple[TipToBase, Stacked | Operators]:
+        """Links and operators at another configuration."""
+        arm = (LibraryArm if self.library else TipToBase)(self.mech, q)
+        return arm, operators_of(arm)
+
     def along(self, quantity, direction) -> np.ndarray:
         """The derivative of quantity(arm, operators) in a direction (n,) of theta, exact to rounding."""
         step = 1e-30
-        arm = TipToBase(self.mech, self.q + 1j * step * (self.arm.joints.T @ direction))
-        return np.imag(quantity(arm, Stacked(arm))) / step
+        return np.imag(quantity(*self.at(self.q + 1j * step * (self.arm.joints.T @ direction)))) / step
 
     def dot(self, quantity) -> np.ndarray:
         """The inertial time derivative: components along the world's axes are differentiated along the motion."""
@@ -116,14 +128,16 @@ class Moving:
 
 
 @cache
-def moving_chain(n: int, seed: int) -> Moving:
+def moving_chain(n: int, seed: int, library: bool = False) -> Moving:
     """A random chain of n revolute joints in a random state; without gravity, which the paper leaves out."""
     mech = random_chain(n, seed).with_gravity((0.0, 0.0, 0.0))
-    return Moving(mech, *lw.random_state(mech, np.random.default_rng(seed)))
+    return Moving(mech, *lw.random_state(mech, np.random.default_rng(seed)), library)
 
 
-#: Argument of tests: moving chains of several lengths.
-moving_chains = pytest.mark.parametrize("chain", [moving_chain(6, 1), moving_chain(3, 2)], ids=["6", "3"])
+#: Argument of tests: moving chains, with the paper's recursion and with linkwise's compiled operators.
+moving_chains = pytest.mark.parametrize(
+    "chain", [moving_chain(6, 1), moving_chain(3, 2), moving_chain(4, 7, True)], ids=["6", "3", "linkwise"]
+)
 
 
 class JointMatrices:

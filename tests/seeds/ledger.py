@@ -11,6 +11,9 @@ ROOT = Path(__file__).parents[2]
 LEDGER = Path(__file__).with_name("ledger.csv")
 ERRATA = ROOT / "docs" / "errata.md"
 
+#: What verifies an entry: what linkwise computes, or a model of the paper that only the test has.
+KINDS = ("library", "model")
+
 
 class Key(NamedTuple):
     """What a mark ``seed(seed, id)`` names."""

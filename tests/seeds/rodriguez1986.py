@@ -1,5 +1,8 @@
 """The recursions of rodriguez1986, line by line, and the arms they are tried on.
 
+Of an arm that is made of linkwise's operators (``library.LibraryArm``), every quantity of the recursions is computed by
+linkwise as well: by the operator expression for it, compiled.
+
 Convention of accelerations: body-fixed. lambda = [omega_dot; v_dot] with v_dot the derivative of the velocity's
 components in link axes (Section 3), so that the inertial acceleration of a point is v_dot + omega x v. This is what
 ``lw.link_accelerations`` gives. The biases xi and eta below belong to this convention and to no other; gravity is an
@@ -16,10 +19,15 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise import operators as op
+from tests.seeds.library import LibraryArm, Operators, of
 from tests.seeds.tip_to_base import TipToBase, random_chain, to_base, to_tip
 
 #: Arguments of ``moving_arm``: revolute joints, as in the paper.
-ARMS = pytest.mark.parametrize("which", [(6, 1, "world"), (6, 1, "link"), (5, 2, "world"), (1, 3, "world")], ids=str)
+LIBRARY = [(5, 2, axes, "R", False, True) for axes in ("world", "link")]  # made of linkwise's operators
+ARMS = pytest.mark.parametrize(
+    "which", [(6, 1, "world"), (6, 1, "link"), (5, 2, "world"), (1, 3, "world"), *LIBRARY], ids=str
+)
 
 
 @dataclass
@@ -43,17 +51,19 @@ class Case:
     def at(self, t: float) -> Case:
         """The same arm after the time t under its constant joint accelerations; forces are left as they are."""
         q = self.q + to_base(self.u_dot) * t + to_base(self.u_ddot) * t**2 / 2.0
-        arm = TipToBase(self.mech, q, self.arm.axes)
+        arm = type(self.arm)(self.mech, q, self.arm.axes)
         return replace(self, arm=arm, q=q, u_dot=self.u_dot + self.u_ddot * t)
 
 
 @cache
-def moving_arm(n: int, seed: int, axes: str = "world", kinds: str = "R", at_rest: bool = False) -> Case:
+def moving_arm(
+    n: int, seed: int, axes: str = "world", kinds: str = "R", at_rest: bool = False, library: bool = False
+) -> Case:
     rng = np.random.default_rng(seed)
     mech = random_chain(n, seed, kinds)
     q, v = lw.random_state(mech, rng)
     v, a = v * (not at_rest), rng.normal(size=n)
-    arm = TipToBase(mech, q, axes)
+    arm = (LibraryArm if library else TipToBase)(mech, q, axes)
     T, f = rng.normal(size=(2, n + 1, 3))
     wrench = np.hstack([T + np.cross(arm.p, f), f])
     turn = arm.rotation[: n + 1].transpose(0, 2, 1) if axes == "world" else np.broadcast_to(np.eye(3), (n + 1, 3, 3))
@@ -69,11 +79,38 @@ def rows(n: int, *shape: int) -> np.ndarray:
     return np.full((n + 1, *shape), np.nan)
 
 
+RATES, MOMENTS, RESIDUALS = (op.joint_vector(name) for name in ("u", "T", "e"))
+XI, ETA, MOTION = (op.link_vector(name) for name in ("xi", "eta", "motion"))
+
+
+def by_link(arm: LibraryArm, expression: op.Expression, **vectors) -> np.ndarray:
+    """(n+1, 6): an expression compiled by linkwise, of vectors whose row k is of joint or link k."""
+    found = of(arm, expression, **{name: x[1:].ravel() for name, x in vectors.items()})
+    return np.concatenate([rows(0, 6), found.reshape(-1, 6)])
+
+
+def by_joint(arm: LibraryArm, expression: op.Expression, **vectors) -> np.ndarray:
+    """(n+1,): the same, of an expression in joint space."""
+    return np.concatenate([rows(0), of(arm, expression, **{k: x[1:].ravel() for k, x in vectors.items()})])
+
+
+def across_links(arm: TipToBase, minus: np.ndarray) -> np.ndarray:
+    """V+ of V-, lambda+ of lambda-: (5.3), (5.5), with the base at rest."""
+    plus = rows(arm.n, 6)
+    plus[arm.n] = 0.0
+    for k in range(1, arm.n + 1):
+        plus[k - 1] = arm.phi(k, k - 1).T @ minus[k]
+    return plus
+
+
 # Sections 4 and 5 -----------------------------------------------------------------------------------------------------
 
 
 def velocities(arm: TipToBase, u_dot) -> tuple[np.ndarray, np.ndarray]:
     """(5.1)-(5.3): V- and V+; V+ of joint k-1 is of link k (in the axes of link k-1 if axes are the links')."""
+    if isinstance(arm, LibraryArm):
+        minus = by_link(arm, op.phi.T @ op.H.T @ RATES, u=u_dot)
+        return minus, across_links(arm, minus)
     minus, plus = rows(arm.n, 6), rows(arm.n, 6)
     plus[arm.n] = 0.0
     for k in range(arm.n, 0, -1):
@@ -110,6 +147,9 @@ def biases(case: Case) -> tuple[np.ndarray, np.ndarray]:
 
 def accelerations(arm: TipToBase, u_ddot, eta) -> tuple[np.ndarray, np.ndarray]:
     """(5.4), (5.5): lambda- and lambda+."""
+    if isinstance(arm, LibraryArm):
+        minus = by_link(arm, op.phi.T @ (op.H.T @ RATES + ETA), u=u_ddot, eta=eta)
+        return minus, across_links(arm, minus)
     minus, plus = rows(arm.n, 6), rows(arm.n, 6)
     plus[arm.n] = 0.0
     for k in range(arm.n, 0, -1):
@@ -120,6 +160,10 @@ def accelerations(arm: TipToBase, u_ddot, eta) -> tuple[np.ndarray, np.ndarray]:
 
 def spatial_forces(arm: TipToBase, lambda_minus, xi) -> np.ndarray:
     """(4.1)-(4.3): x- = x+."""
+    if isinstance(arm, LibraryArm):
+        x = by_link(arm, op.phi @ (op.M @ MOTION + XI), motion=lambda_minus, xi=xi)
+        x[0] = 0.0
+        return x
     x = rows(arm.n, 6)
     x[0] = 0.0
     for k in range(1, arm.n + 1):
@@ -132,6 +176,8 @@ def spatial_forces(arm: TipToBase, lambda_minus, xi) -> np.ndarray:
 
 def inward_filter(arm: TipToBase, tau, xi, eta) -> SimpleNamespace:
     """(8.2)-(8.9), with H z in the innovations."""
+    if isinstance(arm, LibraryArm):
+        return _compiled_filter(arm, tau, xi, eta)
     n = arm.n
     s = SimpleNamespace(
         z_minus=rows(n, 6), z_plus=rows(n, 6), P_minus=rows(n, 6, 6), P_plus=rows(n, 6, 6),
@@ -151,8 +197,31 @@ def inward_filter(arm: TipToBase, tau, xi, eta) -> SimpleNamespace:
     return s
 
 
+def _compiled_filter(arm: LibraryArm, tau, xi, eta) -> SimpleNamespace:
+    """The same by linkwise: z- = psi (xi + E_phi (G T + P+ eta)), as the recursion (8.3), (8.7) sums up to."""
+    z = op.psi @ (XI + op.E_phi @ (op.G @ MOMENTS + op.P_plus @ ETA))
+    given, parts = {"T": tau, "xi": xi, "eta": eta}, Operators(arm).parts
+    s = SimpleNamespace(
+        z_minus=by_link(arm, z, **given),
+        z_plus=by_link(arm, z + op.G @ (MOMENTS - op.H @ z) + op.P_plus @ ETA, **given),
+        e_minus=by_joint(arm, MOMENTS - op.H @ z, **given),
+        e_plus=by_joint(arm, op.D.inv @ (MOMENTS - op.H @ z), **given),
+        P_minus=np.array([np.full((6, 6), np.nan), *parts.P[1:]]),
+        P_plus=np.array(parts.P_plus),
+        D=np.array([np.nan, *(d.item() for d in parts.D[1:])]),
+        G=np.array([np.full(6, np.nan), *(g[:, 0] for g in parts.G[1:])]),
+    )
+    s.z_plus[0] = 0.0
+    return s
+
+
 def outward_smoother(arm: TipToBase, s: SimpleNamespace, eta) -> SimpleNamespace:
-    """(8.10)-(8.13), with the first form of (8.13)."""
+    """(8.10)-(8.13), with the first form of (8.13); by linkwise it is psi* (tau_bar* eta + H* e+)."""
+    if isinstance(arm, LibraryArm):
+        motion, given = op.psi.T @ (op.tau_bar.T @ ETA + op.H.T @ RESIDUALS), {"e": s.e_plus, "eta": eta}
+        minus = by_link(arm, motion, **given)
+        u_ddot = by_joint(arm, RESIDUALS - op.G.T @ (op.E_phi.T @ motion + ETA), **given)
+        return SimpleNamespace(minus=minus, plus=across_links(arm, minus), u_ddot=u_ddot)
     n = arm.n
     out = SimpleNamespace(minus=rows(n, 6), plus=rows(n, 6), u_ddot=rows(n))
     out.plus[n] = 0.0
@@ -209,6 +278,8 @@ class ClosedForm:
     @classmethod
     def of(cls, arm: TipToBase) -> ClosedForm:
         links = range(1, arm.n + 1)
+        if isinstance(arm, LibraryArm):
+            return CompiledForm(arm)
         return cls(
             [None, *(arm.phi(k, k - 1) for k in links)],
             [None, *(arm.H[k][0] for k in links)],
@@ -266,3 +337,31 @@ class ClosedForm:
                 ]
             )
         return np.array(split).T
+
+
+class CompiledForm(ClosedForm):
+    """The same with linkwise's P+, G, D^-1, Lambda and psi, each the value of a compiled expression."""
+
+    def __init__(self, arm: LibraryArm) -> None:
+        operators, self.N, self.arm = Operators(arm), arm.n, arm
+        links = range(1, arm.n + 1)
+        self.phi, self.H = [None, *(arm.phi(k, k - 1) for k in links)], [None, *(arm.H[k][0] for k in links)]
+        self.P_plus, self.G = operators.parts.P_plus, [None, *(G[:, 0] for G in operators.parts.G[1:])]
+        self.D_inverse = [None, *(scale(d) for d in np.diag(of(arm, op.D.inv)))]
+        self._psi, self._Psi = operators.psi, operators.Psi
+        after = of(arm, op.psi.T @ op.H.T @ op.D.inv @ op.H @ op.psi)  # (10.29): blocks on the diagonal are Lambda-
+        before = of(arm, op.Psi.T @ op.H.T @ op.D.inv @ op.H @ op.Psi)  # and Lambda+
+        self.Lambda_minus, self.Lambda_plus = ([None, *(self._block(x, k, k) for k in links)] for x in (after, before))
+        inverse = of(arm, (op.H @ op.phi @ op.M @ op.phi.T @ op.H.T).inv)
+        self.c = [None, *(scale(x) for x in np.diag(inverse))]
+        self.d = [None, *(self.G[k] @ self.Lambda_plus[k] - self.c[k] * self.H[k] for k in links)]  # (10.3)
+
+    @staticmethod
+    def _block(matrix, k: int, i: int) -> np.ndarray:
+        return matrix[6 * k - 6 : 6 * k, 6 * i - 6 : 6 * i]
+
+    def psi(self, k: int, i: int) -> np.ndarray:
+        return self._block(self._Psi, k, i)
+
+    def psi_minus_minus(self, k: int, i: int) -> np.ndarray:
+        return self._block(self._psi, k, i)

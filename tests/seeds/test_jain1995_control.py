@@ -54,7 +54,7 @@ def xi_and_rate(chain: Moving) -> tuple[np.ndarray, np.ndarray]:
     return now @ chain.theta_dot, chain.dot(factor) @ chain.theta_dot + now @ theta_ddot
 
 
-@results("jain1995", "8.1", "8.2")
+@results("jain1995", "8.1", "8.2", by="library")
 @moving_chains
 def test_driving_term(chain):
     """xi_dot = D^-1 (T - H psi zeta); printed is T^-1 H psi zeta."""
@@ -68,7 +68,7 @@ def test_driving_term(chain):
     differ(inverse @ x.H @ x.psi @ zeta, expected)  # with the T^-1 of the print read as D^-1
 
 
-@results("jain1995", "Algorithm 8.1", "8.3")
+@results("jain1995", "Algorithm 8.1", "8.3", by="library")
 @moving_chains
 def test_two_sweeps(chain):
     """One outward, one inward; step 4 prints nu = D^(-1/2) xi for nu = D^(1/2) xi."""
@@ -95,7 +95,7 @@ def motion(mech, q, v, moments_at, times, tolerance=1e-8) -> np.ndarray:
     return solve_ivp(rates, (0.0, times[-1]), start, "DOP853", t_eval=times, rtol=tolerance, atol=tolerance / 10).y.T
 
 
-@results("jain1995", "Algorithm 8.1")
+@results("jain1995", "Algorithm 8.1", by="library")
 def test_algorithm_8_1():
     """The six steps, over and over, approach the true motion with the first order of their integration step; the
     diagonal equations under a better integrator agree with it."""
@@ -144,7 +144,7 @@ def B(arm: TipToBase) -> np.ndarray:
     return arm.B @ of_tip
 
 
-@results("jain1995", "8.5")
+@results("jain1995", "8.5", by="library")
 @moving_chains
 def test_rate_of_the_end_effector(chain):
     """Y_dot = B* phi* H* theta_dot, printed without stars."""
@@ -188,7 +188,7 @@ class Control:
         return energy - 2 * (self.goal - end_effector(chain.arm)) @ chain.dot(lambda arm, x: end_effector(arm))
 
 
-@results("jain1995", "Control 8.1", "8.4")
+@results("jain1995", "Control 8.1", "8.4", by="library")
 def test_rate_feedback():
     """The kinetic energy falls at the rate nu* c nu, and along a whole motion; the arm comes to rest anywhere."""
     chain, c = moving_chain(3, 2), np.array([1.0, 2.0, 4.0])
@@ -206,7 +206,7 @@ def test_rate_feedback():
     assert (energies[1:] > energies[0] * np.exp(-2 * c.max() * times[1:])).all()
 
 
-@results("jain1995", "Control 8.2", "8.6")
+@results("jain1995", "Control 8.2", "8.6", by="library")
 def test_end_effector_regulation():
     """Printed: - c2 H psi B epsilon. With e for epsilon, the sign is + and D^(-1/2) is missing, for then
     d/dt (||nu||^2 + ||e||^2) = -2 nu* c1 nu, if c2 = 1; other gains c2 must be scalar and weight ||e||^2 in the sum."""

@@ -45,7 +45,7 @@ def bracket(chain: Moving) -> np.ndarray:
     return x.E_psi @ lam - lam @ x.E_psi.T - delta @ x.P - x.P @ delta
 
 
-@results("jain1995", "Identity 7.1", "7.1")
+@results("jain1995", "Identity 7.1", "7.1", by="library")
 @moving_chains
 def test_closed_form(chain, motion):
     x, root = chain.x, np.linalg.inv(chain.x.root_D)
@@ -58,7 +58,7 @@ def test_closed_form(chain, motion):
     close(x.ell @ (chain.dot(lambda arm, x: x.m) @ motion.nu - half), motion.coriolis_nu, TIGHT)
 
 
-@results("jain1995", "Algorithm 7.1", "7.2")
+@results("jain1995", "Algorithm 7.1", "7.2", by="library")
 @moving_chains
 def test_algorithm_7_1(chain, motion):
     """With - [2 V~* M + X - X*] V in the fourth line, from (7.1); printed is - 2 [V~* M . X + X*] V."""
@@ -86,7 +86,7 @@ def test_algorithm_7_1(chain, motion):
         differ(loop(lambda VM, X, sign=sign: 2 * (VM + sign * X + X.T))[0], motion.coriolis_nu)
 
 
-@results("jain1995", "Lemma 7.1", "7.3", "7.4", "7.5")
+@results("jain1995", "Lemma 7.1", "7.3", "7.4", "7.5", by="library")
 @moving_chains
 def test_coriolis_force_does_no_work(chain, motion):
     x, V, theta_dot, nu = chain.x, chain.V, chain.theta_dot, motion.nu
@@ -112,7 +112,7 @@ def test_coriolis_force_does_no_work(chain, motion):
     close(J @ lw.bias_force(chain.mech, chain.q, chain.v), x.m @ (motion.coriolis_nu + m_dot.T @ theta_dot), TIGHT)
 
 
-@results("jain1995", "Lemma 7.2", "7.6")
+@results("jain1995", "Lemma 7.2", "7.6", by="library")
 @moving_chains
 def test_rate_of_the_kinetic_energy(chain, motion):
     """dK/dt = nu* nu_dot, printed with a factor 1/2."""
@@ -125,7 +125,7 @@ def test_rate_of_the_kinetic_energy(chain, motion):
     close(motion.nu @ motion.epsilon, energy, 1e-9)
 
 
-@results("jain1995", "7.7", "7.8", "Lemma 7.3", "7.9")
+@results("jain1995", "7.7", "7.8", "Lemma 7.3", "7.9", by="library")
 @moving_chains
 def test_unnormalized_equations_of_motion(chain, motion):
     """K = 1/2 xi* D xi and kappa = (I - H psi K) T; printed are xi_dot in the one and a star in the other."""
@@ -152,7 +152,7 @@ def test_unnormalized_equations_of_motion(chain, motion):
     differ(xi @ coriolis, 0.0)  # "not orthogonal to the generalized velocities"
 
 
-@results("jain1995", "7.10")
+@results("jain1995", "7.10", by="library")
 @moving_chains
 def test_recursion_of_the_unnormalized_term(chain, motion):
     """With [V~* M + X] V; printed is a*(k), which is no matrix, for X(k). X*(k) does not do."""

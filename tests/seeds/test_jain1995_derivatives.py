@@ -31,7 +31,7 @@ def local_P(chain: Moving) -> np.ndarray:
     return R @ local(chain, lambda R, x: R.T @ x.P @ R) @ R.T
 
 
-@results("jain1995", "6.1", "6.2", "6.3")
+@results("jain1995", "6.1", "6.2", "6.3", by="library")
 @moving_chains
 def test_inertial_and_local_derivatives(chain):
     """x_dot = x_ring + Omega~ x, with Omega = [omega; 0]; tried on the gains G(k), which change in both senses."""
@@ -51,7 +51,7 @@ def test_inertial_and_local_derivatives(chain):
         close(omega - outer, chain.arm.h[k] * chain.theta_dot[k - 1])
 
 
-@results("jain1995", "Table 3")
+@results("jain1995", "Table 3", by="library")
 @moving_chains
 def test_table_3(chain):
     """The left column reads H, M, D = H P H*, G, tau_bar = I - G H; printed is [I - G] H."""
@@ -74,7 +74,7 @@ def test_table_3(chain):
     close(chain.dot(lambda arm, x: x.tau_bar), tau_ring + Omega @ x.tau_bar - x.tau_bar @ Omega, TIGHT)
 
 
-@results("jain1995", "Algorithm 6.1", "6.4", "6.5", "6.6")
+@results("jain1995", "Algorithm 6.1", "6.4", "6.5", "6.6", by="library")
 @moving_chains
 def test_algorithm_6_1(chain):
     """The loop (6.5) is printed without the star of the second psi; (6.4) has it."""
@@ -105,7 +105,7 @@ def test_algorithm_6_1(chain):
         close(chain.block(Moving(chain.mech, chain.q, halted).lambda_dot, k), chain.block(lambda_dot, k))
 
 
-@results("jain1995", "Identity 6.1", "6.7")
+@results("jain1995", "Identity 6.1", "6.7", by="library")
 @moving_chains
 def test_rate_of_the_innovations_factor(chain):
     """Printed with tau for tau_bar, which (A.29) and (A.30) have."""
@@ -119,7 +119,7 @@ def test_rate_of_the_innovations_factor(chain):
     close(m_dot @ x.m.T + x.m @ m_dot.T, chain.dot(lambda arm, x: x.mass_matrix), TIGHT)
 
 
-@results("jain1995", "Identity 6.2", "6.8", "6.9")
+@results("jain1995", "Identity 6.2", "6.8", "6.9", by="library")
 @moving_chains
 def test_rate_of_the_innovations_factor_times_total_rates(chain):
     """Every step of the proof, with tau_bar where the print has tau; from (B.4) on it holds for this V alone."""

@@ -15,8 +15,10 @@ from scipy.linalg import sqrtm
 
 import linkwise as lw
 from linkwise import operators as op
+from linkwise.mechanics.spatial import Motion
 
-from .jain1995 import Articulated, Stacked, mass_matrix
+from .jain1995 import Articulated, Stacked, mass_matrix, operators_of
+from .library import LibraryChain, compiled, of
 from .tip_to_base import Chain, close, differ, random_chain, rate_of_change, results, spatial_tilde, tilde
 
 n = 6
@@ -33,10 +35,11 @@ TREES = [without_armature(lw.mechanisms.random_tree(8, seed, floating_base=seed 
 every_tree = pytest.mark.parametrize("mech", TREES, ids=lambda mech: mech.name)
 
 
-@pytest.fixture(params=[3, 4])
+@pytest.fixture(params=[(Chain, 3), (Chain, 4), (LibraryChain, 4)], ids=["3", "4", "linkwise"])
 def chain(request):
-    mech = random_chain(n, request.param)
-    return Chain(mech, *lw.random_state(mech, np.random.default_rng(request.param)))
+    kind, seed = request.param
+    mech = random_chain(n, seed)
+    return kind(mech, *lw.random_state(mech, np.random.default_rng(seed)))
 
 
 @pytest.fixture
@@ -52,9 +55,9 @@ def factor_at(mech, v):
 # -- 1. The factors diagonalize Lagrange's equations --------------------------------------------------
 
 
-@results("jain1995", "1.1", "1.2", "1.3", "1.4")
+@results("jain1995", "1.1", "1.2", "1.3", "1.4", by="library")
 def test_total_joint_rates_and_working_moments(chain, rng):
-    x = Stacked(chain)
+    x = operators_of(chain)
     theta_dot, T = chain.stack(chain.rates), rng.normal(size=n)
     factor = x.I + x.H @ x.phi @ x.K
     close(factor @ x.D @ factor.T, mass_matrix(chain))  # (1.1)
@@ -66,13 +69,13 @@ def test_total_joint_rates_and_working_moments(chain, rng):
     close((x.I - x.H @ x.psi @ x.K).T @ np.linalg.inv(x.root_D) @ nu, theta_dot)
 
 
-@results("jain1995", "1.1", "1.2", "1.3", "1.4")
+@results("jain1995", "1.1", "1.2", "1.3", "1.4", by="library")
 @every_tree
 def test_rates_and_moments_of_trees(mech, rng):
     """Joints with several freedoms: D is block diagonal and D^(1/2) its symmetric root."""
     q, v = lw.random_state(mech, rng)
     T = rng.normal(size=mech.nv)
-    H, phi, psi, K, D = (op.dense(x, mech, q) for x in (op.H, op.phi, op.psi, op.K, op.D))
+    H, phi, psi, K, D = (compiled(x, mech, q) for x in (op.H, op.phi, op.psi, op.K, op.D))
     root_D, unit = sqrtm(D).real, np.eye(mech.nv)
     factor = unit + H @ phi @ K
     close(factor @ D @ factor.T, lw.mass_matrix(mech, q))
@@ -94,7 +97,7 @@ def quadratic_sensitivity(chain):
     return chain.joints @ [chain.v @ at(direction) @ chain.v for direction in np.eye(chain.mech.nv)]
 
 
-@results("jain1995", "2.1")
+@results("jain1995", "2.1", by="library")
 def test_lagrangian_equations_of_motion(chain, rng):
     """C = M_dot theta_dot - 1/2 theta_dot* M_theta theta_dot; the print has lost the dot of the first M."""
     mech, q, v = chain.mech.with_gravity(NO_GRAVITY), chain.q, chain.v
@@ -107,11 +110,11 @@ def test_lagrangian_equations_of_motion(chain, rng):
     differ(inertial + mass_matrix(chain) @ theta_dot - half, T)
 
 
-@results("jain1995", "Lemma 3.1", "3.1", "3.2")
+@results("jain1995", "Lemma 3.1", "3.1", "3.2", by="library")
 def test_diagonal_equations_of_motion(chain, rng):
     """nu_dot + C(theta, nu) = epsilon with C = l (m_dot nu - 1/2 theta_dot* M_theta theta_dot), theta_dot = l* nu."""
     mech, q, v = chain.mech.with_gravity(NO_GRAVITY), chain.q, chain.v
-    x, T, theta_dot = Stacked(chain), rng.normal(size=n), chain.joints @ v
+    x, T, theta_dot = operators_of(chain), rng.normal(size=n), chain.joints @ v
     theta_ddot = chain.joints @ lw.forward_dynamics(mech, q, v, chain.joints.T @ T)
     m_dot = rate_of_change(factor_at(mech, v), mech, q, v)
     nu = x.m.T @ theta_dot
@@ -129,9 +132,9 @@ def test_diagonal_equations_of_motion(chain, rng):
 # -- 4. Operator factorization ------------------------------------------------------------------------
 
 
-@results("jain1995", "Identity 4.1", "4.1a", "4.1b", "4.1c", "4.1d", "4.2")
+@results("jain1995", "Identity 4.1", "4.1a", "4.1b", "4.1c", "4.1d", "4.2", by="library")
 def test_identity_4_1(chain):
-    x, expected = Stacked(chain), mass_matrix(chain)
+    x, expected = operators_of(chain), mass_matrix(chain)
     factor, inverse_factor = x.I + x.H @ x.phi @ x.K, x.I - x.H @ x.psi @ x.K
     close(x.H @ x.phi @ x.M @ x.phi.T @ x.H.T, expected)
     with pytest.raises(ValueError, match="mismatch"):  # (4.2) without the last star is not even conformable
@@ -143,11 +146,11 @@ def test_identity_4_1(chain):
     close(inverse_factor.T @ np.linalg.inv(x.D) @ inverse_factor, np.linalg.inv(expected), 1e-9)
 
 
-@results("jain1995", "Identity 4.1", "4.1a", "4.1b", "4.1c", "4.1d")
+@results("jain1995", "Identity 4.1", "4.1a", "4.1b", "4.1c", "4.1d", by="library")
 @every_tree
 def test_identity_4_1_holds_for_trees(mech, rng):
     q, _ = lw.random_state(mech, rng)
-    H, phi, psi, K, D, M = (op.dense(x, mech, q) for x in (op.H, op.phi, op.psi, op.K, op.D, op.M))
+    H, phi, psi, K, D, M = (compiled(x, mech, q) for x in (op.H, op.phi, op.psi, op.K, op.D, op.M))
     factor, inverse_factor = np.eye(mech.nv) + H @ phi @ K, np.eye(mech.nv) - H @ psi @ K
     close(H @ phi @ M @ phi.T @ H.T, lw.mass_matrix(mech, q))
     close(factor @ D @ factor.T, lw.mass_matrix(mech, q))
@@ -155,7 +158,7 @@ def test_identity_4_1_holds_for_trees(mech, rng):
     close(inverse_factor.T @ np.linalg.inv(D) @ inverse_factor, lw.mass_matrix_inverse(mech, q), 1e-9)
 
 
-@results("jain1995", "4.3")
+@results("jain1995", "4.3", by="library")
 def test_recursive_newton_euler_equations(chain, rng):
     accelerations = rng.normal(size=n)
     theta_ddot = chain.split(chain.joints @ accelerations)
@@ -172,9 +175,9 @@ def test_recursive_newton_euler_equations(chain, rng):
     close(chain.stack(T), chain.joints @ lw.inverse_dynamics(chain.mech, chain.q, chain.v, accelerations))
 
 
-@results("jain1995", "4.4", "4.5")
+@results("jain1995", "4.4", "4.5", by="library")
 def test_equations_of_motion_in_operators(chain, rng):
-    x, accelerations = Stacked(chain), rng.normal(size=n)
+    x, accelerations = operators_of(chain), rng.normal(size=n)
     theta_ddot, a, b = chain.joints @ accelerations, chain.stack(chain.a), chain.stack(chain.b)
     T = chain.joints @ lw.inverse_dynamics(chain.mech, chain.q, chain.v, accelerations)
     close(x.phi.T @ x.H.T @ chain.stack(chain.rates), chain.stack(chain.V))
@@ -189,24 +192,24 @@ def test_equations_of_motion_in_operators(chain, rng):
     differ(x.H @ x.phi @ (x.M @ minus + b), T)
 
 
-@results("jain1995", "4.6", "4.7")
+@results("jain1995", "4.6", "4.7", by="library")
 def test_rigid_propagation_operators(chain):
-    x = Stacked(chain)
+    x = operators_of(chain)
     close(np.linalg.inv(x.I6 - x.E_phi), x.phi)
     for i in range(1, n + 1):
         for j in range(1, i):
             steps = (chain.phi(k, k - 1) for k in range(i, j, -1))
             close(x.phi[6 * i - 6 : 6 * i, 6 * j - 6 : 6 * j], reduce(np.matmul, steps))
-    close(x.phi, chain.dense(op.phi))
-    close(x.E_phi, chain.dense(op.E_phi))
+    close(x.phi, of(chain, op.phi))
+    close(x.E_phi, of(chain, op.E_phi))
 
 
-@results("jain1995", "Algorithm 4.1", "4.8", "4.9", "4.10")
+@results("jain1995", "Algorithm 4.1", "4.8", "4.9", "4.10", by="library")
 def test_riccati_equation(chain):
-    x = Stacked(chain)
+    x = operators_of(chain)
     names = ("P", "P_plus", "D", "G", "K", "tau", "tau_bar", "E_psi", "psi")
     for name in names:
-        close(getattr(x, name), chain.dense(getattr(op, name)))
+        close(getattr(x, name), of(chain, getattr(op, name)))
     close(x.P - x.E_psi @ x.P @ x.E_psi.T, x.M)  # (4.9)
     close(x.P - x.E_phi @ x.P_plus @ x.E_phi.T, x.M)
     differ(x.I6 - x.E_phi @ x.P @ x.E_phi.T, x.M)  # as printed
@@ -221,7 +224,7 @@ def test_riccati_equation(chain):
     differ((x.I + x.H @ x.phi @ x.K) @ (x.I - x.H @ printed.psi @ x.K), x.I)
 
 
-@results("jain1995", "Algorithm 4.1", "4.8")
+@results("jain1995", "Algorithm 4.1", "4.8", by="library")
 def test_articulated_inertia_is_felt_at_the_base(rng):
     """P of a link that is held is the inertia that one feels: of a free base, its operational inertia."""
     mech = random_chain(4, 12, mobile_base=True)
@@ -234,9 +237,9 @@ def test_articulated_inertia_is_felt_at_the_base(rng):
 # -- 5. Total joint rates and working moments ---------------------------------------------------------
 
 
-@results("jain1995", "5.1", "5.2")
+@results("jain1995", "5.1", "5.2", by="library")
 def test_square_roots_of_the_mass_matrix(chain):
-    x = Stacked(chain)
+    x = operators_of(chain)
     m = (x.I + x.H @ x.phi @ x.K) @ x.root_D
     ell = np.linalg.inv(x.root_D) @ (x.I - x.H @ x.psi @ x.K)
     close(m @ ell, x.I)
@@ -244,10 +247,10 @@ def test_square_roots_of_the_mass_matrix(chain):
     close(ell.T @ ell, chain.joints @ lw.mass_matrix_inverse(chain.mech, chain.q) @ chain.joints.T, 1e-9)
 
 
-@results("jain1995", "Table 1", "5.3")
+@results("jain1995", "Table 1", "5.3", by="library")
 def test_table_1(chain):
     """Left column with plus G* V+, as (1.3) says; and the physical meaning, D^(-1/2) nu = theta_dot + delta."""
-    x, parts, theta_dot = Stacked(chain), Articulated(chain), chain.rates
+    x, parts, theta_dot = operators_of(chain), operators_of(chain).parts, chain.rates
     root = [None, *(np.sqrt(d) for d in parts.D[1:])]
 
     def rates(sign):
@@ -260,6 +263,7 @@ def test_table_1(chain):
         return nu
 
     nu = rates(+1.0)
+    close(chain.stack(nu), chain.joints @ lw.diagonal.rates(chain.mech, chain.q, chain.v))
     close(chain.stack(nu), x.m.T @ chain.stack(theta_dot))
     differ(chain.stack(rates(-1.0)), x.m.T @ chain.stack(theta_dot))  # as printed
 
@@ -273,14 +277,18 @@ def test_table_1(chain):
         close(np.linalg.inv(root[k]) @ nu[k], theta_dot[k] + delta)  # (5.3)
         differ(root[k] @ nu[k], theta_dot[k] + delta)  # as printed
     close(chain.stack(recovered), chain.stack(theta_dot))
+    rate = lw.diagonal.velocities(chain.mech, chain.q, chain.joints.T @ chain.stack(nu))
+    close(chain.joints @ rate, chain.stack(theta_dot))
+    xi = chain.joints @ lw.diagonal.rates(chain.mech, chain.q, chain.v, normalized=False)
+    close(chain.stack([None, *(np.linalg.inv(root[k]) @ nu[k] for k in range(1, n + 1))]), xi)
     close(chain.stack(V), chain.stack(chain.V))
     close(np.linalg.inv(root[n]) @ nu[n], theta_dot[n])  # the parent of link n is at rest: delta is zero
 
 
-@results("jain1995", "Table 2", "5.4")
+@results("jain1995", "Table 2", "5.4", by="library")
 def test_table_2(chain, rng):
     """Both columns with z+ = z + G D^(1/2) epsilon, and T = D^(1/2) epsilon + H z."""
-    x, parts = Stacked(chain), Articulated(chain)
+    x, parts = operators_of(chain), operators_of(chain).parts
     T = chain.split(rng.normal(size=n))
     root = [None, *(np.sqrt(d) for d in parts.D[1:])]
 
@@ -294,6 +302,9 @@ def test_table_2(chain, rng):
 
     z, epsilon = working_moments(T, root)
     close(chain.stack(epsilon), x.ell @ chain.stack(T))
+    into = lambda vector: chain.joints.T @ chain.stack(vector)  # noqa: E731
+    close(chain.stack(epsilon), chain.joints @ lw.diagonal.forces(chain.mech, chain.q, into(T)))
+    close(chain.stack(T), chain.joints @ lw.diagonal.torques(chain.mech, chain.q, into(epsilon)))
     printed = [np.eye(1)] * (n + 1)
     differ(chain.stack(working_moments(T, printed)[1]), x.ell @ chain.stack(T))
 
@@ -315,13 +326,14 @@ def test_table_2(chain, rng):
     close(working_moments(changed, root)[1][1 : n // 2 + 1], epsilon[1 : n // 2 + 1])
 
 
-@results("jain1995", "5.5", "5.6")
+@results("jain1995", "5.5", "5.6", by="library")
 def test_cross_products_of_spatial_vectors(rng):
     """Antisymmetric, a Lie bracket; its matrix is skew only if the lower half of the vector is zero."""
     X, Y, Z = rng.normal(size=(3, 6))
     (a, b), (c, d) = X.reshape(2, 3), Y.reshape(2, 3)
     matrix = np.block([[tilde(a), np.zeros((3, 3))], [tilde(b), tilde(a)]])
     close(matrix @ Y, [*np.cross(a, c), *(np.cross(b, c) + np.cross(a, d))])
+    close(matrix @ Y, Motion.of(list(X)).cross(Motion.of(list(Y))).flat())  # linkwise's
     cross = lambda x, y: spatial_tilde(x) @ y  # noqa: E731
     close(cross(X, Y), -cross(Y, X))
     close(cross(X, cross(Y, Z)) + cross(Y, cross(Z, X)) + cross(Z, cross(X, Y)), np.zeros(6))

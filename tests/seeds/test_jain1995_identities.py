@@ -1,4 +1,4 @@
-"""jain1995, Appendix B: operator identities, on serial chains as printed and on trees by the dense operators."""
+"""jain1995, Appendix B: operator identities, on serial chains as printed and on trees by linkwise's operators."""
 
 from __future__ import annotations
 
@@ -8,36 +8,37 @@ import pytest
 import linkwise as lw
 from linkwise import operators as op
 
-from .jain1995 import Stacked
+from .jain1995 import operators_of
+from .library import LibraryChain, compiled
 from .test_jain1995_factorization import TREES
 from .tip_to_base import Chain, close, differ, random_chain, results, spatial_tilde
 
 n = 5
 
 
-@pytest.fixture
-def chain():
+@pytest.fixture(params=[Chain, LibraryChain], ids=["chain", "linkwise"])
+def chain(request):
     mech = random_chain(n, 9)
-    return Chain(mech, *lw.random_state(mech, np.random.default_rng(9)))
+    return request.param(mech, *lw.random_state(mech, np.random.default_rng(9)))
 
 
 class FromLibrary:
-    """The same names as ``Stacked``, from the dense operators of any tree."""
+    """The same names as ``Stacked``, from linkwise's compiled operators of any tree."""
 
     def __init__(self, mech, q):
         for name in ("H", "phi", "psi", "E_phi", "E_psi", "M", "P", "D", "G", "K", "tau", "tau_bar"):
-            setattr(self, name, op.dense(getattr(op, name), mech, q))
+            setattr(self, name, compiled(getattr(op, name), mech, q))
         self.I, self.I6 = np.eye(mech.nv), np.eye(6 * mech.n_links)
 
 
 @pytest.fixture(params=["chain", *TREES], ids=lambda which: getattr(which, "name", which))
 def operators(request, chain):
     if request.param == "chain":
-        return Stacked(chain)
+        return operators_of(chain)
     return FromLibrary(request.param, lw.random_state(request.param, np.random.default_rng(2))[0])
 
 
-@results("jain1995", "Lemma B.1", "B.1", "B.2", "B.3", "B.4")
+@results("jain1995", "Lemma B.1", "B.1", "B.2", "B.3", "B.4", by="library")
 def test_lemma_b_1(operators):
     x = operators
     close((x.I - x.H @ x.psi @ x.K) @ x.H @ x.phi, x.H @ x.psi)
@@ -46,7 +47,7 @@ def test_lemma_b_1(operators):
     close(x.H @ x.phi @ x.tau_bar, x.H @ x.phi @ x.E_psi)
 
 
-@results("jain1995", "B.5", "B.6")
+@results("jain1995", "B.5", "B.6", by="library")
 def test_proof_of_lemma_b_1(operators):
     """Each step; (B.6) has lost a bar: tau_bar P H* = P tau_bar* H* = 0, while P tau* H* = P H*."""
     x = operators
@@ -70,10 +71,10 @@ def test_proof_of_lemma_b_1(operators):
     close(x.H @ x.tau_bar, np.zeros_like(x.H))
 
 
-@results("jain1995", "Lemma B.2", "B.7", "B.8", "B.9", "B.10")
+@results("jain1995", "Lemma B.2", "B.7", "B.8", "B.9", "B.10", by="library")
 def test_lemma_b_2(chain):
     """Velocities and shifts commute up to the joints' own motion."""
-    x = Stacked(chain)
+    x = operators_of(chain)
     with pytest.raises(ValueError):  # (B.8) as printed, l without its tilde, is no matrix
         np.block([[np.eye(3), chain.l(2, 1)[:, None]], [np.zeros((3, 3)), np.eye(3)]])
     V_plus = [None, *(chain.phi(k + 1, k).T @ chain.V[k + 1] for k in range(1, n + 1))]

@@ -41,7 +41,7 @@ def joint(chain):
     return JointMatrices(chain)
 
 
-@results("jain1995", "6.10", "6.11", "A.1", "A.2", "A.3")
+@results("jain1995", "6.10", "6.11", "A.1", "A.2", "A.3", by="library")
 @moving_chains
 def test_joint_matrices(chain, joint):
     """H~(i) on the links that joint i moves; A.1 defines H_s^i and, by (A.2), H^i, printed as a second H_delta^i."""
@@ -68,7 +68,7 @@ def test_joint_matrices(chain, joint):
     close(chain.Omega, chain.Omega_s + chain.Omega_delta)
 
 
-@results("jain1995", "A.4", "A.5", "A.6")
+@results("jain1995", "A.4", "A.5", "A.6", by="library")
 @moving_chains
 def test_sensitivities_of_the_components(chain, joint):
     n, arm = chain.n, chain.arm
@@ -84,7 +84,7 @@ def test_sensitivities_of_the_components(chain, joint):
             close(M[i], (joint.one[i] @ arm.M[k] - arm.M[k] @ joint.one[i]) * (k <= i), TIGHT)  # (A.6)
 
 
-@results("jain1995", "A.7", "A.8", "A.9", "A.10", "A.11")
+@results("jain1995", "A.7", "A.8", "A.9", "A.10", "A.11", by="library")
 @moving_chains
 def test_sensitivities_of_the_operators(chain, joint):
     """(A.9) is printed with - phi [E_phi] phi and with H_s for H_delta, (A.11) with - phi_tilde."""
@@ -108,7 +108,7 @@ def test_sensitivities_of_the_operators(chain, joint):
     differ(-x.phi_tilde, x.phi - x.I6)
 
 
-@results("jain1995", "Lemma A.1", "A.12")
+@results("jain1995", "Lemma A.1", "A.12", by="library")
 @moving_chains
 def test_lemma_a_1(chain, joint):
     """With every step of its proof; the printed first step lacks a star, the last has H_s for H_delta."""
@@ -130,7 +130,7 @@ def test_lemma_a_1(chain, joint):
     fails(printed_last, expected)
 
 
-@results("jain1995", "Lemma A.2", "A.13", "Identity 6.3", "6.12")
+@results("jain1995", "Lemma A.2", "A.13", "Identity 6.3", "6.12", by="library")
 @moving_chains
 def test_mass_matrix_sensitivity(chain, joint):
     """(A.13) is printed with H_s for the H_delta of (6.12). The mass matrix is the library's, by differences, too."""
@@ -151,7 +151,7 @@ def test_mass_matrix_sensitivity(chain, joint):
     fails(printed, expected)
 
 
-@results("jain1995", "Lemma A.3", "A.14a", "A.14b", "A.14c", "A.15", "Identity 6.4", "6.13")
+@results("jain1995", "Lemma A.3", "A.14a", "A.14b", "A.14c", "A.15", "Identity 6.4", "6.13", by="library")
 @moving_chains
 def test_quadratic_form_of_the_sensitivities(chain, joint):
     """(A.14b) and (A.14c) are printed with Omega_s, (6.13) has Omega_delta; X* Y~* = -Y* X~*, printed without minus."""
@@ -176,7 +176,7 @@ def test_quadratic_form_of_the_sensitivities(chain, joint):
         differ(form(chain.Omega_s), expected)
 
 
-@results("jain1995", "A.16", "A.17", "A.22", "A.23", "A.26")
+@results("jain1995", "A.16", "A.17", "A.22", "A.23", "A.26", by="library")
 @moving_chains
 def test_sensitivities_of_articulated_inertias_by_outer_joints(chain, joint):
     """lambda_i(k) is the derivative of P(k) by a joint i <= k; (A.17) is printed with H_s for H_delta."""
@@ -194,7 +194,7 @@ def test_sensitivities_of_articulated_inertias_by_outer_joints(chain, joint):
     close(sum(part * rate for part, rate in zip(lam[1:], chain.theta_dot, strict=True)), chain.lambda_dot, TIGHT)
 
 
-@results("jain1995", "Lemma A.4", "A.18", "A.19", "A.20", "A.21", "A.24")
+@results("jain1995", "Lemma A.4", "A.18", "A.19", "A.20", "A.21", "A.24", by="library")
 @moving_chains
 def test_lemma_a_4(chain, joint):
     x, lam = chain.x, lambdas(chain, joint)
@@ -210,7 +210,7 @@ def test_lemma_a_4(chain, joint):
         close(G[i], x.tau_bar @ lam[i] @ x.H.T @ inverse + H_s @ x.G, TIGHT)  # (A.21)
 
 
-@results("jain1995", "A.25", "Lemma A.4")
+@results("jain1995", "A.25", "Lemma A.4", by="library")
 @moving_chains
 def test_proof_of_lemma_a_4(chain, joint):
     """(A.25) is printed with E_psi for E_phi in its derivation, and H_s E_psi for H^i E_psi in its result."""
@@ -243,7 +243,7 @@ def test_proof_of_lemma_a_4(chain, joint):
     fails(printed_link, [None, *(np.zeros_like(x.P) for _ in range(chain.n))])
 
 
-@results("jain1995", "Lemma A.5", "A.27", "A.28")
+@results("jain1995", "Lemma A.5", "A.27", "A.28", by="library")
 @moving_chains
 def test_lemma_a_5(chain):
     """(A.28) is printed with P_dot(k-1) for lambda_dot(k-1) and Omega for Omega_delta."""
@@ -266,7 +266,7 @@ def test_lemma_a_5(chain):
     differ(loop(chain.Omega, lambda lam, k: lam[k]), expected)
 
 
-@results("jain1995", "Lemma A.6", "A.29", "A.30", "A.31")
+@results("jain1995", "Lemma A.6", "A.29", "A.30", "A.31", by="library")
 @moving_chains
 def test_lemma_a_6(chain, joint):
     """(A.30) is printed with P_dot for lambda_dot; the lost subscripts of H^i in (A.29) and of Omega are delta."""

@@ -20,10 +20,10 @@ from tests.seeds.tip_to_base import TipToBase, close, differ, random_chain, reve
 
 
 @ARMS
-@pytest.mark.seed("rodriguez1986", "Section 10")
-@pytest.mark.seed("rodriguez1986", "10.1")
-@pytest.mark.seed("rodriguez1986", "10.2")
-@pytest.mark.seed("rodriguez1986", "10.3")
+@pytest.mark.seed("rodriguez1986", "Section 10", by="library")
+@pytest.mark.seed("rodriguez1986", "10.1", by="library")
+@pytest.mark.seed("rodriguez1986", "10.2", by="library")
+@pytest.mark.seed("rodriguez1986", "10.3", by="library")
 def test_inverse_of_the_inertia_matrix(which):
     case = moving_arm(*which)
     form = ClosedForm.of(case.arm)
@@ -34,10 +34,10 @@ def test_inverse_of_the_inertia_matrix(which):
 
 
 @ARMS
-@pytest.mark.seed("rodriguez1986", "Section 10")
-@pytest.mark.seed("rodriguez1986", "10.1")
-@pytest.mark.seed("rodriguez1986", "10.2")
-@pytest.mark.seed("rodriguez1986", "10.3")
+@pytest.mark.seed("rodriguez1986", "Section 10", by="library")
+@pytest.mark.seed("rodriguez1986", "10.1", by="library")
+@pytest.mark.seed("rodriguez1986", "10.2", by="library")
+@pytest.mark.seed("rodriguez1986", "10.3", by="library")
 def test_accelerations_by_cause(which):
     """Each share against dense algebra, and what linkwise can separate (moments, rest) against linkwise.
 
@@ -59,6 +59,7 @@ def test_accelerations_by_cause(which):
     close(alpha[1] + alpha[2], drift[::-1])
     driven = lw.forward_dynamics(case.mech, case.q, v, to_base(case.tau), case.wrenches)
     close(alpha[0], (driven - drift)[::-1])
+    close(alpha[0], lw.acceleration_parts(case.mech, case.q, v, to_base(case.tau))[0][::-1])
     if n > 1:
         form.Lambda_minus = form.Lambda_plus
         differ(form.split(case.tau, xi, eta)[1], alpha[1])
@@ -74,9 +75,9 @@ def test_shares_of_an_arm_at_rest_are_the_librarys():
 
 
 @ARMS
-@pytest.mark.seed("rodriguez1986", "10.29")
-@pytest.mark.seed("rodriguez1986", "10.30")
-@pytest.mark.seed("rodriguez1986", "10.31")
+@pytest.mark.seed("rodriguez1986", "10.29", by="library")
+@pytest.mark.seed("rodriguez1986", "10.30", by="library")
+@pytest.mark.seed("rodriguez1986", "10.31", by="library")
 def test_co_state_covariances_are_operational(which):
     """Lambda-(k) is J M^-1 J^T of link k at joint k, Lambda+(k) that of link k+1 there: by linkwise's Jacobians.
 
@@ -147,7 +148,7 @@ def drive(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return tuple(np.nan_to_num(values) for values in (case.tau, xi, eta))  # row 0 is not used
 
 
-@pytest.mark.seed("rodriguez1986", "Section 11")
+@pytest.mark.seed("rodriguez1986", "Section 11", by="library")
 def test_scalar_elements_of_the_inverse_as_explicit_expressions():
     """(10.1) carried out symbolically: expressions in angles, masses, mass centres and inertias, found once and good
     for any arm of that geometry, with one division per joint and no numerical inversion."""
@@ -175,7 +176,7 @@ def with_masses_of(pattern: lw.Mechanism, other: lw.Mechanism) -> lw.Mechanism:
     return builder.build(gravity=pattern.gravity)
 
 
-@pytest.mark.seed("rodriguez1986", "Section 11")
+@pytest.mark.seed("rodriguez1986", "Section 11", by="library")
 def test_terms_without_joint_angles_are_computed_once():
     """With the arm's numbers known, what does not depend on the angles is folded: fewer operations, same values."""
     case = moving_arm(4, 11, "link")

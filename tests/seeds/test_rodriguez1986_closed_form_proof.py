@@ -56,11 +56,11 @@ def exact_accelerations(case: Case) -> tuple[np.ndarray, np.ndarray]:
 
 
 @ARMS
-@pytest.mark.seed("rodriguez1986", "10.6")
-@pytest.mark.seed("rodriguez1986", "10.11")
-@pytest.mark.seed("rodriguez1986", "10.13")
-@pytest.mark.seed("rodriguez1986", "10.19")
-@pytest.mark.seed("rodriguez1986", "10.21")
+@pytest.mark.seed("rodriguez1986", "10.6", by="library")
+@pytest.mark.seed("rodriguez1986", "10.11", by="library")
+@pytest.mark.seed("rodriguez1986", "10.13", by="library")
+@pytest.mark.seed("rodriguez1986", "10.19", by="library")
+@pytest.mark.seed("rodriguez1986", "10.21", by="library")
 def test_kernels_are_the_filters_response(which):
     """psi(k-, i+) is what a change of z+(i) makes of z-(k), by running the filter; psi(k+, i+) of z+(k), psi(k-, i-)
     that of a change of z-(i). The products (10.13) and (10.21), and dense inverses, agree."""
@@ -96,13 +96,13 @@ def test_kernels_are_the_filters_response(which):
 
 
 @ARMS
-@pytest.mark.seed("rodriguez1986", "10.4")
-@pytest.mark.seed("rodriguez1986", "10.5")
-@pytest.mark.seed("rodriguez1986", "10.7")
-@pytest.mark.seed("rodriguez1986", "10.8")
-@pytest.mark.seed("rodriguez1986", "10.9")
-@pytest.mark.seed("rodriguez1986", "10.10")
-@pytest.mark.seed("rodriguez1986", "10.12")
+@pytest.mark.seed("rodriguez1986", "10.4", by="library")
+@pytest.mark.seed("rodriguez1986", "10.5", by="library")
+@pytest.mark.seed("rodriguez1986", "10.7", by="library")
+@pytest.mark.seed("rodriguez1986", "10.8", by="library")
+@pytest.mark.seed("rodriguez1986", "10.9", by="library")
+@pytest.mark.seed("rodriguez1986", "10.10", by="library")
+@pytest.mark.seed("rodriguez1986", "10.12", by="library")
 def test_solution_of_the_state_equation(which):
     """Predicted and updated states against dense solutions for links 1..k with link k+1 held."""
     case = moving_arm(*which)
@@ -125,13 +125,13 @@ def test_solution_of_the_state_equation(which):
 
 
 @ARMS
-@pytest.mark.seed("rodriguez1986", "10.14")
-@pytest.mark.seed("rodriguez1986", "10.15")
-@pytest.mark.seed("rodriguez1986", "10.16")
-@pytest.mark.seed("rodriguez1986", "10.17")
-@pytest.mark.seed("rodriguez1986", "10.18")
-@pytest.mark.seed("rodriguez1986", "10.20")
-@pytest.mark.seed("rodriguez1986", "10.22")
+@pytest.mark.seed("rodriguez1986", "10.14", by="library")
+@pytest.mark.seed("rodriguez1986", "10.15", by="library")
+@pytest.mark.seed("rodriguez1986", "10.16", by="library")
+@pytest.mark.seed("rodriguez1986", "10.17", by="library")
+@pytest.mark.seed("rodriguez1986", "10.18", by="library")
+@pytest.mark.seed("rodriguez1986", "10.20", by="library")
+@pytest.mark.seed("rodriguez1986", "10.22", by="library")
 def test_solution_of_the_co_state_equation(which):
     """Against linkwise's accelerations."""
     case = moving_arm(*which)
@@ -152,11 +152,11 @@ def test_solution_of_the_co_state_equation(which):
 
 
 @ARMS
-@pytest.mark.seed("rodriguez1986", "10.23")
-@pytest.mark.seed("rodriguez1986", "10.24")
-@pytest.mark.seed("rodriguez1986", "10.25")
-@pytest.mark.seed("rodriguez1986", "10.26")
-@pytest.mark.seed("rodriguez1986", "10.28")
+@pytest.mark.seed("rodriguez1986", "10.23", by="library")
+@pytest.mark.seed("rodriguez1986", "10.24", by="library")
+@pytest.mark.seed("rodriguez1986", "10.25", by="library")
+@pytest.mark.seed("rodriguez1986", "10.26", by="library")
+@pytest.mark.seed("rodriguez1986", "10.28", by="library")
 def test_substitution_of_the_state_into_the_co_state(which):
     """The lower limits in (10.28) are printed in each other's place: j runs from 1 under Lambda+(k), from k+1 under
     psi^T. (10.23) prints j for the index i of its last sum."""
@@ -192,7 +192,7 @@ def test_substitution_of_the_state_into_the_co_state(which):
             differ(solved(range(k + 1, k), range(1, N + 1)), twice)
 
 
-@pytest.mark.seed("rodriguez1986", "10.27")
+@pytest.mark.seed("rodriguez1986", "10.27", by="library")
 def test_order_of_the_double_sum():
     """The inner sum on the right ends at N; with the printed N-1 the terms i = N are lost."""
     for N in range(2, 7):

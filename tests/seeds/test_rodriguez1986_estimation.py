@@ -27,11 +27,13 @@ from tests.seeds.rodriguez1986 import (
 from tests.seeds.tip_to_base import close, reversed_both, to_base
 
 I6 = np.eye(6)
-ARMS_AT_REST = pytest.mark.parametrize("which", [(6, 1, "world"), (4, 2, "link"), (1, 3, "world")], ids=str)
+ARMS_AT_REST = pytest.mark.parametrize(
+    "which", [(6, 1, "world"), (4, 2, "link"), (1, 3, "world"), (4, 5, "link", True)], ids=str
+)
 
 
-def arm_at_rest(n: int, seed: int, axes: str) -> Case:
-    case = moving_arm(n, seed, axes, "R", True)
+def arm_at_rest(n: int, seed: int, axes: str, library: bool = False) -> Case:
+    case = moving_arm(n, seed, axes, "R", True, library)
     close(biases(case)[1][1:], np.zeros((n, 6)))
     return case
 
@@ -110,9 +112,9 @@ def block(k: int) -> slice:
 
 
 @ARMS_AT_REST
-@pytest.mark.seed("rodriguez1986", "Table 6.1")
-@pytest.mark.seed("rodriguez1986", "Section 9")
-@pytest.mark.seed("rodriguez1986", "9.14")
+@pytest.mark.seed("rodriguez1986", "Table 6.1", by="library")
+@pytest.mark.seed("rodriguez1986", "Section 9", by="library")
+@pytest.mark.seed("rodriguez1986", "9.14", by="library")
 def test_a_kalman_smoother_solves_the_arm(which):
     """Every row of Table 6.1: transition, process covariance, input and output map and measurements in; the smoothed
     states are the spatial forces, and the co-states, (P-)^-1 (smoothed - predicted), linkwise's accelerations."""
@@ -135,11 +137,11 @@ def test_a_kalman_smoother_solves_the_arm(which):
 
 
 @ARMS_AT_REST
-@pytest.mark.seed("rodriguez1986", "Section 9")
-@pytest.mark.seed("rodriguez1986", "9.5")
-@pytest.mark.seed("rodriguez1986", "9.8")
-@pytest.mark.seed("rodriguez1986", "9.9")
-@pytest.mark.seed("rodriguez1986", "9.11")
+@pytest.mark.seed("rodriguez1986", "Section 9", by="library")
+@pytest.mark.seed("rodriguez1986", "9.5", by="library")
+@pytest.mark.seed("rodriguez1986", "9.8", by="library")
+@pytest.mark.seed("rodriguez1986", "9.9", by="library")
+@pytest.mark.seed("rodriguez1986", "9.11", by="library")
 def test_mechanics_and_kalman_filter_agree_in_every_quantity(which):
     """Printed (9.9) has H and H^T exchanged, which does not even fit together."""
     case = arm_at_rest(*which)
@@ -165,18 +167,18 @@ def test_mechanics_and_kalman_filter_agree_in_every_quantity(which):
 
 
 @ARMS_AT_REST
-@pytest.mark.seed("rodriguez1986", "9.4")
-@pytest.mark.seed("rodriguez1986", "9.6")
-@pytest.mark.seed("rodriguez1986", "9.10")
-@pytest.mark.seed("rodriguez1986", "9.12")
-@pytest.mark.seed("rodriguez1986", "9.13")
-@pytest.mark.seed("rodriguez1986", "9.14")
-@pytest.mark.seed("rodriguez1986", "9.15")
-@pytest.mark.seed("rodriguez1986", "9.16")
-@pytest.mark.seed("rodriguez1986", "9.17")
-@pytest.mark.seed("rodriguez1986", "9.18")
-@pytest.mark.seed("rodriguez1986", "9.20")
-@pytest.mark.seed("rodriguez1986", "9.21")
+@pytest.mark.seed("rodriguez1986", "9.4", by="library")
+@pytest.mark.seed("rodriguez1986", "9.6", by="library")
+@pytest.mark.seed("rodriguez1986", "9.10", by="library")
+@pytest.mark.seed("rodriguez1986", "9.12", by="library")
+@pytest.mark.seed("rodriguez1986", "9.13", by="library")
+@pytest.mark.seed("rodriguez1986", "9.14", by="library")
+@pytest.mark.seed("rodriguez1986", "9.15", by="library")
+@pytest.mark.seed("rodriguez1986", "9.16", by="library")
+@pytest.mark.seed("rodriguez1986", "9.17", by="library")
+@pytest.mark.seed("rodriguez1986", "9.18", by="library")
+@pytest.mark.seed("rodriguez1986", "9.20", by="library")
+@pytest.mark.seed("rodriguez1986", "9.21", by="library")
 def test_mechanics_gives_conditional_expectations(which):
     """z-, z+ and x are the means of the state given the measurements so far, up to here, and all; P-, P+ and S the
     covariances. (9.18) holds on both sides of a joint."""
@@ -219,17 +221,17 @@ def co_state_covariances(case: Case, s: SimpleNamespace) -> tuple[np.ndarray, np
 
 
 @ARMS_AT_REST
-@pytest.mark.seed("rodriguez1986", "9.1")
-@pytest.mark.seed("rodriguez1986", "9.2")
-@pytest.mark.seed("rodriguez1986", "9.3")
-@pytest.mark.seed("rodriguez1986", "9.6")
-@pytest.mark.seed("rodriguez1986", "9.7")
-@pytest.mark.seed("rodriguez1986", "9.10")
-@pytest.mark.seed("rodriguez1986", "9.17")
-@pytest.mark.seed("rodriguez1986", "9.18")
-@pytest.mark.seed("rodriguez1986", "9.19")
-@pytest.mark.seed("rodriguez1986", "9.20")
-@pytest.mark.seed("rodriguez1986", "9.21")
+@pytest.mark.seed("rodriguez1986", "9.1", by="library")
+@pytest.mark.seed("rodriguez1986", "9.2", by="library")
+@pytest.mark.seed("rodriguez1986", "9.3", by="library")
+@pytest.mark.seed("rodriguez1986", "9.6", by="library")
+@pytest.mark.seed("rodriguez1986", "9.7", by="library")
+@pytest.mark.seed("rodriguez1986", "9.10", by="library")
+@pytest.mark.seed("rodriguez1986", "9.17", by="library")
+@pytest.mark.seed("rodriguez1986", "9.18", by="library")
+@pytest.mark.seed("rodriguez1986", "9.19", by="library")
+@pytest.mark.seed("rodriguez1986", "9.20", by="library")
+@pytest.mark.seed("rodriguez1986", "9.21", by="library")
 def test_expectations_over_an_ensemble(which):
     """Every E(...) of Section 9 as an average over arms that run the mechanics on measurements of their own.
 
@@ -279,7 +281,7 @@ def run_member(case: Case, w: np.ndarray) -> dict[str, np.ndarray]:
     }  # fmt: skip
 
 
-@pytest.mark.seed("rodriguez1986", "Section 9")
+@pytest.mark.seed("rodriguez1986", "Section 9", by="library")
 @pytest.mark.parametrize("axes", ["world", "link"])
 def test_bias_accelerations_shift_the_mean_of_the_process(axes):
     """The arm in motion, which Section 9 leaves out: eta weights the states in the exponent of their density, which

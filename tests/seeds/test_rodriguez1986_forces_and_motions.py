@@ -1,7 +1,7 @@
 """rodriguez1986, Sections 3 to 5: spatial inertia, forces inward, velocities and accelerations outward.
 
 Accelerations are body-fixed (derivatives of components in link axes), gravity is an external force. Forces between the
-links are pinocchio's, motions are linkwise's or rates by differences of order eight.
+links are linkwise's and pinocchio's, motions are linkwise's or rates by differences of order eight.
 """
 
 from __future__ import annotations
@@ -30,7 +30,15 @@ x = np.cross
 
 
 def joint_forces(case: Case) -> np.ndarray:
-    """Row k: [T-; f-], what joint k exerts on link k at joint k, by pinocchio."""
+    """Row k: [T-; f-], what joint k exerts on link k at joint k, by linkwise and by pinocchio."""
+    v, a = to_base(case.u_dot), to_base(case.u_ddot)
+    found = case.arm.from_links(lw.joint_wrenches(case.mech, case.q, v, a, case.wrenches))
+    close(found[1:], by_pinocchio(case)[1:])
+    return found
+
+
+def by_pinocchio(case: Case) -> np.ndarray:
+    """The same, by a library that shares no code."""
     model = pinocchio.Model()
     model.gravity = pinocchio.Motion(np.array(case.mech.gravity), np.zeros(3))
     for i, body in enumerate(case.mech.bodies):
@@ -68,10 +76,10 @@ def centre_velocity(case: Case, k: int) -> np.ndarray:
 
 
 @ARMS
-@pytest.mark.seed("rodriguez1986", "3.1")
-@pytest.mark.seed("rodriguez1986", "3.2")
-@pytest.mark.seed("rodriguez1986", "3.3")
-@pytest.mark.seed("rodriguez1986", "3.4")
+@pytest.mark.seed("rodriguez1986", "3.1", by="library")
+@pytest.mark.seed("rodriguez1986", "3.2", by="library")
+@pytest.mark.seed("rodriguez1986", "3.3", by="library")
+@pytest.mark.seed("rodriguez1986", "3.4", by="library")
 def test_spatial_inertia_gives_the_kinetic_energy(which):
     case = moving_arm(*which)
     arm, (V, _) = case.arm, link_motions(case)
@@ -90,12 +98,13 @@ def test_spatial_inertia_gives_the_kinetic_energy(which):
     close(total, lw.kinetic_energy(case.mech, case.q, to_base(case.u_dot)))
 
 
-@pytest.mark.seed("rodriguez1986", "3.5")
-@pytest.mark.seed("rodriguez1986", "3.6")
-def test_transition_matrix():
+@pytest.mark.seed("rodriguez1986", "3.5", by="library")
+@pytest.mark.seed("rodriguez1986", "3.6", by="library")
+@pytest.mark.parametrize("which", [(6, 1, "world"), (5, 2, "world", "R", False, True)], ids=str)
+def test_transition_matrix(which):
     """L(k, m) leads from joint k to joint m; the print has it the other way round."""
-    case = moving_arm(6, 1, "world")
-    arm, (V, _) = case.arm, link_motions(case)
+    case = moving_arm(*which)
+    arm, joints, (V, _) = case.arm, range(case.arm.n + 1), link_motions(case)
 
     def phi(k: int, m: int, sign: float = 1.0) -> np.ndarray:
         return np.block([[U, sign * tilde(arm.origin[m] - arm.origin[k])], [O, U]])  # (3.5)
@@ -107,11 +116,12 @@ def test_transition_matrix():
         close(phi(k, k - 1).T @ V[k], moved)
         differ(phi(k, k - 1, sign=-1.0).T @ V[k], moved)  # as printed
         close(phi(k, k), np.eye(6))
-        for m in range(7):
+        for m in joints:
+            close(arm.phi(k, m), phi(k, m))
             close(np.linalg.inv(phi(k, m)), phi(m, k))
-            for i in range(7):
+            for i in joints:
                 close(phi(k, i) @ phi(i, m), phi(k, m))  # (3.6)
-    in_link_axes = TipToBase(case.mech, case.q, "link")  # the change of axes keeps all three properties
+    in_link_axes = type(arm)(case.mech, case.q, "link")  # the change of axes keeps all three properties
     close(in_link_axes.phi(5, 2) @ in_link_axes.phi(2, 4), in_link_axes.phi(5, 4))
     close(np.linalg.inv(in_link_axes.phi(5, 2)), in_link_axes.phi(2, 5))
 
@@ -120,16 +130,16 @@ def test_transition_matrix():
 
 
 @ARMS
-@pytest.mark.seed("rodriguez1986", "4.5")
-@pytest.mark.seed("rodriguez1986", "4.6")
-@pytest.mark.seed("rodriguez1986", "4.7")
-@pytest.mark.seed("rodriguez1986", "4.8")
-@pytest.mark.seed("rodriguez1986", "4.9")
-@pytest.mark.seed("rodriguez1986", "4.10")
-@pytest.mark.seed("rodriguez1986", "4.11")
-@pytest.mark.seed("rodriguez1986", "4.12")
+@pytest.mark.seed("rodriguez1986", "4.5", by="library")
+@pytest.mark.seed("rodriguez1986", "4.6", by="library")
+@pytest.mark.seed("rodriguez1986", "4.7", by="library")
+@pytest.mark.seed("rodriguez1986", "4.8", by="library")
+@pytest.mark.seed("rodriguez1986", "4.9", by="library")
+@pytest.mark.seed("rodriguez1986", "4.10", by="library")
+@pytest.mark.seed("rodriguez1986", "4.11", by="library")
+@pytest.mark.seed("rodriguez1986", "4.12", by="library")
 def test_equations_of_motion_of_one_link(which):
-    """Newton and Euler for each link alone, with pinocchio's joint forces.
+    """Newton and Euler for each link alone, with linkwise's joint wrenches.
 
     Printed (4.8) and (4.10) lose the dot of omega; printed (4.10) and (4.11) have the joint's velocity where the mass
     centre's belongs.
@@ -186,10 +196,10 @@ def component_rate(case: Case, k: int) -> np.ndarray:
 
 
 @ARMS
-@pytest.mark.seed("rodriguez1986", "4.1")
-@pytest.mark.seed("rodriguez1986", "4.2")
-@pytest.mark.seed("rodriguez1986", "4.3")
-@pytest.mark.seed("rodriguez1986", "4.4")
+@pytest.mark.seed("rodriguez1986", "4.1", by="library")
+@pytest.mark.seed("rodriguez1986", "4.2", by="library")
+@pytest.mark.seed("rodriguez1986", "4.3", by="library")
+@pytest.mark.seed("rodriguez1986", "4.4", by="library")
 def test_inward_recursion_gives_the_forces_between_links(which):
     """The force row of the bias has the mass centre's velocity; with the joint's, as printed, the forces are wrong."""
     case = moving_arm(*which)
@@ -206,9 +216,9 @@ def test_inward_recursion_gives_the_forces_between_links(which):
 
 
 @ARMS
-@pytest.mark.seed("rodriguez1986", "5.1")
-@pytest.mark.seed("rodriguez1986", "5.2")
-@pytest.mark.seed("rodriguez1986", "5.3")
+@pytest.mark.seed("rodriguez1986", "5.1", by="library")
+@pytest.mark.seed("rodriguez1986", "5.2", by="library")
+@pytest.mark.seed("rodriguez1986", "5.3", by="library")
 def test_outward_recursion_gives_the_velocities(which):
     case = moving_arm(*which)
     V_minus, V_plus = velocities(case.arm, case.u_dot)
@@ -225,9 +235,9 @@ def tip_velocity(case: Case) -> np.ndarray:
 
 
 @ARMS
-@pytest.mark.seed("rodriguez1986", "5.4")
-@pytest.mark.seed("rodriguez1986", "5.5")
-@pytest.mark.seed("rodriguez1986", "5.6")
+@pytest.mark.seed("rodriguez1986", "5.4", by="library")
+@pytest.mark.seed("rodriguez1986", "5.5", by="library")
+@pytest.mark.seed("rodriguez1986", "5.6", by="library")
 def test_outward_recursion_gives_the_accelerations(which):
     """Body-fixed accelerations: with the bias of inertial ones, [omega x h u_dot; 0], the recursion is wrong."""
     case = moving_arm(*which)
@@ -240,16 +250,16 @@ def test_outward_recursion_gives_the_accelerations(which):
         differ(accelerations(case.arm, case.u_ddot, eta)[0][1:], expected[1:])
 
 
-@pytest.mark.seed("rodriguez1986", "5.7")
-@pytest.mark.seed("rodriguez1986", "5.8")
-@pytest.mark.seed("rodriguez1986", "5.9")
-@pytest.mark.seed("rodriguez1986", "5.10")
-@pytest.mark.seed("rodriguez1986", "5.11")
-@pytest.mark.seed("rodriguez1986", "5.12")
-@pytest.mark.seed("rodriguez1986", "5.13")
-@pytest.mark.seed("rodriguez1986", "5.14")
-@pytest.mark.seed("rodriguez1986", "5.15")
-@pytest.mark.seed("rodriguez1986", "5.16")
+@pytest.mark.seed("rodriguez1986", "5.7", by="library")
+@pytest.mark.seed("rodriguez1986", "5.8", by="library")
+@pytest.mark.seed("rodriguez1986", "5.9", by="library")
+@pytest.mark.seed("rodriguez1986", "5.10", by="library")
+@pytest.mark.seed("rodriguez1986", "5.11", by="library")
+@pytest.mark.seed("rodriguez1986", "5.12", by="library")
+@pytest.mark.seed("rodriguez1986", "5.13", by="library")
+@pytest.mark.seed("rodriguez1986", "5.14", by="library")
+@pytest.mark.seed("rodriguez1986", "5.15", by="library")
+@pytest.mark.seed("rodriguez1986", "5.16", by="library")
 @pytest.mark.parametrize("which", [(6, 1, "world"), (5, 2, "world")], ids=str)
 def test_motion_across_links_and_joints(which):
     """Every step of the proof against linkwise's poses and rates by differences.
@@ -279,6 +289,7 @@ def test_motion_across_links_and_joints(which):
         # Body-fixed rates: inertial ones minus omega x v, of link k or of link k+1 at the same point.
         v_dot_minus, v_dot_plus = R_ddot[k] - x(w[k], R_dot[k]), R_ddot[k] - x(inner, R_dot[k])
         v_dot_outer = R_ddot[k - 1] - x(w[k], R_dot[k - 1])
+        close(np.concatenate([w_dot[k], v_dot_minus]), link_motions(case)[1][k], 1e-9)  # linkwise's accelerations
         close(v_dot_minus, component_rate_of_joint(case, k, k))
         close(v_dot_outer, component_rate_of_joint(case, k, k - 1))
         inner_rate = component_rate_of_joint(case, k + 1, k) if k < n else np.zeros(3)

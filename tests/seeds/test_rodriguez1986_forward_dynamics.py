@@ -42,17 +42,17 @@ def exact(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 @ARMS
-@pytest.mark.seed("rodriguez1986", "Result 8.1")
-@pytest.mark.seed("rodriguez1986", "8.2")
-@pytest.mark.seed("rodriguez1986", "8.3")
-@pytest.mark.seed("rodriguez1986", "8.4")
-@pytest.mark.seed("rodriguez1986", "8.6")
-@pytest.mark.seed("rodriguez1986", "8.7")
-@pytest.mark.seed("rodriguez1986", "8.8")
-@pytest.mark.seed("rodriguez1986", "8.10")
-@pytest.mark.seed("rodriguez1986", "8.11")
-@pytest.mark.seed("rodriguez1986", "8.12")
-@pytest.mark.seed("rodriguez1986", "8.13")
+@pytest.mark.seed("rodriguez1986", "Result 8.1", by="library")
+@pytest.mark.seed("rodriguez1986", "8.2", by="library")
+@pytest.mark.seed("rodriguez1986", "8.3", by="library")
+@pytest.mark.seed("rodriguez1986", "8.4", by="library")
+@pytest.mark.seed("rodriguez1986", "8.6", by="library")
+@pytest.mark.seed("rodriguez1986", "8.7", by="library")
+@pytest.mark.seed("rodriguez1986", "8.8", by="library")
+@pytest.mark.seed("rodriguez1986", "8.10", by="library")
+@pytest.mark.seed("rodriguez1986", "8.11", by="library")
+@pytest.mark.seed("rodriguez1986", "8.12", by="library")
+@pytest.mark.seed("rodriguez1986", "8.13", by="library")
 def test_filter_and_smoother_are_forward_dynamics(which):
     """Printed (8.6) has the unknown x where z belongs; printed (8.13) has u_dot for u_ddot."""
     case = moving_arm(*which)
@@ -75,7 +75,7 @@ def test_filter_and_smoother_are_forward_dynamics(which):
         differ(case.tau[k] - H @ x[k], s.e_minus[k])  # (8.6) as printed: zero, by (6.5)
 
 
-@pytest.mark.seed("rodriguez1986", "Result 8.1")
+@pytest.mark.seed("rodriguez1986", "Result 8.1", by="library")
 @pytest.mark.parametrize("drop", ["velocity", "external forces"])
 def test_biases_belong_into_the_sweeps(drop):
     """Without the velocity terms, or without gravity and other forces on the links, the accelerations are wrong."""
@@ -87,7 +87,7 @@ def test_biases_belong_into_the_sweeps(drop):
     differ(out.u_ddot[1:], case.u_ddot[1:])
 
 
-@pytest.mark.seed("rodriguez1986", "Result 8.1")
+@pytest.mark.seed("rodriguez1986", "Result 8.1", by="library")
 def test_sliding_joints_are_a_simple_extension():
     """As Section 1 says: H = [0 h^T], and eta is the spatial cross product V+ x H^T u_dot, of which (5.6) is a case."""
     case = moving_arm(6, 4, "world", "RPPR")
@@ -103,11 +103,11 @@ def test_sliding_joints_are_a_simple_extension():
 
 
 @ARMS
-@pytest.mark.seed("rodriguez1986", "8.4")
-@pytest.mark.seed("rodriguez1986", "8.5")
-@pytest.mark.seed("rodriguez1986", "8.9")
-@pytest.mark.seed("rodriguez1986", "8.23")
-@pytest.mark.seed("rodriguez1986", "8.25")
+@pytest.mark.seed("rodriguez1986", "8.4", by="library")
+@pytest.mark.seed("rodriguez1986", "8.5", by="library")
+@pytest.mark.seed("rodriguez1986", "8.9", by="library")
+@pytest.mark.seed("rodriguez1986", "8.23", by="library")
+@pytest.mark.seed("rodriguez1986", "8.25", by="library")
 def test_inertia_sweep(which):
     """P, D and G against dense algebra.
 
@@ -142,12 +142,12 @@ def test_inertia_sweep(which):
 
 
 @ARMS
-@pytest.mark.seed("rodriguez1986", "8.1")
-@pytest.mark.seed("rodriguez1986", "8.14")
-@pytest.mark.seed("rodriguez1986", "8.15")
-@pytest.mark.seed("rodriguez1986", "8.16")
-@pytest.mark.seed("rodriguez1986", "8.17")
-@pytest.mark.seed("rodriguez1986", "8.18")
+@pytest.mark.seed("rodriguez1986", "8.1", by="library")
+@pytest.mark.seed("rodriguez1986", "8.14", by="library")
+@pytest.mark.seed("rodriguez1986", "8.15", by="library")
+@pytest.mark.seed("rodriguez1986", "8.16", by="library")
+@pytest.mark.seed("rodriguez1986", "8.17", by="library")
+@pytest.mark.seed("rodriguez1986", "8.18", by="library")
 def test_sweep_method_along_the_exact_solution(which):
     """x = z + P lambda on both sides of every joint, with linkwise's motion and the forces that belong to it.
 
@@ -170,11 +170,11 @@ def test_sweep_method_along_the_exact_solution(which):
 
 
 @ARMS
-@pytest.mark.seed("rodriguez1986", "8.19")
-@pytest.mark.seed("rodriguez1986", "8.20")
-@pytest.mark.seed("rodriguez1986", "8.21")
-@pytest.mark.seed("rodriguez1986", "8.22")
-@pytest.mark.seed("rodriguez1986", "8.24")
+@pytest.mark.seed("rodriguez1986", "8.19", by="library")
+@pytest.mark.seed("rodriguez1986", "8.20", by="library")
+@pytest.mark.seed("rodriguez1986", "8.21", by="library")
+@pytest.mark.seed("rodriguez1986", "8.22", by="library")
+@pytest.mark.seed("rodriguez1986", "8.24", by="library")
 def test_proof_of_the_filter_equations(which):
     """The identities that the prediction and update of z and P are read from.
 

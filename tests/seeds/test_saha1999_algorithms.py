@@ -19,8 +19,8 @@ def arm(request):
     return Arm(mech, theta, theta_dot, rng.normal(size=mech.nv))
 
 
-def paper(*ids):
-    return results("saha1999", *ids)
+def paper(*ids, by):
+    return results("saha1999", *ids, by=by)
 
 
 # -- 5.1 Inverse dynamics -----------------------------------------------------------------------------
@@ -55,7 +55,7 @@ def turning(nu):
     return np.kron(np.eye(2), tilde(nu[:3]))
 
 
-@paper("Section 5.1", "32")
+@paper("Section 5.1", "32", by="library")
 def test_recursive_inverse_dynamics(arm):
     weightless = np.zeros(3)
     tau, nu, xi = recursive_inverse_dynamics(arm, arm.theta_ddot, weightless)
@@ -109,7 +109,7 @@ def solve_for_accelerations(arm, phi, index_shift=1):
     return np.array(tau_hat[1:]), np.array(tau_tilde[1:]), np.array(theta_ddot[1:])
 
 
-@paper("Section 5.2", "33", "34", "35", "36", "37")
+@paper("Section 5.2", "33", "34", "35", "36", "37", by="library")
 def test_recursive_forward_dynamics(arm):
     at_rest, *_ = recursive_inverse_dynamics(arm, np.zeros(arm.n), arm.mech.gravity)
     phi = arm.tau - at_rest  # tau - C theta_dot and gravity, by inverse dynamics without accelerations
@@ -146,7 +146,7 @@ def eliminate(matrix):
     return E, L
 
 
-@paper("40", "41", "42", "43", "44", "45", "51", "52", "53", "54", "55", "Appendix B")
+@paper("40", "41", "42", "43", "44", "45", "51", "52", "53", "54", "55", "Appendix B", by="library")
 def test_reverse_gaussian_elimination(arm):
     n, inertia = arm.n, arm.GIM
     E, L = eliminate(inertia)
@@ -175,7 +175,7 @@ def test_reverse_gaussian_elimination(arm):
     close(found[1], D)
 
 
-@paper("46", "47", "48", "49", "50")
+@paper("46", "47", "48", "49", "50", by="library")
 def test_elimination_from_articulated_bodies(arm):
     n = arm.n
     E, L = eliminate(arm.GIM)

@@ -17,7 +17,7 @@ every_row = [(table, row) for table in (oc.TABLE_1, oc.TABLE_2) for row in table
 report = lru_cache(counted_page)
 
 
-@results("saha1999", "Table 1", "Table 2")
+@results("saha1999", "Table 1", "Table 2", by="library")
 def test_formulas_give_the_printed_counts():
     for table, row in every_row:
         for n, printed in row.counts.items():
@@ -28,7 +28,7 @@ def test_formulas_give_the_printed_counts():
                 assert by_formula == printed, (row.name, n)
 
 
-@results("saha1999", "Table 1")
+@results("saha1999", "Table 1", by="library")
 def test_inverse_dynamics_needs_fewer_operations_than_any_row_of_table_1():
     for n in (2, 6, 13):
         ours = oc.counted("inverse_dynamics", n)
@@ -36,7 +36,7 @@ def test_inverse_dynamics_needs_fewer_operations_than_any_row_of_table_1():
             assert ours.multiplications < row.multiplications(n) and ours.additions < row.additions(n), row.name
 
 
-@results("saha1999", "Table 2")
+@results("saha1999", "Table 2", by="library")
 @pytest.mark.parametrize("n", [5, 6, 12, 20])
 def test_forward_dynamics_needs_fewer_operations_than_the_proposed_row_of_table_2(n):
     """From five joints on; for fewer the printed line lies below what any program needs (n = 1 would cost -134)."""
@@ -45,7 +45,7 @@ def test_forward_dynamics_needs_fewer_operations_than_the_proposed_row_of_table_
     assert ours.multiplications < proposed.multiplications(n) and ours.additions < proposed.additions(n)
 
 
-@results("saha1999", "Table 2")
+@results("saha1999", "Table 2", by="library")
 def test_forward_dynamics_grows_linearly_and_crosses_the_cubic_algorithm():
     ours = oc.our_row("forward_dynamics", range(2, 16))
     assert ours.exact_from is not None and ours.exact_from <= 4

@@ -24,14 +24,14 @@ def arm(request):
     return Arm(mech, theta, theta_dot, rng.normal(size=mech.nv))
 
 
-def paper(*ids):
-    return results("saha1999", *ids)
+def paper(*ids, by):
+    return results("saha1999", *ids, by=by)
 
 
 # -- 2. Definitions -----------------------------------------------------------------------------------
 
 
-@paper("1", "2", "3", "4", "5")
+@paper("1", "2", "3", "4", "5", by="library")
 def test_twists_wrenches_and_masses(arm):
     for i in arm.numbers:
         close(arm.v[i], arm.rate(lambda a, i=i: a.C[i]), DIFFERENCES)  # (1): v_i is the velocity of C_i
@@ -52,7 +52,7 @@ def test_twists_wrenches_and_masses(arm):
 # -- 3. Dynamic modelling -----------------------------------------------------------------------------
 
 
-@paper("6a", "6b", "7", "8", "9", "10")
+@paper("6a", "6b", "7", "8", "9", "10", by="library")
 def test_newton_euler_equations(arm):
     wrenches = [None]
     for i in arm.numbers:
@@ -72,7 +72,7 @@ def test_newton_euler_equations(arm):
     close(M @ arm.stack(arm.t_dot) + M_dot @ arm.stack(arm.t), arm.stack(wrenches), DIFFERENCES)  # (9)
 
 
-@paper("11a", "11b", "12", "13", "14", "15")
+@paper("11a", "11b", "12", "13", "14", "15", by="library")
 def test_velocity_constraints(arm):
     for i in range(2, arm.n + 1):
         j, rate = i - 1, arm.theta_dot[i - 1]
@@ -94,7 +94,7 @@ def test_velocity_constraints(arm):
                 close(arm.B(i, j) @ arm.B(j, k), arm.B(i, k))
 
 
-@paper("16", "17")
+@paper("16", "17", by="library")
 def test_decoupled_natural_orthogonal_complement(arm):
     close(arm.N_l @ arm.N_d @ arm.theta_dot, arm.stack(arm.t))  # (16)
     N_l, N_d = lw.denoc.matrices(arm.mech, arm.theta)
@@ -102,7 +102,7 @@ def test_decoupled_natural_orthogonal_complement(arm):
     close(N_d, arm.N_d)
 
 
-@paper("18", "19")
+@paper("18", "19", by="library")
 def test_constraint_wrenches_do_no_work(arm):
     """Free bodies: gravity and the joint drives are external, what remains is exerted by the constraints."""
     external = [None, *(arm.weight(i) for i in arm.numbers)]
@@ -123,7 +123,7 @@ def test_constraint_wrenches_do_no_work(arm):
     close(N.T @ total, N.T @ w_E, DIFFERENCES)  # (19)
 
 
-@paper("20")
+@paper("20", by="library")
 def test_constrained_equations_of_motion(arm):
     N, M = arm.N_l @ arm.N_d, arm.diagonal(arm.M)
     N_dot = arm.rate(lambda a: a.N_l @ a.N_d)
@@ -140,7 +140,7 @@ def test_constrained_equations_of_motion(arm):
 # -- 4.1 Inertia matrix -------------------------------------------------------------------------------
 
 
-@paper("21", "22", "23a", "23b", "24")
+@paper("21", "22", "23a", "23b", "24", by="library")
 def test_inertia_matrix_from_composite_bodies(arm):
     tilde_M = arm.composite  # (23a)
     close(tilde_M[arm.n], arm.M(arm.n))
@@ -175,7 +175,7 @@ class Convective:
                 self.H[i, j] = arm.composite[i] @ arm.B_dot(i, j) + behind
 
 
-@paper("25", "26", "27", "28")
+@paper("25", "26", "27", "28", by="library")
 def test_convective_inertia_matrices(arm):
     M, zero = arm.diagonal(arm.M), np.zeros((6, 6))
     parts, n = Convective(arm), arm.n
@@ -218,7 +218,7 @@ def test_convective_inertia_matrices(arm):
     differ(rate, second)
 
 
-@paper("29")
+@paper("29", by="library")
 def test_elements_of_the_convective_matrix(arm):
     parts, tilde_M, n = Convective(arm), arm.composite, arm.n
     zero = np.zeros((6, 6))
@@ -239,7 +239,7 @@ def test_elements_of_the_convective_matrix(arm):
 # -- 4.3 Generalized forces ---------------------------------------------------------------------------
 
 
-@paper("30", "31")
+@paper("30", "31", by="library")
 def test_generalized_forces(arm):
     w = [None, *np.random.default_rng(30).normal(size=(arm.n, 6))]
     total = {arm.n + 1: np.zeros(6)}

@@ -15,8 +15,8 @@ from tests.seeds.tip_to_base import close, differ, results
 T, G = saha1999.DURATION, 9.81
 
 
-def paper(*ids):
-    return results("saha1999", *ids)
+def paper(*ids, by):
+    return results("saha1999", *ids, by=by)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def printed_cycloid(t):
     return 0.5 * (2 * np.pi / T * t - np.sin(2 * np.pi / T * t))
 
 
-@paper("38", "39a", "39b")
+@paper("38", "39a", "39b", by="library")
 def test_cycloids_lead_to_the_end_values_of_the_text():
     t = np.linspace(0.0, T, 2001)
     q, v, a = saha1999.cycloid(saha1999.STANFORD_START, saha1999.STANFORD_END, T, t)
@@ -57,7 +57,7 @@ def test_cycloids_lead_to_the_end_values_of_the_text():
 # -- the planar arm -----------------------------------------------------------------------------------
 
 
-@paper("Figure 5")
+@paper("Figure 5", by="library")
 def test_figure_5_planar_torques():
     found = saha1999.planar_torques()
     close(np.degrees(found.q[-1]), [60] * 3)
@@ -67,7 +67,7 @@ def test_figure_5_planar_torques():
     assert (found.tau[0] > 0.0).all() and (found.tau[-1, 1:] < 0.0).all()
 
 
-@paper("Figure 6")
+@paper("Figure 6", by="library")
 def test_figure_6_planar_free_fall(planar_fall):
     fall = planar_fall
     close(fall.q[0], np.zeros(3))
@@ -88,7 +88,7 @@ def test_figure_6_planar_free_fall(planar_fall):
 # -- the Stanford arm ---------------------------------------------------------------------------------
 
 
-@paper("Figure 8")
+@paper("Figure 8", by="library")
 def test_figure_8_stanford_torques():
     found, arm = saha1999.stanford_torques(), saha1999.stanford_arm()
     close(np.degrees(np.delete(found.q[-1], 2)), [60] * 5)
@@ -107,7 +107,7 @@ def test_figure_8_stanford_torques():
     assert work == pytest.approx(gain, rel=1e-4)
 
 
-@paper("Table 3")
+@paper("Table 3", by="library")
 def test_the_mass_centre_of_link_4_lies_beyond_its_far_end():
     """With the printed r; with the other sign it would lie on the link, from O_4 to O_5."""
     arm = Arm(saha1999.stanford_arm(), np.array(saha1999.STANFORD_START), np.zeros(6), np.zeros(6))
@@ -119,7 +119,7 @@ def test_the_mass_centre_of_link_4_lies_beyond_its_far_end():
     close(np.dot(arm.O[5] + arm.r[4] - arm.O[4], link) / length, 0.5)
 
 
-@paper("Figure 9")
+@paper("Figure 9", by="library")
 def test_figure_9_stanford_free_fall(stanford_fall):
     fall, level = stanford_fall, np.pi / 2
     close(fall.q[0], saha1999.STANFORD_START)
@@ -132,7 +132,7 @@ def test_figure_9_stanford_free_fall(stanford_fall):
     assert fall.a[-1, 2] == pytest.approx(G, rel=0.02)
 
 
-@paper("Figure 9")
+@paper("Figure 9", by="library")
 def test_joint_3_runs_away_once_joint_2_has_turned_beyond_90_degrees():
     """Released at 80 degrees, where its axis rises, joint 3 first slides back; beyond 90 degrees it runs away."""
     arm = saha1999.stanford_arm()
@@ -146,7 +146,7 @@ def test_joint_3_runs_away_once_joint_2_has_turned_beyond_90_degrees():
     assert fall.q[-1, 2] > 3.0 and (np.diff(fall.v[first:, 2]) > 0.0).all()  # from then on faster and faster
 
 
-@paper("Figure 9")
+@paper("Figure 9", by="library")
 def test_gravity_the_other_way_mirrors_the_fall(stanford_fall):
     other = lw.simulate(lw.mechanisms.stanford_arm(), saha1999.STANFORD_START, np.zeros(6), 1.5, t_eval=stanford_fall.t)
     mirror = np.array([1.0, -1.0, 1.0, -1.0, -1.0, -1.0])

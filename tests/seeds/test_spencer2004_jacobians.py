@@ -62,7 +62,7 @@ def recursions(request) -> tuple[Recursions, np.ndarray, np.ndarray, np.ndarray]
     return Recursions(mech, q, v, a), q, v, a
 
 
-@pytest.mark.seed("spencer2004", "Section 4.4.1")
+@pytest.mark.seed("spencer2004", "Section 4.4.1", by="library")
 def test_jacobians_and_their_first_derivatives_as_printed(recursions):
     printed, q, v, _ = recursions
     for i, link in enumerate(printed.mech.link_names):
@@ -72,7 +72,7 @@ def test_jacobians_and_their_first_derivatives_as_printed(recursions):
         np.testing.assert_allclose(lw.jacobian_derivatives(printed.mech, q, link), np.stack(along, -1), atol=1e-12)
 
 
-@pytest.mark.seed("spencer2004", "Section 4.4.1")
+@pytest.mark.seed("spencer2004", "Section 4.4.1", by="library")
 def test_second_rates_with_the_dots_where_they_belong(recursions):
     """The printed v_dot and v_ddot of the last terms are v and v_dot."""
     printed, q, v, a = recursions
@@ -84,7 +84,7 @@ def test_second_rates_with_the_dots_where_they_belong(recursions):
     assert max(np.abs(x - y).max() for x, y in zip(meant, copied, strict=True)) > 1e-2
 
 
-@pytest.mark.seed("spencer2004", "Section 4.4.1")
+@pytest.mark.seed("spencer2004", "Section 4.4.1", by="library")
 def test_the_printed_dots_are_wrong_even_at_constant_velocity():
     """With v_dot = v_ddot = 0 the printed form loses the term in v: d2J/dt2 is then not that of the motion."""
     mech = lw.mechanisms.chain(4)

@@ -20,12 +20,12 @@ import linkwise as lw
 # Marks and comparisons ------------------------------------------------------------------------------------------------
 
 
-def results(paper: str, *ids: str):
-    """Mark a test as checking these entries of the ledger."""
+def results(paper: str, *ids: str, by: str):
+    """Mark a test as checking these entries of the ledger, on the ``by="library"`` or on its own ``by="model"``."""
 
     def mark(test):
         for id in ids:
-            test = pytest.mark.seed(paper, id)(test)
+            test = pytest.mark.seed(paper, id, by=by)(test)
         return test
 
     return mark
@@ -138,6 +138,7 @@ class TipToBase:
     M         (n+1, 6, 6) spatial inertia about joint k
     h, H      lists: axis of joint k (None of a floating base), and its (1, 6) or (6, 6) joint map; H(0) = 0
     joints    (nv, nv) brings joint vectors of the library into this order and these axes
+    links     (6n, 6n) brings link vectors of the library into this order and these axes
     """
 
     def __init__(self, mech: lw.Mechanism, q, axes: str = "world") -> None:
@@ -174,6 +175,8 @@ class TipToBase:
         self.sizes = [len(H) for H in self.H[1:]]
         order = np.concatenate([np.arange(mech.nv)[mech.v_index(body.joint)] for body in bodies[::-1]])
         self.joints = block_diag(*changes) @ np.eye(mech.nv)[order]
+        turns = self.rotation[1 : n + 1] if self._in_world else np.broadcast_to(np.eye(3), (n, 3, 3))
+        self.links = block_diag(*(np.kron(np.eye(2), turn) for turn in turns)) @ np.kron(np.eye(n)[::-1], np.eye(6))
 
     def _poses(self) -> tuple[np.ndarray, np.ndarray]:
         turns, places, turn, place = [np.eye(3)], [np.zeros(3)], np.eye(3), np.zeros(3)
@@ -257,14 +260,11 @@ class Chain(TipToBase):
 
     rates     list of joint rates theta_dot(k)
     V, a, b   lists of link velocities (from the library), bias accelerations and forces
-    links     (6n, 6n) brings link vectors of the library into this order and these axes
     """
 
     def __init__(self, mech: lw.Mechanism, q, v) -> None:
         super().__init__(mech, q)
         self.v = v
-        turns = (np.kron(np.eye(2), turn) for turn in self.rotation[1 : self.n + 1])
-        self.links = block_diag(*turns) @ np.kron(np.eye(self.n)[::-1], np.eye(6))
         self.rates = self.split(self.joints @ v)
         self.V = self.per_link(self.links @ lw.link_velocities(mech, q, v).ravel())
         self.a = [self.bias_acceleration(k, self.V) for k in range(self.n + 1)]

@@ -13,13 +13,13 @@ from linkwise.dynamics.closed import ChartError, Coordinates, ImplicitCoordinate
 from .built_in import FREEDOMS, built, every_mechanism, random_state
 
 
-@pytest.mark.seed("spencer2004", "2.11")
-@pytest.mark.seed("spencer2004", "2.14")
-@pytest.mark.seed("spencer2004", "2.17")
-@pytest.mark.seed("spencer2004", "2.18")
-@pytest.mark.seed("spencer2004", "2.30")
-@pytest.mark.seed("spencer2004", "2.44")
-@pytest.mark.seed("spencer2004", "Theorem 2.3.1")
+@pytest.mark.seed("spencer2004", "2.11", by="library")
+@pytest.mark.seed("spencer2004", "2.14", by="library")
+@pytest.mark.seed("spencer2004", "2.17", by="library")
+@pytest.mark.seed("spencer2004", "2.18", by="library")
+@pytest.mark.seed("spencer2004", "2.30", by="library")
+@pytest.mark.seed("spencer2004", "2.44", by="library")
+@pytest.mark.seed("spencer2004", "Theorem 2.3.1", by="library")
 @every_mechanism
 def test_psi_and_its_inverse_and_derivative(name):
     mech = built(name)
@@ -41,11 +41,11 @@ def test_psi_and_its_inverse_and_derivative(name):
     np.testing.assert_allclose(chart.velocity(there, rate), lw.closed.project(mech, there, v)[1], atol=1e-10)
 
 
-@pytest.mark.seed("spencer2004", "2.15")
-@pytest.mark.seed("spencer2004", "2.16")
-@pytest.mark.seed("spencer2004", "2.42a")
-@pytest.mark.seed("spencer2004", "2.42b")
-@pytest.mark.seed("spencer2004", "2.45")
+@pytest.mark.seed("spencer2004", "2.15", by="library")
+@pytest.mark.seed("spencer2004", "2.16", by="library")
+@pytest.mark.seed("spencer2004", "2.42a", by="library")
+@pytest.mark.seed("spencer2004", "2.42b", by="library")
+@pytest.mark.seed("spencer2004", "2.45", by="library")
 @every_mechanism
 def test_the_local_state_space_form_gives_the_same_accelerations(name):
     mech = built(name)
@@ -122,8 +122,8 @@ def whole_state(mech: lw.Mechanism, relation: ImplicitCoordinates, q, v, y, y_ra
     return stacked, slopes(lambda both: residual(x, both), both)
 
 
-@pytest.mark.seed("spencer2004", "2.22")
-@pytest.mark.seed("spencer2004", "2.28")
+@pytest.mark.seed("spencer2004", "2.22", by="library")
+@pytest.mark.seed("spencer2004", "2.28", by="library")
 def test_the_condition_on_the_whole_state_is_that_on_positions():
     """|D1 R; H| of positions and velocities is the square of |D1 R_q; G|, whatever the velocity: (2.28)."""
     mech = pendulum()
@@ -140,9 +140,9 @@ def test_the_condition_on_the_whole_state_is_that_on_positions():
         assert abs(np.linalg.det(stacked)) == pytest.approx(q[1] ** 2, abs=1e-8)
 
 
-@pytest.mark.seed("spencer2004", "2.21")
-@pytest.mark.seed("spencer2004", "2.27")
-@pytest.mark.seed("spencer2004", "Theorem 2.3.1")
+@pytest.mark.seed("spencer2004", "2.21", by="library")
+@pytest.mark.seed("spencer2004", "2.27", by="library")
+@pytest.mark.seed("spencer2004", "Theorem 2.3.1", by="library")
 def test_coordinates_that_the_relation_does_not_determine():
     """q1 = y^3: below the pivot (2.22) holds, yet Psi^-1 is not differentiable; |D2 R| = 9 y^4 is zero there alone."""
     mech = pendulum()
@@ -166,10 +166,10 @@ def test_coordinates_that_the_relation_does_not_determine():
                 lw.closed.local_parametrization(mech, q, near)
 
 
-@pytest.mark.seed("spencer2004", "Section 2.3")
-@pytest.mark.seed("spencer2004", "2.25")
-@pytest.mark.seed("spencer2004", "2.27")
-@pytest.mark.seed("spencer2004", "2.28")
+@pytest.mark.seed("spencer2004", "Section 2.3", by="library")
+@pytest.mark.seed("spencer2004", "2.25", by="library")
+@pytest.mark.seed("spencer2004", "2.27", by="library")
+@pytest.mark.seed("spencer2004", "2.28", by="library")
 def test_pendulum_conditions_fail_exactly_at_the_two_points():
     """y = q1 describes the motion wherever q2 is not zero, and fails at (1, 0) and (-1, 0) only."""
     mech, at = pendulum(), hanging

@@ -29,13 +29,13 @@ def test_built_in_mechanisms_are_assembled_with_the_freedoms_they_claim(name):
     assert lw.closed.degrees_of_freedom(mech, random_state(name)[0]) == FREEDOMS[name]
 
 
-@pytest.mark.seed("spencer2004", "2.1a")
-@pytest.mark.seed("spencer2004", "2.1b")
-@pytest.mark.seed("spencer2004", "2.1c")
-@pytest.mark.seed("spencer2004", "A.8a")
-@pytest.mark.seed("spencer2004", "A.8b")
-@pytest.mark.seed("spencer2004", "A.8c")
-@pytest.mark.seed("spencer2004", "2.43b")
+@pytest.mark.seed("spencer2004", "2.1a", by="library")
+@pytest.mark.seed("spencer2004", "2.1b", by="library")
+@pytest.mark.seed("spencer2004", "2.1c", by="library")
+@pytest.mark.seed("spencer2004", "A.8a", by="library")
+@pytest.mark.seed("spencer2004", "A.8b", by="library")
+@pytest.mark.seed("spencer2004", "A.8c", by="library")
+@pytest.mark.seed("spencer2004", "2.43b", by="library")
 @every_mechanism
 def test_all_formulations_agree_with_each_other_and_with_free_bodies(name):
     mech = built(name)
@@ -49,8 +49,8 @@ def test_all_formulations_agree_with_each_other_and_with_free_bodies(name):
         assert relative(of_mass_centres(mech, q, v, found["svd"]), expected) < 1e-9
 
 
-@pytest.mark.seed("spencer2004", "2.2")
-@pytest.mark.seed("spencer2004", "2.3")
+@pytest.mark.seed("spencer2004", "2.2", by="library")
+@pytest.mark.seed("spencer2004", "2.3", by="library")
 @every_mechanism
 def test_accelerations_keep_the_loops_closed(name):
     mech = built(name)
@@ -63,9 +63,9 @@ def test_accelerations_keep_the_loops_closed(name):
     )
 
 
-@pytest.mark.seed("spencer2004", "2.4")
-@pytest.mark.seed("spencer2004", "2.5a")
-@pytest.mark.seed("spencer2004", "2.5b")
+@pytest.mark.seed("spencer2004", "2.4", by="library")
+@pytest.mark.seed("spencer2004", "2.5a", by="library")
+@pytest.mark.seed("spencer2004", "2.5b", by="library")
 def test_lagrange_multipliers_as_printed():
     """Two planar rows of full rank: lambda = (G M^-1 G*)^-1 (G M^-1 F + dG/dt v)."""
     mech = built("five_bar")
@@ -317,8 +317,8 @@ def test_options_that_make_no_sense():
         lw.closed.inverse_dynamics(mech, q, v, 1.0, independent=two)
 
 
-@pytest.mark.seed("spencer2004", "3.8")
-@pytest.mark.seed("spencer2004", "Baumgarte stabilization")
+@pytest.mark.seed("spencer2004", "3.8", by="library")
+@pytest.mark.seed("spencer2004", "Baumgarte stabilization", by="library")
 @pytest.mark.parametrize("method", METHODS)
 def test_baumgarte_terms(method):
     """Off the manifold: g'' + 2 alpha g' + beta^2 g = 0."""

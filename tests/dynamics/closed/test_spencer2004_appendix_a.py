@@ -22,7 +22,7 @@ def bracket(x) -> np.ndarray:
     return np.block([[skew(x[:3]), np.zeros((3, 3))], [skew(x[3:]), skew(x[:3])]])
 
 
-@seed("A.1", "A.2", "A.3", "A.4")
+@seed("A.1", "A.2", "A.3", "A.4", by="library")
 def test_derivatives_of_the_adjoint_operators():
     """f = M e^(S q) with S a turn about z: ``motion_into`` is Ad of f^-1, ``force_back`` its dual, ``cross`` is ad."""
     rng = np.random.default_rng(0)
@@ -116,7 +116,7 @@ def tree(seed: int = 11) -> lw.Mechanism:
     )
 
 
-@seed("Section A.3", "Section A.2.7", "A.5a", "A.5b", "A.6", "A.7")
+@seed("Section A.3", "Section A.2.7", "A.5a", "A.5b", "A.6", "A.7", by="library")
 def test_newton_euler_with_joints_of_several_freedoms():
     mech = tree()
     assert any(body.kind.nv > 1 for body in mech.bodies)
@@ -135,7 +135,7 @@ def test_newton_euler_with_joints_of_several_freedoms():
     )
 
 
-@seed("Section A.2.7")
+@seed("Section A.2.7", by="library")
 def test_a_cylindrical_joint_moves_as_printed():
     kind = lw.Cylindrical((0.0, 0.0, 1.0))
     rotation, position = pose(kind.transform([0.7, 0.2]))
@@ -145,7 +145,7 @@ def test_a_cylindrical_joint_moves_as_printed():
     np.testing.assert_array_equal(np.array([m.flat() for m in kind.motion([0.7, 0.2])]).T, np.eye(6)[:, [2, 5]])
 
 
-@seed("Section A.3.4")
+@seed("Section A.3.4", by="library")
 def test_composite_and_articulated_bodies_as_printed():
     mech = tree(5)
     q, v = lw.random_state(mech, np.random.default_rng(0))
@@ -210,7 +210,7 @@ def virtual_loop(kind):
     return with_loops(chain, loop), q, extended, full, motion_back(pose_b[:3, :3], pose_b[:3, 3])
 
 
-@seed("A.9", "A.10", "A.11", "A.12", "A.13", "Section A.3.2", "Section A.3.3")
+@seed("A.9", "A.10", "A.11", "A.12", "A.13", "Section A.3.2", "Section A.3.3", by="library")
 @pytest.mark.parametrize("kind", [k for k in CLOSING if k.nv], ids=lambda kind: type(kind).__name__)
 def test_virtual_links_give_the_same_constraints(kind):
     """(J_i - J_i') v = 0 at the cut; the virtual coordinates eliminated, the rows span those of the closure."""

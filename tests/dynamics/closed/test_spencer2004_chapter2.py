@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 import linkwise as lw
 from linkwise.dynamics.closed import Coordinates
+from tests.seeds.tip_to_base import results
 
 from .built_in import built, random_state
 
@@ -17,13 +17,8 @@ X = np.concatenate([Q, V])
 ROWS = np.array([[1.0, 0.3, 0.0, 0.0], [0.0, 0.0, 1.0, -0.4]])  # y_q = R_q (q - Q)
 
 
-def seed(*ids):
-    def mark(function):
-        for id in ids:
-            function = pytest.mark.seed("spencer2004", id)(function)
-        return function
-
-    return mark
+def seed(*ids, by):
+    return results("spencer2004", *ids, by=by)
 
 
 def g(q):
@@ -70,7 +65,7 @@ Y = psi_inverse(X)
 BLOCK_ROWS = np.block([[ROWS, np.zeros((2, 4))], [np.zeros((2, 4)), ROWS]])
 
 
-@seed("2.6", "2.7", "2.8", "2.9", "2.10")
+@seed("2.6", "2.7", "2.8", "2.9", "2.10", by="library")
 def test_an_ode_with_invariants():
     """h vanishes on the manifold and along solutions; its derivative [G 0; dG/dt G] has full rank."""
     np.testing.assert_allclose(h(X), 0.0, atol=1e-11)
@@ -85,7 +80,7 @@ def test_an_ode_with_invariants():
     assert max(np.abs(h(np.concatenate(state))).max() for state in zip(motion.q, motion.v, strict=True)) < 1e-9
 
 
-@seed("2.12", "2.13", "2.19", "2.40")
+@seed("2.12", "2.13", "2.19", "2.40", by="library")
 def test_the_local_state_space_form():
     """DPsi spans the null space of H, has the blocks K, 0, dK/dt, K, and takes dy/dt to f."""
     slope = derivative(psi, Y)
@@ -101,7 +96,7 @@ def test_the_local_state_space_form():
     np.testing.assert_allclose(derivative(psi_inverse, X) @ f(X), expected, atol=1e-7)  # (2.15)
 
 
-@seed("2.20", "2.23", "2.24", "2.26", "2.29", "2.31")
+@seed("2.20", "2.23", "2.24", "2.26", "2.29", "2.31", by="library")
 def test_a_nonlinear_change_of_coordinates():
     """R(x, y) = 0 with D2 R that is not a constant: c(q) = y + y^3 / 10, and its time derivative for the velocities."""
 
@@ -143,7 +138,7 @@ def test_a_nonlinear_change_of_coordinates():
     np.testing.assert_allclose(other, formula, atol=1e-9)
 
 
-@seed("2.32", "2.33", "2.34", "2.35", "2.36", "2.37", "2.38", "2.39", "Theorem 2.3.3.1.1")
+@seed("2.32", "2.33", "2.34", "2.35", "2.36", "2.37", "2.38", "2.39", "Theorem 2.3.3.1.1", by="library")
 def test_a_linear_change_of_coordinates():
     rng = np.random.default_rng(0)
     dependent = rng.normal(size=(4, 8))  # S, any that completes R
@@ -163,7 +158,7 @@ def test_a_linear_change_of_coordinates():
     np.testing.assert_allclose(r_bar + s_bar @ slope_of_omega, derivative(psi, Y), atol=1e-6)  # (2.37, 2.38)
 
 
-@seed("2.46", "2.47", "Generalized coordinate partitioning")
+@seed("2.46", "2.47", "Generalized coordinate partitioning", by="library")
 def test_partitioning_on_the_position_level():
     complete = np.vstack([ROWS, np.random.default_rng(1).normal(size=(2, 4))])
     r_bar, s_bar = np.hsplit(np.linalg.inv(complete), 2)
@@ -178,7 +173,7 @@ def test_partitioning_on_the_position_level():
     assert len(units) == 2
 
 
-@seed("2.41", "2.43a", "Tangent space method", "Differentiable null space method")
+@seed("2.41", "2.43a", "Tangent space method", "Differentiable null space method", by="library")
 def test_null_space_methods():
     """K* M dv/dt = K* F whatever K; and dK/dt of the differentiable method belongs to its K."""
     force = -lw.bias_force(MECH, Q, V)
@@ -197,7 +192,7 @@ def test_null_space_methods():
     np.testing.assert_allclose(jacobian(Q) @ (slope @ (basis.T @ V)), -moving @ V, atol=1e-8)
 
 
-@seed("2.48", "Section 2.4.1")
+@seed("2.48", "Section 2.4.1", by="library")
 def test_the_parallel_four_bar_robot_has_a_constant_basis():
     mech = lw.mechanisms.parallel_four_bar_robot(1.0, 0.6)
     printed = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, -1.0], [-1.0, 1.0]])
@@ -222,7 +217,7 @@ def test_the_parallel_four_bar_robot_has_a_constant_basis():
         np.testing.assert_allclose(np.array(general), printed[2:], atol=1e-9 / abs(s(q4)))
 
 
-@seed("Globally independent coordinates")
+@seed("Globally independent coordinates", by="library")
 def test_the_crank_angle_is_a_global_coordinate_of_a_slider_crank():
     """(2.28) holds all the way round for the crank, and fails at the dead centres for the slider."""
     mech = built("slider_crank")

@@ -17,8 +17,8 @@ def states(mech: lw.Mechanism, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return lw.random_state(mech, np.random.default_rng(seed))
 
 
-@pytest.mark.seed("jain1995", "8.4")
-@pytest.mark.seed("jain1995", "Control 8.1")
+@pytest.mark.seed("jain1995", "8.4", by="library")
+@pytest.mark.seed("jain1995", "Control 8.1", by="library")
 @pytest.mark.parametrize(
     "mech", [lw.mechanisms.puma560(), lw.mechanisms.random_tree(5, 8, floating_base=True)], ids=lambda mech: mech.name
 )
@@ -65,7 +65,7 @@ def test_without_compensation_gravity_does_work():
     assert lyapunov_slope(mech, control, q, v) == pytest.approx(control.lyapunov_rate(q, v) + work, rel=1e-7)
 
 
-@pytest.mark.seed("jain1995", "Control 8.2")
+@pytest.mark.seed("jain1995", "Control 8.2", by="library")
 def test_pull_is_the_gradient_of_the_springs_in_total_rates():
     """tau = m epsilon of the springs is the force of their potential, -dU/dq."""
     mech = lw.mechanisms.random_tree(6, 3, floating_base=True)

@@ -48,7 +48,7 @@ CURVED = [
 ]
 
 
-@pytest.mark.seed("jain1995", "Lemma 2.2")
+@pytest.mark.seed("jain1995", "Lemma 2.2", by="library")
 @pytest.mark.parametrize("mech", FLAT, ids=lambda mech: mech.name)
 def test_flat_mechanisms(mech):
     assert lw.diagonal.is_globally_diagonalizable(mech)
@@ -72,7 +72,7 @@ def test_cart_pole_has_coordinates_with_constant_mass_matrix():
         np.testing.assert_allclose(gradient.T @ gradient, m, atol=1e-14)  # rows are exact: each depends on angle alone
 
 
-@pytest.mark.seed("jain1995", "2.5")
+@pytest.mark.seed("jain1995", "2.5", by="library")
 @pytest.mark.parametrize(
     "mech",
     [lw.mechanisms.double_pendulum(), lw.mechanisms.random_tree(3, 5, joints=("universal", "planar", "helical"))],

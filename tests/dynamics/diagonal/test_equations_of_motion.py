@@ -24,11 +24,11 @@ def rate_along_the_motion(model: Model, q, v, a, normalized: bool) -> np.ndarray
     return rate(rates, 2e-3) + np.einsum("sji,sj->si", m, a)
 
 
-@pytest.mark.seed("jain1995", "3.1")
-@pytest.mark.seed("jain1995", "Lemma 3.1")
-@pytest.mark.seed("jain1995", "Lemma 7.3")
-@pytest.mark.seed("jain1995", "7.9")
-@pytest.mark.seed("jain1995", "8.1")
+@pytest.mark.seed("jain1995", "3.1", by="library")
+@pytest.mark.seed("jain1995", "Lemma 3.1", by="library")
+@pytest.mark.seed("jain1995", "Lemma 7.3", by="library")
+@pytest.mark.seed("jain1995", "7.9", by="library")
+@pytest.mark.seed("jain1995", "8.1", by="library")
 @both
 @every_tree
 def test_forward_dynamics(tree, normalized):
@@ -44,9 +44,9 @@ def test_forward_dynamics(tree, normalized):
     close(plain, model.diagonal_motion_with_wrenches(q, nu, tau, 0.0 * wrenches, normalized=normalized), 1e-12, core=2)
 
 
-@pytest.mark.seed("jain1995", "Algorithm 7.1")
-@pytest.mark.seed("jain1995", "7.2")
-@pytest.mark.seed("jain1995", "7.10")
+@pytest.mark.seed("jain1995", "Algorithm 7.1", by="library")
+@pytest.mark.seed("jain1995", "7.2", by="library")
+@pytest.mark.seed("jain1995", "7.10", by="library")
 @every_tree
 def test_coriolis_term_closes_the_equation(tree):
     model = tree()
@@ -61,8 +61,8 @@ def test_coriolis_term_closes_the_equation(tree):
     close(found, model.diagonal_forces_of_all(q, tau, wrenches, normalized=False), 1e-10)
 
 
-@pytest.mark.seed("jain1995", "7.3")
-@pytest.mark.seed("jain1995", "Lemma 7.1")
+@pytest.mark.seed("jain1995", "7.3", by="library")
+@pytest.mark.seed("jain1995", "Lemma 7.1", by="library")
 @every_tree
 def test_coriolis_term_does_no_work(tree):
     model = tree()
@@ -73,8 +73,8 @@ def test_coriolis_term_does_no_work(tree):
     assert np.all(np.abs(np.sum(nu * c, axis=-1)) <= 1e-12 * size + 1e-14)
 
 
-@pytest.mark.seed("jain1995", "7.6")
-@pytest.mark.seed("jain1995", "Lemma 7.2")
+@pytest.mark.seed("jain1995", "7.6", by="library")
+@pytest.mark.seed("jain1995", "Lemma 7.2", by="library")
 @every_tree
 def test_rate_of_kinetic_energy_is_the_power_of_the_working_moments(tree):
     """nu* epsilon = d/dt (v* M v / 2), taken along the motion."""

@@ -27,7 +27,7 @@ def motion(name: str, variables: str):
     return mech, *simulate(mech, q, speed * v, np.linspace(0.0, duration, 9), variables, tolerance=TOLERANCE)
 
 
-@pytest.mark.seed("jain1995", "Algorithm 8.1")
+@pytest.mark.seed("jain1995", "Algorithm 8.1", by="library")
 @pytest.mark.parametrize("variables", ["nu", "xi"])
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_motion_and_energy(name, variables):

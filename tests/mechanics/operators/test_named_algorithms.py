@@ -275,7 +275,7 @@ def levels_of(text: str) -> dict[int, str]:
     return {int(part[0]): part for part in parts}
 
 
-@pytest.mark.seed("rodriguez1992", "Section IX")
+@pytest.mark.seed("rodriguez1992", "Section IX", by="library")
 def test_the_seven_levels_of_the_papers_example():
     """From (I - H Psi G)* D^-1 (I - H Psi G) T (printed without the star and D, see the errata) to the coordinate
     transforms: each of the levels of Fig. 3 is there and says what Section IX says of it."""
