@@ -1,4 +1,5 @@
-"""For all tests: every mark ``seed(seed, id)`` must name an entry of the ledger, and a test is the same every time."""
+"""For all tests: every mark ``seed(seed, id, by=...)`` must name an entry of the ledger and, where it says that the
+library does it, reach the library; and a test is the same every time."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import hypothesis
 import pytest
 
 from tests.seeds import ledger
+from tests.seeds.reach import reaches_linkwise
 
 KNOWN = ledger.entries()
 
@@ -22,7 +24,11 @@ gc.set_threshold(200_000, 20, 20)
 @pytest.hookimpl(wrapper=True)
 def pytest_pycollect_makeitem(collector):
     made = yield
-    for item in made if isinstance(made, list) else ():  # the tests of one function; classes come back through here
+    items = made if isinstance(made, list) else ()  # the tests of one function; classes come back through here
+    claims = any(mark.kwargs.get("by") == "library" for item in items for mark in item.iter_markers("seed"))
+    if claims and not any(map(reaches_linkwise, items)):
+        raise collector.CollectError(f'{items[0].nodeid}: by="library", but nothing that linkwise computes is called')
+    for item in items:
         for mark in item.iter_markers("seed"):
             if len(mark.args) != 2 or mark.kwargs.get("by") not in ledger.KINDS or len(mark.kwargs) != 1:
                 raise collector.CollectError(

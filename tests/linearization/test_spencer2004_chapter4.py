@@ -315,7 +315,7 @@ def test_the_loader_in_two_choices_of_coordinates():
     matched(at_rest[0].eigenvalues(), at_rest[1].eigenvalues(), 1e-8)
 
 
-@seed("Section 4.5", by="library")
+@seed("Section 4.5", by="model")
 def test_printed_eigenvalues_belong_to_the_printed_matrices():
     """A has no damping, so that with every eigenvalue its negative is one: the second pair is 0.37624 +- 1.5642i."""
     for block, pair in (

@@ -16,7 +16,7 @@ KINDS = ("library", "model")
 
 
 class Key(NamedTuple):
-    """What a mark ``seed(seed, id)`` names."""
+    """What a mark ``seed(seed, id, by)`` names."""
 
     seed: str
     id: str

@@ -82,7 +82,7 @@ class Arm:
 
     def rate(self, quantity):
         """d/dt along the motion of ``quantity(arm)``."""
-        return _rate(lambda time: np.asarray(quantity(Arm(self.mech, *self.at(time), self.theta_ddot))))
+        return _rate(lambda time: np.asarray(quantity(type(self)(self.mech, *self.at(time), self.theta_ddot))))
 
     # Sections 2 and 3 --------------------------------------------------------------------------------
 
@@ -160,6 +160,30 @@ class Arm:
     def tau(self):
         """Joint torques and forces of the motion, as the library has them."""
         return lw.inverse_dynamics(self.mech, self.theta, self.theta_dot, self.theta_ddot)
+
+
+class CompiledArm(Arm):
+    """The same with the N_l and N_d that linkwise computes, and B_ij and p_i taken from them."""
+
+    def __init__(self, mech: lw.Mechanism, theta, theta_dot, theta_ddot) -> None:
+        self._N_l, self._N_d = lw.denoc.matrices(mech, theta)
+        super().__init__(mech, theta, theta_dot, theta_ddot)
+
+    def joint_rate_propagation(self, i: int):
+        return self._N_d[6 * i - 6 : 6 * i, i - 1]
+
+    def B(self, i: int, j: int):
+        if i < j:
+            return np.linalg.inv(self.B(j, i))
+        return self._N_l[6 * i - 6 : 6 * i, 6 * j - 6 : 6 * j]
+
+    @property
+    def N_l(self):
+        return self._N_l
+
+    @property
+    def N_d(self):
+        return self._N_d
 
 
 def _rate(function, step: float = 2e-3):

@@ -95,7 +95,7 @@ def motion(mech, q, v, moments_at, times, tolerance=1e-8) -> np.ndarray:
     return solve_ivp(rates, (0.0, times[-1]), start, "DOP853", t_eval=times, rtol=tolerance, atol=tolerance / 10).y.T
 
 
-@results("jain1995", "Algorithm 8.1", by="library")
+@results("jain1995", "Algorithm 8.1", by="model")
 def test_algorithm_8_1():
     """The six steps, over and over, approach the true motion with the first order of their integration step; the
     diagonal equations under a better integrator agree with it."""
@@ -188,7 +188,7 @@ class Control:
         return energy - 2 * (self.goal - end_effector(chain.arm)) @ chain.dot(lambda arm, x: end_effector(arm))
 
 
-@results("jain1995", "Control 8.1", "8.4", by="library")
+@results("jain1995", "Control 8.1", "8.4", by="model")
 def test_rate_feedback():
     """The kinetic energy falls at the rate nu* c nu, and along a whole motion; the arm comes to rest anywhere."""
     chain, c = moving_chain(3, 2), np.array([1.0, 2.0, 4.0])
@@ -206,7 +206,7 @@ def test_rate_feedback():
     assert (energies[1:] > energies[0] * np.exp(-2 * c.max() * times[1:])).all()
 
 
-@results("jain1995", "Control 8.2", "8.6", by="library")
+@results("jain1995", "Control 8.2", "8.6", by="model")
 def test_end_effector_regulation():
     """Printed: - c2 H psi B epsilon. With e for epsilon, the sign is + and D^(-1/2) is missing, for then
     d/dt (||nu||^2 + ||e||^2) = -2 nu* c1 nu, if c2 = 1; other gains c2 must be scalar and weight ||e||^2 in the sum."""

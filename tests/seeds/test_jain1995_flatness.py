@@ -178,7 +178,7 @@ def test_christoffel_symbols_are_the_coriolis_forces(mech):
     close(forces, (lw.coriolis_matrix(mech, theta[::-1], theta_dot[::-1]) @ theta_dot[::-1])[::-1])
 
 
-@results("jain1995", "2.5", by="library")
+@results("jain1995", "2.5", by="model")
 @pytest.mark.parametrize("n", [2, 3])
 def test_riemannian_symbols(n):
     """The symbols of the first kind are the curvature tensor with its index lowered, in its usual definition."""
@@ -194,7 +194,7 @@ def test_riemannian_symbols(n):
     close(R + R.transpose(0, 2, 3, 1) + R.transpose(0, 3, 1, 2), np.zeros_like(R), 1e-9)
 
 
-@results("jain1995", "Lemma 2.2", by="library")
+@results("jain1995", "Lemma 2.2", by="model")
 @pytest.mark.parametrize("n", [2, 3, 4])
 def test_number_of_symbols(n):
     """n^2 (n^2 - 1) / 12 of them are independent; the printed n (n + 1) / 2 is right for three joints only."""
@@ -240,7 +240,7 @@ def carried_round(mech, x, corner, sides) -> np.ndarray:
     return x
 
 
-@results("jain1995", "Lemma 2.2", "2.5", by="library")
+@results("jain1995", "Lemma 2.2", "2.5", by="model")
 @pytest.mark.parametrize("mech", [bead_on_a_rod(), general_arm(2)], ids=["bead", "general"])
 def test_carrying_a_velocity_around(mech):
     """Where new coordinates exist, m* x stays what it is on any path. Otherwise a closed path turns x by the integral

@@ -41,7 +41,8 @@ def joint(chain):
     return JointMatrices(chain)
 
 
-@results("jain1995", "6.10", "6.11", "A.1", "A.2", "A.3", by="library")
+@results("jain1995", "A.3", by="library")
+@results("jain1995", "6.10", "6.11", "A.1", "A.2", by="model")
 @moving_chains
 def test_joint_matrices(chain, joint):
     """H~(i) on the links that joint i moves; A.1 defines H_s^i and, by (A.2), H^i, printed as a second H_delta^i."""

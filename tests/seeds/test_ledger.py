@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+import linkwise as lw
 from tests.seeds import ledger
+from tests.seeds.jain1995 import operators_of
+from tests.seeds.reach import reaches_linkwise
+from tests.seeds.tip_to_base import Chain, random_chain
 
 pytest_plugins = ["pytester"]
 KNOWN = ledger.entries()
@@ -42,10 +46,13 @@ def test_the_projects_errata_are_well_formed():
 @pytest.mark.parametrize(
     "mark, complaint",
     [
-        ("@pytest.mark.seed('jain1995', '44.1')", "*no entry '44.1'*"),
-        ("@pytest.mark.seed('jain1995')", "*one entry per mark*"),
+        ("@pytest.mark.seed('jain1995', '44.1', by='model')", "*no entry '44.1'*"),
+        ("@pytest.mark.seed('jain1995', by='model')", "*one entry per mark*"),
+        ("@pytest.mark.seed('jain1995', '4.1b')", "*by=*library*by=*model*"),
+        ("@pytest.mark.seed('jain1995', '4.1b', by='hand')", "*by=*library*by=*model*"),
+        ("@pytest.mark.seed('jain1995', '4.1b', by='library')", "*nothing that linkwise computes is called*"),
         (
-            "@pytest.mark.parametrize('x', [pytest.param(1, marks=pytest.mark.seed('jain', '4.1b'))])",
+            "@pytest.mark.parametrize('x', [pytest.param(1, marks=pytest.mark.seed('jain', '4.1b', by='model'))])",
             "*no paper 'jain'*",
         ),
     ],
@@ -61,6 +68,23 @@ def test_a_wrong_mark_stops_collection(pytester, mark, complaint):
 
 def test_right_marks_are_collected(pytester):
     pytester.makeconftest((ledger.ROOT / "tests" / "conftest.py").read_text())
-    marks = "@pytest.mark.seed('jain1995', '4.1b')\n@pytest.mark.seed('saha1999', '39a')"
-    pytester.makepyfile(f"import pytest\n{marks}\ndef test_it(): pass\n")
+    marks = "@pytest.mark.seed('jain1995', '4.1b', by='library')\n@pytest.mark.seed('saha1999', '39a', by='model')"
+    pytester.makepyfile(f"import pytest, linkwise as lw\n{marks}\ndef test_it(): assert lw.mass_matrix\n")
     pytester.runpytest("-p", "no:xdist").assert_outcomes(passed=1)
+
+
+def test_setting_the_scene_is_not_asking_the_library(request):
+    """Mechanisms, states and the models' arms do not count; what is called by a helper or a fixture's kind does."""
+
+    def scene():
+        return lw.random_state(lw.mechanisms.chain(3), None), Chain, random_chain
+
+    def through_helpers():
+        return operators_of
+
+    def within():
+        return lambda q: lw.closed.null_space(None, q)
+
+    for function, expected in ((scene, False), (through_helpers, True), (within, True)):
+        item = pytest.Function.from_parent(request.node.parent, name="test_it", callobj=function)
+        assert reaches_linkwise(item) == expected, function.__name__

@@ -192,7 +192,7 @@ def test_substitution_of_the_state_into_the_co_state(which):
             differ(solved(range(k + 1, k), range(1, N + 1)), twice)
 
 
-@pytest.mark.seed("rodriguez1986", "10.27", by="library")
+@pytest.mark.seed("rodriguez1986", "10.27", by="model")
 def test_order_of_the_double_sum():
     """The inner sum on the right ends at N; with the printed N-1 the terms i = N are lost."""
     for N in range(2, 7):

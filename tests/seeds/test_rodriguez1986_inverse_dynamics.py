@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise import operators as op
+from tests.seeds.library import of
 from tests.seeds.rodriguez1986 import ARMS, Case, accelerations, biases, moving_arm, rows, spatial_forces
 from tests.seeds.tip_to_base import close, differ, reversed_both, to_base, to_tip
 
@@ -128,7 +130,7 @@ def test_sums_solve_the_recursions(which):
         close(sum(composite(case, k, i) @ driven[i] for i in case.links) + from_biases, expected[k])  # (7.6)
 
 
-@pytest.mark.seed("rodriguez1986", "7.5", by="library")
+@pytest.mark.seed("rodriguez1986", "7.5", by="model")
 def test_order_of_a_double_sum():
     """The index sets of both sides are the same pairs, each once (Fig. 7.1)."""
     for N in range(1, 7):
@@ -151,6 +153,7 @@ def test_composite_inertias_are_covariances(which):
     arm, phi = case.arm, case.arm.phi
     stacked = arm.stacked_phi
     covariance = stacked @ arm.diagonal(arm.M) @ stacked.T
+    close(of(arm, op.phi @ op.M @ op.phi.T), covariance)
     for k in case.links:
         for i in case.links:
             block = covariance[6 * k - 6 : 6 * k, 6 * i - 6 : 6 * i]

@@ -6,17 +6,23 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise import operators as op
 from tests.dynamics.denoc.mass_centres import tilde
-from tests.seeds.saha1999 import Arm, random_arm
+from tests.seeds.saha1999 import Arm, CompiledArm, random_arm
 from tests.seeds.tip_to_base import close, differ, results
 
 
-@pytest.fixture(scope="module", params=["RRRR", "RPRRP", "PRRPRR"])
+@pytest.fixture(
+    scope="module",
+    params=[("RRRR", Arm), ("RPRRP", Arm), ("PRRPRR", Arm), ("RPRR", CompiledArm)],
+    ids=["RRRR", "RPRRP", "PRRPRR", "linkwise"],
+)
 def arm(request):
-    mech = random_arm(request.param, 1997)
+    joints, kind = request.param
+    mech = random_arm(joints, 1997)
     rng = np.random.default_rng(6)
     theta, theta_dot = lw.random_state(mech, rng)
-    return Arm(mech, theta, theta_dot, rng.normal(size=mech.nv))
+    return kind(mech, theta, theta_dot, rng.normal(size=mech.nv))
 
 
 def paper(*ids, by):
@@ -153,7 +159,9 @@ def test_reverse_gaussian_elimination(arm):
     close(L[n][: n - 1, n - 1], np.zeros(n - 1))  # (40): the column above the pivot is gone,
     close(L[n][n - 1], inertia[n - 1])  # the pivot's row is that of I,
     close(L[n][: n - 1, : n - 1], L[n][: n - 1, : n - 1].T)  # and what remains is symmetric
+    found, pivots = lw.denoc.udu(arm.mech, arm.theta)
     for k in range(2, n + 1):
+        close(elementary(found[: k - 1, k - 1], k, n), E[k])  # (41) to (43), with linkwise's alpha_k
         shape = E[k] - np.eye(n)
         shape[: k - 1, k - 1] = 0.0
         assert not shape.any()  # (44): (41) is the identity but for column k, above the diagonal (42), (43)
@@ -170,18 +178,20 @@ def test_reverse_gaussian_elimination(arm):
     close(np.diag(D), articulated(arm)[1][1:])  # (54): m_hat_1 ... m_hat_n
     close(D @ U.T, L[2])
     close(U @ D @ U.T, inertia)  # (55)
-    found = lw.denoc.udu(arm.mech, arm.theta)
-    close(found[0], U)
-    close(found[1], D)
+    close(found, U)
+    close(pivots, D)
 
 
-@paper("46", "47", "48", "49", "50", by="library")
+@paper("46", "47", "48", "50", by="library")
+@paper("49", by="model")
 def test_elimination_from_articulated_bodies(arm):
     n = arm.n
     E, L = eliminate(arm.GIM)
     psi_hat, m_hat, psi, M_hat = articulated(arm)  # (47), (48), (50) for i = k - 1
     composite = arm.composite
     U, D = lw.denoc.udu(arm.mech, arm.theta)
+    for k in arm.numbers:  # linkwise's articulated inertias, at mass centres
+        close(articulated_inertia(arm, k), M_hat[k])
     M_hat_ik = {}
     for k in range(n, 1, -1):
         close(m_hat[k], D[k - 1, k - 1])
@@ -202,6 +212,15 @@ def test_elimination_from_articulated_bodies(arm):
         close(M_hat_ik[k - 1, k], M_hat[k - 1])  # M_hat_i is M_hat_(i,i+1)
         # (49) as printed subtracts from the articulated body itself, which would leave the other terms out twice.
         differ(M_hat[k - 1] - removed_from(arm, k, psi_hat, m_hat), M_hat[k - 1])
+
+
+def articulated_inertia(arm, k):
+    """The articulated-body inertia of link k that linkwise computes in the link's frame, at C_k and in world axes."""
+    link = slice(6 * k - 6, 6 * k)
+    turn = np.kron(np.eye(2), lw.link_poses(arm.mech, arm.theta)[k - 1, :3, :3])
+    to_joint = np.block([[np.eye(3), np.zeros((3, 3))], [tilde(arm.d[k]), np.eye(3)]])  # a twist at C_k as one at O_k
+    own = lw.compile(op.P, arm.mech, target="numpy")(arm.theta)[link, link]
+    return to_joint.T @ turn @ own @ turn.T @ to_joint
 
 
 def removed_from(arm, k, psi_hat, m_hat):

@@ -10,18 +10,23 @@ import pytest
 
 import linkwise as lw
 from tests.dynamics.denoc.mass_centres import tilde
-from tests.seeds.saha1999 import Arm, random_arm
+from tests.seeds.saha1999 import Arm, CompiledArm, random_arm
 from tests.seeds.tip_to_base import close, differ, results
 
 DIFFERENCES = 1e-9
 
 
-@pytest.fixture(scope="module", params=["RRRR", "RPRRP", "PRRPRR"])
+@pytest.fixture(
+    scope="module",
+    params=[("RRRR", Arm), ("RPRRP", Arm), ("PRRPRR", Arm), ("RPRR", CompiledArm)],
+    ids=["RRRR", "RPRRP", "PRRPRR", "linkwise"],
+)
 def arm(request):
-    mech = random_arm(request.param, 1999)
+    joints, kind = request.param
+    mech = random_arm(joints, 1999)
     rng = np.random.default_rng(5)
     theta, theta_dot = lw.random_state(mech, rng)
-    return Arm(mech, theta, theta_dot, rng.normal(size=mech.nv))
+    return kind(mech, theta, theta_dot, rng.normal(size=mech.nv))
 
 
 def paper(*ids, by):
@@ -31,7 +36,8 @@ def paper(*ids, by):
 # -- 2. Definitions -----------------------------------------------------------------------------------
 
 
-@paper("1", "2", "3", "4", "5", by="library")
+@paper("1", "3", "4", by="library")
+@paper("2", "5", by="model")
 def test_twists_wrenches_and_masses(arm):
     for i in arm.numbers:
         close(arm.v[i], arm.rate(lambda a, i=i: a.C[i]), DIFFERENCES)  # (1): v_i is the velocity of C_i
@@ -52,7 +58,19 @@ def test_twists_wrenches_and_masses(arm):
 # -- 3. Dynamic modelling -----------------------------------------------------------------------------
 
 
-@paper("6a", "6b", "7", "8", "9", "10", by="library")
+def net_wrench(arm, i):
+    """All that acts on body i, at its mass centre: linkwise's joint wrenches on both of its sides, and its weight."""
+    onto = lw.joint_wrenches(arm.mech, arm.theta, arm.theta_dot, arm.theta_ddot)
+    turns, total = lw.link_poses(arm.mech, arm.theta)[:, :3, :3], arm.weight(i)
+    for joint, sign in ((i, 1.0), (i + 1, -1.0)):
+        if joint <= arm.n:
+            moment, force = turns[joint - 1] @ onto[joint - 1, :3], turns[joint - 1] @ onto[joint - 1, 3:]
+            total = total + sign * np.concatenate([moment + np.cross(arm.O[joint] - arm.C[i], force), force])
+    return total
+
+
+@paper("6a", "6b", "7", "9", by="library")
+@paper("8", "10", by="model")
 def test_newton_euler_equations(arm):
     wrenches = [None]
     for i in arm.numbers:
@@ -63,6 +81,7 @@ def test_newton_euler_equations(arm):
         close(arm.m[i] * v_dot, f, DIFFERENCES)  # (6b)
         wrenches.append(np.concatenate([n, f]))
         close(arm.M(i) @ arm.t_dot[i] + arm.M_dot(i) @ arm.t[i], wrenches[i], DIFFERENCES)  # (7), (8)
+        close(wrenches[i], net_wrench(arm, i), DIFFERENCES)
         # The matrix of (8) is not the rate of M_i, but has the same effect on t_i.
         true_rate = arm.rate(lambda a, i=i: a.M(i))
         close(arm.M_dot(i) @ arm.t[i], true_rate @ arm.t[i], DIFFERENCES)
@@ -89,6 +108,7 @@ def test_velocity_constraints(arm):
     for i in arm.numbers:
         close(arm.B(i, i), np.eye(6))  # (14)
         for j in arm.numbers:
+            close(arm.B(i, j), np.block([[np.eye(3), np.zeros((3, 3))], [tilde(arm.c(i, j)), np.eye(3)]]))  # (13)
             close(np.linalg.inv(arm.B(i, j)), arm.B(j, i))
             for k in arm.numbers:
                 close(arm.B(i, j) @ arm.B(j, k), arm.B(i, k))

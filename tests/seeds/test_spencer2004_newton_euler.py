@@ -98,7 +98,7 @@ def test_derivatives_of_the_newton_euler_algorithm_as_printed(seed):
     np.testing.assert_allclose(by_a, lw.mass_matrix(mech, q), atol=1e-11 * np.abs(by_a).max())
 
 
-@pytest.mark.seed("spencer2004", "Section 4.3", by="library")
+@pytest.mark.seed("spencer2004", "Section 4.3", by="model")
 def test_identities_behind_the_recursions():
     """d Ad(f^-1) = -ad_S Ad(f^-1), its dual for Ad* of f^-1 (printed: of f), and no effect of what is further out."""
     mech = lw.mechanisms.random_tree(6, 1, joints=ONE_FREEDOM)
