@@ -75,7 +75,7 @@ def test_filter_and_smoother_are_forward_dynamics(which):
         differ(case.tau[k] - H @ x[k], s.e_minus[k])  # (8.6) as printed: zero, by (6.5)
 
 
-@pytest.mark.seed("rodriguez1986", "Result 8.1", by="library")
+@pytest.mark.seed("rodriguez1986", "Result 8.1", by="model")
 @pytest.mark.parametrize("drop", ["velocity", "external forces"])
 def test_biases_belong_into_the_sweeps(drop):
     """Without the velocity terms, or without gravity and other forces on the links, the accelerations are wrong."""

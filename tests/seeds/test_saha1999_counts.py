@@ -17,7 +17,7 @@ every_row = [(table, row) for table in (oc.TABLE_1, oc.TABLE_2) for row in table
 report = lru_cache(counted_page)
 
 
-@results("saha1999", "Table 1", "Table 2", by="library")
+@results("saha1999", "Table 1", "Table 2", by="model")
 def test_formulas_give_the_printed_counts():
     for table, row in every_row:
         for n, printed in row.counts.items():
