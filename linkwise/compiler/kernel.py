@@ -10,6 +10,7 @@ import numpy as np
 from ..mechanism import Mechanism
 from .ir import ops, printer
 from .ir.program import Array, Program
+from .runtime.arrays import DeviceArrayError, plain
 
 
 class KernelError(ValueError):
@@ -170,6 +171,8 @@ def _explanation(program: Program, dtype: np.dtype, arrays: Sequence[Any], out: 
     if len(arrays) != len(expected):
         names = ", ".join(f"{a.name} {a.shape}" for a in expected)
         return KernelError(f"{name} takes {len(expected)} arrays ({names}), {len(arrays)} were given")
+    if isinstance(error, DeviceArrayError):
+        return KernelError(f"{name}: {expected[error.place].name} {error}")
     batches = []
     for array, given in zip(expected, arrays, strict=True):
         try:
@@ -211,7 +214,9 @@ def _explanation(program: Program, dtype: np.dtype, arrays: Sequence[Any], out: 
 def _outline(given: Any) -> np.ndarray:
     """An array with the shape and dtype of ``given``: itself, or a stand-in for one on a GPU, which stays there."""
     device = getattr(given, "__cuda_array_interface__", None)
-    return np.asarray(given) if device is None else np.broadcast_to(np.empty((), device["typestr"]), device["shape"])
+    if device is None:
+        return np.asarray(plain(given))
+    return np.broadcast_to(np.empty((), device["typestr"]), device["shape"])
 
 
 def _output_fault(given: Any, shape: tuple[int, ...], dtype: np.dtype) -> str | None:

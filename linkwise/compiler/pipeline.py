@@ -32,6 +32,7 @@ from .passes.differentiate import Directions, differentiate
 from .passes.fuse_multiply_add import fuse_multiply_add
 from .passes.order_for_registers import order_for_registers
 from .runtime import llvm_loader
+from .runtime.arrays import all_plain
 from .runtime.cache import program_key
 from .runtime.gufunc import delivered, make_gufunc
 from .runtime.llvm_loader import MachineCode
@@ -258,7 +259,7 @@ def _interpreted(program: Program, dtype: str) -> Callable[..., Any]:
     """The NumPy reference as a function like any other kernel's."""
 
     def run(*arrays, out=None):
-        return delivered(numpy_reference.evaluate(program, arrays, dtype), out)
+        return delivered(numpy_reference.evaluate(program, all_plain(arrays), dtype), out)
 
     return explaining(run, program, dtype)
 

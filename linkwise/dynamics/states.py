@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..compiler.runtime.arrays import DeviceArrayError, plain
 from ..mechanism import Mechanism, MechanismError, require_mechanism
 
 _FLOAT64 = np.dtype("float64")
@@ -76,7 +77,9 @@ def real_numbers(name: str, values: Any) -> np.ndarray:
     if type(values) is np.ndarray and values.dtype is _FLOAT64:
         return values
     try:
-        array = np.asarray(values)
+        array = np.asarray(plain(values))
+    except DeviceArrayError as error:
+        raise MechanismError(f"{name} {error}") from None
     except ValueError as ragged:
         raise MechanismError(f"{name} is no array: {ragged}") from None
     if not np.can_cast(array.dtype, _FLOAT64):

@@ -123,7 +123,7 @@ def _as_data(given: Any, constant: bool) -> Any:
     """None, numbers where they are constant, or that there were others."""
     if given is None:
         return None
-    return np.asarray(given, dtype=float).tolist() if constant else "given"
+    return real_numbers("given", given).tolist() if constant else "given"
 
 
 def _samples(mech: Mechanism, control: Any, batch: tuple[int, ...]) -> np.ndarray:

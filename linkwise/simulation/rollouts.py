@@ -13,6 +13,7 @@ from ..compiler.ir.program import Array
 from ..compiler.ir.recurrence import Recurrence
 from ..compiler.kernel import KernelError
 from ..compiler.pipeline import ROLLOUT_TARGETS, load_recurrence, trace_algorithm
+from ..compiler.runtime.arrays import DeviceArrayError, all_plain
 from ..compiler.store import is_single, stored
 from ..dynamics.trees import neutral
 from ..mechanics.algorithms.catalogue import ALGORITHMS, WITH_WRENCHES
@@ -70,7 +71,7 @@ def rollout(
     every = _stride(steps, every, final_only)
     more = ({} if wrenches is None else {"wrenches": wrenches}) | _feedback(mech, feedback)
     parameters = _named("parameters", parameters, "{'mass': masses}")
-    given = {"q": q0, "v": v0, "tau": tau, "dt": dt, **more, **parameters}
+    given = _plain({"q": q0, "v": v0, "tau": tau, "dt": dt, **more, **parameters})
     dtype = "float32" if all(x is None or is_single(x) for x in given.values()) else "float64"
     run, inputs = _kernel(mech, method, tuple(more), tuple(parameters), dtype, target)
     arrays, batch = _arrays(inputs, given, np.dtype(dtype), steps, every)
@@ -186,6 +187,14 @@ def _arrays(
     except ValueError:
         listed = ", ".join(f"{name} {batch}" for name, batch in batches.items())
         raise KernelError(f"rollout: the batch shapes do not broadcast: {listed}") from None
+
+
+def _plain(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Arrays of other libraries as NumPy's."""
+    try:
+        return dict(zip(given, all_plain(list(given.values())), strict=True))
+    except DeviceArrayError as error:
+        raise KernelError(f"rollout: {list(given)[error.place]} {error}") from None
 
 
 def _numbers(name: str, given: Any, dtype: np.dtype, core: tuple[int, ...]) -> np.ndarray:

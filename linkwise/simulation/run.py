@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..compiler.runtime.arrays import plain
 from ..dynamics import closed
 from ..dynamics import trees as tree
 from ..dynamics.passive import Passive
@@ -316,7 +317,7 @@ def _sample_times(start: float, duration: float, t_eval: Any, output_step: float
         return times if math.isclose(times[-1], start + duration) else np.append(times, start + duration)
     if t_eval is None:
         return None
-    times = np.asarray(t_eval, dtype=float)
+    times = np.asarray(plain(t_eval), dtype=float)
     if times.ndim != 1 or not np.isfinite(times).all() or (np.diff(times) <= 0.0).any():
         raise MechanismError("t_eval must be a list of times, each later than the one before")
     slack = 1e-12 * max(1.0, start + duration)

@@ -12,10 +12,12 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from . import memory
+from .arrays import all_plain
 
 # Handing a piece to another thread costs some tens of microseconds; a piece should take several times that.
 _OPERATIONS_PER_TASK = 4_000_000
@@ -53,14 +55,23 @@ def threaded(ufunc: np.ufunc, operations: int) -> Callable[..., np.ndarray | tup
     """``ufunc`` as a function ``(*arrays, out=None)`` that uses threads where the batch is large.
 
     ``operations`` is the number of scalar operations that one state takes.  Small calls go straight through: what
-    holds fewer numbers than a task has states is not even looked at.
+    holds fewer numbers than a task has states is not even looked at.  Arrays may be those of other libraries.
     """
-    enough = states_per_task(operations)
+    enough, array_type = states_per_task(operations), np.ndarray
 
-    def run(*arrays, out=None):
+    def run(*arrays: Any, out: Any = None) -> np.ndarray | tuple[np.ndarray, ...]:
         for array in arrays:
-            if getattr(array, "size", 0) > enough:
+            if type(array) is not array_type:
+                return run_anything(arrays, out)
+            if array.size > enough:
                 return call_threaded(ufunc, arrays, out, operations)
+        return ufunc(*arrays) if out is None else ufunc(*arrays, out=out)
+
+    def run_anything(given: Sequence[Any], out: Any) -> np.ndarray | tuple[np.ndarray, ...]:
+        """Of numbers, lists and arrays of other libraries."""
+        arrays = all_plain(given)
+        if any(getattr(array, "size", 0) > enough for array in arrays):
+            return call_threaded(ufunc, arrays, out, operations)
         return ufunc(*arrays) if out is None else ufunc(*arrays, out=out)
 
     return run
