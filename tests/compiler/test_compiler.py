@@ -66,7 +66,7 @@ def test_every_array_function_compiles():
     compiled = {function.__name__ for function in COMPILED if getattr(lw, function.__name__, None) is function}
     assert public - compiled == {
         *("base_parameters", "inertial_parameters", "rotor_inertias"),  # of a mechanism, not of a state
-        *("from_dh", "load", "load_dh", "load_trajectory", "neutral", "random_state"),
+        *("from_dh", "load", "load_dh", "load_trajectory", "neutral", "pose", "random_state"),
         *("c_file", "compile", "export_c", "get_num_threads", "jacobian_of", "set_num_threads", "vjp_of"),
         *("get_single_call_shortcut", "set_single_call_shortcut"),
         *("find_equilibrium", "joint_feedback", "linearize", "rollout", "saturated", "simulate"),  # of many calls
