@@ -58,6 +58,9 @@ def facts_of(mech: lw.Mechanism, warnings: Sequence[str]) -> dict[str, Any]:
             {"name": loop.name, "kind": type(loop.kind).__name__.lower(), "link_a": loop.link_a, "link_b": loop.link_b}
             for loop in mech.loops
         ],
+        "not_acting": [dataclasses.asdict(note) | {"count": note.count} for note in mech.notes],
+        "postures": {name: q.tolist() for name, q in mech.postures.items()},
+        "groups": {name: list(joints) for name, joints in mech.groups.items()},
         "warnings": list(warnings),
     }
 
@@ -121,6 +124,12 @@ def _text(mech: lw.Mechanism, facts: dict[str, Any]) -> Iterable[str]:
     if mech.loops:
         closing = [(x["name"], x["kind"], f"{x['link_a']} to {x['link_b']}") for x in facts["loops"]]
         yield from section("loops", table(("joint", "kind", "closes"), closing))
+    if mech.postures:
+        yield from section("postures", table(None, [(name, _vector(q)) for name, q in mech.postures.items()]))
+    if mech.groups:
+        yield from section("groups", table(None, [(name, ", ".join(own)) for name, own in mech.groups.items()]))
+    if mech.notes:
+        yield from section("of the file, not acting", map(str, mech.notes))
     if facts["warnings"]:
         yield from section("warnings", facts["warnings"])
 

@@ -19,7 +19,7 @@ TABLES = (".toml", ".csv")  # endings of DH tables; everything else is a mechani
 
 
 class Loaded(NamedTuple):
-    """A mechanism and what its reader had to say about it."""
+    """A mechanism and what its reader had to say about it, but for what of it does not act: the notes have that."""
 
     mechanism: lw.Mechanism
     warnings: tuple[str, ...]
@@ -80,7 +80,8 @@ def loaded(
             mechanism = lw.load_dh(file, convention, trust_units)
         else:
             mechanism = lw.load(_piped() if file == PIPE else file, floating_base=floating_base, loops=loops)
-    return Loaded(mechanism, tuple(str(warning.message) for warning in caught), trust_units)
+    told = (warning for warning in caught if not issubclass(warning.category, lw.OmissionWarning))
+    return Loaded(mechanism, tuple(str(warning.message) for warning in told), trust_units)
 
 
 def _piped() -> str:
@@ -96,6 +97,10 @@ def report_warnings(found: Loaded) -> lw.Mechanism:
     """The mechanism; warnings go to stderr, where they are not part of the answer."""
     for message in found.warnings:
         click.echo(f"linkwise: warning: {message}", err=True)
+    notes = found.mechanism.annotations.notes
+    if notes:
+        missing = ", ".join(note.counted for note in notes)
+        click.echo(f"linkwise: warning: not acting: {missing} (linkwise info says where and what to do)", err=True)
     return found.mechanism
 
 

@@ -17,6 +17,8 @@ from linkwise.mechanism.parts import Body, Frame, Limits, Loop, Mimic, Pose
 from linkwise.mechanism.poses import checked_pose
 from linkwise.mechanism.welding import NOTHING, RigidMass, combined, composed
 
+MOST_TOLD = 8  # defects of one kind that a warning names
+
 
 @dataclass(frozen=True, eq=False)
 class _Joint:
@@ -48,6 +50,7 @@ class Builder:
         self._joints: dict[str, _Joint] = {}
         self._loops: dict[str, Loop] = {}
         self._frames: dict[str, tuple[str, Pose]] = {}  # the link each is fixed to, and its pose there
+        self._reports: dict[type[MechanismWarning], list[str]] = {}
 
     # Declarations --------------------------------------------------------------------------------------------------
 
@@ -145,6 +148,7 @@ class Builder:
         With ``strict``, moments of inertia that no real body has, contradictory limits and joints that move nothing
         with inertia are errors; without it they are kept as given and reported as warnings.
         """
+        self._reports.clear()
         if not self._links:
             raise MechanismError(f"{self._prefix}there are no links: add some with .link(name, mass, com, inertia)")
         joint_above = self._check_tree()
@@ -166,6 +170,7 @@ class Builder:
                 f"nothing beyond these joints resists their motion: {names}; give the links they move mass and "
                 "inertia, give the joints armature, or make them fixed",
             )
+        self._warn()
         return mechanism
 
     def _check_new(self, what: str, name: str, known: dict[str, Any]) -> None:
@@ -175,7 +180,13 @@ class Builder:
     def _report(self, strict: bool, category: type[MechanismWarning], message: str) -> None:
         if strict:
             raise MechanismError(self._prefix + message)
-        checks.warn_caller(self._prefix + message, category)
+        self._reports.setdefault(category, []).append(message)
+
+    def _warn(self) -> None:
+        """One warning of each kind, however many links and joints it is about."""
+        for category, messages in self._reports.items():
+            more = f"; and {len(messages) - MOST_TOLD} more" if len(messages) > MOST_TOLD else ""
+            checks.warn_caller(self._prefix + "; ".join(messages[:MOST_TOLD]) + more, category)
 
     def _report_defects(self, strict: bool) -> None:
         for link, body in self._links.items():

@@ -39,14 +39,20 @@ def load(
     gravity: Any = None,
     name: str | None = None,
     loops: Source | None = None,
+    mimic: bool = True,
 ) -> Mechanism:
     """Read a mechanism from a URDF or MJCF file, or from text that starts with '<'. The format is told by the content.
+
+    What of the file does not act (contact, actuators, damping, ...) is told by one ``lw.OmissionWarning`` with counts,
+    by a ``lw.MissingConstraintWarning`` where parts that are held together come apart; ``mech.notes`` has the details.
 
     floating_base   let the root link move freely, by a joint named "floating_base", instead of welding it to the ground
     gravity         (3,) in the ground frame; by default what the file says (MJCF), or (0, 0, -9.81)
     name            of the mechanism; by default the one in the file
     loops           joints that close loops, which a URDF file cannot write: the path of a TOML file, its text, or a
                     list of dicts (see ``linkwise.readers.loops``)
+    mimic           whether joints that mimic others (URDF) or are tied to others (MJCF ``<equality><joint>``) do; with
+                    False they are free, each with a coordinate of its own
     """
     document, source, folder = _document(path_or_text)
     root = parse_xml(document, source)
@@ -57,7 +63,8 @@ def load(
     if not found.module:
         raise MechanismError(f"{source}: {found.advice.format(name=found.name, supported=supported)}")
     reader = cast(Reader, import_module(f"{__name__}.{found.module}"))
-    mechanism = reader.from_xml(root, floating_base, gravity, name, folder)
+    mechanism = reader.from_xml(root, floating_base, gravity, name, folder, mimic)
+    mechanism = root.findings.told(mechanism, source)
     return mechanism if loops is None else with_loops_of(mechanism, loops)
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Protocol
 from xml.parsers import expat
 
-from linkwise.mechanism import Mechanism, MechanismError, MechanismWarning
-from linkwise.mechanism.checks import close_names, warn_caller
+from linkwise.mechanism import Mechanism, MechanismError
+from linkwise.mechanism.checks import close_names
+from linkwise.readers.findings import Findings
 
 FLOATING_BASE = "floating_base"  # the joint by which a root link moves freely
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
@@ -24,12 +25,13 @@ class Reader(Protocol):
     """A module that turns one file format into a ``Mechanism``."""
 
     def from_xml(
-        self, root: Element, floating_base: bool, gravity: Any, name: str | None, folder: Path | None
+        self, root: Element, floating_base: bool, gravity: Any, name: str | None, folder: Path | None, mimic: bool
     ) -> Mechanism:
-        """The mechanism that the parsed document describes.
+        """The mechanism that the parsed document describes; what is to be told of it is left in ``root.findings``.
 
         gravity   (3,) in the ground frame; None for what the document or its format says
         folder    where files that the document names are looked for; None for a text, which has no place
+        mimic     whether joints that mimic others do; they are free otherwise
         """
 
 
@@ -40,6 +42,7 @@ class Element:
     Namespace prefixes are kept as part of the tag, so that elements of extensions are told apart from the format's own.
     ``owner`` is the label of the nearest element around it that has a name; the root is not worth naming.
     ``content`` is the text between its tags, without that of its children and without blanks around it.
+    ``findings`` collects what is to be told of the whole document; all its elements share it.
     """
 
     tag: str
@@ -49,6 +52,7 @@ class Element:
     children: list[Element] = field(default_factory=list)
     owner: str = ""
     content: str = ""
+    findings: Findings = field(default_factory=Findings, repr=False, compare=False)
 
     def all(self, tag: str) -> Iterator[Element]:
         """Children with this tag, in order."""
@@ -122,8 +126,14 @@ class Element:
 
 
 def warn(element: Element, message: str) -> None:
-    """A ``MechanismWarning`` that points at an element."""
-    warn_caller(f"{element.source}:{element.line}: {element.label} {message}", MechanismWarning)
+    """A remark on an element that is read otherwise than it may have been meant."""
+    element.findings.remark(f"{element.source}:{element.line}: {element.label}", message)
+
+
+def omit(element: Element, what: str, advice: str, constrains: bool = False) -> None:
+    """Note that an element does not act; the words are those of ``Note``."""
+    place = f"{PurePath(element.source).name}:{element.line} {element.label}"
+    element.findings.omit(place, what, advice, constrains)
 
 
 def warn_of_slips(
@@ -158,8 +168,8 @@ def _hint(text: str) -> str:
     return "; numbers have a decimal point and blanks between them, no commas" if "," in text else ""
 
 
-def parse_xml(document: str | bytes, source: str) -> Element:
-    """The root element of a document.
+def parse_xml(document: str | bytes, source: str, findings: Findings | None = None) -> Element:
+    """The root element of a document; ``findings`` are those of the document that names it, if it is a part of one.
 
     Nothing outside the document is ever opened: document types and entities, the way to exponential or external
     expansion, are refused, and size and depth are bounded.
@@ -175,6 +185,7 @@ def parse_xml(document: str | bytes, source: str) -> Element:
     if not document.startswith((b"<", b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
         raise MechanismError(f"{source}: this is not an XML file (it does not start with '<')")
 
+    findings = Findings() if findings is None else findings
     parser = expat.ParserCreate(encoding)
     open_elements: list[Element] = []
     texts: list[list[str]] = []  # of the open elements
@@ -183,7 +194,7 @@ def parse_xml(document: str | bytes, source: str) -> Element:
     def start(tag: str, attributes: dict[str, str]) -> None:
         around = open_elements[-1] if len(open_elements) > 1 else None
         owner = "" if around is None else around.label if "name" in around.attributes else around.owner
-        element = Element(tag, attributes, source, parser.CurrentLineNumber, owner=owner)
+        element = Element(tag, attributes, source, parser.CurrentLineNumber, owner=owner, findings=findings)
         if len(open_elements) >= MAX_DEPTH:
             raise element.error(f"elements are nested more than {MAX_DEPTH} deep")
         (open_elements[-1].children if open_elements else roots).append(element)

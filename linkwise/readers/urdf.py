@@ -1,8 +1,8 @@
 """URDF, the robot description format of ROS.
 
-Kinematics, inertias, limits, damping, friction and mimic joints are read; what concerns looks, contact or other
-programs is skipped. Files in the wild hold moments of inertia that no body can have: these are kept as written and
-reported as ``InertiaWarning``; a negative mass is refused.
+Kinematics, inertias, limits, damping, friction and mimic joints are read; what concerns looks is skipped; what is not
+read and constrains, drives or collides is noted.  Files in the wild hold moments of inertia that no body can have:
+these are kept as written and reported as ``InertiaWarning``; a negative mass is refused.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ import numpy as np
 
 from linkwise.mechanics.joints import Fixed, Floating, Joint, Planar, Prismatic, Revolute, Spherical
 from linkwise.mechanics.spatial.quaternion import rotation_matrix
-from linkwise.mechanism import GROUND, Builder, Limits, Mechanism, MechanismWarning, Mimic, snapped
-from linkwise.mechanism.checks import warn_caller
+from linkwise.mechanism import GROUND, Builder, Limits, Mechanism, Mimic, snapped
+from linkwise.mechanism.checks import close_names
 from linkwise.mechanism.poses import rotation_from_rpy
 from linkwise.readers.protocol import (
     FLOATING_BASE,
     STANDARD_GRAVITY,
     Element,
-    parse_xml,
+    omit,
+    warn,
     warn_of_slips,
 )
 
@@ -59,27 +60,14 @@ _CHILDREN: dict[str, tuple[str, ...]] = {
     "inertial": ("origin", "mass", "inertia"),
     "joint": ("parent", "child", "origin", "axis", "limit", "dynamics", "mimic", "safety_controller", "calibration"),
 }
-
-
-def read(
-    text: str | bytes,
-    floating_base: bool = False,
-    gravity: Any = STANDARD_GRAVITY,
-    name: str | None = None,
-    source: str = "URDF text",
-) -> Mechanism:
-    """The mechanism that a URDF document describes.
-
-    floating_base   hang the root link on a ``Floating`` joint named "floating_base" instead of welding it to the ground
-    gravity         (3,) in the ground frame
-    name            of the mechanism; the robot's name by default
-    source          what messages call the document
-    """
-    return from_xml(parse_xml(text, source), floating_base, gravity, name)
+# Beside links and joints: what drives, what neither constrains nor drives, and words of what constrains.
+_DRIVING = {"transmission": "transmission", "ros2_control": "ros2_control system", "actuator": "actuator"}
+_SILENT = ("material", "sensor", "mujoco", "author", "verify_license")
+_CONSTRAINING = ("loop", "coupling", "constraint", "bushing", "gear", "closure", "cable", "equality")
 
 
 def from_xml(
-    root: Element, floating_base: bool, gravity: Any, name: str | None, folder: Path | None = None
+    root: Element, floating_base: bool, gravity: Any, name: str | None, folder: Path | None, mimic: bool
 ) -> Mechanism:
     """The mechanism that a parsed ``<robot>`` describes; no other file is opened, so ``folder`` does not matter."""
     if root.tag != ROOT_TAG:
@@ -91,6 +79,7 @@ def from_xml(
     base = _root_link(root, links, joints)
     for element in (*links, *joints):
         warn_of_slips(element, _ATTRIBUTES, _CHILDREN)
+    _note_omissions(root, links, joints)
     base_is_ground = base.text("name") == GROUND and not floating_base
     if not base_is_ground:
         _free_the_name_of_the_ground(links, joints)
@@ -104,9 +93,54 @@ def from_xml(
     elif not base_is_ground:
         builder.joint(f"{base.text('name')}_to_{GROUND}", Fixed(), GROUND, base.text("name"))
     for joint in joints:
-        _add_joint(builder, joint)
+        _add_joint(builder, joint, mimic)
     gravity = STANDARD_GRAVITY if gravity is None else gravity
     return builder.build(name or root.attributes.get("name", "").strip() or "robot", gravity, strict=False)
+
+
+# -- what is not read -----------------------------------------------------------------------------------
+
+
+def _note_omissions(root: Element, links: list[Element], joints: list[Element]) -> None:
+    """Note what constrains, drives or collides and is not read, elements that nobody knows included."""
+    for link in links:
+        if link.first("collision"):
+            omit(link, "link with collision geometry", "links pass through each other and through the ground")
+    for element in root.children:
+        if element.tag == "gazebo":
+            _note_gazebo(element)
+        elif element.tag in _DRIVING:
+            omit(element, _DRIVING[element.tag], "it is not read: joint forces are given as tau")
+        elif element.tag not in ("link", "joint", *_SILENT):
+            _note_unknown(element)
+    for joint in joints:
+        for child in joint.children:
+            if child.tag in _CHILDREN["joint"]:
+                continue
+            if close_names(child.tag.lower(), ("mimic",)):
+                advice = 'it is not read as <mimic joint="...">, so that the joint moves freely: fix the name'
+                omit(child, "misspelt <mimic>", advice, constrains=True)
+            else:
+                _note_unknown(child)
+
+
+def _note_unknown(element: Element) -> None:
+    if any(word in element.tag.lower() for word in _CONSTRAINING):
+        advice = "it is not read: give loops by loops= of load or mech.with_loops, couplings as <mimic> of a joint"
+        omit(element, element.tag.rpartition(":")[2], advice, constrains=True)
+    else:
+        omit(element, "unknown element", "it is not read")
+
+
+def _note_gazebo(gazebo: Element) -> None:
+    """Gazebo's own elements may close loops, tie joints or drive."""
+    for child in gazebo.children:
+        if child.tag == "joint":
+            omit(child, "Gazebo joint", "it is not read: give the loop by loops= of load", constrains=True)
+        elif child.tag == "plugin":
+            mimics = "mimic" in "".join(child.attributes.values()).lower()
+            advice = "it is not read: write <mimic> at the joint" if mimics else "it is not read"
+            omit(child, "Gazebo mimic plugin" if mimics else "Gazebo plugin", advice, constrains=mimics)
 
 
 def _refuse_xacro(root: Element) -> None:
@@ -148,10 +182,7 @@ def _free_the_name_of_the_ground(links: list[Element], joints: list[Element]) ->
         new_name += "_"
     for link in links:
         if link.text("name") == GROUND:
-            warn_caller(
-                f'{link.source}:{link.line}: "{GROUND}" is the fixed world; this link is read as {new_name!r}',
-                MechanismWarning,
-            )
+            warn(link, f'is read as {new_name!r}: "{GROUND}" is the fixed world')
             link.attributes["name"] = new_name
     for joint in joints:
         for end in (joint.required("parent"), joint.required("child")):
@@ -210,7 +241,7 @@ def _inertia(inertial: Element) -> np.ndarray:
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
-def _add_joint(builder: Builder, joint: Element) -> None:
+def _add_joint(builder: Builder, joint: Element, mimics: bool) -> None:
     kind = _kind(joint)
     dynamics, mimic = joint.first("dynamics"), joint.first("mimic")
     builder.joint(
@@ -222,8 +253,8 @@ def _add_joint(builder: Builder, joint: Element) -> None:
         damping=dynamics.number("damping", 0.0) if dynamics else 0.0,
         friction=dynamics.number("friction", 0.0) if dynamics else 0.0,
         limits=_limits(joint),
-        # A joint that cannot move has nothing to follow with.
-        mimic=_mimic(mimic) if mimic and kind.nv > 0 else None,
+        # A joint that cannot move has nothing to mimic with.
+        mimic=_mimic(mimic) if mimic and mimics and kind.nv > 0 else None,
     )
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from linkwise.mechanism import MechanismError, MechanismWarning
+from linkwise.mechanism import MechanismError, MechanismWarning, MissingConstraintWarning
 from linkwise.readers import load
 from tests.readers.mujoco_oracle import Pair
 
@@ -121,6 +121,7 @@ def test_ties_that_lead_out_of_copies_are_reported():
     outer = f'<body name="o"><joint name="oj"/>{INERTIAL}</body>'
     text = f"""<mujoco><worldbody>{outer}<replicate count="2" offset="0 0 1">{PAIR}</replicate></worldbody>
       <equality><joint joint1="k" joint2="oj"/></equality></mujoco>"""
-    with pytest.warns(MechanismWarning, match="is left out: it ties what is replicated to what is not"):
+    with pytest.warns(MissingConstraintWarning, match="comes apart: 1 equality"):
         pair = Pair(text)
+    assert "it ties what is replicated to what is not" in pair.mech.notes[0].advice
     assert pair.model.neq == 0 and not any(body.mimic for body in pair.mech.bodies)

@@ -1,11 +1,10 @@
 """MJCF, the model format of MuJoCo.
 
 Read are bodies and their joints (several in one body too), masses given or computed from geoms and meshes, armature,
-springs, damping, friction and limits, sites and fixed bodies as frames, ``connect`` and ``weld`` as loops, linear
-``joint`` equalities as joints that follow others; and settings of the compiler, default classes, included files,
-attached models, frames and replicated subtrees.  What concerns looks, contact, control or sensing is skipped; what acts
-on the mechanism and is left out (tendons with springs, deformable bodies, fluids, ...) is reported as
-``MechanismWarning``.
+springs, damping, friction and limits, what actuators add to joints, sites and fixed bodies as frames, ``connect`` and
+``weld`` as loops, linear ``joint`` equalities as mimic joints; the initial configuration and keyframes; and settings of
+the compiler, default classes, included files, attached models, frames and replicated subtrees.  What concerns looks is
+skipped; what acts or measures and is left out (contact, actuators, sensors, tendons, fluids, ...) is in ``mech.notes``.
 
 Coordinates are MuJoCo's, in the order of MuJoCo's joints: hinges and slides are zero where MuJoCo's are (``ref``
 counts), a free body's position and orientation are those in the world.  Every body's name is that of a frame with
@@ -14,12 +13,14 @@ MuJoCo's ``xpos`` and ``xmat``; see docs/conventions.md.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from linkwise.mechanics.joints import Prismatic, Revolute
 from linkwise.mechanism import GROUND, Builder, Mechanism
-from linkwise.readers.mjcf import equalities, leftovers
+from linkwise.readers.mjcf import equalities, keyframes, omissions
+from linkwise.readers.mjcf.actuators import rotors_of
 from linkwise.readers.mjcf.assembly import Assembly
 from linkwise.readers.mjcf.attachments import with_attachments
 from linkwise.readers.mjcf.document import Defaults, settings_of, with_includes
@@ -33,13 +34,14 @@ from linkwise.readers.protocol import FLOATING_BASE, Element
 
 
 def from_xml(
-    root: Element, floating_base: bool, gravity: Any, name: str | None, folder: Path | None = None
+    root: Element, floating_base: bool, gravity: Any, name: str | None, folder: Path | None, mimic: bool
 ) -> Mechanism:
     """The mechanism that a parsed ``<mujoco>`` describes.
 
     floating_base   let the one body that is fixed to the world move freely, by a joint named "floating_base"
     gravity         (3,); None for the file's
     folder          where included files and meshes are looked for
+    mimic           whether ``<joint>`` equalities tie and hold joints
     """
     root = with_includes(root, folder)
     settings, defaults = settings_of(root, folder), Defaults(root)
@@ -47,23 +49,20 @@ def from_xml(
     bodies = bodies_of(root, settings, defaults)
     if len(bodies) == 1:
         raise root.error("the model has no <body>")
-    leftovers.report(root, bodies, settings, defaults)
+    omissions.note(root, bodies, settings, defaults)
     if floating_base:
-        freejoint = Element("freejoint", {"name": FLOATING_BASE}, root.source, root.line)
+        freejoint = replace(root, tag="freejoint", attributes={"name": FLOATING_BASE}, children=[])
         _base(root, bodies).joints.append((freejoint, HERE))
     joints = joints_of(bodies, settings)
     constraints = equalities.active(root, settings, defaults)
-    references = {
-        joint.name: joint.reference
-        for of_body in joints.values()
-        for joint in of_body
-        if isinstance(joint.kind, (Revolute, Prismatic))
-    }
-    ties = equalities.ties_of(constraints, references)
+    all_joints = [joint for of_body in joints.values() for joint in of_body]
+    scalar = (joint for joint in all_joints if isinstance(joint.kind, (Revolute, Prismatic)))
+    ties = equalities.ties_of(constraints, {joint.name: joint.reference for joint in scalar}, mimic)
+    rotors = rotors_of(root, settings, defaults, {joint.name: joint.kind for joint in all_joints})
     masses = masses_of(bodies, settings, Meshes(root, settings, defaults))
 
     builder = Builder(source=root.source)
-    assembly = Assembly(builder, bodies, joints, settings)
+    assembly = Assembly(builder, bodies, joints, rotors, settings)
     assembly.add_frame(WORLD, GROUND)
     for body in bodies[1:]:
         assembly.add_body(body, masses[body.name], ties.mimic_joints)
@@ -78,6 +77,12 @@ def from_xml(
         settings.gravity if gravity is None else gravity,
         strict=False,
     )
+    known = replace(
+        mechanism.annotations,
+        initial=keyframes.initial_of(bodies, joints),
+        postures=keyframes.postures_of(root, all_joints),
+    )
+    mechanism = replace(mechanism, annotations=known)
     return mechanism.with_locked(ties.held) if ties.held else mechanism
 
 

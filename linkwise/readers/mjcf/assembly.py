@@ -14,6 +14,7 @@ import numpy as np
 from linkwise.mechanics.joints import Fixed, Floating
 from linkwise.mechanism import GROUND, Builder, Mimic, Pose
 from linkwise.mechanism.welding import NOTHING, RigidMass, composed
+from linkwise.readers.mjcf.actuators import Rotor
 from linkwise.readers.mjcf.document import Settings
 from linkwise.readers.mjcf.joints import BodyJoint, numbers_of
 from linkwise.readers.mjcf.poses import HERE
@@ -25,9 +26,14 @@ class Assembly:
     """Describes bodies and sites to a builder, and knows the frame of each body."""
 
     def __init__(
-        self, builder: Builder, bodies: list[Node], joints: Mapping[str, list[BodyJoint]], settings: Settings
+        self,
+        builder: Builder,
+        bodies: list[Node],
+        joints: Mapping[str, list[BodyJoint]],
+        rotors: Mapping[str, Rotor],
+        settings: Settings,
     ) -> None:
-        self._builder, self._joints, self._settings = builder, joints, settings
+        self._builder, self._joints, self._rotors, self._settings = builder, joints, rotors, settings
         self.frame_of = _frames_of(bodies)
         self._link_names = {GROUND, *self.frame_of.values()}
         self._joint_names = {joint.name for of_body in joints.values() for joint in of_body}
@@ -52,7 +58,8 @@ class Assembly:
             own = mass if link == name else NOTHING
             self._builder.link(link, own.mass, own.com, own.inertia)
             placed = composed(composed(pose, (np.eye(3), joint.anchor - anchor)), joint.at_zero)
-            numbers = numbers_of(joint, body, self._settings) | {"mimic": mimic_joints.get(joint.name)}
+            numbers = numbers_of(joint, body, self._settings, self._rotors.get(joint.name, Rotor()))
+            numbers["mimic"] = mimic_joints.get(joint.name)
             self._builder.joint(joint.name, joint.kind, parent, link, placed, **numbers)
             parent, pose, anchor = link, HERE, joint.anchor
         if name not in links:
@@ -66,7 +73,7 @@ class Assembly:
                 continue
             frame = unused(f"{name}_site" if name in self._link_names else name, self._link_names)
             if frame != name:
-                warn(site, f"is the frame {frame!r}, since {name!r} is a body or another frame")
+                warn(site, 'is the frame of this name with "_site" added: a body or another frame has the name')
             self.add_frame(frame, self.frame_of[body.name], pose)
 
 

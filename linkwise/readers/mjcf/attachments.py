@@ -38,6 +38,7 @@ _ALIKE = {  # settings that hold for all bodies here, for those of one model in 
 }
 _ANGLES = {"hinge": ("ref", "springref", "range"), "ball": ("range",)}
 _SWITCHES = (("limited", "range"), ("actuatorfrclimited", "actuatorfrcrange"))
+_DRIVEN = ("joint", "jointinparent")  # attributes of actuators
 _WITH_CLASS = ("joint", "geom", "site")
 
 
@@ -79,7 +80,7 @@ class _Host:
         files = {}
         for model in (one for asset in self._root.all("asset") for one in asset.all("model")):
             path = local_file(model, model.text("file"), [self._folder])
-            files[model.attributes.get("name") or _document(path).attributes.get("model", "")] = path
+            files[model.attributes.get("name") or _document(path, model).attributes.get("model", "")] = path
         return files
 
     def _loaded(self, attach: Element) -> tuple[Element, Settings]:
@@ -91,7 +92,7 @@ class _Host:
         path = self._files[name]
         if path.resolve() in self._opened:
             raise attach.error(f"{attach.label}: {path} is attached to itself; leave one of both out")
-        root = _document(path)
+        root = _document(path, attach)
         if root.tag != "mujoco":
             raise attach.error(f"{attach.label}: {path} starts with <{root.tag}>; only MJCF (<mujoco>) can be attached")
         root = with_includes(root, path.parent)
@@ -163,8 +164,8 @@ class _Guest:
                 ties = [self._plain(one) for one in applied if self._is_inside(one)]
                 children = [self._prefixed(tie, "name", *EQUALITY_ENDS) for tie in ties]
             elif section.tag in ("tendon", "actuator"):
-                tag = "tendon" if section.tag == "tendon" else None
-                children = [self._plain(self.defaults.applied(one, tag=tag)) for one in section.children]
+                applied = [self.defaults.applied(one, tag=section.tag) for one in section.children]
+                children = [self._prefixed(self._plain(one), "name", *_DRIVEN) for one in applied if self._drives(one)]
             else:
                 continue
             yield replace(section, children=children)
@@ -185,6 +186,10 @@ class _Guest:
             warn(equality, "is left out: it leads to what is not attached")
         return inside
 
+    def _drives(self, element: Element) -> bool:
+        """Whether what an actuator drives is attached; that of tendons is not looked at."""
+        return all(element.attributes[key] in self.names["joint"] for key in _DRIVEN if key in element.attributes)
+
     @staticmethod
     def _plain(element: Element) -> Element:
         return replace(element, attributes={**element.attributes, "class": NO_CLASS})
@@ -194,8 +199,8 @@ class _Guest:
         return replace(element, attributes={**element.attributes, **given})
 
 
-def _document(path: Path) -> Element:
-    return parse_xml(path.read_bytes(), str(path))
+def _document(path: Path, named_by: Element) -> Element:
+    return parse_xml(path.read_bytes(), str(path), named_by.findings)
 
 
 def _bodies(element: Element, around: str | None) -> Iterator[tuple[str, tuple[Element, str | None]]]:

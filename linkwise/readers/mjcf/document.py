@@ -12,10 +12,18 @@ from linkwise.mechanism.checks import did_you_mean
 from linkwise.readers.protocol import MAX_DEPTH, STANDARD_GRAVITY, Element, parse_xml, warn
 
 MAIN_CLASS = "main"
+# Kinds of actuators, which share their defaults: those of any of them are those of all.
+ACTUATORS = (
+    *("general", "motor", "position", "velocity", "intvelocity", "orientation", "pid", "damper", "cylinder", "muscle"),
+    *("adhesion", "dcmotor"),
+)
 NO_CLASS = "(no class)"  # of elements whose defaults are applied already
 ORIENTATIONS = ("quat", "axisangle", "xyaxes", "zaxis", "euler")
 # Switches of <option><flag> whose "disable" takes something of mechanics away; "constraint" is all of its kind.
-_FLAGS = ("gravity", "spring", "damper", "passive", "limit", "frictionloss", "equality", "constraint")
+_FLAGS = (
+    *("gravity", "spring", "damper", "passive", "limit", "frictionloss", "equality", "constraint", "contact"),
+    "actuation",
+)
 
 # Lists of any length: an element that gives only the first numbers leaves the others of its class in place.
 _NUMBER_BY_NUMBER = ("size", "stiffness", "damping")
@@ -97,7 +105,7 @@ class _Includes:
         for child in element.children:
             if child.tag == "include":
                 path = self._path(child, folder)
-                root = parse_xml(path.read_bytes(), str(path))
+                root = parse_xml(path.read_bytes(), str(path), element.findings)
                 children += self.expanded(root, path.parent, depth + 1).children
             else:
                 children.append(self.expanded(child, folder, depth + 1))
@@ -176,7 +184,7 @@ class Settings:
 
     def has(self, what: str) -> bool:
         """Whether limits, springs, ... of the file are in force."""
-        parents = {"spring": "passive", "damper": "passive"}
+        parents = {"spring": "passive", "damper": "passive", "actuation": "actuation"}
         return not self.disabled & {what, parents.get(what, "constraint")}
 
 
@@ -249,7 +257,8 @@ class Defaults:
         for child in default.children:
             if child.tag != "default":
                 check_attributes(child)
-                attributes[child.tag] = overridden(attributes.get(child.tag, {}), child)
+                kind = "actuator" if child.tag in ACTUATORS else child.tag
+                attributes[kind] = overridden(attributes.get(kind, {}), child)
         self._classes[name] = attributes
         for child in default.all("default"):
             inner = child.text("class")

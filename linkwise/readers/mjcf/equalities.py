@@ -13,15 +13,15 @@ from linkwise.mechanism import GROUND, Builder, Mimic, Pose
 from linkwise.mechanism.checks import did_you_mean
 from linkwise.mechanism.welding import composed
 from linkwise.readers.mjcf.document import Defaults, Settings, check_attributes, flag
-from linkwise.readers.mjcf.tree import WORLD, Node
-from linkwise.readers.protocol import Element, warn
+from linkwise.readers.mjcf.tree import WORLD, Node, carrier
+from linkwise.readers.protocol import Element, omit, warn
 
-_LEFT_OUT = {
-    "tendon": "ties tendons",
-    "distance": "keeps a distance",
-    "flex": "is about a deformable body",
-    "flexvert": "is about a deformable body",
-    "flexstrain": "is about a deformable body",
+_LEFT_OUT = {  # what they are called, and whether they hold together what is read
+    "tendon": ("tendon equality", True),
+    "distance": ("distance equality", True),
+    "flex": ("equality of deformable bodies", False),
+    "flexvert": ("equality of deformable bodies", False),
+    "flexstrain": ("equality of deformable bodies", False),
 }
 
 
@@ -69,7 +69,7 @@ class LoopMaker:
         while name in self._names:
             name += "_"
         self._names.add(name)
-        if _carrier(body_a) is _carrier(body_b):
+        if carrier(body_a) is carrier(body_b):
             warn(element, f"is left out: {body_a.name!r} and {body_b.name!r} are parts of the same rigid body")
             return
         links = [GROUND if body.name == WORLD else self._frame_of[body.name] for body in (body_a, body_b)]
@@ -107,13 +107,6 @@ class LoopMaker:
         return self._sites[name]
 
 
-def _carrier(body: Node) -> Node:
-    """The body with the joints that move this one; the world if there are none."""
-    while not body.joints and body.parent is not None:
-        body = body.parent
-    return body
-
-
 def _seen_from(body: Node, world_pose: Pose) -> Pose:
     rotation, position = body.world_pose
     return rotation.T @ world_pose[0], rotation.T @ (world_pose[1] - position)
@@ -122,16 +115,18 @@ def _seen_from(body: Node, world_pose: Pose) -> Pose:
 # -- joints ---------------------------------------------------------------------------------------------
 
 
-def ties_of(elements: list[Element], references: Mapping[str, float]) -> Ties:
+def ties_of(elements: list[Element], references: Mapping[str, float], mimic: bool = True) -> Ties:
     """What the ``<joint>`` constraints say; ``references`` are the coordinates of hinges and slides in the file's pose.
 
-    ``y - y0 = a0 + a1 (x - x0) + ...`` for the coordinates y of the first joint and x of the second.
+    ``y - y0 = a0 + a1 (x - x0) + ...`` for the coordinates y of the first joint and x of the second.  Without ``mimic``
+    they say nothing.
     """
     mimic_joints: dict[str, Mimic] = {}
     held: dict[str, float] = {}
     for element in elements:
         if element.tag in _LEFT_OUT:
-            warn(element, f"is left out: it {_LEFT_OUT[element.tag]}, which is not read")
+            what, constrains = _LEFT_OUT[element.tag]
+            omit(element, what, "equalities of this kind are not read", constrains)
         elif element.tag not in ("joint", "connect", "weld"):
             raise element.error(
                 f"<{element.tag}> is no equality that is known: "
@@ -139,7 +134,21 @@ def ties_of(elements: list[Element], references: Mapping[str, float]) -> Ties:
             )
         elif element.tag == "joint":
             _add_tie(element, references, mimic_joints, held)
-    return Ties(mimic_joints, held)
+    return Ties(mimic_joints, _held(mimic_joints, held)) if mimic else Ties({}, {})
+
+
+def _held(mimic_joints: Mapping[str, Mimic], held: Mapping[str, float]) -> dict[str, float]:
+    """Joints that are held, and those that these mimic: each is held where the one that mimics it must be."""
+    result: dict[str, float] = {}
+    for joint, value in held.items():
+        chain = [joint]
+        while joint in mimic_joints and mimic_joints[joint].ratio and mimic_joints[joint].joint not in chain:
+            rule = mimic_joints[joint]
+            joint, value = rule.joint, (value - rule.offset) / rule.ratio
+            chain.append(joint)
+        if joint not in mimic_joints:  # otherwise its own rule holds it
+            result.setdefault(joint, value)
+    return result
 
 
 def _add_tie(
@@ -162,7 +171,7 @@ def _add_tie(
         return
     second = names[1]
     if any(higher):
-        warn(element, f"is left out: {first!r} is no linear function of {second!r}; both are left free")
+        omit(element, "nonlinear joint equality", "both joints are left free", constrains=True)
         return
     offset += references[first] - ratio * references[second]
     if first in mimic_joints and second not in mimic_joints and ratio != 0.0:

@@ -10,10 +10,11 @@ import numpy as np
 
 from linkwise.mechanics.joints import Floating, Joint, Prismatic, Revolute, Spherical
 from linkwise.mechanism import Limits, Pose
+from linkwise.readers.mjcf.actuators import Rotor
 from linkwise.readers.mjcf.document import Settings, choice
 from linkwise.readers.mjcf.poses import HERE, rotation_about
 from linkwise.readers.mjcf.tree import Node, unused
-from linkwise.readers.protocol import Element, warn
+from linkwise.readers.protocol import Element, omit, warn
 
 _TYPES = ("hinge", "slide", "ball", "free")
 
@@ -93,22 +94,25 @@ def _check_free(element: Element, body: Node, settings: Settings) -> None:
 # -- numbers --------------------------------------------------------------------------------------------
 
 
-def numbers_of(joint: BodyJoint, body: Node, settings: Settings) -> dict[str, Any]:
-    """Armature, damping, friction, springs and limits, as ``Builder.joint`` takes them; a <freejoint> has none."""
+def numbers_of(joint: BodyJoint, body: Node, settings: Settings, rotor: Rotor) -> dict[str, Any]:
+    """Armature, damping, friction, springs and limits, as ``Builder.joint`` takes them; a <freejoint> has none.
+
+    rotor   what actuators add to the joint
+    """
     element = joint.element
     if element.tag == "freejoint":
         return {}
     turns = isinstance(joint.kind, Revolute)
     spring = _linear(element, "stiffness") if settings.has("spring") else 0.0
     numbers: dict[str, Any] = {
-        "armature": element.number("armature", 0.0),
-        "damping": _linear(element, "damping") if settings.has("damper") else 0.0,
+        "armature": element.number("armature", 0.0) + rotor.armature,
+        "damping": _linear(element, "damping") + rotor.damping if settings.has("damper") else 0.0,
         "friction": element.number("frictionloss", 0.0) if settings.has("frictionloss") else 0.0,
         "stiffness": spring,
         "limits": _limits(joint, settings),
     }
     if spring and isinstance(joint.kind, Floating):
-        numbers["rest"] = [*_quaternion(body.world_pose[0]), *body.world_pose[1]]
+        numbers["rest"] = [*quaternion_of(body.world_pose[0]), *body.world_pose[1]]
     elif spring and not isinstance(joint.kind, Spherical):
         rest = element.number("springref", 0.0)
         numbers["rest"] = settings.radians(rest) if turns else rest
@@ -120,9 +124,9 @@ def numbers_of(joint: BodyJoint, body: Node, settings: Settings) -> dict[str, An
             "the world, here along those of the body, so that forces differ; <freejoint/> has none",
         )
     if "springdamper" in element.attributes:
-        warn(element, "has springdamper, which is not read; write stiffness and damping, as MuJoCo saves them")
+        omit(element, "joint with springdamper", "it is not read; write stiffness and damping, as MuJoCo saves them")
     if "springyield" in element.attributes:
-        warn(element, "has springyield, which is not read: its spring never yields")
+        omit(element, "joint with springyield", "it is not read: the spring never yields")
     return numbers
 
 
@@ -132,7 +136,7 @@ def _linear(element: Element, attribute: str) -> float:
         return 0.0
     first, *higher = element.numbers(attribute, 1, 3)
     if any(higher):
-        warn(element, f"has nonlinear {attribute}; only its first coefficient is read")
+        omit(element, f"joint with nonlinear {attribute}", "only its first coefficient is read")
     return first
 
 
@@ -141,25 +145,25 @@ def _limits(joint: BodyJoint, settings: Settings) -> Limits:
     bounds: dict[str, float] = {}
     if isinstance(joint.kind, Floating):
         return Limits()
-    if _limited(element, "limited", "range", settings) and settings.has("limit"):
-        if isinstance(joint.kind, (Revolute, Prismatic)):
+    if _limited(element, "limited", "range", settings, needed=not isinstance(joint.kind, Spherical)):
+        if settings.has("limit") and isinstance(joint.kind, (Revolute, Prismatic)):
             convert = settings.radians if isinstance(joint.kind, Revolute) else float
             bounds["lower"], bounds["upper"] = map(convert, element.numbers("range", 2))
-        elif isinstance(joint.kind, Spherical):
-            warn(element, "limits the angle of a ball joint; this limit is not read")
+        elif settings.has("limit"):
+            omit(element, "ball joint with limits", "the angle by which a ball joint turns has no limits here")
     if _limited(element, "actuatorfrclimited", "actuatorfrcrange", settings):
         bounds["effort"] = max(map(abs, element.numbers("actuatorfrcrange", 2)))
     return Limits(**bounds)
 
 
-def _limited(element: Element, switch: str, attribute: str, settings: Settings) -> bool:
+def _limited(element: Element, switch: str, attribute: str, settings: Settings, needed: bool = True) -> bool:
     limited = choice(element, switch, ("true", "false", "auto"), "auto")
-    if limited == "true" and attribute not in element.attributes:
+    if limited == "true" and needed and attribute not in element.attributes:
         raise element.error(f'{element.label}: {switch}="true" needs {attribute}="lower upper"')
     return limited == "true" or (limited == "auto" and settings.autolimits and attribute in element.attributes)
 
 
-def _quaternion(rotation: np.ndarray) -> list[float]:
+def quaternion_of(rotation: np.ndarray) -> list[float]:
     """[w, x, y, z], by the eigenvector of the matrix whose largest eigenvalue is 3 (Bar-Itzhack 2000)."""
     r = rotation
     matrix = np.array(

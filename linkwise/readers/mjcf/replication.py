@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwise.readers.mjcf.document import EQUALITY_ENDS, Settings, check_attributes
 from linkwise.readers.mjcf.poses import rotation_from_euler
-from linkwise.readers.protocol import Element, warn
+from linkwise.readers.protocol import Element, omit
 
 MAX_COPIES = 50_000  # of elements
 
@@ -77,7 +77,8 @@ class _Replicas:
             if not any(ends):
                 return [tie]
             if not all(ends):
-                warn(tie, "is left out: it ties what is replicated to what is not; name one of the copies")
+                advice = "it ties what is replicated to what is not: name one of the copies"
+                omit(tie, "equality", advice, constrains=True)
                 return []
             return [_lengthened(tie, suffix, "name", *EQUALITY_ENDS) for suffix in suffixes]
 

@@ -9,14 +9,14 @@ from linkwise.mechanism.checks import did_you_mean
 from linkwise.mechanism.welding import composed
 from linkwise.readers.mjcf.document import Defaults, Settings, check_attributes
 from linkwise.readers.mjcf.poses import HERE, between, pose_of
-from linkwise.readers.protocol import Element, warn
+from linkwise.readers.protocol import Element, omit
 
 WORLD = "world"
 _SILENT = ("camera", "light")
 _LEFT_OUT = {
-    "composite": "is left out, with the bodies it makes; save the model from MuJoCo, which writes them out",
-    "flexcomp": "is left out: deformable bodies are not read",
-    "plugin": "is left out: what a plugin does is not in the file",
+    "composite": ("composite", "the bodies it makes are left out; save the model from MuJoCo, which writes them out"),
+    "flexcomp": ("deformable body", "deformable bodies are not read"),
+    "plugin": ("plugin", "what a plugin does is not in the file"),
 }
 _PARTS = ("inertial", "joint", "freejoint", "geom", "site")
 _KNOWN = ("body", "frame", "replicate", "attach", *_PARTS, *_SILENT, *_LEFT_OUT)
@@ -48,6 +48,13 @@ class Node:
     def moves(self) -> bool:
         """Whether this body or one that carries it has a joint."""
         return bool(self.joints) or (self.parent is not None and self.parent.moves)
+
+
+def carrier(body: Node) -> Node:
+    """The body with the joints that move this one; the world if there are none."""
+    while not body.joints and body.parent is not None:
+        body = body.parent
+    return body
 
 
 def bodies_of(root: Element, settings: Settings, defaults: Defaults) -> list[Node]:
@@ -95,7 +102,7 @@ class _Tree:
                 inner = self.defaults.checked(child, child.attributes.get("childclass", around))
                 self.visit(child, node, composed(frame, pose_of(child, self.settings)), inner)
             elif child.tag in _LEFT_OUT:
-                warn(child, _LEFT_OUT[child.tag])
+                omit(child, *_LEFT_OUT[child.tag])
             elif child.tag not in _SILENT:
                 self._part(child, node, frame, around)
 

@@ -1,0 +1,56 @@
+"""What readers come across, told at the end in few words: one summary of what does not act, one of other remarks."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from linkwise.mechanism import Mechanism, MechanismWarning, MissingConstraintWarning, Note, OmissionWarning, warn_caller
+
+
+class Findings:
+    """Collects omissions and remarks of one document; those that differ in their place only are told once."""
+
+    def __init__(self) -> None:
+        self._omissions: dict[tuple[str, str, bool], list[str]] = {}
+        self._remarks: dict[str, list[str]] = {}
+
+    def omit(self, place: str, what: str, advice: str, constrains: bool = False) -> None:
+        """Something does not act: see ``Note``."""
+        self._omissions.setdefault((what, advice, constrains), []).append(place)
+
+    def remark(self, place: str, message: str) -> None:
+        """Something is read otherwise than it may have been meant; the message continues the place."""
+        self._remarks.setdefault(message, []).append(place)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What does not act; first what holds parts together."""
+        notes = (Note(what, tuple(where), advice, c) for (what, advice, c), where in self._omissions.items())
+        return tuple(sorted(notes, key=lambda note: not note.constrains))
+
+    def told(self, mechanism: Mechanism, source: str) -> Mechanism:
+        """The mechanism with the notes; warns once of each kind of finding."""
+        if self._remarks:
+            warn_caller("\n".join(_in_places(*one) for one in self._remarks.items()), MechanismWarning)
+        known = dataclasses.replace(mechanism.annotations, notes=(*mechanism.annotations.notes, *self.notes))
+        mechanism = dataclasses.replace(mechanism, annotations=known)
+        if mechanism.notes:
+            apart = any(note.constrains for note in mechanism.notes)
+            category = MissingConstraintWarning if apart else OmissionWarning
+            warn_caller(f"{source}: {summary(mechanism.notes)}; mech.notes says where and what to do", category)
+        return mechanism
+
+
+def summary(notes: Sequence[Note]) -> str:
+    """All notes in one line, with counts."""
+    holding = ", ".join(note.counted for note in notes if note.constrains)
+    acting = ", ".join(note.counted for note in notes if not note.constrains)
+    parts = [f"not read, so that what it holds together comes apart: {holding}"] if holding else []
+    parts += [f"not acting: {acting}"] if acting else []
+    return "; ".join(parts)
+
+
+def _in_places(message: str, places: list[str]) -> str:
+    more = f" (and {len(places) - 1} more: {', '.join(places[1:])})" if len(places) > 1 else ""
+    return f"{places[0]} {message}{more}"
