@@ -59,9 +59,10 @@ def linearize(
     """
     check_output(output, ".npz")
     check_picture(plot, ".png", ".svg", ".pdf")
-    mech = report_warnings(found)
+    mech = report_warnings(found, notes=False)
     q, v = state(mech, positions, velocities, start, degrees, found.trust_units)
-    acting, idle = passive_of(mech, passive, None, 0.0), [] if passive else list(idle_elements(mech))
+    acting = passive_of(mech, passive, None, 0.0)
+    idle: list[Idle | lw.Note] = [*([] if passive else idle_elements(mech)), *mech.annotations.notes]
     driven = _names(inputs)
     tau = stability = None
     if stable and at != "equilibrium":
@@ -127,7 +128,7 @@ def _facts(model: lw.StateSpace, files: Iterable[Path]) -> dict[str, Any]:
     }
 
 
-def _text(model: lw.StateSpace, stable: bool | None, files: list[Path], idle: list[Idle]) -> Iterable[str]:
+def _text(model: lw.StateSpace, stable: bool | None, files: list[Path], idle: list[Idle | lw.Note]) -> Iterable[str]:
     mech, count, inputs = model.mechanism, len(model.state_names), len(model.input_names)
     kind = {True: ", stable", False: ", unstable", None: ""}[stable]
     where = f"an equilibrium{kind}" if model.is_equilibrium else "no equilibrium: the model has a drift"

@@ -93,13 +93,12 @@ def _piped() -> str:
     return text
 
 
-def report_warnings(found: Loaded) -> lw.Mechanism:
-    """The mechanism; warnings go to stderr, where they are not part of the answer."""
+def report_warnings(found: Loaded, notes: bool = True) -> lw.Mechanism:
+    """The mechanism; warnings go to stderr, where they are not part of the answer, and a line on its ``notes``."""
     for message in found.warnings:
         click.echo(f"linkwise: warning: {message}", err=True)
-    notes = found.mechanism.annotations.notes
-    if notes:
-        missing = ", ".join(note.counted for note in notes)
+    if notes and found.mechanism.annotations.notes:
+        missing = ", ".join(note.counted for note in found.mechanism.annotations.notes)
         click.echo(f"linkwise: warning: not acting: {missing} (linkwise info says where and what to do)", err=True)
     return found.mechanism
 

@@ -73,7 +73,7 @@ def simulate(
     check_table_output(output)
     check_picture(plot, ".png", ".svg", ".pdf")
     check_picture(gif, ".gif", ".mp4")
-    mech = report_warnings(found)
+    mech = report_warnings(found, notes=False)
     if output == PIPE and json_wanted:
         raise click.UsageError("standard output takes the rows (--output -) or the summary (--json), not both")
     if start == torques == PIPE:
@@ -95,7 +95,8 @@ def simulate(
         code, trouble, motion = 1, str(error), error.trajectory
     if motion.interrupted:
         code, trouble = INTERRUPTED, f"interrupted at t = {motion.end.t:.6g} s of {duration:g} s"
-    idle = [*([] if passive else idle_elements(mech)), *idle_limits(motion, limits is not None, saturate)]
+    idle: list[Idle | lw.Note] = [*([] if passive else idle_elements(mech)), *mech.annotations.notes]
+    idle += idle_limits(motion, limits is not None, saturate)
     files: list[Path] = []
     try:
         for file in _written(motion, output, plot, gif, degrees):
@@ -143,7 +144,9 @@ def _rows(motion: lw.Trajectory, degrees: bool) -> tuple[list[str], np.ndarray]:
 # -- what is told -------------------------------------------------------------------------------------
 
 
-def _summary(motion: lw.Trajectory, files: Sequence[Path], idle: Sequence[Idle], saturated: bool) -> dict[str, Any]:
+def _summary(
+    motion: lw.Trajectory, files: Sequence[Path], idle: Sequence[Idle | lw.Note], saturated: bool
+) -> dict[str, Any]:
     mech, energy = motion.mechanism, motion.energy
     return {
         "mechanism": mech.name,
@@ -164,7 +167,7 @@ def _summary(motion: lw.Trajectory, files: Sequence[Path], idle: Sequence[Idle],
 
 
 def _text(
-    motion: lw.Trajectory, files: Sequence[Path], idle: Sequence[Idle], saturated: bool, degrees: bool
+    motion: lw.Trajectory, files: Sequence[Path], idle: Sequence[Idle | lw.Note], saturated: bool, degrees: bool
 ) -> Iterable[str]:
     mech, facts = motion.mechanism, _summary(motion, files, idle, saturated)
     yield click.style(mech.name, bold=True) + (
