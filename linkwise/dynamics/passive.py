@@ -11,12 +11,13 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..compiler.store import kernel_function
 from ..mechanism import Body, Mechanism, MechanismError, checks, require_mechanism
 from ..mechanism.plain_data import number, plain
 from . import trees as tree
-from .states import state_arrays
+from .states import Float64Array, state_arrays
 
 FRICTION_SPEED = 1e-2  # rad/s or m/s below which dry friction is regularised
 
@@ -30,7 +31,7 @@ class Element:
     #: Field -> which coordinates it has a number for, and whether it must not be negative.
     numbers: ClassVar[Mapping[str, tuple[str, bool]]] = {}
 
-    def at(self, body: Body) -> dict[str, np.ndarray]:
+    def at(self, body: Body) -> dict[str, Float64Array]:
         """The numbers of this element, one per coordinate."""
         found = {}
         for name, (count, _) in self.numbers.items():
@@ -40,7 +41,7 @@ class Element:
             found[name] = self.checked(name, value, getattr(body.kind, count))
         return found
 
-    def checked(self, name: str, value: Any, size: int) -> np.ndarray:
+    def checked(self, name: str, value: Any, size: int) -> Float64Array:
         """(size,): ``value`` of the field ``name``, one number for all coordinates or one each."""
         what = f"the {name.replace('_', ' ')} of a {type(self).__name__.lower()} at joint {self.joint!r}"
         if np.asarray(value).dtype.kind not in "iuf":
@@ -77,7 +78,7 @@ class Friction(Element):
     speed: Any = FRICTION_SPEED
     numbers: ClassVar = {"friction": ("nv", True), "speed": ("nv", True)}
 
-    def at(self, body: Body) -> dict[str, np.ndarray]:
+    def at(self, body: Body) -> dict[str, Float64Array]:
         found = super().at(body)
         if (found["speed"] <= 0.0).any():
             raise MechanismError(
@@ -177,15 +178,15 @@ class Passive:
         """The same on one mechanism's coordinates, for many calls; joints and numbers are checked here."""
         return _resolved(self, mech)
 
-    def forces(self, mech: Mechanism, q, v) -> np.ndarray:
+    def forces(self, mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
         """(nv,): the joint forces, to be added to tau."""
         return self.on(mech).forces(**state_arrays(mech, {"q": q, "v": v}, finite=False))
 
-    def derivatives(self, mech: Mechanism, q, v) -> tuple[np.ndarray, np.ndarray]:
+    def derivatives(self, mech: Mechanism, q: ArrayLike, v: ArrayLike) -> tuple[Float64Array, Float64Array]:
         """(d_q, d_v), each (nv, nv): of the forces, along tangent directions of q, and by v."""
         return self.on(mech).derivatives(**state_arrays(mech, {"q": q, "v": v}, finite=False))
 
-    def energy(self, mech: Mechanism, q) -> np.ndarray:
+    def energy(self, mech: Mechanism, q: ArrayLike) -> Float64Array:
         """Scalar per state: the potential energy of springs and stops."""
         return self.on(mech).energy(**state_arrays(mech, {"q": q}, finite=False))
 

@@ -6,14 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..compiler.runtime.arrays import DeviceArrayError, plain
 from ..mechanism import Mechanism, MechanismError, require_mechanism
 
+Float64Array = NDArray[np.float64]  # what functions of states give; shapes are in their docstrings
 _FLOAT64 = np.dtype("float64")
 
 
-def state_arrays(mech: Mechanism, given: Mapping[str, Any], finite: bool = True) -> dict[str, np.ndarray]:
+def state_arrays(mech: Mechanism, given: Mapping[str, Any], finite: bool = True) -> dict[str, Float64Array]:
     """The values given by name as float64 arrays with the batch shape that all broadcast to.
 
     given    "q" (..., nq), "v", "a" and "tau" (..., nv), "wrenches" (..., n_links, 6); "q0" and "v0" likewise
@@ -34,7 +36,7 @@ def state_arrays(mech: Mechanism, given: Mapping[str, Any], finite: bool = True)
     }
 
 
-def checked_arrays(mech: Mechanism, wrenches: Any = None, **given: Any) -> list[np.ndarray]:
+def checked_arrays(mech: Mechanism, wrenches: Any = None, **given: Any) -> list[Float64Array]:
     """The values given by name, as for ``state_arrays``, as float64 arrays that keep their own batch shapes, finite or
     not; wrenches, which kernels take as they are, must fit to them."""
     require_mechanism(mech)
@@ -46,7 +48,7 @@ def checked_arrays(mech: Mechanism, wrenches: Any = None, **given: Any) -> list[
     return arrays
 
 
-def checked_motion(mech: Mechanism, q: Any, v: Any, tau: Any, wrenches: Any = None) -> Sequence[np.ndarray]:
+def checked_motion(mech: Mechanism, q: Any, v: Any, tau: Any, wrenches: Any = None) -> Sequence[Float64Array]:
     """(q, v, tau), checked; the usual case, a single state, in a fraction of the time of the shortest kernel."""
     if (
         wrenches is None
@@ -72,7 +74,7 @@ def common_batch(batches: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
         raise MechanismError(f"the batch shapes do not broadcast: {listed}") from None
 
 
-def real_numbers(name: str, values: Any) -> np.ndarray:
+def real_numbers(name: str, values: Any) -> Float64Array:
     """The values as a float64 array: themselves if they are one.  Complex numbers, objects and text are refused."""
     if type(values) is np.ndarray and values.dtype is _FLOAT64:
         return values

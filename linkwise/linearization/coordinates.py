@@ -12,6 +12,7 @@ import scipy.linalg
 
 from ..dynamics.closed.coordinates import Coordinates, ImplicitCoordinates
 from ..dynamics.closed.decomposition import Decomposition
+from ..dynamics.states import Float64Array
 from ..mechanism import Mechanism, MechanismError
 from ..mechanism.checks import did_you_mean
 
@@ -25,13 +26,13 @@ def coordinate_names(mech: Mechanism) -> tuple[str, ...]:
     return mech.coordinate_names("v")
 
 
-def named_rows(mech: Mechanism, names: Sequence[str], what: str) -> tuple[tuple[str, ...], np.ndarray]:
+def named_rows(mech: Mechanism, names: Sequence[str], what: str) -> tuple[tuple[str, ...], Float64Array]:
     """Names, and rows (k, nv) that give their velocities from v, of joints with all their coordinates and of single
     coordinates ``joint[k]``.  The row of a mimic joint is its ratio times that of the joint it follows."""
     if isinstance(names, str):
         raise MechanismError(f"{what} must be a sequence of joint names such as ({names!r},), not the string {names!r}")
     found: list[str] = []
-    rows: list[np.ndarray] = []
+    rows: list[Float64Array] = []
     known, units = coordinate_names(mech), np.eye(mech.nv)
     for name in names:
         if not isinstance(name, str):
@@ -66,10 +67,10 @@ class Independent:
     """
 
     names: tuple[str, ...]
-    rows: np.ndarray
-    null: np.ndarray
-    basis: np.ndarray
-    closing: np.ndarray
+    rows: Float64Array
+    null: Float64Array
+    basis: Float64Array
+    closing: Float64Array
 
 
 def independent_by(mech: Mechanism, svd: Decomposition, wanted: Any) -> Independent:

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..dynamics.closed.assembly import assemble, generic_rank
 from ..dynamics.closed.constraints import moved_by, position_error
 from ..dynamics.closed.decomposition import decompose
 from ..dynamics.closed.tolerances import LOOPS
 from ..dynamics.passive import Passive
+from ..dynamics.states import Float64Array
 from ..dynamics.trees import mass_matrix
 from ..mechanism import Mechanism, MechanismError, one_of
 from .balance import Balance, Search, attempts, balance, has_potential, stiffness
@@ -27,7 +29,7 @@ class EquilibriumError(MechanismError):
     """No equilibrium was found.  ``joint`` names the worst coordinate, ``residual`` is its unbalanced force, ``q`` is
     where the search ended."""
 
-    def __init__(self, message: str, joint: str, residual: float, q: np.ndarray):
+    def __init__(self, message: str, joint: str, residual: float, q: Float64Array):
         super().__init__(message)
         self.joint = joint
         self.residual = residual
@@ -49,12 +51,12 @@ class Equilibrium:
                   gravity decide; dampers make stable equilibria attractive.)
     """
 
-    q: np.ndarray
-    tau: np.ndarray
+    q: Float64Array
+    tau: Float64Array
     residual: float
-    multipliers: np.ndarray
-    stiffness: np.ndarray
-    dofs: np.ndarray
+    multipliers: Float64Array
+    stiffness: Float64Array
+    dofs: Float64Array
     stable: bool | None
 
     def __repr__(self) -> str:
@@ -64,11 +66,11 @@ class Equilibrium:
 
 def find_equilibrium(
     mech: Mechanism,
-    q_guess,
-    tau=None,
+    q_guess: ArrayLike,
+    tau: ArrayLike | None = None,
     hold: Sequence[str] = (),
     passive: Passive | None = None,
-    wrenches=None,
+    wrenches: ArrayLike | None = None,
     solve_for: str = "q",
     actuated: Sequence[str] | None = None,
     tolerance: float = BALANCED,

@@ -7,9 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..dynamics.closed import AssemblyError, assemble, degrees_of_freedom, generic_rank
 from ..dynamics.passive import Passive
+from ..dynamics.states import Float64Array
 from ..dynamics.trees import integrate, neutral, random_state
 from ..mechanism import Mechanism, MechanismError, one_of
 from .coordinates import RATE, coordinate_names, named_rows
@@ -23,14 +25,14 @@ GUESSES = (30,)  # from which to assemble a mechanism of which no state is given
 
 def linearize(
     mech: Mechanism,
-    q,
-    v=None,
-    tau=None,
+    q: ArrayLike,
+    v: ArrayLike | None = None,
+    tau: ArrayLike | None = None,
     independent: Any = None,
     inputs: Sequence[str] | None = None,
     outputs: Any = None,
     passive: Passive | None = None,
-    wrenches=None,
+    wrenches: ArrayLike | None = None,
     form: str = "local",
     projection: str = "orthogonal",
 ) -> StateSpace:
@@ -94,8 +96,14 @@ def linearize(
 
 
 def rate_jacobian(
-    mech: Mechanism, q, v, tau=None, passive: Passive | None = None, wrenches=None, rank: int | None = None
-) -> np.ndarray:
+    mech: Mechanism,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike | None = None,
+    passive: Passive | None = None,
+    wrenches: ArrayLike | None = None,
+    rank: int | None = None,
+) -> Float64Array:
     """(2 nv, 2 nv): derivative of (rate of the step from q, acceleration) by (step, change of v), for implicit
     integration: [Df] of trees, [Df] P with the orthogonal projection P of closed mechanisms (4.4).
 
@@ -105,7 +113,9 @@ def rate_jacobian(
     return near.rates @ _projection(near, "orthogonal") if mech.loops else near.rates
 
 
-def _of_no_states(mech: Mechanism, batch: tuple[int, ...], independent: Any, inputs: Any, outputs: Any, form: str):
+def _of_no_states(
+    mech: Mechanism, batch: tuple[int, ...], independent: Any, inputs: Any, outputs: Any, form: str
+) -> StateSpace:
     """The model of a batch without states: that of some state, its arrays without elements."""
     chosen = "null_space" if np.ndim(independent) > 2 else independent  # one choice per state: there is none
     sample = linearize(mech, _regular(mech), None, None, chosen, inputs, outputs, form=form)
@@ -144,7 +154,9 @@ def _projection(near: Variations, kind: str) -> np.ndarray:
     return np.block([[rows, nothing], [nothing, rows]])
 
 
-def _outputs(mech: Mechanism, outputs: Any, states: tuple[str, ...], tangent: np.ndarray):
+def _outputs(
+    mech: Mechanism, outputs: Any, states: tuple[str, ...], tangent: np.ndarray
+) -> tuple[tuple[str, ...], np.ndarray]:
     """Names of outputs, and C."""
     n = tangent.shape[-1]
     batch = tangent.shape[:-2]

@@ -12,6 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import NDArray
+
+from ..dynamics.states import Float64Array
 
 NONE = 1e-13  # of the largest stiffness or damping, per unit of inertia: what is below is round-off, and none
 SYMMETRIC = 1e-12  # relative: how far a stiffness may be from symmetric to count as derived from an energy
@@ -30,10 +33,10 @@ class Modes(NamedTuple):
     coordinates      (nv): names of the rows of shapes
     """
 
-    eigenvalues: np.ndarray
-    frequencies: np.ndarray
-    damping_ratios: np.ndarray
-    shapes: np.ndarray
+    eigenvalues: NDArray[np.complex128]
+    frequencies: Float64Array
+    damping_ratios: Float64Array
+    shapes: NDArray[np.complex128]
     coordinates: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -49,7 +52,7 @@ class Modes(NamedTuple):
         return "\n".join(lines)
 
 
-def modes_of(matrix: np.ndarray, mass: np.ndarray, moved: np.ndarray, names: tuple[str, ...]) -> Modes:
+def modes_of(matrix: Float64Array, mass: Float64Array, moved: Float64Array, names: tuple[str, ...]) -> Modes:
     """Modes of dx/dt = A x, x = (y, dy/dt).
 
     matrix   (2 p, 2 p): A
@@ -139,7 +142,7 @@ def _vanishing(matrix: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.
     """Orthonormal bases of what the matrix maps to nothing, and of what it does when applied again and again: a
     mechanism that nothing holds stays where it is, and goes on as it goes.  Columns are compared by their weights."""
 
-    def null(of: np.ndarray) -> np.ndarray:
+    def null(of: Float64Array) -> Float64Array:
         _, sizes, right = np.linalg.svd(of * weights)
         return np.linalg.qr(weights[:, None] * right[sizes <= NONE * sizes[0]].T)[0]
 

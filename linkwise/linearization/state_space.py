@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from ..dynamics.states import Float64Array
 from ..mechanism import Mechanism, MechanismError
 from .coordinates import coordinate_names, counted
 from .modes import Modes, modes_of
@@ -18,9 +20,9 @@ WIDTH = 110  # characters of a table; columns beyond follow below
 class Discrete(NamedTuple):
     """x[k+1] = A x[k] + B u[k] + drift, u held for ``dt``: exact for the linear model."""
 
-    A: np.ndarray
-    B: np.ndarray
-    drift: np.ndarray
+    A: Float64Array
+    B: Float64Array
+    drift: Float64Array
     dt: float
 
 
@@ -43,21 +45,21 @@ class StateSpace:
     """
 
     mechanism: Mechanism
-    q: np.ndarray
-    v: np.ndarray
-    tau: np.ndarray
-    acceleration: np.ndarray
-    A: np.ndarray
-    B: np.ndarray
-    C: np.ndarray
-    D: np.ndarray
-    drift: np.ndarray
+    q: Float64Array
+    v: Float64Array
+    tau: Float64Array
+    acceleration: Float64Array
+    A: Float64Array
+    B: Float64Array
+    C: Float64Array
+    D: Float64Array
+    drift: Float64Array
     independent: tuple[str, ...]
     state_names: tuple[str, ...]
     input_names: tuple[str, ...]
     output_names: tuple[str, ...]
-    rows: np.ndarray
-    tangent: np.ndarray
+    rows: Float64Array
+    tangent: Float64Array
     form: str
 
     @property
@@ -70,7 +72,7 @@ class StateSpace:
         """Whether the mechanism stays where it is, but for round-off (every state of a batch)."""
         return self.residual <= AT_REST * max(1.0, float(np.abs(self.A).max(initial=0.0)))
 
-    def eigenvalues(self) -> np.ndarray:
+    def eigenvalues(self) -> NDArray[np.complex128]:
         """(n,) complex, ordered by real part, then by imaginary part; (..., n) for a batch.
 
         At an equilibrium they do not depend on the choice of coordinates (Theorems 4.1.1, 4.1.2).
@@ -90,7 +92,7 @@ class StateSpace:
         mass = k.T @ mass_matrix(self.mechanism, self.q) @ k
         return modes_of(self.A, mass, moved, coordinate_names(self.mechanism))
 
-    def joint_motion(self, x) -> tuple[np.ndarray, np.ndarray]:
+    def joint_motion(self, x: ArrayLike) -> tuple[Float64Array, Float64Array]:
         """(q, v) of all joints at the state ``x`` (..., n) of the model, to first order: loops open by second order."""
         from ..dynamics.trees import integrate
 
@@ -98,7 +100,7 @@ class StateSpace:
         nv = self.mechanism.nv
         return integrate(self.mechanism, self.q, moved[..., :nv], 1.0), self.v + moved[..., nv:]
 
-    def state_at(self, q, v) -> np.ndarray:
+    def state_at(self, q: ArrayLike, v: ArrayLike) -> Float64Array:
         """(..., n): x of a state of the mechanism, for feedback: the inverse of ``joint_motion``."""
         from ..dynamics.trees import difference
 

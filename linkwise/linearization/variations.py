@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..compiler.kernel import Kernel
 from ..compiler.pipeline import compile
@@ -68,7 +69,14 @@ class Variations(NamedTuple):
     acceleration: np.ndarray
 
 
-def state_of(mech: Mechanism, q, v, tau, wrenches, passive) -> State:
+def state_of(
+    mech: Mechanism,
+    q: ArrayLike,
+    v: ArrayLike | None,
+    tau: ArrayLike | None,
+    wrenches: ArrayLike | None,
+    passive: Passive | None,
+) -> State:
     """The arguments as arrays of one batch shape, checked; velocities and joint forces that are None are zero."""
     require_mechanism(mech)
     given = {"q": q, "v": np.zeros(mech.nv) if v is None else v, "tau": np.zeros(mech.nv) if tau is None else tau}
@@ -176,7 +184,9 @@ def bias_force(at: State) -> np.ndarray:
 # -- derivatives of the constraints -------------------------------------------------------------------
 
 
-def _constraint_derivatives(at: State, svd: Decomposition, here: _Motion, check: bool):
+def _constraint_derivatives(
+    at: State, svd: Decomposition, here: _Motion, check: bool
+) -> tuple[Any, np.ndarray, np.ndarray]:
     """Along q: of G* lambda (nv, nv), of G a + dG/dt v (m, nv), of G v (m, nv).  With ``check``, singular positions are
     refused."""
     n, m = at.mech.nv, at.mech.n_constraints

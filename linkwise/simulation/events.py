@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.optimize import brentq, fminbound
 
+from ..dynamics.states import Float64Array
 from ..mechanism import Mechanism, MechanismError
 from .functions import Function, answer
 
@@ -41,8 +42,8 @@ class Occurrence:
 
     name: str
     t: float
-    q: np.ndarray
-    v: np.ndarray
+    q: Float64Array
+    v: Float64Array
 
 
 def when(function: Function, name: str | None = None, direction: int = 0, terminal: bool = False) -> Event:
@@ -106,7 +107,7 @@ class Watch:
         """Of the events, in the order given."""
         return [event.name for event in self._events]
 
-    def start(self, t: float, q: np.ndarray, v: np.ndarray) -> None:
+    def start(self, t: float, q: Float64Array, v: Float64Array) -> None:
         """Look at the state in which the motion starts: a zero there is no event."""
         self._values = [self._value(event, t, q, v) for event in self._events]
 
@@ -114,8 +115,8 @@ class Watch:
         self,
         t_old: float,
         t: float,
-        state: tuple[np.ndarray, np.ndarray],
-        between: Callable[[float], tuple[np.ndarray, np.ndarray]],
+        state: tuple[Float64Array, Float64Array],
+        between: Callable[[float], tuple[Float64Array, Float64Array]],
     ) -> tuple[list[Occurrence], bool]:
         """What takes place in (t_old, t], in order of time, up to the first terminal event; whether there is one."""
         inside = np.linspace(t_old, t, PARTS + 1).tolist()[1:-1]

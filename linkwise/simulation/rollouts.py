@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..compiler.ir.program import Array
 from ..compiler.ir.recurrence import Recurrence
@@ -15,6 +16,7 @@ from ..compiler.kernel import KernelError
 from ..compiler.pipeline import ROLLOUT_TARGETS, load_recurrence, trace_algorithm
 from ..compiler.runtime.arrays import DeviceArrayError, all_plain
 from ..compiler.store import is_single, stored
+from ..dynamics.states import Float64Array
 from ..dynamics.trees import neutral
 from ..mechanics.algorithms.catalogue import ALGORITHMS, WITH_WRENCHES
 from ..mechanics.algorithms.integration import METHODS as STEPS
@@ -29,21 +31,21 @@ PER_STEP = ("tau", "wrenches", "target")  # inputs that may change from step to 
 
 def rollout(
     mech: Mechanism,
-    q0,
-    v0,
-    tau,
-    dt,
+    q0: ArrayLike,
+    v0: ArrayLike,
+    tau: ArrayLike | None,
+    dt: ArrayLike,
     steps: int,
     method: str = "rk4",
     *,
-    wrenches=None,
+    wrenches: ArrayLike | None = None,
     feedback: Mapping[str, Any] | None = None,
     parameters: Mapping[str, Any] | None = None,
     every: int = 1,
     final_only: bool = False,
-    out: tuple[np.ndarray, np.ndarray] | None = None,
+    out: tuple[Float64Array, Float64Array] | None = None,
     target: str = "cpu",
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[Float64Array, Float64Array]:
     """Motion of many states at once: q (..., steps + 1, nq) and v (..., steps + 1, nv), the initial state first.
 
     q0, v0       (..., nq), (..., nv): initial states; all leading batch shapes broadcast

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..compiler.runtime.arrays import plain
 from ..dynamics import closed
@@ -45,8 +46,8 @@ class SimulationError(MechanismError):
 
 def simulate(
     mech: Mechanism,
-    q0,
-    v0,
+    q0: ArrayLike,
+    v0: ArrayLike,
     duration: float,
     control: Any = None,
     method: str = "dop853",
@@ -289,7 +290,9 @@ def _few(values: np.ndarray) -> str:
     return np.array2string(values, precision=4, threshold=8, edgeitems=3)
 
 
-def _initial_state(mech: Mechanism, q0, v0, method: str, coordinates: str) -> tuple[np.ndarray, np.ndarray]:
+def _initial_state(
+    mech: Mechanism, q0: ArrayLike, v0: ArrayLike, method: str, coordinates: str
+) -> tuple[np.ndarray, np.ndarray]:
     """Initial positions and velocities with one batch shape."""
     q, v = state_arrays(mech, {"q0": q0, "v0": v0}).values()
     if q.ndim > 1 and (method not in FIXED or coordinates == "independent"):

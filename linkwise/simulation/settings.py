@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..dynamics import closed
+from ..dynamics.states import Float64Array
 from ..mechanism import Mechanism, MechanismError, one_of
 from .integrators import ADAPTIVE, FIXED, ONE_STEP, whole_steps
 
@@ -63,7 +64,7 @@ class Settings:
         """(alpha, beta) of Baumgarte's terms if they act."""
         return self.baumgarte if self.stabilization == "baumgarte" else None
 
-    def array(self, name: str, kind: type, batch: tuple[int, ...]) -> np.ndarray | None:
+    def array(self, name: str, kind: type, batch: tuple[int, ...]) -> Float64Array | None:
         """``rank`` or ``energy`` of every state; tuples have lost the shape and the type of a batch without states."""
         value = getattr(self, name)
         return None if value is None else np.array(value, dtype=kind).reshape(batch)

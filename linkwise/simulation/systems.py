@@ -147,27 +147,27 @@ class JointVelocities(System):
         super().__init__(mech, forces, manifold, departure)
         self.corrects = manifold.corrects
 
-    def start(self, q, v):
+    def start(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         return np.concatenate([q, v], axis=-1)
 
-    def state(self, x):
+    def state(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return x[..., : self.mech.nq], x[..., self.mech.nq :]
 
-    def rates(self, t, x):
+    def rates(self, t: float, x: np.ndarray) -> np.ndarray:
         self._count[0] += 1
         q, v = self.state(x)
         a = self.manifold.accelerations(q, v, self.forces.all(t, q, v), self.forces.wrenches(t, q, v))
         plain = self.mech.rates_are_velocities
         return np.concatenate([v if plain else tree.coordinate_rates(self.mech, q, v), a], axis=-1)
 
-    def corrected(self, x):
+    def corrected(self, x: np.ndarray) -> np.ndarray:
         if not self.corrects:
             return x
         q, v = self.state(x)
         left_alone = None if self._departure is None else self._departure.left_alone(q)
         return self.start(*self.manifold.corrected(q, v, left_alone))
 
-    def compiled_step(self, method):
+    def compiled_step(self, method: str) -> Stepper | None:
         cost = METHODS[method].evaluations
         if self.mech.loops or (cost > 1 and self.forces.depend_on_state):  # its forces are constant during the step
             return None
@@ -182,7 +182,7 @@ class JointVelocities(System):
 
         return step
 
-    def jacobian(self):
+    def jacobian(self) -> Callable[[float, np.ndarray], np.ndarray] | None:
         """[[d(N v)/dq, N], [da/dq, da/dv]]: derivatives of a along tangent directions times N^+, because accelerations
         do not depend on the length of a quaternion.  Exact, but for the controller's part; of closed mechanisms along
         the constraint manifold (spencer2004 4.4), and not with Baumgarte's terms, which act across it."""
@@ -215,14 +215,14 @@ class TotalRates(System):
         self.corrects = manifold.corrects
         self._normalized = normalized
 
-    def start(self, q, v):
+    def start(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         return np.concatenate([q, diagonal.rates(self.mech, q, v, self._normalized)], axis=-1)
 
-    def state(self, x):
+    def state(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         q = x[..., : self.mech.nq]
         return q, diagonal.velocities(self.mech, q, x[..., self.mech.nq :], self._normalized)
 
-    def rates(self, t, x):
+    def rates(self, t: float, x: np.ndarray) -> np.ndarray:
         self._count[0] += 1
         q, total = x[..., : self.mech.nq], x[..., self.mech.nq :]
         forces = self.forces
@@ -231,7 +231,7 @@ class TotalRates(System):
         changes, v = diagonal.motion(self.mech, q, total, tau, wrenches, normalized=self._normalized)
         return np.concatenate([tree.coordinate_rates(self.mech, q, v), changes], axis=-1)
 
-    def corrected(self, x):
+    def corrected(self, x: np.ndarray) -> np.ndarray:
         # Total rates do not depend on the length of a quaternion, so they stay as they are.
         if not self.corrects:
             return x
@@ -253,7 +253,7 @@ class IndependentCoordinates(System):
         self._independent, self._worst_condition = independent, worst_condition
         self.changes = 0
 
-    def start(self, q, v):
+    def start(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         self._use(closed.local_parametrization(self.mech, q, self._independent))
         y, rate = self._local.independent_state(q, v)
         q = self._local.configuration(y, q)  # the state may be off the manifold, but that of x is not
@@ -274,7 +274,7 @@ class IndependentCoordinates(System):
         """(q, v) is the state of x: what the iterations of the next step start from."""
         self._settled = self._latest = x.copy(), (q, v)
 
-    def state(self, x):
+    def state(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         # The same x is asked about by the integrator, by events and by the record, and every answer is an iteration.
         for known, state in (self._settled, self._latest):
             if np.array_equal(known, x):
@@ -284,20 +284,20 @@ class IndependentCoordinates(System):
         self._latest = x.copy(), (q, self._local.velocity(q, rate, y))
         return self._latest[1]
 
-    def rates(self, t, x):
+    def rates(self, t: float, x: np.ndarray) -> np.ndarray:
         self._count[0] += 1
         q, v = self.state(x)
         y, rate = np.split(x, 2)
         tau, wrenches = self.forces.all(t, q, v), self.forces.wrenches(t, q, v)
         return np.concatenate([rate, self._local.forward_dynamics(q, v, tau, wrenches, y=y)])
 
-    def corrected(self, x):
+    def corrected(self, x: np.ndarray) -> np.ndarray:
         return x
 
-    def arrive(self, x):
+    def arrive(self, x: np.ndarray) -> None:
         self._settle(x, *self.state(x))
 
-    def rebased(self, x):
+    def rebased(self, x: np.ndarray) -> np.ndarray:
         q, v = self.state(x)
         good = self._local.condition(q, np.split(x, 2)[0]) <= self._worst_condition
         if good and (self._local.rows is None or self._turned(q) <= FARTHEST_TURN):
@@ -316,7 +316,7 @@ class IndependentCoordinates(System):
         step = tree.difference(self.mech, self._local.origin, q)
         return float(np.abs(np.linalg.eigvals(np.tensordot(step, self.mech.structure_constants, 1))).max(initial=0.0))
 
-    def jacobian(self):
+    def jacobian(self) -> Callable[[float, np.ndarray], np.ndarray] | None:
         """By differences with steps that stay within the chart: SciPy's own grow where the rates hardly change."""
 
         def jacobian(t: float, x: np.ndarray) -> np.ndarray:
@@ -326,8 +326,8 @@ class IndependentCoordinates(System):
         return jacobian
 
     @property
-    def velocity_size(self):
+    def velocity_size(self) -> int:
         return len(self._settled[0]) // 2
 
-    def drifted(self, position, velocity, h):
+    def drifted(self, position: np.ndarray, velocity: np.ndarray, h: float) -> np.ndarray:
         return position + h * velocity

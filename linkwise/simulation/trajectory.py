@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..compiler.pipeline import compile
 from ..dynamics import closed
 from ..dynamics import trees as tree
 from ..dynamics.differentiation import jacobian_of
 from ..dynamics.passive import Passive
+from ..dynamics.states import Float64Array
 from ..mechanism import Mechanism, MechanismError
 from .events import Occurrence
 from .integrators import quintic
@@ -45,9 +47,9 @@ class End:
     """
 
     t: float
-    q: np.ndarray
-    v: np.ndarray
-    x: np.ndarray
+    q: Float64Array
+    v: Float64Array
+    x: Float64Array
     grid: tuple[float, float, int] | None
     step: float | None
     chart: Chart | None = None
@@ -57,8 +59,8 @@ class End:
 class Dense:
     """The integrator's own interpolation, step by step: ``between[i]`` from ``starts[i]`` to the next start."""
 
-    starts: np.ndarray
-    between: tuple[Callable[[float], tuple[np.ndarray, np.ndarray]], ...]
+    starts: Float64Array
+    between: tuple[Callable[[float], tuple[Float64Array, Float64Array]], ...]
 
     @staticmethod
     def of(steps: Sequence[Stretch]) -> Dense:
@@ -69,7 +71,7 @@ class Dense:
     def followed_by(self, later: Dense) -> Dense:
         return Dense(np.concatenate([self.starts, later.starts]), self.between + later.between)
 
-    def states(self, times: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    def states(self, times: Float64Array) -> list[tuple[Float64Array, Float64Array]]:
         """(q, v) at each of the times."""
         steps = np.maximum(np.searchsorted(self.starts, times, side="right") - 1, 0)
         return [self.between[step](float(time)) for step, time in zip(steps, times, strict=True)]
@@ -95,20 +97,20 @@ class Trajectory:
     """
 
     mechanism: Mechanism
-    t: np.ndarray
-    q: np.ndarray
-    v: np.ndarray
-    a: np.ndarray
-    tau: np.ndarray
+    t: Float64Array
+    q: Float64Array
+    v: Float64Array
+    a: Float64Array
+    tau: Float64Array
     passive: Passive | None
     events: tuple[Occurrence, ...]
-    step_sizes: np.ndarray
+    step_sizes: Float64Array
     evaluations: int
     stopped: str
     chart_changes: int
     settings: Settings
     end: End
-    wrenches: np.ndarray | None = None
+    wrenches: Float64Array | None = None
     dense: Dense | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
@@ -128,46 +130,46 @@ class Trajectory:
     # -- what it says about the motion -------------------------------------------------------------------------
 
     @cached_property
-    def kinetic_energy(self) -> np.ndarray:
+    def kinetic_energy(self) -> Float64Array:
         """(m, ...)."""
         return np.asarray(tree.kinetic_energy(self.mechanism, self.q, self.v))
 
     @cached_property
-    def potential_energy(self) -> np.ndarray:
+    def potential_energy(self) -> Float64Array:
         """(m, ...): of gravity."""
         return np.asarray(tree.potential_energy(self.mechanism, self.q))
 
     @cached_property
-    def passive_energy(self) -> np.ndarray:
+    def passive_energy(self) -> Float64Array:
         """(m, ...): of springs and stops."""
         if self.passive is None:
             return np.zeros(self.q.shape[:-1])
         return self.passive.energy(self.mechanism, self.q)
 
     @cached_property
-    def passive_forces(self) -> np.ndarray:
+    def passive_forces(self) -> Float64Array:
         """(m, ..., nv): of springs, dampers, friction and stops, which acted besides ``tau``."""
         if self.passive is None:
             return np.zeros(self.v.shape)
         return self.passive.forces(self.mechanism, self.q, self.v)
 
     @property
-    def energy(self) -> np.ndarray:
+    def energy(self) -> Float64Array:
         """(m, ...): kinetic, potential and passive energy together."""
         return self.kinetic_energy + self.potential_energy + self.passive_energy
 
     @cached_property
-    def constraint_error(self) -> np.ndarray:
+    def constraint_error(self) -> Float64Array:
         """(m, ...): the norm of g(q), by how much loops are open; zero without loops."""
         return np.linalg.norm(closed.position_error(self.mechanism, self.q), axis=-1)
 
     @cached_property
-    def velocity_error(self) -> np.ndarray:
+    def velocity_error(self) -> Float64Array:
         """(m, ...): the norm of G v, how fast loops open."""
         return np.linalg.norm((self._jacobians @ self.v[..., None])[..., 0], axis=-1)
 
     @cached_property
-    def loop_condition(self) -> np.ndarray:
+    def loop_condition(self) -> Float64Array:
         """(m, ...): condition number of the constraints, redundant ones left out: large near singular positions, 1
         without loops."""
         if not self.mechanism.n_constraints:
@@ -181,7 +183,7 @@ class Trajectory:
         return np.divide(values[..., 0], smallest, out=np.full(smallest.shape, np.inf), where=smallest > 0.0)
 
     @cached_property
-    def loop_reactions(self) -> np.ndarray:
+    def loop_reactions(self) -> Float64Array:
         """(m, ..., number of loops, 6): ``closed.loop_reactions`` under all that acted: commanded and passive forces,
         wrenches, and Baumgarte's terms if there were any."""
         return closed.loop_reactions(
@@ -199,7 +201,7 @@ class Trajectory:
     def _jacobians(self) -> np.ndarray:
         return closed.constraint_jacobian(self.mechanism, self.q)
 
-    def at(self, t) -> tuple[np.ndarray, np.ndarray]:
+    def at(self, t: ArrayLike) -> tuple[Float64Array, Float64Array]:
         """(q, v) at a time or times (n,) between samples: the samples themselves where there are some.
 
         Adaptive methods interpolate with their own polynomials, whatever the samples are, about as accurately as they
@@ -270,7 +272,7 @@ class Trajectory:
     # -- going on ----------------------------------------------------------------------------------------------
 
     def resume(
-        self, duration: float, control: Any = KEEP, wrenches: Any = KEEP, independent: Any = KEEP, **options
+        self, duration: float, control: Any = KEEP, wrenches: Any = KEEP, independent: Any = KEEP, **options: Any
     ) -> Trajectory:
         """This trajectory with ``duration`` more seconds at its end, simulated as it was.
 
@@ -285,7 +287,7 @@ class Trajectory:
 
     # -- files and pictures ------------------------------------------------------------------------------------
 
-    def plot(self, path: str | Path | None = None, **options):
+    def plot(self, path: str | Path | None = None, **options: Any) -> Any:
         """Curves of coordinates, velocities and energies over time; written to ``path`` if that is given."""
         from ..viewer import plot_trajectory
 
@@ -318,7 +320,7 @@ class Trajectory:
         table = pyarrow.table(dict(zip(names, columns.T, strict=True)))
         pyarrow.parquet.write_table(table, path)
 
-    def table(self) -> tuple[list[str], np.ndarray]:
+    def table(self) -> tuple[list[str], Float64Array]:
         """Names (t, q.elbow, q.base[0], ..., v.elbow, ...) and values (m, columns) of what ``to_csv`` writes: one
         motion, no batch."""
         if self.q.ndim != 2:

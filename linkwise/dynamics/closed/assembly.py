@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from ...compiler.store import kernel_function
 from ...mechanism import Mechanism, MechanismError
 from .. import trees as tree
-from ..states import checked_arrays, common_batch, real_numbers
+from ..states import Float64Array, checked_arrays, common_batch, real_numbers
 from .constraints import constraint_jacobian, decomposed, moved_by, one_state, position_error, require_finite
 from .decomposition import decompose
 from .tolerances import LOOPS
@@ -24,14 +25,16 @@ PATIENCE = 20  # iterations after which the error must have halved, or it has se
 class AssemblyError(MechanismError):
     """Loops that cannot be closed.  ``loop`` names the worst, ``residual`` is its error, ``q`` where it was left."""
 
-    def __init__(self, message: str, loop: str, residual: float, q: np.ndarray):
+    def __init__(self, message: str, loop: str, residual: float, q: Float64Array):
         super().__init__(message)
         self.loop = loop
         self.residual = residual
         self.q = q
 
 
-def assemble(mech: Mechanism, q_guess, hold: Sequence[str] = (), tolerance: float = LOOPS.closed, max_steps: int = 300):
+def assemble(
+    mech: Mechanism, q_guess: ArrayLike, hold: Sequence[str] = (), tolerance: float = LOOPS.closed, max_steps: int = 300
+) -> Float64Array:
     """(nq,): a configuration near ``q_guess`` in which all loops are closed, the coordinates of the joints named in
     ``hold`` unchanged but for quaternions, which get unit length.
 
@@ -45,7 +48,16 @@ def assemble(mech: Mechanism, q_guess, hold: Sequence[str] = (), tolerance: floa
     return _closed_or_refused(mech, guess, free, aim, tolerance, max_steps, hold, "the guess")
 
 
-def _closed_or_refused(mech, q, free, aim: float, tolerance: float, max_steps: int, hold, name: str) -> np.ndarray:
+def _closed_or_refused(
+    mech: Mechanism,
+    q: np.ndarray,
+    free: np.ndarray,
+    aim: float,
+    tolerance: float,
+    max_steps: int,
+    hold: Sequence[str],
+    name: str,
+) -> np.ndarray:
     """q with its loops closed and its quaternions of unit length, or an error about ``name``."""
     with np.errstate(divide="ignore", invalid="ignore"):  # a quaternion of zeros is reported below
         unit = tree.integrate(mech, q, np.zeros(mech.nv), 0.0)
@@ -59,7 +71,9 @@ def _closed_or_refused(mech, q, free, aim: float, tolerance: float, max_steps: i
     return q
 
 
-def _closed(mech: Mechanism, q: np.ndarray, free, aim: float, tolerance: float, max_steps: int) -> np.ndarray:
+def _closed(
+    mech: Mechanism, q: np.ndarray, free: np.ndarray, aim: float, tolerance: float, max_steps: int
+) -> np.ndarray:
     """The iteration of ``assemble``: the best configurations found, closed or not.  Below the tolerance it goes on to
     ``aim`` while the error halves."""
     error = position_error(mech, q)
@@ -89,14 +103,14 @@ def _closed(mech: Mechanism, q: np.ndarray, free, aim: float, tolerance: float, 
 
 def project(
     mech: Mechanism,
-    q,
-    v,
-    energy=None,
+    q: ArrayLike,
+    v: ArrayLike,
+    energy: ArrayLike | None = None,
     tolerance: float = LOOPS.closed,
     largest: float = 0.1,
     rank: Any = None,
     aim: float | None = None,
-):
+) -> tuple[Float64Array, Float64Array]:
     """(q, v) moved the least that closes all loops and stops all slip between them (3.10, 3.11), by G^+.
 
     energy    if given, kinetic plus potential energy afterwards: the state is moved along the gradient of the energy
@@ -141,7 +155,18 @@ def _without_slip(mech: Mechanism, q: np.ndarray, v: np.ndarray, rank: Any) -> n
     return np.einsum("...ij,...kj,...k->...i", null, null, v)
 
 
-def _at_energy(mech, start, q, v, energy, tolerance, aim, largest, rank, iterations: int = 30):
+def _at_energy(
+    mech: Mechanism,
+    start: np.ndarray,
+    q: np.ndarray,
+    v: np.ndarray,
+    energy: ArrayLike,
+    tolerance: float,
+    aim: float,
+    largest: float,
+    rank: Any,
+    iterations: int = 30,
+) -> tuple[np.ndarray, np.ndarray]:
     """Newton's iteration along the gradient of the energy on the constraint manifold: that of velocities alone where
     they have energy enough, since moving positions near a singular position is ill-conditioned, or where positions
     would leave the neighbourhood of the start."""
@@ -182,7 +207,7 @@ def _at_energy(mech, start, q, v, energy, tolerance, aim, largest, rank, iterati
     )
 
 
-def follow(mech: Mechanism, q, targets: Mapping[str, Any], largest: float = 0.05):
+def follow(mech: Mechanism, q: ArrayLike, targets: Mapping[str, Any], largest: float = 0.05) -> Float64Array:
     """(nq,): the configuration reached from the assembled ``q`` as joints move to ``targets`` (name -> coordinates),
     in a straight line and all at the same pace; targets of mimic joints are for their own coordinates.
 
@@ -236,7 +261,7 @@ def follow(mech: Mechanism, q, targets: Mapping[str, Any], largest: float = 0.05
     return np.where(driven_q, goal, q)
 
 
-def generic_rank(mech: Mechanism, q, tolerance: float = LOOPS.rank, seed: int = 0) -> int | np.ndarray:
+def generic_rank(mech: Mechanism, q: ArrayLike, tolerance: float = LOOPS.rank, seed: int = 0) -> int | NDArray[np.intp]:
     """The largest rank of G among assembled configurations near the assembled ``q``: an integer, or one per state.
 
     At a singular position G has less than this rank, and where loops are not exactly closed redundant constraints make

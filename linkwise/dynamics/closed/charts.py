@@ -10,9 +10,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...mechanism import Mechanism, MechanismError
 from .. import trees as tree
+from ..states import Float64Array
 from .assembly import generic_rank
 from .constraints import constraint_jacobian, one_state, position_error, warn_if_open
 from .coordinates import FAILING, ChartError, Coordinates, ImplicitCoordinates, linear_coordinates
@@ -33,18 +35,22 @@ class LocalParametrization:
     """
 
     mechanism: Mechanism
-    origin: np.ndarray
+    origin: Float64Array
     coordinates: ImplicitCoordinates
     rank: int
-    rows: np.ndarray | None = None  # of linear coordinates, y = rows (q - origin); None for others
+    rows: Float64Array | None = None  # of linear coordinates, y = rows (q - origin); None for others
 
-    def independent_state(self, q, v, guess=None) -> tuple[np.ndarray, np.ndarray]:
+    def independent_state(
+        self, q: ArrayLike, v: ArrayLike, guess: ArrayLike | None = None
+    ) -> tuple[Float64Array, Float64Array]:
         """(y, dy/dt) of a state: Psi^-1 (2.14, 2.26); y is the solution of R(q, y) = 0 near ``guess``."""
         q, v = self._state(q=q, v=v)
         y = self.coordinates.value(q, guess)
         return y, self.coordinates.rate(q, v, y)
 
-    def configuration(self, y, guess=None, tolerance: float = LOOPS.closed, max_steps: int = 30) -> np.ndarray:
+    def configuration(
+        self, y: ArrayLike, guess: ArrayLike | None = None, tolerance: float = LOOPS.closed, max_steps: int = 30
+    ) -> Float64Array:
         """(nq,): Psi(y), by Newton's iteration on [R(q, y); g(q)] from ``guess`` (the origin if none is given).
 
         It stops when the distance to the solution, rho / (1 - rho) times the last step with the contraction rate rho
@@ -72,26 +78,26 @@ class LocalParametrization:
             f"not contract (rate {rho:.2g}); make a new chart nearer to it with recentred(q)"
         )
 
-    def conditions(self, q, y=None) -> np.ndarray:
+    def conditions(self, q: ArrayLike, y: ArrayLike | None = None) -> Float64Array:
         """(p + m, nv): [D1 R; G], regular where the coordinates describe the motion (2.22, 2.28)."""
         (q,) = self._state(q=q)
         return np.vstack([self.coordinates.by_q(q, self._y(q, y)), constraint_jacobian(self._m, q)])
 
-    def condition(self, q, y=None) -> float:
+    def condition(self, q: ArrayLike, y: ArrayLike | None = None) -> float:
         """Condition number of [D1 R; G]: infinite where the coordinates fail (2.28)."""
         values = np.linalg.svd(self.conditions(q, y), compute_uv=False)
         return float(values[0] / values[-1]) if values[-1] > 0.0 and len(values) == self._m.nv else float("inf")
 
-    def derivative(self, q, y=None) -> np.ndarray:
+    def derivative(self, q: ArrayLike, y: ArrayLike | None = None) -> Float64Array:
         """(nv, p): K, the derivative of Psi (2.29, 2.44)."""
         (q,) = self._state(q=q)
         return self._basis(q, constraint_jacobian(self._m, q), np.zeros(self._m.n_constraints), self._y(q, y))[0]
 
-    def velocity(self, q, y_rate, y=None) -> np.ndarray:
+    def velocity(self, q: ArrayLike, y_rate: ArrayLike, y: ArrayLike | None = None) -> Float64Array:
         """(nv,): v = K dy/dt (2.42a)."""
         return self.derivative(q, y) @ self.coordinates.given("y_rate", y_rate)
 
-    def offset(self, q, v, y=None) -> np.ndarray:
+    def offset(self, q: ArrayLike, v: ArrayLike, y: ArrayLike | None = None) -> Float64Array:
         """(nv,): dK/dt dy/dt, the acceleration while dy/dt is constant (2.42b).
 
         (2.45) has a zero for the second derivative of R, which vanishes for linear coordinates only.
@@ -100,14 +106,18 @@ class LocalParametrization:
         at, y = terms(self._m, q, v), self._y(q, y)
         return self._accelerations(q, v, y, at.jacobian, at.bias)[1]
 
-    def acceleration(self, q, v, y_acceleration, y=None) -> np.ndarray:
+    def acceleration(
+        self, q: ArrayLike, v: ArrayLike, y_acceleration: ArrayLike, y: ArrayLike | None = None
+    ) -> Float64Array:
         """(nv,): a = K d2y/dt2 + dK/dt dy/dt (2.42b)."""
         q, v = self._state(q=q, v=v)
         at, y = terms(self._m, q, v), self._y(q, y)
         basis, offset = self._accelerations(q, v, y, at.jacobian, at.bias)
         return basis @ self.coordinates.given("y_acceleration", y_acceleration) + offset
 
-    def forward_dynamics(self, q, v, tau, wrenches=None, y=None) -> np.ndarray:
+    def forward_dynamics(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, wrenches: ArrayLike | None = None, y: ArrayLike | None = None
+    ) -> Float64Array:
         """(p,): d2y/dt2, the local state-space form (2.16): K* M K d2y/dt2 = K* (F - M dK/dt dy/dt), before (2.43)."""
         q, v, tau = self._state(wrenches, q=q, v=v, tau=tau)
         at, y = terms(self._m, q, v), self._y(q, y)
@@ -115,7 +125,7 @@ class LocalParametrization:
         force = tau - bias_under(self._m, at, q, v, wrenches) - at.mass @ offset
         return np.linalg.solve(basis.T @ at.mass @ basis, basis.T @ force)
 
-    def recentred(self, q) -> LocalParametrization:
+    def recentred(self, q: ArrayLike) -> LocalParametrization:
         """A chart of tangent-space coordinates around another assembled configuration."""
         return replace(local_parametrization(self._m, q), rank=self.rank)
 
@@ -126,10 +136,12 @@ class LocalParametrization:
     def _state(self, wrenches: Any = None, **given: Any) -> list[np.ndarray]:
         return one_state("a chart", self._m, wrenches, **given)
 
-    def _y(self, q, y) -> np.ndarray:
+    def _y(self, q: np.ndarray, y: ArrayLike | None) -> np.ndarray:
         return self.coordinates.value(q) if y is None else self.coordinates.given("y", y)
 
-    def _basis(self, q, jacobian: np.ndarray, bias: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _basis(
+        self, q: np.ndarray, jacobian: np.ndarray, bias: np.ndarray, y: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """K, and the k with G k = -bias along which y does not accelerate but for the curvature of R."""
         rows = self.coordinates.rows(q, y)
         try:
@@ -137,7 +149,9 @@ class LocalParametrization:
         except MechanismError as error:
             raise ChartError(str(error)) from None
 
-    def _accelerations(self, q, v, y, jacobian: np.ndarray, bias: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _accelerations(
+        self, q: np.ndarray, v: np.ndarray, y: np.ndarray, jacobian: np.ndarray, bias: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """K and dK/dt dy/dt, the latter with the second derivative of R."""
         basis, still = self._basis(q, jacobian, bias, y)
         return basis, still - basis @ self.coordinates.curvature(q, v, y)
@@ -151,7 +165,7 @@ class LocalParametrization:
         return q
 
 
-def local_parametrization(mech: Mechanism, q, independent: Any = None) -> LocalParametrization:
+def local_parametrization(mech: Mechanism, q: ArrayLike, independent: Any = None) -> LocalParametrization:
     """A chart of the constraint manifold around the assembled configuration ``q``.
 
     independent   None: coordinates in the tangent space at q (3.1); joint names: their coordinates (partitioning);

@@ -6,17 +6,18 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from ...compiler.store import kernel_function
 from ...mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
-from ..states import checked_arrays
+from ..states import Float64Array, checked_arrays
 from .decomposition import Decomposition, decompose
 from .tolerances import LOOPS
 
 SURELY_CLOSED = LOOPS.open_by_mistake**2  # the sum of squares
 
 
-def position_error(mech: Mechanism, q):
+def position_error(mech: Mechanism, q: ArrayLike) -> Float64Array:
     """(m,): g(q), zero where all loops are closed; metres and sines of angles, 6 - freedoms numbers per loop.
 
     ``mech.constraint_index(loop)`` says which belong to a loop, and docs/closed.md what they mean.
@@ -24,17 +25,17 @@ def position_error(mech: Mechanism, q):
     return kernel_function(mech, "position_error", q)(q)
 
 
-def constraint_jacobian(mech: Mechanism, q):
+def constraint_jacobian(mech: Mechanism, q: ArrayLike) -> Float64Array:
     """(m, nv): G with dg/dt = G v (2.2)."""
     return kernel_function(mech, "constraint_jacobian", q)(q)
 
 
-def constraint_bias(mech: Mechanism, q, v):
+def constraint_bias(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
     """(m,): dG/dt v; loops stay closed while ``G a + constraint_bias`` is zero (2.3)."""
     return kernel_function(mech, "constraint_bias", q)(q, v)
 
 
-def degrees_of_freedom(mech: Mechanism, q, tolerance: float = LOOPS.rank):
+def degrees_of_freedom(mech: Mechanism, q: ArrayLike, tolerance: float = LOOPS.rank) -> int | NDArray[np.intp]:
     """nv minus the rank of G at q: an integer, or an array of them for a batch.
 
     A singular value counts as zero below ``tolerance`` times the largest.  q must be assembled: where loops are open,
@@ -46,12 +47,12 @@ def degrees_of_freedom(mech: Mechanism, q, tolerance: float = LOOPS.rank):
     return int(dofs) if np.ndim(dofs) == 0 else dofs
 
 
-def decomposed(mech: Mechanism, q, tolerance: float = LOOPS.rank, rank: Any = None) -> Decomposition:
+def decomposed(mech: Mechanism, q: ArrayLike, tolerance: float = LOOPS.rank, rank: Any = None) -> Decomposition:
     """The singular value decomposition of G at q, in double precision whatever q is."""
     return decompose(kernel_function(mech, "constraint_jacobian", None)(q), tolerance, rank)
 
 
-def require_finite(mech: Mechanism, q: np.ndarray, complaint: str = "q is not finite") -> None:
+def require_finite(mech: Mechanism, q: Float64Array, complaint: str = "q is not finite") -> None:
     """Refuse configurations, one or a batch, where a result has no way to say that it is not known."""
     known = np.isfinite(q).all(axis=-1)
     if not known.all():
@@ -59,13 +60,13 @@ def require_finite(mech: Mechanism, q: np.ndarray, complaint: str = "q is not fi
         raise MechanismError(f"mechanism {mech.name!r}: {complaint}{which}")
 
 
-def require_length(name: str, array: np.ndarray, count: int, of: str = "") -> None:
+def require_length(name: str, array: Float64Array, count: int, of: str = "") -> None:
     """Refuse an array that is not (..., count)."""
     if array.shape[-1:] != (count,):
         raise MechanismError(f"{name}{of} has shape {array.shape}, expected (..., {count})")
 
 
-def one_state(who: str, mech: Mechanism, wrenches: Any = None, **given: Any) -> list[np.ndarray]:
+def one_state(who: str, mech: Mechanism, wrenches: Any = None, **given: Any) -> list[Float64Array]:
     """The values given by name as float64 arrays; a batch is refused."""
     arrays = checked_arrays(mech, wrenches, **given)
     if any(array.ndim > 1 for array in arrays) or np.ndim(wrenches) > 2:
@@ -73,7 +74,7 @@ def one_state(who: str, mech: Mechanism, wrenches: Any = None, **given: Any) -> 
     return arrays
 
 
-def warn_if_open(mech: Mechanism, error: np.ndarray) -> None:
+def warn_if_open(mech: Mechanism, error: Float64Array) -> None:
     """Say which loop is open where a result is asked for that supposes it to be closed; error is g (..., m)."""
     if (error.dot(error) if error.ndim == 1 else np.vdot(error, error)) <= SURELY_CLOSED:  # the usual case, and quick
         return
@@ -93,7 +94,7 @@ def loop_of(mech: Mechanism, row: int) -> str:
     return next(loop.name for loop in mech.loops if row < mech.constraint_index(loop.name).stop)
 
 
-def velocity_rows(mech: Mechanism, joints: Sequence[str], what: str) -> np.ndarray:
+def velocity_rows(mech: Mechanism, joints: Sequence[str], what: str) -> Float64Array:
     """(p, nv): rows @ v are the velocities of the named joints; that of a mimic joint has its ratio."""
     if isinstance(joints, str):
         raise MechanismError(f"{what} must be a sequence of joint names, not the string {joints!r}")
@@ -101,7 +102,7 @@ def velocity_rows(mech: Mechanism, joints: Sequence[str], what: str) -> np.ndarr
     return np.concatenate([np.zeros((0, mech.nv)), *(own.ratio * units[own.v_index] for own in places)])
 
 
-def moved_by(mech: Mechanism, joints: Sequence[str], what: str) -> np.ndarray:
+def moved_by(mech: Mechanism, joints: Sequence[str], what: str) -> NDArray[np.intp]:
     """Places in v, ascending, that must stand still for the named joints to do so."""
     return np.flatnonzero(velocity_rows(mech, joints, what).any(axis=0))
 
@@ -117,7 +118,7 @@ def velocities_within_loops(mech: Mechanism) -> int:
     return len(within)
 
 
-def driven_by(mech: Mechanism, joints: Sequence[str], what: str) -> np.ndarray:
+def driven_by(mech: Mechanism, joints: Sequence[str], what: str) -> NDArray[np.intp]:
     """Places in v, and in joint forces, of the named joints in their order, each once.  Mimic joints are refused: the
     forces of a mechanism are those on the coordinates that it has."""
     rows = velocity_rows(mech, joints, what)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...compiler.pipeline import compile
 from ...compiler.store import kernel_function
@@ -21,7 +22,7 @@ from ...mechanics.recursions.tree import Tree
 from ...mechanics.scalar import Scalar
 from ...mechanism import Mechanism, MechanismError, require_mechanism
 from .. import trees as tree
-from ..states import real_numbers
+from ..states import Float64Array, real_numbers
 
 Relation = Callable[..., Any]
 COMPLEX_STEP = 1e-30  # no difference is taken, so no digits are lost however small it is
@@ -41,15 +42,15 @@ class Coordinates(NamedTuple):
     bias(q, v)    (p,): second derivative of y while v is constant
     """
 
-    value: Callable[[np.ndarray], np.ndarray]
-    rows: Callable[[np.ndarray], np.ndarray]
-    bias: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    value: Callable[[Float64Array], Float64Array]
+    rows: Callable[[Float64Array], Float64Array]
+    bias: Callable[[Float64Array, Float64Array], Float64Array]
 
-    def curvature(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    def curvature(self, q: Float64Array, v: Float64Array) -> Float64Array:
         """(p,): the bias, by the name that it has for every kind of coordinates."""
         return self.bias(q, v)
 
-    def as_implicit(self, q: np.ndarray) -> ImplicitCoordinates:
+    def as_implicit(self, q: Float64Array) -> ImplicitCoordinates:
         """The same coordinates as a relation; ``q`` is where they are looked for first."""
         start = np.asarray(self.value(q), dtype=float)
         return ImplicitCoordinates(
@@ -72,13 +73,13 @@ class ImplicitCoordinates:
     guess                    (p,): where y is looked for if nothing nearer is known
     """
 
-    residual: Callable[[np.ndarray, np.ndarray], np.ndarray]
-    by_q: Callable[[np.ndarray, np.ndarray], np.ndarray]
-    by_y: Callable[[np.ndarray, np.ndarray], np.ndarray]
-    bias: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-    guess: np.ndarray
+    residual: Callable[[Float64Array, Float64Array], Float64Array]
+    by_q: Callable[[Float64Array, Float64Array], Float64Array]
+    by_y: Callable[[Float64Array, Float64Array], Float64Array]
+    bias: Callable[[Float64Array, Float64Array, Float64Array, Float64Array], Float64Array]
+    guess: Float64Array
 
-    def value(self, q, guess=None, max_steps: int = 30) -> np.ndarray:
+    def value(self, q: ArrayLike, guess: ArrayLike | None = None, max_steps: int = 30) -> Float64Array:
         """(p,): the y near ``guess`` with R(q, y) = 0: the inverse of Psi (2.14), by Newton's iteration."""
         q, y = real_numbers("q", q), self.guess if guess is None else self.given("guess", guess)
         for _ in range(max_steps):
@@ -93,26 +94,26 @@ class ImplicitCoordinates:
             "give a guess nearer to them"
         )
 
-    def rows(self, q, y=None) -> np.ndarray:
+    def rows(self, q: ArrayLike, y: ArrayLike | None = None) -> Float64Array:
         """(p, nv): dy/dt = rows v, by differentiating R (2.26): -D2 R^-1 D1 R."""
         q = real_numbers("q", q)
         y = self.value(q) if y is None else self.given("y", y)
         return -self._solved(q, y, self.by_q(q, y))
 
-    def rate(self, q, v, y) -> np.ndarray:
+    def rate(self, q: ArrayLike, v: ArrayLike, y: ArrayLike) -> Float64Array:
         """(p,): dy/dt (2.26)."""
         rows, v = self.rows(q, y), real_numbers("v", v)
         if v.shape != rows.shape[1:]:
             raise MechanismError(f"v has shape {v.shape}, expected {rows.shape[1:]}: one state at a time")
         return rows @ v
 
-    def curvature(self, q, v, y=None) -> np.ndarray:
+    def curvature(self, q: ArrayLike, v: ArrayLike, y: ArrayLike | None = None) -> Float64Array:
         """(p,): second derivative of y while v is constant, from that of R."""
         q, v = real_numbers("q", q), real_numbers("v", v)
         y = self.value(q) if y is None else self.given("y", y)
         return -self._solved(q, y, self.bias(q, v, y, self.rate(q, v, y)))
 
-    def given(self, name: str, values: Any) -> np.ndarray:
+    def given(self, name: str, values: Any) -> Float64Array:
         """(p,): values of these coordinates, or of their rates, under the name that an error should call them by."""
         y = real_numbers(name, values)
         if y.shape != self.guess.shape:
@@ -133,7 +134,7 @@ class ImplicitCoordinates:
         return np.linalg.solve(matrix, np.asarray(right, dtype=float))
 
 
-def linear_coordinates(mech: Mechanism, origin: np.ndarray, rows: np.ndarray) -> Coordinates:
+def linear_coordinates(mech: Mechanism, origin: Float64Array, rows: Float64Array) -> Coordinates:
     """y = R (q - origin), the difference taken on the configuration manifold (2.32, 2.33)."""
     jacobian = kernel_function(mech, "difference_jacobian", None)
     bias = kernel_function(mech, "difference_bias", None)
@@ -147,7 +148,7 @@ def linear_coordinates(mech: Mechanism, origin: np.ndarray, rows: np.ndarray) ->
 def implicit_coordinates(
     mech: Mechanism,
     relation: Relation,
-    guess,
+    guess: ArrayLike,
     frames: Sequence[str] = (),
     by_q: Relation | None = None,
     by_y: Relation | None = None,
@@ -183,7 +184,7 @@ def implicit_coordinates(
 def _checked(function: Relation, count: int) -> Relation:
     """The user's function, with a word about results of the wrong length."""
 
-    def call(*arrays: np.ndarray) -> np.ndarray:
+    def call(*arrays: Float64Array) -> Float64Array:
         result = np.asarray(function(*arrays), dtype=float)
         if result.shape[:1] != (count,):
             name = getattr(function, "__name__", "the function")
@@ -196,7 +197,7 @@ def _checked(function: Relation, count: int) -> Relation:
 def _complex_step(mech: Mechanism, by_q: Relation, by_y: Relation) -> Relation:
     """d/dt (D1 R v + D2 R dy/dt) with v and dy/dt constant."""
 
-    def bias(q: np.ndarray, v: np.ndarray, y: np.ndarray, y_rate: np.ndarray) -> np.ndarray:
+    def bias(q: Float64Array, v: Float64Array, y: Float64Array, y_rate: Float64Array) -> Float64Array:
         there = q + 1j * COMPLEX_STEP * tree.coordinate_rates(mech, q, v), y + 1j * COMPLEX_STEP * y_rate
         try:
             rate = np.asarray(by_q(*there)) @ v + np.asarray(by_y(*there)) @ y_rate
@@ -242,7 +243,9 @@ def _traced(mech: Mechanism, relation: Relation, guess: np.ndarray, frames: Sequ
         rates = [[parts(x)[1] for x in column] for column in columns]
         return [list(row) for row in zip(*rates, at(planted, q, y), strict=True)]
 
-    def curvature(planted: Tree, q, v, y, y_rate) -> list[Scalar]:
+    def curvature(
+        planted: Tree, q: Sequence[Scalar], v: Sequence[Scalar], y: Sequence[Scalar], y_rate: Sequence[Scalar]
+    ) -> list[Scalar]:
         return [parts(x)[2] for x in at(planted, moving(planted, q, v), list(map(jet, y, y_rate)))]
 
     sizes = {"y": (count,), "y_rate": (count,)}

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...compiler.store import kernel_function
 from ...mechanism import Mechanism, MechanismError, one_of
 from .. import trees as tree
-from ..states import checked_arrays, checked_motion, common_batch, real_numbers
+from ..states import Float64Array, checked_arrays, checked_motion, common_batch, real_numbers
 from .constraints import constraint_jacobian, driven_by, loop_of, require_length, velocity_rows, warn_if_open
 from .coordinates import Coordinates, ImplicitCoordinates
 from .decomposition import Decomposition, decompose, solved, times, transposed_times
@@ -23,14 +24,14 @@ ALL_METHODS = ("svd", "lagrange", *METHODS)
 class Terms(NamedTuple):
     """M a + h = tau - G* lambda and G a + bias = 0; error is g.  Batches in front."""
 
-    mass: np.ndarray
-    bias_force: np.ndarray
-    jacobian: np.ndarray
-    bias: np.ndarray
-    error: np.ndarray
+    mass: Float64Array
+    bias_force: Float64Array
+    jacobian: Float64Array
+    bias: Float64Array
+    error: Float64Array
 
 
-def terms(mech: Mechanism, q, v) -> Terms:
+def terms(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Terms:
     """All that the equations of motion need, from one kernel."""
     n = mech.nv
     both = kernel_function(mech, "constrained_terms", None)(q, v)
@@ -40,16 +41,16 @@ def terms(mech: Mechanism, q, v) -> Terms:
 
 def forward_dynamics(
     mech: Mechanism,
-    q,
-    v,
-    tau,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike,
     method: str = "svd",
     baumgarte: tuple[float, float] | None = None,
-    wrenches=None,
-    independent=None,
+    wrenches: ArrayLike | None = None,
+    independent: Any = None,
     rank: Any = None,
     tolerance: float = LOOPS.rank,
-):
+) -> Float64Array:
     """(nv,): accelerations under joint forces ``tau`` and external ``wrenches`` (n_links, 6), all loops kept closed.
 
     method        "svd" (3.5; does not fail at singular positions), "lagrange" (2.4, 2.5), "partitioning", "tangent",
@@ -72,16 +73,16 @@ def forward_dynamics(
 
 def motion_under(
     mech: Mechanism,
-    q,
-    v,
-    tau,
+    q: np.ndarray,
+    v: np.ndarray,
+    tau: np.ndarray,
     method: str = "svd",
     baumgarte: tuple[float, float] | None = None,
-    wrenches=None,
-    independent=None,
+    wrenches: ArrayLike | None = None,
+    independent: Any = None,
     rank: Any = None,
     tolerance: float = LOOPS.rank,
-) -> tuple[Terms, np.ndarray]:
+) -> tuple[Terms, Float64Array]:
     """The terms of the equations of motion, and their solution: ``forward_dynamics`` of float64 arrays, for loops that
     may be open."""
     one_of("method", method, ALL_METHODS)
@@ -99,7 +100,16 @@ def motion_under(
     return at, _null_space_accelerations(mech, at, force, bias, method, chosen, tolerance, rank)
 
 
-def _null_space_accelerations(mech, at: Terms, force, bias, method, chosen, tolerance, rank):
+def _null_space_accelerations(
+    mech: Mechanism,
+    at: Terms,
+    force: np.ndarray,
+    bias: np.ndarray,
+    method: str,
+    chosen: np.ndarray | None,
+    tolerance: float,
+    rank: Any,
+) -> np.ndarray:
     """a = K (K* M K)^-1 K* (F - M k) + k (2.43b).  Where K is filled up with zeros, ones on the diagonal of K* M K keep
     them out of it."""
     basis, offset = basis_by(method, at.jacobian, bias, decompose(at.jacobian, tolerance, rank), chosen)
@@ -118,7 +128,9 @@ def _null_space_accelerations(mech, at: Terms, force, bias, method, chosen, tole
     return times(basis, y) + offset
 
 
-def _lagrange(mech, at: Terms, force, bias, tolerance, rank):
+def _lagrange(
+    mech: Mechanism, at: Terms, force: np.ndarray, bias: np.ndarray, tolerance: float, rank: Any
+) -> tuple[np.ndarray, np.ndarray]:
     """Accelerations and multipliers (2.4, 2.5).  With M = L L* and G L^-* = U S W*, G M^-1 G* is U S^2 U*: constraints
     that others imply get the multipliers of least norm instead of a division by zero."""
     known = np.isfinite(at.mass).all(axis=(-1, -2), keepdims=True)  # elsewhere G is unknown, and so is what follows
@@ -138,7 +150,9 @@ def _lagrange(mech, at: Terms, force, bias, tolerance, rank):
     return accelerations, multipliers
 
 
-def null_space(mech: Mechanism, q, method: str = "svd", independent=None, tolerance: float = LOOPS.rank):
+def null_space(
+    mech: Mechanism, q: ArrayLike, method: str = "svd", independent: Any = None, tolerance: float = LOOPS.rank
+) -> Float64Array:
     """(nv, p): K with G K = 0, a basis of the motions that keep loops closed; p = degrees of freedom.
 
     In a batch p is the largest of all states; columns that a state does not need are zero.  Orthonormal for "svd" and
@@ -156,19 +170,19 @@ def null_space(mech: Mechanism, q, method: str = "svd", independent=None, tolera
     return basis[..., :dofs]
 
 
-def constraint_forces(mech: Mechanism, q, v, tau, **options):
+def constraint_forces(mech: Mechanism, q: ArrayLike, v: ArrayLike, tau: ArrayLike, **options: Any) -> Float64Array:
     """(nv,): the joint forces -G* lambda that the loops exert on the spanning tree; unique even where the multipliers
     are not.  Options are those of ``forward_dynamics``."""
     return _reaction(mech, q, v, tau, options)[0]
 
 
-def multipliers(mech: Mechanism, q, v, tau, **options):
+def multipliers(mech: Mechanism, q: ArrayLike, v: ArrayLike, tau: ArrayLike, **options: Any) -> Float64Array:
     """(m,): Lagrange multipliers, M a + h = tau - G* lambda; those of least norm where constraints are redundant."""
     forces, svd = _reaction(mech, q, v, tau, options)
     return -svd.solve_transposed(forces)
 
 
-def loop_reactions(mech: Mechanism, q, v, tau, **options):
+def loop_reactions(mech: Mechanism, q: ArrayLike, v: ArrayLike, tau: ArrayLike, **options: Any) -> Float64Array:
     """(number of loops, 6): the wrench [moment; force] that side A of each loop joint exerts on side B, in the frame
     ``pose_b`` at its origin; B pulls back at A with the opposite.
 
@@ -186,15 +200,15 @@ def loop_reactions(mech: Mechanism, q, v, tau, **options):
 
 def inverse_dynamics(
     mech: Mechanism,
-    q,
-    v,
-    a,
+    q: ArrayLike,
+    v: ArrayLike,
+    a: ArrayLike,
     actuated: Sequence[str] | None = None,
-    weights=None,
-    wrenches=None,
-    independent=None,
-    distribution=None,
-):
+    weights: ArrayLike | None = None,
+    wrenches: ArrayLike | None = None,
+    independent: Any = None,
+    distribution: ArrayLike | None = None,
+) -> Float64Array:
     """(nv,): joint forces that produce the accelerations ``a``, zero at joints not ``actuated`` (default: all are).
 
     a              (nv,), consistent with the loops; with ``independent`` (as for ``forward_dynamics``) only those of
@@ -238,7 +252,9 @@ def inverse_dynamics(
     return tau
 
 
-def _all_accelerations(mech, at: Terms, svd: Decomposition, q, v, a, independent) -> np.ndarray:
+def _all_accelerations(
+    mech: Mechanism, at: Terms, svd: Decomposition, q: np.ndarray, v: np.ndarray, a: ArrayLike, independent: Any
+) -> np.ndarray:
     """(..., nv): the accelerations of all joints from those of the independent coordinates, K a + k (2.42b)."""
     a = real_numbers("a", a)
     chosen: Any = independent_at(mech, q, independent)
@@ -250,7 +266,7 @@ def _all_accelerations(mech, at: Terms, svd: Decomposition, q, v, a, independent
     return times(basis[..., : a.shape[-1]], a - _curvature(q, v, independent)) + offset
 
 
-def _patterns(count: int, weights, distribution) -> np.ndarray:
+def _patterns(count: int, weights: ArrayLike | None, distribution: ArrayLike | None) -> np.ndarray:
     """(..., count, k): forces of the actuated coordinates per unit of what is kept small."""
     if weights is not None and distribution is not None:
         raise MechanismError("weights and distribution both say how the effort is shared: give one of them")
@@ -272,7 +288,9 @@ def _patterns(count: int, weights, distribution) -> np.ndarray:
 # -- shared -------------------------------------------------------------------------------------------
 
 
-def _reaction(mech, q, v, tau, options) -> tuple[np.ndarray, Decomposition]:
+def _reaction(
+    mech: Mechanism, q: ArrayLike, v: ArrayLike, tau: ArrayLike, options: Mapping[str, Any]
+) -> tuple[np.ndarray, Decomposition]:
     """M a + h - tau, and the decomposition of G."""
     q, v, tau = checked_motion(mech, q, v, tau, options.get("wrenches"))
     at, a = motion_under(mech, q, v, tau, **options)
@@ -283,14 +301,14 @@ def _reaction(mech, q, v, tau, options) -> tuple[np.ndarray, Decomposition]:
     return times(at.mass, a) + bias - tau, svd
 
 
-def bias_under(mech: Mechanism, at: Terms, q, v, wrenches) -> np.ndarray:
+def bias_under(mech: Mechanism, at: Terms, q: ArrayLike, v: ArrayLike, wrenches: ArrayLike | None) -> Float64Array:
     """(..., nv): h, the joint forces of the spanning tree without accelerations, under external wrenches or none."""
     if wrenches is None:
         return at.bias_force
     return tree.inverse_dynamics(mech.spanning_tree, q, v, np.zeros(mech.nv), wrenches)
 
 
-def independent_at(mech: Mechanism, q: np.ndarray, independent) -> np.ndarray | None:
+def independent_at(mech: Mechanism, q: Float64Array, independent: Any) -> np.ndarray | None:
     """Independent coordinates as places in v, or as rows at q."""
     if independent is None:
         return None
@@ -313,7 +331,7 @@ def _gains(baumgarte: Any) -> tuple[float, float]:
     return alpha, beta
 
 
-def _curvature(q: np.ndarray, v: np.ndarray, independent) -> np.ndarray | float:
+def _curvature(q: np.ndarray, v: np.ndarray, independent: Any) -> np.ndarray | float:
     """Second derivatives of independent coordinates while v is constant; joints and rows have none."""
     if not isinstance(independent, (Coordinates, ImplicitCoordinates)):
         return 0.0

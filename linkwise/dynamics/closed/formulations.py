@@ -85,7 +85,9 @@ METHODS: dict[str, Callable[[Loops], Basis]] = {
 }
 
 
-def basis_by(method: str, jacobian, bias, svd: Decomposition, chosen: np.ndarray | None) -> Basis:
+def basis_by(
+    method: str, jacobian: np.ndarray, bias: np.ndarray, svd: Decomposition, chosen: np.ndarray | None
+) -> Basis:
     """K and k (..., nv), see above; not numbers where G is not finite.
 
     ``chosen``: independent coordinates as places in v (p,) or as rows (..., p, nv); they replace the method's own.

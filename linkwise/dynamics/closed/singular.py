@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import math
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...mechanism import Mechanism
 from .. import trees as tree
-from ..states import checked_arrays
+from ..states import Float64Array, checked_arrays
 from .assembly import AssemblyError, assemble, generic_rank
 from .constraints import constraint_jacobian, decomposed, one_state
 
@@ -17,7 +19,7 @@ TRIALS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0)  # rad, m: sizes of random changes of a 
 TEST_STEP = 1e-6  # rad, m; for the rate of change of G, which need not be exact to tell a time
 
 
-def time_to_singular(mech: Mechanism, q, v, rank: int | None = None) -> tuple[float, float]:
+def time_to_singular(mech: Mechanism, q: ArrayLike, v: ArrayLike, rank: int | None = None) -> tuple[float, float]:
     """When the motion (q, v) of one state meets a singular position, if the singular values of G go on to change as
     they do, in seconds; and the singular value that then is zero, as it is now, relative to the largest.
 
@@ -40,7 +42,7 @@ def time_to_singular(mech: Mechanism, q, v, rank: int | None = None) -> tuple[fl
     return float(times[first]), float(s[first] / s[0]) if times[first] < math.inf else 1.0
 
 
-def conditioning(mech: Mechanism, q, rank) -> np.ndarray:
+def conditioning(mech: Mechanism, q: ArrayLike, rank: Any) -> Float64Array:
     """(...): the smallest singular value of G at q, of those that are not zero elsewhere, relative to the largest: zero
     in a singular position.  ``rank`` (...) is that of G elsewhere, see ``generic_rank``."""
     (q,) = checked_arrays(mech, q=q)
@@ -49,7 +51,7 @@ def conditioning(mech: Mechanism, q, rank) -> np.ndarray:
     return np.divide(last, s[..., 0], out=np.zeros(s.shape[:-1]), where=s[..., 0] > 0.0)
 
 
-def usual_conditioning(mech: Mechanism, q, seed: int = 0) -> float:
+def usual_conditioning(mech: Mechanism, q: ArrayLike, seed: int = 0) -> float:
     """The largest ``conditioning`` among assembled configurations around q, one state: what is little for this
     mechanism is known by this."""
     (q,), rng = one_state("usual_conditioning", mech, q=q), np.random.default_rng(seed)
