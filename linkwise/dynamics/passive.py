@@ -1,7 +1,8 @@
-"""Passive joint forces: springs, dampers, dry friction and stops.
+"""Passive joint forces: springs, dampers, dry friction and stops at joints; struts between points.
 
-A ``Passive`` is a constant list of such elements, each at a joint named by it.  Forces are those on the coordinates of
-v, as ``tau`` is; elements at a mimic joint act on the joint it follows.  Springs and stops derive from a potential.
+A ``Passive`` is a constant list of such elements, each at a joint named by it or between two links (``struts.py``).
+Forces are those on the coordinates of v, as ``tau`` is; elements at a mimic joint act on the joint that it mimics.
+Springs, stops and constant pushes derive from a potential.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from ..mechanism import Body, Mechanism, MechanismError, checks, require_mechani
 from ..mechanism.plain_data import number, plain
 from . import trees as tree
 from .states import Float64Array, state_arrays
+from .struts import Strut, Struts
 
 FRICTION_SPEED = 1e-2  # rad/s or m/s below which dry friction is regularised
 
@@ -104,18 +106,20 @@ class Stop(Element):
     }
 
 
-KINDS: dict[str, type[Element]] = {kind.__name__: kind for kind in (Spring, Damper, Friction, Stop)}
+AT_JOINTS = (Spring, Damper, Friction, Stop)
+KINDS: dict[str, type[Element | Strut]] = {kind.__name__: kind for kind in (*AT_JOINTS, Strut)}
 
 
 @dataclass(frozen=True)
 class Passive:
-    """Springs, dampers, friction and stops at joints; add two to have both.
+    """Springs, dampers, friction and stops at joints, springs, dampers and cylinders between two points; add two to
+    have both.
 
     ``Passive.springs({"elbow": 10.0}, rest={"elbow": 0.3}) + Passive.dampers({"elbow": 0.5})``, or what a file says
     with ``Passive.of(mech)``.  Functions take q (..., nq) and v (..., nv) with any leading batch shape.
     """
 
-    elements: tuple[Element, ...] = ()
+    elements: tuple[Element | Strut, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "elements", tuple(_hashable(element) for element in self.elements))
@@ -145,6 +149,49 @@ class Passive:
         return cls(tuple(Stop(joint, *pair, stiffness, damping) for joint, pair in bounds.items()))
 
     @classmethod
+    def spring_between(
+        cls,
+        link_a: str,
+        point_a: ArrayLike,
+        link_b: str,
+        point_b: ArrayLike,
+        stiffness: float,
+        free_length: float = 0.0,
+        damping: float = 0.0,
+    ) -> Passive:
+        """A spring between a point on link a and one on link b, each given in the frame of its link ("ground" is one):
+        it pulls with ``stiffness (length - free_length)``, and with ``damping`` times the rate of the length."""
+        return cls((Strut(link_a, point_a, link_b, point_b, stiffness, free_length, damping),))
+
+    @classmethod
+    def damper_between(
+        cls, link_a: str, point_a: ArrayLike, link_b: str, point_b: ArrayLike, damping: float
+    ) -> Passive:
+        """A damper between two points, as for ``spring_between``: it pulls with ``damping`` times the rate of the
+        length."""
+        return cls((Strut(link_a, point_a, link_b, point_b, damping=damping),))
+
+    @classmethod
+    def cylinder_between(
+        cls,
+        link_a: str,
+        point_a: ArrayLike,
+        link_b: str,
+        point_b: ArrayLike,
+        force: float | None = None,
+        pressure: float | None = None,
+        area: float | None = None,
+        damping: float = 0.0,
+    ) -> Passive:
+        """A cylinder between two points, as for ``spring_between``: it pushes them apart with a constant ``force``, or
+        with ``pressure`` times ``area``, less ``damping`` times the rate of the length."""
+        by_pressure = pressure is not None and area is not None
+        if (force is None) != by_pressure or (pressure is None) != (area is None):
+            raise MechanismError("the push of a cylinder is given by force, or by pressure and area")
+        push = force if force is not None else np.multiply(pressure, area)  # type: ignore[arg-type]
+        return cls((Strut(link_a, point_a, link_b, point_b, damping=damping, push=push),))
+
+    @classmethod
     def of(
         cls,
         mech: Mechanism,
@@ -156,7 +203,7 @@ class Passive:
 
         Joint limits become stops if ``limit_stiffness`` is given: files say where they are, not how hard.
         """
-        elements: list[Element] = []
+        elements: list[Element | Strut] = []
         for body in mech.bodies:
             if any(body.stiffness):
                 elements.append(Spring(body.joint, body.stiffness, body.rest))
@@ -187,7 +234,7 @@ class Passive:
         return self.on(mech).derivatives(**state_arrays(mech, {"q": q, "v": v}, finite=False))
 
     def energy(self, mech: Mechanism, q: ArrayLike) -> Float64Array:
-        """Scalar per state: the potential energy of springs and stops."""
+        """Scalar per state: the potential energy of springs, stops and constant pushes."""
         return self.on(mech).energy(**state_arrays(mech, {"q": q}, finite=False))
 
     # -- as plain data ------------------------------------------------------------------------------------------
@@ -203,7 +250,7 @@ class Passive:
     @classmethod
     def from_data(cls, data: Sequence[Mapping[str, Any]]) -> Passive:
         """The inverse of ``to_data``."""
-        elements = []
+        elements: list[Element | Strut] = []
         for one in data:
             values = dict(one)
             kind = values.pop("kind", None)
@@ -214,11 +261,13 @@ class Passive:
         return cls(tuple(elements))
 
 
-def _hashable(element: Element) -> Element:
+def _hashable(element: Element | Strut) -> Element | Strut:
     """The element, its numbers checked, with sequences of them as tuples: elements are compared and looked up by
     value."""
+    if isinstance(element, Strut):  # which does so itself
+        return element
     if not isinstance(element, Element):
-        raise TypeError(f"a Passive is made of springs, dampers, frictions and stops, not {element!r}")
+        raise TypeError(f"a Passive is made of springs, dampers, frictions, stops and struts, not {element!r}")
     listed = {f.name: getattr(element, f.name) for f in fields(element)}
     changes: dict[str, Any] = {k: tuple(np.asarray(x).tolist()) for k, x in listed.items() if np.ndim(x) > 0}
     element = replace(element, **changes)
@@ -279,6 +328,7 @@ class Resolved:
     turning: tuple[
         tuple[np.ndarray, np.ndarray, np.ndarray], ...
     ]  # springs on quaternions: stiffness, rest, own places in v
+    struts: Struts | None
 
     def forces(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         tau = np.zeros((*np.broadcast_shapes(q.shape[:-1], v.shape[:-1]), self.mech.nv))
@@ -295,7 +345,7 @@ class Resolved:
         for stiffness, rest, _ in self.turning:
             displacement, jacobian = self._displacement(rest, q)
             tau -= np.einsum("...ij,...i->...j", jacobian, stiffness * displacement)
-        return tau
+        return tau if self.struts is None else tau + self.struts.forces(q, v)
 
     def derivatives(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
@@ -313,6 +363,9 @@ class Resolved:
                 d_v -= self.stops.slope(by_rate)
         for spring in self.turning:
             d_q -= self._turning_slope(*spring, q)
+        if self.struts is not None:
+            by_q, by_v = self.struts.derivatives(q, v)
+            d_q, d_v = d_q + by_q, d_v + by_v
         return d_q, d_v
 
     def energy(self, q: np.ndarray) -> np.ndarray:
@@ -321,7 +374,7 @@ class Resolved:
             total = total + 0.5 * (self._depth(side, q) ** 2 @ self.stops.numbers["stiffness"])
         for stiffness, rest, _ in self.turning:
             total = total + 0.5 * (tree.difference(self.mech, rest, q) ** 2 @ stiffness)
-        return total
+        return total if self.struts is None else total + self.struts.energy(q)
 
     def _stretch(self, q: np.ndarray) -> np.ndarray:
         return self.springs.position(q) - self.springs.numbers["rest"]
@@ -366,8 +419,9 @@ class Resolved:
 
 def _resolved(passive: Passive, mech: Mechanism) -> Resolved:
     require_mechanism(mech)
-    bodies = [mech.bodies[mech.body_index(element.joint)] for element in passive.elements]
-    found = [(element, body, element.at(body)) for element, body in zip(passive.elements, bodies, strict=True)]
+    at_joints = [element for element in passive.elements if isinstance(element, Element)]
+    bodies = [mech.bodies[mech.body_index(element.joint)] for element in at_joints]
+    found = [(element, body, element.at(body)) for element, body in zip(at_joints, bodies, strict=True)]
     turning = []
     for element, body, numbers in found:
         if body.kind.rates_are_velocities:
@@ -384,9 +438,10 @@ def _resolved(passive: Passive, mech: Mechanism) -> Resolved:
             turning.append((stiffness, rest, np.arange(mech.nv)[mech.v_index(element.joint)]))
     plain = [one for one in found if not (isinstance(one[0], Spring) and not one[1].kind.rates_are_velocities)]
     springs, dampers, friction, stops = (
-        _rows(mech, kind, [one for one in plain if isinstance(one[0], kind)]) for kind in KINDS.values()
+        _rows(mech, kind, [one for one in plain if isinstance(one[0], kind)]) for kind in AT_JOINTS
     )
-    return Resolved(mech, springs, dampers, friction, stops, tuple(turning))
+    struts = [element for element in passive.elements if isinstance(element, Strut)]
+    return Resolved(mech, springs, dampers, friction, stops, tuple(turning), Struts(mech, struts) if struts else None)
 
 
 def _rows(mech: Mechanism, kind: type[Element], found: list[tuple[Element, Body, dict[str, np.ndarray]]]) -> _Rows:

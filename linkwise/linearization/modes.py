@@ -25,7 +25,8 @@ class Modes(NamedTuple):
 
     eigenvalues      (k,) complex: motion as exp(eigenvalue t); exactly zero along displacements with less than 1e-13 of
                      the largest stiffness per unit of inertia (3e-7 of the largest frequency), which is round-off
-    frequencies      (k,): their absolute values, the undamped natural frequencies in rad/s
+    frequencies      (k,): their absolute values, the undamped natural frequencies in rad/s; ``frequencies_hz`` has
+                     them in Hz, as the table (``print(modes)``) does
     damping_ratios   (k,): 1 and -1 for motions that only decay or grow, nan for an eigenvalue of zero
     shapes           (nv, k) complex: joint displacements, the largest of each mode made 1.  Modes of eigenvalue zero
                      are independent displacements that meet no force; each is there once, though a mechanism without
@@ -39,6 +40,11 @@ class Modes(NamedTuple):
     shapes: NDArray[np.complex128]
     coordinates: tuple[str, ...]
 
+    @property
+    def frequencies_hz(self) -> Float64Array:
+        """(k,): the undamped natural frequencies in Hz."""
+        return self.frequencies / (2.0 * np.pi)
+
     def __str__(self) -> str:
         lines = ["frequency (Hz)  damping ratio  eigenvalue             largest displacements"]
         for k, value in enumerate(self.eigenvalues):
@@ -47,8 +53,7 @@ class Modes(NamedTuple):
             largest = ", ".join(f"{self.coordinates[i]} {shape[i].real:.2f}" for i in order if abs(shape[i]) > 0.01)
             real, ratio = (_without_round_off(x, y) for x, y in ((value.real, value), (self.damping_ratios[k], 1.0)))
             damping = f"{ratio:.4g}" if value else "-"
-            hertz = self.frequencies[k] / (2.0 * np.pi)
-            lines.append(f"{hertz:14.4g}  {damping:>13}  {real:10.4g} {value.imag:+10.4g}j  {largest}")
+            lines.append(f"{self.frequencies_hz[k]:14.4g}  {damping:>13}  {real:10.4g} {value.imag:+10.4g}j  {largest}")
         return "\n".join(lines)
 
 
@@ -63,13 +68,13 @@ def modes_of(matrix: Float64Array, mass: Float64Array, moved: Float64Array, name
     shapes = moved @ vectors
     kept = values.imag >= 0.0
     values, shapes = values[kept] + 0.0, shapes[:, kept]  # no negative zeros
-    order = np.lexsort((values.real, np.abs(values)))
-    values, shapes = values[order], shapes[:, order]
     frequencies = np.abs(values)
+    order = np.lexsort((values.real, frequencies))
+    values, shapes, frequencies = values[order], shapes[:, order], frequencies[order]
     ratios = np.divide(-values.real, frequencies, out=np.full(len(values), np.nan), where=frequencies > 0.0)
     largest = np.take_along_axis(shapes, np.abs(shapes).argmax(axis=0)[None], axis=0) if shapes.size else shapes
     shapes = np.divide(shapes, largest, out=np.zeros_like(shapes), where=largest != 0.0)
-    return Modes(values, frequencies, ratios, shapes, names)
+    return Modes(np.asarray(values, dtype=complex), frequencies, ratios, shapes, names)
 
 
 def _eigen_of_motion(matrix: np.ndarray, mass: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -80,7 +80,7 @@ def simulate(
     stabilization   how loops are kept closed: "projection" after every step, to ``tolerance``; "baumgarte" with the
                     gains ``baumgarte`` (alpha, beta), (10, 10) by default; or None.  Trees have none.
     progress        show how far it is on stderr
-    passive         springs, dampers, friction, stops.  Those of the mechanism's file act if they are given:
+    passive         springs, dampers, friction, stops, cylinders.  Those of the mechanism's file act if they are given:
                     ``Passive.of(mech)``
     wrenches        external wrenches [moment; force] on the links, at their origins and in their frames: an array
                     (n_links, 6), constant, or ``wrenches(t, q, v)`` that gives one
@@ -295,10 +295,15 @@ def _initial_state(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Initial positions and velocities with one batch shape."""
     q, v = state_arrays(mech, {"q0": q0, "v0": v0}).values()
-    if q.ndim > 1 and (method not in FIXED or coordinates == "independent"):
+    if q.ndim > 1 and coordinates == "independent":
         raise MechanismError(
-            f"{method} with coordinates={coordinates!r} integrates one state at a time; for batches use one of the "
-            f"methods {', '.join(FIXED)} with other coordinates"
+            "coordinates='independent' take one state at a time: for a batch use coordinates='joint' with one of the "
+            f"methods {', '.join(FIXED)}"
+        )
+    if q.ndim > 1 and method not in FIXED:
+        raise MechanismError(
+            f"method={method!r} chooses its steps for one state at a time: for a batch use one of the methods "
+            f"{', '.join(FIXED)}, or simulate its states one by one"
         )
     q, v = q.copy(), v.copy()
     with np.errstate(divide="ignore", invalid="ignore"):  # a quaternion of zeros is reported below

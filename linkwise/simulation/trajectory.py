@@ -141,14 +141,14 @@ class Trajectory:
 
     @cached_property
     def passive_energy(self) -> Float64Array:
-        """(m, ...): of springs and stops."""
+        """(m, ...): of springs, stops and constant pushes."""
         if self.passive is None:
             return np.zeros(self.q.shape[:-1])
         return self.passive.energy(self.mechanism, self.q)
 
     @cached_property
     def passive_forces(self) -> Float64Array:
-        """(m, ..., nv): of springs, dampers, friction and stops, which acted besides ``tau``."""
+        """(m, ..., nv): of all passive elements, which acted besides ``tau``."""
         if self.passive is None:
             return np.zeros(self.v.shape)
         return self.passive.forces(self.mechanism, self.q, self.v)

@@ -204,7 +204,7 @@ def test_other_requests_that_make_no_sense():
         lw.Passive().forces(oscillator(), [0.0, 1.0], [0.0])
     with pytest.raises(MechanismError, match="its stiffness -1 is negative"):
         oscillator(stiffness=-1.0)
-    with pytest.raises(TypeError, match="springs, dampers, frictions and stops"):
+    with pytest.raises(TypeError, match="springs, dampers, frictions, stops and struts"):
         lw.Passive(("spring",))
 
 

@@ -31,6 +31,9 @@ def test_modes_are_those_of_a_and_keep_loops_closed(model):
     np.testing.assert_allclose(modes.frequencies, np.abs(modes.eigenvalues))
     np.testing.assert_allclose(modes.damping_ratios * modes.frequencies, -modes.eigenvalues.real, atol=1e-12)
     assert np.all(np.diff(modes.frequencies) >= 0.0)
+    np.testing.assert_allclose(2.0 * np.pi * modes.frequencies_hz, modes.frequencies)
+    first_column = [float(line.split()[0]) for line in str(modes).splitlines()[1:]]
+    np.testing.assert_allclose(first_column, modes.frequencies_hz, rtol=1e-3, atol=1e-12)  # the table is in Hz
     jacobian = lw.closed.constraint_jacobian(model.mechanism, model.q)
     np.testing.assert_allclose(jacobian @ modes.shapes, 0.0, atol=1e-12)
     np.testing.assert_allclose(np.abs(modes.shapes).max(axis=0), 1.0)

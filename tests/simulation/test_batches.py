@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.mechanism import MechanismError
 
 
 def on_a_line() -> lw.Mechanism:
@@ -78,3 +79,14 @@ def test_batches_without_states(name, options, method, shape):
     assert found.energy.shape == found.loop_condition.shape == found.constraint_error.shape == (samples, *shape)
     if "control" not in given:
         assert found.resume(0.01).q.shape[1:] == (*shape, mech.nq)
+
+
+def test_batches_with_adaptive_methods_are_told_what_works():
+    """The advice is followed: the same call with the method that the message names."""
+    mech, states = lw.mechanisms.planar_arm(2), np.zeros((3, 2))
+    with pytest.raises(MechanismError, match="chooses its steps for one state at a time.*methods rk4") as refused:
+        lw.simulate(mech, states, states, 0.01)
+    assert "coordinates" not in str(refused.value)
+    assert lw.simulate(mech, states, states, 0.01, method="rk4").q.shape[1:] == (3, 2)
+    with pytest.raises(MechanismError, match="use coordinates='joint' with one of the methods rk4"):
+        lw.simulate(mech, states, states, 0.01, method="rk4", coordinates="independent")
