@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ import click
 import linkwise as lw
 
 from .files import PIPE, called, contents
+from .screen import table
 
 BUILTIN = "builtin:"
 TABLES = (".toml", ".csv")  # endings of DH tables; everything else is a mechanism file
@@ -30,7 +32,18 @@ def takes_mechanism(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the argument FILE with its options; what it is called with first is the mechanism, ``Loaded``."""
 
     @functools.wraps(command)
-    def run(file, floating_base, loops, convention, gravity, trust_units, **others):
+    def run(
+        file: str,
+        floating_base: bool,
+        loops: str | None,
+        convention: str | None,
+        gravity: tuple[float, float, float] | None,
+        trust_units: bool,
+        **others: Any,
+    ) -> Any:
+        if file == BUILTIN:
+            click.echo("\n".join(table(None, [_described(name) for name in lw.mechanisms.__all__])))
+            return None
         if file == PIPE and PIPE in (value for name, value in others.items() if name != "output"):
             raise click.UsageError("standard input is the mechanism or a table of numbers, not both")
         found = loaded(file, floating_base, loops, convention, trust_units)
@@ -105,8 +118,6 @@ def report_warnings(found: Loaded, notes: bool = True) -> lw.Mechanism:
 
 def _builtin(description: str) -> lw.Mechanism:
     name, *arguments = description.split(":")
-    if not name:
-        raise click.UsageError(f"{BUILTIN}NAME is one of {', '.join(lw.mechanisms.__all__)}")
     try:
         make = lw.mechanisms.maker(name)
     except ValueError as error:
@@ -118,6 +129,18 @@ def _builtin(description: str) -> lw.Mechanism:
         parameters = ":".join(inspect.signature(make).parameters)
         raise click.UsageError(f"{BUILTIN}{description}: {error}; the form is {BUILTIN}{name}:{parameters}") from None
     return make(*values)
+
+
+def _described(name: str) -> tuple[str, str]:
+    """A built-in mechanism as FILE names it, with the numbers that it takes, and what it is."""
+    make = lw.mechanisms.maker(name)
+    numbers = [
+        one.name if one.default is one.empty else f"[{one.name}]"
+        for one in inspect.signature(make).parameters.values()
+        if one.annotation in ("int", "float", "int | None", "float | None")
+    ]
+    about = " ".join((inspect.getdoc(make) or "").split()).replace("``", "")
+    return BUILTIN + ":".join([name, *numbers]), re.split(r"[.,:;(]", about)[0].strip()
 
 
 def _number(name: str, text: str) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 import linkwise as lw
@@ -15,8 +17,9 @@ LEAD = (
     "linkwise computes the dynamics of mechanisms: it compiles each quantity for one given mechanism into machine "
     "code that works on many states at once. Everything here was computed on this machine a moment ago."
 )
+EXAMPLES = Path(__file__).parents[2] / "examples"  # of a checkout; an installed package comes without
 NEXT = (
-    "python examples/01_load_and_compute.py      the numbered examples, in order",
+    *(["python examples/01_load_and_compute.py      the numbered examples, in order"] if EXAMPLES.is_dir() else []),
     "linkwise info robot.urdf                    your own robot",
     "linkwise simulate robot.urdf --duration 2 --plot motion.png --gif motion.gif",
     "linkwise bench robot.urdf                   how fast it is here",
@@ -27,7 +30,8 @@ TOUR = Paper(
     key="tour",
     title="An arm, a swing, a singular position",
     authors="",
-    about="Three things to see before reading anything. The same in Python: the scripts in `examples/`.",
+    about="Three things to see before reading anything."
+    + " The same in Python: the scripts in `examples/`." * EXAMPLES.is_dir(),
 )
 BATCH = 4096
 # The swing of the Stanford arm: where it starts (rad, m), how fast (rad/s), the spring of its slide (N/m), seconds.

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import sys
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
+import linkwise as lw
 from linkwise.cli import main
 from linkwise.cli.reproduce import KEYS
 from linkwise.papers import PAPERS, Exhibit
@@ -95,6 +99,22 @@ def test_demo(run, here, quick):
     assert [image for image in page.images if image.endswith(".gif")] == ["tour/2.gif", "tour/3.gif"]
     assert "mass matrix" in printed and "times faster than NumPy" in printed and "linkwise --help" in printed
     assert re.search(r"all \d+ agree; 5 pictures", printed)
+
+
+def test_demo_of_an_installed_package_names_no_examples(here):
+    """The examples are in a checkout only; ``here`` has the package and nothing beside it."""
+    (here / "linkwise").symlink_to(Path(lw.__file__).parent, target_is_directory=True)
+    script = "from linkwise.papers.tour import NEXT, TOUR; print(*NEXT, TOUR.about, sep='\\n')"
+    shown = {
+        folder: subprocess.run(
+            [sys.executable, "-c", script], cwd=folder, env={**os.environ, "PYTHONPATH": str(folder)},
+            capture_output=True, text=True, check=True,
+        ).stdout
+        for folder in (here, Path(lw.__file__).parents[1])
+    }  # fmt: skip
+    installed, checkout = shown.values()
+    assert "linkwise info robot.urdf" in installed and "examples" not in installed
+    assert "python examples/01_load_and_compute.py" in checkout
 
 
 def test_demo_without_matplotlib_says_so_and_goes_on(run, here, quick, monkeypatch):

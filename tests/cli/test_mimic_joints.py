@@ -10,7 +10,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.cli import units
-from linkwise.simulation.run import METHODS
+from linkwise.simulation.settings import METHODS
 
 URDF = """<robot name="gripper">
   <link name="base"/>

@@ -92,8 +92,10 @@ def test_a_mechanism_on_standard_input(run, robot, here, stdin):
 
 
 def test_built_in_mechanisms_are_listed(run):
-    message = run("info", "builtin:", fails=True)
-    assert all(name in message for name in lw.mechanisms.__all__)
+    lines = run("info", "builtin:").splitlines()
+    assert [line.split()[0].split(":")[1] for line in lines] == list(lw.mechanisms.__all__)
+    assert all(len(line.split()) > 2 for line in lines)  # each with what it is
+    assert run("simulate", "builtin:", "--duration", 1).splitlines() == lines
     assert "builtin: lists them all" in run("info", "builtin:zzz", fails=True)
 
 
