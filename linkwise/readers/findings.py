@@ -21,7 +21,9 @@ class Findings:
 
     def remark(self, place: str, message: str) -> None:
         """Something is read otherwise than it may have been meant; the message continues the place."""
-        self._remarks.setdefault(message, []).append(place)
+        places = self._remarks.setdefault(message, [])
+        if place not in places:  # copies of an element have the same
+            places.append(place)
 
     @property
     def notes(self) -> tuple[Note, ...]:

@@ -1,4 +1,5 @@
-"""``<attach>``: subtrees of other models, put in place as plain elements in the units of the model around them.
+"""``<attach>``: subtrees of other models, or of the same one, put in place as plain elements in the units of the model
+around them.
 
 A model that is attached keeps its own default classes, units and folders: defaults are applied, angles converted, names
 given the prefix, before its elements join the others.  Meshes, equalities, tendons and actuators come along.
@@ -22,6 +23,7 @@ from linkwise.readers.mjcf.document import (
     settings_of,
     with_includes,
 )
+from linkwise.readers.mjcf.meshes import mesh_folders
 from linkwise.readers.mjcf.poses import orientation_of
 from linkwise.readers.mjcf.replication import with_replicas
 from linkwise.readers.protocol import Element, parse_xml, warn
@@ -38,7 +40,8 @@ _ALIKE = {  # settings that hold for all bodies here, for those of one model in 
 }
 _ANGLES = {"hinge": ("ref", "springref", "range"), "ball": ("range",)}
 _SWITCHES = (("limited", "range"), ("actuatorfrclimited", "actuatorfrcrange"))
-_DRIVEN = ("joint", "jointinparent")  # attributes of actuators
+# Attributes of actuators and of the parts of tendons, and what they name.
+_DRIVEN = {"joint": "joint", "jointinparent": "joint", "tendon": "tendon", "site": "site", "body": "body"}
 _WITH_CLASS = ("joint", "geom", "site")
 
 
@@ -63,13 +66,27 @@ class _Host:
         return replace(element, children=children)
 
     def _attached(self, attach: Element) -> Element:
-        guest = _Guest(*self._loaded(attach), self._settings, attach.attributes.get("prefix", ""))
+        prefix = attach.attributes.get("prefix", "")
+        if "model" not in attach.attributes:
+            return self._copied(attach, _Guest(self._root, self._settings, self._settings, prefix))
+        guest = _Guest(*self._loaded(attach), self._settings, prefix)
         for name, attribute in _ALIKE.items():
             if getattr(guest.settings, name) != getattr(self._settings, name):
                 raise attach.error(
                     f"{attach.label}: <compiler> of {attach.text('model')!r} has another {attribute} than that of the "
                     "model around it; write both alike"
                 )
+        return self._placed(attach, guest)
+
+    def _copied(self, attach: Element, guest: _Guest) -> Element:
+        """A subtree of this very model once more."""
+        if not ("body" in attach.attributes or "frame" in attach.attributes):
+            raise attach.error(
+                f'{attach.label} needs the attribute model="...", or body="..." or frame="..." of the same model'
+            )
+        return self._placed(attach, guest)
+
+    def _placed(self, attach: Element, guest: _Guest) -> Element:
         children = guest.subtree(attach)
         self._sections += guest.sections()
         return replace(attach, tag="frame", attributes={}, children=children)
@@ -115,24 +132,31 @@ class _Guest:
         self.defaults = Defaults(self.root)
 
     def subtree(self, attach: Element) -> list[Element]:
-        """The body that is asked for, or all that the world of the model holds."""
+        """The body or frame that is asked for, or all that the world of the model holds."""
         worlds = list(self.root.all("worldbody"))
-        wanted = attach.attributes.get("body")
-        if wanted is None:
+        kinds = [kind for kind in ("body", "frame") if kind in attach.attributes]
+        if not kinds:
             return [self._part(child, w.attributes.get("childclass")) for w in worlds for child in w.children]
-        found = {name: at for world in worlds for name, at in _bodies(world, world.attributes.get("childclass"))}
+        if len(kinds) > 1:
+            raise attach.error(f"{attach.label}: body and frame both say what is attached; keep one of them")
+        kind, wanted = kinds[0], attach.text(kinds[0])
+        around = ((world, world.attributes.get("childclass")) for world in worlds)
+        found = {name: at for place in around for name, at in _named(kind, *place)}
         if wanted not in found:
-            raise attach.error(
-                f"{attach.label}: model {attach.text('model')!r} has no body {wanted!r}: {did_you_mean(wanted, found)}"
-            )
+            model = f"model {attach.attributes['model']!r}" if "model" in attach.attributes else "this model"
+            raise attach.error(f"{attach.label}: {model} has no {kind} {wanted!r}: {did_you_mean(wanted, found)}")
         return [self._part(*found[wanted])]
 
     def _part(self, element: Element, around: str | None) -> Element:
         """An element of the tree, as it would be written in the model around."""
+        if element.tag == "attach":
+            raise element.error(f"{element.label} is inside of what is attached once more, which is not read")
         inner = self.defaults.checked(element, element.attributes.get("childclass", around))
         full = self.defaults.applied(element, around) if element.tag in _WITH_CLASS else element
         own = {k: v for k, v in full.attributes.items() if k not in ("class", "childclass", *ORIENTATIONS)}
-        if "fromto" not in own and any(key in full.attributes for key in ORIENTATIONS):
+        if element.tag == "replicate":  # of the same model, whose angles are in the same units
+            own |= {key: full.attributes[key] for key in ORIENTATIONS if key in full.attributes}
+        elif "fromto" not in own and any(key in full.attributes for key in ORIENTATIONS):
             x, y, _ = orientation_of(full, self.settings).T.tolist()
             own["xyaxes"] = _text(x + y)
         if element.tag in _WITH_CLASS:
@@ -156,7 +180,7 @@ class _Guest:
 
     def sections(self) -> Iterator[Element]:
         """Meshes, and what ties or acts on the subtree."""
-        for section in self.root.children:
+        for section in sorted(self.root.children, key=lambda one: one.tag == "actuator"):  # tendons before actuators
             if section.tag == "asset":
                 children = [self._mesh(mesh) for mesh in section.all("mesh")]
             elif section.tag == "equality":
@@ -165,7 +189,9 @@ class _Guest:
                 children = [self._prefixed(tie, "name", *EQUALITY_ENDS) for tie in ties]
             elif section.tag in ("tendon", "actuator"):
                 applied = [self.defaults.applied(one, tag=section.tag) for one in section.children]
-                children = [self._prefixed(self._plain(one), "name", *_DRIVEN) for one in applied if self._drives(one)]
+                inside = [one for one in applied if self._is_driven(one)]
+                self.names.setdefault(section.tag, set()).update(one.attributes.get("name", "") for one in inside)
+                children = [self._prefixed(self._plain(one), "name", *_DRIVEN) for one in inside]
             else:
                 continue
             yield replace(section, children=children)
@@ -175,20 +201,25 @@ class _Guest:
         if "file" in full.attributes:
             file = full.text("file").replace("\\", "/")
             full.attributes.setdefault("name", PurePosixPath(file).stem)
-            places = [place / file for place in (self.settings.mesh_folder, self.settings.folder) if place]
-            full.attributes["file"] = str(next((path for path in places if path.is_file()), places[0]))
+            places = [place / file for place in mesh_folders(mesh, self.settings) if place]
+            full.attributes["file"] = str(next((path for path in places if path.is_file()), file))
         return self._prefixed(full, "name")
 
     def _is_inside(self, equality: Element) -> bool:
         """Whether all that an equality holds together is attached; the worlds of both models are the same."""
         inside = all(equality.attributes.get(key, "") in {"", *self.names[kind]} for key, kind in EQUALITY_ENDS.items())
-        if not inside:
+        if not inside and self.settings is not self.around:  # what is copied in the same model has its own
             warn(equality, "is left out: it leads to what is not attached")
         return inside
 
-    def _drives(self, element: Element) -> bool:
-        """Whether what an actuator drives is attached; that of tendons is not looked at."""
-        return all(element.attributes[key] in self.names["joint"] for key in _DRIVEN if key in element.attributes)
+    def _is_driven(self, element: Element) -> bool:
+        """Whether all that an actuator drives, or a tendon runs along, is attached."""
+        return all(
+            one.attributes[key] in self.names.get(kind, ())
+            for one in (element, *element.children)
+            for key, kind in _DRIVEN.items()
+            if key in one.attributes
+        )
 
     @staticmethod
     def _plain(element: Element) -> Element:
@@ -203,13 +234,13 @@ def _document(path: Path, named_by: Element) -> Element:
     return parse_xml(path.read_bytes(), str(path), named_by.findings)
 
 
-def _bodies(element: Element, around: str | None) -> Iterator[tuple[str, tuple[Element, str | None]]]:
-    """Name of every body inside, with its element and the class around it."""
+def _named(kind: str, element: Element, around: str | None) -> Iterator[tuple[str, tuple[Element, str | None]]]:
+    """Name of every body or frame inside, with its element and the class around it."""
     for child in element.children:
-        if child.tag == "body":
+        if child.tag == kind:
             yield child.attributes.get("name", ""), (child, around)
         if child.tag in ("body", "frame"):
-            yield from _bodies(child, child.attributes.get("childclass", around))
+            yield from _named(kind, child, child.attributes.get("childclass", around))
 
 
 def _text(numbers: Iterable[float]) -> str:

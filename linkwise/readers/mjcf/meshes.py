@@ -10,6 +10,7 @@ import numpy as np
 from linkwise.mechanics.spatial.quaternion import rotation_matrix
 from linkwise.mechanism.checks import did_you_mean
 from linkwise.readers.mjcf.document import Defaults, Settings, choice, local_file
+from linkwise.readers.mjcf.mesh_files import FORMATS
 from linkwise.readers.protocol import MAX_BYTES, Element
 
 INERTIAS = ("legacy", "exact", "convex", "shell")
@@ -89,21 +90,26 @@ class Meshes:
         name = element.text("file")
         if self._settings.strip_path:
             name = PurePosixPath(name.replace("\\", "/")).name
-        path = local_file(element, name, [self._settings.mesh_folder, self._settings.folder])
+        path = local_file(element, name, mesh_folders(element, self._settings))
         if path.stat().st_size > MAX_BYTES:
             raise element.error(f"{element.label}: {path} has more than {MAX_BYTES} bytes; {_GIVE_INERTIAL}")
-        readers = {".stl": _from_stl, ".obj": _from_obj, ".msh": _from_msh}
-        if path.suffix.lower() not in readers:
+        if path.suffix.lower() not in FORMATS:
             raise element.error(
-                f"{element.label}: {path.name} is none of the formats that are read ({', '.join(readers)}); "
+                f"{element.label}: {path.name} is none of the formats that are read ({', '.join(FORMATS)}); "
                 + _GIVE_INERTIAL
             )
         try:
-            return _checked(element, *readers[path.suffix.lower()](path))
+            return _checked(element, *FORMATS[path.suffix.lower()](path))
         except (ValueError, IndexError, OverflowError) as error:
             raise element.error(
-                f"{element.label}: {path} cannot be read ({error}); mend it, or {_GIVE_INERTIAL}"
+                f"{element.label}: {path} cannot be read ({error}); fix it, or {_GIVE_INERTIAL}"
             ) from None
+
+
+def mesh_folders(mesh: Element, settings: Settings) -> list[Path | None]:
+    """Where the file of a mesh is looked for: in the folder of meshes, then beside the file that names it."""
+    beside = Path(mesh.source).parent if settings.folder else None  # a text has no place
+    return [settings.mesh_folder, settings.folder, beside]
 
 
 def _name(element: Element) -> str:
@@ -118,44 +124,6 @@ def _checked(element: Element, vertices: np.ndarray, faces: np.ndarray) -> tuple
     if not np.isfinite(vertices).all():
         raise element.error(f"{element.label}: its vertices are not all finite")
     return vertices.reshape(-1, 3), faces.reshape(-1, 3)
-
-
-# -- files ----------------------------------------------------------------------------------------------
-
-
-def _from_stl(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    data = path.read_bytes()
-    count = int.from_bytes(data[80:84], "little")
-    if len(data) != 84 + 50 * count:
-        raise ValueError("it is no binary STL file")
-    record = np.dtype([("normal", "<f4", 3), ("corners", "<f4", 9), ("attribute", "<u2")])
-    corners = np.frombuffer(data, record, offset=84)["corners"].astype(float)
-    return corners.ravel(), np.arange(3 * count)
-
-
-def _from_msh(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    data = path.read_bytes()
-    vertices, normals, texture, faces = np.frombuffer(data, "<i4", 4).tolist()
-    if min(vertices, normals, texture, faces) < 0:
-        raise ValueError("its header has negative numbers")
-    at_faces = 16 + 4 * (3 * vertices + 3 * normals + 2 * texture)
-    corners = np.frombuffer(data, "<f4", 3 * vertices, offset=16).astype(float)
-    return corners, np.frombuffer(data, "<i4", 3 * faces, offset=at_faces).astype(int)
-
-
-def _from_obj(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    vertices: list[list[float]] = []
-    faces: list[int] = []
-    for line in path.read_text(errors="replace").replace("\\\n", " ").splitlines():
-        words = line.split()
-        if words[:1] == ["v"]:
-            vertices.append([float(word) for word in words[1:4]])
-        elif words[:1] == ["f"]:
-            numbers = [int(word.partition("/")[0]) for word in words[1:]]
-            corners = [number - 1 if number > 0 else len(vertices) + number for number in numbers]
-            for second, third in zip(corners[1:], corners[2:], strict=False):
-                faces += [corners[0], second, third]
-    return np.array(vertices, dtype=np.float32).astype(float).ravel(), np.array(faces, dtype=int)
 
 
 # -- integrals ------------------------------------------------------------------------------------------

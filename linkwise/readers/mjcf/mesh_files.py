@@ -1,0 +1,89 @@
+"""Files of meshes, each read as its vertices (3 n,) and the numbers of the corners of its triangles (3 m,)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+
+def _from_stl(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    data = path.read_bytes()
+    count = int.from_bytes(data[80:84], "little")
+    if len(data) != 84 + 50 * count:
+        raise ValueError("it is no binary STL file")
+    record = np.dtype([("normal", "<f4", 3), ("corners", "<f4", 9), ("attribute", "<u2")])
+    corners = np.frombuffer(data, record, offset=84)["corners"].astype(float)
+    return corners.ravel(), np.arange(3 * count)
+
+
+def _from_msh(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    data = path.read_bytes()
+    vertices, normals, texture, faces = np.frombuffer(data, "<i4", 4).tolist()
+    if min(vertices, normals, texture, faces) < 0:
+        raise ValueError("its header has negative numbers")
+    at_faces = 16 + 4 * (3 * vertices + 3 * normals + 2 * texture)
+    corners = np.frombuffer(data, "<f4", 3 * vertices, offset=16).astype(float)
+    return corners, np.frombuffer(data, "<i4", 3 * faces, offset=at_faces).astype(int)
+
+
+def _from_obj(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """All vertices, and the faces of the first object or group that has some, as MuJoCo reads it."""
+    points: list[list[float]] = []
+    polygons: list[list[int]] = []
+    first = True
+    for line in path.read_text(errors="replace").replace("\\\n", " ").splitlines():
+        words = line.split()
+        if words[:1] == ["v"]:
+            points.append([float(word) for word in words[1:4]])
+        elif words[:1] == ["f"] and first:
+            numbers = [int(word.partition("/")[0]) for word in words[1:]]
+            polygons.append([number - 1 if number > 0 else len(points) + number for number in numbers])
+        elif words[:1] in (["o"], ["g"]) and len(words) > 1 and polygons:
+            first = False
+    vertices = np.array(points, dtype=np.float32)
+    faces = [corner for polygon in polygons for corner in _triangles(polygon, vertices)]
+    return vertices.astype(float).ravel(), np.array(faces, dtype=int)
+
+
+def _triangles(polygon: list[int], vertices: np.ndarray) -> list[int]:
+    """The corners of triangles that make up a polygon; quadrilaterals are cut along the shorter diagonal, as in MuJoCo,
+    which is right if they are convex."""
+    if len(polygon) < 4 or not 0 <= min(polygon) <= max(polygon) < len(vertices):
+        return polygon if len(polygon) == 3 else []
+    if len(polygon) > 4:
+        return _without_ears(polygon, vertices[polygon].astype(float))
+    a, b, c, d = polygon
+    one, other = vertices[c] - vertices[a], vertices[d] - vertices[b]
+    return [a, b, c, a, c, d] if one @ one < other @ other else [a, b, d, b, c, d]
+
+
+def _without_ears(polygon: list[int], corners: np.ndarray) -> list[int]:
+    """Triangles cut off one by one at corners that are convex and have no other corner inside."""
+    following = np.roll(corners, -1, axis=0)
+    normal = np.cross(corners, following).sum(axis=0)  # twice the area of the polygon
+    axis = int(np.abs(normal).argmax())
+    flat = np.delete(corners, axis, axis=1)[:, :: 1 if normal[axis] * (-1) ** axis >= 0.0 else -1]  # counter-clockwise
+    left, triangles = list(range(len(polygon))), []
+    while len(left) > 3:
+        ears = (k for k in range(len(left)) if _is_ear(flat[np.roll(left, 1 - k)]))
+        ear = next(ears, 1)  # a polygon that crosses itself may have none
+        triangles += [left[ear - 1], left[ear], left[(ear + 1) % len(left)]]
+        del left[ear]
+    return [polygon[k] for k in triangles + left]
+
+
+def _is_ear(corners: np.ndarray) -> bool:
+    """Whether the triangle at the second corner of a counter-clockwise polygon (n, 2) is a part of it."""
+    triangle, others = corners[:3], corners[3:]
+    sides = np.roll(triangle, -1, axis=0) - triangle
+    turn = sides[0, 0] * sides[1, 1] - sides[0, 1] * sides[1, 0]
+    if turn <= 0.0:
+        return bool(turn == 0.0)  # a corner on a straight side can go
+    away = others[:, None] - triangle
+    inside = (sides[:, 0] * away[..., 1] >= sides[:, 1] * away[..., 0]).all(axis=1)
+    apart = away.any(axis=2).all(axis=1)  # from the corners themselves, where a polygon may pass twice
+    return not (inside & apart).any()
+
+
+FORMATS = {".stl": _from_stl, ".obj": _from_obj, ".msh": _from_msh}
