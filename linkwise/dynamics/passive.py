@@ -128,8 +128,8 @@ class Passive:
 
     @classmethod
     def springs(cls, stiffness: Mapping[str, Any], rest: Mapping[str, Any] | None = None) -> Passive:
-        """Springs of ``stiffness`` (joint -> number, or one per freedom) about ``rest`` (joint -> coordinates; where a
-        joint is not named, the place in which its two sides coincide)."""
+        """Springs of ``stiffness`` (joint -> number, or one per degree of freedom) about ``rest`` (joint ->
+        coordinates; where a joint is not named, the place in which its two sides coincide)."""
         rest = _per_joint("rest", rest or {}, stiffness)
         return cls(tuple(Spring(joint, value, rest.get(joint)) for joint, value in stiffness.items()))
 
@@ -325,7 +325,7 @@ class Resolved:
     dampers: _Rows
     friction: _Rows
     stops: _Rows
-    turning: tuple[
+    rotational: tuple[
         tuple[np.ndarray, np.ndarray, np.ndarray], ...
     ]  # springs on quaternions: stiffness, rest, own places in v
     struts: Struts | None
@@ -342,7 +342,7 @@ class Resolved:
         if self.stops.ratio.size:
             for side in (-1.0, 1.0):
                 tau -= self.stops.force(side * self._push(side, q, v)[0])
-        for stiffness, rest, _ in self.turning:
+        for stiffness, rest, _ in self.rotational:
             displacement, jacobian = self._displacement(rest, q)
             tau -= np.einsum("...ij,...i->...j", jacobian, stiffness * displacement)
         return tau if self.struts is None else tau + self.struts.forces(q, v)
@@ -361,8 +361,8 @@ class Resolved:
                 _, by_depth, by_rate = self._push(side, q, v)
                 d_q -= self.stops.slope(by_depth)
                 d_v -= self.stops.slope(by_rate)
-        for spring in self.turning:
-            d_q -= self._turning_slope(*spring, q)
+        for spring in self.rotational:
+            d_q -= self._rotation_slope(*spring, q)
         if self.struts is not None:
             by_q, by_v = self.struts.derivatives(q, v)
             d_q, d_v = d_q + by_q, d_v + by_v
@@ -372,7 +372,7 @@ class Resolved:
         total = 0.5 * (self._stretch(q) ** 2 @ self.springs.numbers["stiffness"])
         for side in (-1.0, 1.0):
             total = total + 0.5 * (self._depth(side, q) ** 2 @ self.stops.numbers["stiffness"])
-        for stiffness, rest, _ in self.turning:
+        for stiffness, rest, _ in self.rotational:
             total = total + 0.5 * (tree.difference(self.mech, rest, q) ** 2 @ stiffness)
         return total if self.struts is None else total + self.struts.energy(q)
 
@@ -395,11 +395,11 @@ class Resolved:
         """difference(rest, q) and its derivative along tangent directions."""
         return tree.difference(self.mech, rest, q), kernel_function(self.mech, "difference_jacobian", None)(rest, q)
 
-    def _turning_slope(self, stiffness: np.ndarray, rest: np.ndarray, moved: np.ndarray, q: np.ndarray) -> np.ndarray:
+    def _rotation_slope(self, stiffness: np.ndarray, rest: np.ndarray, moved: np.ndarray, q: np.ndarray) -> np.ndarray:
         """(nv, nv): [j, k] is E_k E_j of the potential U = K d . d / 2 along tangent directions E.
 
         E_k E_j U = K E_j d . E_k d + K d . E_k E_j d.  The symmetric part of E_k E_j d are second derivatives along
-        constant velocities, by polarization; the other part is [E_k, E_j] d / 2, since turns do not commute.
+        constant velocities, by polarization; the other part is [E_k, E_j] d / 2, since rotations do not commute.
         """
         displacement, jacobian = self._displacement(rest, q)
         second = kernel_function(self.mech, "difference_bias", None)
@@ -422,7 +422,7 @@ def _resolved(passive: Passive, mech: Mechanism) -> Resolved:
     at_joints = [element for element in passive.elements if isinstance(element, Element)]
     bodies = [mech.bodies[mech.body_index(element.joint)] for element in at_joints]
     found = [(element, body, element.at(body)) for element, body in zip(at_joints, bodies, strict=True)]
-    turning = []
+    rotational = []
     for element, body, numbers in found:
         if body.kind.rates_are_velocities:
             continue
@@ -435,13 +435,15 @@ def _resolved(passive: Passive, mech: Mechanism) -> Resolved:
             stiffness, rest = np.zeros(mech.nv), tree.neutral(mech)
             stiffness[mech.v_index(element.joint)] = numbers["stiffness"]
             rest[mech.q_index(element.joint)] = numbers["rest"]
-            turning.append((stiffness, rest, np.arange(mech.nv)[mech.v_index(element.joint)]))
+            rotational.append((stiffness, rest, np.arange(mech.nv)[mech.v_index(element.joint)]))
     plain = [one for one in found if not (isinstance(one[0], Spring) and not one[1].kind.rates_are_velocities)]
     springs, dampers, friction, stops = (
         _rows(mech, kind, [one for one in plain if isinstance(one[0], kind)]) for kind in AT_JOINTS
     )
     struts = [element for element in passive.elements if isinstance(element, Strut)]
-    return Resolved(mech, springs, dampers, friction, stops, tuple(turning), Struts(mech, struts) if struts else None)
+    return Resolved(
+        mech, springs, dampers, friction, stops, tuple(rotational), Struts(mech, struts) if struts else None
+    )
 
 
 def _rows(mech: Mechanism, kind: type[Element], found: list[tuple[Element, Body, dict[str, np.ndarray]]]) -> _Rows:

@@ -1,4 +1,4 @@
-"""States as they are given to a front door: arrays of numbers with the right shapes and one batch shape."""
+"""States as they are given to public functions: arrays of numbers with the right shapes and one batch shape."""
 
 from __future__ import annotations
 

@@ -137,13 +137,13 @@ def _fallen(here: Balance) -> State:
 
 
 def has_potential(at: State, search: Search) -> bool:
-    """Whether all that acts derives from an energy: not wrenches that turn along with their links, nor constant forces
-    on joints that turn freely."""
+    """Whether all that acts derives from an energy: not wrenches that rotate with their links, nor constant forces on
+    spherical and floating joints."""
     if at.wrenches is not None and at.wrenches.any():
         return False
-    turning = [at.mech.v_index(body.joint) for body in at.mech.bodies if not body.kind.rates_are_velocities]
+    rotating = [at.mech.v_index(body.joint) for body in at.mech.bodies if not body.kind.rates_are_velocities]
     acting = at.tau != 0.0
-    return not any(acting[own][np.isin(np.arange(at.mech.nv)[own], search.free)].any() for own in turning)
+    return not any(acting[own][np.isin(np.arange(at.mech.nv)[own], search.free)].any() for own in rotating)
 
 
 def _energy(at: State, search: Search, origin: np.ndarray) -> float:
@@ -194,7 +194,7 @@ def _drop(way: Sequence[Balance]) -> float:
 
 
 def _moved(here: Balance, step: np.ndarray) -> State | None:
-    """The state after a step along the freedoms, loops closed again; None where that leads elsewhere."""
+    """The state after a step along the degrees of freedom, loops closed again; None where that leads elsewhere."""
     mech, hold = here.at.mech, here.search.hold
     q = integrate(mech, here.at.q, step, 1.0)
     if mech.loops:

@@ -28,7 +28,7 @@ def coordinate_names(mech: Mechanism) -> tuple[str, ...]:
 
 def named_rows(mech: Mechanism, names: Sequence[str], what: str) -> tuple[tuple[str, ...], Float64Array]:
     """Names, and rows (k, nv) that give their velocities from v, of joints with all their coordinates and of single
-    coordinates ``joint[k]``.  The row of a mimic joint is its ratio times that of the joint it follows."""
+    coordinates ``joint[k]``.  The row of a mimic joint is its ratio times that of the joint it mimics."""
     if isinstance(names, str):
         raise MechanismError(f"{what} must be a sequence of joint names such as ({names!r},), not the string {names!r}")
     found: list[str] = []
@@ -84,7 +84,7 @@ def independent_by(mech: Mechanism, svd: Decomposition, wanted: Any) -> Independ
     if count != free:
         raise MechanismError(
             f"{counted(count, 'independent coordinate')} chosen for mechanism {mech.name!r}, which has "
-            f"{counted(free, 'freedom')} here: "
+            f"{counted(free, 'degree')} of freedom here: "
             f"give {free}" + (f", such as {_suggestion(mech, null)}" if free else "")
         )
     seen = rows @ null
@@ -98,7 +98,7 @@ def independent_by(mech: Mechanism, svd: Decomposition, wanted: Any) -> Independ
     if not np.all(reach < FAILING):
         raise MechanismError(
             f"the coordinates {', '.join(map(repr, names))} do not describe the motion of mechanism {mech.name!r} "
-            "here: a freedom moves none of them, so [R; G] is singular (2.28 is violated); "
+            "here: a degree of freedom moves none of them, so [R; G] is singular (2.28 is violated); "
             f"{_suggestion(mech, null)} would do"
         )
     basis, closing = null @ inverse, svd.pseudo_inverse
@@ -106,14 +106,14 @@ def independent_by(mech: Mechanism, svd: Decomposition, wanted: Any) -> Independ
 
 
 def _dofs(mech: Mechanism, svd: Decomposition) -> int:
-    """The number of freedoms, which must be that of every state of a batch; without states, what is left if all
-    constraints are independent."""
+    """The number of degrees of freedom, which must be that of every state of a batch; without states, what is left if
+    all constraints are independent."""
     rank = svd.rank
     lowest = int(rank.min(initial=svd.s.shape[-1]))
     if rank.ndim and not np.all(rank == lowest):
         raise MechanismError(
-            f"states of mechanism {mech.name!r} have from {mech.nv - int(rank.max())} to {mech.nv - lowest} freedoms: "
-            "linearize those with equal freedoms together"
+            f"states of mechanism {mech.name!r} have from {mech.nv - int(rank.max())} to {mech.nv - lowest} degrees of "
+            "freedom: linearize those with equally many together"
         )
     return mech.nv - lowest
 
@@ -166,5 +166,5 @@ def _numbered(count: int) -> tuple[str, ...]:
 
 
 def counted(count: int, what: str) -> str:
-    """Such as "1 freedom", "2 freedoms"."""
+    """Such as "1 degree", "2 degrees"."""
     return f"{count} {what}" + "s" * (count != 1)

@@ -44,11 +44,11 @@ class Equilibrium:
     tau           (nv,): joint forces, including those that hold the joints named in ``hold``
     residual      the largest unbalanced force
     multipliers   (m,): of the loops, G* lambda = tau - gravity ...
-    stiffness     (p, p): unbalanced force per displacement along the p freedoms (held joints fixed), an orthonormal
-                  basis of which is ``freedoms`` (nv, p)
+    stiffness     (p, p): unbalanced force per displacement along the p degrees of freedom (held joints fixed), an
+                  orthonormal basis of which is ``dofs`` (nv, p)
     stable        whether the stiffness brings small displacements back: None if some direction has none, and at
-                  singular positions, where freedoms to first order are not those of the mechanism.  (Springs and
-                  gravity decide; dampers make stable equilibria attractive.)
+                  singular positions, where degrees of freedom to first order are not those of the mechanism.
+                  (Springs and gravity decide; dampers make stable equilibria attractive.)
     """
 
     q: Float64Array

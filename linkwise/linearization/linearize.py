@@ -42,7 +42,7 @@ def linearize(
     independent   the coordinates of a closed mechanism: None or "partitioning" (those of joints, well conditioned),
                   "null_space" (orthonormal combinations), joint names, or rows (p, nv) with dy/dt = rows v
     inputs        joints that are driven, all by default; ``joint[k]`` is one coordinate of a joint with several; a
-                  mimic joint drives the one it follows, as an output it has its own coordinate
+                  mimic joint drives the one it mimics, as an output it has its own coordinate
     outputs       what y is: positions of the independent coordinates by default; names of joints for their positions,
                   with ".rate" for velocities; or rows (l, 2 nv) on the steps of q and changes of v of all joints
     passive       springs, dampers, ... (``linkwise.Passive``), which act beside ``tau``
@@ -51,8 +51,9 @@ def linearize(
                   coordinates, A = [Df] P, with two eigenvalues of zero for every constraint (4.1-4.4)
     projection    P of the underlying form: "orthogonal", I - H^+ H, or "independent", along the chosen coordinates
 
-    q, v, tau, wrenches broadcast over leading batch dimensions; all states must have the same freedoms.  Without states
-    (a batch dimension of 0) the arrays are empty, shaped for the freedoms that the mechanism has in general.
+    q, v, tau, wrenches broadcast over leading batch dimensions; all states must have equally many degrees of
+    freedom.  Without states (a batch dimension of 0) the arrays are empty, shaped for those that the mechanism has in
+    general.
     A ``MechanismError`` says where loops are open, positions singular or coordinates ill-chosen.
     """
     form, projection = one_of("form", form, FORMS), one_of("projection", projection, PROJECTIONS)
@@ -126,7 +127,7 @@ def _of_no_states(
 
 
 def _regular(mech: Mechanism) -> np.ndarray:
-    """(nq,): a configuration with closed loops and as many freedoms as its neighbours have."""
+    """(nq,): a configuration with closed loops and as many degrees of freedom as its neighbours have."""
     rng = np.random.default_rng(0)
     guesses = [
         integrate(mech, neutral(mech), 0.1 * rng.normal(size=mech.nv), 1.0),
@@ -140,8 +141,8 @@ def _regular(mech: Mechanism) -> np.ndarray:
         if mech.nv - degrees_of_freedom(mech, q) == generic_rank(mech, q):
             return q
     raise MechanismError(
-        f"without states, the freedoms of mechanism {mech.name!r} are not known: no guess led to a regular "
-        "configuration with closed loops"
+        f"without states, the degrees of freedom of mechanism {mech.name!r} are not known: no guess led to a "
+        "regular configuration with closed loops"
     )
 
 

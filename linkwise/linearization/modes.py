@@ -83,11 +83,11 @@ def _eigen_of_motion(matrix: np.ndarray, mass: np.ndarray) -> tuple[np.ndarray, 
     if not p:
         return np.zeros(0, dtype=complex), np.zeros((0, 0), dtype=complex)
     factor = _factor(mass)  # M = L L*; in L* y the mass is the identity
-    turning, crossing, pull, drag = (
+    drift, coupling, pull, drag = (
         _congruent(block, mass, factor) for rows in np.vsplit(matrix, 2) for block in np.hsplit(rows, 2)
     )
     stiff = np.sqrt(np.abs(pull).max())
-    fastest = max(stiff, np.abs(turning).max(), np.abs(drag).max()) or 1.0
+    fastest = max(stiff, np.abs(drift).max(), np.abs(drag).max()) or 1.0
     if np.array_equal(matrix[:p], np.eye(p, 2 * p, p)) and np.abs(drag).max() <= NONE * fastest:
         # Forces do not feel velocities: d2y/dt2 = pull y, and eigenvalues are roots of those of the pull.
         squares, positions = _eigen(pull / fastest**2, np.ones(p))
@@ -97,7 +97,7 @@ def _eigen_of_motion(matrix: np.ndarray, mass: np.ndarray) -> tuple[np.ndarray, 
         positions = np.concatenate([positions, positions[:, moving]], axis=1)
         vectors = np.concatenate([positions, positions * values])
     else:
-        whole = np.block([[turning / fastest, crossing], [pull / fastest**2, drag / fastest]])
+        whole = np.block([[drift / fastest, coupling], [pull / fastest**2, drag / fastest]])
         # A stiffness that is small beside the damping is not yet round-off.
         weights = np.repeat([(fastest / stiff) ** 2 if stiff > 0.0 else 1.0, 1.0], p)
         scaled, vectors = _eigen(whole, weights)

@@ -117,26 +117,28 @@ def variations(at: State, wanted: Any, rank: int | None = None) -> Variations:
 
     # Derivatives of tau_NE - tau + G* lambda by q and v, of G a + dG/dt v by q, and of G v by q.
     by_q, by_v = force_derivatives(at, here.acceleration)
-    reaction_by_q, bias_by_q, slip_by_q = _constraint_derivatives(at, svd, here, rank is None)
-    turning = _step_rate_jacobian(at)
-    bias_by_v = 2.0 * (slip_by_q - own.jacobian @ turning)  # d(dG/dt v)/dv: twice dG/dt but for what does not commute
+    reaction_by_q, bias_by_q, velocity_by_q = _constraint_derivatives(at, svd, here, rank is None)
+    step_rates = _step_rate_jacobian(at)
+    bias_by_v = 2.0 * (
+        velocity_by_q - own.jacobian @ step_rates
+    )  # d(dG/dt v)/dv: 2 dG/dt but for what does not commute
 
     # K, dK/dt and what the loops add to accelerations, by (y, dy/dt).
     still = np.zeros_like(basis)
     steps_of_q = np.concatenate([basis, still], axis=-1)
-    steps_of_v = np.concatenate([-(closing @ (slip_by_q @ basis)), basis], axis=-1)
+    steps_of_v = np.concatenate([-(closing @ (velocity_by_q @ basis)), basis], axis=-1)
     bent = closing @ (bias_by_q @ steps_of_q + bias_by_v @ steps_of_v)
 
     # A21 and A22 of Section 4.2 side by side, for any joints and with joint forces (B.3, B.5).
     missing = (by_q + reaction_by_q) @ steps_of_q + by_v @ steps_of_v - own.mass @ bent
     own_rates = np.zeros((*at.batch, 2 * p, 2 * p))
-    own_rates[..., :p, :p] = rows @ (turning @ basis)
+    own_rates[..., :p, :p] = rows @ (step_rates @ basis)
     own_rates[..., :p, p:] = np.eye(p)
     own_rates[..., p:, :] -= here.response @ missing
     return Variations(
         here.independent,
         np.concatenate([steps_of_q, steps_of_v], axis=-2),
-        np.concatenate([steps_of_v + turning @ steps_of_q, basis @ own_rates[..., p:, :] - bent], axis=-2),
+        np.concatenate([steps_of_v + step_rates @ steps_of_q, basis @ own_rates[..., p:, :] - bent], axis=-2),
         own_rates,
         here.response,
         here.acceleration,
@@ -154,8 +156,8 @@ def _motion(at: State, own: Terms, chosen: Independent) -> _Motion:
         response = np.linalg.solve(reduced, across)
     except np.linalg.LinAlgError:
         raise MechanismError(
-            f"a freedom of mechanism {at.mech.name!r} moves nothing with inertia: give the links it moves mass and "
-            "inertia, or its joint armature"
+            f"a degree of freedom of mechanism {at.mech.name!r} moves nothing with inertia: give the links it moves "
+            "mass and inertia, or its joint armature"
         ) from None
     acceleration = times(basis, times(response, force - times(own.mass, offset))) + offset
     multipliers = transposed_times(closing, force - times(own.mass, acceleration))
@@ -245,17 +247,17 @@ def _refuse_open(at: State, own: Terms) -> None:
         return
     mech = at.mech
     opening = np.abs(own.error).reshape(-1, mech.n_constraints)
-    slip = np.abs(times(own.jacobian, at.v)).reshape(-1, mech.n_constraints)
+    velocity = np.abs(times(own.jacobian, at.v)).reshape(-1, mech.n_constraints)
     if opening.max(initial=0.0) > LOOPS.open_in_derivatives:
         raise MechanismError(
             f"loop {_loop(mech, opening)!r} of mechanism {mech.name!r} is open by {opening.max():.3g}: close it with "
             "linkwise.closed.assemble or project before linearizing"
         )
     fastest = 1.0 + np.abs(own.jacobian).max(initial=0.0) * np.abs(at.v).max(initial=0.0)
-    if slip.max(initial=0.0) > LOOPS.velocity_in_derivatives * fastest:
+    if velocity.max(initial=0.0) > LOOPS.velocity_in_derivatives * fastest:
         raise MechanismError(
-            f"the velocities tear loop {_loop(mech, slip)!r} of mechanism {mech.name!r} open, at {slip.max():.3g} per "
-            "second: make them consistent with linkwise.closed.project(mech, q, v)"
+            f"the velocities violate the constraints of loop {_loop(mech, velocity)!r} of mechanism {mech.name!r}, by "
+            f"{velocity.max():.3g} per second: make them consistent with linkwise.closed.project(mech, q, v)"
         )
 
 
@@ -266,7 +268,8 @@ def _loop(mech: Mechanism, violations: np.ndarray) -> str:
 
 
 def _refuse_singular_positions(at: State, svd: Decomposition) -> None:
-    """What ``_constraint_derivatives`` does, before coordinates are chosen; of states with equal freedoms."""
+    """What ``_constraint_derivatives`` does, before coordinates are chosen; of states with equally many degrees of
+    freedom."""
     ranks = np.unique(svd.rank)
     if len(ranks) != 1 or not at.mech.loops:
         return
@@ -279,7 +282,7 @@ def _refuse_singular(mech: Mechanism, size: np.ndarray, null: np.ndarray, bendin
     """Constraints that others imply must stay implied when the mechanism moves.
 
     If u* G = 0, then u* dG N vanishes on a manifold where G has one rank, since G N does: N* d(G* u)/dq N = 0.
-    Otherwise a freedom that is there to first order is lost nearby, and there is no chart (2.28).
+    Otherwise a degree of freedom that is there to first order is lost nearby, and there is no chart (2.28).
     """
     if not bending.size:
         return
@@ -287,8 +290,8 @@ def _refuse_singular(mech: Mechanism, size: np.ndarray, null: np.ndarray, bendin
     growth = np.sqrt(np.sum((np.swapaxes(null, -1, -2) @ bending @ null) ** 2, axis=(-1, -2, -3)))
     if np.any(growth > SINGULAR * size):
         raise MechanismError(
-            f"mechanism {mech.name!r} is at a singular position: it seems to have {null.shape[-1]} freedoms, but loops "
-            f"that do not constrain some of them here do so nearby (by {np.max(growth):.3g} per unit of motion), so "
-            "that no independent coordinates describe the motion (2.28 is violated for every choice); linearize at "
-            "another position"
+            f"mechanism {mech.name!r} is at a singular position: it seems to have {null.shape[-1]} degrees of "
+            "freedom, but loops that do not constrain some of them here do so nearby "
+            f"(by {np.max(growth):.3g} per unit of motion), so that no independent coordinates describe the motion "
+            "(2.28 is violated for every choice); linearize at another position"
         )

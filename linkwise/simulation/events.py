@@ -67,7 +67,7 @@ def joint_passes(
 ) -> Event:
     """The event that a coordinate of the named joint passes ``value``; mimic joints have a coordinate here too.
 
-    Angles are as in q: they count turns.
+    Angles are as in q: they count revolutions.
     """
     own = mech.place(joint)
     k = _checked(joint, own.q_index, coordinate)
@@ -77,7 +77,7 @@ def joint_passes(
 def velocity_zero(
     mech: Mechanism, joint: str, coordinate: int = 0, direction: int = 0, terminal: bool = False
 ) -> Event:
-    """The event that a velocity of the named joint passes through zero: where it turns back."""
+    """The event that a velocity of the named joint passes through zero: where it reverses."""
     own = mech.place(joint)
     k = _checked(joint, own.v_index, coordinate)
     return when(lambda t, q, v: own.velocities(v)[k], f"{joint} turns back", direction, terminal)
@@ -158,8 +158,10 @@ def _dips(seen: list[tuple[float, float]], value: Callable[[float], float]) -> l
     for (start, a), (_, b), (end, c) in zip(seen, seen[1:], seen[2:], strict=False):
         side = math.copysign(1.0, b)
         a, b, c = side * a, side * b, side * c
-        turns = 3.0 * a - 4.0 * b + c >= 0.0 and 3.0 * c - 4.0 * b + a >= 0.0  # minus and plus the slopes at the ends
-        if turns and 0.0 < min(a, b, c) <= max(a, b, c) - min(a, b, c):
+        has_vertex = (
+            3.0 * a - 4.0 * b + c >= 0.0 and 3.0 * c - 4.0 * b + a >= 0.0
+        )  # minus and plus the slopes at the ends
+        if has_vertex and 0.0 < min(a, b, c) <= max(a, b, c) - min(a, b, c):
             time = float(fminbound(lambda time, side=side: side * value(time), start, end, xtol=DIP * (end - start)))
             lowest = value(time)
             if side * lowest < 0.0:

@@ -98,7 +98,7 @@ class Adaptive:
             based = system.rebased(x)
             if based is not x:  # nothing that the solver knows is in these variables
                 solver = self._solver(solver.t, based, end)
-            else:  # what it carries into its next step besides y are the rates there
+            else:  # what it takes into its next step besides y are the rates there
                 solver.y, solver.f = x, system.rates(solver.t, x)
 
     def _look_ahead(self, solver: Any, end: float) -> tuple[Passage | None, float]:

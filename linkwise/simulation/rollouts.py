@@ -64,7 +64,7 @@ def rollout(
     out          (q, v), arrays of the shapes of the results to write them to: new memory costs time
     target       "cpu", or "numpy": the slow reference
 
-    Batches are spread over threads.  All-float32 arguments are computed in float32.  For loops there is ``simulate``.
+    Batches are spread over threads.  All-float32 arguments are computed in float32.  For loops use ``simulate``.
     """
     require_mechanism(mech)
     method, target = one_of("method", method, METHODS), one_of("target", target, ROLLOUT_TARGETS)

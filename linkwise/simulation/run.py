@@ -107,7 +107,7 @@ def simulate(
     system = _system(mech, settings, forces, manifold, departure, independent)
     x = system.start(*corrected)
     state = system.state(x)
-    _warn_of_slip(mech, state, v)
+    _warn_of_inconsistent_velocities(mech, state, v)
     start = Stretch(0.0, 0.0, x, state, system.chart)
     integrator = _integrator(system, settings, None)
     times = _sample_times(0.0, duration, t_eval, output_step)
@@ -268,19 +268,20 @@ def _passive(passive: Any) -> Passive | None:
 # -- what is asked for ----------------------------------------------------------------------------------------
 
 
-def _warn_of_slip(mech: Mechanism, state: tuple[np.ndarray, np.ndarray], given: np.ndarray) -> None:
-    """Say so where velocities were given that would have torn loops open, and are not those the motion starts with."""
+def _warn_of_inconsistent_velocities(mech: Mechanism, state: tuple[np.ndarray, np.ndarray], given: np.ndarray) -> None:
+    """Say so where velocities were given that violate the constraints of loops, and are not those the motion starts
+    with."""
     q, v = state
     change, speed = (np.abs(x).max(axis=-1, initial=0.0) for x in (v - given, given))
     if not mech.loops or not (change > closed.LOOPS.velocity_by_mistake * speed).any():
         return
-    slip = (closed.constraint_jacobian(mech, q) @ given[..., None])[..., 0]
-    slip = np.abs(slip).reshape(-1, slip.shape[-1]).max(axis=0, initial=0.0)
-    loop = max(mech.loops, key=lambda one: slip[mech.constraint_index(one.name)].max(initial=0.0))
+    violations = (closed.constraint_jacobian(mech, q) @ given[..., None])[..., 0]
+    violations = np.abs(violations).reshape(-1, violations.shape[-1]).max(axis=0, initial=0.0)
+    loop = max(mech.loops, key=lambda one: violations[mech.constraint_index(one.name)].max(initial=0.0))
     shown = "" if v.ndim > 1 else f", {_few(given)} to {_few(v)}"
     warn_caller(
-        f"v0 would tear loop {loop.name!r} of mechanism {mech.name!r} open and was changed to velocities that do "
-        f"not, by up to {change.max():.3g}{shown}: to give the speed of some joints, use v0 = "
+        f"v0 violates the constraints of loop {loop.name!r} of mechanism {mech.name!r} and was changed to velocities "
+        f"that do not, by up to {change.max():.3g}{shown}: to give the speed of some joints, use v0 = "
         "closed.null_space(mech, q0, independent=joints) @ speeds",
         MechanismWarning,
     )

@@ -28,7 +28,7 @@ from .loops import Manifold
 from .singular_positions import Departure, SingularPositions
 
 Stepper = Callable[[float, np.ndarray, float], np.ndarray]  # (t, x, h) -> x after h
-FARTHEST_TURN = 2.0  # rad; coordinates that are differences of free turns end at half a turn from their origin
+FARTHEST_ROTATION = 2.0  # rad; coordinates that are differences of rotations end at 180 degrees from their origin
 
 
 @dataclass(frozen=True)
@@ -243,7 +243,8 @@ class IndependentCoordinates(System):
     """x = [y, dy/dt] in a chart of the constraint manifold: the local state-space form (spencer2004 2.16).
 
     Before a step the chart is changed for one of tangent-space coordinates where the condition number of [D1 R; G]
-    exceeds ``worst_condition``, or a joint has turned freely by more than ``FARTHEST_TURN`` since the chart was made.
+    exceeds ``worst_condition``, or a spherical or floating joint has rotated by more than ``FARTHEST_ROTATION`` since
+    the chart was made.
     """
 
     corrects = True
@@ -300,7 +301,7 @@ class IndependentCoordinates(System):
     def rebased(self, x: np.ndarray) -> np.ndarray:
         q, v = self.state(x)
         good = self._local.condition(q, np.split(x, 2)[0]) <= self._worst_condition
-        if good and (self._local.rows is None or self._turned(q) <= FARTHEST_TURN):
+        if good and (self._local.rows is None or self._rotated(q) <= FARTHEST_ROTATION):
             return x
         self._use(self._local.recentred(q))
         self.changes += 1
@@ -308,9 +309,9 @@ class IndependentCoordinates(System):
         self._settle(x, q, v)
         return x
 
-    def _turned(self, q: np.ndarray) -> float:
-        """The largest angle by which a joint that turns freely is away from the origin of the chart: the brackets with
-        a turn have its angle as eigenvalues, times the imaginary unit, whatever moves along with it."""
+    def _rotated(self, q: np.ndarray) -> float:
+        """The largest angle by which a spherical or floating joint is away from the origin of the chart: the structure
+        constants times a rotation vector have its angle as eigenvalues, times the imaginary unit."""
         if self.mech.rates_are_velocities:
             return 0.0
         step = tree.difference(self.mech, self._local.origin, q)

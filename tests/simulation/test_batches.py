@@ -12,8 +12,8 @@ from linkwise.mechanism import MechanismError
 def on_a_line() -> lw.Mechanism:
     """A telescope on two hinges, whose end, on a ball joint, slides on a line through the hinges.
 
-    Where the telescope has length zero the hinges are free (three freedoms, two constraints of four are one); where it
-    lies along the line it may lengthen (two freedoms).
+    Where the telescope has length zero the hinges are free (three degrees of freedom, two constraints of four are one);
+    where it lies along the line it may lengthen (two degrees of freedom).
     """
     builder = lw.Builder("on_a_line")
     for name in ("first", "second", "telescope", "end"):

@@ -102,7 +102,7 @@ def test_steps_that_would_leave_the_chart_are_made_shorter(method):
 
 
 def test_a_closed_mechanism_that_turns_over():
-    """A four-bar on a floating base, through more than half a turn: angular momentum of the whole is kept."""
+    """A four-bar on a floating base, through more than 180 degrees: angular momentum of the whole is kept."""
     builder = lw.Builder().link("base", 3.0, (0.1, 0, 0.02), (0.05, 0.06, 0.07))
     for name, length in (("crank", 0.3), ("coupler", 0.5), ("rocker", 0.4)):
         builder.link(name, 1.0, (length / 2, 0.01, 0.02), (0.01, 0.02, 0.02))

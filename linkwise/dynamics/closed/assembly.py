@@ -111,7 +111,7 @@ def project(
     rank: Any = None,
     aim: float | None = None,
 ) -> tuple[Float64Array, Float64Array]:
-    """(q, v) moved the least that closes all loops and stops all slip between them (3.10, 3.11), by G^+.
+    """(q, v) moved the least that closes all loops and satisfies their velocity constraints (3.10, 3.11), by G^+.
 
     energy    if given, kinetic plus potential energy afterwards: the state is moved along the gradient of the energy
               on the constraint manifold
@@ -133,7 +133,7 @@ def project(
             residual,
             q,
         )
-    v = _without_slip(mech, q, v, rank)
+    v = _consistent_velocities(mech, q, v, rank)
     if energy is not None:
         q, v = _at_energy(mech, start, q, v, energy, tolerance, aim, largest, rank)
     return np.array(np.broadcast_to(q, (*v.shape[:-1], mech.nq))), v  # velocities may be more than configurations
@@ -149,7 +149,7 @@ def _largest_move(mech: Mechanism, start: np.ndarray, q: np.ndarray) -> np.ndarr
     return np.abs(tree.difference(mech, start, q)).max(axis=-1, initial=0.0)
 
 
-def _without_slip(mech: Mechanism, q: np.ndarray, v: np.ndarray, rank: Any) -> np.ndarray:
+def _consistent_velocities(mech: Mechanism, q: np.ndarray, v: np.ndarray, rank: Any) -> np.ndarray:
     """V2 V2* v = v - G^+ G v."""
     null = decomposed(mech, q, rank=rank).null
     return np.einsum("...ij,...kj,...k->...i", null, null, v)
@@ -195,7 +195,7 @@ def _at_energy(
             if not np.all(stays):
                 continue
             q = _reclosed(mech, moved, tolerance, aim)
-        v = _without_slip(mech, q, v + way * slopes[1], rank)
+        v = _consistent_velocities(mech, q, v + way * slopes[1], rank)
     if np.all(np.abs(excess) <= 1e-6 * scale):  # at singular positions loops, and so energies, are known no better
         return q, v
     worst = int(np.argmax(np.ravel(np.abs(excess) / scale)))
@@ -316,8 +316,8 @@ def _refuse_mirrored(mech: Mechanism, q: np.ndarray) -> None:
     loop = mech.loops[index]
     which = f" of state {state}" if q.ndim > 1 else ""
     raise AssemblyError(
-        f"loop {loop.name!r} of mechanism {mech.name!r}{which} closes back to back: its two sides are turned against "
-        f"each other by half a turn (cosine {alignment[state, index]:.3g}); reverse an axis of pose_a or pose_b, or "
+        f"loop {loop.name!r} of mechanism {mech.name!r}{which} closes back to back: its two sides are rotated against "
+        f"each other by 180 degrees (cosine {alignment[state, index]:.3g}); reverse an axis of pose_a or pose_b, or "
         "start nearer to a closed configuration",
         loop.name,
         1.0 - float(alignment[state, index]),

@@ -186,8 +186,8 @@ def local_parametrization(mech: Mechanism, q: ArrayLike, independent: Any = None
     count, dofs, condition = len(y), mech.nv - rank, chart.condition(q, y)
     if count != dofs or condition > FAILING:
         raise ChartError(
-            f"these coordinates do not describe the motion of mechanism {mech.name!r} here: it has {dofs} freedoms "
-            f"to {count} coordinates, and [D1 R; G] has the condition number {condition:.3g} (2.28)"
+            f"these coordinates do not describe the motion of mechanism {mech.name!r} here: it has {dofs} degrees of "
+            f"freedom to {count} coordinates, and [D1 R; G] has the condition number {condition:.3g} (2.28)"
         )
     return chart
 

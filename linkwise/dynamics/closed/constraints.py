@@ -1,4 +1,4 @@
-"""Loop constraints of a mechanism: error, Jacobian, bias, freedoms (spencer2004 2.1c-2.3)."""
+"""Loop constraints of a mechanism: error, Jacobian, bias, degrees of freedom (spencer2004 2.1c-2.3)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SURELY_CLOSED = LOOPS.open_by_mistake**2  # the sum of squares
 
 
 def position_error(mech: Mechanism, q: ArrayLike) -> Float64Array:
-    """(m,): g(q), zero where all loops are closed; metres and sines of angles, 6 - freedoms numbers per loop.
+    """(m,): g(q), zero where all loops are closed; metres and sines of angles, 6 - DoF of the joint per loop.
 
     ``mech.constraint_index(loop)`` says which belong to a loop, and docs/closed.md what they mean.
     """
@@ -126,7 +126,7 @@ def driven_by(mech: Mechanism, joints: Sequence[str], what: str) -> NDArray[np.i
         mimic = mech.bodies[mech.body_index(name)].mimic
         if mimic:
             raise MechanismError(
-                f"{what} names joint {name!r}, which follows {mimic.joint!r} and has no force of its own: name "
+                f"{what} names joint {name!r}, which mimics {mimic.joint!r} and has no force of its own: name "
                 f"{mimic.joint!r}; a force at {name!r} is {mimic.ratio:g} times that on it"
             )
     return np.array(list(dict.fromkeys(np.nonzero(rows)[1].tolist())), dtype=int)

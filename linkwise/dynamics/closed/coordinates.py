@@ -221,8 +221,8 @@ def _traced(mech: Mechanism, relation: Relation, guess: np.ndarray, frames: Sequ
     for name in frames:
         mech.frame(name)
 
-    def at(planted: Tree, q: Sequence[Scalar], y: Sequence[Scalar]) -> list[Scalar]:
-        poses = [np.array(frame_pose(planted, q, name), dtype=object) for name in frames]
+    def at(model: Tree, q: Sequence[Scalar], y: Sequence[Scalar]) -> list[Scalar]:
+        poses = [np.array(frame_pose(model, q, name), dtype=object) for name in frames]
         try:
             found = np.asarray(relation(_array(q), _array(y), *poses), dtype=object)
         except (TypeError, AttributeError) as error:
@@ -236,17 +236,17 @@ def _traced(mech: Mechanism, relation: Relation, guess: np.ndarray, frames: Sequ
             )
         return list(found.ravel())
 
-    def slopes(planted: Tree, q: Sequence[Scalar], y: Sequence[Scalar]) -> list[list[Scalar]]:
+    def slopes(model: Tree, q: Sequence[Scalar], y: Sequence[Scalar]) -> list[list[Scalar]]:
         """(p, nv + p + 1): [D1 R, D2 R, R]."""
-        columns = [at(planted, moving(planted, q, unit), y) for unit in np.eye(mech.nv).tolist()]
-        columns += [at(planted, q, list(map(jet, y, unit))) for unit in np.eye(count).tolist()]
+        columns = [at(model, moving(model, q, unit), y) for unit in np.eye(mech.nv).tolist()]
+        columns += [at(model, q, list(map(jet, y, unit))) for unit in np.eye(count).tolist()]
         rates = [[parts(x)[1] for x in column] for column in columns]
-        return [list(row) for row in zip(*rates, at(planted, q, y), strict=True)]
+        return [list(row) for row in zip(*rates, at(model, q, y), strict=True)]
 
     def curvature(
-        planted: Tree, q: Sequence[Scalar], v: Sequence[Scalar], y: Sequence[Scalar], y_rate: Sequence[Scalar]
+        model: Tree, q: Sequence[Scalar], v: Sequence[Scalar], y: Sequence[Scalar], y_rate: Sequence[Scalar]
     ) -> list[Scalar]:
-        return [parts(x)[2] for x in at(planted, moving(planted, q, v), list(map(jet, y, y_rate)))]
+        return [parts(x)[2] for x in at(model, moving(model, q, v), list(map(jet, y, y_rate)))]
 
     sizes = {"y": (count,), "y_rate": (count,)}
     values = compile(Algorithm("relation_slopes", ("q", "y"), "slopes", slopes, sizes=sizes), mech)

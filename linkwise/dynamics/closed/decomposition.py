@@ -71,7 +71,7 @@ def decompose(jacobian: np.ndarray, tolerance: float = LOOPS.rank, rank: Any = N
     """The decomposition of (..., m, n) with singular values below ``tolerance`` times the largest taken as zero, and no
     more than ``rank`` of them kept.
 
-    A matrix that is not finite has factors that are not, and the full rank, so that no freedoms are made of it.
+    A matrix that is not finite has factors that are not, and the full rank, so that no DoF are made of it.
     """
     if math.isfinite(np.add.reduce(jacobian, axis=None)):  # all are finite
         u, s, vt = _svd(jacobian)

@@ -114,16 +114,17 @@ def _null_space_accelerations(
     them out of it."""
     basis, offset = basis_by(method, at.jacobian, bias, decompose(at.jacobian, tolerance, rank), chosen)
     transposed = basis.swapaxes(-1, -2)
-    carried = transposed @ at.mass
-    reduced = carried @ basis
+    projected = transposed @ at.mass
+    reduced = projected @ basis
     if basis.ndim > 2:
         diagonal = reduced.reshape(*reduced.shape[:-2], mech.nv**2)[..., :: mech.nv + 1]  # a view
         diagonal += ~basis.any(axis=-2)
     try:
-        y = solved(reduced, times(transposed, force) - times(carried, offset))
+        y = solved(reduced, times(transposed, force) - times(projected, offset))
     except np.linalg.LinAlgError:
         raise MechanismError(
-            f"a freedom of mechanism {mech.name!r} moves nothing with inertia: give the links it moves mass and inertia"
+            f"a degree of freedom of mechanism {mech.name!r} moves nothing with inertia: give the links it moves mass "
+            "and inertia"
         ) from None
     return times(basis, y) + offset
 
@@ -217,8 +218,8 @@ def inverse_dynamics(
                    given, plain least squares by default, wherever loops leave a choice
     distribution   (actuated coordinates, k) or (actuated coordinates,): patterns by which the effort is shared, one per
                    column; the forces are ``distribution @ x`` with the x that produces the motion, the smallest if k
-                   exceeds the freedoms.  If K_a* W = 1 (K = ``null_space(..., independent=...)`` at the actuated
-                   coordinates), x is the generalized force of those independent coordinates
+                   exceeds the degrees of freedom.  If K_a* W = 1 (K = ``null_space(..., independent=...)`` at the
+                   actuated coordinates), x is the generalized force of those independent coordinates
 
     A ``MechanismWarning`` says so where loops are open by more than 1 mm or 1 mrad.
     """
@@ -233,7 +234,7 @@ def inverse_dynamics(
     load = times(at.mass, a) + bias_under(mech, at, q, v, wrenches)
     driven = np.arange(mech.nv) if actuated is None else driven_by(mech, actuated, "actuated")
     patterns = _patterns(len(driven), weights, distribution)
-    reach = np.swapaxes(svd.null, -1, -2)[..., driven] @ patterns  # what unit patterns do along the freedoms
+    reach = np.swapaxes(svd.null, -1, -2)[..., driven] @ patterns  # what unit patterns do along the DoF
     tau = np.zeros(load.shape)
     tau[..., driven] = times(patterns, decompose(reach).solve(transposed_times(svd.null, load)))
     missing = np.abs(transposed_times(svd.null, tau - load)).max(axis=-1, initial=0.0)
@@ -242,11 +243,11 @@ def inverse_dynamics(
         names = ", ".join(map(repr, mech.joint_names if actuated is None else actuated)) or "(none)"
         raise MechanismError(
             f"the joints {names} of mechanism {mech.name!r}{shared} cannot produce this "
-            f"acceleration: {np.max(missing):.3g} of the force along the freedoms is missing; "
+            f"acceleration: {np.max(missing):.3g} of the force along the degrees of freedom is missing; "
             + (
-                "actuate at least as many joints as there are freedoms"
+                "actuate at least as many joints as there are degrees of freedom"
                 if distribution is None
-                else "give as many independent columns as there are freedoms, among joints that can drive them"
+                else "give as many independent columns as there are degrees of freedom, of joints that can drive them"
             )
         )
     return tau
@@ -276,7 +277,7 @@ def _patterns(count: int, weights: ArrayLike | None, distribution: ArrayLike | N
         if columns.ndim < 2 or columns.shape[-2] != count or not np.isfinite(columns).all():
             raise MechanismError(
                 f"distribution must have finite rows for the {count} actuated coordinates, in the order of actuated, "
-                f"and a column per freedom: shape (..., {count}, k), not {np.shape(distribution)}"
+                f"and a column per degree of freedom: shape (..., {count}, k), not {np.shape(distribution)}"
             )
         return columns
     scale = np.ones(count) if weights is None else real_numbers("weights", weights)
@@ -348,11 +349,12 @@ def _per_state(function: Callable[..., Any], *arrays: np.ndarray, empty: tuple[i
 
 
 def _refuse_inconsistent(mech: Mechanism, at: Terms, a: np.ndarray) -> None:
-    slip = np.abs(times(at.jacobian, a) + at.bias)
+    opening = np.abs(times(at.jacobian, a) + at.bias)
     scale = np.abs(at.jacobian) @ np.abs(a)[..., None]
-    if slip.size and np.any(slip > LOOPS.acceleration * (1.0 + scale[..., 0] + np.abs(at.bias))):
-        row = int(np.argmax(slip.reshape(-1, slip.shape[-1]).max(axis=0)))
+    if opening.size and np.any(opening > LOOPS.acceleration * (1.0 + scale[..., 0] + np.abs(at.bias))):
+        row = int(np.argmax(opening.reshape(-1, opening.shape[-1]).max(axis=0)))
         raise MechanismError(
-            f"the accelerations tear loop {loop_of(mech, row)!r} of mechanism {mech.name!r} open (by {slip.max():.3g} "
-            "per second squared): give those of independent joints with independent=..., the others follow"
+            f"the accelerations violate the constraints of loop {loop_of(mech, row)!r} of mechanism {mech.name!r} (by "
+            f"{opening.max():.3g} per second squared): give those of independent joints with independent=..., "
+            "the others follow"
         )

@@ -1,7 +1,7 @@
 """Bases of the accelerations that keep the loops closed: a = K y + k with G K = 0 and G k = -dG/dt v (2.42-2.47).
 
-For one state K is (nv, p), p the number of freedoms; for a batch (nv, nv) with columns of zeros to fill up, so that its
-states may have different freedoms.
+For one state K is (nv, p), p the number of degrees of freedom; for a batch (nv, nv) with columns of zeros to fill
+up, so that its states may have different numbers of them.
 """
 
 from __future__ import annotations
@@ -123,6 +123,8 @@ def _basis(method: str, loops: Loops, chosen: np.ndarray | None) -> Basis:
 def _refuse_choice(loops: Loops, count: int) -> None:
     dofs = loops.jacobian.shape[-1] - loops.rank
     raise MechanismError(
-        f"the chosen coordinates do not describe the motion here: there are {dofs} freedoms, {count} coordinates "
-        "were chosen" + ("" if count != dofs else ", and the others do not follow from them") + " (2.28 is violated)"
+        f"the chosen coordinates do not describe the motion here: there are {dofs} degrees of freedom, {count} "
+        "coordinates were chosen"
+        + ("" if count != dofs else ", and the others do not follow from them")
+        + " (2.28 is violated)"
     )

@@ -237,7 +237,7 @@ def test_derivatives_of_the_user_and_their_complex_step():
 
 
 def test_quaternion_joints_and_functions_of_scalars():
-    """A spherical pendulum without loops: two of its three freedoms by angles of a point, one by the spin."""
+    """A spherical pendulum without loops: two of its three degrees of freedom by angles of a point, one by the spin."""
     mech = (
         lw.Builder()
         .link("bob", 1.0, (0.0, 0.0, -1.0), (0.1, 0.2, 0.3))
@@ -307,7 +307,7 @@ def test_conditions_are_checked():
         local_parametrization(mech, of_pendulum(-np.pi / 2), squared)
     with pytest.raises(ChartError, match="no coordinates y"):
         implicit_coordinates(mech, lambda q, y: [y[0] ** 2 + 1.0 + 0.0 * q[0]], [0.3]).value(of_pendulum(0.1))
-    with pytest.raises(ChartError, match="1 freedoms to 2 coordinates"):
+    with pytest.raises(ChartError, match="1 degrees of freedom to 2 coordinates"):
         two = implicit_coordinates(mech, lambda q, y: [q[0] - y[0], q[1] - y[1]], [0.0, 0.0])
         local_parametrization(mech, of_pendulum(-1.0), two)
 

@@ -69,8 +69,8 @@ def test_adaptive_steps_leave_singular_positions_on_the_same_branch(method, spee
 
 
 def tumbling_parallelogram() -> tuple[lw.Mechanism, np.ndarray, np.ndarray]:
-    """A parallelogram about the axis (1, 2, 3) of a free body, a ball joint on its bar: ten freedoms, and a loop that
-    goes through its flat position all the same."""
+    """A parallelogram about the axis (1, 2, 3) of a free body, a ball joint on its bar: ten degrees of freedom, and a
+    loop that goes through its flat position all the same."""
     axis = np.array([1.0, 2.0, 3.0]) / np.sqrt(14.0)
     across = np.cross(axis, (0.0, 0.0, 1.0)) / np.linalg.norm(axis[:2])
     tilted, turn = np.stack([across, np.cross(axis, across), axis], axis=1), lw.Revolute((0, 0, 1))

@@ -1,5 +1,5 @@
-"""spencer2004, Appendix A: identities of the adjoint operators, tree algorithms with joints of several freedoms, and
-loop constraints from virtual links."""
+"""spencer2004, Appendix A: identities of the adjoint operators, tree algorithms with joints of several degrees of
+freedom, and loop constraints from virtual links."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def newton_euler(joints: Joints, a, printed: bool = False) -> np.ndarray:
 
 
 def tree(seed: int = 11) -> lw.Mechanism:
-    """A random tree with joints of up to six freedoms and no armatures."""
+    """A random tree with joints of up to six degrees of freedom and no armatures."""
     mech = lw.mechanisms.random_tree(7, seed)
     return dataclasses.replace(
         mech, bodies=tuple(dataclasses.replace(b, armature=(0.0,) * b.kind.nv) for b in mech.bodies)

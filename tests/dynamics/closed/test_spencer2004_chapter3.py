@@ -63,7 +63,7 @@ def test_stabilization_enters_the_offset():
 
 
 def test_evaluation_does_not_fail_at_the_singular_position():
-    """1 / sigma_m is taken as 0; with G of rank 1 the mechanism has three freedoms for the moment."""
+    """1 / sigma_m is taken as 0; with G of rank 1 the mechanism has three degrees of freedom for the moment."""
     constraint, _, (_, sigma, vt) = parts(STRETCHED, np.zeros(4))
     assert sigma[1] < 1e-15 * sigma[0]
     v2 = vt[1:].T

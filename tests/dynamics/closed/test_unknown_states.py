@@ -52,7 +52,7 @@ def test_forces_of_the_other_states_too(function):
 @pytest.mark.parametrize("method", ["svd", "partitioning", "tangent", "differentiable"])
 def test_null_spaces_of_the_other_states_too(method):
     mech = built("five_bar")
-    q = np.array([SYMMETRIC, STRETCHED, np.full(4, np.nan)])  # two and three freedoms, and unknown
+    q = np.array([SYMMETRIC, STRETCHED, np.full(4, np.nan)])  # two and three degrees of freedom, and unknown
     basis = lw.closed.null_space(mech, q, method=method)
     assert basis.shape == (3, 4, 3) and np.isnan(basis[2]).all()
     for one, state in zip(basis[:2], q[:2], strict=True):
