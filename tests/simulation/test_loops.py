@@ -1,4 +1,4 @@
-"""Closed mechanisms: reactions of loops under all forces, and starts that would tear loops open."""
+"""Closed mechanisms: reactions of loops under all forces, and starts that violate their constraints."""
 
 from __future__ import annotations
 

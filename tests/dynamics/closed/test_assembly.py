@@ -105,13 +105,13 @@ def test_projection_moves_the_least(name):
     rng = np.random.default_rng(2)
     size = 1e-4
     off = lw.integrate(mech, q, size * rng.normal(size=mech.nv), 1.0)
-    slipping = v + size * rng.normal(size=mech.nv)
-    on, steady = lw.closed.project(mech, off, slipping)
+    inconsistent = v + size * rng.normal(size=mech.nv)
+    on, consistent = lw.closed.project(mech, off, inconsistent)
     assert np.linalg.norm(lw.closed.position_error(mech, on)) <= 1e-11
-    np.testing.assert_allclose(lw.closed.constraint_jacobian(mech, on) @ steady, 0.0, atol=1e-11)
+    np.testing.assert_allclose(lw.closed.constraint_jacobian(mech, on) @ consistent, 0.0, atol=1e-11)
     free = lw.closed.null_space(mech, on)
     np.testing.assert_allclose(free.T @ lw.difference(mech, off, on), 0.0, atol=100.0 * size**2)
-    np.testing.assert_allclose(free.T @ (steady - slipping), 0.0, atol=1e-11)
+    np.testing.assert_allclose(free.T @ (consistent - inconsistent), 0.0, atol=1e-11)
 
 
 @pytest.mark.seed("spencer2004", "Projection, energy included", by="library")

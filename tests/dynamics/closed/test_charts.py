@@ -106,13 +106,13 @@ def whole_state(mech: lw.Mechanism, relation: ImplicitCoordinates, q, v, y, y_ra
 
     def residual(x, both):
         (q, v), (y, y_rate) = np.split(x, [n]), np.split(both, [p])
-        slip = relation.by_q(q, y) @ v + relation.by_y(q, y) @ y_rate  # (2.26)
-        return np.concatenate([relation.residual(q, y), slip])
+        rates = relation.by_q(q, y) @ v + relation.by_y(q, y) @ y_rate  # (2.26)
+        return np.concatenate([relation.residual(q, y), rates])
 
     def closure(x):
         q, v = x[:n], x[n:]
-        slip = lw.closed.constraint_jacobian(mech, q) @ v
-        return np.concatenate([lw.closed.position_error(mech, q)[kept], slip[kept]])
+        rates = lw.closed.constraint_jacobian(mech, q) @ v
+        return np.concatenate([lw.closed.position_error(mech, q)[kept], rates[kept]])
 
     def slopes(function, at):
         return np.stack([(function(at + e) - function(at - e)) / 2e-5 for e in 1e-5 * np.eye(len(at))], axis=1)
