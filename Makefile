@@ -35,7 +35,7 @@ examples: $(RUNNABLE)  ## run the numbered examples; pictures in demo/
 	@set -e; for script in $(or $(EXAMPLES),$(error no examples/[0-9]*.py to run)); do \
 		echo "== $$script"; $(RUN)python $$script; done
 
-gallery: $(RUNNABLE)  ## the papers' figures and tables, made anew into gallery/
+gallery: $(RUNNABLE)  ## the papers' figures and tables, computed again into gallery/
 	@$(RUN)python -m linkwise reproduce all --output gallery
 
 test: $(INSTALLED)  ## run the tests, without the slow ones

@@ -13,20 +13,21 @@ import numpy as np
 
 import linkwise as lw
 
+#: A call of a library, and what it returns as linkwise has it.
+Calls = tuple[Callable[[], Any], Callable[[], np.ndarray]]
 LINEAR_FIRST = [3, 4, 5, 0, 1, 2]
 
 
 class Peer(NamedTuple):
     """One algorithm in another library.
 
-    single   (q, v, u) of one state, as linkwise has them -> a call of the library, and what it returns as linkwise has
-             it
+    single   (q, v, u) of one state, as linkwise has them -> its ``Calls``
     batch    the same for arrays of states, one thread; None where the library has no such call
     """
 
     library: str
-    single: Callable[..., tuple[Callable[[], Any], Callable[[], np.ndarray]]]
-    batch: Callable[..., tuple[Callable[[], Any], Callable[[], np.ndarray]]] | None = None
+    single: Callable[..., Calls]
+    batch: Callable[..., Calls] | None = None
 
 
 def peers(mech: lw.Mechanism, algorithm: str) -> list[Peer]:
@@ -83,7 +84,7 @@ def _pinocchio_calls(
     back = np.argsort(v_order)
     functions = {"inverse_dynamics": pin.rnea, "forward_dynamics": pin.aba, "mass_matrix": pin.crba}
 
-    def single(q: np.ndarray, *others: np.ndarray):
+    def single(q: np.ndarray, *others: np.ndarray) -> Calls:
         arrays = [np.ascontiguousarray(q[q_order]), *(np.ascontiguousarray(x[v_order]) for x in others)]
         function = functions[algorithm]
 
@@ -96,7 +97,7 @@ def _pinocchio_calls(
 
         return (lambda: function(model, data, *arrays)), result
 
-    def batch(q: np.ndarray, *others: np.ndarray):
+    def batch(q: np.ndarray, *others: np.ndarray) -> Calls:
         pool, out = pin.ModelPool(model, 1), np.zeros((model.nv, len(q)), order="F")
         arrays = [np.asfortranarray(q[:, q_order].T), *(np.asfortranarray(x[:, v_order].T) for x in others)]
         function = pin.rneaInParallel if algorithm == "inverse_dynamics" else pin.abaInParallel
@@ -159,7 +160,7 @@ def _axis(kind: Any) -> Any:
 def _mujoco_calls(mujoco: Any, model: Any, order: list[int], algorithm: str) -> Callable[..., Any]:
     data = mujoco.MjData(model)
 
-    def single(q: np.ndarray, *others: np.ndarray):
+    def single(q: np.ndarray, *others: np.ndarray) -> Calls:
         fields = {"inverse_dynamics": ("qvel", "qacc"), "forward_dynamics": ("qvel", "qfrc_applied")}
         for name, values in zip(("qpos", *fields[algorithm]), (q, *others), strict=True):
             getattr(data, name)[order] = values

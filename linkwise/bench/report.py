@@ -137,7 +137,15 @@ def _measure_closed(mech: lw.Mechanism, states: tuple[np.ndarray, ...], at: Cond
     return Measurement("forward_dynamics", batch, single, first_seconds, None, math.nan)
 
 
-def _against(mech, algorithm, kernel, exact, batch: float, single: float, dtype: str) -> dict[str, tuple[float, float]]:
+def _against(
+    mech: lw.Mechanism,
+    algorithm: str,
+    kernel: lw.Kernel,
+    exact: Sequence[np.ndarray],
+    batch: float,
+    single: float,
+    dtype: str,
+) -> dict[str, tuple[float, float]]:
     """How many times slower others are: in a batch, for one state."""
     interpreter = lw.compile(algorithm, mech, dtype=dtype, target="numpy")
     few = [np.asarray(x[:FEW], dtype) for x in exact]

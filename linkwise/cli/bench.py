@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import click
 
 import linkwise as lw
-from linkwise import bench as speed
+from linkwise.bench import ALGORITHMS, Conditions, Measurement, conditions, measure
 
 from .mechanism import Loaded, report_warnings, takes_mechanism
 from .screen import Progress, as_json, section, table
@@ -22,7 +22,7 @@ CLOSED = ("forward_dynamics", "mass_matrix")  # with loops; the mass matrix is t
 @click.option(
     "--algorithm",
     "algorithms",
-    type=click.Choice(speed.ALGORITHMS),
+    type=click.Choice(ALGORITHMS),
     multiple=True,
     help="Only this; all of them by default.",
 )
@@ -43,18 +43,18 @@ def bench(found: Loaded, algorithms: Sequence[str], batch: int, dtype: str, thre
     linkwise bench robot.urdf --dtype float32 --threads 2 --json
     """
     mech = report_warnings(found)
-    chosen = algorithms or (CLOSED if mech.loops else speed.ALGORITHMS)
+    chosen = algorithms or (CLOSED if mech.loops else ALGORITHMS)
     refused = [name for name in chosen if mech.loops and name not in CLOSED]
     if refused:
-        raise click.UsageError(f"{refused[0]} is that of trees: with loops there are {' and '.join(CLOSED)}")
+        raise click.UsageError(f"{refused[0]} is for trees; with loops available: {', '.join(CLOSED)}")
     results = []
     with Progress(len(chosen) + 1) as progress:
         progress.at("the machine's peak")
-        at = speed.conditions(dtype, threads, batch)
+        at = conditions(dtype, threads, batch)
         progress.done()
         for algorithm in chosen:
             progress.at(algorithm)
-            results.append(speed.measure(mech, algorithm, at))
+            results.append(measure(mech, algorithm, at))
             progress.done()
     if json_wanted:
         document = {"mechanism": mech.name, "nv": mech.nv, **dataclasses.asdict(at)}
@@ -63,7 +63,7 @@ def bench(found: Loaded, algorithms: Sequence[str], batch: int, dtype: str, thre
         click.echo("\n".join(_text(mech, at, results)))
 
 
-def _text(mech: lw.Mechanism, at, results) -> Iterable[str]:
+def _text(mech: lw.Mechanism, at: Conditions, results: Sequence[Measurement]) -> Iterable[str]:
     versions = ", ".join(f"{name} {version}" for name, version in at.versions.items())
     yield click.style(mech.name, bold=True) + f": nv = {mech.nv}, batches of {at.batch} random states"
     yield versions

@@ -66,7 +66,15 @@ def control_of(
     return lw.saturated(mech, control) if saturate and control is not None else control, duration
 
 
-def _feedback(mech, q, kp, kd, target, hold_gravity, degrees) -> Control | None:
+def _feedback(
+    mech: lw.Mechanism,
+    q: np.ndarray,
+    kp: Sequence[str],
+    kd: Sequence[str],
+    target: Sequence[str],
+    hold_gravity: bool,
+    degrees: bool,
+) -> Control | None:
     stiffness, damping = gains(mech, "--kp", kp), gains(mech, "--kd", kd)
     for text in target:
         joint, _ = joint_numbers(mech, "--target", text)
@@ -86,8 +94,8 @@ def _feedback(mech, q, kp, kd, target, hold_gravity, degrees) -> Control | None:
 
 
 def gains(mech: lw.Mechanism, option: str, texts: Sequence[str]) -> np.ndarray:
-    """(nv,): NUMBER is for every joint, JOINT=NUMBER for one, or one NUMBER,... for each of its freedoms; zero where
-    nothing is given."""
+    """(nv,): NUMBER is for every joint, JOINT=NUMBER for one, or one NUMBER,... for each of its degrees of
+    freedom; zero where nothing is given."""
     found = np.zeros(mech.nv)
     common = [text for text in texts if "=" not in text]
     if len(common) > 1:
@@ -114,7 +122,9 @@ def gains(mech: lw.Mechanism, option: str, texts: Sequence[str]) -> np.ndarray:
     return found
 
 
-def _driven(mech, torques, feedback, duration) -> tuple[Control, float]:
+def _driven(
+    mech: lw.Mechanism, torques: str, feedback: Control | None, duration: float | None
+) -> tuple[Control, float]:
     """Forces of a table, and those of ``feedback`` besides."""
     rows, source = read_table(torques, mech, ("t", "tau"), ()), called(torques)
     t, tau = rows["t"], rows["tau"]

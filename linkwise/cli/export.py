@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -30,7 +32,18 @@ from .screen import shown
     metavar="NAME",
     help="Make mass, com, inertia, pose, gravity or LINK.mass ... an input.",
 )
-def export(found: Loaded, algorithm, language, output, name, dtype, link, frame, method, parameters) -> None:
+def export(
+    found: Loaded,
+    algorithm: str,
+    language: str,
+    output: str | None,
+    name: str | None,
+    dtype: str,
+    link: str | None,
+    frame: str | None,
+    method: str | None,
+    parameters: Sequence[str],
+) -> None:
     """Source code of ALGORITHM for one mechanism, to be compiled and used without linkwise.
 
     ALGORITHM is a name such as inverse_dynamics, forward_dynamics, mass_matrix, jacobian, link_poses. C is one file of
@@ -45,7 +58,7 @@ def export(found: Loaded, algorithm, language, output, name, dtype, link, frame,
     if name and language != "c":
         raise click.UsageError("--name is for C")
     chosen = {key: value for key, value in (("link", link), ("frame", frame), ("method", method)) if value is not None}
-    options = {"dtype": dtype, "parameters": parameters, **chosen}
+    options: dict[str, Any] = {"dtype": dtype, "parameters": parameters, **chosen}
     try:
         kernel = lw.compile(algorithm, mech, target="numpy", **options)
     except TypeError as error:  # an option that this algorithm cannot do without

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +48,9 @@ WIDTH = 110  # letters of a line of a matrix in a pipe
 @click.option("--plot", metavar="FILE", help="Eigenvalues in the complex plane: .png, .svg or .pdf.")
 @click.option("--json", "json_wanted", is_flag=True, help="One JSON document; complex numbers are [real, imaginary].")
 def linearize(
-    found: Loaded, positions, velocities, start, degrees, at, stable, independent, inputs, passive, output, plot,
-    json_wanted,
+    found: Loaded, positions: Sequence[str], velocities: Sequence[str], start: str | None, degrees: bool, at: str,
+    stable: bool, independent: str | None, inputs: str | None, passive: bool, output: str | None, plot: str | None,
+    json_wanted: bool,
 ) -> None:  # fmt: skip
     """Linear model dx/dt = drift + A x + B u near a state: matrices, eigenvalues, frequencies, damping, modes.
 

@@ -33,7 +33,17 @@ SECONDS = 0.4  # to spend on each timing
 @click.option("--dense-check", is_flag=True, help="Compare with stacked matrices; exit code 1 if they differ.")
 @click.pass_context
 def operators(
-    context: click.Context, found: Loaded, expression, joints, links, target, dtype, source, timed, batch, dense_check
+    context: click.Context,
+    found: Loaded,
+    expression: str,
+    joints: tuple[str, ...],
+    links: tuple[str, ...],
+    target: str,
+    dtype: str,
+    source: str | None,
+    timed: bool,
+    batch: int,
+    dense_check: bool,
 ) -> None:
     """The plan of an operator EXPRESSION on a mechanism: seven levels, with the operations of each sweep.
 

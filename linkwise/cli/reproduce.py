@@ -1,4 +1,4 @@
-"""linkwise reproduce: the papers' figures, tables and algorithms, made anew into a gallery."""
+"""linkwise reproduce: the papers' figures, tables and algorithms, computed again into a gallery."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ KEYS = ("rodriguez1986", "rodriguez1992", "jain1995", "saha1999", "spencer2004")
 @click.option("--list", "listed", is_flag=True, help="List what can be made, and make nothing.")
 @click.pass_context
 def reproduce(context: click.Context, paper: str, output: Path, only: tuple[str, ...], listed: bool) -> None:
-    """Make the figures, tables and algorithms of PAPER anew, or of all five, and compare them with print and physics.
+    """Compute figures, tables and algorithms of PAPER again, or of all five, and compare them with print and physics.
 
     The result is a page to look at, OUTPUT/index.html. The exit code is 1 if anything deviates by more than it may.
 
@@ -42,7 +42,7 @@ def reproduce(context: click.Context, paper: str, output: Path, only: tuple[str,
     chosen = [(p, entry) for p in papers for entry in p.chosen(only)]
     if not chosen:
         known = ", ".join(entry.number for p in papers for entry in p.entries)
-        raise click.UsageError(f"{paper} has nothing called {' or '.join(map(repr, only))}; there are {known}")
+        raise click.UsageError(f"{paper} has nothing called {' or '.join(map(repr, only))}; available: {known}")
     if listed:
         for p, entry in chosen:
             click.echo(f"{p.key}  {entry.number}: {entry.title}")

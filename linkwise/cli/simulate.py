@@ -27,7 +27,7 @@ DIGITS = 12  # behind the point, on the screen: beyond them is round-off
 INTERRUPTED = 130  # exit code, as of every program that Ctrl-C ended
 
 
-@click.command(short_help="A motion in time: numbers, plots, films.")
+@click.command(short_help="A motion in time: numbers, plots, animations.")
 @takes_mechanism
 @click.option("--duration", type=float, help="Seconds; with --torques, until the last of them by default.")
 @state_options
@@ -52,19 +52,21 @@ INTERRUPTED = 130  # exit code, as of every program that Ctrl-C ended
     help="All rows: a .csv table, or .npz for lw.load_trajectory; - for CSV on standard output.",
 )
 @click.option("--plot", metavar="FILE", help="Curves over time: .png, .svg or .pdf.")
-@click.option("--gif", metavar="FILE", help="Moving picture: .gif or .mp4.")
+@click.option("--gif", metavar="FILE", help="An animation: .gif or .mp4.")
 @click.option("--json", "json_wanted", is_flag=True, help="The summary as one JSON document.")
 @click.pass_context
 def simulate(
-    context: click.Context, found: Loaded, duration, positions, velocities, start, degrees, method, step, tolerance,
-    every, torques, kp, kd, target, hold_gravity, saturate, passive, limits, limit_damping, output, plot, gif,
-    json_wanted,
+    context: click.Context, found: Loaded, duration: float | None, positions: Sequence[str], velocities: Sequence[str],
+    start: str | None, degrees: bool, method: str, step: float | None, tolerance: float, every: float,
+    torques: str | None, kp: Sequence[str], kd: Sequence[str], target: Sequence[str], hold_gravity: bool,
+    saturate: bool, passive: bool, limits: float | None, limit_damping: float, output: str | None, plot: str | None,
+    gif: str | None, json_wanted: bool,
 ) -> None:  # fmt: skip
     """Follow the motion of a mechanism, with loops or without, from a state under gravity, torques or a controller.
 
     Without options it is let go at rest; springs, damping, friction and limits of the file act where options say so,
-    and what does not act is told. Files are in radians unless --degrees is given (.npz is always). Ctrl-C ends the
-    motion: what was computed is written and told, and the exit code is 130.
+    and what does not act is listed. Files are in radians unless --degrees is given (.npz is always). Ctrl-C ends the
+    motion: what was computed is written and shown, and the exit code is 130.
 
     \b
     linkwise simulate builtin:stanford_arm --q joint2=1.57 --duration 2 --plot fall.png
@@ -111,7 +113,7 @@ def simulate(
     else:
         click.echo("\n".join(_text(motion, files, idle, saturate, degrees)))
     if trouble:
-        click.echo(f"linkwise: {trouble}; what was computed until then is told and written", err=True)
+        click.echo(f"linkwise: {trouble}; what was computed until then is shown and written", err=True)
     context.exit(code)
 
 
@@ -141,7 +143,7 @@ def _rows(motion: lw.Trajectory, degrees: bool) -> tuple[list[str], np.ndarray]:
     return names, rows
 
 
-# -- what is told -------------------------------------------------------------------------------------
+# -- what is shown ------------------------------------------------------------------------------------
 
 
 def _summary(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from linkwise import bench as speed
+from linkwise import bench
 from linkwise.cli import main
 
 
@@ -33,8 +33,8 @@ def run(here, capsys):
 
 @pytest.fixture
 def quick(monkeypatch):
-    """Measurements of a moment: what is tested is what is told, not how fast it is."""
-    best = speed.best
+    """Measurements of a moment: what is tested is what is shown, not how fast it is."""
+    best = bench.best
 
     def moment(*calls, **options):
         return best(*calls, **{**options, "rounds": 1, "slice_seconds": 0.005})

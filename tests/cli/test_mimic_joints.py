@@ -33,7 +33,7 @@ def start(run, *options) -> dict:
     return json.loads(run("simulate", "gripper.urdf", "--duration", 0.01, "--json", *options))["start"]
 
 
-def test_positions_and_velocities_are_the_followers_own(run, here):
+def test_positions_and_velocities_are_the_mimic_joints_own(run, here):
     write(here)
     found = start(run, "--q", "follow=0.5", "--v", "follow=1")
     np.testing.assert_allclose(found["q"], [(0.5 - 0.3) / -2.0])
@@ -43,12 +43,12 @@ def test_positions_and_velocities_are_the_followers_own(run, here):
     np.testing.assert_allclose(in_degrees["v"], [-np.pi / 4])
 
 
-def test_a_sliding_follower_is_given_in_metres(run, here):
+def test_a_sliding_mimic_joint_is_given_in_metres(run, here):
     write(here, "prismatic")
     np.testing.assert_allclose(start(run, "--q", "follow=0.5", "--degrees")["q"], [-0.1])
 
 
-def test_the_target_of_a_follower(run, here):
+def test_the_target_of_a_mimic_joint(run, here):
     write(here)
     options = ("simulate", "gripper.urdf", "--duration", 0.2, "--kp", 20, "--kd", 2, "--json")
     found = json.loads(run(*options, "--target", "follow=0.5"))
@@ -57,7 +57,7 @@ def test_the_target_of_a_follower(run, here):
 
 
 @pytest.mark.parametrize("first", ["lead=0.1", "follow=0.1"])
-def test_leader_and_follower_together_are_refused(run, here, first):
+def test_mimic_and_mimicked_joint_together_are_refused(run, here, first):
     write(here)
     second = "follow=0.2" if first.startswith("lead") else "lead=0.2"
     message = run("simulate", "gripper.urdf", "--duration", 1, "--q", first, "--q", second, fails=True)

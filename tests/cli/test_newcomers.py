@@ -192,16 +192,16 @@ def test_ctrl_c_keeps_what_was_computed(here, monkeypatch, capsys):
     assert (here / "motion.csv").read_text().count("\n") == facts["rows"] + 1 > 3
 
 
-def test_ctrl_c_while_a_film_is_drawn_keeps_the_motion(here, monkeypatch, capsys):
+def test_ctrl_c_while_an_animation_is_drawn_keeps_the_motion(here, monkeypatch, capsys):
     def interrupt(*arguments, **options):
         raise KeyboardInterrupt
 
     pytest.importorskip("matplotlib")
     monkeypatch.setattr("linkwise.viewer.animate", interrupt)
-    assert main([*map(str, ARM), "-o", "motion.csv", "--gif", "film.gif", "--json"]) == 130
+    assert main([*map(str, ARM), "-o", "motion.csv", "--gif", "motion.gif", "--json"]) == 130
     out, err = capsys.readouterr()
     assert json.loads(out)["files"] == ["motion.csv"] and (here / "motion.csv").exists()
-    assert err == "linkwise: interrupted while files were written; what was computed until then is told and written\n"
+    assert err == "linkwise: interrupted while files were written; what was computed until then is shown and written\n"
 
 
 def test_a_motion_that_cannot_be_followed_is_kept_as_far_as_it_went(here, monkeypatch, capsys):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 from . import ops
 from .program import Node, Program
@@ -18,7 +19,7 @@ from .program import Node, Program
 class Builder:
     """Makes interned nodes.  Operands and results are nodes or plain floats (constants)."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.section = ""
         self._table: dict[tuple, Node] = {}
         self._count = 0
@@ -32,7 +33,7 @@ class Builder:
     def input(self, array: int, element: int) -> Node:
         return self._intern((ops.INPUT, array, element), ops.INPUT, (), (array, element))
 
-    def _intern(self, key: tuple, op: ops.Op, args: tuple[Node, ...], value=None) -> Node:
+    def _intern(self, key: tuple, op: ops.Op, args: tuple[Node, ...], value: Any = None) -> Node:
         node = self._table.get(key)
         if node is None:
             node = self._table[key] = Node(op, args, value, self.section, self._count)

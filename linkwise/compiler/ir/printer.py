@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from . import ops
-from .program import Program
+from .program import Node, Program
 
 
 def text(program: Program) -> str:
@@ -22,7 +24,7 @@ def text(program: Program) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _right_hand_side(node, program: Program, number) -> str:
+def _right_hand_side(node: Node, program: Program, number: Mapping[Node, int]) -> str:
     if node.op is ops.CONST:
         return repr(node.value)
     if node.op is ops.INPUT:

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from . import ops
 
@@ -19,7 +20,7 @@ class Node:
 
     __slots__ = ("op", "args", "value", "section", "index")
 
-    def __init__(self, op: ops.Op, args: tuple[Node, ...], value, section: str, index: int):
+    def __init__(self, op: ops.Op, args: tuple[Node, ...], value: Any, section: str, index: int):
         self.op = op
         self.args = args
         self.value = value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from . import ops
-from .program import Program
+from .program import Node, Program
 
 
 class IllegalProgram(ValueError):
@@ -29,7 +29,7 @@ def check(program: Program) -> Program:
             inside = 0 <= array < len(program.inputs) and 0 <= element < program.inputs[array].size
             _require(inside, node, f"element {element} of input {array} does not exist")
         else:
-            _require(node.value is None, node, "only constants and inputs carry a value")
+            _require(node.value is None, node, "only constants and inputs have a value")
         _require(node not in done, node, "a node is evaluated twice")
         done.add(node)
     if len(program.results) != len(program.outputs):
@@ -42,6 +42,6 @@ def check(program: Program) -> Program:
     return program
 
 
-def _require(condition: bool, node, rule: str) -> None:
+def _require(condition: bool, node: Node, rule: str) -> None:
     if not condition:
         raise IllegalProgram(f"node {node!r}: {rule}")

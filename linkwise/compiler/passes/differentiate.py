@@ -1,7 +1,7 @@
 """Pass: the exact derivatives of one output of a program, as a program.
 
-Two ways through the same graph.  Forward: every value carries its partial derivatives along the directions on which it
-depends, and no others.  Reverse: for every element of the output, the values between it and the inputs carry the
+Two ways through the same graph.  Forward: every value has its partial derivatives along the directions on which it
+depends, and no others.  Reverse: for every element of the output, the values between it and the inputs have the
 derivative of that element by them.  Both build on the value's own nodes, so that what value and derivatives have in
 common is computed once; what does not depend on a direction is a constant zero.
 

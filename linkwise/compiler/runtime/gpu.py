@@ -1,4 +1,4 @@
-"""The GPU front door: CUDA C compiled by CuPy, called with arrays of shape ``batch + core``.
+"""Kernels on the GPU: CUDA C compiled by CuPy, called with arrays of shape ``batch + core``.
 
 CuPy is imported when a kernel is loaded, not before; everything else in linkwise works without it.
 """
@@ -38,7 +38,7 @@ class GpuKernel:
         self._cupy = cupy
         self._function = cupy.RawModule(code=self.source).get_function(cuda_c.function_name(program))
 
-    def __call__(self, *arrays, out=None):
+    def __call__(self, *arrays: Any, out: Any = None) -> Any:
         cupy = self._cupy
         if len(arrays) != len(self.inputs):
             names = ", ".join(array.name for array in self.inputs)
@@ -57,14 +57,14 @@ class GpuKernel:
         ]
         return delivered(shaped if on_device else [cupy.asnumpy(x) for x in shaped], out, self._copyto)
 
-    def _converted(self, values, array: Array):
+    def _converted(self, values: Any, array: Array) -> Any:
         """On the device, in the kernel's precision; numbers that would lose more than digits are refused."""
         values = self._cupy.asarray(values)
         if not np.can_cast(values.dtype, self.dtype, casting="same_kind"):
             raise TypeError(f"input {array.name} has dtype {values.dtype}, which is no {self.dtype}")
         return self._cupy.asarray(values, dtype=self.dtype)
 
-    def _copyto(self, array, values, casting: Any) -> None:
+    def _copyto(self, array: Any, values: Any, casting: Any) -> None:
         """``numpy.copyto`` from and to either library's arrays."""
         cupy = self._cupy
         if isinstance(array, cupy.ndarray):
@@ -72,13 +72,13 @@ class GpuKernel:
         else:
             np.copyto(array, cupy.asnumpy(values), casting=casting)
 
-    def _element_major(self, values, array: Array, batch: tuple[int, ...]):
+    def _element_major(self, values: Any, array: Array, batch: tuple[int, ...]) -> Any:
         """``(elements, states)`` in C order, the layout of the emitted code."""
         rows = self._cupy.broadcast_to(values, batch + array.shape).reshape(int(np.prod(batch)), array.size)
         return self._cupy.ascontiguousarray(rows.T)
 
 
-def _batch_shape(values, array: Array) -> tuple[int, ...]:
+def _batch_shape(values: Any, array: Array) -> tuple[int, ...]:
     split = values.ndim - len(array.shape)
     if split < 0 or values.shape[split:] != array.shape:
         raise ValueError(f"input {array.name} must have trailing dimensions {array.shape}, its shape is {values.shape}")

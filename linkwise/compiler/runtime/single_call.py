@@ -90,7 +90,7 @@ class _Memory(np.ndarray):
 
     __slots__ = ()
 
-    def __reduce_ex__(self, protocol):
+    def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError("a compiled function cannot be pickled: pickle the mechanism and compile where that is loaded")
 
 
@@ -182,7 +182,7 @@ def _reads_as_reported(array: np.ndarray) -> bool:
 
 
 @cache
-def _new_function():
+def _new_function() -> Callable[..., Any]:
     return ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
         ("PyCFunction_NewEx", ctypes.pythonapi)
     )

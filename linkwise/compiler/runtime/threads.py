@@ -24,7 +24,7 @@ _OPERATIONS_PER_TASK = 4_000_000
 # Machine code cannot be interrupted: long work is done in calls of some tenths of a second, Ctrl-C acts between them.
 _OPERATIONS_PER_CALL = 1_000_000_000
 
-_MAX_THREADS = 1024  # more than any machine runs at once; a request for more is a slip
+_MAX_THREADS = 1024  # more than any machine runs at once; a request for more is a mistake
 
 _num_threads: int | None = None
 _pool: ThreadPoolExecutor | None = None
@@ -141,11 +141,11 @@ def _pieces(
 ) -> list[list[np.ndarray]]:
     """``count`` lists of operands, each a share of the batch along its longest axis."""
     axis = int(np.argmax(batch)) - len(batch)  # counted from the end of the batch
-    edges = [batch[axis] * i // count for i in range(count + 1)]
+    bounds = [batch[axis] * i // count for i in range(count + 1)]
     axes = [axis - len(core) for core in _core_shapes(ufunc)]
     return [
         [_piece(array, axis, start, stop) for array, axis in zip(operands, axes, strict=True)]
-        for start, stop in itertools.pairwise(edges)
+        for start, stop in itertools.pairwise(bounds)
     ]
 
 

@@ -51,27 +51,27 @@ _FORMULA = {
 }
 
 
-def evaluate(program: Program, arrays: Sequence[np.ndarray], dtype="float64") -> list[np.ndarray]:
+def evaluate(program: Program, arrays: Sequence[np.ndarray], dtype: str = "float64") -> list[np.ndarray]:
     """Outputs of ``program``, each of shape ``batch + core``, for inputs of shape ``batch + core``.
 
     The batch shapes of the inputs are broadcast against each other.  Arithmetic is done in ``dtype``.
     """
     if len(arrays) != len(program.inputs):
         raise ValueError(f"{program.name} takes {len(program.inputs)} arrays, {len(arrays)} were given")
-    dtype = np.dtype(dtype)
+    kind = np.dtype(dtype)
     arrays = [np.asarray(array) for array in arrays]
-    arrays = [array.astype(dtype, casting="same_kind", copy=False) for array in arrays]
+    arrays = [array.astype(kind, casting="same_kind", copy=False) for array in arrays]
     batch = np.broadcast_shapes(
         *(_batch_shape(x, a.name, a.shape) for x, a in zip(arrays, program.inputs, strict=True))
     )
-    outputs = [np.empty(batch + array.shape, dtype=dtype) for array in program.outputs]
+    outputs = [np.empty(batch + array.shape, dtype=kind) for array in program.outputs]
     places = _places_of_results(program, outputs)
     last_use = {arg: node for node in program.nodes for arg in node.args}
     values: dict[Node, np.ndarray] = {}
     with np.errstate(all="ignore"):
         for node in program.nodes:
             if node.op is ops.CONST:
-                value = dtype.type(node.value)
+                value = kind.type(node.value)
             elif node.op is ops.INPUT:
                 array, element = node.value
                 value = arrays[array][(..., *np.unravel_index(element, program.inputs[array].shape))]
@@ -86,7 +86,9 @@ def evaluate(program: Program, arrays: Sequence[np.ndarray], dtype="float64") ->
     return outputs
 
 
-def repeat(program: Program, recurrence: Recurrence, arrays: Sequence[np.ndarray], dtype="float64") -> list[np.ndarray]:
+def repeat(
+    program: Program, recurrence: Recurrence, arrays: Sequence[np.ndarray], dtype: str = "float64"
+) -> list[np.ndarray]:
     """Outputs of the recurrence, each of shape ``batch + (records,) + core``; its meaning is this plain loop."""
     recurrence.check(program)
     given = {array.name: np.asarray(values) for array, values in zip(program.inputs, arrays, strict=True)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,7 @@ class Symbol:
         self.node = node
         self.builder = builder
 
-    def _lift(self, other) -> Node:
+    def _lift(self, other: Any) -> Node:
         return other.node if isinstance(other, Symbol) else self.builder.const(other)
 
     def _wrap(self, node: Node) -> Symbol | float:
@@ -32,7 +33,7 @@ class Symbol:
 
     # Numbers of richer kinds (jets) know what to do with symbols, so operators leave the work to them.
 
-    def __add__(self, other):
+    def __add__(self, other: Any) -> Any:
         if not isinstance(other, Symbol):
             if not isinstance(other, NUMBERS):
                 return NotImplemented
@@ -42,7 +43,7 @@ class Symbol:
 
     __radd__ = __add__
 
-    def __sub__(self, other):
+    def __sub__(self, other: Any) -> Any:
         if not isinstance(other, Symbol):
             if not isinstance(other, NUMBERS):
                 return NotImplemented
@@ -50,10 +51,10 @@ class Symbol:
                 return self
         return self._wrap(self.builder.sub(self.node, self._lift(other)))
 
-    def __rsub__(self, other):
+    def __rsub__(self, other: Any) -> Any:
         return self._wrap(self.builder.sub(self._lift(other), self.node))
 
-    def __mul__(self, other):
+    def __mul__(self, other: Any) -> Any:
         if not isinstance(other, Symbol):
             if not isinstance(other, NUMBERS):
                 return NotImplemented
@@ -65,38 +66,38 @@ class Symbol:
 
     __rmul__ = __mul__
 
-    def __truediv__(self, other):
+    def __truediv__(self, other: Any) -> Any:
         if not isinstance(other, (Symbol, *NUMBERS)):
             return NotImplemented
         return self._wrap(self.builder.div(self.node, self._lift(other)))
 
-    def __rtruediv__(self, other):
+    def __rtruediv__(self, other: Any) -> Any:
         return self._wrap(self.builder.div(self._lift(other), self.node))
 
-    def __neg__(self):
+    def __neg__(self) -> Symbol | float:
         return self._wrap(self.builder.neg(self.node))
 
-    def __pos__(self):
+    def __pos__(self) -> Symbol:
         return self
 
-    def __pow__(self, exponent):
+    def __pow__(self, exponent: Any) -> Any:
         if not isinstance(exponent, int):
             return NotImplemented
         if exponent < 0:
             return 1.0 / self**-exponent
         return 1.0 if exponent == 0 else self * self ** (exponent - 1)
 
-    def __lt__(self, other):
+    def __lt__(self, other: Any) -> Any:
         if not isinstance(other, (Symbol, *NUMBERS)):
             return NotImplemented
         return Symbol(self.builder.less(self.node, self._lift(other)), self.builder)
 
-    def __gt__(self, other):
+    def __gt__(self, other: Any) -> Any:
         if not isinstance(other, (Symbol, *NUMBERS)):
             return NotImplemented
         return Symbol(self.builder.less(self._lift(other), self.node), self.builder)
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         raise TypeError(
             "a traced value has no truth value: the program must not depend on the state; "
             "use linkwise.scalar.select(condition, then, otherwise)"
@@ -104,22 +105,22 @@ class Symbol:
 
     # The functions behind linkwise.scalar.
 
-    def sqrt(self):
+    def sqrt(self) -> Symbol | float:
         return self._wrap(self.builder.sqrt(self.node))
 
-    def sin(self):
+    def sin(self) -> Symbol | float:
         return self._wrap(self.builder.sin(self.node))
 
-    def cos(self):
+    def cos(self) -> Symbol | float:
         return self._wrap(self.builder.cos(self.node))
 
-    def atan2(self, x):
+    def atan2(self, x: Symbol | float) -> Symbol | float:
         return self._wrap(self.builder.atan2(self.node, self._lift(x)))
 
-    def ratan2(self, y):
+    def ratan2(self, y: Symbol | float) -> Symbol | float:
         return self._wrap(self.builder.atan2(self._lift(y), self.node))
 
-    def select(self, then, otherwise):
+    def select(self, then: Symbol | float, otherwise: Symbol | float) -> Symbol | float:
         return self._wrap(self.builder.select(self.node, self._lift(then), self._lift(otherwise)))
 
 

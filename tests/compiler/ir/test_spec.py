@@ -45,7 +45,7 @@ ILLEGAL = {
     "an element before the array": (with_node(ops.INPUT, (), (0, -1)), "element -1 of input 0 does not exist"),
     "an array beyond the inputs": (with_node(ops.INPUT, (), (1, 0)), "element 0 of input 1 does not exist"),
     "an array before the inputs": (with_node(ops.INPUT, (), (-1, 0)), "element 0 of input -1 does not exist"),
-    "an operation with a value": (with_node(ops.NEG, (X,), 1.0), "only constants and inputs carry a value"),
+    "an operation with a value": (with_node(ops.NEG, (X,), 1.0), "only constants and inputs have a value"),
     "computed twice": (changed(nodes=(X, Y, SUM, SUM)), "%2=add: a node is evaluated twice"),
     "an output without results": (changed(results=()), "1 outputs are declared, 0 given"),
     "results without an output": (changed(outputs=()), "0 outputs are declared, 1 given"),

@@ -1,4 +1,4 @@
-"""Programs to test the compiler tower with: recursions over a serial chain, and random expression graphs."""
+"""Programs to test the compiler with: recursions over a serial chain, and random expression graphs."""
 
 from __future__ import annotations
 

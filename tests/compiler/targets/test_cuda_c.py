@@ -139,7 +139,7 @@ def test_device_arrays_stay_on_the_device(cupy_on_host):
 
 
 def test_results_are_written_to_given_arrays(cupy_on_host):
-    """Of either library and of lower precision, like a ufunc's; what is left out is made anew."""
+    """Of either library and of lower precision, like a ufunc's; what is left out is new."""
     q, masses = random_inputs((7,))
     kernel = gpu.load(every_operation(), Options())
     expected = kernel(q, masses)

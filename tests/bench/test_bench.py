@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import bench as speed
+from linkwise import bench
 from linkwise.bench import peers as others
 from linkwise.bench import report
 
@@ -14,7 +14,7 @@ from linkwise.bench import report
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     def moment(*calls, **options):
-        return speed.best(*calls, **{**options, "rounds": 1, "slice_seconds": 0.002})
+        return bench.best(*calls, **{**options, "rounds": 1, "slice_seconds": 0.002})
 
     monkeypatch.setattr(report, "best", moment)
 
@@ -32,20 +32,20 @@ def test_best_is_the_time_of_one_call():
         now += seconds * noise.choice([1.0, 1.5, 4.0])
 
     options = {"repeats": 2, "rounds": 3, "slice_seconds": 0.01, "clock": lambda: now}
-    slow, quick = speed.best(lambda: takes(4e-3), lambda: takes(1e-6), **options)
+    slow, quick = bench.best(lambda: takes(4e-3), lambda: takes(1e-6), **options)
     assert slow == pytest.approx(4e-3) and quick == pytest.approx(1e-6)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_the_peak_is_that_of_a_processor(dtype):
-    assert 5e8 < speed.fma_peak(dtype) < 1e13
+    assert 5e8 < bench.fma_peak(dtype) < 1e13
 
 
 def test_all_kinds_of_joints_that_pinocchio_has():
     pytest.importorskip("pinocchio")
     mech = lw.mechanisms.random_tree(7, 3, joints=("revolute", "prismatic", "spherical"), floating_base=True)
-    for algorithm in speed.ALGORITHMS:
-        found = speed.measure(mech, algorithm, conditions())  # an ArithmeticError if the answers differ
+    for algorithm in bench.ALGORITHMS:
+        found = bench.measure(mech, algorithm, conditions())  # an ArithmeticError if the answers differ
         assert any(name.startswith("Pinocchio") for name in found.against)
         assert found.single > 0.0 and found.batch > 0.0 and found.operations > 0
 
@@ -54,7 +54,7 @@ def test_hinges_and_slides_in_mujoco():
     pytest.importorskip("mujoco")
     mech = lw.mechanisms.random_tree(6, 1, joints=("revolute", "prismatic"))
     for algorithm in ("inverse_dynamics", "forward_dynamics"):
-        found = speed.measure(mech, algorithm, conditions())
+        found = bench.measure(mech, algorithm, conditions())
         assert any(name.startswith("MuJoCo") for name in found.against)
 
 
@@ -62,7 +62,7 @@ def test_mechanisms_that_others_do_not_hold_have_no_peer():
     assert others.peers(lw.mechanisms.four_bar(), "mass_matrix") == []
     helical = lw.mechanisms.random_tree(3, 0, joints=("helical",))
     assert others.peers(helical, "inverse_dynamics") == []
-    assert set(speed.measure(helical, "inverse_dynamics", conditions()).against) == {report.INTERPRETER}
+    assert set(bench.measure(helical, "inverse_dynamics", conditions()).against) == {report.INTERPRETER}
 
 
 @pytest.mark.parametrize("name", ["five_bar", "bricard"])
@@ -72,7 +72,7 @@ def test_loops_are_closed_where_their_dynamics_are_measured(name):
     assert np.abs(lw.closed.position_error(mech, q)).max() < 1e-8
     assert np.abs(lw.closed.constraint_jacobian(mech, q) @ v[..., None]).max() < 1e-8
     assert len(np.unique(q.round(6), axis=0)) == 16
-    found = speed.measure(mech, "forward_dynamics", conditions())
+    found = bench.measure(mech, "forward_dynamics", conditions())
     assert found.batch > 0.0 and found.single > 0.0 and found.operations is None and found.against == {}
 
 
@@ -82,9 +82,9 @@ def test_formulations_of_loops_that_differ_are_an_error(monkeypatch):
         lw.closed, "forward_dynamics", lambda *a, method="svd", **o: right(*a, method=method, **o) + (method == "svd")
     )
     with pytest.raises(ArithmeticError, match="its Lagrange multipliers differ"):
-        speed.measure(lw.mechanisms.four_bar(), "forward_dynamics", conditions())
+        bench.measure(lw.mechanisms.four_bar(), "forward_dynamics", conditions())
     with pytest.raises(ValueError, match="float64"):
-        speed.measure(lw.mechanisms.four_bar(), "forward_dynamics", conditions("float32"))
+        bench.measure(lw.mechanisms.four_bar(), "forward_dynamics", conditions("float32"))
 
 
 def test_answers_that_differ_are_an_error(monkeypatch):
@@ -95,11 +95,11 @@ def test_answers_that_differ_are_an_error(monkeypatch):
 
     monkeypatch.setattr(report, "peers", lambda mech, algorithm: [others.Peer("Wrong 1.0", wrong)])
     with pytest.raises(ArithmeticError, match="linkwise and Wrong 1.0 differ"):
-        speed.measure(mech, "inverse_dynamics", conditions())
+        bench.measure(mech, "inverse_dynamics", conditions())
 
 
 def test_threads_are_given_back():
     before = lw.get_num_threads()
     at = report.Conditions({}, "", "", 4, "float64", 1, 32, 1e10)
-    speed.measure(lw.mechanisms.planar_arm(2), "mass_matrix", at)
+    bench.measure(lw.mechanisms.planar_arm(2), "mass_matrix", at)
     assert lw.get_num_threads() == before
