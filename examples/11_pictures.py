@@ -1,4 +1,4 @@
-"""Pictures: mechanisms, a motion as a strip, over time and as a film, eigenvalues, responses and modes.
+"""Pictures: mechanisms, a motion as a strip, over time and as an animation, eigenvalues, responses and modes.
 
 python examples/11_pictures.py [folder for pictures]
 """
@@ -23,6 +23,7 @@ def all_kinds_of_joints() -> lw.Mechanism:
         "helical": lw.Helical((0, 1, 0), 0.02),
         "cylindrical": lw.Cylindrical((1, 0, 1)),
         "universal": lw.Universal((1, 0, 0), (0, 1, 0)),
+        "pin_in_slot": lw.PinInSlot((1, 0, 0), (0, 1, 0)),
         "spherical": lw.Spherical(),
         "planar": lw.Planar((0, 0, 1)),
         "floating": lw.Floating(),
@@ -30,7 +31,7 @@ def all_kinds_of_joints() -> lw.Mechanism:
     builder = lw.Builder()
     for i, (name, kind) in enumerate(kinds.items()):
         builder.link(name, 1.0, (0.05, 0.0, 0.08), (0.002, 0.002, 0.001))
-        builder.joint(name, kind, "ground", name, (None, (0.6 * (i // 4), 0.35 * (i % 4), 0.0)))
+        builder.joint(name, kind, "ground", name, (0.6 * (i // 5), 0.35 * (i % 5), 0.0))
     return builder.build("all_kinds")
 
 
@@ -41,6 +42,7 @@ def drawings() -> None:
     q = lw.neutral(joints)
     q[joints.q_index("prismatic")] = 0.1
     q[joints.q_index("cylindrical")] = 0.4, 0.1
+    q[joints.q_index("pin_in_slot")] = 0.05, 0.4
     lw.viewer.draw(
         joints, q, path=picture("joints"), labels=True, masses=False, ticks=False, symbols=1.3, azimuth=-20.0
     )
@@ -53,9 +55,9 @@ def motion() -> None:
     swing.plot(picture("motion"))
     lw.viewer.snapshots(pendulum, swing, path=picture("snapshots"), count=7, trail="lower")
     with tempfile.TemporaryDirectory() as folder:
-        film = lw.viewer.animate(swing, path=Path(folder) / "swing.gif", fps=10.0, trail="lower", dpi=60)
-        with Image.open(film) as frames:
-            print(f"a film of {frames.n_frames} frames, {film.stat().st_size // 1024} KiB")
+        animation = lw.viewer.animate(swing, path=Path(folder) / "swing.gif", fps=10.0, trail="lower", dpi=60)
+        with Image.open(animation) as frames:
+            print(f"an animation of {frames.n_frames} frames, {animation.stat().st_size // 1024} KiB")
 
 
 def linear_models() -> None:

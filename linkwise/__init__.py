@@ -36,7 +36,18 @@ from .dynamics.trees import (
     potential_energy,
     random_state,
 )
-from .mechanics.joints import Cylindrical, Fixed, Floating, Helical, Planar, Prismatic, Revolute, Spherical, Universal
+from .mechanics.joints import (
+    Cylindrical,
+    Fixed,
+    Floating,
+    Helical,
+    PinInSlot,
+    Planar,
+    Prismatic,
+    Revolute,
+    Spherical,
+    Universal,
+)
 from .mechanism import (
     Builder,
     InertiaWarning,
@@ -119,6 +130,7 @@ __all__ = [
     "MissingConstraintWarning",
     "Note",
     "OmissionWarning",
+    "PinInSlot",
     "Planar",
     "Prismatic",
     "Revolute",

@@ -15,6 +15,7 @@ from linkwise.mechanics.joints import (
     Floating,
     Helical,
     Joint,
+    PinInSlot,
     Planar,
     Prismatic,
     Revolute,
@@ -197,9 +198,10 @@ _RANDOM_KINDS: dict[str, Callable[[np.random.Generator], Joint]] = {
     "prismatic": lambda rng: Prismatic(_random_axis(rng)),
     "helical": lambda rng: Helical(_random_axis(rng), rng.uniform(-0.3, 0.3)),
     "spherical": lambda rng: Spherical(),
-    "universal": lambda rng: _random_universal(rng),
+    "universal": lambda rng: Universal(*_random_axes(rng)),
     "cylindrical": lambda rng: Cylindrical(_random_axis(rng)),
     "planar": lambda rng: Planar(_random_axis(rng)),
+    "pin_in_slot": lambda rng: PinInSlot(*_random_axes(rng)),
     "floating": lambda rng: Floating(),
     "fixed": lambda rng: Fixed(),
 }
@@ -210,7 +212,7 @@ def random_tree(n: int, seed: int, joints: Sequence[str] = MOVING_KINDS, floatin
     """A tree of ``n`` links, the same for the same arguments.
 
     joints          kinds to draw from: "revolute", "prismatic", "helical", "spherical", "universal", "cylindrical",
-                    "planar", "floating", "fixed" (a welded link); all but the last by default
+                    "planar", "pin_in_slot", "floating", "fixed" (a welded link); all but the last by default
     floating_base   let the first link float; it counts as one of the ``n``
 
     Branching, axes (along coordinates, along small integers, general), poses (aligned, quarter turns, general) and
@@ -281,7 +283,7 @@ def _random_axis(rng: np.random.Generator) -> list[float]:
     return rng.normal(size=3).tolist()
 
 
-def _random_universal(rng: np.random.Generator) -> Universal:
+def _random_axes(rng: np.random.Generator) -> tuple[list[float], list[float]]:
     """Two axes, in one case out of two at right angles, otherwise at least half a right angle apart."""
     first, helper = np.array(_random_axis(rng)), np.array(_random_axis(rng))
     first /= np.linalg.norm(first)
@@ -289,7 +291,7 @@ def _random_universal(rng: np.random.Generator) -> Universal:
     if np.linalg.norm(square) < 0.1:  # the two happen to be almost parallel
         square = np.cross(first, np.roll(np.eye(3)[np.argmax(np.abs(first))], 1))
     square /= np.linalg.norm(square)
-    return Universal(first.tolist(), (square + rng.choice([0.0, rng.uniform(-1.0, 1.0)]) * first).tolist())
+    return first.tolist(), (square + rng.choice([0.0, rng.uniform(-1.0, 1.0)]) * first).tolist()
 
 
 def _random_mass(rng: np.random.Generator) -> tuple[float, np.ndarray, np.ndarray]:

@@ -2,9 +2,10 @@
 
     [[loop]]
     name = "tip_pin"
-    kind = "revolute"                 # or prismatic, cylindrical, planar, helical, universal, spherical, fixed; a kind
-                                      # of joint of your own with its module, "my_joints.Geared"
-    axis = [0.0, 0.0, 1.0]            # in pose_a; universal joints have axis1 and axis2, helical ones also pitch
+    kind = "revolute"                 # or prismatic, cylindrical, planar, helical, universal, pin_in_slot, spherical,
+                                      # fixed; a kind of joint of your own with its module, "my_joints.Geared"
+    axis = [0.0, 0.0, 1.0]            # in pose_a; universal joints have axis1 and axis2, pins in slots slide_axis and
+                                      # pin_axis, helical joints also pitch
     link_a = "coupler"
     pose_a = {xyz = [0.4, 0.0, 0.0], rpy = [0.0, 0.0, 0.0]}
     link_b = "rocker"
@@ -114,7 +115,7 @@ def _kinds() -> dict[str, type[Joint]]:
 def _kind(what: str, table: Mapping[str, Any]) -> Joint:
     """The joint, with the keys that its kind needs and no others."""
     kinds, given = _kinds(), table["kind"]
-    name = given if given in kinds else given.lower()
+    name = given if given in kinds else given.lower().replace("_", "")
     if name not in kinds:
         raise MechanismError(f"{what}: unknown kind {given!r}: {did_you_mean(name, kinds)}")
     fields = {_WORDS.get(field.name, field.name): field for field in dataclasses.fields(kinds[name]) if field.init}

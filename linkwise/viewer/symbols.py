@@ -102,6 +102,18 @@ def _universal(mark: JointMark, size: float) -> Symbol:
     )
 
 
+def _pin_in_slot(mark: JointMark, size: float) -> Symbol:
+    slot, axis = mark.start[:3, :3] @ mark.kind.slide_axis, _moving(mark, mark.kind.pin_axis)
+    across = np.cross(axis, slot) / np.linalg.norm(np.cross(axis, slot))
+    middle = _rail(mark, slot, 4.2 * size)
+    return Symbol(
+        [_cylinder(mark.origin, axis, 0.8 * size, 2.6 * size)],
+        [middle + side * 1.1 * size * across for side in (-1, 1)],
+        axes=[_centre_line(mark.origin, axis, 3.4 * size)],
+        colour=SKY,
+    )
+
+
 def _planar(mark: JointMark, size: float) -> Symbol:
     normal = _moving(mark, mark.kind.normal)
     plate = _box(mark.origin, _frame_along(normal), (2.0 * size, 2.0 * size, 0.25 * size))
@@ -125,6 +137,7 @@ SYMBOLS: dict[type, Callable[[JointMark, float], Symbol]] = {
     lw.Helical: _helical,
     lw.Spherical: _spherical,
     lw.Universal: _universal,
+    lw.PinInSlot: _pin_in_slot,
     lw.Planar: _planar,
     lw.Floating: _floating,
     lw.Fixed: _fixed,

@@ -26,7 +26,7 @@ def test_random_trees_are_physical_and_reproducible(seed, floating_base):
 def test_random_trees_cover_what_they_promise():
     bodies = [body for seed in range(40) for body in library.random_tree(12, seed).bodies]
     kinds = {type(body.kind).__name__.lower() for body in bodies}
-    assert kinds == set(library.MOVING_KINDS)
+    assert kinds == {kind.replace("_", "") for kind in library.MOVING_KINDS}
     axes = [tuple(body.kind.axis) for body in bodies if isinstance(body.kind, joints.Revolute)]
     assert any(sorted(map(abs, axis)) == [0.0, 0.0, 1.0] for axis in axes)
     assert any(np.allclose(sorted(np.abs(axis) * np.sqrt(14)), [1, 2, 3]) for axis in axes)

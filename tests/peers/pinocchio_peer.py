@@ -157,6 +157,8 @@ def _joint(kind):
         return _one_after_another(_turn(kind.axis), _shift(kind.axis))
     if isinstance(kind, lw.Universal):
         return _one_after_another(_turn(kind.axis1), _turn(kind.axis2))
+    if isinstance(kind, lw.PinInSlot):
+        return _one_after_another(_shift(kind.slide_axis), _turn(kind.pin_axis))
     if isinstance(kind, lw.Planar):
         x, y, z = np.array(kind.alignment).T
         return _one_after_another(_shift(x), _shift(y), _turn(z))

@@ -15,7 +15,7 @@ from tests.dynamics.diagonal.trees import every_tree
 from tests.physics.trees import Model, close, tree_of
 
 FRAMES = ("link", "world", "world_aligned")
-JOINTS = ("revolute", "prismatic", "helical", "spherical", "universal", "cylindrical", "planar", "floating")
+JOINTS = lw.mechanisms.MOVING_KINDS
 
 
 def deepest(mech: lw.Mechanism) -> str:

@@ -110,6 +110,7 @@ def test_poses_left_out_are_the_links_own():
         ({"kind": "planar", "axis": [0, 0, 1]}, lw.Planar((0, 0, 1))),
         ({"kind": "helical", "axis": [0, 0, 1], "pitch": 0.01}, lw.Helical((0, 0, 1), 0.01)),
         ({"kind": "universal", "axis1": [1, 0, 0], "axis2": [0, 1, 0]}, lw.Universal((1, 0, 0), (0, 1, 0))),
+        ({"kind": "pin_in_slot", "slide_axis": [1, 0, 0], "pin_axis": [0, 1, 0]}, lw.PinInSlot((1, 0, 0), (0, 1, 0))),
         ({"kind": "spherical"}, lw.Spherical()),
         ({"kind": "Fixed"}, lw.Fixed()),
     ],

@@ -52,6 +52,15 @@ def test_the_first_axis_of_a_universal_joint_stays_and_the_second_turns_with_it(
     assert off_line(first.axes[1], before.axes[1]) > 1e-3
 
 
+def test_the_slot_stays_and_the_pin_moves_along_it():
+    before, slid, rotated = (drawn("pin_in_slot", [0.2, *q]) for q in ((0.0, 0.4), (0.3, 0.4), (0.0, 1.0)))
+    for side in (0, 1):
+        assert off_line(slid.rails[side], before.rails[side]) < 1e-12
+        assert off_line(rotated.rails[side], before.rails[side]) < 1e-12
+    assert off_line(rotated.axes[0], before.axes[0]) < 1e-12 < off_line(slid.axes[0], before.axes[0])
+    assert off_line(slid.axes[0].mean(axis=0)[None], np.mean(before.rails, axis=0)) < 1e-12
+
+
 def test_the_normal_of_a_planar_joint_keeps_its_direction():
     before, after = (drawn("planar", [0.2, *q]) for q in ((0.0, 0.0, 0.0), (0.3, -0.2, 1.1)))
     directions = [np.diff(one.axes[0], axis=0)[0] for one in (before, after)]

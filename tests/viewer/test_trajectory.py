@@ -62,6 +62,7 @@ def test_units_and_names_of_every_kind(kind):
         "cylindrical": (2, 1, 0),
         "universal": (3, 0, 0),
         "planar": (2, 2, 0),
+        "pin_in_slot": (2, 1, 0),
         "spherical": (1, 0, 4),
         "floating": (1, 3, 4),
     }[kind]

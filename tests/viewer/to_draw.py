@@ -29,6 +29,7 @@ KINDS = {
     "cylindrical": lw.Cylindrical((1.0, 0.0, 1.0)),
     "universal": lw.Universal((1.0, 0.0, 0.0), (0.0, 1.0, 1.0)),
     "spherical": lw.Spherical(),
+    "pin_in_slot": lw.PinInSlot((1.0, 0.0, 0.0), (0.0, 1.0, 1.0)),
     "planar": lw.Planar((1.0, 1.0, 0.0)),
     "floating": lw.Floating(),
 }

@@ -4,6 +4,7 @@ from .cylindrical import Cylindrical
 from .fixed import Fixed
 from .floating import Floating
 from .helical import Helical
+from .pin_in_slot import PinInSlot
 from .planar import Planar
 from .prismatic import Prismatic
 from .protocol import ANGLE, KINDS, LENGTH, OTHER, QUATERNION, Joint, Measure
@@ -23,6 +24,7 @@ __all__ = [
     "Helical",
     "Joint",
     "Measure",
+    "PinInSlot",
     "Planar",
     "Prismatic",
     "Revolute",

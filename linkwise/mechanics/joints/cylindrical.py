@@ -11,7 +11,7 @@ import numpy as np
 
 from ..scalar import Scalar
 from ..spatial import ZERO, Matrix3, Motion, RigidInertia, Transform, Translation, Vector3, rotation_about
-from .protocol import ANGLE, LENGTH, Coordinates, Joint, Measure, align_z, unit_axis
+from .protocol import ANGLE, LENGTH, Alignment, Coordinates, Joint, Measure, align_z, unit_axis
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Cylindrical(Joint):
         object.__setattr__(self, "axis", unit_axis(self.axis, "the axis of a cylindrical joint"))
 
     @property
-    def alignment(self):
+    def alignment(self) -> Alignment:
         return align_z(self.axis)
 
     def transform(self, q: Coordinates) -> Transform:

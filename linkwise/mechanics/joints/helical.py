@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from ..scalar import Scalar, cos, select, sin
 from ..spatial import Matrix3, Motion, RigidInertia, Transform, Translation, Vector3, rotation_about
-from .protocol import ANGLE, Coordinates, Joint, Measure, align_z, unit_axis
+from .protocol import ANGLE, Alignment, Coordinates, Joint, Measure, align_z, unit_axis
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Helical(Joint):
         object.__setattr__(self, "pitch", pitch)
 
     @property
-    def alignment(self):
+    def alignment(self) -> Alignment:
         return align_z(self.axis)
 
     def transform(self, q: Coordinates) -> Transform:

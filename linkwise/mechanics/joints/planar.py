@@ -12,7 +12,7 @@ import numpy as np
 from ..scalar import Scalar
 from ..spatial import ZERO, Matrix3, Motion, RigidInertia, Transform, Translation, Vector3, rotation_about
 from ..spatial.motion import NO_MOTION
-from .protocol import ANGLE, LENGTH, Coordinates, Joint, Measure, align_z, unit_axis
+from .protocol import ANGLE, LENGTH, Alignment, Coordinates, Joint, Measure, align_z, unit_axis
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Planar(Joint):
         object.__setattr__(self, "normal", unit_axis(self.normal, "the normal of a planar joint"))
 
     @property
-    def alignment(self):
+    def alignment(self) -> Alignment:
         return align_z(self.normal)
 
     def transform(self, q: Coordinates) -> Transform:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..scalar import Scalar
 from ..spatial import ZERO, Matrix3, Motion, RigidInertia, Transform, Translation, Vector3
-from .protocol import LENGTH, Coordinates, Joint, Measure, align_z, turn_cosine, turn_error, unit_axis
+from .protocol import LENGTH, Alignment, Coordinates, Joint, Measure, align_z, turn_cosine, turn_error, unit_axis
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Prismatic(Joint):
         object.__setattr__(self, "axis", unit_axis(self.axis, "the axis of a prismatic joint"))
 
     @property
-    def alignment(self):
+    def alignment(self) -> Alignment:
         return align_z(self.axis)
 
     def transform(self, q: Coordinates) -> Transform:

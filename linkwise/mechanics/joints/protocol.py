@@ -22,12 +22,13 @@ from ..spatial.inertia import NO_INERTIA
 from ..spatial.motion import NO_MOTION
 
 Coordinates = Sequence[Scalar]
+Alignment = tuple[tuple[float, float, float], ...]  # rows of a 3x3 matrix whose columns are the canonical axes
 
 #: What a number of q measures; a number of v is the rate of such a thing (of a rotation, for numbers of quaternions).
 ANGLE, LENGTH, QUATERNION, OTHER = "angle", "length", "quaternion", "other"
 
 UNIT = 4e-16  # what the length of a normalised axis may be off by
-IDENTITY_ALIGNMENT = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+IDENTITY_ALIGNMENT: Alignment = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
 class Measure(NamedTuple):
@@ -78,7 +79,7 @@ class Joint(ABC):
         return self.span == (5,)
 
     @property
-    def alignment(self) -> tuple[tuple[float, float, float], ...]:
+    def alignment(self) -> Alignment:
         """Axes of the canonical frame, as columns, in the link frame."""
         return IDENTITY_ALIGNMENT
 
@@ -208,7 +209,7 @@ def unit_axis(axis: Sequence[float], what: str) -> tuple[float, float, float]:
     return (x, y, z)
 
 
-def align_z(axis: Sequence[float]) -> tuple[tuple[float, float, float], ...]:
+def align_z(axis: Sequence[float]) -> Alignment:
     """A right-handed frame (columns) whose z is ``axis``; a signed permutation when ``axis`` is a coordinate axis."""
     z = np.asarray(axis, dtype=float)
     main = int(np.argmax(np.abs(z)))
@@ -220,3 +221,17 @@ def align_z(axis: Sequence[float]) -> tuple[tuple[float, float, float], ...]:
         x /= np.linalg.norm(x)
     y = np.cross(z, x) + 0.0
     return tuple((float(a), float(b), float(c)) for a, b, c in zip(x, y, z, strict=True))
+
+
+def align_xz(first: Sequence[float], second: Sequence[float]) -> tuple[Alignment, tuple[float, float, float]]:
+    """For two unit axes that are not parallel: the frame (columns) whose z is ``second`` and whose x is in the plane of
+    both, and ``first`` in it, (sin b, 0, cos b) with b the angle between them."""
+    x_side, z = np.array(first), np.array(second)
+    x = x_side - z * (x_side @ z)
+    x = x / np.linalg.norm(x) + 0.0
+    y = np.cross(z, x) + 0.0
+    frame = tuple((float(a), float(b), float(c)) for a, b, c in zip(x, y, z, strict=True))
+    along = float(x_side @ z)
+    if abs(along) < UNIT:  # the rounding error of perpendicular axes
+        return frame, (1.0, 0.0, 0.0)
+    return frame, (float(np.linalg.norm(np.cross(first, second))), 0.0, along)

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from ..scalar import Scalar
 from ..spatial import ZERO, Matrix3, Motion, RigidInertia, Transform, Vector3, rotation_about
-from .protocol import ANGLE, Coordinates, Joint, Measure, align_z, unit_axis
+from .protocol import ANGLE, Alignment, Coordinates, Joint, Measure, align_z, unit_axis
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Revolute(Joint):
         object.__setattr__(self, "axis", unit_axis(self.axis, "the axis of a revolute joint"))
 
     @property
-    def alignment(self):
+    def alignment(self) -> Alignment:
         return align_z(self.axis)
 
     def transform(self, q: Coordinates) -> Transform:

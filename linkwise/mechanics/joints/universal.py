@@ -12,7 +12,7 @@ from ..scalar import Scalar, cos, sin
 from ..spatial import ZERO, Matrix3, Motion, RigidInertia, Rotation, Transform, Vector3, rotation_about
 from ..spatial.inertia import NO_INERTIA
 from ..spatial.motion import NO_MOTION
-from .protocol import ANGLE, Coordinates, Joint, Measure, unit_axis
+from .protocol import ANGLE, Alignment, Coordinates, Joint, Measure, align_xz, unit_axis
 
 
 @dataclass(frozen=True)
@@ -35,20 +35,13 @@ class Universal(Joint):
             raise ValueError("the two axes of a universal joint must not be parallel; use a revolute joint instead")
 
     @property
-    def alignment(self):
+    def alignment(self) -> Alignment:
         """z along the second axis, x in the plane of both."""
-        z, first = np.array(self.axis2), np.array(self.axis1)
-        x = first - z * (first @ z)
-        x = x / np.linalg.norm(x) + 0.0
-        y = np.cross(z, x) + 0.0
-        return tuple((float(a), float(b), float(c)) for a, b, c in zip(x, y, z, strict=True))
+        return align_xz(self.axis1, self.axis2)[0]
 
     def _first_axis(self) -> Vector3:
         """axis1 in the canonical frame at zero: (sin b, 0, cos b)."""
-        along = float(np.dot(self.axis1, self.axis2))
-        if abs(along) < 4e-16:  # the rounding error of perpendicular axes
-            return Vector3(1.0, 0.0, 0.0)
-        return Vector3(float(np.linalg.norm(np.cross(self.axis1, self.axis2))), 0.0, along)
+        return Vector3(*align_xz(self.axis1, self.axis2)[1])
 
     def transform(self, q: Coordinates) -> Transform:
         first = self._first_axis()

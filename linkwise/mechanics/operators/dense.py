@@ -19,6 +19,7 @@ from ..joints import (
     Floating,
     Helical,
     Joint,
+    PinInSlot,
     Planar,
     Prismatic,
     Revolute,
@@ -124,6 +125,13 @@ def _(kind: Universal, q: np.ndarray) -> JointKinematics:
     second = rotation_about(kind.axis2, q[1])
     motion = twists((second.T @ kind.axis1, None), (kind.axis2, None))
     return JointKinematics(rotation_about(kind.axis1, q[0]) @ second, np.zeros(3), motion)
+
+
+@kinematics.register
+def _(kind: PinInSlot, q: np.ndarray) -> JointKinematics:
+    turn = rotation_about(kind.pin_axis, q[1])
+    motion = twists((None, turn.T @ kind.slide_axis), (kind.pin_axis, None))
+    return JointKinematics(turn, q[0] * np.array(kind.slide_axis), motion)
 
 
 @kinematics.register

@@ -16,6 +16,7 @@ CLOSING: list[Joint] = [
     lw.Helical((0.2, 0.1, 1.0), 0.3),
     lw.Cylindrical((1.0, -1.0, 0.5)),
     lw.Universal((1.0, 0.2, 0.0), (0.3, 1.0, 0.5)),
+    lw.PinInSlot((1.0, 0.2, 0.0), (0.3, 1.0, 0.5)),
     lw.Planar((0.5, 0.5, 1.0)),
     lw.Spherical(),
     lw.Fixed(),

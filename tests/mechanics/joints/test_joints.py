@@ -22,6 +22,8 @@ KINDS: list[Joint] = [
     lw.Cylindrical((1.0, -1.0, 0.5)),
     lw.Universal((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)),
     lw.Universal((1.0, 0.2, 0.0), (0.3, 1.0, 0.5)),
+    lw.PinInSlot((1.0, 0.0, 0.0), (0.0, 0.0, 1.0)),
+    lw.PinInSlot((1.0, 0.2, 0.0), (0.3, 1.0, 0.5)),
     lw.Planar((0.0, 0.0, 1.0)),
     lw.Planar((0.5, 0.5, 1.0)),
     lw.Spherical(),
@@ -75,7 +77,7 @@ def test_the_alignment_is_a_right_handed_frame(kind):
     axes = np.array(kind.alignment)
     np.testing.assert_allclose(axes.T @ axes, np.eye(3), atol=1e-15)
     assert np.linalg.det(axes) == pytest.approx(1.0)
-    along = {"Planar": "normal", "Universal": "axis2"}.get(type(kind).__name__, "axis")
+    along = {"Planar": "normal", "PinInSlot": "pin_axis", "Universal": "axis2"}.get(type(kind).__name__, "axis")
     if hasattr(kind, along):
         np.testing.assert_allclose(axes[:, 2], getattr(kind, along), atol=1e-15)
 
@@ -167,6 +169,7 @@ def test_a_fixed_joint_has_no_freedom():
         (lambda: lw.Revolute((0.0, 0.0, 0.0)), "axis of a revolute joint must be finite and not zero"),
         (lambda: lw.Prismatic((1.0, 0.0)), "axis of a prismatic joint must be 3 numbers"),
         (lambda: lw.Universal((1, 0, 0), (2, 0, 0)), "must not be parallel"),
+        (lambda: lw.PinInSlot((1, 0, 0), (2, 0, 0)), "must not be parallel; use a cylindrical"),
         (lambda: lw.Helical((0, 0, 1), float("nan")), "pitch of a helical joint must be finite"),
         (lambda: lw.Planar((np.inf, 0, 0)), "normal of a planar joint"),
     ],
