@@ -16,6 +16,7 @@ from . import style
 from .canvas import SpaceCanvas
 from .configurations import several_configurations
 from .drawing import Details, Trail, finish, make_canvas, paint, paint_trail, trail_points, with_points
+from .labels import explain_masses
 from .skeleton import Skeleton, bounds, symbol_size
 
 TICK = 0.01  # seconds: GIF files count time in hundredths
@@ -75,12 +76,16 @@ def animate(
         painted.reserve(np.concatenate([points, trace]), 3.0 * size)
     # The title keeps its place from frame to frame, since the picture is arranged once.
     finish(painted, box, size, ticks, _clock(times[-1], times) if clock else None, own=True)
+    details = Details(axes=axes, masses=masses)
+    paint(painted, motion.mech, sketches[0], size, details)
+    explain_masses(painted)
+    painted.clear()
     _freeze_axes(painted.ax, dpi)
     writer = _writer(file, fps)
     with writer.saving(painted.ax.figure, str(file), dpi):
         for moment, sketch in enumerate(sketches):
             painted.clear()
-            paint(painted, motion.mech, sketch, size, Details(axes=axes, masses=masses))
+            paint(painted, motion.mech, sketch, size, details)
             paint_trail(painted, trace[: FINER * moment + 1])
             if clock:
                 painted.ax.set_title(_clock(times[moment], times))

@@ -64,8 +64,8 @@ class Canvas(ABC):
         """Convex solids with their edges."""
 
     @abstractmethod
-    def dots(self, gid: str, points: np.ndarray, areas: np.ndarray, colour: str, order: float):
-        """Translucent dots at points (n, 3); areas in square points of print."""
+    def dots(self, gid: str, points: np.ndarray, areas: np.ndarray, colour: str, order: float, label: str) -> None:
+        """Translucent dots at points (n, 3); areas in square points of print; what legends call them."""
 
     @abstractmethod
     def on_paper(self, points: np.ndarray) -> np.ndarray:
@@ -160,10 +160,10 @@ class FlatCanvas(Canvas):
         made = PolyCollection(polygons, zorder=self._order(order), **options)
         self._add(gid, self.ax.add_collection(made, autolim=False))
 
-    def dots(self, gid, points, areas, colour, order):
+    def dots(self, gid: str, points: np.ndarray, areas: np.ndarray, colour: str, order: float, label: str) -> None:
         flat = self.view.project(points)
         made = self.ax.scatter(
-            *flat.T, s=areas, color=self._rgba(colour, 0.55), zorder=self._order(order), linewidths=0.0
+            *flat.T, s=areas, color=self._rgba(colour, 0.55), zorder=self._order(order), linewidths=0.0, label=label
         )
         self._add(gid, made)
 
@@ -247,7 +247,7 @@ class SpaceCanvas(Canvas):
         made = Poly3DCollection(equal, zorder=self._order(order), **options)
         self._add(gid, self.ax.add_collection3d(made, autolim=False))
 
-    def dots(self, gid, points, areas, colour, order):
+    def dots(self, gid: str, points: np.ndarray, areas: np.ndarray, colour: str, order: float, label: str) -> None:
         self.points.append(points)
         made = self.ax.scatter(
             *points.T,
@@ -256,6 +256,7 @@ class SpaceCanvas(Canvas):
             zorder=self._order(order),
             linewidths=0.0,
             depthshade=False,
+            label=label,
         )
         self._add(gid, made)
 

@@ -14,7 +14,7 @@ import linkwise as lw
 from . import style
 from .canvas import Canvas, SpaceCanvas, canvas, fill_figure, new_axes
 from .configurations import one_configuration, several_configurations
-from .labels import label_joints
+from .labels import explain_masses, label_joints
 from .skeleton import USUAL_SIZE, Skeleton, Sketch, bounds, is_free, pose_of, symbol_size
 from .style import BLACK, BLUE, COLOURS, GREEN, GREY, VERMILLION
 from .symbols import cone, symbol
@@ -64,7 +64,8 @@ def draw(
     axes      centre lines of the joints' axes
     frames    the frames of links and welded links: x vermillion, y green, z blue
     labels    the names of the joints; of many joints numbers, with a key
-    masses    mass centres, as dots with areas in proportion to the masses
+    masses    mass centres, as dots with areas in proportion to the masses; axes of your own get them as "centre of
+              mass" for their legend
     ticks     the world's axes, in metres
     symbols   how large joints are drawn, against the usual
     """
@@ -78,6 +79,8 @@ def draw(
     size = symbol_size(sketch, box, symbols)
     paint(painted, mech, sketch, size, details)
     finish(painted, box, size, ticks, title, own=ax is None)
+    if ax is None:
+        explain_masses(painted)
     if labels:
         label_joints(painted, sketch, size, own=ax is None)
     return style.save(painted.ax.figure, path)
@@ -121,6 +124,8 @@ def snapshots(
         paint(painted, motion.mech, sketch, size, Details(axes=False, masses=painted.layer == count - 1))
     paint_trail(painted, path_of_trail)
     finish(painted, box, size, ticks, title, own=ax is None)
+    if ax is None:
+        explain_masses(painted)
     return style.save(painted.ax.figure, path)
 
 
@@ -241,7 +246,8 @@ def _masses(to: Canvas, mech: lw.Mechanism, sketch: Sketch, size: float) -> None
         centres = np.array([link.centre for link in sketch.links])
         diagonal = float(np.linalg.norm(np.ptp(sketch.points, axis=0)))
         crowded = size / max(USUAL_SIZE * diagonal, size)  # less than one where symbols are small
-        to.dots("masses", centres, LARGEST_DOT * crowded**2 * mech.masses / heaviest, BLACK, 4.0)
+        areas = LARGEST_DOT * crowded**2 * mech.masses / heaviest
+        to.dots("masses", centres, areas, BLACK, 4.0, "centre of mass")
 
 
 def _frames(to: Canvas, mech: lw.Mechanism, sketch: Sketch, size: float) -> None:

@@ -19,6 +19,7 @@ from .symbols import symbol
 
 MOST_NAMES = 12  # more are numbers with a key
 TEXT, KEY_TEXT = 8.0, 7.0  # points
+KEY_DOT, KEY_HEIGHT = 30.0, 0.22  # of a mass: square points; inches of the line that explains it
 KEY_LINE = 1.4  # height of a line of the key, in heights of its letters
 DIRECTIONS = 16
 GAPS = (5.0, 10.0, 16.0, 24.0, 34.0, 46.0, 60.0, 76.0)  # points from joint to label, tried in this order
@@ -177,6 +178,19 @@ def _extent(figure: Any, words: str, size: float) -> np.ndarray:
 # -- the key ------------------------------------------------------------------------------------------
 
 
+def explain_masses(painted: Canvas) -> None:
+    """Say below a picture of our own what the dots at mass centres are."""
+    dots = [artist for artist in painted.artists if artist.get_gid() == "masses"]
+    if dots:
+        figure = painted.ax.figure
+        extend(figure, below=KEY_HEIGHT)
+        key = figure.legend(handles=dots[-1:], loc="lower right", fontsize=KEY_TEXT, borderpad=0.2, handletextpad=0.2)
+        key.set_gid("key of masses")
+        key.set_in_layout(False)  # there is room for it
+        for handle in key.legend_handles:
+            handle.set_sizes([KEY_DOT])
+
+
 def _write_key(ax: Any, names: Sequence[str], own: bool) -> None:
     """Numbers and names, right of the picture."""
     figure = ax.figure
@@ -189,20 +203,25 @@ def _write_key(ax: Any, names: Sequence[str], own: bool) -> None:
         ax.annotate(columns[0], (1.02, 0.5), xycoords="axes fraction", annotation_clip=False, **look).set_gid("key")
         return
     widths = [_extent(figure, column, KEY_TEXT)[0] / figure.dpi + FIGURE_MARGIN for column in columns]
-    widen(figure, sum(widths))
+    extend(figure, right=sum(widths))
     for column, start in zip(columns, width + np.cumsum([0.0, *widths[:-1]]), strict=True):
         figure.text(start / (width + sum(widths)), 0.5, column, **look).set_gid("key")
 
 
-def widen(figure: Any, more: float) -> None:
-    """Add ``more`` inches at the right and leave all axes where they are."""
+def extend(figure: Any, right: float = 0.0, below: float = 0.0) -> None:
+    """Add inches at the right and at the bottom, and leave all axes where they are."""
     width, height = figure.get_size_inches()
-    share = width / (width + more)
+    across, up = width / (width + right), height / (height + below)
+
+    def kept(x: float, y: float, w: float, h: float) -> tuple[float, float, float, float]:
+        """A rectangle of the former figure, in fractions of the new one."""
+        return across * x, 1.0 - up * (1.0 - y), across * w, up * h
+
     places = [(ax, ax.get_position(original=True)) for ax in figure.axes]
-    figure.set_size_inches(width + more, height)
+    figure.set_size_inches(width + right, height + below)
     engine = figure.get_layout_engine()
     if engine is not None and hasattr(engine, "set") and "rect" in engine.get():
-        engine.set(rect=(0.0, 0.0, share, 1.0))
+        engine.set(rect=kept(*engine.get()["rect"]))
         return
     for ax, place in places:
-        ax.set_position((share * place.x0, place.y0, share * place.width, place.height))
+        ax.set_position(kept(place.x0, place.y0, place.width, place.height))

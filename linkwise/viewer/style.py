@@ -1,7 +1,7 @@
 """The one style of the project's pictures, and the only door to matplotlib: figures, colours, files.
 
 Figures are made without pyplot: nothing is registered anywhere, no window opens, no backend is chosen, and a figure
-nobody refers to is gone.  To draw into a window, hand over axes of your own.
+nobody refers to is gone.  Notebooks show them as results of cells.  To draw into a window, hand over axes of your own.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ def styled(function: Callable[P, R]) -> Callable[P, R]:
 def figure(width: float = WIDTH, height: float = 4.2) -> Figure:
     """An empty figure, its size in inches; what is in it arranges itself without overlaps."""
     matplotlib()
-    from matplotlib.figure import Figure
+    from .picture import Picture
 
-    return Figure(figsize=(width, height), dpi=DPI, layout="constrained")
+    return Picture(figsize=(width, height), dpi=DPI, layout="constrained")
 
 
 def subplots(rows: int = 1, columns: int = 1, width: float = WIDTH, height: float = 4.2, **options: Any) -> Any:

@@ -105,6 +105,23 @@ def test_what_is_drawn_can_be_chosen():
     assert not figure.axes[0].axison
 
 
+@pytest.mark.parametrize("name", ["planar_arm", "puma560"])
+def test_dots_at_mass_centres_are_explained(name):
+    mech, q = built(name)
+    figure = lw.viewer.draw(mech, q)
+    (key,) = figure.legends
+    assert [text.get_text() for text in key.get_texts()] == ["centre of mass"]
+    figure.draw_without_rendering()
+    ax = figure.axes[0]
+    below = key.get_window_extent()
+    assert below.y0 >= 0.0 and not any(below.overlaps(axis.get_tightbbox()) for axis in (ax.xaxis, ax.yaxis))
+    assert not lw.viewer.draw(mech, q, masses=False).legends
+    assert len(lw.viewer.snapshots(mech, np.stack([q, q]), [0.0, 1.0]).legends) == 1
+    own = mpl.figure.Figure().add_subplot(projection=None if name == "planar_arm" else "3d")
+    lw.viewer.draw(mech, q, ax=own)
+    assert not own.figure.legends and own.get_legend_handles_labels()[1] == ["centre of mass"]
+
+
 @pytest.mark.parametrize("name", ["stanford_arm", "puma560"])
 def test_names_of_axes_in_space_do_not_touch_their_numbers(name):
     (ax,) = lw.viewer.draw(getattr(lw.mechanisms, name)()).axes
