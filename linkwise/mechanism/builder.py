@@ -91,7 +91,7 @@ class Builder:
                     same place
         armature    reflected rotor inertia; like damping, friction, stiffness a number, or one per velocity coordinate
         limits      ``Limits``, none by default
-        mimic       ``Mimic``: the joint follows another one and has no coordinate of its own
+        mimic       ``Mimic``: the joint mimics another one and has no coordinate of its own
         rest        coordinates at which a spring of ``stiffness`` is at rest; None: where the frames coincide
 
         Damping, friction and springs are kept for ``lw.Passive.of``; the functions of dynamics do not look at them.
@@ -332,7 +332,7 @@ class Builder:
         return tuple(bodies)
 
     def _mimic_rules(self, strict: bool) -> dict[str, Mimic]:
-        """For each joint that follows another, the rule by which it follows an independent one."""
+        """For each mimic joint, the rule by which it follows an independent one."""
         rules: dict[str, Mimic] = {}
         for joint in self._joints.values():
             if joint.mimic is not None and joint.mimic.joint in self._joints:
@@ -349,14 +349,14 @@ class Builder:
         return {name: self._independent_joint(name, rules) for name in rules}
 
     def _independent_joint(self, mimic_joint: str, rules: dict[str, Mimic]) -> Mimic:
-        """The rule of ``follower`` with chains of followers composed down to a joint that has a coordinate."""
+        """The rule of ``mimic_joint`` with chains of mimic joints composed down to a joint that has a coordinate."""
         rule, chain = rules[mimic_joint], [mimic_joint]
         while True:
             for name in (mimic_joint, rule.joint):
                 if self._joints[name].kind.nv != 1:
                     raise MechanismError(
                         f"{self._prefix}joint {mimic_joint!r} mimics {rule.joint!r}, but {name!r} has "
-                        f"{self._joints[name].kind.nv} freedoms; both must have one"
+                        f"{self._joints[name].kind.nv} degrees of freedom; both must have one"
                     )
             if rule.joint in chain:
                 circle = " -> ".join([*chain, rule.joint])

@@ -156,7 +156,7 @@ def checked_mass(owner: str, value: Any) -> float:
     """``value`` as a finite float that is not negative: no other masses keep kinetic energy positive."""
     mass = checked_number(f"{owner}: mass", value)
     if mass < 0.0:
-        raise MechanismError(f"{owner}: its mass {mass:g} is negative; mend the sign, or give 0 if it weighs nothing")
+        raise MechanismError(f"{owner}: its mass {mass:g} is negative; fix the sign, or give 0 if it weighs nothing")
     return mass
 
 

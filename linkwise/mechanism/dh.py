@@ -1,13 +1,14 @@
 """Serial arms from Denavit-Hartenberg tables, in three conventions.
 
-One row describes one link and the joint that moves it. ``Rz``, ``Tz``, ``Rx``, ``Tx`` are turns and shifts along z, x.
+One row describes one link and the joint that moves it. ``Rz``, ``Tz``, ``Rx``, ``Tx`` are rotations about and
+translations along z and x; joint i is the rotation about or the translation along z of a frame.
 
 "standard"    frame i is fixed to link i at its far end:  ``frame(i-1) -> frame(i) = Rz(theta) Tz(d) Tx(a) Rx(alpha)``;
-              joint i turns or slides along z of frame i-1. Denavit and Hartenberg 1955, Paul, Corke.
+              joint i along z of frame i-1. Denavit and Hartenberg 1955, Paul, Corke.
 "modified"    frame i is fixed to link i at its own joint: ``frame(i-1) -> frame(i) = Rx(alpha) Tx(a) Rz(theta) Tz(d)``;
-              joint i turns or slides along z of frame i, and row i holds alpha(i-1) and a(i-1). Craig; Khalil.
+              joint i along z of frame i, and row i holds alpha(i-1) and a(i-1). Craig; Khalil.
 "saha1999"    as printed in saha1999, Appendix A: frame i is fixed to link i-1, ``frame(i) -> frame(i+1)`` is
-              ``Rz(theta) Tz(b) Tx(a) Rx(alpha)`` and joint i turns or slides along z of frame i. These are the frames
+              ``Rz(theta) Tz(b) Tx(a) Rx(alpha)`` and joint i along z of frame i. These are the frames
               of "standard" numbered one higher; ``b`` is that convention's ``d``.
 """
 
@@ -154,7 +155,7 @@ def _geometry(number: int, row: Mapping[str, Any], convention: str, far_end: Pos
 
 
 def _screw(axis: int, angle: float, distance: float) -> Pose:
-    """A turn about a coordinate axis together with a shift along it."""
+    """A rotation about a coordinate axis together with a translation along it."""
     one, two = (axis + 1) % 3, (axis + 2) % 3
     rotation, position = np.eye(3), np.zeros(3)
     rotation[one, one] = rotation[two, two] = math.cos(angle)

@@ -20,7 +20,7 @@ def lock(mech: Mechanism, joints: Mapping[str, Any]) -> Mechanism:
     """Joints frozen at coordinates: each link they move is welded to its parent and stays as a named frame.
 
     Joints that mimic a locked one are locked with it.  Mass that becomes part of the ground no longer counts, and the
-    armature of a locked joint, which turns against it only, goes with the joint.
+    armature of a locked joint, which rotates against it only, goes with the joint.
     """
     values = _locked_coordinates(mech, joints)
     # Where each body of the old mechanism went: a body of the new one, and the pose in its link frame.
@@ -56,13 +56,13 @@ def lock(mech: Mechanism, joints: Mapping[str, Any]) -> Mechanism:
 
 
 def _locked_coordinates(mech: Mechanism, joints: Mapping[str, Any]) -> dict[str, list[float]]:
-    """Coordinates of every joint that is locked, followers of the named ones included."""
+    """Coordinates of every joint that is locked, mimic joints of the named ones included."""
     values: dict[str, list[float]] = {}
     for name, value in joints.items():
         body = mech.bodies[mech.body_index(name)]
         if body.mimic:
             raise MechanismError(
-                f"joint {name!r} of mechanism {mech.name!r} follows {body.mimic.joint!r}: lock that one instead"
+                f"joint {name!r} of mechanism {mech.name!r} mimics {body.mimic.joint!r}: lock that one instead"
             )
         at = np.atleast_1d(np.asarray(value, dtype=object))  # a number stands for one coordinate
         values[name] = checks.checked_array(f"the coordinates of joint {name!r}", at, (body.kind.nq,)).tolist()

@@ -1,4 +1,4 @@
-"""Built-in mechanisms. Each is made anew on every call and is the same every time: nothing random is hidden."""
+"""Built-in mechanisms. Each is made again on every call and is the same every time: nothing random is hidden."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def maker(name: str) -> Callable[..., Mechanism]:
 
 
 def planar_arm(n: int = 3, length: float = 1.0, mass: float = 1.0, gravity: Any = (0.0, -9.81, 0.0)) -> Mechanism:
-    """``n`` equal slender rods, stretched along x at q = 0, turning about z; gravity along -y (saha1999, Fig. 4).
+    """``n`` equal slender rods, stretched along x at q = 0, rotating about z; gravity along -y (saha1999, Fig. 4).
 
     The links are "link1" ..., the joints "joint1" ..., and "tip" is a frame at the end of the last rod.
     """
@@ -130,7 +130,7 @@ def stanford_arm() -> Mechanism:
 def puma560() -> Mechanism:
     """The Unimation PUMA 560: Armstrong, Khatib and Burdick 1986, in the standard DH frames of Corke 1996.
 
-    Rotor inertias, reflected through the gears, are the armatures. Link 1 only ever turns about joint 1; its published
+    Rotor inertias, reflected through the gears, are the armatures. Link 1 only rotates about joint 1; its published
     moment of inertia about that axis (0.35, without any mass) is part of joint 1's armature, which is the same motion.
     Link 3's published principal moments miss the triangle inequality by 9 percent and are kept as published.
     """
@@ -179,7 +179,7 @@ def double_pendulum(length: float = 1.0, mass: float = 1.0) -> Mechanism:
 
 
 def cart_pole(cart_mass: float = 1.0, pole_mass: float = 0.1, length: float = 1.0) -> Mechanism:
-    """A cart that slides along x and carries a slender pole, upright at q = 0, that turns about y."""
+    """A cart that slides along x and carries a slender pole, upright at q = 0, that rotates about y."""
     across = pole_mass * length**2 / 12.0
     return (
         Builder()

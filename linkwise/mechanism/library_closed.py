@@ -36,7 +36,9 @@ class _Workshop:
         self.builder.link(name, mass, _point(com) - self.origins[name], inertia)
         self.builder.joint(f"{name}_joint", kind, parent, name, (None, self.origins[name] - self.origins[parent]))
 
-    def rod(self, name: str, kind: Joint, parent: str, start: Point, end: Point, mass: float, width: float = 0.0):
+    def rod(
+        self, name: str, kind: Joint, parent: str, start: Point, end: Point, mass: float, width: float = 0.0
+    ) -> None:
         """A uniform rod of square section from ``start``, where its joint is, to ``end``."""
         along = _point(end) - _point(start)
         self.part(
@@ -94,7 +96,7 @@ def slider_crank(crank: float = 0.15, rod: float = 0.3) -> Mechanism:
 
 
 def five_bar() -> Mechanism:
-    """The five-bar mechanism of spencer2004, Table 3.1 and Fig. 3.1, base joints 1 m apart, two freedoms.
+    """The five-bar mechanism of spencer2004, Table 3.1 and Fig. 3.1, base joints 1 m apart, two degrees of freedom.
 
     Coordinates are the paper's: q1 the angle of link 1 to the x axis, q2, q3, q4 the interior angles between
     neighbouring links.  Assembled, symmetric: (2 pi/3, pi/3 + acos(2/3), 2 asin(2/3), pi/3 + acos(2/3)), the start of
@@ -130,7 +132,7 @@ def parallel_four_bar_robot(length1: float = 1.0, length2: float = 0.6) -> Mecha
 
 
 def n_four_bar(n: int = 2) -> Mechanism:
-    """``n`` parallelograms side by side: n + 1 upright rods joined by n level ones, each 1 m and 1 kg, one freedom.
+    """``n`` parallelograms side by side: n + 1 upright rods joined by n level ones, each 1 m and 1 kg, one DoF.
 
     The benchmark of the IFToMM technical committee for multibody dynamics: every time the rods pass the horizontal,
     all loops are singular at once.  Links "post0" ..., "bar1" ...; assembled at q = 0 with the posts upright.
@@ -147,10 +149,10 @@ def n_four_bar(n: int = 2) -> Mechanism:
 
 
 def loader() -> Mechanism:
-    """A front loader in the plane: 8 bodies, 3 loops, 2 freedoms, as in spencer2004, Section 4.5 (which prints no
+    """A front loader in the plane: 8 bodies, 3 loops, 2 DoF, as in spencer2004, Section 4.5 (which prints no
     dimensions: these are plausible ones).
 
-    Boom, bell crank, link and bucket, and two hydraulic cylinders, each a barrel and a piston.  The freedoms are the
+    Boom, bell crank, link and bucket, and two hydraulic cylinders, each a barrel and a piston.  The DoF are the
     two pistons, "lift_piston_joint" and "tilt_piston_joint".  Assembled at q = 0.
     """
     boom_foot, boom_end = (0.0, 1.6), (2.4, 0.7)
@@ -171,7 +173,7 @@ def loader() -> Mechanism:
 
 
 def _cylinder(shop: _Workshop, name: str, parent: str, foot: Point, end: Point, barrel: float, piston: float) -> None:
-    """A barrel that turns about its foot and a piston that slides out of it; each fills half of the way."""
+    """A barrel that rotates about its foot and a piston that slides out of it; each fills half of the way."""
     start, stop = _point(foot), _point(end)
     middle = (start + stop) / 2.0
     shop.rod(f"{name}_barrel", Revolute(Z), parent, start, middle, barrel, 0.1)
@@ -197,7 +199,7 @@ def _meeting_point(first: np.ndarray, reach1: float, second: np.ndarray, reach2:
 def bricard() -> Mechanism:
     """Bricard's mechanism: five rods (1 m, 1 kg, 0.1 m square) and the ground on six edges of a cube, six revolutes.
 
-    The benchmark of the IFToMM technical committee: counting constraints gives no freedom, the geometry gives one.
+    The benchmark of the IFToMM technical committee: counting constraints gives no DoF, the geometry gives one.
     Assembled at q = 0.
     """
     corners = ((0, 0, 0), (1, 0, 0), (1, 1, 0), (1, 1, 1), (0, 1, 1), (0, 0, 1))
@@ -215,7 +217,7 @@ def flyball_governor() -> Mechanism:
     """A flyball governor: a shaft about y carries two arms with balls, and rods from the arms to a collar on the shaft.
 
     After the benchmark of the IFToMM technical committee, without its spring and damper between shaft and collar: give
-    their force to "collar_joint".  Assembled at q = 0; two freedoms: the turn of the shaft, the height of the collar.
+    their force to "collar_joint".  Assembled at q = 0; two DoF: the angle of the shaft, the height of the collar.
     """
     top, collar = (0.0, 1.0, 0.0), (0.0, 0.5, 0.0)
     shop = _Workshop()
@@ -234,7 +236,7 @@ def flyball_governor() -> Mechanism:
 
 def stewart_platform(height: float = 1.0) -> Mechanism:
     """Six legs, each a universal joint on the ground, a slide, and a ball joint at a floating platform: 24 coordinates,
-    6 loops of 3 constraints, 6 freedoms.  z is up; the slides are "leg1_rod_joint" ...  Assembled at the neutral
+    6 loops of 3 constraints, 6 DoF.  z is up; the slides are "leg1_rod_joint" ...  Assembled at the neutral
     configuration: the platform level, ``height`` above the ground."""
     shop = _Workshop()
     home = np.array([0.0, 0.0, height])
@@ -255,7 +257,7 @@ def stewart_platform(height: float = 1.0) -> Mechanism:
 
 def delta_robot() -> Mechanism:
     """Clavel's delta robot, hanging: three driven arms, six forearm rods in parallel pairs, a platform that only
-    translates: 21 coordinates, 6 loops of 3 constraints, 3 freedoms.  z is up; the drives are "arm1_joint" ...
+    translates: 21 coordinates, 6 loops of 3 constraints, 3 DoF.  z is up; the drives are "arm1_joint" ...
 
     Rods hang on universal joints, so that none spins about itself.  Assembled at the neutral configuration.
     """

@@ -113,7 +113,7 @@ class Mechanism(Constant):
 
     @cached_property
     def n_constraints(self) -> int:
-        """Number of scalar loop constraints: 6 minus the freedoms of the joint, for every loop."""
+        """Number of scalar loop constraints: 6 minus the degrees of freedom of the joint, for every loop."""
         return sum(6 - loop.kind.nv for loop in self.loops)
 
     def constraint_index(self, loop: str) -> slice:
@@ -184,7 +184,7 @@ class Mechanism(Constant):
 
     @cached_property
     def _slices(self) -> tuple[tuple[slice, slice], ...]:
-        """Each body's place in q and in v; that of its leader for a joint that mimics another."""
+        """Each body's place in q and in v; that of the mimicked joint for one that mimics another."""
         slices, q, v = [], 0, 0
         for body in self.bodies:
             slices.append((slice(q, q + body.nq), slice(v, v + body.nv)))
@@ -244,7 +244,7 @@ class Mechanism(Constant):
     @cached_property
     def structure_constants(self) -> np.ndarray:
         """(nv, nv, nv): c with [E_i, E_j] = sum over k of c[i, j, k] E_k, E the tangent directions of v: zero but for
-        joints whose steps do not commute, such as those that turn freely."""
+        joints whose steps do not commute, such as those that rotate freely."""
         constants = np.zeros((self.nv,) * 3)
         for body in self.bodies:
             if not body.mimic:

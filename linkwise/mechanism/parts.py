@@ -223,6 +223,8 @@ class Loop(Constant):
         checks.checked_name("loop", self.name)
         checks.checked_kind(f"loop {self.name!r}", self.kind)
         if self.kind.nv == 6:
-            raise MechanismError(f"loop {self.name!r}: a joint with six freedoms closes nothing; leave it out")
+            raise MechanismError(
+                f"loop {self.name!r}: a joint with six degrees of freedom closes nothing; leave it out"
+            )
         object.__setattr__(self, "pose_a", checked_pose(f"pose_a of loop {self.name!r}", self.pose_a))
         object.__setattr__(self, "pose_b", checked_pose(f"pose_b of loop {self.name!r}", self.pose_b))

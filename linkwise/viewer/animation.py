@@ -28,8 +28,8 @@ MOST_PER_SECOND = 50.0
 @style.styled
 def animate(
     mech: lw.Mechanism,
-    q=None,
-    t=None,
+    q: Any = None,
+    t: Any = None,
     path: str | Path = "motion.gif",
     fps: float = 30.0,
     speed: float = 1.0,
@@ -125,7 +125,7 @@ def _frame_times(t: np.ndarray, step: float) -> np.ndarray:
 
 def _freeze_axes(ax: Any, dpi: float) -> None:
     """Arrange the picture for good and put an image in the place of axes, ticks and grid, which do not change: drawing
-    them anew takes longer than all the rest of a frame."""
+    them again takes longer than all the rest of a frame."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     figure = ax.figure

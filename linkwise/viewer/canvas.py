@@ -52,15 +52,17 @@ class Canvas(ABC):
         width: float,
         order: float,
         style: str = "solid",
-    ):
+    ) -> None:
         """Polylines (k, 3)."""
 
     @abstractmethod
-    def plates(self, gid: str, plates: Sequence[np.ndarray], colours: Colours, order: float):
+    def plates(self, gid: str, plates: Sequence[np.ndarray], colours: Colours, order: float) -> None:
         """Translucent polygons (k, 3)."""
 
     @abstractmethod
-    def solids(self, gid: str, solids: Sequence[Solid], colours: Sequence[str], edges: Sequence[str], order: float):
+    def solids(
+        self, gid: str, solids: Sequence[Solid], colours: Sequence[str], edges: Sequence[str], order: float
+    ) -> None:
         """Convex solids with their edges."""
 
     @abstractmethod
@@ -125,7 +127,15 @@ class Canvas(ABC):
 class FlatCanvas(Canvas):
     """Seen along a direction, in ordinary axes; a solid is its outline, small ones on top of large ones."""
 
-    def lines(self, gid, lines, colours, width, order, style="solid"):
+    def lines(
+        self,
+        gid: str,
+        lines: Sequence[np.ndarray],
+        colours: Colours,
+        width: float,
+        order: float,
+        style: str = "solid",
+    ) -> None:
         from matplotlib.collections import LineCollection
 
         made = LineCollection(
@@ -138,11 +148,13 @@ class FlatCanvas(Canvas):
         )
         self._add(gid, self.ax.add_collection(made, autolim=False))
 
-    def plates(self, gid, plates, colours, order):
+    def plates(self, gid: str, plates: Sequence[np.ndarray], colours: Colours, order: float) -> None:
         flat = [self.view.project(plate) for plate in plates]
         self._polygons(gid, flat, order, facecolors=self._rgba(colours, 0.25 * self.strength))
 
-    def solids(self, gid, solids, colours, edges, order):
+    def solids(
+        self, gid: str, solids: Sequence[Solid], colours: Sequence[str], edges: Sequence[str], order: float
+    ) -> None:
         outlines = [_outline(self.view.project(solid.points)) for solid in solids]
         larger_first = np.argsort([-np.ptp(outline, axis=0).prod() for outline in outlines], kind="stable")
         self._polygons(
@@ -167,13 +179,13 @@ class FlatCanvas(Canvas):
         )
         self._add(gid, made)
 
-    def on_paper(self, points):
+    def on_paper(self, points: np.ndarray) -> np.ndarray:
         return self.ax.transData.transform(self.view.project(points))
 
-    def _anchor(self, point):
+    def _anchor(self, point: np.ndarray) -> dict[str, Any]:
         return {"xy": self.view.project(point), "xycoords": "data", "annotation_clip": False}
 
-    def show(self, box, margin, ticks):
+    def show(self, box: np.ndarray, margin: float, ticks: bool) -> None:
         low, high = _widened(self.view.project(_corners(box)), margin)
         self.ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
         self.ax.set_aspect("equal", adjustable="box")
@@ -201,7 +213,15 @@ class SpaceCanvas(Canvas):
         right, up = margin * self.view.right, margin * self.view.up
         self.points += [points + way for way in (right, -right, up, -up)]
 
-    def lines(self, gid, lines, colours, width, order, style="solid"):
+    def lines(
+        self,
+        gid: str,
+        lines: Sequence[np.ndarray],
+        colours: Colours,
+        width: float,
+        order: float,
+        style: str = "solid",
+    ) -> None:
         from mpl_toolkits.mplot3d.art3d import Line3DCollection
 
         made = Line3DCollection(
@@ -215,10 +235,12 @@ class SpaceCanvas(Canvas):
         self.points += lines
         self._add(gid, self.ax.add_collection3d(made, autolim=False))
 
-    def plates(self, gid, plates, colours, order):
+    def plates(self, gid: str, plates: Sequence[np.ndarray], colours: Colours, order: float) -> None:
         self._polygons(gid, plates, order, facecolors=self._rgba(colours, 0.25 * self.strength))
 
-    def solids(self, gid, solids, colours, edges, order):
+    def solids(
+        self, gid: str, solids: Sequence[Solid], colours: Sequence[str], edges: Sequence[str], order: float
+    ) -> None:
         faces = [face for solid in solids for face in solid.faces]
         fills = np.repeat(self._rgba(colours), [len(solid.faces) for solid in solids], axis=0)
         brightness = np.concatenate([self._brightness(solid) for solid in solids])
@@ -260,13 +282,13 @@ class SpaceCanvas(Canvas):
         )
         self._add(gid, made)
 
-    def on_paper(self, points):
+    def on_paper(self, points: np.ndarray) -> np.ndarray:
         from mpl_toolkits.mplot3d.proj3d import proj_transform
 
         x, y, _ = proj_transform(*points.T, self.ax.get_proj())
         return self.ax.transData.transform(np.stack([x, y], axis=-1))
 
-    def _anchor(self, point):
+    def _anchor(self, point: np.ndarray) -> dict[str, Any]:
         return {"xy": (0.0, 0.0), "xycoords": functools.partial(self._moved_to, point)}
 
     def _moved_to(self, point: np.ndarray, renderer: Any) -> Any:
@@ -275,7 +297,7 @@ class SpaceCanvas(Canvas):
 
         return Affine2D().translate(*self.on_paper(point[None])[0])
 
-    def show(self, box, margin, ticks):
+    def show(self, box: np.ndarray, margin: float, ticks: bool) -> None:
         from matplotlib.ticker import MaxNLocator
 
         low, high = _widened(box, margin)

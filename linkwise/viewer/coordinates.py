@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -67,7 +68,7 @@ def series_of(mech: lw.Mechanism, joint: str) -> list[Series]:
     return found + [series(None, rate) for rate in rates.values()]
 
 
-def _rate_name(number) -> str:
+def _rate_name(number: Any) -> str:
     """A velocity's letter with its axis, the last letter of its name."""
     return f"${RATES[number.of]}_{number.name[-1]}$" if number.of in RATES else ""
 

@@ -42,7 +42,7 @@ class Details:
 @style.styled
 def draw(
     mech: lw.Mechanism,
-    q=None,
+    q: Any = None,
     ax: Any = None,
     path: str | Path | None = None,
     view: str = "auto",
@@ -89,8 +89,8 @@ def draw(
 @style.styled
 def snapshots(
     mech: lw.Mechanism,
-    q=None,
-    t=None,
+    q: Any = None,
+    t: Any = None,
     path: str | Path | None = None,
     ax: Any = None,
     count: int = 6,
@@ -130,7 +130,7 @@ def snapshots(
 
 
 def make_canvas(
-    ax: Any, mech: lw.Mechanism, q, view: str, points: np.ndarray, elevation: float, azimuth: float
+    ax: Any, mech: lw.Mechanism, q: Any, view: str, points: np.ndarray, elevation: float, azimuth: float
 ) -> Canvas:
     """A canvas on the given axes or on new ones in a new figure."""
     if ax is not None and hasattr(ax, "zaxis"):

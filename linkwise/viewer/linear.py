@@ -95,7 +95,7 @@ def _frame_values(ax: Any, values: np.ndarray) -> None:
 
 @style.styled
 def plot_bode(
-    model: Any, input: Choice = None, output: Choice = None, path: str | Path | None = None, frequencies=None
+    model: Any, input: Choice = None, output: Choice = None, path: str | Path | None = None, frequencies: Any = None
 ) -> Figure:
     """Gain and phase over frequency, one row per input, one curve per output.
 
@@ -190,7 +190,7 @@ def _selection(what: str, choice: Choice, names: Sequence[str]) -> dict[int, str
         if isinstance(one, str) and one in names:
             one = list(names).index(one)
         if not isinstance(one, (int, np.integer)) or not 0 <= one < len(names):
-            raise ValueError(f"the model has no {what} {one!r}: there are {', '.join(map(repr, names))}")
+            raise ValueError(f"the model has no {what} {one!r}: available: {', '.join(map(repr, names))}")
         found[int(one)] = names[one]
     if not found:
         raise ValueError(f"the model has no {what}s to plot")

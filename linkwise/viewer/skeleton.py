@@ -222,7 +222,7 @@ def _plate(points: list[np.ndarray]) -> np.ndarray:
     return np.asarray(points)[corners]
 
 
-def _rod_end(body) -> list[np.ndarray]:
+def _rod_end(body: Any) -> list[np.ndarray]:
     """Where the uniform bar ends that starts at the joint and has the link's second moment along the way to its mass
     centre: m s^2 / 3 on either side, from the centre on."""
     way = float(np.linalg.norm(body.com))
@@ -238,7 +238,7 @@ def _from_origin(ends: Sequence[np.ndarray]) -> np.ndarray:
     return np.array([[np.zeros(3), end] for end in ends]).reshape(-1, 2, 3)
 
 
-def pose_of(placed) -> np.ndarray:
+def pose_of(placed: Any) -> np.ndarray:
     """(4, 4) of anything with a rotation and a position."""
     return _pose(placed.rotation, placed.position)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -144,7 +144,7 @@ SYMBOLS: dict[type, Callable[[JointMark, float], Symbol]] = {
 }
 
 
-def _moving(mark: JointMark, direction) -> np.ndarray:
+def _moving(mark: JointMark, direction: Sequence[float]) -> np.ndarray:
     """A direction given in the frame of the link that the joint moves, in the world."""
     return mark.end[:3, :3] @ np.asarray(direction)
 
@@ -189,7 +189,7 @@ def cone(tip: np.ndarray, base: np.ndarray, radius: float) -> Solid:
     return Solid((rim[::-1], *(np.array([rim[i - 1], rim[i], tip]) for i in range(SIDES))), edged=1)
 
 
-def _box(centre: np.ndarray, frame: np.ndarray, half) -> Solid:
+def _box(centre: np.ndarray, frame: np.ndarray, half: Sequence[float]) -> Solid:
     corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * half
     corners = centre + corners @ frame.T
     faces = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))

@@ -65,18 +65,18 @@ def view_of(mech: lw.Mechanism, q: np.ndarray, view: str, points: np.ndarray, az
 
 
 def plane_of_motion(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray | None:
-    """(3,): the normal of the plane in which all links move and turn, or None if there is none.
+    """(3,): the normal of the plane in which all links move and rotate, or None if there is none.
 
-    The joints' motions at one configuration decide: where all links turn about one direction only, it stays the same.
+    The joints' motions at one configuration decide: where all links rotate about one direction only, it stays the same.
     """
     if mech.nv == 0:
         return None
     rotations = lw.link_poses(mech, q)[:, :3, :3]
     twists = lw.link_velocities(mech, q, np.eye(mech.nv)).reshape(mech.nv, -1, 2, 3)
     twists = np.einsum("nij,vnaj->vnai", rotations, twists)
-    turns, shifts = (twists[:, :, part].reshape(-1, 3) for part in (0, 1))
-    normal = _only_direction(turns) if turns.any() else _across(shifts, mech.gravity)
-    if normal is None or np.abs(shifts @ normal).max() > PARALLEL * np.linalg.norm(shifts, axis=-1).max():
+    rotations, translations = (twists[:, :, part].reshape(-1, 3) for part in (0, 1))
+    normal = _only_direction(rotations) if rotations.any() else _across(translations, mech.gravity)
+    if normal is None or np.abs(translations @ normal).max() > PARALLEL * np.linalg.norm(translations, axis=-1).max():
         return None
     return normal
 
@@ -89,9 +89,9 @@ def _only_direction(vectors: np.ndarray) -> np.ndarray | None:
     return direction if apart.max() <= PARALLEL * np.linalg.norm(vectors, axis=-1).max() else None
 
 
-def _across(shifts: np.ndarray, gravity: np.ndarray) -> np.ndarray | None:
-    """A direction square to all shifts, and to gravity where there is a choice."""
-    _, sizes, directions = np.linalg.svd(np.vstack([shifts, np.zeros((3, 3))]))
+def _across(translations: np.ndarray, gravity: np.ndarray) -> np.ndarray | None:
+    """A direction perpendicular to all translations, and to gravity where there is a choice."""
+    _, sizes, directions = np.linalg.svd(np.vstack([translations, np.zeros((3, 3))]))
     rank = int(np.sum(sizes > PARALLEL * sizes[0]))
     if rank == 3 or rank == 0:
         return None

@@ -122,11 +122,11 @@ BUILDER_CASES = {
     "mimic in a circle": (lambda: mimic_arm("j1", "j2", "j0"), "mimics itself: j0 -> j1 -> j2 -> j0"),
     "mimic of a ball joint": (
         lambda: mimic_arm("ball").link("b", *BALL).joint("ball", Spherical(), "ground", "b"),
-        "'ball' has 3 freedoms; both must have one",
+        "'ball' has 3 degrees of freedom; both must have one",
     ),
     "mimic of a fixed joint": (
         lambda: mimic_arm("weld").link("b", *BALL).joint("weld", Fixed(), "ground", "b"),
-        "'weld' has 0 freedoms",
+        "'weld' has 0 degrees of freedom",
     ),
     "ratio is NaN": (lambda: Mimic("j", NAN), "ratio of a mimic joint must be finite"),
     "massless leaf": (lambda: one_link(), "nothing beyond these joints resists their motion: 'j'"),
@@ -141,7 +141,7 @@ BUILDER_CASES = {
         lambda: arm().link("w").joint("weld", Fixed(), "b", "w").loop("c", Z, "b", None, "w"),
         "'b' and 'w' are parts of the same rigid body",
     ),
-    "loop that closes nothing": (lambda: arm().loop("c", Floating(), "a"), "six freedoms closes nothing"),
+    "loop that closes nothing": (lambda: arm().loop("c", Floating(), "a"), "six degrees of freedom closes nothing"),
     "loop with a bad pose": (
         lambda: arm().loop("c", Z, "b", (REFLECTION, (0, 0, 0))),
         "pose_a of loop 'c'.*reflection",

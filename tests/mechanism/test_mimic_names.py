@@ -52,7 +52,7 @@ def test_place():
     np.testing.assert_array_equal(ball.positions(q), q[:, 1:])
     np.testing.assert_allclose(follow.q_at(follow.positions(q)), q[:, :1], atol=1e-15)
     np.testing.assert_allclose(follow.v_at(follow.velocities(v)), v[:, :1], atol=1e-15)
-    # The follower's link is where its own joint alone would bring it.
+    # The mimic joint's link is where its own joint alone would bring it.
     own = arm().with_locked({"lead": [0.4]})
     expected = lw.frame_pose(own, lw.neutral(own), "b")
     np.testing.assert_allclose(lw.frame_pose(mech, [0.4, 1.0, 0.0, 0.0, 0.0], "b"), expected, atol=1e-15)
@@ -97,7 +97,7 @@ def test_linearize_names_followers():
     np.testing.assert_array_equal(model.C[0], np.eye(8)[0])
     np.testing.assert_array_equal(model.C[2], RATIO * np.eye(8)[4])
     np.testing.assert_allclose(model.B[:, 1], RATIO * model.B[:, 0])
-    # A unit force at the follower does the work of ratio at the leader.
+    # A unit force at the mimic joint does the work of ratio at the mimicked one.
     here, step = lw.forward_dynamics(mech, q, v, np.zeros(4)), RATIO * np.eye(4)[0]
     np.testing.assert_allclose(model.B[4:, 1], lw.forward_dynamics(mech, q, v, step) - here, atol=1e-12)
 

@@ -122,7 +122,7 @@ def hand() -> lw.Mechanism:
     return builder.build()
 
 
-def test_followers_are_locked_with_their_leaders():
+def test_mimic_joints_are_locked_with_those_they_mimic():
     mech = hand()
     locked = mech.with_locked({"lead": 0.4})
     assert locked.joint_names == ("free",) and locked.q_index("free") == slice(0, 1)
@@ -130,7 +130,7 @@ def test_followers_are_locked_with_their_leaders():
         np.testing.assert_allclose(
             lw.frame_pose(locked, [0.7], frame), lw.frame_pose(mech, [0.4, 0.7], frame), atol=1e-14
         )
-    with pytest.raises(MechanismError, match="follows 'lead': lock that one"):
+    with pytest.raises(MechanismError, match="mimics 'lead': lock that one"):
         mech.with_locked({"follow": 0.1})
     assert [b.joint for b in mech.with_locked({"free": 0.2}).bodies] == ["lead", "follow"]
     check = mech.with_locked({"free": 0.2})
@@ -181,7 +181,7 @@ def test_payloads():
         mech.with_payload("ground", 1.0)
     with pytest.raises(MechanismError, match="triangle inequality"):
         mech.with_payload(link, 1.0, com, (1.0, 1.0, 3.0))
-    with pytest.raises(MechanismError, match=f"the payload of '{link}': its mass -2 is negative; mend the sign"):
+    with pytest.raises(MechanismError, match=f"the payload of '{link}': its mass -2 is negative; fix the sign"):
         mech.with_payload(link, -2.0)
     with pytest.raises(MechanismError, match="did you mean"):
         mech.with_payload(link + "x", 1.0)

@@ -77,7 +77,7 @@ TEXTS = {
     "rpy is infinite": (robot(TWO_LINKS, joint('<origin rpy="inf 0 0"/>')), "rpy holds 'inf'; a finite number"),
     "mass is a word": (inertial('<mass value="1kg"/>'), "value holds '1kg', which is not a number"),
     "mass with underscores": (inertial('<mass value="1_0"/>'), "value holds '1_0'"),
-    "negative mass": (inertial('<mass value="-1.5"/>'), "link 'b': its mass -1.5 is negative; mend the sign"),
+    "negative mass": (inertial('<mass value="-1.5"/>'), "link 'b': its mass -1.5 is negative; fix the sign"),
     "no mass": (inertial('<inertia ixx="1" iyy="1" izz="1"/>'), '<inertial> of <link name="b"> has no <mass>'),
     "mass without value": (inertial("<mass/>"), '<mass> of <link name="b"> needs the attribute value="..."'),
     "no izz": (
@@ -99,7 +99,7 @@ TEXTS = {
     ),
     "planar joint that mimics": (
         robot(TWO_LINKS, LINK.format("c"), joint(), joint('<mimic joint="j"/>', "planar", "k", child="c")),
-        "'k' has 3 freedoms; both must have one",
+        "'k' has 3 degrees of freedom; both must have one",
     ),
 }
 

@@ -60,9 +60,9 @@ def test_an_mp4_shows_what_the_gif_shows(tmp_path):
     program, before = _ffmpeg(), matplotlib.rcParams["animation.ffmpeg_path"]
     if program is None:
         pytest.skip("no program ffmpeg, neither of the system nor of imageio-ffmpeg")
-    film = lw.viewer.animate(ARM, TURN[::9], path=tmp_path / "a.mp4", fps=12.5, dpi=41)
+    video = lw.viewer.animate(ARM, TURN[::9], path=tmp_path / "a.mp4", fps=12.5, dpi=41)
     assert matplotlib.rcParams["animation.ffmpeg_path"] == before
-    decoded = [program, "-loglevel", "error", "-i", str(film), "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
+    decoded = [program, "-loglevel", "error", "-i", str(video), "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
     data = subprocess.run(decoded, capture_output=True, check=True, timeout=60).stdout
     expected, _ = frames(lw.viewer.animate(ARM, TURN[::9], path=tmp_path / "a.gif", fps=12.5, dpi=41))
     height, width = (size - size % 2 for size in expected[0].shape[:2])  # h264 takes even sizes alone

@@ -1,4 +1,4 @@
-"""Fixed joint: no freedom.  Links behind it are welded when a mechanism is built; it may also close a loop."""
+"""Fixed joint: no degree of freedom.  Links behind it are welded when a mechanism is built; it may close a loop."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from ..scalar import Scalar
 from ..spatial import Matrix3, Motion, Transform, Vector3
-from .protocol import Coordinates, Joint, turn_cosine, turn_error
+from .protocol import Coordinates, Joint, rotation_cosine, rotation_error
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Fixed(Joint):
         return ()
 
     def closure(self, rotation: Matrix3, position: Vector3) -> list[Scalar]:
-        return [*position, *turn_error(rotation)]
+        return [*position, *rotation_error(rotation)]
 
     def loop_alignment(self, rotation: Matrix3, position: Vector3) -> Scalar:
-        return turn_cosine(rotation)
+        return rotation_cosine(rotation)

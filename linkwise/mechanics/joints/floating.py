@@ -1,4 +1,4 @@
-"""Floating joint: all six freedoms, as a unit quaternion and a position."""
+"""Floating joint: all six degrees of freedom, as a unit quaternion and a position."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class Floating(Joint):
         return (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
     def integrate(self, q: Coordinates, v: Coordinates, dt: Scalar) -> list[Scalar]:
-        turn, slide = Vector3(*v[:3]) * dt, Vector3(*v[3:]) * dt
-        moved = quat.rotation_matrix(q[:4]) @ quat.displacement(turn, slide)
-        return [*quat.normalized(quat.product(q[:4], quat.exponential(turn))), *(Vector3(*q[4:]) + moved)]
+        rotation, translation = Vector3(*v[:3]) * dt, Vector3(*v[3:]) * dt
+        moved = quat.rotation_matrix(q[:4]) @ quat.displacement(rotation, translation)
+        return [*quat.normalized(quat.product(q[:4], quat.exponential(rotation))), *(Vector3(*q[4:]) + moved)]
 
     def difference(self, q0: Coordinates, q1: Coordinates) -> list[Scalar]:
-        turn = quat.logarithm(quat.product(quat.conjugate(quat.normalized(q0[:4])), quat.normalized(q1[:4])))
+        rotation = quat.logarithm(quat.product(quat.conjugate(quat.normalized(q0[:4])), quat.normalized(q1[:4])))
         moved = quat.rotation_matrix(q0[:4]).T @ (Vector3(*q1[4:]) - Vector3(*q0[4:]))
-        return [*turn, *quat.twist_slide(turn, moved)]
+        return [*rotation, *quat.twist_slide(rotation, moved)]
 
     def closure(self, rotation: Matrix3, position: Vector3) -> list[Scalar]:
         return []

@@ -1,4 +1,4 @@
-"""Helical (screw) joint: a turn about an axis together with an advance along it."""
+"""Helical (screw) joint: a rotation about an axis together with an advance along it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Helical(Joint):
         return select(rotation.z.z < agreement, rotation.z.z, agreement)
 
     def _ahead(self, rotation: Matrix3, position: Vector3) -> tuple[Scalar, Scalar]:
-        """Cosine and sine of the angle by which the turn is ahead of the advance."""
+        """Cosine and sine of the angle by which the rotation is ahead of the advance."""
         c, s = 0.5 * (rotation.x.x + rotation.y.y), 0.5 * (rotation.y.x - rotation.x.y)
         angle = position.z * (1.0 / self.pitch)
         return c * cos(angle) + s * sin(angle), s * cos(angle) - c * sin(angle)

@@ -17,7 +17,7 @@ from .protocol import ANGLE, LENGTH, Alignment, Coordinates, Joint, Measure, ali
 
 @dataclass(frozen=True)
 class Planar(Joint):
-    """``q = [x, y, angle]``: first the shift in the plane, then the turn about ``normal``; ``v`` = dq/dt.
+    """``q = [x, y, angle]``: first the translation in the plane, then the rotation about ``normal``; ``v`` = dq/dt.
 
     x and y are measured along the first two axes of the canonical frame (``alignment``): the link's own
     x and y for a normal along z.
@@ -41,19 +41,19 @@ class Planar(Joint):
         return Transform((Translation(Vector3(q[0], q[1], 0.0)), rotation_about(2, q[2])))
 
     def motion(self, q: Coordinates) -> tuple[Motion, ...]:
-        turn = rotation_about(2, q[2])
+        rotation = rotation_about(2, q[2])
         return (
-            Motion(ZERO, turn.vector_into(Vector3(1.0, 0.0, 0.0))),
-            Motion(ZERO, turn.vector_into(Vector3(0.0, 1.0, 0.0))),
+            Motion(ZERO, rotation.vector_into(Vector3(1.0, 0.0, 0.0))),
+            Motion(ZERO, rotation.vector_into(Vector3(0.0, 1.0, 0.0))),
             Motion(Vector3(0.0, 0.0, 1.0), ZERO),
         )
 
     def motion_rate(self, q: Coordinates, v: Coordinates) -> tuple[Motion, ...]:
-        def turning(column: Motion) -> Motion:
+        def rotating(column: Motion) -> Motion:
             return Motion(ZERO, Vector3(column.linear.y * v[2], -(column.linear.x * v[2]), 0.0))
 
         along_x, along_y, _ = self.motion(q)
-        return turning(along_x), turning(along_y), NO_MOTION
+        return rotating(along_x), rotating(along_y), NO_MOTION
 
     def closure(self, rotation: Matrix3, position: Vector3) -> list[Scalar]:
         return [position.z, rotation.x.z, rotation.y.z]

@@ -10,7 +10,17 @@ import numpy as np
 
 from ..scalar import Scalar
 from ..spatial import ZERO, Matrix3, Motion, RigidInertia, Transform, Translation, Vector3
-from .protocol import LENGTH, Alignment, Coordinates, Joint, Measure, align_z, turn_cosine, turn_error, unit_axis
+from .protocol import (
+    LENGTH,
+    Alignment,
+    Coordinates,
+    Joint,
+    Measure,
+    align_z,
+    rotation_cosine,
+    rotation_error,
+    unit_axis,
+)
 
 
 @dataclass(frozen=True)
@@ -38,10 +48,10 @@ class Prismatic(Joint):
         return (Motion(ZERO, Vector3(0.0, 0.0, 1.0)),)
 
     def closure(self, rotation: Matrix3, position: Vector3) -> list[Scalar]:
-        return [position.x, position.y, *turn_error(rotation)]
+        return [position.x, position.y, *rotation_error(rotation)]
 
     def loop_alignment(self, rotation: Matrix3, position: Vector3) -> Scalar:
-        return turn_cosine(rotation)
+        return rotation_cosine(rotation)
 
     def random(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         return rng.uniform(-1.0, 1.0, (*shape, 1))

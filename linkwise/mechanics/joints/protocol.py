@@ -1,6 +1,6 @@
 """All that a joint supplies.
 
-A joint is described in its canonical frame: the frame of the link it moves, turned by ``alignment`` so
+A joint is described in its canonical frame: the frame of the link it moves, rotated by ``alignment`` so
 that the joint's axis is z.  At zero coordinates (``neutral``) the two sides of the joint coincide.
 Everything a joint computes is written on scalars, so it can be traced.
 """
@@ -55,10 +55,10 @@ class Joint(ABC):
     velocity_measures: ClassVar[tuple[Measure, ...]] = ()
     #: Rows 0..5 of a spatial vector that the motions span exactly, or None if they span no coordinate subspace.
     span: ClassVar[tuple[int, ...] | None] = None
-    #: The joint's motion commutes with shifts along the canonical z axis: the link frame may slide along it.
+    #: The joint's motion commutes with translations along the canonical z axis: the link frame may be moved along it.
     slides: ClassVar[bool] = False
-    #: Index of a coordinate that is an angle about the canonical z axis, where turning the link frame about z is the
-    #: same as an offset of this coordinate: the joint commutes with such turns and its H* does not change by them.
+    #: Index of a coordinate that is an angle about the canonical z axis, where rotating the link frame about z is the
+    #: same as an offset of this coordinate: the joint commutes with such rotations and its H* does not change by them.
     rotation_coordinate: ClassVar[int | None] = None
     #: The highest order of integration methods that ``step_rate`` carries where steps do not commute.
     step_order: ClassVar[int] = 5
@@ -75,7 +75,7 @@ class Joint(ABC):
 
     @property
     def only_slides(self) -> bool:
-        """Whether all that the joint does is to shift its link along the canonical z axis."""
+        """Whether all that the joint does is to move its link along the canonical z axis."""
         return self.span == (5,)
 
     @property
@@ -185,13 +185,13 @@ class Joint(ABC):
         return rng.uniform(-math.pi, math.pi, (*shape, self.nq))
 
 
-def turn_error(rotation: Matrix3) -> list[Scalar]:
+def rotation_error(rotation: Matrix3) -> list[Scalar]:
     """The sine of the angle times the axis of a rotation, three numbers: zero for none and for half a turn."""
     x, y, z = rotation
     return [0.5 * (z.y - y.z), 0.5 * (x.z - z.x), 0.5 * (y.x - x.y)]
 
 
-def turn_cosine(rotation: Matrix3) -> Scalar:
+def rotation_cosine(rotation: Matrix3) -> Scalar:
     """The cosine of the angle of a rotation."""
     return 0.5 * (rotation.x.x + rotation.y.y + rotation.z.z - 1.0)
 

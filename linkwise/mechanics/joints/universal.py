@@ -55,8 +55,8 @@ class Universal(Joint):
         return (Motion(first, ZERO), Motion(Vector3(0.0, 0.0, 1.0), ZERO))
 
     def motion_rate(self, q: Coordinates, v: Coordinates) -> tuple[Motion, ...]:
-        turning = self._first_axis().x * v[1]
-        return Motion(Vector3(-(sin(q[1]) * turning), -(cos(q[1]) * turning), 0.0), ZERO), NO_MOTION
+        rate = self._first_axis().x * v[1]
+        return Motion(Vector3(-(sin(q[1]) * rate), -(cos(q[1]) * rate), 0.0), ZERO), NO_MOTION
 
     def closure(self, rotation: Matrix3, position: Vector3) -> list[Scalar]:
         """The second axis keeps its angle to the first."""

@@ -1,4 +1,4 @@
-"""The closure of every joint kind: zero exactly at the poses of the joint, as many numbers as it takes freedoms."""
+"""The closure of every joint kind: zero exactly at the poses of the joint, one number for every DoF that it takes."""
 
 from __future__ import annotations
 
