@@ -72,7 +72,7 @@ def test_as_cheap_as_by_hand(name, result):
 @pytest.mark.parametrize("result", ["forward_dynamics", "inverse_dynamics"])
 @every_mechanism
 def test_cheaper_than_the_textbook(name, result):
-    """But for helical joints and pins in slots, whose P+ has no zeros that would make it cheaper to meet the biases one by one."""
+    """But for helical joints and pins in slots: no zeros of P+ make it cheaper there to meet biases one by one."""
     program, _ = trace_algorithm(ALGORITHMS[result], mechanism(name))
     has_dense = any(isinstance(body.kind, lw.Helical | lw.PinInSlot) for body in mechanism(name).bodies)
     textbook = operations(traced(f"textbook_{result}", name)[0])
