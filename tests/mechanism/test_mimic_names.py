@@ -83,7 +83,7 @@ def test_independent_coordinates_of_a_closed_mechanism():
     np.testing.assert_allclose(
         lw.closed.inverse_dynamics(mech, q, 0.0 * q, [RATIO * 0.7], independent=("wheel_joint",)), a, atol=1e-12
     )
-    with pytest.raises(MechanismError, match="follows 'crank_joint' and has no force of its own"):
+    with pytest.raises(MechanismError, match="mimics 'crank_joint' and has no force of its own"):
         lw.closed.inverse_dynamics(mech, q, 0.0 * q, 0.0 * q, actuated=("wheel_joint",))
 
 
