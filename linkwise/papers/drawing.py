@@ -26,12 +26,16 @@ def tidy(axes: Any, title: str = "", x: str = "", y: str = "") -> None:
 
 
 class Panel(NamedTuple):
-    """Curves by name over one axis; a curve whose name is empty or begins with "_" goes without a legend."""
+    """Curves by name over one axis; a curve whose name is empty or begins with "_" goes without a legend.
+
+    ``marks`` are places on the axis below, each drawn as an upright line.
+    """
 
     label: str
     curves: Mapping[str, np.ndarray]
     title: str = ""
     logarithmic: bool = False
+    marks: Sequence[float] = ()
 
 
 @styled
@@ -48,6 +52,8 @@ def over(x: np.ndarray, panels: Sequence[Panel], columns: int = 1, xlabel: str =
         axes.set_xlim(x[0], x[-1])
         if panel.logarithmic:
             axes.set_yscale("log")
+        for place in panel.marks:
+            axes.axvline(place, color=GREY, ls=":", lw=1.2)
         if any(name and not name.startswith("_") for name in panel.curves):
             beside = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}  # where it covers no curve
             axes.legend(**(beside if columns == 1 else {}))

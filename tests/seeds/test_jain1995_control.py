@@ -235,3 +235,35 @@ def test_end_effector_regulation():
     rest = motion(chain.mech, chain.q, np.zeros(3), away.moments, times[:11])
     assert away.lyapunov(*np.split(rest[-1], 2))[1] > parts[0, 1]
     np.testing.assert_allclose(end_effector(TipToBase(chain.mech, states[-1, :3])), goal, atol=1e-3)
+    np.testing.assert_allclose(states[-1, 3:], 0.0, atol=5e-3)
+
+
+@results("jain1995", "Control 8.2", "8.6", by="library")
+def test_linkwise_regulates_the_end_effector():
+    """The law is (8.6) with its sign, its factor and a scalar c2; the arm "goes to the prescribed configuration", in
+    position and orientation, "while simultaneously driving all the velocities to zero"."""
+    chain, c1, c2 = moving_chain(3, 2), np.array([3.0, 4.0, 5.0]), 25.0
+    mech, J = chain.mech, chain.arm.joints
+    goal_q = chain.q + np.array([0.5, -0.4, 0.6])
+    goal = lw.frame_pose(mech, goal_q, "tip")
+    regulation = lw.diagonal.end_effector_regulation(mech, "tip", goal, J.T @ c1, c2, c2)
+    printed = Control(mech, end_effector(TipToBase(mech, goal_q)), c1, c2)
+    nu = lw.diagonal.rates(mech, chain.q, chain.v)
+    close(J @ (regulation.pull(chain.q) - (J.T @ c1) * nu), printed.epsilon(chain.arm, chain.x, J @ nu))
+    close(regulation(0.0, chain.q, chain.v), printed.moments(chain.q, chain.v))
+    states = motion(mech, chain.q, chain.v, lambda q, v: regulation(0.0, q, v), np.linspace(0.0, 8.0, 41))
+    q, v = np.split(states, 2, axis=1)
+    assert (np.diff(regulation.lyapunov(q, v)) < 0.0).all()
+    np.testing.assert_allclose(lw.frame_pose(mech, q[-1], "tip"), goal, atol=1e-5)
+    np.testing.assert_allclose(v[-1], 0.0, atol=1e-4)
+
+
+@results("jain1995", "Control 8.2", by="library")
+def test_the_prescribed_configuration_is_not_reached_from_everywhere():
+    """Printed: the control "guarantees" it. A stretched arm whose springs pull along it is at rest, away from it."""
+    mech = lw.mechanisms.planar_arm(2).with_gravity((0.0, 0.0, 0.0))
+    goal = lw.frame_pose(mech, np.array([0.7, -1.4]), "tip")
+    regulation = lw.diagonal.end_effector_regulation(mech, "tip", goal, orientation_gain=0.0)
+    at_rest, stretched = np.zeros(2), np.zeros(2)
+    assert np.abs(regulation.error(stretched)[:3]).max() > 0.1
+    close(lw.forward_dynamics(mech, stretched, at_rest, regulation(0.0, stretched, at_rest)), at_rest)

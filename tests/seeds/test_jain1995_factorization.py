@@ -160,19 +160,26 @@ def test_identity_4_1_holds_for_trees(mech, rng):
 
 @results("jain1995", "4.3", by="library")
 def test_recursive_newton_euler_equations(chain, rng):
+    """alpha(k) has H* theta_ddot(k); printed is H* theta_dot(k), as in the line of V(k) above it."""
     accelerations = rng.normal(size=n)
-    theta_ddot = chain.split(chain.joints @ accelerations)
-    V, alpha, f, T = ([None] * (n + 2) for _ in range(4))
-    V[n + 1] = alpha[n + 1] = np.zeros(6)
-    for k in range(n, 0, -1):
-        V[k] = chain.phi(k + 1, k).T @ V[k + 1] + chain.H[k].T @ chain.rates[k]
-        alpha[k] = chain.phi(k + 1, k).T @ alpha[k + 1] + chain.H[k].T @ theta_ddot[k] + chain.bias_acceleration(k, V)
-    f[0] = np.zeros(6)
-    for k in range(1, n + 1):
-        f[k] = chain.phi(k, k - 1) @ f[k - 1] + chain.M[k] @ alpha[k] + chain.bias_force(k, V)
-        T[k] = chain.H[k] @ f[k]
-    close(chain.stack(V), chain.links @ lw.link_velocities(chain.mech, chain.q, chain.v).ravel())
-    close(chain.stack(T), chain.joints @ lw.inverse_dynamics(chain.mech, chain.q, chain.v, accelerations))
+    expected = chain.joints @ lw.inverse_dynamics(chain.mech, chain.q, chain.v, accelerations)
+
+    def newton_euler(own):
+        V, alpha, f, T = ([None] * (n + 2) for _ in range(4))
+        V[n + 1] = alpha[n + 1] = np.zeros(6)
+        for k in range(n, 0, -1):
+            V[k] = chain.phi(k + 1, k).T @ V[k + 1] + chain.H[k].T @ chain.rates[k]
+            alpha[k] = chain.phi(k + 1, k).T @ alpha[k + 1] + chain.H[k].T @ own[k] + chain.bias_acceleration(k, V)
+        f[0] = np.zeros(6)
+        for k in range(1, n + 1):
+            f[k] = chain.phi(k, k - 1) @ f[k - 1] + chain.M[k] @ alpha[k] + chain.bias_force(k, V)
+            T[k] = chain.H[k] @ f[k]
+        return chain.stack(V), chain.stack(T)
+
+    V, T = newton_euler(chain.split(chain.joints @ accelerations))
+    close(V, chain.links @ lw.link_velocities(chain.mech, chain.q, chain.v).ravel())
+    close(T, expected)
+    differ(newton_euler(chain.rates)[1], expected)  # as printed
 
 
 @results("jain1995", "4.4", "4.5", by="library")

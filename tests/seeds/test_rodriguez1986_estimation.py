@@ -24,7 +24,7 @@ from tests.seeds.rodriguez1986 import (
     rows,
     spatial_forces,
 )
-from tests.seeds.tip_to_base import close, reversed_both, to_base
+from tests.seeds.tip_to_base import close, differ, reversed_both, to_base
 
 I6 = np.eye(6)
 ARMS_AT_REST = pytest.mark.parametrize(
@@ -243,8 +243,6 @@ def test_expectations_over_an_ensemble(which):
     xi = biases(case)[0]
     root = np.linalg.cholesky(arm.diagonal(arm.M)) * np.sqrt(6 * n)
     members = xi[1:].ravel() + np.hstack([root, -root]).T
-    close(members.mean(axis=0), xi[1:].ravel())  # (9.3)
-    close(np.cov(members.T, bias=True), arm.diagonal(arm.M))  # and white
     records = [run_member(case, member.reshape(n, 6)) for member in members]
 
     def average_square(name: str, k: int) -> np.ndarray:
@@ -262,8 +260,17 @@ def test_expectations_over_an_ensemble(which):
         close(average_square("lambda+", k), Lambda_plus[k])  # (9.19) with (9.20)
         S = average_square("x - smoothed", k)  # (9.17)
         close(s.P_minus[k] - s.P_minus[k] @ Lambda_minus[k] @ s.P_minus[k], S)  # (9.18)
+    # (9.3): with this mean and this covariance of w, and with no others, linkwise's torques and mass matrix are the
+    # mean and covariance of what is measured.
     tau = np.array([record["tau"][1:] for record in records])
-    close(np.atleast_2d(np.cov(tau.T, bias=True)), reversed_both(lw.mass_matrix(case.mech, case.q)))  # cov of (9.2)
+    at_rest, mass_matrix = np.zeros(n), reversed_both(lw.mass_matrix(case.mech, case.q))
+    close(tau.mean(axis=0), lw.inverse_dynamics(case.mech, case.q, at_rest, at_rest, case.wrenches)[::-1])
+    close(np.atleast_2d(np.cov(tau.T, bias=True)), mass_matrix)
+    for mean, spread in ((np.zeros_like(xi), root), (xi, np.linalg.cholesky(arm.diagonal(arm.M + np.eye(6))))):
+        others = mean[1:].ravel() + np.hstack([spread, -spread]).T
+        found = np.array([run_member(case, other.reshape(n, 6))["tau"][1:] for other in others])
+        covariance = np.atleast_2d(np.cov(found.T, bias=True))
+        differ(np.hstack([found.mean(axis=0), covariance.ravel()]), np.hstack([tau.mean(axis=0), mass_matrix.ravel()]))
 
 
 def run_member(case: Case, w: np.ndarray) -> dict[str, np.ndarray]:

@@ -119,6 +119,10 @@ def solve_for_accelerations(arm, phi, index_shift=1):
 def test_recursive_forward_dynamics(arm):
     at_rest, *_ = recursive_inverse_dynamics(arm, np.zeros(arm.n), arm.mech.gravity)
     phi = arm.tau - at_rest  # tau - C theta_dot and gravity, by inverse dynamics without accelerations
+    assert phi.shape == (arm.n,)  # printed: "the six-dimensional vector phi", which it is of six joints only
+    if arm.n != 6:
+        with pytest.raises(ValueError, match="mismatch"):
+            np.linalg.solve(arm.GIM, np.resize(phi, 6))
     U, D = lw.denoc.udu(arm.mech, arm.theta)
     close(U @ D @ U.T @ arm.theta_ddot, phi)  # (33)
     tau_hat, tau_tilde, theta_ddot = solve_for_accelerations(arm, phi)

@@ -47,6 +47,17 @@ def test_all_formulations_agree_with_each_other_and_with_free_bodies(name):
             assert relative(a, found["svd"]) < 1e-9
         expected = Maximal(mech, q, v).accelerations(tau)
         assert relative(of_mass_centres(mech, q, v, found["svd"]), expected) < 1e-9
+        # (2.1b), (A.8b) with what the constraints exert, and (2.1c), (A.8c): g is zero, and stays so along q, v, a to
+        # second order in time, so that what is left of it falls eightfold when the time is halved.
+        a, forces = found["svd"], lw.closed.constraint_forces(mech, q, v, tau)
+        inertial = lw.mass_matrix(mech, q) @ a
+        assert relative(inertial, tau - lw.bias_force(mech, q, v) + forces) < 1e-8
+        np.testing.assert_allclose(lw.closed.position_error(mech, q), 0.0, atol=1e-11)
+        errors = [
+            np.linalg.norm(lw.closed.position_error(mech, lw.integrate(mech, q, v + 0.5 * t * a, t)))
+            for t in (2e-3, 1e-3)
+        ]
+        assert errors[1] < 1e-9 or 6.0 < errors[0] / errors[1] < 10.0
 
 
 @pytest.mark.seed("spencer2004", "2.2", by="library")
@@ -84,6 +95,16 @@ def test_lagrange_multipliers_as_printed():
         inverse @ (force - jacobian.T @ printed),
         rtol=1e-10,
     )
+    # (2.5a), (2.5b): along a motion that is integrated in this form, dq/dt is v and dv/dt the printed right-hand side.
+    np.testing.assert_array_equal(lw.coordinate_rates(mech, q, v), v)
+    h = 1e-3
+    options = {"formulation": "lagrange", "stabilization": None, "method": "dop853", "rtol": 1e-12, "atol": 1e-12}
+    motion = lw.simulate(mech, q, v, 4 * h, tau, t_eval=h * np.arange(5), **options)
+    slopes = [(x[0] - 8 * x[1] + 8 * x[3] - x[4]) / (12 * h) for x in (motion.q, motion.v)]
+    np.testing.assert_allclose(slopes[0], motion.v[2], atol=1e-8)
+    there = lw.closed.forward_dynamics(mech, motion.q[2], motion.v[2], tau, method="lagrange")
+    np.testing.assert_allclose(slopes[1], there, atol=1e-6)
+    assert np.abs(slopes[0] - v).max() > 1e-3  # it moves
 
 
 @every_mechanism

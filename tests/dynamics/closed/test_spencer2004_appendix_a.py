@@ -7,6 +7,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy.linalg import expm
 
 import linkwise as lw
 from linkwise.mechanics.jet import Jet, parts
@@ -49,6 +50,45 @@ def test_derivatives_of_the_adjoint_operators():
     np.testing.assert_allclose(found, bracket(x[1]) @ y[0] + bracket(x[0]) @ y[1], atol=1e-14)  # (A.3)
     found = -slopes(Motion.of(jets[0]).cross_force(Force.of(jets[1])))  # V x* F is -ad* F
     np.testing.assert_allclose(found, bracket(x[1]).T @ y[0] + bracket(x[0]).T @ y[1], atol=1e-14)  # (A.4)
+
+
+@seed("A.1", by="library")
+def test_the_exponential_has_the_cube_of_the_norm():
+    """Section A.1.3, which (A.1) rests on: a body that moves with a constant twist (w, v) for a second is then at
+    e^[w], A v with [w]^2 / |w|^3 in A; printed is |w|^2."""
+    free = lw.Builder().link("body", 1.0, (0, 0, 0), (1, 1, 1)).joint("free", lw.Floating(), "ground", "body").build()
+    twist = np.array([0.7, -1.1, 0.4, 0.3, -0.2, 0.5])
+    w, norm = skew(twist[:3]), np.linalg.norm(twist[:3])
+    place = lw.link_poses(free, lw.integrate(free, lw.neutral(free), twist, 1.0))[0]
+    exact = expm(np.block([[w, twist[3:, None]], [np.zeros((1, 4))]]))
+    np.testing.assert_allclose(place, exact, atol=1e-12)
+    rotation = np.eye(3) + w / norm * np.sin(norm) + w @ w / norm**2 * (1 - np.cos(norm))
+    np.testing.assert_allclose(rotation, exact[:3, :3], atol=1e-14)
+
+    def moved(power: int) -> np.ndarray:
+        return (np.eye(3) + w / norm**2 * (1 - np.cos(norm)) + w @ w / norm**power * (norm - np.sin(norm))) @ twist[3:]
+
+    np.testing.assert_allclose(moved(3), exact[:3, 3], atol=1e-14)
+    assert np.abs(moved(2) - exact[:3, 3]).max() > 1e-2  # as printed
+
+
+@seed("A.2", by="library")
+def test_the_dual_adjoint_is_the_transpose_of_the_adjoint():
+    """Section A.1.4, which (A.2) rests on: Ad* is [R 0; [p] R, R]* = [R* R*[p]*; 0 R*]; the first is printed with R*
+    in its last corner, which the second line, and ``force_into`` as the dual of ``motion_back``, do not have."""
+    step = Transform((Translation(Vector3(0.3, -0.2, 0.5)), rotation_about(0, 0.4), rotation_about(2, 1.1)))
+    rotation, position = pose(step)
+    zero = np.zeros((3, 3))
+    adjoint = np.block([[rotation, zero], [skew(position) @ rotation, rotation]])
+    units = np.eye(6)
+    ours = np.array([step.motion_back(Motion.of(list(unit))).flat() for unit in units]).T
+    np.testing.assert_allclose(ours, adjoint, atol=1e-15)
+    dual = np.array([step.force_into(Force.of(list(unit))).flat() for unit in units]).T
+    second_line = np.block([[rotation.T, rotation.T @ skew(position).T], [zero, rotation.T]])
+    np.testing.assert_allclose(dual, second_line, atol=1e-15)
+    np.testing.assert_allclose(adjoint.T, second_line, atol=1e-15)
+    printed = np.block([[rotation, zero], [skew(position) @ rotation, rotation.T]]).T
+    assert np.abs(printed - second_line).max() > 0.1
 
 
 class Joints:
@@ -210,6 +250,20 @@ def virtual_loop(kind):
     return with_loops(chain, loop), q, extended, full, motion_back(pose_b[:3, :3], pose_b[:3, 3])
 
 
+def twist_of_the_cut_frame(mech, q, v, to_link7, step: float = 1e-4) -> np.ndarray:
+    """[angular; linear] of the frame on link 7 that the loop cuts, in its own axes, by differences of closed poses."""
+    cut = np.eye(4)
+    cut[:3, :3], shift = to_link7[:3, :3], to_link7[3:, :3] @ to_link7[:3, :3].T
+    cut[:3, 3] = shift[2, 1], shift[0, 2], shift[1, 0]
+
+    def at(t: float) -> np.ndarray:
+        there = lw.closed.project(mech, lw.integrate(mech, q, v, t), v)[0]
+        return lw.frame_pose(mech, there, "link7") @ cut
+
+    rate = np.linalg.inv(at(0.0)) @ (8 * (at(step) - at(-step)) - (at(2 * step) - at(-2 * step))) / (12 * step)
+    return np.array([rate[2, 1], rate[0, 2], rate[1, 0], *rate[:3, 3]])
+
+
 @seed("A.9", "A.10", "A.11", "A.12", "A.13", "Section A.3.2", "Section A.3.3", by="library")
 @pytest.mark.parametrize("kind", [k for k in CLOSING if k.nv], ids=lambda kind: type(kind).__name__)
 def test_virtual_links_give_the_same_constraints(kind):
@@ -229,11 +283,17 @@ def test_virtual_links_give_the_same_constraints(kind):
     assert np.linalg.matrix_rank(ours) == np.linalg.matrix_rank(eliminated) == 6 - kind.nv
     assert np.linalg.matrix_rank(np.vstack([ours, eliminated]), tol=1e-9) == 6 - kind.nv
 
-    # Along a motion that keeps the loop closed, (A.10) and (A.11) hold with the virtual joint's velocity.
+    # Along a motion that keeps the loop closed, (A.10) and (A.11) hold with the velocity of the virtual joint, which is
+    # what the closed mechanism's poses say: the twist of the cut frame on link 7, along the joint's freedoms.
     basis = lw.closed.null_space(mech, q)
     v = basis @ np.ones(basis.shape[1])
-    v_virtual = -np.linalg.solve(g_v[:, n:], g_v[:, :n] @ v)
-    np.testing.assert_allclose(g[:, :n] @ v, -g[:, n:] @ v_virtual, atol=1e-9)
+    moving = twist_of_the_cut_frame(mech, q, v, to_link7)
+    v_virtual, *_ = np.linalg.lstsq(lw.jacobian(extended, full, "virtual")[:, n:], moving, rcond=None)
+    for rows in (g, g_v):
+        np.testing.assert_allclose(rows[:, :n] @ v, -rows[:, n:] @ v_virtual, atol=1e-6)
+        opening = v + 0.1 * np.random.default_rng(1).normal(size=n)
+        assert np.abs(rows[:, :n] @ opening + rows[:, n:] @ v_virtual).max() > 1e-2
+    v_virtual = -np.linalg.solve(g_v[:, n:], g_v[:, :n] @ v)  # the same to rounding, for what follows
 
     rows = np.hstack([basis.T, np.zeros((basis.shape[1], kind.nv))])  # y_q = R_q q^
     inverse = np.linalg.inv(np.vstack([rows, both]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import linkwise as lw
 from linkwise.dynamics.closed import Coordinates
@@ -158,6 +159,18 @@ def test_a_linear_change_of_coordinates():
     np.testing.assert_allclose(r_bar + s_bar @ slope_of_omega, derivative(psi, Y), atol=1e-6)  # (2.37, 2.38)
 
 
+@seed("Theorem 2.3.1", by="library")
+def test_tangent_vectors_in_the_proof_of_the_theorem():
+    """D Psi is one to one: v2 = D Psi_2 (D Psi_1)^-1 v1 of any tangent vector; printed is (D Psi_2)^-1."""
+    slope = derivative(psi, Y)
+    first, second = slope[[0, 2, 4, 6]], slope[[1, 3, 5, 7]]
+    assert min(np.abs(np.linalg.det(first)), np.abs(np.linalg.det(second))) > 1e-3
+    v = f(X)  # which is tangent to the manifold
+    v1, v2 = v[[0, 2, 4, 6]], v[[1, 3, 5, 7]]
+    np.testing.assert_allclose(second @ np.linalg.solve(first, v1), v2, atol=1e-6 * np.abs(v).max())
+    assert np.abs(second @ np.linalg.solve(second, v1) - v2).max() > 1e-2  # as printed
+
+
 @seed("2.46", "2.47", "Generalized coordinate partitioning", by="library")
 def test_partitioning_on_the_position_level():
     complete = np.vstack([ROWS, np.random.default_rng(1).normal(size=(2, 4))])
@@ -181,6 +194,20 @@ def test_null_space_methods():
     for method in ("svd", "partitioning", "tangent", "differentiable"):
         basis = lw.closed.null_space(MECH, Q, method=method)
         np.testing.assert_allclose(basis.T @ (lw.mass_matrix(MECH, Q) @ a - force), 0.0, atol=1e-9)
+    # Tangent space methods: the rows of R are a basis of the null space "so that (R* H*)* is always nonsingular", and
+    # then K is that basis itself, with orthonormal columns.
+    for state in range(5):
+        q, _ = random_state("five_bar", state)
+        basis = lw.closed.null_space(MECH, q, method="tangent")
+        np.testing.assert_allclose(basis.T @ basis, np.eye(2), atol=1e-12)
+        np.testing.assert_allclose(jacobian(q) @ basis, 0.0, atol=1e-12)
+        stacked = np.vstack([basis.T, jacobian(q)])
+        smallest = min(1.0, np.linalg.svd(jacobian(q))[1][-1])
+        assert np.linalg.svd(stacked)[1][-1] == pytest.approx(smallest, rel=1e-9)  # no worse than G is
+        np.testing.assert_allclose(np.linalg.inv(stacked)[:, :2], basis, atol=1e-11)
+        chart = lw.closed.local_parametrization(MECH, q, basis.T)
+        np.testing.assert_allclose(chart.derivative(q), basis, atol=1e-11)
+        np.testing.assert_allclose(chart.configuration([0.0, 0.0]), q, atol=1e-12)
     # With dK/dt = -Q1 R^-T dG/dt K, the null space along the motion is spanned by K + t dK/dt to first order.
     basis, step = lw.closed.null_space(MECH, Q, method="differentiable"), 1e-5
     moving = (jacobian(lw.integrate(MECH, Q, V, step)) - jacobian(lw.integrate(MECH, Q, V, -step))) / (2 * step)
