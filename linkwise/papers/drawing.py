@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,7 +35,7 @@ class Panel(NamedTuple):
     curves: Mapping[str, np.ndarray]
     title: str = ""
     logarithmic: bool = False
-    marks: Sequence[float] = ()
+    marks: Iterable[float] = ()
 
 
 @styled
