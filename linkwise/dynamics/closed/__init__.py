@@ -20,9 +20,13 @@ from .dynamics import (
     null_space,
 )
 from .dynamics import motion_under as motion_under
+from .paths import MotionPath
+from .ranges import RangeEnd, RangeOfMotion, range_of_motion
 from .singular import conditioning, time_to_singular
 from .singular import usual_conditioning as usual_conditioning
+from .singular_positions import SingularPosition, singular_positions
 from .tolerances import LOOPS as LOOPS
+from .workspaces import SingularCurve, Workspace, workspace
 
 __all__ = [
     "AssemblyError",
@@ -48,4 +52,13 @@ __all__ = [
     "position_error",
     "project",
     "time_to_singular",
+    "MotionPath",
+    "RangeEnd",
+    "RangeOfMotion",
+    "SingularCurve",
+    "SingularPosition",
+    "Workspace",
+    "range_of_motion",
+    "singular_positions",
+    "workspace",
 ]

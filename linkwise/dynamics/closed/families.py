@@ -1,0 +1,163 @@
+"""The configurations that a closed mechanism can take while some of its coordinates are held: their tangent spaces, and
+the way back onto them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...mechanism import Mechanism, MechanismError
+from .. import trees as tree
+from .assembly import AIM, CLOSED, AssemblyError, assemble
+from .constraints import OPEN, constraint_jacobian, moved_by, one_state, position_error, require_finite
+from .decomposition import Decomposition, decompose
+from .named_coordinates import NamedCoordinate, named_coordinate, names_of
+
+TURN = 2.0 * np.pi
+NEWTON_STEPS = 12  # a corrector that needs more did not start near
+TRIALS = (1e-2, 3e-2, 0.1)  # rad, m: random changes of a configuration that show the generic rank
+
+
+def closed_start(who: str, mech: Mechanism, q: Any) -> np.ndarray:
+    """(nq,): the given configuration with its loops closed to rounding; without one, that near the neutral one."""
+    if q is None:
+        return assemble(mech, tree.neutral(mech))
+    (q,) = one_state(who, mech, q=q)
+    require_finite(mech, q)
+    if np.linalg.norm(position_error(mech, q)) > OPEN:
+        raise MechanismError(
+            f"{who}: loops of mechanism {mech.name!r} are open at q by {np.abs(position_error(mech, q)).max():.3g}, so "
+            "there is no motion to follow: use closed.assemble first"
+        )
+    return assemble(mech, q)
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """Configurations with all loops closed and some coordinates held; make one with ``family``.
+
+    free      (nv,): which velocities are not those of held joints
+    held      coordinates, other than whole joints, that have given values
+    rank      of the equations, wherever they are not singular
+    """
+
+    mech: Mechanism
+    free: np.ndarray
+    held: tuple[NamedCoordinate, ...]
+    rank: int
+
+    @cached_property
+    def columns(self) -> np.ndarray:
+        return np.flatnonzero(self.free)
+
+    @property
+    def dof(self) -> int:
+        """The dimension of the family."""
+        return len(self.columns) - self.rank
+
+    def values(self, q: np.ndarray) -> np.ndarray:
+        """(..., k): of the held coordinates."""
+        return np.stack([one.value(q) for one in self.held], axis=-1) if self.held else np.zeros((*q.shape[:-1], 0))
+
+    def residual(self, q: np.ndarray, values: np.ndarray) -> np.ndarray:
+        return np.concatenate([position_error(self.mech, q), self.values(q) - values], axis=-1)
+
+    def jacobian(self, q: np.ndarray) -> np.ndarray:
+        """(..., m + k, n): by the free velocities."""
+        rows = [constraint_jacobian(self.mech, q), *(one.rows(q)[..., None, :] for one in self.held)]
+        return np.concatenate(rows, axis=-2)[..., self.columns]
+
+    def decomposed(self, q: np.ndarray) -> Decomposition:
+        return decompose(self.jacobian(q), rank=self.rank)
+
+    def basis(self, q: np.ndarray) -> np.ndarray:
+        """(..., nv, dof): orthonormal directions of motion, of the limit from beside a singular position in one."""
+        found = np.zeros((*q.shape[:-1], self.mech.nv, self.dof))
+        found[..., self.columns, :] = decompose(self.jacobian(q)).v[..., self.rank :]
+        return found
+
+    def along(self, q: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        """(nv,): the motion nearest to ``direction``, of unit length; one state.  In a singular position, where more
+        motions than elsewhere satisfy the equations, this goes straight on."""
+        null = self.decomposed(q).null
+        motion = np.zeros(self.mech.nv)
+        motion[self.columns] = null @ (null.T @ direction[self.columns])
+        return motion / max(float(np.linalg.norm(motion)), np.finfo(float).tiny)
+
+    def corrected(self, q: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Configurations of the family near q (..., nq), held coordinates at ``values`` (..., k), by the shortest steps
+        of Newton's iteration, as long as each makes the error smaller; and which of them were found."""
+        shape = q.shape
+        q = q.reshape(-1, shape[-1]).copy()
+        values = np.broadcast_to(values, (*shape[:-1], values.shape[-1])).reshape(len(q), values.shape[-1])
+        error = self.residual(q, values)
+        size = np.linalg.norm(error, axis=-1)
+        active = np.flatnonzero(size > AIM * CLOSED)
+        for _ in range(NEWTON_STEPS):
+            if not len(active):
+                break
+            change = np.zeros((len(active), self.mech.nv))
+            change[:, self.columns] = -self.decomposed(q[active]).solve(error[active])
+            moved = tree.integrate(self.mech, q[active], change, 1.0)
+            error_there = self.residual(moved, values[active])
+            size_there = np.linalg.norm(error_there, axis=-1)
+            better = size_there < np.where(size[active] <= CLOSED, 0.5, 1.0) * size[active]
+            active = active[better]
+            q[active], error[active], size[active] = moved[better], error_there[better], size_there[better]
+            active = active[size[active] > AIM * CLOSED]
+        return q.reshape(shape), (size <= CLOSED).reshape(shape[:-1])
+
+    def shortest(self, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+        """(..., nv): from one configuration to another, whole turns left out."""
+        way = tree.difference(self.mech, start, end)
+        return np.where(self.periodic, way - TURN * np.round(way / TURN), way)
+
+    @cached_property
+    def periodic(self) -> np.ndarray:
+        """(nv,): which coordinates may grow by a full turn without any link being elsewhere."""
+        mech, found = self.mech, np.zeros(self.mech.nv, dtype=bool)
+        q = tree.neutral(mech)
+        poses = tree.link_poses(mech, q)
+        for body in mech.bodies:
+            if body.nq and body.kind.rates_are_velocities:
+                for k in range(body.nv):
+                    turned = q.copy()
+                    turned[mech.q_index(body.joint).start + k] += TURN
+                    same = np.allclose(tree.link_poses(mech, turned), poses, rtol=0.0, atol=1e-9)
+                    found[mech.v_index(body.joint).start + k] = same
+        return found
+
+
+def family(mech: Mechanism, q: np.ndarray, hold: Sequence[str]) -> Family:
+    """The configurations that are reached from q while the named coordinates are held; whole joints may have any
+    number of them."""
+    hold = names_of(hold)
+    joints = [name for name in hold if name in mech.joint_names]
+    held = tuple(named_coordinate(mech, name) for name in hold if name not in mech.joint_names)
+    free = np.ones(mech.nv, dtype=bool)
+    free[moved_by(mech, joints, "hold")] = False
+    made = Family(mech, free, held, int(free.sum()))
+    rng, near = np.random.default_rng(0), [q]
+    for size in TRIALS:
+        with contextlib.suppress(AssemblyError):  # it need not close there
+            guess = tree.integrate(mech, q, size * free * rng.normal(size=mech.nv), 1.0)
+            near.append(assemble(mech, guess, hold=joints))
+    return Family(mech, free, held, max(int(made.decomposed(one).rank) for one in near))
+
+
+def require_dof(who: str, made: Family, hold: Sequence[str], dof: int, instead: str = "") -> None:
+    """Refuse families of another dimension."""
+    if made.dof == dof:
+        return
+    held = f" while {', '.join(map(repr, names_of(hold)))} stand still" if len(hold) else ""
+    surplus = made.dof - dof
+    advice = f"hold {surplus} more (hold=...){instead}" if surplus > 0 else f"hold {-surplus} fewer"
+    raise MechanismError(
+        f"{who} needs motions of {dof} degree{'s' * (dof != 1)} of freedom, but mechanism {made.mech.name!r} has "
+        f"{made.dof}{held}: {advice}"
+    )

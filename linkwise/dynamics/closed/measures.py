@@ -1,0 +1,55 @@
+"""Numbers that are zero in singular positions of closed mechanisms: of inputs, of outputs, of the loops themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from ...mechanism import MechanismError
+from .decomposition import decompose
+from .families import Family
+from .named_coordinates import velocity_map
+
+Kind = Literal["constraint", "input", "output"]
+
+
+class Measure:
+    """What is zero in singular positions: rows N, N a basis of the motions that the loops allow.  Its smallest singular
+    value, with the sign of its determinant, is a continuous function along a motion if N is turned continuously."""
+
+    def __init__(self, kind: Kind, names: Sequence[str], whole: Family):
+        what = f"{kind}s"
+        count, self.rows = velocity_map(whole.mech, names, what)
+        self.kind = kind
+        if count != whole.dof:
+            raise MechanismError(
+                f"mechanism {whole.mech.name!r} has {whole.dof} degree{'s' * (whole.dof != 1)} of freedom, but {what} "
+                f"name {count} coordinate{'s' * (count != 1)}: name as many as there are degrees of freedom"
+            )
+
+    def __call__(self, q: np.ndarray, basis: np.ndarray) -> np.ndarray:
+        """(...): at q (..., nq) with the basis (..., nv, dof)."""
+        matrix = self.rows(q) @ basis
+        least = np.linalg.svd(matrix, compute_uv=False)[..., -1]
+        return np.where(np.linalg.det(matrix) < 0.0, -least, least)
+
+
+def measures(whole: Family, inputs: Sequence[str], outputs: Sequence[str]) -> list[Measure]:
+    """Those of the inputs and of the outputs, where they are given."""
+    given: list[tuple[Kind, Sequence[str]]] = [("input", inputs), ("output", outputs)]
+    return [Measure(kind, names, whole) for kind, names in given if len(names)]
+
+
+def same_sense(reference: np.ndarray, basis: np.ndarray) -> np.ndarray:
+    """(...): 1 where two bases of neighbouring planes are turned alike, -1 where one is the other's mirror image."""
+    return np.where(np.linalg.det(np.swapaxes(reference, -1, -2) @ basis) < 0.0, -1.0, 1.0)
+
+
+def independence(whole: Family, q: np.ndarray) -> np.ndarray:
+    """(...): the smallest singular value of G that is not zero elsewhere, relative to the largest."""
+    if not whole.rank:
+        return np.ones(q.shape[:-1])
+    s = decompose(whole.jacobian(q)).s
+    return s[..., whole.rank - 1] / s[..., 0]

@@ -1,0 +1,124 @@
+"""Scalar coordinates of a mechanism by name: numbers of joints, and where the origins of links are in the world."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...mechanism import Mechanism, MechanismError
+from .. import trees as tree
+from .constraints import velocity_rows
+
+AXES = "xyz"
+CHOICES = "a joint of one coordinate, one number of a joint ('joint[k]'), or the place of a link ('link.x', '.y', '.z')"
+
+
+@dataclass(frozen=True)
+class NamedCoordinate:
+    """One number that follows from q.
+
+    value   (..., nq) -> (...)
+    rows    (..., nq) -> (..., nv): its rate is rows v
+    """
+
+    name: str
+    value: Callable[[np.ndarray], np.ndarray]
+    rows: Callable[[np.ndarray], np.ndarray]
+
+
+def named_coordinate(mech: Mechanism, name: str) -> NamedCoordinate:
+    """The coordinate called ``name``: a joint of one coordinate, ``joint[k]`` (number k of its q), or ``link.x``,
+    ``link.y``, ``link.z`` (the origin of a link or frame in the world)."""
+    if not isinstance(name, str):
+        raise MechanismError(f"a coordinate is given by its name, {CHOICES}, not {name!r}")
+    joint, _, rest = name.partition("[")
+    if name in mech.joint_names and mech.bodies[mech.body_index(name)].kind.nq == 1:
+        return _of_joint(mech, name, name, 0)
+    if joint in mech.joint_names and rest[:-1].isdigit() and rest.endswith("]"):
+        return _of_joint(mech, name, joint, int(rest[:-1]))
+    link, _, axis = name.rpartition(".")
+    if link in mech.frames and axis in AXES and axis:
+        return _of_link(mech, name, link, AXES.index(axis))
+    if name in mech.joint_names:
+        count = mech.bodies[mech.body_index(name)].kind.nq
+        raise MechanismError(
+            f"joint {name!r} has {count} coordinates: name one of them, {name}[0] to {name}[{count - 1}]"
+        )
+    raise MechanismError(
+        f"mechanism {mech.name!r} has no coordinate {name!r}: give {CHOICES}; joints: {', '.join(mech.joint_names)}; "
+        f"links: {', '.join(mech.frame_names)}"
+    )
+
+
+def _of_joint(mech: Mechanism, name: str, joint: str, k: int) -> NamedCoordinate:
+    place, kind = mech.place(joint), mech.bodies[mech.body_index(joint)].kind
+    if k >= kind.nq:
+        raise MechanismError(f"joint {joint!r} has {kind.nq} coordinates, so there is no {name!r}")
+    units = np.eye(mech.nv)
+
+    def rows(q: np.ndarray) -> np.ndarray:
+        if kind.rates_are_velocities:
+            row = place.ratio * units[place.v_index][k]
+            return np.broadcast_to(row, (*q.shape[:-1], mech.nv))
+        return tree.coordinate_rates(mech, q[..., None, :], units)[..., place.q_index.start + k]
+
+    return NamedCoordinate(name, lambda q: place.positions(q)[..., k], rows)
+
+
+def _of_link(mech: Mechanism, name: str, link: str, axis: int) -> NamedCoordinate:
+    return NamedCoordinate(
+        name,
+        lambda q: tree.frame_pose(mech, q, link)[..., axis, 3],
+        lambda q: tree.jacobian(mech, q, link, "world_aligned")[..., 3 + axis, :],
+    )
+
+
+def names_of(names: Sequence[str]) -> Sequence[str]:
+    """One name may stand for a sequence of one."""
+    return (names,) if isinstance(names, str) else names
+
+
+def velocity_map(mech: Mechanism, names: Sequence[str], what: str) -> tuple[int, Callable[[np.ndarray], np.ndarray]]:
+    """How many velocities the names stand for, and a function (..., nq) -> (..., p, nv): rows @ v are these velocities.
+    All velocities of a joint, where one is named; the rate of a coordinate otherwise."""
+    parts: list[Callable[[np.ndarray], np.ndarray]] = []
+    count = 0
+    for name in names:
+        if name in mech.joint_names:
+            constant = velocity_rows(mech, (name,), what)
+            parts.append(lambda q, constant=constant: np.broadcast_to(constant, (*q.shape[:-1], *constant.shape)))  # type: ignore[misc]
+            count += len(constant)
+        else:
+            one = named_coordinate(mech, name)
+            parts.append(lambda q, one=one: one.rows(q)[..., None, :])  # type: ignore[misc]
+            count += 1
+
+    def rows(q: np.ndarray) -> np.ndarray:
+        nothing = np.zeros((*q.shape[:-1], 0, mech.nv))
+        return np.concatenate([nothing, *(part(q) for part in parts)], axis=-2)
+
+    return count, rows
+
+
+class LimitSlack:
+    """How far a configuration is inside the limits of the joints, those of mimic joints too."""
+
+    def __init__(self, mech: Mechanism):
+        self.names: list[str] = []
+        self._sides: list[tuple[Any, int, float, float]] = []  # place, number, bound, sign
+        for body in mech.bodies:
+            place = mech.place(body.joint)
+            for bounds, sign in ((body.limits.lower, 1.0), (body.limits.upper, -1.0)):
+                for k, bound in enumerate(bounds):
+                    if math.isfinite(bound):
+                        self._sides.append((place, k, bound, sign))
+                        self.names.append(body.joint)
+
+    def __call__(self, q: np.ndarray) -> np.ndarray:
+        """(..., count): negative beyond a limit, in the order of ``names``."""
+        slacks = [sign * (place.positions(q)[..., k] - bound) for place, k, bound, sign in self._sides]
+        return np.stack(slacks, axis=-1) if slacks else np.full((*q.shape[:-1], 0), np.inf)

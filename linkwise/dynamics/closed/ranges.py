@@ -1,0 +1,153 @@
+"""How far a coordinate of a closed mechanism can go, and what stops it there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...mechanism import Mechanism
+from .families import closed_start, family, require_dof
+from .named_coordinates import NamedCoordinate, named_coordinate
+from .paths import COMES_BACK, MotionPath, motion_path
+
+DEAD_CENTRE, FULL_ROTATION = "dead centre", "full rotation"
+SAME_PLACE = 1e-9  # along a path
+
+
+@dataclass(frozen=True, eq=False)
+class RangeEnd:
+    """Where a range ends.
+
+    value   of the coordinate, infinite where nothing stops it
+    cause   "dead centre": the coordinate turns back, while the mechanism can move on; "joint limit": of ``joint``;
+            "full rotation": nothing stops it; "search ended" or "stuck": not known to be an end
+    q       (nq,): the configuration there; where nothing stops the coordinate, that at the end of one round
+    joint   the joint at its limit, "" elsewhere
+    """
+
+    value: float
+    cause: str
+    q: np.ndarray = field(repr=False)
+    joint: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.value:.6g} ({self.cause}{f' of {self.joint}' if self.joint else ''})"
+
+
+@dataclass(frozen=True, eq=False)
+class RangeOfMotion:
+    """The range of one coordinate along a motion of one degree of freedom, from ``range_of_motion``.
+
+    ends           the lowest and the highest value that is reached without taking the mechanism apart
+    driven         how far the coordinate itself can be driven from q to either side: to the next dead centre
+    dead_centres   all positions where the coordinate turns back, in the order in which they are passed
+    path           the motion
+    values         (n,): of the coordinate along the path
+    """
+
+    coordinate: str
+    ends: tuple[RangeEnd, RangeEnd]
+    driven: tuple[RangeEnd, RangeEnd]
+    dead_centres: tuple[RangeEnd, ...]
+    path: MotionPath = field(repr=False)
+    values: np.ndarray = field(repr=False)
+
+    @property
+    def mechanism(self) -> Mechanism:
+        return self.path.mechanism
+
+    @property
+    def lower(self) -> float:
+        """The lowest value, minus infinity where nothing stops the coordinate."""
+        return self.ends[0].value
+
+    @property
+    def upper(self) -> float:
+        """The highest value, infinity where nothing stops the coordinate."""
+        return self.ends[1].value
+
+    def __str__(self) -> str:
+        lines = [f"{self.coordinate} of {self.mechanism.name}: from {self.ends[0]} to {self.ends[1]}"]
+        if any(one.value != other.value for one, other in zip(self.ends, self.driven, strict=True)):
+            lines.append(f"driven from where it is: from {self.driven[0]} to {self.driven[1]}")
+        return "\n".join(lines)
+
+
+def range_of_motion(
+    mech: Mechanism, coordinate: str, q: Any = None, hold: Sequence[str] = (), limits: bool = False
+) -> RangeOfMotion:
+    """How far a coordinate can go in the assembly mode of q, and what stops it at either end.
+
+    The mechanism is followed by arc length along its one degree of freedom, so that a coordinate that turns back at a
+    dead centre does not end the motion.  Ends are exact to rounding.
+
+    coordinate   a joint of one coordinate, ``joint[k]`` (number k of its q) or ``link.x``, ``link.y``, ``link.z`` (the
+                 origin of a link or frame in the world)
+    q            (nq,): assembled; by default what ``assemble`` makes of the neutral configuration
+    hold         joints and coordinates that stand still; as many as leave one degree of freedom
+    limits       whether the limits of joints are ends too
+    """
+    start = closed_start("range_of_motion", mech, q)
+    measured = named_coordinate(mech, coordinate)
+    made = family(mech, start, hold)
+    require_dof("range_of_motion", made, hold, 1)
+    path = motion_path(made, start, limits, toward=measured.rows(start))
+    return _range_along(path, measured)
+
+
+def _range_along(path: MotionPath, measured: NamedCoordinate) -> RangeOfMotion:
+    values = measured.value(path.q)
+    turning = path.roots(lambda q, tangent, i: float(measured.rows(q) @ tangent))
+    dead = [(float(path.arc[i] + x), _end(measured, path.at(i, x)[0], DEAD_CENTRE)) for i, x in turning]
+    advance = float(values[-1] - values[0])
+    if path.is_closed and abs(advance) > 1e-6:
+        sides = (-math.inf, path.q[0]), (math.inf, path.q[-1])
+        ends = [RangeEnd(value, FULL_ROTATION, q) for value, q in sides]
+    else:
+        stops = [end for _, end in dead] + ([] if path.is_closed else _stops(path, measured))
+        stops = stops or [_end(measured, path.q[0], COMES_BACK)]  # a coordinate that does not move
+        ends = [min(stops, key=lambda end: end.value), max(stops, key=lambda end: end.value)]
+    driven = _driven(path, measured, dead, tuple(ends))
+    return RangeOfMotion(measured.name, (ends[0], ends[1]), driven, tuple(end for _, end in dead), path, values)
+
+
+def _end(measured: NamedCoordinate, q: np.ndarray, cause: str, joint: str = "") -> RangeEnd:
+    return RangeEnd(float(measured.value(q)), cause, q, joint)
+
+
+def _stops(path: MotionPath, measured: NamedCoordinate) -> list[RangeEnd]:
+    """Both ends of a path that does not come back."""
+    return [
+        _end(measured, q, cause, joint)
+        for q, cause, joint in zip(path.q[[0, -1]], path.causes, path.joints, strict=True)
+    ]
+
+
+def _driven(
+    path: MotionPath,
+    measured: NamedCoordinate,
+    dead: Sequence[tuple[float, RangeEnd]],
+    ends: tuple[RangeEnd, ...],
+) -> tuple[RangeEnd, RangeEnd]:
+    """The stops next to the start of the path, at arc length zero, on either side."""
+    if path.is_closed:
+        stops = [*((arc - path.arc[-1], _one_round_back(path, measured, end)) for arc, end in dead), *dead]
+    else:
+        first, last = _stops(path, measured)
+        stops = [(float(path.arc[0]), first), *dead, (float(path.arc[-1]), last)]
+    behind = [end for arc, end in stops if arc <= SAME_PLACE]
+    ahead = [end for arc, end in stops if arc > SAME_PLACE]
+    if not behind or not ahead:
+        return ends[0], ends[1]
+    low, high = sorted((behind[-1], ahead[0]), key=lambda end: end.value)
+    return low, high
+
+
+def _one_round_back(path: MotionPath, measured: NamedCoordinate, end: RangeEnd) -> RangeEnd:
+    """The same position as it was passed a round earlier."""
+    q = end.q + path.q[0] - path.q[-1]  # whole turns
+    return _end(measured, q, end.cause, end.joint)

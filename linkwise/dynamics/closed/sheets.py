@@ -1,0 +1,270 @@
+"""One assembly mode of a closed mechanism over a grid of two of its coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from ...mechanism import MechanismError
+from .. import trees as tree
+from .contours import Edge, bracketed_roots
+from .families import Family, family
+from .measures import same_sense
+from .named_coordinates import LimitSlack, NamedCoordinate
+
+LARGEST_STEP = 0.5  # of a coordinate, from one configuration to the next
+ON_BRANCH = 0.5  # of a step: the largest correction on the same branch
+QUICK, CAREFUL, EXACT = 1.0 / 4.0, 1e-3, 1e-11  # of the way between neighbours: the smallest step towards the next one
+FIRST_STEP, DOUBLINGS = 0.02, 6  # rad, m: along a curve towards the place where a coordinate turns back
+NEIGHBOURS = ((0, 1), (0, -1), (1, 1), (1, -1))  # axis and sense
+
+
+class Sheet:
+    """The configurations of an assembly mode at the nodes of a grid.
+
+    q       (n, nq): of the nodes that are reached
+    node    (n, 2): which these are
+    number  (n1, n2): their place in q, -1 for what is not reached
+    bases   (n, nv, dof): of the motions that the loops allow, turned alike everywhere
+    """
+
+    def __init__(
+        self,
+        made: Family,
+        pair: tuple[NamedCoordinate, NamedCoordinate],
+        start: np.ndarray,
+        first: np.ndarray,
+        second: np.ndarray,
+        slack: LimitSlack | None,
+    ):
+        self.family, self.pair, self.slack, self.lines = made, pair, slack, (first, second)
+        self.mech = made.mech
+        self.whole = family(made.mech, start, ())
+        self.pinned = replace(made, held=(*made.held, *pair), rank=made.rank + 2)
+        self.held = made.values(start)
+        self.number = np.full((len(first), len(second)), -1)
+        self._tried: set[tuple[int, int, int, int]] = set()  # axis, sense and node, in vain
+        self._begin(start)
+        self._spread()
+        self._orient()
+
+    # Reaching nodes ------------------------------------------------------------------------------------------------
+
+    def _begin(self, start: np.ndarray) -> None:
+        """From the start to the node next to it."""
+        here = self.coordinates(start)
+        node = np.array([[int(np.argmin(np.abs(line - x))) for line, x in zip(self.lines, here, strict=True)]])
+        q, done = self._advance(start[None], here[None], self.at_node(node), CAREFUL)
+        if done[0] < 1.0:
+            raise MechanismError(
+                f"no point of the grid is reached from q, where ({self.pair[0].name}, {self.pair[1].name}) = "
+                f"({here[0]:.6g}, {here[1]:.6g}): choose bounds around it, and more points"
+            )
+        self.q, self.node, self.parent = q, node, np.zeros(1, dtype=int)
+        self.number[tuple(node[0])] = 0
+
+    def _spread(self) -> None:
+        """Reach all nodes that can be, each from a neighbour; in small steps only where large ones fail."""
+        smallest = QUICK
+        while True:
+            sources, axis, sense = self._frontier()
+            fresh = [k for k, key in enumerate(zip(axis, sense, sources, strict=True)) if self._key(key, smallest)]
+            if not fresh:
+                if smallest == CAREFUL:
+                    return
+                smallest, self._tried = CAREFUL, set()
+                continue
+            before = len(self.q)
+            self._reach(sources[fresh], axis[fresh], sense[fresh], smallest)
+            if len(self.q) > before and smallest == CAREFUL:
+                smallest = QUICK
+
+    def _key(self, key: tuple[int, int, int], smallest: float) -> bool:
+        """Whether this way has not been tried yet in steps of this size."""
+        mark = (*map(int, key), int(smallest == CAREFUL))
+        known = mark in self._tried
+        self._tried.add(mark)
+        return not known
+
+    def _frontier(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Reached nodes with a neighbour on the grid that is not reached: their numbers, axis and sense."""
+        found = []
+        for axis, sense in NEIGHBOURS:
+            there = self.node + sense * np.eye(2, dtype=int)[axis]
+            inside = ((there >= 0) & (there < self.number.shape)).all(axis=-1)
+            clipped = np.clip(there, 0, np.array(self.number.shape) - 1)
+            sources = np.flatnonzero(inside & (self.number[clipped[:, 0], clipped[:, 1]] < 0))
+            found.append(np.stack([sources, np.full(len(sources), axis), np.full(len(sources), sense)]))
+        sources, axis, sense = np.concatenate(found, axis=1)
+        return sources, axis, sense
+
+    def _reach(self, sources: np.ndarray, axis: np.ndarray, sense: np.ndarray, smallest: float) -> None:
+        goals = self.node[sources] + sense[:, None] * np.eye(2, dtype=int)[axis]
+        _, once = np.unique(goals @ [self.number.shape[1], 1], return_index=True)
+        for some in (once, np.setdiff1d(np.arange(len(goals)), once)):  # a node may be next to several
+            some = some[self.number[goals[some, 0], goals[some, 1]] < 0]
+            if not len(some):
+                continue
+            q, done = self._advance(
+                self.q[sources[some]], self.at_node(self.node[sources[some]]), self.at_node(goals[some]), smallest
+            )
+            new = np.flatnonzero(done >= 1.0)
+            keys = goals[some][new]
+            _, single = np.unique(keys @ [self.number.shape[1], 1], return_index=True)
+            new, keys = new[single], keys[single]
+            self.number[keys[:, 0], keys[:, 1]] = len(self.q) + np.arange(len(keys))
+            self.q, self.node = np.concatenate([self.q, q[new]]), np.concatenate([self.node, keys])
+            self.parent = np.concatenate([self.parent, sources[some][new]])
+
+    def _advance(self, q: np.ndarray, start: np.ndarray, goal: np.ndarray, smallest: float):
+        """From q (n, nq) with the coordinates ``start`` (n, 2) towards ``goal`` (n, 2), in straight lines: the
+        configurations reached, and which part (n,) of the way."""
+        q, done, pace = q.copy(), np.zeros(len(q)), np.ones(len(q))
+        while len(active := np.flatnonzero((done < 1.0) & (pace >= smallest))):
+            ahead = np.minimum(done[active] + pace[active], 1.0)
+            way = (goal - start)[active]
+            there, ok = self._moved(
+                q[active], way * (ahead - done[active])[:, None], start[active] + way * ahead[:, None]
+            )
+            q[active[ok]], done[active[ok]] = there[ok], ahead[ok]
+            pace[active] = np.where(ok, 1.5, 0.5) * pace[active]
+        return q, done
+
+    def _moved(self, q: np.ndarray, change: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Configurations with the coordinates at ``values``, ``change`` away from those of q; and whether they are
+        certainly of the same assembly mode."""
+        count = self.mech.n_constraints + len(self.family.held)
+        wanted = np.concatenate([np.zeros((len(q), count)), change], axis=-1)
+        motion = np.zeros((len(q), self.mech.nv))
+        motion[:, self.pinned.columns] = self.pinned.decomposed(q).solve(wanted)
+        guess = tree.integrate(self.mech, q, motion, 1.0)
+        there, closed = self.pinned.corrected(guess, self._targets(values))
+        size = np.abs(motion).max(axis=-1)
+        correction = np.abs(tree.difference(self.mech, guess, there)).max(axis=-1)
+        ok = closed & (size <= LARGEST_STEP) & (correction <= ON_BRANCH * size + 1e-12)
+        ok[ok] = self._same_side(q[ok], there[ok])
+        return there, ok if self.slack is None else ok & (self.slack(there) >= 0.0).all(axis=-1)
+
+    def _same_side(self, q: np.ndarray, there: np.ndarray) -> np.ndarray:
+        """(n,): whether neighbouring configurations are on the same side of those where the coordinates turn back."""
+        bases = [self.family.basis(one) for one in (q, there)]
+        rows = [np.stack([one.rows(state) for one in self.pair], axis=-2) for state in (q, there)]
+        before, behind = (np.linalg.det(row @ basis) for row, basis in zip(rows, bases, strict=True))
+        return before * behind * same_sense(*bases) > 0.0
+
+    def _targets(self, values: np.ndarray) -> np.ndarray:
+        held = np.broadcast_to(self.held, (*values.shape[:-1], len(self.held)))
+        return np.concatenate([held, values], axis=-1)
+
+    def _orient(self) -> None:
+        """Bases of the motions at all nodes, each turned like that of the node from which it was reached."""
+        self.bases = self.whole.basis(self.q)
+        signs = same_sense(self.bases[self.parent], self.bases)
+        for k in range(1, len(signs)):
+            signs[k] *= signs[self.parent[k]]
+        self.bases[..., 0] *= signs[:, None]
+
+    # What it is asked ----------------------------------------------------------------------------------------------
+
+    def coordinates(self, q: np.ndarray) -> np.ndarray:
+        """(..., 2): the two coordinates."""
+        return np.stack([one.value(q) for one in self.pair], axis=-1)
+
+    def at_node(self, node: np.ndarray) -> np.ndarray:
+        """(n, 2): the coordinates of nodes (n, 2)."""
+        return np.stack([line[node[:, axis]] for axis, line in enumerate(self.lines)], axis=-1)
+
+    def on_grid(self, values: np.ndarray) -> np.ndarray:
+        """(n1, n2, ...): values (n, ...) of the nodes, NaN at those that are not reached."""
+        found = np.full((*self.number.shape, *values.shape[1:]), np.nan)
+        found[self.node[:, 0], self.node[:, 1]] = values
+        return found
+
+    @property
+    def full_cells(self) -> np.ndarray:
+        """(n1 - 1, n2 - 1): whose four corners are reached."""
+        there = self.number >= 0
+        return there[:-1, :-1] & there[1:, :-1] & there[:-1, 1:] & there[1:, 1:]
+
+    def inner_edges(self) -> tuple[np.ndarray, list[Edge]]:
+        """Edges with both ends reached: the numbers (n, 2) of the ends, and which these edges are."""
+        nodes, edges = [np.zeros((0, 2), dtype=int)], []
+        for axis in (0, 1):
+            pairs = (self.number[:-1], self.number[1:]) if axis == 0 else (self.number[:, :-1], self.number[:, 1:])
+            both = np.argwhere((pairs[0] >= 0) & (pairs[1] >= 0))
+            nodes.append(np.stack([side[both[:, 0], both[:, 1]] for side in pairs], axis=-1))
+            edges += [(axis, int(i), int(j)) for i, j in both]
+        return np.concatenate(nodes), edges
+
+    def between(self, low: np.ndarray, high: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+        """The configurations between neighbouring nodes, numbers low (n,) and high (n,): of the pairs
+        ``which`` (k,) at the shares (k,)."""
+        way = self.family.shortest(self.q[low], self.q[high])
+        start, change = self.at_node(self.node[low]), self.at_node(self.node[high]) - self.at_node(self.node[low])
+
+        def at(share: np.ndarray, which: np.ndarray) -> np.ndarray:
+            guess = tree.integrate(self.mech, self.q[low[which]], way[which], share)
+            return self.pinned.corrected(guess, self._targets(start[which] + share[:, None] * change[which]))[0]
+
+        return at
+
+    # Where it ends -------------------------------------------------------------------------------------------------
+
+    def ends(self) -> tuple[list[Edge], np.ndarray, np.ndarray]:
+        """Edges with one end reached, the configurations (n, nq) as far as they can be followed from there, and whether
+        a limit of a joint (n,) stops them."""
+        sources, axis, sense = self._frontier()
+        nodes = self.node[sources]
+        edges = [
+            (int(a), *(int(x) for x in np.minimum(n, n + s * np.eye(2, dtype=int)[a])))
+            for a, s, n in zip(axis, sense, nodes, strict=True)
+        ]
+        q, at_limit = np.zeros((len(sources), self.mech.nq)), np.zeros(len(sources), dtype=bool)
+        for k in (0, 1):
+            for way in (-1, 1):
+                own = np.flatnonzero((axis == k) & (sense == way))
+                if len(own):
+                    q[own] = self._turning_back(sources[own], k, way)
+        if self.slack is not None and len(sources):
+            beyond = np.flatnonzero((self.slack(q) < -1e-9).any(axis=-1))
+            goals = self.at_node(nodes[beyond] + sense[beyond, None] * np.eye(2, dtype=int)[axis[beyond]])
+            q[beyond], _ = self._advance(self.q[sources[beyond]], self.at_node(nodes[beyond]), goals, EXACT)
+            at_limit[beyond] = True
+        return edges, q, at_limit
+
+    def _turning_back(self, sources: np.ndarray, axis: int, sense: int) -> np.ndarray:
+        """(n, nq): where a coordinate, driven from nodes while the other stands still, cannot go on."""
+        moving, still = self.pair[axis], self.pair[1 - axis]
+        line = replace(self.family, held=(*self.family.held, still), rank=self.family.rank + 1)
+        goal = self.at_node(self.node[sources] + sense * np.eye(2, dtype=int)[axis])
+        start, _ = self._advance(self.q[sources], self.at_node(self.node[sources]), goal, CAREFUL)
+        values = line.values(start)
+
+        tangent = line.basis(start)[..., 0]
+        uphill = np.einsum("ni,ni->n", moving.rows(start), tangent) * sense
+        tangent *= np.where(uphill < 0.0, -1.0, 1.0)[:, None]
+
+        def at(x: np.ndarray, which: np.ndarray) -> np.ndarray:
+            return line.corrected(tree.integrate(self.mech, start[which], tangent[which], x), values[which])[0]
+
+        def slope(x: np.ndarray, which: np.ndarray) -> np.ndarray:
+            q = at(x, which)
+            basis = line.basis(q)[..., 0]
+            basis *= np.where(np.einsum("ni,ni->n", basis, tangent[which]) < 0.0, -1.0, 1.0)[:, None]
+            return sense * np.einsum("ni,ni->n", moving.rows(q), basis)
+
+        every = np.arange(len(start))
+        low, high = np.zeros(len(start)), np.full(len(start), FIRST_STEP)
+        at_low, at_high = slope(low, every), slope(high, every)
+        for _ in range(DOUBLINGS):
+            ahead = np.flatnonzero(at_high > 0.0)
+            if not len(ahead):
+                break
+            low[ahead], at_low[ahead] = high[ahead], at_high[ahead]
+            high[ahead] *= 2.0
+            at_high[ahead] = slope(high[ahead], ahead)
+        none = at_high > 0.0  # where it was left is as far as is known
+        high[none], at_high[none] = low[none], 0.0
+        return at(bracketed_roots(slope, low, high, at_low, at_high), every)

@@ -1,0 +1,222 @@
+"""Singular positions of closed mechanisms along a motion: where loops, inputs or outputs stop determining it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, overload
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from ...mechanism import Mechanism
+from .. import trees as tree
+from .constraints import constraint_jacobian
+from .decomposition import decompose
+from .families import Family, closed_start, family, require_dof
+from .measures import Kind, Measure, independence, measures, same_sense
+from .named_coordinates import names_of
+from .paths import MotionPath, motion_path
+from .workspaces import SingularCurve, workspace
+
+SINGULAR = 1e-6  # smallest singular value of G, relative to the largest: less is zero but for what rounding leaves
+ROUGHLY_SINGULAR = 1e-4
+REACH = 0.04  # rad, m: on both sides of a position where loops depend on each other, whence it is interpolated
+NODES = REACH * np.cos(np.pi * (np.arange(10) + 0.5) / 10)  # Chebyshev's, none of them close to the middle
+
+
+@dataclass(frozen=True, eq=False)
+class SingularPosition:
+    """A configuration in which a mechanism is singular.
+
+    kind      "input": it moves though the inputs stand still, a dead centre for them (singularity of the second kind,
+              "parallel"); "output": inputs move though the outputs stand still (first kind, "serial"); "constraint":
+              constraints of the loops depend on each other, more motions are possible than elsewhere
+    q         (nq,): the configuration
+    arc       where it is on the path of the motion, see ``MotionPath``
+    motions   (nv, k), orthonormal: what can move there while it cannot elsewhere; of "constraint", all motions
+    """
+
+    kind: Kind
+    q: np.ndarray
+    arc: float
+    motions: np.ndarray = field(repr=False)
+
+
+@overload
+def singular_positions(
+    mech: Mechanism,
+    inputs: Sequence[str],
+    q: Any = ...,
+    outputs: Sequence[str] = ...,
+    hold: Sequence[str] = ...,
+    limits: bool = ...,
+) -> tuple[SingularPosition, ...]: ...
+
+
+@overload
+def singular_positions(
+    mech: Mechanism,
+    inputs: Sequence[str],
+    q: Any = ...,
+    outputs: Sequence[str] = ...,
+    hold: Sequence[str] = ...,
+    limits: bool = ...,
+    *,
+    over: Sequence[str],
+    bounds: Any,
+    points: int | tuple[int, int] = ...,
+) -> tuple[SingularCurve, ...]: ...
+
+
+def singular_positions(
+    mech: Mechanism,
+    inputs: Sequence[str],
+    q: Any = None,
+    outputs: Sequence[str] = (),
+    hold: Sequence[str] = (),
+    limits: bool = False,
+    *,
+    over: Sequence[str] = (),
+    bounds: Any = None,
+    points: int | tuple[int, int] = 61,
+) -> tuple[SingularPosition, ...] | tuple[SingularCurve, ...]:
+    """All singular positions that are met as the mechanism moves from q with one degree of freedom, in the order in
+    which they are passed; or, over two coordinates, the curves on which it is singular.
+
+    inputs    joints and coordinates (named as for ``range_of_motion``) that drive the mechanism, as many as it has
+              degrees of freedom
+    outputs   the same of what is driven; without them singular positions of outputs are not looked for
+    hold      joints and coordinates that stand still; as many as leave one degree of freedom, or two of ``over``
+    limits    whether the motion ends at the limits of joints
+    over, bounds, points   two coordinates, the rectangle of them that is looked at, and the grid, see ``workspace``
+
+    Positions are found to 1e-9; where constraints of loops depend on each other, or several inputs or outputs are
+    singular at once, to 1e-8.
+    """
+    if len(over):
+        return workspace(mech, over, bounds, q, inputs, outputs, hold, points, limits).curves
+    start = closed_start("singular_positions", mech, q)
+    made = family(mech, start, hold)
+    require_dof("singular_positions", made, hold, 1, " or look over two coordinates (over=..., bounds=...)")
+    return tuple(_along(motion_path(made, start, limits), names_of(inputs), names_of(outputs)))
+
+
+def _along(path: MotionPath, inputs: Sequence[str], outputs: Sequence[str]) -> list[SingularPosition]:
+    """All singular positions of a motion, in the order in which they are passed."""
+    whole = family(path.mechanism, path.q[0], ())
+    found = _dependent_loops(path, whole)
+    bases = whole.basis(path.q)
+    senses = np.cumprod([1.0, *same_sense(bases[:-1], bases[1:])])
+    bases[..., 0] *= senses[:, None]
+    for measure in measures(whole, inputs, outputs):
+        found += _zeros(path, whole, measure, bases)
+    return sorted(found, key=lambda position: position.arc)
+
+
+def _zeros(path: MotionPath, whole: Family, measure: Measure, bases: np.ndarray) -> list[SingularPosition]:
+    """Where the measure changes its sign, and where it touches zero, as it does where it vanishes twice at once."""
+
+    def signed(q: np.ndarray, tangent: np.ndarray, i: int) -> float:
+        basis = whole.basis(q)
+        return float(measure(q, basis) * same_sense(bases[i], basis))
+
+    places = path.roots(signed)
+    sizes = np.abs(measure(path.q, bases))
+    for k in _local_minima(path, sizes):
+        window = [path.arc[k] - _step(path, k - 1), path.arc[k] + _step(path, k)]
+        rounds = (-path.arc[-1], 0.0, path.arc[-1]) if path.is_closed else (0.0,)
+        if not any(window[0] <= path.arc[i] + x + turn <= window[1] for i, x in places for turn in rounds):
+            distance, least = _least(path, k, lambda q: abs(signed(q, q, k)))  # noqa: B023
+            if least < SINGULAR * float(np.median(sizes)):
+                places.append((k, distance))
+    found = []
+    for i, distance in places:
+        q = path.at(i, distance)[0]
+        rows = np.concatenate([constraint_jacobian(path.mechanism, q), measure.rows(q)])
+        found.append(SingularPosition(measure.kind, q, float(path.arc[i] + distance), _null(rows)))
+    return found
+
+
+def _null(rows: np.ndarray) -> np.ndarray:
+    """(n, k): what moves while the rates ``rows`` v do not change, known to be something."""
+    parts = decompose(rows, SINGULAR)
+    return parts.v[:, min(int(parts.rank), rows.shape[1] - 1) :]
+
+
+def _step(path: MotionPath, i: int) -> float:
+    """The length of the step behind the i-th configuration, also across the start of a closed path."""
+    count = len(path.steps)
+    return float(path.steps[i % count]) if path.is_closed or 0 <= i < count else 0.0
+
+
+def _local_minima(path: MotionPath, sizes: np.ndarray) -> list[int]:
+    """Configurations of a path at which a number is smaller than at the neighbours."""
+    before, after = np.concatenate([[np.inf], sizes[:-1]]), np.concatenate([sizes[1:], [np.inf]])
+    if path.is_closed:  # the last is the first once more
+        before[0], after[-1] = sizes[-2], -np.inf
+    # Half of the largest: between neighbours a number that vanishes somewhere cannot be more, and one that rounding alone
+    # makes differ has no minima.
+    return np.flatnonzero((sizes <= before) & (sizes < after) & (sizes < 0.5 * sizes.max())).tolist()
+
+
+def _least(path: MotionPath, k: int, size: Callable[[np.ndarray], float]) -> tuple[float, float]:
+    """The distance from the k-th configuration, within a step to either side, at which a size is smallest, and the
+    size."""
+    least = minimize_scalar(
+        lambda x: size(path.at(k, x)[0]),
+        bounds=(-_step(path, k - 1), _step(path, k)),
+        method="bounded",
+        options={"xatol": 1e-12},
+    )
+    return float(least.x), float(least.fun)
+
+
+# -- loops that depend on each other ------------------------------------------------------------------
+
+
+def _dependent_loops(path: MotionPath, whole: Family) -> list[SingularPosition]:
+    """Where constraints depend on each other that elsewhere do not: minima of their independence that are zero."""
+    found: list[SingularPosition] = []
+    for k in _local_minima(path, independence(whole, path.q)):
+        distance, q = _zero_beside(path, whole, k)
+        if independence(whole, q) < SINGULAR:
+            motions = _null(constraint_jacobian(path.mechanism, q))
+            found.append(SingularPosition("constraint", q, float(path.arc[k] + distance), motions))
+    return found
+
+
+def _zero_beside(path: MotionPath, whole: Family, k: int) -> tuple[float, np.ndarray]:
+    """The distance from the k-th configuration of a path, and the configuration, where constraints become dependent if
+    they do.
+
+    At the distance x from it rounding moves the mechanism by 1e-16 / x, so that it cannot be approached to more than
+    1e-8.  It is interpolated from positions on both sides that are known to rounding: there the smallest singular value
+    is smooth if it changes its sign in the middle.
+    """
+
+    def size(q: np.ndarray) -> float:
+        return float(independence(whole, q))
+
+    middle, least = _least(path, k, size)
+    if least > ROUGHLY_SINGULAR:
+        return middle, path.at(k, middle)[0]
+    nearby = [path.at(k, middle + x)[0] for x in NODES]
+    signed = [np.copysign(size(q), x) for x, q in zip(NODES, nearby, strict=True)]
+    offset = _root_of(_fit(np.array(signed)))
+    moved = np.array([tree.difference(path.mechanism, path.q[k], q) for q in nearby])
+    change = np.array([_fit(column)(offset) for column in moved.T])
+    return middle + offset, tree.integrate(path.mechanism, path.q[k], change, 1.0)
+
+
+def _fit(values: np.ndarray) -> Any:
+    """The polynomial with these values at the nodes."""
+    return np.polynomial.Chebyshev.fit(NODES, values, len(NODES) - 1)
+
+
+def _root_of(polynomial: Any, iterations: int = 10) -> float:
+    """The root next to zero, by Newton's iteration."""
+    slope, x = polynomial.deriv(), 0.0
+    for _ in range(iterations):
+        x -= float(polynomial(x) / slope(x))
+    return x

@@ -1,0 +1,195 @@
+"""Two coordinates of a closed mechanism on a grid: where they can be, and along which curves it is singular there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...mechanism import Mechanism, MechanismError
+from ..states import real_numbers
+from .contours import Edge, bracketed_roots, joined
+from .decomposition import decompose
+from .families import closed_start, family, require_dof
+from .measures import Measure, independence, measures, same_sense
+from .named_coordinates import LimitSlack, named_coordinate, names_of
+from .sheets import Sheet
+
+BOUNDARY, LIMIT = "boundary", "limit"
+Signed = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class SingularCurve:
+    """A curve in a workspace.
+
+    kind        "boundary": the two coordinates cannot go on; "limit": a joint is at its limit there; "input", "output",
+                "constraint": singular positions as of ``SingularPosition``
+    points      (n, 2): the two coordinates
+    q           (n, nq): the configurations
+    is_closed   whether the last point is joined to the first
+    """
+
+    kind: str
+    points: np.ndarray
+    q: np.ndarray = field(repr=False)
+    is_closed: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Workspace:
+    """Where two coordinates of a mechanism can be in one assembly mode, from ``workspace``.
+
+    coordinates    their names
+    first, second  (n1,), (n2,): their values on the grid
+    q              (n1, n2, nq): the configurations, NaN where there is none
+    measures       kind -> (n1, n2): a number that is zero in singular positions of that kind, NaN where there is none
+    curves         all curves on which the mechanism is singular, and the boundary
+    """
+
+    mechanism: Mechanism
+    coordinates: tuple[str, str]
+    first: np.ndarray = field(repr=False)
+    second: np.ndarray = field(repr=False)
+    q: np.ndarray = field(repr=False)
+    measures: dict[str, np.ndarray] = field(repr=False)
+    curves: tuple[SingularCurve, ...]
+
+    @property
+    def is_reached(self) -> np.ndarray:
+        """(n1, n2): where the coordinates can be."""
+        return np.isfinite(self.q).all(axis=-1)
+
+    @property
+    def area(self) -> float:
+        """Of what is reached, by counting cells of the grid."""
+        cell = (self.first[1] - self.first[0]) * (self.second[1] - self.second[0])
+        return float(self.is_reached.sum() * cell)
+
+    def curves_of(self, kind: str) -> tuple[SingularCurve, ...]:
+        """The curves of one kind."""
+        return tuple(curve for curve in self.curves if curve.kind == kind)
+
+
+def workspace(
+    mech: Mechanism,
+    coordinates: Sequence[str],
+    bounds: Any,
+    q: Any = None,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    hold: Sequence[str] = (),
+    points: int | tuple[int, int] = 61,
+    limits: bool = False,
+) -> Workspace:
+    """Where two coordinates can be in the assembly mode of q, and the curves on which the mechanism is singular.
+
+    From q the mechanism is moved from one point of a grid to the next, without a jump to another assembly mode; what
+    cannot be reached that way is not part of the workspace.  Curves are exact to 1e-9 where they cross lines of the
+    grid, and are straight between.
+
+    coordinates      two names as ``range_of_motion`` takes them
+    bounds           ((low, high), (low, high)): the rectangle that is looked at
+    q                (nq,): assembled; by default what ``assemble`` makes of the neutral configuration
+    inputs, outputs  joints and coordinates whose singular positions are looked for, as many as degrees of freedom each
+    hold             joints and coordinates that stand still; as many as leave two degrees of freedom
+    points           of the grid, in both directions or in each
+    limits           whether the limits of joints are ends too
+    """
+    start = closed_start("workspace", mech, q)
+    if isinstance(coordinates, str) or len(coordinates) != 2:
+        raise MechanismError(f"a workspace has two coordinates, not {coordinates!r}")
+    pair = (named_coordinate(mech, coordinates[0]), named_coordinate(mech, coordinates[1]))
+    made = family(mech, start, hold)
+    require_dof("a workspace", made, hold, 2)
+    first, second = _grid_lines(bounds, points)
+    sheet = Sheet(made, pair, start, first, second, LimitSlack(mech) if limits else None)
+    found = measures(sheet.whole, names_of(inputs), names_of(outputs))
+    curves = [*boundary_curves(sheet), *dependence_curves(sheet)]
+    for measure in found:
+        curves += sign_curves(sheet, measure)
+    fields = {str(measure.kind): sheet.on_grid(measure(sheet.q, sheet.bases)) for measure in found}
+    fields["constraint"] = sheet.on_grid(independence(sheet.whole, sheet.q))
+    return Workspace(
+        mech, (coordinates[0], coordinates[1]), first, second, sheet.on_grid(sheet.q), fields, tuple(curves)
+    )
+
+
+def _grid_lines(bounds: Any, points: int | tuple[int, int]) -> list[np.ndarray]:
+    box = real_numbers("bounds", bounds)
+    if box.shape != (2, 2) or not np.isfinite(box).all() or np.any(box[:, 0] >= box[:, 1]):
+        raise MechanismError(f"bounds are ((low, high), (low, high)), finite and low < high, not {bounds!r}")
+    counts = np.broadcast_to(points, (2,)).astype(int)
+    if np.any(counts < 2):
+        raise MechanismError(f"a grid has at least 2 points in each direction, not points = {points!r}")
+    return [np.linspace(*ends, count) for ends, count in zip(box, counts, strict=True)]
+
+
+# -- curves -------------------------------------------------------------------------------------------
+
+
+def _curves(sheet: Sheet, kinds: np.ndarray, edges: Sequence[Edge], q: np.ndarray, cells: np.ndarray):
+    """Points on edges of the grid, joined to curves; a curve has the kind of its first point."""
+    points = sheet.coordinates(q)
+    found = []
+    for kind in dict.fromkeys(kinds.tolist()):
+        own = np.flatnonzero(kinds == kind)
+        for chain, is_closed in joined([edges[k] for k in own], cells):
+            found.append(SingularCurve(kind, points[own[chain]], q[own[chain]], is_closed))
+    return found
+
+
+def boundary_curves(sheet: Sheet) -> list[SingularCurve]:
+    """Where the way from a point of the grid to its neighbour ends: the coordinate between turns back."""
+    edges, q, at_limit = sheet.ends()
+    return _curves(sheet, np.where(at_limit, LIMIT, BOUNDARY), edges, q, np.ones(sheet.full_cells.shape, dtype=bool))
+
+
+def sign_curves(sheet: Sheet, measure: Measure) -> list[SingularCurve]:
+    """Where a measure changes its sign."""
+    nodes, edges = sheet.inner_edges()
+
+    def signed(q: np.ndarray, low: np.ndarray) -> np.ndarray:
+        basis = sheet.whole.basis(q)
+        return measure(q, basis) * same_sense(sheet.bases[low], basis)
+
+    q, crossed = _crossings(sheet, nodes, signed)
+    return _curves(sheet, np.full(len(q), measure.kind), [edges[k] for k in crossed], q, sheet.full_cells)
+
+
+def dependence_curves(sheet: Sheet) -> list[SingularCurve]:
+    """Where constraints of the loops depend on each other: a singular value of G changes its sign, if singular vectors
+    are turned continuously."""
+    rank = sheet.whole.rank
+    nodes, edges = sheet.inner_edges()
+    if not rank:
+        return []
+    there = decompose(sheet.whole.jacobian(sheet.q))
+
+    def signed(q: np.ndarray, low: np.ndarray) -> np.ndarray:
+        here = decompose(sheet.whole.jacobian(q))
+        left = same_sense(there.u[low][..., :rank], here.u[..., :rank])
+        return left * same_sense(there.v[low][..., :rank], here.v[..., :rank]) * here.s[..., rank - 1]
+
+    q, crossed = _crossings(sheet, nodes, signed)
+    return _curves(sheet, np.full(len(q), "constraint"), [edges[k] for k in crossed], q, sheet.full_cells)
+
+
+def _crossings(sheet: Sheet, nodes: np.ndarray, signed: Signed) -> tuple[np.ndarray, np.ndarray]:
+    """Configurations (k, nq) on edges of the grid at which ``signed(q, node)``, continuous beside the node, changes its
+    sign; and the numbers of these edges, whose ends are ``nodes`` (n, 2)."""
+    ends = np.array([signed(sheet.q[nodes[:, side]], nodes[:, 0]) for side in (0, 1)])
+    crossed = np.flatnonzero((ends[0] < 0.0) != (ends[1] < 0.0))
+    low, high = nodes[crossed].T
+    if not len(crossed):
+        return np.zeros((0, sheet.q.shape[1])), crossed
+    between = sheet.between(low, high)
+    shares = bracketed_roots(
+        lambda share, which: signed(between(share, which), low[which]),
+        np.zeros(len(low)),
+        np.ones(len(low)),
+        *ends[:, crossed],
+    )
+    return between(shares, np.arange(len(low))), crossed
