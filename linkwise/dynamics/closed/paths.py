@@ -81,7 +81,7 @@ class MotionPath:
 
 
 def root(function: Callable[[float], float], length: float, ends: tuple[float, float]) -> float:
-    """Where a function that has values of different sign at both ``ends`` of [0, length] vanishes, by Brent's method."""
+    """Where a function with values of different sign at the ends of [0, length] vanishes, by Brent's method."""
 
     def pinned(x: float) -> float:  # what is known at the ends may differ by rounding from what is computed there
         return ends[0] if x == 0.0 else ends[1] if x == length else function(x)

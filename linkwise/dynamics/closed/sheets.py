@@ -45,7 +45,7 @@ class Sheet:
         self.pinned = replace(made, held=(*made.held, *pair), rank=made.rank + 2)
         self.held = made.values(start)
         self.number = np.full((len(first), len(second)), -1)
-        self._tried: set[tuple[int, int, int, int]] = set()  # axis, sense and node, in vain
+        self._tried: set[tuple[int, int, int]] = set()  # number of a node, axis and sense
         self._begin(start)
         self._spread()
         self._orient()
@@ -70,7 +70,9 @@ class Sheet:
         smallest = QUICK
         while True:
             sources, axis, sense = self._frontier()
-            fresh = [k for k, key in enumerate(zip(axis, sense, sources, strict=True)) if self._key(key, smallest)]
+            ways = list(zip(sources.tolist(), axis.tolist(), sense.tolist(), strict=True))
+            fresh = [k for k, way in enumerate(ways) if way not in self._tried]
+            self._tried.update(ways)
             if not fresh:
                 if smallest == CAREFUL:
                     return
@@ -78,15 +80,8 @@ class Sheet:
                 continue
             before = len(self.q)
             self._reach(sources[fresh], axis[fresh], sense[fresh], smallest)
-            if len(self.q) > before and smallest == CAREFUL:
+            if len(self.q) > before:
                 smallest = QUICK
-
-    def _key(self, key: tuple[int, int, int], smallest: float) -> bool:
-        """Whether this way has not been tried yet in steps of this size."""
-        mark = (*map(int, key), int(smallest == CAREFUL))
-        known = mark in self._tried
-        self._tried.add(mark)
-        return not known
 
     def _frontier(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Reached nodes with a neighbour on the grid that is not reached: their numbers, axis and sense."""
@@ -217,10 +212,8 @@ class Sheet:
         a limit of a joint (n,) stops them."""
         sources, axis, sense = self._frontier()
         nodes = self.node[sources]
-        edges = [
-            (int(a), *(int(x) for x in np.minimum(n, n + s * np.eye(2, dtype=int)[a])))
-            for a, s, n in zip(axis, sense, nodes, strict=True)
-        ]
+        corners = np.minimum(nodes, nodes + sense[:, None] * np.eye(2, dtype=int)[axis])
+        edges: list[Edge] = [(a, i, j) for a, (i, j) in zip(axis.tolist(), corners.tolist(), strict=True)]
         q, at_limit = np.zeros((len(sources), self.mech.nq)), np.zeros(len(sources), dtype=bool)
         for k in (0, 1):
             for way in (-1, 1):

@@ -15,7 +15,7 @@ from .constraints import constraint_jacobian
 from .decomposition import decompose
 from .families import Family, closed_start, family, require_dof
 from .measures import Kind, Measure, independence, measures, same_sense
-from .named_coordinates import names_of
+from .named_coordinates import names_of, velocity_map
 from .paths import MotionPath, motion_path
 from .workspaces import SingularCurve, workspace
 
@@ -99,7 +99,8 @@ def singular_positions(
     start = closed_start("singular_positions", mech, q)
     made = family(mech, start, hold)
     require_dof("singular_positions", made, hold, 1, " or look over two coordinates (over=..., bounds=...)")
-    return tuple(_along(motion_path(made, start, limits), names_of(inputs), names_of(outputs)))
+    toward = velocity_map(mech, names_of(inputs)[:1], "inputs")[1](start)[0] if len(inputs) else None
+    return tuple(_along(motion_path(made, start, limits, toward), names_of(inputs), names_of(outputs)))
 
 
 def _along(path: MotionPath, inputs: Sequence[str], outputs: Sequence[str]) -> list[SingularPosition]:
@@ -155,8 +156,7 @@ def _local_minima(path: MotionPath, sizes: np.ndarray) -> list[int]:
     before, after = np.concatenate([[np.inf], sizes[:-1]]), np.concatenate([sizes[1:], [np.inf]])
     if path.is_closed:  # the last is the first once more
         before[0], after[-1] = sizes[-2], -np.inf
-    # Half of the largest: between neighbours a number that vanishes somewhere cannot be more, and one that rounding alone
-    # makes differ has no minima.
+    # Beside a zero a number cannot be more than half of the largest; one that only rounding changes has no minima.
     return np.flatnonzero((sizes <= before) & (sizes < after) & (sizes < 0.5 * sizes.max())).tolist()
 
 

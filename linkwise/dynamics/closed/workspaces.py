@@ -124,7 +124,7 @@ def _grid_lines(bounds: Any, points: int | tuple[int, int]) -> list[np.ndarray]:
     counts = np.broadcast_to(points, (2,)).astype(int)
     if np.any(counts < 2):
         raise MechanismError(f"a grid has at least 2 points in each direction, not points = {points!r}")
-    return [np.linspace(*ends, count) for ends, count in zip(box, counts, strict=True)]
+    return [np.linspace(low, high, int(count)) for (low, high), count in zip(box, counts, strict=True)]
 
 
 # -- curves -------------------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ def _curves(sheet: Sheet, kinds: np.ndarray, edges: Sequence[Edge], q: np.ndarra
     found = []
     for kind in dict.fromkeys(kinds.tolist()):
         own = np.flatnonzero(kinds == kind)
-        for chain, is_closed in joined([edges[k] for k in own], cells):
+        for chain, is_closed in joined([edges[k] for k in own.tolist()], cells):
             found.append(SingularCurve(kind, points[own[chain]], q[own[chain]], is_closed))
     return found
 
