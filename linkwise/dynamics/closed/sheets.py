@@ -45,7 +45,7 @@ class Sheet:
         self.pinned = replace(made, held=(*made.held, *pair), rank=made.rank + 2)
         self.held = made.values(start)
         self.number = np.full((len(first), len(second)), -1)
-        self._tried: set[tuple[int, int, int]] = set()  # number of a node, axis and sense
+        self._tried: dict[tuple[int, int, int], float] = {}  # number of a node, axis, sense -> smallest step
         self._begin(start)
         self._spread()
         self._orient()
@@ -71,12 +71,12 @@ class Sheet:
         while True:
             sources, axis, sense = self._frontier()
             ways = list(zip(sources.tolist(), axis.tolist(), sense.tolist(), strict=True))
-            fresh = [k for k, way in enumerate(ways) if way not in self._tried]
-            self._tried.update(ways)
+            fresh = [k for k, way in enumerate(ways) if self._tried.get(way, 1.0) > smallest]
+            self._tried.update(dict.fromkeys([ways[k] for k in fresh], smallest))
             if not fresh:
                 if smallest == CAREFUL:
                     return
-                smallest, self._tried = CAREFUL, set()
+                smallest = CAREFUL
                 continue
             before = len(self.q)
             self._reach(sources[fresh], axis[fresh], sense[fresh], smallest)
