@@ -109,6 +109,7 @@ class LimitSlack:
 
     def __init__(self, mech: Mechanism):
         self.names: list[str] = []
+        self._mech = mech
         self._sides: list[tuple[Any, int, float, float]] = []  # place, number, bound, sign
         for body in mech.bodies:
             place = mech.place(body.joint)
@@ -122,3 +123,16 @@ class LimitSlack:
         """(..., count): negative beyond a limit, in the order of ``names``."""
         slacks = [sign * (place.positions(q)[..., k] - bound) for place, k, bound, sign in self._sides]
         return np.stack(slacks, axis=-1) if slacks else np.full((*q.shape[:-1], 0), np.inf)
+
+    def coordinate(self, side: int) -> NamedCoordinate:
+        """The coordinate that a limit is for."""
+        place, k, _, _ = self._sides[side]
+        return named_coordinate(self._mech, f"{place.joint}[{k}]")
+
+    def bound(self, side: int) -> float:
+        """Where the limit is."""
+        return self._sides[side][2]
+
+    def inward(self, side: int, q: np.ndarray) -> np.ndarray:
+        """(nv,): the gradient of the slack."""
+        return self._sides[side][3] * self.coordinate(side).rows(q)

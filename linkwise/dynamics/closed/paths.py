@@ -19,11 +19,12 @@ LARGEST_STEP = 0.05  # rad, m, along the curve
 SMALLEST_STEP = 1e-10
 STRAIGHT = np.cos(0.15)  # between tangents of neighbours: beyond, the step may have reached another branch
 CORRECTED = 0.25  # of a step: the largest correction on the same branch
-LONGEST = 200.0  # rad, m: of the curve, to either side
+LONGEST = 60.0  # rad, m: of the curve, to either side
 ROOT = 1e-14  # of a distance along the curve
 
-#: Why a path ends.
+#: Why a path, or the range of a coordinate on it, ends.
 COMES_BACK, LIMIT, TOO_LONG, STUCK = "comes back", "joint limit", "search ended", "stuck"
+DEAD_CENTRE, FULL_ROTATION = "dead centre", "full rotation"
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +59,7 @@ class MotionPath:
 
     def at(self, i: int, distance: float) -> tuple[np.ndarray, np.ndarray]:
         """Configuration and tangent at a distance behind the i-th configuration, not much more than a step."""
-        q, _ = _beside(self.family, self.q[i], self.tangents[i], distance, self.values)
+        q, _ = beside(self.family, self.q[i], self.tangents[i], distance, self.values)
         return q, self.family.along(q, self.tangents[i])
 
     def roots(self, function: Callable[[np.ndarray, np.ndarray, int], float]) -> list[tuple[int, float]]:
@@ -103,9 +104,7 @@ def motion_path(made: Family, q: np.ndarray, limits: bool, toward: np.ndarray | 
     if toward is not None and tangent @ toward < 0.0:
         tangent = -tangent
     slack = LimitSlack(mech) if limits else None
-    if slack is not None and np.any(slack(q) < -1e-9):
-        joint = slack.names[int(np.argmin(slack(q)))]
-        raise MechanismError(f"joint {joint!r} of mechanism {mech.name!r} is beyond its limits at the start")
+    require_within(mech, slack, q)
     forward = _Walk(made, q, tangent, values, slack)
     if forward.cause == COMES_BACK:
         there = forward
@@ -119,6 +118,13 @@ def motion_path(made: Family, q: np.ndarray, limits: bool, toward: np.ndarray | 
         causes, joints = (back.cause, forward.cause), (back.joint, forward.joint)
     closed = forward.cause == COMES_BACK
     return MotionPath(np.array(rows), np.array(ways), np.array(arc), closed, causes, joints, made, values)
+
+
+def require_within(mech: Mechanism, slack: LimitSlack | None, q: np.ndarray) -> None:
+    """Refuse a start beyond the limits of a joint, where these are asked for."""
+    if slack is not None and slack(q).min(initial=np.inf) < -1e-9:
+        joint = slack.names[int(np.argmin(slack(q)))]
+        raise MechanismError(f"joint {joint!r} of mechanism {mech.name!r} is beyond its limits at the start")
 
 
 class _Walk:
@@ -141,7 +147,7 @@ class _Walk:
     def _step(self, step: float) -> bool:
         """Add the next configuration, if it is certainly on the same branch."""
         q, tangent = self.q[-1], self.tangents[-1]
-        there, found = _beside(self.family, q, tangent, step, self.values)
+        there, found = beside(self.family, q, tangent, step, self.values)
         if not found:
             return False
         ahead = self.family.along(there, tangent)
@@ -179,16 +185,16 @@ class _Walk:
         q, tangent, slack = self.q[-1], self.tangents[-1], self.slack
 
         def room(x: float) -> float:
-            return float(slack(_beside(self.family, q, tangent, x, self.values)[0]).min())
+            return float(slack(beside(self.family, q, tangent, x, self.values)[0]).min())
 
         distance = root(room, step, (room(0.0), room(step))) if room(0.0) > 0.0 else 0.0
-        there, _ = _beside(self.family, q, tangent, distance, self.values)
+        there, _ = beside(self.family, q, tangent, distance, self.values)
         self.cause, self.joint = LIMIT, slack.names[int(np.argmin(slack(there)))]
         if distance > 0.0:
             self._add(there, self.family.along(there, tangent), distance)
 
 
-def _beside(made: Family, q, tangent, distance: float, values) -> tuple[np.ndarray, bool]:
+def beside(made: Family, q, tangent, distance: float, values) -> tuple[np.ndarray, bool]:
     """The configuration of the curve next to the one at a distance along the tangent, and whether it is on the same
     branch for sure: there the correction is of second order in the distance."""
     guess = tree.integrate(made.mech, q, tangent, distance)

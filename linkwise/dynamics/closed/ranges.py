@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from ...mechanism import Mechanism
-from .families import closed_start, family, require_dof
-from .named_coordinates import NamedCoordinate, named_coordinate
-from .paths import COMES_BACK, MotionPath, motion_path
+from .. import trees as tree
+from .climbs import Climb
+from .families import Family, closed_start, family, require_dof
+from .named_coordinates import LimitSlack, NamedCoordinate, named_coordinate
+from .paths import COMES_BACK, DEAD_CENTRE, FULL_ROTATION, MotionPath, motion_path, require_within
 
-DEAD_CENTRE, FULL_ROTATION = "dead centre", "full rotation"
 SAME_PLACE = 1e-9  # along a path
 
 
@@ -26,7 +27,7 @@ class RangeEnd:
     cause   "dead centre": the coordinate turns back, while the mechanism can move on; "joint limit": of ``joint``;
             "full rotation": nothing stops it; "search ended" or "stuck": not known to be an end
     q       (nq,): the configuration there; where nothing stops the coordinate, that at the end of one round
-    joint   the joint at its limit, "" elsewhere
+    joint   the joint at its limit, several with commas between, "" elsewhere
     """
 
     value: float
@@ -40,12 +41,12 @@ class RangeEnd:
 
 @dataclass(frozen=True, eq=False)
 class RangeOfMotion:
-    """The range of one coordinate along a motion of one degree of freedom, from ``range_of_motion``.
+    """The range of one coordinate, from ``range_of_motion``.
 
     ends           the lowest and the highest value that is reached without taking the mechanism apart
     driven         how far the coordinate itself can be driven from q to either side: to the next dead centre
     dead_centres   all positions where the coordinate turns back, in the order in which they are passed
-    path           the motion
+    path           the motion; with several degrees of freedom, that from the lowest to the highest value
     values         (n,): of the coordinate along the path
     """
 
@@ -82,18 +83,22 @@ def range_of_motion(
 ) -> RangeOfMotion:
     """How far a coordinate can go in the assembly mode of q, and what stops it at either end.
 
-    The mechanism is followed by arc length along its one degree of freedom, so that a coordinate that turns back at a
-    dead centre does not end the motion.  Ends are exact to rounding.
+    With one degree of freedom the mechanism is followed by arc length, so that a coordinate that turns back at a dead
+    centre does not end the motion; all that can be reached is found.  With several the coordinate is driven up and down
+    from q while the others are free, always the steepest way, until there is none: a local extremum, which a way around
+    might surpass.  Ends are exact to rounding.
 
     coordinate   a joint of one coordinate, ``joint[k]`` (number k of its q) or ``link.x``, ``link.y``, ``link.z`` (the
                  origin of a link or frame in the world)
     q            (nq,): assembled; by default what ``assemble`` makes of the neutral configuration
-    hold         joints and coordinates that stand still; as many as leave one degree of freedom
+    hold         joints and coordinates that stand still
     limits       whether the limits of joints are ends too
     """
     start = closed_start("range_of_motion", mech, q)
     measured = named_coordinate(mech, coordinate)
     made = family(mech, start, hold)
+    if made.dof > 1:
+        return _range_of_climbs(made, measured, start, limits)
     require_dof("range_of_motion", made, hold, 1)
     path = motion_path(made, start, limits, toward=measured.rows(start))
     return _range_along(path, measured)
@@ -151,3 +156,37 @@ def _one_round_back(path: MotionPath, measured: NamedCoordinate, end: RangeEnd) 
     """The same position as it was passed a round earlier."""
     q = end.q + path.q[0] - path.q[-1]  # whole turns
     return _end(measured, q, end.cause, end.joint)
+
+
+# -- several degrees of freedom -----------------------------------------------------------------------
+
+
+def _range_of_climbs(made: Family, measured: NamedCoordinate, start: np.ndarray, limits: bool) -> RangeOfMotion:
+    slack = LimitSlack(made.mech) if limits else None
+    require_within(made.mech, slack, start)
+    turns = _can_rotate(made, measured.name)
+    climbs = [Climb(made, measured, start, sense, slack, turns) for sense in (-1.0, 1.0)]
+    ends = []
+    for climb in climbs:
+        end = _end(measured, climb.q[-1], climb.cause, climb.joint)
+        ends.append(replace(end, value=climb.sense * math.inf) if climb.cause == FULL_ROTATION else end)
+    down, up = climbs
+    q = np.array([*down.q[:0:-1], *up.q])
+    ways = tree.difference(made.mech, q[:-1], q[1:])
+    ways = np.concatenate([ways, ways[-1:]]) if len(ways) else np.zeros((1, made.mech.nv))
+    sizes = np.linalg.norm(ways, axis=-1, keepdims=True)
+    tangents = np.divide(ways, sizes, out=np.zeros_like(ways), where=sizes > 0.0)
+    arc = np.array([*(-x for x in down.arc[:0:-1]), *up.arc])
+    causes, joints = (down.cause, up.cause), (down.joint, up.joint)
+    path = MotionPath(q, tangents, arc, False, causes, joints, made, made.values(start))
+    dead = tuple(end for end in ends if end.cause == DEAD_CENTRE)
+    return RangeOfMotion(measured.name, (ends[0], ends[1]), (ends[0], ends[1]), dead, path, measured.value(q))
+
+
+def _can_rotate(made: Family, name: str) -> bool:
+    """Whether the coordinate is an angle that is the same after a full turn."""
+    joint, _, number = name.partition("[")
+    if joint not in made.mech.joint_names:
+        return False
+    own = made.mech.v_index(joint)
+    return bool(made.periodic[own][int(number[:-1] or 0)]) if own.stop - own.start > int(number[:-1] or 0) else False
