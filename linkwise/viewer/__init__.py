@@ -8,6 +8,7 @@ from .animation import animate
 from .drawing import draw, snapshots
 from .linear import plot_bode, plot_eigenvalues, plot_step
 from .modes import plot_modes
+from .ranges import plot_range, plot_workspace
 from .trajectory import plot_trajectory
 
 __all__ = [
@@ -16,7 +17,9 @@ __all__ = [
     "plot_bode",
     "plot_eigenvalues",
     "plot_modes",
+    "plot_range",
     "plot_step",
     "plot_trajectory",
+    "plot_workspace",
     "snapshots",
 ]

@@ -1,0 +1,183 @@
+"""Ranges of motion and workspaces of closed mechanisms, with their singular positions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import linkwise as lw
+
+from . import style
+from .coordinates import ANGLE, LENGTH, UNITS, Series, all_series
+from .style import BLACK, COLOURS, GREEN, GREY, PURPLE, STYLES, VERMILLION
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MOST_CURVES = 7  # as many as there are colours
+ROW = 2.4  # inches
+NAMES = {
+    "boundary": "cannot go on",
+    "limit": "joint at its limit",
+    "input": "inputs do not hold it",
+    "output": "outputs do not hold it",
+    "constraint": "loops depend on each other",
+}
+LOOKS: dict[str, tuple[str, Any, str]] = {  # kind -> colour, line, marker
+    "boundary": (BLACK, "-", "|"),
+    "limit": (GREY, "--", "s"),
+    "input": (VERMILLION, "-", "o"),
+    "output": (PURPLE, "-.", "D"),
+    "constraint": (GREEN, ":", "X"),
+}
+
+
+@style.styled
+def plot_range(
+    range_of_motion: Any,
+    singular: Sequence[Any] = (),
+    joints: Sequence[str] | None = None,
+    path: str | Path | None = None,
+) -> Figure:
+    """The other coordinates of a mechanism over one of them, as far as it goes, angles above distances.
+
+    range_of_motion   from lw.closed.range_of_motion
+    singular          positions from lw.closed.singular_positions, marked on the curves
+    joints            those to show; by default all that move by one coordinate, up to seven
+
+    Dashed lines are the ends of the range; where nothing stops the coordinate, one round is shown.
+    """
+    if not isinstance(range_of_motion, lw.closed.RangeOfMotion):
+        raise TypeError(
+            f"a RangeOfMotion is needed, got {type(range_of_motion).__name__}: use lw.closed.range_of_motion"
+        )
+    mech, motion, name = range_of_motion.mechanism, range_of_motion.path, range_of_motion.coordinate
+    curves = _dependent(mech, joints, name, motion.q)
+    groups = [group for group in ([one for one in curves if one.measures == of] for of in (ANGLE, LENGTH)) if group]
+    if not groups:
+        raise ValueError(f"there is nothing to plot over {name!r}: no other joint moves")
+    figure, grid = style.subplots(len(groups), 1, style.WIDTH, 0.6 + ROW * len(groups), sharex=True, squeeze=False)
+    for ax, group in zip(grid[:, 0], groups, strict=True):
+        for k, one in enumerate(group):
+            colour, line = COLOURS[k % len(COLOURS)], STYLES[k % len(STYLES)]
+            ax.plot(range_of_motion.values, one.positions(motion.q), color=colour, linestyle=line, label=one.label)
+        _mark_ends(ax, range_of_motion)
+        _mark_positions(ax, group, singular, range_of_motion)
+        ax.set_ylabel(f"{group[0].measures} ({UNITS[group[0].measures][0]})")
+        ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), borderaxespad=0.0)
+    grid[-1, 0].set_xlabel(_with_unit(mech, name))
+    grid[0, 0].set_title(_title(range_of_motion), loc="left")
+    return style.save(figure, path)
+
+
+def _dependent(mech: lw.Mechanism, joints: Sequence[str] | None, name: str, q: np.ndarray) -> list[Series]:
+    """The curves to draw: not the coordinate itself, nor what stands still unless it is asked for."""
+    curves = [one for one in all_series(mech, joints) if one.q is not None and one.measures in (ANGLE, LENGTH)]
+    if joints is not None:
+        return curves
+    single = [one for one in curves if mech.bodies[mech.body_index(one.joint)].kind.nq == 1 and one.joint != name]
+    return [one for one in single if np.ptp(one.positions(q)) > 1e-9][:MOST_CURVES]
+
+
+def _mark_ends(ax: Any, found: Any) -> None:
+    for end in found.ends:
+        if np.isfinite(end.value):
+            ax.axvline(end.value, color=GREY, linestyle="--", linewidth=0.9, zorder=1)
+
+
+def _mark_positions(ax: Any, group: Sequence[Series], singular: Sequence[Any], found: Any) -> None:
+    """A marker on every curve where the mechanism is singular."""
+    by_kind: dict[str, list[np.ndarray]] = {}
+    for position in singular:
+        by_kind.setdefault(position.kind, []).append(_in_round(found, position))
+    for kind, states in by_kind.items():
+        q = np.array(states)
+        colour, _, marker = LOOKS[kind]
+        across = np.array([_value_at(found, row) for row in q])
+        for k, one in enumerate(group):
+            look = {"color": colour, "marker": marker, "s": 26, "zorder": 4, "label": NAMES[kind] if k == 0 else None}
+            ax.scatter(across, one.positions(q), **look)
+
+
+def _in_round(found: Any, position: Any) -> np.ndarray:
+    """The position as the range passes it: positions of another path may be whole turns away."""
+    turns = np.round((found.path.q - position.q) / (2.0 * np.pi)) * 2.0 * np.pi
+    gaps = np.linalg.norm(found.path.q - position.q - turns, axis=-1)
+    nearest = int(np.argmin(gaps))
+    return position.q + np.where(np.abs(turns[nearest]) > 1.0, turns[nearest], 0.0)
+
+
+def _value_at(found: Any, q: np.ndarray) -> float:
+    """The coordinate of the range at a configuration."""
+    mech, name = found.mechanism, found.coordinate
+    link, _, axis = name.rpartition(".")
+    if link in mech.frames and name not in mech.joint_names and axis in ("x", "y", "z"):
+        return float(lw.frame_pose(mech, q, link)["xyz".index(axis), 3])
+    joint, _, number = name.partition("[")
+    return float(mech.place(joint).positions(q)[int(number[:-1] or 0)])
+
+
+def _title(found: Any) -> str:
+    if not all(np.isfinite(end.value) for end in found.ends):
+        return f"{found.mechanism.name}: nothing stops {found.coordinate}"
+    low, high = found.ends
+    return f"{found.mechanism.name}: {found.coordinate} from {low} to {high}"
+
+
+def _with_unit(mech: lw.Mechanism, name: str) -> str:
+    joint, _, number = name.partition("[")
+    if joint not in mech.joint_names:
+        return f"{name} (m)"
+    measured = mech.bodies[mech.body_index(joint)].kind.measures("q")[int(number[:-1] or 0)].of
+    unit = UNITS[measured][0]
+    return f"{name} ({unit})" if unit else name
+
+
+@style.styled
+def plot_workspace(workspace: Any, path: str | Path | None = None, shade: str | None = None) -> Figure:
+    """Where two coordinates of a mechanism can be in one assembly mode, its boundary, and the curves of singular
+    positions.
+
+    workspace   from lw.closed.workspace
+    shade       one of its measures ("input", "output", "constraint") as shades: pale where it is near zero
+    """
+    if not isinstance(workspace, lw.closed.Workspace):
+        raise TypeError(f"a Workspace is needed, got {type(workspace).__name__}: use lw.closed.workspace")
+    if shade is not None and shade not in workspace.measures:
+        raise ValueError(f"the workspace has no measure {shade!r}: available: {', '.join(workspace.measures)}")
+    mech, names = workspace.mechanism, workspace.coordinates
+    lengths = all(_with_unit(mech, name).endswith("(m)") for name in names)
+    figure = style.figure(style.WIDTH, 4.6)
+    ax = figure.add_subplot()
+    _shade(ax, workspace, shade)
+    seen: set[str] = set()
+    for curve in workspace.curves:
+        points = np.concatenate([curve.points, curve.points[:1]]) if curve.is_closed else curve.points
+        colour, line, _ = LOOKS[curve.kind]
+        label = None if curve.kind in seen else NAMES[curve.kind]
+        ax.plot(points[:, 0], points[:, 1], color=colour, linestyle=line, linewidth=1.6, label=label)
+        seen.add(curve.kind)
+    ax.set(xlabel=_with_unit(mech, names[0]), ylabel=_with_unit(mech, names[1]))
+    ax.set(xlim=workspace.first[[0, -1]], ylim=workspace.second[[0, -1]])
+    ax.set_title(f"{mech.name}: where {names[0]} and {names[1]} can be", loc="left")
+    if lengths:
+        ax.set_aspect("equal")
+    if seen:
+        ax.legend(loc="center left", bbox_to_anchor=(1.02, 0.5), borderaxespad=0.0)
+    return style.save(figure, path)
+
+
+def _shade(ax: Any, workspace: Any, shade: str | None) -> None:
+    """What is reached, evenly or by a measure."""
+    if shade is None:
+        from matplotlib.colors import ListedColormap
+
+        there = np.where(workspace.is_reached, 1.0, np.nan)
+        ax.pcolormesh(workspace.first, workspace.second, there.T, cmap=ListedColormap([style.SKY]), alpha=0.25)
+        return
+    sizes = np.abs(workspace.measures[shade])
+    drawn = ax.pcolormesh(workspace.first, workspace.second, sizes.T, cmap="Blues", shading="nearest", vmin=0.0)
+    ax.figure.colorbar(drawn, ax=ax, shrink=0.7, location="left", label=f"{shade} measure")
