@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 MOST_CURVES = 7  # as many as there are colours
 ROW = 2.4  # inches
 NAMES = {
-    "boundary": "cannot go on",
-    "limit": "joint at its limit",
-    "input": "inputs do not hold it",
-    "output": "outputs do not hold it",
-    "constraint": "loops depend on each other",
+    "boundary": "boundary",
+    "limit": "joint limit",
+    "input": "input singularity",
+    "output": "output singularity",
+    "constraint": "constraint singularity",
 }
 LOOKS: dict[str, tuple[str, Any, str]] = {  # kind -> colour, line, marker
     "boundary": (BLACK, "-", "|"),
@@ -51,9 +51,8 @@ def plot_range(
     Dashed lines are the ends of the range; where nothing stops the coordinate, one round is shown.
     """
     if not isinstance(range_of_motion, lw.closed.RangeOfMotion):
-        raise TypeError(
-            f"a RangeOfMotion is needed, got {type(range_of_motion).__name__}: use lw.closed.range_of_motion"
-        )
+        given = type(range_of_motion).__name__
+        raise TypeError(f"a RangeOfMotion is needed, got {given}: make one with lw.closed.range_of_motion")
     mech, motion, name = range_of_motion.mechanism, range_of_motion.path, range_of_motion.coordinate
     curves = _dependent(mech, joints, name, motion.q)
     groups = [group for group in ([one for one in curves if one.measures == of] for of in (ANGLE, LENGTH)) if group]
@@ -145,12 +144,12 @@ def plot_workspace(workspace: Any, path: str | Path | None = None, shade: str | 
     shade       one of its measures ("input", "output", "constraint") as shades: pale where it is near zero
     """
     if not isinstance(workspace, lw.closed.Workspace):
-        raise TypeError(f"a Workspace is needed, got {type(workspace).__name__}: use lw.closed.workspace")
+        raise TypeError(f"a Workspace is needed, got {type(workspace).__name__}: make one with lw.closed.workspace")
     if shade is not None and shade not in workspace.measures:
         raise ValueError(f"the workspace has no measure {shade!r}: available: {', '.join(workspace.measures)}")
     mech, names = workspace.mechanism, workspace.coordinates
     lengths = all(_with_unit(mech, name).endswith("(m)") for name in names)
-    figure = style.figure(style.WIDTH, 4.6)
+    figure = style.figure(5.8, 4.6)
     ax = figure.add_subplot()
     _shade(ax, workspace, shade)
     seen: set[str] = set()
@@ -166,7 +165,7 @@ def plot_workspace(workspace: Any, path: str | Path | None = None, shade: str | 
     if lengths:
         ax.set_aspect("equal")
     if seen:
-        ax.legend(loc="center left", bbox_to_anchor=(1.02, 0.5), borderaxespad=0.0)
+        figure.legend(loc="outside lower center", ncols=len(seen))
     return style.save(figure, path)
 
 
@@ -180,4 +179,4 @@ def _shade(ax: Any, workspace: Any, shade: str | None) -> None:
         return
     sizes = np.abs(workspace.measures[shade])
     drawn = ax.pcolormesh(workspace.first, workspace.second, sizes.T, cmap="Blues", shading="nearest", vmin=0.0)
-    ax.figure.colorbar(drawn, ax=ax, shrink=0.7, location="left", label=f"{shade} measure")
+    ax.figure.colorbar(drawn, ax=ax, shrink=0.7, label=f"{shade} measure")

@@ -19,6 +19,7 @@ GENTLE = 0.3  # of the steepest slope on the way: the summit may be near
 LEVEL = 1e-9  # the same: there is no slope
 FLAT = 1e-5  # the same, per radian or metre: no curvature
 TOUCHING = 1e-9  # rad, m: a limit that is met
+LEAST_SLOPE = 1e-3  # a start may be level, and then nothing steeper is known
 MOST_STEPS, NEWTON_STEPS = 3000, 8
 SHORTEST_STEP = 1e-7
 UPHILL = 0.2  # of what the slope promises: a step that gives less was too long
@@ -42,7 +43,7 @@ class Climb:
         self.made, self.measured, self.sense, self.slack = made, measured, sense, slack
         self.active: list[int] = []  # sides of limits along which it leads
         self.q, self.arc, self.cause, self.joint = [q], [0.0], "", ""
-        self.steepest = 0.0  # slope so far
+        self.steepest = LEAST_SLOPE  # so far
         self._go(turns)
 
     def _go(self, turns: bool) -> None:
@@ -55,7 +56,7 @@ class Climb:
                 if self._end_at_summit():
                     step, gentle = LARGEST_STEP, GENTLE
                     continue
-                gentle = 0.5 * size / max(self.steepest, np.finfo(float).tiny)  # look again when it is half as steep
+                gentle = 0.5 * size / self.steepest  # look again when it is half as steep
             if step < SHORTEST_STEP or size <= LEVEL * self.steepest:
                 self.cause = STUCK
             elif self._step(slope, step):

@@ -12,20 +12,16 @@ ROOT = 1e-13  # of the interval in which a root is looked for
 STEPS = 80
 
 
-def joined(edges: Sequence[Edge], cells: np.ndarray) -> list[tuple[list[int], bool]]:
-    """Chains of places in ``edges``, and whether each is closed; neighbours cross edges of one cell.
-
-    cells   (n1 - 1, n2 - 1): the cells that curves may cross
-    """
+def joined(edges: Sequence[Edge]) -> list[tuple[list[int], bool]]:
+    """Chains of places in ``edges``, and whether each is closed; neighbours cross edges of one cell."""
     place = {edge: k for k, edge in enumerate(edges)}
     neighbours: dict[int, list[int]] = defaultdict(list)
     for i, j in dict.fromkeys(cell for edge in edges for cell in _cells_beside(edge)):
-        if 0 <= i < cells.shape[0] and 0 <= j < cells.shape[1] and cells[i, j]:
-            around = ((0, i, j), (1, i, j), (0, i, j + 1), (1, i + 1, j))  # neighbours share a corner
-            crossed = [place[edge] for edge in around if edge in place]
-            for a, b in zip(crossed[::2], crossed[1::2], strict=False):
-                neighbours[a].append(b)
-                neighbours[b].append(a)
+        around = ((0, i, j), (1, i, j), (0, i, j + 1), (1, i + 1, j))  # neighbours share a corner
+        crossed = [place[edge] for edge in around if edge in place]
+        for a, b in zip(crossed[::2], crossed[1::2], strict=False):
+            neighbours[a].append(b)
+            neighbours[b].append(a)
     return _chains(neighbours)
 
 
@@ -84,7 +80,9 @@ def bracketed_roots(
     return np.where(np.abs(fa) < np.abs(fb), a, b)
 
 
-def _next_share(a, b, c, fa, fb, fc) -> np.ndarray:
+def _next_share(
+    a: np.ndarray, b: np.ndarray, c: np.ndarray, fa: np.ndarray, fb: np.ndarray, fc: np.ndarray
+) -> np.ndarray:
     """How far from a to b the next estimate is: by inverse quadratic interpolation where that is safe, halfway
     elsewhere."""
     with np.errstate(divide="ignore", invalid="ignore"):

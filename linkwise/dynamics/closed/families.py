@@ -13,12 +13,14 @@ import numpy as np
 
 from ...mechanism import Mechanism, MechanismError
 from .. import trees as tree
-from .assembly import AIM, CLOSED, AssemblyError, assemble
-from .constraints import OPEN, constraint_jacobian, moved_by, one_state, position_error, require_finite
+from .assembly import AssemblyError, assemble
+from .constraints import constraint_jacobian, moved_by, one_state, position_error, require_finite
 from .decomposition import Decomposition, decompose
 from .named_coordinates import NamedCoordinate, named_coordinate, names_of
+from .tolerances import LOOPS
 
 TURN = 2.0 * np.pi
+ROUND_OFF = LOOPS.aim * LOOPS.closed
 NEWTON_STEPS = 12  # a corrector that needs more did not start near
 TRIALS = (1e-2, 3e-2, 0.1)  # rad, m: random changes of a configuration that show the generic rank
 
@@ -29,7 +31,7 @@ def closed_start(who: str, mech: Mechanism, q: Any) -> np.ndarray:
         return assemble(mech, tree.neutral(mech))
     (q,) = one_state(who, mech, q=q)
     require_finite(mech, q)
-    if np.linalg.norm(position_error(mech, q)) > OPEN:
+    if np.linalg.norm(position_error(mech, q)) > LOOPS.open_by_mistake:
         raise MechanismError(
             f"{who}: loops of mechanism {mech.name!r} are open at q by {np.abs(position_error(mech, q)).max():.3g}, so "
             "there is no motion to follow: use closed.assemble first"
@@ -97,7 +99,7 @@ class Family:
         values = np.broadcast_to(values, (*shape[:-1], values.shape[-1])).reshape(len(q), values.shape[-1])
         error = self.residual(q, values)
         size = np.linalg.norm(error, axis=-1)
-        active = np.flatnonzero(size > AIM * CLOSED)
+        active = np.flatnonzero(size > ROUND_OFF)
         for _ in range(NEWTON_STEPS):
             if not len(active):
                 break
@@ -106,11 +108,11 @@ class Family:
             moved = tree.integrate(self.mech, q[active], change, 1.0)
             error_there = self.residual(moved, values[active])
             size_there = np.linalg.norm(error_there, axis=-1)
-            better = size_there < np.where(size[active] <= CLOSED, 0.5, 1.0) * size[active]
+            better = size_there < np.where(size[active] <= LOOPS.closed, 0.5, 1.0) * size[active]
             active = active[better]
             q[active], error[active], size[active] = moved[better], error_there[better], size_there[better]
-            active = active[size[active] > AIM * CLOSED]
-        return q.reshape(shape), (size <= CLOSED).reshape(shape[:-1])
+            active = active[size[active] > ROUND_OFF]
+        return q.reshape(shape), (size <= LOOPS.closed).reshape(shape[:-1])
 
     def shortest(self, start: np.ndarray, end: np.ndarray) -> np.ndarray:
         """(..., nv): from one configuration to another, whole turns left out."""

@@ -8,7 +8,6 @@ from typing import Literal
 import numpy as np
 
 from ...mechanism import MechanismError
-from .decomposition import decompose
 from .families import Family
 from .named_coordinates import velocity_map
 
@@ -45,11 +44,3 @@ def measures(whole: Family, inputs: Sequence[str], outputs: Sequence[str]) -> li
 def same_sense(reference: np.ndarray, basis: np.ndarray) -> np.ndarray:
     """(...): 1 where two bases of neighbouring planes are turned alike, -1 where one is the other's mirror image."""
     return np.where(np.linalg.det(np.swapaxes(reference, -1, -2) @ basis) < 0.0, -1.0, 1.0)
-
-
-def independence(whole: Family, q: np.ndarray) -> np.ndarray:
-    """(...): the smallest singular value of G that is not zero elsewhere, relative to the largest."""
-    if not whole.rank:
-        return np.ones(q.shape[:-1])
-    s = decompose(whole.jacobian(q)).s
-    return s[..., whole.rank - 1] / s[..., 0]

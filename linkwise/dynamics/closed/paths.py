@@ -194,7 +194,9 @@ class _Walk:
             self._add(there, self.family.along(there, tangent), distance)
 
 
-def beside(made: Family, q, tangent, distance: float, values) -> tuple[np.ndarray, bool]:
+def beside(
+    made: Family, q: np.ndarray, tangent: np.ndarray, distance: float, values: np.ndarray
+) -> tuple[np.ndarray, bool]:
     """The configuration of the curve next to the one at a distance along the tangent, and whether it is on the same
     branch for sure: there the correction is of second order in the distance."""
     guess = tree.integrate(made.mech, q, tangent, distance)

@@ -113,7 +113,9 @@ class Sheet:
             self.q, self.node = np.concatenate([self.q, q[new]]), np.concatenate([self.node, keys])
             self.parent = np.concatenate([self.parent, sources[some][new]])
 
-    def _advance(self, q: np.ndarray, start: np.ndarray, goal: np.ndarray, smallest: float):
+    def _advance(
+        self, q: np.ndarray, start: np.ndarray, goal: np.ndarray, smallest: float
+    ) -> tuple[np.ndarray, np.ndarray]:
         """From q (n, nq) with the coordinates ``start`` (n, 2) towards ``goal`` (n, 2), in straight lines: the
         configurations reached, and which part (n,) of the way."""
         q, done, pace = q.copy(), np.zeros(len(q)), np.ones(len(q))
@@ -176,12 +178,6 @@ class Sheet:
         found = np.full((*self.number.shape, *values.shape[1:]), np.nan)
         found[self.node[:, 0], self.node[:, 1]] = values
         return found
-
-    @property
-    def full_cells(self) -> np.ndarray:
-        """(n1 - 1, n2 - 1): whose four corners are reached."""
-        there = self.number >= 0
-        return there[:-1, :-1] & there[1:, :-1] & there[:-1, 1:] & there[1:, 1:]
 
     def inner_edges(self) -> tuple[np.ndarray, list[Edge]]:
         """Edges with both ends reached: the numbers (n, 2) of the ends, and which these edges are."""

@@ -14,9 +14,10 @@ from .. import trees as tree
 from .constraints import constraint_jacobian
 from .decomposition import decompose
 from .families import Family, closed_start, family, require_dof
-from .measures import Kind, Measure, independence, measures, same_sense
+from .measures import Kind, Measure, measures, same_sense
 from .named_coordinates import names_of, velocity_map
 from .paths import MotionPath, motion_path
+from .singular import conditioning
 from .workspaces import SingularCurve, workspace
 
 SINGULAR = 1e-6  # smallest singular value of G, relative to the largest: less is zero but for what rounding leaves
@@ -176,11 +177,13 @@ def _least(path: MotionPath, k: int, size: Callable[[np.ndarray], float]) -> tup
 
 
 def _dependent_loops(path: MotionPath, whole: Family) -> list[SingularPosition]:
-    """Where constraints depend on each other that elsewhere do not: minima of their independence that are zero."""
+    """Where constraints depend on each other that elsewhere do not: minima of their conditioning that are zero."""
     found: list[SingularPosition] = []
-    for k in _local_minima(path, independence(whole, path.q)):
+    if not whole.rank:
+        return found
+    for k in _local_minima(path, conditioning(path.mechanism, path.q, whole.rank)):
         distance, q = _zero_beside(path, whole, k)
-        if independence(whole, q) < SINGULAR:
+        if conditioning(path.mechanism, q, whole.rank) < SINGULAR:
             motions = _null(constraint_jacobian(path.mechanism, q))
             found.append(SingularPosition("constraint", q, float(path.arc[k] + distance), motions))
     return found
@@ -196,7 +199,7 @@ def _zero_beside(path: MotionPath, whole: Family, k: int) -> tuple[float, np.nda
     """
 
     def size(q: np.ndarray) -> float:
-        return float(independence(whole, q))
+        return float(conditioning(path.mechanism, q, whole.rank))
 
     middle, least = _least(path, k, size)
     if least > ROUGHLY_SINGULAR:

@@ -13,9 +13,10 @@ from ..states import real_numbers
 from .contours import Edge, bracketed_roots, joined
 from .decomposition import decompose
 from .families import closed_start, family, require_dof
-from .measures import Measure, independence, measures, same_sense
+from .measures import Measure, measures, same_sense
 from .named_coordinates import LimitSlack, named_coordinate, names_of
 from .sheets import Sheet
+from .singular import conditioning
 
 BOUNDARY, LIMIT = "boundary", "limit"
 Signed = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -111,7 +112,8 @@ def workspace(
     for measure in found:
         curves += sign_curves(sheet, measure)
     fields = {str(measure.kind): sheet.on_grid(measure(sheet.q, sheet.bases)) for measure in found}
-    fields["constraint"] = sheet.on_grid(independence(sheet.whole, sheet.q))
+    if mech.loops:
+        fields["constraint"] = sheet.on_grid(conditioning(mech, sheet.q, sheet.whole.rank))
     return Workspace(
         mech, (coordinates[0], coordinates[1]), first, second, sheet.on_grid(sheet.q), fields, tuple(curves)
     )
@@ -130,13 +132,13 @@ def _grid_lines(bounds: Any, points: int | tuple[int, int]) -> list[np.ndarray]:
 # -- curves -------------------------------------------------------------------------------------------
 
 
-def _curves(sheet: Sheet, kinds: np.ndarray, edges: Sequence[Edge], q: np.ndarray, cells: np.ndarray):
-    """Points on edges of the grid, joined to curves; a curve has the kind of its first point."""
+def _curves(sheet: Sheet, kinds: np.ndarray, edges: Sequence[Edge], q: np.ndarray) -> list[SingularCurve]:
+    """Points on edges of the grid, joined to curves of one kind each."""
     points = sheet.coordinates(q)
     found = []
     for kind in dict.fromkeys(kinds.tolist()):
         own = np.flatnonzero(kinds == kind)
-        for chain, is_closed in joined([edges[k] for k in own.tolist()], cells):
+        for chain, is_closed in joined([edges[k] for k in own.tolist()]):
             found.append(SingularCurve(kind, points[own[chain]], q[own[chain]], is_closed))
     return found
 
@@ -144,7 +146,7 @@ def _curves(sheet: Sheet, kinds: np.ndarray, edges: Sequence[Edge], q: np.ndarra
 def boundary_curves(sheet: Sheet) -> list[SingularCurve]:
     """Where the way from a point of the grid to its neighbour ends: the coordinate between turns back."""
     edges, q, at_limit = sheet.ends()
-    return _curves(sheet, np.where(at_limit, LIMIT, BOUNDARY), edges, q, np.ones(sheet.full_cells.shape, dtype=bool))
+    return _curves(sheet, np.where(at_limit, LIMIT, BOUNDARY), edges, q)
 
 
 def sign_curves(sheet: Sheet, measure: Measure) -> list[SingularCurve]:
@@ -156,16 +158,16 @@ def sign_curves(sheet: Sheet, measure: Measure) -> list[SingularCurve]:
         return measure(q, basis) * same_sense(sheet.bases[low], basis)
 
     q, crossed = _crossings(sheet, nodes, signed)
-    return _curves(sheet, np.full(len(q), measure.kind), [edges[k] for k in crossed], q, sheet.full_cells)
+    return _curves(sheet, np.full(len(q), measure.kind), [edges[k] for k in crossed], q)
 
 
 def dependence_curves(sheet: Sheet) -> list[SingularCurve]:
     """Where constraints of the loops depend on each other: a singular value of G changes its sign, if singular vectors
     are turned continuously."""
     rank = sheet.whole.rank
-    nodes, edges = sheet.inner_edges()
     if not rank:
         return []
+    nodes, edges = sheet.inner_edges()
     there = decompose(sheet.whole.jacobian(sheet.q))
 
     def signed(q: np.ndarray, low: np.ndarray) -> np.ndarray:
@@ -174,7 +176,7 @@ def dependence_curves(sheet: Sheet) -> list[SingularCurve]:
         return left * same_sense(there.v[low][..., :rank], here.v[..., :rank]) * here.s[..., rank - 1]
 
     q, crossed = _crossings(sheet, nodes, signed)
-    return _curves(sheet, np.full(len(q), "constraint"), [edges[k] for k in crossed], q, sheet.full_cells)
+    return _curves(sheet, np.full(len(q), "constraint"), [edges[k] for k in crossed], q)
 
 
 def _crossings(sheet: Sheet, nodes: np.ndarray, signed: Signed) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,5 @@
-"""Parallel robots by the formulas of their legs, apart from the library: what can be reached, and where it is singular."""
+"""Parallel robots by formulas of their legs that share no code with the library: what they reach, where they are
+singular."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ NEAR, FAR, GAP = 0.8, 1.0, 0.8  # inner and outer links, and between the feet
 
 
 def two_arms() -> lw.Mechanism:
-    """Two arms of two links that hold a point together; "left_joint" and "right_joint" drive it.  Not assembled at q = 0,
-    where all links lie along the x axis."""
+    """Two arms of two links that hold a point together; "left_joint" and "right_joint" drive it.  At q = 0, where it is
+    not assembled, all links lie along the x axis."""
     builder = lw.Builder()
     for name, foot in (("left", 0.0), ("right", GAP)):
         builder.link(name, 1.0, (NEAR / 2.0, 0.0, 0.0), (0.0, 0.01, 0.01))

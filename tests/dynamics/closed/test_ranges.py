@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
+from scipy.spatial.transform import Rotation
 
 import linkwise as lw
 
 from .built_in import SYMMETRIC, built
-from .parallel_robots import FAR, GAP, NEAR, delta_legs, stewart_legs, two_arms, two_arms_at
+from .parallel_robots import FAR, GAP, NEAR, delta_legs, stewart_legs, stewart_points, two_arms, two_arms_at
 
 # -- four-bar linkages --------------------------------------------------------------------------------
 
@@ -230,3 +232,63 @@ def test_refusals_say_what_to_do():
 def test_a_range_says_what_it_is():
     text = str(lw.closed.range_of_motion(built("four_bar"), "rocker_joint"))
     assert text == "rocker_joint of four_bar: from -0.166478 (dead centre) to 0.635489 (dead centre)"
+
+
+# -- several degrees of freedom at once ---------------------------------------------------------------
+
+
+def test_with_everything_free_a_point_of_two_arms_goes_to_the_end_of_their_reach():
+    mech, start = two_arms(), two_arms_at(np.array([0.4, 1.2]))
+    most = np.sqrt((NEAR + FAR) ** 2 - (GAP / 2.0) ** 2)  # both arms stretched
+    for name, ends in (("tip.x", (GAP - NEAR - FAR, NEAR + FAR)), ("tip.y", (-most, most))):
+        found = lw.closed.range_of_motion(mech, name, q=start)
+        np.testing.assert_allclose([found.lower, found.upper], ends, rtol=1e-12)
+        assert [end.cause for end in found.ends] == ["dead centre", "dead centre"]
+        assert np.all(np.diff(found.values) > -1e-12)
+        np.testing.assert_allclose(lw.closed.position_error(mech, found.path.q), 0.0, atol=1e-11)
+    turning = lw.closed.range_of_motion(mech, "left_joint", q=start)
+    assert [end.cause for end in turning.ends] == ["full rotation", "full rotation"]
+    assert (turning.lower, turning.upper) == (-np.inf, np.inf)
+
+
+def test_a_saddle_is_no_end():
+    arm = lw.mechanisms.planar_arm(2)  # of two links of a metre, folded: no motion changes tip.x at once
+    found = lw.closed.range_of_motion(arm, "tip.x", q=[0.0, np.pi])
+    np.testing.assert_allclose([found.lower, found.upper], [-2.0, 2.0], rtol=1e-12)
+
+
+def test_with_everything_free_a_delta_robot_hangs_as_low_as_on_its_axis():
+    found = lw.closed.range_of_motion(built("delta_robot"), "platform.z")
+    grid = np.linspace(-0.5, 0.5, 201)  # even, with the axis in the middle
+    x, y = np.meshgrid(grid, grid)
+    distance, _, largest = delta_legs(np.stack([x, y, np.zeros_like(x)], axis=-1))
+    np.testing.assert_allclose(found.lower, -np.sqrt(np.max((largest**2 - distance**2).min(axis=-1))), rtol=1e-12)
+
+
+def test_a_stewart_platform_goes_as_far_as_the_limits_of_its_legs_let_it():
+    legs = [f"leg{i}_rod_joint" for i in range(1, 7)]
+    mech = built("stewart_platform").with_limits({leg: lw.Limits(-0.15, 0.2) for leg in legs})
+    feet, heads = stewart_points()
+    neutral = np.linalg.norm([0.0, 0.0, 1.0] + heads - feet, axis=-1)
+
+    def stretch(pose: np.ndarray) -> np.ndarray:
+        points = pose[:3] + Rotation.from_rotvec(pose[3:]).apply(heads)
+        return np.linalg.norm(points - feet, axis=-1) - neutral
+
+    inside = [
+        {"type": "ineq", "fun": lambda pose: stretch(pose) + 0.15},
+        {"type": "ineq", "fun": lambda pose: 0.2 - stretch(pose)},
+    ]
+    for k, name in ((1, "platform.y"), (2, "platform.z")):
+        found = lw.closed.range_of_motion(mech, name, limits=True)
+        for end, sense in zip(found.ends, (-1.0, 1.0), strict=True):
+            best = minimize(
+                lambda pose, k=k, sense=sense: -sense * pose[k],
+                [0.0, 0.0, 1.0, 0.0, 0.0, 0.0],
+                constraints=inside,
+                options={"maxiter": 500, "ftol": 1e-13},
+            )
+            assert end.cause == "joint limit" and set(end.joint.split(", ")) <= set(legs)
+            np.testing.assert_allclose(end.value, best.x[k], atol=1e-7)
+        slides = found.path.q[:, [mech.q_index(leg).start for leg in legs]]
+        assert slides.min() > -0.15 - 1e-9 and slides.max() < 0.2 + 1e-9
