@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
-from scipy.optimize import nnls
 
 from .. import trees as tree
 from .families import TURN, Family
@@ -94,6 +93,8 @@ class Climb:
     def _slope(self, q: np.ndarray) -> np.ndarray:
         """(nv,): the steepest way up among the motions that are possible and do not go beyond a limit that is met: with
         reactions of the limits that push and never pull.  Those along which it leads are ``active`` from now on."""
+        from scipy.optimize import nnls  # here: importing it takes longer than everything else together
+
         basis = self.made.basis(q)
         uphill = basis.T @ (self.sense * self.measured.rows(q))
         self.active = []

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 
 from ...mechanism import Mechanism, MechanismError
 from .. import trees as tree
@@ -83,6 +82,8 @@ class MotionPath:
 
 def root(function: Callable[[float], float], length: float, ends: tuple[float, float]) -> float:
     """Where a function with values of different sign at the ends of [0, length] vanishes, by Brent's method."""
+
+    from scipy.optimize import brentq  # here: importing it takes longer than everything else together
 
     def pinned(x: float) -> float:  # what is known at the ends may differ by rounding from what is computed there
         return ends[0] if x == 0.0 else ends[1] if x == length else function(x)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any, overload
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from ...mechanism import Mechanism
 from .. import trees as tree
@@ -164,6 +163,8 @@ def _local_minima(path: MotionPath, sizes: np.ndarray) -> list[int]:
 def _least(path: MotionPath, k: int, size: Callable[[np.ndarray], float]) -> tuple[float, float]:
     """The distance from the k-th configuration, within a step to either side, at which a size is smallest, and the
     size."""
+    from scipy.optimize import minimize_scalar  # here: importing it takes longer than everything else together
+
     least = minimize_scalar(
         lambda x: size(path.at(k, x)[0]),
         bounds=(-_step(path, k - 1), _step(path, k)),
