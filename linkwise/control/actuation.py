@@ -19,10 +19,12 @@ REACH = 1e-8  # relative; motions that the actuated joints drive with a smaller 
 def actuated_coordinates(mech: Mechanism, q: np.ndarray, actuated: Sequence[str] | np.ndarray | None) -> np.ndarray:
     """(nv,) of bool: the velocity coordinates with a motor, from joint names, from such an array, or by default.
 
-    By default a floating joint has no motor, and every other joint that is in no loop has one.  Of the joints in loops
+    By default those of ``mech.actuated_joints`` have motors.  Where nothing is said of motors, every joint that is in
+    no loop has one.  Of the joints in loops
     as many coordinates have one as there are degrees of freedom at ``q``, taken in this order, each unless those before
     determine it: joints with an effort limit; sliding joints between moving links (cylinders, struts); joints of one
-    degree of freedom; others; each from the ground outwards and then in the order of the mechanism.
+    degree of freedom; others; each from the ground outwards and then in the order of the mechanism.  A floating joint
+    never has one.
     """
     if actuated is None:
         return _default(mech, q)
@@ -62,11 +64,14 @@ def gravity_held(mech: Mechanism, q: Any, actuated: np.ndarray) -> np.ndarray:
 
 
 def _default(mech: Mechanism, q: np.ndarray) -> np.ndarray:
-    chosen = np.ones(mech.nv, dtype=bool)
-    for body in mech.bodies:
-        if isinstance(body.kind, Floating):
-            chosen[mech.v_index(body.joint)] = False
-    return chosen & ~_in_loops(mech) | _drivers_of_loops(mech, q) if mech.loops else chosen
+    chosen = np.zeros(mech.nv, dtype=bool)
+    said = mech.actuated_joints
+    for joint in mech.joint_names if said is None else said:
+        if not isinstance(mech.bodies[mech.body_index(joint)].kind, Floating):
+            chosen[mech.v_index(joint)] = True
+    if said is not None or not mech.loops:
+        return chosen
+    return chosen & ~_in_loops(mech) | _drivers_of_loops(mech, q)
 
 
 def _in_loops(mech: Mechanism) -> np.ndarray:

@@ -54,7 +54,8 @@ def joint_feedback(
     gravity    add the joint forces that hold the mechanism against gravity where it is: through the actuated joints
                alone, also where loops close.  What has no motor and is in no loop (a floating base) is taken as held by
                something else
-    actuated   joints with a motor: their names, or nv booleans.  None: all but floating joints and, where there are
+    actuated   joints with a motor: their names, or nv booleans.  None: ``mech.actuated_joints``, as its file or
+               ``mech.with_actuated`` says; where nothing is said, all but floating joints and, where there are
                loops, those that determine the others at ``target``, as many as there are degrees of freedom: joints
                with an effort limit first, then sliding joints between moving links (cylinders, struts), then joints of
                one degree of freedom, then others, each from the ground outwards.  ``control.actuated_joints`` names

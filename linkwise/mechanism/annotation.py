@@ -67,6 +67,7 @@ class Annotations:
     postures       (name, coordinates of joints), ...: the other joints are as in ``initial``
     groups         (name, joints), ...
     fixed_joints   names of joints that do not move, which no body has
+    actuated       names of the joints that have motors; None where nothing is said of motors
     """
 
     notes: tuple[Note, ...] = ()
@@ -74,6 +75,7 @@ class Annotations:
     postures: tuple[tuple[str, Coordinates], ...] = ()
     groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
     fixed_joints: tuple[str, ...] = ()
+    actuated: tuple[str, ...] | None = None
 
     def with_fixed(self, joints: Iterable[str]) -> Annotations:
         """The same with further joints that no longer move."""
@@ -147,3 +149,15 @@ def with_groups(mech: Any, groups: Mapping[str, Iterable[str]]) -> Annotations:
                 known = did_you_mean(joint, mech.joint_names)
                 raise MechanismError(f"group {name!r}: mechanism {mech.name!r} has no moving joint {joint!r}: {known}")
     return replace(mech.annotations, groups=tuple(kept.items()))
+
+
+def with_actuated(mech: Any, joints: Iterable[str]) -> Annotations:
+    """The annotations of a mechanism whose motors are at these joints."""
+    chosen = tuple(joints)
+    for joint in chosen:
+        mimic = mech.bodies[mech.body_index(joint)].mimic
+        if mimic:
+            raise MechanismError(
+                f"joint {joint!r} mimics {mimic.joint!r} and has no force of its own: actuate that one"
+            )
+    return replace(mech.annotations, actuated=chosen)

@@ -351,6 +351,13 @@ class Mechanism(Constant):
         start, named = self.annotations.initial, self.annotations.postures
         return MappingProxyType({name: annotation.configuration(self.bodies, start, own) for name, own in named})
 
+    @property
+    def actuated_joints(self) -> tuple[str, ...] | None:
+        """The joints that have motors, as its file (MJCF actuators) or ``with_actuated`` says; None where nothing is
+        said of motors.  Controllers such as ``lw.joint_feedback`` drive these."""
+        said = self.annotations.actuated
+        return None if said is None else tuple(joint for joint in said if joint in self._body_of_joint)
+
     @cached_property
     def groups(self) -> Mapping[str, tuple[str, ...]]:
         """Named groups of joints, those of SRDF among them; joints that no longer move are left out."""
@@ -423,6 +430,10 @@ class Mechanism(Constant):
     def with_postures(self, postures: Mapping[str, Any]) -> Mechanism:
         """A copy with further postures: ``{name: q}``, or ``{name: {joint name: coordinates}}``."""
         return dataclasses.replace(self, annotations=annotation.with_postures(self, postures))
+
+    def with_actuated(self, *joints: str) -> Mechanism:
+        """A copy whose motors are at these joints, and nowhere else."""
+        return dataclasses.replace(self, annotations=annotation.with_actuated(self, joints))
 
     def with_groups(self, groups: Mapping[str, Iterable[str]]) -> Mechanism:
         """A copy with further groups of joints: ``{name: joint names}``."""

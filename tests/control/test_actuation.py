@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import warnings
+
 import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.mechanism import MechanismError
+from linkwise.mechanism import MechanismError, from_data, to_data
 
 
 def assembled(mech: lw.Mechanism, seed: int = 0) -> np.ndarray:
@@ -112,3 +115,39 @@ def test_mimic_joints_have_no_motor():
     builder.joint("one", lw.Revolute(), "ground", "a").joint("two", lw.Revolute(), "a", "b", mimic=lw.Mimic("one"))
     with pytest.raises(MechanismError, match="'two' mimics 'one'"):
         lw.joint_feedback(builder.build(), [0.0], actuated=["two"])
+
+
+CART = """<mujoco><worldbody><body name="cart"><joint name="slider" type="slide" axis="1 0 0"/><geom size="0.1"/>
+  <body name="pole"><joint name="hinge" axis="0 1 0"/><geom size="0.05" pos="0 0 0.5"/></body></body></worldbody>
+  <actuator>{}</actuator></mujoco>"""
+
+
+@pytest.mark.parametrize(
+    ("actuators", "driven"),
+    [
+        ('<motor joint="slider"/><position joint="slider" kp="3"/>', ("slider",)),
+        ('<motor joint="hinge"/>', ("hinge",)),
+        ("", ("slider", "hinge")),
+        ('<motor joint="slider"/><motor site="somewhere"/>', ("slider", "hinge")),  # which joints it moves is not known
+    ],
+)
+def test_actuators_of_a_file_are_the_motors(actuators, driven):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lw.OmissionWarning)
+        mech = lw.load(CART.format(actuators))
+    assert lw.joint_feedback(mech, [0.0, 0.1]).actuated_joints == driven
+    assert mech.actuated_joints == (driven if len(driven) == 1 else None)
+    again = from_data(json.loads(json.dumps(to_data(mech))))
+    assert again.actuated_joints == mech.actuated_joints
+    if driven == ("slider",):  # without its motor it has none
+        locked = mech.with_locked(slider=0.1).with_gravity((0, 0, -1))
+        assert locked.actuated_joints == lw.joint_feedback(locked, [0.1]).actuated_joints == ()
+
+
+def test_motors_may_be_said_of_a_mechanism():
+    mech = lw.mechanisms.four_bar().with_actuated("rocker_joint")
+    assert lw.joint_feedback(mech, assembled(mech)).actuated_joints == ("rocker_joint",)
+    assert lw.joint_feedback(mech, assembled(mech), actuated=["crank_joint"]).actuated_joints == ("crank_joint",)
+    assert lw.joint_feedback(mech.with_actuated(), assembled(mech)).actuated_joints == ()
+    with pytest.raises(MechanismError, match="did you mean 'rocker_joint'"):
+        mech.with_actuated("roker_joint")

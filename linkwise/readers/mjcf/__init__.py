@@ -20,7 +20,7 @@ from typing import Any
 from linkwise.mechanics.joints import Prismatic, Revolute
 from linkwise.mechanism import GROUND, Builder, Mechanism
 from linkwise.readers.mjcf import equalities, keyframes, omissions
-from linkwise.readers.mjcf.actuators import rotors_of
+from linkwise.readers.mjcf.actuators import driven_joints, rotors_of
 from linkwise.readers.mjcf.assembly import Assembly
 from linkwise.readers.mjcf.attachments import with_attachments
 from linkwise.readers.mjcf.document import Defaults, settings_of, with_includes
@@ -58,7 +58,8 @@ def from_xml(
     all_joints = [joint for of_body in joints.values() for joint in of_body]
     scalar = (joint for joint in all_joints if isinstance(joint.kind, (Revolute, Prismatic)))
     ties = equalities.ties_of(constraints, {joint.name: joint.reference for joint in scalar}, mimic)
-    rotors = rotors_of(root, settings, defaults, {joint.name: joint.kind for joint in all_joints})
+    kinds = {joint.name: joint.kind for joint in all_joints}
+    rotors = rotors_of(root, settings, defaults, kinds)
     masses = masses_of(bodies, settings, Meshes(root, settings, defaults))
 
     builder = Builder(source=root.source)
@@ -81,6 +82,7 @@ def from_xml(
         mechanism.annotations,
         initial=keyframes.initial_of(bodies, joints),
         postures=keyframes.postures_of(root, all_joints),
+        actuated=driven_joints(root, settings, kinds),
     )
     mechanism = replace(mechanism, annotations=known)
     return mechanism.with_locked(ties.held) if ties.held else mechanism

@@ -41,6 +41,15 @@ def rotors_of(
     return rotors
 
 
+def driven_joints(root: Element, settings: Settings, kinds: Mapping[str, Joint]) -> tuple[str, ...] | None:
+    """The joints that actuators drive, each once.  None if there are no actuators, or if some drive other things, such
+    as tendons, so that it is not known which joints these move."""
+    actuators = [one for section in root.all("actuator") for one in section.children]
+    joints = [one.attributes.get("joint", one.attributes.get("jointinparent", "")) for one in actuators]
+    known = joints and settings.has("actuation") and all(joint in kinds for joint in joints)
+    return tuple(dict.fromkeys(joints)) if known else None
+
+
 def _read(actuator: Element, kinds: Mapping[str, Joint], rotors: defaultdict[str, Rotor]) -> None:
     adds = [key for key in ("armature", "damping") if nonzero(actuator, key)]
     joint = actuator.attributes.get("joint", actuator.attributes.get("jointinparent", ""))
