@@ -1,4 +1,4 @@
-"""The papers' figures, tables and algorithms, made anew from the library's own results."""
+"""The papers' figures, tables and algorithms, computed again from the library's own results."""
 
 from __future__ import annotations
 

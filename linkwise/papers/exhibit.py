@@ -1,4 +1,4 @@
-"""What the gallery shows: papers, and the figures, tables and algorithms of theirs that are made anew."""
+"""What the gallery shows: papers, and the figures, tables and algorithms of theirs that are computed again."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Table(NamedTuple):
     rows: Sequence[Sequence[str]]
 
 
-class Film(NamedTuple):
+class Animation(NamedTuple):
     """A motion as a moving picture, with options of ``lw.viewer.animate``."""
 
     motion: Any
@@ -57,10 +57,10 @@ class Film(NamedTuple):
 
 @dataclass(frozen=True)
 class Exhibit:
-    """One figure, table or algorithm, made anew.
+    """One figure, table or algorithm, computed again.
 
     shows      a sentence or two: what is to be seen
-    pictures   matplotlib figures, and films
+    pictures   matplotlib figures, and animations
     tables     set below the pictures
     text       set as it is, such as the plan of an algorithm
     compared   everything that was checked while it was made
@@ -95,7 +95,7 @@ class Entry:
 
 @dataclass
 class Paper:
-    """A paper and what of it can be made anew; ``absent`` says of the rest why it is not here."""
+    """A paper and what of it can be computed again; ``absent`` says of the rest why it is not here."""
 
     key: str
     title: str
@@ -130,7 +130,7 @@ class Made(NamedTuple):
 def made(
     chosen: Sequence[tuple[Paper, Entry]], before: Callable[[Paper, Entry], None] = lambda paper, entry: None
 ) -> Iterator[Made]:
-    """Make the exhibits one after the other; ``before`` is told of each before it is made."""
+    """Make the exhibits one after the other; ``before`` is called with each before it is made."""
     for paper, entry in chosen:
         before(paper, entry)
         start = time.perf_counter()

@@ -12,7 +12,7 @@ import numpy as np
 
 import linkwise as lw
 
-from .exhibit import Comparison, Exhibit, Film, Made, Paper, Table
+from .exhibit import Animation, Comparison, Exhibit, Made, Paper, Table
 
 STYLE = """
 :root { --ink: #1d2530; --soft: #5c6673; --line: #dde2e8; --paper: #ffffff; --back: #f4f6f8; --blue: #0b5c94;
@@ -58,7 +58,7 @@ ul.compared b { font-variant-numeric: tabular-nums; font-weight: 600; }
 footer { color: var(--soft); font: 13px/1.6 system-ui, sans-serif; padding: 1rem 1.2rem 3rem; margin-top: 3rem; }
 @media print { body { background: #fff; } article { break-inside: avoid; } }
 """
-TITLE = "Five papers, computed anew"
+TITLE = "Five papers, computed again"
 LEAD = (
     "The figures, tables and algorithms of the five papers behind linkwise, made by the library on this machine. "
     "Below each stands what it was compared with, and the largest deviation found while this page was made."
@@ -78,7 +78,7 @@ def write_gallery(made: Sequence[Made], folder: Path, title: str = TITLE, lead: 
 def _saved(made: Made, folder: Path) -> Iterator[Path]:
     stem = re.sub(r"[^a-z0-9.]+", "_", made.entry.number.lower())
     for k, picture in enumerate(made.exhibit.pictures):
-        moving = isinstance(picture, Film)
+        moving = isinstance(picture, Animation)
         name = (stem if k == 0 else f"{stem}_{k + 1}") + (".gif" if moving else ".png")
         path = folder / made.paper.key / name
         path.parent.mkdir(exist_ok=True)
@@ -135,7 +135,7 @@ def _page(
             yield from _article(m, [path.relative_to(folder) for path in pictures[paper.key, m.entry.number]])
         if paper.absent:
             listed = "; ".join(f"<b>{html.escape(number)}</b>: {_marked(why)}" for number, why in paper.absent)
-            yield f'<p class="absent">Not made anew: {listed}.</p>'
+            yield f'<p class="absent">Not reproduced: {listed}.</p>'
         yield "</section>"
     yield f"</main><footer>{html.escape(conditions(made))}. </footer>"
     yield "</body></html>"
@@ -188,7 +188,7 @@ def _markdown(
                 yield f"![{m.entry.title}]({path.relative_to(folder).as_posix()})"
             yield from _markdown_of(m.exhibit)
         if paper.absent:
-            yield from ("", "Not made anew: " + "; ".join(f"{number}: {why}" for number, why in paper.absent) + ".")
+            yield from ("", "Not reproduced: " + "; ".join(f"{number}: {why}" for number, why in paper.absent) + ".")
 
 
 def _markdown_of(exhibit: Exhibit) -> Iterator[str]:

@@ -30,7 +30,7 @@ GOAL = np.array([0.8, -1.0, 0.9, -0.3, 1.1, 0.5])
 def _stacked(mech: lw.Mechanism, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """m of (5.1) and its inverse, from stacked matrices."""
     H, phi, K, D = (op.dense(x, mech, q) for x in (op.H, op.phi, op.K, op.D))
-    m = (np.eye(mech.nv) + H @ phi @ K) @ np.sqrt(D)  # one freedom per joint: D is diagonal
+    m = (np.eye(mech.nv) + H @ phi @ K) @ np.sqrt(D)  # one degree of freedom per joint: D is diagonal
     return m, np.linalg.inv(m)
 
 
@@ -129,13 +129,15 @@ def _off(found: np.ndarray, expected: np.ndarray) -> float:
     return float(np.abs(found - expected).max() / (np.abs(expected).max() or 1.0))
 
 
-def _rates(mech: lw.Mechanism, q: np.ndarray, v: np.ndarray, inertial: bool):
+def _rates(
+    mech: lw.Mechanism, q: np.ndarray, v: np.ndarray, inertial: bool
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Derivatives of the operators by differences, and the expressions of Table 3."""
 
     def operators(at: np.ndarray) -> dict[str, np.ndarray]:
         named = {"H": op.H, "M": op.M, "D": op.D, "G": op.G, "τ̄": op.tau_bar, "P": op.P}
         values = {name: op.dense(x, mech, at) for name, x in named.items()}
-        if inertial:  # turn six-vectors into the world's axes
+        if inertial:  # rotate six-vectors into the world's axes
             rotation = lw.link_poses(mech, at)[:, :3, :3]
             R = np.zeros((6 * mech.n_links,) * 2)
             for k in range(2 * mech.n_links):
@@ -151,20 +153,20 @@ def _rates(mech: lw.Mechanism, q: np.ndarray, v: np.ndarray, inertial: bool):
     here = operators(q)
     rate = _differences(operators, mech, q, v)
     H, G, D, M, tau_bar = here["H"], here["G"], here["D"], here["M"], here["τ̄"]
-    spin = _spin(mech, q, v) if inertial else np.zeros_like(M)
-    P_local = rate["P"] - spin @ here["P"] + here["P"] @ spin
+    omega_tilde = _omega_tilde(mech, q, v) if inertial else np.zeros_like(M)
+    P_local = rate["P"] - omega_tilde @ here["P"] + here["P"] @ omega_tilde
     G_local = tau_bar @ P_local @ H.T @ np.linalg.inv(D)
     expressions = {
-        "H": -H @ spin,
-        "M": spin @ M - M @ spin,
+        "H": -H @ omega_tilde,
+        "M": omega_tilde @ M - M @ omega_tilde,
         "D": H @ P_local @ H.T,
-        "G": G_local + spin @ G,
-        "τ̄": -G_local @ H + spin @ tau_bar - tau_bar @ spin,
+        "G": G_local + omega_tilde @ G,
+        "τ̄": -G_local @ H + omega_tilde @ tau_bar - tau_bar @ omega_tilde,
     }
     return rate, expressions
 
 
-def _spin(mech: lw.Mechanism, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+def _omega_tilde(mech: lw.Mechanism, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """The cross-product matrix of (6.2) for all links, in the world's axes."""
     omega = np.einsum("kij,kj->ki", lw.link_poses(mech, q)[:, :3, :3], lw.link_velocities(mech, q, v)[:, :3])
     matrix = np.zeros((6 * mech.n_links,) * 2)
@@ -174,7 +176,13 @@ def _spin(mech: lw.Mechanism, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     return matrix
 
 
-def _differences(function: Callable[[np.ndarray], dict[str, np.ndarray]], mech: lw.Mechanism, q, v, step: float = 1e-3):
+def _differences(
+    function: Callable[[np.ndarray], dict[str, np.ndarray]],
+    mech: lw.Mechanism,
+    q: np.ndarray,
+    v: np.ndarray,
+    step: float = 1e-3,
+) -> dict[str, np.ndarray]:
     """d/dt along v by central differences of sixth order."""
     weights = {1: 0.75, 2: -0.15, 3: 1.0 / 60.0}
     values = {k: function(lw.integrate(mech, q, v, k * step)) for k in (-3, -2, -1, 1, 2, 3)}
@@ -217,7 +225,7 @@ def algorithms() -> Exhibit:
     coriolis = lw.diagonal.coriolis(mech, q, nu)
     return Exhibit(
         "Operations for general chains, all in proportion to n. The paper expects Algorithm 8.1 to cost about as "
-        f"much as forward dynamics; compiled it costs {ratio:.2f} times as much, because its sweep carries the rate "
+        f"much as forward dynamics; compiled it costs {ratio:.2f} times as much, because its sweep propagates the rate "
         "of a 6 x 6 matrix across each joint.",
         pictures=(growth(sizes, counts),),
         tables=(table,),
@@ -246,7 +254,7 @@ def meaning() -> Exhibit:
     # Set in motion from rest by an impulse at the first joint alone, the arm moves with these rates.
     impulse = lw.mass_matrix(mech, start) @ v
     return Exhibit(
-        "The first joint turns. With the other relative rates zero the arm turns as one body; with the other total "
+        "The first joint rotates. With the other relative rates zero the arm rotates as one body; with the other total "
         "rates zero the outer links are left alone, their joints give way, and the far end hardly moves.",
         pictures=(_locked_and_free(mech, start),),
         compared=(
@@ -384,9 +392,7 @@ def flatness() -> Exhibit:
         "New coordinates with ν as their rates exist if and only if all Riemann symbols of the mass matrix vanish. "
         "That is rare.",
         tables=(
-            Table(
-                ("mechanism", "freedoms", "independent symbols", "largest symbol, relative", "coordinates exist"), rows
-            ),
+            Table(("mechanism", "DoF", "independent symbols", "largest symbol, relative", "coordinates exist"), rows),
         ),
         compared=(
             Comparison("curvature of the cart with a pole, which has them", flat["cart_pole"], 1e-12),

@@ -123,7 +123,7 @@ def counted(algorithm: str, n: int) -> Count:
 
 
 def linear(counts: dict[int, int]) -> tuple[Polynomial, int | None]:
-    """The line through the counts and the n from which on it is exact; if there is none, the line nearest to them."""
+    """The line through the counts and the n from which on it is exact; if no line is exact, the one nearest to them."""
     smallest, last = min(counts), max(counts)
     slope = counts[last] - counts[last - 1]
     line = Polynomial((slope, counts[last] - slope * last))

@@ -232,21 +232,21 @@ def section_8() -> Exhibit:
     composite = phi @ M @ phi.T
     links = np.arange(1, 21)
     inertia = {"articulated, D": D, "frozen outer links": np.diag(lw.mass_matrix(mech, q))}
-    felt = {
+    apparent = {
         "articulated": [P[6 * k + 3, 6 * k + 3] for k in range(20)],
         "frozen": [composite[6 * k + 3, 6 * k + 3] for k in range(20)],
     }
     gain = [np.abs(G[6 * k + 3 : 6 * k + 6, k]).max() for k in range(20)]
     panels = [
         Panel("inertia about the joint (kg m²)", {k: np.asarray(x) for k, x in inertia.items()}, logarithmic=True),
-        Panel("mass felt along the link (kg)", {k: np.asarray(x) for k, x in felt.items()}, logarithmic=True),
+        Panel("apparent mass along the link (kg)", {k: np.asarray(x) for k, x in apparent.items()}, logarithmic=True),
         Panel("force per moment, G (1/m)", {"": np.asarray(gain)}),
     ]
     smaller = float(max(0.0, (D - np.diag(lw.mass_matrix(mech, q))).max()))
     return Exhibit(
-        "A curled planar arm of 20 rods. A joint feels the inertia of the links beyond it with their joints free, "
-        "which is far less than that of the frozen arm: the covariance P settles to a constant along the arm, as a "
-        "Kalman filter's does.",
+        "A curled planar arm of 20 rods. What resists a joint is the inertia of the links beyond it, their joints "
+        "free, which is far less than that of the frozen arm: the covariance P settles to a constant along the arm, "
+        "as a Kalman filter's does.",
         pictures=(over(links, panels, columns=3, xlabel="joint, base to tip", width=10.0),),
         compared=(
             Comparison("articulated inertia beyond the frozen one (kg m²)", smaller, 0.0),

@@ -69,7 +69,7 @@ def operators() -> Exhibit:
 
 
 def _branching() -> lw.Mechanism:
-    """Eight links with one freedom each, in three branches."""
+    """Eight links with one degree of freedom each, in three branches."""
     builder, rng = lw.Builder(), np.random.default_rng(8)
     for k, parent in enumerate(("ground", "link1", "link2", "link3", "link2", "link5", "link1", "link7"), 1):
         mass = float(rng.uniform(1.0, 2.0))
@@ -112,7 +112,7 @@ def identities() -> Exhibit:
     rows = [(name, formula, f"{worst[name]:.1e}") for name, formula in formulas.items()]
     return Exhibit(
         f"{TREES} random trees of all kinds of joints, fixed and floating bases, {min(dofs)} to {max(dofs)} "
-        "freedoms. The paper proves the identities for arms of hinges; they hold for any tree.",
+        "degrees of freedom. The paper proves the identities for arms of hinges; they hold for any tree.",
         tables=(Table(("identity", "", "largest residual, relative"), rows),),
         compared=(Comparison("largest residual of all", max(worst.values()), 1e-9),),
         remark="Section I-B prints the factor of (43) with Ψ, Section X-B with K; I + H Φ G is meant.",
@@ -199,10 +199,10 @@ def mobile_base() -> Exhibit:
     motion = _swing()
     momentum = lw.momentum(mech, motion.q, motion.v)
     position = motion.q[:, 4:7] - motion.q[0, 4:7]
-    turned = 2.0 * np.degrees(np.arctan2(np.linalg.norm(motion.q[:, 1:4], axis=1), motion.q[:, 0]))
+    angle = 2.0 * np.degrees(np.arctan2(np.linalg.norm(motion.q[:, 1:4], axis=1), motion.q[:, 0]))
     panels = [
         Panel("joint angle (deg)", {f"joint {k + 1}": np.degrees(motion.q[:, 7 + k]) for k in range(3)}),
-        Panel("base turned by (deg)", {"": turned}),
+        Panel("rotation of the base (deg)", {"": angle}),
         Panel("base moved by (m)", dict(zip("xyz", position.T, strict=True))),
     ]
     q, v = lw.random_state(mech, np.random.default_rng(8))

@@ -26,7 +26,7 @@ PAPER = Paper(
     key="saha1999",
     title="Dynamics of Serial Multibody Systems Using the Decoupled Natural Orthogonal Complement Matrices",
     authors="S. K. Saha, Journal of Applied Mechanics, 1999",
-    about="Twists at the mass centres, two matrices whose product carries joint rates to them, and from these "
+    about="Twists at the mass centres, two matrices whose product propagates joint rates to them, and from these "
     "recursive inverse and forward dynamics. `lw.denoc` computes in the paper's own form.",
     absent=(("Figures 1 to 3 and 10", "sketches that define symbols"),),
 )
@@ -60,7 +60,9 @@ def stanford_arm() -> lw.Mechanism:
     return arm.with_gravity(-arm.gravity)
 
 
-def cycloid(start, end, duration: float, t) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def cycloid(
+    start: Sequence[float] | np.ndarray, end: Sequence[float] | np.ndarray, duration: float, t: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """q, v, a (m, n) of the cycloids (38), (39) from ``start`` at t = 0 to ``end`` at ``duration``, at rest at both.
 
     From 0 to pi it is the printed formula.
@@ -113,13 +115,13 @@ def planar_closed_form(q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarra
     """Torques (..., 3) of three equal rods from Lagrange's equations in the rods' absolute angles, written out."""
     length, mass, gravity = 1.0, 1.0, 9.81
     angle, rate, acceleration = (np.cumsum(x, axis=-1) for x in (q, v, a))
-    carried = mass * np.array([2.0, 1.0, 0.0])  # what each rod has at its end
-    static = length * (0.5 * mass + carried)
+    load = mass * np.array([2.0, 1.0, 0.0])  # what each rod has at its end
+    static = length * (0.5 * mass + load)
     moments = []
     for i in range(3):
         total = gravity * static[i] * np.cos(angle[..., i])
         for j in range(3):
-            inertia = length * static[max(i, j)] if i != j else mass * length**2 / 3.0 + length**2 * carried[i]
+            inertia = length * static[max(i, j)] if i != j else mass * length**2 / 3.0 + length**2 * load[i]
             apart = angle[..., i] - angle[..., j]
             total = total + inertia * (np.cos(apart) * acceleration[..., j] + np.sin(apart) * rate[..., j] ** 2)
         moments.append(total)
@@ -213,7 +215,7 @@ def figure_5() -> Exhibit:
     found = planar_torques()
     curves = {f"tau_{k + 1}": series for k, series in enumerate(found.tau.T)}
     return Exhibit(
-        "Each joint turns by half a turn along the cycloid (38) in 10 s. At the start the stretched arm holds the "
+        "Each joint rotates by 180 degrees along the cycloid (38) in 10 s. At the start the stretched arm holds the "
         f"weight of its rods, {_numbers(found.tau[0])} N m; at the end, folded back upon itself, "
         f"{_numbers(found.tau[-1])} N m.",
         pictures=(over(found.t, [Panel("joint torque (N m)", curves)]),),
@@ -314,9 +316,9 @@ def figure_8() -> Exhibit:
 
 def _stanford_weights() -> np.ndarray:
     """What hangs on joints 2 and 3 at the end of the motion, joint 2 at 60 degrees and joint 3 at 0.1 m."""
-    carried, moment = 4.0 + 1.0 + 0.6 + 0.5, 1.0 * 0.7 + (0.6 + 0.5) * 0.6
+    load, moment = 4.0 + 1.0 + 0.6 + 0.5, 1.0 * 0.7 + (0.6 + 0.5) * 0.6
     along, across = math.cos(SIXTY_DEGREES), math.sin(SIXTY_DEGREES)
-    return 9.81 * np.array([0.0, -(moment + 0.1 * carried) * across, carried * along, 0.0, 0.0, 0.0])
+    return 9.81 * np.array([0.0, -(moment + 0.1 * load) * across, load * along, 0.0, 0.0, 0.0])
 
 
 @PAPER.shows("Figure 9", "Simulated joint angles and displacement of the Stanford arm")

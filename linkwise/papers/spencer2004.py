@@ -15,7 +15,7 @@ import numpy as np
 import linkwise as lw
 
 from .drawing import Panel, over
-from .exhibit import Comparison, Exhibit, Film, Paper, Table, compare
+from .exhibit import Animation, Comparison, Exhibit, Paper, Table, compare
 from .spencer2004_linkages import enter_chapter_2, enter_chapter_4
 
 PAPER = Paper(
@@ -137,7 +137,7 @@ def figure_3_1() -> Exhibit:
     printed = np.array([[1.0, 2.0, 1.0], [1.5, 3.0, 2.0], [1.5, 3.0, 2.0], [1.0, 2.0, 1.0]])
     found = np.array([[length[k], body.mass, body.inertia[2, 2]] for k, body in enumerate(mech.bodies)])
     return Exhibit(
-        "Four moving links, the fifth is the ground between two supports 1 m apart; two freedoms.",
+        "Four moving links, the fifth is the ground between two supports 1 m apart; two degrees of freedom.",
         pictures=(lw.viewer.draw(mech, np.array(SYMMETRIC), labels=True),),
         tables=(Table(("link", "length (m)", "mass (kg)", "inertia (kg m²)"), rows),),
         compared=(compare("numbers as printed", found, printed, 1e-15),),
@@ -151,7 +151,7 @@ def figure_3_1() -> Exhibit:
 def figure_3_2() -> Exhibit:
     motion = with_projection()
     passed = passages(motion)[0]
-    first, at, last = (round((passed + shift) / STEP) for shift in (-0.6, 0.0, 0.25))
+    first, at, last = (round((passed + offset) / STEP) for offset in (-0.6, 0.0, 0.25))
     shown = slice(first, last + 1)
     flat = np.abs(_heights(motion.mechanism, motion.q[at])).max()
     return Exhibit(
@@ -159,7 +159,7 @@ def figure_3_2() -> Exhibit:
         f"and the motion passes through: at {passed:.3f} s the joints are within {1000 * flat:.0f} mm of that line.",
         pictures=(
             lw.viewer.snapshots(motion.mechanism, motion.q[shown], motion.t[shown], count=6),
-            Film(with_projection(2.0)),
+            Animation(with_projection(2.0)),
         ),
         compared=(
             Comparison(
@@ -190,18 +190,19 @@ def figure_3_3() -> Exhibit:
             compare(
                 "position at the return: that of the start (rad)", motion.q[back], motion.q[0], 0.01, relative=False
             ),
-            Comparison("way back: the way down, run backwards (rad)", _asymmetry(motion), 0.02),
+            Comparison("way back: the way down, run backwards (rad)", asymmetry(motion), 0.02),
         ),
         remark="The scan has no curves. Which branch is taken at the return depends on the last digits of all numbers.",
     )
 
 
-def _asymmetry(motion: lw.Trajectory) -> float:
-    """How far a motion that returns is from being its own mirror image about the moment at which it turns (rad)."""
+def asymmetry(motion: lw.Trajectory) -> float:
+    """How far a motion that returns is from being its own mirror image about the moment at which it reverses (rad)."""
     back = round(return_time(motion) / STEP)
-    turns = int(np.argmin(np.abs(motion.v[back // 4 : -(-3 * back // 4)]).max(axis=1))) + back // 4
-    reach = min(turns, back - turns)
-    return float(np.abs(motion.q[turns - reach : turns + 1] - motion.q[turns : turns + reach + 1][::-1]).max())
+    reverses = int(np.argmin(np.abs(motion.v[back // 4 : -(-3 * back // 4)]).max(axis=1))) + back // 4
+    reach = min(reverses, back - reverses)
+    way, back_again = motion.q[reverses - reach : reverses + 1], motion.q[reverses : reverses + reach + 1]
+    return float(np.abs(way - back_again[::-1]).max())
 
 
 @PAPER.shows("Figure 3.4", "Condition number of the constraint matrix, first example")

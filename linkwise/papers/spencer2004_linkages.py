@@ -58,10 +58,10 @@ def figure_2_2() -> Exhibit:
     lowest = np.array([np.sin(0.6), -np.cos(0.6), 0.6 + np.pi / 2.0])
     return Exhibit(
         "A mass on two slides, q1 across and q2 up, held at 1 m from the origin by a rod that closes a loop: two "
-        "coordinates, one constraint, one freedom.",
+        "coordinates, one constraint, one degree of freedom.",
         pictures=(lw.viewer.draw(mech, lowest, labels=True),),
         compared=(
-            Comparison("freedoms less one", float(abs(lw.closed.degrees_of_freedom(mech, q[0]) - 1)), 0.0),
+            Comparison("degrees of freedom less one", float(abs(lw.closed.degrees_of_freedom(mech, q[0]) - 1)), 0.0),
             Comparison(
                 "accelerations: those of an angle, relative",
                 float(np.abs(a[:, :2] - expected).max() / np.abs(expected).max()),
@@ -131,8 +131,8 @@ def figure_2_4() -> Exhibit:
         for name, row in zip(mech.joint_names, np.round(bases[0], 12), strict=True)
     ]
     return Exhibit(
-        "Two links drive, two follow: with q1 and q2 independent, K of (2.44) is the same everywhere, computed here "
-        f"from the loop's Jacobian at {len(q)} random positions.",
+        "Two driving links, two driven ones: with q1 and q2 independent, K of (2.44) is the same everywhere, computed "
+        f"here from the loop's Jacobian at {len(q)} random positions.",
         pictures=(lw.viewer.draw(mech, _parallelogram(1.9, 0.5), labels=True),),
         tables=(Table(("joint", "by q1", "by q2"), rows),),
         compared=(
@@ -158,7 +158,7 @@ def figure_4_2() -> Exhibit:
     rows = [(body.joint, type(body.kind).__name__.lower(), body.link, f"{body.mass:g}") for body in mech.bodies]
     found = [mech.n_links, len(mech.loops), dofs]
     return Exhibit(
-        "Boom, bell crank, link, bucket and two cylinders of barrel and piston each: 8 bodies, 3 loops, 2 freedoms.",
+        "Boom, bell crank, link, bucket and two cylinders of barrel and piston each: 8 bodies, 3 loops, 2 DoF.",
         pictures=(lw.viewer.draw(mech, q, labels=True),),
         tables=(Table(("joint", "kind", "body", "mass (kg)"), rows),),
         compared=(

@@ -10,7 +10,7 @@ import linkwise as lw
 
 from . import saha1999, spencer2004
 from .drawing import Panel, drawable, over
-from .exhibit import Comparison, Exhibit, Film, Paper, Table, compare
+from .exhibit import Animation, Comparison, Exhibit, Paper, Table, compare
 
 TITLE = "One minute with linkwise"
 LEAD = (
@@ -118,7 +118,7 @@ def swing() -> Exhibit:
         f"`lw.simulate(arm, q0, v0, {SWING:g}, passive=spring)`: let go stretched out level, with a push about the "
         f"vertical axis; a spring of {STIFFNESS:g} N/m holds the sliding joint, which nothing else would. The line is "
         "the path of the hand.",
-        pictures=(Film(motion, camera), motion.plot()) if drawable() else (),
+        pictures=(Animation(motion, camera), motion.plot()) if drawable() else (),
         tables=(table,),
         compared=(Comparison("change of energy, as a share of the largest kinetic energy", float(drift), 1e-8),),
     )
@@ -138,11 +138,11 @@ def five_bar() -> Exhibit:
     return Exhibit(
         "A closed loop: when all links lie in one line, most methods divide by zero there. `lw.simulate` passes, at "
         + " and ".join(f"{time:.2f} s" for time in times)
-        + ", with the loop closed and the energy kept. Joints 2 and 4 turn alike, for both sides do the same.",
-        pictures=(Film(motion), over(motion.t, panels)) if drawable() else (),
+        + ", with the loop closed and the energy kept. Joints 2 and 4 move alike, by symmetry.",
+        pictures=(Animation(motion), over(motion.t, panels)) if drawable() else (),
         compared=(
             Comparison("largest gap of the loop (m)", float(motion.constraint_error.max()), 1e-3),
             Comparison("change of energy (J)", float(drift), 1e-6),
-            compare("joint 4 turns as joint 2 does", motion.q[:, 3], motion.q[:, 1], 1e-3),
+            compare("joint 4 moves as joint 2 does", motion.q[:, 3], motion.q[:, 1], 1e-3),
         ),
     )

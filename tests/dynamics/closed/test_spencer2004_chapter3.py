@@ -90,7 +90,7 @@ def test_first_example():
     back = round(paper.return_time(motion) / paper.STEP)
     np.testing.assert_allclose(motion.q[back], STRETCHED, atol=0.005)
     assert np.abs(motion.v[back]).max() < 0.03 * np.abs(motion.v).max()
-    assert paper._asymmetry(motion) < 0.02
+    assert paper.asymmetry(motion) < 0.02
     height = -motion.q[:, 2]  # of the apex, in the sense that the middle angle opens downwards
     turns = np.flatnonzero(np.diff(np.sign(np.diff(height[10:2800]))))
     assert len(turns) == 3  # down, up (the bob), down, and up again
