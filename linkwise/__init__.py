@@ -64,7 +64,7 @@ from .mechanism import (
     pose,
 )
 from .mechanism import library as mechanisms
-from .readers import from_dh, load, load_dh
+from .readers import from_dh, load, load_dh, load_srdf
 
 if TYPE_CHECKING:  # for type checkers; loaded later, see below
     from .compiler.pipeline import compile
@@ -160,6 +160,7 @@ __all__ = [
     "link_velocities",
     "load",
     "load_dh",
+    "load_srdf",
     "mass_matrix",
     "mass_matrix_derivatives",
     "mass_matrix_inverse",

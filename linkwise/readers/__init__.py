@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from linkwise.mechanism import Mechanism, MechanismError, from_dh
 from linkwise.readers.dh_table import load_dh
 from linkwise.readers.loops import Source, with_loops_of
-from linkwise.readers.protocol import Reader, parse_xml
+from linkwise.readers.protocol import Reader, document_of, parse_xml
+from linkwise.readers.srdf import load_srdf
 
-__all__ = ["from_dh", "load", "load_dh"]
+__all__ = ["from_dh", "load", "load_dh", "load_srdf"]
 
 
 class Format(NamedTuple):
@@ -54,7 +54,7 @@ def load(
     mimic           whether joints that mimic others (URDF) or are tied to others (MJCF ``<equality><joint>``) do; with
                     False they are free, each with a coordinate of its own
     """
-    document, source, folder = _document(path_or_text)
+    document, source, folder = document_of(path_or_text, "URDF or MJCF")
     root = parse_xml(document, source)
     supported = ", ".join(f"{known.name} (<{tag}>)" for tag, known in FORMATS.items() if known.module)
     if root.tag not in FORMATS:
@@ -66,22 +66,3 @@ def load(
     mechanism = reader.from_xml(root, floating_base, gravity, name, folder, mimic)
     mechanism = root.findings.told(mechanism, source)
     return mechanism if loops is None else with_loops_of(mechanism, loops)
-
-
-def _document(path_or_text: str | os.PathLike[str]) -> tuple[str | bytes, str, Path | None]:
-    """The document, what messages call it, and the folder it is in."""
-    if not isinstance(path_or_text, (str, os.PathLike)):
-        raise TypeError(f"load takes the path of a URDF or MJCF file, or its text, not a {type(path_or_text).__name__}")
-    if isinstance(path_or_text, str):
-        if path_or_text.lstrip("\ufeff \t\r\n").startswith("<"):
-            return path_or_text, "text", None
-        if not path_or_text.strip():
-            raise MechanismError("an empty string is neither the path of a file nor the text of one")
-        if "\n" in path_or_text or "\0" in path_or_text:
-            raise MechanismError("this text is no mechanism file: XML starts with '<'")
-    path = Path(path_or_text)
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; give the path of a file in it")
-    if not path.exists():
-        raise FileNotFoundError(f"there is no file {path}")
-    return path.read_bytes(), str(path), path.parent

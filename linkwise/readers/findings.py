@@ -33,8 +33,7 @@ class Findings:
 
     def told(self, mechanism: Mechanism, source: str) -> Mechanism:
         """The mechanism with the notes; warns once of each kind of finding."""
-        if self._remarks:
-            warn_caller("\n".join(_in_places(*one) for one in self._remarks.items()), MechanismWarning)
+        self.tell_remarks()
         known = dataclasses.replace(mechanism.annotations, notes=(*mechanism.annotations.notes, *self.notes))
         mechanism = dataclasses.replace(mechanism, annotations=known)
         if mechanism.notes:
@@ -42,6 +41,11 @@ class Findings:
             category = MissingConstraintWarning if apart else OmissionWarning
             warn_caller(f"{source}: {summary(mechanism.notes)}; mech.notes says where and what to do", category)
         return mechanism
+
+    def tell_remarks(self) -> None:
+        """Warn of all remarks at once."""
+        if self._remarks:
+            warn_caller("\n".join(_in_places(*one) for one in self._remarks.items()), MechanismWarning)
 
 
 def summary(notes: Sequence[Note]) -> str:

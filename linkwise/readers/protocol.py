@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
@@ -166,6 +167,25 @@ def _hint(text: str) -> str:
     if "$" in text:
         return "; this looks like xacro: expand it first with `xacro in.xacro > out.urdf`"
     return "; numbers have a decimal point and blanks between them, no commas" if "," in text else ""
+
+
+def document_of(path_or_text: str | os.PathLike[str], kind: str) -> tuple[str | bytes, str, Path | None]:
+    """The document that a caller gives, a file or text of some kind; what messages call it, and the folder it is in."""
+    if not isinstance(path_or_text, (str, os.PathLike)):
+        raise TypeError(f"load takes the path of a {kind} file, or its text, not a {type(path_or_text).__name__}")
+    if isinstance(path_or_text, str):
+        if path_or_text.lstrip("\ufeff \t\r\n").startswith("<"):
+            return path_or_text, "text", None
+        if not path_or_text.strip():
+            raise MechanismError("an empty string is neither the path of a file nor the text of one")
+        if "\n" in path_or_text or "\0" in path_or_text:
+            raise MechanismError("this text is no mechanism file: XML starts with '<'")
+    path = Path(path_or_text)
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; give the path of a file in it")
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {path}")
+    return path.read_bytes(), str(path), path.parent
 
 
 def parse_xml(document: str | bytes, source: str, findings: Findings | None = None) -> Element:
