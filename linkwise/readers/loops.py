@@ -38,7 +38,7 @@ else:
 
 _WORDS = {"normal": "axis"}  # what files call a field of a joint, where it is not by its name
 _COMMON = ("name", "kind", "link_a", "pose_a", "link_b", "pose_b")
-_TURNS = ("rpy", "quaternion", "rotation")
+_ROTATIONS = ("rpy", "quaternion", "rotation")
 Source = str | os.PathLike[str] | Iterable[Mapping[str, Any] | Loop]
 
 
@@ -141,14 +141,14 @@ def _pose(what: str, value: Any) -> Any:
     """A pose as ``Loop`` takes it: None, (rotation, position) or 4x4."""
     if not isinstance(value, Mapping):
         return value
-    unknown = [key for key in value if key not in ("xyz", *_TURNS)]
+    unknown = [key for key in value if key not in ("xyz", *_ROTATIONS)]
     if unknown:
-        raise MechanismError(f"{what}: unknown key {unknown[0]!r}: {did_you_mean(unknown[0], ('xyz', *_TURNS))}")
-    turns = [key for key in _TURNS if key in value]
-    if len(turns) > 1:
-        raise MechanismError(f"{what}: {' and '.join(turns)} both say how it is turned; give one of them")
+        raise MechanismError(f"{what}: unknown key {unknown[0]!r}: {did_you_mean(unknown[0], ('xyz', *_ROTATIONS))}")
+    rotations = [key for key in _ROTATIONS if key in value]
+    if len(rotations) > 1:
+        raise MechanismError(f"{what}: {' and '.join(rotations)} both give its orientation; give one of them")
     position = checked_array(f"xyz of {what}", value.get("xyz", (0.0, 0.0, 0.0)), (3,))
-    return (_rotation(what, turns[0], value[turns[0]]) if turns else None), position
+    return (_rotation(what, rotations[0], value[rotations[0]]) if rotations else None), position
 
 
 def _rotation(what: str, key: str, value: Any) -> Any:

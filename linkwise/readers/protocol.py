@@ -23,7 +23,7 @@ _COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven")
 
 
 class Reader(Protocol):
-    """A module that turns one file format into a ``Mechanism``."""
+    """A module that reads one file format as a ``Mechanism``."""
 
     def from_xml(
         self, root: Element, floating_base: bool, gravity: Any, name: str | None, folder: Path | None, mimic: bool
@@ -163,7 +163,7 @@ def warn_of_slips(
 
 
 def _hint(text: str) -> str:
-    """How to mend what looks like numbers of another kind of file."""
+    """How to fix what looks like numbers of another kind of file."""
     if "$" in text:
         return "; this looks like xacro: expand it first with `xacro in.xacro > out.urdf`"
     return "; numbers have a decimal point and blanks between them, no commas" if "," in text else ""

@@ -153,8 +153,8 @@ class _Reader:
 
 def _floating(element: Element, values: tuple[float, ...]) -> tuple[float, ...]:
     """``x y z qx qy qz qw`` as ``qw qx qy qz x y z``."""
-    x, y, z, *turn, scalar = values
-    quaternion = np.array([scalar, *turn])
+    x, y, z, *vector, scalar = values
+    quaternion = np.array([scalar, *vector])
     length = float(np.linalg.norm(quaternion))
     if length == 0.0:
         raise element.error(f"{element.label}: the quaternion qx qy qz qw is zero; write 0 0 0 1 for no rotation")

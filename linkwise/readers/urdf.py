@@ -213,10 +213,10 @@ def _rotation(origin: Element) -> np.ndarray:
     if "quat_xyzw" not in origin.attributes:
         return rotation_from_rpy(origin.vector("rpy", (0.0, 0.0, 0.0)))
     if "rpy" in origin.attributes:
-        raise origin.error(f"{origin.label}: rpy and quat_xyzw both say how it is turned; keep one of them")
+        raise origin.error(f"{origin.label}: rpy and quat_xyzw both give its orientation; keep one of them")
     x, y, z, w = origin.numbers("quat_xyzw", 4)
     if not any((x, y, z, w)):
-        raise origin.error(f"{origin.label}: a quat_xyzw of zeros turns nothing; write 0 0 0 1 for no turn")
+        raise origin.error(f"{origin.label}: a quat_xyzw of zeros is no rotation; write 0 0 0 1 for none")
     return snapped(np.array(rotation_matrix((w, x, y, z)), dtype=float))
 
 

@@ -88,9 +88,12 @@ TEXTS = {
     "commas and blanks": (robot(TWO_LINKS, joint('<origin xyz="1, 2, 3"/>')), "holds '1,', which is not.*no commas"),
     "turned twice": (
         robot(TWO_LINKS, joint('<origin rpy="0 0 0" quat_xyzw="0 0 0 1"/>')),
-        "rpy and quat_xyzw both say",
+        "rpy and quat_xyzw both give",
     ),
-    "zero quaternion": (robot(TWO_LINKS, joint('<origin quat_xyzw="0 0 0 0"/>')), "a quat_xyzw of zeros turns nothing"),
+    "zero quaternion": (
+        robot(TWO_LINKS, joint('<origin quat_xyzw="0 0 0 0"/>')),
+        "a quat_xyzw of zeros is no rotation",
+    ),
     "limit is NaN": (robot(TWO_LINKS, joint('<limit lower="nan" upper="1"/>')), "lower holds 'nan'"),
     "mimic of itself": (robot(TWO_LINKS, joint('<mimic joint="j"/>')), "joint 'j' mimics itself"),
     "mimic without a joint": (

@@ -1,4 +1,4 @@
-"""DH tables in files: the same arm from TOML, from CSV and from rows; bad tables are refused with what to mend."""
+"""DH tables in files: the same arm from TOML, from CSV and from rows; bad tables are refused with what to fix."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ TEXTS = {
     ),
     "axis of two numbers": (body(f'<joint axis="0 1"/>{BALL}'), 'axis="0 1" must be three numbers'),
     "pos is no number": (model('<body pos="0 0 nan"/>'), "pos holds 'nan'; a finite number is needed"),
-    "two orientations": (model('<body quat="1 0 0 0" euler="0 0 0"/>'), "quat and euler both say how it is turned"),
+    "two orientations": (model('<body quat="1 0 0 0" euler="0 0 0"/>'), "quat and euler both give its orientation"),
     "quaternion of zeros": (model('<body quat="0 0 0 0"/>'), 'quat="0 0 0 0" has no direction'),
     "parallel axes": (model('<body xyaxes="1 0 0 2 0 0"/>'), 'xyaxes="1 0 0 2 0 0" has no direction'),
     "free inside": (
@@ -87,7 +87,7 @@ TEXTS = {
         moving("<inertial mass='1'/>"),
         '<inertial> of <body name="a"> needs the attribute pos="..."',
     ),
-    "negative mass": (moving("<inertial pos='0 0 0' mass='-1'/>"), "<body name=.a.>: mass=-1 is negative; mend"),
+    "negative mass": (moving("<inertial pos='0 0 0' mass='-1'/>"), "<body name=.a.>: mass=-1 is negative; fix"),
     "negative density": (
         moving("<geom name='g' size='1' density='-2'/>"),
         '<geom name="g">: mass or density -2 is negative',

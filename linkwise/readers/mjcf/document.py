@@ -147,7 +147,7 @@ class Settings:
     """What ``<compiler>`` and ``<option>`` say.
 
     degrees               angles are in degrees (radians otherwise)
-    euler                 axes of Euler angles: lower case for axes that turn along, upper case for fixed ones
+    euler                 axes of Euler angles: lower case for intrinsic rotations, upper case for extrinsic ones
     autolimits            a joint with a range is limited even where it does not say so
     inertia_from_geoms    "auto" (of bodies without <inertial>), "true" (of all) or "false"
     inertia_groups        first and last group of geoms that have mass

@@ -1,4 +1,4 @@
-"""``<equality>``: points and bodies held together become loops, joints tied linearly follow each other."""
+"""``<equality>``: points and bodies held together become loops, joints tied linearly become mimic joints."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LEFT_OUT = {  # what they are called, and whether they hold together what is re
 
 @dataclass(frozen=True)
 class Ties:
-    """Joints that follow others, and joints that are held at a coordinate."""
+    """Mimic joints, and joints that are held at a coordinate."""
 
     mimic_joints: Mapping[str, Mimic]
     held: Mapping[str, float]
@@ -91,8 +91,8 @@ class LoopMaker:
         if "relpose" in element.attributes:
             *position, w, x, y, z = element.numbers("relpose", 7)
             if any((w, x, y, z)):  # otherwise it counts as left out
-                turn = np.array(rotation_matrix((w, x, y, z)), dtype=float)
-                return (one, (turn, np.array(position))), (other, point)
+                rotation = np.array(rotation_matrix((w, x, y, z)), dtype=float)
+                return (one, (rotation, np.array(position))), (other, point)
         return (one, _seen_from(one, composed(other.world_pose, point))), (other, point)
 
     def _body(self, element: Element, name: str) -> Node:
@@ -178,6 +178,6 @@ def _add_tie(
         first, second, ratio, offset = second, first, 1.0 / ratio, -offset / ratio
     if first in mimic_joints:
         raise element.error(
-            f"{element.label}: {first!r} already follows {mimic_joints[first].joint!r}; keep one of both"
+            f"{element.label}: {first!r} already mimics {mimic_joints[first].joint!r}; keep one of both"
         )
     mimic_joints[first] = Mimic(second, ratio, offset)

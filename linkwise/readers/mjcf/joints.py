@@ -102,7 +102,7 @@ def numbers_of(joint: BodyJoint, body: Node, settings: Settings, rotor: Rotor) -
     element = joint.element
     if element.tag == "freejoint":
         return {}
-    turns = isinstance(joint.kind, Revolute)
+    is_hinge = isinstance(joint.kind, Revolute)
     spring = _linear(element, "stiffness") if settings.has("spring") else 0.0
     numbers: dict[str, Any] = {
         "armature": element.number("armature", 0.0) + rotor.armature,
@@ -115,7 +115,7 @@ def numbers_of(joint: BodyJoint, body: Node, settings: Settings, rotor: Rotor) -
         numbers["rest"] = [*quaternion_of(body.world_pose[0]), *body.world_pose[1]]
     elif spring and not isinstance(joint.kind, Spherical):
         rest = element.number("springref", 0.0)
-        numbers["rest"] = settings.radians(rest) if turns else rest
+        numbers["rest"] = settings.radians(rest) if is_hinge else rest
     uneven = [key for key in ("armature", "stiffness", "friction") if numbers[key]]
     if uneven and isinstance(joint.kind, Floating):
         warn(
@@ -150,7 +150,7 @@ def _limits(joint: BodyJoint, settings: Settings) -> Limits:
             convert = settings.radians if isinstance(joint.kind, Revolute) else float
             bounds["lower"], bounds["upper"] = map(convert, element.numbers("range", 2))
         elif settings.has("limit"):
-            omit(element, "ball joint with limits", "the angle by which a ball joint turns has no limits here")
+            omit(element, "ball joint with limits", "the rotation angle of a ball joint has no limits here")
     if _limited(element, "actuatorfrclimited", "actuatorfrcrange", settings):
         bounds["effort"] = max(map(abs, element.numbers("actuatorfrcrange", 2)))
     return Limits(**bounds)

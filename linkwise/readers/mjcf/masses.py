@@ -67,15 +67,15 @@ def _bounded(mass: RigidMass, settings: Settings) -> RigidMass:
 def _from_inertial(inertial: Element, settings: Settings) -> RigidMass:
     mass = inertial.number("mass")
     if mass < 0.0:
-        raise inertial.error(f"{inertial.label}: mass={mass:g} is negative; mend the sign")
-    turn = orientation_of(inertial, settings)
+        raise inertial.error(f"{inertial.label}: mass={mass:g} is negative; fix the sign")
+    rotation = orientation_of(inertial, settings)
     if "fullinertia" in inertial.attributes:
-        if "diaginertia" in inertial.attributes or not np.array_equal(turn, np.eye(3)):
+        if "diaginertia" in inertial.attributes or not np.array_equal(rotation, np.eye(3)):
             raise inertial.error(f"{inertial.label}: fullinertia goes neither with diaginertia nor with an orientation")
         xx, yy, zz, xy, xz, yz = inertial.numbers("fullinertia", 6)
         inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     else:
-        inertia = turn @ np.diag(inertial.vector("diaginertia", (0.0, 0.0, 0.0))) @ turn.T
+        inertia = rotation @ np.diag(inertial.vector("diaginertia", (0.0, 0.0, 0.0))) @ rotation.T
     inertial.text("pos")  # which must be there
     return RigidMass(mass, np.array(inertial.numbers("pos", 3)), 0.5 * (inertia + inertia.T))
 
@@ -87,7 +87,7 @@ def _from_geom(geom: Element, pose: Pose, settings: Settings, meshes: Meshes) ->
     kind = choice(geom, "type", _TYPES, "sphere")
     per_measure = geom.number("mass" if "mass" in geom.attributes else "density", WATER)
     if per_measure < 0.0:
-        raise geom.error(f"{geom.label}: mass or density {per_measure:g} is negative; mend the sign")
+        raise geom.error(f"{geom.label}: mass or density {per_measure:g} is negative; fix the sign")
     if per_measure == 0.0 or kind == "plane":
         return NOTHING
     if kind in _UNKNOWN_MASS:
@@ -98,9 +98,9 @@ def _from_geom(geom: Element, pose: Pose, settings: Settings, meshes: Meshes) ->
         mesh = meshes.named(geom)
         measure, centre, inertia = mesh.measure, mesh.centre, mesh.inertia_per_mass
     elif "mesh" in geom.attributes:
-        turn, centre, box = meshes.named(geom).box(geom, settings)
+        axes, centre, box = meshes.named(geom).box(geom, settings)
         measure, squares = _shape(kind, _fitted(kind, box) * geom.number("fitscale", 1.0), flag(geom, "shellinertia"))
-        inertia = turn @ np.diag(squares.sum() - squares) @ turn.T
+        inertia = axes @ np.diag(squares.sum() - squares) @ axes.T
     else:
         measure, squares = _shape(kind, _size(geom, kind), flag(geom, "shellinertia"))
         centre, inertia = np.zeros(3), np.diag(squares.sum() - squares)

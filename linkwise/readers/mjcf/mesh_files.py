@@ -77,9 +77,9 @@ def _is_ear(corners: np.ndarray) -> bool:
     """Whether the triangle at the second corner of a counter-clockwise polygon (n, 2) is a part of it."""
     triangle, others = corners[:3], corners[3:]
     sides = np.roll(triangle, -1, axis=0) - triangle
-    turn = sides[0, 0] * sides[1, 1] - sides[0, 1] * sides[1, 0]
-    if turn <= 0.0:
-        return bool(turn == 0.0)  # a corner on a straight side can go
+    bend = sides[0, 0] * sides[1, 1] - sides[0, 1] * sides[1, 0]
+    if bend <= 0.0:
+        return bool(bend == 0.0)  # a corner on a straight side can go
     away = others[:, None] - triangle
     inside = (sides[:, 0] * away[..., 1] >= sides[:, 1] * away[..., 0]).all(axis=1)
     apart = away.any(axis=2).all(axis=1)  # from the corners themselves, where a polygon may pass twice

@@ -71,7 +71,7 @@ class Meshes:
         mesh = _integral(vertices[faces], how)
         if mesh is None:
             raise element.error(
-                f"{element.label} has no {'area' if how == 'shell' else 'volume'} (are its triangles turned "
+                f"{element.label} has no {'area' if how == 'shell' else 'volume'} (do its triangles face "
                 f"outwards?); {_GIVE_INERTIAL}"
             )
         return mesh

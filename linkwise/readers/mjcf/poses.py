@@ -25,7 +25,7 @@ def orientation_of(element: Element, settings: Settings) -> np.ndarray:
     if not given:
         return np.eye(3)
     if len(given) > 1:
-        raise element.error(f"{element.label}: {' and '.join(given)} both say how it is turned; keep one of them")
+        raise element.error(f"{element.label}: {' and '.join(given)} both give its orientation; keep one of them")
     key = given[0]
     numbers = np.array(element.numbers(key, {"quat": 4, "axisangle": 4, "xyaxes": 6, "zaxis": 3, "euler": 3}[key]))
     if key == "euler":
@@ -50,7 +50,7 @@ def _direction(element: Element, key: str, vector: np.ndarray) -> np.ndarray:
 
 
 def rotation_about(axis: np.ndarray, angle: float) -> np.ndarray:
-    """The turn by an angle about a unit axis; quarter turns come out exact."""
+    """The rotation by an angle about a unit axis; right angles come out exact."""
     sine, cosine = np.sin(angle), np.cos(angle)
     x, y, z = axis
     cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
@@ -58,7 +58,7 @@ def rotation_about(axis: np.ndarray, angle: float) -> np.ndarray:
 
 
 def rotation_to(direction: np.ndarray) -> np.ndarray:
-    """The shortest turn that takes z to a unit direction; half a turn about x for -z."""
+    """The shortest rotation that takes z to a unit direction; for -z the one by pi about x."""
     axis = np.cross(_AXES["z"], direction)
     sine = float(np.linalg.norm(axis))
     axis = axis / sine if sine > _PARALLEL else _AXES["x"]
@@ -66,11 +66,11 @@ def rotation_to(direction: np.ndarray) -> np.ndarray:
 
 
 def rotation_from_euler(angles: list[float], sequence: str) -> np.ndarray:
-    """Turns one after the other: about axes that turn along (lower case), or about fixed ones (upper case)."""
+    """Rotations one after the other: intrinsic (lower case), about axes that move along, or extrinsic (upper case)."""
     result = np.eye(3)
     for letter, angle in zip(sequence, angles, strict=True):
-        turn = rotation_about(_AXES[letter.lower()], angle)
-        result = result @ turn if letter.islower() else turn @ result
+        step = rotation_about(_AXES[letter.lower()], angle)
+        result = result @ step if letter.islower() else step @ result
     return snapped(result)
 
 

@@ -40,7 +40,7 @@ class _Replicas:
         return replace(element, children=children)
 
     def _copies(self, replicate: Element) -> Iterator[Element]:
-        """Frames with the content, each shifted in the axes of the one before, at multiples of the angles."""
+        """Frames with the content, each translated along the axes of the one before, at multiples of the angles."""
         check_attributes(replicate)
         count = int(replicate.number("count"))
         if count < 1 or count != replicate.number("count"):
