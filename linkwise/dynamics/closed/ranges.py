@@ -14,9 +14,10 @@ from .. import trees as tree
 from .climbs import Climb
 from .families import Family, closed_start, family, require_dof
 from .named_coordinates import LimitSlack, NamedCoordinate, named_coordinate
-from .paths import COMES_BACK, DEAD_CENTRE, FULL_ROTATION, MotionPath, motion_path, require_within
+from .paths import DEAD_CENTRE, FULL_ROTATION, MotionPath, motion_path, require_within
 
-SAME_PLACE = 1e-9  # along a path
+SAME_PLACE = 1e-9  # rad, m
+STANDS_STILL = "stands still"
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +26,8 @@ class RangeEnd:
 
     value   of the coordinate, infinite where nothing stops it
     cause   "dead centre": the coordinate turns back, while the mechanism can move on; "joint limit": of ``joint``;
-            "full rotation": nothing stops it; "search ended" or "stuck": not known to be an end
+            "full rotation": nothing stops it; "stands still": it does not move; "search ended" (the motion goes on and
+            on) or "stuck": not known to be an end
     q       (nq,): the configuration there; where nothing stops the coordinate, that at the end of one round
     joint   the joint at its limit, several with commas between, "" elsewhere
     """
@@ -73,7 +75,7 @@ class RangeOfMotion:
 
     def __str__(self) -> str:
         lines = [f"{self.coordinate} of {self.mechanism.name}: from {self.ends[0]} to {self.ends[1]}"]
-        if any(one.value != other.value for one, other in zip(self.ends, self.driven, strict=True)):
+        if any(abs(one.value - other.value) > SAME_PLACE for one, other in zip(self.ends, self.driven, strict=True)):
             lines.append(f"driven from where it is: from {self.driven[0]} to {self.driven[1]}")
         return "\n".join(lines)
 
@@ -106,6 +108,9 @@ def range_of_motion(
 
 def _range_along(path: MotionPath, measured: NamedCoordinate) -> RangeOfMotion:
     values = measured.value(path.q)
+    if np.ptp(values) <= SAME_PLACE:
+        still = _end(measured, path.q[0], STANDS_STILL)
+        return RangeOfMotion(measured.name, (still, still), (still, still), (), path, values)
     turning = path.roots(lambda q, tangent, i: float(measured.rows(q) @ tangent))
     dead = [(float(path.arc[i] + x), _end(measured, path.at(i, x)[0], DEAD_CENTRE)) for i, x in turning]
     advance = float(values[-1] - values[0])
@@ -114,7 +119,6 @@ def _range_along(path: MotionPath, measured: NamedCoordinate) -> RangeOfMotion:
         ends = [RangeEnd(value, FULL_ROTATION, q) for value, q in sides]
     else:
         stops = [end for _, end in dead] + ([] if path.is_closed else _stops(path, measured))
-        stops = stops or [_end(measured, path.q[0], COMES_BACK)]  # a coordinate that does not move
         ends = [min(stops, key=lambda end: end.value), max(stops, key=lambda end: end.value)]
     driven = _driven(path, measured, dead, tuple(ends))
     return RangeOfMotion(measured.name, (ends[0], ends[1]), driven, tuple(end for _, end in dead), path, values)

@@ -128,7 +128,7 @@ def _zeros(path: MotionPath, whole: Family, measure: Measure, bases: np.ndarray)
         window = [path.arc[k] - _step(path, k - 1), path.arc[k] + _step(path, k)]
         rounds = (-path.arc[-1], 0.0, path.arc[-1]) if path.is_closed else (0.0,)
         if not any(window[0] <= path.arc[i] + x + turn <= window[1] for i, x in places for turn in rounds):
-            distance, least = _least(path, k, lambda q: abs(signed(q, q, k)))  # noqa: B023
+            distance, least = _least(path, k, lambda q, k=k: abs(signed(q, q, k)))  # type: ignore[misc]
             if least < SINGULAR * float(np.median(sizes)):
                 places.append((k, distance))
     found = []

@@ -206,6 +206,40 @@ def test_bricards_angles_go_as_far_as_their_relation_lets_them():
 # -- what cannot be done ------------------------------------------------------------------------------
 
 
+def test_what_does_not_move_stands_still():
+    for mech, name, place in ((built("four_bar"), "rocker.x", 1.0), (built("slider_crank"), "slider.y", 0.0)):
+        found = lw.closed.range_of_motion(mech, name)
+        assert [end.cause for end in found.ends] == ["stands still", "stands still"] and not found.dead_centres
+        np.testing.assert_allclose([found.lower, found.upper], place, atol=1e-12)
+
+
+def test_a_motion_without_end_is_followed_for_a_while():
+    builder = lw.Builder().link("sledge", 1.0, (0, 0, 0), (0.1, 0.1, 0.1))
+    mech = builder.joint("track", lw.Prismatic((1, 0, 0)), "ground", "sledge").build("endless")
+    found = lw.closed.range_of_motion(mech, "track")
+    assert [end.cause for end in found.ends] == ["search ended", "search ended"]
+    assert found.lower < -50.0 and found.upper > 50.0
+
+
+def test_a_loop_on_a_floating_base_moves_as_on_the_ground():
+    four_bar = built("four_bar")
+    builder = lw.Builder()
+    builder.link("base", 1.0, (0, 0, 0), (0.1, 0.1, 0.1)).joint("free", lw.Floating(), "ground", "base")
+    for body in four_bar.bodies:
+        parent = "base" if body.parent < 0 else four_bar.bodies[body.parent].link
+        builder.link(body.link, body.mass, body.com, body.inertia)
+        builder.joint(body.joint, body.kind, parent, body.link, (body.rotation, body.position))
+    (loop,) = four_bar.loops
+    builder.loop(loop.name, loop.kind, loop.link_a, loop.pose_a, loop.link_b, loop.pose_b)
+    mech = builder.build("floating_four_bar")
+    q = lw.neutral(mech)
+    q[:7] = [0.5, 0.5, -0.5, 0.5, 0.3, -1.0, 2.0]
+    grounded = lw.closed.range_of_motion(four_bar, "rocker_joint")
+    for hold in ("free", ()):  # held, or free to move along
+        found = lw.closed.range_of_motion(mech, "rocker_joint", q=q, hold=hold)
+        np.testing.assert_allclose([found.lower, found.upper], [grounded.lower, grounded.upper], rtol=1e-11)
+
+
 def test_refusals_say_what_to_do():
     delta, five_bar = built("delta_robot"), built("five_bar")
     with pytest.raises(lw.MechanismError, match="'delta_robot' has 3: hold 2 more"):

@@ -192,7 +192,7 @@ def test_a_slice_of_the_workspace_of_a_delta_robot():
         mech, at_platform(mech, lw.neutral(mech), (0.0, 0.0, height - home)), hold=("platform_joint",)
     )
     found = lw.closed.workspace(
-        mech, ("platform.x", "platform.y"), ((-0.9, 0.9), (-0.9, 0.9)), q=start, hold=("platform.z",), points=25
+        mech, ("platform.x", "platform.y"), ((-0.9, 0.9), (-0.9, 0.9)), q=start, hold=("platform.z",), points=19
     )
     x, y = np.meshgrid(found.first, found.second, indexing="ij")
     distance, least, largest = delta_legs(np.stack([x, y, np.full_like(x, height)], axis=-1))
@@ -209,7 +209,7 @@ def test_a_slice_of_the_workspace_of_a_stewart_platform_ends_at_limits_of_legs()
         ("platform.x", "platform.y"),
         ((-0.6, 0.6), (-0.6, 0.6)),
         hold=("platform.z", *LEVEL),
-        points=13,
+        points=9,
         limits=True,
     )
     x, y = np.meshgrid(found.first, found.second, indexing="ij")
