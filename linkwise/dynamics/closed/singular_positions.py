@@ -64,7 +64,7 @@ def singular_positions(
     limits: bool = ...,
     *,
     over: Sequence[str],
-    bounds: Any,
+    bounds: Any = ...,
     points: int | tuple[int, int] = ...,
 ) -> tuple[SingularCurve, ...]: ...
 

@@ -14,11 +14,14 @@ from .contours import Edge, bracketed_roots, joined
 from .decomposition import decompose
 from .families import closed_start, family, require_dof
 from .measures import Measure, measures, same_sense
-from .named_coordinates import LimitSlack, named_coordinate, names_of
+from .named_coordinates import LimitSlack, NamedCoordinate, named_coordinate, names_of
+from .paths import TOO_LONG
+from .ranges import range_of_motion
 from .sheets import Sheet
 from .singular import conditioning
 
 BOUNDARY, LIMIT = "boundary", "limit"
+MARGIN = 0.05  # of a range
 Signed = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
@@ -77,7 +80,7 @@ class Workspace:
 def workspace(
     mech: Mechanism,
     coordinates: Sequence[str],
-    bounds: Any,
+    bounds: Any = None,
     q: Any = None,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -92,7 +95,8 @@ def workspace(
     grid, and are straight between.
 
     coordinates      two names as ``range_of_motion`` takes them
-    bounds           ((low, high), (low, high)): the rectangle that is looked at
+    bounds           ((low, high), (low, high)): the rectangle that is looked at; by default as far as
+                     ``range_of_motion`` finds each coordinate to go, or a turn where nothing stops it
     q                (nq,): assembled; by default what ``assemble`` makes of the neutral configuration
     inputs, outputs  joints and coordinates whose singular positions are looked for, as many as degrees of freedom each
     hold             joints and coordinates that stand still; as many as leave two degrees of freedom
@@ -105,6 +109,8 @@ def workspace(
     pair = (named_coordinate(mech, coordinates[0]), named_coordinate(mech, coordinates[1]))
     made = family(mech, start, hold)
     require_dof("a workspace", made, hold, 2)
+    if bounds is None:
+        bounds = [_extent(mech, one, start, hold, limits) for one in pair]
     first, second = _grid_lines(bounds, points)
     sheet = Sheet(made, pair, start, first, second, LimitSlack(mech) if limits else None)
     found = measures(sheet.whole, names_of(inputs), names_of(outputs))
@@ -117,6 +123,20 @@ def workspace(
     return Workspace(
         mech, (coordinates[0], coordinates[1]), first, second, sheet.on_grid(sheet.q), fields, tuple(curves)
     )
+
+
+def _extent(
+    mech: Mechanism, coordinate: NamedCoordinate, start: np.ndarray, hold: Sequence[str], limits: bool
+) -> tuple[float, float]:
+    """From where to where a coordinate goes, with a margin, so that the boundary is inside."""
+    found = range_of_motion(mech, coordinate.name, start, hold, limits)
+    if any(end.cause == TOO_LONG for end in found.ends):
+        raise MechanismError(f"{coordinate.name!r} of mechanism {mech.name!r} goes on and on: give bounds")
+    if not np.isfinite([found.lower, found.upper]).all():
+        here = float(coordinate.value(start))
+        return here - np.pi, here + np.pi
+    margin = MARGIN * (found.upper - found.lower)
+    return found.lower - margin, found.upper + margin
 
 
 def _grid_lines(bounds: Any, points: int | tuple[int, int]) -> list[np.ndarray]:

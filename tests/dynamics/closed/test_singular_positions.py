@@ -169,6 +169,22 @@ def test_workspace_of_two_arms_has_circles_as_boundary_and_a_coupler_curve_insid
     assert abs(np.sum(np.sign(sides) * np.sign(dense))) == len(sides)  # the same regions, up to one sign for all
 
 
+def test_without_bounds_a_workspace_is_looked_at_as_a_whole():
+    mech, start = two_arms(), two_arms_at(np.array([0.4, 1.2]))
+    found = lw.closed.workspace(mech, TIP, q=start, points=15)
+    high = np.sqrt((NEAR + FAR) ** 2 - (GAP / 2.0) ** 2)
+    for line, ends in ((found.first, (GAP - NEAR - FAR, NEAR + FAR)), (found.second, (-high, high))):
+        np.testing.assert_allclose(line[[0, -1]], [1.05 * ends[0] - 0.05 * ends[1], 1.05 * ends[1] - 0.05 * ends[0]])
+    assert not (found.is_reached[[0, -1]].any() or found.is_reached[:, [0, -1]].any())
+    turning = lw.closed.workspace(mech, DRIVES, q=start, points=9)
+    np.testing.assert_allclose(np.ptp(turning.first), 2.0 * np.pi)
+    builder = lw.Builder()
+    for name, axis, parent in (("bridge", (1, 0, 0), "ground"), ("trolley", (0, 1, 0), "bridge")):
+        builder.link(name, 1.0, (0, 0, 0), (0.1, 0.1, 0.1)).joint(f"{name}_track", lw.Prismatic(axis), parent, name)
+    with pytest.raises(lw.MechanismError, match="'bridge_track' of mechanism 'crane' goes on and on: give bounds"):
+        lw.closed.workspace(builder.build("crane"), ("bridge_track", "trolley_track"))
+
+
 def test_singular_positions_over_inputs_are_the_curves_of_the_workspace():
     mech, start = two_arms(), two_arms_at(np.array([0.4, 1.2]))
     low, high = start[[0, 2]] - 0.9, start[[0, 2]] + 0.9
