@@ -73,8 +73,8 @@ class _Compiled:
 
     @property
     def B(self) -> np.ndarray:
-        turn = (self.rotation[1] if self.axes == "world" else np.eye(3)) @ self.mech.frames["tip"].rotation
-        return self.links @ compiled(op.B("tip"), self.mech, self.q) @ np.kron(np.eye(2), turn).T
+        rot = (self.rotation[1] if self.axes == "world" else np.eye(3)) @ self.mech.frames["tip"].rotation
+        return self.links @ compiled(op.B("tip"), self.mech, self.q) @ np.kron(np.eye(2), rot).T
 
 
 class LibraryArm(_Compiled, TipToBase):

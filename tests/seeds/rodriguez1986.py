@@ -66,8 +66,8 @@ def moving_arm(
     arm = (LibraryArm if library else TipToBase)(mech, q, axes)
     T, f = rng.normal(size=(2, n + 1, 3))
     wrench = np.hstack([T + np.cross(arm.p, f), f])
-    turn = arm.rotation[: n + 1].transpose(0, 2, 1) if axes == "world" else np.broadcast_to(np.eye(3), (n + 1, 3, 3))
-    wrenches = to_base(np.einsum("kij,ksj->ksi", turn, wrench.reshape(n + 1, 2, 3)).reshape(n + 1, 6))
+    rot = arm.rotation[: n + 1].transpose(0, 2, 1) if axes == "world" else np.broadcast_to(np.eye(3), (n + 1, 3, 3))
+    wrenches = to_base(np.einsum("kij,ksj->ksi", rot, wrench.reshape(n + 1, 2, 3)).reshape(n + 1, 6))
     gravity = np.stack([arm.gravity if axes == "world" else arm.rotation[k].T @ arm.gravity for k in range(n + 1)])
     tau = lw.inverse_dynamics(mech, q, v, a, wrenches)
     f = f + arm.mass[:, None] * gravity

@@ -25,8 +25,8 @@ def random_arm(kinds: str, seed: int) -> lw.Mechanism:
         mass = rng.uniform(0.5, 3.0)
         inertia = mass * (axes * ((extents**2).sum() - extents**2)) @ axes.T
         builder.link(f"link{i}", mass, rng.uniform(-0.3, 0.3, 3), inertia)
-        turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
-        pose = (turn * np.linalg.det(turn), rng.uniform(-0.4, 0.4, 3))
+        rot = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+        pose = (rot * np.linalg.det(rot), rng.uniform(-0.4, 0.4, 3))
         kind = {"R": lw.Revolute, "P": lw.Prismatic}[letter](rng.normal(size=3))
         builder.joint(f"joint{i}", kind, parent, f"link{i}", pose)
         parent = f"link{i}"
@@ -45,14 +45,14 @@ class Arm:
         self.mech, self.n = mech, mech.n_links
         self.theta, self.theta_dot, self.theta_ddot = theta, theta_dot, theta_ddot
         poses, bodies = lw.link_poses(mech, theta), mech.bodies
-        turn = [None, *poses[:, :3, :3]]
+        rot = [None, *poses[:, :3, :3]]
         self.revolute = [None, *(isinstance(body.kind, lw.Revolute) for body in bodies)]
         self.O = [None, *poses[:, :3, 3], poses[-1, :3, 3]]
-        self.e = [None, *(turn[i] @ bodies[i - 1].kind.axis for i in self.numbers)]
-        self.C = [None, *(self.O[i] + turn[i] @ bodies[i - 1].com for i in self.numbers)]
+        self.e = [None, *(rot[i] @ bodies[i - 1].kind.axis for i in self.numbers)]
+        self.C = [None, *(self.O[i] + rot[i] @ bodies[i - 1].com for i in self.numbers)]
         self.d = [None, *(self.C[i] - self.O[i] for i in self.numbers)]
         self.r = [None, *(self.O[i + 1] - self.C[i] for i in self.numbers)]
-        self.I_c = [None, *(turn[i] @ bodies[i - 1].inertia @ turn[i].T for i in self.numbers)]
+        self.I_c = [None, *(rot[i] @ bodies[i - 1].inertia @ rot[i].T for i in self.numbers)]
         self.m = [None, *mech.masses]
         self.p = [None, *(self.joint_rate_propagation(i) for i in self.numbers)]
         self.t = [None, *self.twists(0.0)]
@@ -75,10 +75,10 @@ class Arm:
     def twists(self, time: float) -> np.ndarray:
         """(n, 6), from the library's link velocities."""
         theta, theta_dot = self.at(time)
-        turns, velocities = lw.link_poses(self.mech, theta)[:, :3, :3], lw.link_velocities(self.mech, theta, theta_dot)
+        rots, velocities = lw.link_poses(self.mech, theta)[:, :3, :3], lw.link_velocities(self.mech, theta, theta_dot)
         com = np.array([body.com for body in self.mech.bodies])
         linear = velocities[:, 3:] + np.cross(velocities[:, :3], com)
-        return np.concatenate([turns @ velocities[:, :3, None], turns @ linear[:, :, None]], axis=1)[:, :, 0]
+        return np.concatenate([rots @ velocities[:, :3, None], rots @ linear[:, :, None]], axis=1)[:, :, 0]
 
     def rate(self, quantity):
         """d/dt along the motion of ``quantity(arm)``."""

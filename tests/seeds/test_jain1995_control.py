@@ -27,7 +27,7 @@ def outward(arm: TipToBase, parts: Articulated, xi) -> tuple[np.ndarray, list]:
     return theta_dot, V
 
 
-def inward(arm: TipToBase, parts: Articulated, theta_dot, V, xi, T, carries_lambda: bool = True) -> np.ndarray:
+def inward(arm: TipToBase, parts: Articulated, theta_dot, V, xi, T, with_lambda: bool = True) -> np.ndarray:
     """xi_dot: lambda_dot of (7.10), and (8.3) with + lambda_dot(k) H*(k) xi(k) where the print has "+ i(k)"."""
     lam, gamma, xi_dot = np.zeros((6, 6)), np.zeros(6), np.zeros(arm.n)
     for k in range(1, arm.n + 1):
@@ -36,7 +36,7 @@ def inward(arm: TipToBase, parts: Articulated, theta_dot, V, xi, T, carries_lamb
         X = np.kron(np.eye(2), tilde(arm.h[k] * theta_dot[k - 1])) @ parts.P[k]
         lam = psi @ lam @ psi.T + X + X.T
         V_tilde = np.block([[w, np.zeros((3, 3))], [v, w]])
-        zeta = K[:, 0] * T[k - 2] + carries_lambda * lam @ H * xi[k - 1] - (X + V_tilde.T @ arm.M[k]) @ V[k]
+        zeta = K[:, 0] * T[k - 2] + with_lambda * lam @ H * xi[k - 1] - (X + V_tilde.T @ arm.M[k]) @ V[k]
         gamma = psi @ gamma + zeta
         xi_dot[k - 1] = (T[k - 1] - H @ gamma) / parts.D[k].item()
     return xi_dot

@@ -15,19 +15,19 @@ from .tip_to_base import close, differ, results, spatial_tilde
 TIGHT = 1e-11
 
 
-def turns(arm) -> np.ndarray:
+def rots(arm) -> np.ndarray:
     """(6n, 6n): from link axes to the world's, link by link."""
-    return arm.diagonal([np.kron(np.eye(2), turn) for turn in arm.rotation])
+    return arm.diagonal([np.kron(np.eye(2), rot) for rot in arm.rotation])
 
 
 def local(chain: Moving, in_link_axes) -> np.ndarray:
-    """The rate of in_link_axes(R, operators) along the motion, R from ``turns``: a local derivative in link axes."""
-    return chain.dot(lambda arm, x: in_link_axes(turns(arm), x))
+    """The rate of in_link_axes(R, operators) along the motion, R from ``rots``: a local derivative in link axes."""
+    return chain.dot(lambda arm, x: in_link_axes(rots(arm), x))
 
 
 def local_P(chain: Moving) -> np.ndarray:
     """P with a ring: the derivative of P's components in link axes, in the world's axes."""
-    R = turns(chain.arm)
+    R = rots(chain.arm)
     return R @ local(chain, lambda R, x: R.T @ x.P @ R) @ R.T
 
 
@@ -35,7 +35,7 @@ def local_P(chain: Moving) -> np.ndarray:
 @moving_chains
 def test_inertial_and_local_derivatives(chain):
     """x_dot = x_ring + Omega~ x, with Omega = [omega; 0]; tried on the gains G(k), which change in both senses."""
-    R = turns(chain.arm)
+    R = rots(chain.arm)
     inertial, ring = chain.dot(lambda arm, x: x.G), R @ local(chain, lambda R, x: R.T @ x.G)
     close(inertial, ring + chain.Omega @ chain.x.G, TIGHT)  # (6.1)
     differ(inertial, ring)
@@ -55,7 +55,7 @@ def test_inertial_and_local_derivatives(chain):
 @moving_chains
 def test_table_3(chain):
     """The left column reads H, M, D = H P H*, G, tau_bar = I - G H; printed is [I - G] H."""
-    x, R, Omega, P_ring = chain.x, turns(chain.arm), chain.Omega, local_P(chain)
+    x, R, Omega, P_ring = chain.x, rots(chain.arm), chain.Omega, local_P(chain)
     inverse, nothing = np.linalg.inv(x.D), np.zeros
     close(local(chain, lambda R, x: x.H @ R), nothing(x.H.shape), TIGHT)
     close(chain.dot(lambda arm, x: x.H), -x.H @ Omega, TIGHT)
@@ -88,8 +88,8 @@ def test_algorithm_6_1(chain):
         for k in range(1, chain.n + 1):
             psi = x.parts.psi[k - 1] if k > 1 else np.zeros((6, 6))
             ring.append(psi @ lam[k - 1] @ second(psi))
-            turn = chain.block(delta, k)
-            lam.append(ring[k] + turn @ P[k] - P[k] @ turn)
+            rot = chain.block(delta, k)
+            lam.append(ring[k] + rot @ P[k] - P[k] @ rot)
         return chain.arm.diagonal(lam), chain.arm.diagonal(ring)
 
     lam, ring = loop(np.transpose)  # (6.5)

@@ -72,7 +72,7 @@ def test_total_joint_rates_and_working_moments(chain, rng):
 @results("jain1995", "1.1", "1.2", "1.3", "1.4", by="library")
 @every_tree
 def test_rates_and_moments_of_trees(mech, rng):
-    """Joints with several freedoms: D is block diagonal and D^(1/2) its symmetric root."""
+    """Joints with several degrees of freedom: D is block diagonal and D^(1/2) its symmetric root."""
     q, v = lw.random_state(mech, rng)
     T = rng.normal(size=mech.nv)
     H, phi, psi, K, D = (compiled(x, mech, q) for x in (op.H, op.phi, op.psi, op.K, op.D))
@@ -233,12 +233,12 @@ def test_riccati_equation(chain):
 
 @results("jain1995", "Algorithm 4.1", "4.8", by="library")
 def test_articulated_inertia_is_felt_at_the_base(rng):
-    """P of a link that is held is the inertia that one feels: of a free base, its operational inertia."""
+    """P of a link that is held is what resists a push there: of a free base, its operational inertia."""
     mech = random_chain(4, 12, mobile_base=True)
     q, v = lw.random_state(mech, rng)
     chain = Chain(mech, q, v)
-    turn = np.kron(np.eye(2), lw.link_poses(mech, q)[0][:3, :3])
-    close(Articulated(chain).P[chain.n], turn @ lw.operational_inertia(mech, q, "base") @ turn.T)
+    rot = np.kron(np.eye(2), lw.link_poses(mech, q)[0][:3, :3])
+    close(Articulated(chain).P[chain.n], rot @ lw.operational_inertia(mech, q, "base") @ rot.T)
 
 
 # -- 5. Total joint rates and working moments ---------------------------------------------------------
@@ -347,12 +347,12 @@ def test_cross_products_of_spatial_vectors(rng):
     differ(cross(X, cross(Z, Y)), -cross(Z, cross(X, Y)))  # an identity printed below (5.5)
     close(cross(X, cross(Z, Y)), cross(Z, cross(X, Y)) + cross(cross(X, Z), Y))  # what Jacobi's identity gives
     differ(matrix, -matrix.T)
-    pure_turn = spatial_tilde([*a, 0.0, 0.0, 0.0])
-    close(pure_turn, -pure_turn.T)
+    pure_rotation = spatial_tilde([*a, 0.0, 0.0, 0.0])
+    close(pure_rotation, -pure_rotation.T)
     # The bracket is that of the transformations phi: d/dt phi*(l t) X is the bracket of X with a translation.
-    shift = spatial_tilde([0.0, 0.0, 0.0, *b])
+    translation = spatial_tilde([0.0, 0.0, 0.0, *b])
     phi = np.block([[np.eye(3), tilde(b)], [np.zeros((3, 3)), np.eye(3)]])
-    close(phi.T @ X - X, -shift @ X)
+    close(phi.T @ X - X, -translation @ X)
 
     stacked = np.concatenate([X, Y])  # (5.6)
     block = np.block([[spatial_tilde(X), np.zeros((6, 6))], [np.zeros((6, 6)), spatial_tilde(Y)]])

@@ -25,7 +25,7 @@ BEAD_MASS = 1.7
 
 @cache
 def bead_on_a_rod() -> lw.Mechanism:
-    """A massless rod turns about an axis, a point mass slides along it: polar coordinates of a plane."""
+    """A massless rod rotates about an axis, a point mass slides along it: polar coordinates of a plane."""
     builder = lw.Builder()
     builder.link("rod").joint("turn", lw.Revolute([0.0, 0.0, 1.0]), "ground", "rod")
     builder.link("bead", BEAD_MASS).joint("slide", lw.Prismatic([1.0, 0.0, 0.0]), "rod", "bead")
@@ -101,15 +101,15 @@ def random_angles(n: int, seed: int = 0) -> np.ndarray:
 
 
 def cartesian(theta) -> np.ndarray:
-    """f of the bead: its place in the plane, times the root of its mass. theta(1) is the slide, theta(2) the turn."""
-    slide, turn = theta
-    return np.sqrt(BEAD_MASS) * slide * np.array([np.cos(turn), np.sin(turn)])
+    """f of the bead: its place in the plane, times the root of its mass. theta(1) is the slide, theta(2) the angle."""
+    slide, rot = theta
+    return np.sqrt(BEAD_MASS) * slide * np.array([np.cos(rot), np.sin(rot)])
 
 
 def root_of_bead(theta) -> np.ndarray:
     """m with m* the gradient of f."""
-    slide, turn = theta
-    return np.sqrt(BEAD_MASS) * np.array([[np.cos(turn), np.sin(turn)], [-slide * np.sin(turn), slide * np.cos(turn)]])
+    slide, rot = theta
+    return np.sqrt(BEAD_MASS) * np.array([[np.cos(rot), np.sin(rot)], [-slide * np.sin(rot), slide * np.cos(rot)]])
 
 
 def root_of_arm(theta) -> np.ndarray:
@@ -228,14 +228,14 @@ def test_general_arms_are_not_flat(n):
     differ(by_angle, by_angle.transpose(0, 2, 1))
 
 
-def carried_round(mech, x, corner, sides) -> np.ndarray:
-    """A velocity x carried parallel to itself around a rectangle of the angles theta(1), theta(2)."""
+def transported_round(mech, x, corner, sides) -> np.ndarray:
+    """A velocity x transported parallel to itself around a rectangle of the angles theta(1), theta(2)."""
     for direction in np.array([[1, 0], [0, 1], [-1, 0], [0, -1]]) * sides:
 
-        def turning(s, x, start=corner, direction=direction):
+        def rotating(s, x, start=corner, direction=direction):
             return -np.einsum("lij,i,j->l", second_kind(mech, start + s * direction), direction, x)
 
-        x = solve_ivp(turning, (0.0, 1.0), x, "DOP853", rtol=1e-10, atol=1e-11).y[:, -1]
+        x = solve_ivp(rotating, (0.0, 1.0), x, "DOP853", rtol=1e-10, atol=1e-11).y[:, -1]
         corner = corner + direction
     return x
 
@@ -243,10 +243,10 @@ def carried_round(mech, x, corner, sides) -> np.ndarray:
 @results("jain1995", "Lemma 2.2", "2.5", by="model")
 @pytest.mark.parametrize("mech", [bead_on_a_rod(), general_arm(2)], ids=["bead", "general"])
 def test_carrying_a_velocity_around(mech):
-    """Where new coordinates exist, m* x stays what it is on any path. Otherwise a closed path turns x by the integral
+    """Where new coordinates exist, m* x stays what it is on any path. Otherwise a closed path rotates x by the integral
     of the curvature over what it encloses: so no f can exist."""
     corner, sides, x = np.array([0.6, 0.3]), np.array([0.7, 0.5]), np.array([0.4, -0.8])
-    round_trip = carried_round(mech, x, corner, sides)
+    round_trip = transported_round(mech, x, corner, sides)
     M = metric(mech, corner)
     close(round_trip @ M @ round_trip, x @ M @ x, 1e-9)  # lengths stay
     m = np.linalg.cholesky(M)
@@ -256,7 +256,7 @@ def test_carrying_a_velocity_around(mech):
     def density(theta):
         return riemann(mech, theta)[0, 1, 0, 1] / np.sqrt(np.linalg.det(metric(mech, theta)))
 
-    assert abs(density(corner) - density(corner + [0.0, sides[1]])) < 1e-9  # the base may turn as it likes
+    assert abs(density(corner) - density(corner + [0.0, sides[1]])) < 1e-9  # the base may rotate as it likes
     nodes, weights = leggauss(12)
     along = [density(corner + [sides[0] * (node + 1) / 2, 0.0]) for node in nodes]
     close(angle, sides.prod() / 2 * weights @ along, 1e-8)

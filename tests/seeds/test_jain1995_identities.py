@@ -73,7 +73,7 @@ def test_proof_of_lemma_b_1(operators):
 
 @results("jain1995", "Lemma B.2", "B.7", "B.8", "B.9", "B.10", by="library")
 def test_lemma_b_2(chain):
-    """Velocities and shifts commute up to the joints' own motion."""
+    """Velocities and translations commute up to the joints' own motion."""
     x = operators_of(chain)
     with pytest.raises(ValueError):  # (B.8) as printed, l without its tilde, is no matrix
         np.block([[np.eye(3), chain.l(2, 1)[:, None]], [np.zeros((3, 3)), np.eye(3)]])

@@ -51,11 +51,11 @@ def test_joint_matrices(chain, joint):
         h = tilde(chain.arm.h[i])
         close(joint.one[i], np.block([[h, np.zeros((3, 3))], [np.zeros((3, 3)), h]]))
         close(joint.one[i], -joint.one[i].T)
-        # What H~(i) does to link axes is what turning joint i does to them.
-        turns = chain.by_joint(lambda arm, x: arm.rotation[1 : n + 1])[i]
+        # What H~(i) does to link axes is what rotating joint i does to them.
+        rots = chain.by_joint(lambda arm, x: arm.rotation[1 : n + 1])[i]
         for k in range(1, n + 1):
             block = chain.block(joint.all[i], k)
-            close(turns[k - 1], block[:3, :3] @ chain.arm.rotation[k], TIGHT)
+            close(rots[k - 1], block[:3, :3] @ chain.arm.rotation[k], TIGHT)
             close(block[:3, :3], block[3:, 3:])
             close(chain.block(joint.s[i], k), joint.one[i] * (k < i))
             close(chain.block(joint.delta[i], k), joint.one[i] * (k == i))
@@ -78,10 +78,10 @@ def test_sensitivities_of_the_components(chain, joint):
         phi = chain.by_joint(lambda c, x, k=k: c.phi(k + 1, k))
         M = chain.by_joint(lambda c, x, k=k: c.M[k])
         for i in range(1, n + 1):
-            turned = np.concatenate([tilde(arm.h[i]) @ arm.h[k], np.zeros(3)])[:, None]
-            close(H_star[i], turned * (k < i), TIGHT)  # (A.4)
-            shift = arm.phi(k + 1, k)
-            close(phi[i], (joint.one[i] @ shift - shift @ joint.one[i]) * (k < i), TIGHT)  # (A.5)
+            rotated = np.concatenate([tilde(arm.h[i]) @ arm.h[k], np.zeros(3)])[:, None]
+            close(H_star[i], rotated * (k < i), TIGHT)  # (A.4)
+            translation = arm.phi(k + 1, k)
+            close(phi[i], (joint.one[i] @ translation - translation @ joint.one[i]) * (k < i), TIGHT)  # (A.5)
             close(M[i], (joint.one[i] @ arm.M[k] - arm.M[k] @ joint.one[i]) * (k <= i), TIGHT)  # (A.6)
 
 
@@ -187,8 +187,8 @@ def test_sensitivities_of_articulated_inertias_by_outer_joints(chain, joint):
         for k in range(1, chain.n + 1):
             close(chain.block(lam[i], k), chain.block(P[i], k) * (k >= i), TIGHT)  # (A.16), (A.22)
             psi, P_k = x.psi[6 * k - 6 : 6 * k, 6 * i - 6 : 6 * i], x.parts.P[k]
-            turned = joint.one[i] @ P_k - P_k @ joint.one[i]
-            close(chain.block(P[i], k), turned if k <= i else psi @ chain.block(P[i], i) @ psi.T, TIGHT)  # (A.23)
+            rotated = joint.one[i] @ P_k - P_k @ joint.one[i]
+            close(chain.block(P[i], k), rotated if k <= i else psi @ chain.block(P[i], i) @ psi.T, TIGHT)  # (A.23)
         close(lam[i] - x.E_psi @ lam[i] @ x.E_psi.T, joint.delta[i] @ x.P - x.P @ joint.delta[i], TIGHT)  # (A.17)
         printed.append(joint.s[i] @ x.P - x.P @ joint.s[i])
     fails(printed, [None, *(part - x.E_psi @ part @ x.E_psi.T for part in lam[1:])])
@@ -253,12 +253,12 @@ def test_lemma_a_5(chain):
     source = chain.Omega_delta @ x.P - x.P @ chain.Omega_delta
     close(expected - x.E_psi @ expected @ x.E_psi.T, source, TIGHT)  # (A.27)
 
-    def loop(Omega, carried):
+    def loop(Omega, propagated):
         lambda_dot = [np.zeros((6, 6))]
         for k in range(1, chain.n + 1):
-            turn = chain.block(Omega, k)
-            before = psi[k - 1] @ carried(lambda_dot, k - 1) @ psi[k - 1].T if k > 1 else 0.0
-            lambda_dot.append(before + turn @ P[k] - P[k] @ turn)
+            rot = chain.block(Omega, k)
+            before = psi[k - 1] @ propagated(lambda_dot, k - 1) @ psi[k - 1].T if k > 1 else 0.0
+            lambda_dot.append(before + rot @ P[k] - P[k] @ rot)
         return chain.arm.diagonal(lambda_dot)
 
     P_dot = chain.dot(lambda c, x: x.P)

@@ -104,9 +104,9 @@ def test_co_state_covariances_are_operational(which):
             differ(sum(np.outer(rows[i], rows[i]) * form.D_inverse[k] for i in inner), expected)  # as printed
     if N == 6:
         tip = lw.operational_inertia(case.mech, case.q, case.mech.link_names[-1])
-        turn = arm.rotation[1] if arm.axes == "world" else np.eye(3)
-        turn = np.kron(np.eye(2), turn)
-        close(np.linalg.inv(form.Lambda_minus[1]), turn @ tip @ turn.T, 1e-9)
+        rot = arm.rotation[1] if arm.axes == "world" else np.eye(3)
+        rot = np.kron(np.eye(2), rot)
+        close(np.linalg.inv(form.Lambda_minus[1]), rot @ tip @ rot.T, 1e-9)
 
 
 # Section 11 -----------------------------------------------------------------------------------------------------------
@@ -118,12 +118,12 @@ def explicit_form(mech: lw.Mechanism, q, mass, com, inertia) -> ClosedForm:
     for i, body in enumerate(mech.bodies):
         a, s, c = np.array(body.kind.axis), scale(scalar.sin(q[i])), scale(scalar.cos(q[i]))
         rotation = c * (np.eye(3) - np.outer(a, a)) + s * tilde(a) + np.outer(a, a)
-        turn = body.rotation @ rotation  # from link i to its parent
-        phi.append(np.block([[turn, tilde(body.position) @ turn], [np.zeros((3, 3)), turn]]))
+        rot = body.rotation @ rotation  # from link i to its parent
+        phi.append(np.block([[rot, tilde(body.position) @ rot], [np.zeros((3, 3)), rot]]))
         H.append(np.concatenate([a, np.zeros(3)]))
         m, p = scale(mass[i]), tilde(com[i])
         M.append(np.block([[inertia[i] - m * p @ p, m * p], [m * -p, m * np.eye(3)]]))
-    # Counted from the tip, phi(k, k-1) crosses the joint of link k-1.
+    # Counted from the tip, phi(k, k-1) is across the joint of link k-1.
     return ClosedForm([None, None, *phi[:0:-1]], [None, *H[::-1]], [None, *M[::-1]])
 
 

@@ -36,9 +36,9 @@ def quantities(case: Case) -> SimpleNamespace:
     for k in case.links:
         s.xi_tilde[k] = form.rest(k) @ xi[k] + form.G[k] * case.tau[k] + form.P_plus[k] @ eta[k]  # (10.7)
     for k in case.links:
-        carried = sum((form.psi(k, i) @ s.xi_tilde[i] for i in range(1, k)), O6)
+        propagated = sum((form.psi(k, i) @ s.xi_tilde[i] for i in range(1, k)), O6)
         H = form.H[k]
-        s.e_plus[k] = form.D_inverse[k] * (case.tau[k] - H @ xi[k] - H @ carried)  # (10.5)
+        s.e_plus[k] = form.D_inverse[k] * (case.tau[k] - H @ xi[k] - H @ propagated)  # (10.5)
         s.eta_tilde[k] = form.rest(k).T @ eta[k] + H * s.e_plus[k]  # (10.15)
     return s
 
@@ -74,7 +74,7 @@ def test_kernels_are_the_filters_response(which):
         at_minus[i] += bump  # changes z-(i) by the bump
         after_minus = inward_filter(arm, case.tau, at_minus, eta)
         if i < n:
-            at_plus[i + 1] += arm.phi(i + 1, i) @ bump  # what z+(i) changed by the bump would carry on
+            at_plus[i + 1] += arm.phi(i + 1, i) @ bump  # what z+(i) changed by the bump would propagate
         after_plus = inward_filter(arm, case.tau, at_plus, eta)
         product_minus, product_plus = I6, I6
         for k in range(i + 1, n + 1):
@@ -86,10 +86,10 @@ def test_kernels_are_the_filters_response(which):
             close(after_minus.z_minus[k] - before.z_minus[k], product_minus @ bump)  # (10.21)
             close(form.psi_plus_plus(k, i), product_plus)
             close(form.psi_minus_minus(k, i), product_minus)
-    shift = np.zeros((6 * n, 6 * n))
+    translation = np.zeros((6 * n, 6 * n))
     for k in range(2, n + 1):
-        shift[6 * k - 6 : 6 * k, 6 * k - 12 : 6 * k - 6] = arm.phi(k, k - 1) @ form.rest(k - 1)
-    resolvent = np.linalg.inv(np.eye(6 * n) - shift)
+        translation[6 * k - 6 : 6 * k, 6 * k - 12 : 6 * k - 6] = arm.phi(k, k - 1) @ form.rest(k - 1)
+    resolvent = np.linalg.inv(np.eye(6 * n) - translation)
     for k in case.links:
         for i in range(1, k + 1):
             close(resolvent[6 * k - 6 : 6 * k, 6 * i - 6 : 6 * i], form.psi_minus_minus(k, i))
@@ -140,15 +140,15 @@ def test_solution_of_the_co_state_equation(which):
     minus, plus = exact_accelerations(case)
     for k in case.links:
         inner = range(k + 1, N + 1)
-        carried = sum((psi(i, k).T @ s.eta_tilde[i] for i in inner), O6)
-        close(carried, plus[k])  # (10.14) with (10.15)
+        propagated = sum((psi(i, k).T @ s.eta_tilde[i] for i in inner), O6)
+        close(propagated, plus[k])  # (10.14) with (10.15)
         close(form.rest(k).T @ (plus[k] + s.eta[k]) + form.H[k] * s.e_plus[k], minus[k])  # (10.16)
         if k < N:
             close(arm.phi(k + 1, k).T @ minus[k + 1], plus[k])  # (10.17)
             close(form.psi_minus_minus(k + 1, k).T @ minus[k + 1] + s.eta_tilde[k], minus[k])  # (10.18)
             total = sum(form.psi_minus_minus(i, k + 1).T @ s.eta_tilde[i] for i in inner)
             close(total, minus[k + 1])  # (10.20)
-        close(s.e_plus[k] - form.G[k] @ s.eta[k] - form.G[k] @ carried, case.u_ddot[k])  # (10.22)
+        close(s.e_plus[k] - form.G[k] @ s.eta[k] - form.G[k] @ propagated, case.u_ddot[k])  # (10.22)
 
 
 @ARMS

@@ -295,10 +295,10 @@ def test_bias_accelerations_shift_the_mean_of_the_process(axes):
     adds M(k) sum phi^T eta, the accelerations with the joints' own left out, to the mean of w(k)."""
     case = moving_arm(6, 1, axes)
     xi, eta = biases(case)
-    carried, _ = accelerations(case.arm, np.zeros(7), eta)
+    propagated, _ = accelerations(case.arm, np.zeros(7), eta)
     mean_w = rows(6, 6)
     for k in case.links:
-        mean_w[k] = xi[k] + case.arm.M[k] @ carried[k]
+        mean_w[k] = xi[k] + case.arm.M[k] @ propagated[k]
     v, a = to_base(case.u_dot), to_base(case.u_ddot)
     motion = case.arm.from_links(lw.link_accelerations(case.mech, case.q, v, a))
     close(JointGaussian(case, mean_w).given(6)[0], spatial_forces(case.arm, motion, xi)[1:])

@@ -149,12 +149,12 @@ def test_equations_of_motion_of_one_link(which):
     forces[0] = 0.0
     V, acceleration = link_motions(case)
     for k in case.links:
-        m, p, I_c, L, turn = arm.mass[k], arm.p[k], arm.inertia[k], arm.l(k, k - 1), arm.turn(k, k - 1)
+        m, p, I_c, L, rot = arm.mass[k], arm.p[k], arm.inertia[k], arm.l(k, k - 1), arm.rot(k, k - 1)
         I_k = I_c + m * ((p @ p) * U - np.outer(p, p))
         w, w_dot, v_joint, v_joint_dot = V[k, :3], acceleration[k, :3], V[k, 3:], acceleration[k, 3:]
         T, f = case.T[k], case.f[k]
         T_minus, f_minus = forces[k, :3], forces[k, 3:]
-        T_plus, f_plus = -turn @ forces[k - 1, :3], -turn @ forces[k - 1, 3:]  # on link k at joint k-1: (4.12)
+        T_plus, f_plus = -rot @ forces[k - 1, :3], -rot @ forces[k - 1, 3:]  # on link k at joint k-1: (4.12)
 
         v = v_joint + x(w, p)  # of the mass centre
         v_dot = v_joint_dot + x(w_dot, p)  # (4.8), of the components in link axes
@@ -181,7 +181,7 @@ def test_equations_of_motion_of_one_link(which):
 
         # (4.12): the balance of link k alone says what acts on it at joint k-1: minus what acts on link k-1 there.
         balance = M @ acceleration[k] + np.concatenate([moment_bias, m * x(w, v) - f]) - forces[k]
-        close(np.linalg.solve(phi, balance), -np.concatenate([turn @ forces[k - 1, :3], turn @ forces[k - 1, 3:]]))
+        close(np.linalg.solve(phi, balance), -np.concatenate([rot @ forces[k - 1, :3], rot @ forces[k - 1, 3:]]))
 
 
 def component_rate(case: Case, k: int) -> np.ndarray:

@@ -188,8 +188,8 @@ def test_proof_of_the_filter_equations(which):
     for k in case.links:
         phi, M, H = arm.phi(k, k - 1), arm.M[k], arm.H[k][0]
         left = s.z_minus[k] + s.P_minus[k] @ minus[k]
-        crossed = phi @ s.z_plus[k - 1] + phi @ s.P_plus[k - 1] @ plus[k - 1]
-        close(left, crossed + M @ minus[k] + xi[k])  # (8.19)
+        across = phi @ s.z_plus[k - 1] + phi @ s.P_plus[k - 1] @ plus[k - 1]
+        close(left, across + M @ minus[k] + xi[k])  # (8.19)
         for lam in (minus[k], any_lambda):
             right = phi @ s.z_plus[k - 1] + phi @ s.P_plus[k - 1] @ phi.T @ lam + M @ lam + xi[k]
             close(s.z_minus[k] + s.P_minus[k] @ lam, right)  # (8.20)

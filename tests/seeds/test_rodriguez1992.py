@@ -296,7 +296,7 @@ def test_riccati_equation(chain):
     close(chain.diagonal(D), of(chain, op.D))
     close(chain.diagonal(G), of(chain, op.G))
     close(chain.diagonal(G), chain.diagonal(P) @ chain.diagonal(chain.H).T @ np.linalg.inv(chain.diagonal(D)))
-    # The tip feels link 1 alone; further in, a freely swinging outboard chain weighs less than a frozen one.
+    # At the tip it is that of link 1 alone; further in, a freely swinging outboard chain weighs less than a frozen one.
     close(P[1], chain.M[1])
     frozen = sum(chain.phi(N, i) @ chain.M[i] @ chain.phi(N, i).T for i in range(1, N + 1))
     assert np.linalg.eigvalsh(frozen - P[N]).min() > -1e-12

@@ -130,7 +130,7 @@ def test_algorithm_1_four_sweeps(problem):
     ):
         close(problem.value(expression), expected, 1e-9)
     close(problem.by_linkwise("bias_free"), problem.theta_ddot, 1e-9)
-    # z(k) is felt at link k because of the moments further out: joint 1's does nothing to z(1).
+    # z(k) acts on link k because of the moments further out: joint 1's does nothing to z(1).
     close(z[1], np.zeros(6))
 
 

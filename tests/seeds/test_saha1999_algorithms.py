@@ -40,12 +40,12 @@ def recursive_inverse_dynamics(arm, theta_ddot, gravity, propagated=True):
         own = arm.p[i] * theta_ddot[i - 1]
         if i == 1:
             nu[1] = arm.p[1] * rate
-            xi[1] = own + turning(nu[1]) @ arm.p[1] * rate + np.concatenate([np.zeros(3), -gravity])  # (32)
+            xi[1] = own + rotating(nu[1]) @ arm.p[1] * rate + np.concatenate([np.zeros(3), -gravity])  # (32)
         else:
             nu[i] = arm.p[i] * rate + (arm.B(i, i - 1) @ nu[i - 1] if propagated else nu[i - 1])
             B_dot = np.zeros((6, 6))
             B_dot[3:, :3] = tilde(nu[i - 1][3:] - nu[i][3:])
-            xi[i] = own + turning(nu[i]) @ arm.p[i] * rate + arm.B(i, i - 1) @ xi[i - 1] + B_dot @ nu[i - 1]
+            xi[i] = own + rotating(nu[i]) @ arm.p[i] * rate + arm.B(i, i - 1) @ xi[i - 1] + B_dot @ nu[i - 1]
     for i in range(arm.n, 0, -1):
         M_dot = np.zeros((6, 6))
         M_dot[:3, :3] = tilde(nu[i][:3]) @ arm.I_c[i]
@@ -56,7 +56,7 @@ def recursive_inverse_dynamics(arm, theta_ddot, gravity, propagated=True):
     return np.array(tau[1 : arm.n + 1]), nu, xi
 
 
-def turning(nu):
+def rotating(nu):
     """Omega of (2) for the twist nu."""
     return np.kron(np.eye(2), tilde(nu[:3]))
 
@@ -93,7 +93,7 @@ def articulated(arm):
     return psi_hat, m_hat, psi, M_hat
 
 
-def solve_for_accelerations(arm, phi, index_shift=1):
+def solve_for_accelerations(arm, phi, index_offset=1):
     """(34)-(37).  ``index_shift=-1`` takes tau_hat_(i-1) in (35), as printed."""
     _, m_hat, psi, _ = articulated(arm)
     n = arm.n
@@ -101,7 +101,7 @@ def solve_for_accelerations(arm, phi, index_shift=1):
     between = np.zeros(6)  # eta_(n,n+1)
     for i in range(n, 0, -1):
         if i < n:
-            known = tau_hat[i + index_shift] if i + index_shift >= 1 else None
+            known = tau_hat[i + index_offset] if i + index_offset >= 1 else None
             known = 0.0 if known is None else known  # what is printed is not known yet
             eta[i + 1] = psi[i + 1] * known + between
             between = arm.B(i + 1, i).T @ eta[i + 1]  # (35)
@@ -131,7 +131,7 @@ def test_recursive_forward_dynamics(arm):
     close(U.T @ theta_ddot, tau_tilde)
     close(theta_ddot, arm.theta_ddot, 1e-9)
     close(lw.denoc.forward_dynamics(arm.mech, arm.theta, arm.theta_dot, arm.tau), theta_ddot, 1e-9)
-    differ(solve_for_accelerations(arm, phi, index_shift=-1)[2], arm.theta_ddot)  # (35) as printed
+    differ(solve_for_accelerations(arm, phi, index_offset=-1)[2], arm.theta_ddot)  # (35) as printed
 
 
 # -- Appendix B ---------------------------------------------------------------------------------------
@@ -221,13 +221,13 @@ def test_elimination_from_articulated_bodies(arm):
 def articulated_inertia(arm, k):
     """The articulated-body inertia of link k that linkwise computes in the link's frame, at C_k and in world axes."""
     link = slice(6 * k - 6, 6 * k)
-    turn = np.kron(np.eye(2), lw.link_poses(arm.mech, arm.theta)[k - 1, :3, :3])
+    rot = np.kron(np.eye(2), lw.link_poses(arm.mech, arm.theta)[k - 1, :3, :3])
     to_joint = np.block([[np.eye(3), np.zeros((3, 3))], [tilde(arm.d[k]), np.eye(3)]])  # a twist at C_k as one at O_k
     own = lw.compile(op.P, arm.mech, target="numpy")(arm.theta)[link, link]
-    return to_joint.T @ turn @ own @ turn.T @ to_joint
+    return to_joint.T @ rot @ own @ rot.T @ to_joint
 
 
 def removed_from(arm, k, psi_hat, m_hat):
     """Psi_(k-1,k) of (49)."""
-    shifted = (arm.B(m, k - 1).T @ psi_hat[m] for m in range(k, arm.n + 1))
-    return sum(np.outer(x, x) / m_hat[m] for m, x in enumerate(shifted, k))
+    translated = (arm.B(m, k - 1).T @ psi_hat[m] for m in range(k, arm.n + 1))
+    return sum(np.outer(x, x) / m_hat[m] for m, x in enumerate(translated, k))

@@ -61,7 +61,7 @@ def test_the_denoc_program_needs_fewer_operations_than_printed_for_inverse_dynam
 @results("saha1999", "Table 2", by="library")
 @pytest.mark.parametrize("n", [6, 12])
 def test_the_denoc_program_needs_more_operations_than_printed_for_forward_dynamics(n):
-    """Compiled as it is written, at mass centres of links whose frames are turned in a general way, Section 5.2 needs
+    """Compiled as it is written, at mass centres of links whose frames are rotated in a general way, Section 5.2 needs
     about five thirds of what Table 2 prints for it; linkwise's own sweeps, in frames of their choice, need less."""
     ours, printed = oc.counted("denoc_forward_dynamics", n), proposed(oc.TABLE_2)
     assert 1.6 < ours.multiplications / printed.multiplications(n) < 1.8

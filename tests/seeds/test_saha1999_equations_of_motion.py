@@ -41,7 +41,7 @@ def paper(*ids, by):
 def test_twists_wrenches_and_masses(arm):
     for i in arm.numbers:
         close(arm.v[i], arm.rate(lambda a, i=i: a.C[i]), DIFFERENCES)  # (1): v_i is the velocity of C_i
-        close(np.cross(arm.omega[i], arm.e[i]), arm.rate(lambda a, i=i: a.e[i]), DIFFERENCES)  # and omega_i turns e_i
+        close(np.cross(arm.omega[i], arm.e[i]), arm.rate(lambda a, i=i: a.e[i]), DIFFERENCES)  # and omega_i rotates e_i
         x = np.arange(1.0, 7.0)
         close(arm.Omega(i) @ x, [*np.cross(arm.omega[i], x[:3]), *np.cross(arm.omega[i], x[3:])])  # (2)
     t, M = arm.stack(arm.t), arm.diagonal(arm.M)  # (3), (4)
@@ -61,10 +61,10 @@ def test_twists_wrenches_and_masses(arm):
 def net_wrench(arm, i):
     """All that acts on body i, at its mass centre: linkwise's joint wrenches on both of its sides, and its weight."""
     onto = lw.joint_wrenches(arm.mech, arm.theta, arm.theta_dot, arm.theta_ddot)
-    turns, total = lw.link_poses(arm.mech, arm.theta)[:, :3, :3], arm.weight(i)
+    rots, total = lw.link_poses(arm.mech, arm.theta)[:, :3, :3], arm.weight(i)
     for joint, sign in ((i, 1.0), (i + 1, -1.0)):
         if joint <= arm.n:
-            moment, force = turns[joint - 1] @ onto[joint - 1, :3], turns[joint - 1] @ onto[joint - 1, 3:]
+            moment, force = rots[joint - 1] @ onto[joint - 1, :3], rots[joint - 1] @ onto[joint - 1, 3:]
             total = total + sign * np.concatenate([moment + np.cross(arm.O[joint] - arm.C[i], force), force])
     return total
 
@@ -97,8 +97,8 @@ def test_velocity_constraints(arm):
         j, rate = i - 1, arm.theta_dot[i - 1]
         if arm.revolute[i]:
             close(arm.omega[i], arm.omega[j] + rate * arm.e[i])  # (11a)
-            carried = np.cross(arm.omega[j], arm.r[j]) + np.cross(arm.omega[i], arm.d[i])
-            close(arm.v[i], arm.v[j] + carried)  # (11b)
+            propagated = np.cross(arm.omega[j], arm.r[j]) + np.cross(arm.omega[i], arm.d[i])
+            close(arm.v[i], arm.v[j] + propagated)  # (11b)
             close(arm.c(i, j), -arm.d[i] - arm.r[j])  # below (13)
             close(arm.p[i], [*arm.e[i], *np.cross(arm.e[i], arm.d[i])])  # (13)
         else:
@@ -247,8 +247,8 @@ def test_elements_of_the_convective_matrix(arm):
         if i > j:
             inside = tilde_M[i] @ arm.B(i, j) @ arm.Omega(j) + parts.H[i, j] + parts.rates[i]
         else:
-            shifted = arm.B(j + 1, i).T @ parts.H[j + 1, column] if j < n else zero
-            inside = arm.B(j, i).T @ tilde_M[j] @ arm.Omega(j) + shifted + parts.rates[j]
+            translated = arm.B(j + 1, i).T @ parts.H[j + 1, column] if j < n else zero
+            inside = arm.B(j, i).T @ tilde_M[j] @ arm.Omega(j) + translated + parts.rates[j]
         return arm.p[i] @ inside @ arm.p[j]
 
     found = lw.denoc.coriolis_matrix(arm.mech, arm.theta, arm.theta_dot)

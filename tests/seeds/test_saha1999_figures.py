@@ -39,7 +39,7 @@ def printed_cycloid(t):
 
 @paper("38", by="library")
 def test_the_planar_arm_moves_along_the_printed_cycloid():
-    """(38) has no end values but those it leads to: half a turn of each joint, at rest at both ends."""
+    """(38) has no end values but those it leads to: 180 degrees of each joint, at rest at both ends."""
     found = saha1999.planar_torques()
     close(found.q, np.tile(printed_cycloid(found.t)[:, None], 3))
     close(found.q[-1], np.full(3, np.pi))
@@ -75,7 +75,7 @@ def test_figure_5_planar_torques():
     close(found.tau, saha1999.planar_closed_form(found.q, found.v, found.a))  # "verified with the explicit expressions"
     close(found.tau[0], G * np.array([4.5, 2.0, 0.5]))  # stretched out at rest, it holds the rods' weights
     close(found.tau[-1], G * np.array([-1.5, 1.0, -0.5]))  # folded back upon itself
-    assert (np.diff(np.abs(found.tau[:150])) < 0.0).all()  # the inner joints carry more
+    assert (np.diff(np.abs(found.tau[:150])) < 0.0).all()  # the inner joints hold more
 
 
 @paper("Figure 6", by="library")
@@ -91,8 +91,8 @@ def test_figure_6_planar_free_fall(planar_fall):
     assert (
         fall.potential_energy.max() <= fall.potential_energy[0] + 1e-8
     )  # a pendulum rises to the height it was released from
-    turns = [np.count_nonzero(np.diff(np.sign(fall.v[1:, k]))) for k in range(3)]
-    assert min(turns) >= 4  # every joint swings to and fro: "behaves as a triple pendulum"
+    rots = [np.count_nonzero(np.diff(np.sign(fall.v[1:, k]))) for k in range(3)]
+    assert min(rots) >= 4  # every joint swings to and fro: "behaves as a triple pendulum"
     assert fall.kinetic_energy.max() > 20.0
 
 
@@ -108,10 +108,10 @@ def test_figure_8_stanford_torques():
         state = Arm(arm, found.q[k], found.v[k], found.a[k])
         close(found.tau[k], recursive_inverse_dynamics(state, found.a[k], arm.gravity)[0])
     # At rest at both ends: what is beyond joint 2 hangs on it, and what is beyond joint 3 slides along its axis.
-    carried, moment = 4.0 + 1.0 + 0.6 + 0.5, 1.0 * 0.7 + (0.6 + 0.5) * 0.6
+    propagated, moment = 4.0 + 1.0 + 0.6 + 0.5, 1.0 * 0.7 + (0.6 + 0.5) * 0.6
     tilt, reach = np.cos(np.pi / 3), np.sin(np.pi / 3)
     close(found.tau[0], [0, -G * moment, 0, 0, 0, 0], 1e-9)
-    close(found.tau[-1], [0, -G * (moment + 0.1 * carried) * reach, G * carried * tilt, 0, 0, 0], 1e-9)
+    close(found.tau[-1], [0, -G * (moment + 0.1 * propagated) * reach, G * propagated * tilt, 0, 0, 0], 1e-9)
     # Work of the joints is the gain of energy.
     work = trapezoid(np.sum(found.tau * found.v, axis=1), found.t)
     gain = lw.potential_energy(arm, found.q[-1]) - lw.potential_energy(arm, found.q[0])

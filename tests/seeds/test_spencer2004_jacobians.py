@@ -9,21 +9,21 @@ import pytest
 import linkwise as lw
 from tests.dynamics.closed.test_spencer2004_appendix_a import Joints, bracket
 
-ONE_FREEDOM = ("revolute", "prismatic", "helical")
+ONE_DOF = ("revolute", "prismatic", "helical")
 
 
 class Recursions:
-    """J, dJ/dq_j, dJ/dt and d2J/dt2 of every link, one freedom per joint, as Section 4.4.1 prints them."""
+    """J, dJ/dq_j, dJ/dt and d2J/dt2 of every link, one degree of freedom per joint, as Section 4.4.1 prints them."""
 
     def __init__(self, mech: lw.Mechanism, q: np.ndarray, v: np.ndarray, a: np.ndarray):
         self.mech, joints = mech, Joints(mech, q, v)
         self.into, self.screws, self.v, self.a = joints.into, [s[:, 0] for s in joints.s], v, a
         self.n = mech.nv
-        self.jacobians = self._sweep(lambda i, carried: carried + self._own(i))
-        self.rates = self._sweep(lambda i, carried: carried - bracket(self.screws[i] * v[i]) @ self.jacobians[i])
+        self.jacobians = self._sweep(lambda i, propagated: propagated + self._own(i))
+        self.rates = self._sweep(lambda i, propagated: propagated - bracket(self.screws[i] * v[i]) @ self.jacobians[i])
 
     def _sweep(self, step) -> list[np.ndarray]:
-        """From each parent's matrix, carried by Ad of f^-1, to the link's own."""
+        """From each parent's matrix, propagated by Ad of f^-1, to the link's own."""
         found: list[np.ndarray] = []
         for i, parent in enumerate(self.mech.parents):
             outer = found[parent] if parent >= 0 else np.zeros((6, self.n))
@@ -34,17 +34,17 @@ class Recursions:
         return np.outer(self.screws[i], np.eye(self.n)[i])
 
     def derivative(self, j: int) -> list[np.ndarray]:
-        """dJ_i/dq_j: -ad_S J at joint j, carried outward from there, zero elsewhere."""
+        """dJ_i/dq_j: -ad_S J at joint j, propagated outward from there, zero elsewhere."""
         here = -bracket(self.screws[j]) @ self.jacobians[j]
-        return self._sweep(lambda i, carried: here if i == j else carried)
+        return self._sweep(lambda i, propagated: here if i == j else propagated)
 
     def second_rates(self, speed: list[float], acceleration: list[float]) -> list[np.ndarray]:
         """Ad J'' - ad_{S v} J' - ad_{S x} Ad J'_parent - ad_{S y} J, for the x and y that the last two terms have."""
 
-        def step(i: int, carried: np.ndarray) -> np.ndarray:
+        def step(i: int, propagated: np.ndarray) -> np.ndarray:
             inner = self.rates[self.mech.parents[i]] if self.mech.parents[i] >= 0 else np.zeros((6, self.n))
             return (
-                carried
+                propagated
                 - bracket(self.screws[i] * self.v[i]) @ self.rates[i]
                 - bracket(self.screws[i] * speed[i]) @ self.into[i] @ inner
                 - bracket(self.screws[i] * acceleration[i]) @ self.jacobians[i]
@@ -55,7 +55,7 @@ class Recursions:
 
 @pytest.fixture(params=range(4))
 def recursions(request) -> tuple[Recursions, np.ndarray, np.ndarray, np.ndarray]:
-    mech = lw.mechanisms.random_tree(7, request.param, joints=ONE_FREEDOM)
+    mech = lw.mechanisms.random_tree(7, request.param, joints=ONE_DOF)
     rng = np.random.default_rng(request.param)
     q, v = lw.random_state(mech, rng)
     a = rng.normal(size=mech.nv)

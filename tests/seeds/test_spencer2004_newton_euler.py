@@ -11,11 +11,11 @@ import pytest
 import linkwise as lw
 from tests.dynamics.closed.test_spencer2004_appendix_a import Joints, bracket, newton_euler
 
-ONE_FREEDOM = ("revolute", "prismatic", "helical")
+ONE_DOF = ("revolute", "prismatic", "helical")
 
 
 class Recursions:
-    """V, dV/dt and F of every link, and their partial derivatives, one freedom per joint, as printed.
+    """V, dV/dt and F of every link, and their partial derivatives, one degree of freedom per joint, as printed.
 
     Two corrections: F has ad* of V, and children's wrenches come through Ad* of f^-1.
     """
@@ -24,9 +24,9 @@ class Recursions:
         self.mech, joints = mech, Joints(mech, q, v)
         self.into, self.inertia, self.v = joints.into, joints.inertia, v
         self.screws = [s[:, 0] for s in joints.s]
-        self.velocities, carried = joints.velocities()
+        self.velocities, propagated = joints.velocities()
         ground = np.concatenate([np.zeros(3), -mech.gravity])
-        self.rates = self._outward(lambda i, parent: parent + self.screws[i] * a[i] + carried[i], ground)
+        self.rates = self._outward(lambda i, parent: parent + self.screws[i] * a[i] + propagated[i], ground)
         self.forces = self._inward(lambda i: self._inertial(i))
 
     def _outward(self, step, ground=0.0) -> list[np.ndarray]:
@@ -81,7 +81,7 @@ class Recursions:
 @pytest.mark.seed("spencer2004", "Section 4.3", by="library")
 @pytest.mark.parametrize("seed", range(4))
 def test_derivatives_of_the_newton_euler_algorithm_as_printed(seed):
-    mech = lw.mechanisms.random_tree(7, seed, joints=ONE_FREEDOM)
+    mech = lw.mechanisms.random_tree(7, seed, joints=ONE_DOF)
     mech = dataclasses.replace(mech, bodies=tuple(dataclasses.replace(b, armature=(0.0,)) for b in mech.bodies))
     rng = np.random.default_rng(seed)
     q, v = lw.random_state(mech, rng)
@@ -101,19 +101,19 @@ def test_derivatives_of_the_newton_euler_algorithm_as_printed(seed):
 @pytest.mark.seed("spencer2004", "Section 4.3", by="model")
 def test_identities_behind_the_recursions():
     """d Ad(f^-1) = -ad_S Ad(f^-1), its dual for Ad* of f^-1 (printed: of f), and no effect of what is further out."""
-    mech = lw.mechanisms.random_tree(6, 1, joints=ONE_FREEDOM)
+    mech = lw.mechanisms.random_tree(6, 1, joints=ONE_DOF)
     rng = np.random.default_rng(0)
     q, v = lw.random_state(mech, rng)
     here = Joints(mech, q, v)
     step, misprint, moved = 1e-5, 0.0, 0.0
     for i in range(mech.n_links):
         there = [Joints(mech, q + s * np.eye(mech.nv)[i], v) for s in (step, -step)]
-        turning = (there[0].into[i] - there[1].into[i]) / (2 * step)
-        np.testing.assert_allclose(turning, -bracket(here.s[i][:, 0]) @ here.into[i], atol=1e-9)
-        np.testing.assert_allclose(turning.T, -here.into[i].T @ bracket(here.s[i][:, 0]).T, atol=1e-9)
+        rotating = (there[0].into[i] - there[1].into[i]) / (2 * step)
+        np.testing.assert_allclose(rotating, -bracket(here.s[i][:, 0]) @ here.into[i], atol=1e-9)
+        np.testing.assert_allclose(rotating.T, -here.into[i].T @ bracket(here.s[i][:, 0]).T, atol=1e-9)
         onto = np.linalg.inv(here.into[i])  # Ad of f itself: the identity holds for its inverse only
-        turning_back = (np.linalg.inv(there[0].into[i]) - np.linalg.inv(there[1].into[i])) / (2 * step)
-        misprint = max(misprint, np.abs(turning_back.T + onto.T @ bracket(here.s[i][:, 0]).T).max())
+        rotating_back = (np.linalg.inv(there[0].into[i]) - np.linalg.inv(there[1].into[i])) / (2 * step)
+        misprint = max(misprint, np.abs(rotating_back.T + onto.T @ bracket(here.s[i][:, 0]).T).max())
         np.testing.assert_allclose(bracket(here.s[i][:, 0]) @ here.s[i][:, 0], 0.0, atol=1e-15)
         changed = (np.array(there[0].velocities()[0]) - np.array(there[1].velocities()[0])) / (2 * step)
         outside = [k for k in range(mech.n_links) if k not in mech.subtree(i)]

@@ -153,20 +153,20 @@ class TipToBase:
         self.p = self._in_axes(to_tip([body.com for body in bodies]))
         self.inertia = to_tip([body.inertia for body in bodies])
         if self._in_world:
-            turn = self.rotation[: n + 1]
-            self.inertia = turn @ self.inertia @ turn.transpose(0, 2, 1)
-        shift, mass = np.stack([tilde(p) for p in self.p]), self.mass[:, None, None]
-        self.I = self.inertia - mass * shift @ shift
-        self.M = np.block([[self.I, mass * shift], [-mass * shift, mass * np.eye(3)]])
+            rot = self.rotation[: n + 1]
+            self.inertia = rot @ self.inertia @ rot.transpose(0, 2, 1)
+        translation, mass = np.stack([tilde(p) for p in self.p]), self.mass[:, None, None]
+        self.I = self.inertia - mass * translation @ translation
+        self.M = np.block([[self.I, mass * translation], [-mass * translation, mass * np.eye(3)]])
         self.h, self.H, changes = [None], [np.zeros((1, 6))], []
         for k, body in enumerate(bodies[::-1], start=1):
-            turn = self.rotation[k] if self._in_world else np.eye(3)
+            rot = self.rotation[k] if self._in_world else np.eye(3)
             if isinstance(body.kind, lw.Floating):  # rodriguez1992 (74)
                 self.h.append(None)
                 self.H.append(np.eye(6))
-                changes.append(np.kron(np.eye(2), turn))
+                changes.append(np.kron(np.eye(2), rot))
             else:
-                h, nothing = turn @ body.kind.axis, np.zeros(3)
+                h, nothing = rot @ body.kind.axis, np.zeros(3)
                 self.h.append(h)
                 self.H.append(
                     np.concatenate([h, nothing] if isinstance(body.kind, lw.Revolute) else [nothing, h])[None]
@@ -175,20 +175,20 @@ class TipToBase:
         self.sizes = [len(H) for H in self.H[1:]]
         order = np.concatenate([np.arange(mech.nv)[mech.v_index(body.joint)] for body in bodies[::-1]])
         self.joints = block_diag(*changes) @ np.eye(mech.nv)[order]
-        turns = self.rotation[1 : n + 1] if self._in_world else np.broadcast_to(np.eye(3), (n, 3, 3))
-        self.links = block_diag(*(np.kron(np.eye(2), turn) for turn in turns)) @ np.kron(np.eye(n)[::-1], np.eye(6))
+        rots = self.rotation[1 : n + 1] if self._in_world else np.broadcast_to(np.eye(3), (n, 3, 3))
+        self.links = block_diag(*(np.kron(np.eye(2), rot) for rot in rots)) @ np.kron(np.eye(n)[::-1], np.eye(6))
 
     def _poses(self) -> tuple[np.ndarray, np.ndarray]:
-        turns, places, turn, place = [np.eye(3)], [np.zeros(3)], np.eye(3), np.zeros(3)
+        rots, places, rot, place = [np.eye(3)], [np.zeros(3)], np.eye(3), np.zeros(3)
         for body in self.mech.bodies:
-            joint_turn, joint_shift = joint_motion(body.kind, self.q[self.mech.q_index(body.joint)])
-            place = place + turn @ (body.position + body.rotation @ joint_shift)
-            turn = turn @ body.rotation @ joint_turn
-            turns.append(turn)
+            joint_rot, joint_translation = joint_motion(body.kind, self.q[self.mech.q_index(body.joint)])
+            place = place + rot @ (body.position + body.rotation @ joint_translation)
+            rot = rot @ body.rotation @ joint_rot
+            rots.append(rot)
             places.append(place)
         tip = self.mech.frames.get("tip")
-        tip_place = place if tip is None else place + turn @ tip.position
-        return np.array([*turns, turn])[::-1], np.array([*places, tip_place])[::-1]
+        tip_place = place if tip is None else place + rot @ tip.position
+        return np.array([*rots, rot])[::-1], np.array([*places, tip_place])[::-1]
 
     def _in_axes(self, vectors: np.ndarray) -> np.ndarray:
         """Three-vectors given in link axes, row k for link k, in the axes chosen."""
@@ -199,7 +199,7 @@ class TipToBase:
         values = to_tip(values)
         return np.hstack([self._in_axes(values[:, :3]), self._in_axes(values[:, 3:])])
 
-    def turn(self, k: int, m: int) -> np.ndarray:
+    def rot(self, k: int, m: int) -> np.ndarray:
         """From the axes of link m to those of link k."""
         return np.eye(3) if self._in_world else self.rotation[k].T @ self.rotation[m]
 
@@ -210,8 +210,8 @@ class TipToBase:
 
     def phi(self, k: int, m: int) -> np.ndarray:
         """(6, 6): a spatial force at joint m as one at joint k; its transpose takes motions the other way."""
-        turn = self.turn(k, m)
-        return np.block([[turn, tilde(self.l(k, m)) @ turn], [np.zeros((3, 3)), turn]])
+        rot = self.rot(k, m)
+        return np.block([[rot, tilde(self.l(k, m)) @ rot], [np.zeros((3, 3)), rot]])
 
     # All links --------------------------------------------------------------------------------------------------------
 
@@ -247,7 +247,7 @@ class TipToBase:
 
 
 class Chain(TipToBase):
-    """A chain in motion, in world axes: phi(i, j) is a pure shift, as rodriguez1992 and jain1995 print it.
+    """A chain in motion, in world axes: phi(i, j) is a pure translation, as rodriguez1992 and jain1995 print it.
 
     Accelerations are classical: [omega dot; acceleration of joint k] as an inertial observer measures them. The biases,
     which rodriguez1992 leaves to a reference, are then
@@ -275,8 +275,8 @@ class Chain(TipToBase):
         if k == self.n:
             return np.array([0.0, 0.0, 0.0, *(-self.gravity)])
         omega = V[k + 1][:3]
-        turning = np.cross(omega, self.h[k] * self.rates[k]) if k else np.zeros(3)
-        return np.concatenate([turning, np.cross(omega, np.cross(omega, self.l(k + 1, k)))])
+        rotating = np.cross(omega, self.h[k] * self.rates[k]) if k else np.zeros(3)
+        return np.concatenate([rotating, np.cross(omega, np.cross(omega, self.l(k + 1, k)))])
 
     def bias_force(self, k: int, V) -> np.ndarray:
         """b(k) = b[V(k)], as above."""
