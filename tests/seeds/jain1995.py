@@ -39,7 +39,7 @@ class Articulated:
 
 
 class Stacked:
-    """The operators of (4.6)-(4.10) as matrices, from the blocks of Algorithm 4.1; each joint has one degree of freedom."""
+    """The operators of (4.6)-(4.10) as matrices, from the blocks of Algorithm 4.1; joints have one DoF each."""
 
     def __init__(self, chain: TipToBase, sign_of_psi: float = 1.0):
         self.parts = parts = Articulated(chain, sign_of_psi)
