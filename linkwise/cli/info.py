@@ -20,7 +20,7 @@ from .units import units
 
 @click.command(short_help="What is in a mechanism.")
 @takes_mechanism
-@click.option("--plot", metavar="FILE", help="A drawing at the neutral configuration: .png, .svg or .pdf.")
+@click.option("--plot", metavar="FILE", help="A drawing at the initial configuration: .png, .svg or .pdf.")
 @click.option("--json", "json_wanted", is_flag=True, help="One JSON document instead of text.")
 def info(found: Loaded, plot: str | None, json_wanted: bool) -> None:
     """Tree, joints, limits, masses, frames, loops and warnings of a mechanism.

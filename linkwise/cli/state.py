@@ -45,8 +45,9 @@ def state_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option(
             "--start",
-            metavar="FILE",
-            help="State from a .csv or .npz table (- for standard input): its first row, q and perhaps v.",
+            metavar="FILE|POSTURE",
+            help="State from a .csv or .npz table (- for standard input): its first row, q and perhaps v; or a posture "
+            "of the mechanism's file, such as a keyframe of MJCF.",
         ),
         click.option("--v", "velocities", multiple=True, metavar="JOINT=V", help="Velocity of a joint; 0 by default."),
         click.option(
@@ -69,10 +70,15 @@ def state(
     degrees: bool,
     trust_units: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(q, v): the neutral state at rest, or that of ``start``, with the named joints set; loops closed."""
+    """(q, v): the initial state at rest, or that of ``start``, with the named joints set; loops closed.
+
+    start   a posture of the mechanism, or the file of a table
+    """
     factor = DEGREE if degrees else 1.0
-    q, v = lw.neutral(mech), np.zeros(mech.nv)
-    if start:
+    q, v = mech.initial, np.zeros(mech.nv)
+    if start and start in mech.postures:
+        q = mech.postures[start]
+    elif start:
         table = read_table(start, mech, ("q",), ("v",), degrees, trust_units)
         q, v = table["q"][0], table["v"][0] if "v" in table else v
     q = named(mech, "q", positions, q, factor)

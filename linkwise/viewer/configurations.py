@@ -55,7 +55,7 @@ def one_configuration(mech: lw.Mechanism, q: Any) -> np.ndarray:
     if not isinstance(mech, lw.Mechanism):
         raise TypeError(f"a Mechanism is needed, got {type(mech).__name__}: make one with linkwise.load or Builder")
     if q is None:
-        return closed_near(mech, lw.neutral(mech))
+        return closed_near(mech, mech.initial)
     values = _numbers(mech, q)
     if values.ndim > 1:
         raise ValueError(

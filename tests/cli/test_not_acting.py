@@ -9,7 +9,8 @@ from linkwise.cli import main
 CART = """<mujoco model="cart"><worldbody><geom type="plane" size="1 1 1"/>
   <body name="a" pos="0 0 1"><freejoint name="f"/><geom size="0.1"/>
   <body name="b"><joint name="j" damping="1"/><geom size="0.1" pos="0.3 0 0"/></body></body></worldbody>
-  <actuator><position joint="j" kp="5"/></actuator></mujoco>"""
+  <actuator><position joint="j" kp="5"/></actuator>
+  <keyframe><key name="up" qpos="0 0 3 1 0 0 0 0.5"/></keyframe></mujoco>"""
 
 
 @pytest.fixture
@@ -49,3 +50,10 @@ def test_other_commands_warn_in_one_line(cart, capsys):
         "linkwise: warning: not acting: 3 geoms with contact, 1 position servo "
         "(linkwise info says where and what to do)\n"
     )
+
+
+@pytest.mark.parametrize(("start", "height", "angle"), [((), 1.0, 0.0), (("--start", "up"), 3.0, 0.5)])
+def test_motions_start_where_the_file_does_or_from_a_posture(run, cart, start, height, angle):
+    facts = json.loads(run("simulate", cart, "--duration", "0.01", "--json", *start))
+    assert facts["start"]["q"] == [1, 0, 0, 0, 0, 0, height, angle]
+    assert json.loads(run("info", cart, "--json"))["postures"] == {"up": [1, 0, 0, 0, 0, 0, 3, 0.5]}
