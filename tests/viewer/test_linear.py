@@ -171,7 +171,7 @@ def test_inputs_and_outputs_by_name_and_number(tmp_path):
     assert set(lines(figure.axes[0])) == {"shoulder"} and len(figure.axes) == 2
     assert (tmp_path / "bode.svg").exists()
     assert len(lw.viewer.plot_step(model, [0, "elbow"]).axes) == 2
-    with pytest.raises(ValueError, match="no input 'knee': there are 'shoulder', 'elbow'"):
+    with pytest.raises(ValueError, match="no input 'knee': available: 'shoulder', 'elbow'"):
         lw.viewer.plot_bode(model, "knee")
     with pytest.raises(ValueError, match="no output 7"):
         lw.viewer.plot_step(model, output=7)
