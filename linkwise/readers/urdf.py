@@ -106,9 +106,10 @@ def _note_omissions(root: Element, links: list[Element], joints: list[Element]) 
     for link in links:
         if link.first("collision"):
             omit(link, "link with collision geometry", "links pass through each other and through the ground")
+    settled = {joint.text("name") for joint in joints if joint.first("mimic") or joint.text("type") == "fixed"}
     for element in root.children:
         if element.tag == "gazebo":
-            _note_gazebo(element)
+            _note_gazebo(element, settled)
         elif element.tag in _DRIVING:
             omit(element, _DRIVING[element.tag], "it is not read: joint forces are given as tau")
         elif element.tag not in ("link", "joint", *_SILENT):
@@ -132,12 +133,15 @@ def _note_unknown(element: Element) -> None:
         omit(element, "unknown element", "it is not read")
 
 
-def _note_gazebo(gazebo: Element) -> None:
-    """Gazebo's own elements may close loops, tie joints or drive."""
+def _note_gazebo(gazebo: Element, settled: set[str]) -> None:
+    """Gazebo's own elements may close loops, tie joints (``settled`` ones are tied or fixed anyway) or drive."""
     for child in gazebo.children:
         if child.tag == "joint":
             omit(child, "Gazebo joint", "it is not read: give the loop by loops= of load", constrains=True)
         elif child.tag == "plugin":
+            tied = child.first("mimicJoint")
+            if tied and tied.content in settled:
+                continue
             mimics = "mimic" in "".join(child.attributes.values()).lower()
             advice = "it is not read: write <mimic> at the joint" if mimics else "it is not read"
             omit(child, "Gazebo mimic plugin" if mimics else "Gazebo plugin", advice, constrains=mimics)

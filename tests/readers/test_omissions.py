@@ -219,6 +219,17 @@ def test_constraints_that_are_not_read_are_named(text, counted, advice):
     assert f"not read, so that what it holds together comes apart: {', '.join(counted)}" in str(summary.message)
 
 
+@pytest.mark.parametrize(("kind", "inside"), [("continuous", '<mimic joint="wrist"/>'), ("fixed", "")])
+def test_what_gazebo_ties_once_more_is_not_missing(kind, inside):
+    """The simulator's plugin repeats what the joint says itself."""
+    more = f"""<link name="b"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link>
+      <joint name="j" type="{kind}"><parent link="hand"/><child link="b"/>{inside}</joint>
+      <gazebo><plugin filename="libmimic.so"><joint>wrist</joint><mimicJoint>j</mimicJoint></plugin></gazebo>"""
+    assert not loaded(robot(more))[1]
+    free = more.replace(inside, "").replace('"fixed"', '"continuous"')
+    assert [note.counted for note in loaded(robot(free))[0].notes] == ["1 Gazebo mimic plugin"]
+
+
 def test_what_drives_or_collides_in_a_urdf_file_is_named():
     more = '<transmission name="t"/><ros2_control name="c"/><strange/><gazebo><plugin name="p"/></gazebo>'
     mech, caught = loaded(robot(more, '<dynamics damping="1"/>', "<collision/>") + "\n")
