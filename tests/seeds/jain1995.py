@@ -67,7 +67,7 @@ class Stacked:
 
 def operators_of(chain: TipToBase) -> Stacked | Operators:
     """linkwise's of an arm that is made of linkwise's, the paper's of another."""
-    return (Operators if isinstance(chain, LibraryArm | LibraryChain) else Stacked)(chain)
+    return chain.operators if isinstance(chain, LibraryArm | LibraryChain) else Stacked(chain)
 
 
 def mass_matrix(chain: TipToBase) -> np.ndarray:

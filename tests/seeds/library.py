@@ -67,6 +67,11 @@ class _Compiled:
             return np.linalg.inv(self._block(self._phi, m, k))
         return super().phi(k, m)  # from or to the tip or the ground
 
+    @cached_property
+    def operators(self) -> Operators:
+        """All of linkwise's operators here, each compiled and evaluated once."""
+        return Operators(self)
+
     @property
     def stacked_phi(self) -> np.ndarray:
         return self._phi

@@ -20,7 +20,7 @@ import pytest
 
 import linkwise as lw
 from linkwise import operators as op
-from tests.seeds.library import LibraryArm, Operators, of
+from tests.seeds.library import LibraryArm, of
 from tests.seeds.tip_to_base import TipToBase, random_chain, to_base, to_tip
 
 #: Arguments of ``moving_arm``: revolute joints, as in the paper.
@@ -200,7 +200,7 @@ def inward_filter(arm: TipToBase, tau, xi, eta) -> SimpleNamespace:
 def _compiled_filter(arm: LibraryArm, tau, xi, eta) -> SimpleNamespace:
     """The same by linkwise: z- = psi (xi + E_phi (G T + P+ eta)), as the recursion (8.3), (8.7) sums up to."""
     z = op.psi @ (XI + op.E_phi @ (op.G @ MOMENTS + op.P_plus @ ETA))
-    given, parts = {"T": tau, "xi": xi, "eta": eta}, Operators(arm).parts
+    given, parts = {"T": tau, "xi": xi, "eta": eta}, arm.operators.parts
     s = SimpleNamespace(
         z_minus=by_link(arm, z, **given),
         z_plus=by_link(arm, z + op.G @ (MOMENTS - op.H @ z) + op.P_plus @ ETA, **given),
@@ -343,7 +343,7 @@ class CompiledForm(ClosedForm):
     """The same with linkwise's P+, G, D^-1, Lambda and psi, each the value of a compiled expression."""
 
     def __init__(self, arm: LibraryArm) -> None:
-        operators, self.N, self.arm = Operators(arm), arm.n, arm
+        operators, self.N, self.arm = arm.operators, arm.n, arm
         links = range(1, arm.n + 1)
         self.phi, self.H = [None, *(arm.phi(k, k - 1) for k in links)], [None, *(arm.H[k][0] for k in links)]
         self.P_plus, self.G = operators.parts.P_plus, [None, *(G[:, 0] for G in operators.parts.G[1:])]
