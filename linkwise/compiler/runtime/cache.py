@@ -128,13 +128,11 @@ def program_key(program: Program, options: Options, recurrence: Recurrence | Non
 
 @cache
 def compiler_fingerprint() -> str:
-    """A digest of the compiler's own source and of the version of LLVM."""
+    """A digest of the version of LLVM and of the compiler's own source, as far as object code depends on it."""
     package = Path(__file__).resolve().parents[1]
     digest = hashlib.sha256(repr((llvmlite.__version__, llvm.llvm_version_info, sys.platform)).encode())
-    sources = [
-        file for folder in ("ir", "passes", "targets", "runtime") for file in sorted((package / folder).glob("*.py"))
-    ]
-    for file in (package / "pipeline.py", *sources):
+    stages = [file for folder in ("ir", "passes", "targets") for file in sorted((package / folder).glob("*.py"))]
+    for file in (package / "pipeline.py", *stages, package / "runtime" / "llvm_loader.py"):
         digest.update(file.name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()
 
