@@ -14,7 +14,7 @@ from linkwise.mechanics import scalar
 
 MECHANISMS = {
     "arm": lw.mechanisms.puma560(),
-    "tree": lw.mechanisms.random_tree(3, seed=3),
+    "tree": lw.mechanisms.random_tree(3, seed=0),
     "long": lw.mechanisms.chain(30),
     "loop": lw.mechanisms.four_bar(),
 }
