@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import contextlib
+import io
 import os
 import re
 import subprocess
@@ -32,9 +34,14 @@ URDF = """<robot name="gripper">
 
 
 def linkwise(*arguments: str, **options) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-m", "linkwise", *arguments], capture_output=True, text=True, timeout=120, **options
-    )
+    """Run a command: in this process, which is quicker, or with ``options`` of a process in one of its own."""
+    if options:
+        command = [sys.executable, "-m", "linkwise", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(arguments)
+    return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
 
 
 @pytest.fixture
