@@ -125,7 +125,9 @@ def closed_states(mech: lw.Mechanism, rng: np.random.Generator, count: int) -> t
     return lw.closed.project(mech, lw.integrate(mech, start, v, STRAY), v)
 
 
-def _measure_closed(mech: lw.Mechanism, states: tuple[np.ndarray, ...], at: Conditions) -> Measurement:
+def _measure_closed(
+    mech: lw.Mechanism, states: tuple[np.ndarray, np.ndarray, np.ndarray], at: Conditions
+) -> Measurement:
     """Two formulations that share the compiled terms, and neither matrices nor factorizations, must agree."""
     if at.dtype != "float64":
         raise ValueError("forward dynamics of mechanisms with loops is computed in float64: choose that dtype")

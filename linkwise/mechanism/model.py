@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from linkwise.mechanism import annotation, checks
 from linkwise.mechanism.annotation import Annotations, Note
@@ -39,7 +40,7 @@ class Mechanism(Constant):
     name: str
     bodies: tuple[Body, ...]
     frames: Mapping[str, Frame]
-    gravity: np.ndarray
+    gravity: NDArray[np.float64]
     loops: tuple[Loop, ...] = ()
     annotations: Annotations = field(default=Annotations(), compare=False)
     _kernels: dict[Any, Any] = field(default_factory=dict, init=False, compare=False)
@@ -242,7 +243,7 @@ class Mechanism(Constant):
         return all(body.kind.rates_are_velocities for body in self.bodies)
 
     @cached_property
-    def structure_constants(self) -> np.ndarray:
+    def structure_constants(self) -> NDArray[np.float64]:
         """(nv, nv, nv): c with [E_i, E_j] = sum over k of c[i, j, k] E_k, E the tangent directions of v: zero but for
         joints whose steps do not commute, such as those that rotate freely."""
         constants = np.zeros((self.nv,) * 3)
@@ -270,41 +271,41 @@ class Mechanism(Constant):
     # Parameters ----------------------------------------------------------------------------------------------------
 
     @cached_property
-    def masses(self) -> np.ndarray:
+    def masses(self) -> NDArray[np.float64]:
         """(n_links,) mass of each body."""
         return _read_only(np.array([body.mass for body in self.bodies], dtype=float))
 
     @cached_property
-    def coms(self) -> np.ndarray:
+    def coms(self) -> NDArray[np.float64]:
         """(n_links, 3) centre of mass of each body in its link frame."""
         return _read_only(np.array([body.com for body in self.bodies], dtype=float).reshape(-1, 3))
 
     @cached_property
-    def inertias(self) -> np.ndarray:
+    def inertias(self) -> NDArray[np.float64]:
         """(n_links, 3, 3) inertia of each body about its centre of mass, along the axes of its link frame."""
         return _read_only(np.array([body.inertia for body in self.bodies], dtype=float).reshape(-1, 3, 3))
 
     @cached_property
-    def q_lower(self) -> np.ndarray:
+    def q_lower(self) -> NDArray[np.float64]:
         """(nq,) lower limits of q, -inf where there is none; those of joints that mimic others are not among them."""
         return self._limits("lower")
 
     @cached_property
-    def q_upper(self) -> np.ndarray:
+    def q_upper(self) -> NDArray[np.float64]:
         """(nq,) upper limits of q, inf where there is none; those of joints that mimic others are not among them."""
         return self._limits("upper")
 
     @cached_property
-    def v_limit(self) -> np.ndarray:
+    def v_limit(self) -> NDArray[np.float64]:
         """(nv,) the largest ``|v|``, inf where there is no limit."""
         return self._limits("velocity")
 
     @cached_property
-    def effort_limit(self) -> np.ndarray:
+    def effort_limit(self) -> NDArray[np.float64]:
         """(nv,) the largest joint forces and torques, inf where there is no limit."""
         return self._limits("effort")
 
-    def _limits(self, which: str) -> np.ndarray:
+    def _limits(self, which: str) -> NDArray[np.float64]:
         independent = (getattr(body.limits, which) for body in self.bodies if not body.mimic)
         return _read_only(np.array([x for values in independent for x in values], dtype=float))
 
@@ -340,12 +341,12 @@ class Mechanism(Constant):
         return (*self.annotations.notes, *annotation.joint_notes(self.bodies))
 
     @cached_property
-    def initial(self) -> np.ndarray:
+    def initial(self) -> NDArray[np.float64]:
         """(nq,) the configuration that the file starts from (``qpos0`` of MJCF); neutral where it says nothing."""
         return annotation.configuration(self.bodies, self.annotations.initial)
 
     @cached_property
-    def postures(self) -> Mapping[str, np.ndarray]:
+    def postures(self) -> Mapping[str, NDArray[np.float64]]:
         """Named configurations (nq,): keyframes of MJCF, group states of SRDF; joints they leave out are as in
         ``initial``."""
         start, named = self.annotations.initial, self.annotations.postures
@@ -462,7 +463,7 @@ def _edit() -> Any:
     return edit
 
 
-def _read_only(array: np.ndarray) -> np.ndarray:
+def _read_only(array: NDArray[np.float64]) -> NDArray[np.float64]:
     array.flags.writeable = False
     return array
 

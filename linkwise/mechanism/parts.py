@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from linkwise.mechanics.joints import Joint
 from linkwise.mechanism import checks
 from linkwise.mechanism.checks import MechanismError
 from linkwise.mechanism.poses import checked_pose
 
-Pose = tuple[np.ndarray, np.ndarray]  # rotation (3, 3), position (3,)
+Pose = tuple[NDArray[np.float64], NDArray[np.float64]]  # rotation (3, 3), position (3,)
 
 
 class Constant:
@@ -142,11 +143,11 @@ class Body(Constant):
     joint: str
     kind: Joint
     parent: int
-    rotation: np.ndarray
-    position: np.ndarray
+    rotation: NDArray[np.float64]
+    position: NDArray[np.float64]
     mass: float
-    com: np.ndarray
-    inertia: np.ndarray
+    com: NDArray[np.float64]
+    inertia: NDArray[np.float64]
     armature: tuple[float, ...]
     damping: tuple[float, ...]
     friction: tuple[float, ...]
@@ -198,8 +199,8 @@ class Frame(Constant):
 
     name: str
     body: int
-    rotation: np.ndarray
-    position: np.ndarray
+    rotation: NDArray[np.float64]
+    position: NDArray[np.float64]
 
     def __post_init__(self) -> None:
         what = f"frame {self.name!r}"

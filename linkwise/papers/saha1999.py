@@ -307,7 +307,7 @@ def figure_8() -> Exhibit:
                 1e-12,
             ),
             compare("weights that hang on the joints at the end, by hand", found.tau[-1], _stanford_weights(), 1e-12),
-            Comparison("work of the joints less gain of energy (J)", abs(work - gain), 1e-3),
+            Comparison("work of the joints less gain of energy (J)", float(abs(work - gain)), 1e-3),
         ),
         remark="The scan has no curves. Which way gravity acts along Z_1 is not printed; the text of Figure 9 asks "
         "for +Z_1.",

@@ -61,7 +61,7 @@ def figure_2_2() -> Exhibit:
         "coordinates, one constraint, one degree of freedom.",
         pictures=(lw.viewer.draw(mech, lowest, labels=True),),
         compared=(
-            Comparison("degrees of freedom less one", float(abs(lw.closed.degrees_of_freedom(mech, q[0]) - 1)), 0.0),
+            Comparison("degrees of freedom less one", float(np.abs(lw.closed.degrees_of_freedom(mech, q[0]) - 1)), 0.0),
             Comparison(
                 "accelerations: those of an angle, relative",
                 float(np.abs(a[:, :2] - expected).max() / np.abs(expected).max()),

@@ -27,7 +27,7 @@ MOST_PER_SECOND = 50.0
 
 @style.styled
 def animate(
-    mech: lw.Mechanism,
+    mech: lw.Mechanism | lw.Trajectory,
     q: Any = None,
     t: Any = None,
     path: str | Path = "motion.gif",

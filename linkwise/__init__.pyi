@@ -1,0 +1,207 @@
+"""The spatial operator algebra of multibody dynamics, compiled link by link.  Written by tools/stub.py."""
+
+from . import linearization as linearization
+from . import viewer as viewer
+from .compiler.export import c_file as c_file
+from .compiler.export import export_c as export_c
+from .compiler.kernel import Kernel as Kernel
+from .compiler.kernel import KernelError as KernelError
+from .compiler.pipeline import DTYPES as DTYPES
+from .compiler.pipeline import LANGUAGES as LANGUAGES
+from .compiler.pipeline import TARGETS as TARGETS
+from .compiler.pipeline import compile as compile
+from .compiler.runtime import cache as cache
+from .compiler.runtime.single_call import get_single_call_shortcut as get_single_call_shortcut
+from .compiler.runtime.single_call import set_single_call_shortcut as set_single_call_shortcut
+from .compiler.runtime.threads import get_num_threads as get_num_threads
+from .compiler.runtime.threads import set_num_threads as set_num_threads
+from .control.joints import joint_feedback as joint_feedback
+from .control.joints import saturated as saturated
+from .dynamics import closed as closed
+from .dynamics import denoc as denoc
+from .dynamics import diagonal as diagonal
+from .dynamics.derivatives import forward_dynamics_derivatives as forward_dynamics_derivatives
+from .dynamics.derivatives import inverse_dynamics_derivatives as inverse_dynamics_derivatives
+from .dynamics.derivatives import inverse_dynamics_second_derivatives as inverse_dynamics_second_derivatives
+from .dynamics.derivatives import jacobian_derivatives as jacobian_derivatives
+from .dynamics.derivatives import jacobian_of as jacobian_of
+from .dynamics.derivatives import jacobian_rate as jacobian_rate
+from .dynamics.derivatives import jacobian_second_rate as jacobian_second_rate
+from .dynamics.derivatives import vjp_of as vjp_of
+from .dynamics.identification import BaseParameters as BaseParameters
+from .dynamics.identification import base_parameters as base_parameters
+from .dynamics.identification import inertial_parameters as inertial_parameters
+from .dynamics.identification import regressor as regressor
+from .dynamics.identification import rotor_inertias as rotor_inertias
+from .dynamics.passive import Passive as Passive
+from .dynamics.trees import acceleration_parts as acceleration_parts
+from .dynamics.trees import bias_force as bias_force
+from .dynamics.trees import center_of_mass as center_of_mass
+from .dynamics.trees import coordinate_rates as coordinate_rates
+from .dynamics.trees import coriolis_matrix as coriolis_matrix
+from .dynamics.trees import difference as difference
+from .dynamics.trees import forward_dynamics as forward_dynamics
+from .dynamics.trees import forward_link_accelerations as forward_link_accelerations
+from .dynamics.trees import frame_pose as frame_pose
+from .dynamics.trees import gravity_force as gravity_force
+from .dynamics.trees import integrate as integrate
+from .dynamics.trees import inverse_dynamics as inverse_dynamics
+from .dynamics.trees import jacobian as jacobian
+from .dynamics.trees import joint_wrenches as joint_wrenches
+from .dynamics.trees import kinetic_energy as kinetic_energy
+from .dynamics.trees import link_accelerations as link_accelerations
+from .dynamics.trees import link_poses as link_poses
+from .dynamics.trees import link_velocities as link_velocities
+from .dynamics.trees import mass_matrix as mass_matrix
+from .dynamics.trees import mass_matrix_derivatives as mass_matrix_derivatives
+from .dynamics.trees import mass_matrix_inverse as mass_matrix_inverse
+from .dynamics.trees import momentum as momentum
+from .dynamics.trees import neutral as neutral
+from .dynamics.trees import operational_inertia as operational_inertia
+from .dynamics.trees import potential_energy as potential_energy
+from .dynamics.trees import random_state as random_state
+from .linearization.equilibrium import find_equilibrium as find_equilibrium
+from .linearization.linearize import linearize as linearize
+from .linearization.state_space import StateSpace as StateSpace
+from .mechanics import operators as operators
+from .mechanics import scalar as scalar
+from .mechanics.algorithms.algorithm import Algorithm as Algorithm
+from .mechanics.joints.cylindrical import Cylindrical as Cylindrical
+from .mechanics.joints.fixed import Fixed as Fixed
+from .mechanics.joints.floating import Floating as Floating
+from .mechanics.joints.helical import Helical as Helical
+from .mechanics.joints.pin_in_slot import PinInSlot as PinInSlot
+from .mechanics.joints.planar import Planar as Planar
+from .mechanics.joints.prismatic import Prismatic as Prismatic
+from .mechanics.joints.revolute import Revolute as Revolute
+from .mechanics.joints.spherical import Spherical as Spherical
+from .mechanics.joints.universal import Universal as Universal
+from .mechanism import library as mechanisms
+from .mechanism.annotation import Note as Note
+from .mechanism.builder import Builder as Builder
+from .mechanism.checks import InertiaWarning as InertiaWarning
+from .mechanism.checks import LimitWarning as LimitWarning
+from .mechanism.checks import MechanismError as MechanismError
+from .mechanism.checks import MechanismWarning as MechanismWarning
+from .mechanism.checks import MissingConstraintWarning as MissingConstraintWarning
+from .mechanism.checks import OmissionWarning as OmissionWarning
+from .mechanism.dh import from_dh as from_dh
+from .mechanism.model import Mechanism as Mechanism
+from .mechanism.parts import Limits as Limits
+from .mechanism.parts import Loop as Loop
+from .mechanism.parts import Mimic as Mimic
+from .mechanism.poses import pose as pose
+from .readers import load as load
+from .readers.dh_table import load_dh as load_dh
+from .readers.srdf import load_srdf as load_srdf
+from .simulation import events as events
+from .simulation.rollouts import rollout as rollout
+from .simulation.run import SimulationError as SimulationError
+from .simulation.run import simulate as simulate
+from .simulation.storage import load_trajectory as load_trajectory
+from .simulation.trajectory import Trajectory as Trajectory
+
+__version__: str
+__all__ = [
+    "Algorithm",
+    "BaseParameters",
+    "Builder",
+    "Cylindrical",
+    "DTYPES",
+    "Fixed",
+    "Floating",
+    "Helical",
+    "InertiaWarning",
+    "Kernel",
+    "KernelError",
+    "LANGUAGES",
+    "LimitWarning",
+    "Limits",
+    "Loop",
+    "Mechanism",
+    "MechanismError",
+    "MechanismWarning",
+    "Mimic",
+    "MissingConstraintWarning",
+    "Note",
+    "OmissionWarning",
+    "Passive",
+    "PinInSlot",
+    "Planar",
+    "Prismatic",
+    "Revolute",
+    "SimulationError",
+    "Spherical",
+    "StateSpace",
+    "TARGETS",
+    "Trajectory",
+    "Universal",
+    "__version__",
+    "acceleration_parts",
+    "base_parameters",
+    "bias_force",
+    "c_file",
+    "cache",
+    "center_of_mass",
+    "closed",
+    "compile",
+    "coordinate_rates",
+    "coriolis_matrix",
+    "denoc",
+    "diagonal",
+    "difference",
+    "events",
+    "export_c",
+    "find_equilibrium",
+    "forward_dynamics",
+    "forward_dynamics_derivatives",
+    "forward_link_accelerations",
+    "frame_pose",
+    "from_dh",
+    "get_num_threads",
+    "get_single_call_shortcut",
+    "gravity_force",
+    "inertial_parameters",
+    "integrate",
+    "inverse_dynamics",
+    "inverse_dynamics_derivatives",
+    "inverse_dynamics_second_derivatives",
+    "jacobian",
+    "jacobian_derivatives",
+    "jacobian_of",
+    "jacobian_rate",
+    "jacobian_second_rate",
+    "joint_feedback",
+    "joint_wrenches",
+    "kinetic_energy",
+    "linearization",
+    "linearize",
+    "link_accelerations",
+    "link_poses",
+    "link_velocities",
+    "load",
+    "load_dh",
+    "load_srdf",
+    "load_trajectory",
+    "mass_matrix",
+    "mass_matrix_derivatives",
+    "mass_matrix_inverse",
+    "mechanisms",
+    "momentum",
+    "neutral",
+    "operational_inertia",
+    "operators",
+    "pose",
+    "potential_energy",
+    "random_state",
+    "regressor",
+    "rollout",
+    "rotor_inertias",
+    "saturated",
+    "scalar",
+    "set_num_threads",
+    "set_single_call_shortcut",
+    "simulate",
+    "viewer",
+    "vjp_of",
+]
