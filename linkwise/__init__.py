@@ -82,12 +82,14 @@ _LATER = {
     ".dynamics.derivatives": (
         "forward_dynamics_derivatives",
         "inverse_dynamics_derivatives",
+        "inverse_dynamics_second_derivatives",
         "jacobian_derivatives",
+        "jacobian_of",
         "jacobian_rate",
         "jacobian_second_rate",
+        "vjp_of",
     ),
     ".dynamics.diagonal": ("diagonal",),
-    ".dynamics.differentiation": ("inverse_dynamics_second_derivatives", "jacobian_of", "vjp_of"),
     ".compiler.export": ("c_file", "export_c"),
     ".dynamics.identification": (
         "BaseParameters",
@@ -98,6 +100,7 @@ _LATER = {
     ),
     ".control.joints": ("joint_feedback", "saturated"),
     ".linearization": ("StateSpace", "find_equilibrium", "linearization", "linearize"),
+    ".mechanics.algorithms.algorithm": ("Algorithm",),
     ".mechanics.operators": ("operators",),
     ".mechanics.scalar": ("scalar",),
     ".dynamics.passive": ("Passive",),

@@ -85,7 +85,7 @@ def snapshot() -> dict[str, Any]:
     try:
         from linkwise.mechanics.algorithms.catalogue import ALGORITHMS
     except ImportError:
-        from linkwise.algorithms.catalogue import ALGORITHMS  # type: ignore
+        from linkwise.algorithms.catalogue import ALGORITHMS  # type: ignore[no-redef]
     found: dict[str, Any] = {}
     for where, make in MECHANISMS.items():
         mech = make()

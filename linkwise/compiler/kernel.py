@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..mechanism import Mechanism
 from .ir import ops, printer
@@ -54,7 +55,7 @@ class Kernel:
         self._emit = emit
         self.function = function  # what is called, without the object around it
 
-    def __call__(self, *arrays, out=None):
+    def __call__(self, *arrays: Any, out: Any = None) -> NDArray[np.float64]:
         return self.function(*arrays) if out is None else self.function(*arrays, out=out)
 
     def __copy__(self) -> Kernel:

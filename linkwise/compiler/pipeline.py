@@ -12,18 +12,17 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from inspect import Parameter, signature
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..mechanics.algorithms.catalogue import ALGORITHMS, Algorithm, from_expression
-from ..mechanics.operators.explain import explain
+from ..mechanics.operators.explain import Computation, explain
 from ..mechanics.operators.expression import Expression
 from ..mechanics.recursions.sweep import SweepLog, logged
 from ..mechanics.recursions.tree import Tree, build_tree
 from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
-from .ir.builder import Builder
 from .ir.program import Array, Program
 from .ir.recurrence import Recurrence
 from .ir.spec import check
@@ -31,6 +30,7 @@ from .kernel import Kernel, explaining
 from .passes.differentiate import Directions, differentiate
 from .passes.fuse_multiply_add import fuse_multiply_add
 from .passes.order_for_registers import order_for_registers
+from .registry import array_function
 from .runtime import llvm_loader
 from .runtime.arrays import all_plain
 from .runtime.cache import program_key
@@ -40,33 +40,18 @@ from .runtime.single_call import single_call
 from .runtime.threads import call_threaded, threaded
 from .targets import c_source, cuda_c, llvm_simd, numpy_reference
 from .targets.protocol import Options, Target
-from .trace import inline, symbols, trace
+from .trace import inline, trace
 
 PARAMETER_SHAPES: dict[str, tuple[int, ...]] = {"mass": (), "com": (3,), "inertia": (3, 3), "pose": (4, 4)}
 DTYPES = ("float64", "float32")
 LONG = 20_000  # operations: beyond, the short cut for single states saves little and would hold up other threads
-MEANT = {"gpu": "cuda"}  # what is spelled unlike what it means
 MAIN_ALGORITHMS = (
-    "there is inverse_dynamics, forward_dynamics, mass_matrix, bias_force, jacobian, link_poses and every other array "
-    "function of linkwise by its name; docs/api.md lists all"
+    "available: inverse_dynamics, forward_dynamics, mass_matrix, bias_force, jacobian, link_poses and every other "
+    "array function of linkwise by its name; docs/api.md lists all"
 )
-#: Modules whose public functions are algorithms, and what comes before a function's name in that of its algorithm.
-FRONT_DOORS = {
-    "linkwise.dynamics.trees": "",
-    "linkwise.dynamics.derivatives": "",
-    "linkwise.dynamics.differentiation": "",
-    "linkwise.dynamics.identification": "",
-    "linkwise.dynamics.closed.constraints": "",
-    "linkwise.dynamics.denoc": "denoc_",
-    "linkwise.dynamics.diagonal": "diagonal_",
-}
-#: What to compile in place of public functions that do more than one algorithm.
-INSTEAD = {
-    "linkwise.dynamics.diagonal.forward_dynamics": "linkwise.dynamics.diagonal.motion, whose kernel gives [dnu/dt, v]",
-    "linkwise.dynamics.diagonal.all_forces": "'diagonal_forces_of_all'",
-    "linkwise.dynamics.closed.dynamics.forward_dynamics": "'constrained_terms', the terms of its equations",
-    "linkwise.dynamics.closed.dynamics.inverse_dynamics": "'constrained_terms', the terms of its equations",
-}
+#: What other libraries call some algorithms, and other words for targets and options.
+OTHER_NAMES = {"rnea": "inverse_dynamics", "aba": "forward_dynamics", "crba": "mass_matrix"}
+OTHER_WORDS = {"gpu": "cuda", "name": "link"}
 
 
 def compile(
@@ -93,21 +78,15 @@ def compile(
     chosen = _algorithm(algorithm)
     require_mechanism(mech)
     dtype = one_of("dtype", np.dtype(dtype).name if dtype in (float, np.float64, np.float32) else dtype, DTYPES)
-    target = one_of("target", target, TARGETS, meant=MEANT)
+    target = one_of("target", target, TARGETS, meant=OTHER_WORDS)
+    options = {OTHER_WORDS.get(name, name) if name not in chosen.options else name: x for name, x in options.items()}
     for name in options:
         one_of(f"option of {chosen.name}", name, chosen.options)
-    _require_options(chosen, options)
+    chosen.require_options(options)
     chosen.check(mech)
-    options = chosen.with_defaults(mech, options)
-    program, log = trace_algorithm(chosen, mech, parameters, options)
-    expression = chosen.expression(**options) if chosen.expression else None
-
-    def plan(operations: dict[str, int]) -> str:
-        assert expression is not None
-        return explain(expression, mech, operations, tree_of_symbols(chosen, mech, parameters))
-
+    traced = trace_with_plan(chosen, mech, parameters, options)
     configurations = dict.fromkeys(chosen.configurations, mech)
-    return loaded(program, dtype, target, log.sweeps, configurations, plan if expression is not None else None)
+    return loaded(traced.program, dtype, target, traced.log.sweeps, configurations, traced.explanation)
 
 
 def loaded(
@@ -123,20 +102,48 @@ def loaded(
     return Kernel(program, dtype, target, sweeps, function, optimize, emit, configurations, plan)
 
 
-def trace_algorithm(
-    algorithm: Algorithm, mech: Mechanism, parameters: Sequence[str] = (), options: dict[str, Any] | None = None
-) -> tuple[Program, SweepLog]:
-    """Stage 1: run the algorithm on symbols."""
+@dataclass(frozen=True)
+class Traced:
+    """What running an algorithm on symbols gives.
+
+    program     the operations
+    log         the sweeps that were made
+    computed    expressions with the plans that ran; None for a recursion written by hand
+    tree        what they ran on, numbers that are inputs as symbols
+    """
+
+    program: Program
+    log: SweepLog
+    computed: tuple[Computation, ...] | None
+    tree: Tree
+
+    @property
+    def explanation(self) -> Callable[[dict[str, int]], str] | None:
+        """The plan as text, from the operations of each sweep."""
+        computed, tree = self.computed, self.tree
+        return None if computed is None else lambda operations: explain(computed, tree, operations)
+
+
+def trace_with_plan(
+    algorithm: Algorithm, mech: Mechanism, parameters: Sequence[str] = (), options: Mapping[str, Any] | None = None
+) -> Traced:
+    """Stage 1: run the algorithm on symbols, by the plans that its expressions get for this mechanism."""
     own = [Array(name, shape) for name, shape in algorithm.shapes(mech)]
     extra, entries = _parameter_arrays(mech, parameters)
     base, log = derived_from(algorithm.differentiates, mech, parameters)
+    options = algorithm.with_defaults(mech, options or {})
+    computed = algorithm.computations(mech, **options)
+    at_user_origins = algorithm.needs_user_origins(computed)
+    trees: list[Tree] = []
 
-    def run(*arrays):
-        tree = _build_tree(algorithm, mech, arrays[len(own) :], entries)
+    def run(*arrays: np.ndarray) -> list[np.ndarray]:
+        values = zip(arrays[len(own) :], entries, strict=True)
+        numbers = {key: array[at] for array, places in values for key, at in places}
+        trees.append(build_tree(mech, numbers, at_user_origins))
         given = arrays[: len(own)] if base is None else inline(base, *arrays)
-        found = algorithm.function(tree, *given, **(options or {}))
+        found = algorithm.run(computed, trees[0], given, options)
         results = [np.array(x, dtype=object) for x in ((found,) if isinstance(algorithm.output, str) else found)]
-        shapes = [algorithm.result_shape(name, mech) for name in algorithm.outputs]
+        shapes = [algorithm.result_shape(name, mech, computed) for name in algorithm.outputs]
         return [x if shape is None else x.reshape(shape) for x, shape in zip(results, shapes, strict=True)]
 
     def listen(set_section: Callable[[str], None]) -> None:
@@ -150,7 +157,15 @@ def trace_algorithm(
             f"{algorithm.name} divides by zero at every configuration of mechanism {mech.name!r}: a block that it "
             "inverts is singular, such as the inertia of a link without mass"
         ) from None
-    return program, log
+    return Traced(program, log, computed, algorithm.tree_for(trees[0]))
+
+
+def trace_algorithm(
+    algorithm: Algorithm, mech: Mechanism, parameters: Sequence[str] = (), options: Mapping[str, Any] | None = None
+) -> tuple[Program, SweepLog]:
+    """The program of an algorithm, and the sweeps that it makes."""
+    traced = trace_with_plan(algorithm, mech, parameters, options)
+    return traced.program, traced.log
 
 
 def derived_from(name: str | None, mech: Mechanism, parameters: Sequence[str]) -> tuple[Program | None, SweepLog]:
@@ -166,17 +181,6 @@ def tangent_basis(mech: Mechanism) -> Program:
     """The program of N(q), (nq, nv): the coordinate rates dq/dt = N(q) v, linear in v, differentiated by v."""
     rates, _ = trace_algorithm(ALGORITHMS["coordinate_rates"], mech)
     return differentiate(rates, [Directions(1)], "forward")
-
-
-def tree_of_symbols(algorithm: Algorithm, mech: Mechanism, parameters: Sequence[str]) -> Tree:
-    """The tree that ``trace_algorithm`` runs an algorithm on: numbers that are inputs are symbols."""
-    arrays, entries = _parameter_arrays(mech, parameters)
-    return _build_tree(algorithm, mech, symbols(arrays, Builder()), entries)
-
-
-def _build_tree(algorithm: Algorithm, mech: Mechanism, arrays: Sequence[np.ndarray], entries: list[list[Any]]) -> Tree:
-    given = {key: values[at] for values, places in zip(arrays, entries, strict=True) for key, at in places}
-    return build_tree(mech, given, algorithm.at_user_origins)
 
 
 def optimize(program: Program) -> Program:
@@ -297,33 +301,24 @@ def _algorithm(asked: Any) -> Algorithm:
         return ALGORITHMS[_name_of(asked)]
     if not isinstance(asked, str):
         raise TypeError(f"an algorithm is a name, a function of linkwise or an operator expression, got {asked!r}")
-    return ALGORITHMS[one_of("algorithm", asked, tuple(ALGORITHMS), MAIN_ALGORITHMS)]
+    return ALGORITHMS[one_of("algorithm", OTHER_NAMES.get(asked, asked), tuple(ALGORITHMS), MAIN_ALGORITHMS)]
 
 
 def _name_of(function: Callable[..., Any]) -> str:
-    """linkwise.inverse_dynamics is "inverse_dynamics", linkwise.denoc.inverse_dynamics "denoc_inverse_dynamics"; other
-    functions are refused, whatever their names."""
+    """The algorithm that an array function of linkwise is made from; other functions are refused, whatever their
+    names."""
+    made = array_function(function)
+    if made is not None and made.algorithm is not None:
+        return made.algorithm
     module, name = getattr(function, "__module__", None) or "", getattr(function, "__name__", repr(function))
     full = f"{module}.{name}" if module else name
-    if module.partition(".")[0] == "linkwise" and getattr(sys.modules.get(module), name, None) is function:
-        known = f"{FRONT_DOORS.get(module)}{name}"
-        if known in ALGORITHMS:
-            return known
-        instead = f"compile {INSTEAD[full]}" if full in INSTEAD else MAIN_ALGORITHMS
-        raise ValueError(f"{full} is no algorithm that can be compiled: {instead}")
+    if made is not None or getattr(sys.modules.get(module), name, None) is function and module.startswith("linkwise."):
+        raise ValueError(f"{full} is no algorithm that can be compiled: {made.advice if made else MAIN_ALGORITHMS}")
     meant = f"did you mean linkwise.{name}?" if name in ALGORITHMS else MAIN_ALGORITHMS
     raise ValueError(
         f"{full} is no function of linkwise, and only those are compiled: {meant} (for a computation of your own give "
-        "an operator expression, or a linkwise.mechanics.algorithms.catalogue.Algorithm)"
+        "an operator expression, or a linkwise.Algorithm)"
     )
-
-
-def _require_options(algorithm: Algorithm, options: dict[str, Any]) -> None:
-    """Every option without a default is given."""
-    parameters = signature(algorithm.function).parameters
-    for name in algorithm.options:
-        if name not in options and parameters[name].default is Parameter.empty:
-            raise TypeError(f"{algorithm.name} needs {name!r}: pass {name}=... to compile")
 
 
 def _parameter_arrays(mech: Mechanism, names: Sequence[str]) -> tuple[list[Array], list[list[tuple[Any, Any]]]]:

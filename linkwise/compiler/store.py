@@ -1,4 +1,5 @@
-"""Kernels that public functions keep with a mechanism: made on first use, found again by what was asked for.
+"""Public functions made from algorithms, and the kernels that they keep with a mechanism: made on first use, found
+again by what was asked for.
 
 The store is a dictionary of the mechanism itself.  What is in it stays; what is not is made by the first thread that
 asks for it, while others that need something new of the same mechanism wait.
@@ -6,6 +7,8 @@ asks for it, while others that need something new of the same mechanism wait.
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
 import threading
 from collections.abc import Callable
@@ -16,6 +19,7 @@ import numpy as np
 
 from ..mechanism import Mechanism, require_mechanism
 from .kernel import Kernel
+from .registry import ArrayFunction, Function, register
 from .runtime.arrays import DeviceArrayError, all_plain, is_foreign
 
 _FLOAT64, _FLOAT32 = np.dtype("float64"), np.dtype("float32")
@@ -101,3 +105,71 @@ def _converting(mech: Mechanism, request: Request) -> Callable[..., Any]:
         return kernel_function(mech, request, arrays[0])(*arrays)
 
     return convert
+
+
+# -- functions made from algorithms -----------------------------------------------------------------------
+
+
+def of_algorithm(name: str, gives: Callable[[Any], Any] | None = None) -> Callable[[Function], Function]:
+    """Makes a public function of an algorithm; ``gives`` turns what the kernel returns into the function's result.
+
+    The signature that is decorated says all: its arguments that are array-like are the kernel's inputs, in its order;
+    ``wrenches`` chooses the algorithm with wrenches; other arguments are options of the algorithm, left out where they
+    are None.  The body is the docstring alone.  As these functions are as quick as one call can be, their text is
+    written out, as that of dataclasses is, instead of being interpreted argument by argument.
+    """
+
+    def make(stub: Function) -> Function:
+        parameters = list(inspect.signature(stub).parameters.values())[1:]  # after the mechanism
+        text = _text(stub.__name__, name, parameters, "gives" if gives else "")
+        defaults = {p.name: p.default for p in parameters}
+        space: dict[str, Any] = {"kernel_function": kernel_function, "gives": gives, "defaults": defaults}
+        exec(compile(text, f"<{stub.__module__}.{stub.__name__}>", "exec"), space)
+        made: Any = functools.update_wrapper(space[stub.__name__], stub)
+        del made.__wrapped__  # its signature is its own
+        made.__signature__ = inspect.signature(stub)
+        return register(made, ArrayFunction(name))
+
+    return make
+
+
+def _text(function: str, algorithm: str, parameters: list[inspect.Parameter], gives: str) -> str:
+    """The source of a public function with these parameters after the mechanism."""
+    arrays = [p.name for p in parameters if _is_array(p) and p.default is p.empty]
+    options = [p for p in parameters if not _is_array(p)]
+    arguments, keywords_only = ["mech"], False
+    for p in parameters:
+        if p.kind is p.KEYWORD_ONLY and not keywords_only:
+            arguments, keywords_only = [*arguments, "*"], True
+        arguments.append(p.name if p.default is p.empty else f"{p.name}=defaults[{p.name!r}]")
+
+    def call(name: str, more: str = "") -> str:
+        kernel = f"kernel_function(mech, {_request(name, options)}, {arrays[0]})({', '.join(arrays)}{more})"
+        return f"{gives}({kernel})"
+
+    lines = [f"def {function}({', '.join(arguments)}):"]
+    if any(p.name == "wrenches" and p.default is None for p in parameters):
+        lines += ["    if wrenches is not None:", f"        return {call(f'{algorithm}_with_wrenches', ', wrenches')}"]
+    return "\n".join([*lines, f"    return {call(algorithm)}"])
+
+
+def _is_array(parameter: inspect.Parameter) -> bool:
+    return "ArrayLike" in str(parameter.annotation)
+
+
+def _request(algorithm: str, options: list[inspect.Parameter]) -> str:
+    """What is asked of ``kernel_function``: the name, or a tuple of it and the options that are not None."""
+    if not options:
+        return repr(algorithm)
+    pairs = [f"(({OPTION_NAMES.get(p.name, p.name)!r}, {p.name}),)" for p in options]
+    given = [
+        f"({pair} if {p.name} is not None else ())" if p.default is None else pair
+        for p, pair in zip(options, pairs, strict=True)
+    ]
+    whole = " + ".join([f"({algorithm!r},)", *given])
+    if all(p.default is None for p in options):
+        return f"({algorithm!r} if {' is '.join([*(p.name for p in options), 'None'])} else {whole})"
+    return whole
+
+
+OPTION_NAMES = {"name": "link"}  # another word for it

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..compiler.kernel import Kernel
 from ..compiler.pipeline import compile
 from ..compiler.store import kernel_function
 from ..mechanics import operators as op
-from ..mechanics.operators.expression import Vector, force_at
+from ..mechanics.operators.expression import Vector
+from ..mechanics.operators.spaces import force_at
 from ..mechanism import Mechanism
 from .trees import frame_pose, gravity_force
 
@@ -88,7 +89,7 @@ class EndEffectorRegulation:
     position_gain: float
     orientation_gain: float
     gravity: bool
-    working_moments: Kernel  # q, force at the frame -> D^(-1/2) H psi B f
+    working_moments: Callable[..., Any]  # q, force at the frame -> D^(-1/2) H psi B f
 
     def __call__(self, t, q, v):
         eps = self.pull(q) - self.rate_gain * _rates(self.mech, q, v)
@@ -150,7 +151,15 @@ def end_effector_regulation(
             raise ValueError(f"{name} must not be negative, got {value!r}")
     if mech.frame(link).body < 0:
         raise ValueError(f"frame {link!r} is fixed to the ground: no joint moves it")
-    pulled = op.D_half.inv @ op.H @ op.psi @ op.B(link) @ Vector("force", force_at(link))
+    force = Vector("force", force_at(link))
+    pulled: Callable[..., Any]
+    if any(body.mimic for body in mech.bodies):  # factors by elimination: no operators
+        on_coordinates = compile(op.S.T @ op.H @ op.phi @ op.B(link) @ force, mech)
+
+        def pulled(q: Any, force: Any) -> Any:
+            return kernel_function(mech, ("diagonal_forces", ("normalized", True)), q)(q, on_coordinates(q, force))
+    else:
+        pulled = compile(op.D_half.inv @ op.H @ op.psi @ op.B(link) @ force, mech)
     return EndEffectorRegulation(
         mech,
         link,
@@ -159,5 +168,5 @@ def end_effector_regulation(
         float(position_gain),
         float(orientation_gain),
         gravity,
-        compile(pulled, mech),
+        pulled,
     )

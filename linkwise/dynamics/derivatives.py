@@ -1,51 +1,219 @@
-"""Derivatives of tree dynamics: the public functions.  Derivatives in q are along tangent directions (see
-docs/conventions.md); everything is exact, by recursion, and batched like the functions themselves."""
+"""Derivatives: of tree dynamics by recursion, and of any kernel by differentiating its program.
+
+Derivatives in q are along tangent directions (see docs/conventions.md); everything is exact, without step sizes, and
+batched like the functions themselves.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
-from ..compiler.store import kernel_function
-from ..mechanics.algorithms.catalogue import WITH_WRENCHES
-from ..mechanism import Mechanism
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..compiler.ir.program import Array as InputArray
+from ..compiler.ir.program import Program
+from ..compiler.kernel import Kernel
+from ..compiler.passes.differentiate import MODES, Directions, differentiate
+from ..compiler.pipeline import loaded, tangent_basis, trace_algorithm
+from ..compiler.store import of_algorithm
+from ..compiler.trace import inline, trace
+from ..mechanics.algorithms.catalogue import ALGORITHMS, CONFIGURATION_FIRST
+from ..mechanism import Mechanism, one_of
+from .states import Float64Array
 
 
-def inverse_dynamics_derivatives(mech: Mechanism, q, v, a, wrenches=None):
+def _three(partials: Float64Array) -> tuple[Float64Array, Float64Array, Float64Array]:
+    return partials[..., 0, :, :], partials[..., 1, :, :], partials[..., 2, :, :]
+
+
+@of_algorithm("inverse_dynamics_derivatives", gives=_three)
+def inverse_dynamics_derivatives(
+    mech: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayLike, wrenches: ArrayLike | None = None
+) -> tuple[Float64Array, Float64Array, Float64Array]:
     """(d_q, d_v, d_a), each (nv, nv): row i has the derivatives of joint force i; d_a is the mass matrix.
 
     The external ``wrenches`` (n_links, 6) stay as they are in their link frames.
     """
-    return _three(mech, "inverse_dynamics_derivatives", q, v, a, wrenches)
+    ...
 
 
-def forward_dynamics_derivatives(mech: Mechanism, q, v, tau, wrenches=None):
+@of_algorithm("forward_dynamics_derivatives", gives=_three)
+def forward_dynamics_derivatives(
+    mech: Mechanism, q: ArrayLike, v: ArrayLike, tau: ArrayLike, wrenches: ArrayLike | None = None
+) -> tuple[Float64Array, Float64Array, Float64Array]:
     """(d_q, d_v, d_tau), each (nv, nv): row i has the derivatives of acceleration i; d_tau is the inverse mass matrix.
 
     The external ``wrenches`` (n_links, 6) stay as they are in their link frames.
     """
-    return _three(mech, "forward_dynamics_derivatives", q, v, tau, wrenches)
+    ...
 
 
-def jacobian_derivatives(mech: Mechanism, q, link: str, frame: str = "link"):
+@of_algorithm("jacobian_derivatives")
+def jacobian_derivatives(mech: Mechanism, q: ArrayLike, link: str, frame: str = "link") -> Float64Array:
     """(6, nv, nv): [:, j, k] is the change of column j of ``lw.jacobian`` along tangent direction k, for the same
     ``link`` and ``frame`` (spencer2004 Section 4.4.1)."""
-    return kernel_function(mech, ("jacobian_derivatives", ("link", link), ("frame", frame)), q)(q)
+    ...
 
 
-def jacobian_rate(mech: Mechanism, q, v, link: str, frame: str = "link"):
+@of_algorithm("jacobian_rate")
+def jacobian_rate(mech: Mechanism, q: ArrayLike, v: ArrayLike, link: str, frame: str = "link") -> Float64Array:
     """(6, nv): dJ/dt of ``lw.jacobian`` while the mechanism moves with v (spencer2004 Section 4.4.1)."""
-    return kernel_function(mech, ("jacobian_rate", ("link", link), ("frame", frame)), q)(q, v)
+    ...
 
 
-def jacobian_second_rate(mech: Mechanism, q, v, a, link: str, frame: str = "link"):
+@of_algorithm("jacobian_second_rate")
+def jacobian_second_rate(
+    mech: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayLike, link: str, frame: str = "link"
+) -> Float64Array:
     """(6, nv): d2J/dt2 of ``lw.jacobian`` while the mechanism moves with v and v changes by a (spencer2004 Section
     4.4.1)."""
-    return kernel_function(mech, ("jacobian_second_rate", ("link", link), ("frame", frame)), q)(q, v, a)
+    ...
 
 
-def _three(mech: Mechanism, name: str, q: Any, v: Any, u: Any, wrenches: Any):
-    if wrenches is None:
-        partials = kernel_function(mech, name, q)(q, v, u)
-    else:
-        partials = kernel_function(mech, WITH_WRENCHES[name], q)(q, v, u, wrenches)
-    return partials[..., 0, :, :], partials[..., 1, :, :], partials[..., 2, :, :]
+@of_algorithm("inverse_dynamics_second_derivatives")
+def inverse_dynamics_second_derivatives(
+    mech: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayLike
+) -> tuple[Float64Array, Float64Array, Float64Array, Float64Array]:
+    """(d_qq, d_vv, d_qv, d_aq), each (nv, nv, nv): all second derivatives of joint forces that are not zero.
+
+    d_qq[i, j, k]   along tangent direction k, of the derivative of tau_i along tangent direction j.  The two commute
+                    unless j and k belong to one spherical or floating joint; there the order matters
+    d_vv[i, j, k]   by v_j and v_k
+    d_qv[i, j, k]   along tangent direction j of q and by v_k
+    d_aq[i, j, k]   by a_j and along tangent direction k of q: the derivatives of the mass matrix
+
+    The recursion for the first derivatives is differentiated along q; d_vv follows from d_aq.  The order of results and
+    axes is that of Pinocchio's ComputeRNEASecondOrderDerivatives.
+    """
+    ...
+
+
+# -- of any kernel ----------------------------------------------------------------------------------------
+
+COTANGENT = "cotangent"  # the additional input of ``vjp_of``
+
+
+def jacobian_of(
+    kernel: Kernel,
+    wrt: str | Sequence[str] = "q",
+    mode: str = "auto",
+    tangent: bool = True,
+    value: bool = False,
+    tangent_result: bool = False,
+) -> Kernel:
+    """A kernel with the same inputs whose result is the derivative of ``kernel``'s: ``batch + core + (n,)``.
+
+    wrt       the input to differentiate by (``kernel.inputs`` names them), or several of them: their columns follow
+              each other in the last axis, in the order given; an input of several axes has its elements in C order
+    mode      "forward" (cheap for few columns), "reverse" (cheap for few rows), or "auto": the one with fewer
+              operations
+    tangent   configurations (q, q0, q1) move along tangent directions, dq = N(q) e_k: nv columns, one for each joint
+              velocity.  False: plain partial derivatives by the nq coordinates, each while the others stand still
+              (a quaternion then leaves unit length, which the kernels allow)
+    value     the result is a pair: what ``kernel`` itself gives, and its derivative
+    tangent_result   where the result of ``kernel`` is a configuration (of "integrate") or begins with one (the state of
+              "rk4_step"), its change comes in tangent coordinates as well: nv rows instead of nq, which make the matrix
+              of a step square, the one that carries small steps of (q, v) on
+
+    ``sparsity`` of the new kernel tells which entries are zero for every input.  Derivatives of derivatives are taken
+    the same way; along tangent directions [..., j, k] is then the derivative along k of the derivative along j, which
+    differs from [..., k, j] where j and k belong to one freely turning joint.  If ``kernel`` itself has several
+    results, the last one is differentiated.
+
+    At kinks the derivative is that of the branch taken; where the kernel has none (the root of 0), it is infinite or
+    not a number.
+    """
+    directions, by = _asked(kernel, wrt, tangent, "jacobian_of")
+    one_of("mode", mode, MODES)
+    last = len(kernel.traced.outputs) - 1
+    called = f"{kernel.name}_by_{by}", f"{kernel.traced.outputs[last].name}_by_{by}"
+    program = differentiate(kernel.traced, directions, mode, last, value or tangent_result, called)
+    if tangent_result:
+        program = _with_tangent_rows(program, _mechanism_of_result(kernel), value)
+    return loaded(program, kernel.dtype.name, kernel.target, kernel.sweeps, kernel.configurations)
+
+
+def vjp_of(kernel: Kernel, wrt: str | Sequence[str] = "q", tangent: bool = True) -> Kernel:
+    """A kernel that gives w* times the derivative of ``kernel``'s result f by ``wrt``, ``batch + (n,)``: the gradient
+    of w f, for a weight w of every element of f.  It takes what ``kernel`` takes and then w, in the shape of f, as an
+    input named "cotangent".
+
+    wrt, tangent   as for ``jacobian_of``, whose columns these products have
+
+    One pass backwards through the program, whatever the size of f: a few times the operations of ``kernel``, where all
+    of the derivative takes as many times more as f has elements (or ``wrt`` has).
+    """
+    directions, by = _asked(kernel, wrt, tangent, "vjp_of")
+    inputs, result = kernel.traced.inputs, kernel.traced.outputs[-1]
+    if COTANGENT in kernel.inputs:
+        raise ValueError(f"{kernel.name} is such a product already: differentiate it with jacobian_of")
+
+    def weighed(*arrays: np.ndarray) -> list[np.ndarray]:
+        found = inline(kernel.traced, *arrays[:-1])[-1]
+        return [np.asarray(sum((w * f for w, f in zip(arrays[-1].flat, found.flat, strict=True)), 0.0), dtype=object)]
+
+    product = trace(weighed, [*inputs, InputArray(COTANGENT, result.shape)], [result.name], kernel.name)
+    called = f"{kernel.name}_vjp_by_{by}", f"{result.name}_vjp_by_{by}"
+    program = differentiate(product, directions, "reverse", names=called)
+    return loaded(program, kernel.dtype.name, kernel.target, kernel.sweeps, kernel.configurations)
+
+
+def _asked(kernel: Any, wrt: str | Sequence[str], tangent: bool, function: str) -> tuple[list[Directions], str]:
+    """How the inputs named by ``wrt`` move, and their names for that of the new kernel."""
+    if not isinstance(kernel, Kernel):
+        raise TypeError(f"{function} takes a kernel such as linkwise.compile('mass_matrix', mech), got {kernel!r}")
+    names = _inputs(kernel, (wrt,) if isinstance(wrt, str) else tuple(wrt))
+    return [_directions(kernel, name, tangent) for name in names], "_and_".join(re.sub(r"\W", "_", x) for x in names)
+
+
+def _inputs(kernel: Kernel, names: Sequence[Any]) -> tuple[str, ...]:
+    """The names, checked."""
+    if not names:
+        raise ValueError(f"wrt names no input of {kernel.name}: there is {', '.join(kernel.inputs) or 'none'}")
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"wrt is the name of an input or several names, got {name!r}")
+        one_of(f"input of {kernel.name}", name, kernel.inputs, f"there is {', '.join(kernel.inputs) or 'none'}")
+        if names.count(name) > 1:
+            raise ValueError(f"wrt names {name!r} twice")
+    return tuple(names)
+
+
+def _directions(kernel: Kernel, name: str, tangent: bool) -> Directions:
+    """How an input moves."""
+    array = kernel.inputs.index(name)
+    basis = tangent_basis(kernel.configurations[name]) if tangent and name in kernel.configurations else None
+    return Directions(array, basis=basis)
+
+
+# -- results that are configurations ------------------------------------------------------------------------
+
+
+def _mechanism_of_result(kernel: Kernel) -> Mechanism:
+    """The mechanism whose configuration the result of the kernel begins with."""
+    output = kernel.traced.outputs[-1].name
+    if output not in CONFIGURATION_FIRST:
+        raise ValueError(
+            f"tangent_result is for results that are configurations ({', '.join(CONFIGURATION_FIRST)}); "
+            f"{output} of {kernel.name} is none"
+        )
+    return next(iter(kernel.configurations.values()))
+
+
+def _with_tangent_rows(program: Program, mech: Mechanism, value: bool) -> Program:
+    """A program that gives a configuration, or what begins with one, and its changes: the nq rows of those that are
+    changes of the configuration made nv rows, as steps from it."""
+    difference, _ = trace_algorithm(ALGORITHMS["difference"], mech)
+    steps = differentiate(difference, [Directions(1)], "forward")  # (nv, nq): of the step from q0 to q1, by q1
+
+    def run(*arrays: np.ndarray) -> list[np.ndarray]:
+        found, changes = inline(program, *arrays)
+        own = inline(steps, found[: mech.nq], found[: mech.nq])[0] @ changes[: mech.nq]
+        rows = np.concatenate([own, changes[mech.nq :]])
+        return [found, rows] if value else [rows]
+
+    outputs = [array.name for array in program.outputs][0 if value else 1 :]
+    return trace(run, program.inputs, outputs, program.name)

@@ -3,22 +3,24 @@
     nu = m* v,   epsilon = m^-1 tau,   dnu/dt + C(q, nu) = epsilon,   nu* nu / 2 = kinetic energy,   nu* C = 0
 
 with m = (I + H phi K) D^(1/2), M = m m*.  D^(1/2) is Cholesky's lower factor of each joint's block of D: for a joint
-of one freedom, its square root.  ``normalized=False`` everywhere gives the variables without D^(1/2): xi = (I + H phi
-K)* v, kappa = (I - H psi K) tau, D dxi/dt + C(q, xi) = kappa.
+of one degree of freedom, its square root.  ``normalized=False`` everywhere gives the variables without D^(1/2):
+xi = (I + H phi K)* v, kappa = (I - H psi K) tau, D dxi/dt + C(q, xi) = kappa.
 
 q is (nq,), all joint vectors are (nv,), with any leading batch shape.  Trees of any joints, fixed or floating, with
-rotor inertias; mechanisms with mimic joints or loops are refused, because their mass matrix has no such factors.
+rotor inertias; where joints mimic others the factors come from elimination.  Loops are refused.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from ..compiler.store import kernel_function
-from ..mechanics.algorithms.catalogue import WITH_WRENCHES
+from ..compiler.registry import compile_instead
+from ..compiler.store import kernel_function, of_algorithm
 from ..mechanics.algorithms.metric import connection
 from ..mechanism import Mechanism
 from .decoupled_control import EndEffectorRegulation, RateFeedback, end_effector_regulation, rate_feedback
+from .states import Float64Array
 from .trees import mass_matrix, mass_matrix_derivatives, random_state
 
 __all__ = [
@@ -44,79 +46,103 @@ __all__ = [
 ]
 
 
-def _kernel(mech: Mechanism, name: str, first, normalized: bool):
-    return kernel_function(mech, (name, ("normalized", bool(normalized))), first)
-
-
 # -- transforms (jain1995 Tables 1 and 2) ---------------------------------------------------------------
 
 
-def rates(mech: Mechanism, q, v, normalized: bool = True):
+@of_algorithm("diagonal_rates")
+def rates(mech: Mechanism, q: ArrayLike, v: ArrayLike, normalized: bool = True) -> Float64Array:
     """(nv,): total joint rates nu = m* v; without normalization xi = v + G* V+, joint by joint."""
-    return _kernel(mech, "diagonal_rates", q, normalized)(q, v)
+    ...
 
 
-def velocities(mech: Mechanism, q, nu, normalized: bool = True):
+@of_algorithm("diagonal_velocities")
+def velocities(mech: Mechanism, q: ArrayLike, nu: ArrayLike, normalized: bool = True) -> Float64Array:
     """(nv,): the joint velocities v of total rates ``nu`` (or xi)."""
-    return _kernel(mech, "diagonal_velocities", q, normalized)(q, nu)
+    ...
 
 
-def forces(mech: Mechanism, q, tau, normalized: bool = True):
+@of_algorithm("diagonal_forces")
+def forces(mech: Mechanism, q: ArrayLike, tau: ArrayLike, normalized: bool = True) -> Float64Array:
     """(nv,): working moments epsilon = m^-1 tau of joint forces (or kappa)."""
-    return _kernel(mech, "diagonal_forces", q, normalized)(q, tau)
+    ...
 
 
-def all_forces(mech: Mechanism, q, tau, wrenches=None, normalized: bool = True):
+@compile_instead("'diagonal_forces_of_all'")
+def all_forces(
+    mech: Mechanism, q: ArrayLike, tau: ArrayLike, wrenches: ArrayLike | None = None, normalized: bool = True
+) -> Float64Array:
     """(nv,): working moments of joint forces, gravity and ``wrenches`` (n_links, 6), in link frames, together:
     the right-hand side of dnu/dt + C = epsilon."""
     wrenches = np.zeros((mech.n_links, 6)) if wrenches is None else wrenches
-    return _kernel(mech, "diagonal_forces_of_all", q, normalized)(q, tau, wrenches)
+    return kernel_function(mech, ("diagonal_forces_of_all", ("normalized", normalized)), q)(q, tau, wrenches)
 
 
-def torques(mech: Mechanism, q, eps, normalized: bool = True):
+@of_algorithm("diagonal_torques")
+def torques(mech: Mechanism, q: ArrayLike, eps: ArrayLike, normalized: bool = True) -> Float64Array:
     """(nv,): the joint forces tau = m epsilon of working moments (or of kappa)."""
-    return _kernel(mech, "diagonal_torques", q, normalized)(q, eps)
+    ...
 
 
-def factor(mech: Mechanism, q, normalized: bool = True):
+@of_algorithm("diagonal_factor")
+def factor(mech: Mechanism, q: ArrayLike, normalized: bool = True) -> Float64Array:
     """(nv, nv): m, with m m* the mass matrix; without normalization I + H phi K."""
-    return _kernel(mech, "diagonal_factor", q, normalized)(q)
+    ...
 
 
-def factor_inverse(mech: Mechanism, q, normalized: bool = True):
+@of_algorithm("diagonal_factor_inverse")
+def factor_inverse(mech: Mechanism, q: ArrayLike, normalized: bool = True) -> Float64Array:
     """(nv, nv): the inverse of ``factor``, in closed form."""
-    return _kernel(mech, "diagonal_factor_inverse", q, normalized)(q)
+    ...
 
 
-def factor_derivatives(mech: Mechanism, q, normalized: bool = True):
+@of_algorithm("diagonal_factor_derivatives")
+def factor_derivatives(mech: Mechanism, q: ArrayLike, normalized: bool = True) -> Float64Array:
     """(nv, nv, nv): [i, j, k] is dm_ij along tangent direction k, in closed form (jain1995 A.29)."""
-    return _kernel(mech, "diagonal_factor_derivatives", q, normalized)(q)
+    ...
 
 
-def factor_rate(mech: Mechanism, q, v, normalized: bool = True):
+@of_algorithm("diagonal_factor_rate")
+def factor_rate(mech: Mechanism, q: ArrayLike, v: ArrayLike, normalized: bool = True) -> Float64Array:
     """(nv, nv): dm/dt along the joint velocities v (jain1995 A.30)."""
-    return _kernel(mech, "diagonal_factor_rate", q, normalized)(q, v)
+    ...
 
 
 # -- equations of motion ------------------------------------------------------------------------------
 
 
-def coriolis(mech: Mechanism, q, nu, normalized: bool = True):
+@of_algorithm("diagonal_coriolis")
+def coriolis(mech: Mechanism, q: ArrayLike, nu: ArrayLike, normalized: bool = True) -> Float64Array:
     """(nv,): C(q, nu), which does no work (jain1995 Algorithm 7.1); without normalization C(q, xi) (7.10)."""
-    return _kernel(mech, "diagonal_coriolis", q, normalized)(q, nu)
+    ...
 
 
-def motion(mech: Mechanism, q, nu, tau, wrenches=None, normalized: bool = True):
-    """dnu/dt and v, each (nv,), under joint forces, gravity and ``wrenches`` (n_links, 6): what an integrator of
-    (q, nu) needs, at once (jain1995 Algorithm 8.1)."""
-    if wrenches is None:
-        both = _kernel(mech, "diagonal_motion", q, normalized)(q, nu, tau)
-    else:
-        both = _kernel(mech, WITH_WRENCHES["diagonal_motion"], q, normalized)(q, nu, tau, wrenches)
+def _two(both: Float64Array) -> tuple[Float64Array, Float64Array]:
     return both[..., 0, :], both[..., 1, :]
 
 
-def forward_dynamics(mech: Mechanism, q, nu, tau, wrenches=None, normalized: bool = True):
+@of_algorithm("diagonal_motion", gives=_two)
+def motion(
+    mech: Mechanism,
+    q: ArrayLike,
+    nu: ArrayLike,
+    tau: ArrayLike,
+    wrenches: ArrayLike | None = None,
+    normalized: bool = True,
+) -> tuple[Float64Array, Float64Array]:
+    """dnu/dt and v, each (nv,), under joint forces, gravity and ``wrenches`` (n_links, 6): what an integrator of
+    (q, nu) needs, at once (jain1995 Algorithm 8.1)."""
+    ...
+
+
+@compile_instead("linkwise.diagonal.motion, whose kernel gives [dnu/dt, v]")
+def forward_dynamics(
+    mech: Mechanism,
+    q: ArrayLike,
+    nu: ArrayLike,
+    tau: ArrayLike,
+    wrenches: ArrayLike | None = None,
+    normalized: bool = True,
+) -> Float64Array:
     """(nv,): dnu/dt (or dxi/dt) under joint forces, gravity and ``wrenches``."""
     return motion(mech, q, nu, tau, wrenches, normalized)[0]
 
@@ -124,13 +150,13 @@ def forward_dynamics(mech: Mechanism, q, nu, tau, wrenches=None, normalized: boo
 # -- geometry (jain1995 Section 2) --------------------------------------------------------------------
 
 
-def christoffel_symbols(mech: Mechanism, q):
+def christoffel_symbols(mech: Mechanism, q: ArrayLike) -> Float64Array:
     """(nv, nv, nv): [i, j, k] is the product of E_k with the covariant derivative of E_j along E_i, E the tangent
     directions; Christoffel's symbols of the first kind [ij, k] where these are coordinates."""
     return connection(mass_matrix(mech, q), mass_matrix_derivatives(mech, q), mech.structure_constants)
 
 
-def curvature(mech: Mechanism, q):
+def curvature(mech: Mechanism, q: ArrayLike) -> Float64Array:
     """(nv, nv, nv, nv): Riemann's symbols of the first kind R_hijk of the mass matrix as a metric (jain1995 2.5).
 
     Components are along the tangent directions of v.  Where q is a set of coordinates (dq/dt = v) these are the

@@ -10,11 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from ..compiler.store import kernel_function
+from ..compiler.store import of_algorithm
 from ..mechanism import Mechanism, require_mechanism
 from ..mechanism.inertial_parameters import NAMES
 from ..mechanism.inertial_parameters import inertial_parameters as _parameters_of
+from .states import Float64Array
 from .trees import random_state
 
 PER_LINK = len(NAMES)
@@ -22,20 +24,21 @@ KEEPING_ORDER = (*range(1, PER_LINK), 0)  # of a link's parameters: the mass las
 EXPLAINED = 1e-8  # what remains of a column of unit length, relative: less is round-off
 
 
-def regressor(mech: Mechanism, q, v, a):
+@of_algorithm("regressor")
+def regressor(mech: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Float64Array:
     """(nv, 10 n_links): the matrix Y with ``inverse_dynamics = Y @ inertial_parameters + rotor_inertias * a``, gravity
     included; it depends on joints, poses and gravity, on no mass."""
-    return kernel_function(mech, "regressor", q)(q, v, a)
+    ...
 
 
-def inertial_parameters(mech: Mechanism) -> np.ndarray:
+def inertial_parameters(mech: Mechanism) -> Float64Array:
     """(10 n_links,): the mechanism's own numbers, in the order of the columns of ``regressor``;
     ``mech.with_inertial_parameters`` takes others."""
     require_mechanism(mech)
     return _parameters_of(mech)
 
 
-def rotor_inertias(mech: Mechanism) -> np.ndarray:
+def rotor_inertias(mech: Mechanism) -> Float64Array:
     """(nv,): the armature that each coordinate of v moves; that of mimic joints counts with their leader's, times the
     ratio squared."""
     require_mechanism(mech)

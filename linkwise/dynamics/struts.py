@@ -22,7 +22,7 @@ from ..mechanics.algorithms.kinematics import frame_pose
 from ..mechanics.recursions.tree import Tree
 from ..mechanics.scalar import Scalar, sqrt
 from ..mechanism import Mechanism, MechanismError
-from .differentiation import jacobian_of
+from .derivatives import jacobian_of
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,7 @@ from ..compiler.store import kernel_function
 from ..dynamics.closed.decomposition import Decomposition, decompose, times, transposed_times
 from ..dynamics.closed.dynamics import Terms, terms
 from ..dynamics.closed.tolerances import LOOPS
-from ..dynamics.derivatives import inverse_dynamics_derivatives
-from ..dynamics.differentiation import jacobian_of
+from ..dynamics.derivatives import inverse_dynamics_derivatives, jacobian_of
 from ..dynamics.passive import Passive, Resolved
 from ..dynamics.states import state_arrays
 from ..dynamics.trees import integrate, inverse_dynamics

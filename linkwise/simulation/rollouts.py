@@ -106,7 +106,7 @@ def _kernel(
             algorithm = dataclasses.replace(
                 algorithm,
                 inputs=(*algorithm.inputs, *FEEDBACK),
-                function=under_feedback(algorithm.function),
+                recursion=under_feedback(algorithm.function),
                 sizes=dict(zip(FEEDBACK, ((mech.nq,), (mech.nv,), (mech.nv,)), strict=True)),
             )
         program, _ = trace_algorithm(algorithm, mech, parameters)

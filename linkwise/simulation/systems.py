@@ -19,7 +19,7 @@ from ..compiler.pipeline import compile
 from ..compiler.store import kernel_function
 from ..dynamics import closed, diagonal
 from ..dynamics import trees as tree
-from ..dynamics.differentiation import jacobian_of
+from ..dynamics.derivatives import jacobian_of
 from ..mechanics.algorithms.catalogue import WITH_WRENCHES
 from ..mechanics.algorithms.integration import METHODS, Splitting, Tableau
 from ..mechanism import Mechanism

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from ..compiler.pipeline import compile
 from ..dynamics import closed
 from ..dynamics import trees as tree
-from ..dynamics.differentiation import jacobian_of
+from ..dynamics.derivatives import jacobian_of
 from ..dynamics.passive import Passive
 from ..dynamics.states import Float64Array
 from ..mechanism import Mechanism, MechanismError

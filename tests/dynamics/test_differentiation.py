@@ -13,7 +13,7 @@ from tests.physics.test_mimic import tied_and_free
 from tests.physics.trees import close, rate
 
 STATES = 3
-KINDS = lw.mechanisms.MOVING_KINDS
+KINDS = lw.mechanisms.EVERY_KIND
 TREES = {kind: lw.mechanisms.random_tree(2, 40 + i, joints=(kind,)) for i, kind in enumerate(KINDS)}
 TREES |= {f"mixed {seed}": lw.mechanisms.random_tree(3, seed, floating_base=seed == 6) for seed in (6, 11)}
 TREES["mimic"] = tied_and_free(3)[0]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.dynamics.differentiation import jacobian_of
+from linkwise.dynamics.derivatives import jacobian_of
 from linkwise.linearization import rate_jacobian
 from linkwise.mechanism import MechanismError
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.linalg import expm
 
 import linkwise as lw
-from linkwise.mechanism.library import MOVING_KINDS
+from linkwise.mechanism.library import EVERY_KIND
 from tests.physics.trees import Model, close, every_tree, rate
 
 STATES = 6
@@ -58,7 +58,7 @@ def test_coordinate_rates(tree):
 
 
 # Planar and universal joints are left out: their v are rates of coordinates, not a constant motion of the link.
-@pytest.mark.parametrize("kind", sorted(set(MOVING_KINDS) - {"planar", "universal", "pin_in_slot"}))
+@pytest.mark.parametrize("kind", sorted(set(EVERY_KIND) - {"planar", "universal", "pin_in_slot"}))
 @pytest.mark.parametrize("size", [1e-9, 1e-3, 1.0, 20.0])
 def test_integrate_is_the_matrix_exponential(kind, size):
     mech = lw.mechanisms.random_tree(1, 5, joints=(kind,))

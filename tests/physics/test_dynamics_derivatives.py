@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.mechanism.library import MOVING_KINDS
+from linkwise.mechanism.library import EVERY_KIND
 from tests.physics.test_mimic import tied_and_free
 from tests.physics.trees import CASES, Model, close, rate, tree_of, trees_of
 
@@ -57,7 +57,7 @@ def test_large_random_trees(tree):
     check(tree(), wrenches=True, count=1)
 
 
-@pytest.mark.parametrize("kind", MOVING_KINDS)
+@pytest.mark.parametrize("kind", EVERY_KIND)
 @pytest.mark.parametrize("wrenches", [False, True])
 def test_every_joint(kind, wrenches):
     check(Model(lw.mechanisms.random_tree(3, 17, joints=(kind, kind, "revolute"), floating_base=False)), wrenches)

@@ -15,7 +15,7 @@ from tests.dynamics.diagonal.trees import every_tree
 from tests.physics.trees import Model, close, tree_of
 
 FRAMES = ("link", "world", "world_aligned")
-JOINTS = lw.mechanisms.MOVING_KINDS
+JOINTS = lw.mechanisms.EVERY_KIND
 
 
 def deepest(mech: lw.Mechanism) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.mechanism.library import MOVING_KINDS
+from linkwise.mechanism.library import EVERY_KIND
 
 # Number of links, seed, floating base; every size from 2 to 40, more of the small ones.
 CASES = [
@@ -32,7 +32,7 @@ every_tree = trees_of(CASES)
 @cache
 def tree_of(n: int, seed: int, floating: bool) -> Model:
     """All moving kinds; every other tree has welded links as well."""
-    joints = (*MOVING_KINDS, "fixed") if seed % 2 else MOVING_KINDS
+    joints = (*EVERY_KIND, "fixed") if seed % 2 else EVERY_KIND
     return Model(lw.mechanisms.random_tree(n, 1000 * n + seed, joints=joints, floating_base=floating or seed % 2 == 1))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.compiler.runtime import threads
-from linkwise.mechanism.library import MOVING_KINDS
+from linkwise.mechanism.library import EVERY_KIND
 from tests.mechanics.algorithms.test_integration import exact, quaternions
 from tests.physics.test_mimic import tied_and_free
 from tests.physics.test_motion import _without_rotors as without_rotors
@@ -47,7 +47,7 @@ def same(found, expected, tolerance: float = 1e-12) -> None:
 @every_method
 @pytest.mark.parametrize("seed", range(3))
 def test_against_single_steps(seed, method):
-    mech = lw.mechanisms.random_tree(2 + seed, seed, joints=MOVING_KINDS, floating_base=seed == 2)
+    mech = lw.mechanisms.random_tree(2 + seed, seed, joints=EVERY_KIND, floating_base=seed == 2)
     q, v, tau = draw(mech, (3, 5))
     found = lw.rollout(mech, q, v, tau, 0.01, 6, method)
     assert found[0].shape == (3, 5, 7, mech.nq) and found[1].shape == (3, 5, 7, mech.nv)
@@ -58,7 +58,7 @@ def test_against_single_steps(seed, method):
 @pytest.mark.parametrize("seed", range(2))
 def test_against_an_independent_integrator(seed):
     """Pinocchio's dynamics and SciPy's DOP853, joint forces constant in each of the long steps of the oracle."""
-    mech = lw.mechanisms.random_tree(4, 50 + seed, joints=MOVING_KINDS, floating_base=seed == 1)
+    mech = lw.mechanisms.random_tree(4, 50 + seed, joints=EVERY_KIND, floating_base=seed == 1)
     q, v, tau = draw(mech, (), 3, seed)
     fine = 20  # our steps for one of theirs
     found_q, found_v = lw.rollout(mech, q, v, np.repeat(tau, fine, axis=0), 0.04 / fine, 3 * fine, every=fine)

@@ -65,7 +65,7 @@ def test_all_of_a_mechanism_is_drawn_inside_the_limits(name):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_random_trees_of_all_joints(seed):
-    mech = lw.mechanisms.random_tree(9, seed, joints=(*lw.mechanisms.MOVING_KINDS, "fixed"))
+    mech = lw.mechanisms.random_tree(9, seed, joints=(*lw.mechanisms.EVERY_KIND, "fixed"))
     q = lw.random_state(mech, np.random.default_rng(seed))[0]
     found = gids(lw.viewer.draw(mech, q, frames=True, labels=True))
     assert {gid: found[gid] for gid in expected(mech, q)} == expected(mech, q)

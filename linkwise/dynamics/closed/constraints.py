@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...compiler.store import kernel_function
+from ...compiler.store import kernel_function, of_algorithm
 from ...mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
 from ..states import Float64Array, checked_arrays
 from .decomposition import Decomposition, decompose
@@ -17,22 +17,25 @@ from .tolerances import LOOPS
 SURELY_CLOSED = LOOPS.open_by_mistake**2  # the sum of squares
 
 
+@of_algorithm("position_error")
 def position_error(mech: Mechanism, q: ArrayLike) -> Float64Array:
     """(m,): g(q), zero where all loops are closed; metres and sines of angles, 6 - DoF of the joint per loop.
 
     ``mech.constraint_index(loop)`` says which belong to a loop, and docs/closed.md what they mean.
     """
-    return kernel_function(mech, "position_error", q)(q)
+    ...
 
 
+@of_algorithm("constraint_jacobian")
 def constraint_jacobian(mech: Mechanism, q: ArrayLike) -> Float64Array:
     """(m, nv): G with dg/dt = G v (2.2)."""
-    return kernel_function(mech, "constraint_jacobian", q)(q)
+    ...
 
 
+@of_algorithm("constraint_bias")
 def constraint_bias(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
     """(m,): dG/dt v; loops stay closed while ``G a + constraint_bias`` is zero (2.3)."""
-    return kernel_function(mech, "constraint_bias", q)(q, v)
+    ...
 
 
 def degrees_of_freedom(mech: Mechanism, q: ArrayLike, tolerance: float = LOOPS.rank) -> int | NDArray[np.intp]:

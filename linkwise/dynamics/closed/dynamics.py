@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...compiler.registry import compile_instead
 from ...compiler.store import kernel_function
 from ...mechanism import Mechanism, MechanismError, one_of
 from .. import trees as tree
@@ -39,6 +40,7 @@ def terms(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Terms:
     return Terms(upper[..., :n], upper[..., n], lower[..., :n], lower[..., n], lower[..., n + 1])
 
 
+@compile_instead("'constrained_terms', the terms of its equations")
 def forward_dynamics(
     mech: Mechanism,
     q: ArrayLike,
@@ -199,6 +201,7 @@ def loop_reactions(mech: Mechanism, q: ArrayLike, v: ArrayLike, tau: ArrayLike, 
     return np.stack(wrenches, axis=-2) if wrenches else np.zeros((*forces.shape[:-1], 0, 6))
 
 
+@compile_instead("'constrained_terms', the terms of its equations")
 def inverse_dynamics(
     mech: Mechanism,
     q: ArrayLike,

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..links.link import combine
+from ..operators.plan import evaluate
 from ..recursions.sweep import tip_to_base
-from ..recursions.tree import Tree
+from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar
 from ..spatial import Force, Motion, RigidInertia, Transform
-from .kinematics import velocities
+from . import expressions as ex
 
 Columns = list[Force]  # a 6x6 matrix by its columns, each the image of a unit motion
 UNITS = [Motion.of([1.0 if i == j else 0.0 for i in range(6)]) for j in range(6)]
@@ -31,8 +32,8 @@ def convective_matrix(
     transport_of: Callable[[RigidInertia, Motion], Columns],
 ) -> list[list[Scalar]]:
     """(nv, nv): C for the B that ``transport_of(inertia, velocity)`` gives, by columns."""
-    joint_kinematics, mechanism = tree.joint_kinematics(q), tree.mechanism
-    moving = velocities(tree, joint_kinematics, v)
+    at, mechanism = Configuration(tree, q), tree.mechanism
+    joint_kinematics, moving = at.joint_kinematics, evaluate(ex.LINK_VELOCITIES, at, v=v)
     coordinates, rates = tree.coordinates(q), tree.velocities(v)
     motion_rates = [
         [

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..operators import D, H, I, K, link_vector, phi
-from ..operators.apply import evaluate
-from ..operators.matrices import matrix_of
+from ..operators import H, I, K, link_vector, phi
+from ..operators.plan import apply, plan_for
 from ..recursions.mass_centres import at_mass_centres
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar
 from ..spatial import Force, Matrix3, Motion, RigidInertia, Vector3
 from ..spatial.motion import NO_FORCE
 from ..spatial.three import IDENTITY
-from . import dynamics
+from . import expressions as ex
 from .coriolis_matrix import Columns, convective_matrix
+from .diagonal_by_elimination import Factors
 from .kinematics import internal_poses
-from .mimic_joints import independent_columns, refuse_mimic_joints
 
 Matrix = list[list[Scalar]]
 
@@ -44,7 +43,7 @@ def matrices(tree: Tree, q: Sequence[Scalar]) -> Matrix:
             _put(propagation, 6 * i, 6 * j, _twist_propagation(poses[j][1] - centre if j != i else None))
         columns = [(*(turn @ h.angular), *(turn @ h.linear)) for h in joint_kinematics[i].motion]
         _put(rates, 6 * i, centred.dof_starts[i], list(zip(*columns, strict=True)))
-    return [[*left, *right] for left, right in zip(propagation, independent_columns(tree, rates), strict=True)]
+    return [[*left, *right] for left, right in zip(propagation, tree.independent_columns(rates), strict=True)]
 
 
 def _twist_propagation(c: Vector3 | None) -> Sequence[Sequence[Scalar]]:
@@ -58,11 +57,6 @@ def _twist_propagation(c: Vector3 | None) -> Sequence[Sequence[Scalar]]:
 def _put(matrix: Matrix, row: int, column: int, block: Sequence[Sequence[Scalar]]) -> None:
     for k, values in enumerate(block):
         matrix[row + k][column : column + len(values)] = values
-
-
-def inertia_matrix(tree: Tree, q: Sequence[Scalar]) -> Matrix:
-    """(nv, nv): i_ij = p_i* M~_i B_ij p_j from composite bodies (21-24)."""
-    return dynamics.mass_matrix(at_mass_centres(tree), q)
 
 
 def coriolis_matrix(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Matrix:
@@ -85,25 +79,15 @@ def forces(tree: Tree, q: Sequence[Scalar], wrenches: Sequence[Sequence[Scalar]]
     given = [
         Force(turn @ Vector3(*six[:3]), turn @ Vector3(*six[3:])) for turn, six in zip(turns, wrenches, strict=True)
     ]
-    return tree.collect(evaluate(FORCES, at, {wrench.name: given}))
+    return tree.collect(plan_for(FORCES, tree.mechanism).run(at, {wrench.name: given}))
 
 
-def udu(tree: Tree, q: Sequence[Scalar]) -> list[Matrix]:
-    """(2, nv, nv): U and D of the inertia matrix, by reverse Gaussian elimination: articulated bodies (40-55)."""
-    refuse_mimic_joints(
-        tree.mechanism,
-        "U D U* runs over independent joints, but {mimic_joints} mimic others: factor lw.denoc.inertia_matrix or build "
-        "the mechanism without mimic",
-    )
-    at = Configuration(at_mass_centres(tree), q)
-    return [matrix_of(U, at), matrix_of(D, at)]
-
-
-def inverse_dynamics(tree: Tree, q, v, a) -> list[Scalar]:
-    """(nv,): the two recursions of Section 5.1, gravity as in (32)."""
-    return dynamics.inverse_dynamics(at_mass_centres(tree), q, v, a)
-
-
-def forward_dynamics(tree: Tree, q, v, tau) -> list[Scalar]:
-    """(nv,): phi = tau - C v by inverse dynamics, then U, D, U* one after the other (33-37)."""
-    return dynamics.forward_dynamics(at_mass_centres(tree), q, v, tau, method="bias_free")
+def udu_by_elimination(tree: Tree, q: Sequence[Scalar]) -> list[Matrix]:
+    """(2, nv, nv): U and D of an inertia matrix whose coordinates are coupled: mimic joints."""
+    factors = Factors(apply(ex.MASS_MATRIX, at_mass_centres(tree), q), normalized=False)
+    pivots, n = factors.pivots, range(len(factors.pivots))
+    columns = [factors.times([1.0 if i == j else 0.0 for i in n]) for j in n]
+    return [
+        [[column[i] for column in columns] for i in n],
+        [[pivots[i] if i == j else 0.0 for j in n] for i in n],
+    ]

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ..links.forces import inertial_force
 from ..links.inertia_rates import (
@@ -26,64 +25,15 @@ from ..links.inertia_rates import (
     joint_motion,
 )
 from ..links.link import combine
-from ..operators.apply import apply_expression
-from ..operators.expression import Expression
 from ..recursions.sweep import base_to_tip, tip_to_base
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar
 from ..spatial import Force, Motion, Vector3
 from ..spatial.motion import NO_MOTION
-from . import expressions as ex
-from .derivatives import NO_FACTORS, InertiaRates
-from .mimic_joints import per_joint, refuse_mimic_joints
+from .inertia_derivatives import InertiaRates
 
 Matrix = list[list[Scalar]]
 JointVector = list[list[Scalar]]  # one list per joint
-
-
-# -- transforms ---------------------------------------------------------------------------------------
-
-
-def transformed(tree: Tree, expression: Expression, q, **vectors: Any) -> Any:
-    """An expression of the factors of the mass matrix, for joint vectors and link wrenches."""
-    refuse_mimic_joints(tree.mechanism, NO_FACTORS)
-    given = {name: x if name == ex.wrenches.name else per_joint(tree, x) for name, x in vectors.items()}
-    return apply_expression(expression, tree.regrouped, q, given)
-
-
-def rates(tree: Tree, q, v, normalized: bool = True) -> list[Scalar]:
-    """(nv,): nu = m* v, or xi (jain1995 Table 1, left)."""
-    return transformed(tree, ex.total_rates(normalized), q, v=v)
-
-
-def velocities(tree: Tree, q, nu, normalized: bool = True) -> list[Scalar]:
-    """(nv,): v = m^-* nu (jain1995 Table 1, right)."""
-    return transformed(tree, ex.relative_rates(normalized), q, nu=nu)
-
-
-def forces(tree: Tree, q, tau, normalized: bool = True) -> list[Scalar]:
-    """(nv,): epsilon = m^-1 tau, or kappa (jain1995 Table 2, left)."""
-    return transformed(tree, ex.working_moments(normalized), q, tau=tau)
-
-
-def forces_of_all(tree: Tree, q, tau, wrenches, normalized: bool = True) -> list[Scalar]:
-    """(nv,): epsilon of joint forces, gravity and wrenches on the links together."""
-    return transformed(tree, ex.working_moments_of_all(normalized), q, tau=tau, wrenches=wrenches)
-
-
-def torques(tree: Tree, q, eps, normalized: bool = True) -> list[Scalar]:
-    """(nv,): tau = m epsilon (jain1995 Table 2, right)."""
-    return transformed(tree, ex.joint_moments(normalized), q, eps=eps)
-
-
-def factor(tree: Tree, q, normalized: bool = True) -> Matrix:
-    """(nv, nv): m = (I + H phi K) D^(1/2) (jain1995 5.1), or I + H phi K."""
-    return transformed(tree, ex.factor(normalized), q)
-
-
-def factor_inverse(tree: Tree, q, normalized: bool = True) -> Matrix:
-    """(nv, nv): l = D^(-1/2) (I - H psi K) (jain1995 5.1), or I - H psi K."""
-    return transformed(tree, ex.factor_inverse(normalized), q)
 
 
 # -- equations of motion ------------------------------------------------------------------------------
@@ -104,7 +54,7 @@ class Moving:
 def motion(tree: Tree, q, nu, tau, wrenches=None, normalized: bool = True) -> Matrix:
     """(2, nv): dnu/dt and v, all that an integrator of (q, nu) needs (jain1995 Algorithm 8.1)."""
     flow = Flow(tree, q, nu, normalized)
-    pushes = flow.pushes(per_joint(tree, tau), wrenches, gravity=True)
+    pushes = flow.pushes(tree.per_joint(tau), wrenches, gravity=True)
     return [_flat(flow.quasi_accelerations(pushes)), _flat(m.rates for m in flow.moving)]
 
 
@@ -119,9 +69,8 @@ class Flow:
     """A tree that moves with given total joint rates."""
 
     def __init__(self, tree: Tree, q, nu: Sequence[Scalar], normalized: bool):
-        refuse_mimic_joints(tree.mechanism, NO_FACTORS)
         tree = tree.regrouped
-        self.tree, self.at, self.normalized, self.nu = tree, Configuration(tree, q), normalized, per_joint(tree, nu)
+        self.tree, self.at, self.normalized, self.nu = tree, Configuration(tree, q), normalized, tree.per_joint(nu)
         tip_to_base(tree.links, "articulated inertias", lambda i, _: (self.at.articulation(i), None))
         self.xi: JointVector = [
             self.at.articulation(i).factor.half_inverse_adjoint(part) if normalized else part

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..links.acceleration_fields import Covector, FieldKinematics, JointFields, Response, joint_fields
+from ..links.factor import Elimination
 from ..links.forces import inertial_force
 from ..links.kinematics import angular_velocity_base_to_tip, propagate_acceleration
 from ..links.link import JointKinematics
@@ -23,9 +24,7 @@ from ..scalar import Scalar
 from ..spatial import Force, Motion, Vector3
 from ..spatial.three import ZERO
 from .dynamics import inverse_dynamics, mass_matrix
-from .elimination import Elimination
 from .metric import twice_symmetric_connection
-from .mimic_joints import independent_block
 
 Matrix = list[list[Scalar]]
 
@@ -99,7 +98,7 @@ def inverse_dynamics_derivatives(tree: Tree, q, v, a, wrenches: Any = None) -> l
         return None, Beyond(kinematics.response_back(response), back(force), propagated)
 
     tip_to_base(tree.links, "composite bodies, what they feel of changes", inward)
-    return [independent_block(tree, matrix) for matrix in entries.matrices]
+    return [tree.independent_block(matrix) for matrix in entries.matrices]
 
 
 def _felt(response: Response, force: Force, kinematics: JointKinematics, fields: JointFields, k: int) -> Felt:

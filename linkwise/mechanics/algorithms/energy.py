@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...mechanism import MechanismError
+from ..operators.plan import evaluate
 from ..recursions.sweep import tip_to_base
-from ..recursions.tree import Tree
+from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar
 from ..spatial import Force, Vector3
 from ..spatial.motion import NO_FORCE
-from .kinematics import velocities
+from . import expressions as ex
 
 Moment = tuple[Scalar, Vector3]  # mass and mass times centre of mass
 
@@ -49,7 +50,7 @@ def potential_energy(tree: Tree, q: Sequence[Scalar]) -> Scalar:
 
 def kinetic_energy(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Scalar:
     """V* M V / 2 over the links, and of the rotors (armature)."""
-    moving = velocities(tree, tree.joint_kinematics(q), v)
+    moving = evaluate(ex.LINK_VELOCITIES, Configuration(tree, q), v=v)
     twice: Scalar = 0.0
     for link, motion, rates in zip(tree.links, moving, tree.velocities(v), strict=True):
         twice = twice + (link.inertia @ motion).dot(motion)
@@ -60,14 +61,14 @@ def kinetic_energy(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Scal
 
 def momentum(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[Scalar, ...]:
     """(6,): [angular momentum about the world's origin; linear momentum] of the links, in world axes."""
-    joint_kinematics = tree.joint_kinematics(q)
-    moving = velocities(tree, joint_kinematics, v)
+    at = Configuration(tree, q)
+    moving = evaluate(ex.LINK_VELOCITIES, at, v=v)
 
     def step(i: int, outer: list[Force]) -> tuple[None, Force]:
         total = tree.links[i].inertia @ moving[i]
         for message in outer:
             total = total + message
-        return None, joint_kinematics[i].transform.force_back(total)
+        return None, at.joint_kinematics[i].transform.force_back(total)
 
     _, ground = tip_to_base(tree.links, "momenta", step)
     total = NO_FORCE

@@ -6,6 +6,7 @@ forces, all for the joint velocities ``v``.  M stands for link inertias, R for r
 
 from __future__ import annotations
 
+from ...mechanism import Mechanism, MechanismError
 from ..operators import (
     B,
     D,
@@ -21,8 +22,11 @@ from ..operators import (
     P,
     P_plus,
     R,
+    S,
     bias_acceleration,
     bias_force,
+    convective_acceleration,
+    coordinate_vector,
     gravity,
     joint_vector,
     link_vector,
@@ -30,26 +34,39 @@ from ..operators import (
     psi,
     tau_bar,
 )
+from ..recursions.frames import is_skew
 
-v, qdd, T = joint_vector("v"), joint_vector("a"), joint_vector("tau")
-a, b, g = bias_acceleration(v), bias_force(v), gravity()
+ABOUT_Z = (2,)  # what the motions of a joint span that only rotates about its axis
+
+# Over the independent coordinates; S takes them to all joints, where joints mimic others.
+v, qdd, tau = coordinate_vector("v"), coordinate_vector("a"), coordinate_vector("tau")
+a, b, c, g = bias_acceleration(S @ v), bias_force(S @ v), convective_acceleration(S @ v), gravity()
 wrenches = link_vector("wrenches")
 
-#: H phi M phi* H* + R (rodriguez1992 22); its inverse is known (46).
-MASS_MATRIX = H @ phi @ M @ phi.T @ H.T + R
+#: S* (H phi M phi* H* + R) S (rodriguez1992 22); without mimic joints its inverse is known (46).
+MASS_MATRIX = S.T @ (H @ phi @ M @ phi.T @ H.T + R) @ S
 MASS_MATRIX_INVERSE = MASS_MATRIX.inv
 #: I - H psi K, the inverse of the factor I + H phi K (jain1995 4.1c).
 WHITENING = I - H @ psi @ K
 
+#: V = phi* H* v (rodriguez1992 18).
+LINK_VELOCITIES = phi.T @ H.T @ S @ v
+#: alpha = phi* (H* qdd + a), as an inertial observer sees the link origins (rodriguez1992 19).
+INERTIAL_ACCELERATIONS = phi.T @ (H.T @ S @ qdd + a)
+#: Rates of the components of the links' velocities.
+LINK_ACCELERATIONS = INERTIAL_ACCELERATIONS - c
+#: On a ground that accelerates upwards instead of gravity that pulls down.
+LIFTED_ACCELERATIONS = phi.T @ (H.T @ S @ qdd + a + g)
+
 
 def joint_wrenches(forces: Expression) -> Expression:
     """f = phi [M phi* (H* qdd + a + g) + forces]: what each joint transmits onto its link (rodriguez1986 7.1-7.5)."""
-    return phi @ (M @ phi.T @ (H.T @ qdd + a + g) + forces)
+    return phi @ (M @ LIFTED_ACCELERATIONS + forces)
 
 
 def inverse_dynamics(forces: Expression) -> Expression:
     """T = H f + R qdd (rodriguez1986 7.6, rodriguez1992 24-25)."""
-    return H @ joint_wrenches(forces) + R @ qdd
+    return S.T @ (H @ joint_wrenches(forces) + R @ S @ qdd)
 
 
 def forces_on_links(pushed: bool) -> Expression:
@@ -57,50 +74,67 @@ def forces_on_links(pushed: bool) -> Expression:
     return b - wrenches if pushed else b
 
 
-BIAS_FORCE = H @ phi @ (M @ phi.T @ (a + g) + b)
-GRAVITY_FORCE = H @ phi @ M @ phi.T @ g
+BIAS_FORCE = S.T @ H @ phi @ (M @ phi.T @ (a + g) + b)
+GRAVITY_FORCE = S.T @ H @ phi @ M @ phi.T @ g
+#: Coriolis and centrifugal forces alone.
+VELOCITY_FORCE = S.T @ H @ phi @ (M @ phi.T @ a + b)
+#: Joint forces, gravity and wrenches on the links together.
+COORDINATE_FORCES = tau - S.T @ H @ phi @ (M @ phi.T @ g - wrenches)
 
 
 # -- diagonalized dynamics (jain1995 5.1, 7.7, Tables 1 and 2) ------------------------------------------
 
-nu, eps = joint_vector("nu"), joint_vector("eps")
+nu, eps, rates, T = joint_vector("nu"), joint_vector("eps"), joint_vector("v"), joint_vector("tau")
 
 
-def factor(normalized: bool = True) -> Expression:
+def factor(mechanism: Mechanism, normalized: bool = True) -> Expression:
     """m with M = m m*; I + H phi K without normalization."""
     return (I + H @ phi @ K) @ D_half if normalized else I + H @ phi @ K
 
 
-def factor_inverse(normalized: bool = True) -> Expression:
+def factor_inverse(mechanism: Mechanism, normalized: bool = True) -> Expression:
     return D_half.inv @ WHITENING if normalized else WHITENING
 
 
-def total_rates(normalized: bool = True) -> Expression:
-    return factor(normalized).T @ v
+def total_rates(mechanism: Mechanism, normalized: bool = True) -> Expression:
+    return factor(mechanism, normalized).T @ rates
 
 
-def relative_rates(normalized: bool = True) -> Expression:
-    return factor_inverse(normalized).T @ nu
+def relative_rates(mechanism: Mechanism, normalized: bool = True) -> Expression:
+    return factor_inverse(mechanism, normalized).T @ nu
 
 
-def working_moments(normalized: bool = True) -> Expression:
-    return factor_inverse(normalized) @ T
+def working_moments(mechanism: Mechanism, normalized: bool = True) -> Expression:
+    return factor_inverse(mechanism, normalized) @ T
 
 
-def working_moments_of_all(normalized: bool = True) -> Expression:
+def working_moments_of_all(mechanism: Mechanism, normalized: bool = True) -> Expression:
     """Gravity and wrenches on the links join the joint moments."""
-    return factor_inverse(normalized) @ (T - H @ phi @ (M @ phi.T @ g - wrenches))
+    return factor_inverse(mechanism, normalized) @ (T - H @ phi @ (M @ phi.T @ g - wrenches))
 
 
-def joint_moments(normalized: bool = True) -> Expression:
-    return factor(normalized) @ eps
+def joint_moments(mechanism: Mechanism, normalized: bool = True) -> Expression:
+    return factor(mechanism, normalized) @ eps
+
+
+#: By the names of ``linkwise.diagonal``.
+DIAGONALIZING = {
+    "rates": total_rates,
+    "velocities": relative_rates,
+    "forces": working_moments,
+    "forces_of_all": working_moments_of_all,
+    "torques": joint_moments,
+    "factor": factor,
+    "factor_inverse": factor_inverse,
+}
 
 
 # -- forward dynamics ---------------------------------------------------------------------------------
+# All but the bias-free form take one joint at a time, and joint forces T of every joint.
 
 
 def filter_and_smoother(forces: Expression) -> Expression:
-    """Three sweeps, biases inside the recursions: rodriguez1986 Result 8.1."""
+    """Three sweeps, biases inside the recursions: rodriguez1986 Result 8.1, the articulated-body algorithm."""
     z = psi @ (forces + E_phi @ (G @ T + P_plus @ a))
     nu = D.inv @ (T - H @ z)
     alpha = psi.T @ (H.T @ nu + tau_bar.T @ (a + g))
@@ -109,12 +143,12 @@ def filter_and_smoother(forces: Expression) -> Expression:
 
 def bias_free_moments(forces: Expression) -> Expression:
     """T' = T - H phi [M phi* (a + g) + forces] (rodriguez1992 26, 47)."""
-    return T - H @ phi @ (M @ phi.T @ (a + g) + forces)
+    return tau - S.T @ H @ phi @ (M @ phi.T @ (a + g) + forces)
 
 
 def bias_free(forces: Expression) -> Expression:
-    """Four sweeps: bias forces by inverse dynamics, then the inverse mass matrix (rodriguez1992 Algorithm 1, 47-48)."""
-    return WHITENING.T @ D.inv @ WHITENING @ bias_free_moments(forces)
+    """Bias forces by inverse dynamics, then the inverse mass matrix (rodriguez1992 Algorithm 1, 47-48)."""
+    return MASS_MATRIX_INVERSE @ bias_free_moments(forces)
 
 
 def biased(forces: Expression) -> Expression:
@@ -139,21 +173,70 @@ FORWARD_DYNAMICS = {
     "without_dalembert_forces": without_dalembert_forces,
 }
 
-#: Link accelerations (of the origins, as an inertial observer sees them) in four sweeps (rodriguez1992 Algorithm 2).
-FORWARD_LINK_ACCELERATIONS = psi.T @ H.T @ D.inv @ WHITENING @ (T - H @ phi @ (M @ phi.T @ (a + g) + b)) + phi.T @ a
 
-#: Joint forces by cause: joint moments, bias forces, bias accelerations with gravity (rodriguez1986 10.2).
-FORCE_PARTS = (T, -(H @ phi @ b), -(H @ phi @ M @ phi.T @ (a + g)))
+def forward_dynamics(mechanism: Mechanism, method: str, pushed: bool = False) -> Expression:
+    """Accelerations by one of the methods."""
+    if method not in FORWARD_DYNAMICS:
+        raise ValueError(f"method must be one of {', '.join(FORWARD_DYNAMICS)}, got {method!r}")
+    mimic_joints = [body.joint for body in mechanism.bodies if body.mimic]
+    if mimic_joints and method != "bias_free":
+        raise MechanismError(
+            f"method {method!r} takes one joint at a time, but {', '.join(map(repr, mimic_joints))} of mechanism "
+            f"{mechanism.name!r} mimic others: leave method out, or take 'bias_free'"
+        )
+    return FORWARD_DYNAMICS[method](forces_on_links(pushed))
+
+
+def fastest_method(mechanism: Mechanism) -> str:
+    """The method that is expected to cost least.
+
+    The biased algorithm has its bias forces from constants: few for joints that only rotate, about skew axes.  Where
+    joints mimic others the mass matrix has no factors that take one joint at a time.
+    """
+    if any(body.mimic for body in mechanism.bodies):
+        return "bias_free"
+    revolute = (i for i, body in enumerate(mechanism.bodies) if body.kind.span == ABOUT_Z)
+    skew = sum(is_skew(mechanism, i) for i in revolute)
+    return "biased" if 2 * skew >= mechanism.n_links else "filter_and_smoother"
+
+
+def forward_link_accelerations(mechanism: Mechanism) -> Expression:
+    """Link accelerations (of the origins, as an inertial observer sees them), rodriguez1992 Algorithm 2."""
+    if any(body.mimic for body in mechanism.bodies):
+        return phi.T @ (H.T @ S @ bias_free(b) + a)
+    return psi.T @ H.T @ D.inv @ WHITENING @ S @ bias_free_moments(b) + phi.T @ a
+
+
+#: Accelerations by cause: joint forces, bias forces, bias accelerations with gravity (rodriguez1986 10.2).
+ACCELERATION_PARTS = tuple(
+    MASS_MATRIX_INVERSE @ part for part in (tau, -(S.T @ H @ phi @ b), -(S.T @ H @ phi @ M @ phi.T @ (a + g)))
+)
 
 
 # -- one link -----------------------------------------------------------------------------------------
 
 
-def jacobian(link: str) -> Expression:
+def jacobian(mechanism: Mechanism, link: str) -> Expression:
     """B* phi* H* (rodriguez1992 20)."""
-    return B(link).T @ phi.T @ H.T
+    mechanism.frame(link)  # names what is wrong with the link
+    return B(link).T @ phi.T @ H.T @ S
 
 
-def operational_inertia(link: str) -> Expression:
-    """The inverse of J M^-1 J* = B* psi* H* D^-1 H psi B."""
+def operational_inertia(mechanism: Mechanism, link: str) -> Expression:
+    """The inverse of J M^-1 J* = B* psi* H* D^-1 H psi B: force per acceleration of a frame."""
+    _require_six_dofs(mechanism, link)
+    if any(body.mimic for body in mechanism.bodies):
+        own = jacobian(mechanism, link)
+        return (own @ MASS_MATRIX_INVERSE @ own.T).inv
     return (B(link).T @ psi.T @ H.T @ D.inv @ H @ psi @ B(link)).inv
+
+
+def _require_six_dofs(mechanism: Mechanism, link: str) -> None:
+    path = mechanism.path(mechanism.frame(link).body)
+    moving = {mechanism.v_index(mechanism.bodies[i].joint).start for i in path}
+    dofs = sum(b.nv for b in mechanism.bodies if b.nv and mechanism.v_index(b.joint).start in moving)
+    if dofs < 6:
+        raise MechanismError(
+            f"link {link!r} moves with only {dofs} degrees of freedom: J M^-1 J* has no inverse; "
+            "6 are needed (use jacobian and mass_matrix_inverse for fewer)"
+        )

@@ -19,15 +19,12 @@ from dataclasses import dataclass
 
 from ..jet import jet, parts
 from ..links.link import combine
-from ..operators.matrices import matrix_of
 from ..recursions.sweep import base_to_tip, tip_to_base
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar
 from ..spatial import IDENTITY, ZERO, Motion, Vector3
 from ..spatial.motion import NO_MOTION
-from . import expressions as ex
 from .kinematics import Pose, beyond
-from .mimic_joints import independent_columns, per_joint
 
 Matrix = list[list[Scalar]]
 Columns = dict[int, list[Motion]]  # of the links on the way to the frame, one per freedom of their joint
@@ -37,12 +34,8 @@ FRAMES = ("link", "world", "world_aligned")
 def jacobian(tree: Tree, q: Sequence[Scalar], link: str, frame: str = "link") -> Matrix:
     """(6, nv): [omega; v] of a frame per unit of v.
 
-    ``frame`` "link": in the frame's own axes at its origin; "world": in world axes at the world's origin;
-    "world_aligned": in world axes at the frame's origin.
+    ``frame`` "world": in world axes at the world's origin; "world_aligned": in world axes at the frame's origin.
     """
-    if frame == "link":
-        tree.mechanism.frame(link)  # names what is wrong with the link before an expression is made of it
-        return independent_columns(tree, matrix_of(ex.jacobian(link), Configuration(tree, q)))
     observer = observe(tree, q, link, frame)
     return observer.matrix(observer.columns())
 
@@ -87,7 +80,7 @@ def jacobian_derivatives(tree: Tree, q: Sequence[Scalar], link: str, frame: str 
             relative = observer.relative({moved: columns[moved][k]})
             slices.append(observer.matrix(_propagated(relative, columns, observer.own_rates(rates))))
     cells = [[[matrix[r][j] for matrix in slices] for j in range(tree.mechanism.nv)] for r in range(6)]
-    return [[tree.collect(per_joint(tree, along)) for along in row] for row in cells]
+    return [[tree.collect(tree.per_joint(along)) for along in row] for row in cells]
 
 
 def _propagated(relative: dict[int, Motion], columns: Columns, own: Columns) -> Columns:
@@ -153,7 +146,7 @@ class Observer:
             for i, kinematics in enumerate(self.at.joint_kinematics)
             for column in columns.get(i, [NO_MOTION] * len(kinematics.motion))
         ]
-        return independent_columns(self.at.tree, [[column[r] for column in flat] for r in range(6)])
+        return self.at.tree.independent_columns([[column[r] for column in flat] for r in range(6)])
 
 
 def observe(tree: Tree, q: Sequence[Scalar], link: str, frame: str) -> Observer:

@@ -21,7 +21,6 @@ from ..spatial import Matrix3, Motion, Transform, Vector3
 from .configuration import moving
 from .dynamics import bias_force, mass_matrix
 from .kinematics import Pose, beyond
-from .mimic_joints import independent_columns
 
 Matrix = list[list[Scalar]]
 ROUND_OFF = 1e-15  # metres: what is smaller is noise of multiplying constant frames
@@ -128,7 +127,7 @@ def constraint_jacobian(tree: Tree, q: Sequence[Scalar]) -> Matrix:
             for k, motion in enumerate(joint_kinematics[station.link].motion):
                 columns[station.link][k] = way.closure_rate(way.relative_motion(station, motion))
         rows += (list(row) for row in zip(*(column for own in columns for column in own), strict=True))
-    return independent_columns(tree, rows)
+    return tree.independent_columns(rows)
 
 
 def constraint_bias(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:

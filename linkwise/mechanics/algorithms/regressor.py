@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from ...mechanism.inertial_parameters import NAMES
 from ..links.forces import gyroscopic_force
 from ..links.kinematics import rigid_acceleration
+from ..operators.plan import evaluate
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar
 from ..spatial import Force, Motion, RigidInertia, Symmetric3, Transform, Translation, Vector3
-from .kinematics import accelerations, joint_motions
+from . import expressions as ex
+from .kinematics import joint_motions
 
 Matrix = list[list[Scalar]]
 
@@ -33,13 +35,14 @@ def regressor(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[
     the joints give the link.
     """
     at = Configuration(tree, q)
-    moving = accelerations(at, v, a, tree.base_acceleration)
+    velocities = evaluate(ex.LINK_VELOCITIES, at, v=v)
+    accelerations = evaluate(ex.LIFTED_ACCELERATIONS, at, v=v, a=a)
     motions = joint_motions(at)
     columns = []
-    for i, (spin, acceleration) in enumerate(moving):
+    for i, (velocity, acceleration) in enumerate(zip(velocities, accelerations, strict=True)):
         user = tree.links[i].user
-        forces = _forces(*_at_frame(user, spin.omega, acceleration))
-        felt = {freedom: user.motion_into(motion) for freedom, motion in motions[i].items()}
+        forces = _forces(*_at_frame(user, velocity.angular, acceleration))
+        felt = {dof: user.motion_into(motion) for dof, motion in motions[i].items()}
         for force in forces:
             parts = [
                 [force.dot(felt[j, k]) if (j, k) in felt else 0.0 for k in range(link.joint.nv)]

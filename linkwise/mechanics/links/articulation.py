@@ -8,81 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..scalar import Scalar, dot, is_zero, sqrt
+from ..scalar import Scalar, is_zero
 from ..spatial import ArticulatedInertia, Force, Motion, Translation
+from .factor import Factor
 from .kinematics import AngularVelocity, bias_of_shift
 from .link import JointKinematics
-
-
-@dataclass(frozen=True)
-class Factor:
-    """L d L* of a small symmetric positive matrix, with the reciprocals of d."""
-
-    lower: list[list[Scalar]]
-    pivots: list[Scalar]
-    reciprocal: list[Scalar]
-
-    @staticmethod
-    def of(matrix: Sequence[Sequence[Scalar]]) -> Factor:
-        n = len(matrix)
-        lower = [[0.0] * n for _ in range(n)]
-        pivots: list[Scalar] = []
-        reciprocal: list[Scalar] = []
-        scaled: list[list[Scalar]] = [[0.0] * n for _ in range(n)]  # L d
-        for j in range(n):
-            pivot = matrix[j][j]
-            for k in range(j):
-                pivot = pivot - scaled[j][k] * lower[j][k]
-            pivots.append(pivot)
-            reciprocal.append(1.0 / pivot)
-            for i in range(j + 1, n):
-                entry = matrix[i][j]
-                for k in range(j):
-                    entry = entry - scaled[i][k] * lower[j][k]
-                scaled[i][j] = entry
-                lower[i][j] = entry * reciprocal[j]
-        return Factor(lower, pivots, reciprocal)
-
-    def forward(self, x: Sequence[Scalar]) -> list[Scalar]:
-        """L^-1 x."""
-        y = list(x)
-        for i in range(len(y)):
-            for k in range(i):
-                y[i] = y[i] - self.lower[i][k] * y[k]
-        return y
-
-    def solve(self, x: Sequence[Scalar]) -> list[Scalar]:
-        """The inverse matrix times x."""
-        return self.backward([a * r for a, r in zip(self.forward(x), self.reciprocal, strict=True)])
-
-    def backward(self, x: Sequence[Scalar]) -> list[Scalar]:
-        """L^-* x."""
-        y = list(x)
-        for i in reversed(range(len(y))):
-            for k in range(i + 1, len(y)):
-                y[i] = y[i] - self.lower[k][i] * y[k]
-        return y
-
-    # Cholesky's factor L d^(1/2), which jain1995 (5.1) calls D^(1/2) ------------------------------------
-
-    def half(self, x: Sequence[Scalar]) -> list[Scalar]:
-        """L d^(1/2) x."""
-        y = [sqrt(p) * a for p, a in zip(self.pivots, x, strict=True)]
-        return [dot(self.lower[i][:i], y[:i], y[i]) for i in range(len(y))]
-
-    def half_adjoint(self, x: Sequence[Scalar]) -> list[Scalar]:
-        """d^(1/2) L* x."""
-        columns = list(zip(*self.lower, strict=True))
-        total = [dot(columns[i][i + 1 :], x[i + 1 :], x[i]) for i in range(len(x))]
-        return [sqrt(p) * a for p, a in zip(self.pivots, total, strict=True)]
-
-    def half_inverse(self, x: Sequence[Scalar]) -> list[Scalar]:
-        """d^(-1/2) L^-1 x."""
-        return [sqrt(r) * a for r, a in zip(self.reciprocal, self.forward(x), strict=True)]
-
-    def half_inverse_adjoint(self, x: Sequence[Scalar]) -> list[Scalar]:
-        """L^-* d^(-1/2) x."""
-        return self.backward([sqrt(r) * a for r, a in zip(self.reciprocal, x, strict=True)])
 
 
 @dataclass(frozen=True)

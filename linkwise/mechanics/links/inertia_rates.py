@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from ..scalar import Scalar, is_zero, sqrt
 from ..spatial import ArticulatedInertia, Force, Motion
-from .articulation import Articulation, Factor
+from .articulation import Articulation
+from .factor import Factor
 from .link import JointKinematics, combine
 
 

@@ -12,6 +12,7 @@ from functools import cached_property, singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from ...mechanism import Mechanism
 from ..joints import (
@@ -26,40 +27,24 @@ from ..joints import (
     Spherical,
     Universal,
 )
-from .expression import (
-    FORCE,
-    JOINT,
-    MOTION,
-    SCALAR,
-    Covector,
-    Expression,
-    Identity,
-    Inverse,
-    Operator,
-    Product,
-    Space,
-    Sum,
-    Vector,
-)
+from .expression import Covector, Expression, Identity, Inverse, Operator, Product, Sum, Vector
+from .spaces import COORDINATE, FORCE, JOINT, MOTION, SCALAR, Space
 
 
-def dense(expression: Expression, mech: Mechanism, q, vectors: Mapping[str, Any] | None = None) -> np.ndarray:
+def dense(
+    expression: Expression, mech: Mechanism, q: ArrayLike, vectors: Mapping[str, Any] | None = None
+) -> NDArray[np.float64]:
     """The matrix of an expression, (..., rows, columns) for q of shape (..., nq).
 
-    The matrix acts on joint vectors (nv,) and on flattened link vectors (6 n_links,).  Loops of the mechanism play no
-    part: the operators are those of its spanning tree.  An expression with vectors needs their values by name, the
-    same for every q; it is a matrix of one column.
+    The matrix acts on joint vectors (a number per degree of freedom of every joint: nv where no joint mimics another),
+    coordinate vectors (nv,) and flattened link vectors (6 n_links,).  Loops of the mechanism play no part: the
+    operators are those of its spanning tree.  An expression with vectors needs their values by name, the same for every
+    q; it is a matrix of one column.
     """
     if not isinstance(expression, Expression):
         raise TypeError(f"dense() takes an operator expression such as op.H @ op.phi, got {expression!r}")
     if not isinstance(mech, Mechanism):
         raise TypeError(f"dense() takes a mechanism as its second argument, got {mech!r}")
-    mimic_joints = [body.joint for body in mech.bodies if body.mimic]
-    if mimic_joints:
-        raise ValueError(
-            f"mechanism {mech.name!r} has mimic joints ({', '.join(mimic_joints)}), whose operators are not "
-            "block diagonal in the joints: build it without mimic joints to use dense()"
-        )
     q = np.asarray(q, dtype=float)
     if q.ndim == 0 or q.shape[-1] != mech.nq:
         raise ValueError(f"q must have shape (..., {mech.nq}) for mechanism {mech.name!r}, got {q.shape}")
@@ -67,7 +52,9 @@ def dense(expression: Expression, mech: Mechanism, q, vectors: Mapping[str, Any]
         return StackedOperators(mech, q, vectors).matrix(expression)
     states = q.reshape(-1, mech.nq)
     if not len(states):
-        neutral = StackedOperators(mech, np.concatenate([b.kind.neutral() for b in mech.bodies]), vectors)
+        neutral = StackedOperators(
+            mech, np.concatenate([b.kind.neutral() for b in mech.bodies if not b.mimic]), vectors
+        )
         shape = neutral.matrix(expression).shape
         return np.zeros((*q.shape[:-1], *shape))
     matrices = np.array([StackedOperators(mech, state, vectors).matrix(expression) for state in states])
@@ -94,7 +81,7 @@ def kinematics(kind: Joint, q: np.ndarray) -> JointKinematics:
     """The joint's pose and motion at its coordinates ``q``."""
     raise TypeError(
         f"the dense operators do not know the joint {kind!r}: "
-        "register its pose and motion with @crossing.register in linkwise/operators/dense.py"
+        "register its pose and motion with @kinematics.register of linkwise.mechanics.operators.dense"
     )
 
 
@@ -192,13 +179,23 @@ class StackedOperators:
     def __init__(self, mech: Mechanism, q: np.ndarray, vectors: Mapping[str, Any] | None = None) -> None:
         self.mech = mech
         self.vectors = vectors or {}
-        self.joint_kinematics = [kinematics(body.kind, q[mech.q_index(body.joint)]) for body in mech.bodies]
+        self.joint_kinematics = []
+        for body in mech.bodies:
+            own = q[mech.q_index(body.joint)]
+            own = own * body.mimic.ratio + body.mimic.offset if body.mimic else own
+            self.joint_kinematics.append(kinematics(body.kind, own))
+        ends = np.cumsum([at.motion.shape[1] for at in self.joint_kinematics], dtype=int)
+        self.of_joint = [
+            slice(end - at.motion.shape[1], end) for end, at in zip(ends, self.joint_kinematics, strict=True)
+        ]
+        self.n_joint = int(ends[-1]) if len(ends) else 0
 
     def matrix(self, expression: Expression) -> np.ndarray:
         """The expression, evaluated from the leaves up."""
         match expression:
             case Operator():
-                named = getattr(self, expression.name)
+                own = expression.record.dense
+                named = getattr(self, expression.name) if own is None else own(self)
                 base = named(expression.link) if expression.link else named
                 return base.T if expression.adjoint else base
             case Identity():
@@ -236,7 +233,8 @@ class StackedOperators:
         if space is None:
             raise ValueError(f"{expression} alone has no size: use op.identity(op.JOINT) or another space of op")
         links = 6 * self.mech.n_links
-        return {SCALAR: 1, JOINT: self.mech.nv, FORCE: links, MOTION: links}.get(space, 6)
+        sizes = {SCALAR: 1, JOINT: self.n_joint, COORDINATE: self.mech.nv, FORCE: links, MOTION: links}
+        return sizes.get(space, 6)
 
     # Rigid transfer of forces ------------------------------------------------------------------------
 
@@ -294,10 +292,19 @@ class StackedOperators:
 
     @cached_property
     def H(self) -> np.ndarray:
-        """(nv, 6 n_links): each joint's rows project the link's force on the joint's motions."""
-        rows = np.zeros((self.mech.nv, 6 * self.mech.n_links))
-        for link, (body, at) in enumerate(zip(self.mech.bodies, self.joint_kinematics, strict=True)):
-            rows[self.mech.v_index(body.joint), _six(link)] = at.motion.T
+        """Each joint's rows project the link's force on the joint's motions."""
+        rows = np.zeros((self.n_joint, 6 * self.mech.n_links))
+        for link, (own, at) in enumerate(zip(self.of_joint, self.joint_kinematics, strict=True)):
+            rows[own, _six(link)] = at.motion.T
+        return rows
+
+    @cached_property
+    def S(self) -> np.ndarray:
+        """Joints from coordinates: a joint moves with its own coordinate, or ``ratio`` times as the one it mimics."""
+        rows = np.zeros((self.n_joint, self.mech.nv))
+        for own, body in zip(self.of_joint, self.mech.bodies, strict=True):
+            size = own.stop - own.start
+            rows[own, self.mech.v_index(body.joint)] = np.eye(size) * (body.mimic.ratio if body.mimic else 1.0)
         return rows
 
     @cached_property

@@ -1,88 +1,45 @@
-"""The seven levels of an expression on a mechanism (rodriguez1992 Section IX, Fig. 3), as text."""
+"""A plan as text: the seven levels of rodriguez1992 Section IX (Fig. 3), as they are on one mechanism."""
 
 from __future__ import annotations
 
 import math
 import re
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from ...mechanism import Mechanism
-from ..recursions.schedule import Sweep
-from ..recursions.tree import Tree, build_tree
+from ..recursions.tree import Tree
 from ..scalar import is_constant
 from ..spatial import Rotation, Transform, Translation
-from .evaluate import sweeps_of
-from .expression import Bias, Expression, Operator, Vector, product
-from .identities import DEFINITIONS, SmallInverse, expanded, is_symmetric
-from .matrices import COLUMN, depth_of, structured
-from .origins import origins_matter
-from .to_recursions import RECURSIONS, Recursions, Step
+from .algebra import RECORDS
+from .expression import Bias, Expression, Operator
+from .plan import Plan
+from .record import Step
+from .steps import name_of
+from .structure import written_out
 
-MEANING = {
-    "H": "link forces to joint forces",
-    "phi": "forces on each link and on everything it carries, moved rigidly to the link",
-    "psi": "phi with joints that give way: what passes them of each force (Kalman transition)",
-    "E_phi": "forces of each link, moved to its parent",
-    "E_psi": "forces of each link that pass its joint, moved to its parent",
-    "M": "inertia of each link",
-    "P": "articulated inertia: of each link and all it carries, its outer joints giving way",
-    "P_plus": "articulated inertia as the parent feels it, the link's own joint giving way",
-    "D": "articulated inertia about each joint's own axes, with its rotor",
-    "D_half": "lower triangular square root of D, joint by joint: D = D_half @ D_half.T",
-    "R": "rotor inertia of each joint",
-    "G": "Kalman gain: link forces per joint force",
-    "K": "Kalman gain moved to the parent",
-    "tau": "the part of a link force that its joint takes up",
-    "tau_bar": "the part of a link force that passes a joint that gives way",
-    "C": "composite inertia: of each link and all it carries, joints locked",
-    "Omega": "motions of the links per force on them = psi.T @ H.T @ D.inv @ H @ psi; diagonal blocks Y",
-    "Kt_Omega": "motions of the parents, as the gains see them = K.T @ Omega",
-    "A": "a motion of one link; A.T the force on that link",
-    "B": "a force on one link; B.T the motion of that link",
-    "a": "bias acceleration of each link",
-    "b": "bias (gyroscopic) force of each link",
-    "g": "acceleration of the ground that stands for gravity",
-}
 WIDTH = 110
-
-_TRANSITIONS = {
-    "phi": "phi(parent, i): the link's force, moved to the parent's origin and axes",
-    "phi.T": "phi*(parent, i): the parent's motion, moved to the link's origin and axes",
-    "psi": "psi(parent, i) = phi(parent, i) tau_bar(i): cross the joint, then move",
-    "psi.T": "psi*(parent, i) = tau_bar*(i) phi*(parent, i): move, then cross the joint",
-    "riccati": "P+ moved to the parent: phi(parent, i) P+(i) phi*(parent, i)",
-    "composite": "C moved to the parent: phi(parent, i) C(i) phi*(parent, i)",
-    "mobility": "Y moved to the link: phi*(parent, i) Y(parent) phi(parent, i)",
-    "spin": "omega turned into the link's axes",
-}
+Computation = tuple[Expression, Plan]  # what was asked for, for the mechanism at hand, and how it is computed
 
 
-def explain(
-    expression: Expression,
-    mech: Mechanism,
-    operations: Mapping[str, int] | None = None,
-    tree: Tree | None = None,
-) -> str:
-    """The expression, its operators, sweeps, recursions, link transitions, joint crossings and coordinate transforms.
+def explain(computed: Sequence[Computation], tree: Tree, operations: Mapping[str, int] | None = None) -> str:
+    """Expressions, their operators, sweeps, recursions, link transitions, joints and coordinate transforms.
 
+    computed     expressions and their plans, in the order in which they run
+    tree         the tree that they run on
     operations   the scalar operations of each sweep, by its label
-    tree         the tree as it was traced, its frames and inputs; by default one of the mechanism's own numbers
     """
-    depth = depth_of(mech)
-    inverted = [part.of for part in expanded(expression).walk() if isinstance(part, SmallInverse)]
-    wholes = (*inverted, expression)  # the small matrices that are inverted are computed first
-    sweeps = [sweep for whole in wholes for sweep in _sweeps(whole, depth)]
-    named = [form for whole in wholes for form in (whole, _plain(whole), _computed(whole, depth))]
+    sweeps = [sweep for _, plan in computed for sweep in plan.sweeps]
+    labels = [(sweep.direction.replace("_", " "), name_of(sweep)) for sweep in sweeps]
     tasks = [(number, step) for number, sweep in enumerate(sweeps, 1) for step in _unique(sweep.tasks)]
-    tree = tree or build_tree(mech, at_user_origins=origins_matter(expression))
+    actions = list(dict.fromkeys(step.action for _, step in tasks))
+    shown = [form for expression, plan in computed for form in (expression, written_out(expression), *_forms(plan))]
     levels = {
-        "expression": list(_forms(expression, inverted, depth)),
-        "operators": [f"{name:8} {MEANING[name]}{_defined(name)}" for name in _names(named)],
-        "sweeps": [f"{number}. {line}" for number, line in enumerate(_priced(sweeps, operations or {}), 1)],
-        "recursions": [f"{number}. {step.label}: {RECURSIONS[step.op][1]}" for number, step in tasks],
-        "link transitions": [_TRANSITIONS[op] for op in dict.fromkeys(s.op for _, s in tasks) if op in _TRANSITIONS],
-        "joint crossings": list(_kinds_of_joints(tree)),
+        "expression": [line for expression, plan in computed for line in _written(expression, plan)],
+        "operators": list(_meanings(shown)),
+        "sweeps": [f"{number}. {line}" for number, line in enumerate(_priced(labels, operations or {}), 1)],
+        "recursions": [f"{number}. {step.action.shown}: {step.action.recursion}" for number, step in tasks],
+        "link transitions": [action.transition for action in actions if action.transition],
+        "joint kinematics": list(_kinds_of_joints(tree)),
         "coordinate transforms (parent's internal frame to the link's)": [
             f"{link.name}: {describe(tree, i)}" for i, link in enumerate(tree.links)
         ],
@@ -93,37 +50,30 @@ def explain(
     return "\n".join(text)
 
 
-def _forms(expression: Expression, inverted: Iterable[Expression], depth: int) -> Iterable[str]:
+def _written(expression: Expression, plan: Plan) -> Iterable[str]:
     """The expression as given, written out, and as it is computed, where these differ."""
     yield str(expression)
-    if str(_plain(expression)) != str(expression):
-        yield f"= {_plain(expression)}"
-    yield from _structure("", expression, depth)
-    for small in inverted:
-        yield from _structure("inside the inverse, ", small, depth)
+    plain = written_out(expression)
+    if str(plain) != str(expression):
+        yield f"= {plain}"
+    *inside, whole = _computed(plan)
+    yield from (f"inside the inverse, {line}" for line in inside)
+    if plan.parts and not plan.own_sweeps or plan.computed != plain:
+        yield whole
 
 
-def _structure(where: str, expression: Expression, depth: int) -> Iterable[str]:
-    computed = _computed(expression, depth)
-    if computed != _plain(expression):
-        yield f"{where}computed as {computed}" + (", on and above the diagonal" if is_symmetric(expression) else "")
+def _computed(plan: Plan) -> list[str]:
+    """A line for every plan that makes sweeps, in the order in which they run, with what is done with its result."""
+    lines = [line for part in plan.parts for line in _computed(part)]
+    if plan.own_sweeps or not plan.parts:
+        return [*lines, ", ".join([f"computed as {plan.computed}", *plan.notes])]
+    return [*lines[:-1], ", ".join([lines[-1], *plan.notes])]
 
 
-def _plain(expression: Expression) -> Expression:
-    return expanded(expression, keep=("tau_bar",))
-
-
-def _computed(expression: Expression, depth: int) -> Expression:
-    """What the recursions are made of: for a matrix, with composite bodies and mobilities where they pay."""
-    if expression.is_vector:
-        return _plain(expression)
-    return structured(expression, is_symmetric(expression), depth)
-
-
-def _sweeps(expression: Expression, depth: int) -> list[Sweep[Step]]:
-    computed, recursions = _computed(expression, depth), Recursions()
-    column = computed if expression.is_vector else product(computed, Vector(COLUMN, expression.domain))
-    return sweeps_of(recursions.steps_for(recursions.of(column)))
+def _forms(plan: Plan) -> Iterable[Expression]:
+    yield plan.computed
+    for part in plan.parts:
+        yield from _forms(part)
 
 
 def _wrapped(line: str) -> list[str]:
@@ -136,31 +86,32 @@ def _wrapped(line: str) -> list[str]:
     return [part.replace("\N{NO-BREAK SPACE}", " ") for part in parts]
 
 
-def _priced(sweeps: Iterable[Sweep], operations: Mapping[str, int]) -> Iterable[str]:
+def _priced(labels: Sequence[tuple[str, str]], operations: Mapping[str, int]) -> Iterable[str]:
     """Direction, tasks and operations of each sweep; sweeps that do the same share one count."""
-    labels = [
-        (", ".join(dict.fromkeys(step.label for step in sweep.tasks)), sweep.direction.replace("_", " "))
-        for sweep in sweeps
-    ]
-    for what, direction in labels:
+    for direction, what in labels:
         cost = operations.get(f"{what}, {direction}")
-        alike = labels.count((what, direction))
+        alike = labels.count((direction, what))
         shared = f" in the {alike} sweeps like it" if alike > 1 else ""
         yield f"{direction}: {what}" + (f" ({cost} operations{shared})" if cost else "")
 
 
-def _names(expressions: Iterable[Expression]) -> list[str]:
-    parts = [part for expression in expressions for part in expression.walk()]
-    names = {part.name.removesuffix("_inv") for part in parts if isinstance(part, (Operator, Bias))}
-    return [name for name in MEANING if name in names]
+def _meanings(expressions: Iterable[Expression]) -> Iterable[str]:
+    """The operators that are shown, each with its meaning and definition."""
+    parts = [part for expression in expressions for part in expression.walk() if isinstance(part, (Operator, Bias))]
+    names = {part.name.removesuffix("_inv") for part in parts}
+    records = {part.name: part.record for part in parts}
+    for name in sorted(names, key=_place):
+        record = RECORDS.get(name) or records[name]
+        defined = f" = {record.definition}, {record.source}" if record.definition is not None else ""
+        yield f"{name:8} {record.meaning}{defined}"
 
 
-def _defined(name: str) -> str:
-    return f" = {DEFINITIONS[name][0]}, {DEFINITIONS[name][1]}" if name in DEFINITIONS else ""
+def _place(name: str) -> int:
+    return list(RECORDS).index(name) if name in RECORDS else len(RECORDS)
 
 
 def _unique(steps: Iterable[Step]) -> list[Step]:
-    return list({step.op: step for step in steps}.values())
+    return list({step.action: step for step in steps}.values())
 
 
 def _kinds_of_joints(tree: Tree) -> Iterable[str]:

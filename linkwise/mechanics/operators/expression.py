@@ -1,8 +1,8 @@
 """Operator expressions: what is written on paper, without any mechanism in it.
 
-Spaces are checked as an expression is built.  An operator maps one space to another; a vector is an
-operator from the scalars.  The adjoint of A: X -> Y maps the dual of Y to the dual of X (forces are dual to
-motions, joint space to itself).  Expressions are immutable and compare by structure.
+Spaces are checked as an expression is built.  An operator maps one space to another; a vector is an operator from the
+scalars.  The adjoint of A: X -> Y maps the dual of Y to the dual of X (forces are dual to motions, joint space to
+itself).  Expressions are immutable and compare by structure.
 """
 
 from __future__ import annotations
@@ -13,54 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-# -- spaces -------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Space:
-    """Where vectors live.  ``link`` names the link of a task space (six numbers at one link)."""
-
-    name: str
-    link: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.name} {self.link!r}" if self.link else self.name
-
-    @property
-    def dual(self) -> Space:
-        return Space(_DUAL.get(self.name, self.name), self.link)
-
-    @property
-    def holds_forces(self) -> bool:
-        """Whether its vectors are forces, on all links or at one."""
-        return self.name in (FORCE.name, _FORCE_AT_LINK)
-
-    @property
-    def is_single(self) -> bool:
-        """Whether its vectors have one value, not one for each link."""
-        return bool(self.link) or self == SCALAR
-
-
-SCALAR = Space("scalars")
-JOINT = Space("joint space")
-FORCE = Space("link force space")
-MOTION = Space("link motion space")
-_FORCE_AT_LINK, _MOTION_AT_LINK = "force at link", "motion at link"
-_DUAL = {
-    FORCE.name: MOTION.name,
-    MOTION.name: FORCE.name,
-    _FORCE_AT_LINK: _MOTION_AT_LINK,
-    _MOTION_AT_LINK: _FORCE_AT_LINK,
-}
-
-
-def force_at(link: str) -> Space:
-    return Space(_FORCE_AT_LINK, link)
-
-
-class SpaceError(TypeError):
-    """A sum or product of things that live in different spaces."""
-
+from .record import Record
+from .spaces import COORDINATE, JOINT, SCALAR, Space, SpaceError
 
 # -- expressions --------------------------------------------------------------------------------------
 
@@ -130,24 +84,27 @@ class Expression:
 
 @dataclass(frozen=True, repr=False)
 class Operator(Expression):
-    """A named operator, or its adjoint."""
+    """A named operator, or its adjoint; ``link`` is that of a pick-off operator."""
 
-    name: str
-    domain: Space
-    codomain: Space
+    record: Record
+    link: str = ""
     adjoint: bool = False
-    self_adjoint: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.record.name
+
+    @cached_property
+    def domain(self) -> Space:  # type: ignore[override]
+        return (self.record.codomain.dual if self.adjoint else self.record.domain).at(self.link)
+
+    @cached_property
+    def codomain(self) -> Space:  # type: ignore[override]
+        return (self.record.domain.dual if self.adjoint else self.record.codomain).at(self.link)
 
     @property
     def T(self) -> Expression:
-        if self.self_adjoint:
-            return self
-        return Operator(self.name, self.codomain.dual, self.domain.dual, not self.adjoint)
-
-    @property
-    def link(self) -> str:
-        """The link of a pick-off operator."""
-        return self.domain.link or self.codomain.link
+        return self if self.record.self_adjoint else Operator(self.record, self.link, not self.adjoint)
 
     def __str__(self) -> str:
         name = self.name.replace("_inv", ".inv")  # D_inv is printed as it is written
@@ -192,7 +149,8 @@ class Vector(Expression):
         return Covector(self)
 
     def placed(self, domain: Space | None, codomain: Space | None) -> Expression:
-        is_open = self.codomain is None and codomain not in (JOINT, SCALAR)  # a link vector never holds joint forces
+        # A link vector holds no joint forces.
+        is_open = self.codomain is None and codomain not in (JOINT, COORDINATE, SCALAR)
         return Vector(self.name, codomain) if is_open else self
 
     def __str__(self) -> str:
@@ -229,14 +187,22 @@ class Covector(Expression):
 
 @dataclass(frozen=True, repr=False)
 class Bias(Expression):
-    """A velocity-dependent link vector: ``a`` (acceleration), ``b`` (force), or gravity's pull on the base.
+    """A vector of the links that joint velocities cause, such as ``a`` (acceleration) or ``b`` (force), or gravity's
+    pull on the base.
 
-    ``of`` is the joint vector of velocities; None for gravity.
+    ``of`` is the joint vector of velocities, or S times the velocities of the coordinates; None for gravity.
     """
 
-    name: str
-    codomain: Space
-    of: Vector | None = None
+    record: Record
+    of: Expression | None = None
+
+    @property
+    def name(self) -> str:
+        return self.record.name
+
+    @property
+    def codomain(self) -> Space:  # type: ignore[override]
+        return self.record.codomain
 
     @property
     def domain(self) -> Space | None:  # type: ignore[override]
@@ -359,6 +325,31 @@ class Inverse(Expression):
 
     def __str__(self) -> str:
         return f"({self.of}).inv" if isinstance(self.of, (Sum, Product)) else f"{self.of}.inv"
+
+
+@dataclass(frozen=True, repr=False)
+class Factored(Expression):
+    """The inverse of a symmetric expression of few numbers, 6x6 at one link or in the coordinates, by factoring it."""
+
+    of: Expression
+
+    @property
+    def domain(self) -> Space | None:  # type: ignore[override]
+        return self.of.codomain
+
+    @property
+    def codomain(self) -> Space | None:  # type: ignore[override]
+        return self.of.domain
+
+    @property
+    def T(self) -> Expression:
+        return self
+
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.of,)
+
+    def __str__(self) -> str:
+        return f"({self.of}).inv"
 
 
 # -- construction -------------------------------------------------------------------------------------

@@ -1,30 +1,32 @@
 """What is known about inverses, and the block structure of symmetric products: rewrite rules with their sources.
 
-A rule is an equality of expressions.  ``INVERSES`` pairs an expression with its inverse; each pair is used in
-both directions and for the adjoints.  Tests prove every rule numerically with ``dense.py``.
+A rule is an equality of expressions.  ``INVERSES`` pairs an expression with its inverse; each pair is used in both
+directions and for the adjoints.  Tests prove every rule numerically with ``dense.py``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from .algebra import COMPOSITE, D_INV, KT_OMEGA, OMEGA, RECORDS, E_phi, G, H, I, K, M, R, S, phi, psi
 from .expression import (
-    FORCE,
-    JOINT,
-    MOTION,
     Bias,
+    Covector,
     Expression,
+    Factored,
     Identity,
     Inverse,
     Operator,
     Product,
-    Space,
     Sum,
+    Vector,
     product,
     total,
 )
+from .record import Record
+from .spaces import COORDINATE, FORCE, JOINT, MOTION, Space
 
 
 class UnknownInverse(ValueError):
@@ -41,81 +43,87 @@ class Rule:
     without_armature: bool = False  # holds only where no joint has rotor inertia
 
 
-_I = Identity()
-_H = Operator("H", FORCE, JOINT)
-_PHI = Operator("phi", FORCE, FORCE)
-_PSI = Operator("psi", FORCE, FORCE)
-_E_PHI = Operator("E_phi", FORCE, FORCE)
-_M = Operator("M", MOTION, FORCE, self_adjoint=True)
-_D = Operator("D", JOINT, JOINT, self_adjoint=True)
-_R = Operator("R", JOINT, JOINT, self_adjoint=True)
-_G = Operator("G", JOINT, FORCE)
-_K = Operator("K", JOINT, FORCE)
-_TAU_BAR = Operator("tau_bar", FORCE, FORCE)
-_E_PSI = Operator("E_psi", FORCE, FORCE)
-D_INV = Operator("D_inv", JOINT, JOINT, self_adjoint=True)
-_MASS_MATRIX = _H @ _PHI @ _M @ _PHI.T @ _H.T
-_WHITENING = _I - _H @ _PSI @ _K
+_MASS_MATRIX = H @ phi @ M @ phi.T @ H.T
+_WHITENING = I - H @ psi @ K
 
-#: Operators that others abbreviate.
-DEFINITIONS = {
-    "K": (_E_PHI @ _G, "jain1995 (4.10)"),
-    "E_psi": (_E_PHI @ _TAU_BAR, "jain1995 (4.10)"),
-    "tau": (_G @ _H, "jain1995 (4.8)"),
-    "tau_bar": (_I - _G @ _H, "jain1995 (4.10)"),
-}
-
-#: Block-diagonal operators, inverted link by link.
-LOCAL_INVERSES = {"D": D_INV}
-for _name in ("M", "P"):
-    LOCAL_INVERSES[_name] = Operator(f"{_name}_inv", FORCE, MOTION, self_adjoint=True)
-LOCAL_INVERSES["D_half"] = Operator("D_half_inv", JOINT, JOINT)
-
+#: Inverses of single operators are in their records; these are of sums and products.
 INVERSES = (
-    Rule(_PHI, _I - _E_PHI, "jain1995 (4.6)"),
-    Rule(_PSI, _I - _E_PSI, "jain1995 (4.10)"),
-    Rule(_I + _H @ _PHI @ _K, _WHITENING, "jain1995 (4.1c); rodriguez1992 (45)"),
-    Rule(_MASS_MATRIX + _R, _WHITENING.T @ D_INV @ _WHITENING, "jain1995 (4.1d); rodriguez1992 (46)"),
+    *(Rule(Operator(r), r.inverse, r.source) for r in RECORDS.values() if r.inverse is not None),
+    Rule(I + H @ phi @ K, _WHITENING, "jain1995 (4.1c); rodriguez1992 (45)"),
+    Rule(_MASS_MATRIX + R, _WHITENING.T @ D_INV @ _WHITENING, "jain1995 (4.1d); rodriguez1992 (46)"),
     Rule(_MASS_MATRIX, _WHITENING.T @ D_INV @ _WHITENING, "jain1995 (4.1d); rodriguez1992 (46)", without_armature=True),
-    Rule(_I + _PHI @ _K @ _H, _I - _PSI @ _K @ _H, "jain1995 (B.5), multiplied by phi from the left"),
-    Rule(_I + _K @ _H @ _PHI, _I - _K @ _H @ _PSI, "jain1995 (B.5), multiplied by phi from the right"),
+    Rule(I + phi @ K @ H, I - psi @ K @ H, "jain1995 (B.5), multiplied by phi from the left"),
+    Rule(I + K @ H @ phi, I - K @ H @ psi, "jain1995 (B.5), multiplied by phi from the right"),
 )
-
-#: Composite bodies, C = M + E_phi C E_phi* block by block (rodriguez1992 29).
-COMPOSITE = Operator("C", MOTION, FORCE, self_adjoint=True)
-#: psi* H* D^-1 H psi; its diagonal blocks are the links' mobilities Y (rodriguez1986 Section 10).
-OMEGA = Operator("Omega", FORCE, MOTION, self_adjoint=True)
-KT_OMEGA = Operator("Kt_Omega", FORCE, JOINT)
 
 #: Products that have a structure of their own when they are wanted as a matrix.
 STRUCTURES = (
     Rule(
-        _PHI @ _M @ _PHI.T,
-        COMPOSITE + _PHI @ _E_PHI @ COMPOSITE + COMPOSITE @ _E_PHI.T @ _PHI.T,
+        phi @ M @ phi.T,
+        COMPOSITE + phi @ E_phi @ COMPOSITE + COMPOSITE @ E_phi.T @ phi.T,
         "rodriguez1992 Identity 1 (28)",
     ),
-    Rule(_G.T @ _E_PHI.T @ _PSI.T @ _H.T @ D_INV @ _H @ _PSI, KT_OMEGA, "rodriguez1986 Section 10"),
-    Rule(_PSI.T @ _H.T @ D_INV @ _H @ _PSI, OMEGA, "rodriguez1986 Section 10"),
+    Rule(G.T @ E_phi.T @ psi.T @ H.T @ D_INV @ H @ psi, KT_OMEGA, "rodriguez1986 Section 10"),
+    Rule(psi.T @ H.T @ D_INV @ H @ psi, OMEGA, "rodriguez1986 Section 10"),
 )
 
 
-def expanded(expression: Expression, keep: tuple[str, ...] = ()) -> Expression:
-    """Abbreviations (but those to ``keep``) and inverses written out: H, phi, psi, E_phi, M, P, G, D, R remain."""
+def rebuilt(expression: Expression, change: Callable[[Expression], Expression | None]) -> Expression:
+    """The expression with every part that ``change`` gives another for replaced, from the outside in."""
+    new = change(expression)
+    if new is not None:
+        return new
     match expression:
-        case Operator(name=name, adjoint=adjoint) if name in DEFINITIONS and name not in keep:
-            definition = expanded(DEFINITIONS[name][0], keep)
-            return definition.T if adjoint else definition
         case Product(factors=factors):
-            result = expanded(factors[0], keep)
-            for factor in factors[1:]:
-                result = product(result, expanded(factor, keep))
+            result = rebuilt(factors[-1], change)
+            for factor in reversed(factors[:-1]):
+                result = product(rebuilt(factor, change), result)
             return result
         case Sum(terms=terms) if terms:
-            return total(tuple((weight, expanded(term, keep)) for weight, term in terms))
+            return total(tuple((weight, rebuilt(term, change)) for weight, term in terms))
         case Inverse(of=inner):
-            return expanded(inverse_of(inner), keep)
+            return Inverse(rebuilt(inner, change))
+        case Factored(of=inner):
+            return Factored(rebuilt(inner, change))
+        case Covector(vector=vector):
+            return rebuilt(vector, change).T
+        case Bias(record=record, of=rates) if rates is not None:
+            return Bias(record, rebuilt(rates, change))
         case _:
             return expression
+
+
+def without_mimic_joints(expression: Expression) -> Expression:
+    """The expression for mechanisms in which no joint mimics another: S is the identity."""
+
+    def change(part: Expression) -> Expression | None:
+        match part:
+            case Operator(record=record) if record is S.record:
+                return Identity(JOINT)
+            case Vector(name=name) if part.codomain == COORDINATE:
+                return Vector(name, JOINT)
+            case Identity() if part.domain == COORDINATE:
+                return Identity(JOINT)
+        return None
+
+    return rebuilt(expression, change)
+
+
+def expanded(expression: Expression, keep: tuple[Record, ...] = ()) -> Expression:
+    """Abbreviations (but those to ``keep``) and inverses written out: H, phi, psi, E_phi, M, P, G, D, R, S remain."""
+
+    def change(part: Expression) -> Expression | None:
+        match part:
+            case Operator(record=record, adjoint=adjoint) if record.definition is not None and record not in keep:
+                definition = expanded(record.definition, keep)
+                return definition.T if adjoint else definition
+            case Inverse(of=inner):
+                return expanded(inverse_of(inner), keep)
+            case Factored() | Bias():
+                return part
+        return None
+
+    return rebuilt(expression, change)
 
 
 def inverse_of(expression: Expression) -> Expression:
@@ -126,7 +134,8 @@ def inverse_of(expression: Expression) -> Expression:
     if found is None:
         raise UnknownInverse(
             f"no identity gives the inverse of {expression}; known are those of phi, psi, D, M, P, I + H phi K, "
-            "H phi M phi* H* + R, their adjoints, products and multiples, and of symmetric 6x6 expressions at one link"
+            "H phi M phi* H* + R, their adjoints, products and multiples, and of symmetric expressions at one link or "
+            "over the coordinates"
         )
     return found
 
@@ -164,7 +173,9 @@ def _dual_of_inverse(expression: Expression) -> Space | None:
 
 
 def _both_ways() -> Iterator[tuple[Expression, Expression, Rule]]:
-    for rule in INVERSES:
+    known = {rule.left for rule in INVERSES}
+    added = (Rule(Operator(r), r.inverse, r.source) for r in RECORDS.values() if r.inverse is not None)
+    for rule in (*INVERSES, *(rule for rule in added if rule.left not in known)):
         yield rule.left, rule.right, rule
         if not rule.without_armature:  # the other direction leads to the general form
             yield rule.right, rule.left, rule
@@ -192,18 +203,12 @@ def _runs(expression: Expression) -> Iterator[Expression]:
 
 
 def _structural_inverse(expression: Expression) -> Expression | None:
-    """Inverses of single blocks, of multiples and of products of invertible factors."""
-    if isinstance(expression, Operator):
-        for name, inverse in LOCAL_INVERSES.items():
-            original = Operator(name, inverse.codomain, inverse.domain, self_adjoint=inverse.self_adjoint)
-            for one, other in ((original, inverse), (inverse, original)):
-                if expression.name == one.name:
-                    return other.T if expression.adjoint else other
+    """Inverses of multiples, of small matrices and of products of invertible factors."""
     if isinstance(expression, Sum) and len(expression.terms) == 1:
         weight, term = expression.terms[0]
         return inverse_of(term) * (1.0 / weight)
     if _is_small(expression):
-        return SmallInverse(expression)
+        return Factored(expression)
     if isinstance(expression, Product):
         return _inverse_of_product(expression)
     return None
@@ -225,35 +230,10 @@ def _joined(factors: tuple[Expression, ...]) -> Expression:
 
 
 def _is_small(expression: Expression) -> bool:
-    """Six by six at one link, and symmetric."""
-    if not (expression.domain and expression.codomain and expression.domain.link):
+    """Six by six at one link, or over the coordinates, and symmetric."""
+    if expression.domain is None or not (expression.domain.link or expression.domain == COORDINATE):
         return False
     return expression.domain.dual == expression.codomain and canonical(expression) == canonical(expression.T)
-
-
-@dataclass(frozen=True, repr=False)
-class SmallInverse(Expression):
-    """The inverse of a symmetric 6x6 expression at one link, by factoring it."""
-
-    of: Expression
-
-    @property
-    def domain(self):  # type: ignore[override]
-        return self.of.codomain
-
-    @property
-    def codomain(self):  # type: ignore[override]
-        return self.of.domain
-
-    @property
-    def T(self) -> Expression:
-        return self
-
-    def parts(self) -> tuple[Expression, ...]:
-        return (self.of,)
-
-    def __str__(self) -> str:
-        return f"({self.of}).inv"
 
 
 def canonical(expression: Expression) -> Expression:

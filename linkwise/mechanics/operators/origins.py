@@ -1,64 +1,78 @@
-"""Whether a result depends on where the links' origins are.
+"""Whether a result depends on where the links' origins are, decided by identities.
 
-The biases a and b belong to the origins of the link frames.  Moving every origin by p_i adds k = [0; w x (w x p)] to
-the links' accelerations, so a becomes a + (I - E_phi*) k and b becomes b - M k.  An expression that is linear in them
-with coefficients A and B changes by [A (I - E_phi*) - B M] k: if that operator is zero, internal frames may stand
-anywhere.  It is evaluated densely on one small mechanism that has no special geometry.
+The biases a, b and c belong to the origins of the link frames.  Moving every origin by p_i adds k = [0; w x (w x p)] to
+the links' accelerations: a becomes a + (I - E_phi*) k, b becomes b - M k, c becomes c + k.  An expression that is
+linear in them with coefficients A, B and C changes by [A (I - E_phi*) - B M + C] k.  Where identities show that this
+operator is zero, internal frames may stand anywhere; where they do not, the user's origins are kept, which is always
+right.
 """
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 
-import numpy as np
-
-from ...mechanism import Mechanism, library
-from .dense import dense
-from .expression import (
-    FORCE,
-    MOTION,
-    Bias,
-    Covector,
-    Expression,
-    Identity,
-    Inverse,
-    Operator,
-    Product,
-    Space,
-    Sum,
-    Vector,
-    product,
-    total,
+from .algebra import (
+    CONVECTIVE,
+    D_INV,
+    D,
+    E_phi,
+    G,
+    H,
+    I,
+    M,
+    P,
+    P_plus,
+    bias_acceleration,
+    bias_force,
+    phi,
+    psi,
 )
+from .expression import Bias, Covector, Expression, Factored, Identity, Operator, Product, Sum, Vector, product, total
+from .identities import Rule, expanded
+from .spaces import JOINT, MOTION
+
+Word = tuple[str, ...]  # a product of operators, as they are printed; the empty one is the identity
+Polynomial = dict[Word, float]
+
+#: Equalities used from left to right; with each goes its adjoint.  All are definitions of the articulated operators or
+#: follow from them in one line, and none makes a product longer for ever.
+REDUCTIONS = (
+    Rule(phi @ E_phi, phi - I, "jain1995 (4.6)"),
+    Rule(E_phi @ phi, phi - I, "jain1995 (4.6)"),
+    Rule(psi @ E_phi @ G @ H, psi @ E_phi - psi + I, "jain1995 (4.10): psi (I - E_phi (I - G H)) = I"),
+    Rule(E_phi @ G @ H @ psi, E_phi @ psi - psi + I, "jain1995 (4.10)"),
+    Rule(P_plus, P - G @ H @ P, "jain1995 (4.8)"),
+    Rule(E_phi @ G @ H @ P @ E_phi.T, E_phi @ P @ E_phi.T - P + M, "jain1995 (4.8): the Riccati equation"),
+    Rule(psi @ M, psi @ P - psi @ P @ E_phi.T + P @ E_phi.T, "the Riccati equation, multiplied by psi"),
+    Rule(D @ G.T, H @ P, "jain1995 (4.8): G = P H* D^-1"),
+    Rule(D_INV @ H @ P, G.T, "jain1995 (4.8)"),
+    Rule(D_INV @ D, Identity(JOINT), "by definition"),
+    Rule(D @ D_INV, Identity(JOINT), "by definition"),
+)
+MANY = 4096  # terms; beyond, nothing is decided
 
 
-def origins_matter(expression: Expression) -> bool:
+@lru_cache(maxsize=1024)
+def depends_on_origins(expression: Expression) -> bool:
     """True if the expression must be evaluated at the origins of the user's link frames."""
-    biases = {part for part in expression.walk() if isinstance(part, Bias) and part.of is not None}
-    return any(_changes(expression, velocity) for velocity in {bias.of for bias in biases})
+    velocities = {part.of for part in expression.walk() if isinstance(part, Bias) and part.of is not None}
+    return any(_changes(expanded(expression), rates) for rates in velocities)
 
 
-def _changes(expression: Expression, velocity) -> bool:
-    acceleration = _coefficient(expression, Bias("a", MOTION, velocity))
-    force = _coefficient(expression, Bias("b", FORCE, velocity))
-    if acceleration is NotImplemented or force is NotImplemented:
-        return True
-    still = Identity(MOTION) - Operator("E_phi", FORCE, FORCE).T
-    inertia = Operator("M", MOTION, FORCE, self_adjoint=True)
+def _changes(expression: Expression, rates: Expression) -> bool:
+    shifts = {
+        bias_acceleration(rates): I - E_phi.T,
+        bias_force(rates): -M,
+        Bias(CONVECTIVE, rates): Identity(MOTION),
+    }
     terms = []
-    if acceleration is not None:
-        terms.append((1.0, product(acceleration, still)))
-    if force is not None:
-        terms.append((-1.0, product(force, inertia)))
-    return any(_is_not_zero(terms, link) for link in _sample()[0].link_names)
-
-
-def _is_not_zero(terms: list[tuple[float, Expression]], link: str) -> bool:
-    """Whether the sum is seen to differ from zero, or nothing is seen at all, with pick-offs at ``link``."""
-    sample, q = _sample()
-    parts = [weight * dense(_on_sample(term, link), sample, q) for weight, term in terms]
-    size = max(np.abs(part).max() for part in parts)
-    return bool(size == 0.0 or np.abs(sum(parts)).max() > 1e-9 * size)
+    for bias, shift in shifts.items():
+        coefficient = _coefficient(expression, bias)
+        if coefficient is NotImplemented:
+            return True
+        if coefficient is not None:
+            terms.append((1.0, product(coefficient, shift)))
+    return not is_zero(total(tuple(terms)))
 
 
 def _coefficient(expression: Expression, bias: Bias):
@@ -73,7 +87,7 @@ def _coefficient(expression: Expression, bias: Bias):
             present = tuple((weight, part) for weight, part in found if part is not None)
             return total(present) if present else None
         case Product(factors=factors):
-            if any(isinstance(p, (Vector, Covector, Bias)) or _at_one_link(p) for f in factors[:-1] for p in f.walk()):
+            if any(isinstance(part, (Vector, Covector, Bias)) for factor in factors[:-1] for part in factor.walk()):
                 return NotImplemented
             last = _coefficient(factors[-1], bias)
             if last is None or last is NotImplemented:
@@ -85,33 +99,88 @@ def _coefficient(expression: Expression, bias: Bias):
             return None
 
 
-def _at_one_link(part: Expression) -> bool:
-    """An inverse that needs six freedoms on the way to a link, which the sample's links may not have."""
-    return isinstance(part, Inverse) and part.domain is not None and bool(part.domain.link)
+# -- normal forms -----------------------------------------------------------------------------------------
 
 
-@cache
-def _sample() -> tuple[Mechanism, np.ndarray]:
-    """A branching mechanism of mixed joints at a configuration of no special position."""
-    kinds = ("revolute", "prismatic", "spherical", "universal")
-    mechanism = library.random_tree(5, 11, joints=kinds)
-    rng = np.random.default_rng(0)
-    parts = [body.kind.random(rng, ()) for body in mechanism.bodies]
-    return mechanism, np.concatenate(parts)
+def is_zero(expression: Expression) -> bool:
+    """Whether the identities reduce the expression to zero; False also where they do not suffice."""
+    words = _multiplied_out(expanded(expression))
+    if words is None:
+        return False
+    known: dict[Word, Polynomial] = {}
+    total: Polynomial = {}
+    for word, weight in words.items():
+        _add(total, _normal_form(word, known), weight)
+        if len(known) > MANY:
+            return False
+    return not any(abs(weight) > 1e-12 for weight in total.values())
 
 
-def _on_sample(expression: Expression, link: str) -> Expression:
-    """Pick-offs name links of the user's mechanism: put one of the sample's in their place."""
+def _normal_form(word: Word, known: dict[Word, Polynomial]) -> Polynomial:
+    """A product rewritten until no equality applies."""
+    if word not in known:
+        replaced = _rewritten(word)
+        result: Polynomial = {word: 1.0} if replaced is None else {}
+        for part, weight in (replaced or {}).items():
+            _add(result, _normal_form(part, known), weight)
+        known[word] = {part: weight for part, weight in result.items() if abs(weight) > 1e-12}
+    return known[word]
+
+
+def _rewritten(word: Word) -> Polynomial | None:
+    """The product with the first equality that applies used once."""
+    for start in range(len(word)):
+        for pattern, replacement in _PATTERNS.get(word[start], ()):
+            if word[start : start + len(pattern)] == pattern:
+                after = word[start + len(pattern) :]
+                return {word[:start] + middle + after: weight for middle, weight in replacement.items()}
+    return None
+
+
+def _multiplied_out(expression: Expression) -> Polynomial | None:
     match expression:
-        case Operator(domain=domain, codomain=codomain) if expression.link:
-            taken, given = (Space(s.name, link if s.link else "") for s in (domain, codomain))
-            return Operator(expression.name, taken, given, expression.adjoint, expression.self_adjoint)
-        case Sum(terms=terms) if terms:
-            return total(tuple((w, _on_sample(t, link)) for w, t in terms))
-        case Product(factors=factors):
-            result = _on_sample(factors[-1], link)
-            for factor in reversed(factors[:-1]):
-                result = product(_on_sample(factor, link), result)
+        case Identity():
+            return {(): 1.0}
+        case Sum(terms=terms):
+            result: Polynomial = {}
+            for weight, term in terms:
+                words = _multiplied_out(term)
+                if words is None:
+                    return None
+                _add(result, words, weight)
             return result
-        case _:
-            return expression
+        case Product(factors=factors):
+            product_so_far: Polynomial = {(): 1.0}
+            for factor in factors:
+                more = _multiplied_out(factor)
+                if more is None or len(product_so_far) * len(more) > MANY:
+                    return None
+                longer: Polynomial = {}
+                for word, weight in product_so_far.items():
+                    _add(longer, {word + other: factor_weight for other, factor_weight in more.items()}, weight)
+                product_so_far = longer
+            return product_so_far
+        case Operator() | Factored():
+            return {(str(expression),): 1.0}
+    return None
+
+
+def _add(total: Polynomial, words: Polynomial, weight: float) -> None:
+    for word, inner in words.items():
+        total[word] = total.get(word, 0.0) + weight * inner
+
+
+def _patterns() -> dict[str, list[tuple[Word, Polynomial]]]:
+    """The equalities and their adjoints, by the first operator of their left side."""
+    found: dict[str, list[tuple[Word, Polynomial]]] = {}
+    for rule in REDUCTIONS:
+        for left, right in ((rule.left, rule.right), (rule.left.T, rule.right.T)):
+            (pattern,), replacement = _multiplied_out(left) or {}, _multiplied_out(right)
+            assert replacement is not None
+            own = found.setdefault(pattern[0], [])
+            if all(known != pattern for known, _ in own):
+                own.append((pattern, replacement))
+    return found
+
+
+_PATTERNS = _patterns()

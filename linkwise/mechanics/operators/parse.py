@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...mechanism.checks import did_you_mean
-from .expression import FORCE, JOINT, MOTION, Expression, Vector
+from .expression import Expression, Vector
+from .spaces import COORDINATE, FORCE, JOINT, MOTION
 
 MAX_LENGTH = 10_000  # characters
 MAX_DEPTH = 200  # operations inside each other; a chain of n products or terms is n deep
@@ -26,8 +27,9 @@ def parse(text: str, vectors: Mapping[str, Vector] | None = None) -> Expression:
     """The expression that ``text`` describes.
 
     It may hold the operators' names, the names of ``vectors``, ``@ + - * /``, numbers, ``.T``, ``.inv``, ``B("link")``,
-    ``A("link")``, ``joint_vector("T")``, ``link_vector("f")``, ``bias_acceleration(v)``, ``bias_force(v)``,
-    ``gravity()``, and ``identity(JOINT)``, ``(FORCE)`` or ``(MOTION)`` where nothing else says on which space I acts.
+    ``A("link")``, ``joint_vector("T")``, ``coordinate_vector("v")``, ``link_vector("f")``, ``bias_acceleration(v)``,
+    ``bias_force(v)``, ``convective_acceleration(v)``, ``gravity()``, and ``identity(JOINT)``, ``(COORDINATE)``,
+    ``(FORCE)`` or ``(MOTION)`` where nothing else says on which space I acts.
     Errors: ParseError; SpaceError and UnknownInverse as when the expression is built in Python.
     """
     if not isinstance(text, str):
@@ -119,11 +121,13 @@ class _Names:
         return self.calls[name](*(self._argument(name, argument) for argument in node.args))
 
     def _argument(self, function: str, node: ast.expr) -> Any:
-        if function.startswith("bias"):
-            vector = self.value(node, 0) if isinstance(node, (ast.Name, ast.Call)) else None
-            if not isinstance(vector, Vector) or vector.codomain != JOINT:
-                raise _error(node, f"{function} takes the joint vector of velocities")
-            return vector
+        if function.startswith(("bias", "convective")):
+            rates: Any = self.value(node, 0) if isinstance(node, (ast.Name, ast.Call, ast.BinOp)) else None
+            try:
+                self.calls[function](rates)
+            except TypeError:
+                raise _error(node, f"{function} takes the joint vector of velocities") from None
+            return rates
         if function == "identity":
             if not isinstance(node, ast.Name) or node.id not in SPACES:
                 raise _error(node, f"identity takes a space: {', '.join(SPACES)}")
@@ -137,13 +141,15 @@ _CALLS = {
     "B": '("link")',
     "A": '("link")',
     "joint_vector": '("name")',
+    "coordinate_vector": '("name")',
     "link_vector": '("name")',
     "bias_acceleration": "(v)",
     "bias_force": "(v)",
+    "convective_acceleration": "(v)",
     "gravity": "()",
-    "identity": "(JOINT), (FORCE) or (MOTION)",
+    "identity": "(JOINT), (COORDINATE), (FORCE) or (MOTION)",
 }
-SPACES = {"JOINT": JOINT, "FORCE": FORCE, "MOTION": MOTION}
+SPACES = {"JOINT": JOINT, "COORDINATE": COORDINATE, "FORCE": FORCE, "MOTION": MOTION}
 
 
 def _number(value: Any, node: ast.expr) -> float:

@@ -54,11 +54,13 @@ class Tree:
 
     def velocities(self, v: Sequence[Scalar]) -> list[list[Scalar]]:
         """Each joint's own part of a tangent vector (velocity or acceleration)."""
-        parts = []
-        for body in self.mechanism.bodies:
-            part = list(v[self.mechanism.v_index(body.joint)])
-            parts.append([part[0] * body.mimic.ratio] if body.mimic else part)
-        return parts
+        return [self.velocities_of(i, v) for i in range(len(self.links))]
+
+    def velocities_of(self, i: int, v: Sequence[Scalar]) -> list[Scalar]:
+        """Of the joint of link i."""
+        body = self.mechanism.bodies[i]
+        part = list(v[self.mechanism.v_index(body.joint)])
+        return [part[0] * body.mimic.ratio] if body.mimic else part
 
     def collect(self, parts: Sequence[Sequence[Scalar]]) -> list[Scalar]:
         """Joint forces of all joints as a vector over the independent coordinates: followers act on their leaders."""
@@ -69,6 +71,23 @@ class Tree:
             for k, value in enumerate(part):
                 total[start + k] = total[start + k] + value * ratio
         return total
+
+    def per_joint(self, flat: Sequence[Scalar]) -> list[list[Scalar]]:
+        """A flat vector over all joints, mimic joints included, cut into joints."""
+        numbers = iter(flat)
+        return [[next(numbers) for _ in range(link.joint.nv)] for link in self.links]
+
+    def independent_columns(self, matrix: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
+        """A matrix over all joints (columns) as one over the independent coordinates: X S."""
+        return [self.collect(self.per_joint(row)) for row in matrix]
+
+    def independent_rows(self, matrix: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
+        """S* X."""
+        return _transposed(self.independent_columns(_transposed(matrix)))
+
+    def independent_block(self, matrix: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
+        """S* X S."""
+        return self.independent_rows(self.independent_columns(matrix))
 
     def joint_kinematics(self, q: Sequence[Scalar]) -> list[JointKinematics]:
         """Every joint at its coordinates."""
@@ -102,6 +121,7 @@ class Configuration:
 
     def __init__(self, tree: Tree, q: Sequence[Scalar]):
         self.tree = tree
+        self.q = q
         self.coordinates = tree.coordinates(q)
         self.joint_kinematics: list[JointKinematics] = tree.joint_kinematics(q)
         self.children = tree.mechanism.children
@@ -110,6 +130,18 @@ class Configuration:
         self._composites: dict[tuple[int, bool], RigidInertia] = {}
         self._mobilities: dict[int, Matrix6] = {}
         self._responses: dict[int, list[Motion]] = {}
+
+    @cached_property
+    def regrouped(self) -> Configuration:
+        """The same configuration of the tree with regrouped inertias."""
+        return Configuration(self.tree.regrouped, self.q)
+
+    def with_own_inertias(self) -> Configuration:
+        """The configuration, with each link's own inertia everywhere: where some results need these, the articulated
+        inertias of one recursion serve all."""
+        same = Configuration(self.tree, self.q)
+        same.__dict__["regrouped"] = same
+        return same
 
     def articulated(self, i: int) -> ArticulatedInertia:
         """P of link i (jain1995 4.8)."""
@@ -245,6 +277,10 @@ def _traced_place(mechanism: Mechanism, i: int, choices: list[FrameChoice], pose
 
 def _shift(values: np.ndarray) -> tuple[Translation, ...]:
     return (Translation(_vector(values)),) if np.any(values) else ()
+
+
+def _transposed(matrix: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
+    return [list(column) for column in zip(*matrix, strict=True)]
 
 
 def _scalar(value: Any) -> Scalar:

@@ -13,7 +13,7 @@ from . import precise
 
 TREES = [(3, 1, False), (3, 2, False), (5, 0, True), (5, 1, False), (5, 3, True)]
 some_trees = pytest.mark.parametrize("case", TREES, ids=["-".join(map(str, case)) for case in TREES])
-KINDS = lw.mechanisms.MOVING_KINDS
+KINDS = lw.mechanisms.EVERY_KIND
 
 
 def close(found: np.ndarray, expected: np.ndarray, tolerance: float = 1e-12) -> None:

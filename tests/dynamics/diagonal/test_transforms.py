@@ -7,7 +7,6 @@ import pytest
 
 import linkwise as lw
 from linkwise import operators as op
-from tests.physics.test_mimic import tied_and_free
 from tests.physics.trees import Model, close
 
 from .trees import every_tree
@@ -113,14 +112,7 @@ def test_inverse_and_adjoint_of_the_square_root_in_expressions():
         np.testing.assert_allclose(op.dense(expression, mech, q), expected, rtol=0, atol=1e-11 * np.abs(expected).max())
 
 
-def test_what_has_no_factors_is_refused():
-    tied, _, _, _ = tied_and_free(0)
-    q, v = lw.random_state(tied, np.random.default_rng(0))
-    for function in (lw.diagonal.rates, lw.diagonal.forces, lw.diagonal.coriolis):
-        with pytest.raises(lw.MechanismError, match="follow other joints: build it without mimic joints"):
-            function(tied, q, v)
-    with pytest.raises(lw.MechanismError, match="follow other joints"):
-        lw.diagonal.factor_derivatives(tied, q)
+def test_what_has_no_mass_is_refused():
     with pytest.warns(lw.MechanismWarning):
         weightless = lw.Builder().link("a").joint("j", lw.Revolute(), "ground", "a").build(strict=False)
     with pytest.raises(lw.MechanismError, match="positive mass matrix"):

@@ -6,33 +6,37 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.mechanics.algorithms import dynamics
-from linkwise.mechanics.algorithms.catalogue import ALGORITHMS
-from linkwise.mechanics.operators.origins import origins_matter
+from linkwise.mechanics.algorithms import expressions as ex
+from linkwise.mechanics.algorithms.catalogue import ALGORITHMS, Algorithm
 
-WITH_EXPRESSION = [name for name, algorithm in ALGORITHMS.items() if algorithm.expression is not None]
 OPTIONS = {
-    "link": ("link2",),
-    "frame": ("link",),
-    "method": tuple(dynamics.ex.FORWARD_DYNAMICS),
+    "link": ("link6",),
+    "frame": ("link", "world"),
+    "method": tuple(ex.FORWARD_DYNAMICS),
     "normalized": (False, True),
 }
+AT_USER_ORIGINS = {"forward_link_accelerations", "acceleration_parts"}
 
 
-@pytest.mark.parametrize("name", WITH_EXPRESSION)
-def test_origins_matter_where_the_catalogue_says_so(name):
-    """Hand-set in the catalogue, derived from the operators here: wrong either way, results or speed would suffer."""
-    algorithm = ALGORITHMS[name]
+def test_an_algorithm_is_an_expression_or_says_why_not():
+    for algorithm in ALGORITHMS.values():
+        assert algorithm.expression is not None or algorithm.recursion is not None
+        if algorithm.recursion is not None:
+            assert len(algorithm.reason.split()) > 4, algorithm.name
+    with pytest.raises(ValueError, match="neither an expression nor a recursion"):
+        Algorithm("nothing", ("q",), "result")
+
+
+@pytest.mark.parametrize("name", [name for name, algorithm in ALGORITHMS.items() if algorithm.expression is not None])
+def test_identities_tell_where_origins_matter(name):
+    """Of all named expressions only those that are meant to depend on the user's origins cost what that costs."""
+    algorithm, mech = ALGORITHMS[name], lw.mechanisms.puma560()
     choices = [{}]
     for option in algorithm.options:
         choices = [{**chosen, option: value} for chosen in choices for value in OPTIONS[option]]
-    expressions = [algorithm.expression(**chosen) for chosen in choices]
-    found = {origins_matter(expression) for expression in expressions if expression is not None}
-    assert found <= {algorithm.at_user_origins} and expressions
-
-
-def test_there_are_algorithms_of_both_kinds():
-    assert {ALGORITHMS[name].at_user_origins for name in WITH_EXPRESSION} == {False, True}
+    for chosen in choices:
+        computed = algorithm.computations(mech, **chosen)
+        assert algorithm.needs_user_origins(computed) == (name in AT_USER_ORIGINS)
 
 
 @pytest.mark.parametrize(
@@ -52,15 +56,18 @@ def test_what_heeds_loops_is_named(name, instead):
 
 def test_what_the_mechanism_decides_fills_silent_options():
     algorithm, mech = ALGORITHMS["forward_dynamics_with_wrenches"], lw.mechanisms.puma560()
-    fastest = {"method": dynamics.fastest_method(mech)}
+    fastest = {"method": ex.fastest_method(mech)}
     assert algorithm.with_defaults(mech, {}) == algorithm.with_defaults(mech, {"method": None}) == fastest
     assert algorithm.with_defaults(mech, {"method": "bias_free"}) == {"method": "bias_free"}
     assert ALGORITHMS["jacobian"].with_defaults(mech, {"link": "link2"}) == {"link": "link2"}
 
 
-def test_followers_are_named_where_they_are_refused():
+def test_methods_that_take_one_joint_at_a_time_are_not_ignored():
     builder = lw.Builder().link("a", 1.0, (0.1, 0, 0), (1, 1, 1)).link("b", 1.0, (0.1, 0, 0), (1, 1, 1))
     builder.joint("lead", lw.Revolute((0, 0, 1)), "ground", "a")
     mech = builder.joint("{tail}", lw.Revolute((0, 1, 0)), "a", "b", mimic=lw.Mimic("lead")).build("pair")
-    with pytest.raises(lw.MechanismError, match="'{tail}' of mechanism 'pair' mimic others: use lw.link_acc"):
-        lw.forward_link_accelerations(mech, np.zeros(1), np.zeros(1), np.zeros(1))
+    zero = np.zeros(1)
+    with pytest.raises(lw.MechanismError, match="'biased' takes one joint at a time, but '{tail}' of .* 'pair' mimic"):
+        lw.forward_dynamics(mech, zero, zero, zero, method="biased")
+    same = [lw.forward_dynamics(mech, zero, zero, zero, method=method) for method in (None, "bias_free")]
+    np.testing.assert_array_equal(*same)

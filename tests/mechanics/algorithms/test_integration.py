@@ -13,7 +13,7 @@ from linkwise.mechanics.algorithms.catalogue import ALGORITHMS, Algorithm
 from linkwise.mechanics.algorithms.integration import METHODS, Splitting, Tableau, step
 from linkwise.mechanics.recursions.tree import build_tree
 from linkwise.mechanism import MechanismError
-from linkwise.mechanism.library import MOVING_KINDS
+from linkwise.mechanism.library import EVERY_KIND
 from linkwise.simulation import integrators, rollouts
 from linkwise.simulation.forces import Forces
 from linkwise.simulation.loops import Manifold
@@ -81,10 +81,10 @@ def after(kernel: lw.Kernel, mech: lw.Mechanism, q, v, tau, duration: float, ste
 
 
 @every_method
-@pytest.mark.parametrize("kind", (*MOVING_KINDS, "all"))
+@pytest.mark.parametrize("kind", (*EVERY_KIND, "all"))
 def test_order_of_convergence(kind, method):
     """Halving the step divides the error by two to the order, towards a solution found without our code."""
-    joints = MOVING_KINDS if kind == "all" else (kind,)
+    joints = EVERY_KIND if kind == "all" else (kind,)
     mech = lw.mechanisms.random_tree(7 if kind == "all" else 3, 4, joints=joints)
     rng = np.random.default_rng(8)
     q, v = lw.random_state(mech, rng)

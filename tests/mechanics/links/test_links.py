@@ -25,7 +25,7 @@ from linkwise.mechanics.spatial.three import ZERO
 
 from ..spatial import dense
 
-KINDS = lw.mechanisms.MOVING_KINDS
+KINDS = lw.mechanisms.EVERY_KIND
 SEEDS = pytest.mark.parametrize("seed", range(8))
 every_kind = pytest.mark.parametrize("kind", KINDS)
 

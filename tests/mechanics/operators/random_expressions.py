@@ -10,7 +10,8 @@ import numpy as np
 import linkwise as lw
 from linkwise import operators as op
 from linkwise.mechanics.operators.dense import StackedOperators, cross_matrix
-from linkwise.mechanics.operators.expression import Bias, Expression, Inverse, Product, Space, Sum, force_at
+from linkwise.mechanics.operators.expression import Bias, Expression, Inverse, Product, Sum
+from linkwise.mechanics.operators.spaces import Space, force_at
 
 MASS_MATRIX = op.H @ op.phi @ op.M @ op.phi.T @ op.H.T + op.R
 WHITENING = op.I - op.H @ op.psi @ op.K
@@ -192,7 +193,7 @@ class StackedVectors(StackedOperators):
     def matrix(self, expression: Expression) -> np.ndarray:
         match expression:
             case Bias():
-                rates = None if expression.of is None else np.ravel(self.vectors[expression.of.name])
+                rates = None if expression.of is None else self.matrix(expression.of).ravel()
                 return getattr(self, f"bias_{expression.name}")(rates).reshape(-1, 1)
         return super().matrix(expression)
 
@@ -230,5 +231,5 @@ class StackedVectors(StackedOperators):
                 inner = self.matrix(expression.of)
                 return float(np.linalg.norm(self.matrix(expression), 2) * np.linalg.cond(inner))
             case Bias(of=rates) if rates is not None:  # it may vanish as the difference of large terms
-                return float(1.0 + np.sum(np.square(self.vectors[rates.name])))
+                return float(1.0 + np.sum(np.square(self.matrix(rates))))
         return float(np.linalg.norm(self.matrix(expression)))

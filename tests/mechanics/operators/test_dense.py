@@ -12,7 +12,7 @@ from linkwise import operators as op
 from linkwise.mechanics.operators.dense import StackedOperators
 from linkwise.mechanics.operators.expression import Inverse
 
-KINDS = lw.mechanisms.MOVING_KINDS
+KINDS = lw.mechanisms.EVERY_KIND
 TREES = [
     *(lw.mechanisms.random_tree(4, seed, joints=(kind,)) for seed, kind in enumerate(KINDS)),
     *(lw.mechanisms.random_tree(9, seed) for seed in range(4)),
@@ -199,12 +199,16 @@ def test_massless_joints_are_named():
         op.dense(op.psi, mech, np.zeros(3))
 
 
-def test_mimic_joints_are_refused():
+def test_mimic_joints_have_joint_space_of_their_own():
+    """Operators see every joint; S ties them to the coordinates."""
     builder = lw.Builder().link("a", 1.0).link("b", 1.0, (0.1, 0.0, 0.0), (1.0, 1.0, 1.0))
     builder.joint("lead", lw.Revolute((0, 0, 1)), "ground", "a")
-    mech = builder.joint("follow", lw.Revolute((0, 0, 1)), "a", "b", mimic=lw.Mimic("lead")).build("pair")
-    with pytest.raises(ValueError, match=r"has mimic joints \(follow\)"):
-        op.dense(op.phi, mech, np.zeros(1))
+    mech = builder.joint("follow", lw.Revolute((0, 0, 1)), "a", "b", mimic=lw.Mimic("lead", -2.0, 0.5)).build("pair")
+    q = np.array([0.3])
+    np.testing.assert_array_equal(op.dense(op.S, mech, q), [[1.0], [-2.0]])
+    assert op.dense(op.H, mech, q).shape == (2, 12) and op.dense(op.phi, mech, q).shape == (12, 12)
+    turned = op.dense(op.E_phi, mech, q)[:3, 6:9]  # rotation of the second joint, at -2 * 0.3 + 0.5
+    np.testing.assert_allclose(turned[0, 0], np.cos(-0.1), rtol=1e-15)
 
 
 def test_wrong_arguments():

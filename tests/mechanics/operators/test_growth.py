@@ -19,15 +19,16 @@ from linkwise.mechanics.algorithms import expressions as ex
 from linkwise.mechanics.algorithms.catalogue import ALGORITHMS, Algorithm, from_expression
 
 y, f = op.joint_vector("y"), op.link_vector("f")
+MASS_MATRIX = op.H @ op.phi @ op.M @ op.phi.T @ op.H.T + op.R
 EXPRESSIONS = {
     **{method: make(ex.b - ex.wrenches) for method, make in ex.FORWARD_DYNAMICS.items()},
-    "M^-1 y": ex.MASS_MATRIX.inv @ y,
-    "M y": ex.MASS_MATRIX @ y,
+    "M^-1 y": MASS_MATRIX.inv @ y,
+    "M y": MASS_MATRIX @ y,
     "(I - H psi K) y": ex.WHITENING @ y,
     "(I + H phi K)^-1* y": (op.I + op.H @ op.phi @ op.K).T.inv @ y,
     "psi* H* D^-1 H psi f": op.psi.T @ op.H.T @ op.D.inv @ op.H @ op.psi @ f,
     "phi M phi* f": op.phi @ op.M @ op.phi.T @ f,
-    "y* M y": y.T @ ex.MASS_MATRIX @ y,
+    "y* M y": y.T @ MASS_MATRIX @ y,
     "P f": op.P @ f,
     "Psi G y": op.Psi @ op.G @ y,
     "I + H phi K": op.I + op.H @ op.phi @ op.K,

@@ -12,7 +12,7 @@ import linkwise as lw
 from linkwise import operators as op
 from linkwise.compiler.pipeline import trace_algorithm
 from linkwise.mechanics.algorithms.catalogue import ALGORITHMS, from_expression
-from linkwise.mechanics.operators import matrices
+from linkwise.mechanics.operators import plan
 
 MASS = op.H @ op.phi @ op.M @ op.phi.T @ op.H.T + op.R
 OMEGA = op.psi.T @ op.H.T @ op.D.inv @ op.H @ op.psi
@@ -47,12 +47,12 @@ def test_long_chains_do_not_exhaust_the_stack(what, monkeypatch):
     mech = lw.mechanisms.chain(40)
     algorithm = from_expression(what) if isinstance(what, op.Expression) else ALGORITHMS[what]
     on_demand = trace_algorithm(algorithm, mech)[0]
-    monkeypatch.setattr(matrices, "DEEP", 10)
+    monkeypatch.setattr(plan, "DEEP", 10)
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(len(inspect.stack()) + 60)
     try:
         swept = trace_algorithm(algorithm, mech)[0]
-        monkeypatch.setattr(matrices, "DEEP", 100)
+        monkeypatch.setattr(plan, "DEEP", 100)
         with pytest.raises(RecursionError):
             trace_algorithm(algorithm, mech)
     finally:

@@ -12,17 +12,16 @@ from linkwise import operators as op
 from linkwise.compiler.pipeline import trace_algorithm
 from linkwise.mechanics.algorithms import expressions as ex
 from linkwise.mechanics.algorithms.catalogue import ALGORITHMS
-from linkwise.mechanics.operators.evaluate import sweeps_of
-from linkwise.mechanics.operators.identities import DEFINITIONS
-from linkwise.mechanics.operators.to_recursions import Recursions
+from linkwise.mechanics.operators.plan import plan_for
 from linkwise.mechanics.recursions.schedule import TIP_TO_BASE
 
 from ...peers import robots
 from ...peers.pinocchio_peer import from_file
 from .random_expressions import StackedVectors
 
-KINDS = lw.mechanisms.MOVING_KINDS
+KINDS = lw.mechanisms.EVERY_KIND
 METHODS = tuple(ex.FORWARD_DYNAMICS)
+MASS_MATRIX = op.H @ op.phi @ op.M @ op.phi.T @ op.H.T + op.R
 TREES = [
     *(lw.mechanisms.random_tree(6, seed) for seed in range(3)),
     lw.mechanisms.random_tree(8, 12, joints=(*KINDS, "fixed"), floating_base=True),
@@ -108,22 +107,23 @@ def test_sweeps():
 def test_why_the_bias_free_algorithm_needs_three_sweeps():
     """It is printed with four; its second (bias forces) and third (whitening) run tip to base one link behind the
     other, and no link of the third waits for a link of the second that comes later, so they are one."""
-    recursions = Recursions()
-    sweeps = sweeps_of(recursions.steps_for(recursions.of(ex.bias_free(ex.b))))
-    assert [[step.op for step in sweep.tasks] for sweep in sweeps] == [
+    sweeps = plan_for(ex.bias_free(ex.b), TREES[0]).sweeps
+    assert [[step.action.name for step in sweep.tasks] for sweep in sweeps] == [
         ["spin", "phi.T"],
         ["phi", "riccati", "psi"],
         ["psi.T", "E_phi.T"],
     ]
     middle = sweeps[1]
-    bias_forces, whitening = (next(s for s in middle.tasks if s.op == name) for name in ("phi", "psi"))
+    bias_forces, whitening = (next(s for s in middle.tasks if s.action.name == name) for name in ("phi", "psi"))
     assert middle.direction == TIP_TO_BASE == bias_forces.direction == whitening.direction
     ancestors, stack = set(), [whitening]
     while stack:
         stack.extend(new := set(stack.pop().dependencies()) - ancestors)
         ancestors |= new
     assert bias_forces in ancestors, "the whitening does need the bias forces"
-    assert {s.op for s in ancestors if s.direction not in (None, TIP_TO_BASE)} == {"spin", "phi.T"}, "of sweep one"
+    assert {s.action.name for s in ancestors if s.direction not in (None, TIP_TO_BASE)} == {"spin", "phi.T"}, (
+        "of sweep one"
+    )
 
 
 # -- parts of the motion ------------------------------------------------------------------------------
@@ -196,7 +196,7 @@ def test_operational_inertia_costs_in_proportion_to_the_way_to_the_link():
 def test_operational_inertia(mech):
     q, *_ = state(mech)
     for frame in mech.frame_names[1:]:
-        jacobian = op.dense(ex.jacobian(frame), mech, q)
+        jacobian = op.dense(ex.jacobian(mech, frame), mech, q)
         mobility = jacobian @ np.linalg.solve(op.dense(ex.MASS_MATRIX, mech, q), jacobian.T)
         if np.linalg.cond(mobility) < 1e8:
             found = compiled("operational_inertia", mech, link=frame)(q)
@@ -225,7 +225,7 @@ def test_inputs_are_named_in_order_of_appearance():
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_batches_and_precision(dtype):
     mech = TREES[1]
-    expression = ex.MASS_MATRIX.inv @ (op.joint_vector("x") - op.H @ op.phi @ op.link_vector("f"))
+    expression = MASS_MATRIX.inv @ (op.joint_vector("x") - op.H @ op.phi @ op.link_vector("f"))
     kernel = lw.compile(expression, mech, dtype=dtype)
     rng = np.random.default_rng(0)
     q = lw.random_state(mech, rng, (3, 1))[0].astype(dtype)
@@ -298,7 +298,7 @@ def test_the_seven_levels_of_the_papers_example():
     assert "psi(parent, i)" in levels[5]
     # Level 6, "two transitions per link": phi(k, k-1) within a link, I - G(k) H(k) across the joint.
     assert "psi(parent, i) = phi(parent, i) tau_bar(i)" in levels[5]
-    assert DEFINITIONS["tau_bar"][0] == op.I - op.G @ op.H and "revolute (7:" in levels[6]
+    assert op.tau_bar.record.definition == op.I - op.G @ op.H and "revolute (7:" in levels[6]
     # Level 7, "the necessary coordinate transformation to go from one link to the next".
     assert [line.split(":")[0].strip() for line in levels[7].splitlines()[1:8]] == list(mech.link_names)
     # The corrected expression is forward dynamics from rest without gravity; the printed one would give T back.

@@ -12,13 +12,13 @@ import linkwise as lw
 from linkwise import operators as op
 from linkwise.compiler.pipeline import trace_algorithm
 from linkwise.mechanics.algorithms.catalogue import from_expression
-from linkwise.mechanics.operators.apply import input_vectors
 from linkwise.mechanics.operators.dense import StackedOperators
 from linkwise.mechanics.operators.expression import Expression
+from linkwise.mechanics.operators.vectors import input_vectors
 
 from .random_expressions import Generator, StackedVectors
 
-KINDS = lw.mechanisms.MOVING_KINDS
+KINDS = lw.mechanisms.EVERY_KIND
 TREES = (
     lambda: lw.mechanisms.random_tree(3, 1),
     lambda: lw.mechanisms.random_tree(4, 2),

@@ -11,7 +11,7 @@ from linkwise.mechanics.recursions import tree as trees
 from linkwise.mechanics.recursions.frames import FrameChoice, choose_frames, place
 from linkwise.mechanics.recursions.tree import build_tree
 
-KINDS = lw.mechanisms.MOVING_KINDS
+KINDS = lw.mechanisms.EVERY_KIND
 MECHANISMS = [
     *(lw.mechanisms.random_tree(5, seed, joints=(kind,)) for seed, kind in enumerate(KINDS)),
     *(lw.mechanisms.random_tree(7, seed, joints=(*KINDS, "fixed")) for seed in range(20, 24)),

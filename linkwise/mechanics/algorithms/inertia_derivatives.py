@@ -25,16 +25,10 @@ from ..spatial import ArticulatedInertia, Force, Motion
 from ..spatial.inertia import NOTHING_ARTICULATED
 from ..spatial.motion import NO_MOTION
 from .kinematics import joint_motions
-from .mimic_joints import independent_block, per_joint, refuse_mimic_joints
 
 Matrix = list[list[Scalar]]
 Cube = list[Matrix]  # [i][j][k]
-Column = tuple[int, int]  # joint and freedom
-
-NO_FACTORS = (
-    "the factors of the mass matrix need one coordinate per joint, but {mimic_joints} follow other joints: "
-    "build it without mimic joints"
-)
+Column = tuple[int, int]  # joint and degree of freedom
 
 
 class InertiaRates:
@@ -113,10 +107,10 @@ def mass_matrix_derivatives(tree: Tree, q: Sequence[Scalar]) -> Cube:
             return total
 
         slices.append(_symmetric(at, entry))
-    # Followers move with their leaders, on all three sides.
-    reduced = [independent_block(tree, matrix) for matrix in slices]
+    # Mimic joints move with the joints they mimic, on all three sides.
+    reduced = [tree.independent_block(matrix) for matrix in slices]
     cube = _by_directions(reduced)
-    return [[tree.collect(per_joint(tree, along)) for along in row] for row in cube]
+    return [[tree.collect(tree.per_joint(along)) for along in row] for row in cube]
 
 
 def mass_matrix_second_derivatives(tree: Tree, q: Sequence[Scalar]) -> list[Cube]:
@@ -175,13 +169,12 @@ def factor_derivatives(tree: Tree, q: Sequence[Scalar], normalized: bool = True)
 def factor_rate(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], normalized: bool = True) -> Matrix:
     """(nv, nv): dm/dt along the velocities v (jain1995 A.30), or that of I + H phi K."""
     at = _articulated(tree, q)
-    rates = per_joint(tree, v)
+    rates = tree.per_joint(v)
     moving = [joint_motion(c, x, part) for c, x, part in zip(at.joint_kinematics, at.coordinates, rates, strict=True)]
     return _factor_rate(at, moving, normalized)
 
 
 def _articulated(tree: Tree, q: Sequence[Scalar]) -> Configuration:
-    refuse_mimic_joints(tree.mechanism, NO_FACTORS)
     at = Configuration(tree.regrouped, q)
     tip_to_base(at.tree.links, "articulated inertias", lambda i, _: (at.articulation(i), None))
     return at

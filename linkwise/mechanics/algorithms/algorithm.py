@@ -1,0 +1,283 @@
+"""What an algorithm is: an operator expression, or a recursion written by hand with the reason why."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from inspect import Parameter, signature
+from typing import Any
+
+from ...mechanism import Mechanism, MechanismError
+from ..operators.explain import Computation
+from ..operators.expression import Expression, Operator
+from ..operators.identities import expanded, needs_no_armature
+from ..operators.origins import depends_on_origins
+from ..operators.plan import applied, plan_for, size_of, specialized
+from ..operators.spaces import FORCE, JOINT, MOTION, SCALAR, Space
+from ..operators.vectors import input_vectors
+from ..recursions.tree import Configuration, Tree
+
+SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
+    "q": lambda m: (m.nq,),
+    "q0": lambda m: (m.nq,),
+    "q1": lambda m: (m.nq,),
+    "v": lambda m: (m.nv,),
+    "a": lambda m: (m.nv,),
+    "tau": lambda m: (m.nv,),
+    "nu": lambda m: (m.nv,),
+    "eps": lambda m: (m.nv,),
+    "wrenches": lambda m: (m.n_links, 6),
+    "transmitted": lambda m: (m.n_links, 6),
+    "dt": lambda m: (),
+    "q_rate": lambda m: (m.nq,),
+    "q_next": lambda m: (m.nq,),
+    "state": lambda m: (m.nq + m.nv,),
+    "mass_matrix": lambda m: (m.nv, m.nv),
+    "mass_matrix_inverse": lambda m: (m.nv, m.nv),
+    "coriolis_matrix": lambda m: (m.nv, m.nv),
+    "inertia_matrix": lambda m: (m.nv, m.nv),
+    "matrices": lambda m: (6 * m.n_links, 6 * m.n_links + m.nv),
+    "factors": lambda m: (2, m.nv, m.nv),
+    "factor": lambda m: (m.nv, m.nv),
+    "factor_inverse": lambda m: (m.nv, m.nv),
+    "derivatives": lambda m: (m.nv,) * 3,
+    "partials": lambda m: (3, m.nv, m.nv),
+    "second_derivatives": lambda m: (m.nv,) * 4,
+    "d_qq": lambda m: (m.nv,) * 3,
+    "d_vv": lambda m: (m.nv,) * 3,
+    "d_qv": lambda m: (m.nv,) * 3,
+    "d_aq": lambda m: (m.nv,) * 3,
+    "coriolis": lambda m: (m.nv,),
+    "motion": lambda m: (2, m.nv),
+    "jacobian": lambda m: (6, m.nv),
+    "jacobian_rate": lambda m: (6, m.nv),
+    "jacobian_second_rate": lambda m: (6, m.nv),
+    "jacobian_derivatives": lambda m: (6, m.nv, m.nv),
+    "regressor": lambda m: (m.nv, 10 * m.n_links),
+    "parts": lambda m: (3, m.nv),
+    "poses": lambda m: (m.n_links, 4, 4),
+    "velocities": lambda m: (m.n_links, 6),
+    "accelerations": lambda m: (m.n_links, 6),
+    "difference_jacobian": lambda m: (m.nv, m.nv),
+    "constraint_error": lambda m: (m.n_constraints,),
+    "constraint_jacobian": lambda m: (m.n_constraints, m.nv),
+    "loop_alignments": lambda m: (len(m.loops),),
+    "loop_motion_maps": lambda m: (m.n_constraints, 6),
+    "constrained_terms": lambda m: (m.nv + m.n_constraints, m.nv + 2),
+    "multipliers": lambda m: (m.n_constraints,),
+    "constraint_motion": lambda m: (m.nv + 2 * m.n_constraints,),
+    "step_rate_jacobian": lambda m: (m.nv, m.nv),
+}
+
+CONFIGURATIONS = ("q", "q0", "q1")  # the names under which algorithms take configurations
+CONFIGURATION_FIRST = ("q_next", "state")  # results that are configurations, or begin with one
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """A named result: ``inputs`` and ``output`` name arrays (SHAPES), ``options`` values fixed when compiling.
+
+    expression      what it computes: ``expression(mechanism, **options)``, an operator expression in vectors that are
+                    named as the inputs; a tuple of them gives an array of their results.  None for options that
+                    only the recursion serves
+    recursion       ``recursion(tree, *inputs, **options)``, where no expression gives the result, or none at equal cost
+    reason          why it is a recursion
+    on_tree         the tree that an expression is evaluated on, if not the mechanism's own
+    mimic           a recursion for mechanisms in which joints mimic others, where the expression takes one at a time
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    output: str | tuple[str, ...]
+    recursion: Callable[..., Any] | None = None
+    options: tuple[str, ...] = ()
+    expression: Callable[..., Expression | tuple[Expression, ...] | None] | None = None
+    reason: str = ""
+    on_tree: Callable[[Tree], Tree] | None = None
+    mimic: Callable[..., Any] | None = None
+    solves_motion: bool = False  # needs a positive mass matrix, and is wrong where loops are left out
+    ignores_loops: bool = False  # gives a result for a mechanism with loops too, but a wrong one
+    may_take_wrenches: bool = False  # a twin takes wrenches on the links as last input (``wrenches=True``)
+    differentiates: str | None = None  # see ``derived_from`` in compiler/pipeline.py
+    spaces: Mapping[str, Space] = field(default_factory=dict)  # of inputs that SHAPES does not name
+    sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # core shapes of further inputs
+    at_user_origins: bool = False  # a recursion whose result depends on where the links' origins are
+    defaults: Mapping[str, Callable[[Mechanism], Any]] = field(default_factory=dict)  # options that are the mechanism's
+    with_loops: str = ""  # what does the same and heeds loops
+
+    def __post_init__(self) -> None:
+        if self.expression is None and self.recursion is None:
+            raise ValueError(f"algorithm {self.name!r} has neither an expression nor a recursion: give one of them")
+
+    # -- what it computes -----------------------------------------------------------------------------
+
+    def computations(self, mechanism: Mechanism, **options: Any) -> tuple[Computation, ...] | None:
+        """The expressions for a mechanism and their plans, in the order in which they run; None for a recursion."""
+        if self.expression is None or (self.mimic is not None and _mimic_joints(mechanism)):
+            return None
+        found = self.expression(mechanism, **options)
+        if found is None:
+            return None
+        expressions = [specialized(one, mechanism) for one in (found if isinstance(found, tuple) else (found,))]
+        for one in expressions:
+            self._check_expression(one, mechanism)
+        return tuple((one, plan_for(one, mechanism)) for one in expressions)
+
+    def function(self, tree: Tree, *arrays: Any, **options: Any) -> Any:
+        """The result on a tree, for arrays of scalars."""
+        return self.run(
+            self.computations(tree.mechanism, **self.with_defaults(tree.mechanism, options)), tree, arrays, options
+        )
+
+    def run(
+        self, computed: tuple[Computation, ...] | None, tree: Tree, arrays: Sequence[Any], options: Mapping[str, Any]
+    ) -> Any:
+        """The result by plans made before, or by the recursion."""
+        if computed is None:
+            recursion = self.mimic if self.mimic is not None and _mimic_joints(tree.mechanism) else self.recursion
+            assert recursion is not None
+            return recursion(tree, *arrays, **options)
+        at = Configuration(self.tree_for(tree), arrays[0])
+        if len(computed) > 1 and not all(plan.regroups for _, plan in computed):
+            at = at.with_own_inertias()
+        vectors = dict(zip(self.inputs[1:], arrays[1:], strict=True))
+        results = [applied(plan, expression, at, vectors) for expression, plan in computed]
+        return results if len(results) > 1 else results[0]
+
+    def tree_for(self, tree: Tree) -> Tree:
+        """The tree that expressions are evaluated on."""
+        return tree if self.on_tree is None else self.on_tree(tree)
+
+    def needs_user_origins(self, computed: tuple[Computation, ...] | None) -> bool:
+        """Whether the result depends on where the links' origins are."""
+        if computed is None:
+            return self.at_user_origins
+        return any(depends_on_origins(expression) for expression, _ in computed)
+
+    def _check_expression(self, expression: Expression, mechanism: Mechanism) -> None:
+        """Refuse what an expression cannot be asked of."""
+        inverse = needs_no_armature(expression)
+        if inverse is not None and any(any(b.armature) for b in mechanism.bodies):
+            raise MechanismError(
+                f"{inverse} is known only without rotor inertias, and joints of mechanism {mechanism.name!r} have "
+                "armature: write (H @ phi @ M @ phi.T @ H.T + R).inv"
+            )
+        vectors = input_vectors(expression)
+        one_by_one = [name for name, space in vectors.items() if space == JOINT and name not in self.spaces]
+        mimic_joints = _mimic_joints(mechanism)
+        if mimic_joints and one_by_one:
+            raise MechanismError(
+                f"{self.name} takes one joint at a time, but {', '.join(map(repr, mimic_joints))} of mechanism "
+                f"{mechanism.name!r} mimic others: use an algorithm over the independent coordinates, or load the "
+                "mechanism with its mimic joints free"
+            )
+
+    # -- arrays ---------------------------------------------------------------------------------------
+
+    def with_defaults(self, mechanism: Mechanism, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The options, with what the mechanism decides where they are silent."""
+        silent = (name for name in self.defaults if options.get(name) is None)
+        return {**options, **{name: self.defaults[name](mechanism) for name in silent}}
+
+    def require_options(self, options: Mapping[str, Any]) -> None:
+        """Every option without a default is given."""
+        takes = self.recursion or self.expression
+        assert takes is not None
+        parameters = signature(takes).parameters
+        for name in self.options:
+            if name not in options and name not in self.defaults and parameters[name].default is Parameter.empty:
+                raise TypeError(f"{self.name} needs {name!r}: pass {name}=... to compile")
+
+    def shapes(self, mechanism: Mechanism) -> list[tuple[str, tuple[int, ...]]]:
+        """Name and core shape of every input."""
+        own = {**{name: shape_of(space, mechanism) for name, space in self.spaces.items()}, **self.sizes}
+        return [(name, own[name] if name in own else SHAPES[name](mechanism)) for name in self.inputs]
+
+    @property
+    def configurations(self) -> tuple[str, ...]:
+        """The inputs that are configurations, which move along tangent vectors."""
+        return tuple(name for name in self.inputs if name in CONFIGURATIONS and name not in {*self.spaces, *self.sizes})
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the results."""
+        return (self.output,) if isinstance(self.output, str) else self.output
+
+    def result_shape(
+        self, output: str, mechanism: Mechanism, computed: tuple[Computation, ...] | None = None
+    ) -> tuple[int, ...] | None:
+        """Shape of a result, which does not show in the result itself where that has no elements; None if only the
+        result tells."""
+        if output in SHAPES:
+            return SHAPES[output](mechanism)
+        if computed is None or output != "result" or len(computed) > 1:
+            return None
+        ((expression, _),) = computed
+        sides = (expression.codomain,) if expression.is_vector else (expression.codomain, expression.domain)
+        sizes = [shape_of(side, mechanism) for side in sides if side is not None]
+        return sizes[0] if expression.is_vector else tuple(math.prod(size) for size in sizes)
+
+    @property
+    def under_wrenches(self) -> Algorithm | None:
+        """The algorithm that takes wrenches on the links as last input and else is the same, if there is one."""
+        if not self.may_take_wrenches:
+            return None
+        return replace(
+            self,
+            name=f"{self.name}_with_wrenches",
+            inputs=(*self.inputs, "wrenches"),
+            expression=self.expression and partial(self.expression, wrenches=True),
+            may_take_wrenches=False,
+        )
+
+    def check(self, mechanism: Mechanism) -> None:
+        """Refuse mechanisms for which the result would be wrong or undefined."""
+        if mechanism.loops and (self.solves_motion or self.ignores_loops):
+            names = ", ".join(repr(loop.name) for loop in mechanism.loops)
+            choice = f"{self.with_loops}, or " if self.with_loops else ""
+            raise MechanismError(
+                f"{self.name} would ignore the loops {names} of mechanism {mechanism.name!r}: use "
+                f"{choice}mech.spanning_tree if the loops are meant to be open"
+            )
+        if mechanism.singular_joints and self.solves_motion:
+            names = ", ".join(map(repr, mechanism.singular_joints))
+            raise MechanismError(
+                f"{self.name} needs a positive mass matrix, but nothing with inertia moves with joint {names} of "
+                f"mechanism {mechanism.name!r}: give its link mass and inertia, the joint armature, or make it fixed"
+            )
+
+
+def from_expression(expression: Expression) -> Algorithm:
+    """The algorithm that evaluates an operator expression: q, then its vectors in order of appearance."""
+    spaces = input_vectors(expression)
+    if "q" in spaces:
+        raise ValueError(
+            "a vector of an expression must not be called 'q': the kernel's first input is the configuration"
+        )
+    return Algorithm(
+        "expression",
+        ("q", *spaces),
+        "result",
+        expression=lambda mechanism: expression,
+        spaces=spaces,
+        solves_motion=_is_articulated(expression),
+    )
+
+
+def _is_articulated(expression: Expression) -> bool:
+    """Whether it inverts inertias of joints."""
+    operators = (part for part in expanded(expression).walk() if isinstance(part, Operator))
+    return any(part.record.action(part.adjoint).needs for part in operators if part.record.apply is not None)
+
+
+def _mimic_joints(mechanism: Mechanism) -> list[str]:
+    return [body.joint for body in mechanism.bodies if body.mimic]
+
+
+def shape_of(space: Space, mechanism: Mechanism) -> tuple[int, ...]:
+    """Core shape of a vector of a space."""
+    if space == SCALAR:
+        return ()
+    return (mechanism.n_links, 6) if space in (FORCE, MOTION) else (size_of(space, mechanism),)

@@ -1,0 +1,413 @@
+"""A plan: how an expression is computed on one mechanism.  It is what runs, what is printed and what is counted.
+
+    plan = plan_for(expression, mechanism)    chooses structure, steps and sweeps
+    plan.run(at, vectors)                     computes it on a tree at a configuration, sweep by sweep
+    plan.sweeps                               what ``run`` does, in its order
+
+Plans of matrices are made of plans: unit columns through the recursions, rows instead of columns, a matrix over all
+joints reduced to the coordinates, a matrix that is factored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...mechanism import Mechanism
+from ..links.factor import Elimination, Factor
+from ..recursions.schedule import BASE_TO_TIP, Sweep
+from ..recursions.sweep import base_to_tip, tip_to_base, working_on
+from ..recursions.tree import Configuration, Tree
+from ..scalar import Scalar, dot
+from . import actions
+from .algebra import S
+from .evaluate import Evaluation
+from .expression import Expression, Factored, Product, Vector, product
+from .identities import has_adjoint, is_symmetric, without_mimic_joints
+from .record import Combination, Step
+from .spaces import COORDINATE, FORCE, JOINT, MOTION, SCALAR, Space
+from .steps import StepBuilder, name_of, regroupable_steps, sweeps_of
+from .structure import structured, written_out
+from .vectors import component, flattened, given, input_vectors, places, unit_vector
+
+Matrix = list[list[Scalar]]
+Vectors = Mapping[str, Sequence[Any]]  # values per link, in internal frames
+
+COLUMN = "column"
+ROWS_PAY = 1.5  # columns per row from which a matrix costs less row by row
+DEEP = 100  # joints in a row beyond which columns are swept rather than computed by recursion, which Python limits
+
+
+class Plan:
+    """How an expression is computed.  ``computed`` is the expression in the operators that are applied."""
+
+    computed: Expression
+
+    @property
+    def parts(self) -> tuple[Plan, ...]:
+        """The plans that run before it does something itself."""
+        return ()
+
+    @property
+    def own_sweeps(self) -> tuple[Sweep[Step], ...]:
+        """The sweeps it makes itself."""
+        return ()
+
+    @property
+    def sweeps(self) -> tuple[Sweep[Step], ...]:
+        """All sweeps in the order in which they run."""
+        return (*(sweep for part in self.parts for sweep in part.sweeps), *self.own_sweeps)
+
+    @property
+    def regroups(self) -> bool:
+        """Whether regrouped inertias serve all of it."""
+        return all(part.regroups for part in self.parts)
+
+    @property
+    def notes(self) -> Iterator[str]:
+        """What is done besides sweeps."""
+        return iter(())
+
+    def run(self, at: Configuration, vectors: Vectors) -> Any:
+        """The values per link of a vector in internal frames; a matrix in the user's frames."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Recursions:
+    """Steps of a vector expression, in sweeps.
+
+    value          the result, a sum of steps
+    sweeps         the fewest alternating sweeps over the links that compute them
+    regrouped      steps that may use regrouped inertias
+    whole_tree     regrouped inertias serve everything: no step sees the inertia of a single link
+    factored       the plans of matrices whose inverses are multiplied by
+    """
+
+    value: Combination
+    sweeps: tuple[Sweep[Step], ...]
+    regrouped: frozenset[Step]
+    whole_tree: bool
+    factored: tuple[tuple[Factored, Plan], ...]
+
+    @staticmethod
+    def of(expression: Expression, mechanism: Mechanism) -> Recursions:
+        build = StepBuilder()
+        value = build.of(expression)
+        steps = build.steps_for(value)
+        regrouped = regroupable_steps(steps, value)
+        own = {step for step in steps if step.action.own_inertia}
+        inverses = dict.fromkeys(step.factored for step in steps if step.factored is not None)
+        factored = tuple((inverse, _matrix_plan(inverse.of, mechanism)) for inverse in inverses)
+        return Recursions(value, sweeps_of(steps), regrouped, own <= regrouped, factored)
+
+    def evaluation(self, at: Configuration, vectors: Vectors) -> Callable[[Vectors], Evaluation]:
+        """Factors the inner matrices; what is returned makes an evaluation with further vectors."""
+        factors = {inverse: _factor(inverse, plan.run(at, vectors)) for inverse, plan in self.factored}
+        at = at.regrouped if self.whole_tree else at
+        composites = any(step.action is actions.COMPOSITE for step in self.regrouped)
+        return lambda more: Evaluation(at, {**vectors, **more}, self.regrouped, composites, factors)
+
+    def run(self, evaluation: Evaluation, every_step: bool) -> None:
+        """Sweep by sweep, link by link, in the order that the emitted code will have; only what is the same for all
+        vectors unless ``every_step``."""
+        links = evaluation.at.tree.links
+        for sweep in self.sweeps:
+
+            def work(i: int, _: Any, tasks: Sequence[Step] = sweep.tasks) -> tuple[None, None]:
+                for step in tasks:
+                    if every_step or step.action.shared:
+                        evaluation.value(step, i)
+                return None, None  # values stay in the evaluation; there is no message
+
+            (base_to_tip if sweep.direction == BASE_TO_TIP else tip_to_base)(links, name_of(sweep), work)
+
+
+@dataclass(frozen=True)
+class VectorPlan(Plan):
+    """Sweeps that give a vector."""
+
+    computed: Expression
+    recursions: Recursions
+
+    @property
+    def parts(self) -> tuple[Plan, ...]:
+        return tuple(plan for _, plan in self.recursions.factored)
+
+    @property
+    def regroups(self) -> bool:
+        return self.recursions.whole_tree and super().regroups
+
+    @property
+    def own_sweeps(self) -> tuple[Sweep[Step], ...]:
+        return self.recursions.sweeps
+
+    def run(self, at: Configuration, vectors: Vectors) -> list[Any]:
+        evaluation = self.recursions.evaluation(at, vectors)({})
+        self.recursions.run(evaluation, every_step=True)
+        space = self.computed.codomain
+        assert space is not None
+        return [evaluation.total(self.recursions.value, i) for i in (range(1) if space.is_single else _links(at))]
+
+
+@dataclass(frozen=True)
+class Columns(Plan):
+    """A matrix by unit columns through the recursions; of a symmetric one, what is on and above the diagonal."""
+
+    computed: Expression
+    recursions: Recursions
+    symmetric: bool
+
+    @property
+    def parts(self) -> tuple[Plan, ...]:
+        return tuple(plan for _, plan in self.recursions.factored)
+
+    @property
+    def regroups(self) -> bool:
+        return self.recursions.whole_tree and super().regroups
+
+    @property
+    def own_sweeps(self) -> tuple[Sweep[Step], ...]:
+        return self.recursions.sweeps
+
+    @property
+    def notes(self) -> Iterator[str]:
+        if self.symmetric:
+            yield "on and above the diagonal"
+
+    def run(self, at: Configuration, vectors: Vectors) -> Matrix:
+        domain, codomain = self.computed.domain, self.computed.codomain
+        assert domain is not None and codomain is not None
+        rows, columns = places(at, codomain), places(at, domain)
+        recursions = self.recursions
+        with_column = recursions.evaluation(at, vectors)
+        recursions.run(with_column({}), every_step=False)
+        for sweep in recursions.sweeps[-1:]:
+            working_on(sweep.direction, name_of(sweep), "columns")
+        # Rows run outwards: what a last sweep outwards adds is there when it is asked for, one link at a time.
+        outward_last = recursions.sweeps and recursions.sweeps[-1].direction == BASE_TO_TIP
+        swept = recursions.sweeps[:-1] if self.symmetric and outward_last else recursions.sweeps
+        deep = depth_of(at.tree.mechanism) > DEEP
+        result: Matrix = [[0.0] * len(columns) for _ in rows]
+        for c, (j, k) in enumerate(columns):
+            evaluation = with_column({COLUMN: unit_vector(at, domain, j, k)})
+            if deep:
+                evaluation.prepare(swept)
+            for r, (i, m) in enumerate(rows[: c + 1] if self.symmetric else rows):
+                entry = component(at, codomain, i, evaluation.total(recursions.value, i), m)
+                result[r][c] = entry
+                if self.symmetric:
+                    result[c][r] = entry
+        working_on("", "", "")
+        return result
+
+
+@dataclass(frozen=True)
+class Rows(Plan):
+    """A matrix with more columns than rows: the adjoint's columns."""
+
+    adjoint: Plan
+
+    @property
+    def computed(self) -> Expression:  # type: ignore[override]
+        return self.adjoint.computed
+
+    @property
+    def parts(self) -> tuple[Plan, ...]:
+        return (self.adjoint,)
+
+    @property
+    def notes(self) -> Iterator[str]:
+        yield "row by row: columns of the adjoint"
+
+    def run(self, at: Configuration, vectors: Vectors) -> Matrix:
+        return transposed(self.adjoint.run(at, vectors))
+
+
+@dataclass(frozen=True)
+class Reduced(Plan):
+    """A matrix over all joints, reduced to the coordinates: S* X S, S* X or X S."""
+
+    over_joints: Plan
+    rows: bool
+    columns: bool
+
+    @property
+    def computed(self) -> Expression:  # type: ignore[override]
+        return self.over_joints.computed
+
+    @property
+    def parts(self) -> tuple[Plan, ...]:
+        return (self.over_joints,)
+
+    @property
+    def notes(self) -> Iterator[str]:
+        sides = " and ".join(side for side, wanted in (("rows", self.rows), ("columns", self.columns)) if wanted)
+        yield f"{sides} of mimic joints added to those of the joints they mimic"
+
+    def run(self, at: Configuration, vectors: Vectors) -> Matrix:
+        matrix = self.over_joints.run(at, vectors)
+        if self.columns:
+            matrix = at.tree.independent_columns(matrix)
+        return at.tree.independent_rows(matrix) if self.rows else matrix
+
+
+@dataclass(frozen=True)
+class Inverted(Plan):
+    """The inverse of a small symmetric matrix, by elimination from the last row to the first."""
+
+    of: Plan
+
+    @property
+    def computed(self) -> Expression:  # type: ignore[override]
+        return self.of.computed
+
+    @property
+    def parts(self) -> tuple[Plan, ...]:
+        return (self.of,)
+
+    @property
+    def notes(self) -> Iterator[str]:
+        yield "inverted by elimination"
+
+    def run(self, at: Configuration, vectors: Vectors) -> Matrix:
+        return Elimination(self.of.run(at, vectors)).inverse()
+
+
+@dataclass(frozen=True)
+class Congruence(Plan):
+    """J X^-1 J* with J and X as matrices: columns of J* are solved for, then multiplied by the rows of J."""
+
+    left: Plan
+    middle: Plan
+
+    @property
+    def computed(self) -> Expression:  # type: ignore[override]
+        return self.left.computed
+
+    @property
+    def parts(self) -> tuple[Plan, ...]:
+        return (self.left, self.middle)
+
+    @property
+    def notes(self) -> Iterator[str]:
+        yield f"eliminated and multiplied by the rows of {self.left.computed} from both sides"
+
+    def run(self, at: Configuration, vectors: Vectors) -> Matrix:
+        rows, middle = self.left.run(at, vectors), Elimination(self.middle.run(at, vectors))
+        responses = [middle.solve(row) for row in rows]
+        return [[dot(row, response) for response in responses] for row in rows]
+
+
+# -- choosing ---------------------------------------------------------------------------------------------
+
+
+def plan_for(expression: Expression, mechanism: Mechanism) -> Plan:
+    """How ``expression`` is computed on trees of ``mechanism``."""
+    expression = specialized(expression, mechanism)
+    if expression.is_vector:
+        computed = written_out(expression)
+        return VectorPlan(computed, Recursions.of(computed, mechanism))
+    return _matrix_plan(expression, mechanism)
+
+
+def specialized(expression: Expression, mechanism: Mechanism) -> Expression:
+    """The expression for the mechanism: without S where no joint mimics another."""
+    return expression if any(body.mimic for body in mechanism.bodies) else without_mimic_joints(expression)
+
+
+def _matrix_plan(expression: Expression, mechanism: Mechanism) -> Plan:
+    domain, codomain = expression.domain, expression.codomain
+    assert domain is not None and codomain is not None
+    outer = _reduced(expression, mechanism) or _by_elimination(written_out(expression), mechanism)
+    if outer is not None:
+        return outer
+    wide = size_of(domain, mechanism) > ROWS_PAY * size_of(codomain, mechanism)
+    if wide and has_adjoint(expression):
+        return Rows(_matrix_plan(expression.T, mechanism))
+    symmetric = is_symmetric(expression) and domain.link == codomain.link
+    computed = structured(expression, symmetric, depth_of(mechanism))
+    recursions = Recursions.of(product(computed, Vector(COLUMN, domain)), mechanism)
+    return Columns(computed, recursions, symmetric)
+
+
+def _reduced(expression: Expression, mechanism: Mechanism) -> Plan | None:
+    """S* X S, S* X or X S with the matrix X over all joints."""
+    if not isinstance(expression, Product):
+        return None
+    factors = expression.factors
+    rows, columns = factors[0] == S.T, factors[-1] == S
+    inner = factors[int(rows) : len(factors) - int(columns)]
+    if not inner or not (rows or columns):
+        return None
+    whole = inner[0] if len(inner) == 1 else Product(inner)
+    return Reduced(_matrix_plan(whole, mechanism), rows, columns)
+
+
+def _by_elimination(computed: Expression, mechanism: Mechanism) -> Plan | None:
+    """X^-1, or J X^-1 J* with a matrix X over the coordinates."""
+    if isinstance(computed, Factored):
+        return Inverted(_matrix_plan(computed.of, mechanism))
+    if isinstance(computed, Product):
+        middle = len(computed.factors) // 2
+        center, left = computed.factors[middle], computed.factors[:middle]
+        if isinstance(center, Factored) and center.domain == COORDINATE:
+            if computed.factors[middle + 1 :] == tuple(factor.T for factor in reversed(left)):
+                outer = left[0] if len(left) == 1 else Product(left)
+                return Congruence(_matrix_plan(outer, mechanism), _matrix_plan(center.of, mechanism))
+    return None
+
+
+def size_of(space: Space, mechanism: Mechanism) -> int:
+    """How many numbers a vector of a space has."""
+    if space == JOINT:
+        return sum(body.kind.nv for body in mechanism.bodies)
+    if space in (FORCE, MOTION):
+        return 6 * mechanism.n_links
+    return mechanism.nv if space == COORDINATE else 1 if space == SCALAR else 6
+
+
+def depth_of(mechanism: Mechanism) -> int:
+    """The number of joints on the longest way out."""
+    return max((len(mechanism.path(i)) for i in range(mechanism.n_links)), default=0)
+
+
+# -- applying ---------------------------------------------------------------------------------------------
+
+
+def apply(expression: Expression, tree: Tree, q: Sequence[Scalar], **vectors: Any) -> Any:
+    """The value of an expression at q: an array in the user's frames.
+
+    Vectors are given flat over the joints or coordinates, or as rows of six per link in the user's frames.
+    """
+    return applied(plan_for(expression, tree.mechanism), expression, Configuration(tree, q), vectors)
+
+
+def applied(plan: Plan, expression: Expression, at: Configuration, vectors: Mapping[str, Any]) -> Any:
+    """What ``apply`` gives, by a plan made before."""
+    spaces = input_vectors(specialized(expression, at.tree.mechanism))
+    result = plan.run(at, {name: given(at, space, vectors[name]) for name, space in spaces.items()})
+    if not expression.is_vector:
+        return result
+    assert plan.computed.codomain is not None
+    return flattened(at, plan.computed.codomain, result)
+
+
+def evaluate(expression: Expression, at: Configuration, **vectors: Any) -> list[Any]:
+    """The value at every link (or the only one) of a vector expression in internal frames; vectors as for ``apply``."""
+    spaces = input_vectors(specialized(expression, at.tree.mechanism))
+    values = {name: given(at, space, vectors[name]) for name, space in spaces.items()}
+    return plan_for(expression, at.tree.mechanism).run(at, values)
+
+
+def transposed(matrix: Matrix) -> Matrix:
+    return [list(column) for column in zip(*matrix, strict=True)]
+
+
+def _factor(inverse: Factored, matrix: Matrix) -> Factor | Elimination:
+    return Elimination(matrix) if inverse.domain == COORDINATE else Factor.of(matrix)
+
+
+def _links(at: Configuration) -> range:
+    return range(len(at.tree.links))

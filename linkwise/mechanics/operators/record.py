@@ -1,0 +1,152 @@
+"""What is known about one operator, and what one operator at work is: a record, an action, a step.
+
+A record holds everything but the dense matrix, which the oracle builds from the papers' definitions by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from .spaces import Space
+
+if TYPE_CHECKING:
+    from .evaluate import Evaluation
+    from .expression import Expression, Factored
+    from .steps import StepBuilder
+
+
+@dataclass(frozen=True, eq=False)
+class Action:
+    """What an operator, or its adjoint, does at one link.
+
+    name         as expressions print it: "phi", "phi.T"
+    compute      the value at link i of a step, from the values of its inputs: Force, Motion, list of joint numbers or
+                 scalar, by the step's space; None is an exact zero
+    direction    of its recursion over the links; None where it is local to a link
+    recursion    what link i computes, in words of the papers
+    transition   how a value changes on its way between neighbours
+    label        what plans and emitted code call it
+    needs        quantities of the whole tree that it uses, each an action without a space
+    shared       the same whatever the vectors are: computed once, not for each column of a matrix
+    own_inertia  uses the inertia that each link has itself, which regrouping would change
+    join         makes the step of the operator applied to a value; by default all of the value is its input "x"
+    """
+
+    name: str
+    compute: Callable[[Evaluation, Step, int], Any]
+    direction: str | None = None
+    recursion: str = ""
+    transition: str = ""
+    label: str = ""
+    needs: tuple[Action, ...] = ()
+    shared: bool = False
+    own_inertia: bool = False
+    join: Callable[[StepBuilder, Action, Space, Combination], Step] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Action {self.name}>"
+
+    @property
+    def shown(self) -> str:
+        return self.label or self.name.replace(".T", "*")
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """One operator of the algebra.
+
+    name             as it is written
+    domain, codomain the spaces it maps between; of an operator at one link, without the link's name
+    meaning          in words
+    apply, adjoint   how it and its adjoint are applied; none where a definition replaces it before anything is applied
+    self_adjoint     its adjoint is itself
+    definition       the expression that it abbreviates
+    inverse          the expression that is its inverse
+    source           where definition or inverse are from
+    dense            its matrix, for operators that the oracle does not know: a function of its StackedOperators
+    """
+
+    name: str
+    domain: Space
+    codomain: Space
+    meaning: str
+    apply: Action | None = None
+    adjoint: Action | None = None
+    self_adjoint: bool = False
+    definition: Expression | None = None
+    inverse: Expression | None = None
+    source: str = ""
+    dense: Callable[[Any], Any] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Record {self.name}>"
+
+    def __deepcopy__(self, memo: Any) -> Record:
+        return self  # constant; expressions compare their operators by it
+
+    def action(self, adjoint: bool) -> Action:
+        found = self.adjoint if adjoint and not self.self_adjoint else self.apply
+        if found is None:
+            raise TypeError(f"nothing says how {self.name}{'.T' if adjoint else ''} is applied")
+        return found
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is block diagonal: link by link, or at one link."""
+        applied = [action for action in (self.apply, self.adjoint) if action is not None]
+        between_links = any(space.is_single and not space.at_link for space in (self.domain, self.codomain))
+        return bool(applied) and all(action.direction is None for action in applied) and not between_links
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One operator at work.
+
+    inputs     weighted sums of other steps, by role
+    uses       steps whose results at the link it needs besides
+    name       of an input vector, or of a pick-off's link
+    absorbed   actions of the biases that were joined into it
+    factored   the inverse that it multiplies by, found by factoring a small matrix
+    """
+
+    action: Action
+    space: Space | None
+    inputs: dict[str, Combination] = field(default_factory=dict)
+    uses: tuple[Step, ...] = ()
+    name: str = ""
+    absorbed: frozenset[Action] = frozenset()
+    factored: Factored | None = None
+
+    @property
+    def direction(self) -> str | None:
+        return self.action.direction
+
+    def dependencies(self) -> Iterable[Step]:
+        yield from self.uses
+        for combination in self.inputs.values():
+            for step, _ in combination:
+                yield step
+
+
+Combination = tuple[tuple[Step, float], ...]
+
+
+def one(step: Step) -> Combination:
+    return ((step, 1.0),)
+
+
+def weighted_sum(weighted: Iterable[tuple[float, Combination]]) -> Combination:
+    """Combinations times numbers, like steps collected."""
+    collected: dict[Step, float] = {}
+    for weight, combination in weighted:
+        for step, inner in combination:
+            collected[step] = collected.get(step, 0.0) + weight * inner
+    return tuple((step, weight) for step, weight in collected.items() if weight != 0.0)
+
+
+def taken(value: Combination, action: Action) -> tuple[Combination, Combination]:
+    """The terms made by ``action``, as they were before it (it is linear), and the other terms."""
+    found = weighted_sum((weight, step.inputs.get("x", ())) for step, weight in value if step.action is action)
+    return found, tuple((step, weight) for step, weight in value if step.action is not action)

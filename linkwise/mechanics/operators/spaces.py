@@ -1,0 +1,62 @@
+"""Where vectors live: joint space, independent coordinates, link forces, link motions, one link, numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Space:
+    """``link`` names the link of a task space (six numbers at one link)."""
+
+    name: str
+    link: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.link!r}" if self.link else self.name
+
+    @property
+    def dual(self) -> Space:
+        return Space(_DUAL.get(self.name, self.name), self.link)
+
+    @property
+    def holds_forces(self) -> bool:
+        """Whether its vectors are forces, on all links or at one."""
+        return self.name in (FORCE.name, FORCE_AT_LINK.name)
+
+    @property
+    def at_link(self) -> bool:
+        """Whether its vectors are six numbers at one link."""
+        return self.name in (FORCE_AT_LINK.name, MOTION_AT_LINK.name)
+
+    @property
+    def is_single(self) -> bool:
+        """Whether its vectors have one value, not one for each link."""
+        return self.at_link or self in (SCALAR, COORDINATE)
+
+    def at(self, link: str) -> Space:
+        """The space itself, or that of the named link where it is a space at one link."""
+        return Space(self.name, link) if self.at_link else self
+
+
+SCALAR = Space("scalars")
+JOINT = Space("joint space")  # one number per degree of freedom of every joint, mimic joints included
+COORDINATE = Space("coordinate space")  # of the independent joints: velocities v, forces tau, (nv,)
+FORCE = Space("link force space")
+MOTION = Space("link motion space")
+FORCE_AT_LINK = Space("force at link")
+MOTION_AT_LINK = Space("motion at link")
+_DUAL = {
+    FORCE.name: MOTION.name,
+    MOTION.name: FORCE.name,
+    FORCE_AT_LINK.name: MOTION_AT_LINK.name,
+    MOTION_AT_LINK.name: FORCE_AT_LINK.name,
+}
+
+
+def force_at(link: str) -> Space:
+    return FORCE_AT_LINK.at(link)
+
+
+class SpaceError(TypeError):
+    """A sum or product of things that live in different spaces."""

@@ -1,0 +1,101 @@
+"""Vectors as numbers in the user's link frames, and as values per link in internal frames."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..recursions.tree import Configuration
+from ..scalar import Scalar
+from ..spatial import Force, Motion
+from .expression import Expression, Vector
+from .spaces import COORDINATE, FORCE, JOINT, MOTION, Space, SpaceError
+
+Place = tuple[int, int]  # link and component
+
+
+def input_vectors(expression: Expression) -> dict[str, Space]:
+    """The vectors of an expression in order of appearance, with their spaces."""
+    if expression.domain is None or (expression.codomain is None and not expression.is_vector):
+        raise SpaceError(
+            f"nothing says on which space {expression} acts: use op.identity(op.JOINT) or another space of op"
+        )
+    found: dict[str, Space] = {}
+    for part in expression.walk():
+        if isinstance(part, Vector):
+            if part.codomain is None:
+                raise SpaceError(
+                    f"{part.name} is a link vector of forces or of motions: nothing in {expression} says which"
+                )
+            if found.setdefault(part.name, part.codomain) != part.codomain:
+                raise SpaceError(f"{part.name} is used both in {found[part.name]} and in {part.codomain}")
+    return found
+
+
+def given(at: Configuration, space: Space, array: Any) -> list[Any]:
+    """An array as the user gives it, as values per link."""
+    if space == JOINT:
+        return at.tree.per_joint(array)
+    if space == COORDINATE:
+        return [list(array)]
+    if space.link:
+        return [from_user(at, space, 0, array)]
+    return [from_user(at, space, i, row) for i, row in enumerate(array)]
+
+
+def flattened(at: Configuration, space: Space, values: Sequence[Any]) -> Any:
+    """Values per link as the array that the user gets."""
+    numbers = [to_user(at, space, i, value) for i, value in enumerate(values)]
+    if space in (FORCE, MOTION):
+        return numbers
+    if space == JOINT:
+        return [x for part in numbers for x in part]
+    return numbers[0] if space.link or space == COORDINATE else numbers[0][0]
+
+
+def places(at: Configuration, space: Space) -> list[Place]:
+    """Link and component of every number of a vector, in the order of the flattened array."""
+    links = range(len(at.tree.links))
+    if space == JOINT:
+        return [(i, k) for i in links for k in range(at.tree.links[i].joint.nv)]
+    if space in (FORCE, MOTION):
+        return [(i, k) for i in links for k in range(6)]
+    if space == COORDINATE:
+        return [(-1, k) for k in range(at.tree.mechanism.nv)]
+    return [(-1, k) for k in range(6 if space.link else 1)]
+
+
+def unit_vector(at: Configuration, space: Space, j: int, k: int) -> list:
+    """The vector with a one at link j, component k (in the user's frame), as values per link."""
+    values: list = [None] * max(len(at.tree.links), 1)
+    size = at.tree.links[j].joint.nv if space == JOINT else at.tree.mechanism.nv if space == COORDINATE else 6
+    numbers = [1.0 if m == k else 0.0 for m in range(size)]
+    values[max(j, 0)] = numbers if space in (JOINT, COORDINATE) else from_user(at, space, j, numbers)
+    return values
+
+
+def from_user(at: Configuration, space: Space, i: int, six) -> Force | Motion:
+    """Six numbers in the user's frame of link i as a force or motion in its internal frame."""
+    value = Force.of(list(six)) if space.holds_forces else Motion.of(list(six))
+    if space.link:
+        return value
+    user = at.tree.links[i].user
+    return user.force_back(value) if space.holds_forces else user.motion_back(value)  # type: ignore[arg-type]
+
+
+def to_user(at: Configuration, space: Space, i: int, value) -> list[Scalar]:
+    """A value at link i as numbers in the user's frame."""
+    if space == JOINT:
+        return [0.0] * at.tree.links[i].joint.nv if value is None else list(value)
+    if space == COORDINATE:
+        return [0.0] * at.tree.mechanism.nv if value is None else list(value)
+    if value is None:
+        return [0.0] * (6 if space.link or space in (FORCE, MOTION) else 1)
+    if space in (FORCE, MOTION):
+        user = at.tree.links[i].user
+        value = user.force_into(value) if space == FORCE else user.motion_into(value)
+    return list(value.flat()) if isinstance(value, (Force, Motion)) else [value]
+
+
+def component(at: Configuration, space: Space, i: int, value, m: int) -> Scalar:
+    return to_user(at, space, i, value)[m]

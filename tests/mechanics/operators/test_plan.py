@@ -1,0 +1,117 @@
+"""The plan that is printed is the plan that ran: for every algorithm, on every kind of mechanism."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import pytest
+
+import linkwise as lw
+from linkwise import operators as op
+from linkwise.mechanics.algorithms.catalogue import ALGORITHMS
+from linkwise.mechanics.algorithms.expressions import FORWARD_DYNAMICS
+from tests.physics.test_mimic import tied_and_free
+
+KINDS = (*lw.mechanisms.MOVING_KINDS, "fixed")
+MECHANISMS = {
+    "plain chain": lambda: lw.mechanisms.chain(4),
+    "branching tree": lambda: lw.mechanisms.random_tree(6, 2),
+    "more than nine velocities": lambda: lw.mechanisms.chain(12),
+    "mimic joints": lambda: tied_and_free(3)[0],
+    "loops": lw.mechanisms.loader,
+    "floating base": lambda: lw.mechanisms.random_tree(4, 5, joints=KINDS, floating_base=True),
+}
+LONG = ("second_derivatives",)  # nothing new to see in them on large mechanisms
+
+
+@cache
+def mechanism(name: str) -> lw.Mechanism:
+    return MECHANISMS[name]()
+
+
+def printed(text: str) -> list[tuple[str, str]]:
+    """The sweeps that a plan names, in its order."""
+    if "Level 3" in text:
+        body = re.search(r"^Level 3, sweeps\n(.*?)^Level 4", text, re.MULTILINE | re.DOTALL)[1]
+        lines = re.sub(r"\n {6}", " ", body).splitlines()
+        return [
+            (m[1].replace(" ", "_"), m[2]) for m in (re.match(r"  \d+\. (.*?): (.*?)( \(|$)", x) for x in lines) if m
+        ]
+    numbered = {}
+    for numbers, name, direction in re.findall(
+        r"^  sweeps? ([\d, ]+?)(?: together)?: (.*), (\w+ to \w+) \(", text, re.M
+    ):
+        numbered.update({int(number): (direction.replace(" ", "_"), name) for number in numbers.split(", ")})
+    return [numbered[number] for number in sorted(numbered)]
+
+
+def variants(name: str, mech: lw.Mechanism) -> list[dict]:
+    options = ALGORITHMS[name].options
+    link = mech.link_names[-1]
+    choices = [{}]
+    for option, values in {
+        "link": (link,),
+        "frame": ("link", "world", "world_aligned"),
+        "normalized": (True, False),
+        "method": (None, *FORWARD_DYNAMICS),
+    }.items():
+        if option in options:
+            choices = [{**chosen, option: value} for chosen in choices for value in values]
+    return choices
+
+
+@pytest.mark.parametrize("where", MECHANISMS)
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_what_is_printed_is_what_ran(name, where):
+    mech = mechanism(where)
+    if any(part in name for part in LONG) and mech.nv > 6:
+        mech = mechanism("plain chain")
+    ran = 0
+    for options in variants(name, mech):
+        try:
+            kernel = lw.compile(name, mech, target="numpy", **options)
+        except lw.MechanismError:  # loops, or a link with fewer than six degrees of freedom
+            continue
+        assert printed(kernel.plan()) == list(kernel.sweeps)
+        ran += 1
+    algorithm = ALGORITHMS[name]
+    refused = (mech.loops and (algorithm.solves_motion or algorithm.ignores_loops)) or name == "operational_inertia"
+    assert ran or refused
+
+
+WHITENING = op.I - op.H @ op.psi @ op.K
+MASS_MATRIX = op.H @ op.phi @ op.M @ op.phi.T @ op.H.T + op.R
+
+
+@pytest.mark.parametrize("where", [name for name in MECHANISMS if name != "loops"])
+@pytest.mark.parametrize(
+    "expression",
+    [
+        WHITENING.T @ op.D.inv @ WHITENING @ op.joint_vector("T"),
+        MASS_MATRIX.inv,
+        op.S.T @ MASS_MATRIX @ op.S,
+        (op.S.T @ MASS_MATRIX @ op.S).inv @ op.coordinate_vector("T"),
+        op.H @ op.psi @ op.M @ op.psi.T @ op.H.T,
+        op.phi.T @ op.H.T,
+    ],
+    ids=str,
+)
+def test_expressions(expression, where):
+    kernel = lw.compile(expression, mechanism(where), target="numpy")
+    assert printed(kernel.plan()) == list(kernel.sweeps) and kernel.sweeps
+
+
+@pytest.mark.parametrize("mech", [lw.mechanisms.chain(12), lw.mechanisms.chain(24), lw.mechanisms.random_tree(8, 3)])
+def test_wide_jacobians_run_tip_to_base_and_say_so(mech):
+    """More columns than rows: rows are cheaper, and they come from the adjoint, whose recursion runs inward."""
+    kernel = lw.compile("jacobian", mech, target="numpy", link=mech.link_names[-1])
+    assert {direction for direction, _ in kernel.sweeps} == {"tip_to_base"}
+    assert "1. tip to base: phi" in kernel.plan() and "row by row" in kernel.plan()
+
+
+def test_mimic_joints_show_composite_inertias_and_elimination():
+    kernel = lw.compile("forward_dynamics", mechanism("mimic joints"), target="numpy")
+    assert "composite inertias" in kernel.plan() and "articulated inertias" not in kernel.plan()
+    inverse = lw.compile("mass_matrix_inverse", mechanism("mimic joints"), target="numpy")
+    assert "inverted by elimination" in inverse.plan().replace("\n      ", " ")
