@@ -36,18 +36,8 @@ from .dynamics.trees import (
     potential_energy,
     random_state,
 )
-from .mechanics.joints import (
-    Cylindrical,
-    Fixed,
-    Floating,
-    Helical,
-    PinInSlot,
-    Planar,
-    Prismatic,
-    Revolute,
-    Spherical,
-    Universal,
-)
+from .mechanics.joints import *  # noqa: F403 - every kind of joint is public
+from .mechanics.joints import __all__ as _JOINTS
 from .mechanism import (
     Builder,
     InertiaWarning,
@@ -64,7 +54,7 @@ from .mechanism import (
     pose,
 )
 from .mechanism import library as mechanisms
-from .readers import from_dh, load, load_dh, load_srdf
+from .readers import from_dh, load, load_dh, load_srdf, register_reader
 
 if TYPE_CHECKING:  # for type checkers; loaded later, see below
     from .compiler.pipeline import compile
@@ -77,7 +67,8 @@ __version__ = "0.1.0"
 #: Module -> public names in it; one named like the module is the module itself.
 _LATER = {
     ".dynamics.closed": ("closed",),
-    ".compiler.pipeline": ("DTYPES", "LANGUAGES", "TARGETS", "compile"),
+    ".compiler.pipeline": ("DTYPES", "LANGUAGES", "TARGETS", "compile", "register_target"),
+    ".compiler.targets.protocol": ("Target",),
     ".dynamics.denoc": ("denoc",),
     ".dynamics.derivatives": (
         "forward_dynamics_derivatives",
@@ -101,6 +92,8 @@ _LATER = {
     ".control.joints": ("joint_feedback", "saturated"),
     ".linearization": ("StateSpace", "find_equilibrium", "linearization", "linearize"),
     ".mechanics.algorithms.algorithm": ("Algorithm",),
+    ".mechanics.algorithms.catalogue": ("register_integrator",),
+    ".mechanics.algorithms.integration": ("Splitting", "Tableau"),
     ".mechanics.operators": ("operators",),
     ".mechanics.scalar": ("scalar",),
     ".dynamics.passive": ("Passive",),
@@ -116,10 +109,6 @@ _HOME = {name: module for module, names in _LATER.items() for name in names}
 
 __all__ = [
     "Builder",
-    "Cylindrical",
-    "Fixed",
-    "Floating",
-    "Helical",
     "InertiaWarning",
     "Kernel",
     "KernelError",
@@ -133,12 +122,6 @@ __all__ = [
     "MissingConstraintWarning",
     "Note",
     "OmissionWarning",
-    "PinInSlot",
-    "Planar",
-    "Prismatic",
-    "Revolute",
-    "Spherical",
-    "Universal",
     "__version__",
     "acceleration_parts",
     "bias_force",
@@ -175,9 +158,10 @@ __all__ = [
     "pose",
     "potential_energy",
     "random_state",
+    "register_reader",
     "set_num_threads",
 ]
-__all__.extend(name for name in _HOME if name not in __all__)
+__all__.extend(name for name in (*_JOINTS, *_HOME) if name not in __all__)
 __all__.sort()
 
 
@@ -186,7 +170,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'linkwise' has no attribute {name!r}")
     home = _HOME[name]
     module = importlib.import_module(home, __name__)
-    value = globals()[name] = module if home.rpartition(".")[2] == name else getattr(module, name)
+    value = module if home.rpartition(".")[2] == name else getattr(module, name)
+    if value is module or name in vars(module):  # else it is a list that grows, and asked for each time
+        globals()[name] = value
     return value
 
 

@@ -10,11 +10,13 @@ from .compiler.pipeline import DTYPES as DTYPES
 from .compiler.pipeline import LANGUAGES as LANGUAGES
 from .compiler.pipeline import TARGETS as TARGETS
 from .compiler.pipeline import compile as compile
+from .compiler.pipeline import register_target as register_target
 from .compiler.runtime import cache as cache
 from .compiler.runtime.single_call import get_single_call_shortcut as get_single_call_shortcut
 from .compiler.runtime.single_call import set_single_call_shortcut as set_single_call_shortcut
 from .compiler.runtime.threads import get_num_threads as get_num_threads
 from .compiler.runtime.threads import set_num_threads as set_num_threads
+from .compiler.targets.protocol import Target as Target
 from .control.joints import joint_feedback as joint_feedback
 from .control.joints import saturated as saturated
 from .dynamics import closed as closed
@@ -66,6 +68,9 @@ from .linearization.state_space import StateSpace as StateSpace
 from .mechanics import operators as operators
 from .mechanics import scalar as scalar
 from .mechanics.algorithms.algorithm import Algorithm as Algorithm
+from .mechanics.algorithms.catalogue import register_integrator as register_integrator
+from .mechanics.algorithms.integration import Splitting as Splitting
+from .mechanics.algorithms.integration import Tableau as Tableau
 from .mechanics.joints.cylindrical import Cylindrical as Cylindrical
 from .mechanics.joints.fixed import Fixed as Fixed
 from .mechanics.joints.floating import Floating as Floating
@@ -73,6 +78,7 @@ from .mechanics.joints.helical import Helical as Helical
 from .mechanics.joints.pin_in_slot import PinInSlot as PinInSlot
 from .mechanics.joints.planar import Planar as Planar
 from .mechanics.joints.prismatic import Prismatic as Prismatic
+from .mechanics.joints.protocol import Joint as Joint
 from .mechanics.joints.revolute import Revolute as Revolute
 from .mechanics.joints.spherical import Spherical as Spherical
 from .mechanics.joints.universal import Universal as Universal
@@ -93,6 +99,7 @@ from .mechanism.parts import Mimic as Mimic
 from .mechanism.poses import pose as pose
 from .readers import load as load
 from .readers.dh_table import load_dh as load_dh
+from .readers.protocol import register_reader as register_reader
 from .readers.srdf import load_srdf as load_srdf
 from .simulation import events as events
 from .simulation.rollouts import rollout as rollout
@@ -112,6 +119,7 @@ __all__ = [
     "Floating",
     "Helical",
     "InertiaWarning",
+    "Joint",
     "Kernel",
     "KernelError",
     "LANGUAGES",
@@ -132,8 +140,11 @@ __all__ = [
     "Revolute",
     "SimulationError",
     "Spherical",
+    "Splitting",
     "StateSpace",
     "TARGETS",
+    "Tableau",
+    "Target",
     "Trajectory",
     "Universal",
     "__version__",
@@ -194,6 +205,9 @@ __all__ = [
     "pose",
     "potential_energy",
     "random_state",
+    "register_integrator",
+    "register_reader",
+    "register_target",
     "regressor",
     "rollout",
     "rotor_inertias",

@@ -7,23 +7,15 @@ import io
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 import click
 
 import linkwise as lw
 
-from .bench import bench
-from .cache import cache
-from .demo import demo
-from .dynamics import dynamics
-from .export import export
 from .files import trouble
-from .info import info
-from .linearize import linearize
-from .operators import operators
-from .reproduce import reproduce
-from .simulate import simulate
 
 
 class ReaderGone(Exception):
@@ -71,8 +63,10 @@ def commands(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for command in (info, dynamics, simulate, linearize, operators, export, bench, cache, reproduce, demo):
-    commands.add_command(command)
+for _module in iter_modules(__path__):
+    _command = getattr(import_module(f"{__name__}.{_module.name}"), _module.name, None)
+    if isinstance(_command, click.Command):  # a command is named as the file that it is in
+        commands.add_command(_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""The bridge between the towers: a mechanism and an algorithm become a kernel.
+"""The bridge between mechanics and compiler: a mechanism and an algorithm become a kernel.
 
 trace     Algorithm, Mechanism, parameters  -> Program (folded and shared while it grows), list of sweeps
 simplify  Program                           -> Program with fused multiply-adds
@@ -13,7 +13,7 @@ import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -69,7 +69,8 @@ def compile(
                  Algorithm; docs/api.md lists the names: those of the array functions of linkwise, "denoc_..." and
                  "diagonal_..." for those modules'
     dtype        "float64" or "float32"
-    target       "cpu" (SIMD machine code), "cuda", or "numpy" (an interpreter: slow, no compilation)
+    target       "cpu" (SIMD machine code), "cuda", "numpy" (an interpreter: slow, no compilation), or the name of a
+                 target of your own (``linkwise.register_target``)
     parameters   numbers of the mechanism that become inputs of the kernel after the algorithm's own: "mass"
                  (n_links,), "com" (n_links, 3), "inertia" (n_links, 3, 3) about the centre of mass, "pose"
                  (n_links, 4, 4) of each joint in its parent link, "gravity" (3,), or of one link: "forearm.mass"
@@ -78,7 +79,7 @@ def compile(
     chosen = _algorithm(algorithm)
     require_mechanism(mech)
     dtype = one_of("dtype", np.dtype(dtype).name if dtype in (float, np.float64, np.float32) else dtype, DTYPES)
-    target = one_of("target", target, TARGETS, meant=OTHER_WORDS)
+    target = one_of("target", target, _RUNNING, meant=OTHER_WORDS)
     options = {OTHER_WORDS.get(name, name) if name not in chosen.options else name: x for name, x in options.items()}
     for name in options:
         one_of(f"option of {chosen.name}", name, chosen.options)
@@ -190,7 +191,7 @@ def optimize(program: Program) -> Program:
 
 def emit(program: Program, language: str, dtype: str) -> str:
     """Stage 4: source text of an optimized program, for the machine at hand where that matters."""
-    target = _WRITTEN[one_of("language", language, LANGUAGES)]
+    target = _WRITTEN[one_of("language", language, _WRITTEN)]
     return target.emit(program, target.options(dtype))
 
 
@@ -275,18 +276,52 @@ def _interpreted_recurrence(program: Program, recurrence: Recurrence, dtype: str
     return run
 
 
-#: Every target; what ``compile``, ``rollout``, ``kernel.source`` and the command line offer follows from this table.
-_TARGETS = (
+#: The languages that programs are written in, and the places where they run, in the order of registration.
+LANGUAGES: tuple[str, ...]
+TARGETS: tuple[str, ...]
+_WRITTEN: dict[str, Target] = {}
+_RUNNING: dict[str, Target] = {}
+
+
+def register_target(target: Target) -> None:
+    """Make a target known: ``kernel.source(target.language)`` then writes in its language and, if it has a name,
+    ``compile(..., target=target.name)`` runs there, as ``rollout`` does if it loads recurrences.
+
+    A language or name that is known already is refused.
+    """
+    if (target.name is None) != (target.load is None) or (target.name is None and target.load_recurrence is not None):
+        raise ValueError(f"target {target.language!r} needs a name and a load function, or neither")
+    if target.language in _WRITTEN:
+        raise ValueError(f"language {target.language!r} is known already; known: {', '.join(_WRITTEN)}")
+    if target.name in _RUNNING:
+        raise ValueError(f"target {target.name!r} is known already; known: {', '.join(_RUNNING)}")
+    _WRITTEN[target.language] = target
+    if target.name is not None:
+        _RUNNING[target.name] = target
+
+
+def rollout_targets() -> tuple[str, ...]:
+    """The targets that rollouts run on."""
+    return tuple(name for name, target in _RUNNING.items() if target.load_recurrence is not None)
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> tuple[str, ...]:
+        """``LANGUAGES`` and ``TARGETS`` as they are now."""
+        tables = {"LANGUAGES": _WRITTEN, "TARGETS": _RUNNING}
+        if name not in tables:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return tuple(tables[name])
+
+
+for _target in (
     Target("llvm", llvm_simd.emit, llvm_loader.host_options, "cpu", _on_cpu, _recurrence_on_cpu),
     Target("c", c_source.emit),
     Target("cuda", cuda_c.emit, name="cuda", load=_on_gpu),
     Target("numpy", numpy_reference.emit, Options, "numpy", _interpreted, _interpreted_recurrence),
-)
-_WRITTEN = {target.language: target for target in _TARGETS}
-_RUNNING = {target.name: target for target in _TARGETS if target.name is not None}
-LANGUAGES = tuple(_WRITTEN)
-TARGETS = tuple(_RUNNING)
-ROLLOUT_TARGETS = tuple(name for name, target in _RUNNING.items() if target.load_recurrence is not None)
+):
+    register_target(_target)
 
 
 # -- what the caller asked for ------------------------------------------------------------------------

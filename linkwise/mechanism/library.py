@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.mechanics.joints import (
+    KINDS,
     Cylindrical,
     Fixed,
     Floating,
@@ -205,24 +207,29 @@ _RANDOM_KINDS: dict[str, Callable[[np.random.Generator], Joint]] = {
     "floating": lambda rng: Floating(),
     "fixed": lambda rng: Fixed(),
 }
+#: What random trees are made of unless asked otherwise.  Kinds that came later are not among them: a seed means the
+#: same tree for ever.
+MOVING_KINDS = tuple(kind for kind in _RANDOM_KINDS if kind not in ("pin_in_slot", "fixed"))
+for _name, _kind in KINDS.items():  # further ones of the package: they draw their parameters themselves
+    _RANDOM_KINDS.setdefault(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", _name).lower(), _kind.drawn)
 EVERY_KIND = tuple(kind for kind in _RANDOM_KINDS if kind != "fixed")
-#: What random trees are made of unless told otherwise.  Kinds that came later are not among them: a seed means the same
-#: tree for ever.
-MOVING_KINDS = tuple(kind for kind in EVERY_KIND if kind != "pin_in_slot")
 
 
-def random_tree(n: int, seed: int, joints: Sequence[str] = MOVING_KINDS, floating_base: bool = False) -> Mechanism:
+def random_tree(
+    n: int, seed: int, joints: Sequence[str | type[Joint]] = MOVING_KINDS, floating_base: bool = False
+) -> Mechanism:
     """A tree of ``n`` links, the same for the same arguments.
 
     joints          kinds to draw from: "revolute", "prismatic", "helical", "spherical", "universal", "cylindrical",
-                    "planar", "floating", all by default; "pin_in_slot", "fixed" (a welded link)
+                    "planar", "floating", all by default; "pin_in_slot", "fixed" (a welded link); or kinds of your
+                    own, subclasses of ``Joint`` (its ``drawn`` says how)
     floating_base   let the first link float; it counts as one of the ``n``
 
     Branching, axes (along coordinates, along small integers, general), poses (aligned, quarter turns, general) and
     inertias (those of a real body) are random; three joints in ten have an armature.
     """
     _check_count(n)
-    unknown = [kind for kind in joints if kind not in _RANDOM_KINDS]
+    unknown = [kind for kind in joints if isinstance(kind, str) and kind not in _RANDOM_KINDS]
     if unknown or not joints:
         raise MechanismError(f"unknown joint kinds {unknown}; " + did_you_mean(unknown, list(_RANDOM_KINDS)))
     rng = np.random.default_rng(seed)
@@ -238,7 +245,7 @@ def random_tree(n: int, seed: int, joints: Sequence[str] = MOVING_KINDS, floatin
         builder.link(f"link{i + 1}", *_random_mass(rng))
         builder.joint(
             f"joint{i + 1}",
-            _RANDOM_KINDS[kind](rng),
+            _RANDOM_KINDS[kind](rng) if isinstance(kind, str) else kind.drawn(rng),
             GROUND if parent < 0 else f"link{parent + 1}",
             f"link{i + 1}",
             (_random_orientation(rng), _random_position(rng)),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from xml.parsers import expat
 
 from linkwise.mechanism import Mechanism, MechanismError
@@ -23,9 +23,9 @@ _COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven")
 
 
 class Reader(Protocol):
-    """A module that reads one file format as a ``Mechanism``."""
+    """Reads documents of one format."""
 
-    def from_xml(
+    def __call__(
         self, root: Element, floating_base: bool, gravity: Any, name: str | None, folder: Path | None, mimic: bool
     ) -> Mechanism:
         """The mechanism that the parsed document describes; what is to be told of it is left in ``root.findings``.
@@ -34,6 +34,43 @@ class Reader(Protocol):
         folder    where files that the document names are looked for; None for a text, which has no place
         mimic     whether joints that mimic others do; they are free otherwise
         """
+
+
+AnyReader = TypeVar("AnyReader", bound=Reader)
+
+
+@dataclass(frozen=True)
+class Format:
+    """A kind of document: what it is called, how it is read, and what to say of it where nothing reads it."""
+
+    name: str
+    read: Reader | None = None
+    advice: str = "{name} files are not supported; supported: {supported}"
+
+
+#: Root element of a document -> its format.
+FORMATS = {
+    "mujocoinclude": Format("MJCF", advice="this is a part of an MJCF model; load the file that includes it"),
+    "sdf": Format("SDF"),
+    "COLLADA": Format("COLLADA"),
+}
+
+
+def register_reader(root_element: str, format_name: str) -> Callable[[AnyReader], AnyReader]:
+    """Decorates a function that reads XML documents with this root element: ``linkwise.load`` then does.
+
+    The function is called as ``read(root, floating_base, gravity, name, folder, mimic)``; ``Reader`` and ``Element`` in
+    linkwise.readers.protocol say what these are.
+    """
+    known = FORMATS.get(root_element)
+    if known is not None and known.read is not None:
+        raise ValueError(f"documents that start with <{root_element}> are read as {known.name} already")
+
+    def note(reader: AnyReader) -> AnyReader:
+        FORMATS[root_element] = Format(format_name, reader)
+        return reader
+
+    return note
 
 
 @dataclass

@@ -22,6 +22,7 @@ from linkwise.readers.protocol import (
     STANDARD_GRAVITY,
     Element,
     omit,
+    register_reader,
     warn,
     warn_of_slips,
 )
@@ -66,6 +67,7 @@ _SILENT = ("material", "sensor", "mujoco", "author", "verify_license")
 _CONSTRAINING = ("loop", "coupling", "constraint", "bushing", "gear", "closure", "cable", "equality")
 
 
+@register_reader(ROOT_TAG, "URDF")
 def from_xml(
     root: Element, floating_base: bool, gravity: Any, name: str | None, folder: Path | None, mimic: bool
 ) -> Mechanism:

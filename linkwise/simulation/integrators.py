@@ -24,9 +24,8 @@ ADAPTIVE: dict[str, Any] = {
     "bdf": scipy.integrate.BDF,
     "lsoda": scipy.integrate.LSODA,
 }
-FIXED = tuple(STEPS)
 IMPLICIT = ("radau", "bdf", "lsoda")
-ONE_STEP = (*FIXED, "rk23", "rk45", "dop853", "radau")  # they keep nothing of earlier steps: a step may be corrected
+MULTISTEP = ("bdf", "lsoda")  # they keep values of earlier steps; a step of all others may be corrected
 WHOLE = 1e-9  # relative; a duration is taken as a whole number of steps if it is one but for this
 
 
@@ -67,7 +66,7 @@ class Adaptive:
 
     def steps(self, t: float, x: np.ndarray, end: float) -> Iterator[Step]:
         """The steps from (t, x) to ``end``."""
-        system, corrects = self._system, self._method in ONE_STEP and self._system.corrects
+        system, corrects = self._system, self._method not in MULTISTEP and self._system.corrects
         solver, now = self._solver(t, system.rebased(x), end), system.frozen()
         while True:
             if corrects:

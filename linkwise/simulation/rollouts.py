@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ..compiler.ir.program import Array
 from ..compiler.ir.recurrence import Recurrence
 from ..compiler.kernel import KernelError
-from ..compiler.pipeline import ROLLOUT_TARGETS, load_recurrence, trace_algorithm
+from ..compiler.pipeline import load_recurrence, rollout_targets, trace_algorithm
 from ..compiler.runtime.arrays import DeviceArrayError, all_plain
 from ..compiler.store import is_single, stored
 from ..dynamics.states import Float64Array
@@ -23,7 +23,6 @@ from ..mechanics.algorithms.integration import METHODS as STEPS
 from ..mechanics.algorithms.integration import under_feedback
 from ..mechanism import Mechanism, MechanismError, checks, one_of, require_mechanism
 
-METHODS = tuple(STEPS)
 GAINS = ("kp", "kd")
 FEEDBACK = ("target", *GAINS)
 PER_STEP = ("tau", "wrenches", "target")  # inputs that may change from step to step
@@ -52,8 +51,8 @@ def rollout(
     tau          joint forces: None for none, (nv,) the same at all times, (steps, nv) in every step, (..., steps, nv)
                  for every state too, (..., 1, nv) for every state the same at all times; constant during a step
     dt           length of a step: a number, or one for each state; may be negative
-    method       "rk4", of fourth order, or "semi_implicit" (v first, then q with the new v), of first order and a
-                 quarter of the cost
+    method       "rk4", of fourth order, "semi_implicit" (v first, then q with the new v), of first order and a
+                 quarter of the cost, or the name of a method of your own (``linkwise.register_integrator``)
     wrenches     external, in link frames: None, (n_links, 6), (steps, n_links, 6) or (..., steps, n_links, 6)
     feedback     {"target": ..., "kp": ..., "kd": ...}: joint forces kp (target - q) - kd v besides tau, of the start of
                  each step.  The target is a configuration, in the shapes of tau; gains are numbers or (..., nv)
@@ -67,7 +66,7 @@ def rollout(
     Batches are spread over threads.  All-float32 arguments are computed in float32.  For loops use ``simulate``.
     """
     require_mechanism(mech)
-    method, target = one_of("method", method, METHODS), one_of("target", target, ROLLOUT_TARGETS)
+    method, target = one_of("method", method, STEPS), one_of("target", target, rollout_targets())
     ALGORITHMS[f"{method}_step"].check(mech)
     steps = _count("steps", steps, 0)
     every = _stride(steps, every, final_only)

@@ -25,7 +25,7 @@ from ..mechanism import (
 from .events import Event, Watch
 from .forces import Forces
 from .functions import Function
-from .integrators import FIXED, ONE_STEP, Adaptive, Fixed
+from .integrators import MULTISTEP, STEPS, Adaptive, Fixed
 from .loops import Manifold
 from .recording import Progress, Record, Stretch, run
 from .settings import GIVEN, Settings, check_positive, checked, with_floats
@@ -165,7 +165,7 @@ def _followed(
         np.array([getattr(sample, name) for sample in samples]).reshape(len(samples), *batch, size)
         for name, size in (("q", mech.nq), ("v", mech.nv), ("tau", mech.nv))
     )
-    q = system.manifold.with_unit_quaternions(q) if settings.method not in ONE_STEP else q
+    q = system.manifold.with_unit_quaternions(q) if settings.method in MULTISTEP else q
     wrenches = None
     if system.forces.push_links:
         wrenches = np.array([sample.wrenches for sample in samples]).reshape(*v.shape[:-1], mech.n_links, 6)
@@ -251,7 +251,7 @@ def _system(
 
 def _integrator(system: System, settings: Settings, end: End | None) -> Adaptive | Fixed:
     method, step = settings.method, settings.step
-    if method in FIXED:
+    if method in STEPS:
         assert step is not None
         origin, step, index = end.grid if end is not None and end.grid is not None else (0.0, step, 0)
         return Fixed(system, method, step, origin, index)
@@ -299,12 +299,12 @@ def _initial_state(
     if q.ndim > 1 and coordinates == "independent":
         raise MechanismError(
             "coordinates='independent' take one state at a time: for a batch use coordinates='joint' with one of the "
-            f"methods {', '.join(FIXED)}"
+            f"methods {', '.join(STEPS)}"
         )
-    if q.ndim > 1 and method not in FIXED:
+    if q.ndim > 1 and method not in STEPS:
         raise MechanismError(
             f"method={method!r} chooses its steps for one state at a time: for a batch use one of the methods "
-            f"{', '.join(FIXED)}, or simulate its states one by one"
+            f"{', '.join(STEPS)}, or simulate its states one by one"
         )
     q, v = q.copy(), v.copy()
     with np.errstate(divide="ignore", invalid="ignore"):  # a quaternion of zeros is reported below

@@ -13,9 +13,8 @@ import numpy as np
 from ..dynamics import closed
 from ..dynamics.states import Float64Array
 from ..mechanism import Mechanism, MechanismError, one_of
-from .integrators import ADAPTIVE, FIXED, ONE_STEP, whole_steps
+from .integrators import ADAPTIVE, MULTISTEP, STEPS, whole_steps
 
-METHODS = (*ADAPTIVE, *FIXED)
 COORDINATES = ("joint", "nu", "xi", "independent")
 STABILIZATIONS = ("projection", "baumgarte", None)
 DEFAULT_STEP = 1e-3
@@ -84,11 +83,11 @@ class Settings:
 def checked(mech: Mechanism, asked: Settings, duration: Any, keep_energy: bool, independent: Any) -> Settings:
     """The settings that a caller asks for, with what is left to us filled in and numbers as floats; refused where they
     contradict each other."""
-    one_of("method", asked.method, METHODS)
+    one_of("method", asked.method, (*ADAPTIVE, *STEPS))
     _check_stabilization(mech, asked, keep_energy)
     one_of("coordinates", asked.coordinates, COORDINATES)
     one_of("formulation", asked.formulation, closed.ALL_METHODS)
-    step = DEFAULT_STEP if asked.step is None and asked.method in FIXED else asked.step
+    step = DEFAULT_STEP if asked.step is None and asked.method in STEPS else asked.step
     settings = with_floats(replace(asked, step=step, baumgarte=_gains(asked.baumgarte)), duration)
     _check_coordinates(mech, settings.coordinates, independent)
     return settings
@@ -104,7 +103,7 @@ def with_floats(settings: Settings, duration: Any) -> Settings:
     if settings.step is not None:
         found["step"] = settings.step
         check_positive("step", settings.step, "number of seconds")
-        if settings.method in FIXED:
+        if settings.method in STEPS:
             whole_steps(duration, settings.step)
     floats: dict[str, Any] = {name: float(value) for name, value in found.items()}
     return replace(settings, **floats)
@@ -126,10 +125,10 @@ def _check_stabilization(mech: Mechanism, asked: Settings, keep_energy: bool) ->
     if keep_energy and (stabilization != "projection" or coordinates != "joint"):
         raise ValueError("keep_energy needs stabilization='projection' and coordinates='joint'")
     projects = stabilization == "projection" and (mech.loops or keep_energy)
-    if (projects or coordinates == "independent") and method not in ONE_STEP:
+    if (projects or coordinates == "independent") and method in MULTISTEP:
         raise ValueError(
             f"{method} works with values of earlier steps, which projection would falsify: use 'baumgarte' or None, or "
-            f"one of {', '.join(ONE_STEP)}"
+            f"one of {', '.join(name for name in (*STEPS, *ADAPTIVE) if name not in MULTISTEP)}"
         )
 
 

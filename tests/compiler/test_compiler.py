@@ -13,7 +13,6 @@ import linkwise as lw
 from linkwise.compiler import pipeline as compiler
 from linkwise.compiler import registry, store
 from linkwise.mechanics.algorithms.catalogue import ALGORITHMS, WITH_WRENCHES
-from linkwise.simulation import rollouts
 
 EVERYTHING = [getattr(lw, name) for name in lw.__all__]  # loaded: functions register when they are made
 COMPILED = [function for function, made in registry._MADE.items() if made.algorithm is not None]
@@ -59,7 +58,8 @@ def test_every_array_function_compiles():
     compiled = {function.__name__ for function in COMPILED if getattr(lw, function.__name__, None) is function}
     assert public - compiled == {
         *("base_parameters", "inertial_parameters", "rotor_inertias"),  # of a mechanism, not of a state
-        *("from_dh", "load", "load_dh", "load_trajectory", "neutral", "pose", "random_state"),
+        *("from_dh", "load", "load_dh", "load_srdf", "load_trajectory", "neutral", "pose", "random_state"),
+        *("register_integrator", "register_reader", "register_target"),
         *("c_file", "compile", "export_c", "get_num_threads", "jacobian_of", "set_num_threads", "vjp_of"),
         *("get_single_call_shortcut", "set_single_call_shortcut"),
         *("find_equilibrium", "joint_feedback", "linearize", "rollout", "saturated", "simulate"),  # of many calls
@@ -118,10 +118,7 @@ def test_languages_and_targets_follow_from_one_table():
     assert len({kernel.source(language) for language in lw.LANGUAGES}) == len(lw.LANGUAGES) >= 4
     with pytest.raises(ValueError, match="language 'fortran'.*'llvm', 'c', 'cuda', 'numpy'"):
         kernel.source("fortran")
-    for target in compiler._TARGETS:
-        assert (target.load is None) == (target.name is None), target
-        assert target.name is not None or target.load_recurrence is None, target
-    assert {"cpu", "numpy"} <= set(compiler.ROLLOUT_TARGETS) < set(lw.TARGETS)
+    assert {"cpu", "numpy"} <= set(compiler.rollout_targets()) < set(lw.TARGETS)
 
 
 def test_a_target_added_to_the_table_is_offered_everywhere(monkeypatch):
@@ -130,13 +127,12 @@ def test_a_target_added_to_the_table_is_offered_everywhere(monkeypatch):
     def emit(program, options):
         return f"{program.name} in {options.dtype}"
 
-    numpy = compiler._RUNNING["numpy"]
-    new = dataclasses.replace(numpy, language="abacus", emit=emit, name="beads")
-    monkeypatch.setitem(compiler._WRITTEN, new.language, new)
-    monkeypatch.setitem(compiler._RUNNING, new.name, new)
-    monkeypatch.setattr(compiler, "LANGUAGES", (*compiler.LANGUAGES, new.language))
-    monkeypatch.setattr(compiler, "TARGETS", (*compiler.TARGETS, new.name))
-    monkeypatch.setattr(rollouts, "ROLLOUT_TARGETS", (*compiler.ROLLOUT_TARGETS, new.name))
+    for table in ("_WRITTEN", "_RUNNING"):
+        monkeypatch.setattr(compiler, table, dict(getattr(compiler, table)))
+    before = lw.LANGUAGES, lw.TARGETS
+    new = dataclasses.replace(compiler._RUNNING["numpy"], language="abacus", emit=emit, name="beads")
+    lw.register_target(new)
+    assert (lw.LANGUAGES, lw.TARGETS) == ((*before[0], "abacus"), (*before[1], "beads"))
     mech = lw.mechanisms.planar_arm(2)
     kernel = lw.compile("mass_matrix", mech, target="beads", dtype="float32")
     assert kernel.target == "beads" and kernel.source("abacus") == "mass_matrix in float32"
@@ -146,6 +142,17 @@ def test_a_target_added_to_the_table_is_offered_everywhere(monkeypatch):
         *(lw.rollout(mech, q, q, None, 0.1, 2, target=target) for target in ("beads", "numpy")), strict=True
     ):
         np.testing.assert_array_equal(found, expected)
+
+
+def test_targets_that_contradict_themselves_or_others_are_refused():
+    for target, message in (
+        (lw.Target("c", lambda program, options: ""), "language 'c' is known already; known: llvm, c, cuda, numpy"),
+        (lw.Target("d", lambda program, options: "", name="d"), "needs a name and a load function, or neither"),
+        (dataclasses.replace(compiler._RUNNING["numpy"], language="d"), "target 'numpy' is known already"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            lw.register_target(target)
+    assert "d" not in lw.LANGUAGES
 
 
 def test_what_is_neither_name_nor_function_is_refused():

@@ -25,7 +25,8 @@ class Target:
     """A language that programs are written in and, if there is a loader, a place where they run.
 
     language          as ``kernel.source`` names it
-    emit              source text that evaluates an optimized program over a batch of states
+    emit              source text that evaluates an optimized program over a batch of states; ``program.nodes`` are its
+                      operations in order, each with its arguments before it (``compiler/ir/ops.py`` lists them)
     options           for "float64" or "float32"
     name              as ``compile`` names it; None for what is written only
     load              ``load(program, dtype)``, the program not yet optimized: a function ``f(*arrays, out=None)`` that

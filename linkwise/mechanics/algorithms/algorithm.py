@@ -71,13 +71,17 @@ SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
     "step_rate_jacobian": lambda m: (m.nv, m.nv),
 }
 
+Size = tuple[int, ...] | Callable[[Mechanism], tuple[int, ...]]
 CONFIGURATIONS = ("q", "q0", "q1")  # the names under which algorithms take configurations
 CONFIGURATION_FIRST = ("q_next", "state")  # results that are configurations, or begin with one
 
 
 @dataclass(frozen=True)
 class Algorithm:
-    """A named result: ``inputs`` and ``output`` name arrays (SHAPES), ``options`` values fixed when compiling.
+    """A named result: ``inputs`` and ``output`` name arrays, ``options`` values fixed when compiling.
+
+    The shapes of "q", "v", "a", "tau", "wrenches" and others that the library uses are known (SHAPES); those of inputs
+    with names of your own are in ``spaces`` or ``sizes``, those of outputs follow from the result.
 
     expression      what it computes: ``expression(mechanism, **options)``, an operator expression in vectors that are
                     named as the inputs; a tuple of them gives an array of their results.  None for options that
@@ -102,7 +106,9 @@ class Algorithm:
     may_take_wrenches: bool = False  # a twin takes wrenches on the links as last input (``wrenches=True``)
     differentiates: str | None = None  # see ``derived_from`` in compiler/pipeline.py
     spaces: Mapping[str, Space] = field(default_factory=dict)  # of inputs that SHAPES does not name
-    sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # core shapes of further inputs
+    sizes: Mapping[str, Size] = field(
+        default_factory=dict
+    )  # core shapes of inputs and outputs that SHAPES does not name
     at_user_origins: bool = False  # a recursion whose result depends on where the links' origins are
     defaults: Mapping[str, Callable[[Mechanism], Any]] = field(default_factory=dict)  # options that are the mechanism's
     with_loops: str = ""  # what does the same and heeds loops
@@ -192,8 +198,20 @@ class Algorithm:
 
     def shapes(self, mechanism: Mechanism) -> list[tuple[str, tuple[int, ...]]]:
         """Name and core shape of every input."""
-        own = {**{name: shape_of(space, mechanism) for name, space in self.spaces.items()}, **self.sizes}
-        return [(name, own[name] if name in own else SHAPES[name](mechanism)) for name in self.inputs]
+        return [(name, self._shape(name, mechanism)) for name in self.inputs]
+
+    def _shape(self, name: str, mechanism: Mechanism) -> tuple[int, ...]:
+        if name in self.sizes:
+            size = self.sizes[name]
+            return size(mechanism) if callable(size) else size
+        if name in self.spaces:
+            return shape_of(self.spaces[name], mechanism)
+        if name not in SHAPES:
+            raise ValueError(
+                f"the shape of input {name!r} of algorithm {self.name!r} is unknown: give sizes={{{name!r}: ...}}, a "
+                "tuple or a function of the mechanism"
+            )
+        return SHAPES[name](mechanism)
 
     @property
     def configurations(self) -> tuple[str, ...]:
@@ -210,8 +228,8 @@ class Algorithm:
     ) -> tuple[int, ...] | None:
         """Shape of a result, which does not show in the result itself where that has no elements; None if only the
         result tells."""
-        if output in SHAPES:
-            return SHAPES[output](mechanism)
+        if output in self.sizes or output in SHAPES:
+            return self._shape(output, mechanism)
         if computed is None or output != "result" or len(computed) > 1:
             return None
         ((expression, _),) = computed

@@ -69,6 +69,19 @@ def _transform(name: str, inputs: tuple[str, ...], output: str) -> Algorithm:
     return _diagonal(name, inputs, output, expression=ex.DIAGONALIZING[name])
 
 
+def _step(name: str, method: integration.Method) -> Algorithm:
+    return Algorithm(
+        f"{name}_step",
+        STEP,
+        "state",
+        partial(integration.step, method),
+        reason=MANIFOLD,
+        solves_motion=True,
+        may_take_wrenches=True,
+        with_loops="linkwise.simulate",
+    )
+
+
 ALGORITHMS: dict[str, Algorithm] = {
     algorithm.name: algorithm
     for listed in (
@@ -172,19 +185,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             reason=MANIFOLD,
         ),
         Algorithm("difference_bias", ("q0", "q1", "v"), "v", configuration.difference_bias, reason=MANIFOLD),
-        *(
-            Algorithm(
-                f"{name}_step",
-                STEP,
-                "state",
-                partial(integration.step, method),
-                reason=MANIFOLD,
-                solves_motion=True,
-                may_take_wrenches=True,
-                with_loops="linkwise.simulate",
-            )
-            for name, method in integration.METHODS.items()
-        ),
+        *(_step(name, method) for name, method in integration.METHODS.items()),
         # -- derivatives and identification
         Algorithm(
             "inverse_dynamics_derivatives",
@@ -310,3 +311,20 @@ ALGORITHMS: dict[str, Algorithm] = {
 WITH_WRENCHES: dict[str, str] = {
     algorithm.name: twin.name for algorithm in ALGORITHMS.values() for twin in (algorithm.under_wrenches,) if twin
 }
+
+
+def register_integrator(name: str, method: integration.Method) -> None:
+    """Make a method of fixed steps known: ``rollout`` and ``simulate`` then take its name, and ``compile`` the names of
+    its steps, NAME_step and NAME_step_with_wrenches.
+
+    method   a ``Tableau`` (explicit Runge-Kutta) or a ``Splitting`` (velocities and positions in turn)
+    """
+    if not isinstance(method, (integration.Tableau, integration.Splitting)):
+        raise TypeError(f"a method of fixed steps is a linkwise.Tableau or a linkwise.Splitting, not {method!r}")
+    if name in integration.METHODS:
+        raise ValueError(f"method {name!r} is known already; known: {', '.join(integration.METHODS)}")
+    integration.METHODS[name] = method
+    step = _step(name, method)
+    twin = step.under_wrenches
+    assert twin is not None
+    ALGORITHMS[step.name], ALGORITHMS[twin.name], WITH_WRENCHES[step.name] = step, twin, twin.name

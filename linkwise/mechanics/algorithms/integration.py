@@ -115,14 +115,15 @@ class Splitting:
         return q, v
 
 
+Method = Tableau | Splitting
 #: The methods with fixed steps, by name: compiled steps, ``lw.rollout`` and ``lw.simulate`` all read this table.
-METHODS: dict[str, Tableau | Splitting] = {
+METHODS: dict[str, Method] = {
     "rk4": Tableau(stages=((), (0.5,), (0.0, 0.5), (0.0, 0.0, 1.0)), weights=(1 / 6, 1 / 3, 1 / 3, 1 / 6)),
     "semi_implicit": Splitting(kicks=(1.0,), drifts=(1.0,)),
 }
 
 
-def step(method: Tableau | Splitting, tree: Tree, q, v, tau, dt, wrenches=None) -> Vector:
+def step(method: Method, tree: Tree, q, v, tau, dt, wrenches=None) -> Vector:
     """(nq + nv,): q and v after dt."""
     dt = _array([dt.item() if hasattr(dt, "item") else dt])  # an array, since arrays of scalars do not multiply scalars
 

@@ -1,4 +1,4 @@
-"""Joint kinds, one file each, all speaking the protocol of ``protocol.py``."""
+"""Joint kinds, one file each, all speaking the protocol of ``protocol.py``.  What is listed here is public."""
 
 from .cylindrical import Cylindrical
 from .fixed import Fixed
@@ -7,23 +7,23 @@ from .helical import Helical
 from .pin_in_slot import PinInSlot
 from .planar import Planar
 from .prismatic import Prismatic
-from .protocol import ANGLE, KINDS, LENGTH, OTHER, QUATERNION, Joint, Measure
+from .protocol import ANGLE as ANGLE
+from .protocol import KINDS as KINDS
+from .protocol import LENGTH as LENGTH
+from .protocol import OTHER as OTHER
+from .protocol import QUATERNION as QUATERNION
+from .protocol import Joint
+from .protocol import Measure as Measure
 from .revolute import Revolute
 from .spherical import Spherical
 from .universal import Universal
 
 __all__ = [
-    "ANGLE",
-    "KINDS",
-    "LENGTH",
-    "OTHER",
-    "QUATERNION",
     "Cylindrical",
     "Fixed",
     "Floating",
     "Helical",
     "Joint",
-    "Measure",
     "PinInSlot",
     "Planar",
     "Prismatic",

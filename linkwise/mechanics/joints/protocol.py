@@ -180,6 +180,11 @@ class Joint(ABC):
         """Where ``closure`` vanishes: positive at poses of the joint, negative at mirror images, back to back."""
         return 1.0
 
+    @classmethod
+    def drawn(cls, rng: np.random.Generator) -> Joint:
+        """A joint of this kind for random trees; kinds with parameters draw them here."""
+        return cls()
+
     def random(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         """Random coordinates of shape ``shape + (nq,)``."""
         return rng.uniform(-math.pi, math.pi, (*shape, self.nq))

@@ -30,9 +30,10 @@ from linkwise.readers.mjcf.meshes import Meshes
 from linkwise.readers.mjcf.poses import HERE
 from linkwise.readers.mjcf.replication import with_replicas
 from linkwise.readers.mjcf.tree import WORLD, Node, bodies_of
-from linkwise.readers.protocol import FLOATING_BASE, Element
+from linkwise.readers.protocol import FLOATING_BASE, Element, register_reader
 
 
+@register_reader("mujoco", "MJCF")
 def from_xml(
     root: Element, floating_base: bool, gravity: Any, name: str | None, folder: Path | None, mimic: bool
 ) -> Mechanism:
