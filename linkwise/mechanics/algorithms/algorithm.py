@@ -146,8 +146,6 @@ class Algorithm:
             assert recursion is not None
             return recursion(tree, *arrays, **options)
         at = Configuration(self.tree_for(tree), arrays[0])
-        if len(computed) > 1 and not all(plan.regroups for _, plan in computed):
-            at = at.with_own_inertias()
         vectors = dict(zip(self.inputs[1:], arrays[1:], strict=True))
         results = [applied(plan, expression, at, vectors) for expression, plan in computed]
         return results if len(results) > 1 else results[0]

@@ -43,7 +43,7 @@ MANIFOLD = "steps on the configuration manifold are the joints' own, link by lin
 QUADRATIC = "a sum over links of products of a vector with itself, or at the ground, which is no link"
 OBSERVERS = "operators see each link in its own frame; observers elsewhere need poses"
 COMPOSITE_BODIES = "products of derivatives share composite bodies; operator by operator they would be summed again"
-RATES = "rates of articulated inertias: a second recursion beside that of P"
+RATES = "rates of articulated inertias: a second recursion beside that of P, which shares its velocities"
 LOOPS = "loops are walked from side to side; links beside the way do not enter"
 MASS_CENTRES = "twists at mass centres along the world's axes: frames that no link has"
 
@@ -66,7 +66,7 @@ def _diagonal(name: str, inputs: tuple[str, ...], output: str, **more: Any) -> A
 
 
 def _transform(name: str, inputs: tuple[str, ...], output: str) -> Algorithm:
-    return _diagonal(name, inputs, output, expression=ex.DIAGONALIZING[name])
+    return _diagonal(name, inputs, output, expression=ex.DIAGONALIZING[name], on_tree=lambda tree: tree.regrouped)
 
 
 def _step(name: str, method: integration.Method) -> Algorithm:

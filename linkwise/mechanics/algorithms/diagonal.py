@@ -10,6 +10,9 @@ are those of components in link frames.  With V+ = X V_parent, W = V+ - H* G* V+
 rate were zero) and the forward dynamics' predicted force z, differentiating xi = v + G* V+ gives
 
     D dxi/dt = tau - H z + d(H P)/dt W - H P dH*/dt xi
+
+z is psi (b + E_phi (G tau + P+ a)) + P (c + phi* g) in operators.  As an expression, from accelerations that an
+inertial observer sees, it takes 2 to 8 percent more operations than this recursion, whose biases are in components.
 """
 
 from __future__ import annotations

@@ -43,7 +43,6 @@ def local(
     name: str,
     function: Callable[[Configuration, int, Any], Any],
     needs: tuple[Action, ...] = (),
-    own_inertia: bool = False,
 ) -> Action:
     """An operator that is block diagonal: ``function(at, i, x)`` of the value at the same link."""
 
@@ -51,7 +50,7 @@ def local(
         x = run.input(step, "x", i)
         return None if x is None else function(run.at, i, x)
 
-    return Action(name, compute, needs=needs, own_inertia=own_inertia)
+    return Action(name, compute, needs=needs)
 
 
 # -- quantities of the whole tree -----------------------------------------------------------------------
@@ -130,7 +129,6 @@ BIAS_ACCELERATION = Action("a", _bias_acceleration)
 BIAS_FORCE = Action(
     "b",
     lambda run, step, i: gyroscopic_force(run.at.tree.links[i].inertia, angular_velocity(run, step, i).omega),
-    own_inertia=True,
 )
 CONVECTION = Action("c", _convection)
 GRAVITY = Action("g", _gravity)
@@ -213,13 +211,13 @@ def _block_inverse(inertia: Any, force: Force) -> Motion:
     return Motion.of(Factor.of([[block.entry(i, j) for j in range(6)] for i in range(6)]).solve(list(force.flat())))
 
 
-M = Action("M", _momentum, own_inertia=True)
-M_INV = local("M_inv", lambda at, i, x: _block_inverse(at.tree.links[i].inertia, x), own_inertia=True)
-COMPOSITE = Action("C", _composite, needs=(COMPOSITE_INERTIAS,), own_inertia=True)
-INERTIAL_FORCE = Action("inertial", _inertial_force, own_inertia=True)  # M x + b
-P = local("P", lambda at, i, x: at.articulated(i) @ x, _ARTICULATED, own_inertia=True)
-P_INV = local("P_inv", lambda at, i, x: _block_inverse(at.articulated(i), x), _ARTICULATED, own_inertia=True)
-P_PLUS = local("P_plus", lambda at, i, x: at.articulation(i).remaining @ x, _ARTICULATED, own_inertia=True)
+M = Action("M", _momentum)
+M_INV = local("M_inv", lambda at, i, x: _block_inverse(at.tree.links[i].inertia, x))
+COMPOSITE = Action("C", _composite, needs=(COMPOSITE_INERTIAS,))
+INERTIAL_FORCE = Action("inertial", _inertial_force)  # M x + b
+P = local("P", lambda at, i, x: at.articulated(i) @ x, _ARTICULATED)
+P_INV = local("P_inv", lambda at, i, x: _block_inverse(at.articulated(i), x), _ARTICULATED)
+P_PLUS = local("P_plus", lambda at, i, x: at.articulation(i).remaining @ x, _ARTICULATED)
 
 # -- recursions -----------------------------------------------------------------------------------------
 

@@ -60,11 +60,6 @@ class Plan:
         return (*(sweep for part in self.parts for sweep in part.sweeps), *self.own_sweeps)
 
     @property
-    def regroups(self) -> bool:
-        """Whether regrouped inertias serve all of it."""
-        return all(part.regroups for part in self.parts)
-
-    @property
     def notes(self) -> Iterator[str]:
         """What is done besides sweeps."""
         return iter(())
@@ -81,14 +76,12 @@ class Recursions:
     value          the result, a sum of steps
     sweeps         the fewest alternating sweeps over the links that compute them
     regrouped      steps that may use regrouped inertias
-    whole_tree     regrouped inertias serve everything: no step sees the inertia of a single link
     factored       the plans of matrices whose inverses are multiplied by
     """
 
     value: Combination
     sweeps: tuple[Sweep[Step], ...]
     regrouped: frozenset[Step]
-    whole_tree: bool
     factored: tuple[tuple[Factored, Plan], ...]
 
     @staticmethod
@@ -97,15 +90,13 @@ class Recursions:
         value = build.of(expression)
         steps = build.steps_for(value)
         regrouped = regroupable_steps(steps, value)
-        own = {step for step in steps if step.action.own_inertia}
         inverses = dict.fromkeys(step.factored for step in steps if step.factored is not None)
         factored = tuple((inverse, _matrix_plan(inverse.of, mechanism)) for inverse in inverses)
-        return Recursions(value, sweeps_of(steps), regrouped, own <= regrouped, factored)
+        return Recursions(value, sweeps_of(steps), regrouped, factored)
 
     def evaluation(self, at: Configuration, vectors: Vectors) -> Callable[[Vectors], Evaluation]:
         """Factors the inner matrices; what is returned makes an evaluation with further vectors."""
         factors = {inverse: _factor(inverse, plan.run(at, vectors)) for inverse, plan in self.factored}
-        at = at.regrouped if self.whole_tree else at
         composites = any(step.action is actions.COMPOSITE for step in self.regrouped)
         return lambda more: Evaluation(at, {**vectors, **more}, self.regrouped, composites, factors)
 
@@ -136,10 +127,6 @@ class VectorPlan(Plan):
         return tuple(plan for _, plan in self.recursions.factored)
 
     @property
-    def regroups(self) -> bool:
-        return self.recursions.whole_tree and super().regroups
-
-    @property
     def own_sweeps(self) -> tuple[Sweep[Step], ...]:
         return self.recursions.sweeps
 
@@ -162,10 +149,6 @@ class Columns(Plan):
     @property
     def parts(self) -> tuple[Plan, ...]:
         return tuple(plan for _, plan in self.recursions.factored)
-
-    @property
-    def regroups(self) -> bool:
-        return self.recursions.whole_tree and super().regroups
 
     @property
     def own_sweeps(self) -> tuple[Sweep[Step], ...]:

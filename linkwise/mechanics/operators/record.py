@@ -30,7 +30,6 @@ class Action:
     label        what plans and emitted code call it
     needs        quantities of the whole tree that it uses, each an action without a space
     shared       the same whatever the vectors are: computed once, not for each column of a matrix
-    own_inertia  uses the inertia that each link has itself, which regrouping would change
     join         makes the step of the operator applied to a value; by default all of the value is its input "x"
     """
 
@@ -42,7 +41,6 @@ class Action:
     label: str = ""
     needs: tuple[Action, ...] = ()
     shared: bool = False
-    own_inertia: bool = False
     join: Callable[[StepBuilder, Action, Space, Combination], Step] | None = None
 
     def __repr__(self) -> str:

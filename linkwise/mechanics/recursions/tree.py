@@ -110,7 +110,7 @@ class Tree:
 
     @cached_property
     def regrouped(self) -> Tree:
-        """The tree with inertia handed on to parents where no joint can tell: the same mass matrix, D, G for less."""
+        """The tree with inertia regrouped to parents where no joint can tell: the same mass matrix, D, G for less."""
         return dataclasses.replace(
             self, links=tuple(dataclasses.replace(link, inertia=link.regrouped) for link in self.links)
         )
@@ -121,7 +121,6 @@ class Configuration:
 
     def __init__(self, tree: Tree, q: Sequence[Scalar]):
         self.tree = tree
-        self.q = q
         self.coordinates = tree.coordinates(q)
         self.joint_kinematics: list[JointKinematics] = tree.joint_kinematics(q)
         self.children = tree.mechanism.children
@@ -130,18 +129,6 @@ class Configuration:
         self._composites: dict[tuple[int, bool], RigidInertia] = {}
         self._mobilities: dict[int, Matrix6] = {}
         self._responses: dict[int, list[Motion]] = {}
-
-    @cached_property
-    def regrouped(self) -> Configuration:
-        """The same configuration of the tree with regrouped inertias."""
-        return Configuration(self.tree.regrouped, self.q)
-
-    def with_own_inertias(self) -> Configuration:
-        """The configuration, with each link's own inertia everywhere: where some results need these, the articulated
-        inertias of one recursion serve all."""
-        same = Configuration(self.tree, self.q)
-        same.__dict__["regrouped"] = same
-        return same
 
     def articulated(self, i: int) -> ArticulatedInertia:
         """P of link i (jain1995 4.8)."""
