@@ -155,7 +155,7 @@ def explaining(function: Callable[..., Any], program: Program, dtype: str) -> Ca
 
     count = len(program.inputs)
 
-    def call(*arrays, out=None):
+    def call(*arrays: Any, out: Any = None) -> Any:
         try:
             if len(arrays) != count:  # NumPy would take an array too many for the output and write to it
                 raise TypeError

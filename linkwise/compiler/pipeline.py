@@ -230,7 +230,7 @@ def _recurrence_on_cpu(program: Program, recurrence: Recurrence, dtype: str) -> 
         return _interpreted_recurrence(program, recurrence, dtype)
     _, ufunc = _machine_code(program, dtype, recurrence)
 
-    def run(*arrays, out):
+    def run(*arrays: Any, out: Any) -> None:
         runs = math.prod(recurrence.lengths(program, [array.shape for array in arrays]))
         call_threaded(ufunc, arrays, out, len(program.nodes) * runs)
 
@@ -263,14 +263,14 @@ def _on_gpu(program: Program, dtype: str) -> Callable[..., Any]:
 def _interpreted(program: Program, dtype: str) -> Callable[..., Any]:
     """The NumPy reference as a function like any other kernel's."""
 
-    def run(*arrays, out=None):
+    def run(*arrays: Any, out: Any = None) -> Any:
         return delivered(numpy_reference.evaluate(program, all_plain(arrays), dtype), out)
 
     return explaining(run, program, dtype)
 
 
 def _interpreted_recurrence(program: Program, recurrence: Recurrence, dtype: str) -> Callable[..., None]:
-    def run(*arrays, out):
+    def run(*arrays: Any, out: Any) -> None:
         delivered(numpy_reference.repeat(program, recurrence, arrays, dtype), out)
 
     return run

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..compiler.pipeline import compile
 from ..compiler.store import kernel_function
@@ -14,14 +15,15 @@ from ..mechanics import operators as op
 from ..mechanics.operators.expression import Vector
 from ..mechanics.operators.spaces import force_at
 from ..mechanism import Mechanism
+from .states import Float64Array
 from .trees import frame_pose, gravity_force
 
 
-def _rates(mech: Mechanism, q, v):
+def _rates(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
     return kernel_function(mech, ("diagonal_rates", ("normalized", True)), q)(q, v)
 
 
-def _torques(mech: Mechanism, q, eps):
+def _torques(mech: Mechanism, q: ArrayLike, eps: ArrayLike) -> Float64Array:
     return kernel_function(mech, ("diagonal_torques", ("normalized", True)), q)(q, eps)
 
 
@@ -43,20 +45,20 @@ class RateFeedback:
     gain: np.ndarray
     gravity: bool
 
-    def __call__(self, t, q, v):
+    def __call__(self, t: float, q: ArrayLike, v: ArrayLike) -> Float64Array:
         tau = _torques(self.mech, q, -self.gain * _rates(self.mech, q, v))
         return tau + gravity_force(self.mech, q) if self.gravity else tau
 
-    def lyapunov(self, q, v):
+    def lyapunov(self, q: ArrayLike, v: ArrayLike) -> Float64Array:
         """Kinetic energy nu* nu / 2."""
         return 0.5 * np.sum(_rates(self.mech, q, v) ** 2, axis=-1)
 
-    def lyapunov_rate(self, q, v):
+    def lyapunov_rate(self, q: ArrayLike, v: ArrayLike) -> Float64Array:
         """-nu* c nu, its rate where gravity is compensated (jain1995 Lemma 7.2)."""
         return -np.sum(self.gain * _rates(self.mech, q, v) ** 2, axis=-1)
 
 
-def rate_feedback(mech: Mechanism, gain=1.0, gravity: bool = True) -> RateFeedback:
+def rate_feedback(mech: Mechanism, gain: ArrayLike = 1.0, gravity: bool = True) -> RateFeedback:
     """Control 8.1.  ``gain`` (1/s): one number, or one for each of the nv total rates; each decays on its own at its
     gain, but for what C exchanges between them without doing work.  ``gravity``: compensate it."""
     return RateFeedback(mech, _gains(mech, gain, "gain"), gravity)
@@ -91,18 +93,18 @@ class EndEffectorRegulation:
     gravity: bool
     working_moments: Callable[..., Any]  # q, force at the frame -> D^(-1/2) H psi B f
 
-    def __call__(self, t, q, v):
+    def __call__(self, t: float, q: ArrayLike, v: ArrayLike) -> Float64Array:
         eps = self.pull(q) - self.rate_gain * _rates(self.mech, q, v)
         tau = _torques(self.mech, q, eps)
         return tau + gravity_force(self.mech, q) if self.gravity else tau
 
-    def error(self, q):
+    def error(self, q: ArrayLike) -> Float64Array:
         """(..., 12): target less actual, of the origin and of the three axes' unit vectors (jain1995's e)."""
         difference = (self.target - frame_pose(self.mech, q, self.link))[..., :3, :]
         columns = np.swapaxes(difference, -1, -2)  # three axes, then the origin
         return np.concatenate([columns[..., 3, :], columns[..., 0, :], columns[..., 1, :], columns[..., 2, :]], axis=-1)
 
-    def pull(self, q):
+    def pull(self, q: ArrayLike) -> Float64Array:
         """(..., nv): working moments of the springs."""
         pose = frame_pose(self.mech, q, self.link)
         turned = pose[..., :3, :3]
@@ -111,16 +113,16 @@ class EndEffectorRegulation:
         into_link = np.einsum("...ij,...ki->...kj", turned, np.stack([moment, force], axis=-2))
         return self.working_moments(q, into_link.reshape(*into_link.shape[:-2], 6))
 
-    def potential(self, q):
+    def potential(self, q: ArrayLike) -> Float64Array:
         """Energy of the springs."""
         e = self.error(q) ** 2
         return 0.5 * (self.position_gain * e[..., :3].sum(-1) + self.orientation_gain * e[..., 3:].sum(-1))
 
-    def lyapunov(self, q, v):
+    def lyapunov(self, q: ArrayLike, v: ArrayLike) -> Float64Array:
         """nu* nu / 2 plus the energy of the springs."""
         return 0.5 * np.sum(_rates(self.mech, q, v) ** 2, axis=-1) + self.potential(q)
 
-    def lyapunov_rate(self, q, v):
+    def lyapunov_rate(self, q: ArrayLike, v: ArrayLike) -> Float64Array:
         """-nu* c1 nu, its rate where gravity is compensated."""
         return -np.sum(self.rate_gain * _rates(self.mech, q, v) ** 2, axis=-1)
 
@@ -128,8 +130,8 @@ class EndEffectorRegulation:
 def end_effector_regulation(
     mech: Mechanism,
     link: str,
-    target_pose,
-    rate_gain=4.0,
+    target_pose: Any,
+    rate_gain: ArrayLike = 4.0,
     position_gain: float = 200.0,
     orientation_gain: float = 10.0,
     gravity: bool = True,

@@ -179,7 +179,7 @@ def is_globally_diagonalizable(mech: Mechanism, samples: int = 5, tolerance: flo
     return bool(np.all(np.abs(symbols).max(axes, initial=0.0) <= tolerance * np.abs(terms).max(axes, initial=0.0)))
 
 
-def _curvature(mech: Mechanism, q) -> tuple[np.ndarray, np.ndarray]:
+def _curvature(mech: Mechanism, q: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """The symbols, and the largest of the terms that they are sums of."""
     g, first = mass_matrix(mech, q), mass_matrix_derivatives(mech, q)
     second = kernel_function(mech, "mass_matrix_second_derivatives", q)(q)

@@ -145,12 +145,12 @@ def twists(*columns: tuple) -> np.ndarray:
     return np.array([[*(zero if w is None else w), *(zero if u is None else u)] for w, u in columns]).T
 
 
-def cross_matrix(x) -> np.ndarray:
+def cross_matrix(x: Any) -> np.ndarray:
     """The matrix x~ with x~ y = x cross y."""
     return np.array([[0.0, -x[2], x[1]], [x[2], 0.0, -x[0]], [-x[1], x[0], 0.0]])
 
 
-def rotation_about(axis, angle: float) -> np.ndarray:
+def rotation_about(axis: Any, angle: float) -> np.ndarray:
     """Rodrigues' formula for a unit axis."""
     turn = cross_matrix(axis)
     return np.eye(3) + np.sin(angle) * turn + (1.0 - np.cos(angle)) * turn @ turn

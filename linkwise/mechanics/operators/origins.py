@@ -10,6 +10,7 @@ right.
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 from .algebra import (
     CONVECTIVE,
@@ -75,7 +76,7 @@ def _changes(expression: Expression, rates: Expression) -> bool:
     return not is_zero(total(tuple(terms)))
 
 
-def _coefficient(expression: Expression, bias: Bias):
+def _coefficient(expression: Expression, bias: Bias) -> Any:
     """The operator that ``bias`` is multiplied by: None if it is absent, NotImplemented if it is not so simple."""
     match expression:
         case Bias():

@@ -74,7 +74,7 @@ def unit_vector(at: Configuration, space: Space, j: int, k: int) -> list:
     return values
 
 
-def from_user(at: Configuration, space: Space, i: int, six) -> Force | Motion:
+def from_user(at: Configuration, space: Space, i: int, six: Sequence[Scalar]) -> Force | Motion:
     """Six numbers in the user's frame of link i as a force or motion in its internal frame."""
     value = Force.of(list(six)) if space.holds_forces else Motion.of(list(six))
     if space.link:
@@ -83,7 +83,7 @@ def from_user(at: Configuration, space: Space, i: int, six) -> Force | Motion:
     return user.force_back(value) if space.holds_forces else user.motion_back(value)  # type: ignore[arg-type]
 
 
-def to_user(at: Configuration, space: Space, i: int, value) -> list[Scalar]:
+def to_user(at: Configuration, space: Space, i: int, value: Any) -> list[Scalar]:
     """A value at link i as numbers in the user's frame."""
     if space == JOINT:
         return [0.0] * at.tree.links[i].joint.nv if value is None else list(value)
@@ -97,5 +97,5 @@ def to_user(at: Configuration, space: Space, i: int, value) -> list[Scalar]:
     return list(value.flat()) if isinstance(value, (Force, Motion)) else [value]
 
 
-def component(at: Configuration, space: Space, i: int, value, m: int) -> Scalar:
+def component(at: Configuration, space: Space, i: int, value: Any, m: int) -> Scalar:
     return to_user(at, space, i, value)[m]

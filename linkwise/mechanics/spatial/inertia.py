@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 from ..scalar import Scalar
@@ -82,7 +83,7 @@ class ArticulatedInertia(NamedTuple):
         return self.coupling[j][i - 3] if j < 3 else self.mass.entry(i - 3, j - 3)
 
     @staticmethod
-    def from_entries(entry) -> ArticulatedInertia:
+    def from_entries(entry: Callable[[int, int], Scalar]) -> ArticulatedInertia:
         """From a function of (i, j), i <= j, giving the upper triangle."""
         moment = Symmetric3(*(entry(i, j) for i, j in _UPPER))
         coupling = Matrix3.from_rows([[entry(i, j + 3) for j in range(3)] for i in range(3)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..scalar import Scalar
@@ -15,7 +16,7 @@ class Motion(NamedTuple):
     linear: Vector3
 
     @staticmethod
-    def of(six) -> Motion:
+    def of(six: Sequence[Scalar]) -> Motion:
         return Motion(Vector3(*six[:3]), Vector3(*six[3:]))
 
     def __add__(self, other: Motion) -> Motion:  # type: ignore[override]
@@ -48,7 +49,7 @@ class Force(NamedTuple):
     force: Vector3
 
     @staticmethod
-    def of(six) -> Force:
+    def of(six: Sequence[Scalar]) -> Force:
         return Force(Vector3(*six[:3]), Vector3(*six[3:]))
 
     def __add__(self, other: Force) -> Force:  # type: ignore[override]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from tests.physics.test_mimic import tied_and_free
 from tests.physics.trees import rate
 
 from .simulated import simulate
@@ -145,3 +146,17 @@ def test_bad_input():
         lw.diagonal.end_effector_regulation(mech, "link6", np.eye(4), position_gain=-1.0)
     pair = lw.diagonal.end_effector_regulation(mech, "link6", (np.eye(3), (0.1, 0.2, 0.3)))
     np.testing.assert_array_equal(pair.target[:3, 3], (0.1, 0.2, 0.3))
+
+
+def test_regulation_where_joints_mimic_others():
+    """Working moments by elimination: along them the Lyapunov function falls as it does without mimic joints."""
+    tied = tied_and_free(3)[0]
+    rng = np.random.default_rng(0)
+    q, v = lw.random_state(tied, rng)
+    link = tied.link_names[-1]
+    control = lw.diagonal.end_effector_regulation(tied, link, lw.frame_pose(tied, q + 0.1, link))
+    step = 1e-6
+    acceleration = lw.forward_dynamics(tied, q, v, control(0.0, q, v))
+    ends = [control.lyapunov(q + h * v, v + h * acceleration) for h in (step, -step)]
+    rate = (ends[0] - ends[1]) / (2 * step)
+    np.testing.assert_allclose(rate, control.lyapunov_rate(q, v), rtol=1e-6)
