@@ -22,7 +22,7 @@ def refreshed(text: str, name: str) -> str:
     for block in blocks(text):
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(compile(block.code, name, "exec"), namespace)
+            exec(compile(block.code, name, "exec", dont_inherit=True), namespace)
         if block.output is None:
             continue
         old = f"```output\n{block.output}```"

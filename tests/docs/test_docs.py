@@ -60,7 +60,7 @@ def run_page(text: str, name: str) -> None:
     namespace: dict = {"__name__": name}
     for block in blocks(text):
         printed = io.StringIO()
-        code = compile("\n" * (block.line - 1) + block.code, name, "exec")
+        code = compile("\n" * (block.line - 1) + block.code, name, "exec", dont_inherit=True)
         with contextlib.redirect_stdout(printed):
             exec(code, namespace)
         if block.output is not None:

@@ -23,40 +23,9 @@ The mass matrix is S* (H phi M phi* H* + R) S; S is the identity where no joint 
 
 from __future__ import annotations
 
+from . import algebra
 from .actions import local
-from .algebra import (
-    RECORDS,
-    A,
-    B,
-    D,
-    D_half,
-    E_phi,
-    E_psi,
-    G,
-    H,
-    I,
-    K,
-    M,
-    P,
-    P_plus,
-    Phi,
-    Psi,
-    R,
-    S,
-    bias_acceleration,
-    bias_force,
-    convective_acceleration,
-    coordinate_vector,
-    define,
-    gravity,
-    identity,
-    joint_vector,
-    link_vector,
-    phi,
-    psi,
-    tau,
-    tau_bar,
-)
+from .algebra import *  # noqa: F403 - operators are public where they are defined
 from .dense import dense
 from .expression import Expression
 from .identities import UnknownInverse
@@ -65,52 +34,22 @@ from .record import Action, Record
 from .spaces import COORDINATE, FORCE, JOINT, MOTION, SCALAR, Space, SpaceError
 
 __all__ = [
-    "A",
+    *algebra.__all__,
     "Action",
-    "B",
     "COORDINATE",
-    "D",
-    "D_half",
-    "E_phi",
-    "E_psi",
     "Expression",
     "FORCE",
-    "G",
-    "H",
-    "I",
     "JOINT",
-    "K",
-    "M",
     "MOTION",
-    "P",
-    "P_plus",
     "ParseError",
-    "Phi",
-    "Psi",
-    "R",
-    "RECORDS",
     "Record",
-    "S",
     "SCALAR",
     "Space",
     "SpaceError",
     "UnknownInverse",
-    "bias_acceleration",
-    "bias_force",
-    "convective_acceleration",
-    "coordinate_vector",
-    "define",
     "dense",
-    "gravity",
-    "identity",
-    "joint_vector",
-    "link_vector",
     "local",
     "parse",
-    "phi",
-    "psi",
-    "tau",
-    "tau_bar",
 ]
 
 

@@ -7,6 +7,40 @@ from .expression import Bias, Expression, Identity, Operator, Product, Vector
 from .record import Record
 from .spaces import COORDINATE, FORCE, FORCE_AT_LINK, JOINT, MOTION, MOTION_AT_LINK, SCALAR, Space
 
+__all__ = [
+    "RECORDS",
+    "A",
+    "B",
+    "D",
+    "D_half",
+    "E_phi",
+    "E_psi",
+    "G",
+    "H",
+    "I",
+    "K",
+    "M",
+    "P",
+    "P_plus",
+    "Phi",
+    "Psi",
+    "R",
+    "S",
+    "bias_acceleration",
+    "bias_force",
+    "convective_acceleration",
+    "coordinate_vector",
+    "define",
+    "gravity",
+    "identity",
+    "joint_vector",
+    "link_vector",
+    "phi",
+    "psi",
+    "tau",
+    "tau_bar",
+]
+
 RECORDS: dict[str, Record] = {}
 
 
