@@ -47,7 +47,7 @@ RECORDS: dict[str, Record] = {}
 def define(record: Record) -> Operator:
     """The operator of a record, known by its name from now on."""
     if record.name in RECORDS:
-        raise ValueError(f"there is an operator {record.name!r} already: {RECORDS[record.name].meaning}")
+        raise ValueError(f"operator {record.name!r} is defined already: {RECORDS[record.name].meaning}")
     RECORDS[record.name] = record
     return Operator(record)
 
