@@ -51,6 +51,7 @@ __all__ = [
     "local",
     "parse",
 ]
+__all__.sort()
 
 
 def __dir__() -> list[str]:

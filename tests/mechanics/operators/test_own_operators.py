@@ -1,4 +1,4 @@
-"""Operators that a user defines, and their adjoints: in definitions, inverses, with mimic joints, against the oracle."""
+"""Operators that a user defines, with their adjoints, definitions, inverses, on mimic joints, against the oracle."""
 
 from __future__ import annotations
 
