@@ -229,12 +229,12 @@ REFUSED = {
         lw.MechanismError,
         "joint 'hinge'",
     ),
-    "too few freedoms": (
+    "too few degrees of freedom": (
         lambda: lw.operational_inertia(ARM, Z, "link3"),
         lw.MechanismError,
         "'link3' moves with only 3 degrees of freedom.* 6 are needed",
     ),
-    "no freedoms": (
+    "no degrees of freedom": (
         lambda: lw.operational_inertia(ARM, Z, "ground"),
         lw.MechanismError,
         "'ground' moves with only 0 degrees of freedom",

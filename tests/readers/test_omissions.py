@@ -1,4 +1,4 @@
-"""What of a file does not act is told once, with counts, and listed in ``mech.notes``."""
+"""What of a file does not act is reported once, with counts, and listed in ``mech.notes``."""
 
 import warnings
 from importlib.util import find_spec

@@ -1,4 +1,4 @@
-"""Every robot of example-robot-data, read here and by Pinocchio: freedoms, inertias and frames must agree."""
+"""Every robot of example-robot-data, read here and by Pinocchio: degrees of freedom, inertias and frames must agree."""
 
 import warnings
 from pathlib import Path

@@ -48,7 +48,7 @@ class Felt(NamedTuple):
 
 @dataclass(frozen=True)
 class Beyond:
-    """What a link hands to its parent: its subtree's response and wrench, and the freedoms of its joints."""
+    """What a link hands to its parent: its subtree's response and wrench, and the degrees of freedom of its joints."""
 
     response: Response
     force: Force
@@ -109,7 +109,7 @@ def _felt(response: Response, force: Force, kinematics: JointKinematics, fields:
 
 
 class _Entries:
-    """The three matrices over all joints, followers included, filled pair by pair."""
+    """The three matrices over all joints, mimic joints included, filled pair by pair."""
 
     def __init__(self, tree: Tree):
         self.starts, size = tree.dof_starts, tree.dofs
@@ -133,7 +133,7 @@ class _Entries:
     def at_inner_joint(
         self, i: int, dofs: dict[tuple[int, int], Felt], kinematics: JointKinematics, fields: JointFields
     ) -> None:
-        """Freedoms further out against those of joint i."""
+        """Degrees of freedom further out against those of joint i."""
         d_q, d_v, d_a = self.matrices
         for (outer, m), (row, of_position, of_velocity) in dofs.items():
             r = self.starts[outer] + m

@@ -132,7 +132,7 @@ def mass_matrix_second_derivatives(tree: Tree, q: Sequence[Scalar]) -> list[Cube
 
 def _columns(at: Configuration) -> tuple[list[dict[Column, Motion]], list[dict[Column, Force]]]:
     """For every link the motions that the joints on the way to it give it, and the forces at it, phi M phi* H*, that
-    the freedoms of these joints and of those further out ask for."""
+    the degrees of freedom of these joints and of those further out ask for."""
     motions = joint_motions(at)
 
     def inward(i: int, outer: list[dict[Column, Force]]) -> tuple[dict[Column, Force], dict[Column, Force]]:

@@ -140,7 +140,8 @@ class Observer:
         return {i: Motion(turns[i].angular, shifts[i].linear) for i in self.poses}
 
     def matrix(self, columns: Columns) -> Matrix:
-        """(6, nv) from the columns of joints on the way; the others have none, followers' are their leaders'."""
+        """(6, nv) from the columns of joints on the way; the others have none, and columns of
+        mimic joints are those of the joints they mimic."""
         flat = [
             column.flat()
             for i, kinematics in enumerate(self.at.joint_kinematics)

@@ -135,7 +135,7 @@ class FieldKinematics:
 
 
 class JointFields(NamedTuple):
-    """Fields of unit changes of each of a joint's freedoms, and the changes of H* with its position."""
+    """Fields of unit changes of each of a joint's degrees of freedom, and the changes of H* with its position."""
 
     position: tuple[Field, ...]
     velocity: tuple[Field, ...]

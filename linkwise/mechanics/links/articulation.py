@@ -38,7 +38,7 @@ class Articulation:
 
 
 def articulate(kinematics: JointKinematics, inertia: ArticulatedInertia) -> Articulation:
-    """Eliminate the joint of ``crossing`` from the articulated inertia of its link."""
+    """Eliminate the joint of ``kinematics`` from the articulated inertia of its link."""
     motions, armature = kinematics.motion, kinematics.link.armature
     columns = [inertia @ h for h in motions]  # P H*
     n = len(motions)

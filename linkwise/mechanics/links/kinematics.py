@@ -22,9 +22,9 @@ from .link import JointKinematics, combine
 
 
 class AngularVelocity(NamedTuple):
-    """Angular velocity of a link and what its joint's crossing needs of it.
+    """Angular velocity of a link and what its joint's kinematics need of it.
 
-    ``carried`` is the parent's angular velocity before each step of the crossing's transform,
+    ``carried`` is the parent's angular velocity before each step of the joint's transform,
     ``bias`` the joint's own share of a_i, on the child side.
     """
 

@@ -1,4 +1,4 @@
-"""The numbers of one link, in its internal frame, and the crossing of its joint at given coordinates."""
+"""The numbers of one link, in its internal frame, and the kinematics of its joint at given coordinates."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Link:
     spin: float  # constant added to the joint's spin coordinate ...
     quarter_turns: int  # ... followed by this many exact quarter-turns
     inertia: RigidInertia
-    regrouped: RigidInertia  # with inertia handed on to the parent, for forces that are felt at joints only
+    regrouped: RigidInertia  # with inertia regrouped to the parent, for forces that are felt at joints only
     armature: tuple[Scalar, ...]
     user: Transform
 

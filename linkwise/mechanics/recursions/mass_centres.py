@@ -73,7 +73,7 @@ def _moved(link: Link, i: int, centres: Sequence[Vector3]) -> Link:
         0.0,
         0,
         inertia,
-        inertia,  # nothing is handed on: the paper's forces are those of the links themselves
+        inertia,  # nothing is regrouped: the paper's forces are those of the links themselves
         link.armature,
         _shift(-centres[i]).then(link.user),
     )

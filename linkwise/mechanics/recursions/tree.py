@@ -45,7 +45,7 @@ class Tree:
     gravity: Vector3
 
     def coordinates(self, q: Sequence[Scalar]) -> list[list[Scalar]]:
-        """Each joint's own coordinates; a follower's are its leader's, scaled and shifted."""
+        """Each joint's own coordinates; those of a mimic joint are of the joint it mimics, scaled and offset."""
         parts = []
         for body in self.mechanism.bodies:
             part = list(q[self.mechanism.q_index(body.joint)])
@@ -63,7 +63,7 @@ class Tree:
         return [part[0] * body.mimic.ratio] if body.mimic else part
 
     def collect(self, parts: Sequence[Sequence[Scalar]]) -> list[Scalar]:
-        """Joint forces of all joints as a vector over the independent coordinates: followers act on their leaders."""
+        """Forces of all joints as a vector over the independent coordinates: mimic joints act on those they mimic."""
         total: list[Scalar] = [0.0] * self.mechanism.nv
         for body, part in zip(self.mechanism.bodies, parts, strict=True):
             start = self.mechanism.v_index(body.joint).start
@@ -95,12 +95,12 @@ class Tree:
 
     @cached_property
     def dof_starts(self) -> tuple[int, ...]:
-        """Where each joint's freedoms begin in a vector over all joints, followers included."""
+        """Where each joint's degrees of freedom begin in a vector over all joints, mimic joints included."""
         return (0, *accumulate(link.joint.nv for link in self.links))[:-1]
 
     @property
     def dofs(self) -> int:
-        """Length of a vector over all joints, followers included."""
+        """Length of a vector over all joints, mimic joints included."""
         return sum(link.joint.nv for link in self.links)
 
     @property

@@ -33,7 +33,7 @@ def test_no_more_values_alive_than_in_trace_order():
         assert max(values_alive(order_for_registers(fused))) <= max(values_alive(fused))
 
 
-def test_a_bad_order_is_mended():
+def test_a_bad_order_is_fixed():
     program = fuse_multiply_add(forward_dynamics(6))
     depth = {}
     for node in program.nodes:

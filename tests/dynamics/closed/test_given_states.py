@@ -1,4 +1,4 @@
-"""What is no state is refused by name at every front door of closed mechanisms."""
+"""What is no state is refused by name by every public function of closed mechanisms."""
 
 from __future__ import annotations
 
