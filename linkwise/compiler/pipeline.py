@@ -23,6 +23,7 @@ from ..mechanics.operators.expression import Expression
 from ..mechanics.recursions.sweep import SweepLog, logged
 from ..mechanics.recursions.tree import Tree, build_tree
 from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
+from ..mechanism.family import Numbers
 from .ir.program import Array, Program
 from .ir.recurrence import Recurrence
 from .ir.spec import check
@@ -356,7 +357,7 @@ def _name_of(function: Callable[..., Any]) -> str:
     )
 
 
-def _parameter_arrays(mech: Mechanism, names: Sequence[str]) -> tuple[list[Array], list[list[tuple[Any, Any]]]]:
+def _parameter_arrays(mech: Mechanism, names: Sequence[Any]) -> tuple[list[Array], list[list[tuple[Any, Any]]]]:
     """One input per name, and for each the numbers it replaces: ((kind, body), index into the array)."""
     if isinstance(names, str):
         names = (names,)
@@ -365,6 +366,10 @@ def _parameter_arrays(mech: Mechanism, names: Sequence[str]) -> tuple[list[Array
     taken: set[tuple[str, int]] = set()
     places: list[tuple[tuple[str, int], Any]]
     for name in names:
+        if isinstance(name, Numbers):  # all that variants of a mechanism differ in, as one vector
+            arrays.append(Array("numbers", (name.size,)))
+            entries.append(name.places)
+            continue
         if not isinstance(name, str):
             raise TypeError(f"a parameter is named by a string such as 'mass' or 'forearm.mass', got {name!r}")
         link, _, kind = name.rpartition(".")

@@ -11,8 +11,9 @@ import functools
 import inspect
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,11 +22,12 @@ from ..mechanism import Mechanism, require_mechanism
 from .kernel import Kernel
 from .registry import ArrayFunction, Function, register
 from .runtime.arrays import DeviceArrayError, all_plain, is_foreign
+from .variants import variant_function
 
 _FLOAT64, _FLOAT32 = np.dtype("float64"), np.dtype("float32")
-#: An algorithm, one with its options, ("frame_pose", ("link", "tool")), or a function of mechanism and dtype that makes
-#: the kernel.
-Request = str | tuple[Any, ...] | Callable[[Mechanism, str], Kernel]
+#: An algorithm, one with its options, ("frame_pose", ("link", "tool")), or a function of mechanism, dtype and the
+#: parameters that become inputs, which makes the kernel.
+Request = str | tuple[Any, ...] | Callable[[Mechanism, str, Sequence[Any]], Kernel]
 Made = TypeVar("Made")
 
 
@@ -67,12 +69,18 @@ def stored(mech: Mechanism, key: Any, make: Callable[[], Made]) -> Made:
 
 
 def _compiled(mech: Mechanism, request: Request, dtype: str = "float64") -> Callable[..., Any]:
+    if "_family" not in mech.__dict__:  # it has no variants
+        return _kernel(mech, request, dtype).function
+    return variant_function(mech, request, dtype, partial(_kernel, mech, request, dtype))
+
+
+def _kernel(mech: Mechanism, request: Request, dtype: str, parameters: Sequence[Any] = ()) -> Kernel:
     if callable(request):
-        return request(mech, dtype).function
+        return request(mech, dtype, parameters)
     from .pipeline import compile  # here, so that importing the package stays quick
 
     name, *options = (request,) if isinstance(request, str) else request
-    return compile(name, mech, dtype=dtype, **dict(options)).function
+    return compile(name, mech, dtype=dtype, parameters=parameters, **dict(options))
 
 
 def is_single(x: Any) -> bool:

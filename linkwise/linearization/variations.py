@@ -11,6 +11,7 @@ where [K, L] is the inverse of [R; G] (4.11), or its pseudo-inverse where constr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -204,9 +205,9 @@ def _constraint_derivatives(
     return first[..., :n, :], first[..., n : n + m, :], first[..., n + m :, :]
 
 
-def _constraint_motion_by_q(mech: Mechanism, dtype: str) -> Kernel:
+def _constraint_motion_by_q(mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> Kernel:
     """The derivative of ``constraint_motion`` along q."""
-    return jacobian_of(compile("constraint_motion", mech, dtype), "q", mode="forward")
+    return jacobian_of(compile("constraint_motion", mech, dtype, parameters=parameters), "q", mode="forward")
 
 
 def reaction_derivative(at: State, multipliers: np.ndarray) -> np.ndarray:

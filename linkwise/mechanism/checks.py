@@ -9,9 +9,11 @@ them.
 from __future__ import annotations
 
 import difflib
+import math
 import sys
 import warnings
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -25,6 +27,10 @@ INERTIA_TOLERANCE = 1e-6  # relative; absorbs numbers printed with six digits
 POINT_RADIUS = 1e-9  # metres; a radius of gyration below it is round-off, the body a point
 SINGULAR_TOLERANCE = 1e-12  # relative; below it a joint-space inertia is zero but for round-off
 
+IDENTITY = np.eye(3)
+IDENTITY.flags.writeable = False
+_NO_INERTIA = np.zeros((3, 3))
+_NO_INERTIA.flags.writeable = False
 _PACKAGE = __name__.partition(".")[0]
 
 
@@ -127,6 +133,8 @@ def _refuse_changing_motions(what: str, kind: Joint) -> None:
 def _floats(value: Any) -> np.ndarray:
     """``value`` as a new array of floats.  NumPy would make numbers of "0.4" and of true as well."""
     array = np.array(value, dtype=float)
+    if isinstance(value, np.ndarray) and value.dtype == array.dtype:
+        return array
     for one in np.asarray(value, dtype=object).flat:
         if isinstance(one, (str, bytes, bool, np.bool_)):
             raise TypeError(f"{one!r} is no number")
@@ -149,6 +157,8 @@ def checked_array(what: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
 
 def checked_number(what: str, value: Any) -> float:
     """``value`` as a finite float."""
+    if type(value) is float and math.isfinite(value):
+        return value
     return float(checked_array(what, value, ()))
 
 
@@ -207,7 +217,7 @@ def checked_rotation(what: str, value: Any) -> np.ndarray:
 def checked_inertia(what: str, value: Any) -> np.ndarray:
     """A moment of inertia given as None (zero), three principal moments or a symmetric 3x3 matrix, as that matrix."""
     if value is None:
-        value = np.zeros((3, 3))
+        return _NO_INERTIA
     shape = np.shape(np.asarray(value, dtype=object))
     if shape not in ((3, 3), (3,)):
         raise MechanismError(f"{what} must have shape (3, 3), or be 3 principal moments, not have shape {shape}")
@@ -223,8 +233,9 @@ def checked_inertia(what: str, value: Any) -> np.ndarray:
     return matrix
 
 
-def inertia_defects(mass: float, inertia: np.ndarray) -> list[str]:
-    """Sentences on what keeps this mass and this central inertia from belonging to a rigid body; empty if nothing."""
+def inertia_defects(mass: float, inertia: np.ndarray, principal: Sequence[float] | None = None) -> list[str]:
+    """Sentences on what keeps this mass and this central inertia from belonging to a rigid body; empty if nothing.
+    ``principal`` are its principal moments, ascending, where they are known already."""
     defects = []
     if mass < 0.0:
         defects.append(f"its mass {mass:g} is negative")
@@ -233,7 +244,7 @@ def inertia_defects(mass: float, inertia: np.ndarray) -> list[str]:
         return defects
     if mass == 0.0:
         defects.append("it has inertia but no mass (give the joint an armature to model a rotor)")
-    low, middle, high = np.linalg.eigvalsh(inertia)
+    low, middle, high = np.linalg.eigvalsh(inertia) if principal is None else principal
     slack = INERTIA_TOLERANCE * scale + abs(mass) * POINT_RADIUS**2
     if low < -slack:
         defects.append(f"its inertia has a negative principal moment ({low:g})")
@@ -258,9 +269,35 @@ def limit_defects(
 
 def _spatial_inertia(mass: float, com: np.ndarray, inertia: np.ndarray) -> np.ndarray:
     """The 6x6 inertia about the link's origin, acting on ``[omega; v]``."""
-    x, y, z = com
+    x, y, z = com.tolist()
     skew = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    return np.block([[inertia - mass * skew @ skew, mass * skew], [-mass * skew, mass * np.eye(3)]])
+    moment = mass * skew
+    spatial = np.empty((6, 6))
+    spatial[:3, :3] = inertia - moment @ skew
+    spatial[:3, 3:] = moment
+    spatial[3:, :3] = -moment
+    spatial[3:, 3:] = mass * IDENTITY
+    return spatial
+
+
+@lru_cache(maxsize=256)  # of kinds, which are few: judging a variant of a mechanism takes microseconds
+def _motions_at_zero(kind: Joint) -> np.ndarray:
+    """(6, nv): what each velocity coordinate does to the link, ``[omega; v]`` in its own frame, at zero coordinates."""
+    to_link = np.kron(np.eye(2), np.asarray(kind.alignment, dtype=float))
+    return np.array([to_link @ [*motion.angular, *motion.linear] for motion in kind.motion(kind.neutral())]).T
+
+
+def _clearly_resists(motion: list[float], mass: float, com: list[float], inertia: np.ndarray, armature: float) -> bool:
+    """Whether twice the kinetic energy of a joint with one coordinate, at unit velocity, is no round-off of larger
+    numbers; to be judged with more care where it may be."""
+    a, b, c, *linear = motion
+    x, y, z = com
+    (xx, xy, xz), (_, yy, yz), (_, _, zz) = inertia.tolist()
+    u, v, w = linear[0] + b * z - c * y, linear[1] + c * x - a * z, linear[2] + a * y - b * x  # of the mass centre
+    rotation = a * a * xx + b * b * yy + c * c * zz + 2.0 * (a * b * xy + a * c * xz + b * c * yz)
+    energy = rotation + mass * (u * u + v * v + w * w) + armature
+    largest = abs(xx) + abs(yy) + abs(zz) + abs(mass) * (1.0 + x * x + y * y + z * z) + abs(armature)
+    return energy > 1e-6 * largest * (1.0 + sum(map(abs, linear))) ** 2
 
 
 def joint_inertia_is_singular(kind: Joint, mass: float, com: Any, inertia: np.ndarray, armature: Any) -> bool:
@@ -269,12 +306,13 @@ def joint_inertia_is_singular(kind: Joint, mass: float, com: Any, inertia: np.nd
     ``H`` is taken at zero coordinates. Each coordinate is scaled by the largest value its ``D`` could have, so that
     small mechanisms are judged like large ones and angles like distances.
     """
-    to_link = np.kron(np.eye(2), np.asarray(kind.alignment, dtype=float))
-    motions = np.array([to_link @ [*motion.angular, *motion.linear] for motion in kind.motion(kind.neutral())]).T
-    spatial = _spatial_inertia(mass, com, inertia)
+    motions = _motions_at_zero(kind)
+    if len(motions.T) == 1 and _clearly_resists(motions[:, 0].tolist(), mass, com.tolist(), inertia, armature[0]):
+        return False
+    spatial, sizes = _spatial_inertia(mass, com, inertia), np.abs(motions)
     joint_inertia = motions.T @ spatial @ motions + np.diag(armature)
-    bound = np.diag(np.abs(motions).T @ np.abs(spatial) @ np.abs(motions)) + np.abs(armature)
-    if (bound == 0.0).any():
+    bound = (sizes.T @ np.abs(spatial) @ sizes).diagonal() + np.abs(armature)
+    if not bound.all():
         return True
     scale = 1.0 / np.sqrt(bound)
     return bool(np.linalg.eigvalsh(joint_inertia * np.outer(scale, scale))[0] < SINGULAR_TOLERANCE)

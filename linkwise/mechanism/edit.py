@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from linkwise.mechanism import checks
 from linkwise.mechanism.checks import MechanismError
+from linkwise.mechanism.family import variant, with_numbers
 from linkwise.mechanism.model import Mechanism
 from linkwise.mechanism.parts import Body, Frame, Limits, Pose
 from linkwise.mechanism.poses import checked_pose
@@ -85,7 +87,9 @@ def _joint_pose(body: Body, q: list[float]) -> Pose:
 def _with_mass(body: Body, whole: RigidMass) -> Body:
     if whole.is_nothing:
         return body
-    return dataclasses.replace(body, mass=whole.mass, com=whole.com, inertia=whole.inertia)
+    if not math.isfinite(whole.inertia.sum()):  # too large for floats: the body says what is wrong
+        return dataclasses.replace(body, mass=whole.mass, com=whole.com, inertia=whole.inertia)
+    return with_numbers(body, mass=whole.mass, com=whole.com, inertia=whole.inertia)
 
 
 def _moved(frame: Frame, body: int, pose: Pose) -> Frame:
@@ -112,11 +116,20 @@ def set_of_joints(mech: Mechanism, quantity: str, values: Mapping[str, Any]) -> 
     bodies = list(mech.bodies)
     for name, value in values.items():
         index = mech.body_index(name)
-        if quantity == "limits" and not isinstance(value, Limits):
-            raise MechanismError(f"joint {name!r}: limits are Limits(lower, upper, velocity, effort), not {value!r}")
-        bodies[index] = dataclasses.replace(bodies[index], **{quantity: value})
+        bodies[index] = with_numbers(bodies[index], **{quantity: _checked_of_joint(bodies[index], quantity, value)})
         _refuse_defects(bodies[index], quantity)
-    return dataclasses.replace(mech, bodies=tuple(bodies))
+    changed = map(mech.body_index, values) if quantity == "armature" else ()
+    return variant(mech, [("armature", index) for index in changed], bodies=tuple(bodies))
+
+
+def _checked_of_joint(body: Body, quantity: str, value: Any) -> Any:
+    """The value as a body has it: one number per coordinate."""
+    joint = f"joint {body.joint!r}"
+    if quantity != "limits":
+        return checks.per_coordinate(f"the {quantity} of {joint}", value, body.kind.nv)
+    if not isinstance(value, Limits):
+        raise MechanismError(f"{joint}: limits are Limits(lower, upper, velocity, effort), not {value!r}")
+    return value.per_coordinate(joint, body.kind.nq, body.kind.nv)
 
 
 def _refuse_defects(body: Body, quantity: str) -> None:
@@ -143,7 +156,7 @@ def attach(mech: Mechanism, link: str, mass: float, com: Any, inertia: Any) -> M
     body = bodies[frame.body]
     carried = RigidMass(body.mass, body.com, body.inertia), part.seen_from(frame.rotation, frame.position)
     bodies[frame.body] = _with_mass(body, combined(carried))
-    return dataclasses.replace(mech, bodies=tuple(bodies))
+    return variant(mech, [("inertial", frame.body)], bodies=tuple(bodies))
 
 
 def add_frame(mech: Mechanism, name: str, link: str, pose: Any) -> Mechanism:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.mechanism import annotation, checks
+from linkwise.mechanism import annotation, checks, family
 from linkwise.mechanism.annotation import Annotations, Note
 from linkwise.mechanism.checks import MechanismError
 from linkwise.mechanism.parts import Body, Constant, Frame, Loop, Place
@@ -45,6 +45,7 @@ class Mechanism(Constant):
     annotations: Annotations = field(default=Annotations(), compare=False)
     _kernels: dict[Any, Any] = field(default_factory=dict, init=False, compare=False)
     _locks: dict[int, Any] = field(default_factory=dict, init=False, compare=False)  # of processes that compile
+    _changed: frozenset[family.Change] = field(default=frozenset(), init=False, compare=False)  # against its family
 
     def __post_init__(self) -> None:
         frames = self.frames.values() if isinstance(self.frames, Mapping) else self.frames
@@ -369,9 +370,14 @@ class Mechanism(Constant):
 
     # Variants ------------------------------------------------------------------------------------------------------
 
+    @cached_property
+    def _family(self) -> family.Family:
+        """What it shares with variants that differ in numbers only; there from the first of them on."""
+        return family.Family()
+
     def with_gravity(self, gravity: Any) -> Mechanism:
         """A copy in another field of gravity, (3,) in the ground frame."""
-        return dataclasses.replace(self, gravity=gravity)
+        return family.variant(self, [family.GRAVITY], gravity=checks.checked_array("gravity", gravity, (3,)))
 
     def with_loops(self, *loops: Loop) -> Mechanism:
         """A copy with loops added, ``with_loops(first, second)``; files such as URDF have no way to write them."""
@@ -430,20 +436,20 @@ class Mechanism(Constant):
 
     def with_postures(self, postures: Mapping[str, Any]) -> Mechanism:
         """A copy with further postures: ``{name: q}``, or ``{name: {joint name: coordinates}}``."""
-        return dataclasses.replace(self, annotations=annotation.with_postures(self, postures))
+        return family.variant(self, (), annotations=annotation.with_postures(self, postures))
 
     def with_actuated(self, *joints: str) -> Mechanism:
         """A copy whose motors are at these joints, and nowhere else."""
-        return dataclasses.replace(self, annotations=annotation.with_actuated(self, joints))
+        return family.variant(self, (), annotations=annotation.with_actuated(self, joints))
 
     def with_groups(self, groups: Mapping[str, Iterable[str]]) -> Mechanism:
         """A copy with further groups of joints: ``{name: joint names}``."""
-        return dataclasses.replace(self, annotations=annotation.with_groups(self, groups))
+        return family.variant(self, (), annotations=annotation.with_groups(self, groups))
 
     @cached_property
     def spanning_tree(self) -> Mechanism:
         """The same mechanism without its loops."""
-        return dataclasses.replace(self, loops=()) if self.loops else self
+        return family.without_loops(self) if self.loops else self
 
     def __repr__(self) -> str:
         counts = [f"{self.n_links} moving link" + "s" * (self.n_links != 1), f"nq={self.nq}", f"nv={self.nv}"]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.mechanics.spatial.quaternion import rotation_matrix
-from linkwise.mechanism.checks import MechanismError, checked_array, checked_number, checked_rotation, snapped
+from linkwise.mechanism.checks import IDENTITY, MechanismError, checked_array, checked_number, checked_rotation, snapped
 
 UNIT_TOLERANCE = 1e-6  # of a quaternion's length: one further from 1 is no rotation that was rounded
 FORMS = "None, (x, y, z), (rotation, position), a 4x4 matrix or what lw.pose(...) gives"
@@ -102,8 +102,8 @@ def checked_pose(what: str, value: Any) -> tuple[np.ndarray, np.ndarray]:
         parts = list(value)
     except TypeError:
         parts = []
-    if parts and all(np.ndim(part) == 0 and part is not None for part in parts):
-        return checked_rotation(what, np.eye(3)), checked_array(what, value, (3,))
+    if parts and all(type(part) is float or (np.ndim(part) == 0 and part is not None) for part in parts):
+        return IDENTITY, checked_array(what, value, (3,))
     if len(parts) == 3:
         raise MechanismError(f"{what} is a rotation alone: write (rotation, (0, 0, 0)) or lw.pose(matrix=rotation)")
     if len(parts) == 4:

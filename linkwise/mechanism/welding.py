@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.mechanism import checks
-from linkwise.mechanism.checks import MechanismError, snapped
+from linkwise.mechanism.checks import IDENTITY, MechanismError, snapped
 from linkwise.mechanism.poses import checked_pose
 
 
@@ -31,7 +31,7 @@ class RigidMass:
         """The mass that a caller describes; the axes of a ``com`` that is a pose are those of ``inertia``."""
         rotation, position = checked_pose(f"{what}: com", com)
         moments = checks.checked_inertia(f"{what}: inertia", inertia)
-        if not np.array_equal(rotation, np.eye(3)):
+        if rotation is not IDENTITY and not np.array_equal(rotation, IDENTITY):
             moments = rotated(moments, rotation)
         return cls(checks.checked_mass(what, mass), position, moments)
 
@@ -47,8 +47,18 @@ class RigidMass:
 
 def rotated(inertia: np.ndarray, rotation: np.ndarray) -> np.ndarray:
     """A moment of inertia along the axes of a frame in which those it was given along are ``rotation``."""
+    if not inertia.any():
+        return inertia
     turned = rotation @ inertia @ rotation.T
     return 0.5 * (turned + turned.T)
+
+
+def point_inertia(mass: float, point: np.ndarray) -> np.ndarray:
+    """The rotational inertia about the origin of a mass at a point (parallel axes)."""
+    x, y, z = point.tolist()
+    xx, yy, zz = mass * (y * y + z * z), mass * (x * x + z * z), mass * (x * x + y * y)
+    xy, xz, yz = -mass * x * y, -mass * x * z, -mass * y * z
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 NOTHING = RigidMass(0.0, np.zeros(3), np.zeros((3, 3)))
@@ -74,9 +84,10 @@ def combined(parts: Iterable[RigidMass]) -> RigidMass:
     mass = sum(part.mass for part in parts)
     if mass == 0.0 and any(part.mass for part in parts):
         raise MechanismError("the masses of links that are welded together cancel: a negative mass must be fixed")
-    com = sum((part.mass * part.com for part in parts), np.zeros(3)) / mass if mass else np.zeros(3)
+    first_moments = ([part.mass * x for x in part.com.tolist()] for part in parts)
+    com = np.array([sum(along) / mass for along in zip(*first_moments, strict=True)]) if mass else np.zeros(3)
     inertia = np.zeros((3, 3))
     for part in parts:
-        offset = part.com - com
-        inertia = inertia + part.inertia + part.mass * (offset @ offset * np.eye(3) - np.outer(offset, offset))
+        inertia += part.inertia
+        inertia += point_inertia(part.mass, part.com - com)
     return RigidMass(mass, com, inertia)

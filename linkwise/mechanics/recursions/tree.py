@@ -232,7 +232,8 @@ def _link(mechanism: Mechanism, i: int, choices: list[FrameChoice], given: Param
         Symmetric3.from_rows(np.asarray(given.get(("inertia", i), body.inertia)).tolist()),
     )
     internal = _without_noise(user.inertia_back(inertia))
-    return Link(body.link, body.parent, body.kind, step, spin, quarter_turns, internal, internal, body.armature, user)
+    armature = tuple(given.get(("armature", i), body.armature))
+    return Link(body.link, body.parent, body.kind, step, spin, quarter_turns, internal, internal, armature, user)
 
 
 def _without_noise(inertia: RigidInertia) -> RigidInertia:

@@ -1,0 +1,131 @@
+"""Variants of a mechanism that differ in numbers only: what they share, and the numbers in which they differ.
+
+A mechanism and what edits of its numbers make of it are a *family*.  Compiled code is kept there as soon as several of
+them ask for the same (``compiler/variants.py``): the numbers in which they differ are then inputs of the code.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from linkwise.mechanism.model import Mechanism
+
+#: Numbers that compiled code looks at: ("inertial", body), ("armature", body) or ("gravity", -1).
+Change = tuple[str, int]
+GRAVITY: Change = ("gravity", -1)
+_MOMENTS = np.array([[4, 5, 6], [5, 7, 8], [6, 8, 9]])  # where a body's ten numbers have its inertia
+_FIELDS = ("name", "bodies", "frames", "gravity", "loops", "annotations")
+#: What follows from names, joints and the tree alone, and is not computed again for a variant.
+_STRUCTURE = (
+    *("nq", "nv", "n_constraints", "joint_names", "link_names", "parents", "children"),
+    *("_body_of_joint", "_slices", "_coordinate_names"),
+    *("rates_are_velocities", "structure_constants", "steps_commute"),
+)
+Part = TypeVar("Part")
+
+
+class Family:
+    """What mechanisms that differ in numbers have in common.  It holds none of them: it ends with the last.
+
+    changed   the numbers in which those that asked for code differ from the first
+    code      what was compiled for them, by request
+    """
+
+    def __init__(self) -> None:
+        self.changed: frozenset[Change] = frozenset()
+        self.code: dict[Any, Any] = {}
+        self._locks: dict[int, Any] = {}
+
+    @property
+    def lock(self) -> Any:
+        """Held while code is looked up or made; one per process, as a forked child must not wait for its parent."""
+        return self._locks.setdefault(os.getpid(), threading.RLock())
+
+    @cached_property
+    def without_loops(self) -> Family:
+        """The family of the spanning trees."""
+        return Family()
+
+
+def variant(mech: Mechanism, changes: Iterable[Change], **values: Any) -> Mechanism:
+    """A copy of the same structure with other values of some fields, which have been checked; ``changes`` are those
+    that compiled code looks at."""
+    changes = frozenset(changes)
+    if changes <= {GRAVITY} and "singular_joints" in mech.__dict__:  # these hang on inertias alone
+        values["singular_joints"] = mech.singular_joints
+    return _family_member(mech, mech._family, mech._changed | changes, values)
+
+
+def without_loops(mech: Mechanism) -> Mechanism:
+    """The spanning tree: those of a family are a family."""
+    copy = _family_member(mech, mech._family.without_loops, mech._changed, {"loops": ()})
+    copy.__dict__.pop("n_constraints", None)
+    return copy
+
+
+def _family_member(mech: Mechanism, family: Family, changed: frozenset[Change], values: dict[str, Any]) -> Mechanism:
+    old = mech.__dict__
+    content = {name: old[name] for name in _FIELDS}
+    content.update({name: old[name] for name in _STRUCTURE if name in old})
+    content.update(values, _kernels={}, _locks={}, _family=family, _changed=changed)
+    copy = object.__new__(type(mech))
+    copy.__dict__.update(content)
+    return copy
+
+
+def with_numbers(part: Part, **numbers: Any) -> Part:
+    """A copy of a body with other numbers, which have been checked; arrays become read-only."""
+    copy = object.__new__(type(part))
+    copy.__dict__.update(part.__dict__)
+    for number in numbers.values():
+        if isinstance(number, np.ndarray):
+            number.flags.writeable = False
+    copy.__dict__.update(numbers)
+    return copy
+
+
+class Numbers:
+    """The numbers in which variants differ as one vector, and where each lies in it.
+
+    changed   which they are
+    places    ((kind, body), index into the vector), kinds as in ``recursions.tree``
+    """
+
+    def __init__(self, mech: Mechanism, changed: frozenset[Change]):
+        self.changed = changed
+        self.places: list[tuple[Change, Any]] = []
+        self._order = sorted(changed)
+        start = 0
+        for kind, i in self._order:
+            if kind == "inertial":
+                own: dict[str, Any] = {"mass": 0, "com": np.arange(1, 4), "inertia": _MOMENTS}
+                count = 10
+            else:
+                count = 3 if kind == "gravity" else mech.bodies[i].kind.nv
+                own = {kind: np.arange(count)}
+            self.places += [((name, i), start + at) for name, at in own.items()]
+            start += count
+        self.size = start
+
+    def of(self, mech: Mechanism, dtype: str) -> np.ndarray:
+        """(size,): the numbers of one mechanism."""
+        values: list[float] = []
+        for kind, i in self._order:
+            if kind == "inertial":
+                body = mech.bodies[i]
+                (xx, xy, xz), (_, yy, yz), (_, _, zz) = body.inertia.tolist()
+                values += (body.mass, *body.com.tolist(), xx, xy, xz, yy, yz, zz)
+            else:
+                values += mech.gravity.tolist() if kind == "gravity" else mech.bodies[i].armature
+        return np.array(values, dtype)
+
+    def massless(self, mech: Mechanism) -> bool:
+        """Whether a body whose inertia is among them has no mass: mechanics treats such bodies in their own way."""
+        return any(kind == "inertial" and mech.bodies[i].mass == 0.0 for kind, i in self._order)
