@@ -12,7 +12,6 @@ import inspect
 import os
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -62,8 +61,10 @@ def stored(mech: Mechanism, key: Any, make: Callable[[], Made]) -> Made:
     require_mechanism(mech)
     # One lock per process: a forked child must not wait for a thread of its parent.
     with mech._locks.setdefault(os.getpid(), threading.RLock()):
-        with suppress(KeyError, TypeError):
+        try:
             return mech._kernels[key]
+        except (KeyError, TypeError):  # not made yet, or an option that is no name, which making it says
+            pass
         made = mech._kernels[key] = make()
         return made
 

@@ -2,8 +2,8 @@
 
 The first variant that asks for a function gets code with its numbers folded in, as every mechanism does.  From the
 second on one kernel serves all: it takes those numbers as a last array.  A variant still gets code of its own where
-mechanics looks at zeros before anything runs: if a body that varies has no mass, or if no variant with the same numbers
-zero was compiled before, since compiling may refuse it.
+mechanics looks at zeros before anything runs: if a body that varies has no mass, or if a moment of inertia or armature
+is zero that was not in any variant compiled before, since compiling refuses to divide by it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ class _SharedCode:
     def __init__(self, request: Any, numbers: Numbers):
         self.check = _check_of(request)
         self.numbers = numbers
-        self.zeros: set[bytes] = set()  # of variants that were compiled for themselves
+        self.fresh = True  # no variant that it can serve has asked yet
+        self.zeros: set[tuple[int, bool]] = set()  # met in variants that were compiled for themselves
         self.bind: Callable[[np.ndarray], Callable[..., Any]] | None = None
 
 
@@ -44,11 +45,12 @@ def variant_function(mech: Mechanism, request: Any, dtype: str, make: Make) -> C
             return _unchanged(family, request, dtype, make)
         code = _code(mech, family, request, dtype)
         vector = code.numbers.of(mech, dtype)
-        zeros = (vector != 0.0).tobytes()
-        if zeros not in code.zeros:
+        zeros = code.numbers.zeros(vector)
+        if code.fresh or not zeros <= code.zeros:
             own = make(()).function
+            code.fresh = False
             if not code.numbers.massless(mech):
-                code.zeros.add(zeros)
+                code.zeros |= zeros
             return own
         code.check(mech)
         if code.bind is None:

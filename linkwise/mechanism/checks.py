@@ -29,8 +29,8 @@ SINGULAR_TOLERANCE = 1e-12  # relative; below it a joint-space inertia is zero b
 
 IDENTITY = np.eye(3)
 IDENTITY.flags.writeable = False
-_NO_INERTIA = np.zeros((3, 3))
-_NO_INERTIA.flags.writeable = False
+NO_INERTIA = np.zeros((3, 3))
+NO_INERTIA.flags.writeable = False
 _PACKAGE = __name__.partition(".")[0]
 
 
@@ -149,7 +149,7 @@ def checked_array(what: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
         raise MechanismError(f"{what} must be numbers of shape {shape}, not {value!r}") from error
     if array.shape != shape:
         raise MechanismError(f"{what} must have shape {shape}, not {array.shape}")
-    if not np.isfinite(array).all():
+    if not all(map(math.isfinite, array.ravel().tolist())):
         raise MechanismError(f"{what} must be finite, not {value!r}")
     array.flags.writeable = False
     return array
@@ -217,7 +217,7 @@ def checked_rotation(what: str, value: Any) -> np.ndarray:
 def checked_inertia(what: str, value: Any) -> np.ndarray:
     """A moment of inertia given as None (zero), three principal moments or a symmetric 3x3 matrix, as that matrix."""
     if value is None:
-        return _NO_INERTIA
+        return NO_INERTIA
     shape = np.shape(np.asarray(value, dtype=object))
     if shape not in ((3, 3), (3,)):
         raise MechanismError(f"{what} must have shape (3, 3), or be 3 principal moments, not have shape {shape}")
@@ -239,9 +239,9 @@ def inertia_defects(mass: float, inertia: np.ndarray, principal: Sequence[float]
     defects = []
     if mass < 0.0:
         defects.append(f"its mass {mass:g} is negative")
-    scale = float(np.abs(inertia).max())
-    if scale == 0.0:
+    if inertia is NO_INERTIA or not inertia.any():
         return defects
+    scale = float(np.abs(inertia).max())
     if mass == 0.0:
         defects.append("it has inertia but no mass (give the joint an armature to model a rotor)")
     low, middle, high = np.linalg.eigvalsh(inertia) if principal is None else principal

@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 #: Numbers that compiled code looks at: ("inertial", body), ("armature", body) or ("gravity", -1).
 Change = tuple[str, int]
 GRAVITY: Change = ("gravity", -1)
-_MOMENTS = np.array([[4, 5, 6], [5, 7, 8], [6, 8, 9]])  # where a body's ten numbers have its inertia
+#: Where a body's ten numbers have what, and which of them mechanics may divide by: mass, moments about the axes.
+_OF_A_BODY: dict[str, Any] = {
+    "mass": 0,
+    "com": np.arange(1, 4),
+    "inertia": np.array([[4, 5, 6], [5, 7, 8], [6, 8, 9]]),
+}
+_DIVISORS_OF_A_BODY = (0, 4, 7, 9)
 _FIELDS = ("name", "bodies", "frames", "gravity", "loops", "annotations")
 #: What follows from names, joints and the tree alone, and is not computed again for a variant.
 _STRUCTURE = (
@@ -102,17 +108,19 @@ class Numbers:
         self.changed = changed
         self.places: list[tuple[Change, Any]] = []
         self._order = sorted(changed)
-        start = 0
+        divisors: list[int] = []
+        self.size = 0
         for kind, i in self._order:
+            own: dict[str, Any]
             if kind == "inertial":
-                own: dict[str, Any] = {"mass": 0, "com": np.arange(1, 4), "inertia": _MOMENTS}
-                count = 10
+                own, divided_by, count = _OF_A_BODY, _DIVISORS_OF_A_BODY, 10
             else:
                 count = 3 if kind == "gravity" else mech.bodies[i].kind.nv
-                own = {kind: np.arange(count)}
-            self.places += [((name, i), start + at) for name, at in own.items()]
-            start += count
-        self.size = start
+                own, divided_by = {kind: np.arange(count)}, () if kind == "gravity" else tuple(range(count))
+            self.places += [((name, i), self.size + at) for name, at in own.items()]
+            divisors += [self.size + at for at in divided_by]
+            self.size += count
+        self._divisors = np.array(divisors, int)
 
     def of(self, mech: Mechanism, dtype: str) -> np.ndarray:
         """(size,): the numbers of one mechanism."""
@@ -125,6 +133,10 @@ class Numbers:
             else:
                 values += mech.gravity.tolist() if kind == "gravity" else mech.bodies[i].armature
         return np.array(values, dtype)
+
+    def zeros(self, vector: np.ndarray) -> set[tuple[int, bool]]:
+        """Of each number that something may be divided by, whether it is zero."""
+        return set(enumerate((vector[self._divisors] == 0.0).tolist()))
 
     def massless(self, mech: Mechanism) -> bool:
         """Whether a body whose inertia is among them has no mass: mechanics treats such bodies in their own way."""

@@ -21,7 +21,7 @@ def inertial_parameters(mechanism: Mechanism) -> np.ndarray:
     """(10 n_links,): of all bodies, one after the other."""
     rows = []
     for body in mechanism.bodies:
-        about_origin = body.inertia + point_inertia(body.mass, body.com)
+        about_origin = body.inertia + point_inertia(body.mass, *body.com.tolist())
         rows.append([body.mass, *(body.mass * body.com), *(about_origin[place] for place in _MOMENTS)])
     return np.array(rows, dtype=float).reshape(-1)
 
@@ -31,7 +31,7 @@ def with_inertial_parameters(mechanism: Mechanism, parameters: Any, strict: bool
     what = f"the inertial parameters of mechanism {mechanism.name!r}"
     rows = checks.checked_array(what, parameters, (len(NAMES) * mechanism.n_links,)).reshape(-1, len(NAMES))
     coms = _mass_centres(mechanism, rows)
-    shifts = np.array([point_inertia(row[0], com) for row, com in zip(rows.tolist(), coms, strict=True)])
+    shifts = np.array([point_inertia(row[0], *com) for row, com in zip(rows.tolist(), coms.tolist(), strict=True)])
     shifts = shifts.reshape(-1, 3, 3)
     centrals = rows[:, _PLACES] - shifts
     round_off = 4.0 * np.finfo(float).eps * np.abs(shifts).max(axis=(1, 2), initial=0.0)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.mechanism import checks
-from linkwise.mechanism.checks import IDENTITY, MechanismError, snapped
+from linkwise.mechanism.checks import IDENTITY, NO_INERTIA, MechanismError, snapped
 from linkwise.mechanism.poses import checked_pose
 
 
@@ -47,21 +47,20 @@ class RigidMass:
 
 def rotated(inertia: np.ndarray, rotation: np.ndarray) -> np.ndarray:
     """A moment of inertia along the axes of a frame in which those it was given along are ``rotation``."""
-    if not inertia.any():
+    if inertia is NO_INERTIA:
         return inertia
     turned = rotation @ inertia @ rotation.T
     return 0.5 * (turned + turned.T)
 
 
-def point_inertia(mass: float, point: np.ndarray) -> np.ndarray:
+def point_inertia(mass: float, x: float, y: float, z: float) -> np.ndarray:
     """The rotational inertia about the origin of a mass at a point (parallel axes)."""
-    x, y, z = point.tolist()
     xx, yy, zz = mass * (y * y + z * z), mass * (x * x + z * z), mass * (x * x + y * y)
     xy, xz, yz = -mass * x * y, -mass * x * z, -mass * y * z
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
-NOTHING = RigidMass(0.0, np.zeros(3), np.zeros((3, 3)))
+NOTHING = RigidMass(0.0, np.zeros(3), NO_INERTIA)
 
 
 def composed(
@@ -84,10 +83,11 @@ def combined(parts: Iterable[RigidMass]) -> RigidMass:
     mass = sum(part.mass for part in parts)
     if mass == 0.0 and any(part.mass for part in parts):
         raise MechanismError("the masses of links that are welded together cancel: a negative mass must be fixed")
-    first_moments = ([part.mass * x for x in part.com.tolist()] for part in parts)
-    com = np.array([sum(along) / mass for along in zip(*first_moments, strict=True)]) if mass else np.zeros(3)
+    places = [part.com.tolist() for part in parts]
+    first_moments = ([part.mass * x for x in place] for part, place in zip(parts, places, strict=True))
+    com = [sum(along) / mass for along in zip(*first_moments, strict=True)] if mass else [0.0] * 3
     inertia = np.zeros((3, 3))
-    for part in parts:
+    for part, place in zip(parts, places, strict=True):
         inertia += part.inertia
-        inertia += point_inertia(part.mass, part.com - com)
-    return RigidMass(mass, com, inertia)
+        inertia += point_inertia(part.mass, place[0] - com[0], place[1] - com[1], place[2] - com[2])
+    return RigidMass(mass, np.array(com), inertia)
