@@ -239,12 +239,14 @@ def inertia_defects(mass: float, inertia: np.ndarray, principal: Sequence[float]
     defects = []
     if mass < 0.0:
         defects.append(f"its mass {mass:g} is negative")
-    if inertia is NO_INERTIA or not inertia.any():
+    if principal is None:
+        principal = (0.0,) * 3 if inertia is NO_INERTIA else np.linalg.eigvalsh(inertia).tolist()
+    low, middle, high = principal
+    scale = max(-low, high)
+    if scale == 0.0:
         return defects
-    scale = float(np.abs(inertia).max())
     if mass == 0.0:
         defects.append("it has inertia but no mass (give the joint an armature to model a rotor)")
-    low, middle, high = np.linalg.eigvalsh(inertia) if principal is None else principal
     slack = INERTIA_TOLERANCE * scale + abs(mass) * POINT_RADIUS**2
     if low < -slack:
         defects.append(f"its inertia has a negative principal moment ({low:g})")

@@ -26,7 +26,7 @@ _OF_A_BODY: dict[str, Any] = {
     "com": np.arange(1, 4),
     "inertia": np.array([[4, 5, 6], [5, 7, 8], [6, 8, 9]]),
 }
-_DIVISORS_OF_A_BODY = (0, 4, 7, 9)
+_DIVISORS_OF_A_BODY: tuple[int, ...] = (0, 4, 7, 9)
 _FIELDS = ("name", "bodies", "frames", "gravity", "loops", "annotations")
 #: What follows from names, joints and the tree alone, and is not computed again for a variant.
 _STRUCTURE = (

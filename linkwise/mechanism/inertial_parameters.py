@@ -36,16 +36,18 @@ def with_inertial_parameters(mechanism: Mechanism, parameters: Any, strict: bool
     centrals = rows[:, _PLACES] - shifts
     round_off = 4.0 * np.finfo(float).eps * np.abs(shifts).max(axis=(1, 2), initial=0.0)
     centrals[np.abs(centrals) < round_off[:, None, None]] = 0.0  # a point, but for round-off
+    coms.flags.writeable = centrals.flags.writeable = False  # bodies have parts of them
     bodies = []
-    of_bodies = zip(mechanism.bodies, rows[:, 0].tolist(), coms, centrals, np.linalg.eigvalsh(centrals), strict=True)
+    principal_moments = np.linalg.eigvalsh(centrals).tolist()
+    of_bodies = zip(mechanism.bodies, rows[:, 0].tolist(), coms, centrals, principal_moments, strict=True)
     for body, mass, com, central, principal in of_bodies:
-        for defect in checks.inertia_defects(mass, central, principal.tolist()):
+        for defect in checks.inertia_defects(mass, central, principal):
             message = f"link {body.link!r}: {defect}"
             if strict:
                 raise MechanismError(f"{message}; strict=False keeps such numbers")
             checks.warn_caller(message, InertiaWarning)
         same = mass == body.mass == 0.0 and np.array_equal(central, body.inertia)  # without mass it stays apart
-        bodies.append(body if same else with_numbers(body, mass=mass, com=com.copy(), inertia=central.copy()))
+        bodies.append(body if same else with_numbers(body, mass=mass, com=com, inertia=central))
     changed = (i for i, body in enumerate(bodies) if body is not mechanism.bodies[i])
     return variant(mechanism, [("inertial", i) for i in changed], bodies=tuple(bodies))
 
