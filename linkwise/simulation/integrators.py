@@ -135,7 +135,7 @@ class _Later:
         self._solver: Any = object.__new__(scipy.integrate.DOP853)
         for name in ("n", "t_old", "t", "h_previous", "y_old", "y", "f"):  # what an interpolation is made of
             setattr(self._solver, name, getattr(solver, name))
-        self._solver.K_extended, self._solver.fun = solver.K_extended.copy(), system.rates  # type: ignore[attr-defined]
+        self._solver.K_extended, self._solver.fun = solver.K_extended.copy(), system.rates
         self._made: Callable[[float], np.ndarray] | None = None
 
     def __call__(self, time: float) -> np.ndarray:

@@ -25,7 +25,7 @@ class Motion(NamedTuple):
     def __sub__(self, other: Motion) -> Motion:
         return Motion(self.angular - other.angular, self.linear - other.linear)
 
-    def __mul__(self, factor: Scalar) -> Motion:  # type: ignore[override]
+    def __mul__(self, factor: Scalar) -> Motion:
         return Motion(self.angular * factor, self.linear * factor)
 
     def cross(self, other: Motion) -> Motion:
@@ -58,7 +58,7 @@ class Force(NamedTuple):
     def __sub__(self, other: Force) -> Force:
         return Force(self.moment - other.moment, self.force - other.force)
 
-    def __mul__(self, factor: Scalar) -> Force:  # type: ignore[override]
+    def __mul__(self, factor: Scalar) -> Force:
         return Force(self.moment * factor, self.force * factor)
 
     def dot(self, motion: Motion) -> Scalar:
