@@ -21,13 +21,13 @@ from typing import NamedTuple
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before Pinocchio is loaded
 
-import llvmlite  # noqa: E402
-import numpy as np  # noqa: E402
-import pinocchio as pin  # noqa: E402
+import llvmlite
+import numpy as np
+import pinocchio as pin
 
-import linkwise as lw  # noqa: E402
-from linkwise.bench import best, cpu_name, fma_peak  # noqa: E402
-from linkwise.compiler.runtime import llvm_loader, threads  # noqa: E402
+import linkwise as lw
+from linkwise.bench import best, cpu_name, fma_peak
+from linkwise.compiler.runtime import llvm_loader, threads
 
 BATCH = 4096
 ROBOTS = Path(pin.__file__).parents[4] / "share" / "example-robot-data" / "robots"
