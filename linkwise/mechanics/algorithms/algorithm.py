@@ -55,6 +55,8 @@ SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
     "jacobian_rate": lambda m: (6, m.nv),
     "jacobian_second_rate": lambda m: (6, m.nv),
     "jacobian_derivatives": lambda m: (6, m.nv, m.nv),
+    "momentum_matrix": lambda m: (6, m.nv),
+    "center_of_mass_jacobian": lambda m: (3, m.nv),
     "regressor": lambda m: (m.nv, 10 * m.n_links),
     "parts": lambda m: (3, m.nv),
     "poses": lambda m: (m.n_links, 4, 4),

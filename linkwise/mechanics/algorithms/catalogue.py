@@ -13,11 +13,14 @@ from typing import Any
 from ..operators import D
 from ..recursions.mass_centres import at_mass_centres
 from . import (
+    centroidal,
     configuration,
     denoc,
+    dexterity,
     diagonal,
     dynamics_derivatives,
     energy,
+    frame_motion,
     inertia_derivatives,
     integration,
     jacobians,
@@ -40,7 +43,9 @@ LINEARIZATION = "linkwise.linearize or linkwise.linearization.rate_jacobian"
 # Why recursions are written by hand.
 POSES = "poses form a group, not a linear space: no operator gives them"
 MANIFOLD = "steps on the configuration manifold are the joints' own, link by link"
-QUADRATIC = "a sum over links of products of a vector with itself, or at the ground, which is no link"
+QUADRATIC = "a sum over links of products of a vector with itself, or of first moments of mass"
+CENTRE_OF_MASS = "no link has its origin at the common centre of mass: what expressions give at the ground is moved there"
+NUMBERS = "a function of numbers that expressions give, not linear in them"
 OBSERVERS = "operators see each link in its own frame; observers elsewhere need poses"
 COMPOSITE_BODIES = "products of derivatives share composite bodies; operator by operator they would be summed again"
 RATES = "rates of articulated inertias: a second recursion beside that of P, which shares its velocities"
@@ -50,6 +55,10 @@ MASS_CENTRES = "twists at mass centres along the world's axes: frames that no li
 
 def _of_frame(name: str, inputs: tuple[str, ...], recursion: Callable[..., Any]) -> Algorithm:
     return Algorithm(name, inputs, name, recursion, ("link", "frame"), reason=OBSERVERS)
+
+
+def _centroidal(name: str, inputs: tuple[str, ...], output: str) -> Algorithm:
+    return Algorithm(name, inputs, output, getattr(centroidal, name), reason=CENTRE_OF_MASS)
 
 
 def _diagonal(name: str, inputs: tuple[str, ...], output: str, **more: Any) -> Algorithm:
@@ -140,11 +149,27 @@ ALGORITHMS: dict[str, Algorithm] = {
         ),
         Algorithm("bias_force", ("q", "v"), "tau", expression=lambda mech: ex.BIAS_FORCE),
         Algorithm("gravity_force", ("q",), "tau", expression=lambda mech: ex.GRAVITY_FORCE),
+        Algorithm(
+            "static_forces",
+            ("q",),
+            "tau",
+            expression=lambda mech, wrenches=False: ex.static_forces(wrenches),
+            ignores_loops=True,
+            may_take_wrenches=True,
+            with_loops=CLOSED,
+        ),
         Algorithm("coriolis_matrix", ("q", "v"), "coriolis_matrix", coriolis_matrix, reason=COMPOSITE_BODIES),
         Algorithm("kinetic_energy", ("q", "v"), "energy", energy.kinetic_energy, reason=QUADRATIC),
         Algorithm("potential_energy", ("q",), "energy", energy.potential_energy, reason=QUADRATIC),
         Algorithm("center_of_mass", ("q",), "position", energy.center_of_mass, reason=QUADRATIC),
-        Algorithm("momentum", ("q", "v"), "momentum", energy.momentum, reason=QUADRATIC),
+        Algorithm("momentum", ("q", "v"), "momentum", expression=lambda mech: ex.MOMENTUM),
+        Algorithm("momentum_matrix", ("q",), "momentum_matrix", expression=lambda mech: ex.MOMENTUM_MATRIX),
+        Algorithm("momentum_rate", ("q", "v", "a"), "momentum_rate", expression=lambda mech: ex.MOMENTUM_RATE),
+        _centroidal("centroidal_momentum_matrix", ("q",), "momentum_matrix"),
+        _centroidal("centroidal_momentum_matrix_rate", ("q", "v"), "momentum_matrix"),
+        _centroidal("center_of_mass_jacobian", ("q",), "center_of_mass_jacobian"),
+        _centroidal("center_of_mass_velocity", ("q", "v"), "velocity"),
+        _centroidal("center_of_mass_acceleration", ("q", "v", "a"), "acceleration"),
         # -- kinematics
         Algorithm("link_poses", ("q",), "poses", kinematics.link_poses, reason=POSES),
         Algorithm("frame_pose", ("q",), "pose", kinematics.frame_pose, ("link",), reason=POSES),
@@ -161,6 +186,37 @@ ALGORITHMS: dict[str, Algorithm] = {
             expression=lambda mech, link, frame="link": ex.jacobian(mech, link) if frame == "link" else None,
             reason=OBSERVERS,
         ),
+        Algorithm(
+            "frame_velocity",
+            ("q", "v"),
+            "velocity",
+            frame_motion.frame_velocity,
+            ("link", "frame"),
+            expression=lambda mech, link, frame="link": ex.frame_velocity(mech, link) if frame == "link" else None,
+            reason=OBSERVERS,
+        ),
+        Algorithm(
+            "frame_acceleration",
+            ("q", "v", "a"),
+            "acceleration",
+            frame_motion.frame_acceleration,
+            ("link", "frame", "classical"),
+            expression=lambda mech, link, frame="link", classical=False: (
+                ex.frame_acceleration(mech, link) if frame == "link" and not classical else None
+            ),
+            reason=OBSERVERS,
+        ),
+        Algorithm(
+            "jacobian_rate_times_velocity",
+            ("q", "v"),
+            "acceleration",
+            frame_motion.jacobian_rate_times_velocity,
+            ("link", "frame"),
+            expression=lambda mech, link, frame="link": (
+                ex.jacobian_rate_times_velocity(mech, link) if frame == "link" else None
+            ),
+            reason=OBSERVERS,
+        ),
         _of_frame("jacobian_rate", ("q", "v"), jacobians.jacobian_rate),
         _of_frame("jacobian_second_rate", ("q", "v", "a"), jacobians.jacobian_second_rate),
         _of_frame("jacobian_derivatives", ("q",), jacobians.jacobian_derivatives),
@@ -172,6 +228,25 @@ ALGORITHMS: dict[str, Algorithm] = {
             expression=ex.operational_inertia,
             solves_motion=True,
             with_loops=CLOSED,
+        ),
+        Algorithm(
+            "effective_inertia",
+            ("q", "direction"),
+            "inertia",
+            dexterity.effective_inertia,
+            ("link", "frame"),
+            sizes={"direction": (6,)},
+            reason=NUMBERS,
+            solves_motion=True,
+            with_loops=CLOSED,
+        ),
+        Algorithm(
+            "manipulability",
+            ("q",),
+            "manipulability",
+            dexterity.manipulability,
+            ("link", "rows", "frame"),
+            reason=NUMBERS,
         ),
         # -- the configuration manifold, steps in time
         Algorithm("coordinate_rates", ("q", "v"), "q_rate", configuration.coordinate_rates, reason=MANIFOLD),

@@ -1,4 +1,4 @@
-"""Energies, centre of mass and momentum of the whole mechanism."""
+"""Energies and centre of mass of the whole mechanism."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from ..operators.plan import evaluate
 from ..recursions.sweep import tip_to_base
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar
-from ..spatial import Force, Vector3
-from ..spatial.motion import NO_FORCE
+from ..spatial import Vector3
 from . import expressions as ex
 
 Moment = tuple[Scalar, Vector3]  # mass and mass times centre of mass
@@ -57,21 +56,3 @@ def kinetic_energy(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Scal
         for armature, rate in zip(link.armature, rates, strict=True):
             twice = twice + armature * (rate * rate)
     return 0.5 * twice
-
-
-def momentum(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[Scalar, ...]:
-    """(6,): [angular momentum about the world's origin; linear momentum] of the links, in world axes."""
-    at = Configuration(tree, q)
-    moving = evaluate(ex.LINK_VELOCITIES, at, v=v)
-
-    def step(i: int, outer: list[Force]) -> tuple[None, Force]:
-        total = tree.links[i].inertia @ moving[i]
-        for message in outer:
-            total = total + message
-        return None, at.joint_kinematics[i].transform.force_back(total)
-
-    _, ground = tip_to_base(tree.links, "momenta", step)
-    total = NO_FORCE
-    for message in ground:
-        total = total + message
-    return total.flat()

@@ -23,6 +23,7 @@ from ..operators import (
     P_plus,
     R,
     S,
+    W,
     bias_acceleration,
     bias_force,
     convective_acceleration,
@@ -34,6 +35,8 @@ from ..operators import (
     psi,
     tau_bar,
 )
+from ..operators.expression import Vector
+from ..operators.spaces import force_at
 from ..recursions.frames import is_skew
 
 ABOUT_Z = (2,)  # what the motions of a joint span that only rotates about its axis
@@ -58,6 +61,12 @@ LINK_ACCELERATIONS = INERTIAL_ACCELERATIONS - c
 #: On a ground that accelerates upwards instead of gravity that pulls down.
 LIFTED_ACCELERATIONS = phi.T @ (H.T @ S @ qdd + a + g)
 
+#: Of all links, at the world's origin: the momenta of the links, moved to the ground.
+MOMENTUM_MATRIX = W @ phi @ M @ phi.T @ H.T @ S
+MOMENTUM = W @ phi @ M @ LINK_VELOCITIES
+#: What gravity, wrenches and the ground give together.
+MOMENTUM_RATE = W @ phi @ (M @ INERTIAL_ACCELERATIONS + b)
+
 
 def joint_wrenches(forces: Expression) -> Expression:
     """f = phi [M phi* (H* qdd + a + g) + forces]: what each joint transmits onto its link (rodriguez1986 7.1-7.5)."""
@@ -74,8 +83,14 @@ def forces_on_links(pushed: bool) -> Expression:
     return b - wrenches if pushed else b
 
 
+def static_forces(pushed: bool) -> Expression:
+    """H phi (M phi* g - wrenches): what holds still against gravity, and external wrenches if there are any."""
+    forces = M @ phi.T @ g
+    return S.T @ H @ phi @ (forces - wrenches if pushed else forces)
+
+
 BIAS_FORCE = S.T @ H @ phi @ (M @ phi.T @ (a + g) + b)
-GRAVITY_FORCE = S.T @ H @ phi @ M @ phi.T @ g
+GRAVITY_FORCE = static_forces(pushed=False)
 #: Coriolis and centrifugal forces alone.
 VELOCITY_FORCE = S.T @ H @ phi @ (M @ phi.T @ a + b)
 #: Joint forces, gravity and wrenches on the links together.
@@ -220,6 +235,38 @@ def jacobian(mechanism: Mechanism, link: str) -> Expression:
     """B* phi* H* (rodriguez1992 20)."""
     mechanism.frame(link)  # names what is wrong with the link
     return B(link).T @ phi.T @ H.T @ S
+
+
+def frame_velocity(mechanism: Mechanism, link: str) -> Expression:
+    """B* V: in the frame's own axes at its origin."""
+    mechanism.frame(link)
+    return B(link).T @ LINK_VELOCITIES
+
+
+def frame_acceleration(mechanism: Mechanism, link: str) -> Expression:
+    """dJ/dt v + J a: the rate of the components of ``frame_velocity``."""
+    mechanism.frame(link)
+    return B(link).T @ LINK_ACCELERATIONS
+
+
+def jacobian_rate_times_velocity(mechanism: Mechanism, link: str) -> Expression:
+    """dJ/dt v, in the frame's own axes at its origin."""
+    mechanism.frame(link)
+    return B(link).T @ (phi.T @ a - c)
+
+
+def mobility(mechanism: Mechanism, link: str) -> Expression:
+    """f* J M^-1 J* f: how much a frame gives way to a force on it, along that force (a number).
+
+    Without mimic joints (H psi B f)* D^-1 (H psi B f): the force is filtered inwards once, nothing goes out again.
+    """
+    force = Vector("direction", force_at(link))
+    if any(body.mimic for body in mechanism.bodies):
+        moments = jacobian(mechanism, link).T @ force
+        return moments.T @ MASS_MATRIX_INVERSE @ moments
+    mechanism.frame(link)
+    innovations = H @ psi @ B(link) @ force
+    return innovations.T @ D.inv @ innovations
 
 
 def operational_inertia(mechanism: Mechanism, link: str) -> Expression:

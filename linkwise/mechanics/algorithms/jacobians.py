@@ -150,10 +150,15 @@ class Observer:
         return self.at.tree.independent_columns([[column[r] for column in flat] for r in range(6)])
 
 
-def observe(tree: Tree, q: Sequence[Scalar], link: str, frame: str) -> Observer:
-    """The poses of the links on the way to a frame: from the world outward, or from the frame inward."""
+def require_frame(frame: str) -> None:
+    """An observer of this name is known."""
     if frame not in FRAMES:
         raise ValueError(f"frame must be 'link', 'world' or 'world_aligned', got {frame!r}")
+
+
+def observe(tree: Tree, q: Sequence[Scalar], link: str, frame: str) -> Observer:
+    """The poses of the links on the way to a frame: from the world outward, or from the frame inward."""
+    require_frame(frame)
     at = Configuration(tree, q)
     body, last = at.to_frame(link)
     path = tree.mechanism.path(body)

@@ -16,6 +16,7 @@ each link's six numbers are in its own frame at its origin, angular part first.
     tau      G H                                   tau_bar  I - G H
     D_half   lower triangular, block by block, with D = D_half D_half* (the square root for one degree of freedom)
     R        rotor inertias (armature)             S        coordinates to joints, where joints mimic others
+    W        forces of the links next to the ground, at the world's origin in its axes
     Phi, Psi rodriguez1992's phi - I and (41)
 
 The mass matrix is S* (H phi M phi* H* + R) S; S is the identity where no joint mimics another.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from . import actions as act
 from .expression import Bias, Expression, Identity, Operator, Product, Vector
 from .record import Record
-from .spaces import COORDINATE, FORCE, FORCE_AT_LINK, JOINT, MOTION, MOTION_AT_LINK, SCALAR, Space
+from .spaces import COORDINATE, FORCE, FORCE_AT_LINK, FORCE_ON_GROUND, JOINT, MOTION, MOTION_AT_LINK, SCALAR, Space
 
 __all__ = [
     "RECORDS",
@@ -26,6 +26,7 @@ __all__ = [
     "Psi",
     "R",
     "S",
+    "W",
     "bias_acceleration",
     "bias_force",
     "convective_acceleration",
@@ -82,6 +83,18 @@ phi = define(
         act.PHI_ADJOINT,
         inverse=I - E_phi,
         source="jain1995 (4.6)",
+    )
+)
+
+#: What the papers have as the block of phi at the base, link 0: a tree may have several links next to the ground.
+W = define(
+    Record(
+        "W",
+        FORCE,
+        FORCE_ON_GROUND,
+        "forces of the links next to the ground, moved to the world's origin and axes; W.T a motion of the ground",
+        act.W,
+        act.W_ADJOINT,
     )
 )
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from .algebra import COMPOSITE, D_INV, KT_OMEGA, OMEGA, RECORDS, E_phi, G, H, I, K, M, R, S, phi, psi
+from .algebra import COMPOSITE, D_INV, KT_OMEGA, OMEGA, RECORDS, E_phi, G, H, I, K, M, R, S, W, phi, psi
 from .expression import (
     Bias,
     Covector,
@@ -56,8 +56,11 @@ INVERSES = (
     Rule(I + K @ H @ phi, I - K @ H @ psi, "jain1995 (B.5), multiplied by phi from the right"),
 )
 
+_AT_THE_GROUND = "rodriguez1992 Identity 1 (28); W C E_phi* = 0, as nothing is inside the links next to the ground"
 #: Products that have a structure of their own when they are wanted as a matrix.
 STRUCTURES = (
+    Rule(W @ phi @ M @ phi.T, W @ phi @ COMPOSITE, _AT_THE_GROUND),
+    Rule(phi @ M @ phi.T @ W.T, COMPOSITE @ phi.T @ W.T, _AT_THE_GROUND),
     Rule(
         phi @ M @ phi.T,
         COMPOSITE + phi @ E_phi @ COMPOSITE + COMPOSITE @ E_phi.T @ phi.T,

@@ -36,7 +36,7 @@ class Space:
 
     def at(self, link: str) -> Space:
         """The space itself, or that of the named link where it is a space at one link."""
-        return Space(self.name, link) if self.at_link else self
+        return Space(self.name, link) if self.at_link and link else self
 
 
 SCALAR = Space("scalars")
@@ -52,6 +52,9 @@ _DUAL = {
     FORCE_AT_LINK.name: MOTION_AT_LINK.name,
     MOTION_AT_LINK.name: FORCE_AT_LINK.name,
 }
+
+
+FORCE_ON_GROUND = FORCE_AT_LINK.at("ground")  # at the world's origin, in its axes
 
 
 def force_at(link: str) -> Space:

@@ -45,6 +45,14 @@ class RigidInertia(NamedTuple):
         xy, xz, yz = (-(h[i] * p[j] + p[i] * self.h[j]) for i, j in ((0, 1), (0, 2), (1, 2)))
         return RigidInertia(self.mass, h, self.moment + Symmetric3(e.y + e.z, e.x + e.z, e.x + e.y, xy, xz, yz))
 
+    def carried_by(self, m: Motion) -> RigidInertia:
+        """m x* A - A m x: the rate of the inertia when it is carried along by the motion m; its mass does not change."""
+        w, u = m
+        x, y, z = (self.h[k] * u[k] for k in range(3))
+        xy, xz, yz = (-(self.h[i] * u[j] + u[i] * self.h[j]) for i, j in ((0, 1), (0, 2), (1, 2)))
+        sliding = Symmetric3(2.0 * (y + z), 2.0 * (x + z), 2.0 * (x + y), xy, xz, yz)
+        return RigidInertia(0.0, w.cross(self.h) + u * self.mass, self.moment.turning(w) + sliding)
+
     @property
     def numbers(self) -> tuple[Scalar, ...]:
         """Mass, first moment, rotational inertia: ten numbers."""

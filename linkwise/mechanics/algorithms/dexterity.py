@@ -1,0 +1,57 @@
+"""How easily one frame is moved: by a force (effective inertia), by its joints (manipulability)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...mechanism import MechanismError
+from ..operators.plan import evaluate
+from ..recursions.tree import Configuration, Tree
+from ..scalar import Scalar, dot, select, sqrt
+from ..spatial import Force
+from . import expressions as ex
+from .jacobians import jacobian, require_frame
+from .kinematics import way_to
+
+
+def effective_inertia(
+    tree: Tree, q: Sequence[Scalar], direction: Sequence[Scalar], link: str, frame: str = "link"
+) -> Scalar:
+    """1 / (d* J M^-1 J* d): force along a direction d per acceleration along it."""
+    require_frame(frame)
+    at, force = Configuration(tree, q), Force.of(direction)
+    if frame != "link":
+        way = way_to(at, link)
+        turned = Force(way.vector_into(force.moment), way.vector_into(force.force))
+        force = way.force_into(force) if frame == "world" else turned
+    (mobility,) = evaluate(ex.mobility(tree.mechanism, link), at, direction=force.flat())
+    return 1.0 / (0.0 if mobility is None else mobility)
+
+
+def manipulability(
+    tree: Tree, q: Sequence[Scalar], link: str, rows: tuple[int, ...] = (0, 1, 2, 3, 4, 5), frame: str = "link"
+) -> Scalar:
+    """sqrt(det(J J*)) of rows of J: the volume of the box that they span, row by row what sticks out of the others.
+
+    J J* is not formed: its determinant has lost half of the digits where the volume is small.
+    """
+    whole = jacobian(tree, q, link, frame)
+    path = tree.mechanism.path(tree.mechanism.frame(link).body)
+    moving = {k for i in path for k in range(tree.mechanism.nv)[tree.mechanism.v_index(tree.mechanism.bodies[i].joint)]}
+    if len(rows) > len(moving):
+        raise MechanismError(
+            f"link {link!r} moves with {len(moving)} degrees of freedom: the manipulability of {len(rows)} rows of its "
+            "Jacobian is zero everywhere; choose fewer, such as rows=(3, 4, 5) for its linear velocity"
+        )
+    remaining, volume = [[whole[r][k] for k in sorted(moving)] for r in rows], 1.0
+    while remaining:
+        first, *remaining = remaining
+        square = dot(first, first)
+        volume = volume * sqrt(square)
+        inverse = select(square > 0.0, 1.0 / select(square > 0.0, square, 1.0), 0.0)
+        remaining = [_without(row, first, dot(row, first) * inverse) for row in remaining]
+    return volume
+
+
+def _without(row: list[Scalar], other: list[Scalar], share: Scalar) -> list[Scalar]:
+    return [x - share * y for x, y in zip(row, other, strict=True)]

@@ -1,0 +1,89 @@
+"""Velocity and acceleration of one frame, for observers who do not move with it, and of its point.
+
+The rate of the components of a velocity [omega; v] is the spatial acceleration, to which the matrices that change
+frames apply as to velocities.  The point at the frame's origin is accelerated by omega x v more: the classical
+acceleration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..operators.expression import Expression
+from ..operators.plan import evaluate
+from ..recursions.tree import Configuration, Tree
+from ..scalar import Scalar
+from ..spatial import Motion
+from ..spatial.motion import NO_MOTION
+from . import expressions as ex
+from .jacobians import require_frame
+from .kinematics import way_to
+
+Six = tuple[Scalar, ...]
+
+
+def frame_velocity(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], link: str, frame: str = "link") -> Six:
+    """(6,): [omega; v] as an observer sees it (``jacobians.py``)."""
+    at = Configuration(tree, q)
+    return _seen(at, link, frame, _at_frame(at, ex.frame_velocity(tree.mechanism, link), v=v)).flat()
+
+
+def frame_acceleration(
+    tree: Tree,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    a: Sequence[Scalar],
+    link: str,
+    frame: str = "link",
+    classical: bool = False,
+) -> Six:
+    """(6,): spatial, or classical: with omega x v of the velocity that the same observer sees."""
+    at, vectors = Configuration(tree, q), {"v": v, "a": a}
+    if classical and frame != "world":
+        return _seen(at, link, frame, _of_the_point(at, link, ex.INERTIAL_ACCELERATIONS, **vectors)).flat()
+    acceleration = _at_frame(at, ex.frame_acceleration(tree.mechanism, link), **vectors)
+    seen = _seen(at, link, frame, acceleration)
+    if classical:
+        velocity = _seen(at, link, frame, _at_frame(at, ex.frame_velocity(tree.mechanism, link), v=v))
+        seen = Motion(seen.angular, seen.linear + velocity.angular.cross(velocity.linear))
+    return seen.flat()
+
+
+def jacobian_rate_times_velocity(
+    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], link: str, frame: str = "link"
+) -> Six:
+    """(6,): dJ/dt v.  An observer who moves with the frame's origin but does not rotate sees the point's."""
+    at = Configuration(tree, q)
+    if frame == "world_aligned":
+        return _seen(at, link, frame, _of_the_point(at, link, ex.phi.T @ ex.a, v=v)).flat()
+    return _seen(at, link, frame, _at_frame(at, ex.jacobian_rate_times_velocity(tree.mechanism, link), v=v)).flat()
+
+
+def _at_frame(at: Configuration, expression: Expression, **vectors: Any) -> Motion:
+    """The value of an expression B* x; the ground has none."""
+    (motion,) = evaluate(expression, at, **vectors)
+    return NO_MOTION if motion is None else motion
+
+
+def _of_the_point(at: Configuration, link: str, accelerations: Expression, v: Sequence[Scalar], **more: Any) -> Motion:
+    """The classical acceleration of a frame, in its axes: that of the origin of the link's internal frame, and what the
+    lever arm p between them adds, omega x (omega x p)."""
+    body, way = at.to_frame(link)
+    if body < 0:
+        return NO_MOTION
+    moved = way.motion_into(evaluate(accelerations, at, v=v, **more)[body])
+    omega = evaluate(ex.LINK_VELOCITIES, at, v=v)[body].angular
+    added = way.vector_into(omega.cross(omega.cross(way.position())))
+    return Motion(moved.angular, moved.linear + added)
+
+
+def _seen(at: Configuration, link: str, frame: str, motion: Motion) -> Motion:
+    """A motion in the frame's axes at its origin, as an observer sees it."""
+    require_frame(frame)
+    if frame == "link":
+        return motion
+    way = way_to(at, link)
+    if frame == "world":
+        return way.motion_back(motion)
+    return Motion(way.vector_back(motion.angular), way.vector_back(motion.linear))
