@@ -35,6 +35,7 @@ from .dynamics.trees import (
     operational_inertia,
     potential_energy,
     random_state,
+    static_forces,
 )
 from .mechanics.joints import *  # noqa: F403 - every kind of joint is public
 from .mechanics.joints import __all__ as _JOINTS
@@ -69,6 +70,15 @@ _LATER = {
     ".dynamics.closed": ("closed",),
     ".compiler.pipeline": ("DTYPES", "LANGUAGES", "TARGETS", "compile", "register_target"),
     ".compiler.targets.protocol": ("Target",),
+    ".dynamics.centroidal": (
+        "center_of_mass_acceleration",
+        "center_of_mass_jacobian",
+        "center_of_mass_velocity",
+        "centroidal_momentum_matrix",
+        "centroidal_momentum_matrix_rate",
+        "momentum_matrix",
+        "momentum_rate",
+    ),
     ".dynamics.denoc": ("denoc",),
     ".dynamics.derivatives": (
         "forward_dynamics_derivatives",
@@ -82,6 +92,13 @@ _LATER = {
     ),
     ".dynamics.diagonal": ("diagonal",),
     ".compiler.export": ("c_file", "export_c"),
+    ".dynamics.frames": (
+        "effective_inertia",
+        "frame_acceleration",
+        "frame_velocity",
+        "jacobian_rate_times_velocity",
+        "manipulability",
+    ),
     ".dynamics.identification": (
         "BaseParameters",
         "base_parameters",
@@ -160,6 +177,7 @@ __all__ = [
     "random_state",
     "register_reader",
     "set_num_threads",
+    "static_forces",
 ]
 __all__.extend(name for name in (*_JOINTS, *_HOME) if name not in __all__)
 __all__.sort()

@@ -22,6 +22,13 @@ from .control.joints import saturated as saturated
 from .dynamics import closed as closed
 from .dynamics import denoc as denoc
 from .dynamics import diagonal as diagonal
+from .dynamics.centroidal import center_of_mass_acceleration as center_of_mass_acceleration
+from .dynamics.centroidal import center_of_mass_jacobian as center_of_mass_jacobian
+from .dynamics.centroidal import center_of_mass_velocity as center_of_mass_velocity
+from .dynamics.centroidal import centroidal_momentum_matrix as centroidal_momentum_matrix
+from .dynamics.centroidal import centroidal_momentum_matrix_rate as centroidal_momentum_matrix_rate
+from .dynamics.centroidal import momentum_matrix as momentum_matrix
+from .dynamics.centroidal import momentum_rate as momentum_rate
 from .dynamics.derivatives import forward_dynamics_derivatives as forward_dynamics_derivatives
 from .dynamics.derivatives import inverse_dynamics_derivatives as inverse_dynamics_derivatives
 from .dynamics.derivatives import inverse_dynamics_second_derivatives as inverse_dynamics_second_derivatives
@@ -30,6 +37,11 @@ from .dynamics.derivatives import jacobian_of as jacobian_of
 from .dynamics.derivatives import jacobian_rate as jacobian_rate
 from .dynamics.derivatives import jacobian_second_rate as jacobian_second_rate
 from .dynamics.derivatives import vjp_of as vjp_of
+from .dynamics.frames import effective_inertia as effective_inertia
+from .dynamics.frames import frame_acceleration as frame_acceleration
+from .dynamics.frames import frame_velocity as frame_velocity
+from .dynamics.frames import jacobian_rate_times_velocity as jacobian_rate_times_velocity
+from .dynamics.frames import manipulability as manipulability
 from .dynamics.identification import BaseParameters as BaseParameters
 from .dynamics.identification import base_parameters as base_parameters
 from .dynamics.identification import inertial_parameters as inertial_parameters
@@ -62,6 +74,7 @@ from .dynamics.trees import neutral as neutral
 from .dynamics.trees import operational_inertia as operational_inertia
 from .dynamics.trees import potential_energy as potential_energy
 from .dynamics.trees import random_state as random_state
+from .dynamics.trees import static_forces as static_forces
 from .linearization.equilibrium import find_equilibrium as find_equilibrium
 from .linearization.linearize import linearize as linearize
 from .linearization.state_space import StateSpace as StateSpace
@@ -154,6 +167,11 @@ __all__ = [
     "c_file",
     "cache",
     "center_of_mass",
+    "center_of_mass_acceleration",
+    "center_of_mass_jacobian",
+    "center_of_mass_velocity",
+    "centroidal_momentum_matrix",
+    "centroidal_momentum_matrix_rate",
     "closed",
     "compile",
     "coordinate_rates",
@@ -161,13 +179,16 @@ __all__ = [
     "denoc",
     "diagonal",
     "difference",
+    "effective_inertia",
     "events",
     "export_c",
     "find_equilibrium",
     "forward_dynamics",
     "forward_dynamics_derivatives",
     "forward_link_accelerations",
+    "frame_acceleration",
     "frame_pose",
+    "frame_velocity",
     "from_dh",
     "get_num_threads",
     "get_single_call_shortcut",
@@ -181,6 +202,7 @@ __all__ = [
     "jacobian_derivatives",
     "jacobian_of",
     "jacobian_rate",
+    "jacobian_rate_times_velocity",
     "jacobian_second_rate",
     "joint_feedback",
     "joint_wrenches",
@@ -194,11 +216,14 @@ __all__ = [
     "load_dh",
     "load_srdf",
     "load_trajectory",
+    "manipulability",
     "mass_matrix",
     "mass_matrix_derivatives",
     "mass_matrix_inverse",
     "mechanisms",
     "momentum",
+    "momentum_matrix",
+    "momentum_rate",
     "neutral",
     "operational_inertia",
     "operators",
@@ -216,6 +241,7 @@ __all__ = [
     "set_num_threads",
     "set_single_call_shortcut",
     "simulate",
+    "static_forces",
     "viewer",
     "vjp_of",
 ]

@@ -100,6 +100,13 @@ def gravity_force(mech: Mechanism, q: ArrayLike) -> Float64Array:
     ...
 
 
+@of_algorithm("static_forces")
+def static_forces(mech: Mechanism, q: ArrayLike, wrenches: ArrayLike | None = None) -> Float64Array:
+    """(nv,): joint forces that hold the mechanism still against gravity and ``wrenches`` (n_links, 6) on the links, in
+    link frames; ``gravity_force`` without them."""
+    ...
+
+
 @of_algorithm("coriolis_matrix")
 def coriolis_matrix(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
     """(nv, nv): C with C v = bias_force without gravity and dM/dt - 2 C skew."""

@@ -1,0 +1,55 @@
+"""Momentum of all moving links, and the motion of their common centre of mass; all in world axes.
+
+Angular part first; rotors (armature) have no part in momentum.
+"""
+
+from __future__ import annotations
+
+from numpy.typing import ArrayLike
+
+from ..compiler.store import of_algorithm
+from ..mechanism import Mechanism
+from .states import Float64Array
+
+
+@of_algorithm("momentum_matrix")
+def momentum_matrix(mech: Mechanism, q: ArrayLike) -> Float64Array:
+    """(6, nv): A with A v = ``momentum``, about the world's origin; W phi M phi* H*."""
+    ...
+
+
+@of_algorithm("momentum_rate")
+def momentum_rate(mech: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Float64Array:
+    """(6,): time derivative of ``momentum``: [moment about the world's origin; force] of gravity and all else that acts
+    from outside."""
+    ...
+
+
+@of_algorithm("centroidal_momentum_matrix")
+def centroidal_momentum_matrix(mech: Mechanism, q: ArrayLike) -> Float64Array:
+    """(6, nv): A with A v = [angular momentum about the centre of mass; linear momentum]."""
+    ...
+
+
+@of_algorithm("centroidal_momentum_matrix_rate")
+def centroidal_momentum_matrix_rate(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
+    """(6, nv): dA/dt of ``centroidal_momentum_matrix`` while the mechanism moves with v."""
+    ...
+
+
+@of_algorithm("center_of_mass_jacobian")
+def center_of_mass_jacobian(mech: Mechanism, q: ArrayLike) -> Float64Array:
+    """(3, nv): J with J v = ``center_of_mass_velocity``."""
+    ...
+
+
+@of_algorithm("center_of_mass_velocity")
+def center_of_mass_velocity(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
+    """(3,): time derivative of ``center_of_mass``."""
+    ...
+
+
+@of_algorithm("center_of_mass_acceleration")
+def center_of_mass_acceleration(mech: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Float64Array:
+    """(3,): second time derivative of ``center_of_mass``; what gravity adds to it is in ``a``."""
+    ...

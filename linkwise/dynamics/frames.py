@@ -1,0 +1,107 @@
+"""One link or welded frame: how it moves, as three observers see it, and how easily it is moved.
+
+``frame`` says who sees it: "link", in its own axes at its origin; "world", in world axes at the world's origin;
+"world_aligned", in world axes at its own origin (Pinocchio: LOCAL, WORLD, LOCAL_WORLD_ALIGNED).
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..compiler.registry import ArrayFunction, register
+from ..compiler.runtime.arrays import all_plain
+from ..compiler.store import kernel_function, of_algorithm
+from ..mechanism import Mechanism
+from .states import Float64Array
+
+ROWS = {"angular": (0, 1, 2), "linear": (3, 4, 5)}
+
+
+@of_algorithm("frame_velocity")
+def frame_velocity(
+    mech: Mechanism, q: ArrayLike, v: ArrayLike, link: str | None = None, frame: str = "link", *, name: str | None = None
+) -> Float64Array:
+    """(6,): [omega; v] of a link or welded frame, ``jacobian(mech, q, link, frame) @ v`` without the Jacobian
+    (``name`` is another word for ``link``)."""
+    ...
+
+
+@of_algorithm("frame_acceleration")
+def frame_acceleration(
+    mech: Mechanism,
+    q: ArrayLike,
+    v: ArrayLike,
+    a: ArrayLike,
+    link: str | None = None,
+    frame: str = "link",
+    classical: bool = False,
+    *,
+    name: str | None = None,
+) -> Float64Array:
+    """(6,): acceleration of a link or welded frame; gravity does not enter (``name`` is another word for ``link``).
+
+    Spatial acceleration: the time derivative of the components of ``frame_velocity`` in "link" and in "world"; in
+    "world_aligned" that of "link", rotated.  ``classical=True`` adds omega x v to the linear part: the acceleration of
+    the frame's origin that an accelerometer would measure without gravity (in "world": of the point at the world's).
+    """
+    ...
+
+
+@of_algorithm("jacobian_rate_times_velocity")
+def jacobian_rate_times_velocity(
+    mech: Mechanism, q: ArrayLike, v: ArrayLike, link: str, frame: str = "link"
+) -> Float64Array:
+    """(6,): dJ/dt v, what ``jacobian_rate(mech, q, v, link, frame) @ v`` is, without forming dJ/dt.
+
+    J a + dJ/dt v is the rate of the components of J v: the spatial ``frame_acceleration`` in "link" and "world", the
+    classical one in "world_aligned".
+    """
+    ...
+
+
+def effective_inertia(
+    mech: Mechanism, q: ArrayLike, link: str, direction: ArrayLike, frame: str = "link"
+) -> Float64Array:
+    """Scalar per state: 1 / (d* J M^-1 J* d), the force along a direction that a unit of acceleration along it takes
+    (a mass for a linear direction of length one, an inertia for an angular one); infinite where nothing gives way.
+
+    direction   (3,): of a force at the frame's origin; or (6,): [moment; force].  In the axes, and at the point, that
+                ``frame`` says
+    """
+    (plain,) = all_plain((direction,))
+    six = np.asarray(plain)
+    if six.ndim and six.shape[-1] == 3:
+        six = np.concatenate([np.zeros_like(six), six], axis=-1)
+    return kernel_function(mech, ("effective_inertia", ("link", link), ("frame", frame)), q)(q, six)
+
+
+def manipulability(
+    mech: Mechanism, q: ArrayLike, link: str, rows: str | Sequence[int] | None = None, frame: str = "link"
+) -> Float64Array:
+    """Scalar per state: sqrt(det(J J*)) of a link or welded frame, zero in singular positions.
+
+    rows   of the Jacobian: "angular", "linear", or numbers such as (3, 4, 2) for x, y and the angle about z; all six by
+           default
+    """
+    return kernel_function(mech, ("manipulability", ("link", link), ("rows", _rows(rows)), ("frame", frame)), q)(q)
+
+
+def _rows(rows: Any) -> tuple[int, ...]:
+    if rows is None:
+        return tuple(range(6))
+    try:
+        chosen = ROWS[rows] if isinstance(rows, str) else tuple(operator.index(row) for row in rows)
+    except (KeyError, TypeError):
+        chosen = ()
+    if not chosen or not set(chosen) <= set(range(6)) or len(set(chosen)) < len(chosen):
+        raise ValueError(f"rows must be 'angular', 'linear' or different numbers from 0 to 5, got {rows!r}")
+    return chosen
+
+
+register(effective_inertia, ArrayFunction("effective_inertia"))
+register(manipulability, ArrayFunction("manipulability"))
