@@ -70,6 +70,13 @@ def _variants(name: str, mech: lw.Mechanism) -> Iterator[dict[str, Any]]:
     link = mech.link_names[-1]
     if name.startswith(("jacobian",)):
         yield from ({"link": link, "frame": frame} for frame in ("link", "world", "world_aligned"))
+    elif name == "frame_acceleration":
+        observers = ("link", "world", "world_aligned")
+        yield from ({"link": link, "frame": f, "classical": c} for f in observers for c in (False, True))
+    elif name in ("frame_velocity", "effective_inertia"):
+        yield from ({"link": link, "frame": frame} for frame in ("link", "world", "world_aligned"))
+    elif name == "manipulability":
+        yield from ({"link": link, "rows": rows} for rows in ((3,), (3, 4, 5), tuple(range(6))))
     elif name in ("frame_pose", "operational_inertia"):
         yield {"link": link}
     elif name.startswith("diagonal_"):

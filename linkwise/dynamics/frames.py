@@ -24,7 +24,13 @@ ROWS = {"angular": (0, 1, 2), "linear": (3, 4, 5)}
 
 @of_algorithm("frame_velocity")
 def frame_velocity(
-    mech: Mechanism, q: ArrayLike, v: ArrayLike, link: str | None = None, frame: str = "link", *, name: str | None = None
+    mech: Mechanism,
+    q: ArrayLike,
+    v: ArrayLike,
+    link: str | None = None,
+    frame: str = "link",
+    *,
+    name: str | None = None,
 ) -> Float64Array:
     """(6,): [omega; v] of a link or welded frame, ``jacobian(mech, q, link, frame) @ v`` without the Jacobian
     (``name`` is another word for ``link``)."""
@@ -75,7 +81,9 @@ def effective_inertia(
     """
     (plain,) = all_plain((direction,))
     six = np.asarray(plain)
-    if six.ndim and six.shape[-1] == 3:
+    if six.shape[-1:] not in ((3,), (6,)):
+        raise ValueError(f"direction must have shape (..., 3) or (..., 6), got {six.shape}")
+    if six.shape[-1] == 3:
         six = np.concatenate([np.zeros_like(six), six], axis=-1)
     return kernel_function(mech, ("effective_inertia", ("link", link), ("frame", frame)), q)(q, six)
 

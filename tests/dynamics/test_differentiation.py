@@ -47,6 +47,7 @@ ALGORITHMS = {
     "kinetic_energy": "qv",
     "potential_energy": "q",
     "momentum": "qv",
+    "centroidal_momentum_matrix": "q",
     "link_poses": "q",
     "link_accelerations": "qva",
     "coordinate_rates": "qv",

@@ -70,8 +70,24 @@ def test_against_the_projected_mechanism(seed):
     close(tied.kinetic_energy(q, v), free.kinetic_energy(q_free, v_free), 1e-13, core=0)
     close(tied.potential_energy(q), free.potential_energy(q_free), 1e-12, core=0)
     close(tied.momentum(q, v), free.momentum(q_free, v_free), 1e-12)
+    close(tied.momentum_matrix(q), free.momentum_matrix(q_free) @ tie, 1e-12, core=2)
+    close(tied.centroidal_momentum_matrix(q), free.centroidal_momentum_matrix(q_free) @ tie, 1e-12, core=2)
+    rate = free.centroidal_momentum_matrix_rate(q_free, v_free) @ tie
+    close(tied.centroidal_momentum_matrix_rate(q, v), rate, 1e-12, core=2)
+    close(
+        tied.static_forces_with_wrenches(q, wrenches), free.static_forces_with_wrenches(q_free, wrenches) @ tie, 1e-12
+    )
     for link in tied_mech.link_names[-2:]:
-        close(tied.jacobian(q, link=link), free.jacobian(q_free, link=link) @ tie, 1e-12, core=2)
+        jacobian = free.jacobian(q_free, link=link) @ tie
+        close(tied.jacobian(q, link=link), jacobian, 1e-12, core=2)
+        mobility = jacobian @ np.linalg.inv(mass) @ np.swapaxes(jacobian, -1, -2)
+        direction = np.random.default_rng(seed).normal(size=6)
+        found = tied.effective_inertia(q, direction, link=link)
+        close(1.0 / found, np.einsum("i,sij,j->s", direction, mobility, direction), 1e-9, core=0)
+        for frame in ("link", "world", "world_aligned"):
+            of = {"link": link, "frame": frame}
+            expected = free.frame_acceleration(q_free, v_free, a_free, **of)
+            close(tied.frame_acceleration(q, v, a, **of), expected, 1e-12)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -44,7 +44,9 @@ LINEARIZATION = "linkwise.linearize or linkwise.linearization.rate_jacobian"
 POSES = "poses form a group, not a linear space: no operator gives them"
 MANIFOLD = "steps on the configuration manifold are the joints' own, link by link"
 QUADRATIC = "a sum over links of products of a vector with itself, or of first moments of mass"
-CENTRE_OF_MASS = "no link has its origin at the common centre of mass: what expressions give at the ground is moved there"
+CENTRE_OF_MASS = (
+    "no link has its origin at the common centre of mass: what expressions give at the ground is moved there"
+)
 NUMBERS = "a function of numbers that expressions give, not linear in them"
 OBSERVERS = "operators see each link in its own frame; observers elsewhere need poses"
 COMPOSITE_BODIES = "products of derivatives share composite bodies; operator by operator they would be summed again"

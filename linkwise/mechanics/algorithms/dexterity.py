@@ -25,7 +25,9 @@ def effective_inertia(
         turned = Force(way.vector_into(force.moment), way.vector_into(force.force))
         force = way.force_into(force) if frame == "world" else turned
     (mobility,) = evaluate(ex.mobility(tree.mechanism, link), at, direction=force.flat())
-    return 1.0 / (0.0 if mobility is None else mobility)
+    if mobility is None:
+        raise MechanismError(f"{link!r} is fixed to the ground: no force moves it, and it has no effective inertia")
+    return 1.0 / mobility
 
 
 def manipulability(

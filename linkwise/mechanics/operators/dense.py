@@ -291,7 +291,9 @@ class StackedOperators:
     @cached_property
     def W(self) -> np.ndarray:
         """(6, 6 n_links): forces of the links whose parent is the ground, in the world's axes at its origin."""
-        blocks = [t if parent < 0 else np.zeros((6, 6)) for t, parent in zip(self.transfers, self.mech.parents, strict=True)]
+        blocks = [
+            t if parent < 0 else np.zeros((6, 6)) for t, parent in zip(self.transfers, self.mech.parents, strict=True)
+        ]
         return np.hstack([np.zeros((6, 0)), *blocks])
 
     # Block-diagonal operators given by joints and masses ---------------------------------------------

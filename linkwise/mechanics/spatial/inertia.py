@@ -46,7 +46,7 @@ class RigidInertia(NamedTuple):
         return RigidInertia(self.mass, h, self.moment + Symmetric3(e.y + e.z, e.x + e.z, e.x + e.y, xy, xz, yz))
 
     def carried_by(self, m: Motion) -> RigidInertia:
-        """m x* A - A m x: the rate of the inertia when it is carried along by the motion m; its mass does not change."""
+        """m x* A - A m x: the rate of the inertia when the motion m carries it along; its mass does not change."""
         w, u = m
         x, y, z = (self.h[k] * u[k] for k in range(3))
         xy, xz, yz = (-(self.h[i] * u[j] + u[i] * self.h[j]) for i, j in ((0, 1), (0, 2), (1, 2)))

@@ -14,6 +14,7 @@ OPTIONS = {
     "frame": ("link", "world"),
     "method": tuple(ex.FORWARD_DYNAMICS),
     "normalized": (False, True),
+    "classical": (False, True),
 }
 AT_USER_ORIGINS = {"forward_link_accelerations", "acceleration_parts"}
 

@@ -57,6 +57,9 @@ NAMED = """
 inverse_dynamics inverse_dynamics_with_wrenches forward_dynamics forward_dynamics_with_wrenches
 forward_link_accelerations acceleration_parts bias_force gravity_force link_poses frame_pose link_velocities
 link_accelerations jacobian operational_inertia kinetic_energy potential_energy center_of_mass momentum
+momentum_rate static_forces static_forces_with_wrenches frame_velocity frame_acceleration jacobian_rate_times_velocity
+effective_inertia momentum_matrix centroidal_momentum_matrix centroidal_momentum_matrix_rate center_of_mass_jacobian
+center_of_mass_velocity center_of_mass_acceleration
 coordinate_rates integrate difference mass_matrix mass_matrix_inverse coriolis_matrix
 """.split()  # vectors and matrices of tree dynamics
 CASES = [(family, name) for family in FAMILIES for name in NAMED if family == "chain" or name != SIX_FREEDOMS]

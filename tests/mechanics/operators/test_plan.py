@@ -55,6 +55,8 @@ def variants(name: str, mech: lw.Mechanism) -> list[dict]:
         "frame": ("link", "world", "world_aligned"),
         "normalized": (True, False),
         "method": (None, *FORWARD_DYNAMICS),
+        "classical": (True, False),
+        "rows": ((5,), (4, 3)),
     }.items():
         if option in options:
             choices = [{**chosen, option: value} for chosen in choices for value in values]

@@ -32,6 +32,9 @@ RESULTS = {
     "link_accelerations": ("v", "a"),
     "kinetic_energy": ("v",),
     "momentum": ("v",),
+    "momentum_rate": ("v", "a"),
+    "centroidal_momentum_matrix": (),
+    "centroidal_momentum_matrix_rate": ("v",),
 }
 
 

@@ -92,6 +92,19 @@ def test_inertias_are_matrices(seed):
 
 
 @SEEDS
+def test_inertias_carried_by_a_motion(seed):
+    """V x* A - A V x."""
+    rng = np.random.default_rng(seed)
+    v = rng.normal(size=6)
+    across = np.block([[dense.skew(v[:3]), np.zeros((3, 3))], [dense.skew(v[3:]), dense.skew(v[:3])]])
+    body, joined = dense.random_rigid(rng), dense.random_articulated(rng)
+    motion = Motion.of(v.tolist())
+    close(dense.rigid(body.carried_by(motion)), -across.T @ dense.rigid(body) - dense.rigid(body) @ across)
+    matrix = dense.articulated(joined)
+    close(dense.articulated(joined.carried_by(motion)), -across.T @ matrix - matrix @ across)
+
+
+@SEEDS
 def test_rigid_inertia_about_the_centre_of_mass(seed):
     rng = np.random.default_rng(seed)
     mass, com, moment = float(rng.uniform(0.5, 2.0)), rng.normal(size=3), dense.random_moment(rng)
