@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import actions as act
+from . import pick_offs
 from .expression import Bias, Expression, Identity, Operator, Product, Vector
 from .record import Record
 from .spaces import COORDINATE, FORCE, FORCE_AT_LINK, FORCE_ON_GROUND, JOINT, MOTION, MOTION_AT_LINK, SCALAR, Space
@@ -93,8 +94,8 @@ W = define(
         FORCE,
         FORCE_ON_GROUND,
         "forces of the links next to the ground, moved to the world's origin and axes; W.T a motion of the ground",
-        act.W,
-        act.W_ADJOINT,
+        pick_offs.W,
+        pick_offs.W_ADJOINT,
     )
 )
 
@@ -234,8 +235,12 @@ Psi = psi @ E_phi
 
 # -- one link -------------------------------------------------------------------------------------------------
 
-_B = Record("B", FORCE_AT_LINK, FORCE, "a force on one link; B.T the motion of that link", act.B, act.B_ADJOINT)
-_A = Record("A", MOTION_AT_LINK, MOTION, "a motion of one link; A.T the force on that link", act.A, act.A_ADJOINT)
+_B = Record(
+    "B", FORCE_AT_LINK, FORCE, "a force on one link; B.T the motion of that link", pick_offs.B, pick_offs.B_ADJOINT
+)
+_A = Record(
+    "A", MOTION_AT_LINK, MOTION, "a motion of one link; A.T the force on that link", pick_offs.A, pick_offs.A_ADJOINT
+)
 
 
 def B(link: str) -> Operator:
