@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from .compiler.kernel import Kernel, KernelError
+from .compiler.registry import NAME_ALIASES
 from .dynamics.trees import (
     acceleration_parts,
     bias_force,
@@ -185,7 +186,9 @@ __all__.sort()
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
-        raise AttributeError(f"module 'linkwise' has no attribute {name!r}")
+        ours = NAME_ALIASES.get(name)
+        hint = f": it is linkwise.{ours} here" if ours else ""
+        raise AttributeError(f"module 'linkwise' has no attribute {name!r}{hint}")
     home = _HOME[name]
     module = importlib.import_module(home, __name__)
     value = module if home.rpartition(".")[2] == name else getattr(module, name)

@@ -31,7 +31,7 @@ from .kernel import Kernel, explaining
 from .passes.differentiate import Directions, differentiate
 from .passes.fuse_multiply_add import fuse_multiply_add
 from .passes.order_for_registers import order_for_registers
-from .registry import array_function
+from .registry import NAME_ALIASES, OPTION_ALIASES, TARGET_ALIASES, array_function
 from .runtime import llvm_loader
 from .runtime.arrays import all_plain
 from .runtime.cache import program_key
@@ -50,9 +50,6 @@ MAIN_ALGORITHMS = (
     "available: inverse_dynamics, forward_dynamics, mass_matrix, bias_force, jacobian, link_poses and every other "
     "array function of linkwise by its name; docs/api.md lists all"
 )
-#: What other libraries call some algorithms, and other words for targets and options.
-OTHER_NAMES = {"rnea": "inverse_dynamics", "aba": "forward_dynamics", "crba": "mass_matrix"}
-OTHER_WORDS = {"gpu": "cuda", "name": "link"}
 
 
 def compile(
@@ -80,8 +77,8 @@ def compile(
     chosen = _algorithm(algorithm)
     require_mechanism(mech)
     dtype = one_of("dtype", np.dtype(dtype).name if dtype in (float, np.float64, np.float32) else dtype, DTYPES)
-    target = one_of("target", target, _RUNNING, meant=OTHER_WORDS)
-    options = {OTHER_WORDS.get(name, name) if name not in chosen.options else name: x for name, x in options.items()}
+    target = one_of("target", target, _RUNNING, meant=TARGET_ALIASES)
+    options = {OPTION_ALIASES.get(name, name) if name not in chosen.options else name: x for name, x in options.items()}
     for name in options:
         one_of(f"option of {chosen.name}", name, chosen.options)
     chosen.require_options(options)
@@ -337,7 +334,7 @@ def _algorithm(asked: Any) -> Algorithm:
         return ALGORITHMS[_name_of(asked)]
     if not isinstance(asked, str):
         raise TypeError(f"an algorithm is a name, a function of linkwise or an operator expression, got {asked!r}")
-    return ALGORITHMS[one_of("algorithm", OTHER_NAMES.get(asked, asked), tuple(ALGORITHMS), MAIN_ALGORITHMS)]
+    return ALGORITHMS[one_of("algorithm", NAME_ALIASES.get(asked.lower(), asked), tuple(ALGORITHMS), MAIN_ALGORITHMS)]
 
 
 def _name_of(function: Callable[..., Any]) -> str:

@@ -6,6 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+OPTION_ALIASES = {"name": "link"}  # other words for options
+TARGET_ALIASES = {"gpu": "cuda"}  # ... for targets
+NAME_ALIASES = {"rnea": "inverse_dynamics", "aba": "forward_dynamics", "crba": "mass_matrix"}  # ... for algorithms
+
 
 @dataclass(frozen=True)
 class ArrayFunction:

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..mechanism import Mechanism, require_mechanism
 from .kernel import Kernel
-from .registry import ArrayFunction, Function, register
+from .registry import OPTION_ALIASES, ArrayFunction, Function, register
 from .runtime.arrays import DeviceArrayError, all_plain, is_foreign
 from .variants import variant_function
 
@@ -157,6 +157,10 @@ def _text(function: str, algorithm: str, parameters: list[inspect.Parameter], gi
         return f"{gives}({kernel})"
 
     lines = [f"def {function}({', '.join(arguments)}):"]
+    for other, word in OPTION_ALIASES.items():
+        if {other, word} <= {p.name for p in options}:
+            fault = f"{function} takes {word} or {other}, which is another word for it: give one of them"
+            lines += [f"    if ({word} is None) == ({other} is None):", f"        raise TypeError({fault!r})"]
     if any(p.name == "wrenches" and p.default is None for p in parameters):
         lines += ["    if wrenches is not None:", f"        return {call(f'{algorithm}_with_wrenches', ', wrenches')}"]
     return "\n".join([*lines, f"    return {call(algorithm)}"])
@@ -170,7 +174,7 @@ def _request(algorithm: str, options: list[inspect.Parameter]) -> str:
     """What is asked of ``kernel_function``: the name, or a tuple of it and the options that are not None."""
     if not options:
         return repr(algorithm)
-    pairs = [f"(({OPTION_NAMES.get(p.name, p.name)!r}, {p.name}),)" for p in options]
+    pairs = [f"(({OPTION_ALIASES.get(p.name, p.name)!r}, {p.name}),)" for p in options]
     given = [
         f"({pair} if {p.name} is not None else ())" if p.default is None else pair
         for p, pair in zip(options, pairs, strict=True)
@@ -179,6 +183,3 @@ def _request(algorithm: str, options: list[inspect.Parameter]) -> str:
     if all(p.default is None for p in options):
         return f"({algorithm!r} if {' is '.join([*(p.name for p in options), 'None'])} else {whole})"
     return whole
-
-
-OPTION_NAMES = {"name": "link"}  # another word for it

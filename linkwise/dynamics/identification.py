@@ -39,8 +39,8 @@ def inertial_parameters(mech: Mechanism) -> Float64Array:
 
 
 def rotor_inertias(mech: Mechanism) -> Float64Array:
-    """(nv,): the armature that each coordinate of v moves; that of mimic joints counts with their leader's, times the
-    ratio squared."""
+    """(nv,): the armature that each coordinate of v moves; that of a mimic joint counts with the mimicked joint's,
+    times the ratio squared."""
     require_mechanism(mech)
     total = np.zeros(mech.nv)
     for body in mech.bodies:

@@ -78,7 +78,8 @@ def mass_matrix(mech: Mechanism, q: ArrayLike) -> Float64Array:
 
 @of_algorithm("mass_matrix_inverse")
 def mass_matrix_inverse(mech: Mechanism, q: ArrayLike) -> Float64Array:
-    """(nv, nv), from its closed-form factors, without forming or inverting the mass matrix."""
+    """(nv, nv), from its closed-form factors, without forming or inverting the mass matrix; where joints mimic others,
+    by elimination of it."""
     ...
 
 

@@ -9,6 +9,7 @@ from typing import Any
 __all__ = ["atan2", "cos", "select", "sin", "sqrt"]  # for functions of the user's that are compiled
 
 Scalar = Any  # a float (constant) or a traced value
+Matrix = list[list[Scalar]]
 
 
 def is_constant(x: Scalar) -> bool:
@@ -53,3 +54,8 @@ def dot(a: Iterable[Scalar], b: Iterable[Scalar], start: Scalar = 0.0) -> Scalar
     for x, y in zip(a, b, strict=True):
         start = start + x * y
     return start
+
+
+def transposed(matrix: Iterable[Iterable[Scalar]]) -> Matrix:
+    """Rows for columns."""
+    return [list(column) for column in zip(*matrix, strict=True)]

@@ -311,6 +311,11 @@ class Mechanism(Constant):
         return _read_only(np.array([x for values in independent for x in values], dtype=float))
 
     @cached_property
+    def mimic_joints(self) -> tuple[str, ...]:
+        """Joints that move with others, by name."""
+        return tuple(body.joint for body in self.bodies if body.mimic)
+
+    @cached_property
     def singular_joints(self) -> tuple[str, ...]:
         """Independent joints that move nothing with inertia: no force law gives them an acceleration.
 

@@ -37,7 +37,7 @@ def test_public_functions_compile_to_what_they_compute(function):
     """With the arrays in the order in which the function takes them; some functions give parts of the result."""
     loops = function.__module__.startswith("linkwise.dynamics.closed")
     mech = lw.mechanisms.five_bar() if loops else lw.mechanisms.stanford_arm()
-    options = {name: mech.link_names[-1] for name in ("link", "name") if name in inspect.signature(function).parameters}
+    options = {name: mech.link_names[-1] for name in ("link",) if name in inspect.signature(function).parameters}
     kernel = lw.compile(function, mech, target="numpy", **({"link": mech.link_names[-1]} if options else {}))
     arrays = arguments(kernel, mech)
     assert list(inspect.signature(function).parameters)[1 : 1 + len(arrays)] == list(kernel.inputs)

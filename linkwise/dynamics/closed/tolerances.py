@@ -1,4 +1,7 @@
-"""How closed a loop is: every tolerance on positions, velocities, accelerations and ranks of loops, with its reason."""
+"""How closed a loop is: the tolerances on positions, velocities, accelerations and ranks of loops, with their reasons.
+
+How near a motion is to a singular position, and how a search ends, are matters of their files.
+"""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ class Algorithm:
 
     def computations(self, mechanism: Mechanism, **options: Any) -> tuple[Computation, ...] | None:
         """The expressions for a mechanism and their plans, in the order in which they run; None for a recursion."""
-        if self.expression is None or (self.mimic is not None and _mimic_joints(mechanism)):
+        if self.expression is None or (self.mimic is not None and mechanism.mimic_joints):
             return None
         found = self.expression(mechanism, **options)
         if found is None:
@@ -144,7 +144,7 @@ class Algorithm:
     ) -> Any:
         """The result by plans made before, or by the recursion."""
         if computed is None:
-            recursion = self.mimic if self.mimic is not None and _mimic_joints(tree.mechanism) else self.recursion
+            recursion = self.mimic if self.mimic is not None and tree.mechanism.mimic_joints else self.recursion
             assert recursion is not None
             return recursion(tree, *arrays, **options)
         at = Configuration(self.tree_for(tree), arrays[0])
@@ -172,12 +172,11 @@ class Algorithm:
             )
         vectors = input_vectors(expression)
         one_by_one = [name for name, space in vectors.items() if space == JOINT and name not in self.spaces]
-        mimic_joints = _mimic_joints(mechanism)
-        if mimic_joints and one_by_one:
+        if mechanism.mimic_joints and one_by_one:
             raise MechanismError(
-                f"{self.name} takes one joint at a time, but {', '.join(map(repr, mimic_joints))} of mechanism "
-                f"{mechanism.name!r} mimic others: use an algorithm over the independent coordinates, or load the "
-                "mechanism with its mimic joints free"
+                f"{self.name} takes one joint at a time, and in mechanism {mechanism.name!r} some mimic others "
+                f"({', '.join(mechanism.mimic_joints)}): use an algorithm over the independent coordinates, or load "
+                "the mechanism with its mimic joints free"
             )
 
     # -- arrays ---------------------------------------------------------------------------------------
@@ -288,10 +287,6 @@ def _is_articulated(expression: Expression) -> bool:
     """Whether it inverts inertias of joints."""
     operators = (part for part in expanded(expression).walk() if isinstance(part, Operator))
     return any(part.record.action(part.adjoint).needs for part in operators if part.record.apply is not None)
-
-
-def _mimic_joints(mechanism: Mechanism) -> list[str]:
-    return [body.joint for body in mechanism.bodies if body.mimic]
 
 
 def shape_of(space: Space, mechanism: Mechanism) -> tuple[int, ...]:

@@ -69,8 +69,7 @@ def _diagonal(name: str, inputs: tuple[str, ...], output: str, **more: Any) -> A
         inputs,
         output,
         options=("normalized",),
-        mimic=getattr(by_elimination, name),
-        reason=RATES,
+        mimic=by_elimination.BY_NAME[name],
         solves_motion=True,
         **more,
     )
@@ -375,10 +374,14 @@ ALGORITHMS: dict[str, Algorithm] = {
         _transform("torques", ("q", "eps"), "tau"),
         _transform("factor", ("q",), "factor"),
         _transform("factor_inverse", ("q",), "factor_inverse"),
-        _diagonal("factor_derivatives", ("q",), "derivatives", recursion=inertia_derivatives.factor_derivatives),
-        _diagonal("factor_rate", ("q", "v"), "factor", recursion=inertia_derivatives.factor_rate),
-        _diagonal("coriolis", ("q", "nu"), "coriolis", recursion=diagonal.coriolis),
-        _diagonal("motion", ("q", "nu", "tau"), "motion", recursion=diagonal.motion, may_take_wrenches=True),
+        _diagonal(
+            "factor_derivatives", ("q",), "derivatives", recursion=inertia_derivatives.factor_derivatives, reason=RATES
+        ),
+        _diagonal("factor_rate", ("q", "v"), "factor", recursion=inertia_derivatives.factor_rate, reason=RATES),
+        _diagonal("coriolis", ("q", "nu"), "coriolis", recursion=diagonal.coriolis, reason=RATES),
+        _diagonal(
+            "motion", ("q", "nu", "tau"), "motion", recursion=diagonal.motion, reason=RATES, may_take_wrenches=True
+        ),
     )
     for algorithm in (listed, listed.under_wrenches)
     if algorithm

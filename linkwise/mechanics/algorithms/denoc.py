@@ -12,7 +12,7 @@ from ..operators import H, I, K, link_vector, phi
 from ..operators.plan import apply, plan_for
 from ..recursions.mass_centres import at_mass_centres
 from ..recursions.tree import Configuration, Tree
-from ..scalar import Scalar
+from ..scalar import Matrix, Scalar
 from ..spatial import Force, Matrix3, Motion, RigidInertia, Vector3
 from ..spatial.motion import NO_FORCE
 from ..spatial.three import IDENTITY
@@ -20,8 +20,6 @@ from . import expressions as ex
 from .coriolis_matrix import Columns, convective_matrix
 from .diagonal_by_elimination import Factors
 from .kinematics import internal_poses
-
-Matrix = list[list[Scalar]]
 
 wrench = link_vector("wrenches")
 #: H phi w = N_d* N_l* w (30, 31).

@@ -30,12 +30,11 @@ from ..links.inertia_rates import (
 from ..links.link import combine
 from ..recursions.sweep import base_to_tip, tip_to_base
 from ..recursions.tree import Configuration, Tree
-from ..scalar import Scalar
+from ..scalar import Matrix, Scalar
 from ..spatial import Force, Motion, Vector3
 from ..spatial.motion import NO_MOTION
 from .inertia_derivatives import InertiaRates
 
-Matrix = list[list[Scalar]]
 JointVector = list[list[Scalar]]  # one list per joint
 
 

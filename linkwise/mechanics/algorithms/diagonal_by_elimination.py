@@ -16,13 +16,12 @@ from ..links.factor import Factor
 from ..links.inertia_rates import half_rate
 from ..operators.plan import apply
 from ..recursions.tree import Tree
-from ..scalar import Scalar, dot, sqrt
+from ..scalar import Matrix, Scalar, dot, sqrt
 from . import expressions as ex
 from .dynamics import mass_matrix
 from .inertia_derivatives import mass_matrix_derivatives
 
 Vector = Sequence[Scalar]
-Matrix = list[list[Scalar]]
 
 
 class Factors:
@@ -161,3 +160,22 @@ def _factor_rate(factors: Factors, mass_rate: Matrix) -> Matrix:
 def _by_columns(function: Callable[[Vector], list[Scalar]], n: int) -> Matrix:
     columns = [function([1.0 if i == j else 0.0 for i in range(n)]) for j in range(n)]
     return [list(row) for row in zip(*columns, strict=True)]
+
+
+#: By the names of ``linkwise.diagonal``.
+BY_NAME = {
+    function.__name__: function
+    for function in (
+        rates,
+        velocities,
+        forces,
+        forces_of_all,
+        torques,
+        factor,
+        factor_inverse,
+        factor_derivatives,
+        factor_rate,
+        coriolis,
+        motion,
+    )
+}

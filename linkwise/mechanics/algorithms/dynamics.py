@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from ..operators.plan import apply
 from ..recursions.tree import Tree
-from ..scalar import Scalar
+from ..scalar import Matrix, Scalar
 from . import expressions as ex
-
-Matrix = list[list[Scalar]]
 
 
 def inverse_dynamics(tree: Tree, q, v, a, wrenches=None) -> list[Scalar]:

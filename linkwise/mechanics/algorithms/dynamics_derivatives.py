@@ -3,7 +3,7 @@
 A change at a joint is a field of accelerations over the links beyond it (links/acceleration_fields.py).  Joints further
 out feel it through the covectors of their own composite bodies, joints further in through the wrench it asks for, and
 when the position changes, through the turned wrench of the subtree.  All three matrices come from one sweep outward and
-one inward, with one covector and two wrenches carried inward per freedom.
+one inward, with one covector and two wrenches propagated inward per degree of freedom.
 """
 
 from __future__ import annotations
@@ -20,13 +20,11 @@ from ..links.kinematics import angular_velocity_base_to_tip, propagate_accelerat
 from ..links.link import JointKinematics
 from ..recursions.sweep import base_to_tip, tip_to_base
 from ..recursions.tree import Tree
-from ..scalar import Scalar
+from ..scalar import Matrix
 from ..spatial import Force, Motion, Vector3
 from ..spatial.three import ZERO
 from .dynamics import inverse_dynamics, mass_matrix
 from .metric import twice_symmetric_connection
-
-Matrix = list[list[Scalar]]
 
 
 class Moving(NamedTuple):

@@ -193,11 +193,10 @@ def forward_dynamics(mechanism: Mechanism, method: str, pushed: bool = False) ->
     """Accelerations by one of the methods."""
     if method not in FORWARD_DYNAMICS:
         raise ValueError(f"method must be one of {', '.join(FORWARD_DYNAMICS)}, got {method!r}")
-    mimic_joints = [body.joint for body in mechanism.bodies if body.mimic]
-    if mimic_joints and method != "bias_free":
+    if mechanism.mimic_joints and method != "bias_free":
         raise MechanismError(
-            f"method {method!r} takes one joint at a time, but {', '.join(map(repr, mimic_joints))} of mechanism "
-            f"{mechanism.name!r} mimic others: leave method out, or take 'bias_free'"
+            f"method {method!r} takes one joint at a time, and in mechanism {mechanism.name!r} some mimic others "
+            f"({', '.join(mechanism.mimic_joints)}): leave method out, or take 'bias_free'"
         )
     return FORWARD_DYNAMICS[method](forces_on_links(pushed))
 
@@ -208,7 +207,7 @@ def fastest_method(mechanism: Mechanism) -> str:
     The biased algorithm has its bias forces from constants: few for joints that only rotate, about skew axes.  Where
     joints mimic others the mass matrix has no factors that take one joint at a time.
     """
-    if any(body.mimic for body in mechanism.bodies):
+    if mechanism.mimic_joints:
         return "bias_free"
     revolute = (i for i, body in enumerate(mechanism.bodies) if body.kind.span == ABOUT_Z)
     skew = sum(is_skew(mechanism, i) for i in revolute)
@@ -217,7 +216,7 @@ def fastest_method(mechanism: Mechanism) -> str:
 
 def forward_link_accelerations(mechanism: Mechanism) -> Expression:
     """Link accelerations (of the origins, as an inertial observer sees them), rodriguez1992 Algorithm 2."""
-    if any(body.mimic for body in mechanism.bodies):
+    if mechanism.mimic_joints:
         return phi.T @ (H.T @ S @ bias_free(b) + a)
     return psi.T @ H.T @ D.inv @ WHITENING @ S @ bias_free_moments(b) + phi.T @ a
 
@@ -272,7 +271,7 @@ def mobility(mechanism: Mechanism, link: str) -> Expression:
 def operational_inertia(mechanism: Mechanism, link: str) -> Expression:
     """The inverse of J M^-1 J* = B* psi* H* D^-1 H psi B: force per acceleration of a frame."""
     _require_six_dofs(mechanism, link)
-    if any(body.mimic for body in mechanism.bodies):
+    if mechanism.mimic_joints:
         own = jacobian(mechanism, link)
         return (own @ MASS_MATRIX_INVERSE @ own.T).inv
     return (B(link).T @ psi.T @ H.T @ D.inv @ H @ psi @ B(link)).inv

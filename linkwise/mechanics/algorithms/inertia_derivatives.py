@@ -20,13 +20,12 @@ from ..links.inertia_rates import (
 from ..links.link import combine
 from ..recursions.sweep import tip_to_base
 from ..recursions.tree import Configuration, Tree
-from ..scalar import Scalar, is_zero
+from ..scalar import Matrix, Scalar, is_zero
 from ..spatial import ArticulatedInertia, Force, Motion
 from ..spatial.inertia import NOTHING_ARTICULATED
 from ..spatial.motion import NO_MOTION
 from .kinematics import joint_motions
 
-Matrix = list[list[Scalar]]
 Cube = list[Matrix]  # [i][j][k]
 Column = tuple[int, int]  # joint and degree of freedom
 

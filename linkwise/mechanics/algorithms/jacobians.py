@@ -21,12 +21,11 @@ from ..jet import jet, parts
 from ..links.link import combine
 from ..recursions.sweep import base_to_tip, tip_to_base
 from ..recursions.tree import Configuration, Tree
-from ..scalar import Scalar
+from ..scalar import Matrix, Scalar
 from ..spatial import IDENTITY, ZERO, Motion, Vector3
 from ..spatial.motion import NO_MOTION
 from .kinematics import Pose, beyond
 
-Matrix = list[list[Scalar]]
 Columns = dict[int, list[Motion]]  # of the links on the way to the frame, one per freedom of their joint
 FRAMES = ("link", "world", "world_aligned")
 

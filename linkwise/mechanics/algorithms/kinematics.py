@@ -1,4 +1,4 @@
-"""Poses, velocities, accelerations and Jacobians, in the user's link frames."""
+"""Poses of links and frames in the world, and the motions that joints give to links."""
 
 from __future__ import annotations
 

@@ -16,13 +16,12 @@ from ...mechanism import Loop, snapped
 from ..jet import jet, parts
 from ..links.link import JointKinematics
 from ..recursions.tree import Tree
-from ..scalar import Scalar
+from ..scalar import Matrix, Scalar
 from ..spatial import Matrix3, Motion, Transform, Vector3
 from .configuration import moving
 from .dynamics import bias_force, mass_matrix
 from .kinematics import Pose, beyond
 
-Matrix = list[list[Scalar]]
 ROUND_OFF = 1e-15  # metres: what is smaller is noise of multiplying constant frames
 
 

@@ -1,7 +1,7 @@
 """The mass matrix as a metric: its connection along tangent directions, by Koszul's formula (jain1995 Section 2).
 
-Directions of joints that turn freely (quaternions) do not commute, so brackets enter beside derivatives.  Arrays are of
-floats, with any leading batch shape, or of traced scalars.
+Directions of joints that rotate freely (quaternions) do not commute, so structure constants enter beside derivatives.
+Arrays are of floats, with any leading batch shape, or of traced scalars.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ def connection(metric: np.ndarray, slopes: np.ndarray, structure_constants: np.n
     """(nv, nv, nv): [i, j, k] is the product of E_k with the covariant derivative of E_j along E_i.
 
     slopes     [i, j, k]: how [i, j] of the metric changes along direction k
-    brackets   of tangent directions, ``Mechanism.brackets``
+    brackets   of tangent directions, ``Mechanism.structure_constants``
 
     Linear in the metric and its derivatives, hence good for their derivatives too.
     """

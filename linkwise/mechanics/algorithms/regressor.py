@@ -9,12 +9,10 @@ from ..links.forces import gyroscopic_force
 from ..links.kinematics import rigid_acceleration
 from ..operators.plan import evaluate
 from ..recursions.tree import Configuration, Tree
-from ..scalar import Scalar
+from ..scalar import Matrix, Scalar
 from ..spatial import Force, Motion, RigidInertia, Symmetric3, Transform, Translation, Vector3
 from . import expressions as ex
 from .kinematics import joint_motions
-
-Matrix = list[list[Scalar]]
 
 
 def _unit(name: str) -> RigidInertia:

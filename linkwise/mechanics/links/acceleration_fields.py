@@ -151,7 +151,7 @@ def joint_fields(
     omega: Vector3,
     propagated: Motion,
 ) -> JointFields:
-    """``omega`` is the parent's angular velocity, ``carried`` its acceleration at the link's origin, in link axes."""
+    """``omega`` is the parent's angular velocity, ``arriving`` its acceleration at the link's origin, in link axes."""
     joint, n = kinematics.link.joint, kinematics.link.joint.nv
     relative = kinematics.relative_motion(v)
     units = [[1.0 if m == k else 0.0 for m in range(n)] for k in range(n)]

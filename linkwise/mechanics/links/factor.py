@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..scalar import Scalar, dot, sqrt
-
-Matrix = list[list[Scalar]]
+from ..scalar import Matrix, Scalar, dot, sqrt
 
 
 @dataclass(frozen=True)

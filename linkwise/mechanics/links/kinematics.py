@@ -24,7 +24,7 @@ from .link import JointKinematics, combine
 class AngularVelocity(NamedTuple):
     """Angular velocity of a link and what its joint's kinematics need of it.
 
-    ``carried`` is the parent's angular velocity before each step of the joint's transform,
+    ``propagated`` is the parent's angular velocity before each step of the joint's transform,
     ``bias`` the joint's own share of a_i, on the child side.
     """
 

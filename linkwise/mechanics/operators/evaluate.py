@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..recursions.schedule import BASE_TO_TIP, Sweep
+from ..recursions.sweep import within
 from ..recursions.tree import Configuration
 from .expression import Factored
 from .record import Combination, Step
@@ -40,6 +41,7 @@ class Evaluation:
         self.regrouped = regrouped
         self.composites_are_regrouped = composites_are_regrouped
         self.factors = factors or {}
+        self.labels: Mapping[Step, str] = {}  # sweeps of steps that are computed on demand, for emitted code
         self._values: dict[tuple[Step, int], Any] = {}
         self._above: dict[Step, frozenset[int]] = {}
 
@@ -65,7 +67,12 @@ class Evaluation:
             i = -1  # one value for all links
         key = (step, i)
         if key not in self._values:
-            self._values[key] = step.action.compute(self, step, i)
+            label = self.labels.get(step)
+            if label is None:
+                self._values[key] = step.action.compute(self, step, i)
+            else:
+                with within(label):
+                    self._values[key] = step.action.compute(self, step, i)
         return self._values[key]
 
     def input(self, step: Step, role: str, i: int) -> Any:

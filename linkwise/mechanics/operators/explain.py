@@ -57,7 +57,7 @@ def _written(expression: Expression, plan: Plan) -> Iterable[str]:
     if str(plain) != str(expression):
         yield f"= {plain}"
     *inside, whole = _computed(plan)
-    yield from (f"inside the inverse, {line}" for line in inside)
+    yield from (f"inside the inverse, {line}, then eliminated" for line in inside)
     if plan.parts and not plan.own_sweeps or plan.computed != plain:
         yield whole
 
@@ -128,11 +128,12 @@ def _kinds_of_joints(tree: Tree) -> Iterable[str]:
 
 def describe(tree: Tree, i: int) -> str:
     """The steps across joint i with its coordinates left open: Tx(0.3) Rx(90 deg) Rz(q)."""
-    link = tree.links[i]
+    link, mimic = tree.links[i], tree.mechanism.bodies[i].mimic
     joint = type(link.joint).__name__.lower()
+    coordinate = f"{mimic.ratio:g} q of {mimic.joint} {mimic.offset:+g}" if mimic else "q"
     offset = link.spin + link.quarter_turns * math.pi / 2
-    turned = f" + {math.degrees(offset):.6g} deg" if offset else ""
-    return " ".join([*_factors(link.place), f"{joint}(q{turned})"])
+    rotated = f" + {math.degrees(offset):.6g} deg" if offset else ""
+    return " ".join([*_factors(link.place), f"{joint}({coordinate}{rotated})"])
 
 
 def _factors(transform: Transform) -> Iterable[str]:

@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...mechanism.checks import did_you_mean
-from .expression import Expression, Vector
-from .spaces import COORDINATE, FORCE, JOINT, MOTION
+from . import algebra
+from .expression import Expression, Operator, Vector
+from .spaces import COORDINATE, FORCE, JOINT, MOTION, SCALAR
 
 MAX_LENGTH = 10_000  # characters
 MAX_DEPTH = 200  # operations inside each other; a chain of n products or terms is n deep
@@ -56,15 +57,15 @@ class _Names:
     """The meaning of names, and of syntax trees made of them."""
 
     def __init__(self, vectors: Mapping[str, Vector]):
-        from .. import operators  # the package holds the names, and offers parse itself
-
-        public = {name: getattr(operators, name) for name in operators.__all__}
-        self.operators = {name: value for name, value in public.items() if isinstance(value, Expression)}
+        self.operators: dict[str, Expression] = {"I": algebra.I, "Phi": algebra.Phi, "Psi": algebra.Psi}
+        for name, record in algebra.RECORDS.items():
+            if record.domain != SCALAR and not record.domain.at_link and not name.endswith("_inv"):
+                self.operators[name] = Operator(record)
         taken = sorted(set(vectors) & {*self.operators, *_CALLS})
         if taken:
             raise ParseError(f"a vector must not be called {taken[0]!r}: that is an operator")
         self.vectors = {name: vector for name, vector in vectors.items() if _checked_name(name, None)}
-        self.calls: dict[str, Callable[..., Expression]] = {name: public[name] for name in _CALLS}
+        self.calls: dict[str, Callable[..., Expression]] = dict(zip(_CALLS, _FUNCTIONS, strict=True))
 
     def value(self, node: ast.expr, depth: int) -> Expression | float:
         """What a syntax tree stands for: an expression or a number."""
@@ -149,6 +150,18 @@ _CALLS = {
     "gravity": "()",
     "identity": "(JOINT), (COORDINATE), (FORCE) or (MOTION)",
 }
+_FUNCTIONS = (
+    algebra.B,
+    algebra.A,
+    algebra.joint_vector,
+    algebra.coordinate_vector,
+    algebra.link_vector,
+    algebra.bias_acceleration,
+    algebra.bias_force,
+    algebra.convective_acceleration,
+    algebra.gravity,
+    algebra.identity,
+)
 SPACES = {"JOINT": JOINT, "COORDINATE": COORDINATE, "FORCE": FORCE, "MOTION": MOTION}
 
 

@@ -17,9 +17,9 @@ from typing import Any
 from ...mechanism import Mechanism
 from ..links.factor import Elimination, Factor
 from ..recursions.schedule import BASE_TO_TIP, Sweep
-from ..recursions.sweep import base_to_tip, tip_to_base, working_on
+from ..recursions.sweep import base_to_tip, label_of, tip_to_base
 from ..recursions.tree import Configuration, Tree
-from ..scalar import Scalar, dot
+from ..scalar import Matrix, Scalar, dot, transposed
 from . import actions
 from .algebra import S
 from .evaluate import Evaluation
@@ -31,7 +31,6 @@ from .steps import StepBuilder, name_of, regroupable_steps, sweeps_of
 from .structure import structured, written_out
 from .vectors import component, flattened, given, input_vectors, places, unit_vector
 
-Matrix = list[list[Scalar]]
 Vectors = Mapping[str, Sequence[Any]]  # values per link, in internal frames
 
 COLUMN = "column"
@@ -76,7 +75,7 @@ class Recursions:
     value          the result, a sum of steps
     sweeps         the fewest alternating sweeps over the links that compute them
     regrouped      steps that may use regrouped inertias
-    factored       the plans of matrices whose inverses are multiplied by
+    factored       the plans of matrices that are factored, and whose inverses are multiplied by
     """
 
     value: Combination
@@ -166,8 +165,11 @@ class Columns(Plan):
         recursions = self.recursions
         with_column = recursions.evaluation(at, vectors)
         recursions.run(with_column({}), every_step=False)
-        for sweep in recursions.sweeps[-1:]:
-            working_on(sweep.direction, name_of(sweep), "columns")
+        labels = {
+            step: label_of(sweep.direction, name_of(sweep), "columns")
+            for sweep in recursions.sweeps
+            for step in sweep.tasks
+        }
         # Rows run outwards: what a last sweep outwards adds is there when it is asked for, one link at a time.
         outward_last = recursions.sweeps and recursions.sweeps[-1].direction == BASE_TO_TIP
         swept = recursions.sweeps[:-1] if self.symmetric and outward_last else recursions.sweeps
@@ -175,6 +177,7 @@ class Columns(Plan):
         result: Matrix = [[0.0] * len(columns) for _ in rows]
         for c, (j, k) in enumerate(columns):
             evaluation = with_column({COLUMN: unit_vector(at, domain, j, k)})
+            evaluation.labels = labels
             if deep:
                 evaluation.prepare(swept)
             for r, (i, m) in enumerate(rows[: c + 1] if self.symmetric else rows):
@@ -182,7 +185,6 @@ class Columns(Plan):
                 result[r][c] = entry
                 if self.symmetric:
                     result[c][r] = entry
-        working_on("", "", "")
         return result
 
 
@@ -297,7 +299,7 @@ def plan_for(expression: Expression, mechanism: Mechanism) -> Plan:
 
 def specialized(expression: Expression, mechanism: Mechanism) -> Expression:
     """The expression for the mechanism: without S where no joint mimics another."""
-    return expression if any(body.mimic for body in mechanism.bodies) else without_mimic_joints(expression)
+    return expression if mechanism.mimic_joints else without_mimic_joints(expression)
 
 
 def _matrix_plan(expression: Expression, mechanism: Mechanism) -> Plan:
@@ -382,10 +384,6 @@ def evaluate(expression: Expression, at: Configuration, **vectors: Any) -> list[
     spaces = input_vectors(specialized(expression, at.tree.mechanism))
     values = {name: given(at, space, vectors[name]) for name, space in spaces.items()}
     return plan_for(expression, at.tree.mechanism).run(at, values)
-
-
-def transposed(matrix: Matrix) -> Matrix:
-    return [list(column) for column in zip(*matrix, strict=True)]
 
 
 def _factor(inverse: Factored, matrix: Matrix) -> Factor | Elimination:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from .spaces import Space
+from .spaces import Space, SpaceError
 
 if TYPE_CHECKING:
     from .evaluate import Evaluation
@@ -77,6 +77,15 @@ class Record:
     inverse: Expression | None = None
     source: str = ""
     dense: Callable[[Any], Any] | None = None
+
+    def __post_init__(self) -> None:
+        if self.self_adjoint and self.domain.dual != self.codomain:
+            raise SpaceError(
+                f"{self.name} cannot be its own adjoint: it maps {self.domain} to {self.codomain}, its adjoint maps "
+                f"{self.codomain.dual} to {self.domain.dual}"
+            )
+        if self.apply is None and self.definition is None:
+            raise TypeError(f"{self.name} needs an action (apply=...) or a definition")
 
     def __repr__(self) -> str:
         return f"<Record {self.name}>"

@@ -20,9 +20,14 @@ class SweepLog:
 
     on_section: Callable[[str], None] = lambda label: None
     sweeps: list[tuple[str, str]] = field(default_factory=list)
+    section: str = ""
 
     def start(self, direction: str, name: str) -> None:
         self.sweeps.append((direction, name))
+
+    def say(self, label: str) -> None:
+        self.section = label
+        self.on_section(label)
 
 
 _log: ContextVar[SweepLog | None] = ContextVar("sweep_log", default=None)
@@ -38,11 +43,22 @@ def logged(log: SweepLog) -> Iterator[SweepLog]:
         _log.reset(token)
 
 
-def working_on(direction: str, name: str, where: str) -> None:
-    """Say that what follows belongs to a sweep that has been made, though not to one of its links; "" for none."""
+@contextmanager
+def within(label: str) -> Iterator[None]:
+    """Say that what is computed inside the ``with`` block belongs to a sweep that has been made; blocks nest."""
     log = _log.get()
-    if log:
-        log.on_section(f"{name}, {direction.replace('_', ' ')}: {where}" if name else "")
+    if log is None:
+        yield
+        return
+    before = log.section
+    log.say(label)
+    yield
+    log.say(before)
+
+
+def label_of(direction: str, name: str, where: str) -> str:
+    """What emitted code is labelled with."""
+    return f"{name}, {direction.replace('_', ' ')}: {where}"
 
 
 def base_to_tip(links: tuple[Link, ...], name: str, step: Callable[[int, Value | None], Value]) -> list[Value]:
@@ -53,10 +69,10 @@ def base_to_tip(links: tuple[Link, ...], name: str, step: Callable[[int, Value |
     values: list[Value] = []
     for i, link in enumerate(links):
         if log:
-            log.on_section(f"{name}, base to tip: {link.name}")
+            log.say(label_of("base_to_tip", name, link.name))
         values.append(step(i, values[link.parent] if link.parent >= 0 else None))
     if log:
-        log.on_section("")
+        log.say("")
     return values
 
 
@@ -73,9 +89,9 @@ def tip_to_base(
     ground: list[Message] = []
     for i in reversed(range(len(links))):
         if log:
-            log.on_section(f"{name}, tip to base: {links[i].name}")
+            log.say(label_of("tip_to_base", name, links[i].name))
         values[i], message = step(i, inbox[i])
         (inbox[links[i].parent] if links[i].parent >= 0 else ground).append(message)
     if log:
-        log.on_section("")
+        log.say("")
     return values, ground  # type: ignore[return-value]

@@ -16,7 +16,7 @@ from ...mechanism import Mechanism
 from ..links.articulation import Articulation, articulate
 from ..links.link import JointKinematics, Link
 from ..links.mobility import IMMOBILE, Matrix6, free_joint, propagate_mobility, respond
-from ..scalar import Scalar, is_constant
+from ..scalar import Scalar, is_constant, transposed
 from ..spatial import (
     ArticulatedInertia,
     Matrix3,
@@ -83,7 +83,7 @@ class Tree:
 
     def independent_rows(self, matrix: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
         """S* X."""
-        return _transposed(self.independent_columns(_transposed(matrix)))
+        return transposed(self.independent_columns(transposed(matrix)))
 
     def independent_block(self, matrix: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
         """S* X S."""
@@ -265,10 +265,6 @@ def _traced_place(mechanism: Mechanism, i: int, choices: list[FrameChoice], pose
 
 def _shift(values: np.ndarray) -> tuple[Translation, ...]:
     return (Translation(_vector(values)),) if np.any(values) else ()
-
-
-def _transposed(matrix: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
-    return [list(column) for column in zip(*matrix, strict=True)]
 
 
 def _scalar(value: Any) -> Scalar:

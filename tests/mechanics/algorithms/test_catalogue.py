@@ -68,7 +68,7 @@ def test_methods_that_take_one_joint_at_a_time_are_not_ignored():
     builder.joint("lead", lw.Revolute((0, 0, 1)), "ground", "a")
     mech = builder.joint("{tail}", lw.Revolute((0, 1, 0)), "a", "b", mimic=lw.Mimic("lead")).build("pair")
     zero = np.zeros(1)
-    with pytest.raises(lw.MechanismError, match="'biased' takes one joint at a time, but '{tail}' of .* 'pair' mimic"):
+    with pytest.raises(lw.MechanismError, match="'biased' takes one joint at a time, .* 'pair' some .* .{tail}"):
         lw.forward_dynamics(mech, zero, zero, zero, method="biased")
     same = [lw.forward_dynamics(mech, zero, zero, zero, method=method) for method in (None, "bias_free")]
     np.testing.assert_array_equal(*same)
