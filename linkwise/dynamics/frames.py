@@ -71,7 +71,7 @@ def jacobian_rate_times_velocity(
 
 
 def effective_inertia(
-    mech: Mechanism, q: ArrayLike, link: str, direction: ArrayLike, frame: str = "link"
+    mech: Mechanism, q: ArrayLike, direction: ArrayLike, link: str, frame: str = "link"
 ) -> Float64Array:
     """Scalar per state: 1 / (d* J M^-1 J* d), the force along a direction that a unit of acceleration along it takes
     (a mass for a linear direction of length one, an inertia for an angular one); infinite where nothing gives way.

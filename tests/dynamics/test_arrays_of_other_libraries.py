@@ -87,7 +87,7 @@ def arguments(function, mech, batch, dtype):
     """Random arrays for the parameters of a public function, and what it needs besides."""
     rng = np.random.default_rng(7)
     shapes = {name: (mech.nv,) for name in ("v", "a", "tau", "nu", "eps")}
-    shapes |= {"wrenches": (mech.n_links, 6), "dt": ()}
+    shapes |= {"wrenches": (mech.n_links, 6), "dt": (), "direction": (6,)}
     parameters = list(inspect.signature(function).parameters.values())[1:]
     arrays, options = [], {}
     for one in parameters:
@@ -106,7 +106,7 @@ def arguments(function, mech, batch, dtype):
 @pytest.mark.parametrize("function", COMPILED, ids=named)
 def test_every_array_function(function, make):
     loops = function.__module__.startswith("linkwise.dynamics.closed")
-    mech = LOOP if loops else SIX if function is lw.operational_inertia else ARM
+    mech = LOOP if loops else SIX if function in (lw.operational_inertia, lw.manipulability) else ARM
     cases = [((), "float64")]
     if function.__module__.endswith(".trees"):  # how precisions are chosen is the same for all
         cases.append(((3,), "float32"))

@@ -125,10 +125,10 @@ def test_manipulability_of_a_planar_arm_and_where_it_is_zero():
 def test_the_effective_mass_of_a_point_mass_and_of_what_does_not_move():
     builder = lw.Builder().link("bead", 2.5).joint("wire", lw.Prismatic((1, 0, 0)), "ground", "bead")
     bead = builder.build("bead")
-    np.testing.assert_allclose(lw.effective_inertia(bead, [0.3], "bead", (1, 0, 0)), 2.5)
-    np.testing.assert_allclose(lw.effective_inertia(bead, [0.3], "bead", (0, 0, 0, 2, 0, 0)), 2.5 / 4.0)
+    np.testing.assert_allclose(lw.effective_inertia(bead, [0.3], (1, 0, 0), "bead"), 2.5)
+    np.testing.assert_allclose(lw.effective_inertia(bead, [0.3], (0, 0, 0, 2, 0, 0), "bead"), 2.5 / 4.0)
     with np.errstate(divide="ignore"):
-        assert np.isinf(lw.effective_inertia(bead, [0.3], "bead", (0, 1, 0)))
+        assert np.isinf(lw.effective_inertia(bead, [0.3], (0, 1, 0), "bead"))
 
 
 def test_batches_machine_code_and_single_precision():
@@ -149,8 +149,8 @@ def test_batches_machine_code_and_single_precision():
             assert narrow.dtype == np.float32
             np.testing.assert_allclose(narrow, found, atol=2e-3 * np.abs(found).max())
     direction = rng.normal(size=(4, 3))
-    assert lw.effective_inertia(mech, q, name, direction).shape == (3, 4)
-    narrow = lw.effective_inertia(mech, np.float32(q), name, np.float32(direction))
+    assert lw.effective_inertia(mech, q, direction, name).shape == (3, 4)
+    narrow = lw.effective_inertia(mech, np.float32(q), np.float32(direction), name)
     assert narrow.dtype == np.float32
     assert lw.manipulability(mech, np.float32(q), name, "linear").dtype == np.float32
 
@@ -181,7 +181,7 @@ def test_what_is_wrong_is_told():
         lambda: lw.frame_acceleration(mech, q, q, q, "tip", "tool"),
         lambda: lw.frame_acceleration(mech, q, q, q, "tip", "tool", True),
         lambda: lw.jacobian_rate_times_velocity(mech, q, q, "tip", "tool"),
-        lambda: lw.effective_inertia(mech, q, "tip", (1, 0, 0), "tool"),
+        lambda: lw.effective_inertia(mech, q, (1, 0, 0), "tip", "tool"),
         lambda: lw.manipulability(mech, q, "tip", "linear", "tool"),
     ):
         with pytest.raises(ValueError, match="frame must be 'link', 'world' or 'world_aligned', got 'tool'"):
@@ -189,7 +189,7 @@ def test_what_is_wrong_is_told():
     for call in (
         lambda: lw.frame_velocity(mech, q, q, "tpi"),
         lambda: lw.frame_acceleration(mech, q, q, q, "tpi", classical=True),
-        lambda: lw.effective_inertia(mech, q, "tpi", (1, 0, 0)),
+        lambda: lw.effective_inertia(mech, q, (1, 0, 0), "tpi"),
         lambda: lw.manipulability(mech, q, "tpi", (3,)),
     ):
         with pytest.raises(lw.MechanismError, match="no link or frame 'tpi'.*did you mean 'tip'"):
@@ -202,12 +202,12 @@ def test_what_is_wrong_is_told():
         with pytest.raises(ValueError, match="rows must be 'angular', 'linear' or different numbers from 0 to 5"):
             lw.manipulability(mech, q, "tip", rows)
     with pytest.raises(ValueError, match="direction must have shape"):
-        lw.effective_inertia(mech, q, "tip", (1, 0))
+        lw.effective_inertia(mech, q, (1, 0), "tip")
     with pytest.raises(lw.MechanismError, match="'ground' is fixed to the ground: no force moves it"):
-        lw.effective_inertia(mech, q, "ground", (1, 0, 0))
+        lw.effective_inertia(mech, q, (1, 0, 0), "ground")
     loop = lw.mechanisms.four_bar()
     with pytest.raises(lw.MechanismError, match="effective_inertia would ignore the loops"):
-        lw.effective_inertia(loop, lw.neutral(loop), loop.link_names[0], (1, 0, 0))
+        lw.effective_inertia(loop, lw.neutral(loop), (1, 0, 0), loop.link_names[0])
 
 
 @pytest.mark.parametrize("n", [6, 20])
