@@ -95,8 +95,8 @@ def arguments(function, mech, batch, dtype):
             arrays.append(lw.random_state(mech, rng, batch)[0].astype(dtype))
         elif one.name in shapes and one.default is one.empty:
             arrays.append(rng.normal(size=(*batch, *shapes[one.name])).astype(dtype))
-        elif one.name in ("link", "name"):
-            options[one.name] = mech.link_names[-1]
+        elif one.name in ("link", "name"):  # "name" is another word for "link" where it is taken
+            options.setdefault("link", mech.link_names[-1])
         else:
             assert one.default is not one.empty, one
     return arrays, options
