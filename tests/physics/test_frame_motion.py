@@ -194,7 +194,7 @@ def test_what_is_wrong_is_told():
     ):
         with pytest.raises(lw.MechanismError, match="no link or frame 'tpi'.*did you mean 'tip'"):
             call()
-    with pytest.raises(TypeError, match="frame_velocity needs 'link'"):
+    with pytest.raises(TypeError, match="frame_velocity takes link or name.*: give one of them"):
         lw.frame_velocity(mech, q, q)
     with pytest.raises(lw.MechanismError, match="moves with 2 degrees of freedom: the manipulability of 6 rows"):
         lw.manipulability(mech, q, "tip")
