@@ -206,6 +206,7 @@ class _PublicModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     the package it is at home."""
 
     homes = {f"{__name__}.{name}": home for name, home in _HOME.items() if home.rpartition(".")[2] == name}
+    homes[f"{__name__}.mechanisms"] = ".mechanism.library"
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
         public = ".".join(fullname.split(".")[:2])

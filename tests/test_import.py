@@ -28,3 +28,16 @@ def test_every_public_name_is_there_once():
     assert len(set(lw.__all__)) == len(lw.__all__)
     assert all(getattr(lw, name) is not None for name in lw.__all__)
     assert set(dir(lw)) == set(lw.__all__)
+
+
+def test_public_modules_are_imported_as_modules():
+    code = (
+        "import linkwise as lw, linkwise.operators, linkwise.closed\n"
+        "from linkwise.mechanisms import puma560\n"
+        "from linkwise.operators.identities import INVERSES\n"
+        "from linkwise.mechanics.operators import identities\n"
+        "assert linkwise.operators is lw.operators and INVERSES is identities.INVERSES\n"
+        "assert puma560 is lw.mechanisms.puma560\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

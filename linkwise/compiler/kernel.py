@@ -159,6 +159,8 @@ def explaining(function: Callable[..., Any], program: Program, dtype: str) -> Ca
         try:
             if len(arrays) != count:  # NumPy would take an array too many for the output and write to it
                 raise TypeError
+            if any(type(array) is np.ma.MaskedArray for array in arrays):  # NumPy would compute with what is masked
+                raise TypeError
             return function(*arrays) if out is None else function(*arrays, out=out)
         except (TypeError, ValueError) as error:
             raise _explanation(program, np.dtype(dtype), arrays, out, error) from None

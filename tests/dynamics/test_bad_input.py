@@ -370,3 +370,24 @@ def test_refused(case):
     call, error, fragment = REFUSED[case]
     with pytest.raises(error, match=fragment):
         call()
+
+
+@pytest.mark.parametrize("shortcut", [True, False])
+def test_masked_arrays_are_refused(shortcut):
+    """NumPy would compute with the numbers behind the mask."""
+    masked = np.ma.masked_array(np.zeros(6), mask=[1, 0, 0, 0, 0, 0])
+    one, arm = np.ones(6), lw.mechanisms.puma560()
+    before = lw.get_single_call_shortcut()
+    lw.set_single_call_shortcut(shortcut)
+    try:
+        for call in (
+            lambda: lw.forward_dynamics(arm, np.zeros(6), masked, one),
+            lambda: lw.mass_matrix(arm, masked),
+            lambda: lw.frame_pose(arm, masked, "link3"),
+            lambda: lw.forward_dynamics_derivatives(arm, masked, one, one),
+            lambda: lw.compile("mass_matrix", arm)(np.ma.masked_array(np.zeros((3, 6)))),
+        ):
+            with pytest.raises(lw.KernelError, match="is a masked array: give its numbers with .filled"):
+                call()
+    finally:
+        lw.set_single_call_shortcut(before)

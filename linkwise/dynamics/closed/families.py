@@ -46,12 +46,14 @@ class Family:
     free      (nv,): which velocities are not those of held joints
     held      coordinates, other than whole joints, that have given values
     rank      of the equations, wherever they are not singular
+    limited   joints with limits do not come back after a full turn: their limits count turns
     """
 
     mech: Mechanism
     free: np.ndarray
     held: tuple[NamedCoordinate, ...]
     rank: int
+    limited: bool = False
 
     @cached_property
     def columns(self) -> np.ndarray:
@@ -132,6 +134,8 @@ class Family:
                     turned[mech.q_index(body.joint).start + k] += TURN
                     same = np.allclose(tree.link_poses(mech, turned), poses, rtol=0.0, atol=1e-9)
                     found[mech.v_index(body.joint).start + k] = same
+            if self.limited and np.isfinite([*mech.q_lower[at := mech.q_index(body.joint)], *mech.q_upper[at]]).any():
+                found[mech.v_index(body.joint)] = False
         return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -94,6 +95,7 @@ def root(function: Callable[[float], float], length: float, ends: tuple[float, f
 def motion_path(made: Family, q: np.ndarray, limits: bool, toward: np.ndarray | None = None) -> MotionPath:
     """The curve of a family of one degree of freedom through q, in both directions, or once around; ``toward`` (nv,)
     says which direction is the first."""
+    made = dataclasses.replace(made, limited=limits)
     mech, values = made.mech, made.values(q)
     parts = made.decomposed(q)
     if parts.rank < made.rank:

@@ -166,6 +166,7 @@ def _one_round_back(path: MotionPath, measured: NamedCoordinate, end: RangeEnd) 
 
 
 def _range_of_climbs(made: Family, measured: NamedCoordinate, start: np.ndarray, limits: bool) -> RangeOfMotion:
+    made = replace(made, limited=limits)
     slack = LimitSlack(made.mech) if limits else None
     require_within(made.mech, slack, start)
     turns = _can_rotate(made, measured.name)

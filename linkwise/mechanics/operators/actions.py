@@ -31,7 +31,7 @@ from ..spatial import Force, Motion, RigidInertia
 from ..spatial.motion import NO_MOTION
 from ..spatial.three import ZERO
 from .record import Action, Combination, Step, one, taken
-from .spaces import FORCE, MOTION, Space
+from .spaces import FORCE, JOINT, MOTION, Space
 from .values import halves, inner, minus, plus, times
 
 if TYPE_CHECKING:
@@ -450,10 +450,15 @@ def _scale(run: Evaluation, step: Step, i: int) -> Any:
 
 def _solve(run: Evaluation, step: Step, i: int) -> Any:
     """Multiply by the inverse of a small symmetric matrix, factored before."""
-    x = run.input(step, "x", -1)
-    if x is None or step.factored is None:
-        return None
+    assert step.factored is not None
     factor = run.factors[step.factored]
+    if step.space == JOINT:
+        tree = run.at.tree
+        parts = [run.input(step, "x", k) or [0.0] * link.joint.nv for k, link in enumerate(tree.links)]
+        return tree.per_joint(factor.solve([number for part in parts for number in part]))[i]
+    x = run.input(step, "x", -1)
+    if x is None:
+        return None
     if isinstance(x, list):
         return factor.solve(x)
     assert step.space is not None

@@ -54,6 +54,13 @@ def define(record: Record) -> Operator:
     return Operator(record)
 
 
+def named(name: str) -> Record:
+    """The record of an operator; of one's own ones, once they are defined."""
+    if name not in RECORDS:
+        raise ValueError(f"no operator is called {name!r}: define it before expressions with it are loaded")
+    return RECORDS[name]
+
+
 I = Identity()  # noqa: E741 - the papers' name
 
 # -- joints and mimic joints ------------------------------------------------------------------------------

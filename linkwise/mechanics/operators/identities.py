@@ -107,6 +107,12 @@ def without_mimic_joints(expression: Expression) -> Expression:
                 return Vector(name, JOINT)
             case Identity() if part.domain == COORDINATE:
                 return Identity(JOINT)
+            case Inverse(of=inner) if inner.domain == COORDINATE:
+                over_joints = without_mimic_joints(inner)
+                try:
+                    return Inverse(over_joints)
+                except UnknownInverse:  # no identity, but a small matrix all the same
+                    return Factored(expanded(over_joints))
         return None
 
     return rebuilt(expression, change)

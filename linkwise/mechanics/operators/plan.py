@@ -337,7 +337,7 @@ def _by_elimination(computed: Expression, mechanism: Mechanism) -> Plan | None:
     if isinstance(computed, Product):
         middle = len(computed.factors) // 2
         center, left = computed.factors[middle], computed.factors[:middle]
-        if isinstance(center, Factored) and center.domain == COORDINATE:
+        if isinstance(center, Factored) and center.domain in (COORDINATE, JOINT):
             if computed.factors[middle + 1 :] == tuple(factor.T for factor in reversed(left)):
                 outer = left[0] if len(left) == 1 else Product(left)
                 return Congruence(_matrix_plan(outer, mechanism), _matrix_plan(center.of, mechanism))
@@ -387,7 +387,7 @@ def evaluate(expression: Expression, at: Configuration, **vectors: Any) -> list[
 
 
 def _factor(inverse: Factored, matrix: Matrix) -> Factor | Elimination:
-    return Elimination(matrix) if inverse.domain == COORDINATE else Factor.of(matrix)
+    return Factor.of(matrix) if inverse.domain and inverse.domain.link else Elimination(matrix)
 
 
 def _links(at: Configuration) -> range:

@@ -326,3 +326,18 @@ def test_a_stewart_platform_goes_as_far_as_the_limits_of_its_legs_let_it():
             np.testing.assert_allclose(end.value, best.x[k], atol=1e-7)
         slides = found.path.q[:, [mech.q_index(leg).start for leg in legs]]
         assert slides.min() > -0.15 - 1e-9 and slides.max() < 0.2 + 1e-9
+
+
+def test_limits_wider_than_a_full_turn_are_limits():
+    arm = lw.mechanisms.planar_arm(1).with_limits(joint1=lw.Limits(lower=-10.0, upper=10.0))
+    found = lw.closed.range_of_motion(arm, "joint1", limits=True)
+    assert (found.lower, found.upper) == pytest.approx((-10.0, 10.0), abs=1e-9)
+    free = lw.closed.range_of_motion(arm, "joint1")
+    assert (free.lower, free.upper) == (-np.inf, np.inf)
+
+
+def test_the_area_of_a_square_is_that_of_the_square():
+    found = lw.closed.workspace(
+        lw.mechanisms.planar_arm(2), ("joint1", "joint2"), bounds=((0.0, 1.0), (0.0, 1.0)), points=11
+    )
+    assert found.is_reached.all() and found.area == pytest.approx(1.0, rel=1e-12)

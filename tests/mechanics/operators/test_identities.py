@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import pickle
 
 import numpy as np
 import pytest
@@ -423,3 +425,35 @@ def test_what_is_printed_evaluates_to_the_same(seed):
 )
 def test_how_expressions_are_printed(expression, text):
     assert str(expression) == text
+
+
+# -- inverses over the coordinates, copies --------------------------------------------------------------
+
+COUPLED = op.S.T @ (MASS_MATRIX + op.R) @ op.S
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        COUPLED + op.S.T @ op.S,
+        COUPLED + op.identity(op.COORDINATE),
+        op.S.T @ op.H @ op.phi @ op.P @ op.phi.T @ op.H.T @ op.S,
+    ],
+    ids=str,
+)
+def test_symmetric_matrices_over_the_coordinates_are_inverted_with_or_without_mimic_joints(inside):
+    tau = op.coordinate_vector("tau")
+    for mech in (*TREES[:2], lw.mechanisms.puma560()):
+        q, rng = lw.random_state(mech, np.random.default_rng(5))[0], np.random.default_rng(6)
+        expected = np.linalg.inv(op.dense(inside, mech, q))
+        scale = np.linalg.norm(expected) * np.linalg.cond(expected)
+        x = rng.normal(size=mech.nv)
+        close(lw.compile(inside.inv, mech, target="numpy")(q), expected, 1e-2 * scale)
+        close(lw.compile(inside.inv @ tau, mech, target="numpy")(q, x), expected @ x, 1e-2 * scale)
+
+
+def test_expressions_are_copied_and_pickled():
+    v = op.joint_vector("v")
+    for expression in (op.H @ op.phi, op.B("link6"), op.bias_force(v), op.gravity(), COUPLED.inv @ op.S.T @ op.R @ v):
+        for copied in (copy.deepcopy(expression), pickle.loads(pickle.dumps(expression))):
+            assert copied == expression and hash(copied) == hash(expression)
