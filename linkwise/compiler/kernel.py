@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..mechanism import Mechanism
 from .ir import ops, printer
 from .ir.program import Array, Program
-from .runtime.arrays import DeviceArrayError, plain
+from .runtime.arrays import UnreadableArrayError, plain
 
 
 class KernelError(ValueError):
@@ -174,7 +174,7 @@ def _explanation(program: Program, dtype: np.dtype, arrays: Sequence[Any], out: 
     if len(arrays) != len(expected):
         names = ", ".join(f"{a.name} {a.shape}" for a in expected)
         return KernelError(f"{name} takes {len(expected)} arrays ({names}), {len(arrays)} were given")
-    if isinstance(error, DeviceArrayError):
+    if isinstance(error, UnreadableArrayError):
         return KernelError(f"{name}: {expected[error.place].name} {error}")
     batches = []
     for array, given in zip(expected, arrays, strict=True):

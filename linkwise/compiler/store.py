@@ -20,7 +20,7 @@ import numpy as np
 from ..mechanism import Mechanism, require_mechanism
 from .kernel import Kernel
 from .registry import OPTION_ALIASES, ArrayFunction, Function, register
-from .runtime.arrays import DeviceArrayError, all_plain, is_foreign
+from .runtime.arrays import UnreadableArrayError, all_plain, is_foreign
 from .variants import variant_function
 
 _FLOAT64, _FLOAT32 = np.dtype("float64"), np.dtype("float32")
@@ -109,7 +109,7 @@ def _converting(mech: Mechanism, request: Request) -> Callable[..., Any]:
     def convert(*given: Any) -> Any:
         try:
             arrays = all_plain(given)
-        except DeviceArrayError:  # kernels know the name of the array
+        except UnreadableArrayError:  # kernels know the name of the array
             return kernel_function(mech, request, None)(*given)
         return kernel_function(mech, request, arrays[0])(*arrays)
 

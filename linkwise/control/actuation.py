@@ -11,6 +11,7 @@ from ..dynamics import closed
 from ..dynamics.trees import gravity_force
 from ..mechanics.joints import Floating
 from ..mechanism import Mechanism, MechanismError
+from ..mechanism.checks import names_of
 
 INDEPENDENT = 1e-3  # of a unit motion: a coordinate that moves by less while others are held follows from them
 REACH = 1e-8  # relative; motions that the actuated joints drive with a smaller leverage are left to themselves
@@ -33,8 +34,9 @@ def actuated_coordinates(mech: Mechanism, q: np.ndarray, actuated: Sequence[str]
         if chosen.shape != (mech.nv,):
             raise MechanismError(f"actuated must be joint names or {mech.nv} booleans, got shape {chosen.shape}")
         return chosen
-    if isinstance(actuated, str) or not all(isinstance(name, str) for name in actuated):
-        raise MechanismError(f"actuated must be a list of joint names or {mech.nv} booleans, got {actuated!r}")
+    actuated = names_of(actuated)
+    if not all(isinstance(name, str) for name in actuated):
+        raise MechanismError(f"actuated must be joint names or {mech.nv} booleans, got {actuated!r}")
     chosen = np.zeros(mech.nv, dtype=bool)
     for name in actuated:
         mimic = mech.bodies[mech.body_index(name)].mimic

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..dynamics import closed
+from ..dynamics.states import Float64Array, checked_arrays, real_numbers
 from ..dynamics.trees import difference
-from ..mechanism import Mechanism, require_mechanism
+from ..mechanism import Mechanism, MechanismError, require_mechanism
+from ..mechanism.checks import per_coordinate
 from .actuation import actuated_coordinates, gravity_held
 
 
@@ -29,6 +32,7 @@ class JointFeedback:
     actuated: np.ndarray
 
     def __call__(self, t: float, q: Any, v: Any) -> np.ndarray:
+        q, v = checked_arrays(self.mech, q=q, v=v)
         tau = self.kp * difference(self.mech, q, self.target) - self.kd * v
         return tau + gravity_held(self.mech, q, self.actuated) if self.gravity else tau
 
@@ -49,8 +53,10 @@ def joint_feedback(
 ) -> JointFeedback:
     """Proportional and derivative control of the actuated joints towards the configuration ``target`` (nq,).
 
+    target     or {joint: coordinates}: the other joints are as in ``mech.initial``, and where there are loops as
+               ``closed.assemble`` puts them
     kp, kd     stiffness and damping: one number, or one for each of the nv coordinates; not negative; those of joints
-               without motor are not used
+               without motor are not used.  Or {joint: number, or one per degree of freedom}, zero for the others
     gravity    add the joint forces that hold the mechanism against gravity where it is: through the actuated joints
                alone, also where loops close.  What has no motor and is in no loop (a floating base) is taken as held by
                something else
@@ -62,15 +68,17 @@ def joint_feedback(
                them
     """
     require_mechanism(mech)
-    target = np.asarray(target, dtype=float)
+    target = _configuration(mech, target) if isinstance(target, Mapping) else real_numbers("target", target)
     if target.shape != (mech.nq,) or not np.isfinite(target).all():
         raise ValueError(f"target must be {mech.nq} finite numbers, one configuration of {mech.name!r}, got {target!r}")
     driven = actuated_coordinates(mech, target, actuated)
     gains = []
     for name, gain in (("kp", kp), ("kd", kd)):
-        values = np.asarray(gain, dtype=float)
-        if values.shape not in ((), (mech.nv,)) or not np.all(values >= 0.0) or not np.isfinite(values).all():
-            raise ValueError(f"{name} must be a number or {mech.nv} of them, finite and not negative, got {gain!r}")
+        values = _per_coordinate(mech, name, gain, 0.0)
+        if not np.isfinite(values).all():
+            raise ValueError(f"{name} must be finite, got {gain!r}")
+        if isinstance(gain, Mapping):
+            _refuse_without_motor(mech, name, gain, driven)
         gains.append(np.where(driven, values, 0.0))
     return JointFeedback(mech, target, gains[0], gains[1], gravity, driven)
 
@@ -83,21 +91,61 @@ class Saturated:
     limit: np.ndarray
 
     def __call__(self, t: float, q: Any, v: Any) -> np.ndarray:
-        return np.clip(self.control(t, q, v), -self.limit, self.limit)
+        return np.clip(real_numbers("what control returns", self.control(t, q, v)), -self.limit, self.limit)
 
 
 def saturated(mech: Mechanism, control: Callable[..., Any], limit: Any = None) -> Saturated:
     """``control`` with its joint forces cut off at what the motors can do.
 
-    limit   the largest force: one number, one for each of the nv coordinates, or None for the effort limits of the
-            mechanism's own joints, as its file gives them; joints without one are not limited
+    limit   the largest force: one number, one for each of the nv coordinates, {joint: number, or one per degree of
+            freedom}, or None for the effort limits of the mechanism's own joints, as its file gives them; joints
+            without one are not limited
     """
     require_mechanism(mech)
     if not callable(control):
         raise TypeError(f"control must be a function of (t, q, v), not {control!r}; cut an array off with np.clip")
     if limit is None:
         limit = mech.effort_limit
-    values = np.asarray(limit, dtype=float)
+    return Saturated(control, _per_coordinate(mech, "limit", limit, np.inf))
+
+
+# -- numbers by joint -----------------------------------------------------------------------------------
+
+
+def _configuration(mech: Mechanism, named: Mapping[str, Any]) -> Float64Array:
+    """(nq,): the initial configuration with these coordinates of joints, loops closed."""
+    q = mech.initial.copy()
+    for joint, values in named.items():
+        place, kind = mech.place(joint), mech.bodies[mech.body_index(joint)].kind
+        given = real_numbers(f"the target of {joint!r}", values)
+        if given.size != kind.nq:
+            raise MechanismError(f"target: joint {joint!r} has {kind.nq} coordinates, got {values!r}")
+        q[place.q_index] = place.q_at(given.reshape(kind.nq))
+    return closed.assemble(mech, q, hold=tuple(named)) if mech.loops else q
+
+
+def _per_coordinate(mech: Mechanism, name: str, given: Any, otherwise: float) -> Float64Array:
+    """(nv,): not negative, from one number, nv of them, or those of joints by name, the others as ``otherwise``."""
+    if isinstance(given, Mapping):
+        values = np.full(mech.nv, otherwise)
+        for joint, value in given.items():
+            body = mech.bodies[mech.body_index(joint)]
+            if body.mimic:
+                raise MechanismError(
+                    f"{name} names joint {joint!r}, which mimics {body.mimic.joint!r} and has no force of its own: "
+                    f"name {body.mimic.joint!r}"
+                )
+            values[mech.v_index(joint)] = per_coordinate(f"{name} of {joint!r}", value, body.nv, finite=False)
+    else:
+        values = real_numbers(name, given)
     if values.shape not in ((), (mech.nv,)) or not np.all(values >= 0.0):
-        raise ValueError(f"limit must be a number or {mech.nv} of them, not negative, got {limit!r}")
-    return Saturated(control, np.broadcast_to(values, (mech.nv,)))
+        raise ValueError(
+            f"{name} must be a number, {mech.nv} of them or {{joint: number}}, not negative, got {given!r}"
+        )
+    return np.broadcast_to(values, (mech.nv,))
+
+
+def _refuse_without_motor(mech: Mechanism, name: str, gains: Mapping[str, Any], driven: np.ndarray) -> None:
+    for joint in gains:
+        if not driven[mech.v_index(joint)].any():
+            raise MechanismError(f"{name} names joint {joint!r}, which has no motor here: name it in actuated=...")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiler.runtime.arrays import DeviceArrayError, plain
+from ..compiler.runtime.arrays import UnreadableArrayError, plain
 from ..mechanism import Mechanism, MechanismError, require_mechanism
 
 Float64Array = NDArray[np.float64]  # what functions of states give; shapes are in their docstrings
@@ -80,7 +80,7 @@ def real_numbers(name: str, values: Any) -> Float64Array:
         return values
     try:
         array = np.asarray(plain(values))
-    except DeviceArrayError as error:
+    except UnreadableArrayError as error:
         raise MechanismError(f"{name} {error}") from None
     except ValueError as ragged:
         raise MechanismError(f"{name} is no array: {ragged}") from None

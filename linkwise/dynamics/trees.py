@@ -205,7 +205,8 @@ def neutral(mech: Mechanism) -> Float64Array:
 def random_state(
     mech: Mechanism, rng: np.random.Generator, shape: tuple[int, ...] = (), within_limits: bool = False
 ) -> tuple[Float64Array, Float64Array]:
-    """Random (q, v) of shape ``shape + (nq,)``, ``shape + (nv,)``; valid quaternions, normal velocities.
+    """Random (q, v) of shape ``shape + (nq,)``, ``shape + (nv,)``; valid quaternions, normal velocities.  Loops are not
+    looked at and are open there: ``closed.assemble`` closes them, and ``closed.project`` then makes velocities fit.
 
     within_limits   keep to ``mech.q_lower``, ``mech.q_upper`` and ``mech.v_limit``: uniform where a range is finite
     """

@@ -199,7 +199,7 @@ def _moved(here: Balance, step: np.ndarray) -> State | None:
     q = integrate(mech, here.at.q, step, 1.0)
     if mech.loops:
         try:
-            closed = assemble(mech, q, hold=hold)
+            closed = assemble(mech, q, hold=hold, tries=1)
         except AssemblyError:
             return None
         # On the same branch the correction is of second order in the step.

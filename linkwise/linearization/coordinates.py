@@ -14,7 +14,7 @@ from ..dynamics.closed.coordinates import Coordinates, ImplicitCoordinates
 from ..dynamics.closed.decomposition import Decomposition
 from ..dynamics.states import Float64Array
 from ..mechanism import Mechanism, MechanismError
-from ..mechanism.checks import did_you_mean
+from ..mechanism.checks import did_you_mean, names_of
 
 RATE = ".rate"  # what is added to the name of a coordinate for its velocity
 AUTOMATIC = ("partitioning", "null_space")
@@ -29,8 +29,7 @@ def coordinate_names(mech: Mechanism) -> tuple[str, ...]:
 def named_rows(mech: Mechanism, names: Sequence[str], what: str) -> tuple[tuple[str, ...], Float64Array]:
     """Names, and rows (k, nv) that give their velocities from v, of joints with all their coordinates and of single
     coordinates ``joint[k]``.  The row of a mimic joint is its ratio times that of the joint it mimics."""
-    if isinstance(names, str):
-        raise MechanismError(f"{what} must be a sequence of joint names such as ({names!r},), not the string {names!r}")
+    names = names_of(names)
     found: list[str] = []
     rows: list[Float64Array] = []
     known, units = coordinate_names(mech), np.eye(mech.nv)
@@ -125,7 +124,7 @@ def _rows(mech: Mechanism, null: np.ndarray, wanted: Any) -> tuple[tuple[str, ..
         chosen = _partition(null)
     elif isinstance(wanted, str) and wanted == "null_space":
         return _numbered(null.shape[-1]), np.swapaxes(null, -1, -2)
-    elif isinstance(wanted, str) and wanted not in mech.joint_names:
+    elif isinstance(wanted, str) and wanted not in (*mech.joint_names, *known):
         choices = (*AUTOMATIC, *mech.joint_names)
         raise MechanismError(f"unknown choice of independent coordinates {wanted!r}: " + did_you_mean(wanted, choices))
     elif isinstance(wanted, (Coordinates, ImplicitCoordinates)):

@@ -16,6 +16,7 @@ from ..dynamics.passive import Passive
 from ..dynamics.states import Float64Array
 from ..dynamics.trees import mass_matrix
 from ..mechanism import Mechanism, MechanismError, one_of
+from ..mechanism.checks import names_of
 from .balance import Balance, Search, attempts, balance, has_potential, stiffness
 from .coordinates import coordinate_names, named_rows
 from .variations import State, state_of
@@ -98,6 +99,7 @@ def find_equilibrium(
     at = state_of(mech, q_guess, None, tau, wrenches, passive)
     if at.batch:
         raise MechanismError(f"find_equilibrium takes one state, not the batch {at.batch}")
+    hold = names_of(hold)
     held = moved_by(mech, hold, "hold")
     if solve_for == "tau":
         if len(held) or stable:
@@ -168,7 +170,7 @@ def _holding(at: State, actuated: Sequence[str] | None, tolerance: float) -> Equ
     forces = at.tau + driving.T @ (search.scale * decompose(null.T @ driving.T).solve(null.T @ loose.forces))
     held = balance(at._replace(tau=forces), search)
     if np.abs(held.forces).max(initial=0.0) > 1e2 * tolerance:
-        names = ", ".join(map(repr, mech.joint_names if actuated is None else actuated)) or "no joints"
+        names = ", ".join(map(repr, mech.joint_names if actuated is None else names_of(actuated))) or "no joints"
         raise _unbalanced(
             held,
             f"forces of {names} cannot hold mechanism {mech.name!r} here",

@@ -14,6 +14,7 @@ from ..dynamics.passive import Passive
 from ..dynamics.states import Float64Array
 from ..dynamics.trees import integrate, neutral, random_state
 from ..mechanism import Mechanism, MechanismError, one_of
+from ..mechanism.checks import names_of
 from .coordinates import RATE, coordinate_names, named_rows
 from .state_space import StateSpace
 from .variations import Variations, state_of, variations
@@ -135,7 +136,7 @@ def _regular(mech: Mechanism) -> np.ndarray:
     ]
     for guess in guesses if mech.loops else guesses[:1]:
         try:
-            q = assemble(mech, guess) if mech.loops else guess
+            q = assemble(mech, guess, tries=1) if mech.loops else guess
         except AssemblyError:
             continue
         if mech.nv - degrees_of_freedom(mech, q) == generic_rank(mech, q):
@@ -163,9 +164,8 @@ def _outputs(
     batch = tangent.shape[:-2]
     if outputs is None:
         return states, np.broadcast_to(np.eye(n)[: n // 2], (*batch, n // 2, n))
-    if isinstance(outputs, str) or all(isinstance(name, str) for name in outputs):
-        if isinstance(outputs, str):
-            raise MechanismError(f"outputs must be a sequence of names such as ({outputs!r},), not a string")
+    outputs = names_of(outputs)
+    if all(isinstance(name, str) for name in outputs):
         called: list[str] = []
         seen = [np.zeros((*batch, 0, n))]
         for name in outputs:

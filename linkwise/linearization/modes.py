@@ -26,7 +26,7 @@ class Modes(NamedTuple):
     eigenvalues      (k,) complex: motion as exp(eigenvalue t); exactly zero along displacements with less than 1e-13 of
                      the largest stiffness per unit of inertia (3e-7 of the largest frequency), which is round-off
     frequencies      (k,): their absolute values, the undamped natural frequencies in rad/s; ``frequencies_hz`` has
-                     them in Hz, as the table (``print(modes)``) does
+                     them in Hz, as the table that is shown does
     damping_ratios   (k,): 1 and -1 for motions that only decay or grow, nan for an eigenvalue of zero
     shapes           (nv, k) complex: joint displacements, the largest of each mode made 1.  Modes of eigenvalue zero
                      are independent displacements that meet no force; each is there once, though a mechanism without
@@ -45,7 +45,7 @@ class Modes(NamedTuple):
         """(k,): the undamped natural frequencies in Hz."""
         return self.frequencies / (2.0 * np.pi)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         lines = ["frequency (Hz)  damping ratio  eigenvalue             largest displacements"]
         for k, value in enumerate(self.eigenvalues):
             shape = self.shapes[:, k]

@@ -12,7 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.mechanism.checks import MechanismError, checked_array, checked_name, did_you_mean, per_coordinate
+from linkwise.mechanism.checks import (
+    MechanismError,
+    checked_array,
+    checked_name,
+    did_you_mean,
+    names_of,
+    per_coordinate,
+)
 from linkwise.mechanism.parts import Body
 
 Coordinates = tuple[tuple[str, tuple[float, ...]], ...]  # (joint, its coordinates), ...
@@ -141,9 +148,7 @@ def with_groups(mech: Any, groups: Mapping[str, Iterable[str]]) -> Annotations:
     """The annotations of a mechanism with groups of moving joints added, or replaced where the name is known."""
     kept = dict(mech.annotations.groups)
     for name, joints in groups.items():
-        if isinstance(joints, str):
-            raise MechanismError(f"group {name!r} is given as the names of its joints, not as {joints!r}")
-        kept[checked_name("group", name)] = chosen = tuple(joints)
+        kept[checked_name("group", name)] = chosen = names_of(joints)
         for joint in chosen:
             if joint not in mech.joint_names:
                 known = did_you_mean(joint, mech.joint_names)
@@ -153,7 +158,7 @@ def with_groups(mech: Any, groups: Mapping[str, Iterable[str]]) -> Annotations:
 
 def with_actuated(mech: Any, joints: Iterable[str]) -> Annotations:
     """The annotations of a mechanism whose motors are at these joints."""
-    chosen = tuple(joints)
+    chosen = names_of(joints)
     for joint in chosen:
         mimic = mech.bodies[mech.body_index(joint)].mimic
         if mimic:

@@ -12,7 +12,7 @@ import difflib
 import math
 import sys
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
@@ -97,6 +97,11 @@ def one_of(
     else:
         hint = did_you_mean(value, allowed)
     raise ValueError(f"unknown {what} {value!r}: {hint}")
+
+
+def names_of(names: Iterable[str]) -> tuple[str, ...]:
+    """Names that are given one after the other, or as one name alone."""
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def checked_name(what: str, name: Any) -> str:

@@ -14,7 +14,7 @@ from ..compiler.ir.program import Array
 from ..compiler.ir.recurrence import Recurrence
 from ..compiler.kernel import KernelError
 from ..compiler.pipeline import load_recurrence, rollout_targets, trace_algorithm
-from ..compiler.runtime.arrays import DeviceArrayError, all_plain
+from ..compiler.runtime.arrays import UnreadableArrayError, all_plain
 from ..compiler.store import is_single, stored
 from ..dynamics.states import Float64Array
 from ..dynamics.trees import neutral
@@ -194,7 +194,7 @@ def _plain(given: Mapping[str, Any]) -> dict[str, Any]:
     """Arrays of other libraries as NumPy's."""
     try:
         return dict(zip(given, all_plain(list(given.values())), strict=True))
-    except DeviceArrayError as error:
+    except UnreadableArrayError as error:
         raise KernelError(f"rollout: {list(given)[error.place]} {error}") from None
 
 

@@ -10,7 +10,6 @@ import numpy as np
 
 import linkwise as lw
 
-TRIES = 40  # guesses from which loops are closed where no configuration is given
 OPEN = 1e-9
 CURVE = 600  # points of a path
 
@@ -115,19 +114,10 @@ def closed_near(mech: lw.Mechanism, q: np.ndarray, hold: Sequence[str] = ()) -> 
     ``hold`` where they are."""
     if not mech.loops or np.abs(lw.closed.position_error(mech, q)).max(initial=0.0) < OPEN:
         return q
-    rng = np.random.default_rng(0)
-    troubles = []
-    free = np.ones(mech.nv)
-    for joint in hold:
-        free[mech.v_index(joint)] = 0.0
-    for attempt in range(TRIES if free.any() else 1):
-        # Symmetric and stretched-out guesses are dead ends: go further from them with every try.
-        guess = lw.integrate(mech, q, 0.1 * attempt * free * rng.normal(size=mech.nv), 1.0)
-        try:
-            return lw.closed.assemble(mech, guess, hold=hold)
-        except lw.closed.AssemblyError as error:
-            troubles.append(error)
-    raise ValueError(
-        f"no configuration was found in which the loops of {mech.name!r} are closed: give positions of its joints from "
-        f"which they can be ({troubles[0]})"
-    )
+    try:
+        return lw.closed.assemble(mech, q, hold=hold)
+    except lw.closed.AssemblyError as error:
+        raise ValueError(
+            f"no configuration was found in which the loops of {mech.name!r} are closed: give positions of its joints "
+            f"from which they can be ({error})"
+        ) from error

@@ -75,7 +75,7 @@ def _rate_name(number: Any) -> str:
 
 def all_series(mech: lw.Mechanism, joints: Sequence[str] | None = None) -> list[Series]:
     """The curves of the named joints, by default of all that have coordinates of their own."""
-    if isinstance(joints, str):
-        raise ValueError(f"joints must be a sequence of joint names, not the string {joints!r}")
-    names = joints if joints is not None else [body.joint for body in mech.bodies if not body.mimic]
+    if joints is None:
+        joints = [body.joint for body in mech.bodies if not body.mimic]
+    names = (joints,) if isinstance(joints, str) else joints
     return [one for name in names for one in series_of(mech, name)]

@@ -40,8 +40,8 @@ class Label:
 
 def label_joints(painted: Canvas, sketch: Sketch, size: float, own: bool) -> None:
     """Name all joints of a finished picture; a figure of our ``own`` becomes wider where a key is needed."""
-    names = [mark.name for mark in (*sketch.joints, *(a for a, _ in sketch.loops))]
-    places = [mark.origin for mark in (*sketch.joints, *(a for a, _ in sketch.loops))]
+    named = (*sketch.joints, *(moving for _, moving in sketch.loops))
+    names, places = [mark.name for mark in named], [mark.origin for mark in named]
     labels = _together(places, names, size)
     if len(labels) > MOST_NAMES:
         _write_key(painted.ax, names, own)
@@ -72,6 +72,8 @@ def _offsets(painted: Canvas, sketch: Sketch, labels: Sequence[Label], size: flo
     point = figure.dpi / 72.0
     step = SAMPLED * point
     lines = [_line(painted.on_paper(bar), step) for link in sketch.links for bar in (*link.bars, *link.thin)]
+    rails = [rail for mark in sketch.marks for rail in symbol(mark, size).rails]
+    lines += [_line(painted.on_paper(rail), step) for rail in rails]
     lines += [_line(ends, step) for ends in (_axis_lines(painted.ax) if painted.ticks else ())]
     joints = painted.on_paper(np.array([label.place for label in labels]).reshape(-1, 3))
     symbols = [_box(painted.on_paper(points)) for points in (*_symbols(sketch, size), *_feet(painted, sketch, size))]

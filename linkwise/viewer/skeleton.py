@@ -71,6 +71,11 @@ class JointMark:
     def origin(self) -> np.ndarray:
         return self.end[:3, 3]
 
+    @property
+    def guides_only(self) -> bool:
+        """The fixed side of a joint that closes a loop: where that slides, it is elsewhere along its way."""
+        return self.closes_loop and self.end is self.start
+
 
 @dataclass(frozen=True)
 class Sketch:

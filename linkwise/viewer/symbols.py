@@ -49,7 +49,8 @@ def symbol(mark: JointMark, size: float) -> Symbol:
     """The symbol of a joint, ``size`` metres being the radius of a pin."""
     for kind, draw in SYMBOLS.items():
         if isinstance(mark.kind, kind):
-            return draw(mark, size)
+            drawn = draw(mark, size)
+            return Symbol([], rails=drawn.rails) if mark.guides_only and drawn.rails else drawn
     return Symbol([_octahedron(mark.origin, size)], colour="#BBBBBB")
 
 

@@ -93,6 +93,7 @@ def test_motors_may_be_named():
     np.testing.assert_allclose(by_name(0.0, q, v), [-2.0 * 0.3 - 0.5, 0.0])
     np.testing.assert_array_equal(by_name(0.0, q, v), by_mask(0.0, q, v))
     assert by_mask.actuated_joints == ("rail",)
+    assert lw.joint_feedback(mech, q, actuated="rail").actuated_joints == ("rail",)
     assert lw.joint_feedback(mech, q, actuated=[]).actuated_joints == ()
 
 
@@ -100,7 +101,7 @@ def test_motors_may_be_named():
     ("actuated", "message"),
     [
         (["rial"], "did you mean 'rail'"),
-        ("rail", "list of joint names"),
+        ("rial", "did you mean 'rail'"),
         ([True], "2 booleans"),
         ([0, 1], "joint names or 2 booleans"),
     ],

@@ -50,6 +50,50 @@ def test_bad_gains(options, message):
         lw.joint_feedback(lw.mechanisms.planar_arm(2), **options)
 
 
+def test_gains_targets_and_limits_by_joint():
+    arm = lw.mechanisms.stanford_arm()
+    v = np.ones(6)
+    control = lw.joint_feedback(arm, {"joint2": 0.5}, kp={"joint2": 10.0}, kd={"joint1": 2.0}, gravity=False)
+    np.testing.assert_allclose(control(0.0, np.zeros(6), v), [-2.0, 5.0, 0.0, 0.0, 0.0, 0.0])
+    np.testing.assert_array_equal(lw.saturated(arm, control, {"joint2": 3.0})(0.0, np.zeros(6), v)[:2], [-2.0, 3.0])
+    neck = lw.Builder().link("head", 1.0, (0, 0, 0.1), (0.02, 0.02, 0.01))
+    neck = neck.joint("neck", lw.Spherical(), "ground", "head").build()
+    control = lw.joint_feedback(neck, {"neck": [1.0, 0.0, 0.0, 0.0]}, kd={"neck": [1.0, 2.0, 3.0]}, gravity=False)
+    np.testing.assert_allclose(control(0.0, lw.neutral(neck), np.ones(3)), [-1.0, -2.0, -3.0])
+
+
+def test_a_target_by_joint_closes_loops():
+    mech = lw.mechanisms.four_bar()
+    control = lw.joint_feedback(mech, {"crank_joint": 0.3}, kp={"crank_joint": 10.0})
+    assert control.target[0] == 0.3 and np.linalg.norm(lw.closed.position_error(mech, control.target)) < 1e-11
+    assert control.actuated_joints == ("crank_joint",)
+
+
+def test_targets_and_gains_of_mimic_joints():
+    builder = lw.Builder().link("a", 1.0, (0.1, 0, 0), (1, 1, 1)).link("b", 1.0, (0.1, 0, 0), (1, 1, 1))
+    builder.joint("one", lw.Revolute(), "ground", "a").joint("two", lw.Revolute(), "a", "b", mimic=lw.Mimic("one", 2.0))
+    mech = builder.build()
+    assert lw.joint_feedback(mech, {"two": 0.8}).target.tolist() == [0.4]
+    with pytest.raises(lw.MechanismError, match="kp names joint 'two', which mimics 'one' .*: name 'one'"):
+        lw.joint_feedback(mech, [0.0], kp={"two": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"target": {"jnt1": 0.0}}, "no moving joint 'jnt1': did you mean 'joint1'"),
+        ({"target": {"joint1": [0.0, 1.0]}}, "joint 'joint1' has 1 coordinates"),
+        ({"target": [0.0, 0.0], "kp": {"jnt1": 0.0}}, "no moving joint 'jnt1'"),
+        ({"target": [0.0, 0.0], "kp": {"joint1": -1.0}}, "kp must be .* not negative"),
+        ({"target": [0.0, 0.0], "kd": {"joint1": [1.0, 2.0]}}, "kd of 'joint1' must be a number or 1 of them"),
+        ({"target": [0.0, 0.0], "kd": {"joint1": 1.0}, "actuated": "joint2"}, "kd names joint 'joint1', .* no motor"),
+    ],
+)
+def test_bad_numbers_by_joint(options, message):
+    with pytest.raises(lw.MechanismError if "negative" not in message else ValueError, match=message):
+        lw.joint_feedback(lw.mechanisms.planar_arm(2), **options)
+
+
 def test_forces_are_cut_off_at_what_motors_can_do():
     builder = lw.Builder()
     for name in ("a", "b", "c"):

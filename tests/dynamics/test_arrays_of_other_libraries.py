@@ -211,5 +211,37 @@ def test_tensors_share_their_memory_and_say_that_they_are_differentiated():
     torch = pytest.importorskip("torch")
     tensor = torch.zeros(2)
     assert np.shares_memory(plain(tensor), tensor.numpy())
-    with pytest.raises(RuntimeError, match="detach"):
+    with pytest.raises(lw.KernelError, match="q is a tensor with requires_grad.*detach"):
         lw.gravity_force(ARM, torch.zeros(2, requires_grad=True))
+
+
+UNREADABLE = {
+    "requires_grad": (lambda z: z.clone().requires_grad_(), r"is a tensor with requires_grad.*give tensor.detach\(\)"),
+    "bfloat16": (lambda z: z.bfloat16(), r"\(Tensor of dtype torch.bfloat16\) cannot be read .* float32 or float64"),
+    "meta": (lambda z: z.to("meta"), "lies on the device meta.*: give one with values on the CPU"),
+}
+
+
+@pytest.mark.parametrize("kind", UNREADABLE)
+def test_tensors_that_cannot_be_read_are_refused_by_name(kind):
+    z = pytest.importorskip("torch").zeros(2, dtype=pytest.importorskip("torch").float64)
+    change, message = UNREADABLE[kind]
+    bad = change(z)
+    with pytest.raises(lw.KernelError, match=f"gravity_force: q {message}"):
+        lw.gravity_force(ARM, bad)
+    with pytest.raises(lw.KernelError, match=f"bias_force: v {message}"):
+        lw.bias_force(ARM, z, bad)
+    with pytest.raises(lw.KernelError, match=f"rollout: v {message}"):
+        lw.rollout(ARM, z, bad, None, 0.1, 1)
+    with pytest.raises(lw.MechanismError, match=f"v {message}"):
+        lw.joint_feedback(ARM, np.ones(2), kp=1.0, kd=1.0)(0.0, z, bad)
+
+
+@MAKERS
+def test_controllers(make):
+    q, v, target = np.array([0.3, -0.2]), np.array([0.5, 0.1]), np.ones(2)
+    expected = lw.joint_feedback(ARM, target, kp=2.0, kd=np.array([1.0, 3.0]))(0.0, q, v)
+    control = lw.joint_feedback(ARM, make(target), kp=2.0, kd=make(np.array([1.0, 3.0])))
+    same(control(0.0, make(q), make(v)), expected)
+    same(lw.saturated(ARM, control, make(np.full(2, 0.5)))(0.0, make(q), make(v)), np.clip(expected, -0.5, 0.5))
+    same(lw.saturated(ARM, lambda t, q, v: make(np.array([3.0, -0.1])), 1.0)(0.0, q, v), np.array([1.0, -0.1]))

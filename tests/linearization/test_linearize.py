@@ -12,7 +12,7 @@ from linkwise.dynamics.derivatives import jacobian_of
 from linkwise.linearization import rate_jacobian
 from linkwise.mechanism import MechanismError
 
-from ..dynamics.closed.built_in import STRETCHED, built, every_mechanism, random_state
+from ..dynamics.closed.built_in import STRETCHED, assembled, built, every_mechanism, random_state
 from ..dynamics.closed.random_loops import CLOSING, closed_at, with_loops
 from .differences import Neighbourhood, close, matched
 
@@ -203,6 +203,27 @@ def test_inputs_and_outputs_by_name():
     assert half.independent[0] == "platform_joint[0]"
 
 
+def test_one_name_stands_for_itself():
+    mech = built("four_bar")
+    q = assembled("four_bar")
+    alone = lw.linearize(mech, q, independent="crank_joint", inputs="crank_joint", outputs="rocker_joint.rate")
+    listed = lw.linearize(
+        mech, q, independent=("crank_joint",), inputs=("crank_joint",), outputs=("rocker_joint.rate",)
+    )
+    assert (alone.independent, alone.input_names) == (("crank_joint",), ("crank_joint",))
+    assert alone.output_names == listed.output_names == ("rocker_joint.rate",)
+    for matrix in "ABCD":
+        np.testing.assert_array_equal(getattr(alone, matrix), getattr(listed, matrix))
+    found = lw.find_equilibrium(mech, q, hold="crank_joint")
+    np.testing.assert_array_equal(found.q, lw.find_equilibrium(mech, q, hold=("crank_joint",)).q)
+    held = lw.find_equilibrium(mech, q, solve_for="tau", actuated="crank_joint")
+    assert held.tau[1:].tolist() == [0.0, 0.0]
+    with pytest.raises(MechanismError, match="unknown choice of independent coordinates 'crank'.*'crank_joint'"):
+        lw.linearize(mech, q, independent="crank")
+    with pytest.raises(MechanismError, match="no moving joint 'crank'"):
+        lw.linearize(mech, q, inputs="crank")
+
+
 def test_what_cannot_be_linearized_says_why():
     five, loader = built("five_bar"), built("loader")
     q, v = random_state("five_bar", 1)
@@ -216,7 +237,7 @@ def test_what_cannot_be_linearized_says_why():
         lw.linearize(five, q, v, None, ("joint1", "joint2", "joint3"))
     with pytest.raises(MechanismError, match="'lift_piston_joint' do not describe.*2.28.*would do"):
         lw.linearize(loader, lw.neutral(loader), None, None, ("lift_barrel_joint", "lift_piston_joint"))
-    with pytest.raises(MechanismError, match="sequence of joint names such as"):
+    with pytest.raises(MechanismError, match="1 independent coordinate chosen .* give 2"):
         lw.linearize(five, q, v, None, "joint1")
     with pytest.raises(MechanismError, match="did you mean 'partitioning'"):
         lw.linearize(five, q, v, None, "partition")

@@ -76,6 +76,7 @@ def test_directions_without_forces_are_zero_once(name):
     still = modes.eigenvalues == 0.0
     assert still.sum() == 3 and np.isnan(modes.damping_ratios[still]).all() and modes.frequencies[~still].min() > 0.1
     np.testing.assert_allclose(np.abs(modes.shapes[:, still]), np.eye(6)[:, [0, 4, 5]], atol=1e-9)
+    assert repr(modes) == str(modes)  # as the last line of a notebook's cell
     lines = str(modes).splitlines()[1:4]
     assert [line.split()[:2] for line in lines] == [["0", "-"]] * 3
 

@@ -100,9 +100,15 @@ def test_arrays_are_read_only():
         (lambda m: m.with_postures({"x": [1.0]}), "must have shape \\(6,\\)"),
         (lambda m: m.with_postures({"": {}}), "non-empty string"),
         (lambda m: m.with_groups({"g": ("j0", "weld")}), "group 'g': mechanism 'mechanism' has no moving joint 'weld'"),
-        (lambda m: m.with_groups({"g": "j0"}), "as the names of its joints"),
+        (lambda m: m.with_groups({"g": "weld"}), "has no moving joint 'weld'"),
+        (lambda m: m.with_actuated("weld"), "has no moving joint 'weld'"),
     ],
 )
 def test_what_cannot_be_is_refused(change, message):
     with pytest.raises(lw.MechanismError, match=message):
         change(arm())
+
+
+def test_one_joint_may_be_named_alone():
+    assert arm().with_groups({"g": "j0"}).groups["g"] == ("j0",)
+    assert arm().with_actuated("j0").actuated_joints == ("j0",)

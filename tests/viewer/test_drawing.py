@@ -150,6 +150,26 @@ def test_joints_at_one_place_share_a_label():
     assert sum(word.count("joint") for word in words) == 6 and len(words) < 6
 
 
+def test_a_pin_in_a_slot_that_closes_a_loop_is_drawn_and_named_where_it_is():
+    """The slot of a quick-return mechanism begins at the pivot of its lever, the pin is at the end of the crank."""
+    builder = lw.Builder()
+    for name in ("crank", "lever"):
+        builder.link(name, 1.0, (0.1, 0.0, 0.0), (0.01, 0.01, 0.01))
+    builder.joint("A", lw.Revolute(), "ground", "crank").joint("O", lw.Revolute(), "ground", "lever", (-0.5, 0, 0))
+    builder.loop("slot", lw.PinInSlot((1, 0, 0), (0, 0, 1)), "lever", (0, 0, 0), "crank", (0.2, 0, 0))
+    mech = builder.build("quick_return", gravity=(0.0, -9.81, 0.0))
+    q = lw.closed.assemble(mech, [0.7, 0.1], hold="A")
+    pin = [0.2 * np.cos(0.7), 0.2 * np.sin(0.7)]
+    figure = lw.viewer.draw(mech, q, labels=True)
+    notes = {text.get_text(): text.xy for text in figure.axes[0].texts}
+    assert set(notes) == {"A", "O", "slot"}
+    np.testing.assert_allclose(notes["slot"], pin, atol=1e-12)
+    sides = Skeleton(mech).at(q).loops[0]
+    drawn = [solid.points.mean(axis=0)[:2] for side in sides for solid in symbol(side, 0.01).solids]
+    np.testing.assert_allclose(drawn, [pin], atol=1e-12)  # one pin
+    assert all(len(symbol(side, 0.01).rails) == 2 for side in sides)
+
+
 def boxes_of_words(figure) -> dict[str, np.ndarray]:
     """Words -> lower left and upper right of the words alone, in pixels."""
     from matplotlib.text import Text

@@ -102,8 +102,10 @@ def test_joints_can_be_chosen_and_followers_have_no_curves():
     assert legend_names(figure) == ["joint3"]
     with pytest.raises(lw.MechanismError, match="no moving joint 'joint9'"):
         lw.viewer.plot_trajectory(motion_of(mech), joints=("joint9",))
-    with pytest.raises(ValueError, match="sequence of joint names"):
-        lw.viewer.plot_trajectory(motion_of(mech), joints="joint3")
+    with pytest.raises(ValueError, match="no moving joint 'joint9'"):
+        lw.viewer.plot_trajectory(motion_of(mech), joints="joint9")
+    alone, listed = (lw.viewer.plot_trajectory(motion_of(mech), joints=names) for names in ("joint3", ("joint3",)))
+    assert [len(ax.lines) for ax in alone.axes] == [len(ax.lines) for ax in listed.axes]
     builder = lw.Builder().link("a", 1.0, (1, 0, 0), (1, 1, 1)).link("b", 1.0, (1, 0, 0), (1, 1, 1))
     builder.joint("one", lw.Revolute(), "ground", "a").joint("two", lw.Revolute(), "a", "b", mimic=lw.Mimic("one", 2.0))
     assert legend_names(lw.viewer.plot_trajectory(motion_of(builder.build("pair")), energy=False)) == ["one"]

@@ -10,20 +10,13 @@ import numpy as np
 _MAIN_MEMORY = (1, 3, 11)  # devices of DLPack that the CPU can read: kDLCPU, kDLCUDAHost, kDLROCMHost
 
 
-class DeviceArrayError(ValueError):
-    """An array that lies on a device, where functions of the CPU cannot read it.
+class UnreadableArrayError(ValueError):
+    """An array of another library whose numbers functions of the CPU cannot read; the message goes on after its name.
 
     place   which of several arrays it is
     """
 
-    def __init__(self, array: Any, place: int = 0):
-        device = getattr(array, "device", None)
-        where = f"the device {device}" if device is not None else "a device"
-        super().__init__(
-            f"lies on {where}, but this is computed on the CPU: copy it there first, as tensor.cpu() of torch and "
-            "cupy.asnumpy(array) do, or compile a kernel with target='cuda'"
-        )
-        self.place = place
+    place = 0
 
 
 def is_foreign(x: Any) -> bool:
@@ -37,9 +30,16 @@ def plain(x: Any) -> Any:
     """An array of another library as a NumPy array of its precision, in the same memory; all else as it is."""
     if not is_foreign(x):
         return x
-    if _on_device(x):
-        raise DeviceArrayError(x)
-    return np.asarray(x) if hasattr(type(x), "__array__") else np.from_dlpack(x)
+    obstacle = _obstacle(x)
+    if obstacle:
+        raise UnreadableArrayError(obstacle)
+    try:
+        return np.asarray(x) if hasattr(type(x), "__array__") else np.from_dlpack(x)
+    except (TypeError, RuntimeError, BufferError) as error:
+        raise UnreadableArrayError(
+            f"({type(x).__name__} of dtype {getattr(x, 'dtype', 'unknown')}) cannot be read as a NumPy array: convert "
+            f"it to float32 or float64 first, as tensor.double() of torch does ({error})"
+        ) from error
 
 
 def all_plain(arrays: Sequence[Any]) -> Sequence[Any]:
@@ -48,10 +48,29 @@ def all_plain(arrays: Sequence[Any]) -> Sequence[Any]:
     for place, x in enumerate(arrays):
         try:
             found[place] = plain(x)
-        except DeviceArrayError as error:
+        except UnreadableArrayError as error:
             error.place = place
             raise
     return found
+
+
+def _obstacle(x: Any) -> str:
+    """What keeps its numbers from being read, and what to do about it; empty if nothing is known of."""
+    if str(getattr(x, "device", "")) == "meta":
+        return "lies on the device meta, where tensors have no numbers: give one with values on the CPU"
+    if getattr(x, "requires_grad", False) is True:
+        return (
+            "is a tensor with requires_grad, whose gradients torch cannot take through compiled code: give "
+            "tensor.detach(), and get derivatives from linkwise (jacobian_of, vjp_of)"
+        )
+    if _on_device(x):
+        device = getattr(x, "device", None)
+        where = f"the device {device}" if device is not None else "a device"
+        return (
+            f"lies on {where}, but this is computed on the CPU: copy it there first, as tensor.cpu() of torch and "
+            "cupy.asnumpy(array) do, or compile a kernel with target='cuda'"
+        )
+    return ""
 
 
 def _on_device(x: Any) -> bool:

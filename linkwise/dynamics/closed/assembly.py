@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...compiler.store import kernel_function
 from ...mechanism import Mechanism, MechanismError
+from ...mechanism.checks import names_of
 from .. import trees as tree
 from ..states import Float64Array, checked_arrays, common_batch, real_numbers
 from .constraints import constraint_jacobian, decomposed, moved_by, one_state, position_error, require_finite
@@ -19,6 +20,8 @@ from .tolerances import LOOPS
 ROUND_OFF = 4.0 * np.finfo(float).eps  # of quaternions: they have unit length as well as numbers can say
 LARGEST_STEP = 0.5  # of a coordinate, per iteration: linearized loops say little about what is further away
 HOPELESS = 1e12  # damping beyond which no step makes the error smaller: a local minimum
+TRIES = 40  # guesses of ``assemble``, each further from the given one than those before
+FURTHER = 0.1  # rad or m, in root mean square: by how much
 PATIENCE = 20  # iterations after which the error must have halved, or it has settled above zero
 
 
@@ -33,19 +36,28 @@ class AssemblyError(MechanismError):
 
 
 def assemble(
-    mech: Mechanism, q_guess: ArrayLike, hold: Sequence[str] = (), tolerance: float = LOOPS.closed, max_steps: int = 300
+    mech: Mechanism,
+    q_guess: ArrayLike,
+    hold: Sequence[str] = (),
+    tolerance: float = LOOPS.closed,
+    max_steps: int = 300,
+    tries: int = TRIES,
 ) -> Float64Array:
     """(nq,): a configuration near ``q_guess`` in which all loops are closed, the coordinates of the joints named in
     ``hold`` unchanged but for quaternions, which get unit length.
 
     Levenberg-Marquardt on the configuration manifold: every step makes the error smaller, none moves a coordinate by
-    more than half a radian or metre.  An ``AssemblyError`` names the loop that stays open and its residual.
+    more than half a radian or metre.  Where that ends with a loop open, as it does at a stationary point of the error
+    (all links in one line, or a symmetric guess), it begins again from up to ``tries`` guesses in all, each a little
+    further away and always the same ones; tries=1 takes only what the given guess leads to.  An ``AssemblyError`` names
+    the loop that stays open and its residual.
     """
     (guess,) = checked_arrays(mech, q=q_guess)
+    hold = names_of(hold)
     free = np.ones(mech.nv, dtype=bool)
     free[moved_by(mech, hold, "hold")] = False
     aim = LOOPS.aim * tolerance
-    return _closed_or_refused(mech, guess, free, aim, tolerance, max_steps, hold, "the guess")
+    return _closed_or_refused(mech, guess, free, aim, tolerance, max_steps, hold, "the guess", tries)
 
 
 def _closed_or_refused(
@@ -57,6 +69,7 @@ def _closed_or_refused(
     max_steps: int,
     hold: Sequence[str],
     name: str,
+    tries: int = 1,
 ) -> np.ndarray:
     """q with its loops closed and its quaternions of unit length, or an error about ``name``."""
     with np.errstate(divide="ignore", invalid="ignore"):  # a quaternion of zeros is reported below
@@ -65,10 +78,53 @@ def _closed_or_refused(
     require_finite(mech, unit, f"{name} has a quaternion of zeros")
     start = np.where(np.abs(unit - q) > ROUND_OFF, unit, q)  # what is closed stays where it is, to the last digit
     q = _closed(mech, start, free, aim, tolerance, max_steps)
-    if np.any(~(np.linalg.norm(position_error(mech, q), axis=-1) <= tolerance)):
-        _refuse_open(mech, q, hold)
+    if tries > 1 and free.any():
+        q = _searched(mech, start, q, free, aim, tolerance, max_steps, tries)
+    if np.any(~_is_closed(mech, q, tolerance)):
+        _refuse_open(mech, q, hold, tries)
     _refuse_mirrored(mech, q)
     return q
+
+
+def _searched(
+    mech: Mechanism,
+    start: np.ndarray,
+    q: np.ndarray,
+    free: np.ndarray,
+    aim: float,
+    tolerance: float,
+    max_steps: int,
+    tries: int,
+) -> np.ndarray:
+    """q, and where its loops are open or back to back what guesses around ``start`` lead to, if any of them does."""
+    starts, found = np.array(start).reshape(-1, mech.nq), np.array(q).reshape(-1, mech.nq)
+    rng = np.random.default_rng(0)
+    for further in range(1, tries):
+        failed = np.flatnonzero(~_is_assembled(mech, found, tolerance))
+        if not len(failed):
+            break
+        guess = tree.integrate(mech, starts[failed], FURTHER * further * free * rng.normal(size=mech.nv), 1.0)
+        there = _closed(mech, guess, free, aim, tolerance, max_steps)
+        assembled = _is_assembled(mech, there, tolerance)
+        found[failed[assembled]] = there[assembled]
+    return found.reshape(q.shape)
+
+
+def _is_closed(mech: Mechanism, q: np.ndarray, tolerance: float) -> np.ndarray:
+    """(...): whether all loops are, to the tolerance."""
+    return np.linalg.norm(position_error(mech, q), axis=-1) <= tolerance
+
+
+def _is_assembled(mech: Mechanism, q: np.ndarray, tolerance: float) -> np.ndarray:
+    """(...): whether all loops are closed and none back to back."""
+    return _is_closed(mech, q, tolerance) & (_alignments(mech, q) > 0.0).all(axis=-1)
+
+
+def _alignments(mech: Mechanism, q: np.ndarray) -> np.ndarray:
+    """(..., loops): cosines of the angles between the two sides; where loops are closed 1, or -1 back to back."""
+    if not mech.loops:
+        return np.ones((*q.shape[:-1], 0))
+    return kernel_function(mech, "loop_alignments", q)(q)
 
 
 def _closed(
@@ -290,14 +346,15 @@ def _worst_loop(mech: Mechanism, q: np.ndarray) -> tuple[str, float]:
     return name, sizes[name]
 
 
-def _refuse_open(mech: Mechanism, q: np.ndarray, hold: Sequence[str]) -> None:
+def _refuse_open(mech: Mechanism, q: np.ndarray, hold: Sequence[str], tries: int) -> None:
     states = q.reshape(-1, mech.nq)
     worst = int(np.argmax(np.nan_to_num(np.linalg.norm(position_error(mech, states), axis=-1), nan=np.inf)))
     loop, residual = _worst_loop(mech, states[worst])
     which = f" of state {worst}" if q.ndim > 1 else ""
+    around = f", nor from {tries - 1} others around it" if tries > 1 else ""
     held = f" while {', '.join(map(repr, hold))} stay as they are" if len(hold) else ""
     raise AssemblyError(
-        f"loop {loop!r} of mechanism {mech.name!r}{which} cannot be closed from this guess{held}: an error of "
+        f"loop {loop!r} of mechanism {mech.name!r}{which} cannot be closed from this guess{around}{held}: an error of "
         f"{residual:.3g} remains (metres, sines of angles); check the frames pose_a and pose_b, the lengths of the "
         "links, or start nearer to a closed configuration",
         loop,
@@ -309,7 +366,7 @@ def _refuse_open(mech: Mechanism, q: np.ndarray, hold: Sequence[str]) -> None:
 def _refuse_mirrored(mech: Mechanism, q: np.ndarray) -> None:
     if not mech.loops:
         return
-    alignment = kernel_function(mech, "loop_alignments", q)(q).reshape(-1, len(mech.loops))
+    alignment = _alignments(mech, q).reshape(-1, len(mech.loops))
     if np.all(alignment > 0.0):
         return
     state, index = (int(i) for i in np.argwhere(~(alignment > 0.0))[0])

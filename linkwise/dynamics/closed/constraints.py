@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...compiler.store import kernel_function, of_algorithm
 from ...mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
+from ...mechanism.checks import names_of
 from ..states import Float64Array, checked_arrays
 from .decomposition import Decomposition, decompose
 from .tolerances import LOOPS
@@ -99,9 +100,7 @@ def loop_of(mech: Mechanism, row: int) -> str:
 
 def velocity_rows(mech: Mechanism, joints: Sequence[str], what: str) -> Float64Array:
     """(p, nv): rows @ v are the velocities of the named joints; that of a mimic joint has its ratio."""
-    if isinstance(joints, str):
-        raise MechanismError(f"{what} must be a sequence of joint names, not the string {joints!r}")
-    places, units = [mech.place(name) for name in joints], np.eye(mech.nv)
+    places, units = [mech.place(name) for name in names_of(joints)], np.eye(mech.nv)
     return np.concatenate([np.zeros((0, mech.nv)), *(own.ratio * units[own.v_index] for own in places)])
 
 
@@ -125,7 +124,7 @@ def driven_by(mech: Mechanism, joints: Sequence[str], what: str) -> NDArray[np.i
     """Places in v, and in joint forces, of the named joints in their order, each once.  Mimic joints are refused: the
     forces of a mechanism are those on the coordinates that it has."""
     rows = velocity_rows(mech, joints, what)
-    for name in joints:
+    for name in names_of(joints):
         mimic = mech.bodies[mech.body_index(name)].mimic
         if mimic:
             raise MechanismError(

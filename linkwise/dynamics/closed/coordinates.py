@@ -21,6 +21,7 @@ from ...mechanics.jet import jet, parts
 from ...mechanics.recursions.tree import Tree
 from ...mechanics.scalar import Scalar
 from ...mechanism import Mechanism, MechanismError, require_mechanism
+from ...mechanism.checks import names_of
 from .. import trees as tree
 from ..states import Float64Array, real_numbers
 
@@ -216,8 +217,7 @@ def _complex_step(mech: Mechanism, by_q: Relation, by_y: Relation) -> Relation:
 def _traced(mech: Mechanism, relation: Relation, guess: np.ndarray, frames: Sequence[str]) -> ImplicitCoordinates:
     """Compiled R, D1 R, D2 R and bias: the relation run on jets along every direction."""
     count = len(guess)
-    if isinstance(frames, str):
-        raise MechanismError(f"frames must be a sequence of link names, not the string {frames!r}")
+    frames = names_of(frames)
     for name in frames:
         mech.frame(name)
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from ...compiler.registry import compile_instead
 from ...compiler.store import kernel_function
 from ...mechanism import Mechanism, MechanismError, one_of
+from ...mechanism.checks import names_of
 from .. import trees as tree
 from ..states import Float64Array, checked_arrays, checked_motion, common_batch, real_numbers
 from .constraints import constraint_jacobian, driven_by, loop_of, require_length, velocity_rows, warn_if_open
@@ -243,7 +244,7 @@ def inverse_dynamics(
     missing = np.abs(transposed_times(svd.null, tau - load)).max(axis=-1, initial=0.0)
     if np.any(missing > LOOPS.acceleration * np.maximum(1.0, np.abs(load).max(axis=-1, initial=0.0))):
         shared = "" if distribution is None else f", shared as the {patterns.shape[-1]} columns of distribution say,"
-        names = ", ".join(map(repr, mech.joint_names if actuated is None else actuated)) or "(none)"
+        names = ", ".join(map(repr, mech.joint_names if actuated is None else names_of(actuated))) or "(none)"
         raise MechanismError(
             f"the joints {names} of mechanism {mech.name!r}{shared} cannot produce this "
             f"acceleration: {np.max(missing):.3g} of the force along the degrees of freedom is missing; "

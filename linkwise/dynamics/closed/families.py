@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from ...mechanism import Mechanism, MechanismError
+from ...mechanism.checks import names_of
 from .. import trees as tree
 from .assembly import AssemblyError, assemble
 from .constraints import constraint_jacobian, moved_by, one_state, position_error, require_finite
 from .decomposition import Decomposition, decompose
-from .named_coordinates import NamedCoordinate, named_coordinate, names_of
+from .named_coordinates import NamedCoordinate, named_coordinate, velocity_map
 from .tolerances import LOOPS
 
 TURN = 2.0 * np.pi
@@ -25,8 +26,11 @@ NEWTON_STEPS = 12  # a corrector that needs more did not start near
 TRIALS = (1e-2, 3e-2, 0.1)  # rad, m: random changes of a configuration that show the generic rank
 
 
-def closed_start(who: str, mech: Mechanism, q: Any) -> np.ndarray:
-    """(nq,): the given configuration with its loops closed to rounding; without one, that near the neutral one."""
+def closed_start(who: str, mech: Mechanism, q: Any, named: Sequence[Sequence[str]] = ()) -> np.ndarray:
+    """(nq,): the given configuration with its loops closed to rounding; without one, that near the neutral one.  An
+    unknown name among those of ``named`` is what is reported first."""
+    for names in named:
+        velocity_map(mech, names, "coordinates")
     if q is None:
         return assemble(mech, tree.neutral(mech))
     (q,) = one_state(who, mech, q=q)
@@ -36,7 +40,7 @@ def closed_start(who: str, mech: Mechanism, q: Any) -> np.ndarray:
             f"{who}: loops of mechanism {mech.name!r} are open at q by {np.abs(position_error(mech, q)).max():.3g}, so "
             "there is no motion to follow: use closed.assemble first"
         )
-    return assemble(mech, q)
+    return assemble(mech, q, tries=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +156,7 @@ def family(mech: Mechanism, q: np.ndarray, hold: Sequence[str]) -> Family:
     for size in TRIALS:
         with contextlib.suppress(AssemblyError):  # it need not close there
             guess = tree.integrate(mech, q, size * free * rng.normal(size=mech.nv), 1.0)
-            near.append(assemble(mech, guess, hold=joints))
+            near.append(assemble(mech, guess, hold=joints, tries=1))
     return Family(mech, free, held, max(int(made.decomposed(one).rank) for one in near))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...mechanism import Mechanism, MechanismError
+from ...mechanism.checks import names_of
 from .. import trees as tree
 from .constraints import velocity_rows
 
@@ -77,17 +78,12 @@ def _of_link(mech: Mechanism, name: str, link: str, axis: int) -> NamedCoordinat
     )
 
 
-def names_of(names: Sequence[str]) -> Sequence[str]:
-    """One name may stand for a sequence of one."""
-    return (names,) if isinstance(names, str) else names
-
-
 def velocity_map(mech: Mechanism, names: Sequence[str], what: str) -> tuple[int, Callable[[np.ndarray], np.ndarray]]:
     """How many velocities the names stand for, and a function (..., nq) -> (..., p, nv): rows @ v are these velocities.
     All velocities of a joint, where one is named; the rate of a coordinate otherwise."""
     parts: list[Callable[[np.ndarray], np.ndarray]] = []
     count = 0
-    for name in names:
+    for name in names_of(names):
         if name in mech.joint_names:
             constant = velocity_rows(mech, (name,), what)
             parts.append(lambda q, constant=constant: np.broadcast_to(constant, (*q.shape[:-1], *constant.shape)))  # type: ignore[misc]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ SAME_PLACE = 1e-9  # rad, m
 STANDS_STILL = "stands still"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RangeEnd:
     """Where a range ends.
 
@@ -34,14 +34,14 @@ class RangeEnd:
 
     value: float
     cause: str
-    q: np.ndarray = field(repr=False)
+    q: np.ndarray
     joint: str = ""
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return f"{self.value:.6g} ({self.cause}{f' of {self.joint}' if self.joint else ''})"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RangeOfMotion:
     """The range of one coordinate, from ``range_of_motion``.
 
@@ -56,8 +56,8 @@ class RangeOfMotion:
     ends: tuple[RangeEnd, RangeEnd]
     driven: tuple[RangeEnd, RangeEnd]
     dead_centres: tuple[RangeEnd, ...]
-    path: MotionPath = field(repr=False)
-    values: np.ndarray = field(repr=False)
+    path: MotionPath
+    values: np.ndarray
 
     @property
     def mechanism(self) -> Mechanism:
@@ -73,7 +73,7 @@ class RangeOfMotion:
         """The highest value, infinity where nothing stops the coordinate."""
         return self.ends[1].value
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         lines = [f"{self.coordinate} of {self.mechanism.name}: from {self.ends[0]} to {self.ends[1]}"]
         if any(abs(one.value - other.value) > SAME_PLACE for one, other in zip(self.ends, self.driven, strict=True)):
             lines.append(f"driven from where it is: from {self.driven[0]} to {self.driven[1]}")
@@ -96,8 +96,8 @@ def range_of_motion(
     hold         joints and coordinates that stand still
     limits       whether the limits of joints are ends too
     """
-    start = closed_start("range_of_motion", mech, q)
     measured = named_coordinate(mech, coordinate)
+    start = closed_start("range_of_motion", mech, q, (hold,))
     made = family(mech, start, hold)
     if made.dof > 1:
         return _range_of_climbs(made, measured, start, limits)

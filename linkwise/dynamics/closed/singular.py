@@ -58,5 +58,6 @@ def usual_conditioning(mech: Mechanism, q: ArrayLike, seed: int = 0) -> float:
     rank, found = generic_rank(mech, q), []
     for size in TRIALS:
         with contextlib.suppress(AssemblyError):  # it need not close there
-            found.append(assemble(mech, tree.integrate(mech, q, size * rng.uniform(-1.0, 1.0, mech.nv), 1.0)))
+            guess = tree.integrate(mech, q, size * rng.uniform(-1.0, 1.0, mech.nv), 1.0)
+            found.append(assemble(mech, guess, tries=1))
     return float(np.max(conditioning(mech, np.array([q, *found]), rank))) if rank else 1.0

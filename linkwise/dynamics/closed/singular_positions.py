@@ -14,7 +14,7 @@ from .constraints import constraint_jacobian
 from .decomposition import decompose
 from .families import Family, closed_start, family, require_dof
 from .measures import Kind, Measure, measures, same_sense
-from .named_coordinates import names_of, velocity_map
+from .named_coordinates import velocity_map
 from .paths import MotionPath, motion_path
 from .singular import conditioning
 from .workspaces import SingularCurve, workspace
@@ -96,11 +96,11 @@ def singular_positions(
     """
     if len(over):
         return workspace(mech, over, bounds, q, inputs, outputs, hold, points, limits).curves
-    start = closed_start("singular_positions", mech, q)
+    start = closed_start("singular_positions", mech, q, (inputs, outputs, hold))
     made = family(mech, start, hold)
     require_dof("singular_positions", made, hold, 1, " or look over two coordinates (over=..., bounds=...)")
-    toward = velocity_map(mech, names_of(inputs)[:1], "inputs")[1](start)[0] if len(inputs) else None
-    return tuple(_along(motion_path(made, start, limits, toward), names_of(inputs), names_of(outputs)))
+    toward = velocity_map(mech, inputs, "inputs")[1](start)[0] if len(inputs) else None
+    return tuple(_along(motion_path(made, start, limits, toward), inputs, outputs))
 
 
 def _along(path: MotionPath, inputs: Sequence[str], outputs: Sequence[str]) -> list[SingularPosition]:

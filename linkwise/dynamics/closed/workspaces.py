@@ -14,7 +14,7 @@ from .contours import Edge, bracketed_roots, joined
 from .decomposition import decompose
 from .families import closed_start, family, require_dof
 from .measures import Measure, measures, same_sense
-from .named_coordinates import LimitSlack, NamedCoordinate, named_coordinate, names_of
+from .named_coordinates import LimitSlack, NamedCoordinate, named_coordinate
 from .paths import TOO_LONG
 from .ranges import range_of_motion
 from .sheets import Sheet
@@ -105,17 +105,17 @@ def workspace(
     points           of the grid, in both directions or in each
     limits           whether the limits of joints are ends too
     """
-    start = closed_start("workspace", mech, q)
     if isinstance(coordinates, str) or len(coordinates) != 2:
         raise MechanismError(f"a workspace has two coordinates, not {coordinates!r}")
     pair = (named_coordinate(mech, coordinates[0]), named_coordinate(mech, coordinates[1]))
+    start = closed_start("workspace", mech, q, (inputs, outputs, hold))
     made = family(mech, start, hold)
     require_dof("a workspace", made, hold, 2)
     if bounds is None:
         bounds = [_extent(mech, one, start, hold, limits) for one in pair]
     first, second = _grid_lines(bounds, points)
     sheet = Sheet(made, pair, start, first, second, LimitSlack(mech) if limits else None)
-    found = measures(sheet.whole, names_of(inputs), names_of(outputs))
+    found = measures(sheet.whole, inputs, outputs)
     curves = [*boundary_curves(sheet), *dependence_curves(sheet)]
     for measure in found:
         curves += sign_curves(sheet, measure)

@@ -41,8 +41,77 @@ def test_held_joints_stay():
         assert q[mech.q_index(joint)] == 0.05
     with pytest.raises(MechanismError, match="no moving joint 'lift'"):
         lw.closed.assemble(mech, q, hold=("lift",))
-    with pytest.raises(MechanismError, match="hold must be a sequence of joint names"):
-        lw.closed.assemble(mech, q, hold="lift_piston_joint")
+    one = lw.closed.assemble(mech, np.full(8, 0.05), hold="lift_piston_joint")  # a single name stands for itself
+    np.testing.assert_array_equal(one, lw.closed.assemble(mech, np.full(8, 0.05), hold=("lift_piston_joint",)))
+    with pytest.raises(MechanismError, match="no moving joint 'lift'"):
+        lw.closed.assemble(mech, q, hold="lift")
+
+
+def in_line():
+    """A crank-rocker whose links all lie on one line where its coordinates are zero: the error is stationary there."""
+    builder = lw.Builder()
+    for link, length in (("crank", 0.3), ("coupler", 0.9), ("rocker", 0.8)):
+        builder.link(link, length, (0.5 * length, 0.0, 0.0))
+    builder.joint("A", lw.Revolute(), "ground", "crank").joint("B", lw.Revolute(), "crank", "coupler", (0.3, 0, 0))
+    builder.joint("D", lw.Revolute(), "ground", "rocker", (1.0, 0.0, 0.0))
+    return builder.loop("C", lw.Revolute(), "coupler", (0.9, 0, 0), "rocker", (0.8, 0, 0)).build()
+
+
+def pins_meet(q):
+    """The same closure, by plane trigonometry."""
+    a, b, d = q
+    coupler = [0.3 * np.cos(a) + 0.9 * np.cos(a + b), 0.3 * np.sin(a) + 0.9 * np.sin(a + b)]
+    np.testing.assert_allclose(coupler, [1.0 + 0.8 * np.cos(d), 0.8 * np.sin(d)], atol=1e-11)
+
+
+def test_links_in_one_line_are_assembled():
+    mech = in_line()
+    with pytest.raises(AssemblyError, match="cannot be closed from this guess: an error of 0.6 remains"):
+        lw.closed.assemble(mech, lw.neutral(mech), tries=1)
+    q = lw.closed.assemble(mech, lw.neutral(mech))
+    pins_meet(q)
+    np.testing.assert_array_equal(lw.closed.assemble(mech, lw.neutral(mech)), q)  # the same guesses every time
+    held = lw.closed.assemble(mech, np.zeros((2, 3)) + [[0.0], [0.2]], hold="A")
+    assert held[:, 0].tolist() == [0.0, 0.2]
+    for one in held:
+        pins_meet(one)
+    assert lw.closed.range_of_motion(mech, "A").upper == np.inf  # Grashof: 0.3 + 1.0 < 0.9 + 0.8
+    with pytest.raises(AssemblyError, match="nor from 39 others around it while 'A', 'D' stay as they are"):
+        lw.closed.assemble(mech, lw.neutral(mech), hold=("A", "D"))
+
+
+def test_one_name_stands_for_itself_wherever_joints_are_named():
+    mech = in_line()
+    q = lw.closed.assemble(mech, lw.neutral(mech))
+    still, one = np.zeros(3), ("A",)
+    np.testing.assert_array_equal(
+        lw.closed.null_space(mech, q, independent="A"), lw.closed.null_space(mech, q, independent=one)
+    )
+    np.testing.assert_array_equal(
+        lw.closed.inverse_dynamics(mech, q, still, [0.5], independent="A", actuated="A"),
+        lw.closed.inverse_dynamics(mech, q, still, [0.5], independent=one, actuated=one),
+    )
+    for ask in (
+        lambda: lw.closed.null_space(mech, q, independent="Zed"),
+        lambda: lw.closed.inverse_dynamics(mech, q, still, still, actuated="Zed"),
+    ):
+        with pytest.raises(MechanismError, match="no moving joint 'Zed'"):
+            ask()
+
+
+def test_unknown_names_are_reported_before_loops_that_stay_open():
+    builder = lw.Builder().link("rod", 1.0, (0.5, 0, 0), (0.1, 0.1, 0.1)).joint("hinge", lw.Revolute(), "ground", "rod")
+    mech = builder.loop("too_far", lw.Spherical(), "ground", (2.0, 0.0, 0.0), "rod", (1.0, 0.0, 0.0)).build()
+    for ask in (
+        lambda: lw.closed.range_of_motion(mech, "Z"),
+        lambda: lw.closed.range_of_motion(mech, "hinge", hold="Z"),
+        lambda: lw.closed.singular_positions(mech, "Z"),
+        lambda: lw.closed.singular_positions(mech, "hinge", outputs="Z"),
+        lambda: lw.closed.workspace(mech, ("hinge", "Z")),
+        lambda: lw.closed.workspace(mech, ("rod.x", "rod.y"), inputs=("hinge", "Z")),
+    ):
+        with pytest.raises(MechanismError, match="has no coordinate 'Z'"):
+            ask()
 
 
 def test_unreachable_assemblies_name_loop_and_residual():

@@ -264,7 +264,7 @@ def test_refusals_say_what_to_do():
 
 
 def test_a_range_says_what_it_is():
-    text = str(lw.closed.range_of_motion(built("four_bar"), "rocker_joint"))
+    text = repr(lw.closed.range_of_motion(built("four_bar"), "rocker_joint"))  # what notebooks and print show
     assert text == "rocker_joint of four_bar: from -0.166478 (dead centre) to 0.635489 (dead centre)"
 
 
