@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copyreg
+
 from . import actions as act
 from . import pick_offs
 from .expression import Bias, Expression, Identity, Operator, Product, Vector
@@ -60,6 +62,8 @@ def named(name: str) -> Record:
         raise ValueError(f"no operator is called {name!r}: define it before expressions with it are loaded")
     return RECORDS[name]
 
+
+copyreg.pickle(Record, lambda record: (named, (record.name,)))  # they hold functions: looked up where they are loaded
 
 I = Identity()  # noqa: E741 - the papers' name
 

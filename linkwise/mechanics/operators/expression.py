@@ -8,10 +8,10 @@ itself).  Expressions are immutable and compare by structure.
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from .record import Record
 from .spaces import COORDINATE, JOINT, SCALAR, Space, SpaceError
@@ -299,10 +299,11 @@ class Inverse(Expression):
 
     of: Expression
 
-    def __post_init__(self) -> None:
-        from .identities import inverse_of  # identities are written with expressions, so they come second
+    #: The inverse in terms of known operators, or an error; ``identities.py``, which is written in expressions, gives it.
+    known: ClassVar[Callable[[Expression], Expression]]
 
-        inverse_of(self.of)
+    def __post_init__(self) -> None:
+        type(self).known(self.of)
 
     @property
     def domain(self) -> Space | None:  # type: ignore[override]

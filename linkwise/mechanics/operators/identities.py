@@ -149,6 +149,9 @@ def inverse_of(expression: Expression) -> Expression:
     return found
 
 
+Inverse.known = staticmethod(inverse_of)
+
+
 @lru_cache(maxsize=4096)  # products are split at every place: without it, the time doubles with each factor
 def _known_inverse(expression: Expression) -> Expression | None:
     wanted, scale = _monic(canonical(expanded(expression)))

@@ -93,11 +93,6 @@ class Record:
     def __deepcopy__(self, memo: Any) -> Record:
         return self  # constant; expressions compare their operators by it
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        from .algebra import named  # records are looked up where they are loaded: they hold functions
-
-        return named, (self.name,)
-
     def action(self, adjoint: bool) -> Action:
         found = self.adjoint if adjoint and not self.self_adjoint else self.apply
         if found is None:
