@@ -208,7 +208,8 @@ def random_state(
     """Random (q, v) of shape ``shape + (nq,)``, ``shape + (nv,)``; valid quaternions, normal velocities.  Loops are not
     looked at and are open there: ``closed.assemble`` closes them, and ``closed.project`` then makes velocities fit.
 
-    within_limits   keep to ``mech.q_lower``, ``mech.q_upper`` and ``mech.v_limit``: uniform where a range is finite
+    within_limits   keep to ``mech.q_lower``, ``mech.q_upper``, ``mech.v_limit`` and the limits of mimic joints: uniform
+                    where a range is finite
     """
     require_mechanism(mech)
     if not isinstance(rng, np.random.Generator):

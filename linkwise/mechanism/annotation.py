@@ -27,6 +27,7 @@ Coordinates = tuple[tuple[str, tuple[float, ...]], ...]  # (joint, its coordinat
 _PASSIVE = "passive=lw.Passive.of(mech) of lw.simulate and lw.linearize lets it act"
 _LIMITED = "passive=lw.Passive.of(mech, limit_stiffness=...) of lw.simulate makes stops of them; mech.q_lower has them"
 MOST_PLACES = 4  # that a line names
+SAME_COORDINATE = 1e-6  # rad or m: values of a posture that differ by less say the same
 
 
 @dataclass(frozen=True)
@@ -140,8 +141,25 @@ def with_postures(mech: Any, postures: Mapping[str, Any]) -> Annotations:
         if not isinstance(values, Mapping):
             q = checked_array(what, values, (mech.nq,))
             values = {body.joint: q[mech.q_index(body.joint)] for body in mech.bodies if not body.mimic}
-        kept[name] = checked_coordinates(mech, what, values)
+        kept[name] = _independent(mech, what, checked_coordinates(mech, what, values))
     return replace(mech.annotations, postures=tuple(kept.items()))
+
+
+def _independent(mech: Any, what: str, given: Coordinates) -> Coordinates:
+    """The same of independent joints alone: a mimic joint speaks for the one it mimics, and must not contradict what
+    is said of it elsewhere."""
+    found = {joint: values for joint, values in given if not mech.bodies[mech.body_index(joint)].mimic}
+    for joint, (value, *_) in ((joint, values) for joint, values in given if joint not in found):
+        mimic, place = mech.bodies[mech.body_index(joint)].mimic, mech.place(joint)
+        if mimic.joint not in found and mimic.ratio:
+            found[mimic.joint] = (float(place.q_at(value)),)
+        follows = mimic.ratio * found[mimic.joint][0] + mimic.offset if mimic.ratio else mimic.offset
+        if abs(value - follows) > SAME_COORDINATE:
+            raise MechanismError(
+                f"{what}: joint {joint!r} mimics {mimic.joint!r} and is at {follows:g} with it, not at {value:g}: give "
+                "one of the two joints"
+            )
+    return tuple(found.items())
 
 
 def with_groups(mech: Any, groups: Mapping[str, Iterable[str]]) -> Annotations:

@@ -26,6 +26,7 @@ ROUND_OFF = 4e-16  # two units in the last place at 1: what a product of rotatio
 INERTIA_TOLERANCE = 1e-6  # relative; absorbs numbers printed with six digits
 POINT_RADIUS = 1e-9  # metres; a radius of gyration below it is round-off, the body a point
 SINGULAR_TOLERANCE = 1e-12  # relative; below it a joint-space inertia is zero but for round-off
+MOST_NAMES = 12  # that a message lists: all kinds of joints are fewer
 
 IDENTITY = np.eye(3)
 IDENTITY.flags.writeable = False
@@ -71,8 +72,8 @@ def did_you_mean(name: Any, known: Collection[str]) -> str:
     close = close_names(name, known)
     if close:
         return "did you mean " + " or ".join(map(repr, close)) + "?"
-    listed = [repr(k) for k in list(known)[:8]]
-    return "known: " + (", ".join(listed) + (", ..." if len(known) > 8 else "") if listed else "none")
+    listed = [repr(k) for k in list(known)[:MOST_NAMES]]
+    return "known: " + (", ".join(listed) + (", ..." if len(known) > MOST_NAMES else "") if listed else "none")
 
 
 def close_names(name: Any, known: Collection[str]) -> list[str]:

@@ -440,7 +440,10 @@ class Mechanism(Constant):
         return with_inertial_parameters(self, parameters, strict)
 
     def with_postures(self, postures: Mapping[str, Any]) -> Mechanism:
-        """A copy with further postures: ``{name: q}``, or ``{name: {joint name: coordinates}}``."""
+        """A copy with further postures: ``{name: q}``, or ``{name: {joint name: coordinates}}``.
+
+        A mimic joint that is named brings the joint it mimics to where it has these coordinates.
+        """
         return family.variant(self, (), annotations=annotation.with_postures(self, postures))
 
     def with_actuated(self, *joints: str) -> Mechanism:

@@ -12,25 +12,46 @@ from linkwise.mechanism.model import Mechanism
 def within_range_of(
     mech: Mechanism, rng: np.random.Generator, q: np.ndarray, v: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(q, v) within the limits of position and velocity: drawn again, uniformly, where a range is finite, and mirrored
-    at a limit that stands alone.  Joints that mimic others go where these take them."""
-    lower, upper = mech.q_lower, mech.q_upper
+    """(q, v) within the limits of position and velocity, those of mimic joints included: drawn again, uniformly, where
+    a range is finite, and mirrored at a limit that stands alone."""
+    lower, upper, fastest = _common_limits(mech)
     _refuse_strange_limits(mech, lower, upper)
     bounded = np.isfinite(lower) & np.isfinite(upper)
     q = np.where(q < lower, 2.0 * np.where(np.isfinite(lower), lower, 0.0) - q, q)
     q = np.where(q > upper, 2.0 * np.where(np.isfinite(upper), upper, 0.0) - q, q)
     q[..., bounded] = rng.uniform(lower[bounded], upper[bounded], q[..., bounded].shape)
-    limited = np.isfinite(mech.v_limit)
-    v[..., limited] = rng.uniform(-1.0, 1.0, v[..., limited].shape) * mech.v_limit[limited]
+    limited = np.isfinite(fastest)
+    v[..., limited] = rng.uniform(-1.0, 1.0, v[..., limited].shape) * fastest[limited]
     return q, v
+
+
+def _common_limits(mech: Mechanism) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(nq,), (nq,), (nv,): lower, upper and velocity limits that keep mimic joints within their own limits too."""
+    lower, upper, fastest = mech.q_lower.copy(), mech.q_upper.copy(), mech.v_limit.copy()
+    for body in mech.bodies:
+        if body.mimic is None:
+            continue
+        place, bounds = mech.place(body.joint), (body.limits.lower[0], body.limits.upper[0])
+        if place.ratio == 0.0:
+            if not bounds[0] <= place.offset <= bounds[1]:
+                raise MechanismError(
+                    f"no state is within the limits of {body.joint!r}: it stays at {place.offset:g}, and may go from "
+                    f"{bounds[0]:g} to {bounds[1]:g}; see mech.with_limits"
+                )
+            continue
+        low, high = sorted(map(float, place.q_at(bounds)))
+        at, rate = place.q_index, place.v_index
+        lower[at], upper[at] = np.maximum(lower[at], low), np.minimum(upper[at], high)
+        fastest[rate] = np.minimum(fastest[rate], body.limits.velocity[0] / abs(place.ratio))
+    return lower, upper, fastest
 
 
 def _refuse_strange_limits(mech: Mechanism, lower: np.ndarray, upper: np.ndarray) -> None:
     measures = [measure.of for body in mech.bodies if not body.mimic for measure in body.kind.measures("q")]
+    mimicked = {body.mimic.joint for body in mech.bodies if body.mimic}
     for name, a, b, of in zip(mech.coordinate_names("q"), lower, upper, measures, strict=True):
         if a > b:
-            raise MechanismError(
-                f"no state is within the limits of {name!r}: {a:g} exceeds {b:g}; see mech.with_limits"
-            )
+            whose = f"{name!r} and of what mimics it" if name in mimicked else repr(name)
+            raise MechanismError(f"no state is within the limits of {whose}: {a:g} exceeds {b:g}; see mech.with_limits")
         if of == QUATERNION and (np.isfinite(a) or np.isfinite(b)):
             raise MechanismError(f"{name!r} has limits, but is a number of a quaternion: see mech.with_limits")

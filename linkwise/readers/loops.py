@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -107,17 +108,18 @@ def _loop(mech: Mechanism, number: int, table: Any) -> Loop:
 
 
 def _kinds() -> dict[str, type[Joint]]:
-    """The kinds of joints that can close a loop, by what files call them."""
+    """The kinds of joints that can close a loop, by what files call them: pin_in_slot for PinInSlot."""
     closing = ((name, kind) for name, kind in KINDS.items() if getattr(kind, "nv", 6) < 6)
-    return {name if "." in name else name.lower(): kind for name, kind in closing}
+    return {name if "." in name else re.sub("(?<=.)(?=[A-Z])", "_", name).lower(): kind for name, kind in closing}
 
 
 def _kind(what: str, table: Mapping[str, Any]) -> Joint:
     """The joint, with the keys that its kind needs and no others."""
     kinds, given = _kinds(), table["kind"]
-    name = given if given in kinds else given.lower().replace("_", "")
-    if name not in kinds:
-        raise MechanismError(f"{what}: unknown kind {given!r}: {did_you_mean(name, kinds)}")
+    meant = {known.replace("_", ""): known for known in kinds if "." not in known}
+    name = given if given in kinds else meant.get(given.lower().replace("_", ""), "")
+    if not name:
+        raise MechanismError(f"{what}: unknown kind {given!r}: {did_you_mean(given.lower(), kinds)}")
     fields = {_WORDS.get(field.name, field.name): field for field in dataclasses.fields(kinds[name]) if field.init}
     known = (*_COMMON, *fields)
     for key in table:

@@ -129,3 +129,43 @@ def test_events_and_passive_elements_see_the_follower():
     assert lw.events.velocity_zero(mech, "follow").function(0.0, q, v) < 0.0
     spring = lw.Passive.springs({"follow": 3.0}, {"follow": 0.0})
     np.testing.assert_allclose(spring.forces(mech, q, v)[0], -3.0 * RATIO * (RATIO * 0.1 + OFFSET))
+
+
+def grip(**first: lw.Limits) -> lw.Mechanism:
+    """Two slides; "second" = -2 first, within a tenth of what "first" may do."""
+    builder = lw.Builder("grip").link("a", 1.0).link("b", 1.0)
+    builder.joint("first", lw.Prismatic(), "ground", "a", limits=first.get("limits", lw.Limits(-1, 1)))
+    limits = lw.Limits(-0.1, 0.3, velocity=0.5)
+    return builder.joint("second", lw.Prismatic(), "a", "b", mimic=lw.Mimic("first", -2.0), limits=limits).build("grip")
+
+
+def test_a_posture_of_a_mimic_joint_is_one_of_the_joint_it_mimics():
+    mech = grip()
+    told = mech.with_postures({"h": {"second": -0.5}, "both": {"first": 0.25, "second": [-0.5]}, "none": {}})
+    assert {name: q.tolist() for name, q in told.postures.items()} == {"h": [0.25], "both": [0.25], "none": [0.0]}
+    assert told.place("second").positions(told.postures["h"]).tolist() == [-0.5]
+    assert arm().with_postures({"h": {"follow": OFFSET - 1.0}}).postures["h"][0] == pytest.approx(0.5)
+    with pytest.raises(
+        MechanismError, match="posture 'h' of mechanism 'grip': joint 'second' mimics 'first' and is at"
+    ):
+        mech.with_postures({"h": {"second": -0.4, "first": 0.25}})
+    still = arm(0.0)
+    np.testing.assert_array_equal(still.with_postures({"h": {"follow": OFFSET}}).postures["h"], lw.neutral(still))
+    with pytest.raises(MechanismError, match="is at 0.3 with it, not at 1: "):
+        still.with_postures({"h": {"follow": 1.0}})
+
+
+def test_random_states_keep_to_the_limits_of_mimic_joints():
+    mech, rng = grip(), np.random.default_rng(0)
+    q, v = lw.random_state(mech, rng, (2000,), within_limits=True)
+    second = -2.0 * q
+    assert -0.1 <= second.min() < -0.09 and 0.29 < second.max() <= 0.3
+    assert 0.49 < np.abs(-2.0 * v).max() <= 0.5
+    one_sided = grip(limits=lw.Limits(lower=-0.05))
+    q, _ = lw.random_state(one_sided, rng, (2000,), within_limits=True)
+    assert -0.05 <= q.min() < -0.049 and 0.049 < q.max() <= 0.05
+    with pytest.raises(MechanismError, match="limits of 'first' and of what mimics it: 0.5 exceeds 0.05"):
+        lw.random_state(grip(limits=lw.Limits(0.5, 1.0)), rng, within_limits=True)
+    stuck = arm(0.0).with_limits(follow=lw.Limits(1.0, 2.0))
+    with pytest.raises(MechanismError, match="it stays at 0.3, and may go from 1 to 2"):
+        lw.random_state(stuck, rng, within_limits=True)

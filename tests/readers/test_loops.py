@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -121,6 +123,16 @@ def test_every_kind(keys, kind):
     assert loop.kind == kind
 
 
+def test_all_kinds_are_listed_where_one_is_unknown():
+    """In a process of its own: other tests make further kinds of joints."""
+    script = "import linkwise as lw, sys; lw.load(sys.argv[1], loops=[{**eval(sys.argv[2]), 'kind': 'xyzzy'}])"
+    told = subprocess.run([sys.executable, "-c", script, FOUR_BAR, repr(TABLE)], capture_output=True, text=True)
+    assert told.stderr.strip().endswith(
+        "unknown kind 'xyzzy': known: 'cylindrical', 'fixed', 'helical', 'pin_in_slot', 'planar', 'prismatic', "
+        "'revolute', 'spherical', 'universal'"
+    )
+
+
 @dataclass(frozen=True)
 class Slotted(lw.Planar):
     """A user's own kind, with a number that has no default."""
@@ -142,6 +154,7 @@ BAD = {
         r"loop 1 \('tip_pin'\).*no link 'couplr' for link_a: did you mean 'coupler'",
     ),
     "unknown kind": ({"kind": "revolut"}, "unknown kind 'revolut': did you mean 'revolute'"),
+    "key of a pin in a slot": ({"kind": "PinInSlot"}, "unknown key 'axis' of a pin_in_slot loop"),
     "six freedoms": ({"kind": "floating"}, "unknown kind 'floating'"),
     "missing axis": ({"axis": None}, r"a revolute loop needs axis = \[x, y, z\]"),
     "axis too long": ({"axis": [1.0, 0.0]}, "axis of loop 1.*shape"),
