@@ -38,7 +38,7 @@ class JointFeedback:
 
     @property
     def actuated_joints(self) -> tuple[str, ...]:
-        """The joints that this controller drives."""
+        """The joints that this controller drives, in the order of the mechanism."""
         independent = (body.joint for body in self.mech.bodies if not body.mimic)
         return tuple(joint for joint in independent if self.actuated[self.mech.v_index(joint)].any())
 

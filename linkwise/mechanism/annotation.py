@@ -25,6 +25,11 @@ from linkwise.mechanism.parts import Body
 Coordinates = tuple[tuple[str, tuple[float, ...]], ...]  # (joint, its coordinates), ...
 
 _PASSIVE = "passive=lw.Passive.of(mech) of lw.simulate and lw.linearize lets it act"
+_ADVICE = {
+    "stiffness": f"{_PASSIVE}; lw.rollout takes it as feedback={{'target': rest, 'kp': stiffness}}",
+    "damping": f"{_PASSIVE}; lw.rollout takes it as feedback={{'kd': damping}}",
+    "friction": _PASSIVE,
+}
 _LIMITED = "passive=lw.Passive.of(mech, limit_stiffness=...) of lw.simulate makes stops of them; mech.q_lower has them"
 MOST_PLACES = 4  # that a line names
 SAME_COORDINATE = 1e-6  # rad or m: values of a posture that differ by less say the same
@@ -96,9 +101,9 @@ class Annotations:
 def joint_notes(bodies: Sequence[Body]) -> tuple[Note, ...]:
     """Springs, damping, friction and limits of joints, which act where they are asked to."""
     found = []
-    for what, quantity in (("stiffness", "stiffness"), ("damping", "damping"), ("friction", "friction")):
+    for quantity, advice in _ADVICE.items():
         joints = tuple(body.joint for body in bodies if any(getattr(body, quantity)))
-        found.append(Note(f"joint with {what}", joints, _PASSIVE))
+        found.append(Note(f"joint with {quantity}", joints, advice))
     limited = (body for body in bodies if np.isfinite([*body.limits.lower, *body.limits.upper]).any())
     found.append(Note("joint with limits", tuple(body.joint for body in limited), _LIMITED))
     return tuple(note for note in found if note.count)

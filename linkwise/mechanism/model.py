@@ -361,7 +361,8 @@ class Mechanism(Constant):
     @property
     def actuated_joints(self) -> tuple[str, ...] | None:
         """The joints that have motors, as its file (MJCF actuators) or ``with_actuated`` says; None where nothing is
-        said of motors.  Controllers such as ``lw.joint_feedback`` drive these."""
+        said of motors.  In the order of the actuators, each once.  Controllers such as ``lw.joint_feedback`` drive
+        these."""
         said = self.annotations.actuated
         return None if said is None else tuple(joint for joint in said if joint in self._body_of_joint)
 

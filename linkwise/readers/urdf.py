@@ -113,7 +113,7 @@ def _note_omissions(root: Element, links: list[Element], joints: list[Element]) 
         if element.tag == "gazebo":
             _note_gazebo(element, settled)
         elif element.tag in _DRIVING:
-            omit(element, _DRIVING[element.tag], "it is not read: joint forces are given as tau")
+            omit(element, _DRIVING[element.tag], "not read: joint forces are given as tau")
         elif element.tag not in ("link", "joint", *_SILENT):
             _note_unknown(element)
     for joint in joints:
@@ -121,7 +121,7 @@ def _note_omissions(root: Element, links: list[Element], joints: list[Element]) 
             if child.tag in _CHILDREN["joint"]:
                 continue
             if close_names(child.tag.lower(), ("mimic",)):
-                advice = 'it is not read as <mimic joint="...">, so that the joint moves freely: fix the name'
+                advice = 'not read as <mimic joint="...">, so that the joint moves freely: fix the name'
                 omit(child, "misspelt <mimic>", advice, constrains=True)
             else:
                 _note_unknown(child)
@@ -129,23 +129,23 @@ def _note_omissions(root: Element, links: list[Element], joints: list[Element]) 
 
 def _note_unknown(element: Element) -> None:
     if any(word in element.tag.lower() for word in _CONSTRAINING):
-        advice = "it is not read: give loops by loops= of load or mech.with_loops, couplings as <mimic> of a joint"
+        advice = "not read: give loops by loops= of load or mech.with_loops, couplings as <mimic> of a joint"
         omit(element, element.tag.rpartition(":")[2], advice, constrains=True)
     else:
-        omit(element, "unknown element", "it is not read")
+        omit(element, "unknown element", "not read")
 
 
 def _note_gazebo(gazebo: Element, settled: set[str]) -> None:
     """Gazebo's own elements may close loops, tie joints (``settled`` ones are tied or fixed anyway) or drive."""
     for child in gazebo.children:
         if child.tag == "joint":
-            omit(child, "Gazebo joint", "it is not read: give the loop by loops= of load", constrains=True)
+            omit(child, "Gazebo joint", "not read: give the loop by loops= of load", constrains=True)
         elif child.tag == "plugin":
             tied = child.first("mimicJoint")
             if tied and tied.content in settled:
                 continue
             mimics = "mimic" in "".join(child.attributes.values()).lower()
-            advice = "it is not read: write <mimic> at the joint" if mimics else "it is not read"
+            advice = "not read: write <mimic> at the joint" if mimics else "not read"
             omit(child, "Gazebo mimic plugin" if mimics else "Gazebo plugin", advice, constrains=mimics)
 
 

@@ -56,7 +56,7 @@ NOTED = {
     "position servo": (
         actuators('<position name="p" joint="j" kp="9"/>' * 2),
         ["2 position servos"],
-        "even where ctrl is 0, here nothing does: control=lw.joint_feedback",
+        "even where ctrl is 0, here nothing does: control=lw.joint_feedback(mech, target, kp, kv, gravity=False)",
     ),
     "velocity servo": (actuators('<velocity joint="j"/>'), ["1 velocity servo"], "even where ctrl is 0"),
     "muscle": (actuators('<muscle joint="j"/>'), ["1 muscle"], "even where ctrl is 0"),
@@ -107,7 +107,7 @@ NOTED = {
         ["1 body with gravcomp"],
         "lw.gravity_force",
     ),
-    "mocap": (model(JOINT + '<body name="m" mocap="true"/>'), ["1 mocap body"], "stays where the file has it"),
+    "mocap": (model(JOINT + '<body name="m" mocap="true"/>'), ["1 mocap body"], "kept where the file has it"),
     "limit of a ball": (
         moving(f'<joint type="ball" range="0 30"/>{BALL}'),
         ["1 ball joint with limits"],
@@ -116,14 +116,14 @@ NOTED = {
     "nonlinear spring": (
         moving(f'<joint stiffness="1 2"/>{BALL}'),
         ["1 joint with nonlinear stiffness", "1 joint with stiffness"],
-        "only its first coefficient",
+        "only the first coefficient",
     ),
     "damper of a class": (
         moving(f'<joint damping="5"/>{BALL}').replace(
             "<worldbody>", '<default><joint damping="1 2"/></default><worldbody>'
         ),
         ["1 joint with nonlinear damping", "1 joint with damping"],
-        "only its first coefficient",
+        "only the first coefficient",
     ),
     "spring by its time": (
         moving(f'<joint springdamper="1 1"/>{BALL}'),

@@ -1,31 +1,61 @@
-"""Actuators: what they add to joints whether driven or not is read; that they drive is noted."""
+"""Actuators: what they add to joints whether driven or not is read, and the largest force they can give; that they
+drive is noted."""
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from linkwise.mechanics.joints import Joint, Prismatic, Revolute
-from linkwise.readers.mjcf.document import Defaults, Settings
+from linkwise.readers.mjcf.document import Defaults, Settings, is_limited
 from linkwise.readers.mjcf.omissions import nonzero
 from linkwise.readers.protocol import Element, omit
 
-_DRIVES = "it is not read: give joint forces as tau (the gear included), lw.saturated keeps to effort limits"
-_HOLDS = (
-    "in MuJoCo it acts even where ctrl is 0, here nothing does: control=lw.joint_feedback(mech, target, kp, kd) of "
-    "lw.simulate acts like it"
+_DRIVES = (
+    "not read: give joint forces as tau, gear times ctrl at mech.v_index(joint); lw.saturated keeps to "
+    "mech.effort_limit, the largest force of the motors"
 )
+_HOLDS = "acting in MuJoCo even where ctrl is 0, here nothing does: "
+_SERVO = (
+    "control=lw.joint_feedback(mech, target, kp, kv, gravity=False) of lw.simulate acts alike where gear is 1; "
+    "gravity=True, the default, would hold the weight too; damping of joints comes on top of kv, by lw.Passive.of(mech)"
+)
+_ADVICE = {
+    "position": _HOLDS + _SERVO,
+    "velocity": f"{_HOLDS}give kv * (ctrl - v) as tau",
+    "damper": f"{_HOLDS}give -ctrl * kv * v as tau",
+    "muscle": f"{_HOLDS}give its force as tau",
+}
 _NAMES = {"position": "position servo", "velocity": "velocity servo", "intvelocity": "position servo"}
 _HOLDING = (*_NAMES, "orientation", "pid", "damper", "muscle")
+# What a class that was written for servos, cylinders or muscles gives to general actuators too.
+_OF_OTHER_KINDS = (
+    "kp",
+    "kv",
+    "ki",
+    "dampratio",
+    "timeconst",
+    "inheritrange",
+    "area",
+    "diameter",
+    "bias",
+    "force",
+    "scale",
+)
+_EVERYTHING = (-math.inf, math.inf)
+Interval = tuple[float, float]
 
 
 @dataclass
 class Rotor:
-    """What the actuators of a joint add to it: inertia and damping, both times the square of the gear."""
+    """What the actuators of a joint add to it: inertia and damping, both times the square of the gear; and the largest
+    force that they can give it."""
 
     armature: float = 0.0
     damping: float = 0.0
+    largest_force: float = math.inf
 
 
 def rotors_of(
@@ -33,45 +63,116 @@ def rotors_of(
 ) -> defaultdict[str, Rotor]:
     """What actuators add to hinges and slides, by the joints' names; all actuators are noted."""
     rotors: defaultdict[str, Rotor] = defaultdict(Rotor)
-    for element in (one for section in root.all("actuator") for one in section.children):
+    forces: dict[str, Interval] = {}
+    # Where some actuators drive other things than joints, it is not known which joints these move.
+    all_known = driven_joints(root, settings, kinds) is not None
+    for element in _actuators(root):
         actuator = defaults.applied(element, tag="actuator")
-        _read(actuator, kinds, rotors)
+        joint = _joint_of(actuator)
+        is_scalar = isinstance(kinds.get(joint), (Revolute, Prismatic))
+        _read(actuator, rotors[joint] if is_scalar else None)
+        if is_scalar and all_known:
+            low, high = forces.get(joint, (0.0, 0.0))
+            least, most = _joint_force(actuator, settings)
+            forces[joint] = low + least, high + most
         if settings.has("actuation"):
             _note(actuator)
+    for joint, bounds in forces.items():
+        rotors[joint].largest_force = max(map(abs, bounds))
     return rotors
 
 
 def driven_joints(root: Element, settings: Settings, kinds: Mapping[str, Joint]) -> tuple[str, ...] | None:
     """The joints that actuators drive, each once.  None if there are no actuators, or if some drive other things, such
     as tendons, so that it is not known which joints these move."""
-    actuators = [one for section in root.all("actuator") for one in section.children]
-    joints = [one.attributes.get("joint", one.attributes.get("jointinparent", "")) for one in actuators]
+    joints = [_joint_of(one) for one in _actuators(root)]
     known = joints and settings.has("actuation") and all(joint in kinds for joint in joints)
     return tuple(dict.fromkeys(joints)) if known else None
 
 
-def _read(actuator: Element, kinds: Mapping[str, Joint], rotors: defaultdict[str, Rotor]) -> None:
+def _actuators(root: Element) -> Iterator[Element]:
+    return (one for section in root.all("actuator") for one in section.children)
+
+
+def _joint_of(actuator: Element) -> str:
+    return actuator.attributes.get("joint", actuator.attributes.get("jointinparent", ""))
+
+
+def _gear(actuator: Element) -> float:
+    return actuator.numbers("gear", 1, 6)[0] if "gear" in actuator.attributes else 1.0
+
+
+def _read(actuator: Element, rotor: Rotor | None) -> None:
+    """What the actuator adds to the hinge or slide that it drives; None: it drives none."""
     adds = [key for key in ("armature", "damping") if nonzero(actuator, key)]
-    joint = actuator.attributes.get("joint", actuator.attributes.get("jointinparent", ""))
-    if adds and isinstance(kinds.get(joint), (Revolute, Prismatic)):
-        gear = actuator.numbers("gear", 1, 6)[0] if "gear" in actuator.attributes else 1.0
-        for key in adds:
-            first, *higher = actuator.numbers(key, 1, 3)
-            setattr(rotors[joint], key, getattr(rotors[joint], key) + gear**2 * first)
-            if any(higher):
-                omit(actuator, f"actuator with nonlinear {key}", "only its first coefficient is read")
-    elif adds:
-        advice = "it drives no hinge or slide, so that this is not read; write it at the joints"
+    if adds and rotor is None:
+        advice = "driving no hinge or slide, so that this is not read: write it at the joints"
         omit(actuator, f"actuator with {' and '.join(adds)}", advice)
+    for key in adds if rotor is not None else ():
+        first, *higher = actuator.numbers(key, 1, 3)
+        setattr(rotor, key, getattr(rotor, key) + _gear(actuator) ** 2 * first)
+        if any(higher):
+            omit(actuator, f"actuator with nonlinear {key}", "only the first coefficient is read")
+
+
+# -- the largest force ----------------------------------------------------------------------------------
+
+
+def _joint_force(actuator: Element, settings: Settings) -> Interval:
+    """Between which bounds is the force at the joint: the gear times what the actuator gives."""
+    force = _clipped(_driving_force(actuator, settings), actuator, "forcelimited", "forcerange", settings)
+    return _scaled(force, _gear(actuator))
+
+
+def _driving_force(actuator: Element, settings: Settings) -> Interval:
+    """Gain times control (or activation) where that is all of the force; servos have a state that nothing bounds."""
+    attributes = actuator.attributes
+    if actuator.tag == "general":
+        plain = attributes.get("gaintype", "fixed") == "fixed" and not _acts_without_control(actuator)
+        if not plain or any(key in attributes for key in _OF_OTHER_KINDS):
+            return _EVERYTHING
+        gain = actuator.numbers("gainprm", 1, 10)[0] if "gainprm" in attributes else 1.0
+        dynamics = attributes.get("dyntype", "none")
+    elif actuator.tag == "motor":
+        gain, dynamics = 1.0, "none"
+    else:
+        return _EVERYTHING
+    driven = _EVERYTHING
+    if dynamics in ("none", "filter", "filterexact") and settings.has("clampctrl"):
+        driven = _clipped(driven, actuator, "ctrllimited", "ctrlrange", settings)
+    if dynamics != "none":
+        driven = _clipped(driven, actuator, "actlimited", "actrange", settings)
+    return _scaled(driven, gain)
+
+
+def _clipped(bounds: Interval, actuator: Element, switch: str, attribute: str, settings: Settings) -> Interval:
+    """What is left of the bounds where values beyond the range are put to its ends."""
+    if not is_limited(actuator, switch, attribute, settings):
+        return bounds
+    low, high = actuator.numbers(attribute, 2)
+    return min(max(bounds[0], low), high), min(max(bounds[1], low), high)
+
+
+def _scaled(bounds: Interval, factor: float) -> Interval:
+    if factor == 0.0:
+        return 0.0, 0.0
+    low, high = sorted(factor * bound for bound in bounds)
+    return low, high
+
+
+# -- notes ----------------------------------------------------------------------------------------------
+
+
+def _acts_without_control(actuator: Element) -> bool:
+    """Whether a general actuator has a bias."""
+    return actuator.attributes.get("biastype", "none") != "none" and nonzero(actuator, "biasprm")
 
 
 def _note(actuator: Element) -> None:
     holds = actuator.tag in _HOLDING
     name = _NAMES.get(actuator.tag, actuator.tag if actuator.tag in ("motor", "damper", "muscle") else "")
     if actuator.tag == "general":
-        # A class that was written for servos gives its gains to general actuators too.
-        holds = "kp" in actuator.attributes or (
-            actuator.attributes.get("biastype", "none") != "none" and nonzero(actuator, "biasprm")
-        )
+        holds = not actuator.attributes.keys().isdisjoint(("kp", "kv")) or _acts_without_control(actuator)
         name = "servo" if holds else "general actuator"
-    omit(actuator, name or f"{actuator.tag} actuator", _HOLDS if holds else _DRIVES)
+    advice = _ADVICE.get(actuator.tag, _HOLDS + _SERVO) if holds else _DRIVES
+    omit(actuator, name or f"{actuator.tag} actuator", advice)

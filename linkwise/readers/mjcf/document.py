@@ -22,7 +22,7 @@ ORIENTATIONS = ("quat", "axisangle", "xyaxes", "zaxis", "euler")
 # Switches of <option><flag> whose "disable" takes something of mechanics away; "constraint" is all of its kind.
 _FLAGS = (
     *("gravity", "spring", "damper", "passive", "limit", "frictionloss", "equality", "constraint", "contact"),
-    "actuation",
+    *("actuation", "clampctrl"),
 )
 
 # Lists of any length: an element that gives only the first numbers leaves the others of its class in place.
@@ -184,7 +184,7 @@ class Settings:
 
     def has(self, what: str) -> bool:
         """Whether limits, springs, ... of the file are in force."""
-        parents = {"spring": "passive", "damper": "passive", "actuation": "actuation"}
+        parents = {"spring": "passive", "damper": "passive", "actuation": "actuation", "clampctrl": "clampctrl"}
         return not self.disabled & {what, parents.get(what, "constraint")}
 
 
@@ -234,6 +234,17 @@ def _merged(root: Element, tag: str) -> Element:
     found = list(root.all(tag))
     attributes = {key: value for one in found for key, value in one.attributes.items()}
     return replace(found[-1] if found else root, tag=tag, attributes=attributes, children=[])
+
+
+def is_limited(element: Element, switch: str, attribute: str, settings: Settings, needed: bool = True) -> bool:
+    """Whether a range is in force: the switch says so, or leaves it to whether there is one."""
+    limited = choice(element, switch, ("true", "false", "auto"), "auto")
+    if limited == "true" and needed and attribute not in element.attributes:
+        raise element.error(f'{element.label}: {switch}="true" needs {attribute}="lower upper"')
+    if limited == "auto" and settings.autolimits and attribute in element.attributes:
+        low, high = element.numbers(attribute, 2)
+        return low < high  # "0 0" is how files write that there is no range
+    return limited == "true"
 
 
 # -- default classes ------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import numpy as np
 from linkwise.mechanics.joints import Floating, Joint, Prismatic, Revolute, Spherical
 from linkwise.mechanism import Limits, Pose
 from linkwise.readers.mjcf.actuators import Rotor
-from linkwise.readers.mjcf.document import Settings, choice
+from linkwise.readers.mjcf.document import Settings, choice, is_limited
 from linkwise.readers.mjcf.poses import HERE, rotation_about
 from linkwise.readers.mjcf.tree import Node, unused
 from linkwise.readers.protocol import Element, omit, warn
@@ -97,7 +97,7 @@ def _check_free(element: Element, body: Node, settings: Settings) -> None:
 def numbers_of(joint: BodyJoint, body: Node, settings: Settings, rotor: Rotor) -> dict[str, Any]:
     """Armature, damping, friction, springs and limits, as ``Builder.joint`` takes them; a <freejoint> has none.
 
-    rotor   what actuators add to the joint
+    rotor   what actuators add to the joint, and what they can do
     """
     element = joint.element
     if element.tag == "freejoint":
@@ -109,7 +109,7 @@ def numbers_of(joint: BodyJoint, body: Node, settings: Settings, rotor: Rotor) -
         "damping": _linear(element, "damping") + rotor.damping if settings.has("damper") else 0.0,
         "friction": element.number("frictionloss", 0.0) if settings.has("frictionloss") else 0.0,
         "stiffness": spring,
-        "limits": _limits(joint, settings),
+        "limits": _limits(joint, settings, rotor),
     }
     if spring and isinstance(joint.kind, Floating):
         numbers["rest"] = [*quaternion_of(body.world_pose[0]), *body.world_pose[1]]
@@ -124,9 +124,9 @@ def numbers_of(joint: BodyJoint, body: Node, settings: Settings, rotor: Rotor) -
             "the world, here along those of the body, so that forces differ; <freejoint/> has none",
         )
     if "springdamper" in element.attributes:
-        omit(element, "joint with springdamper", "it is not read; write stiffness and damping, as MuJoCo saves them")
+        omit(element, "joint with springdamper", "not read; write stiffness and damping, as MuJoCo saves them")
     if "springyield" in element.attributes:
-        omit(element, "joint with springyield", "it is not read: the spring never yields")
+        omit(element, "joint with springyield", "not read: the spring never yields")
     return numbers
 
 
@@ -136,31 +136,24 @@ def _linear(element: Element, attribute: str) -> float:
         return 0.0
     first, *higher = element.numbers(attribute, 1, 3)
     if any(higher):
-        omit(element, f"joint with nonlinear {attribute}", "only its first coefficient is read")
+        omit(element, f"joint with nonlinear {attribute}", "only the first coefficient is read")
     return first
 
 
-def _limits(joint: BodyJoint, settings: Settings) -> Limits:
+def _limits(joint: BodyJoint, settings: Settings, rotor: Rotor) -> Limits:
     element = joint.element
-    bounds: dict[str, float] = {}
+    bounds = {"effort": rotor.largest_force}
     if isinstance(joint.kind, Floating):
         return Limits()
-    if _limited(element, "limited", "range", settings, needed=not isinstance(joint.kind, Spherical)):
+    if is_limited(element, "limited", "range", settings, needed=not isinstance(joint.kind, Spherical)):
         if settings.has("limit") and isinstance(joint.kind, (Revolute, Prismatic)):
             convert = settings.radians if isinstance(joint.kind, Revolute) else float
             bounds["lower"], bounds["upper"] = map(convert, element.numbers("range", 2))
         elif settings.has("limit"):
             omit(element, "ball joint with limits", "the rotation angle of a ball joint has no limits here")
-    if _limited(element, "actuatorfrclimited", "actuatorfrcrange", settings):
-        bounds["effort"] = max(map(abs, element.numbers("actuatorfrcrange", 2)))
+    if is_limited(element, "actuatorfrclimited", "actuatorfrcrange", settings):
+        bounds["effort"] = min(rotor.largest_force, max(map(abs, element.numbers("actuatorfrcrange", 2))))
     return Limits(**bounds)
-
-
-def _limited(element: Element, switch: str, attribute: str, settings: Settings, needed: bool = True) -> bool:
-    limited = choice(element, switch, ("true", "false", "auto"), "auto")
-    if limited == "true" and needed and attribute not in element.attributes:
-        raise element.error(f'{element.label}: {switch}="true" needs {attribute}="lower upper"')
-    return limited == "true" or (limited == "auto" and settings.autolimits and attribute in element.attributes)
 
 
 def quaternion_of(rotation: np.ndarray) -> list[float]:

@@ -34,11 +34,11 @@ def postures_of(root: Element, joints: Iterable[BodyJoint]) -> tuple[tuple[str, 
     for number, key in enumerate(one for section in root.all("keyframe") for one in section.all("key")):
         also = [name for name in ("qvel", "act", "ctrl", "mpos", "mquat") if key.attributes.get(name, "").strip()]
         if also:
-            omit(key, f"keyframe with {', '.join(also)}", "its qpos is in mech.postures, the rest is not read")
+            omit(key, f"keyframe with {', '.join(also)}", "qpos is in mech.postures, the rest is not read")
         words = key.attributes.get("qpos", "").split()
         size = sum(joint.kind.nq for joint in own)
         if words and len(words) != size:
-            omit(key, "keyframe", f"its qpos has {len(words)} numbers where the joints have {size}, so it is not read")
+            omit(key, "keyframe", f"not read: qpos has {len(words)} numbers where the joints have {size}")
             continue
         numbers = key.numbers("qpos", size) if words else ()
         postures[key.attributes.get("name") or f"key{number}"] = _split(own, numbers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from linkwise.mechanism.checks import did_you_mean
-from linkwise.readers.mjcf.document import Defaults, Settings
+from linkwise.readers.mjcf.document import Defaults, Settings, is_limited
 from linkwise.readers.mjcf.tree import Node, carrier
 from linkwise.readers.protocol import Element, omit
 
@@ -30,16 +30,16 @@ def note(root: Element, bodies: list[Node], settings: Settings, defaults: Defaul
     for flex in _inside(root, "deformable", "flex"):
         omit(flex, "deformable body", "deformable bodies are not read")
     for sensor in _inside(root, "sensor"):
-        omit(sensor, "sensor", "it is not read: lw.frame_pose, lw.link_velocities, lw.link_accelerations compute such")
+        omit(sensor, "sensor", "not read: lw.frame_pose, lw.link_velocities, lw.link_accelerations compute such")
     for option in root.all("option"):
         fluid = [key for key in ("density", "viscosity") if nonzero(option, key)]
         if fluid:
-            omit(option, f"fluid with {' and '.join(fluid)}", "its forces on the bodies are left out")
+            omit(option, f"fluid with {' and '.join(fluid)}", "forces on the bodies are left out")
     for body in bodies[1:]:
         if nonzero(body.element, "gravcomp") and body.moves and any(settings.gravity):
-            omit(body.element, "body with gravcomp", "its force against gravity is left out: lw.gravity_force")
+            omit(body.element, "body with gravcomp", "the force against gravity is left out: lw.gravity_force")
         if body.element.attributes.get("mocap") == "true":
-            omit(body.element, "mocap body", "it stays where the file has it")
+            omit(body.element, "mocap body", "kept where the file has it")
 
 
 def _inside(root: Element, section: str, tag: str | None = None) -> Iterator[Element]:
@@ -53,8 +53,7 @@ def nonzero(element: Element, attribute: str) -> bool:
 
 def _note_tendon(tendon: Element, settings: Settings) -> None:
     acts = [attribute for attribute in _TENDON_FORCES if nonzero(tendon, attribute)]
-    limited = tendon.attributes.get("limited", "auto")
-    if limited == "true" or (limited == "auto" and settings.autolimits and "range" in tendon.attributes):
+    if is_limited(tendon, "limited", "range", settings, needed=False):
         acts.append("limits")
     if acts:
         omit(tendon, f"tendon with {', '.join(acts)}", "forces along tendons are left out; give them as tau")
