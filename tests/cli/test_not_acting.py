@@ -23,7 +23,7 @@ def test_info_lists_contact_and_actuators(run, cart):
     text = run("info", cart)
     section = text[text.index("of the file, not acting") :]
     assert "3 geoms with contact (cart.xml:1 <geom>" in section
-    assert "1 position servo (cart.xml:4 <position>): in MuJoCo it acts even where ctrl is 0" in section
+    assert "1 position servo (cart.xml:4 <position>): acting in MuJoCo even where ctrl is 0" in section
     assert "1 joint with damping (j): passive=lw.Passive.of(mech)" in section and "warnings" not in section
     facts = json.loads(run("info", cart, "--json"))
     assert [(note["what"], note["count"]) for note in facts["not_acting"]] == [
