@@ -80,6 +80,18 @@ def test_links_in_one_line_are_assembled():
         lw.closed.assemble(mech, lw.neutral(mech), hold=("A", "D"))
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_random_states_are_assembled_and_projected(seed):
+    """As ``random_state`` says: it leaves loops open."""
+    mech = in_line()
+    q, v = lw.random_state(mech, np.random.default_rng(seed))
+    assert np.linalg.norm(lw.closed.position_error(mech, q)) > 1e-3
+    q, v = lw.closed.project(mech, lw.closed.assemble(mech, q), v)
+    pins_meet(q)
+    moved = lw.integrate(mech, q, v, 1e-6)
+    assert np.linalg.norm(lw.closed.position_error(mech, moved)) < 1e-10  # of second order
+
+
 def test_one_name_stands_for_itself_wherever_joints_are_named():
     mech = in_line()
     q = lw.closed.assemble(mech, lw.neutral(mech))
