@@ -299,7 +299,7 @@ class Inverse(Expression):
 
     of: Expression
 
-    #: The inverse in terms of known operators, or an error; ``identities.py``, which is written in expressions, gives it.
+    #: The inverse in known operators, or an error; ``identities.py``, which is written in expressions, gives it.
     known: ClassVar[Callable[[Expression], Expression]]
 
     def __post_init__(self) -> None:
