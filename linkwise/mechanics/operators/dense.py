@@ -194,9 +194,7 @@ class StackedOperators:
         """The expression, evaluated from the leaves up."""
         match expression:
             case Operator():
-                own = expression.record.dense
-                named = getattr(self, expression.name) if own is None else own(self)
-                base = named(expression.link) if expression.link else named
+                base = self._operator(expression)
                 return base.T if expression.adjoint else base
             case Identity():
                 return np.eye(self.size(expression.domain, expression))
@@ -218,6 +216,20 @@ class StackedOperators:
             f"{expression} is a vector, known only when a kernel is called: dense() takes expressions without vectors, "
             "or the values of joint and link vectors by name; biases are beyond it"
         )
+
+    def _operator(self, operator: Operator) -> np.ndarray:
+        """The matrix of an operator; of a user's own by its record."""
+        record = operator.record
+        if record.dense is not None:
+            return record.dense(self)
+        if not hasattr(type(self), record.name):
+            if record.definition is not None:
+                return self.matrix(record.definition)
+            raise ValueError(
+                f"the oracle has no matrix of {record.name}: give its record dense=..., as CONTRIBUTING says"
+            )
+        named = getattr(self, record.name)
+        return named(operator.link) if operator.link else named
 
     def _column(self, vector: Vector) -> np.ndarray:
         values = np.asarray(self.vectors[vector.name], dtype=float)
