@@ -248,6 +248,8 @@ ALGORITHMS: dict[str, Algorithm] = {
             dexterity.manipulability,
             ("link", "rows", "frame"),
             reason=NUMBERS,
+            ignores_loops=True,
+            with_loops="the jacobian times linkwise.closed.null_space",
         ),
         # -- the configuration manifold, steps in time
         Algorithm("coordinate_rates", ("q", "v"), "q_rate", configuration.coordinate_rates, reason=MANIFOLD),

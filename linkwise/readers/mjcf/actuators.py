@@ -24,7 +24,7 @@ _SERVO = (
 )
 _ADVICE = {
     "position": _HOLDS + _SERVO,
-    "velocity": f"{_HOLDS}give kv * (ctrl - v) as tau",
+    "velocity": f"{_HOLDS}give gear * kv * (ctrl - gear * v) as tau",
     "damper": f"{_HOLDS}give -ctrl * kv * v as tau",
     "muscle": f"{_HOLDS}give its force as tau",
 }
