@@ -189,42 +189,38 @@ class Columns(Plan):
 
 
 @dataclass(frozen=True)
-class Rows(Plan):
-    """A matrix with more columns than rows: the adjoint's columns."""
+class Around(Plan):
+    """A plan that does something with the matrix of another."""
 
-    adjoint: Plan
+    inner: Plan
 
     @property
     def computed(self) -> Expression:  # type: ignore[override]
-        return self.adjoint.computed
+        return self.inner.computed
 
     @property
     def parts(self) -> tuple[Plan, ...]:
-        return (self.adjoint,)
+        return (self.inner,)
+
+
+@dataclass(frozen=True)
+class Rows(Around):
+    """A matrix with more columns than rows: the adjoint's columns."""
 
     @property
     def notes(self) -> Iterator[str]:
         yield "row by row: columns of the adjoint"
 
     def run(self, at: Configuration, vectors: Vectors) -> Matrix:
-        return transposed(self.adjoint.run(at, vectors))
+        return transposed(self.inner.run(at, vectors))
 
 
 @dataclass(frozen=True)
-class Reduced(Plan):
+class Reduced(Around):
     """A matrix over all joints, reduced to the coordinates: S* X S, S* X or X S."""
 
-    over_joints: Plan
     rows: bool
     columns: bool
-
-    @property
-    def computed(self) -> Expression:  # type: ignore[override]
-        return self.over_joints.computed
-
-    @property
-    def parts(self) -> tuple[Plan, ...]:
-        return (self.over_joints,)
 
     @property
     def notes(self) -> Iterator[str]:
@@ -232,32 +228,22 @@ class Reduced(Plan):
         yield f"{sides} of mimic joints added to those of the joints they mimic"
 
     def run(self, at: Configuration, vectors: Vectors) -> Matrix:
-        matrix = self.over_joints.run(at, vectors)
+        matrix = self.inner.run(at, vectors)
         if self.columns:
             matrix = at.tree.independent_columns(matrix)
         return at.tree.independent_rows(matrix) if self.rows else matrix
 
 
 @dataclass(frozen=True)
-class Inverted(Plan):
+class Inverted(Around):
     """The inverse of a small symmetric matrix, by elimination from the last row to the first."""
-
-    of: Plan
-
-    @property
-    def computed(self) -> Expression:  # type: ignore[override]
-        return self.of.computed
-
-    @property
-    def parts(self) -> tuple[Plan, ...]:
-        return (self.of,)
 
     @property
     def notes(self) -> Iterator[str]:
         yield "inverted by elimination"
 
     def run(self, at: Configuration, vectors: Vectors) -> Matrix:
-        return Elimination(self.of.run(at, vectors)).inverse()
+        return Elimination(self.inner.run(at, vectors)).inverse()
 
 
 @dataclass(frozen=True)
