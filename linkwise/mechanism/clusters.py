@@ -1,0 +1,74 @@
+"""Clusters: links whose joints loops and mimic joints tie together.
+
+Towards the rest of the tree a cluster behaves as one link with several degrees of freedom: it hangs on one parent
+link, and what hangs on its links hangs on nothing else.  In a tree without ties every cluster is one link.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .model import Mechanism
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Links tied together, parents first.
+
+    bodies        indices of the links
+    parent        index of the link that all of them hang on, -1 for the ground
+    coordinates   places in v of their joints, ascending, each once
+    loops         indices of the loops among them
+    rows          places of those loops' constraints, ascending
+    """
+
+    bodies: tuple[int, ...]
+    parent: int
+    coordinates: tuple[int, ...]
+    loops: tuple[int, ...]
+    rows: tuple[int, ...]
+
+
+def clusters(mech: Mechanism) -> tuple[Cluster, ...]:
+    """The clusters of a mechanism, parents first.
+
+    A loop ties the links between its sides and the last link that carries both; a mimic joint those between it and
+    the joint it mimics.  Ties that share a link are one cluster.
+    """
+    owner = list(range(len(mech.bodies)))  # a forest of links: the cluster is the root's
+
+    def root(i: int) -> int:
+        while owner[i] != i:
+            i = owner[i]
+        return i
+
+    loops = [_between(mech, mech.frame(loop.link_a).body, mech.frame(loop.link_b).body) for loop in mech.loops]
+    pairs = [(i, mech.body_index(body.mimic.joint)) for i, body in enumerate(mech.bodies) if body.mimic]
+    for tied in (*loops, *(_between(mech, *pair) | {*pair} for pair in pairs)):
+        first, *others = sorted(map(root, tied))
+        for other in others:
+            owner[other] = first
+    members: dict[int, list[int]] = {}
+    for i in range(len(mech.bodies)):
+        members.setdefault(root(i), []).append(i)
+    owned: dict[int, list[int]] = {}
+    for number, tied in enumerate(loops):
+        owned.setdefault(root(min(tied)), []).append(number)
+    return tuple(_cluster(mech, bodies, owned.get(first, [])) for first, bodies in members.items())
+
+
+def _between(mech: Mechanism, a: int, b: int) -> set[int]:
+    """The links whose joints move links a and b against each other."""
+    return {*mech.path(a)} ^ {*mech.path(b)}
+
+
+def _cluster(mech: Mechanism, bodies: list[int], loops: list[int]) -> Cluster:
+    slices = [mech.v_index(mech.bodies[i].joint) for i in bodies]
+    rows = [mech.constraint_index(mech.loops[number].name) for number in loops]
+    return Cluster(
+        tuple(bodies),
+        mech.parents[bodies[0]],
+        tuple(sorted({k for own in slices for k in range(own.start, own.stop)})),
+        tuple(loops),
+        tuple(k for own in rows for k in range(own.start, own.stop)),
+    )
