@@ -33,12 +33,14 @@ from linkwise.mechanism.library_closed import (
     five_bar,
     flyball_governor,
     four_bar,
+    four_bar_branches,
     loader,
     n_four_bar,
     parallel_four_bar_robot,
     slider_crank,
     stewart_platform,
 )
+from linkwise.mechanism.library_legged import humanoid, quadruped
 from linkwise.mechanism.model import GROUND, Mechanism
 from linkwise.mechanism.parts import Limits
 
@@ -51,11 +53,14 @@ __all__ = [
     "five_bar",
     "flyball_governor",
     "four_bar",
+    "four_bar_branches",
+    "humanoid",
     "loader",
     "n_four_bar",
     "parallel_four_bar_robot",
     "planar_arm",
     "puma560",
+    "quadruped",
     "random_tree",
     "slider_crank",
     "stanford_arm",

@@ -23,7 +23,7 @@ HALF_TURN = np.diag((-1.0, -1.0, 1.0))  # about z
 Point = Sequence[float] | np.ndarray
 
 
-class _Workshop:
+class Workshop:
     """Builds a mechanism from where its parts are in the world when it is assembled."""
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ def four_bar(crank: float = 0.3, coupler: float = 0.9, rocker: float = 0.8, base
     """
     elbow, support = np.array([0.0, crank]), np.array([base, 0.0])
     pin = _meeting_point(elbow, coupler, support, rocker)
-    shop = _Workshop()
+    shop = Workshop()
     shop.rod("crank", Revolute(Z), GROUND, (0.0, 0.0), elbow, crank)
     shop.rod("coupler", Revolute(Z), "crank", elbow, pin, coupler)
     shop.rod("rocker", Revolute(Z), GROUND, support, pin, rocker)
@@ -87,7 +87,7 @@ def slider_crank(crank: float = 0.15, rod: float = 0.3) -> Mechanism:
     if not 0.0 < crank < rod:
         raise MechanismError(f"the rod ({rod:g}) of a slider-crank must be longer than its crank ({crank:g})")
     elbow, pin = (0.0, crank), (math.sqrt(rod**2 - crank**2), 0.0)
-    shop = _Workshop()
+    shop = Workshop()
     shop.rod("crank", Revolute(Z), GROUND, (0.0, 0.0), elbow, 0.5)
     shop.rod("rod", Revolute(Z), "crank", elbow, pin, 1.0)
     shop.part("slider", Prismatic(X), GROUND, pin, 2.0, pin, (0.01, 0.01, 0.01))
@@ -137,15 +137,65 @@ def n_four_bar(n: int = 2) -> Mechanism:
     The benchmark of the IFToMM technical committee for multibody dynamics: every time the rods pass the horizontal,
     all loops are singular at once.  Links "post0" ..., "bar1" ...; assembled at q = 0 with the posts upright.
     """
-    if not isinstance(n, (int, np.integer)) or n < 1:
-        raise MechanismError(f"n_four_bar needs at least one loop, not n = {n!r}")
-    shop = _Workshop()
+    _require_counts(n=n)
+    shop = Workshop()
     for i in range(n + 1):
         shop.rod(f"post{i}", Revolute(Z), GROUND, (i, 0.0), (i, 1.0), 1.0)
     for i in range(1, n + 1):
         shop.rod(f"bar{i}", Revolute(Z), f"post{i - 1}", (i - 1, 1.0), (i, 1.0), 1.0)
         shop.loop(f"loop{i}", Revolute(Z), f"bar{i}", f"post{i}", (i, 1.0))
     return shop.builder.build(f"n_four_bar_{n}", DOWN)
+
+
+def four_bar_branches(branches: int = 2, loops: int = 4, floating: bool = True) -> Mechanism:
+    """Branches of four-bars in series on one base: ``branches`` of ``loops`` each, every second one at right angles to
+    the one before; DoF: one per four-bar, and 6 of the base if it floats.
+
+    Each four-bar stands on the coupler of the one before: crank and rocker hinged on it, a coupler across their ends
+    ("b1_crank1", "b1_coupler1", "b1_rocker1", loop "b1_pin1").  The base is 10 kg, rods have 2 kg per metre.  z is up;
+    assembled at the neutral configuration.
+    """
+    _require_counts(branches=branches, loops=loops)
+    if not isinstance(floating, (bool, np.bool_)):
+        raise MechanismError(f"floating must be True or False, not {floating!r}")
+    shop, carrier = Workshop(), GROUND
+    if floating:
+        shop.part("base", Floating(), GROUND, (0.0, 0.0, 0.0), 10.0, (0.0, 0.0, 0.0), (0.4, 0.4, 0.6))
+        carrier = "base"
+    for k in range(branches):
+        outward = _on_circle(1.0, 360.0 * k / branches, 0.0)
+        _four_bars_in_series(shop, f"b{k + 1}_", carrier, outward, loops)
+    return shop.builder.build(f"four_bar_branches_{branches}_{loops}")
+
+
+def _four_bars_in_series(shop: Workshop, prefix: str, carrier: str, outward: np.ndarray, count: int) -> None:
+    """Each 0.2 m long and 0.2 m wide, its rocker longer than its crank, so that none is a parallelogram."""
+    along, across, middle = 0.2 * outward, 0.1 * np.cross(Z, outward), 0.3 * outward
+    density = 2.0
+    for i in range(1, count + 1):
+        axis = tuple(np.cross(along, across) / 0.02)
+        near, far, crank_end, rocker_end = (
+            middle - across,
+            middle + across,
+            middle - 0.8 * across + along,
+            middle + 1.2 * across + 1.2 * along,
+        )
+        names = [f"{prefix}{part}{i}" for part in ("crank", "coupler", "rocker")]
+        for name, parent, start, end in (
+            (names[0], carrier, near, crank_end),
+            (names[1], names[0], crank_end, rocker_end),
+            (names[2], carrier, far, rocker_end),
+        ):
+            shop.rod(name, Revolute(axis), parent, start, end, density * float(np.linalg.norm(end - start)), 0.03)
+        shop.loop(f"{prefix}pin{i}", Revolute(axis), names[1], names[2], rocker_end)
+        carrier, middle = names[1], (crank_end + rocker_end) / 2.0
+        across = 0.1 * np.cross(outward, across / 0.1)
+
+
+def _require_counts(**counts: int) -> None:
+    for name, count in counts.items():
+        if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
+            raise MechanismError(f"{name} must be a whole number, at least 1, not {count!r}")
 
 
 def loader() -> Mechanism:
@@ -159,7 +209,7 @@ def loader() -> Mechanism:
     lift_foot, lift_end = (0.3, 0.7), (1.1, 1.05)
     crank_pivot, crank_top, crank_bottom = (1.5, 1.2), (1.35, 1.75), (1.6, 0.75)
     tilt_foot, bucket_pin = (0.2, 1.95), (2.35, 1.05)
-    shop = _Workshop()
+    shop = Workshop()
     shop.rod("boom", Revolute(Z), GROUND, boom_foot, boom_end, 300.0, 0.2)
     _cylinder(shop, "lift", GROUND, lift_foot, lift_end, 40.0, 25.0)
     shop.rod("bell_crank", Revolute(Z), "boom", crank_pivot, crank_top, 60.0, 0.15)
@@ -172,7 +222,7 @@ def loader() -> Mechanism:
     return shop.builder.build("loader", DOWN)
 
 
-def _cylinder(shop: _Workshop, name: str, parent: str, foot: Point, end: Point, barrel: float, piston: float) -> None:
+def _cylinder(shop: Workshop, name: str, parent: str, foot: Point, end: Point, barrel: float, piston: float) -> None:
     """A barrel that rotates about its foot and a piston that slides out of it; each fills half of the way."""
     start, stop = _point(foot), _point(end)
     middle = (start + stop) / 2.0
@@ -204,7 +254,7 @@ def bricard() -> Mechanism:
     """
     corners = ((0, 0, 0), (1, 0, 0), (1, 1, 0), (1, 1, 1), (0, 1, 1), (0, 0, 1))
     axes = (Y, Z, X, Y, Z, X)  # at each corner, square to the two edges that meet there
-    shop = _Workshop()
+    shop = Workshop()
     parent = GROUND
     for i in range(5):
         shop.rod(f"rod{i + 1}", Revolute(axes[i]), parent, corners[i], corners[i + 1], 1.0, 0.1)
@@ -220,7 +270,7 @@ def flyball_governor() -> Mechanism:
     their force to "collar_joint".  Assembled at q = 0; two DoF: the angle of the shaft, the height of the collar.
     """
     top, collar = (0.0, 1.0, 0.0), (0.0, 0.5, 0.0)
-    shop = _Workshop()
+    shop = Workshop()
     shop.part("shaft", Revolute(Y), GROUND, (0.0, 0.0, 0.0), 10.0, (0.0, 0.5, 0.0), (0.8, 0.002, 0.8))
     shop.part("collar", Prismatic(Y), "shaft", collar, 1.0, collar, (0.15, 0.125, 0.15))
     for side, sign in (("left", -1.0), ("right", 1.0)):
@@ -238,7 +288,7 @@ def stewart_platform(height: float = 1.0) -> Mechanism:
     """Six legs, each a universal joint on the ground, a slide, and a ball joint at a floating platform: 24 coordinates,
     6 loops of 3 constraints, 6 DoF.  z is up; the slides are "leg1_rod_joint" ...  Assembled at the neutral
     configuration: the platform level, ``height`` above the ground."""
-    shop = _Workshop()
+    shop = Workshop()
     home = np.array([0.0, 0.0, height])
     shop.part("platform", Floating(), GROUND, home, 40.0, home, (3.0, 3.0, 5.0))
     for i in range(6):
@@ -262,7 +312,7 @@ def delta_robot() -> Mechanism:
     Rods hang on universal joints, so that none spins about itself.  Assembled at the neutral configuration.
     """
     base, arm, forearm, plate, half_gap, angle = 0.2, 0.3, 0.8, 0.05, 0.06, math.radians(20.0)
-    shop = _Workshop()
+    shop = Workshop()
     reach = base + arm * math.cos(angle) - plate
     home = np.array([0.0, 0.0, -arm * math.sin(angle) - math.sqrt(forearm**2 - reach**2)])
     shop.part("platform", Floating(), GROUND, home, 0.5, home, (5e-4, 5e-4, 1e-3))
