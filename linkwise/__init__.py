@@ -42,6 +42,7 @@ from .mechanics.joints import *  # noqa: F403 - every kind of joint is public
 from .mechanics.joints import __all__ as _JOINTS
 from .mechanism import (
     Builder,
+    Coupling,
     InertiaWarning,
     Limits,
     LimitWarning,
@@ -127,6 +128,7 @@ _HOME = {name: module for module, names in _LATER.items() for name in names}
 
 __all__ = [
     "Builder",
+    "Coupling",
     "InertiaWarning",
     "Kernel",
     "KernelError",

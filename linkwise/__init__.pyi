@@ -106,6 +106,7 @@ from .mechanism.checks import MissingConstraintWarning as MissingConstraintWarni
 from .mechanism.checks import OmissionWarning as OmissionWarning
 from .mechanism.dh import from_dh as from_dh
 from .mechanism.model import Mechanism as Mechanism
+from .mechanism.parts import Coupling as Coupling
 from .mechanism.parts import Limits as Limits
 from .mechanism.parts import Loop as Loop
 from .mechanism.parts import Mimic as Mimic
@@ -126,6 +127,7 @@ __all__ = [
     "Algorithm",
     "BaseParameters",
     "Builder",
+    "Coupling",
     "Cylindrical",
     "DTYPES",
     "Fixed",

@@ -54,15 +54,23 @@ def facts_of(mech: lw.Mechanism, warnings: Sequence[str]) -> dict[str, Any]:
             for body in mech.bodies
         ],
         "frames": [{"name": frame.name, "link": _carrier(mech, frame.body)} for frame in mech.frames.values()],
-        "loops": [
-            {"name": loop.name, "kind": type(loop.kind).__name__.lower(), "link_a": loop.link_a, "link_b": loop.link_b}
-            for loop in mech.loops
+        "loops": [_loop(loop) for loop in mech.loops if isinstance(loop, lw.Loop)],
+        "couplings": [
+            {"name": one.name, "ratios": dict(one.ratios), "offset": one.offset}
+            for one in mech.loops
+            if isinstance(one, lw.Coupling)
         ],
+        "independent": mech.independent_joints,
         "not_acting": [dataclasses.asdict(note) | {"count": note.count} for note in mech.notes],
         "postures": {name: q.tolist() for name, q in mech.postures.items()},
         "groups": {name: list(joints) for name, joints in mech.groups.items()},
         "warnings": list(warnings),
     }
+
+
+def _loop(loop: lw.Loop) -> dict[str, Any]:
+    kind = type(loop.kind).__name__.lower()
+    return {"name": loop.name, "kind": kind, "link_a": loop.link_a, "link_b": loop.link_b}
 
 
 def _joint(mech: lw.Mechanism, index: int) -> dict[str, Any]:
@@ -100,7 +108,8 @@ def _remarks(mech: lw.Mechanism) -> Iterable[str]:
 
 
 def _text(mech: lw.Mechanism, facts: dict[str, Any]) -> Iterable[str]:
-    loops = f", {len(mech.loops)} loop" + "s" * (len(mech.loops) > 1) if mech.loops else ""
+    counts = ((len(facts["loops"]), "loop"), (len(facts["couplings"]), "coupling"))
+    loops = "".join(f", {count} {what}" + "s" * (count > 1) for count, what in counts if count)
     yield click.style(mech.name, bold=True) + (
         f": {mech.n_links} moving link{'s' * (mech.n_links != 1)}, nq = {mech.nq}, nv = {mech.nv}{loops}, "
         f"{facts['mass']:.6g} kg moving, gravity {_vector(mech.gravity)} m/s^2"
@@ -121,9 +130,14 @@ def _text(mech: lw.Mechanism, facts: dict[str, Any]) -> Iterable[str]:
     welded = [(f["name"], "on " + f["link"]) for f in facts["frames"] if f["name"] not in ("ground", *mech.link_names)]
     if welded:
         yield from section("welded frames", table(None, welded))
-    if mech.loops:
+    if facts["loops"]:
         closing = [(x["name"], x["kind"], f"{x['link_a']} to {x['link_b']}") for x in facts["loops"]]
         yield from section("loops", table(("joint", "kind", "closes"), closing))
+    if facts["couplings"]:
+        tied = [(x["name"], f"{_sum(x['ratios'])} = {x['offset']:g}") for x in facts["couplings"]]
+        yield from section("couplings", table(None, tied))
+    if facts["independent"] is not None:
+        yield from section("meant to be independent", [", ".join(facts["independent"]) or "no joint"])
     if mech.postures:
         yield from section("postures", table(None, [(name, _vector(q)) for name, q in mech.postures.items()]))
     if mech.groups:
@@ -180,6 +194,12 @@ def _extras(joint: dict[str, Any]) -> str:
     if joint["mimic"]:
         found.append("= {ratio:g} * {joint} + {offset:g}".format(**joint["mimic"]))
     return ", ".join(found)
+
+
+def _sum(ratios: dict[str, float]) -> str:
+    """ "6 hip - knee"."""
+    terms = [f"{'-' if r < 0 else '+'} {'' if abs(r) == 1.0 else f'{abs(r):g} '}{joint}" for joint, r in ratios.items()]
+    return " ".join(terms).removeprefix("+ ")
 
 
 def _number(value: float | None, missing: str) -> str:

@@ -77,11 +77,10 @@ def _default(mech: Mechanism, q: np.ndarray) -> np.ndarray:
 
 
 def _in_loops(mech: Mechanism) -> np.ndarray:
-    """(nv,) of bool: coordinates of joints between the two sides of a loop."""
+    """(nv,) of bool: coordinates of joints between the two sides of a loop, or in a coupling."""
     inside = np.zeros(mech.nv, dtype=bool)
     for loop in mech.loops:
-        sides = (set(mech.path(mech.frame(link).body)) for link in (loop.link_a, loop.link_b))
-        for index in set.symmetric_difference(*sides):
+        for index in loop.bodies_within(mech):
             inside[mech.v_index(mech.bodies[index].joint)] = True
     return inside
 

@@ -18,6 +18,7 @@ from ..mechanism.checks import did_you_mean, names_of
 
 RATE = ".rate"  # what is added to the name of a coordinate for its velocity
 AUTOMATIC = ("partitioning", "null_space")
+WELL = 1e-3  # of a unit motion: coordinates of a file that see less of a motion are not those to describe it with
 FAILING = 1e8  # motion of joints per unit of a coordinate beyond which that coordinate does not describe the motion
 
 
@@ -120,6 +121,9 @@ def _dofs(mech: Mechanism, svd: Decomposition) -> int:
 def _rows(mech: Mechanism, null: np.ndarray, wanted: Any) -> tuple[tuple[str, ...], np.ndarray]:
     """Names and R."""
     known = coordinate_names(mech)
+    meant = _of_the_file(mech, null) if wanted is None else None
+    if meant is not None:
+        return meant
     if wanted is None or (isinstance(wanted, str) and wanted == "partitioning"):
         chosen = _partition(null)
     elif isinstance(wanted, str) and wanted == "null_space":
@@ -143,6 +147,14 @@ def _rows(mech: Mechanism, null: np.ndarray, wanted: Any) -> tuple[tuple[str, ..
             )
         return _numbered(rows.shape[-2]), rows
     return tuple(known[i] for i in chosen), np.eye(mech.nv)[chosen]
+
+
+def _of_the_file(mech: Mechanism, null: np.ndarray) -> tuple[tuple[str, ...], np.ndarray] | None:
+    """Names and R of what the file of the mechanism means to be independent, where that describes the motion well."""
+    names, rows = named_rows(mech, mech.independent_joints or (), "independent")
+    if len(rows) != null.shape[-1] or not (np.linalg.svd(rows @ null, compute_uv=False) > WELL).all():
+        return None
+    return names, rows
 
 
 def _partition(null: np.ndarray) -> list[int]:

@@ -40,7 +40,8 @@ def linearize(
     """The linear model of a mechanism near the state (q, v) under joint forces ``tau``, exact, loops included.
 
     v, tau        zero if left out; the state need not be an equilibrium (the model then has a drift)
-    independent   the coordinates of a closed mechanism: None or "partitioning" (those of joints, well conditioned),
+    independent   the coordinates of a closed mechanism: "partitioning" (those of joints, well conditioned; also None,
+                  but for ``mech.independent_joints`` where a file names them and they describe the motion),
                   "null_space" (orthonormal combinations), joint names, or rows (p, nv) with dy/dt = rows v
     inputs        joints that are driven, all by default; ``joint[k]`` is one coordinate of a joint with several; a
                   mimic joint drives the one it mimics, as an output it has its own coordinate

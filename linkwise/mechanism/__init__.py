@@ -16,7 +16,7 @@ from linkwise.mechanism.checks import (
 )
 from linkwise.mechanism.dh import from_dh
 from linkwise.mechanism.model import GROUND, Mechanism, require_mechanism
-from linkwise.mechanism.parts import Body, Frame, Limits, Loop, Mimic, Place, Pose
+from linkwise.mechanism.parts import Body, Constraint, Coupling, Frame, Limits, Loop, Mimic, Place, Pose
 from linkwise.mechanism.plain_data import from_data, to_data
 from linkwise.mechanism.poses import pose
 
@@ -25,6 +25,8 @@ __all__ = [
     "Annotations",
     "Body",
     "Builder",
+    "Constraint",
+    "Coupling",
     "Frame",
     "InertiaWarning",
     "Limits",

@@ -81,6 +81,7 @@ class Annotations:
     groups         (name, joints), ...
     fixed_joints   names of joints that do not move, which no body has
     actuated       names of the joints that have motors; None where nothing is said of motors
+    independent    names of the joints whose coordinates are meant to be independent; None where nothing is said
     """
 
     notes: tuple[Note, ...] = ()
@@ -89,6 +90,7 @@ class Annotations:
     groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
     fixed_joints: tuple[str, ...] = ()
     actuated: tuple[str, ...] | None = None
+    independent: tuple[str, ...] | None = None
 
     def with_fixed(self, joints: Iterable[str]) -> Annotations:
         """The same with further joints that no longer move."""

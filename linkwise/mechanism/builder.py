@@ -1,4 +1,4 @@
-"""Links, joints and loops put together by name, checked, and welded into a ``Mechanism``."""
+"""Links, joints, loops and couplings put together by name, checked, and welded into a ``Mechanism``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from linkwise.mechanism import checks
 from linkwise.mechanism.annotation import Annotations
 from linkwise.mechanism.checks import InertiaWarning, LimitWarning, MechanismError, MechanismWarning
 from linkwise.mechanism.model import GROUND, Mechanism
-from linkwise.mechanism.parts import Body, Frame, Limits, Loop, Mimic, Pose
+from linkwise.mechanism.parts import Body, Constraint, Coupling, Frame, Limits, Loop, Mimic, Pose
 from linkwise.mechanism.poses import checked_pose
 from linkwise.mechanism.welding import NOTHING, RigidMass, combined, composed
 
@@ -39,7 +39,7 @@ class _Joint:
 
 
 class Builder:
-    """Collects links, joints and loops in any order; ``build`` checks them as a whole.
+    """Collects links, joints, loops and couplings in any order; ``build`` checks them as a whole.
 
     The fixed world is the link named "ground". ``source`` (a file name, say) is put in front of every message.
     """
@@ -48,7 +48,7 @@ class Builder:
         self._prefix = f"{source}: " if source else ""
         self._links: dict[str, RigidMass] = {}
         self._joints: dict[str, _Joint] = {}
-        self._loops: dict[str, Loop] = {}
+        self._loops: dict[str, Constraint] = {}
         self._frames: dict[str, tuple[str, Pose]] = {}  # the link each is fixed to, and its pose there
         self._reports: dict[type[MechanismWarning], list[str]] = {}
 
@@ -133,6 +133,16 @@ class Builder:
             raise MechanismError(f"{self._prefix}{error}") from error
         return self
 
+    def coupling(self, name: str, ratios: Any, offset: float = 0.0) -> Builder:
+        """Tie joints together as gears and belts do: the sum of ratio times coordinate over ``ratios``, {joint name:
+        ratio}, equals ``offset``.  One joint that follows one other is said by ``mimic`` of ``joint``."""
+        self._check_new("loop", name, self._loops)
+        try:
+            self._loops[name] = Coupling(name, ratios, offset)
+        except MechanismError as error:
+            raise MechanismError(f"{self._prefix}{error}") from error
+        return self
+
     def frame(self, name: str, link: str, pose: Any = None) -> Builder:
         """A named frame fixed to a link or to a frame declared before, at ``pose`` in it: a tool, a sensor."""
         self._check_new("frame", name, self._frames)
@@ -189,8 +199,9 @@ class Builder:
             checks.warn_caller(self._prefix + "; ".join(messages[:MOST_TOLD]) + more, category)
 
     def _report_defects(self, strict: bool) -> None:
+        rotors = self._rotors()
         for link, body in self._links.items():
-            for defect in checks.inertia_defects(body.mass, body.inertia):
+            for defect in checks.inertia_defects(body.mass, body.inertia, is_rotor=link in rotors):
                 self._report(strict, InertiaWarning, f"link {link!r}: {defect}")
         for joint in self._joints.values():
             at_least_zero = {
@@ -203,6 +214,13 @@ class Builder:
             }
             for defect in checks.limit_defects(joint.limits.lower, joint.limits.upper, at_least_zero):
                 self._report(strict, LimitWarning, f"joint {joint.name!r}: {defect}")
+
+    def _rotors(self) -> set[str]:
+        """Links whose joints gears tie to others: such a one may be all inertia and no mass."""
+        coupled = {name for one in self._loops.values() if isinstance(one, Coupling) for name, _ in one.ratios}
+        for joint in self._joints.values():
+            coupled |= {joint.name, joint.mimic.joint} if joint.mimic else set()
+        return {joint.child for joint in self._joints.values() if joint.name in coupled}
 
     # The tree ------------------------------------------------------------------------------------------------------
 

@@ -239,9 +239,12 @@ def checked_inertia(what: str, value: Any) -> np.ndarray:
     return matrix
 
 
-def inertia_defects(mass: float, inertia: np.ndarray, principal: Sequence[float] | None = None) -> list[str]:
+def inertia_defects(
+    mass: float, inertia: np.ndarray, principal: Sequence[float] | None = None, is_rotor: bool = False
+) -> list[str]:
     """Sentences on what keeps this mass and this central inertia from belonging to a rigid body; empty if nothing.
-    ``principal`` are its principal moments, ascending, where they are known already."""
+    ``principal`` are its principal moments, ascending, where they are known already.  A rotor may have no mass: it is
+    then counted with what carries it."""
     defects = []
     if mass < 0.0:
         defects.append(f"its mass {mass:g} is negative")
@@ -251,7 +254,7 @@ def inertia_defects(mass: float, inertia: np.ndarray, principal: Sequence[float]
     scale = max(-low, high)
     if scale == 0.0:
         return defects
-    if mass == 0.0:
+    if mass == 0.0 and not is_rotor:
         defects.append("it has inertia but no mass (give the joint an armature to model a rotor)")
     slack = INERTIA_TOLERANCE * scale + abs(mass) * POINT_RADIUS**2
     if low < -slack:

@@ -13,7 +13,7 @@ from linkwise.mechanism import checks
 from linkwise.mechanism.checks import MechanismError
 from linkwise.mechanism.family import variant, with_numbers
 from linkwise.mechanism.model import Mechanism
-from linkwise.mechanism.parts import Body, Frame, Limits, Pose
+from linkwise.mechanism.parts import Body, Constraint, Coupling, Frame, Limits, Pose
 from linkwise.mechanism.poses import checked_pose
 from linkwise.mechanism.welding import RigidMass, combined, composed
 
@@ -43,18 +43,28 @@ def lock(mech: Mechanism, joints: Mapping[str, Any]) -> Mechanism:
         places.append(place)
     bodies = tuple(_with_mass(body, combined(parts)) for body, parts in zip(kept, masses, strict=True))
     frames = [_moved(frame, *places[frame.body]) if frame.body >= 0 else frame for frame in mech.frames.values()]
-    rigid = [loop.name for loop in mech.loops if len({_body(frames, link) for link in (loop.link_a, loop.link_b)}) < 2]
-    if rigid:
-        raise MechanismError(
-            f"locking {', '.join(map(repr, joints))} of mechanism {mech.name!r} makes both sides of loop {rigid[0]!r} "
-            "parts of one rigid body: leave a joint of the loop free, or start from mech.spanning_tree"
-        )
+    loops = tuple(_with_locked(mech, loop, values) for loop in mech.loops)
     return dataclasses.replace(
         mech,
         bodies=bodies,
         frames={frame.name: frame for frame in frames},
+        loops=loops,
         annotations=mech.annotations.with_fixed(values),
     )
+
+
+def _with_locked(mech: Mechanism, loop: Constraint, values: Mapping[str, list[float]]) -> Constraint:
+    """A loop or coupling when joints are locked at these values: what they add to a coupling becomes a constant."""
+    if all(mech.joint_names[body] in values for body in loop.bodies_within(mech)):
+        what = "all joints of coupling" if isinstance(loop, Coupling) else "both sides of loop"
+        raise MechanismError(
+            f"locking {', '.join(map(repr, values))} of mechanism {mech.name!r} makes {what} {loop.name!r} parts of "
+            "one rigid body: leave a joint of it free, or start from mech.spanning_tree"
+        )
+    if not isinstance(loop, Coupling):
+        return loop
+    free = tuple((joint, ratio) for joint, ratio in loop.ratios if joint not in values)
+    return Coupling(loop.name, free, loop.offset - sum(r * values[j][0] for j, r in loop.ratios if j in values))
 
 
 def _locked_coordinates(mech: Mechanism, joints: Mapping[str, Any]) -> dict[str, list[float]]:
@@ -95,10 +105,6 @@ def _with_mass(body: Body, whole: RigidMass) -> Body:
 def _moved(frame: Frame, body: int, pose: Pose) -> Frame:
     rotation, position = composed(pose, (frame.rotation, frame.position))
     return Frame(frame.name, body, rotation, position)
-
-
-def _body(frames: list[Frame], name: str) -> int:
-    return next(frame.body for frame in frames if frame.name == name)
 
 
 def by_joint(what: str, values: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from linkwise.mechanism import annotation, checks, family
 from linkwise.mechanism.annotation import Annotations, Note
 from linkwise.mechanism.checks import MechanismError
-from linkwise.mechanism.parts import Body, Constant, Frame, Loop, Place
+from linkwise.mechanism.parts import Body, Constant, Constraint, Coupling, Frame, Loop, Place
 
 GROUND = "ground"
 NO_JOINTS: Mapping[str, Any] = MappingProxyType({})
@@ -33,7 +33,7 @@ class Mechanism(Constant):
     bodies    moving bodies, parents before children
     frames    name -> Frame: every link name and "ground"
     gravity   (3,) in the ground frame
-    loops     joints that close loops of the tree
+    loops     joints that close loops of the tree, and couplings of joints
     annotations   what is known beyond how it moves: see ``notes``, ``initial``, ``postures``, ``groups``
     """
 
@@ -41,7 +41,7 @@ class Mechanism(Constant):
     bodies: tuple[Body, ...]
     frames: Mapping[str, Frame]
     gravity: NDArray[np.float64]
-    loops: tuple[Loop, ...] = ()
+    loops: tuple[Constraint, ...] = ()
     annotations: Annotations = field(default=Annotations(), compare=False)
     _kernels: dict[Any, Any] = field(default_factory=dict, init=False, compare=False)
     _locks: dict[int, Any] = field(default_factory=dict, init=False, compare=False)  # of processes that compile
@@ -84,17 +84,7 @@ class Mechanism(Constant):
             if loop.name in names:
                 raise MechanismError(f"two loops are named {loop.name!r}; names must be unique")
             names.add(loop.name)
-            for link in (loop.link_a, loop.link_b):
-                if link not in self.frames:
-                    raise MechanismError(
-                        f"loop {loop.name!r}: there is no link or frame {link!r}: "
-                        + checks.did_you_mean(link, self.frames)
-                    )
-            if self.frames[loop.link_a].body == self.frames[loop.link_b].body:
-                raise MechanismError(
-                    f"loop {loop.name!r}: {loop.link_a!r} and {loop.link_b!r} are parts of the same rigid body, so "
-                    "there is no loop to close"
-                )
+            loop.check(self)
 
     # Sizes and names -----------------------------------------------------------------------------------------------
 
@@ -115,17 +105,16 @@ class Mechanism(Constant):
 
     @cached_property
     def n_constraints(self) -> int:
-        """Number of scalar loop constraints: 6 minus the degrees of freedom of the joint, for every loop."""
-        return sum(6 - loop.kind.nv for loop in self.loops)
+        """Number of scalar constraints: 6 minus the degrees of freedom of the joint for every loop, 1 for couplings."""
+        return sum(loop.n_constraints for loop in self.loops)
 
     def constraint_index(self, loop: str) -> slice:
-        """Where the named loop's constraints are among all."""
+        """Where the constraints of the named loop or coupling are among all."""
         start = 0
         for one in self.loops:
-            rows = 6 - one.kind.nv
             if one.name == loop:
-                return slice(start, start + rows)
-            start += rows
+                return slice(start, start + one.n_constraints)
+            start += one.n_constraints
         raise MechanismError(
             f"mechanism {self.name!r} has no loop {loop!r}: "
             + checks.did_you_mean(loop, [one.name for one in self.loops])
@@ -366,6 +355,14 @@ class Mechanism(Constant):
         said = self.annotations.actuated
         return None if said is None else tuple(joint for joint in said if joint in self._body_of_joint)
 
+    @property
+    def independent_joints(self) -> tuple[str, ...] | None:
+        """The joints whose coordinates its file (URDF+) means to be the independent ones, the others following by
+        loops and couplings; None where nothing is said.  ``lw.linearize`` takes these where they can be."""
+        said = self.annotations.independent
+        moving = (body.joint for body in self.bodies if not body.mimic)
+        return None if said is None else tuple(joint for joint in moving if joint in said)
+
     @cached_property
     def groups(self) -> Mapping[str, tuple[str, ...]]:
         """Named groups of joints, those of SRDF among them; joints that no longer move are left out."""
@@ -385,11 +382,13 @@ class Mechanism(Constant):
         """A copy in another field of gravity, (3,) in the ground frame."""
         return family.variant(self, [family.GRAVITY], gravity=checks.checked_array("gravity", gravity, (3,)))
 
-    def with_loops(self, *loops: Loop) -> Mechanism:
-        """A copy with loops added, ``with_loops(first, second)``; files such as URDF have no way to write them."""
+    def with_loops(self, *loops: Constraint) -> Mechanism:
+        """A copy with loops and couplings added, ``with_loops(first, second)``."""
         for loop in loops:
-            if not isinstance(loop, Loop):
-                raise MechanismError(f"with_loops takes linkwise.Loop objects one by one, got a {type(loop).__name__}")
+            if not isinstance(loop, (Loop, Coupling)):
+                raise MechanismError(
+                    f"with_loops takes linkwise.Loop and Coupling objects one by one, got a {type(loop).__name__}"
+                )
         return dataclasses.replace(self, loops=(*self.loops, *loops))
 
     def with_locked(self, joints: Mapping[str, Any] = NO_JOINTS, /, **named: Any) -> Mechanism:
@@ -465,8 +464,10 @@ class Mechanism(Constant):
         mimic_joints = sum(body.mimic is not None for body in self.bodies)
         if mimic_joints:
             counts.append(f"{mimic_joints} mimic joint" + "s" * (mimic_joints > 1))
-        if self.loops:
-            counts.append(f"{len(self.loops)} loop" + "s" * (len(self.loops) > 1))
+        couplings = sum(isinstance(loop, Coupling) for loop in self.loops)
+        for count, what in ((len(self.loops) - couplings, "loop"), (couplings, "coupling")):
+            if count:
+                counts.append(f"{count} {what}" + "s" * (count > 1))
         counts.append(f"{len(self.frames)} frames")
         return f"<Mechanism {self.name!r}: {', '.join(counts)}, gravity={tuple(self.gravity.tolist())}>"
 

@@ -1,4 +1,4 @@
-"""The parts of a mechanism as constant data: bodies with their joints, named frames, loops.
+"""The parts of a mechanism as constant data: bodies with their joints, named frames, loops, couplings.
 
 Everything here is immutable: arrays are read-only, changes give copies.
 """
@@ -9,7 +9,7 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from linkwise.mechanics.joints import Joint
 from linkwise.mechanism import checks
 from linkwise.mechanism.checks import MechanismError
 from linkwise.mechanism.poses import checked_pose
+
+if TYPE_CHECKING:
+    from linkwise.mechanism.model import Mechanism
 
 Pose = tuple[NDArray[np.float64], NDArray[np.float64]]  # rotation (3, 3), position (3,)
 
@@ -229,3 +232,90 @@ class Loop(Constant):
             )
         object.__setattr__(self, "pose_a", checked_pose(f"pose_a of loop {self.name!r}", self.pose_a))
         object.__setattr__(self, "pose_b", checked_pose(f"pose_b of loop {self.name!r}", self.pose_b))
+
+    @property
+    def n_constraints(self) -> int:
+        """Number of scalar constraints: 6 minus the degrees of freedom of the joint."""
+        return 6 - self.kind.nv
+
+    def bodies_within(self, mech: Mechanism) -> tuple[int, ...]:
+        """Bodies whose joints move its two sides against each other, ascending: not those of a free base, nor of
+        branches."""
+        ways = (set(mech.path(mech.frame(link).body)) for link in (self.link_a, self.link_b))
+        return tuple(sorted(set.symmetric_difference(*ways)))
+
+    def check(self, mech: Mechanism) -> None:
+        """Refuse what does not fit the mechanism."""
+        for link in (self.link_a, self.link_b):
+            if link not in mech.frames:
+                raise MechanismError(
+                    f"loop {self.name!r}: there is no link or frame {link!r}: " + checks.did_you_mean(link, mech.frames)
+                )
+        if mech.frames[self.link_a].body == mech.frames[self.link_b].body:
+            raise MechanismError(
+                f"loop {self.name!r}: {self.link_a!r} and {self.link_b!r} are parts of the same rigid body, so "
+                "there is no loop to close"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Coupling(Constant):
+    """Joints that gears or belts tie together: the sum of ratio times coordinate over ``ratios`` equals ``offset``.
+
+    ratios   {joint name: ratio}, kept as ((joint, ratio), ...); each joint has one coordinate whose rate is its
+             velocity, own coordinates of mimic joints count
+
+    It is one constraint, among those of loops: ``mech.loops`` has both.  Where one joint follows one other, ``Mimic``
+    says so without a constraint.
+    """
+
+    name: str
+    ratios: Any
+    offset: float = 0.0
+
+    def __post_init__(self) -> None:
+        what = f"coupling {checks.checked_name('coupling', self.name)!r}"
+        try:
+            given = tuple(self.ratios.items() if isinstance(self.ratios, Mapping) else self.ratios)
+            ratios = tuple((joint, checks.checked_number(f"a ratio of {what}", ratio)) for joint, ratio in given)
+        except (TypeError, ValueError) as error:
+            if isinstance(error, MechanismError):
+                raise
+            raise MechanismError(f"{what}: ratios are {{joint name: ratio}}, not {self.ratios!r}") from None
+        joints = [checks.checked_name(f"joint of {what}", joint) for joint, _ in ratios]
+        if len(set(joints)) < len(joints) or not any(ratio for _, ratio in ratios):
+            raise MechanismError(f"{what} needs a ratio for each of its joints, one of them not zero: {self.ratios!r}")
+        object.__setattr__(self, "ratios", ratios)
+        object.__setattr__(self, "offset", checks.checked_number(f"the offset of {what}", self.offset))
+
+    @property
+    def n_constraints(self) -> int:
+        """Number of scalar constraints: one."""
+        return 1
+
+    def bodies_within(self, mech: Mechanism) -> tuple[int, ...]:
+        """Bodies whose joints it ties together, ascending."""
+        return tuple(sorted(mech.body_index(joint) for joint, ratio in self.ratios if ratio))
+
+    def check(self, mech: Mechanism) -> None:
+        """Refuse what does not fit the mechanism."""
+        row = np.zeros(mech.nq)
+        for joint, ratio in self.ratios:
+            try:
+                kind, place = mech.bodies[mech.body_index(joint)].kind, mech.place(joint)
+            except MechanismError as error:
+                raise MechanismError(f"coupling {self.name!r}: {error}") from None
+            if kind.nv != 1 or not kind.rates_are_velocities:
+                raise MechanismError(
+                    f"coupling {self.name!r}: joint {joint!r} needs one coordinate whose rate is its velocity, and is "
+                    f"{kind!r}"
+                )
+            row[place.q_index] += ratio * place.ratio
+        if not row.any():
+            raise MechanismError(
+                f"coupling {self.name!r} of {', '.join(repr(joint) for joint, _ in self.ratios)} constrains nothing: "
+                "by mimic joints its ratios cancel; leave it out"
+            )
+
+
+Constraint = Loop | Coupling

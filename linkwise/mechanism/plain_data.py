@@ -16,7 +16,7 @@ from linkwise.mechanics import joints
 from linkwise.mechanism.annotation import Annotations, Note
 from linkwise.mechanism.checks import MechanismError, did_you_mean
 from linkwise.mechanism.model import Mechanism
-from linkwise.mechanism.parts import Body, Frame, Limits, Loop, Mimic
+from linkwise.mechanism.parts import Body, Constraint, Coupling, Frame, Limits, Loop, Mimic
 
 FORMAT = 1
 
@@ -44,7 +44,7 @@ def from_data(data: Mapping[str, Any]) -> Mechanism:
             tuple(_body(body) for body in data["bodies"]),
             {frame["name"]: Frame(**frame) for frame in data["frames"]},
             data["gravity"],
-            tuple(Loop(**{**loop, "kind": _joint(loop["kind"])}) for loop in data["loops"]),
+            tuple(map(_constraint, data["loops"])),
             _annotations(data.get("annotations", {})),  # files of earlier versions have none
         )
     except (KeyError, TypeError, AttributeError) as error:
@@ -79,6 +79,11 @@ def _body(data: Mapping[str, Any]) -> Body:
     mimic = None if data["mimic"] is None else Mimic(**data["mimic"])
     limits = Limits(**{name: number(values) for name, values in data["limits"].items()})
     return Body(**{**data, "kind": _joint(data["kind"]), "limits": limits, "mimic": mimic})
+
+
+def _constraint(data: Mapping[str, Any]) -> Constraint:
+    """Loops have a kind of joint, couplings have ratios."""
+    return Coupling(**data) if "ratios" in data else Loop(**{**data, "kind": _joint(data["kind"])})
 
 
 def _annotations(data: Mapping[str, Any]) -> Annotations:

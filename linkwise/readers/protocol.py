@@ -168,9 +168,9 @@ def warn(element: Element, message: str) -> None:
     element.findings.remark(f"{element.source}:{element.line}: {element.label}", message)
 
 
-def omit(element: Element, what: str, advice: str, constrains: bool = False) -> None:
-    """Note that an element does not act; the words are those of ``Note``."""
-    place = f"{PurePath(element.source).name}:{element.line} {element.label}"
+def omit(element: Element, what: str, advice: str, constrains: bool = False, detail: str = "") -> None:
+    """Note that an element does not act; the words are those of ``Note``, ``detail`` is added to the place."""
+    place = f"{PurePath(element.source).name}:{element.line} {element.label}" + (f" ({detail})" if detail else "")
     element.findings.omit(place, what, advice, constrains)
 
 

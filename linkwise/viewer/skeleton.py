@@ -130,7 +130,7 @@ class Skeleton:
             for index, body in enumerate(mech.bodies)
         )
         links = tuple(shape.moved(pose) for shape, pose in zip(self.shapes, poses, strict=True))
-        return Sketch(links, joints, tuple(self._sides(loop, world) for loop in mech.loops), self._gaps(q), poses)
+        return Sketch(links, joints, tuple(self._sides(loop, world) for loop in _closing(mech)), self._gaps(q), poses)
 
     def _sides(self, loop: lw.Loop, world: np.ndarray) -> tuple[JointMark, JointMark]:
         (a, frame_a), (b, frame_b) = (_attachment(self.mech, loop, side) for side in "ab")
@@ -142,10 +142,16 @@ class Skeleton:
 
     def _gaps(self, q: np.ndarray) -> np.ndarray:
         """(n_loops,)"""
-        if not self.mech.loops:
+        loops = _closing(self.mech)
+        if not loops:
             return np.zeros(0)
         error = lw.closed.position_error(self.mech, q)
-        return np.array([np.linalg.norm(error[self.mech.constraint_index(loop.name)]) for loop in self.mech.loops])
+        return np.array([np.linalg.norm(error[self.mech.constraint_index(loop.name)]) for loop in loops])
+
+
+def _closing(mech: lw.Mechanism) -> list[lw.Loop]:
+    """The joints that close loops; couplings of joints are nowhere to be seen."""
+    return [loop for loop in mech.loops if isinstance(loop, lw.Loop)]
 
 
 def bounds(sketches: Sequence[Sketch]) -> np.ndarray:
@@ -178,7 +184,7 @@ def _shape(mech: lw.Mechanism, index: int) -> LinkShape:
     carried = [mech.bodies[child].position for child in mech.children[index] if not _floats(mech, child)]
     carried += [
         frame[:3, 3]
-        for loop in mech.loops
+        for loop in _closing(mech)
         for holder, frame in (_attachment(mech, loop, side) for side in "ab")
         if holder == index
     ]

@@ -36,6 +36,7 @@ def test_every_file_that_is_not_one_of_a_kind_is_on_the_map():
         "passes",
         "targets",
         "mjcf",
+        "urdf",
         "papers",
         "bench",
         "cli",

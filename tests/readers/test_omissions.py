@@ -194,10 +194,8 @@ def test_what_does_not_act_in_mujoco_either_is_no_omission(text):
 
 # -- URDF ---------------------------------------------------------------------------------------------
 
-LOOP = """<loop name="pin" type="revolute"><predecessor link="hand"/><successor link="base"/></loop>
-  <coupling name="gear" type="rolling"/>"""
 APART = {
-    "loop and coupling": (robot(LOOP), ["1 loop", "1 coupling"], "loops= of load"),
+    "words of others": (robot("<x:loop/><gear_coupling/>"), ["1 loop", "1 gear_coupling"], "<coupling> of URDF+"),
     "misspelt mimic": (robot(inside_joint='<mimick joint="x"/>'), ["1 misspelt <mimic>"], "fix the name"),
     "capital mimic": (robot(inside_joint='<Mimic joint="x"/>'), ["1 misspelt <mimic>"], "fix the name"),
     "Drake's constraint": (robot("<drake:ball_constraint/>"), ["1 ball_constraint"], "loops= of load"),
@@ -236,8 +234,8 @@ def test_what_drives_or_collides_in_a_urdf_file_is_named():
     (summary,) = caught
     assert summary.category is lw.OmissionWarning
     assert str(summary.message) == (
-        "text: not acting: 1 link with collision geometry, 1 transmission, 1 ros2_control system, 1 unknown element, "
-        f"1 Gazebo plugin, 1 joint with damping; {ADVICE}"
+        "text: not acting: 1 link with collision geometry, 1 unknown element, 1 Gazebo plugin, 1 transmission, "
+        f"1 ros2_control system, 1 joint with damping; {ADVICE}"
     )
     assert not loaded(robot('<material name="red"/><gazebo reference="hand"/>'))[1]
 

@@ -20,7 +20,8 @@ SURELY_CLOSED = LOOPS.open_by_mistake**2  # the sum of squares
 
 @of_algorithm("position_error")
 def position_error(mech: Mechanism, q: ArrayLike) -> Float64Array:
-    """(m,): g(q), zero where all loops are closed; metres and sines of angles, 6 - DoF of the joint per loop.
+    """(m,): g(q), zero where all loops are closed; metres and sines of angles, 6 - DoF of the joint per loop, and one
+    per coupling, in units of its coordinates.
 
     ``mech.constraint_index(loop)`` says which belong to a loop, and docs/closed.md what they mean.
     """
@@ -110,11 +111,10 @@ def moved_by(mech: Mechanism, joints: Sequence[str], what: str) -> NDArray[np.in
 
 
 def velocities_within_loops(mech: Mechanism) -> int:
-    """How many numbers of v move the sides of loops against each other: not those of a free base, nor of branches."""
+    """How many numbers of v loops and couplings constrain: not those of a free base, nor of branches."""
     within: set[int] = set()
     for loop in mech.loops:
-        ways = (set(mech.path(mech.frame(link).body)) for link in (loop.link_a, loop.link_b))
-        for body in set.symmetric_difference(*ways):
+        for body in loop.bodies_within(mech):
             own = mech.v_index(mech.bodies[body].joint)
             within.update(range(own.start, own.stop))
     return len(within)

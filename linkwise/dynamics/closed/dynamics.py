@@ -188,7 +188,8 @@ def multipliers(mech: Mechanism, q: ArrayLike, v: ArrayLike, tau: ArrayLike, **o
 
 def loop_reactions(mech: Mechanism, q: ArrayLike, v: ArrayLike, tau: ArrayLike, **options: Any) -> Float64Array:
     """(number of loops, 6): the wrench [moment; force] that side A of each loop joint exerts on side B, in the frame
-    ``pose_b`` at its origin; B pulls back at A with the opposite.
+    ``pose_b`` at its origin; B pulls back at A with the opposite.  Couplings, which join no two frames, have zeros:
+    they act on joints, by their ratios times ``multipliers``.
 
     Where constraints are redundant the reactions are not determined by rigid-body mechanics; these belong to the
     multipliers of least norm.

@@ -1,4 +1,5 @@
 """Loop constraints (spencer2004 2.1c-2.3, A.3.2): what must vanish, its Jacobian and its bias, in O(path) per loop.
+Couplings are linear in the coordinates, and stand among the loops as they do in ``Mechanism.loops``.
 
 Every loop is walked from its side A to its side B, inward to the first link that both sides share and out again, as if
 A stood still.  The joint that closes the loop then judges the pose of B in A: ``Joint.closure`` is the complement of
@@ -12,11 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...mechanism import Loop, snapped
+from ...mechanism import Constraint, Coupling, Loop, snapped
 from ..jet import jet, parts
 from ..links.link import JointKinematics
 from ..recursions.tree import Tree
-from ..scalar import Matrix, Scalar
+from ..scalar import Matrix, Scalar, dot
 from ..spatial import Matrix3, Motion, Transform, Vector3
 from .configuration import moving
 from .dynamics import bias_force, mass_matrix
@@ -63,6 +64,25 @@ class Walk:
         return Motion(angular, linear) * station.sense
 
 
+@dataclass(frozen=True)
+class Tie:
+    """A coupling, and the coordinates of the joints that it ties together."""
+
+    coupling: Coupling
+    coordinates: tuple[Scalar, ...]
+
+    def closure(self) -> list[Scalar]:
+        return [dot((ratio for _, ratio in self.coupling.ratios), self.coordinates, -self.coupling.offset)]
+
+
+def _way(
+    tree: Tree, joint_kinematics: Sequence[JointKinematics], coordinates: Sequence[Sequence[Scalar]], loop: Constraint
+) -> Walk | Tie:
+    if isinstance(loop, Loop):
+        return walk(tree, joint_kinematics, loop)
+    return Tie(loop, tuple(coordinates[tree.mechanism.body_index(joint)][0] for joint, _ in loop.ratios))
+
+
 def walk(tree: Tree, joint_kinematics: Sequence[JointKinematics], loop: Loop) -> Walk:
     """From A inward to the link that both sides share, then outward to B."""
     body_a, side_a = _side(tree, loop, loop.link_a, loop.pose_a)
@@ -100,19 +120,19 @@ def _pose(transform: Transform) -> Pose:
     return transform.rotation(), transform.position()
 
 
-def _walks(tree: Tree, q: Sequence[Scalar]) -> list[Walk]:
-    joint_kinematics = tree.joint_kinematics(q)
-    return [walk(tree, joint_kinematics, loop) for loop in tree.mechanism.loops]
+def _ways(tree: Tree, q: Sequence[Scalar]) -> list[Walk | Tie]:
+    joint_kinematics, coordinates = tree.joint_kinematics(q), tree.coordinates(q)
+    return [_way(tree, joint_kinematics, coordinates, loop) for loop in tree.mechanism.loops]
 
 
 def position_error(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
-    """(m,): g(q), the closures of all loops one after the other (2.1c)."""
-    return [x for way in _walks(tree, q) for x in way.closure()]
+    """(m,): g(q), the closures of all loops and couplings one after the other (2.1c)."""
+    return [x for way in _ways(tree, q) for x in way.closure()]
 
 
 def loop_alignments(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
-    """(number of loops,): ``Joint.loop_alignment`` of every loop."""
-    return [way.loop.kind.loop_alignment(*way.end) for way in _walks(tree, q)]
+    """(number of loops,): ``Joint.loop_alignment`` of every loop, 1 of couplings."""
+    return [way.loop.kind.loop_alignment(*way.end) if isinstance(way, Walk) else 1.0 for way in _ways(tree, q)]
 
 
 def constraint_jacobian(tree: Tree, q: Sequence[Scalar]) -> Matrix:
@@ -120,11 +140,15 @@ def constraint_jacobian(tree: Tree, q: Sequence[Scalar]) -> Matrix:
     joint_kinematics = tree.joint_kinematics(q)
     rows: Matrix = []
     for loop in tree.mechanism.loops:
-        way = walk(tree, joint_kinematics, loop)
-        columns = [[[0.0] * (6 - loop.kind.nv) for _ in range(link.joint.nv)] for link in tree.links]
-        for station in way.stations:
-            for k, motion in enumerate(joint_kinematics[station.link].motion):
-                columns[station.link][k] = way.closure_rate(way.relative_motion(station, motion))
+        columns = [[[0.0] * loop.n_constraints for _ in range(link.joint.nv)] for link in tree.links]
+        if isinstance(loop, Coupling):
+            for joint, ratio in loop.ratios:
+                columns[tree.mechanism.body_index(joint)][0] = [ratio]
+        else:
+            way = walk(tree, joint_kinematics, loop)
+            for station in way.stations:
+                for k, motion in enumerate(joint_kinematics[station.link].motion):
+                    columns[station.link][k] = way.closure_rate(way.relative_motion(station, motion))
         rows += (list(row) for row in zip(*(column for own in columns for column in own), strict=True))
     return tree.independent_columns(rows)
 
@@ -135,9 +159,13 @@ def constraint_bias(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> lis
 
 
 def loop_motion_maps(tree: Tree, q: Sequence[Scalar]) -> Matrix:
-    """(m, 6): rates of the closures per unit motion [omega; v] of side B against side A, in the frame ``pose_b``."""
+    """(m, 6): rates of the closures per unit motion [omega; v] of side B against side A, in the frame ``pose_b``.
+    Couplings have no sides, and zeros."""
     rows: Matrix = []
-    for way in _walks(tree, q):
+    for way in _ways(tree, q):
+        if isinstance(way, Tie):
+            rows.append([0.0] * 6)
+            continue
         axes = way.end[0].times(Matrix3.from_rows(np.array(way.loop.kind.alignment).T.tolist())).columns()
         still = Vector3(0.0, 0.0, 0.0)
         units = [Motion(axis, still) for axis in axes] + [Motion(still, axis) for axis in axes]

@@ -1,0 +1,157 @@
+"""URDF, the robot description format of ROS.
+
+Kinematics, inertias, limits, damping, friction and mimic joints are read, loops and couplings of URDF+, and which
+joints have motors; what concerns looks is skipped; what is not read and constrains, drives or collides is noted.  Files
+in the wild hold moments of inertia that no body can have: these are kept as written and reported as ``InertiaWarning``;
+a negative mass is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from linkwise.mechanics.joints import Fixed, Floating
+from linkwise.mechanism import GROUND, Builder, Mechanism
+from linkwise.readers.protocol import (
+    FLOATING_BASE,
+    STANDARD_GRAVITY,
+    Element,
+    register_reader,
+    warn,
+    warn_of_slips,
+)
+from linkwise.readers.urdf import constraints
+from linkwise.readers.urdf.motors import actuated_joints
+from linkwise.readers.urdf.omissions import note_omissions
+from linkwise.readers.urdf.parts import add_joint, add_link, mimic_rules
+
+ROOT_TAG = "robot"
+
+# What elements may have: attributes of all that are read, and children.
+_ATTRIBUTES: dict[str, tuple[str, ...]] = {
+    "link": ("name", "type"),
+    "inertial": (),
+    "mass": ("value",),
+    "inertia": ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"),
+    "joint": ("name", "type", "independent"),
+    "parent": ("link",),
+    "child": ("link",),
+    "origin": ("xyz", "rpy", "quat_xyzw"),
+    "axis": ("xyz",),
+    "limit": ("lower", "upper", "velocity", "effort", "acceleration", "deceleration", "jerk"),
+    "dynamics": ("damping", "friction"),
+    "mimic": ("joint", "multiplier", "offset"),
+    "loop": ("name", "type"),
+    "coupling": ("name", "type"),
+    "predecessor": ("link",),
+    "successor": ("link",),
+    "ratio": ("value",),
+}
+_CHILDREN: dict[str, tuple[str, ...]] = {
+    "link": ("inertial", "visual", "collision"),
+    "inertial": ("origin", "mass", "inertia"),
+    "joint": ("parent", "child", "origin", "axis", "limit", "dynamics", "mimic", "safety_controller", "calibration"),
+    "loop": ("predecessor", "successor", "axis", "origin", "limit"),
+    "coupling": ("predecessor", "successor", "ratio"),
+    "predecessor": ("origin",),
+    "successor": ("origin",),
+}
+
+
+@register_reader(ROOT_TAG, "URDF")
+def from_xml(
+    root: Element, floating_base: bool, gravity: Any, name: str | None, folder: Path | None, mimic: bool
+) -> Mechanism:
+    """The mechanism that a parsed ``<robot>`` describes; no other file is opened, so ``folder`` does not matter."""
+    if root.tag != ROOT_TAG:
+        raise root.error(f"a URDF file starts with <robot>, not <{root.tag}>")
+    _refuse_xacro(root)
+    links, joints = list(root.all("link")), list(root.all("joint"))
+    if not links:
+        raise root.error("the robot has no <link>")
+    base = _root_link(root, links, joints)
+    for element in (*links, *joints, *root.all("loop"), *root.all("coupling")):
+        warn_of_slips(element, _ATTRIBUTES, _CHILDREN)
+    note_omissions(root, links, joints, _CHILDREN["joint"])
+    ends = [end for joint in joints for end in (joint.required("parent"), joint.required("child"))]
+    ends += constraints.check_ends(root, links)
+    base_is_ground = base.text("name") == GROUND and not floating_base
+    if not base_is_ground:
+        _free_the_name_of_the_ground(links, ends)
+    builder = Builder(source=root.source)
+    for link in links:
+        if not (link is base and base_is_ground):  # what the fixed world weighs does not matter
+            add_link(builder, link)
+    if floating_base:
+        _free_the_name_of_the_base_joint(joints)
+        builder.joint(FLOATING_BASE, Floating(), GROUND, base.text("name"))
+    elif not base_is_ground:
+        builder.joint(f"{base.text('name')}_to_{GROUND}", Fixed(), GROUND, base.text("name"))
+    constraints.add_loops(builder, root)
+    rules = mimic_rules(joints) if mimic else {}
+    if mimic:
+        constraints.add_couplings(builder, root, joints, rules)
+    for joint in joints:
+        add_joint(builder, joint, rules.get(joint.text("name")))
+    gravity = STANDARD_GRAVITY if gravity is None else gravity
+    mech = builder.build(name or root.attributes.get("name", "").strip() or "robot", gravity, strict=False)
+    independent, actuated = constraints.independent_joints(joints), actuated_joints(root, mech)
+    return replace(mech, annotations=replace(mech.annotations, independent=independent, actuated=actuated))
+
+
+def _refuse_xacro(root: Element) -> None:
+    for child in root.children:
+        if child.tag.startswith("xacro:"):
+            raise child.error(
+                f"<{child.tag}>: this is a xacro macro file, not URDF; expand it first with `xacro in.xacro > out.urdf`"
+            )
+
+
+def _root_link(root: Element, links: list[Element], joints: list[Element]) -> Element:
+    """The one link that is nobody's child."""
+    names: set[str] = set()
+    for link in links:
+        if link.text("name") in names:
+            raise link.error(f"there are two links named {link.text('name')!r}; names must be unique")
+        names.add(link.text("name"))
+    for joint in joints:
+        for end in (joint.required("parent"), joint.required("child")):
+            if end.text("link") not in names:
+                raise end.error(f"{joint.label}: its {end.tag} link {end.text('link')!r} does not exist")
+    children = {joint.required("child").text("link") for joint in joints}
+    bases = [link for link in links if link.text("name") not in children]
+    if not bases:
+        raise root.error("every link is the child of some joint, so the joints run in a circle: no link is the root")
+    if len(bases) > 1:
+        listed = ", ".join(repr(base.text("name")) for base in bases)
+        raise bases[1].error(f"the links {listed} are children of no joint; a robot has exactly one such root link")
+    return bases[0]
+
+
+def _free_the_name_of_the_ground(links: Sequence[Element], ends: Sequence[Element]) -> None:
+    """Rename a link that is called like the fixed world without being it, and where ``ends`` of joints name it."""
+    names = {link.text("name") for link in links}
+    if GROUND not in names:
+        return
+    new_name = f"{GROUND}_link"
+    while new_name in names:
+        new_name += "_"
+    for link in links:
+        if link.text("name") == GROUND:
+            warn(link, f'is read as {new_name!r}: "{GROUND}" is the fixed world')
+            link.attributes["name"] = new_name
+    for end in ends:
+        if end.text("link") == GROUND:
+            end.attributes["link"] = new_name
+
+
+def _free_the_name_of_the_base_joint(joints: list[Element]) -> None:
+    """Rename a fixed joint, whose name nobody sees again, that is called like the joint which makes the base float."""
+    names = {joint.text("name") for joint in joints}
+    for joint in joints:
+        if joint.text("name") == FLOATING_BASE and joint.text("type") == "fixed":
+            while joint.text("name") in names:
+                joint.attributes["name"] += "_fixed"

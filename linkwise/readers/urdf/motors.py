@@ -1,0 +1,69 @@
+"""Which joints have motors: ``<transmission>`` of ROS, and joints with commands in ``<ros2_control>``.
+
+Forces are given at joints, so that a transmission does not act; its joint and its reduction are noted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from linkwise.mechanism import Mechanism
+from linkwise.readers.protocol import Element, omit, warn
+
+_REDUCTION = ("mechanicalReduction", "mechanical_reduction")
+_ADVICE = (
+    "does not act: joint forces are given as tau at the joints, which for a motor is its torque times the reduction; "
+    "mech.actuated_joints has the joints"
+)
+
+
+def actuated_joints(root: Element, mech: Mechanism) -> tuple[str, ...] | None:
+    """The joints that have motors, in the order of the file; None where nothing is said of motors.
+
+    A motor at a mimic joint drives the one it mimics.
+    """
+    found: dict[str, None] = {}
+    for element in (*root.all("transmission"), *root.all("ros2_control")):
+        what = "transmission" if element.tag == "transmission" else "ros2_control system"
+        driven = list(_driven(element))
+        for joint in driven:
+            name = joint.text("name")
+            if name in mech.joint_names:
+                mimic = mech.bodies[mech.body_index(name)].mimic
+                found[mimic.joint if mimic else name] = None
+            elif name not in mech.annotations.fixed_joints:
+                warn(element, f"names the joint {name!r}, which does not exist: fix the name or remove it")
+        omit(element, what, _ADVICE, detail=", ".join(_described(element, joint) for joint in driven))
+    return tuple(found) or None
+
+
+def _driven(element: Element) -> Iterator[Element]:
+    """The elements that name joints with motors: not those that are only measured, nor those that move along."""
+    for child in element.children:
+        if not child.tag.lower().endswith("joint") or "passive" in child.tag:
+            continue
+        if element.tag == "ros2_control":
+            drives = child.first("command_interface") is not None
+        else:
+            interfaces = [one.content for one in child.all("hardwareInterface")]
+            drives = not interfaces or any("StateInterface" not in one for one in interfaces)
+        if drives and child.attributes.get("name"):
+            yield child
+
+
+def _described(element: Element, joint: Element) -> str:
+    """ "joint elbow, reduction 50"."""
+    parts = element.children
+    if element.tag == "ros2_control":  # has transmissions of its own
+        name = joint.text("name")
+        own = [
+            one for one in element.all("transmission") if any(x.attributes.get("name") == name for x in one.children)
+        ]
+        parts = [part for one in own for part in one.children]
+    found = [text for part in (element, joint, *parts) if (text := _reduction(part))]
+    return f"joint {joint.text('name')}" + (f", reduction {' and '.join(dict.fromkeys(found))}" if found else "")
+
+
+def _reduction(part: Element) -> str:
+    children = (child.content for tag in _REDUCTION for child in part.all(tag))
+    return next((text for text in (*(part.attributes.get(key, "") for key in _REDUCTION), *children) if text), "")

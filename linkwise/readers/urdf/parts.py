@@ -1,0 +1,126 @@
+"""Links and joints of URDF: poses, inertias, kinds of joints, limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from linkwise.mechanics.joints import Fixed, Floating, Joint, Planar, Prismatic, Revolute, Spherical
+from linkwise.mechanics.spatial.quaternion import rotation_matrix
+from linkwise.mechanism import Builder, Limits, Mimic, Pose, snapped
+from linkwise.mechanism.poses import rotation_from_rpy
+from linkwise.readers.protocol import Element
+
+ONE_COORDINATE = ("revolute", "continuous", "prismatic")  # types of joints that can mimic others
+
+_ALONG_AXIS: dict[str, type[Revolute | Prismatic | Planar]] = {
+    "revolute": Revolute,
+    "continuous": Revolute,
+    "prismatic": Prismatic,
+    "planar": Planar,
+}
+_WITHOUT_AXIS: dict[str, type[Fixed | Floating | Spherical]] = {
+    "fixed": Fixed,
+    "floating": Floating,
+    "spherical": Spherical,
+    "ball": Spherical,
+}
+_X_AXIS = (1.0, 0.0, 0.0)  # where none is given, as the format says
+
+
+def pose(element: Element) -> Pose:
+    """The pose in an element's ``<origin>``; the identity without one."""
+    origin = element.first("origin")
+    if origin is None:
+        return np.eye(3), np.zeros(3)
+    here = (0.0, 0.0, 0.0)
+    return _rotation(origin), np.array(origin.vector("xyz", here))
+
+
+def _rotation(origin: Element) -> np.ndarray:
+    """By angles about fixed axes or, since version 1.1 of the format, by a quaternion x, y, z, w of any length."""
+    if "quat_xyzw" not in origin.attributes:
+        return rotation_from_rpy(origin.vector("rpy", (0.0, 0.0, 0.0)))
+    if "rpy" in origin.attributes:
+        raise origin.error(f"{origin.label}: rpy and quat_xyzw both give its orientation; keep one of them")
+    x, y, z, w = origin.numbers("quat_xyzw", 4)
+    if not any((x, y, z, w)):
+        raise origin.error(f"{origin.label}: a quat_xyzw of zeros is no rotation; write 0 0 0 1 for none")
+    return snapped(np.array(rotation_matrix((w, x, y, z)), dtype=float))
+
+
+def add_link(builder: Builder, link: Element) -> None:
+    """Declare a ``<link>``."""
+    inertial = link.first("inertial")
+    if inertial is None:
+        builder.link(link.text("name"))
+        return
+    rotation, com = pose(inertial)
+    builder.link(
+        link.text("name"), inertial.required("mass").number("value"), com, rotation @ _inertia(inertial) @ rotation.T
+    )
+
+
+def _inertia(inertial: Element) -> np.ndarray:
+    """The inertia about the centre of mass along the axes of the inertial frame; zero where none is given."""
+    element = inertial.first("inertia")
+    if element is None:
+        return np.zeros((3, 3))
+    xx, yy, zz = (element.number(key) for key in ("ixx", "iyy", "izz"))
+    xy, xz, yz = (element.number(key, 0.0) for key in ("ixy", "ixz", "iyz"))
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def add_joint(builder: Builder, joint: Element, mimic: Mimic | None) -> None:
+    """Declare a ``<joint>``, which mimics another if there is a rule."""
+    made = kind(joint)
+    dynamics = joint.first("dynamics")
+    builder.joint(
+        joint.text("name"),
+        made,
+        parent=joint.required("parent").text("link"),
+        child=joint.required("child").text("link"),
+        pose=pose(joint),
+        damping=dynamics.number("damping", 0.0) if dynamics else 0.0,
+        friction=dynamics.number("friction", 0.0) if dynamics else 0.0,
+        limits=_limits(joint),
+        mimic=mimic if made.nv > 0 else None,  # a joint that cannot move has nothing to mimic with
+    )
+
+
+def kind(joint: Element, without: Iterable[str] = ()) -> Joint:
+    """The joint that ``type`` and ``<axis>`` of an element say; some types may be ruled out."""
+    type_name = joint.text("type")
+    if type_name in _WITHOUT_AXIS and type_name not in without:
+        return _WITHOUT_AXIS[type_name]()
+    if type_name not in _ALONG_AXIS:
+        known = [name for name in (*_ALONG_AXIS, *_WITHOUT_AXIS) if name not in without]
+        raise joint.error(f"{joint.label} has the unknown type {type_name!r}; known: {', '.join(known)}")
+    axis = joint.first("axis")
+    direction = axis.vector("xyz", _X_AXIS) if axis else _X_AXIS
+    try:
+        return _ALONG_AXIS[type_name](direction)
+    except ValueError as error:
+        raise (axis or joint).error(f"{joint.label}: its axis {direction} has no direction ({error})") from None
+
+
+def _limits(joint: Element) -> Limits | None:
+    """The bounds in ``<limit>``: positions of revolute and prismatic joints (0 where left out, as the format says)."""
+    limit = joint.first("limit")
+    if limit is None:
+        return None
+    bounds = {key: limit.number(key, np.inf, finite=False) for key in ("velocity", "effort")}
+    if joint.text("type") in ("revolute", "prismatic"):
+        bounds |= {key: limit.number(key, 0.0, finite=False) for key in ("lower", "upper")}
+    return Limits(**bounds)
+
+
+def mimic_rules(joints: Iterable[Element]) -> dict[str, Mimic]:
+    """By joint: the rule in its ``<mimic>``."""
+    found = ((joint.text("name"), joint.first("mimic")) for joint in joints)
+    return {name: _mimic(mimic) for name, mimic in found if mimic}
+
+
+def _mimic(mimic: Element) -> Mimic:
+    return Mimic(mimic.text("joint"), mimic.number("multiplier", 1.0), mimic.number("offset", 0.0))
