@@ -1,4 +1,4 @@
-"""Clusters: links whose joints loops and mimic joints tie together.
+"""Clusters: links whose joints loops, couplings and mimic joints tie together.
 
 Towards the rest of the tree a cluster behaves as one link with several degrees of freedom: it hangs on one parent
 link, and what hangs on its links hangs on nothing else.  In a tree without ties every cluster is one link.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .model import Mechanism
+from .parts import Constraint, Loop
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class Cluster:
     bodies        indices of the links
     parent        index of the link that all of them hang on, -1 for the ground
     coordinates   places in v of their joints, ascending, each once
-    loops         indices of the loops among them
+    loops         indices of the loops and couplings among them
     rows          places of those loops' constraints, ascending
     """
 
@@ -32,8 +33,9 @@ class Cluster:
 def clusters(mech: Mechanism) -> tuple[Cluster, ...]:
     """The clusters of a mechanism, parents first.
 
-    A loop ties the links between its sides and the last link that carries both; a mimic joint those between it and
-    the joint it mimics.  Ties that share a link are one cluster.
+    A loop ties the links between its sides and the last link that carries both; a coupling those that its joints move
+    and those between them; a mimic joint those between it and the joint it mimics.  Ties that share a link are one
+    cluster.
     """
     owner = list(range(len(mech.bodies)))  # a forest of links: the cluster is the root's
 
@@ -42,7 +44,7 @@ def clusters(mech: Mechanism) -> tuple[Cluster, ...]:
             i = owner[i]
         return i
 
-    loops = [_between(mech, mech.frame(loop.link_a).body, mech.frame(loop.link_b).body) for loop in mech.loops]
+    loops = [_tied(mech, loop) for loop in mech.loops]
     pairs = [(i, mech.body_index(body.mimic.joint)) for i, body in enumerate(mech.bodies) if body.mimic]
     for tied in (*loops, *(_between(mech, *pair) | {*pair} for pair in pairs)):
         first, *others = sorted(map(root, tied))
@@ -55,6 +57,14 @@ def clusters(mech: Mechanism) -> tuple[Cluster, ...]:
     for number, tied in enumerate(loops):
         owned.setdefault(root(min(tied)), []).append(number)
     return tuple(_cluster(mech, bodies, owned.get(first, [])) for first, bodies in members.items())
+
+
+def _tied(mech: Mechanism, loop: Constraint) -> set[int]:
+    """The links that a loop or coupling ties together."""
+    bodies = loop.bodies_within(mech)
+    if isinstance(loop, Loop):
+        return {*bodies}
+    return {*bodies}.union(*(_between(mech, bodies[0], other) for other in bodies[1:]))
 
 
 def _between(mech: Mechanism, a: int, b: int) -> set[int]:

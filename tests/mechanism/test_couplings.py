@@ -8,6 +8,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.mechanism import Mimic, from_data, to_data
+from linkwise.mechanism.clusters import clusters
 
 INERTIA = (0.02, 0.03, 0.04)
 
@@ -135,3 +136,13 @@ def test_names_are_those_of_loops():
         made.loop("x", lw.Fixed(), "fore")
     with pytest.raises(lw.MechanismError, match="linkwise.Loop and Coupling objects one by one, got a dict"):
         winch().with_loops({"elbow": 1.0})
+
+
+def test_a_cluster_has_what_is_between_its_joints():
+    """The belt ties both links of the arm and the cart, and by its mimic joint the wheel; the head moves by itself."""
+    tied, head = clusters(winch())
+    names = winch().link_names
+    assert [names[i] for i in tied.bodies] == ["upper", "fore", "cart", "wheel"] and tied.parent == -1
+    assert tied.rows == (0,) and [names[i] for i in head.bodies] == ["head"]
+    apart = builder().coupling("belt", {"shoulder": 1.0, "slide": 1.0}).build()
+    assert [[names[i] for i in one.bodies] for one in clusters(apart)][0] == ["upper", "cart", "wheel"]
