@@ -10,13 +10,14 @@ from inspect import Parameter, signature
 from typing import Any
 
 from ...mechanism import Mechanism, MechanismError
+from ..operators.algebra import L, M
 from ..operators.explain import Computation
-from ..operators.expression import Expression, Operator
+from ..operators.expression import Expression, Factored, Operator
 from ..operators.identities import expanded, needs_no_armature
 from ..operators.origins import depends_on_origins
-from ..operators.plan import applied, plan_for, size_of, specialized
+from ..operators.plan import applied, plan_for, specialized
 from ..operators.spaces import FORCE, JOINT, MOTION, SCALAR, Space
-from ..operators.vectors import input_vectors
+from ..operators.vectors import input_vectors, size_of
 from ..recursions.tree import Configuration, Tree
 
 SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
@@ -104,6 +105,7 @@ class Algorithm:
     on_tree: Callable[[Tree], Tree] | None = None
     mimic: Callable[..., Any] | None = None
     solves_motion: bool = False  # needs a positive mass matrix, and is wrong where loops are left out
+    heeds_loops: bool = False  # solves for motions, but not without the loops
     ignores_loops: bool = False  # gives a result for a mechanism with loops too, but a wrong one
     may_take_wrenches: bool = False  # a twin takes wrenches on the links as last input (``wrenches=True``)
     differentiates: str | None = None  # see ``derived_from`` in compiler/pipeline.py
@@ -251,7 +253,7 @@ class Algorithm:
 
     def check(self, mechanism: Mechanism) -> None:
         """Refuse mechanisms for which the result would be wrong or undefined."""
-        if mechanism.loops and (self.solves_motion or self.ignores_loops):
+        if mechanism.loops and not self.heeds_loops and (self.solves_motion or self.ignores_loops):
             names = ", ".join(repr(loop.name) for loop in mechanism.loops)
             choice = f"{self.with_loops}, or " if self.with_loops else ""
             raise MechanismError(
@@ -280,12 +282,16 @@ def from_expression(expression: Expression) -> Algorithm:
         expression=lambda mechanism: expression,
         spaces=spaces,
         solves_motion=_is_articulated(expression),
+        heeds_loops=any(isinstance(part, Operator) and part.record is L.record for part in expression.walk()),
     )
 
 
 def _is_articulated(expression: Expression) -> bool:
-    """Whether it inverts inertias of joints."""
-    operators = (part for part in expanded(expression).walk() if isinstance(part, Operator))
+    """Whether it inverts inertias of joints, or of the coordinates as a whole."""
+    parts = list(expanded(expression).walk())
+    if any(isinstance(part, Factored) and M in part.walk() for part in parts):
+        return True
+    operators = (part for part in parts if isinstance(part, Operator))
     return any(part.record.action(part.adjoint).needs for part in operators if part.record.apply is not None)
 
 

@@ -311,9 +311,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         Algorithm("regressor", ("q", "v", "a"), "regressor", regressor, reason=COMPOSITE_BODIES, ignores_loops=True),
         # -- loops
         Algorithm("position_error", ("q",), "constraint_error", loop_constraints.position_error, reason=LOOPS),
-        Algorithm(
-            "constraint_jacobian", ("q",), "constraint_jacobian", loop_constraints.constraint_jacobian, reason=LOOPS
-        ),
+        Algorithm("constraint_jacobian", ("q",), "constraint_jacobian", expression=lambda mech: ex.CONSTRAINT_JACOBIAN),
         Algorithm("constraint_bias", ("q", "v"), "constraint_error", loop_constraints.constraint_bias, reason=LOOPS),
         Algorithm(
             "constrained_terms", ("q", "v"), "constrained_terms", loop_constraints.constrained_terms, reason=LOOPS

@@ -15,10 +15,11 @@ from ..recursions.sweep import tip_to_base
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar, is_zero
 from ..spatial import Force, RigidInertia, Vector3
+from ..spatial.pose import Pose
 from ..spatial.three import ZERO
 from . import expressions as ex
 from .jacobians import Matrix
-from .kinematics import Pose, internal_poses
+from .kinematics import internal_poses
 
 
 def centroidal_momentum_matrix(tree: Tree, q: Sequence[Scalar]) -> Matrix:

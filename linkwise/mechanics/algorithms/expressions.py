@@ -18,6 +18,7 @@ from ..operators import (
     H,
     I,
     K,
+    L,
     M,
     P,
     P_plus,
@@ -31,6 +32,7 @@ from ..operators import (
     gravity,
     joint_vector,
     link_vector,
+    loop_bias,
     phi,
     psi,
     tau_bar,
@@ -68,6 +70,14 @@ MOMENTUM = W @ phi @ M @ LINK_VELOCITIES
 MOMENTUM_RATE = W @ phi @ (M @ INERTIAL_ACCELERATIONS + b)
 
 
+#: G = L phi* H*: rates of the loop constraints per unit of v (spencer2004 2.2).
+CONSTRAINT_JACOBIAN = L @ phi.T @ H.T @ S
+#: dG/dt v = L phi* a + gamma (2.3).
+CONSTRAINT_BIAS = L @ phi.T @ a + loop_bias(S @ v)
+#: G M^-1 G*, accelerations of the loop constraints per multiplier: without mimic joints L psi* H* D^-1 H psi L*.
+LOOP_MOBILITY = CONSTRAINT_JACOBIAN @ MASS_MATRIX_INVERSE @ CONSTRAINT_JACOBIAN.T
+
+
 def joint_wrenches(forces: Expression) -> Expression:
     """f = phi [M phi* (H* qdd + a + g) + forces]: what each joint transmits onto its link (rodriguez1986 7.1-7.5)."""
     return phi @ (M @ LIFTED_ACCELERATIONS + forces)
@@ -95,6 +105,12 @@ GRAVITY_FORCE = static_forces(pushed=False)
 VELOCITY_FORCE = S.T @ H @ phi @ (M @ phi.T @ a + b)
 #: Joint forces, gravity and wrenches on the links together.
 COORDINATE_FORCES = tau - S.T @ H @ phi @ (M @ phi.T @ g - wrenches)
+
+
+# -- loops (spencer2004 2.1-2.4): M a + h = tau - G* lambda, G a + dG/dt v = 0 -------------------------------
+
+MULTIPLIERS = LOOP_MOBILITY.inv @ (CONSTRAINT_JACOBIAN @ MASS_MATRIX_INVERSE @ (tau - BIAS_FORCE) + CONSTRAINT_BIAS)
+ACCELERATIONS_WITHIN_LOOPS = MASS_MATRIX_INVERSE @ (tau - BIAS_FORCE - CONSTRAINT_JACOBIAN.T @ MULTIPLIERS)
 
 
 # -- diagonalized dynamics (jain1995 5.1, 7.7, Tables 1 and 2) ------------------------------------------

@@ -24,7 +24,7 @@ from ..recursions.tree import Configuration, Tree
 from ..scalar import Matrix, Scalar
 from ..spatial import IDENTITY, ZERO, Motion, Vector3
 from ..spatial.motion import NO_MOTION
-from .kinematics import Pose, beyond
+from ..spatial.pose import Pose, beyond
 
 Columns = dict[int, list[Motion]]  # of the links on the way to the frame, one per freedom of their joint
 FRAMES = ("link", "world", "world_aligned")

@@ -8,10 +8,9 @@ from ..links.link import JointKinematics
 from ..recursions.sweep import base_to_tip
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar
-from ..spatial import IDENTITY, Matrix3, Motion, Transform, Translation, Vector3
+from ..spatial import IDENTITY, Motion, Transform
+from ..spatial.pose import Pose, beyond
 from ..spatial.three import ZERO
-
-Pose = tuple[Matrix3, Vector3]
 
 
 def internal_poses(tree: Tree, joint_kinematics: Sequence[JointKinematics]) -> list[Pose]:
@@ -21,17 +20,6 @@ def internal_poses(tree: Tree, joint_kinematics: Sequence[JointKinematics]) -> l
         return beyond(parent or (IDENTITY, ZERO), joint_kinematics[i].transform)
 
     return base_to_tip(tree.links, "poses", step)
-
-
-def beyond(pose: Pose, transform: Transform) -> Pose:
-    """The pose of the frame that ``transform`` leads to, step by step: shifts are along few axes, turns about one."""
-    rotation, position = pose
-    for factor in transform.factors:
-        if isinstance(factor, Translation):
-            position = rotation @ factor.shift + position
-        else:
-            rotation = Matrix3(*(factor.vector_into(row) for row in rotation))
-    return rotation, position
 
 
 def homogeneous(pose: Pose) -> list[list[Scalar]]:

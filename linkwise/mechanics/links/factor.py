@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..scalar import Matrix, Scalar, dot, sqrt
+from ..scalar import Matrix, Scalar, dot, is_zero, select, sqrt
+
+DEPENDENT = 1e-11  # what is left of a diagonal entry, by its size, below which the row depends on those before it
+ROUND_OFF = 1e-24  # the size of a diagonal entry, by the trace, below which its row is one of zeros
 
 
 @dataclass(frozen=True)
@@ -18,8 +21,11 @@ class Factor:
     reciprocal: list[Scalar]
 
     @staticmethod
-    def of(matrix: Sequence[Sequence[Scalar]]) -> Factor:
+    def of(matrix: Sequence[Sequence[Scalar]], semidefinite: bool = False) -> Factor:
+        """Of a matrix that is only semidefinite, a row that depends on those before it gets no pivot: ``solve`` gives
+        it the number zero, and is exact for right sides in the range of the matrix."""
         n = len(matrix)
+        trace = sum(matrix[i][i] for i in range(n)) if semidefinite else 0.0
         lower = [[0.0] * n for _ in range(n)]
         pivots: list[Scalar] = []
         reciprocal: list[Scalar] = []
@@ -29,7 +35,7 @@ class Factor:
             for k in range(j):
                 pivot = pivot - scaled[j][k] * lower[j][k]
             pivots.append(pivot)
-            reciprocal.append(1.0 / pivot)
+            reciprocal.append(_reciprocal_or_zero(pivot, matrix[j][j], trace) if semidefinite else 1.0 / pivot)
             for i in range(j + 1, n):
                 entry = matrix[i][j]
                 for k in range(j):
@@ -84,6 +90,14 @@ class Factor:
     def half_inverse_adjoint(self, x: Sequence[Scalar]) -> list[Scalar]:
         """L^-* d^(-1/2) x."""
         return self.backward([sqrt(r) * a for r, a in zip(self.reciprocal, x, strict=True)])
+
+
+def _reciprocal_or_zero(pivot: Scalar, diagonal: Scalar, trace: Scalar) -> Scalar:
+    """Of a pivot; zero where nothing but round-off is left of the diagonal entry, or that was nothing else."""
+    if is_zero(pivot):
+        return 0.0
+    regular = pivot > diagonal * DEPENDENT + trace * ROUND_OFF
+    return select(regular, 1.0 / select(regular, pivot, 1.0), 0.0)
 
 
 class Elimination:

@@ -17,9 +17,10 @@ each link's six numbers are in its own frame at its origin, angular part first.
     D_half   lower triangular, block by block, with D = D_half D_half* (the square root for one degree of freedom)
     R        rotor inertias (armature)             S        coordinates to joints, where joints mimic others
     W        forces of the links next to the ground, at the world's origin in its axes
-    Phi, Psi rodriguez1992's phi - I and (41)
+    Phi, Psi rodriguez1992's phi - I and (41)      L        link motions to rates of the loops (spencer2004 2.2)
 
-The mass matrix is S* (H phi M phi* H* + R) S; S is the identity where no joint mimics another.
+The mass matrix is S* (H phi M phi* H* + R) S; S is the identity where no joint mimics another.  The
+Jacobian of the loop constraints is L phi* H* S.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from .expression import Expression
 from .identities import UnknownInverse
 from .parse import ParseError, parse
 from .record import Action, Record
-from .spaces import COORDINATE, FORCE, JOINT, MOTION, SCALAR, Space, SpaceError
+from .spaces import COORDINATE, FORCE, JOINT, LOOP, MOTION, SCALAR, Space, SpaceError
 
 __all__ = [
     *algebra.__all__,
@@ -41,6 +42,7 @@ __all__ = [
     "Expression",
     "FORCE",
     "JOINT",
+    "LOOP",
     "MOTION",
     "ParseError",
     "Record",

@@ -30,7 +30,7 @@ from ..scalar import Scalar
 from ..spatial import Force, Motion, RigidInertia
 from ..spatial.motion import NO_MOTION
 from ..spatial.three import ZERO
-from .record import Action, Combination, Step, one, taken
+from .record import Action, Combination, Step, one, taken, weighted_sum
 from .spaces import FORCE, JOINT, MOTION, Space
 from .values import halves, inner, minus, plus, times
 
@@ -109,7 +109,7 @@ def angular_velocity(run: Evaluation, step: Step, i: int) -> AngularVelocity:
 # -- vectors --------------------------------------------------------------------------------------------
 
 
-def _bias_acceleration(run: Evaluation, step: Step, i: int) -> Motion:
+def bias_acceleration(run: Evaluation, step: Step, i: int) -> Motion:
     return propagate_acceleration(run.at.joint_kinematics[i], angular_velocity(run, step, i), NO_MOTION)
 
 
@@ -125,7 +125,7 @@ def _convection(run: Evaluation, step: Step, i: int) -> Motion:
 
 
 INPUT = Action("input", lambda run, step, i: run.vectors[step.name][max(i, 0)])
-BIAS_ACCELERATION = Action("a", _bias_acceleration)
+BIAS_ACCELERATION = Action("a", bias_acceleration)
 BIAS_FORCE = Action(
     "b",
     lambda run, step, i: gyroscopic_force(run.at.tree.links[i].inertia, angular_velocity(run, step, i).omega),
@@ -288,6 +288,10 @@ def _psi_adjoint(run: Evaluation, step: Step, i: int) -> Motion | None:
 
 
 def _join_phi(build: StepBuilder, action: Action, space: Space, value: Combination) -> Step:
+    at_once = {step.action for step, _ in value}
+    if len(at_once) == 1 and (joined := at_once.pop().with_phi) is not None:
+        before = weighted_sum((weight, step.inputs.get("x", ())) for step, weight in value)
+        return build.step(joined, space, {"x": build.fused(before)})
     entering, rest = taken(value, E_PHI)
     return build.step(action, space, {"x": build.fused(rest), "w": build.fused(entering)})
 

@@ -5,10 +5,21 @@ from __future__ import annotations
 import copyreg
 
 from . import actions as act
-from . import pick_offs
+from . import loops, pick_offs
 from .expression import Bias, Expression, Identity, Operator, Product, Vector
 from .record import Record
-from .spaces import COORDINATE, FORCE, FORCE_AT_LINK, FORCE_ON_GROUND, JOINT, MOTION, MOTION_AT_LINK, SCALAR, Space
+from .spaces import (
+    COORDINATE,
+    FORCE,
+    FORCE_AT_LINK,
+    FORCE_ON_GROUND,
+    JOINT,
+    LOOP,
+    MOTION,
+    MOTION_AT_LINK,
+    SCALAR,
+    Space,
+)
 
 __all__ = [
     "RECORDS",
@@ -22,6 +33,7 @@ __all__ = [
     "H",
     "I",
     "K",
+    "L",
     "M",
     "P",
     "P_plus",
@@ -39,6 +51,8 @@ __all__ = [
     "identity",
     "joint_vector",
     "link_vector",
+    "loop_bias",
+    "loop_vector",
     "phi",
     "psi",
     "tau",
@@ -107,6 +121,20 @@ W = define(
         "forces of the links next to the ground, moved to the world's origin and axes; W.T a motion of the ground",
         pick_offs.W,
         pick_offs.W_ADJOINT,
+    )
+)
+
+# -- loops --------------------------------------------------------------------------------------------------
+
+#: G = L phi* H* S is the Jacobian of the loop constraints (spencer2004 2.2).
+L = define(
+    Record(
+        "L",
+        MOTION,
+        LOOP,
+        "motions of the links to rates of the loop constraints; L.T multipliers to forces on the links",
+        loops.L,
+        loops.L_ADJOINT,
     )
 )
 
@@ -275,7 +303,10 @@ CONVECTIVE = Record(
     "c", SCALAR, MOTION, "omega x v of each link: what an observer who rotates with it does not see", act.CONVECTION
 )
 _GRAVITY = Record("g", SCALAR, MOTION, "acceleration of the ground that stands for gravity", act.GRAVITY)
-for _record in (_A, _B, _BIAS_ACCELERATION, _BIAS_FORCE, CONVECTIVE, _GRAVITY):
+LOOP_BIAS = Record(
+    "gamma", SCALAR, LOOP, "accelerations of the loop constraints that velocities cause: besides L alpha", loops.BIAS
+)
+for _record in (_A, _B, _BIAS_ACCELERATION, _BIAS_FORCE, CONVECTIVE, _GRAVITY, LOOP_BIAS):
     RECORDS[_record.name] = _record
 
 
@@ -296,6 +327,11 @@ def link_vector(name: str) -> Vector:
     return Vector(_checked_name(name), None)
 
 
+def loop_vector(name: str) -> Vector:
+    """A vector (m,) with one number per loop constraint: rates of the loops, or multipliers."""
+    return Vector(_checked_name(name), LOOP)
+
+
 def bias_acceleration(v: Expression) -> Bias:
     """a(V): what phi* must be fed besides H* qdd to give accelerations, for joint velocities ``v``.
 
@@ -314,6 +350,12 @@ def convective_acceleration(v: Expression) -> Bias:
     """c(V) = [0; omega x v] of each link for joint velocities ``v``: phi* (H* qdd + a(V)) - c(V) are the rates of the
     components of the links' velocities."""
     return Bias(CONVECTIVE, _checked_velocities("convective_acceleration", v))
+
+
+def loop_bias(v: Expression) -> Bias:
+    """gamma(V) for joint velocities ``v``: with alpha = phi* (H* qdd + a(V)), the second derivatives of the loop
+    constraints are L alpha + gamma(V); L phi* a(V) + gamma(V) is dG/dt v (spencer2004 2.3)."""
+    return Bias(LOOP_BIAS, _checked_velocities("loop_bias", v))
 
 
 def gravity() -> Bias:

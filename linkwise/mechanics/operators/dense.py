@@ -27,8 +27,9 @@ from ..joints import (
     Spherical,
     Universal,
 )
+from .dense_loops import loop_rows
 from .expression import Covector, Expression, Identity, Inverse, Operator, Product, Sum, Vector
-from .spaces import COORDINATE, FORCE, JOINT, MOTION, SCALAR, Space
+from .spaces import COORDINATE, FORCE, JOINT, LOOP, MOTION, SCALAR, Space
 
 
 def dense(
@@ -37,9 +38,9 @@ def dense(
     """The matrix of an expression, (..., rows, columns) for q of shape (..., nq).
 
     The matrix acts on joint vectors (a number per degree of freedom of every joint: nv where no joint mimics another),
-    coordinate vectors (nv,) and flattened link vectors (6 n_links,).  Loops of the mechanism play no part: the
-    operators are those of its spanning tree.  An expression with vectors needs their values by name, the same for every
-    q; it is a matrix of one column.
+    coordinate vectors (nv,), loop vectors (m,) and flattened link vectors (6 n_links,).  Loops of the mechanism play a
+    part in L alone: the other operators are those of its spanning tree.  An expression with vectors needs their values
+    by name, the same for every q; it is a matrix of one column.
     """
     if not isinstance(expression, Expression):
         raise TypeError(f"dense() takes an operator expression such as op.H @ op.phi, got {expression!r}")
@@ -245,7 +246,8 @@ class StackedOperators:
         if space is None:
             raise ValueError(f"{expression} alone has no size: use op.identity(op.JOINT) or another space of op")
         links = 6 * self.mech.n_links
-        sizes = {SCALAR: 1, JOINT: self.n_joint, COORDINATE: self.mech.nv, FORCE: links, MOTION: links}
+        sizes = {SCALAR: 1, JOINT: self.n_joint, COORDINATE: self.mech.nv, LOOP: self.mech.n_constraints}
+        sizes |= {FORCE: links, MOTION: links}
         return sizes.get(space, 6)
 
     # Rigid transfer of forces ------------------------------------------------------------------------
@@ -307,6 +309,23 @@ class StackedOperators:
             t if parent < 0 else np.zeros((6, 6)) for t, parent in zip(self.transfers, self.mech.parents, strict=True)
         ]
         return np.hstack([np.zeros((6, 0)), *blocks])
+
+    # Loops -------------------------------------------------------------------------------------------
+
+    @cached_property
+    def in_world(self) -> list[np.ndarray]:
+        """(4, 4) for every link: its pose in the world."""
+        poses: list[np.ndarray] = []
+        for body, at, parent in zip(self.mech.bodies, self.joint_kinematics, self.mech.parents, strict=True):
+            step = np.eye(4)
+            step[:3, :3], step[:3, 3] = body.rotation @ at.rotation, body.position + body.rotation @ at.position
+            poses.append(poses[parent] @ step if parent >= 0 else step)
+        return poses
+
+    @cached_property
+    def L(self) -> np.ndarray:
+        """(m, 6 n_links): rates of the loop constraints (spencer2004 2.2) per motion of the links."""
+        return loop_rows(self.mech, self.in_world, [at.motion for at in self.joint_kinematics])
 
     # Block-diagonal operators given by joints and masses ---------------------------------------------
 

@@ -7,6 +7,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
+from ..recursions.loops import AROUND_THE_LOOPS
 from ..recursions.tree import Tree
 from ..scalar import is_constant
 from ..spatial import Rotation, Transform, Translation
@@ -31,13 +32,16 @@ def explain(computed: Sequence[Computation], tree: Tree, operations: Mapping[str
     sweeps = [sweep for _, plan in computed for sweep in plan.sweeps]
     labels = [(sweep.direction.replace("_", " "), name_of(sweep)) for sweep in sweeps]
     tasks = [(number, step) for number, sweep in enumerate(sweeps, 1) for step in _unique(sweep.tasks)]
-    actions = list(dict.fromkeys(step.action for _, step in tasks))
+    walks = _unique(step for _, plan in computed for step in plan.walks)
+    actions = list(dict.fromkeys([*(step.action for _, step in tasks), *(step.action for step in walks)]))
     shown = [form for expression, plan in computed for form in (expression, written_out(expression), *_forms(plan))]
     levels = {
         "expression": [line for expression, plan in computed for line in _written(expression, plan)],
         "operators": list(_meanings(shown)),
-        "sweeps": [f"{number}. {line}" for number, line in enumerate(_priced(labels, operations or {}), 1)],
-        "recursions": [f"{number}. {step.action.shown}: {step.action.recursion}" for number, step in tasks],
+        "sweeps": [f"{number}. {line}" for number, line in enumerate(_priced(labels, operations or {}), 1)]
+        + _around_loops(walks, operations or {}),
+        "recursions": [f"{number}. {step.action.shown}: {step.action.recursion}" for number, step in tasks]
+        + [f"{AROUND_THE_LOOPS}, {step.action.shown}: {step.action.recursion}" for step in walks],
         "link transitions": [action.transition for action in actions if action.transition],
         "joint kinematics": list(_kinds_of_joints(tree)),
         "coordinate transforms (parent's internal frame to the link's)": [
@@ -93,6 +97,13 @@ def _priced(labels: Sequence[tuple[str, str]], operations: Mapping[str, int]) ->
         alike = labels.count((direction, what))
         shared = f" in the {alike} sweeps like it" if alike > 1 else ""
         yield f"{direction}: {what}" + (f" ({cost} operations{shared})" if cost else "")
+
+
+def _around_loops(walks: Sequence[Step], operations: Mapping[str, int]) -> list[str]:
+    """What is done around loops, and its operations."""
+    cost = operations.get(AROUND_THE_LOOPS)
+    what = ", ".join(step.action.shown for step in walks)
+    return [f"{AROUND_THE_LOOPS}: {what}" + (f" ({cost} operations)" if cost else "")] if walks else []
 
 
 def _meanings(expressions: Iterable[Expression]) -> Iterable[str]:

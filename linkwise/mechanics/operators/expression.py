@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from .record import Record
-from .spaces import COORDINATE, JOINT, SCALAR, Space, SpaceError
+from .spaces import COORDINATE, JOINT, LOOP, SCALAR, Space, SpaceError
 
 # -- expressions --------------------------------------------------------------------------------------
 
@@ -149,8 +149,8 @@ class Vector(Expression):
         return Covector(self)
 
     def placed(self, domain: Space | None, codomain: Space | None) -> Expression:
-        # A link vector holds no joint forces.
-        is_open = self.codomain is None and codomain not in (JOINT, COORDINATE, SCALAR)
+        # A link vector holds no joint forces and no rates of loops.
+        is_open = self.codomain is None and codomain not in (JOINT, COORDINATE, LOOP, SCALAR)
         return Vector(self.name, codomain) if is_open else self
 
     def __str__(self) -> str:

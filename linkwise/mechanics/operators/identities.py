@@ -26,7 +26,7 @@ from .expression import (
     total,
 )
 from .record import Record
-from .spaces import COORDINATE, FORCE, JOINT, MOTION, Space
+from .spaces import COORDINATE, FORCE, JOINT, LOOP, MOTION, Space
 
 
 class UnknownInverse(ValueError):
@@ -54,6 +54,12 @@ INVERSES = (
     Rule(_MASS_MATRIX, _WHITENING.T @ D_INV @ _WHITENING, "jain1995 (4.1d); rodriguez1992 (46)", without_armature=True),
     Rule(I + phi @ K @ H, I - psi @ K @ H, "jain1995 (B.5), multiplied by phi from the left"),
     Rule(I + K @ H @ phi, I - K @ H @ psi, "jain1995 (B.5), multiplied by phi from the right"),
+)
+
+#: Products that one operator does instead of several; used wherever expressions are computed.
+SIMPLER = (
+    Rule(_WHITENING @ H @ phi, H @ psi, "jain1995 (B.1): psi^-1 = phi^-1 + K H"),
+    Rule(phi.T @ H.T @ _WHITENING.T, psi.T @ H.T, "jain1995 (B.1), the adjoint"),
 )
 
 _AT_THE_GROUND = "rodriguez1992 Identity 1 (28); W C E_phi* = 0, as nothing is inside the links next to the ground"
@@ -143,8 +149,8 @@ def inverse_of(expression: Expression) -> Expression:
     if found is None:
         raise UnknownInverse(
             f"no identity gives the inverse of {expression}; known are those of phi, psi, D, M, P, I + H phi K, "
-            "H phi M phi* H* + R, their adjoints, products and multiples, and of symmetric expressions at one link or "
-            "over the coordinates"
+            "H phi M phi* H* + R, their adjoints, products and multiples, and of symmetric expressions at one link, "
+            "over the coordinates or over the loops"
         )
     return found
 
@@ -242,8 +248,8 @@ def _joined(factors: tuple[Expression, ...]) -> Expression:
 
 
 def _is_small(expression: Expression) -> bool:
-    """Six by six at one link, or over the coordinates, and symmetric."""
-    if expression.domain is None or not (expression.domain.link or expression.domain == COORDINATE):
+    """Six by six at one link, or over the coordinates or the loops, and symmetric."""
+    if expression.domain is None or not (expression.domain.link or expression.domain in (COORDINATE, LOOP)):
         return False
     return expression.domain.dual == expression.codomain and canonical(expression) == canonical(expression.T)
 

@@ -1,8 +1,9 @@
 """Whether a result depends on where the links' origins are, decided by identities.
 
-The biases a, b and c belong to the origins of the link frames.  Moving every origin by p_i adds k = [0; w x (w x p)] to
-the links' accelerations: a becomes a + (I - E_phi*) k, b becomes b - M k, c becomes c + k.  An expression that is
-linear in them with coefficients A, B and C changes by [A (I - E_phi*) - B M + C] k.  Where identities show that this
+The biases a, b, c and gamma belong to the origins of the link frames.  Moving every origin by p_i adds k = [0; w x (w x
+p)] to the links' accelerations: a becomes a + (I - E_phi*) k, b becomes b - M k, c becomes c + k, gamma becomes gamma
+- L k.  An expression that is linear in them with coefficients A, B, C and Y changes by [A (I - E_phi*) - B M + C - Y L]
+k.  Where identities show that this
 operator is zero, internal frames may stand anywhere; where they do not, the user's origins are kept, which is always
 right.
 """
@@ -15,11 +16,13 @@ from typing import Any
 from .algebra import (
     CONVECTIVE,
     D_INV,
+    LOOP_BIAS,
     D,
     E_phi,
     G,
     H,
     I,
+    L,
     M,
     P,
     P_plus,
@@ -65,6 +68,7 @@ def _changes(expression: Expression, rates: Expression) -> bool:
         bias_acceleration(rates): I - E_phi.T,
         bias_force(rates): -M,
         Bias(CONVECTIVE, rates): Identity(MOTION),
+        Bias(LOOP_BIAS, rates): -L,
     }
     terms = []
     for bias, shift in shifts.items():

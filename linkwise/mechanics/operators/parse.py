@@ -14,7 +14,7 @@ from typing import Any
 from ...mechanism.checks import did_you_mean
 from . import algebra
 from .expression import Expression, Operator, Vector
-from .spaces import COORDINATE, FORCE, JOINT, MOTION, SCALAR
+from .spaces import COORDINATE, FORCE, JOINT, LOOP, MOTION, SCALAR
 
 MAX_LENGTH = 10_000  # characters
 MAX_DEPTH = 200  # operations inside each other; a chain of n products or terms is n deep
@@ -28,9 +28,10 @@ def parse(text: str, vectors: Mapping[str, Vector] | None = None) -> Expression:
     """The expression that ``text`` describes.
 
     It may hold the operators' names, the names of ``vectors``, ``@ + - * /``, numbers, ``.T``, ``.inv``, ``B("link")``,
-    ``A("link")``, ``joint_vector("T")``, ``coordinate_vector("v")``, ``link_vector("f")``, ``bias_acceleration(v)``,
-    ``bias_force(v)``, ``convective_acceleration(v)``, ``gravity()``, and ``identity(JOINT)``, ``(COORDINATE)``,
-    ``(FORCE)`` or ``(MOTION)`` where nothing else says on which space I acts.
+    ``A("link")``, ``joint_vector("T")``, ``coordinate_vector("v")``, ``link_vector("f")``, ``loop_vector("mu")``,
+    ``bias_acceleration(v)``, ``bias_force(v)``, ``convective_acceleration(v)``, ``loop_bias(v)``, ``gravity()``, and
+    ``identity(JOINT)``, ``(COORDINATE)``, ``(LOOP)``, ``(FORCE)`` or ``(MOTION)`` where nothing else says on which
+    space I acts.
     Errors: ParseError; SpaceError and UnknownInverse as when the expression is built in Python.
     """
     if not isinstance(text, str):
@@ -122,7 +123,7 @@ class _Names:
         return self.calls[name](*(self._argument(name, argument) for argument in node.args))
 
     def _argument(self, function: str, node: ast.expr) -> Any:
-        if function.startswith(("bias", "convective")):
+        if _CALLS[function] == "(v)":
             rates: Any = self.value(node, 0) if isinstance(node, (ast.Name, ast.Call, ast.BinOp)) else None
             try:
                 self.calls[function](rates)
@@ -144,11 +145,13 @@ _CALLS = {
     "joint_vector": '("name")',
     "coordinate_vector": '("name")',
     "link_vector": '("name")',
+    "loop_vector": '("name")',
     "bias_acceleration": "(v)",
     "bias_force": "(v)",
     "convective_acceleration": "(v)",
+    "loop_bias": "(v)",
     "gravity": "()",
-    "identity": "(JOINT), (COORDINATE), (FORCE) or (MOTION)",
+    "identity": "(JOINT), (COORDINATE), (LOOP), (FORCE) or (MOTION)",
 }
 _FUNCTIONS = (
     algebra.B,
@@ -156,13 +159,15 @@ _FUNCTIONS = (
     algebra.joint_vector,
     algebra.coordinate_vector,
     algebra.link_vector,
+    algebra.loop_vector,
     algebra.bias_acceleration,
     algebra.bias_force,
     algebra.convective_acceleration,
+    algebra.loop_bias,
     algebra.gravity,
     algebra.identity,
 )
-SPACES = {"JOINT": JOINT, "COORDINATE": COORDINATE, "FORCE": FORCE, "MOTION": MOTION}
+SPACES = {"JOINT": JOINT, "COORDINATE": COORDINATE, "LOOP": LOOP, "FORCE": FORCE, "MOTION": MOTION}
 
 
 def _number(value: Any, node: ast.expr) -> float:

@@ -21,15 +21,15 @@ from ..recursions.sweep import base_to_tip, label_of, tip_to_base
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Matrix, Scalar, dot, transposed
 from . import actions
-from .algebra import S
+from .algebra import L, S, phi
 from .evaluate import Evaluation
 from .expression import Expression, Factored, Product, Vector, product
 from .identities import has_adjoint, is_symmetric, without_mimic_joints
 from .record import Combination, Step
-from .spaces import COORDINATE, FORCE, JOINT, MOTION, SCALAR, Space
+from .spaces import COORDINATE, JOINT, LOOP
 from .steps import StepBuilder, name_of, regroupable_steps, sweeps_of
 from .structure import structured, written_out
-from .vectors import component, flattened, given, input_vectors, places, unit_vector
+from .vectors import component, flattened, given, input_vectors, places, size_of, unit_vector
 
 Vectors = Mapping[str, Sequence[Any]]  # values per link, in internal frames
 
@@ -59,6 +59,16 @@ class Plan:
         return (*(sweep for part in self.parts for sweep in part.sweeps), *self.own_sweeps)
 
     @property
+    def own_walks(self) -> tuple[Step, ...]:
+        """The steps that it does itself around loops, without a sweep."""
+        return ()
+
+    @property
+    def walks(self) -> tuple[Step, ...]:
+        """All steps around loops."""
+        return (*(step for part in self.parts for step in part.walks), *self.own_walks)
+
+    @property
     def notes(self) -> Iterator[str]:
         """What is done besides sweeps."""
         return iter(())
@@ -74,12 +84,14 @@ class Recursions:
 
     value          the result, a sum of steps
     sweeps         the fewest alternating sweeps over the links that compute them
+    walks          steps that go around loops instead
     regrouped      steps that may use regrouped inertias
     factored       the plans of matrices that are factored, and whose inverses are multiplied by
     """
 
     value: Combination
     sweeps: tuple[Sweep[Step], ...]
+    walks: tuple[Step, ...]
     regrouped: frozenset[Step]
     factored: tuple[tuple[Factored, Plan], ...]
 
@@ -91,7 +103,8 @@ class Recursions:
         regrouped = regroupable_steps(steps, value)
         inverses = dict.fromkeys(step.factored for step in steps if step.factored is not None)
         factored = tuple((inverse, _matrix_plan(inverse.of, mechanism)) for inverse in inverses)
-        return Recursions(value, sweeps_of(steps), regrouped, factored)
+        walks = tuple(step for step in steps if step.action.recursion and step.direction is None)
+        return Recursions(value, sweeps_of(steps), walks, regrouped, factored)
 
     def evaluation(self, at: Configuration, vectors: Vectors) -> Callable[[Vectors], Evaluation]:
         """Factors the inner matrices; what is returned makes an evaluation with further vectors."""
@@ -129,6 +142,10 @@ class VectorPlan(Plan):
     def own_sweeps(self) -> tuple[Sweep[Step], ...]:
         return self.recursions.sweeps
 
+    @property
+    def own_walks(self) -> tuple[Step, ...]:
+        return self.recursions.walks
+
     def run(self, at: Configuration, vectors: Vectors) -> list[Any]:
         evaluation = self.recursions.evaluation(at, vectors)({})
         self.recursions.run(evaluation, every_step=True)
@@ -152,6 +169,10 @@ class Columns(Plan):
     @property
     def own_sweeps(self) -> tuple[Sweep[Step], ...]:
         return self.recursions.sweeps
+
+    @property
+    def own_walks(self) -> tuple[Step, ...]:
+        return self.recursions.walks
 
     @property
     def notes(self) -> Iterator[str]:
@@ -243,7 +264,11 @@ class Inverted(Around):
         yield "inverted by elimination"
 
     def run(self, at: Configuration, vectors: Vectors) -> Matrix:
-        return Elimination(self.inner.run(at, vectors)).inverse()
+        matrix = self.inner.run(at, vectors)
+        if self.inner.computed.domain != LOOP:
+            return Elimination(matrix).inverse()
+        factor, n = Factor.of(matrix, semidefinite=True), len(matrix)
+        return [factor.solve([1.0 if i == k else 0.0 for i in range(n)]) for k in range(n)]
 
 
 @dataclass(frozen=True)
@@ -294,13 +319,22 @@ def _matrix_plan(expression: Expression, mechanism: Mechanism) -> Plan:
     outer = _reduced(expression, mechanism) or _by_elimination(written_out(expression), mechanism)
     if outer is not None:
         return outer
-    wide = size_of(domain, mechanism) > ROWS_PAY * size_of(codomain, mechanism)
-    if wide and has_adjoint(expression):
+    if has_adjoint(expression) and _row_by_row(expression, mechanism):
         return Rows(_matrix_plan(expression.T, mechanism))
     symmetric = is_symmetric(expression) and domain.link == codomain.link
     computed = structured(expression, symmetric, depth_of(mechanism))
     recursions = Recursions.of(product(computed, Vector(COLUMN, domain)), mechanism)
     return Columns(computed, recursions, symmetric)
+
+
+def _row_by_row(expression: Expression, mechanism: Mechanism) -> bool:
+    """Whether the adjoint's columns cost less.  A motion along a loop serves all of the loop's constraints: L phi* X is
+    made by columns, and so is the adjoint of X phi L*."""
+    factors = expression.factors if isinstance(expression, Product) else (expression,)
+    if factors[:2] == (L, phi.T) or factors[-2:] == (phi, L.T):
+        return factors[:2] != (L, phi.T)
+    assert expression.domain is not None and expression.codomain is not None
+    return size_of(expression.domain, mechanism) > ROWS_PAY * size_of(expression.codomain, mechanism)
 
 
 def _reduced(expression: Expression, mechanism: Mechanism) -> Plan | None:
@@ -328,15 +362,6 @@ def _by_elimination(computed: Expression, mechanism: Mechanism) -> Plan | None:
                 outer = left[0] if len(left) == 1 else Product(left)
                 return Congruence(_matrix_plan(outer, mechanism), _matrix_plan(center.of, mechanism))
     return None
-
-
-def size_of(space: Space, mechanism: Mechanism) -> int:
-    """How many numbers a vector of a space has."""
-    if space == JOINT:
-        return sum(body.kind.nv for body in mechanism.bodies)
-    if space in (FORCE, MOTION):
-        return 6 * mechanism.n_links
-    return mechanism.nv if space == COORDINATE else 1 if space == SCALAR else 6
 
 
 def depth_of(mechanism: Mechanism) -> int:
@@ -373,6 +398,8 @@ def evaluate(expression: Expression, at: Configuration, **vectors: Any) -> list[
 
 
 def _factor(inverse: Factored, matrix: Matrix) -> Factor | Elimination:
+    if inverse.domain == LOOP:  # constraints may be redundant
+        return Factor.of(matrix, semidefinite=True)
     return Factor.of(matrix) if inverse.domain and inverse.domain.link else Elimination(matrix)
 
 

@@ -31,6 +31,7 @@ class Action:
     needs        quantities of the whole tree that it uses, each an action without a space
     shared       the same whatever the vectors are: computed once, not for each column of a matrix
     join         makes the step of the operator applied to a value; by default all of the value is its input "x"
+    with_phi     does this and then phi at once, where that is less than one after the other
     """
 
     name: str
@@ -42,6 +43,7 @@ class Action:
     needs: tuple[Action, ...] = ()
     shared: bool = False
     join: Callable[[StepBuilder, Action, Space, Combination], Step] | None = None
+    with_phi: Action | None = None
 
     def __repr__(self) -> str:
         return f"<Action {self.name}>"

@@ -1,4 +1,4 @@
-"""Where vectors live: joint space, independent coordinates, link forces, link motions, one link, numbers."""
+"""Where vectors live: joint space, independent coordinates, link forces, link motions, one link, loops, numbers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Space:
     @property
     def is_single(self) -> bool:
         """Whether its vectors have one value, not one for each link."""
-        return self.at_link or self in (SCALAR, COORDINATE)
+        return self.at_link or self in (SCALAR, COORDINATE, LOOP)
 
     def at(self, link: str) -> Space:
         """The space itself, or that of the named link where it is a space at one link."""
@@ -42,6 +42,7 @@ class Space:
 SCALAR = Space("scalars")
 JOINT = Space("joint space")  # one number per degree of freedom of every joint, mimic joints included
 COORDINATE = Space("coordinate space")  # of the independent joints: velocities v, forces tau, (nv,)
+LOOP = Space("loop space")  # one number per loop constraint: rates of the loops, multipliers, (m,)
 FORCE = Space("link force space")
 MOTION = Space("link motion space")
 FORCE_AT_LINK = Space("force at link")

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ..recursions.schedule import Sweep, schedule
 from . import actions
-from .algebra import CONVECTIVE, H, phi
+from .algebra import CONVECTIVE, LOOP_BIAS, H, phi
 from .expression import Bias, Covector, Expression, Factored, Identity, Operator, Product, Sum, Vector
 from .record import Action, Combination, Step, one, weighted_sum
 from .spaces import Space
@@ -91,11 +91,13 @@ class StepBuilder:
         action = bias.record.action(False)
         if bias.of is None:
             return self.step(action, bias.codomain)
-        if bias.record is CONVECTIVE:
-            velocities = self._apply(phi.T, self._apply(H.T, self._value(bias.of)))
-            return self.step(action, bias.codomain, {"V": velocities})
-        spin = self.step(actions.ANGULAR_VELOCITY, None, {"v": self._value(bias.of)})
-        return self.step(action, bias.codomain, uses=(spin,))
+        uses: tuple[Step, ...] = ()
+        if bias.record is not CONVECTIVE:
+            uses = (self.step(actions.ANGULAR_VELOCITY, None, {"v": self._value(bias.of)}),)
+        if bias.record not in (CONVECTIVE, LOOP_BIAS):
+            return self.step(action, bias.codomain, uses=uses)
+        velocities = self._apply(phi.T, self._apply(H.T, self._value(bias.of)))
+        return self.step(action, bias.codomain, {"V": velocities}, uses)
 
     # -- sums and steps -------------------------------------------------------------------------------
 

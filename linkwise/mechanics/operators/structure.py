@@ -12,15 +12,32 @@ from itertools import product as every
 
 from .algebra import COMPOSITE, KT_OMEGA, OMEGA, tau_bar
 from .expression import Expression, Operator, Product, Sum, product, total
-from .identities import STRUCTURES, Rule, expanded
+from .identities import SIMPLER, STRUCTURES, Rule, expanded, rebuilt
 
 MANY_TERMS = 64
 MOBILITIES_PAY = 20  # joints in a row from which the inverse mass matrix costs less with mobilities than by columns
 
 
 def written_out(expression: Expression) -> Expression:
-    """The expression in operators that are applied: abbreviations and inverses replaced."""
-    return expanded(expression, keep=(tau_bar.record,))
+    """The expression in operators that are applied: abbreviations and inverses replaced, products simplified."""
+    return rebuilt(expanded(expression, keep=(tau_bar.record,)), _simpler)
+
+
+def _simpler(part: Expression) -> Expression | None:
+    """A product with one of the ``SIMPLER`` rules applied; None where none does."""
+    if not isinstance(part, Product):
+        return None
+    for rule in SIMPLER:
+        pattern = _factors_of(expanded(rule.left))
+        for start in range(len(part.factors) - len(pattern) + 1):
+            if part.factors[start : start + len(pattern)] == pattern:
+                after = part.factors[start + len(pattern) :]
+                return rebuilt(_chain((*part.factors[:start], rule.right, *after)), _simpler)
+    return None
+
+
+def _factors_of(expression: Expression) -> tuple[Expression, ...]:
+    return expression.factors if isinstance(expression, Product) else (expression,)
 
 
 def structured(expression: Expression, symmetric: bool, depth: int) -> Expression:
@@ -40,9 +57,9 @@ def structured(expression: Expression, symmetric: bool, depth: int) -> Expressio
 
 
 def _with_structure(term: Expression, symmetric: bool, rules: tuple[Rule, ...]) -> Expression:
-    factors = term.factors if isinstance(term, Product) else (term,)
+    factors = _factors_of(term)
     for rule in rules:
-        pattern = rule.left.factors if isinstance(rule.left, Product) else (rule.left,)
+        pattern = _factors_of(rule.left)
         for start in range(len(factors) - len(pattern) + 1):
             if factors[start : start + len(pattern)] != pattern:
                 continue

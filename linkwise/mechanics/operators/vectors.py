@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...mechanism import Mechanism
 from ..recursions.tree import Configuration
 from ..scalar import Scalar
 from ..spatial import Force, Motion
 from .expression import Expression, Vector
-from .spaces import COORDINATE, FORCE, JOINT, MOTION, Space, SpaceError
+from .spaces import COORDINATE, FORCE, JOINT, LOOP, MOTION, SCALAR, Space, SpaceError
 
 Place = tuple[int, int]  # link and component
 
@@ -32,11 +33,24 @@ def input_vectors(expression: Expression) -> dict[str, Space]:
     return found
 
 
+def size_of(space: Space, mechanism: Mechanism) -> int:
+    """How many numbers a vector of a space has."""
+    if space == JOINT:
+        return sum(body.kind.nv for body in mechanism.bodies)
+    if space in (FORCE, MOTION):
+        return 6 * mechanism.n_links
+    if space == COORDINATE:
+        return mechanism.nv
+    if space == LOOP:
+        return mechanism.n_constraints
+    return 1 if space == SCALAR else 6
+
+
 def given(at: Configuration, space: Space, array: Any) -> list[Any]:
     """An array as the user gives it, as values per link."""
     if space == JOINT:
         return at.tree.per_joint(array)
-    if space == COORDINATE:
+    if space in (COORDINATE, LOOP):
         return [list(array)]
     if space.link:
         return [from_user(at, space, 0, array)]
@@ -50,7 +64,7 @@ def flattened(at: Configuration, space: Space, values: Sequence[Any]) -> Any:
         return numbers
     if space == JOINT:
         return [x for part in numbers for x in part]
-    return numbers[0] if space.link or space == COORDINATE else numbers[0][0]
+    return numbers[0][0] if space == SCALAR else numbers[0]
 
 
 def places(at: Configuration, space: Space) -> list[Place]:
@@ -60,17 +74,16 @@ def places(at: Configuration, space: Space) -> list[Place]:
         return [(i, k) for i in links for k in range(at.tree.links[i].joint.nv)]
     if space in (FORCE, MOTION):
         return [(i, k) for i in links for k in range(6)]
-    if space == COORDINATE:
-        return [(-1, k) for k in range(at.tree.mechanism.nv)]
-    return [(-1, k) for k in range(6 if space.link else 1)]
+    return [(-1, k) for k in range(size_of(space, at.tree.mechanism))]
 
 
 def unit_vector(at: Configuration, space: Space, j: int, k: int) -> list:
     """The vector with a one at link j, component k (in the user's frame), as values per link."""
     values: list = [None] * max(len(at.tree.links), 1)
-    size = at.tree.links[j].joint.nv if space == JOINT else at.tree.mechanism.nv if space == COORDINATE else 6
+    plain = space in (JOINT, COORDINATE, LOOP)
+    size = at.tree.links[j].joint.nv if space == JOINT else size_of(space, at.tree.mechanism) if plain else 6
     numbers = [1.0 if m == k else 0.0 for m in range(size)]
-    values[max(j, 0)] = numbers if space in (JOINT, COORDINATE) else from_user(at, space, j, numbers)
+    values[max(j, 0)] = numbers if plain else from_user(at, space, j, numbers)
     return values
 
 
@@ -87,8 +100,8 @@ def to_user(at: Configuration, space: Space, i: int, value: Any) -> list[Scalar]
     """A value at link i as numbers in the user's frame."""
     if space == JOINT:
         return [0.0] * at.tree.links[i].joint.nv if value is None else list(value)
-    if space == COORDINATE:
-        return [0.0] * at.tree.mechanism.nv if value is None else list(value)
+    if space in (COORDINATE, LOOP):
+        return [0.0] * size_of(space, at.tree.mechanism) if value is None else list(value)
     if value is None:
         return [0.0] * (6 if space.link or space in (FORCE, MOTION) else 1)
     if space in (FORCE, MOTION):

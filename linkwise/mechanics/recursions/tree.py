@@ -30,6 +30,7 @@ from ..spatial import (
 )
 from ..spatial.three import ZERO
 from .frames import FrameChoice, choose_frames, place
+from .loops import Tie, Walk, ways
 
 Parameters = Mapping[
     tuple[str, int], Any
@@ -173,6 +174,11 @@ class Configuration:
             back, mobility = self.joint_kinematics[i].transform.force_back, self.mobility(self.tree.links[i].parent)
             self._responses[i] = [respond(mobility, back(g)) for g in self.articulation(i).gain]
         return self._responses[i]
+
+    @cached_property
+    def ways(self) -> list[Walk | Tie]:
+        """The ways around the loops, and the couplings."""
+        return ways(self.tree, self.joint_kinematics, self.coordinates)
 
     def to_frame(self, name: str) -> tuple[int, Transform]:
         """The link that carries a named frame, and the way from its internal frame."""

@@ -1,0 +1,127 @@
+"""What operators do that lead to the loops (see ``actions.py``): motions of links to rates of the loop constraints.
+
+A loop sees the motion of its side B against its side A.  Joints that carry both sides alike do not enter: L phi* and
+phi L* are therefore taken along the way from A to B at once (``recursions/loops.py``), not by a sweep over all links.
+Couplings of joints stand among the loops: they see the motion of a link against its parent, along the joint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from ..recursions.loops import Tie, Walk, around
+from ..scalar import Scalar
+from ..spatial import ZERO, Force, Motion
+from ..spatial.motion import NO_MOTION
+from .actions import PHI_ADJOINT, bias_acceleration
+from .record import Action, Combination, Step, weighted_sum
+from .spaces import Space
+from .values import plus
+
+if TYPE_CHECKING:
+    from .evaluate import Evaluation
+    from .steps import StepBuilder
+
+
+def _rates(by_joints: bool) -> Callable[[Evaluation, Step, int], list[Scalar] | None]:
+    """Rates of the loops from motions that joints add, or from motions of the links."""
+
+    def compute(run: Evaluation, step: Step, i: int) -> list[Scalar] | None:
+        rates: list[Scalar] = [0.0] * run.at.tree.mechanism.n_constraints
+        moved = False
+        for way in run.at.ways:
+            found = ((link, run.input(step, "x", link)) for link in way.links(by_joints))
+            motions = {link: motion for link, motion in found if motion is not None}
+            with around(way.loop):
+                own = way.rates(motions, by_joints)
+            if own is not None:
+                rates[way.rows], moved = own, True
+        return rates if moved else None
+
+    return compute
+
+
+def _forces(by_joints: bool) -> Callable[[Evaluation, Step, int], Force | None]:
+    """Forces of multipliers at joints, or on the links."""
+
+    def compute(run: Evaluation, step: Step, i: int) -> Force | None:
+        multipliers, total = run.input(step, "x", -1), None
+        for way in run.at.ways if multipliers is not None else ():
+            with around(way.loop):
+                total = plus(total, way.force_on(i, multipliers[way.rows], by_joints))
+        return total
+
+    return compute
+
+
+def _join_rates(build: StepBuilder, action: Action, space: Space, value: Combination) -> Step:
+    """L phi* x along the loops, where nothing but x enters phi*."""
+    if all(step.action is PHI_ADJOINT and not step.absorbed and "w" not in step.inputs for step, _ in value):
+        value = weighted_sum((weight, step.inputs.get("x", ())) for step, weight in value)
+        action = L_PHI
+    return build.step(action, space, {"x": build.fused(value)})
+
+
+def _bias(run: Evaluation, step: Step, i: int) -> list[Scalar]:
+    """Second derivatives of the loops while the links have velocities V and no accelerations."""
+    found: list[Scalar] = []
+    for way in run.at.ways:
+        if isinstance(way, Tie):
+            biases = {link: bias_acceleration(run, step, link) for link in way.links(by_joints=True)}
+            found += way.curvature(biases)
+            continue
+        velocities = [run.input(step, "V", side.link) or NO_MOTION for side in way.sides]
+        with around(way.loop):
+            found += _curvature(way, velocities)
+    return found
+
+
+def _curvature(walk: Walk, velocities: Sequence[Motion]) -> list[Scalar]:
+    """Of one loop, for velocities of its sides.
+
+    Along the axes of A, which rotate, the components of the relative velocity [w_B - w_A; u] change at
+    [-w_A x (w_B - w_A); w_B x (w_B x r_B) - w_A x (w_A x r_A) - 2 w_A x u], with r from the links' origins to B's.
+    """
+    relative, centripetal, spin = NO_MOTION, ZERO, ZERO
+    for side, velocity in zip(walk.sides, velocities, strict=True):
+        rotation, position = side.pose
+        omega = rotation @ velocity.angular
+        relative = relative + walk.relative_motion(side, velocity)
+        centripetal = centripetal + omega.cross(omega.cross(walk.end[1] - position)) * side.sense
+        spin = omega if side.sense < 0.0 else spin
+    turning = spin.cross(relative.angular) * -1.0
+    return walk.curvature(relative, Motion(turning, centripetal - spin.cross(relative.linear) * 2.0))
+
+
+L_PHI = Action(
+    "L phi.T",
+    _rates(by_joints=True),
+    recursion="rates of a loop from the motions x_i that joints on the way from side A to side B add",
+    transition="x_i moved to B's origin, along A's axes",
+)
+L = Action(
+    "L",
+    _rates(by_joints=False),
+    recursion="rates of a loop from the motions of the links that carry its sides",
+    transition="a side's motion moved to B's origin, along A's axes",
+    join=_join_rates,
+)
+PHI_L = Action(
+    "phi L.T",
+    _forces(by_joints=True),
+    recursion="forces that a loop's multipliers cause at joints on the way from side A to side B",
+    transition="the force at B's origin moved to link i",
+)
+L_ADJOINT = Action(
+    "L.T",
+    _forces(by_joints=False),
+    recursion="forces of a loop's multipliers on the links that carry its sides",
+    transition="the force at B's origin moved to the side's link",
+    with_phi=PHI_L,
+)
+BIAS = Action(
+    "gamma",
+    _bias,
+    recursion="second derivatives of a loop from the velocities of the links that carry its sides",
+)
