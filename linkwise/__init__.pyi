@@ -112,8 +112,8 @@ from .mechanism.parts import Loop as Loop
 from .mechanism.parts import Mimic as Mimic
 from .mechanism.poses import pose as pose
 from .readers import load as load
+from .readers import register_reader as register_reader
 from .readers.dh_table import load_dh as load_dh
-from .readers.protocol import register_reader as register_reader
 from .readers.srdf import load_srdf as load_srdf
 from .simulation import events as events
 from .simulation.rollouts import rollout as rollout

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
 from linkwise.mechanism import Mechanism, MechanismError, from_dh
+from linkwise.readers import protocol
 from linkwise.readers.dh_table import load_dh
 from linkwise.readers.loops import Source, with_loops_of
-from linkwise.readers.protocol import FORMATS, document_of, parse_xml, register_reader
+from linkwise.readers.protocol import FORMATS, AnyReader, document_of, parse_xml
 from linkwise.readers.srdf import load_srdf
 
 __all__ = ["from_dh", "load", "load_dh", "load_srdf", "register_reader"]
@@ -24,6 +26,17 @@ def _import_readers() -> None:
         import_module(f"{__name__}.{module.name}")
 
 
+def register_reader(root_element: str, format_name: str) -> Callable[[AnyReader], AnyReader]:
+    """Decorates a function that reads XML documents with this root element: ``linkwise.load`` then does.
+
+    The function is called as ``read(root, floating_base, gravity, name, folder, mimic)``; ``Reader`` and ``Element`` in
+    linkwise.readers.protocol say what these are.  A root element that has a reader, <robot> and <mujoco> among them, is
+    refused.
+    """
+    _import_readers()  # those of the package come first, so that none is taken over
+    return protocol.register_reader(root_element, format_name)
+
+
 def load(
     path_or_text: str | os.PathLike[str],
     floating_base: bool = False,
@@ -32,7 +45,8 @@ def load(
     loops: Source | None = None,
     mimic: bool = True,
 ) -> Mechanism:
-    """Read a mechanism from a URDF or MJCF file, or from text that starts with '<'. The root element tells the format.
+    """Read a mechanism from a URDF (URDF+ too) or MJCF file, or from text that starts with '<'. The root element tells
+    the format.
 
     What of the file does not act (contact, actuators, damping, ...) is reported by one ``lw.OmissionWarning`` with
     counts, by a ``lw.MissingConstraintWarning`` where parts that are held together come apart; ``mech.notes`` has the
@@ -41,10 +55,10 @@ def load(
     floating_base   let the root link move freely, by a joint named "floating_base", instead of welding it to the ground
     gravity         (3,) in the ground frame; by default what the file says (MJCF), or (0, 0, -9.81)
     name            of the mechanism; by default the one in the file
-    loops           joints that close loops, which a URDF file cannot write: the path of a TOML file, its text, or a
-                    list of dicts (see ``linkwise.readers.loops``)
-    mimic           whether joints that mimic others (URDF) or are tied to others (MJCF ``<equality><joint>``) do; with
-                    False they are free, each with a coordinate of its own
+    loops           joints that close loops, and couplings of joints, which plain URDF cannot write: the path of a TOML
+                    file, its text, or a list of dicts (see ``linkwise.readers.loops``)
+    mimic           whether joints that mimic others or are coupled with others (URDF+ ``<coupling>``, MJCF
+                    ``<equality>`` of joints and tendons) do; with False they are free
     """
     document, source, folder = document_of(path_or_text, "URDF or MJCF")
     root = parse_xml(document, source)

@@ -1,4 +1,4 @@
-"""Loops of a mechanism whose own file cannot write them, such as URDF: a companion file in TOML.
+"""Loops and couplings of a mechanism whose own file does not write them, such as plain URDF: a companion file in TOML.
 
     [[loop]]
     name = "tip_pin"
@@ -10,6 +10,11 @@
     pose_a = {xyz = [0.4, 0.0, 0.0], rpy = [0.0, 0.0, 0.0]}
     link_b = "rocker"
     pose_b = {xyz = [0.3, 0.0, 0.0], quaternion = [1.0, 0.0, 0.0, 0.0]}    # w, x, y, z
+
+    [[coupling]]
+    name = "belt"
+    ratios = {hip = 9.0, knee = 9.0, motor = -1.0}    # times the coordinates of these joints
+    offset = 0.0                                      # what the sum of these is; may be left out
 
 A pose is such a table, a 4x4 matrix, or left out where the frame is the link's own.  The same tables may be given as
 dicts in Python.
@@ -28,7 +33,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.mechanics.joints import KINDS, Joint
-from linkwise.mechanism import Loop, Mechanism, MechanismError
+from linkwise.mechanism import Constraint, Coupling, Loop, Mechanism, MechanismError
 from linkwise.mechanism.checks import checked_array, did_you_mean
 from linkwise.mechanism.poses import rotation_from_quaternion, rotation_from_rpy
 
@@ -39,13 +44,14 @@ else:
 
 _WORDS = {"normal": "axis"}  # what files call a field of a joint, where it is not by its name
 _COMMON = ("name", "kind", "link_a", "pose_a", "link_b", "pose_b")
+_OF_COUPLINGS = ("name", "ratios", "offset")
 _ROTATIONS = ("rpy", "quaternion", "rotation")
-Source = str | os.PathLike[str] | Iterable[Mapping[str, Any] | Loop]
+Source = str | os.PathLike[str] | Iterable[Mapping[str, Any] | Constraint]
 
 
 def with_loops_of(mech: Mechanism, loops: Source) -> Mechanism:
     """The mechanism with loops added: from a TOML file, from TOML text (more than one line), or from a list of dicts
-    with the keys of a [[loop]] (or of ``Loop`` itself)."""
+    with the keys of a [[loop]] or [[coupling]] (or of ``Loop`` and ``Coupling`` themselves)."""
     tables, source = _tables(loops)
     try:
         return mech.with_loops(*(_loop(mech, number, table) for number, table in enumerate(tables, 1)))
@@ -65,7 +71,7 @@ def _tables(loops: Source) -> tuple[list[Any], str]:
             return _parsed(file.read_text(encoding="utf-8-sig"), str(file)), str(file)
         except UnicodeDecodeError:
             raise MechanismError(f"{file} is no text file") from None
-    if isinstance(loops, (Mapping, Loop)) or not isinstance(loops, Iterable):
+    if isinstance(loops, (Mapping, Loop, Coupling)) or not isinstance(loops, Iterable):
         raise MechanismError(
             f"loops must be the path of a TOML file, its text or a list of dicts, not a {type(loops).__name__}"
         )
@@ -77,21 +83,26 @@ def _parsed(text: str, source: str) -> list[Any]:
         head = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise MechanismError(f"{source}: this is not TOML: {error}") from None
-    unknown = set(head) - {"loop"}
+    unknown = set(head) - {"loop", "coupling"}
     if unknown:
-        raise MechanismError(f"{source}: unknown key {min(unknown)!r}; the file has one [[loop]] for each loop")
-    tables = head.get("loop", [])
-    if not isinstance(tables, list) or not tables:
+        raise MechanismError(
+            f"{source}: unknown key {min(unknown)!r}; the file has one [[loop]] for each loop, and one [[coupling]] "
+            "for each coupling of joints"
+        )
+    loops, couplings = head.get("loop", []), head.get("coupling", [])
+    if not (isinstance(loops, list) and isinstance(couplings, list) and (loops or couplings)):
         raise MechanismError(f"{source}: loops are written as [[loop]], one for each; there is none")
-    return tables
+    return [*loops, *({"ratios": None, **one} if isinstance(one, dict) else one for one in couplings)]
 
 
-def _loop(mech: Mechanism, number: int, table: Any) -> Loop:
-    if isinstance(table, Loop):
+def _loop(mech: Mechanism, number: int, table: Any) -> Constraint:
+    if isinstance(table, (Loop, Coupling)):
         return table
     if not isinstance(table, Mapping):
         raise MechanismError(f"loop {number} must be a table of {', '.join(_COMMON)}, not {table!r}")
     what = f"loop {number}" + (f" ({table['name']!r})" if isinstance(table.get("name"), str) else "")
+    if "ratios" in table:
+        return _coupling(what, table)
     for key in ("name", "kind", "link_a", "link_b"):
         if not isinstance(table.get(key), str) or not table[key].strip():
             found = f"is {table[key]!r}" if key in table else "is missing"
@@ -105,6 +116,15 @@ def _loop(mech: Mechanism, number: int, table: Any) -> Loop:
             )
     poses = {key: _pose(f"{key} of {what}", table.get(key)) for key in ("pose_a", "pose_b")}
     return Loop(table["name"], kind, table["link_a"], poses["pose_a"], table["link_b"], poses["pose_b"])
+
+
+def _coupling(what: str, table: Mapping[str, Any]) -> Coupling:
+    for key in table:
+        if key not in _OF_COUPLINGS:
+            raise MechanismError(f"{what}: unknown key {key!r} of a coupling: {did_you_mean(key, _OF_COUPLINGS)}")
+    if not isinstance(table["ratios"], Mapping):
+        raise MechanismError(f"{what}: a coupling needs ratios = {{joint = ratio, ...}}, not {table['ratios']!r}")
+    return Coupling(table.get("name", ""), table["ratios"], table.get("offset", 0.0))
 
 
 def _kinds() -> dict[str, type[Joint]]:

@@ -57,16 +57,22 @@ FORMATS = {
 
 
 def register_reader(root_element: str, format_name: str) -> Callable[[AnyReader], AnyReader]:
-    """Decorates a function that reads XML documents with this root element: ``linkwise.load`` then does.
-
-    The function is called as ``read(root, floating_base, gravity, name, folder, mimic)``; ``Reader`` and ``Element`` in
-    linkwise.readers.protocol say what these are.
-    """
+    """Decorates the function that reads XML documents with this root element."""
+    for value in (root_element, format_name):
+        if not isinstance(value, str) or not value.strip() or "<" in value:
+            raise ValueError(
+                f"register_reader takes the root element of documents, without brackets, and a name: got {value!r}"
+            )
     known = FORMATS.get(root_element)
     if known is not None and known.read is not None:
-        raise ValueError(f"documents that start with <{root_element}> are read as {known.name} already")
+        raise ValueError(
+            f"documents that start with <{root_element}> are read as {known.name} already: let yours start with "
+            "another element, or call your function instead of linkwise.load"
+        )
 
     def note(reader: AnyReader) -> AnyReader:
+        if not callable(reader):
+            raise TypeError(f"a reader is a function of the parsed document, not {reader!r}")
         FORMATS[root_element] = Format(format_name, reader)
         return reader
 

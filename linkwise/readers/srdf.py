@@ -13,7 +13,8 @@ from collections.abc import Collection
 import numpy as np
 
 from linkwise.mechanics.joints import Floating
-from linkwise.mechanism import Mechanism, did_you_mean, require_mechanism
+from linkwise.mechanism import Body, Mechanism, did_you_mean, require_mechanism
+from linkwise.mechanism.annotation import SAME_COORDINATE
 from linkwise.readers.protocol import FLOATING_BASE, Element, document_of, parse_xml, warn
 
 _ROOT_JOINT = "root_joint"  # what Pinocchio calls the joint of a floating base
@@ -29,6 +30,8 @@ def load_srdf(mech: Mechanism, path_or_text: str | os.PathLike[str], strict: boo
     ``"group/home"`` as well, and only that where they contradict each other.
 
     strict   joints, links and groups that do not exist are an error; otherwise they are left out with a warning
+
+    The value of a mimic joint that contradicts that of the joint it mimics is left out with a warning.
     """
     require_mechanism(mech)
     document, source, _ = document_of(path_or_text, "SRDF")
@@ -136,7 +139,7 @@ class _Reader:
     def _coordinates(self, state: Element) -> Values:
         """What a state says of independent joints; a mimic joint speaks for the one it mimics."""
         found: Values = {}
-        mimics: Values = {}
+        mimics: list[tuple[Element, Body, float]] = []
         for element in state.all("joint"):
             for joint in self._joint(element):
                 body = self._mech.bodies[self._mech.body_index(joint)]
@@ -146,9 +149,26 @@ class _Reader:
                     values = _floating(element, values)
                 if not body.mimic:
                     found[joint] = values
-                elif body.mimic.ratio:
-                    mimics[body.mimic.joint] = ((values[0] - body.mimic.offset) / body.mimic.ratio,)
-        return {**mimics, **found}
+                else:
+                    mimics.append((element, body, values[0]))
+        for element, body, value in mimics:
+            self._settle(state, element, body, value, found)
+        return found
+
+    def _settle(self, state: Element, element: Element, body: Body, value: float, found: Values) -> None:
+        """Let a mimic joint speak for the joint it mimics, if nothing else has; it must not contradict what has."""
+        mimic, place = body.mimic, self._mech.place(body.joint)
+        assert mimic is not None
+        if mimic.ratio and mimic.joint not in found:
+            found[mimic.joint] = (float(place.q_at(value)),)
+        follows = mimic.ratio * found[mimic.joint][0] + mimic.offset if mimic.ratio else mimic.offset
+        if abs(value - follows) <= SAME_COORDINATE:
+            return
+        warn(
+            element,
+            f"in {state.label} mimics {mimic.joint!r} and is at {follows:g} with it, not at {value:g}, which is left "
+            "out: give one of the two joints",
+        )
 
 
 def _floating(element: Element, values: tuple[float, ...]) -> tuple[float, ...]:

@@ -224,3 +224,41 @@ def test_bad_sources(tmp_path):
     binary.write_bytes(b"\xff\xfe\x00\xd8")
     with pytest.raises(MechanismError, match="is no text file"):
         lw.load(FOUR_BAR, loops=binary)
+
+
+# -- couplings ----------------------------------------------------------------------------------------
+
+COUPLING = """
+[[coupling]]
+name = "gear"
+ratios = {crank_joint = 2.0, rocker_joint = -1.0}
+offset = 0.3
+"""
+GEAR = lw.Coupling("gear", {"crank_joint": 2.0, "rocker_joint": -1.0}, 0.3)
+
+
+def test_couplings_stand_beside_loops():
+    table = {"name": "gear", "ratios": {"crank_joint": 2.0, "rocker_joint": -1.0}, "offset": 0.3}
+    both = lw.load(FOUR_BAR, loops=LOOP + COUPLING)
+    assert both == lw.load(FOUR_BAR, loops=[TABLE, table]) == lw.load(FOUR_BAR, loops=[TABLE, GEAR])
+    assert both.loops[1] == GEAR and lw.load(FOUR_BAR, loops=COUPLING).loops == (GEAR,)
+    assert lw.load(FOUR_BAR, loops=COUPLING.replace("offset = 0.3", "")).loops[0].offset == 0.0
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            COUPLING.replace("ratios", "ratio"),
+            r"loop 1 \('gear'\): unknown key 'ratio' of a coupling: did you mean 'ratios'",
+        ),
+        (COUPLING.replace("ratios = {crank_joint = 2.0, rocker_joint = -1.0}", ""), "a coupling needs ratios = {joint"),
+        (COUPLING.replace("crank_joint", "crank"), "coupling 'gear': .* has no moving joint 'crank'.*that is a link"),
+        (COUPLING.replace('name = "gear"', ""), "the name of a coupling must be a non-empty string"),
+        (COUPLING.replace("2.0", "'two'"), "a ratio of coupling 'gear'"),
+        (COUPLING.replace("[[coupling]]", "[coupling]"), "written as"),
+    ],
+)
+def test_couplings_that_are_not_understood_are_refused(text, message):
+    with pytest.raises(MechanismError, match=message):
+        lw.load(FOUR_BAR, loops=text)

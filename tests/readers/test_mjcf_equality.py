@@ -160,5 +160,51 @@ def test_a_joint_that_is_held():
 def test_what_is_no_linear_tie_is_reported():
     with pytest.warns(MissingConstraintWarning, match="not read, .* comes apart: 1 nonlinear joint equality"):
         assert load(model('<joint joint1="y" joint2="x" polycoef="0 1 0.5"/>', CHAIN)).nq == 3
-    with pytest.warns(MissingConstraintWarning, match="1 tendon equality"):
-        load(model('<tendon tendon1="t"/>', CHAIN))
+
+
+# -- tendons ------------------------------------------------------------------------------------------
+
+FINGERS = """<tendon><fixed name="t"><joint joint="x" coef="0.5"/><joint joint="y" coef="-2"/></fixed>
+  <fixed name="u"><joint joint="z" coef="3"/><joint joint="y" coef="1"/></fixed>
+  <spatial name="s"><site site="e"/><site site="f"/></spatial></tendon>"""
+SITES = CHAIN.replace('<body name="c"', '<site name="e"/><body name="c"').replace(
+    "</body></body>", '<site name="f"/></body></body>', 1
+)
+TENDONS = {
+    "one": '<tendon tendon1="t"/>',
+    "one, longer": '<tendon tendon1="t" polycoef="0.3"/>',
+    "two": '<tendon tendon1="t" tendon2="u" polycoef="0.2 1.5"/>',
+    "both": '<tendon name="a" tendon1="t"/><tendon name="b" tendon1="u" tendon2="t"/>',
+}
+
+
+@pytest.mark.parametrize("equality", TENDONS.values(), ids=TENDONS)
+def test_fixed_tendons_couple_joints_as_in_mujoco(equality):
+    pair = Pair(model(equality, SITES).replace("</mujoco>", f"{FINGERS}</mujoco>"))
+    assert pair.mech.n_constraints == equality.count("<tendon") and pair.mech.nv == 3
+    q = np.array([0.7, -0.4, 0.2])
+    tie, _ = pair.set(q, np.zeros(3))
+    np.testing.assert_allclose(lw.closed.position_error(pair.mech, q), pair.data.efc_pos, atol=1e-14)
+    ours = lw.closed.constraint_jacobian(pair.mech, q)
+    np.testing.assert_allclose(ours, pair.data.efc_J.reshape(-1, 3) @ tie, atol=1e-14)
+    assert not load(model(equality, SITES).replace("</mujoco>", f"{FINGERS}</mujoco>"), mimic=False).loops
+
+
+@pytest.mark.parametrize(
+    ("equality", "note"),
+    [
+        ('<tendon tendon1="s"/>', "1 equality of spatial tendons"),
+        ('<tendon tendon1="t" tendon2="u" polycoef="0 1 2"/>', "1 nonlinear tendon equality"),
+    ],
+)
+def test_equalities_of_tendons_that_are_not_linear_are_noted(equality, note):
+    with pytest.warns(MissingConstraintWarning, match=f"not read, .* comes apart: {note}"):
+        assert not load(model(equality, SITES).replace("</mujoco>", f"{FINGERS}</mujoco>")).loops
+
+
+def test_equalities_of_tendons_that_are_not_there_are_refused():
+    with pytest.raises(lw.MechanismError, match="<tendon>: there is no tendon 'v': known: 't', 'u', 's'"):
+        load(model('<tendon tendon1="v"/>', SITES).replace("</mujoco>", f"{FINGERS}</mujoco>"))
+    wrong = FINGERS.replace('joint="z"', 'joint="w"')
+    with pytest.raises(lw.MechanismError, match="<joint> of .*there is no hinge or slide 'w'"):
+        load(model('<tendon tendon1="u"/>', SITES).replace("</mujoco>", f"{wrong}</mujoco>"))

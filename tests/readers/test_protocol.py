@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
+import linkwise as lw
 from linkwise.mechanism import MechanismError
-from linkwise.readers.protocol import parse_xml
+from linkwise.readers.protocol import FORMATS, parse_xml
 
 DOCUMENT = """<sdf version="1.9">
   <model name="arm">
@@ -48,3 +52,44 @@ def test_numbers_between_tags_are_checked():
 def test_long_texts_are_read_in_one_go():
     numbers = " \n".join(["1.5"] * 20_000)
     assert len(parse_xml(f"<a><b>{numbers}</b></a>", "text").required("b").content_numbers(20_000)) == 20_000
+
+
+# -- readers of the user's ----------------------------------------------------------------------------
+
+TAKE_OVER = """
+import linkwise as lw
+try:
+    lw.register_reader("{root}", "Mine")
+except ValueError as error:
+    print(error)
+print(lw.load("<robot name='r'><link name='l'/></robot>").name)
+"""
+
+
+@pytest.mark.parametrize(("root", "name"), [("robot", "URDF"), ("mujoco", "MJCF")])
+def test_readers_of_the_package_cannot_be_taken_over(root, name):
+    """In a new process, where nothing has been read and no reader imported."""
+    run = subprocess.run(
+        [sys.executable, "-c", TAKE_OVER.format(root=root)], capture_output=True, text=True, check=True
+    )
+    refused, loaded = run.stdout.splitlines()
+    assert refused.startswith(f"documents that start with <{root}> are read as {name} already") and loaded == "r"
+
+
+def test_a_reader_reads_its_own_documents_only():
+    arm = lw.mechanisms.planar_arm(2)
+    lw.register_reader("my_arm", "Arms")(lambda root, floating_base, gravity, name, folder, mimic: arm)
+    try:
+        assert lw.load("<my_arm/>") == arm and lw.load("<robot name='r'><link name='l'/></robot>").name == "r"
+        with pytest.raises(ValueError, match="<my_arm> are read as Arms already: let yours start with another element"):
+            lw.register_reader("my_arm", "Others")
+    finally:
+        del FORMATS["my_arm"]
+
+
+@pytest.mark.parametrize(("root", "name"), [("<my_arm>", "Arms"), ("", "Arms"), (3, "Arms"), ("my_arm", None)])
+def test_strange_names_of_readers_are_refused(root, name):
+    with pytest.raises(ValueError, match="takes the root element of documents, without brackets, and a name"):
+        lw.register_reader(root, name)
+    with pytest.raises(TypeError, match="a reader is a function of the parsed document, not 'read'"):
+        lw.register_reader("my_arm", "Arms")("read")

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::linkwise.OmissionWarning")
 MASS = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>'
 
 
-def robot():
+def robot(more=""):
     """A torso with a left and a right arm of two joints, a weld, a finger that mimics another, a ball and a plane."""
     parts = ['<link name="torso"/>']
 
@@ -27,7 +27,7 @@ def robot():
     add("finger", "hand", "prismatic")
     add("thumb", "hand", "prismatic", '<mimic joint="j_finger" multiplier="2" offset="0.1"/>')
     add("puck", "torso", "planar")
-    return lw.load(f"<robot name='duo'>{''.join(parts)}</robot>")
+    return lw.load(f"<robot name='duo'>{''.join(parts)}{more}</robot>")
 
 
 SRDF = """<robot name="duo">
@@ -43,7 +43,7 @@ SRDF = """<robot name="duo">
   <group_state name="up" group="left"><joint name="j_l1" value="1"/></group_state>
   <group_state name="up" group="all"><joint name="j_l1" value="2"/></group_state>
   <group_state name="open" group="fingers"><joint name="j_thumb" value="0.5"/></group_state>
-  <group_state name="closed" group="fingers"><joint name="j_thumb" value="9"/><joint name="j_finger" value="0"/>
+  <group_state name="closed" group="fingers"><joint name="j_thumb" value="0.1"/><joint name="j_finger" value="0"/>
     </group_state>
   <group_state name="away"><joint name="world_joint" value="1 2 3 0 0 2 0"/><joint name="j_puck" value="4 5 6"/>
     </group_state>
@@ -119,6 +119,32 @@ def test_unknown_names_are_refused_or_left_out(inside, message):
         lw.load_srdf(robot(), wrapped(inside))
     with pytest.warns(lw.MechanismWarning, match="it is left out"):
         assert not lw.load_srdf(robot(), wrapped(inside), strict=False).groups.get("g")
+
+
+CONTRADICTIONS = {
+    "of both": (
+        '<joint name="j_thumb" value="9"/><joint name="j_finger" value="0.3"/>',
+        0.3,
+        "is at 0.7 with it, not at 9",
+    ),
+    "the other way": (
+        '<joint name="j_finger" value="0.3"/><joint name="j_thumb" value="9"/>',
+        0.3,
+        "is at 0.7 with it",
+    ),
+    "of two": ('<joint name="j_thumb" value="0.5"/><joint name="j_toe" value="1"/>', 0.2, "'j_finger' and is at -0.2"),
+}
+
+
+@pytest.mark.parametrize(("joints", "finger", "message"), CONTRADICTIONS.values(), ids=CONTRADICTIONS)
+def test_contradicting_values_of_mimic_joints_are_left_out_with_a_word(joints, finger, message):
+    toe = '<mimic joint="j_finger" multiplier="-1"/>'
+    more = f"""<link name="toe">{MASS}</link><joint name="j_toe" type="prismatic"><parent link="torso"/>
+      <child link="toe"/>{toe}</joint>"""
+    state = wrapped(f'<group_state name="s">{joints}</group_state>')
+    with pytest.warns(lw.MechanismWarning, match=f'text:2: <joint .* in <group_state name="s"> mimics .*{message}'):
+        mech = lw.load_srdf(robot(more), state)
+    assert mech.postures["s"][mech.q_index("j_finger")] == pytest.approx(finger)
 
 
 @pytest.mark.parametrize(

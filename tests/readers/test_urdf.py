@@ -230,3 +230,71 @@ def test_gravity_and_name():
     assert mechanism.name == "lunar" and mechanism.gravity.tolist() == [0, 0, -1.62]
     assert load(arm()).name == "arm"
     assert load(arm(head="<robot>")).name == "robot"
+
+
+# -- motors -------------------------------------------------------------------------------------------
+
+ARM = ("shoulder", "elbow", "wrist")
+
+
+def motors(*parts):
+    """Three joints in a row, the last mimics the first, and a weld."""
+    mass = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>'
+    links = "".join(f'<link name="l{i}">{mass}</link>' for i in range(5))
+    inside = {2: '<mimic joint="shoulder" multiplier="2"/>'}
+    joints = "".join(
+        f"""<joint name="{name}" type="{"fixed" if name == "weld" else "continuous"}"><parent link="l{i}"/>
+        <child link="l{i + 1}"/>{inside.get(i, "")}</joint>"""
+        for i, name in enumerate((*ARM, "weld"))
+    )
+    return f"<robot name='r'>{links}{joints}{''.join(parts)}</robot>"
+
+
+def transmission(joint, reduction="", interface="EffortJointInterface", name="t"):
+    return f"""<transmission name="{name}"><type>transmission_interface/SimpleTransmission</type>
+      <joint name="{joint}"><hardwareInterface>hardware_interface/{interface}</hardwareInterface></joint>
+      <actuator name="motor">{reduction and f"<mechanicalReduction>{reduction}</mechanicalReduction>"}</actuator>
+      </transmission>"""
+
+
+ROS2 = """<ros2_control name="c" type="system">
+  <joint name="elbow"><command_interface name="effort"/><state_interface name="position"/></joint>
+  <joint name="shoulder"><state_interface name="position"/></joint>
+  <transmission name="t"><actuator name="a" role="a"/><joint name="elbow" role="j">
+    <mechanical_reduction>100</mechanical_reduction></joint></transmission></ros2_control>"""
+OLD = """<transmission name="old" type="pr2_mechanism_model/SimpleTransmission">
+  <actuator name="a"/><joint name="elbow"/><mechanicalReduction>-28.6</mechanicalReduction></transmission>"""
+WRIST = """<transmission name="w" type="pr2_mechanism_model/WristTransmission"><rightActuator name="r"/>
+  <flexJoint mechanicalReduction="-36" name="elbow"/><rollJoint mechanicalReduction="-37" name="shoulder"/>
+  <passive_joint name="nothing"/></transmission>"""
+MOTORS = {
+    "none": ((), None, ()),
+    "simple": ((transmission("elbow", 50),), ("elbow",), ("(joint elbow, reduction 50)",)),
+    "in the order of the file": (
+        (transmission("elbow"), transmission("shoulder"), transmission("elbow")),
+        ("elbow", "shoulder"),
+        ("(joint elbow)", "(joint shoulder)", "(joint elbow)"),
+    ),
+    "at a mimic joint": ((transmission("wrist", 3),), ("shoulder",), ("(joint wrist, reduction 3)",)),
+    "at a weld": ((transmission("weld"),), None, ("(joint weld)",)),
+    "measured only": ((transmission("elbow", interface="JointStateInterface"),), None, ('<transmission name="t">',)),
+    "of long ago": ((OLD,), ("elbow",), ("(joint elbow, reduction -28.6)",)),
+    "several at once": ((WRIST,), ("elbow", "shoulder"), ("reduction -36, joint shoulder, reduction -37)",)),
+    "ros2_control": ((ROS2,), ("elbow",), ("(joint elbow, reduction 100)",)),
+}
+
+
+@pytest.mark.parametrize(("parts", "joints", "places"), MOTORS.values(), ids=MOTORS)
+@pytest.mark.filterwarnings("ignore::linkwise.OmissionWarning")
+def test_joints_of_transmissions_have_motors(parts, joints, places):
+    mech = load(motors(*parts))
+    assert mech.actuated_joints == joints and mech == load(motors())
+    found = [place for note in mech.notes for place in note.where]
+    assert len(found) == len(places) and all(map(str.endswith, found, places))
+    assert all("times the reduction; mech.actuated_joints has the joints" in note.advice for note in mech.notes)
+
+
+@pytest.mark.filterwarnings("ignore::linkwise.OmissionWarning")
+def test_a_transmission_of_a_joint_that_is_not_there_is_reported():
+    with pytest.warns(MechanismWarning, match="names the joint 'elbov', which does not exist: fix the name or remove"):
+        assert load(motors(transmission("elbov"))).actuated_joints is None

@@ -19,7 +19,7 @@ from typing import Any
 
 from linkwise.mechanics.joints import Prismatic, Revolute
 from linkwise.mechanism import GROUND, Builder, Mechanism
-from linkwise.readers.mjcf import equalities, keyframes, omissions
+from linkwise.readers.mjcf import equalities, keyframes, omissions, tendons
 from linkwise.readers.mjcf.actuators import driven_joints, rotors_of
 from linkwise.readers.mjcf.assembly import Assembly
 from linkwise.readers.mjcf.attachments import with_attachments
@@ -58,7 +58,8 @@ def from_xml(
     constraints = equalities.active(root, settings, defaults)
     all_joints = [joint for of_body in joints.values() for joint in of_body]
     scalar = (joint for joint in all_joints if isinstance(joint.kind, (Revolute, Prismatic)))
-    ties = equalities.ties_of(constraints, {joint.name: joint.reference for joint in scalar}, mimic)
+    references = {joint.name: joint.reference for joint in scalar}
+    ties = equalities.ties_of(constraints, references, mimic)
     kinds = {joint.name: joint.kind for joint in all_joints}
     rotors = rotors_of(root, settings, defaults, kinds)
     masses = masses_of(bodies, settings, Meshes(root, settings, defaults))
@@ -74,6 +75,8 @@ def from_xml(
     for constraint in constraints:
         if constraint.tag in ("connect", "weld"):
             loops.add(builder, constraint)
+    if mimic:
+        tendons.add_couplings(builder, root, constraints, references)
     mechanism = builder.build(
         name or root.attributes.get("model", "").strip() or "model",
         settings.gravity if gravity is None else gravity,

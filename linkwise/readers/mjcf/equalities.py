@@ -16,8 +16,8 @@ from linkwise.readers.mjcf.document import Defaults, Settings, check_attributes,
 from linkwise.readers.mjcf.tree import WORLD, Node, carrier
 from linkwise.readers.protocol import Element, omit, warn
 
+_READ = ("joint", "connect", "weld", "tendon")
 _LEFT_OUT = {  # what they are called, and whether they hold together what is read
-    "tendon": ("tendon equality", True),
     "distance": ("distance equality", True),
     "flex": ("equality of deformable bodies", False),
     "flexvert": ("equality of deformable bodies", False),
@@ -127,14 +127,22 @@ def ties_of(elements: list[Element], references: Mapping[str, float], mimic: boo
         if element.tag in _LEFT_OUT:
             what, constrains = _LEFT_OUT[element.tag]
             omit(element, what, "equalities of this kind are not read", constrains)
-        elif element.tag not in ("joint", "connect", "weld"):
+        elif element.tag not in _READ:
             raise element.error(
-                f"<{element.tag}> is no equality that is known: "
-                + did_you_mean(element.tag, ("joint", "connect", "weld", *_LEFT_OUT))
+                f"<{element.tag}> is no equality that is known: " + did_you_mean(element.tag, (*_READ, *_LEFT_OUT))
             )
         elif element.tag == "joint":
             _add_tie(element, references, mimic_joints, held)
     return Ties(mimic_joints, _held(mimic_joints, held)) if mimic else Ties({}, {})
+
+
+def coefficients(element: Element) -> list[float]:
+    """The five numbers of ``polycoef``; left out, they are 0 1 0 0 0."""
+    found = [0.0, 1.0, 0.0, 0.0, 0.0]
+    if "polycoef" in element.attributes:
+        given = element.numbers("polycoef", 1, 5)
+        found[: len(given)] = given
+    return found
 
 
 def _held(mimic_joints: Mapping[str, Mimic], held: Mapping[str, float]) -> dict[str, float]:
@@ -154,17 +162,13 @@ def _held(mimic_joints: Mapping[str, Mimic], held: Mapping[str, float]) -> dict[
 def _add_tie(
     element: Element, references: Mapping[str, float], mimic_joints: dict[str, Mimic], held: dict[str, float]
 ) -> None:
-    coefficients = [0.0, 1.0, 0.0, 0.0, 0.0]
-    if "polycoef" in element.attributes:
-        given = element.numbers("polycoef", 1, 5)
-        coefficients[: len(given)] = given
     names = [element.text(key) for key in ("joint1", "joint2") if key == "joint1" or key in element.attributes]
     for name in names:
         if name not in references:
             raise element.error(
                 f"{element.label}: there is no hinge or slide {name!r}: {did_you_mean(name, references)}"
             )
-    offset, ratio, *higher = coefficients
+    offset, ratio, *higher = coefficients(element)
     first = names[0]
     if len(names) == 1:
         held[first] = references[first] + offset

@@ -40,7 +40,7 @@ def actuated_joints(root: Element, mech: Mechanism) -> tuple[str, ...] | None:
 def _driven(element: Element) -> Iterator[Element]:
     """The elements that name joints with motors: not those that are only measured, nor those that move along."""
     for child in element.children:
-        if not child.tag.lower().endswith("joint") or "passive" in child.tag:
+        if not _is_joint(child) or "passive" in child.tag:
             continue
         if element.tag == "ros2_control":
             drives = child.first("command_interface") is not None
@@ -53,15 +53,21 @@ def _driven(element: Element) -> Iterator[Element]:
 
 def _described(element: Element, joint: Element) -> str:
     """ "joint elbow, reduction 50"."""
-    parts = element.children
+    name, parts = joint.text("name"), element.children
     if element.tag == "ros2_control":  # has transmissions of its own
-        name = joint.text("name")
-        own = [
-            one for one in element.all("transmission") if any(x.attributes.get("name") == name for x in one.children)
-        ]
+        own = [one for one in element.all("transmission") if any(_names(part, name) for part in one.children)]
         parts = [part for one in own for part in one.children]
-    found = [text for part in (element, joint, *parts) if (text := _reduction(part))]
-    return f"joint {joint.text('name')}" + (f", reduction {' and '.join(dict.fromkeys(found))}" if found else "")
+    ours = [part for part in parts if _names(part, name) or not _is_joint(part)]
+    found = [text for part in (element, *ours) if (text := _reduction(part))]
+    return f"joint {name}" + (f", reduction {' and '.join(found)}" if found else "")
+
+
+def _is_joint(part: Element) -> bool:
+    return part.tag.lower().endswith("joint")
+
+
+def _names(part: Element, joint: str) -> bool:
+    return _is_joint(part) and part.attributes.get("name") == joint
 
 
 def _reduction(part: Element) -> str:
