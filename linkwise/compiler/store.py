@@ -12,7 +12,6 @@ import inspect
 import os
 import threading
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,7 +20,7 @@ from ..mechanism import Mechanism, require_mechanism
 from .kernel import Kernel
 from .registry import OPTION_ALIASES, ArrayFunction, Function, register
 from .runtime.arrays import UnreadableArrayError, all_plain, is_foreign
-from .variants import variant_function
+from .variants import bound_kernel, shared_by_variants
 
 _FLOAT64, _FLOAT32 = np.dtype("float64"), np.dtype("float32")
 #: An algorithm, one with its options, ("frame_pose", ("link", "tool")), or a function of mechanism, dtype and the
@@ -72,7 +71,14 @@ def stored(mech: Mechanism, key: Any, make: Callable[[], Made]) -> Made:
 def _compiled(mech: Mechanism, request: Request, dtype: str = "float64") -> Callable[..., Any]:
     if "_family" not in mech.__dict__:  # it has no variants
         return _kernel(mech, request, dtype).function
-    return variant_function(mech, request, dtype, partial(_kernel, mech, request, dtype))
+
+    def own() -> Callable[..., Any]:
+        return _kernel(mech, request, dtype).function
+
+    def shared(numbers: Any) -> Any:
+        return bound_kernel(request, _kernel(mech, request, dtype, (numbers,)))
+
+    return shared_by_variants(mech, request, dtype, own, shared)
 
 
 def _kernel(mech: Mechanism, request: Request, dtype: str, parameters: Sequence[Any] = ()) -> Kernel:

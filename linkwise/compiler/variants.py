@@ -1,16 +1,17 @@
 """Code that variants of a mechanism share: the numbers in which they differ are inputs of it, bound to each variant's.
 
 The first variant that asks for a function gets code with its numbers folded in, as every mechanism does.  From the
-second on one kernel serves all: it takes those numbers as a last array.  A variant still gets code of its own where
+second on one kernel serves all: it takes those numbers as a further array.  A variant still gets code of its own where
 mechanics looks at zeros before anything runs: if a body that varies has no mass, or if a moment of inertia or armature
-is zero that was not in any variant compiled before, since compiling refuses to divide by it.
+is zero that was not in any variant compiled before, since compiling refuses to divide by it.  So it does where it asks
+for a frame that the others do not have.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -18,61 +19,111 @@ from ..mechanism import Mechanism
 from ..mechanism.family import Family, Numbers
 from .kernel import Kernel, explaining
 
-Make = Callable[[Sequence[Any]], Kernel]
+Made = TypeVar("Made")
+Bind = Callable[[Mechanism, np.ndarray], Made]  # from a variant and its numbers to what it gets
 
 
-class _SharedCode:
+class _SharedCode(Generic[Made]):
     """What is compiled for one request of a family."""
 
-    def __init__(self, request: Any, numbers: Numbers):
-        self.check = _check_of(request)
+    def __init__(self, numbers: Numbers):
         self.numbers = numbers
         self.fresh = True  # no variant that it can serve has asked yet
-        self.zeros: set[tuple[int, bool]] = set()  # met in variants that were compiled for themselves
-        self.bind: Callable[[np.ndarray], Callable[..., Any]] | None = None
+        self.bind: Bind[Made] | None = None
+        # Of numbers that something may be divided by: those that were zero, and were not, in variants that were
+        # compiled for themselves; and which were zero at once in those that they allow, as bytes.
+        self._zero, self._other = np.zeros((2, numbers.divisors), bool)
+        self._allowed: set[bytes] = set()
+
+    def allows(self, zeros: np.ndarray) -> bool:
+        """Whether each of the numbers was compiled as zero, or not, as it is here."""
+        pattern = zeros.tobytes()
+        if pattern in self._allowed:
+            return True
+        allowed = bool(np.where(zeros, self._zero, self._other).all())
+        if allowed:
+            self._allowed.add(pattern)
+        return allowed
+
+    def learn(self, zeros: np.ndarray) -> None:
+        """A variant with these zeros was compiled for itself."""
+        self._zero |= zeros
+        self._other |= ~zeros
 
 
-def variant_function(mech: Mechanism, request: Any, dtype: str, make: Make) -> Callable[..., Any]:
-    """The function of arrays for ``request``: shared with other variants where it can be, else its own.  ``make`` takes
-    the parameters that become inputs."""
+def shared_by_variants(
+    mech: Mechanism, request: Any, dtype: str, own: Callable[[], Made], shared: Callable[[Numbers], Bind[Made]]
+) -> Made:
+    """What is compiled for ``request``: ``shared`` with other variants where it can be, the numbers in which they
+    differ as inputs, else ``own``."""
     try:
         hash(request)
     except TypeError:  # an option that is no name: compiling says so
-        return make(()).function
+        return own()
     family = mech._family
+    if mech.frames is not family.frames and not family.has_frames_of(mech, _names(request)):
+        return own()
     with family.lock:
         if not mech._changed:
-            return _unchanged(family, request, dtype, make)
-        code = _code(mech, family, request, dtype)
+            return _unchanged(family, (request, dtype, "unchanged"), own)
+        code: _SharedCode[Made] = _code(mech, family, request, dtype)
         vector = code.numbers.of(mech, dtype)
         zeros = code.numbers.zeros(vector)
-        if code.fresh or not zeros <= code.zeros:
-            own = make(()).function
+        if code.fresh or not code.allows(zeros):
+            alone = own()
             code.fresh = False
             if not code.numbers.massless(mech):
-                code.zeros |= zeros
-            return own
-        code.check(mech)
+                code.learn(zeros)
+            return alone
         if code.bind is None:
-            code.bind = _binding(make((code.numbers,)))
-        return code.bind(vector)
+            code.bind = shared(code.numbers)
+        return code.bind(mech, vector)
 
 
-def _unchanged(family: Family, request: Any, dtype: str, make: Make) -> Callable[..., Any]:
+def kept_by_family(mech: Mechanism, key: Any, frames: Sequence[str], make: Callable[[], Made]) -> Made:
+    """What depends on none of the numbers in which variants differ, made once for all that have these frames."""
+    if not mech._family.has_frames_of(mech, frames):
+        return make()
+    with mech._family.lock:
+        return _unchanged(mech._family, key, make)
+
+
+def _unchanged(family: Family, key: Any, make: Callable[[], Made]) -> Made:
     """Of variants that differ in nothing that code looks at: limits, damping, notes."""
-    key = request, dtype, "unchanged"
     if key not in family.code:
-        family.code[key] = make(()).function
+        family.code[key] = make()
     return family.code[key]
 
 
-def _code(mech: Mechanism, family: Family, request: Any, dtype: str) -> _SharedCode:
+def _code(mech: Mechanism, family: Family, request: Any, dtype: str) -> _SharedCode[Any]:
     """What is compiled for a request, anew where this variant differs in numbers that were constants so far."""
     code = family.code.get((request, dtype))
     if code is None or not mech._changed <= code.numbers.changed:
         family.changed |= mech._changed
-        code = family.code[request, dtype] = _SharedCode(request, Numbers(mech, family.changed))
+        code = family.code[request, dtype] = _SharedCode(Numbers(mech, family.changed))
     return code
+
+
+def _names(request: Any) -> list[Any]:
+    """What may be names of frames among the options of a request."""
+    options = request[1:] if isinstance(request, tuple) else ()
+    return [option[1] for option in options if isinstance(option, tuple) and len(option) == 2]
+
+
+def bound_kernel(request: Any, kernel: Kernel) -> Bind[Callable[..., Any]]:
+    """From a variant and its numbers, which ``kernel`` takes last, to the variant's function of arrays."""
+    function, dtype, check = kernel.function, kernel.dtype.name, _check_of(request)
+    visible = replace(kernel.traced, inputs=kernel.traced.inputs[:-1])  # to the caller, the numbers are no input
+
+    def bind(mech: Mechanism, vector: np.ndarray) -> Callable[..., Any]:
+        check(mech)
+
+        def call(*arrays: Any, out: Any = None) -> Any:
+            return function(*arrays, vector) if out is None else function(*arrays, vector, out=out)
+
+        return explaining(call, visible, dtype)
+
+    return bind
 
 
 def _check_of(request: Any) -> Callable[[Mechanism], None]:
@@ -82,17 +133,3 @@ def _check_of(request: Any) -> Callable[[Mechanism], None]:
     if callable(request):
         return lambda mech: None
     return ALGORITHMS[request if isinstance(request, str) else request[0]].check
-
-
-def _binding(kernel: Kernel) -> Callable[[np.ndarray], Callable[..., Any]]:
-    """From a variant's numbers to its function."""
-    function, dtype = kernel.function, kernel.dtype.name
-    visible = replace(kernel.traced, inputs=kernel.traced.inputs[:-1])  # to the caller, the numbers are no input
-
-    def bind(vector: np.ndarray) -> Callable[..., Any]:
-        def call(*arrays: Any, out: Any = None) -> Any:
-            return function(*arrays, vector) if out is None else function(*arrays, vector, out=out)
-
-        return explaining(call, visible, dtype)
-
-    return bind

@@ -17,6 +17,7 @@ import numpy as np
 from ..compiler.kernel import Kernel
 from ..compiler.pipeline import compile
 from ..compiler.store import stored
+from ..compiler.variants import kept_by_family
 from ..mechanics.algorithms.catalogue import Algorithm
 from ..mechanics.algorithms.kinematics import frame_pose
 from ..mechanics.recursions.tree import Tree
@@ -123,9 +124,11 @@ class Struts:
         return self._kept(2, lambda: jacobian_of(self._by_q))
 
     def _kept(self, order: int, make: Callable[[], Kernel]) -> Kernel:
-        """A kernel from the mechanism's store, under where the struts are: how stiff they are does not matter."""
+        """A kernel that variants of the mechanism share, under where the struts are: how stiff they are does not
+        matter, nor what the links weigh."""
         geometry = tuple((s.link_a, s.point_a, s.link_b, s.point_b, s.is_linear) for s in self._struts)
-        return stored(self._mech, ("struts", geometry, order), make)
+        key, frames = ("struts", geometry, order), [link for s in self._struts for link in (s.link_a, s.link_b)]
+        return stored(self._mech, key, lambda: kept_by_family(self._mech, key, frames, make))
 
     def forces(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """(..., nv)."""

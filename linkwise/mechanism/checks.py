@@ -239,18 +239,30 @@ def checked_inertia(what: str, value: Any) -> np.ndarray:
     return matrix
 
 
-def inertia_defects(
-    mass: float, inertia: np.ndarray, principal: Sequence[float] | None = None, is_rotor: bool = False
-) -> list[str]:
+def clearly_rigid(mass: float, moments: Sequence[float]) -> bool:
+    """Whether a rigid body has this mass and these central moments (xx, xy, xz, yy, yz, zz); False where it takes
+    principal moments to tell.
+
+    The eigenvalues of ``tr(I) / 2 - I`` are half of what two principal moments together exceed the third by: it must be
+    positive (Sylvester's minors), by a part of the tolerance of ``inertia_defects``.
+    """
+    xx, xy, xz, yy, yz, zz = moments
+    half = (0.5 + INERTIA_TOLERANCE / 6.0) * (xx + yy + zz) + 0.25 * POINT_RADIUS**2 * mass
+    a, b, c = half - xx, half - yy, half - zz
+    pair = a * b - xy * xy
+    return mass > 0.0 and a > 0.0 and pair > 0.0 and c * pair > a * yz * yz + b * xz * xz + 2.0 * xy * xz * yz
+
+
+def inertia_defects(mass: float, inertia: np.ndarray, is_rotor: bool = False) -> list[str]:
     """Sentences on what keeps this mass and this central inertia from belonging to a rigid body; empty if nothing.
-    ``principal`` are its principal moments, ascending, where they are known already.  A rotor may have no mass: it is
-    then counted with what carries it."""
+    A rotor may have no mass: it is then counted with what carries it."""
+    (xx, xy, xz), (_, yy, yz), (_, _, zz) = inertia.tolist()
+    if clearly_rigid(mass, (xx, xy, xz, yy, yz, zz)):
+        return []
     defects = []
     if mass < 0.0:
         defects.append(f"its mass {mass:g} is negative")
-    if principal is None:
-        principal = (0.0,) * 3 if inertia is NO_INERTIA else np.linalg.eigvalsh(inertia).tolist()
-    low, middle, high = principal
+    low, middle, high = (0.0,) * 3 if inertia is NO_INERTIA else np.linalg.eigvalsh(inertia).tolist()
     scale = max(-low, high)
     if scale == 0.0:
         return defects
@@ -298,31 +310,42 @@ def _motions_at_zero(kind: Joint) -> np.ndarray:
     return np.array([to_link @ [*motion.angular, *motion.linear] for motion in kind.motion(kind.neutral())]).T
 
 
-def _clearly_resists(motion: list[float], mass: float, com: list[float], inertia: np.ndarray, armature: float) -> bool:
-    """Whether twice the kinetic energy of a joint with one coordinate, at unit velocity, is no round-off of larger
-    numbers; to be judged with more care where it may be."""
-    a, b, c, *linear = motion
-    x, y, z = com
-    (xx, xy, xz), (_, yy, yz), (_, _, zz) = inertia.tolist()
-    u, v, w = linear[0] + b * z - c * y, linear[1] + c * x - a * z, linear[2] + a * y - b * x  # of the mass centre
+def clearly_has_inertia(body: Any) -> bool:
+    """Whether a body has mass, and twice the kinetic energy of its joint with one coordinate, at unit velocity, is no
+    round-off of larger numbers; to be judged with more care where it may be."""
+    mass, motion = body.mass, _only_motion_at_zero(body.kind)
+    if motion is None or mass <= 0.0:
+        return False
+    a, b, c, i, j, k = motion
+    x, y, z = body.com.tolist()
+    (xx, xy, xz), (_, yy, yz), (_, _, zz) = body.inertia.tolist()
+    u, v, w = i + b * z - c * y, j + c * x - a * z, k + a * y - b * x  # of the mass centre
     rotation = a * a * xx + b * b * yy + c * c * zz + 2.0 * (a * b * xy + a * c * xz + b * c * yz)
+    armature = body.armature[0]
     energy = rotation + mass * (u * u + v * v + w * w) + armature
-    largest = abs(xx) + abs(yy) + abs(zz) + abs(mass) * (1.0 + x * x + y * y + z * z) + abs(armature)
-    return energy > 1e-6 * largest * (1.0 + sum(map(abs, linear))) ** 2
+    largest = abs(xx) + abs(yy) + abs(zz) + mass * (1.0 + x * x + y * y + z * z) + abs(armature)
+    return energy > 1e-6 * largest * (1.0 + abs(i) + abs(j) + abs(k)) ** 2
 
 
-def joint_inertia_is_singular(kind: Joint, mass: float, com: Any, inertia: np.ndarray, armature: Any) -> bool:
+@lru_cache(maxsize=256)
+def _only_motion_at_zero(kind: Joint) -> list[float] | None:
+    """The same of a joint that has one."""
+    motions = _motions_at_zero(kind)
+    return motions[:, 0].tolist() if motions.shape == (6, 1) else None
+
+
+def joint_inertia_is_singular(body: Any) -> bool:
     """Whether ``D = H I H* + armature`` of a body without massive descendants is singular but for round-off.
 
     ``H`` is taken at zero coordinates. Each coordinate is scaled by the largest value its ``D`` could have, so that
     small mechanisms are judged like large ones and angles like distances.
     """
-    motions = _motions_at_zero(kind)
-    if len(motions.T) == 1 and _clearly_resists(motions[:, 0].tolist(), mass, com.tolist(), inertia, armature[0]):
+    if clearly_has_inertia(body):
         return False
-    spatial, sizes = _spatial_inertia(mass, com, inertia), np.abs(motions)
-    joint_inertia = motions.T @ spatial @ motions + np.diag(armature)
-    bound = (sizes.T @ np.abs(spatial) @ sizes).diagonal() + np.abs(armature)
+    motions = _motions_at_zero(body.kind)
+    spatial, sizes = _spatial_inertia(body.mass, body.com, body.inertia), np.abs(motions)
+    joint_inertia = motions.T @ spatial @ motions + np.diag(body.armature)
+    bound = (sizes.T @ np.abs(spatial) @ sizes).diagonal() + np.abs(body.armature)
     if not bound.all():
         return True
     scale = 1.0 / np.sqrt(bound)

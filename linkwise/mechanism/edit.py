@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -99,6 +100,8 @@ def _with_mass(body: Body, whole: RigidMass) -> Body:
         return body
     if not math.isfinite(whole.inertia.sum()):  # too large for floats: the body says what is wrong
         return dataclasses.replace(body, mass=whole.mass, com=whole.com, inertia=whole.inertia)
+    whole.com.setflags(write=False)
+    whole.inertia.setflags(write=False)
     return with_numbers(body, mass=whole.mass, com=whole.com, inertia=whole.inertia)
 
 
@@ -172,4 +175,4 @@ def add_frame(mech: Mechanism, name: str, link: str, pose: Any) -> Mechanism:
     carrier = mech.frame(link)
     inner = checked_pose(f"the pose of frame {name!r}", pose)
     frame = Frame(name, carrier.body, *composed((carrier.rotation, carrier.position), inner))
-    return dataclasses.replace(mech, frames={**mech.frames, name: frame})
+    return variant(mech, (), frames=MappingProxyType({**mech.frames, name: frame}))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,6 +16,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from linkwise.mechanism.model import Mechanism
+    from linkwise.mechanism.parts import Frame
 
 #: Numbers that compiled code looks at: ("inertial", body), ("armature", body) or ("gravity", -1).
 Change = tuple[str, int]
@@ -30,7 +31,7 @@ _DIVISORS_OF_A_BODY: tuple[int, ...] = (0, 4, 7, 9)
 _FIELDS = ("name", "bodies", "frames", "gravity", "loops", "annotations")
 #: What follows from names, joints and the tree alone, and is not computed again for a variant.
 _STRUCTURE = (
-    *("nq", "nv", "n_constraints", "joint_names", "link_names", "parents", "children"),
+    *("nq", "nv", "n_constraints", "joint_names", "link_names", "parents", "children", "_tips"),
     *("_body_of_joint", "_slices", "_coordinate_names"),
     *("rates_are_velocities", "structure_constants", "steps_commute"),
 )
@@ -40,11 +41,13 @@ Part = TypeVar("Part")
 class Family:
     """What mechanisms that differ in numbers have in common.  It holds none of them: it ends with the last.
 
+    frames    those of the first: code that looks at others is no code for all
     changed   the numbers in which those that asked for code differ from the first
     code      what was compiled for them, by request
     """
 
-    def __init__(self) -> None:
+    def __init__(self, frames: Mapping[str, Frame]) -> None:
+        self.frames = frames
         self.changed: frozenset[Change] = frozenset()
         self.code: dict[Any, Any] = {}
         self._locks: dict[int, Any] = {}
@@ -57,7 +60,11 @@ class Family:
     @cached_property
     def without_loops(self) -> Family:
         """The family of the spanning trees."""
-        return Family()
+        return Family(self.frames)
+
+    def has_frames_of(self, mech: Mechanism, names: Iterable[Any]) -> bool:
+        """Whether frames so named are where those of the first are; what is no name of a frame does not matter."""
+        return all(mech.frames.get(name) is self.frames.get(name) for name in names if isinstance(name, str))
 
 
 def variant(mech: Mechanism, changes: Iterable[Change], **values: Any) -> Mechanism:
@@ -77,31 +84,29 @@ def without_loops(mech: Mechanism) -> Mechanism:
 
 
 def _family_member(mech: Mechanism, family: Family, changed: frozenset[Change], values: dict[str, Any]) -> Mechanism:
-    old = mech.__dict__
-    content = {name: old[name] for name in _FIELDS}
-    content.update({name: old[name] for name in _STRUCTURE if name in old})
-    content.update(values, _kernels={}, _locks={}, _family=family, _changed=changed)
     copy = object.__new__(type(mech))
-    copy.__dict__.update(content)
+    copy.__dict__.update(mech._kept_by_variants, **values, _kernels={}, _locks={}, _family=family, _changed=changed)
     return copy
 
 
+def kept_by_variants(mech: Mechanism) -> dict[str, Any]:
+    """The values that a variant has too unless it is given others."""
+    return {name: getattr(mech, name) for name in (*_FIELDS, *_STRUCTURE)}
+
+
 def with_numbers(part: Part, **numbers: Any) -> Part:
-    """A copy of a body with other numbers, which have been checked; arrays become read-only."""
+    """A copy of a body with other numbers, which have been checked, and arrays that are read-only."""
     copy = object.__new__(type(part))
-    copy.__dict__.update(part.__dict__)
-    for number in numbers.values():
-        if isinstance(number, np.ndarray):
-            number.flags.writeable = False
-    copy.__dict__.update(numbers)
+    copy.__dict__.update(part.__dict__, **numbers)
     return copy
 
 
 class Numbers:
     """The numbers in which variants differ as one vector, and where each lies in it.
 
-    changed   which they are
-    places    ((kind, body), index into the vector), kinds as in ``recursions.tree``
+    changed    which they are
+    places     ((kind, body), index into the vector), kinds as in ``recursions.tree``
+    divisors   how many of them something may be divided by
     """
 
     def __init__(self, mech: Mechanism, changed: frozenset[Change]):
@@ -121,6 +126,7 @@ class Numbers:
             divisors += [self.size + at for at in divided_by]
             self.size += count
         self._divisors = np.array(divisors, int)
+        self.divisors = len(divisors)
 
     def of(self, mech: Mechanism, dtype: str) -> np.ndarray:
         """(size,): the numbers of one mechanism."""
@@ -134,9 +140,9 @@ class Numbers:
                 values += mech.gravity.tolist() if kind == "gravity" else mech.bodies[i].armature
         return np.array(values, dtype)
 
-    def zeros(self, vector: np.ndarray) -> set[tuple[int, bool]]:
-        """Of each number that something may be divided by, whether it is zero."""
-        return set(enumerate((vector[self._divisors] == 0.0).tolist()))
+    def zeros(self, vector: np.ndarray) -> np.ndarray:
+        """(m,): of each number that something may be divided by, whether it is zero."""
+        return vector[self._divisors] == 0.0
 
     def massless(self, mech: Mechanism) -> bool:
         """Whether a body whose inertia is among them has no mass: mechanics treats such bodies in their own way."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,12 @@ from linkwise.mechanism import checks
 from linkwise.mechanism.checks import InertiaWarning, MechanismError
 from linkwise.mechanism.family import variant, with_numbers
 from linkwise.mechanism.model import Mechanism
+from linkwise.mechanism.parts import Body
 from linkwise.mechanism.welding import point_inertia
 
 NAMES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")  # in Pinocchio's order
 _MOMENTS = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))  # rows and columns of the last six
-_PLACES = np.array([[4, 5, 7], [5, 6, 8], [7, 8, 9]])  # of the entries of a matrix among the ten
+_ROUND_OFF = 2.0 * float(np.finfo(float).eps)
 
 
 def inertial_parameters(mechanism: Mechanism) -> np.ndarray:
@@ -30,34 +32,63 @@ def with_inertial_parameters(mechanism: Mechanism, parameters: Any, strict: bool
     """A copy with these (10 n_links,) numbers; with ``strict`` they must be those of rigid bodies."""
     what = f"the inertial parameters of mechanism {mechanism.name!r}"
     rows = checks.checked_array(what, parameters, (len(NAMES) * mechanism.n_links,)).reshape(-1, len(NAMES))
-    coms = _mass_centres(mechanism, rows)
-    shifts = np.array([point_inertia(row[0], *com) for row, com in zip(rows.tolist(), coms.tolist(), strict=True)])
-    shifts = shifts.reshape(-1, 3, 3)
-    centrals = rows[:, _PLACES] - shifts
-    round_off = 4.0 * np.finfo(float).eps * np.abs(shifts).max(axis=(1, 2), initial=0.0)
-    centrals[np.abs(centrals) < round_off[:, None, None]] = 0.0  # a point, but for round-off
-    coms.flags.writeable = centrals.flags.writeable = False  # bodies have parts of them
     bodies = []
-    principal_moments = np.linalg.eigvalsh(centrals).tolist()
-    of_bodies = zip(mechanism.bodies, rows[:, 0].tolist(), coms, centrals, principal_moments, strict=True)
-    for body, mass, com, central, principal in of_bodies:
-        for defect in checks.inertia_defects(mass, central, principal):
-            message = f"link {body.link!r}: {defect}"
-            if strict:
-                raise MechanismError(f"{message}; strict=False keeps such numbers")
-            checks.warn_caller(message, InertiaWarning)
-        same = mass == body.mass == 0.0 and np.array_equal(central, body.inertia)  # without mass it stays apart
-        bodies.append(body if same else with_numbers(body, mass=mass, com=com, inertia=central))
-    changed = (i for i, body in enumerate(bodies) if body is not mechanism.bodies[i])
-    return variant(mechanism, [("inertial", i) for i in changed], bodies=tuple(bodies))
+    of_bodies = zip(mechanism.bodies, rows[:, 0].tolist(), *_about_centres(mechanism, rows), strict=True)
+    for body, mass, moments, com, inertia in of_bodies:
+        if not checks.clearly_rigid(mass, moments):
+            _report_defects(body, mass, inertia, strict)
+        same = mass == body.mass == 0.0 and np.array_equal(inertia, body.inertia)  # without mass it stays apart
+        bodies.append(body if same else with_numbers(body, mass=mass, com=com, inertia=inertia))
+    changed = (("inertial", i) for i, body in enumerate(bodies) if body is not mechanism.bodies[i])
+    return variant(mechanism, changed, bodies=tuple(bodies))
 
 
-def _mass_centres(mechanism: Mechanism, rows: np.ndarray) -> np.ndarray:
-    """(n_links, 3): first moments by masses; those of the mechanism where there is no mass."""
-    masses, firsts = rows[:, :1], rows[:, 1:4]
-    if masses.all():
-        return firsts / masses
-    for body, mass, first in zip(mechanism.bodies, masses[:, 0], firsts, strict=True):
-        if mass == 0.0 and first.any():
-            raise MechanismError(f"link {body.link!r}: a first moment {first.tolist()} without mass has no centre")
-    return np.where(masses == 0.0, mechanism.coms, firsts / np.where(masses == 0.0, 1.0, masses))
+def _about_centres(mechanism: Mechanism, rows: np.ndarray) -> tuple[list[Sequence[float]], np.ndarray, np.ndarray]:
+    """Of all bodies: moments as ``_about_centre`` gives them, mass centres (n_links, 3), inertias (n_links, 3, 3); the
+    arrays read-only, as bodies have parts of them."""
+    moments: list[Sequence[float]] = []
+    coms: list[float] = []
+    entries: list[float] = []
+    for body, ten in zip(mechanism.bodies, rows.tolist(), strict=True):
+        com, six = _about_centre(body, ten)
+        xx, xy, xz, yy, yz, zz = six
+        moments.append(six)
+        coms += com
+        entries += (xx, xy, xz, xy, yy, yz, xz, yz, zz)
+    places, inertias = np.array(coms).reshape(-1, 3), np.array(entries).reshape(-1, 3, 3)
+    places.setflags(write=False)
+    inertias.setflags(write=False)
+    return moments, places, inertias
+
+
+def _about_centre(body: Body, ten: list[float]) -> tuple[Sequence[float], Sequence[float]]:
+    """The centre of mass, that of the body where there is no mass, and the moments about it (xx, xy, xz, yy, yz, zz).
+
+    In plain numbers: for the few links that mechanisms have, arrays would take several times as long.
+    """
+    mass, first_x, first_y, first_z, xx, xy, yy, xz, yz, zz = ten
+    if mass == 0.0:
+        if first_x or first_y or first_z:
+            raise MechanismError(f"link {body.link!r}: a first moment {ten[1:4]} without mass has no centre")
+        return body.com.tolist(), (xx, xy, xz, yy, yz, zz)
+    x, y, z = first_x / mass, first_y / mass, first_z / mass
+    across_x, across_y, across_z = mass * (y * y + z * z), mass * (x * x + z * z), mass * (x * x + y * y)
+    central = (
+        xx - across_x,
+        xy + mass * (x * y),
+        xz + mass * (x * z),
+        yy - across_y,
+        yz + mass * (y * z),
+        zz - across_z,
+    )
+    noise = _ROUND_OFF * abs(across_x + across_y + across_z)
+    return (x, y, z), [0.0 if -noise < moment < noise else moment for moment in central]  # a point, but for round-off
+
+
+def _report_defects(body: Body, mass: float, inertia: np.ndarray, strict: bool) -> None:
+    """Refuse or report numbers that no rigid body has."""
+    for defect in checks.inertia_defects(mass, inertia):
+        message = f"link {body.link!r}: {defect}"
+        if strict:
+            raise MechanismError(f"{message}; strict=False keeps such numbers")
+        checks.warn_caller(message, InertiaWarning)

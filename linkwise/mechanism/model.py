@@ -151,6 +151,11 @@ class Mechanism(Constant):
                 children[parent].append(index)
         return tuple(map(tuple, children))
 
+    @cached_property
+    def _tips(self) -> tuple[int, ...]:
+        """Bodies that carry no others."""
+        return tuple(index for index, carried in enumerate(self.children) if not carried)
+
     def subtree(self, index: int) -> tuple[int, ...]:
         """Body ``index`` and everything it carries, ascending."""
         inside = {index}
@@ -311,6 +316,8 @@ class Mechanism(Constant):
         A body is judged when nothing it carries has mass; joints further in then see its inertia alone. A joint that
         others mimic is singular only if they are too.
         """
+        if all(checks.clearly_has_inertia(self.bodies[index]) for index in self._tips):
+            return ()
         massive_beyond = [False] * len(self.bodies)
         resists = [False] * len(self.bodies)
         for index in reversed(range(len(self.bodies))):
@@ -318,9 +325,7 @@ class Mechanism(Constant):
             massless = body.mass == 0.0 and not body.inertia.any()
             if body.parent >= 0 and (massive_beyond[index] or not massless):
                 massive_beyond[body.parent] = True
-            resists[index] = massive_beyond[index] or not checks.joint_inertia_is_singular(
-                body.kind, body.mass, body.com, body.inertia, body.armature
-            )
+            resists[index] = massive_beyond[index] or not checks.joint_inertia_is_singular(body)
         followed = {b.mimic.joint for i, b in enumerate(self.bodies) if b.mimic and b.mimic.ratio and resists[i]}
         return tuple(
             body.joint
@@ -376,7 +381,11 @@ class Mechanism(Constant):
     @cached_property
     def _family(self) -> family.Family:
         """What it shares with variants that differ in numbers only; there from the first of them on."""
-        return family.Family()
+        return family.Family(self.frames)
+
+    @cached_property
+    def _kept_by_variants(self) -> dict[str, Any]:
+        return family.kept_by_variants(self)
 
     def with_gravity(self, gravity: Any) -> Mechanism:
         """A copy in another field of gravity, (3,) in the ground frame."""

@@ -56,7 +56,7 @@ def rotated(inertia: np.ndarray, rotation: np.ndarray) -> np.ndarray:
 def point_inertia(mass: float, x: float, y: float, z: float) -> np.ndarray:
     """The rotational inertia about the origin of a mass at a point (parallel axes)."""
     xx, yy, zz = mass * (y * y + z * z), mass * (x * x + z * z), mass * (x * x + y * y)
-    xy, xz, yz = -mass * x * y, -mass * x * z, -mass * y * z
+    xy, xz, yz = -mass * (x * y), -mass * (x * z), -mass * (y * z)
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..compiler.ir.program import Array
+from ..compiler.ir.program import Array, Program
 from ..compiler.ir.recurrence import Recurrence
 from ..compiler.kernel import KernelError
 from ..compiler.pipeline import load_recurrence, rollout_targets, trace_algorithm
 from ..compiler.runtime.arrays import UnreadableArrayError, all_plain
 from ..compiler.store import is_single, stored
+from ..compiler.variants import shared_by_variants
 from ..dynamics.states import Float64Array
 from ..dynamics.trees import neutral
 from ..mechanics.algorithms.catalogue import ALGORITHMS, WITH_WRENCHES
@@ -74,8 +75,8 @@ def rollout(
     parameters = _named("parameters", parameters, "{'mass': masses}")
     given = _plain({"q": q0, "v": v0, "tau": tau, "dt": dt, **more, **parameters})
     dtype = "float32" if all(x is None or is_single(x) for x in given.values()) else "float64"
-    run, inputs = _kernel(mech, method, tuple(more), tuple(parameters), dtype, target)
-    arrays, batch = _arrays(inputs, given, np.dtype(dtype), steps, every)
+    run, inputs, of_variant = _kernel(mech, method, tuple(more), tuple(parameters), dtype, target)
+    arrays, batch = _arrays(inputs, given | of_variant, np.dtype(dtype), steps, every)
     for array, values in zip(inputs, arrays, strict=True):
         if array.name in parameters:
             _check_bodies(mech, array.name, values)
@@ -94,33 +95,47 @@ def rollout(
 
 def _kernel(
     mech: Mechanism, method: str, more: tuple[str, ...], parameters: tuple[str, ...], dtype: str, target: str
-) -> tuple[Callable[..., None], tuple[Array, ...]]:
-    """The compiled recurrence and its inputs, from the mechanism's own store or made now; ``more`` are the names of
-    inputs that only some rollouts have."""
+) -> tuple[Callable[..., None], tuple[Array, ...], dict[str, np.ndarray]]:
+    """The compiled recurrence, its inputs, and those of them that are numbers of this variant of a mechanism; from the
+    mechanism's own store or made now.  ``more`` are the names of inputs that only some rollouts have."""
 
-    def make() -> tuple[Callable[..., None], tuple[Array, ...]]:
-        name = f"{method}_step"
-        algorithm = ALGORITHMS[WITH_WRENCHES[name] if "wrenches" in more else name]
-        if "target" in more:
-            algorithm = dataclasses.replace(
-                algorithm,
-                inputs=(*algorithm.inputs, *FEEDBACK),
-                recursion=under_feedback(algorithm.function),
-                sizes=dict(zip(FEEDBACK, ((mech.nq,), (mech.nv,), (mech.nv,)), strict=True)),
-            )
-        program, _ = trace_algorithm(algorithm, mech, parameters)
-        (state,) = program.results
-        program = dataclasses.replace(
-            program,
-            name=f"{method}_rollout",
-            outputs=(Array("q_next", (mech.nq,)), Array("v_next", (mech.nv,))),
-            results=(state[: mech.nq], state[mech.nq :]),
-        )
+    def recurrence(numbers: tuple[Any, ...] = ()) -> tuple[Callable[..., None], tuple[Array, ...]]:
+        program = _step(mech, method, more, (*numbers, *parameters))
         per_run = tuple(array.name for array in program.inputs if array.name in PER_STEP)
-        recurrence = Recurrence((("q_next", "q"), ("v_next", "v")), per_run)
-        return load_recurrence(program, recurrence, dtype, target), program.inputs
+        once_more = Recurrence((("q_next", "q"), ("v_next", "v")), per_run)
+        return load_recurrence(program, once_more, dtype, target), program.inputs
 
-    return stored(mech, ("rollout", method, more, parameters, dtype, target), make)
+    def shared(numbers: Any) -> Any:
+        made = recurrence((numbers,))
+        return lambda variant, vector: (*made, {"numbers": vector})
+
+    request = ("rollout", method, more, parameters, target)
+    return stored(
+        mech,
+        (*request, dtype),
+        lambda: shared_by_variants(mech, request, dtype, lambda: (*recurrence(), {}), shared),
+    )
+
+
+def _step(mech: Mechanism, method: str, more: tuple[str, ...], parameters: Sequence[Any]) -> Program:
+    """The program of one step: from q, v and other inputs to the next q and v."""
+    name = f"{method}_step"
+    algorithm = ALGORITHMS[WITH_WRENCHES[name] if "wrenches" in more else name]
+    if "target" in more:
+        algorithm = dataclasses.replace(
+            algorithm,
+            inputs=(*algorithm.inputs, *FEEDBACK),
+            recursion=under_feedback(algorithm.function),
+            sizes=dict(zip(FEEDBACK, ((mech.nq,), (mech.nv,), (mech.nv,)), strict=True)),
+        )
+    program, _ = trace_algorithm(algorithm, mech, parameters)
+    (state,) = program.results
+    return dataclasses.replace(
+        program,
+        name=f"{method}_rollout",
+        outputs=(Array("q_next", (mech.nq,)), Array("v_next", (mech.nv,))),
+        results=(state[: mech.nq], state[mech.nq :]),
+    )
 
 
 # -- what the caller gave -----------------------------------------------------------------------------

@@ -16,6 +16,7 @@ import linkwise as lw
 from linkwise.compiler import pipeline
 from linkwise.compiler.store import kernel_function
 from linkwise.mechanism import MechanismError
+from linkwise.simulation import rollouts
 
 TOLERANCE = 1e-12
 
@@ -341,12 +342,86 @@ def test_edits_of_structure_start_a_family_of_their_own():
     assert variant._family is mech._family is variant.with_gravity((0, 0, 1)).with_damping(joint1=1.0)._family
     for other in (
         variant.with_locked(joint1=0.3),
-        variant.with_frame("tool", "link3"),
         pickle.loads(pickle.dumps(variant)),
     ):
         assert other._family is not mech._family
         assert not other._changed
     assert pickle.loads(pickle.dumps(variant)) == variant
+
+
+def test_frames_do_not_part_variants(compiled):
+    """Dynamics does not look at them; what does looks at the variant's own, and stays nowhere."""
+    mech = lw.mechanisms.planar_arm(3)
+    q, v = np.array([0.3, -0.4, 0.5]), np.zeros(3)
+    mech.with_gravity((0.0, 0.0, 0.0))  # a family from now on
+    kept = 0
+    for i in range(20):
+        height = 0.1 * (i + 1)
+        variant = mech.with_frame("tool", "link3", (0.0, 0.0, height))
+        lw.forward_dynamics(variant, q, v, v)
+        lw.frame_pose(variant, q, "link3")
+        if i < 3:
+            expected = lw.frame_pose(variant, q, "link3") @ [0.0, 0.0, height, 1.0]
+            assert_same(lw.frame_pose(variant, q, "tool")[:, 3], expected)
+            assert_same(
+                lw.jacobian(variant.with_payload("tool", 1.0), q, "tool"), lw.jacobian(alone(variant), q, "tool")
+            )
+            kept = len(mech._family.code)
+    assert len(mech._family.code) == kept
+    assert compiled.count("forward_dynamics") == compiled.count("frame_pose") - 3 == 1
+
+
+def test_frames_of_one_name_on_other_links():
+    mech = lw.mechanisms.planar_arm(3).with_gravity((0.0, 0.0, 0.0))
+    q = np.array([0.3, -0.4, 0.5])
+    for link in mech.link_names:
+        variant = mech.with_frame("tool", link, (0.1, 0.0, 0.0))
+        assert_same(lw.jacobian(variant, q, "tool"), lw.jacobian(alone(variant), q, "tool"))
+
+
+@pytest.mark.parametrize("options", [{}, {"feedback": {"target": [0.1, 0.2], "kp": 3.0}}, {"method": "semi_implicit"}])
+def test_rollouts_of_variants_share_their_loop(options, monkeypatch):
+    compiled = []
+    load = rollouts.load_recurrence
+    monkeypatch.setattr(rollouts, "load_recurrence", lambda *given: compiled.append(given) or load(*given))
+    mech = lw.mechanisms.planar_arm(2)
+    rng = np.random.default_rng(0)
+    q, v = lw.random_state(mech, rng, (5,))
+    variants = [mech.with_payload("link2", 0.5 + i, (0.1, 0.2, 0.3)).with_gravity((i, 0, -9.81)) for i in range(30)]
+    results = [lw.rollout(variant, q, v, None, 0.01, 20, **options) for variant in variants]
+    assert len(compiled) <= 3
+    for variant, result in list(zip(variants, results, strict=True))[::9]:
+        for one, other in zip(result, lw.rollout(alone(variant), q, v, None, 0.01, 20, **options), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+
+
+def test_parameters_of_a_rollout_are_those_that_are_given():
+    """Also where variants differ in them."""
+    mech = lw.mechanisms.planar_arm(2)
+    q, v = lw.random_state(mech, np.random.default_rng(0), (4,))
+    masses = np.array([1.0, 2.0, 3.0, 4.0])
+    for mass in (1.0, 2.0, 3.0):
+        variant = mech.with_payload("link2", mass, (0.1, 0.2, 0.3))
+        given = {"link2.mass": masses}
+        result, expected = (lw.rollout(m, q, v, None, 0.01, 10, parameters=given) for m in (variant, alone(variant)))
+        np.testing.assert_allclose(result[0], expected[0], rtol=1e-9, atol=1e-9)
+    float32 = lw.rollout(variant, q.astype("f"), v.astype("f"), None, 0.01, 10)
+    assert float32[0].dtype == np.float32
+    np.testing.assert_allclose(float32[0], lw.rollout(alone(variant), q, v, None, 0.01, 10)[0], rtol=1e-3, atol=1e-3)
+
+
+def test_struts_of_variants_are_compiled_once(compiled):
+    mech = lw.mechanisms.planar_arm(2)
+    spring = lw.Passive.spring_between("ground", (0, 1, 0), "link2", (0.1, 0, 0), stiffness=10.0, free_length=0.2)
+    q, v = np.array([0.3, -0.4]), np.array([1.0, 2.0])
+    for i in range(20):
+        variant = mech.with_payload("link2", 0.5 + i, (0.1, 0.2, 0.3))
+        forces, energy = spring.forces(variant, q, v), spring.energy(variant, q)
+        assert_same(energy, spring.energy(mech, q))
+        if i == 10:
+            assert_same(forces, spring.forces(alone(variant), q, v))
+            compiled.clear()
+    assert not compiled
 
 
 def test_threads_ask_for_variants_at_once(compiled):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from linkwise.mechanics.joints import Fixed, Floating, Revolute, Spherical
-from linkwise.mechanism import Builder, InertiaWarning, Limits, MechanismError, Mimic, from_dh, library
+from linkwise.mechanism import Builder, InertiaWarning, Limits, MechanismError, Mimic, checks, from_dh, library
 
 Z = Revolute((0, 0, 1))
 BALL = (1.0, (0, 0, 0), (0.4, 0.4, 0.4))
@@ -221,3 +221,23 @@ def test_warnings_point_at_the_line_that_asked():
 def test_messages_name_their_source():
     with pytest.raises(MechanismError, match="^robot.urdf: link 'a': its mass -1 is negative"):
         Builder(source="robot.urdf").link("a", -1.0).joint("j", Z, "ground", "a").build()
+
+
+def test_the_quick_look_at_moments_says_what_principal_moments_say():
+    """Never that all is well where principal moments break a rule; always for bodies that are clearly rigid."""
+    rng = np.random.default_rng(0)
+    agreed = 0
+    for _ in range(2000):
+        principal = rng.choice([0.0, 1e-12, 1e-3, 1.0, 1.0, 2.0 + 1e-8, 2.0 + 1e-5, -1e-8, -1e-3], size=3)
+        axes, _ = np.linalg.qr(rng.normal(size=(3, 3)))
+        inertia = axes @ np.diag(principal) @ axes.T
+        xx, xy, xz, yy, yz, zz = (0.5 * (inertia + inertia.T))[np.triu_indices(3)]
+        low, middle, high = np.sort(principal)
+        slack = checks.INERTIA_TOLERANCE * max(-low, high)
+        if checks.clearly_rigid(2.0, (xx, xy, xz, yy, yz, zz)):
+            assert low >= -slack - 1e-15 and high <= low + middle + slack + 1e-15
+            agreed += 1
+        else:
+            assert low < 0.1 * slack or high > low + middle - 0.1 * slack
+        assert not checks.clearly_rigid(0.0, (xx, xy, xz, yy, yz, zz))
+    assert 200 < agreed < 1800
