@@ -13,6 +13,7 @@ from ..dynamics.states import Float64Array, checked_arrays, real_numbers
 from ..dynamics.trees import difference
 from ..mechanism import Mechanism, MechanismError, require_mechanism
 from ..mechanism.checks import per_coordinate
+from ..mechanism.quaternions import with_unit_quaternions
 from .actuation import actuated_coordinates, gravity_held
 
 
@@ -71,6 +72,7 @@ def joint_feedback(
     target = _configuration(mech, target) if isinstance(target, Mapping) else real_numbers("target", target)
     if target.shape != (mech.nq,) or not np.isfinite(target).all():
         raise ValueError(f"target must be {mech.nq} finite numbers, one configuration of {mech.name!r}, got {target!r}")
+    target = with_unit_quaternions(mech, "target", target)
     driven = actuated_coordinates(mech, target, actuated)
     gains = []
     for name, gain in (("kp", kp), ("kd", kd)):

@@ -15,15 +15,20 @@ Float64Array = NDArray[np.float64]  # what functions of states give; shapes are 
 _FLOAT64 = np.dtype("float64")
 
 
-def state_arrays(mech: Mechanism, given: Mapping[str, Any], finite: bool = True) -> dict[str, Float64Array]:
+def state_arrays(
+    mech: Mechanism, given: Mapping[str, Any], finite: bool = True, optional: bool = False
+) -> dict[str, Float64Array]:
     """The values given by name as float64 arrays with the batch shape that all broadcast to.
 
-    given    "q" (..., nq), "v", "a" and "tau" (..., nv), "wrenches" (..., n_links, 6); "q0" and "v0" likewise
-    finite   refuse what is not finite
+    given      "q" (..., nq), "v", "a" and "tau" (..., nv), "wrenches" (..., n_links, 6); "q0" and "v0" likewise
+    finite     refuse what is not finite
+    optional   take what is None as ``otherwise`` says
 
     A ``MechanismError`` names the array that is wrong and what it should be.
     """
     require_mechanism(mech)
+    if optional:
+        given = {name: otherwise(mech, name) if values is None else values for name, values in given.items()}
     arrays = {name: real_numbers(name, values) for name, values in given.items()}
     batches = {name: _batch(mech, name, array) for name, array in arrays.items()}
     for name, array in arrays.items():
@@ -34,6 +39,11 @@ def state_arrays(mech: Mechanism, given: Mapping[str, Any], finite: bool = True)
         name: array if batches[name] == batch else np.broadcast_to(array, batch + array.shape[len(batches[name]) :])
         for name, array in arrays.items()
     }
+
+
+def otherwise(mech: Mechanism, name: str) -> Float64Array:
+    """What "q", "v" or "tau" is where nothing is given: the mechanism's initial configuration, at rest, no forces."""
+    return mech.initial if name.removesuffix("0") == "q" else np.zeros(mech.nv)
 
 
 def checked_arrays(mech: Mechanism, wrenches: Any = None, **given: Any) -> list[Float64Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from ..dynamics.states import Float64Array
 from ..dynamics.trees import mass_matrix
 from ..mechanism import Mechanism, MechanismError, one_of
 from ..mechanism.checks import names_of
+from ..mechanism.quaternions import NOT_UNIT
 from .balance import Balance, Search, attempts, balance, has_potential, stiffness
 from .coordinates import coordinate_names, named_rows
 from .variations import State, state_of
@@ -67,7 +69,7 @@ class Equilibrium:
 
 def find_equilibrium(
     mech: Mechanism,
-    q_guess: ArrayLike,
+    q_guess: ArrayLike | None = None,
     tau: ArrayLike | None = None,
     hold: Sequence[str] = (),
     passive: Passive | None = None,
@@ -80,6 +82,7 @@ def find_equilibrium(
 ) -> Equilibrium:
     """A state of rest near ``q_guess``, or the joint forces that keep the mechanism at ``q_guess``.
 
+    q_guess     ``mech.initial`` (the file's configuration, else neutral) if left out
     solve_for   "q": the configuration in which joint forces ``tau`` (zero if left out), gravity, springs and wrenches
                 balance, loops closed; stable or not, whichever is near.  "tau": the forces of the ``actuated`` joints
                 (all by default) that hold ``q_guess``, the smallest where there is a choice; ``tau`` at the others
@@ -96,7 +99,8 @@ def find_equilibrium(
     names the coordinate that remains unbalanced and what was tried.  One state.
     """
     one_of("solve_for", solve_for, UNKNOWNS)
-    at = state_of(mech, q_guess, None, tau, wrenches, passive)
+    furthest = math.inf if solve_for == "q" else NOT_UNIT
+    at = state_of(mech, q_guess, None, tau, wrenches, passive, "q_guess", furthest)
     if at.batch:
         raise MechanismError(f"find_equilibrium takes one state, not the batch {at.batch}")
     hold = names_of(hold)

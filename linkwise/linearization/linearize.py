@@ -26,7 +26,7 @@ GUESSES = (30,)  # from which to assemble a mechanism of which no state is given
 
 def linearize(
     mech: Mechanism,
-    q: ArrayLike,
+    q: ArrayLike | None = None,
     v: ArrayLike | None = None,
     tau: ArrayLike | None = None,
     independent: Any = None,
@@ -39,7 +39,8 @@ def linearize(
 ) -> StateSpace:
     """The linear model of a mechanism near the state (q, v) under joint forces ``tau``, exact, loops included.
 
-    v, tau        zero if left out; the state need not be an equilibrium (the model then has a drift)
+    q, v, tau     if left out: ``mech.initial`` (the file's configuration, else neutral), at rest, no forces; the state
+                  need not be an equilibrium (the model then has a drift)
     independent   the coordinates of a closed mechanism: "partitioning" (those of joints, well conditioned; also None,
                   but for ``mech.independent_joints`` where a file names them and they describe the motion),
                   "null_space" (orthonormal combinations), joint names, or rows (p, nv) with dy/dt = rows v
@@ -112,7 +113,8 @@ def rate_jacobian(
 
     With ``rank`` (``closed.generic_rank``) states need not have exactly closed loops.
     """
-    near = variations(state_of(mech, q, v, tau, wrenches, passive), "null_space" if mech.loops else None, rank)
+    at = state_of(mech, q, v, tau, wrenches, passive, furthest=None)
+    near = variations(at, "null_space" if mech.loops else None, rank)
     return near.rates @ _projection(near, "orthogonal") if mech.loops else near.rates
 
 

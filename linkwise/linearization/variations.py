@@ -26,8 +26,9 @@ from ..dynamics.closed.tolerances import LOOPS
 from ..dynamics.derivatives import inverse_dynamics_derivatives, jacobian_of
 from ..dynamics.passive import Passive, Resolved
 from ..dynamics.states import state_arrays
-from ..dynamics.trees import integrate, inverse_dynamics
-from ..mechanism import Mechanism, MechanismError, require_mechanism
+from ..dynamics.trees import inverse_dynamics
+from ..mechanism import Mechanism, MechanismError
+from ..mechanism.quaternions import NOT_UNIT, with_unit_quaternions
 from .coordinates import Independent, independent_by
 
 SINGULAR = 1e-6  # relative: constraints that become independent faster than this, per unit of motion, are not redundant
@@ -71,19 +72,23 @@ class Variations(NamedTuple):
 
 def state_of(
     mech: Mechanism,
-    q: ArrayLike,
+    q: ArrayLike | None,
     v: ArrayLike | None,
     tau: ArrayLike | None,
     wrenches: ArrayLike | None,
     passive: Passive | None,
+    name: str = "q",
+    furthest: float | None = NOT_UNIT,
 ) -> State:
-    """The arguments as arrays of one batch shape, checked; velocities and joint forces that are None are zero."""
-    require_mechanism(mech)
-    given = {"q": q, "v": np.zeros(mech.nv) if v is None else v, "tau": np.zeros(mech.nv) if tau is None else tau}
-    arrays = state_arrays(mech, given if wrenches is None else {**given, "wrenches": wrenches})
+    """The arguments as arrays of one batch shape, checked; what is None is as ``states.otherwise`` says.  Quaternions
+    of q, called ``name``, get unit length, from which they are not off by more than ``furthest``; with None they are
+    not looked at, as those in stages of an integrator."""
+    given = {"q": q, "v": v, "tau": tau}
+    arrays = state_arrays(mech, given if wrenches is None else {**given, "wrenches": wrenches}, optional=True)
     if passive is not None and not isinstance(passive, Passive):
         raise TypeError(f"passive must be a linkwise.Passive, got {type(passive).__name__}")
-    _refuse_zero_quaternions(mech, arrays["q"])
+    if furthest is not None:
+        arrays["q"] = with_unit_quaternions(mech, name, arrays["q"], furthest)
     elements = None if passive is None else passive.on(mech)
     return State(mech, arrays["q"], arrays["v"], arrays["tau"], arrays.get("wrenches"), elements)
 
@@ -227,19 +232,6 @@ def _step_rate_jacobian(at: State) -> np.ndarray:
 
 
 # -- where there is no linearization ------------------------------------------------------------------
-
-
-def _refuse_zero_quaternions(mech: Mechanism, q: np.ndarray) -> None:
-    if mech.rates_are_velocities:
-        return
-    with np.errstate(divide="ignore", invalid="ignore"):
-        unit = integrate(mech, q, np.zeros(mech.nv), 0.0)
-    for body in mech.bodies:
-        if not np.isfinite(unit[..., mech.q_index(body.joint)]).all():
-            raise MechanismError(
-                f"the quaternion of joint {body.joint!r} of mechanism {mech.name!r} is zero, which is no rotation: "
-                "(1, 0, 0, 0) is the one by no angle, and linkwise.neutral(mech) has it in place"
-            )
 
 
 def _refuse_open(at: State, own: Terms) -> None:

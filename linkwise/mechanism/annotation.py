@@ -21,6 +21,7 @@ from linkwise.mechanism.checks import (
     per_coordinate,
 )
 from linkwise.mechanism.parts import Body
+from linkwise.mechanism.quaternions import unit_coordinates
 
 Coordinates = tuple[tuple[str, tuple[float, ...]], ...]  # (joint, its coordinates), ...
 
@@ -136,7 +137,9 @@ def checked_coordinates(mech: Any, what: str, values: Mapping[str, Any]) -> Coor
         at = np.atleast_1d(np.asarray(value, dtype=object))
         if at.shape != (kind.nq,):
             raise MechanismError(f"{what}: joint {joint!r} has {kind.nq} coordinates, not {at.tolist()}")
-        result.append((joint, per_coordinate(f"joint {joint!r} of {what}", at, kind.nq)))
+        numbers = per_coordinate(f"joint {joint!r} of {what}", at, kind.nq)
+        unit = unit_coordinates(kind, f"the quaternion of joint {joint!r} in {what}", numbers)
+        result.append((joint, tuple(unit.tolist())))
     return tuple(result)
 
 

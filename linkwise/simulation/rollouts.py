@@ -17,22 +17,24 @@ from ..compiler.pipeline import load_recurrence, rollout_targets, trace_algorith
 from ..compiler.runtime.arrays import UnreadableArrayError, all_plain
 from ..compiler.store import is_single, stored
 from ..compiler.variants import shared_by_variants
-from ..dynamics.states import Float64Array
+from ..dynamics.states import Float64Array, otherwise
 from ..dynamics.trees import neutral
 from ..mechanics.algorithms.catalogue import ALGORITHMS, WITH_WRENCHES
 from ..mechanics.algorithms.integration import METHODS as STEPS
 from ..mechanics.algorithms.integration import under_feedback
 from ..mechanism import Mechanism, MechanismError, checks, one_of, require_mechanism
+from ..mechanism.quaternions import with_unit_quaternions
 
 GAINS = ("kp", "kd")
 FEEDBACK = ("target", *GAINS)
+CONFIGURATIONS = {"q": "q0", "target": "the target of feedback"}  # inputs, and what callers know them as
 PER_STEP = ("tau", "wrenches", "target")  # inputs that may change from step to step
 
 
 def rollout(
     mech: Mechanism,
-    q0: ArrayLike,
-    v0: ArrayLike,
+    q0: ArrayLike | None,
+    v0: ArrayLike | None,
     tau: ArrayLike | None,
     dt: ArrayLike,
     steps: int,
@@ -48,7 +50,8 @@ def rollout(
 ) -> tuple[Float64Array, Float64Array]:
     """Motion of many states at once: q (..., steps + 1, nq) and v (..., steps + 1, nv), the initial state first.
 
-    q0, v0       (..., nq), (..., nv): initial states; all leading batch shapes broadcast
+    q0, v0       (..., nq), (..., nv): initial states; all leading batch shapes broadcast.  None for ``mech.initial``
+                 (the file's configuration, else neutral), and at rest
     tau          joint forces: None for none, (nv,) the same at all times, (steps, nv) in every step, (..., steps, nv)
                  for every state too, (..., 1, nv) for every state the same at all times; constant during a step
     dt           length of a step: a number, or one for each state; may be negative
@@ -74,9 +77,11 @@ def rollout(
     more = ({} if wrenches is None else {"wrenches": wrenches}) | _feedback(mech, feedback)
     parameters = _named("parameters", parameters, "{'mass': masses}")
     given = _plain({"q": q0, "v": v0, "tau": tau, "dt": dt, **more, **parameters})
-    dtype = "float32" if all(x is None or is_single(x) for x in given.values()) else "float64"
+    chosen = [x for x in given.values() if x is not None]
+    single = all(map(is_single, chosen)) and any(isinstance(x, np.ndarray) for x in chosen)  # numbers alone say nothing
+    dtype = "float32" if single else "float64"
     run, inputs, of_variant = _kernel(mech, method, tuple(more), tuple(parameters), dtype, target)
-    arrays, batch = _arrays(inputs, given | of_variant, np.dtype(dtype), steps, every)
+    arrays, batch = _arrays(mech, inputs, given | of_variant, np.dtype(dtype), steps, every)
     for array, values in zip(inputs, arrays, strict=True):
         if array.name in parameters:
             _check_bodies(mech, array.name, values)
@@ -179,13 +184,13 @@ def _count(what: str, value: Any, least: int) -> int:
 
 
 def _arrays(
-    inputs: Sequence[Array], given: Mapping[str, Any], dtype: np.dtype, steps: int, every: int
+    mech: Mechanism, inputs: Sequence[Array], given: Mapping[str, Any], dtype: np.dtype, steps: int, every: int
 ) -> tuple[list[np.ndarray], tuple[int, ...]]:
     """The inputs of the recurrence, those given per step as (..., records, every, core), and the shape of the batch."""
     arrays, batches = [], {}
     for array in inputs:
         per_step, core = array.name in PER_STEP, array.shape
-        values = own = _numbers(array.name, given[array.name], dtype, core)
+        values = own = _numbers(mech, array.name, given[array.name], dtype)
         if per_step and values.ndim == len(core):
             values = values[None]
         elif array.name in GAINS and values.ndim == 0:
@@ -193,6 +198,8 @@ def _arrays(
         lead = values.ndim - len(core)
         if lead < per_step or values.shape[lead:] != core or (per_step and values.shape[lead - 1] not in (1, steps)):
             raise KernelError(_misfit(array, own.shape, steps if per_step else None))
+        if array.name in CONFIGURATIONS:
+            values = with_unit_quaternions(mech, CONFIGURATIONS[array.name], values)
         batches[array.name] = values.shape[: lead - per_step]
         if per_step:
             cut = (*batches[array.name], steps // every, every, *core)
@@ -213,10 +220,10 @@ def _plain(given: Mapping[str, Any]) -> dict[str, Any]:
         raise KernelError(f"rollout: {list(given)[error.place]} {error}") from None
 
 
-def _numbers(name: str, given: Any, dtype: np.dtype, core: tuple[int, ...]) -> np.ndarray:
+def _numbers(mech: Mechanism, name: str, given: Any, dtype: np.dtype) -> np.ndarray:
     if given is None:
-        if name == "tau":
-            return np.zeros(core, dtype)
+        if name in ("q", "v", "tau"):
+            return otherwise(mech, name).astype(dtype)
         raise KernelError(f"rollout: {name} is missing")
     if callable(given):
         raise TypeError(

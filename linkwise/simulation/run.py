@@ -22,6 +22,7 @@ from ..mechanism import (
     require_mechanism,
     warn_caller,
 )
+from ..mechanism.quaternions import with_unit_quaternions
 from .events import Event, Watch
 from .forces import Forces
 from .functions import Function
@@ -32,8 +33,6 @@ from .settings import GIVEN, Settings, check_positive, checked, with_floats
 from .singular_positions import Departure, SingularPositions
 from .systems import IndependentCoordinates, JointVelocities, System, TotalRates
 from .trajectory import KEEP, Dense, End, Trajectory
-
-NOT_UNIT = 1e-3  # a quaternion whose length is further from 1 than this was not meant as one
 
 
 class SimulationError(MechanismError):
@@ -46,8 +45,8 @@ class SimulationError(MechanismError):
 
 def simulate(
     mech: Mechanism,
-    q0: ArrayLike,
-    v0: ArrayLike,
+    q0: ArrayLike | None,
+    v0: ArrayLike | None,
     duration: float,
     control: Any = None,
     method: str = "dop853",
@@ -72,6 +71,7 @@ def simulate(
 ) -> Trajectory:
     """The motion from (q0, v0) for ``duration`` seconds.
 
+    q0, v0          the initial state; None for ``mech.initial`` (the file's configuration, else neutral), and at rest
     control         joint forces: None (zero); ``control(t, q, v) -> tau``; an array (nv,), constant; or (steps, nv),
                     each row held for an equal part of the duration (steps of the integrator end where a row does)
     method          "dop853", "rk45", "rk23", explicit, or "radau", "bdf", "lsoda", implicit: adaptive, with ``rtol``
@@ -102,6 +102,8 @@ def simulate(
     if keep_energy and not (control is None and passive is None and wrenches is None):
         raise ValueError("keep_energy is for free motions: control, passive elements and wrenches change the energy")
     q, v = _initial_state(mech, q0, v0, method, coordinates)
+    if mech.loops and stabilization is None:  # which leaves them as they are
+        closed.warn_if_open(mech, closed.position_error(mech, q))
     forces = Forces(mech, control, _passive(passive), q.shape[:-1], wrenches)
     settings, manifold, departure, corrected = _onto_manifold(mech, settings, q, v, keep_energy)
     system = _system(mech, settings, forces, manifold, departure, independent)
@@ -292,10 +294,10 @@ def _few(values: np.ndarray) -> str:
 
 
 def _initial_state(
-    mech: Mechanism, q0: ArrayLike, v0: ArrayLike, method: str, coordinates: str
+    mech: Mechanism, q0: ArrayLike | None, v0: ArrayLike | None, method: str, coordinates: str
 ) -> tuple[np.ndarray, np.ndarray]:
     """Initial positions and velocities with one batch shape."""
-    q, v = state_arrays(mech, {"q0": q0, "v0": v0}).values()
+    q, v = state_arrays(mech, {"q0": q0, "v0": v0}, optional=True).values()
     if q.ndim > 1 and coordinates == "independent":
         raise MechanismError(
             "coordinates='independent' take one state at a time: for a batch use coordinates='joint' with one of the "
@@ -306,14 +308,7 @@ def _initial_state(
             f"method={method!r} chooses its steps for one state at a time: for a batch use one of the methods "
             f"{', '.join(STEPS)}, or simulate its states one by one"
         )
-    q, v = q.copy(), v.copy()
-    with np.errstate(divide="ignore", invalid="ignore"):  # a quaternion of zeros is reported below
-        unit = tree.integrate(mech, q, np.zeros(mech.nv), 0.0) if not mech.rates_are_velocities else q
-    off = np.abs(np.nan_to_num(unit, nan=np.inf) - q)
-    if not (off <= NOT_UNIT).all():
-        body = next(b for b in mech.bodies if not b.mimic and (off[..., mech.q_index(b.joint)] > NOT_UNIT).any())
-        raise MechanismError(f"the quaternion of joint {body.joint!r} in q0 is not of unit length")
-    return unit, v
+    return with_unit_quaternions(mech, "q0", q.copy()), v.copy()
 
 
 def _sample_times(start: float, duration: float, t_eval: Any, output_step: float | None) -> np.ndarray | None:

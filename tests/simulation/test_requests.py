@@ -152,7 +152,7 @@ def test_errors_of_controllers_name_the_time():
 
 
 def test_loops_that_are_not_closed_are_refused():
-    with pytest.raises(lw.closed.AssemblyError, match="start nearer to a closed configuration"):
+    with pytest.raises(lw.closed.AssemblyError, match=r"closed\.assemble\(mech, q\)"):
         lw.simulate(lw.mechanisms.four_bar(), [0.5, 0.0, 0.0], np.zeros(3), 1.0)
 
 
@@ -207,7 +207,7 @@ def test_other_requests_that_make_no_sense():
     with pytest.raises(TypeError, match="a Mechanism is needed"):
         lw.simulate("arm", REST, REST, 1.0)
     ball = lw.Builder().link("b", 1.0, (0, 0, 0), (1, 1, 1)).joint("ball", lw.Spherical(), "ground", "b").build()
-    with pytest.raises(MechanismError, match="the quaternion of joint 'ball' in q0 is not of unit length"):
+    with pytest.raises(MechanismError, match="the quaternion of joint 'ball' in q0 is zero"):
         lw.simulate(ball, np.zeros(4), np.zeros(3), 1.0)
     still = lw.Builder().link("b", 1.0, (0, 0, 0), (1, 1, 1)).joint("weld", lw.Fixed(), "ground", "b").build()
     with pytest.raises(MechanismError, match="no joint that moves"):

@@ -9,6 +9,7 @@ from .charts import WORST_CONDITION as WORST_CONDITION
 from .charts import LocalParametrization, local_parametrization
 from .constraints import constraint_bias, constraint_jacobian, degrees_of_freedom, position_error
 from .constraints import velocities_within_loops as velocities_within_loops
+from .constraints import warn_if_open as warn_if_open
 from .coordinates import ChartError, Coordinates, ImplicitCoordinates, implicit_coordinates
 from .dynamics import ALL_METHODS as ALL_METHODS
 from .dynamics import (

@@ -184,7 +184,7 @@ def project(
         loop, residual = _worst_loop(mech, start.reshape(-1, mech.nq)[np.argmax(np.ravel(moved))])
         raise AssemblyError(
             f"closing loop {loop!r} of mechanism {mech.name!r}, open by {residual:.3g}, would move a coordinate by "
-            f"{np.max(moved):.3g}, more than {largest:g}: start nearer to a closed configuration, or use assemble",
+            f"{np.max(moved):.3g}, more than {largest:g}: close loops first, q = closed.assemble(mech, q)",
             loop,
             residual,
             q,

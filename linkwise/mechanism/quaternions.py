@@ -1,0 +1,67 @@
+"""Quaternions that callers give: of unit length, or not meant as rotations.
+
+One rule for all states, postures and targets: what is off by rounding, up to ``NOT_UNIT``, is divided by its length;
+what is further off, and zeros, are refused by name (of guesses, zeros alone).  Functions of arrays such as
+``forward_dynamics`` do not look: they compute with the rotation that a quaternion of any length but zero stands for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linkwise.mechanics.joints import QUATERNION, Joint
+from linkwise.mechanism.checks import MechanismError
+
+if TYPE_CHECKING:
+    from linkwise.mechanism.model import Mechanism
+
+NOT_UNIT = 1e-3  # a quaternion whose length is further from 1 than this was not meant as one
+
+
+def with_unit_quaternions(mech: Mechanism, name: str, q: np.ndarray, furthest: float = NOT_UNIT) -> np.ndarray:
+    """(..., nq): configurations, which the caller knows as ``name``, with quaternions of unit length; q itself where
+    they are.  ``furthest`` is what lengths may be off by: guesses may be off by anything."""
+    for body in mech.bodies:
+        if not body.mimic and _quaternions(body.kind):
+            own = mech.q_index(body.joint)
+            numbers = q[..., own]
+            unit = unit_coordinates(body.kind, f"the quaternion of joint {body.joint!r} in {name}", numbers, furthest)
+            if unit is not numbers:
+                q = np.array(q)
+                q[..., own] = unit
+    return q
+
+
+def unit_coordinates(kind: Joint, what: str, given: Any, furthest: float = NOT_UNIT) -> np.ndarray:
+    """(..., n): coordinates of one joint with quaternions of unit length; ``what`` names the quaternion."""
+    numbers = np.asarray(given)
+    for own in _quaternions(kind):
+        lengths = np.linalg.norm(numbers[..., own], axis=-1)
+        off = np.abs(lengths - 1.0)
+        wrong = (off > furthest) | (lengths == 0.0)
+        if wrong.any():
+            _refuse(what, float(lengths.flat[int(np.argmax(wrong))]))
+        if (off > 8.0 * np.finfo(numbers.dtype).eps).any():  # others keep their digits
+            numbers = np.array(numbers)
+            numbers[..., own] /= lengths[..., None]
+    return numbers
+
+
+def _refuse(what: str, length: float) -> None:
+    if length == 0.0:
+        raise MechanismError(
+            f"{what} is zero, which is no rotation: (1, 0, 0, 0) is the one by no angle, and linkwise.neutral(mech) "
+            "has it in place"
+        )
+    raise MechanismError(f"{what} is not of unit length but {length:.6g} long: divide it by its length")
+
+
+@lru_cache(maxsize=256)
+def _quaternions(kind: Joint) -> Sequence[list[int]]:
+    """The places of each quaternion among a joint's coordinates."""
+    places = [place for place, measure in enumerate(kind.measures("q")) if measure.of == QUATERNION]
+    return [places[i : i + 4] for i in range(0, len(places), 4)]

@@ -1,0 +1,105 @@
+"""States as callers give them, in one way for all: left out, at rest, with quaternions that are none."""
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.mechanism import MechanismError
+
+BALL = (
+    lw.Builder()
+    .link("bob", 1.0, (0, 0, -0.5), (0.1, 0.1, 0.1))
+    .joint("ball", lw.Spherical(), "ground", "bob")
+    .link("tip", 0.5, (0, 0, -0.2), (0.1, 0.1, 0.1))
+    .joint("hinge", lw.Revolute((1, 0, 0)), "bob", "tip", pose=(0, 0, -1))
+    .build()
+)
+TILTED = np.array([np.cos(0.2), np.sin(0.2), 0.0, 0.0, 0.3])
+
+
+def scaled(length: float) -> np.ndarray:
+    q = TILTED.copy()
+    q[:4] *= length
+    return q
+
+
+TAKERS = {
+    "simulate": lambda q: lw.simulate(BALL, q, None, 0.1).q,
+    "rollout": lambda q: lw.rollout(BALL, q, None, None, 0.01, 10)[0],
+    "rollout with feedback": lambda q: lw.rollout(
+        BALL, None, None, None, 0.01, 10, feedback={"target": q, "kp": 5.0, "kd": 1.0}
+    )[0],
+    "linearize": lambda q: lw.linearize(BALL, q).A,
+    "find_equilibrium": lambda q: lw.find_equilibrium(BALL, q, solve_for="tau").tau,
+    "joint_feedback": lambda q: lw.joint_feedback(BALL, q, kp=1.0)(0.0, lw.neutral(BALL), np.zeros(4)),
+    "posture": lambda q: BALL.with_postures({"up": q}).postures["up"],
+    "posture by joint": lambda q: BALL.with_postures({"up": {"ball": q[:4]}}).postures["up"],
+    "target by joint": lambda q: lw.joint_feedback(BALL, {"ball": q[:4]}, kp=1.0).target,
+}
+
+
+@pytest.mark.parametrize("take", TAKERS.values(), ids=TAKERS)
+def test_quaternions_have_one_rule(take):
+    """Rounding is taken out; what is no unit quaternion is refused by the name of its joint, zero too."""
+    expected = take(TILTED)
+    for length in (1.0 + 5e-4, 1.0 - 5e-4):
+        np.testing.assert_allclose(take(scaled(length)), expected, rtol=1e-9, atol=1e-10)
+    for length in (2.0, 0.5, -3.0):
+        with pytest.raises(MechanismError, match=f"joint 'ball' in .* not of unit length but {abs(length):g} long"):
+            take(scaled(length))
+    with pytest.raises(MechanismError, match="quaternion of joint 'ball' in .* is zero, which is no rotation"):
+        take(scaled(0.0))
+
+
+def test_batches_say_which_joint_and_keep_what_is_unit():
+    q = np.stack([TILTED, scaled(1.0 + 1e-4), TILTED])
+    paths, _ = lw.rollout(BALL, q.astype(np.float32), np.zeros((3, 4), np.float32), None, 0.01, 2)
+    assert paths.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(paths[:, 0, :4], axis=-1), 1.0, atol=1e-6)
+    np.testing.assert_array_equal(lw.rollout(BALL, q, None, None, 0.01, 2)[0][0, 0], TILTED)
+    with pytest.raises(MechanismError, match="'ball' in q0 is not of unit length but 1.5 long"):
+        lw.rollout(BALL, np.stack([TILTED, scaled(1.5)]), None, None, 0.01, 2)
+    with np.errstate(invalid="ignore"):
+        paths, _ = lw.rollout(BALL, np.stack([TILTED, np.nan * TILTED]), None, None, 0.01, 2)
+    assert np.isfinite(paths[0]).all() and np.isnan(paths[1]).any()
+
+
+def test_guesses_may_have_quaternions_of_any_length_but_zero():
+    np.testing.assert_allclose(lw.find_equilibrium(BALL, scaled(3.0)).q, lw.find_equilibrium(BALL, TILTED).q, atol=1e-6)
+    with pytest.raises(MechanismError, match="quaternion of joint 'ball' in q_guess is zero"):
+        lw.find_equilibrium(BALL, scaled(0.0))
+
+
+MJCF = """
+<mujoco><worldbody><body name="box" pos="0 0 0.75"><freejoint name="free"/><geom type="box" size="1 1 1" mass="1"/>
+</body></worldbody></mujoco>
+"""
+
+
+def test_what_is_left_out_is_the_initial_state():
+    """The box starts where its file has it, at rest, and falls as everything does; with all three functions."""
+    box = lw.load(MJCF)
+    motion = lw.simulate(box, None, None, 0.5)
+    np.testing.assert_allclose(motion.q[-1], [1, 0, 0, 0, 0, 0, 0.75 - 0.5 * 9.81 * 0.25], atol=1e-8)
+    paths, rates = lw.rollout(box, None, None, None, 0.05, 10)
+    np.testing.assert_allclose(paths[0], box.initial)
+    np.testing.assert_allclose(paths[-1, 6], 0.75 - 0.5 * 9.81 * 0.25, atol=1e-12)
+    np.testing.assert_allclose(rates[-1, 5], -9.81 * 0.5)
+    np.testing.assert_array_equal(lw.linearize(box).q, box.initial)
+    arm = lw.mechanisms.planar_arm(2)
+    np.testing.assert_array_equal(lw.simulate(arm, None, None, 0.1).q[0], lw.neutral(arm))
+    np.testing.assert_array_equal(lw.find_equilibrium(arm, solve_for="tau").q, lw.neutral(arm))
+    single = np.zeros(2, np.float32)
+    assert lw.rollout(arm, None, single, None, 0.01, 3)[0].dtype == np.float32
+
+
+def test_an_open_start_is_told_how_to_be_closed():
+    five = lw.mechanisms.five_bar()
+    with pytest.raises(lw.closed.AssemblyError, match=r"close loops first, q = closed\.assemble\(mech, q\)"):
+        lw.simulate(five, [0.3, 0.2, 0.1, 0.4], None, 1.0)
+    with pytest.raises(MechanismError, match=r"closed\.assemble"):
+        lw.linearize(five, [0.3, 0.2, 0.1, 0.4])
+    with pytest.warns(lw.MechanismWarning, match=r"is open by .*closed\.assemble"):
+        lw.simulate(five, [0.3, 0.2, 0.1, 0.4], None, 0.01, stabilization=None)
+    closed = lw.closed.assemble(five, [0.3, 0.2, 0.1, 0.4])
+    assert lw.simulate(five, closed, None, 0.01).stopped == "duration"
