@@ -91,20 +91,29 @@ def mass_matrix_derivatives(mech: Mechanism, q: ArrayLike) -> Float64Array:
 
 @of_algorithm("bias_force")
 def bias_force(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
-    """(nv,): Coriolis, centrifugal and gravity forces; inverse dynamics without acceleration."""
+    """(nv,): Coriolis, centrifugal and gravity forces; inverse dynamics without acceleration.
+
+    Like the mass matrix M it is a term of the equations of motion, M a + bias_force = tau + G* lambda, and the same
+    with loops (whose forces are G* lambda) and without; the forces that a closed mechanism needs are
+    ``closed.inverse_dynamics``.
+    """
     ...
 
 
 @of_algorithm("gravity_force")
 def gravity_force(mech: Mechanism, q: ArrayLike) -> Float64Array:
-    """(nv,): joint forces that hold the mechanism still; the gradient of the potential energy."""
+    """(nv,): the gradient of the potential energy; joint forces that hold a mechanism without loops still.
+
+    With loops it is the same term of the equations of motion (see ``bias_force``), but holds the spanning tree: what
+    holds the closed mechanism, with fewer motors, is ``closed.inverse_dynamics`` without velocity and acceleration.
+    """
     ...
 
 
 @of_algorithm("static_forces")
 def static_forces(mech: Mechanism, q: ArrayLike, wrenches: ArrayLike | None = None) -> Float64Array:
     """(nv,): joint forces that hold the mechanism still against gravity and ``wrenches`` (n_links, 6) on the links, in
-    link frames; ``gravity_force`` without them."""
+    link frames; ``gravity_force`` without them.  Of loops, see ``closed.inverse_dynamics``."""
     ...
 
 

@@ -1,7 +1,8 @@
-"""Quantities of one frame that would leave loops out refuse them."""
+"""What would leave loops out refuses them and names what does not; terms of the equations of motion are the same."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import linkwise as lw
@@ -11,3 +12,28 @@ def test_manipulability_of_a_closed_mechanism_is_refused():
     mech = lw.mechanisms.four_bar()
     with pytest.raises(lw.MechanismError, match="would ignore the loops .*null_space"):
         lw.manipulability(mech, lw.neutral(mech), mech.link_names[0], rows=[3, 4])
+
+
+def test_answers_refuse_loops_and_terms_do_not():
+    """M a + c = tau + G* lambda holds with the terms of the tree; what holds still is that of the loops alone."""
+    mech = lw.mechanisms.five_bar()
+    q = lw.closed.assemble(mech, [2.1, 1.9, 1.5, 1.9])
+    rest = np.zeros(mech.nv)
+    rng = np.random.default_rng(0)
+    v = lw.closed.null_space(mech, q) @ rng.normal(size=2)
+    tau = rng.normal(size=mech.nv)
+    a = lw.closed.forward_dynamics(mech, q, v, tau)
+    forces = lw.mass_matrix(mech, q) @ a + lw.bias_force(mech, q, v) - tau
+    jacobian = lw.closed.constraint_jacobian(mech, q)
+    np.testing.assert_allclose(forces, jacobian.T @ np.linalg.lstsq(jacobian.T, forces, rcond=None)[0], atol=1e-10)
+    np.testing.assert_array_equal(lw.gravity_force(mech, q), lw.gravity_force(mech.spanning_tree, q))
+    for name, call in (
+        ("closed.forward_dynamics", lambda: lw.forward_dynamics(mech, q, v, tau)),
+        ("closed.inverse_dynamics", lambda: lw.inverse_dynamics(mech, q, v, a)),
+        ("closed.inverse_dynamics without velocity and acceleration", lambda: lw.static_forces(mech, q)),
+    ):
+        with pytest.raises(lw.MechanismError, match=f"use linkwise.{name}"):
+            call()
+    held = lw.closed.inverse_dynamics(mech, q, rest, rest, actuated=("joint1", "joint4"))
+    still = lw.closed.forward_dynamics(mech, q, rest, held)
+    np.testing.assert_allclose(still, 0.0, atol=1e-9)

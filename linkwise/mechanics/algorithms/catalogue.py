@@ -38,6 +38,10 @@ __all__ = ["ALGORITHMS", "CONFIGURATION_FIRST", "SHAPES", "WITH_WRENCHES", "Algo
 
 STEP = ("q", "v", "tau", "dt")
 CLOSED = "linkwise.closed"
+HOLDING_LOOPS = (
+    f"{CLOSED}.inverse_dynamics without velocity and acceleration (gravity_force, a term of the equations of motion, "
+    "is the same with loops)"
+)
 LINEARIZATION = "linkwise.linearize or linkwise.linearization.rate_jacobian"
 
 # Why recursions are written by hand.
@@ -103,7 +107,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             expression=lambda mech, wrenches=False: ex.inverse_dynamics(ex.forces_on_links(wrenches)),
             ignores_loops=True,
             may_take_wrenches=True,
-            with_loops=CLOSED,
+            with_loops=f"{CLOSED}.inverse_dynamics",
         ),
         Algorithm(
             "joint_wrenches",
@@ -123,7 +127,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             solves_motion=True,
             may_take_wrenches=True,
             defaults={"method": ex.fastest_method},
-            with_loops=CLOSED,
+            with_loops=f"{CLOSED}.forward_dynamics",
         ),
         Algorithm(
             "forward_link_accelerations",
@@ -157,7 +161,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             expression=lambda mech, wrenches=False: ex.static_forces(wrenches),
             ignores_loops=True,
             may_take_wrenches=True,
-            with_loops=CLOSED,
+            with_loops=HOLDING_LOOPS,
         ),
         Algorithm("coriolis_matrix", ("q", "v"), "coriolis_matrix", coriolis_matrix, reason=COMPOSITE_BODIES),
         Algorithm("kinetic_energy", ("q", "v"), "energy", energy.kinetic_energy, reason=QUADRATIC),
