@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..dynamics import closed
+from ..dynamics.by_joint import configuration_by_joint, rates_by_joint
 from ..dynamics.states import Float64Array, checked_arrays, real_numbers
 from ..dynamics.trees import difference
 from ..mechanism import Mechanism, MechanismError, require_mechanism
-from ..mechanism.checks import per_coordinate
 from ..mechanism.quaternions import with_unit_quaternions
 from .actuation import actuated_coordinates, gravity_held
 
@@ -69,7 +68,11 @@ def joint_feedback(
                them
     """
     require_mechanism(mech)
-    target = _configuration(mech, target) if isinstance(target, Mapping) else real_numbers("target", target)
+    target = (
+        configuration_by_joint(mech, "target", target)
+        if isinstance(target, Mapping)
+        else real_numbers("target", target)
+    )
     if target.shape != (mech.nq,) or not np.isfinite(target).all():
         raise ValueError(f"target must be {mech.nq} finite numbers, one configuration of {mech.name!r}, got {target!r}")
     target = with_unit_quaternions(mech, "target", target)
@@ -114,30 +117,10 @@ def saturated(mech: Mechanism, control: Callable[..., Any], limit: Any = None) -
 # -- numbers by joint -----------------------------------------------------------------------------------
 
 
-def _configuration(mech: Mechanism, named: Mapping[str, Any]) -> Float64Array:
-    """(nq,): the initial configuration with these coordinates of joints, loops closed."""
-    q = mech.initial.copy()
-    for joint, values in named.items():
-        place, kind = mech.place(joint), mech.bodies[mech.body_index(joint)].kind
-        given = real_numbers(f"the target of {joint!r}", values)
-        if given.size != kind.nq:
-            raise MechanismError(f"target: joint {joint!r} has {kind.nq} coordinates, got {values!r}")
-        q[place.q_index] = place.q_at(given.reshape(kind.nq))
-    return closed.assemble(mech, q, hold=tuple(named)) if mech.loops else q
-
-
 def _per_coordinate(mech: Mechanism, name: str, given: Any, otherwise: float) -> Float64Array:
     """(nv,): not negative, from one number, nv of them, or those of joints by name, the others as ``otherwise``."""
     if isinstance(given, Mapping):
-        values = np.full(mech.nv, otherwise)
-        for joint, value in given.items():
-            body = mech.bodies[mech.body_index(joint)]
-            if body.mimic:
-                raise MechanismError(
-                    f"{name} names joint {joint!r}, which mimics {body.mimic.joint!r} and has no force of its own: "
-                    f"name {body.mimic.joint!r}"
-                )
-            values[mech.v_index(joint)] = per_coordinate(f"{name} of {joint!r}", value, body.nv, finite=False)
+        values = rates_by_joint(mech, name, given, otherwise)
     else:
         values = real_numbers(name, given)
     if values.shape not in ((), (mech.nv,)) or not np.all(values >= 0.0):

@@ -300,6 +300,36 @@ class Mechanism(Constant):
         """(nv,) the largest joint forces and torques, inf where there is no limit."""
         return self._limits("effort")
 
+    @cached_property
+    def armature(self) -> NDArray[np.float64]:
+        """(nv,) reflected rotor inertias; those of joints that mimic others are not among them, here and below."""
+        return self._of_joints("armature")
+
+    @cached_property
+    def damping(self) -> NDArray[np.float64]:
+        """(nv,) viscous damping of the joints, as the file gives it.  It acts through ``lw.Passive.of(mech)``, as
+        stiffness and friction do."""
+        return self._of_joints("damping")
+
+    @cached_property
+    def friction(self) -> NDArray[np.float64]:
+        """(nv,) dry friction of the joints, as the file gives it (``frictionloss`` of MJCF)."""
+        return self._of_joints("friction")
+
+    @cached_property
+    def stiffness(self) -> NDArray[np.float64]:
+        """(nv,) stiffness of springs in the joints, as the file gives it."""
+        return self._of_joints("stiffness")
+
+    @cached_property
+    def spring_rest(self) -> NDArray[np.float64]:
+        """(nq,) where springs in the joints are at rest (``springref`` of MJCF), neutral where nothing is said."""
+        return self._of_joints("rest")
+
+    def _of_joints(self, which: str) -> NDArray[np.float64]:
+        independent = (getattr(body, which) for body in self.bodies if not body.mimic)
+        return _read_only(np.array([x for values in independent for x in values], dtype=float))
+
     def _limits(self, which: str) -> NDArray[np.float64]:
         independent = (getattr(body.limits, which) for body in self.bodies if not body.mimic)
         return _read_only(np.array([x for values in independent for x in values], dtype=float))

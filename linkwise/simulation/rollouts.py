@@ -17,6 +17,7 @@ from ..compiler.pipeline import load_recurrence, rollout_targets, trace_algorith
 from ..compiler.runtime.arrays import UnreadableArrayError, all_plain
 from ..compiler.store import is_single, stored
 from ..compiler.variants import shared_by_variants
+from ..dynamics.by_joint import configuration_by_joint, rates_by_joint
 from ..dynamics.states import Float64Array, otherwise
 from ..dynamics.trees import neutral
 from ..mechanics.algorithms.catalogue import ALGORITHMS, WITH_WRENCHES
@@ -59,7 +60,9 @@ def rollout(
                  quarter of the cost, or the name of a method of your own (``linkwise.register_integrator``)
     wrenches     external, in link frames: None, (n_links, 6), (steps, n_links, 6) or (..., steps, n_links, 6)
     feedback     {"target": ..., "kp": ..., "kd": ...}: joint forces kp (target - q) - kd v besides tau, of the start of
-                 each step.  The target is a configuration, in the shapes of tau; gains are numbers or (..., nv)
+                 each step.  The target is a configuration, in the shapes of tau; gains are numbers or (..., nv); all as
+                 {joint: ...} too, as ``joint_feedback`` has them: joints that are not named have no gains, and
+                 ``mech.initial`` as target
     parameters   numbers of the mechanism that differ from state to state, as ``compile`` names them:
                  {"mass": (..., n_links), "forearm.com": (..., 3)}; masses and inertias that no body has are refused
     every        keep each ``every``-th state only: (..., steps // every + 1, nq); it must divide ``steps``
@@ -77,7 +80,8 @@ def rollout(
     more = ({} if wrenches is None else {"wrenches": wrenches}) | _feedback(mech, feedback)
     parameters = _named("parameters", parameters, "{'mass': masses}")
     given = _plain({"q": q0, "v": v0, "tau": tau, "dt": dt, **more, **parameters})
-    chosen = [x for x in given.values() if x is not None]
+    by_name = [name for name, x in (feedback or {}).items() if isinstance(x, Mapping)]
+    chosen = [x for name, x in given.items() if x is not None and name not in by_name]
     single = all(map(is_single, chosen)) and any(isinstance(x, np.ndarray) for x in chosen)  # numbers alone say nothing
     dtype = "float32" if single else "float64"
     run, inputs, of_variant = _kernel(mech, method, tuple(more), tuple(parameters), dtype, target)
@@ -162,7 +166,14 @@ def _feedback(mech: Mechanism, given: Mapping[str, Any] | None) -> dict[str, Any
     if not named:
         return {}
     still = neutral(mech).astype(np.float32)  # exact, and does not decide on the precision
-    return {"target": still, "kp": 0.0, "kd": 0.0} | dict(named)
+    return {"target": still, "kp": 0.0, "kd": 0.0} | {name: _by_joint(mech, name, x) for name, x in named.items()}
+
+
+def _by_joint(mech: Mechanism, name: str, given: Any) -> Any:
+    """Target or gains as an array if they are given by the names of joints."""
+    if not isinstance(given, Mapping):
+        return given
+    return configuration_by_joint(mech, name, given) if name == "target" else rates_by_joint(mech, name, given, 0.0)
 
 
 def _stride(steps: int, every: int, final_only: bool) -> int:

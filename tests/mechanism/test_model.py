@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
+import linkwise as lw
 from linkwise.mechanism import Frame, MechanismError, library
 
 
@@ -100,3 +101,20 @@ def test_links_without_a_frame_are_refused(mechanism):
     frames = {name: frame for name, frame in mechanism.frames.items() if name != "link3"}
     with pytest.raises(MechanismError, match="no link or frame 'link3'"):
         dataclasses.replace(mechanism, frames=frames)
+
+
+def test_numbers_of_joints_as_arrays():
+    """What a file says of its joints, without a walk over bodies; mimic joints are not among the coordinates."""
+    mech = lw.load(
+        """<mujoco><worldbody><body name="a"><joint name="ball" type="ball" damping="0.2" stiffness="3"/>
+        <geom type="sphere" size="0.1" mass="1"/><body name="b" pos="1 0 0">
+        <joint name="hinge" axis="0 1 0" damping="0.5" frictionloss="0.7" stiffness="4" springref="30" armature="0.3"/>
+        <geom type="sphere" size="0.1" mass="1"/></body></body></worldbody></mujoco>"""
+    )
+    np.testing.assert_array_equal(mech.damping, [0.2, 0.2, 0.2, 0.5])
+    np.testing.assert_array_equal(mech.friction, [0.0, 0.0, 0.0, 0.7])
+    np.testing.assert_array_equal(mech.stiffness, [3.0, 3.0, 3.0, 4.0])
+    np.testing.assert_array_equal(mech.armature, [0.0, 0.0, 0.0, 0.3])
+    np.testing.assert_allclose(mech.spring_rest, [1.0, 0.0, 0.0, 0.0, np.pi / 6])
+    assert not mech.damping.flags.writeable
+    np.testing.assert_array_equal(mech.with_damping(hinge=1.0).damping, [0.2, 0.2, 0.2, 1.0])

@@ -103,3 +103,17 @@ def test_an_open_start_is_told_how_to_be_closed():
         lw.simulate(five, [0.3, 0.2, 0.1, 0.4], None, 0.01, stabilization=None)
     closed = lw.closed.assemble(five, [0.3, 0.2, 0.1, 0.4])
     assert lw.simulate(five, closed, None, 0.01).stopped == "duration"
+
+
+def test_feedback_of_rollouts_by_joint():
+    """What ``joint_feedback`` takes by the names of joints, rollouts take too: the same motion as with arrays."""
+    target = np.array([*lw.neutral(BALL)[:4], 0.4])
+    arrays = {"target": target, "kp": [2.0, 2.0, 2.0, 30.0], "kd": [0.1, 0.2, 0.3, 0.0]}
+    named = {"target": {"hinge": 0.4}, "kp": {"ball": 2.0, "hinge": 30.0}, "kd": {"ball": (0.1, 0.2, 0.3)}}
+    expected = lw.rollout(BALL, TILTED, None, None, 0.01, 20, feedback=arrays)
+    for found, one in zip(lw.rollout(BALL, TILTED, None, None, 0.01, 20, feedback=named), expected, strict=True):
+        np.testing.assert_array_equal(found, one)
+    single = lw.rollout(BALL, TILTED.astype(np.float32), None, None, 0.01, 20, feedback=named)
+    assert single[0].dtype == np.float32
+    with pytest.raises(MechanismError, match="no moving joint 'hing': did you mean 'hinge'"):
+        lw.rollout(BALL, TILTED, None, None, 0.01, 20, feedback={"kd": {"hing": 1.0}})

@@ -275,7 +275,7 @@ def test_quaternions_stay_unit_over_a_million_steps(method):
     """One state, a million steps one after the other in the compiled loop: a free top that turns all the time."""
     mech = lw.mechanisms.random_tree(1, 3, joints=("spherical",)).with_gravity((0.0, 0.0, 0.0))
     q, v = lw.random_state(mech, np.random.default_rng(0))
-    found_q, found_v = lw.rollout(mech, 3.0 * q, 5.0 * v, None, 1e-3, 1_000_000, method, every=1000)
+    found_q, found_v = lw.rollout(mech, 1.0005 * q, 5.0 * v, None, 1e-3, 1_000_000, method, every=1000)
     assert np.abs(np.linalg.norm(found_q[1:], axis=-1) - 1.0).max() < 1e-12
     assert np.abs(np.diff(found_q, axis=0)).max() > 0.1 and np.isfinite(found_v).all()
     if method == "rk4":  # the energy of a free top
