@@ -13,7 +13,6 @@ import math
 import sys
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -25,7 +24,6 @@ ORTHONORMAL_TOLERANCE = 1e-6  # a matrix further from orthonormal than this is n
 ROUND_OFF = 4e-16  # two units in the last place at 1: what a product of rotations may be off by
 INERTIA_TOLERANCE = 1e-6  # relative; absorbs numbers printed with six digits
 POINT_RADIUS = 1e-9  # metres; a radius of gyration below it is round-off, the body a point
-SINGULAR_TOLERANCE = 1e-12  # relative; below it a joint-space inertia is zero but for round-off
 MOST_NAMES = 12  # that a message lists: all kinds of joints are fewer
 
 IDENTITY = np.eye(3)
@@ -288,65 +286,3 @@ def limit_defects(
     for quantity, values in at_least_zero.items():
         defects += [f"its {quantity} {x:g} is negative" for x in values if x < 0.0]
     return defects
-
-
-def _spatial_inertia(mass: float, com: np.ndarray, inertia: np.ndarray) -> np.ndarray:
-    """The 6x6 inertia about the link's origin, acting on ``[omega; v]``."""
-    x, y, z = com.tolist()
-    skew = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    moment = mass * skew
-    spatial = np.empty((6, 6))
-    spatial[:3, :3] = inertia - moment @ skew
-    spatial[:3, 3:] = moment
-    spatial[3:, :3] = -moment
-    spatial[3:, 3:] = mass * IDENTITY
-    return spatial
-
-
-@lru_cache(maxsize=256)  # of kinds, which are few: judging a variant of a mechanism takes microseconds
-def _motions_at_zero(kind: Joint) -> np.ndarray:
-    """(6, nv): what each velocity coordinate does to the link, ``[omega; v]`` in its own frame, at zero coordinates."""
-    to_link = np.kron(np.eye(2), np.asarray(kind.alignment, dtype=float))
-    return np.array([to_link @ [*motion.angular, *motion.linear] for motion in kind.motion(kind.neutral())]).T
-
-
-def clearly_has_inertia(body: Any) -> bool:
-    """Whether a body has mass, and twice the kinetic energy of its joint with one coordinate, at unit velocity, is no
-    round-off of larger numbers; to be judged with more care where it may be."""
-    mass, motion = body.mass, _only_motion_at_zero(body.kind)
-    if motion is None or mass <= 0.0:
-        return False
-    a, b, c, i, j, k = motion
-    x, y, z = body.com.tolist()
-    (xx, xy, xz), (_, yy, yz), (_, _, zz) = body.inertia.tolist()
-    u, v, w = i + b * z - c * y, j + c * x - a * z, k + a * y - b * x  # of the mass centre
-    rotation = a * a * xx + b * b * yy + c * c * zz + 2.0 * (a * b * xy + a * c * xz + b * c * yz)
-    armature = body.armature[0]
-    energy = rotation + mass * (u * u + v * v + w * w) + armature
-    largest = abs(xx) + abs(yy) + abs(zz) + mass * (1.0 + x * x + y * y + z * z) + abs(armature)
-    return energy > 1e-6 * largest * (1.0 + abs(i) + abs(j) + abs(k)) ** 2
-
-
-@lru_cache(maxsize=256)
-def _only_motion_at_zero(kind: Joint) -> list[float] | None:
-    """The same of a joint that has one."""
-    motions = _motions_at_zero(kind)
-    return motions[:, 0].tolist() if motions.shape == (6, 1) else None
-
-
-def joint_inertia_is_singular(body: Any) -> bool:
-    """Whether ``D = H I H* + armature`` of a body without massive descendants is singular but for round-off.
-
-    ``H`` is taken at zero coordinates. Each coordinate is scaled by the largest value its ``D`` could have, so that
-    small mechanisms are judged like large ones and angles like distances.
-    """
-    if clearly_has_inertia(body):
-        return False
-    motions = _motions_at_zero(body.kind)
-    spatial, sizes = _spatial_inertia(body.mass, body.com, body.inertia), np.abs(motions)
-    joint_inertia = motions.T @ spatial @ motions + np.diag(body.armature)
-    bound = (sizes.T @ np.abs(spatial) @ sizes).diagonal() + np.abs(body.armature)
-    if not bound.all():
-        return True
-    scale = 1.0 / np.sqrt(bound)
-    return bool(np.linalg.eigvalsh(joint_inertia * np.outer(scale, scale))[0] < SINGULAR_TOLERANCE)

@@ -84,12 +84,14 @@ def without_loops(mech: Mechanism) -> Mechanism:
 
 
 def _family_member(mech: Mechanism, family: Family, changed: frozenset[Change], values: dict[str, Any]) -> Mechanism:
+    own = mech.__dict__
+    kept = own.get("_kept_by_variants") or own.setdefault("_kept_by_variants", _kept_by_variants(mech))
     copy = object.__new__(type(mech))
-    copy.__dict__.update(mech._kept_by_variants, **values, _kernels={}, _locks={}, _family=family, _changed=changed)
+    copy.__dict__.update(kept, **values, _kernels={}, _locks={}, _family=family, _changed=changed)
     return copy
 
 
-def kept_by_variants(mech: Mechanism) -> dict[str, Any]:
+def _kept_by_variants(mech: Mechanism) -> dict[str, Any]:
     """The values that a variant has too unless it is given others."""
     return {name: getattr(mech, name) for name in (*_FIELDS, *_STRUCTURE)}
 

@@ -10,13 +10,14 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.mechanism import annotation, checks, family
+from linkwise.mechanism import annotation, checks, family, resistance
 from linkwise.mechanism.annotation import Annotations, Note
 from linkwise.mechanism.checks import MechanismError
 from linkwise.mechanism.parts import Body, Constant, Constraint, Coupling, Frame, Loop, Place
@@ -283,22 +284,22 @@ class Mechanism(Constant):
     @cached_property
     def q_lower(self) -> NDArray[np.float64]:
         """(nq,) lower limits of q, -inf where there is none; those of joints that mimic others are not among them."""
-        return self._limits("lower")
+        return self._of_joints("limits.lower")
 
     @cached_property
     def q_upper(self) -> NDArray[np.float64]:
         """(nq,) upper limits of q, inf where there is none; those of joints that mimic others are not among them."""
-        return self._limits("upper")
+        return self._of_joints("limits.upper")
 
     @cached_property
     def v_limit(self) -> NDArray[np.float64]:
         """(nv,) the largest ``|v|``, inf where there is no limit."""
-        return self._limits("velocity")
+        return self._of_joints("limits.velocity")
 
     @cached_property
     def effort_limit(self) -> NDArray[np.float64]:
         """(nv,) the largest joint forces and torques, inf where there is no limit."""
-        return self._limits("effort")
+        return self._of_joints("limits.effort")
 
     @cached_property
     def armature(self) -> NDArray[np.float64]:
@@ -307,8 +308,7 @@ class Mechanism(Constant):
 
     @cached_property
     def damping(self) -> NDArray[np.float64]:
-        """(nv,) viscous damping of the joints, as the file gives it.  It acts through ``lw.Passive.of(mech)``, as
-        stiffness and friction do."""
+        """(nv,) viscous damping of the joints; like friction and stiffness it acts through ``lw.Passive.of(mech)``."""
         return self._of_joints("damping")
 
     @cached_property
@@ -327,12 +327,8 @@ class Mechanism(Constant):
         return self._of_joints("rest")
 
     def _of_joints(self, which: str) -> NDArray[np.float64]:
-        independent = (getattr(body, which) for body in self.bodies if not body.mimic)
-        return _read_only(np.array([x for values in independent for x in values], dtype=float))
-
-    def _limits(self, which: str) -> NDArray[np.float64]:
-        independent = (getattr(body.limits, which) for body in self.bodies if not body.mimic)
-        return _read_only(np.array([x for values in independent for x in values], dtype=float))
+        values = map(attrgetter(which), (body for body in self.bodies if not body.mimic))
+        return _read_only(np.array([x for of_joint in values for x in of_joint], dtype=float))
 
     @cached_property
     def mimic_joints(self) -> tuple[str, ...]:
@@ -341,27 +337,8 @@ class Mechanism(Constant):
 
     @cached_property
     def singular_joints(self) -> tuple[str, ...]:
-        """Independent joints that move nothing with inertia: no force law gives them an acceleration.
-
-        A body is judged when nothing it carries has mass; joints further in then see its inertia alone. A joint that
-        others mimic is singular only if they are too.
-        """
-        if all(checks.clearly_has_inertia(self.bodies[index]) for index in self._tips):
-            return ()
-        massive_beyond = [False] * len(self.bodies)
-        resists = [False] * len(self.bodies)
-        for index in reversed(range(len(self.bodies))):
-            body = self.bodies[index]
-            massless = body.mass == 0.0 and not body.inertia.any()
-            if body.parent >= 0 and (massive_beyond[index] or not massless):
-                massive_beyond[body.parent] = True
-            resists[index] = massive_beyond[index] or not checks.joint_inertia_is_singular(body)
-        followed = {b.mimic.joint for i, b in enumerate(self.bodies) if b.mimic and b.mimic.ratio and resists[i]}
-        return tuple(
-            body.joint
-            for index, body in enumerate(self.bodies)
-            if not (resists[index] or body.mimic or body.joint in followed)
-        )
+        """Independent joints that move nothing with inertia: no force law gives them an acceleration."""
+        return resistance.singular_joints(self)
 
     # What is known beyond how it moves -----------------------------------------------------------------------------
 
@@ -412,10 +389,6 @@ class Mechanism(Constant):
     def _family(self) -> family.Family:
         """What it shares with variants that differ in numbers only; there from the first of them on."""
         return family.Family(self.frames)
-
-    @cached_property
-    def _kept_by_variants(self) -> dict[str, Any]:
-        return family.kept_by_variants(self)
 
     def with_gravity(self, gravity: Any) -> Mechanism:
         """A copy in another field of gravity, (3,) in the ground frame."""

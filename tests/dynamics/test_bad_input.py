@@ -212,7 +212,7 @@ REFUSED = {
     "loops in forward dynamics": (
         lambda: lw.forward_dynamics(LOOP, Z[:2], Z[:2], Z[:2]),
         lw.MechanismError,
-        "loops 'slot' of mechanism 'four_bar': use linkwise.closed, or mech.spanning_tree",
+        "loops 'slot' of mechanism 'four_bar': use linkwise.closed.forward_dynamics, or mech.spanning_tree",
     ),
     "loops in the inverse of the mass matrix": (
         lambda: lw.mass_matrix_inverse(LOOP, Z[:2]),
