@@ -429,7 +429,7 @@ class Mechanism(Constant):
         return _edit().set_of_joints(self, "limits", _edit().by_joint("limits", limits, named))
 
     def with_frame(self, name: str, link: str, pose: Any = None) -> Mechanism:
-        """A copy with a further frame, fixed to a link or frame at ``pose`` in it: ``link`` arguments accept its name."""
+        """A copy with a further frame, fixed to a link or frame at ``pose``: ``link`` arguments accept its name."""
         return _edit().add_frame(self, name, link, pose)
 
     def with_payload(self, link: str, mass: float, com: Any = (0.0, 0.0, 0.0), inertia: Any = None) -> Mechanism:
