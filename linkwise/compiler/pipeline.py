@@ -31,7 +31,7 @@ from .kernel import Kernel, explaining
 from .passes.differentiate import Directions, differentiate
 from .passes.fuse_multiply_add import fuse_multiply_add
 from .passes.order_for_registers import order_for_registers
-from .registry import NAME_ALIASES, OPTION_ALIASES, TARGET_ALIASES, array_function
+from .registry import DECIDED_OPTIONS, NAME_ALIASES, OPTION_ALIASES, TARGET_ALIASES, array_function
 from .runtime import llvm_loader
 from .runtime.arrays import all_plain
 from .runtime.cache import program_key
@@ -81,8 +81,9 @@ def compile(
     options = {OPTION_ALIASES.get(name, name) if name not in chosen.options else name: x for name, x in options.items()}
     for name in options:
         one_of(f"option of {chosen.name}", name, chosen.options)
-    chosen.require_options(options)
     chosen.check(mech)
+    options = {**{name: DECIDED_OPTIONS[name](mech) for name in chosen.options if name in DECIDED_OPTIONS}, **options}
+    chosen.require_options(options)
     traced = trace_with_plan(chosen, mech, parameters, options)
     configurations = dict.fromkeys(chosen.configurations, mech)
     return loaded(traced.program, dtype, target, traced.log.sweeps, configurations, traced.explanation)

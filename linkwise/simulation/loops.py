@@ -27,7 +27,7 @@ class Manifold:
     """
 
     singular: SingularPositions
-    formulation: str = "svd"
+    formulation: str = "elimination"
     baumgarte: tuple[float, float] | None = None
     projects: bool = False
     tolerance: float = closed.LOOPS.closed
@@ -80,7 +80,7 @@ class Manifold:
             return tree.forward_dynamics(self.mech, q, v, tau, wrenches)
         # Stages of a step may leave the manifold: what is projected, pulled back or left to drift is up to the caller.
         rank = self.singular.rank
-        return closed.motion_under(self.mech, q, v, tau, self.formulation, self.baumgarte, wrenches, rank=rank)[1]
+        return closed.accelerations(self.mech, q, v, tau, self.formulation, self.baumgarte, wrenches, rank=rank)
 
     def derivatives(
         self, q: np.ndarray, v: np.ndarray, tau: np.ndarray, wrenches: np.ndarray | None

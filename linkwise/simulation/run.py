@@ -62,7 +62,7 @@ def simulate(
     events: Event | Function | Sequence[Event | Function] = (),
     t_eval: Any = None,
     output_step: float | None = None,
-    formulation: str = "svd",
+    formulation: str = "elimination",
     baumgarte: tuple[float, float] | None = None,
     keep_energy: bool = False,
     tolerance: float = closed.LOOPS.closed,

@@ -12,6 +12,7 @@ from .constraints import velocities_within_loops as velocities_within_loops
 from .constraints import warn_if_open as warn_if_open
 from .coordinates import ChartError, Coordinates, ImplicitCoordinates, implicit_coordinates
 from .dynamics import ALL_METHODS as ALL_METHODS
+from .dynamics import accelerations as accelerations
 from .dynamics import (
     constraint_forces,
     forward_dynamics,
@@ -20,7 +21,6 @@ from .dynamics import (
     multipliers,
     null_space,
 )
-from .dynamics import motion_under as motion_under
 from .paths import MotionPath
 from .ranges import RangeEnd, RangeOfMotion, range_of_motion
 from .singular import conditioning, time_to_singular

@@ -1,4 +1,5 @@
-"""Dynamics of closed mechanisms: five formulations of one equation of motion (spencer2004 2.4, 2.5, 2.43, 3.5)."""
+"""Dynamics of closed mechanisms: compiled elimination of the loops, and five formulations of the same equation of
+motion (spencer2004 2.4, 2.5, 2.43, 3.5), of which "svd" is the reference."""
 
 from __future__ import annotations
 
@@ -8,19 +9,30 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...compiler.registry import compile_instead
+from ...compiler.registry import ArrayFunction, compile_instead, register
 from ...compiler.store import kernel_function
 from ...mechanism import Mechanism, MechanismError, one_of
 from ...mechanism.checks import names_of
 from .. import trees as tree
 from ..states import Float64Array, checked_arrays, checked_motion, common_batch, real_numbers
-from .constraints import constraint_jacobian, driven_by, loop_of, require_length, velocity_rows, warn_if_open
+from .constraints import (
+    constraint_jacobian,
+    driven_by,
+    loop_of,
+    position_error,
+    require_length,
+    velocity_rows,
+    warn_if_open,
+)
 from .coordinates import Coordinates, ImplicitCoordinates
 from .decomposition import Decomposition, decompose, solved, times, transposed_times
 from .formulations import METHODS, basis_by
+from .structure import fronts
 from .tolerances import LOOPS
 
-ALL_METHODS = ("svd", "lagrange", *METHODS)
+ALL_METHODS = ("elimination", "svd", "lagrange", *METHODS)
+RELIABLE = 1.0  # see ``closed_motion``: states with less are left to the SVD
+_ACCELERATIONS = slice(None, -1)
 
 
 class Terms(NamedTuple):
@@ -41,13 +53,12 @@ def terms(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Terms:
     return Terms(upper[..., :n], upper[..., n], lower[..., :n], lower[..., n], lower[..., n + 1])
 
 
-@compile_instead("'constrained_terms', the terms of its equations")
 def forward_dynamics(
     mech: Mechanism,
     q: ArrayLike,
     v: ArrayLike,
     tau: ArrayLike,
-    method: str = "svd",
+    method: str = "elimination",
     baumgarte: tuple[float, float] | None = None,
     wrenches: ArrayLike | None = None,
     independent: Any = None,
@@ -56,21 +67,66 @@ def forward_dynamics(
 ) -> Float64Array:
     """(nv,): accelerations under joint forces ``tau`` and external ``wrenches`` (n_links, 6), all loops kept closed.
 
-    method        "svd" (3.5; does not fail at singular positions), "lagrange" (2.4, 2.5), "partitioning", "tangent",
-                  "differentiable" (2.43 with different K); they agree away from singular positions
+    method        "elimination" (compiled: loops are eliminated cluster by cluster, in O(N); states that are singular or
+                  nearly so are left to "svd"), "svd" (3.5; the reference, does not fail at singular positions),
+                  "lagrange" (2.4, 2.5), "partitioning", "tangent", "differentiable" (2.43 with different K); they
+                  agree away from singular positions
     baumgarte     (alpha, beta): loops are pulled closed, g'' + 2 alpha g' + beta^2 g = 0 (3.8, 3.9)
     independent   own coordinates for the null space: joint names, rows (p, nv) with dy/dt = rows v, ``Coordinates`` or
                   ``implicit_coordinates(...)`` (2.25-2.31)
     rank          (...): no more than this many constraints are independent: for states with loops not exactly closed
     tolerance     singular values of G below this fraction of the largest count as zero
 
+    With ``baumgarte``, ``independent`` or another ``tolerance`` the elimination has no part: "svd" is taken.
     Where loops are open by more than 1 mm or 1 mrad and ``baumgarte`` does not close them, a ``MechanismWarning`` says
     so: the accelerations keep them as open as they are.
     """
+    if method == "elimination" and wrenches is baumgarte is independent is rank is None and tolerance == LOOPS.rank:
+        found = kernel_function(mech, "closed_motion", None)(q, v, tau)
+        if found.ndim == 1 and found.item(-1) > RELIABLE:  # by far the most calls
+            return found[_ACCELERATIONS]
     q, v, tau = checked_motion(mech, q, v, tau, wrenches)
-    at, a = motion_under(mech, q, v, tau, method, baumgarte, wrenches, independent, rank, tolerance)
+    a = accelerations(mech, q, v, tau, method, baumgarte, wrenches, independent, rank, tolerance)
     if baumgarte is None:
-        warn_if_open(mech, at.error)
+        warn_if_open(mech, position_error(mech, q))
+    return a
+
+
+register(forward_dynamics, ArrayFunction("closed_forward_dynamics"))
+
+
+def accelerations(
+    mech: Mechanism,
+    q: np.ndarray,
+    v: np.ndarray,
+    tau: np.ndarray,
+    method: str = "elimination",
+    baumgarte: tuple[float, float] | None = None,
+    wrenches: ArrayLike | None = None,
+    independent: Any = None,
+    rank: Any = None,
+    tolerance: float = LOOPS.rank,
+) -> Float64Array:
+    """``forward_dynamics`` of float64 arrays, for loops that may be open."""
+    one_of("method", method, ALL_METHODS)
+    special = baumgarte is not None or independent is not None or tolerance != LOOPS.rank
+    if rank is not None:
+        pivots = sum(front.pivots for own in fronts(mech) for front in own)
+        special = special or np.shape(rank) not in ((), q.shape[:-1]) or bool(np.any(np.asarray(rank) != pivots))
+    if method != "elimination" or special:
+        method = "svd" if method == "elimination" else method
+        return motion_under(mech, q, v, tau, method, baumgarte, wrenches, independent, rank, tolerance)[1]
+    if wrenches is None:
+        found = kernel_function(mech, "closed_motion", None)(q, v, tau)
+    else:
+        found = kernel_function(mech, "closed_motion_with_wrenches", None)(q, v, tau, wrenches)
+    a, poor = found[..., :-1], ~(found[..., -1] > RELIABLE)
+    if poor.any():
+        batch, highest = found.shape[:-1], None if rank is None else np.max(rank)
+        q, v, tau = (np.broadcast_to(x, (*batch, x.shape[-1]))[poor] for x in (q, v, tau))
+        if wrenches is not None:
+            wrenches = np.broadcast_to(np.asarray(wrenches, dtype=float), (*batch, mech.n_links, 6))[poor]
+        a[poor] = motion_under(mech, q, v, tau, "svd", wrenches=wrenches, rank=highest)[1]
     return a
 
 
@@ -86,9 +142,8 @@ def motion_under(
     rank: Any = None,
     tolerance: float = LOOPS.rank,
 ) -> tuple[Terms, Float64Array]:
-    """The terms of the equations of motion, and their solution: ``forward_dynamics`` of float64 arrays, for loops that
-    may be open."""
-    one_of("method", method, ALL_METHODS)
+    """The terms of the equations of motion, and their solution by NumPy's linear algebra, for loops that may be
+    open."""
     at = terms(mech, q, v)
     force = tau - bias_under(mech, at, q, v, wrenches)
     bias = at.bias

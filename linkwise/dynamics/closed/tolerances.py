@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...mechanics.algorithms.closed_dynamics import CLOSED
+
 
 @dataclass(frozen=True)
 class LoopTolerances:
@@ -34,7 +36,7 @@ class LoopTolerances:
     closed: float = 1e-11
     aim: float = 1e-5
     open_in_derivatives: float = 1e-8
-    open_by_mistake: float = 1e-3
+    open_by_mistake: float = CLOSED
     velocity_in_derivatives: float = 1e-6
     velocity_by_mistake: float = 1e-3
     acceleration: float = 1e-8

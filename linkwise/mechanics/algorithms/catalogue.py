@@ -14,6 +14,7 @@ from ..operators import D
 from ..recursions.mass_centres import at_mass_centres
 from . import (
     centroidal,
+    closed_dynamics,
     configuration,
     denoc,
     dexterity,
@@ -56,6 +57,7 @@ OBSERVERS = "operators see each link in its own frame; observers elsewhere need 
 COMPOSITE_BODIES = "products of derivatives share composite bodies; operator by operator they would be summed again"
 RATES = "rates of articulated inertias: a second recursion beside that of P, which shares its velocities"
 LOOPS = "loops are walked from side to side; links beside the way do not enter"
+CLUSTERS = "links that loops tie together are eliminated together, with pivots chosen by the state"
 MASS_CENTRES = "twists at mass centres along the world's axes: frames that no link has"
 
 
@@ -319,6 +321,24 @@ ALGORITHMS: dict[str, Algorithm] = {
         Algorithm("constraint_bias", ("q", "v"), "constraint_error", loop_constraints.constraint_bias, reason=LOOPS),
         Algorithm(
             "constrained_terms", ("q", "v"), "constrained_terms", loop_constraints.constrained_terms, reason=LOOPS
+        ),
+        Algorithm(
+            "closed_forward_dynamics",
+            ("q", "v", "tau"),
+            "a",
+            closed_dynamics.closed_forward_dynamics,
+            ("fronts",),
+            reason=CLUSTERS,
+            may_take_wrenches=True,
+        ),
+        Algorithm(
+            "closed_motion",
+            ("q", "v", "tau"),
+            "closed_motion",
+            closed_dynamics.closed_motion,
+            ("fronts",),
+            reason=CLUSTERS,
+            may_take_wrenches=True,
         ),
         Algorithm("loop_alignments", ("q",), "loop_alignments", loop_constraints.loop_alignments, reason=LOOPS),
         Algorithm("loop_motion_maps", ("q",), "loop_motion_maps", loop_constraints.loop_motion_maps, reason=LOOPS),

@@ -8,14 +8,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..jet import parts
+from ..links.link import combine
+from ..links.loop_elimination import Row
 from ..operators.plan import apply
 from ..recursions.loops import Tie, Walk, ways
-from ..recursions.tree import Tree
+from ..recursions.tree import Configuration, Tree
 from ..scalar import Matrix, Scalar
 from ..spatial import Matrix3, Motion, Vector3
+from ..spatial.motion import NO_MOTION
 from . import expressions as ex
-from .configuration import moving
 from .dynamics import bias_force, mass_matrix
 
 
@@ -40,7 +41,43 @@ def constraint_jacobian(tree: Tree, q: Sequence[Scalar]) -> Matrix:
 
 def constraint_bias(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
     """(m,): dG/dt v, the second derivative of g along the motion with constant v, without forming dG/dt (2.3)."""
-    return [parts(x)[2] for x in position_error(tree, moving(tree, q, v))]
+    at, rates = Configuration(tree, q), tree.velocities(v)
+    return [x for way in at.ways for x in _bias(at, way, rates)]
+
+
+def constraints(at: Configuration, v: Sequence[Scalar]) -> tuple[list[Row], list[Scalar]]:
+    """What all loops and couplings ask of accelerations, G a + dG/dt v = 0; and their errors g."""
+    rates = at.tree.velocities(v)
+    rows = [row for way in at.ways for row in map(Row, _rows(at, way), _bias(at, way, rates))]
+    return rows, [x for way in at.ways for x in way.closure()]
+
+
+def _rows(at: Configuration, way: Walk | Tie) -> list[dict[int, Scalar]]:
+    """The rows of G of a loop or coupling, by coordinate."""
+    rows: list[dict[int, Scalar]] = [{} for _ in range(way.loop.n_constraints)]
+    for i in way.links(by_joints=True):
+        body = at.tree.mechanism.bodies[i]
+        start, ratio = at.tree.mechanism.v_index(body.joint).start, body.mimic.ratio if body.mimic else 1.0
+        for k, motion in enumerate(at.joint_kinematics[i].motion, start=start):
+            for row, rate in zip(rows, way.rates({i: motion}, by_joints=True) or [], strict=True):
+                row[k] = row.get(k, 0.0) + rate * ratio
+    return rows
+
+
+def _bias(at: Configuration, way: Walk | Tie, rates: Sequence[Sequence[Scalar]]) -> list[Scalar]:
+    """dG/dt v of a loop or coupling: each joint's motion is carried along by those before it on the way, and changes by
+    itself where H depends on coordinates.  Couplings are linear in coordinates."""
+    if isinstance(way, Tie):
+        return [0.0]
+    velocity, acceleration = NO_MOTION, NO_MOTION
+    for station in way.stations:
+        joint, own = at.joint_kinematics[station.link], rates[station.link]
+        moved = way.relative_motion(station, joint.relative_motion(own))
+        change = combine(joint.link.joint.motion_rate(at.coordinates[station.link], own), own)
+        acceleration = acceleration + velocity.cross(moved) + way.relative_motion(station, change)
+        velocity = velocity + moved
+    swinging = velocity.angular.cross(velocity.linear)  # of B's origin, where spatial accelerations do not follow it
+    return way.curvature(velocity, Motion(acceleration.angular, acceleration.linear + swinging))
 
 
 def loop_motion_maps(tree: Tree, q: Sequence[Scalar]) -> Matrix:

@@ -1,0 +1,159 @@
+"""The order in which loops are eliminated: found once for a mechanism, from its constraints at sample configurations.
+
+Which coordinates a constraint knows, how many constraints are independent and which pivots are safely large are
+properties of the mechanism; compiled dynamics use them and decide the rest by the state.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...compiler.store import kernel_function, stored
+from ...mechanics.links.loop_elimination import Front
+from ...mechanism import Mechanism
+from ...mechanism.clusters import Cluster, clusters
+from .. import trees as tree
+from ..states import Float64Array
+from .assembly import AssemblyError, assemble
+from .tolerances import LOOPS
+
+SAMPLES = 12
+SPREAD = 0.4  # rad, m: how far sample configurations are from an assembled one
+NEGLIGIBLE = 1e-10  # of the largest entry: what is smaller at all samples is round-off
+SAFE = 0.1  # of the largest entry of a front: pivots that are larger at all samples need no alternative
+SMALL = 8  # coordinates of a cluster; in larger ones the code does not provide for singular positions
+
+
+def fronts(mech: Mechanism) -> tuple[tuple[Front, ...], ...]:
+    """The fronts of every cluster, kept with the mechanism."""
+    return stored(mech, fronts, lambda: _fronts(mech))
+
+
+def _fronts(mech: Mechanism) -> tuple[tuple[Front, ...], ...]:
+    if not mech.loops:
+        return ((),) * len(clusters(mech))
+    closed, opened = _configurations(mech)
+    samples = kernel_function(mech, "constraint_jacobian", None)(np.concatenate([closed, opened]))
+    return tuple(
+        _cluster_fronts(mech, cluster, samples, len(closed)) if cluster.loops else () for cluster in clusters(mech)
+    )
+
+
+def _configurations(mech: Mechanism) -> tuple[Float64Array, Float64Array]:
+    """Assembled configurations around the initial one, and others."""
+    rng, start, found = np.random.default_rng(0), np.array(mech.initial), []
+    with contextlib.suppress(AssemblyError):
+        start = assemble(mech, start)
+        found.append(start)
+    guesses = tree.integrate(mech, start, SPREAD * rng.uniform(-1.0, 1.0, (SAMPLES, mech.nv)), 1.0)
+    for guess in guesses:
+        with contextlib.suppress(AssemblyError):
+            found.append(assemble(mech, guess, tries=1))
+    return np.array(found or guesses), guesses
+
+
+@dataclass(eq=False)
+class _Group:
+    """Constraints that are eliminated together, at every sample: rows over all coordinates of the cluster."""
+
+    rows: list[int]  # that no front has taken yet
+    matrices: list[Float64Array]  # the first ``closed`` of them at assembled configurations
+    closed: int
+    waiting: list[int]  # coordinates that are left to the parent
+    children: tuple[int, ...] = ()
+
+    def columns(self) -> set[int]:
+        """Coordinates that the constraints know."""
+        if not self.matrices[0].size:
+            return set()
+        largest = np.max([np.abs(matrix) for matrix in self.matrices], axis=(0, 1))
+        return {*np.flatnonzero(largest > NEGLIGIBLE * largest.max()).tolist()}
+
+
+def _cluster_fronts(mech: Mechanism, cluster: Cluster, samples: Float64Array, closed: int) -> tuple[Front, ...]:
+    own = samples[:, cluster.rows][:, :, cluster.coordinates]
+    sizes = np.abs(own).max(axis=(0, 2))
+    kept = [k for k, size in enumerate(sizes) if size > NEGLIGIBLE * sizes.max()]
+    groups = []
+    for number in cluster.loops:
+        within = mech.constraint_index(mech.loops[number].name)
+        places = [k for k in kept if within.start <= cluster.rows[k] < within.stop]
+        if places:
+            groups.append(_Group([cluster.rows[k] for k in places], [matrix[places] for matrix in own], closed, []))
+    found: list[Front] = []
+    while groups:
+        groups = [rest for group in groups for rest in _eliminated(group, groups, cluster, found)]
+        groups = _merged(groups)
+    return tuple(found)
+
+
+def _eliminated(group: _Group, groups: list[_Group], cluster: Cluster, found: list[Front]) -> Iterable[_Group]:
+    """Add the front of a group to those found; what remains of it, if anything does."""
+    shared = set().union(*(other.columns() for other in groups if other is not group))
+    columns = group.columns()
+    private = sorted(columns - shared)
+    is_root = not columns & shared
+    pivots = _rank(group) if is_root else _safe_pivots(group, private)
+    if not is_root and not pivots:
+        return [group]
+    names = tuple(cluster.coordinates[c] for c in private if c not in group.waiting)
+    spare = min(pivots, 1) if is_root and len(cluster.coordinates) <= SMALL else 0
+    found.append(Front(tuple(group.rows), names, pivots, group.children, spare))
+    if is_root:
+        return []
+    matrices = [_reduced(matrix, private, pivots)[0] for matrix in group.matrices]
+    return [_Group([], matrices, group.closed, private, (len(found) - 1,))] if len(matrices[0]) else []
+
+
+def _merged(groups: list[_Group]) -> list[_Group]:
+    """Groups that share the coordinate which the fewest know become one."""
+    counts = Counter(c for group in groups for c in group.columns())
+    shared = [c for c, count in counts.items() if count > 1]
+    if not shared:
+        return groups
+    chosen = min(shared, key=lambda c: (counts[c], c))
+    together = [group for group in groups if chosen in group.columns()]
+    merged = _Group(
+        [row for group in together for row in group.rows],
+        [np.concatenate(parts) for parts in zip(*(group.matrices for group in together), strict=True)],
+        together[0].closed,
+        [c for group in together for c in group.waiting],
+        tuple(child for group in together for child in group.children),
+    )
+    return [merged, *(group for group in groups if group not in together)]
+
+
+def _rank(group: _Group) -> int:
+    """How many of the constraints are independent on the manifold."""
+    values = [np.linalg.svd(matrix, compute_uv=False) for matrix in group.matrices[: group.closed]]
+    return max(int(np.sum(s > LOOPS.rank * s.max(initial=0.0))) for s in values)
+
+
+def _safe_pivots(group: _Group, private: list[int]) -> int:
+    """How many of the private coordinates can be eliminated with large pivots at all samples."""
+    most = min(len(private), len(group.matrices[0]))
+    counts = [np.sum(_reduced(matrix, private, most)[1] > SAFE) for matrix in group.matrices[: group.closed]]
+    return int(min(counts, default=0))
+
+
+def _reduced(matrix: Float64Array, columns: list[int], steps: int) -> tuple[Float64Array, Float64Array]:
+    """A matrix after so many steps of elimination with complete pivoting among ``columns``, without the pivot rows;
+    and the pivots relative to the largest entry of the rows where they are found."""
+    rest, pivots = matrix.copy(), []
+    for _ in range(steps):
+        sizes = np.abs(rest[:, columns])
+        row, place = np.unravel_index(np.argmax(sizes), sizes.shape)
+        column = columns[place]
+        scale = np.abs(rest).max()
+        if not sizes[row, place] > NEGLIGIBLE * scale:
+            break
+        pivots.append(sizes[row, place] / scale)
+        taken = rest[row]
+        rest = np.delete(rest - np.outer(rest[:, column] / taken[column], taken), row, axis=0)
+        rest[:, column] = 0.0
+    return rest, np.array(pivots)

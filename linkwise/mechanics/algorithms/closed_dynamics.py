@@ -1,0 +1,128 @@
+"""Dynamics of closed mechanisms in O(N): clusters of links that loops tie together, each eliminated where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+from ...mechanism.clusters import Cluster, clusters
+from ..links.articulation import Articulation, articulate, force_to_parent
+from ..links.forces import gyroscopic_force
+from ..links.kinematics import AngularVelocity, angular_velocity_base_to_tip, propagate_acceleration_with_biases
+from ..links.loop_elimination import Front, Solution, eliminate
+from ..recursions.cluster import ClusterArticulation, ClusterDynamics, Load, articulate_cluster
+from ..recursions.sweep import base_to_tip, within
+from ..recursions.tree import Configuration, Tree
+from ..scalar import Scalar, dot, select
+from ..spatial import Force, Motion
+from ..spatial.three import ZERO
+from .loop_constraints import constraints
+
+CLOSED = 1e-3  # metres, sines of angles: loops that are open by more were not meant to be closed
+Fronts = tuple[tuple[Front, ...], ...]  # for every cluster
+
+
+def closed_forward_dynamics(tree: Tree, q, v, tau, wrenches=None, *, fronts: Fronts) -> list[Scalar]:
+    """(nv,): accelerations under joint forces, all loops kept closed."""
+    return ClosedMotion(tree, q, v, wrenches, fronts).under(tau)
+
+
+def closed_motion(tree: Tree, q, v, tau, wrenches=None, *, fronts: Fronts) -> list[Scalar]:
+    """(nv + 1,): accelerations, and whether they can be relied on: above 1 if so, small if pivots of the elimination
+    are (``Solution.reliability``), negative if loops are open by mistake."""
+    motion = ClosedMotion(tree, q, v, wrenches, fronts)
+    return [*motion.under(tau), select(motion.error < CLOSED**2, motion.reliability, -motion.error)]
+
+
+class ClosedMotion:
+    """A closed mechanism at one state: sweeps over its clusters.  A cluster of one link that nothing ties is the step
+    of articulated bodies (jain1995 4.8)."""
+
+    def __init__(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], wrenches, fronts: Fronts):
+        self.clusters = clusters(tree.mechanism)
+        if all(cluster.parent < 0 for cluster in self.clusters):
+            tree = tree.regrouped
+        self.at = Configuration(tree, q)
+        self.spins = _angular_velocities(self.at, v)
+        rows, errors = constraints(self.at, v)
+        self.error = dot(errors, errors)
+        self.motions = [
+            eliminate(dict(enumerate(rows)), cluster.coordinates, own)
+            for cluster, own in zip(self.clusters, fronts, strict=True)
+        ]
+        self.loads = [Load()] * len(tree.links)
+        if wrenches is not None:
+            users = (link.user for link in tree.links)
+            self.loads = [
+                Load(None, user.force_back(Force.of(list(w))) * -1.0) for user, w in zip(users, wrenches, strict=True)
+            ]
+
+    @property
+    def reliability(self) -> Scalar:
+        """The least of all clusters, see ``Solution``."""
+        return reduce(lambda a, b: select(b < a, b, a), [motion.reliability for motion in self.motions], 2.0)
+
+    def under(self, tau: Sequence[Scalar]) -> list[Scalar]:
+        """Tip to base: what every cluster leaves on its parent; base to tip: accelerations."""
+        joints: dict[Cluster, Articulation | ClusterArticulation] = {}
+        innovations: dict[Cluster, list[Scalar]] = {}
+        for cluster, motion in reversed(list(zip(self.clusters, self.motions, strict=True))):
+            with within(self._label("articulated inertias, forces, tip to base", cluster)):
+                if len(cluster.bodies) == 1 and not cluster.loops:
+                    joints[cluster], innovations[cluster] = self._articulate(cluster, tau)
+                else:
+                    joints[cluster] = self._articulate_cluster(cluster, motion, tau)
+        found: list[Scalar] = [0.0] * self.at.tree.mechanism.nv
+        links: dict[int, Motion] = {-1: self.at.tree.base_acceleration}
+        for cluster in self.clusters:
+            with within(self._label("accelerations, base to tip", cluster)):
+                joint, parent = joints[cluster], links[cluster.parent]
+                if isinstance(joint, Articulation):
+                    (i,) = cluster.bodies
+                    behind = propagate_acceleration_with_biases(joint.kinematics, self.spins[i], parent)
+                    answer = joint.factor.solve(innovations[cluster])
+                    own = [a - g.dot(behind) for a, g in zip(answer, joint.gain, strict=True)]
+                    links[i] = behind + joint.kinematics.relative_motion(own)
+                    found[cluster.coordinates[0] : cluster.coordinates[-1] + 1] = own
+                else:
+                    rates = joint.accelerations(parent)
+                    for place, rate in rates.items():
+                        found[place] = rate
+                    links.update(joint.dynamics.accelerations(parent, rates))
+        return found
+
+    def _label(self, what: str, cluster: Cluster) -> str:
+        return f"{what}: {', '.join(self.at.tree.links[i].name for i in cluster.bodies)}"
+
+    def _articulate(self, cluster: Cluster, tau: Sequence[Scalar]) -> tuple[Articulation, list[Scalar]]:
+        """The joint of one link (jain1995 4.8); also its innovation."""
+        (i,) = cluster.bodies
+        link, load = self.at.tree.links[i], self.loads[i]
+        inertia = link.inertia.articulated()
+        joint = articulate(self.at.joint_kinematics[i], inertia if load.inertia is None else inertia + load.inertia)
+        force = gyroscopic_force(link.inertia, self.spins[i].omega)
+        force = force if load.force is None else force + load.force
+        innovation = joint.innovation([tau[c] for c in cluster.coordinates], force)
+        if link.parent >= 0:
+            behind = joint.kinematics.transform.inertia_back(joint.remaining)
+            moved = force_to_parent(joint.kinematics, self.spins[i], joint.remaining, joint.absorb(force, innovation))
+            self.loads[link.parent] = self.loads[link.parent].with_part(behind, moved)
+        return joint, innovation
+
+    def _articulate_cluster(self, cluster: Cluster, motion: Solution, tau: Sequence[Scalar]) -> ClusterArticulation:
+        dynamics = ClusterDynamics(self.at, cluster, self.spins, self.loads)
+        forces = {c: tau[c] for c in cluster.coordinates}
+        joint, inertia, force = articulate_cluster(dynamics, motion, forces, self.at.tree.base_acceleration)
+        if inertia is not None and force is not None:
+            self.loads[cluster.parent] = self.loads[cluster.parent].with_part(inertia, force)
+        return joint
+
+
+def _angular_velocities(at: Configuration, v: Sequence[Scalar]) -> list[AngularVelocity]:
+    rates = at.tree.velocities(v)
+
+    def step(i: int, parent: AngularVelocity | None) -> AngularVelocity:
+        omega = ZERO if parent is None else parent.omega
+        return angular_velocity_base_to_tip(at.joint_kinematics[i], omega, at.coordinates[i], rates[i])
+
+    return base_to_tip(at.tree.links, "angular velocities", step)

@@ -1,0 +1,313 @@
+"""Elimination of the coordinates that loops determine: a = K y + k solves G a + bias = 0 for every y.
+
+Constraints and coordinates are eliminated in fronts (the multifrontal method of sparse direct solvers): a front takes
+its own constraints and what its children left over, eliminates coordinates that no later constraint knows, and leaves
+the rest to its parent.  Fronts, and how many pivots each has, are chosen before; *which* entries are the pivots is
+decided by their sizes, for every state of a batch anew.  Where the choice is not fixed, entries are exchanged by
+``select``, so the code has no branches.
+
+Constraints that are left over in the end are implied by the others, if not exactly where loops are not exactly closed.
+What is left of them is then spread over all as least squares would do it: which of them is left over changes the result
+by the square of their errors only, and accelerations are smooth for integrators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from ..scalar import Scalar, dot, is_constant, is_zero, select
+
+# Pivots relative to the largest that suffice: the largest of all entries lose no more digits than the problem does;
+# fixed ones were large when fronts were chosen, and where they are not errors grow from front to front.
+SUFFICIENT = 1e-5
+SUFFICIENT_IF_FIXED = 0.02
+VANISHING = 1e-10
+BIAS = -1  # stands for the bias among the columns of a row; columns below say of which constraints it is made
+
+
+@dataclass(frozen=True)
+class Front:
+    """Constraints and coordinates that are eliminated together.
+
+    rows       constraints that enter here
+    columns    coordinates that may be eliminated here: no constraint outside this front and its children knows them
+    pivots     how many are eliminated
+    children   places of fronts before this one that leave their remaining constraints and coordinates to it
+    spare      the last of the pivots that may vanish in singular positions; their coordinates are free there
+    """
+
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+    pivots: int
+    children: tuple[int, ...] = ()
+    spare: int = 0
+
+
+class Row:
+    """One constraint: sum of coefficients times accelerations, plus bias, is zero."""
+
+    def __init__(self, coefficients: Mapping[int, Scalar], bias: Scalar):
+        self.numbers: dict[int, Scalar] = {**coefficients, BIAS: bias}
+
+    def at(self, column: int) -> Scalar:
+        return self.numbers.get(column, 0.0)
+
+    def copy(self) -> Row:
+        return Row(self.numbers, self.numbers[BIAS])
+
+    def subtract(self, factor: Scalar, other: Row, without: int | None = None) -> None:
+        """The row minus ``factor`` times another."""
+        for c, x in other.numbers.items():
+            if c != without and not is_zero(x):
+                self.numbers[c] = self.at(c) - factor * x
+
+    def exchange(self, condition: Scalar, a: int, b: int) -> None:
+        """Columns a and b, where the condition holds."""
+        x, y = self.at(a), self.at(b)
+        if not (is_zero(x) and is_zero(y)):
+            self.numbers[a], self.numbers[b] = select(condition, y, x), select(condition, x, y)
+
+    def made_of(self) -> list[Scalar]:
+        """Which constraints it is made of."""
+        return [x for c, x in sorted(self.numbers.items()) if c < BIAS]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """K by rows and k, for every coordinate; the first ``free`` columns of K are of independent coordinates always, the
+    others where their indicator is 1, elsewhere they are zero.
+
+    reliability    above 1 where all pivots are large enough: the smallest square of a pivot relative to the largest of
+                   its front, and to what suffices there
+    """
+
+    basis: Mapping[int, list[Scalar]]
+    offset: Mapping[int, Scalar]
+    free: int
+    indicators: tuple[Scalar, ...]
+    reliability: Scalar
+
+
+Exchange = tuple[int, int, Scalar]  # two slots, and the condition
+
+
+@dataclass
+class _Pivot:
+    """Row and slot of a pivot, its reciprocal, 1 where it vanishes and its coordinate is free, and how slots were
+    exchanged before."""
+
+    row: Row
+    slot: int
+    reciprocal: Scalar
+    indicator: Scalar
+    exchanges: list[Exchange]
+
+
+class _Progress:
+    """One front under elimination.  Slots are named by the coordinate that stands there before exchanges."""
+
+    def __init__(
+        self,
+        rows: Sequence[Row],
+        slots: list[int],
+        front: Front,
+        is_root: bool,
+        threshold: float,
+        scales: list[Scalar],
+    ):
+        self.rows = [row for row in rows if any(not is_zero(x) for c, x in row.numbers.items() if c >= 0)]
+        self.slots = slots
+        self.threshold = threshold
+        self.pivots: list[_Pivot] = []
+        self.smallest: Scalar = None
+        self.largest: Scalar = reduce(_greatest, scales) if scales else None
+        every = front.pivots == len(slots) and not front.spare
+        self.sufficient = SUFFICIENT if is_root and not every else SUFFICIENT_IF_FIXED
+        for step in range(front.pivots):
+            self._eliminate(every, spare=step >= front.pivots - front.spare)
+
+    def _eliminate(self, every: bool, spare: bool) -> None:
+        exchanges: list[Exchange] = []
+        if every:  # all of these coordinates go, so their order is free: the best row for the next one
+            slot = min(self.slots, key=lambda c: sum(not is_zero(row.at(c)) for row in self.rows))
+            row = self._best_row([row.at(slot) * row.at(slot) for row in self.rows])
+        else:  # the largest entry of all
+            row = self._best_row([self._largest_square(row) for row in self.rows])
+            slot = self._best_slot(row, exchanges)
+        value = row.at(slot)
+        reciprocal, indicator = self._reciprocal(value, spare)
+        for other in self.rows:
+            factor = other.numbers.pop(slot, 0.0)
+            if not is_zero(factor):
+                other.subtract(factor * reciprocal, row, without=slot)
+        self.slots = [c for c in self.slots if c != slot]
+        self.pivots.append(_Pivot(row, slot, reciprocal, indicator, exchanges))
+
+    def _reciprocal(self, value: Scalar, spare: bool) -> tuple[Scalar, Scalar]:
+        """Of a pivot, zero where it vanishes and may; and 1 there, else 0.  The extremes of pivots are kept."""
+        square = value * value
+        self.smallest = square if self.smallest is None else _least(self.smallest, square)
+        if self.largest is None or not spare:
+            self.largest = square if self.largest is None else _greatest(self.largest, square)
+        if not spare or is_constant(value):
+            return 1.0 / value, 0.0
+        kept = self.threshold**2 * self.largest < square
+        return select(kept, 1.0 / value, 0.0), select(kept, 0.0, 1.0)
+
+    def reliability(self) -> Scalar:
+        if self.smallest is self.largest:  # nothing to compare with but metres and radians
+            return self.smallest * (1.0 / VANISHING**2)
+        return self.smallest / (self.sufficient**2 * self.largest)
+
+    def _largest_square(self, row: Row) -> Scalar:
+        squares = [row.at(c) * row.at(c) for c in self.slots if not is_zero(row.at(c))]
+        return reduce(_greatest, squares) if squares else 0.0
+
+    def _best_row(self, keys: list[Scalar]) -> Row:
+        """Take out the row with the largest key.  The others are exchanged with it one after the other."""
+        known = [i for i, key in enumerate(keys) if not is_zero(key)]
+        if not known:
+            raise ZeroDivisionError("no pivot is left: the constraints depend on each other for all states")
+        if all(is_constant(keys[i]) for i in known):
+            return self.rows.pop(max(known, key=lambda i: keys[i]))
+        first = known[0]
+        key = keys[first]
+        for i in known[1:]:
+            better = key < keys[i]
+            key = select(better, keys[i], key)
+            _exchange(better, self.rows[first], self.rows[i])
+        return self.rows.pop(first)
+
+    def _best_slot(self, row: Row, exchanges: list[Exchange]) -> int:
+        """Bring the largest entry of the pivot row to the slot that is returned, in all rows."""
+        known = [c for c in self.slots if not is_zero(row.at(c))]
+        if all(is_constant(row.at(c)) for c in known):
+            return max(known, key=lambda c: abs(row.at(c)))
+        first = known[0]
+        key = row.at(first) * row.at(first)
+        for c in known[1:]:
+            square = row.at(c) * row.at(c)
+            better = key < square
+            key = select(better, square, key)
+            exchanges.append((first, c, better))
+            for one in (row, *self.rows):
+                one.exchange(better, first, c)
+        return first
+
+    # -- constraints that are implied ---------------------------------------------------------------------
+
+    def spread_the_rest(self) -> None:
+        """Spread what is left of implied constraints over those that were taken: with N the combinations of constraints
+        that vanish, G - N (N* N)^-1 N* G takes the place of G."""
+        for k, exchanges in enumerate([pivot.exchanges for pivot in self.pivots]):
+            for before in self.pivots[:k]:  # all rows in the final order of slots
+                for first, other, condition in exchanges:
+                    before.row.exchange(condition, first, other)
+        for pivot in self.pivots[1:]:
+            self.pivots[0].exchanges.extend(pivot.exchanges)
+            pivot.exchanges = []
+        for k, rest in enumerate(self.rows):
+            made_of = rest.made_of()
+            size = dot(made_of, made_of)
+            for row in (*(pivot.row for pivot in self.pivots), *self.rows[k + 1 :]):
+                row.subtract(dot(row.made_of(), made_of) / size, rest)
+        self.rows = []
+
+
+def _least(a: Scalar, b: Scalar) -> Scalar:
+    return select(b < a, b, a)
+
+
+def _greatest(a: Scalar, b: Scalar) -> Scalar:
+    return select(a < b, b, a)
+
+
+def _exchange(condition: Scalar, a: Row, b: Row) -> None:
+    """The contents of two rows, where the condition holds."""
+    for c in list(dict.fromkeys((*a.numbers, *b.numbers))):
+        x, y = a.at(c), b.at(c)
+        a.numbers[c], b.numbers[c] = select(condition, y, x), select(condition, x, y)
+
+
+def eliminate(
+    rows: Mapping[int, Row], columns: Sequence[int], fronts: Sequence[Front], threshold: float = 1e-8
+) -> Solution:
+    """Solve the constraints for the coordinates ``columns``; ``threshold`` is that of vanishing pivots, relative to the
+    largest of the front."""
+    progress = _progress(rows, fronts, threshold)
+    pivots = [pivot for one in progress for pivot in one.pivots]
+    free = [c for c in columns if c not in {pivot.slot for pivot in pivots}]
+    spares = [pivot for pivot in pivots if not is_zero(pivot.indicator)]
+    size = len(free) + len(spares)
+    basis: dict[int, list[Scalar]] = {c: [float(i == k) for i in range(size)] for k, c in enumerate(free)}
+    offset: dict[int, Scalar] = dict.fromkeys(free, 0.0)
+    for pivot in reversed(pivots):
+        own, constant = _substituted(pivot, basis, offset, size)
+        if pivot in spares:
+            own[len(free) + spares.index(pivot)] = pivot.indicator
+        basis[pivot.slot], offset[pivot.slot] = own, constant
+        for first, other, condition in reversed(pivot.exchanges):
+            basis[first], basis[other] = _choose(condition, basis[first], basis[other])
+            (offset[first],), (offset[other],) = _choose(condition, [offset[first]], [offset[other]])
+    ratios = [one.reliability() for one in progress if one.pivots]
+    reliability = reduce(_least, (x for x in ratios if not is_constant(x)), 2.0)
+    return Solution(basis, offset, len(free), tuple(pivot.indicator for pivot in spares), reliability)
+
+
+def _progress(rows: Mapping[int, Row], fronts: Sequence[Front], threshold: float) -> list[_Progress]:
+    """All fronts, eliminated."""
+    progress: list[_Progress] = []
+    inner = {child for front in fronts for child in front.children}
+    tracked = _implied(fronts)
+    for number, front in enumerate(fronts):
+        children = [progress[child] for child in front.children]
+        own = [rows[r].copy() for r in front.rows]
+        for r, row in zip(front.rows, own, strict=True):
+            if r in tracked:
+                row.numbers.update({BIAS - 1 - k: float(k == tracked[r]) for k in range(len(tracked))})
+        entering = [*own, *(row for child in children for row in child.rows)]
+        slots = [*front.columns, *(slot for child in children for slot in child.slots)]
+        scales = [child.largest for child in children if child.pivots]
+        progress.append(_Progress(entering, slots, front, number not in inner, threshold, scales))
+        if number not in inner and progress[-1].rows:
+            progress[-1].spread_the_rest()
+    return progress
+
+
+def _implied(fronts: Sequence[Front]) -> dict[int, int]:
+    """Constraints of which some are implied by the others, numbered: those of fronts with fewer pivots than rows."""
+    numbers: dict[int, int] = {}
+    inner = {child for front in fronts for child in front.children}
+    for number, front in enumerate(fronts):
+        if number in inner:
+            continue
+        below, pending = [], [front]
+        while pending:
+            below.append(pending.pop())
+            pending += (fronts[child] for child in below[-1].children)
+        rows = [row for one in below for row in one.rows]
+        if len(rows) > sum(one.pivots for one in below):
+            numbers.update({row: len(numbers) + k for k, row in enumerate(rows)})
+    return numbers
+
+
+def _substituted(
+    pivot: _Pivot, basis: Mapping[int, Sequence[Scalar]], offset: Mapping[int, Scalar], size: int
+) -> tuple[list[Scalar], Scalar]:
+    """The pivot's coordinate in terms of the independent ones, and its constant part."""
+    own: list[Scalar] = [0.0] * size
+    constant: Scalar = -(pivot.row.at(BIAS) * pivot.reciprocal)
+    for c, x in pivot.row.numbers.items():
+        if c >= 0 and c != pivot.slot and not is_zero(x):
+            factor = x * pivot.reciprocal
+            own = [a - factor * b for a, b in zip(own, basis[c], strict=True)]
+            constant = constant - factor * offset[c]
+    return own, constant
+
+
+def _choose(condition: Scalar, a: Iterable[Scalar], b: Iterable[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
+    """(b, a) where the condition holds, else (a, b)."""
+    pairs = list(zip(a, b, strict=True))
+    return [select(condition, y, x) for x, y in pairs], [select(condition, x, y) for x, y in pairs]

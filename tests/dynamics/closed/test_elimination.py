@@ -1,0 +1,77 @@
+"""Compiled forward dynamics of closed mechanisms, eliminated cluster by cluster, against the SVD and against trees."""
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.mechanics.links.loop_elimination import Front, Row, eliminate
+
+from .built_in import STRETCHED
+
+CLOSED = ["four_bar", "five_bar", "slider_crank", "loader", "bricard", "delta_robot", "stewart_platform", "n_four_bar"]
+
+
+def states(mech, count, seed=0):
+    rng, start, found = np.random.default_rng(seed), lw.closed.assemble(mech, mech.initial), []
+    while len(found) < count:
+        guess = lw.integrate(mech, start, 0.3 * rng.normal(size=mech.nv), 1.0)
+        try:
+            found.append(lw.closed.assemble(mech, guess, tries=1))
+        except lw.closed.AssemblyError:
+            continue
+    q = np.array(found)
+    basis = lw.closed.null_space(mech, q)
+    v = np.einsum("...ij,...j->...i", basis, rng.normal(size=(count, basis.shape[-1])))
+    return q, v, rng.normal(size=(count, mech.nv)), rng.normal(size=(count, mech.n_links, 6))
+
+
+def relative(found, expected):
+    return (np.abs(found - expected).max(axis=-1) / np.abs(expected).max(axis=-1)).max()
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_elimination_agrees_with_the_svd(name):
+    mech = getattr(lw.mechanisms, name)()
+    q, v, tau, wrenches = states(mech, 20)
+    for extra in ({}, {"wrenches": wrenches}):
+        reference = lw.closed.forward_dynamics(mech, q, v, tau, method="svd", **extra)
+        assert relative(lw.closed.forward_dynamics(mech, q, v, tau, **extra), reference) < 1e-11
+    single = lw.closed.forward_dynamics(mech, q[3], v[3], tau[3])
+    assert relative(single, lw.closed.forward_dynamics(mech, q, v, tau)[3]) < 1e-12
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_tree_is_the_case_without_loops(seed):
+    mech = lw.mechanisms.random_tree(8, seed=seed, floating_base=bool(seed % 2))
+    rng = np.random.default_rng(seed)
+    q, v = lw.random_state(mech, rng, (5,))
+    tau, wrenches = rng.normal(size=v.shape), rng.normal(size=(5, mech.n_links, 6))
+    expected = lw.forward_dynamics(mech, q, v, tau, wrenches)
+    kernel = lw.compile("closed_forward_dynamics_with_wrenches", mech)
+    assert relative(kernel(q, v, tau, wrenches), expected) < 1e-10
+
+
+def test_a_singular_position_has_a_degree_of_freedom_more():
+    """The five-bar stretched out, at rest: the kernel itself finds that a pivot vanishes."""
+    mech = lw.mechanisms.five_bar()
+    q, v, tau = STRETCHED, np.zeros(4), np.array([1.0, -2.0, 0.5, 0.3])
+    np.testing.assert_allclose(lw.closed.position_error(mech, q), 0.0, atol=1e-14)
+    reference = lw.closed.forward_dynamics(mech, q, v, tau, method="svd")
+    *found, reliability = lw.compile("closed_motion", mech)(q, v, tau)
+    assert lw.closed.degrees_of_freedom(mech, q) == 3
+    assert 0.0 <= reliability < 1.0
+    np.testing.assert_allclose(found, reference, rtol=1e-10)
+
+
+def test_elimination_of_rows_by_numbers():
+    """Two constraints on four coordinates, and one more that they imply."""
+    rng = np.random.default_rng(0)
+    matrix = rng.normal(size=(3, 4))
+    matrix[2] = 0.3 * matrix[0] - 2.0 * matrix[1]
+    bias = np.array([0.5, -1.0, 0.3 * 0.5 + 2.0])
+    rows = {i: Row(dict(enumerate(matrix[i].tolist())), float(bias[i])) for i in range(3)}
+    found = eliminate(rows, range(4), (Front((0, 1, 2), (0, 1, 2, 3), 2),))
+    basis, offset = np.array([found.basis[c] for c in range(4)]), np.array([found.offset[c] for c in range(4)])
+    np.testing.assert_allclose(matrix @ basis, 0.0, atol=1e-14)
+    np.testing.assert_allclose(matrix @ offset, -bias, atol=1e-14)
+    assert found.free == 2 and np.linalg.matrix_rank(basis) == 2
