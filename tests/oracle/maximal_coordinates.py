@@ -148,16 +148,20 @@ class _System:
         self.mech, self.poses, self.twists = mech, place(mech, q), {-1: np.zeros(6, dtype=Real)}
         self.of_tree = 6 * mech.n_links
         self.of_loops = self.of_tree + mech.nv
-        size = self.of_loops + sum(loop.kind.nv for loop in mech.loops)
+        loops = [loop for loop in mech.loops if isinstance(loop, lw.Loop)]
+        size = self.of_loops + sum(loop.kind.nv for loop in loops)
         self.mass, self.force = np.zeros((size, size), dtype=Real), np.zeros(size, dtype=Real)
         self.rows: list[np.ndarray] = []
         self.rights: list[np.ndarray] = []
         for i in range(mech.n_links):
             self._add_body(i, extended(v))
         start = self.of_loops
-        for loop in mech.loops:
+        for loop in loops:
             self._add_loop(loop, start)
             start += loop.kind.nv
+        for coupling in mech.loops:
+            if isinstance(coupling, lw.Coupling):
+                self._add_coupling(coupling)
 
     def _add_body(self, i: int, v: np.ndarray) -> None:
         body, own = self.mech.bodies[i], self.mech.v_index(self.mech.bodies[i].joint)
@@ -201,6 +205,16 @@ class _System:
             columns = np.array([s.twist for s in joint])
             rates = solve_positive(columns @ columns.T, columns @ (self.twists[b] - self.twists[a]))
         self._add_joint(joint, rates, a, b, np.arange(start, start + len(joint)), extended(1.0))
+
+    def _add_coupling(self, coupling: lw.Coupling) -> None:
+        """The sum of ratio times acceleration is zero."""
+        row = np.zeros((1, len(self.force)), dtype=Real)
+        for joint, ratio in coupling.ratios:
+            body = self.mech.bodies[self.mech.body_index(joint)]
+            own = extended(body.mimic.ratio if body.mimic else 1.0)
+            row[0, self.of_tree + self.mech.v_index(joint).start] += extended(ratio) * own
+        self.rows.append(row)
+        self.rights.append(np.zeros(1, dtype=Real))
 
     def _add_joint(self, joint: list[Screw], rates, a: int, b: int, columns: np.ndarray, ratio) -> None:
         rows, right = np.zeros((6, len(self.force)), dtype=Real), np.zeros(6, dtype=Real)

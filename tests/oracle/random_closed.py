@@ -1,7 +1,8 @@
 """Random closed mechanisms with states at which they are closed by construction: coordinates are drawn first, loops are
 then put where the bodies are.
 
-general     trees of mixed joints, loops of every kind, some said twice, clusters that share links, mimic joints
+general     trees of mixed joints, loops of every kind, some said twice, clusters that share links, mimic
+            joints, couplings of joints
 planar      linkages in tilted planes, every link's frame at an angle of its own, so that most loops are redundant
 massless    planar, with a link that has no inertia
 cranks      parallel cranks under a bar, one or two stages in series: singular where they lie flat
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -41,13 +42,6 @@ class Case(NamedTuple):
     family: str
     mech: lw.Mechanism
     states: tuple[State, ...]
-
-
-def cases(count: int, seed: int = 0) -> Iterator[Case]:
-    """``count`` of them, the families in turn."""
-    for i in range(count):
-        family = list(FAMILIES)[i % len(FAMILIES)]
-        yield case(family, seed + i)
 
 
 def case(family: str, seed: int) -> Case:
@@ -127,7 +121,7 @@ def general(rng: np.random.Generator, seed: int) -> Case | None:
         mech = _with_mimic(mech, rng)
     q = lw.random_state(mech, rng)[0]
     names = (*KINDS, "fixed")
-    loops: list[lw.Loop] = []
+    loops: list[lw.Loop | lw.Coupling] = []
     for k in range(int(rng.integers(1, 4))):
         kind = _kind(names[(seed // 2 + k) % len(names)], rng)
         pairs = [(a, b) for b in range(mech.n_links) for a in range(-1, b)]
@@ -141,6 +135,11 @@ def general(rng: np.random.Generator, seed: int) -> Case | None:
         return None
     if rng.random() < 0.3:
         loops.append(dataclasses.replace(loops[0], name="said_twice"))
+    single = [body.joint for body in mech.bodies if body.kind.nv == 1]
+    if len(single) > 1 and rng.random() < 0.5:
+        ratios = {str(joint): float(rng.uniform(0.5, 2.0)) for joint in rng.permutation(single)[:3]}
+        turned = sum(ratio * float(mech.place(joint).positions(q)[0]) for joint, ratio in ratios.items())
+        loops.append(lw.Coupling("gears", ratios, turned))
     closed = mech.with_loops(*loops)
     state = _moving(closed, q, rng)
     return None if state is None else Case("general", closed, (state,))

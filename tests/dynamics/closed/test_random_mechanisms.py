@@ -103,11 +103,13 @@ def test_branches_and_legs_move_like_free_bodies(mech):
 
 
 def test_the_cases_are_as_varied_as_they_should_be():
-    """Every kind of joint closes loops; states of all labels; bases that float; mimic joints; links without inertia;
-    constraints that others imply; loops that share links."""
+    """Every kind of joint closes loops; states of all labels; bases that float; mimic joints; couplings; links without
+    inertia; constraints that others imply; several loops."""
     drawn = [case(family, seed) for family in FAMILIES for seed in range(PER_FAMILY)]
     mechanisms = [each.mech for each in drawn]
-    kinds = {type(loop.kind) for mech in mechanisms for loop in mech.loops}
+    loops = [loop for mech in mechanisms for loop in mech.loops]
+    kinds = {type(loop.kind) for loop in loops if isinstance(loop, lw.Loop)}
+    assert sum(isinstance(loop, lw.Coupling) for loop in loops) >= 2
     assert kinds == {type(kind) for kind in (*(each for each, _ in PLANAR_LOOPS.values()), lw.Helical(), lw.Planar())}
     assert {state.label for each in drawn for state in each.states} == {REGULAR, SINGULAR, NEARLY}
     floating = [isinstance(mech.bodies[0].kind, lw.Floating) for mech in mechanisms]
