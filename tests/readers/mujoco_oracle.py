@@ -3,7 +3,7 @@
 Order and meaning of coordinates: joints come in the same order, and hinges, slides and balls have the same numbers. A
 free body has ``qpos = [position; quaternion]`` where ours is ``[quaternion; position]``, and ``qvel = [v; omega]``, v
 in world axes, omega in body axes, where ours is ``[omega; v]``, both in body axes: ``qvel = T(q) v`` and ``qacc = T a +
-dT/dt v``. Joints that follow others have coordinates of their own in MuJoCo: ``T`` then has more rows than columns, and
+dT/dt v``. Mimic joints have coordinates of their own in MuJoCo: ``T`` then has more rows than columns, and
 MuJoCo's equations are projected on its columns.
 """
 

@@ -86,7 +86,7 @@ TEXTS = {
     ),
     "commas": (robot(TWO_LINKS, joint('<origin xyz="1,2,3"/>')), 'of <joint name="j">: xyz="1,2,3" must be.*no commas'),
     "commas and blanks": (robot(TWO_LINKS, joint('<origin xyz="1, 2, 3"/>')), "holds '1,', which is not.*no commas"),
-    "turned twice": (
+    "rotated twice": (
         robot(TWO_LINKS, joint('<origin rpy="0 0 0" quat_xyzw="0 0 0 1"/>')),
         "rpy and quat_xyzw both give",
     ),

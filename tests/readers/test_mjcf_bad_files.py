@@ -137,7 +137,7 @@ TEXTS = {
         "<joint>: there is no hinge or slide 'k': known: 'j'",
     ),
     "unknown equality": (equality("<glue/>"), "<glue> is no equality that is known"),
-    "follows itself": (equality('<joint joint1="j" joint2="j"/>'), "joint 'j' mimics itself"),
+    "mimics itself": (equality('<joint joint1="j" joint2="j"/>'), "joint 'j' mimics itself"),
     "include in a text": (model('<include file="x.xml"/>'), "<include>: 'x.xml' cannot be found, since a text has no"),
     "include from the network": (model('<include file="http://h/x.xml"/>'), "is not a local file"),
     "include from a share": (model('<include file="\\\\h\\x.xml"/>'), "is not a local file"),

@@ -1,4 +1,4 @@
-"""Equality constraints of MJCF: loops and joints that follow each other."""
+"""Equality constraints of MJCF: loops, mimic joints and couplings."""
 
 import numpy as np
 import pytest
@@ -124,7 +124,7 @@ CHAIN = f"""<body name="a"><joint name="x" ref="20" armature="0.1"/>{BODY}
     </body></body></body>"""
 
 
-def test_joints_that_follow():
+def test_mimic_joints():
     tie = '<joint joint1="y" joint2="x" polycoef="0.1 2"/><joint joint1="z" joint2="y" polycoef="0 -0.5 0 0 0"/>'
     pair = Pair(model(tie, CHAIN))
     assert (pair.mech.nq, pair.mech.n_links) == (1, 3)
@@ -134,7 +134,7 @@ def test_joints_that_follow():
     pair.assert_same_dynamics()
 
 
-def test_a_tie_is_turned_round_where_the_first_joint_follows_already():
+def test_a_tie_is_reversed_where_the_first_joint_mimics_another_already():
     tie = '<joint joint1="y" joint2="x"/><joint joint1="y" joint2="z" polycoef="0.2 3"/>'
     pair = Pair(model(tie, CHAIN))
     assert pair.mech.nq == 1

@@ -58,8 +58,8 @@ def test_the_axis_is_x_unless_given(inside):
 
 def test_the_origin_is_optional_in_whole_and_in_part():
     assert np.array_equal(body().rotation, np.eye(3)) and not body().position.any()
-    shifted = body('<origin xyz="1 2 3"/>')
-    assert np.array_equal(shifted.rotation, np.eye(3)) and shifted.position.tolist() == [1, 2, 3]
+    translated = body('<origin xyz="1 2 3"/>')
+    assert np.array_equal(translated.rotation, np.eye(3)) and translated.position.tolist() == [1, 2, 3]
     assert body('<origin rpy="0.1 0.2 0.3"/>').position.tolist() == [0, 0, 0]
 
 
@@ -77,21 +77,21 @@ def test_quarter_turns_are_exact_and_rounded_ones_are_not_touched():
     assert body('<origin rpy="1.57079632679 0 0"/>').rotation[1, 1] == pytest.approx(math.cos(1.57079632679), rel=1e-4)
 
 
-def test_inertia_is_turned_from_the_inertial_frame():
+def test_inertia_is_rotated_from_the_inertial_frame():
     inertial = """<inertial><origin xyz="0.1 0.2 0.3" rpy="0.4 0.5 0.6"/><mass value="2"/>
         <inertia ixx="1" ixy="0.1" ixz="0.2" iyy="1.5" iyz="0.3" izz="2"/></inertial>"""
     hand = body(inside_link=inertial)
-    turn = Rotation.from_euler("xyz", (0.4, 0.5, 0.6)).as_matrix()
+    rotation = Rotation.from_euler("xyz", (0.4, 0.5, 0.6)).as_matrix()
     inertia = np.array([[1, 0.1, 0.2], [0.1, 1.5, 0.3], [0.2, 0.3, 2]])
     assert hand.mass == 2 and hand.com.tolist() == [0.1, 0.2, 0.3]
-    np.testing.assert_allclose(hand.inertia, turn @ inertia @ turn.T, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(hand.inertia, rotation @ inertia @ rotation.T, rtol=0, atol=1e-15)
 
 
 def test_an_orientation_by_a_quaternion():
     """As version 1.1 of the format has it; of any length."""
-    turned = body('<origin xyz="1 2 3" quat_xyzw="0.2 0.4 0.6 1.8"/>', head='<robot name="arm" version="1.1">')
-    np.testing.assert_allclose(turned.rotation, Rotation.from_quat([0.1, 0.2, 0.3, 0.9]).as_matrix(), atol=1e-15)
-    assert turned.position.tolist() == [1, 2, 3]
+    rotated = body('<origin xyz="1 2 3" quat_xyzw="0.2 0.4 0.6 1.8"/>', head='<robot name="arm" version="1.1">')
+    np.testing.assert_allclose(rotated.rotation, Rotation.from_quat([0.1, 0.2, 0.3, 0.9]).as_matrix(), atol=1e-15)
+    assert rotated.position.tolist() == [1, 2, 3]
 
 
 SLIPS = {
@@ -292,6 +292,14 @@ def test_joints_of_transmissions_have_motors(parts, joints, places):
     found = [place for note in mech.notes for place in note.where]
     assert len(found) == len(places) and all(map(str.endswith, found, places))
     assert all("times the reduction; mech.actuated_joints has the joints" in note.advice for note in mech.notes)
+
+
+@pytest.mark.filterwarnings("ignore::linkwise.OmissionWarning")
+def test_joints_that_a_file_leaves_out_are_named():
+    said = "; the file has no motor at elbow: mech.with_actuated(...) says otherwise"
+    assert load(motors(transmission("shoulder"))).notes[0].advice.endswith(said)
+    both = load(motors(transmission("shoulder"), transmission("elbow")), floating_base=True)
+    assert both.notes[0].advice.endswith("mech.actuated_joints has the joints")
 
 
 @pytest.mark.filterwarnings("ignore::linkwise.OmissionWarning")

@@ -69,7 +69,7 @@ def across_joint(kind, q):
 
 
 def joint_coordinates(mechanism, q, body):
-    """The coordinates of the body's own joint, also where it follows another."""
+    """The coordinates of the body's own joint, also where it mimics another."""
     own = q[mechanism.q_index(body.joint)]
     return body.mimic.ratio * own + body.mimic.offset if body.mimic else own
 
@@ -141,7 +141,7 @@ def test_agrees_with_pinocchio(file, floating_base):
     assert compared == len(mechanism.frames) - 1, "every link, and the ground besides"
 
 
-# Pinocchio cannot eliminate a joint that follows one which comes later in its order, or one which does not exist.
+# Pinocchio cannot eliminate a joint that mimics one which comes later in its order, or one which does not exist.
 BEYOND_PINOCCHIO = {"alex_psyonic_hands", "romeo", "talos_full_v2", "talos_full_v2_box"}
 WITH_MIMIC = [file for file in READABLE if "<mimic " in file.read_text()]
 

@@ -5,9 +5,11 @@ Forces are given at joints, so that a transmission does not act; its joint and i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
+from linkwise.mechanics.joints import Floating
 from linkwise.mechanism import Mechanism
+from linkwise.mechanism.annotation import MOST_PLACES
 from linkwise.readers.protocol import Element, omit, warn
 
 _REDUCTION = ("mechanicalReduction", "mechanical_reduction")
@@ -22,19 +24,30 @@ def actuated_joints(root: Element, mech: Mechanism) -> tuple[str, ...] | None:
 
     A motor at a mimic joint drives the one it mimics.
     """
+    elements = [*root.all("transmission"), *root.all("ros2_control")]
+    driven = [list(_driven(element)) for element in elements]
     found: dict[str, None] = {}
-    for element in (*root.all("transmission"), *root.all("ros2_control")):
-        what = "transmission" if element.tag == "transmission" else "ros2_control system"
-        driven = list(_driven(element))
-        for joint in driven:
-            name = joint.text("name")
+    for element, joints in zip(elements, driven, strict=True):
+        for name in (joint.text("name") for joint in joints):
             if name in mech.joint_names:
                 mimic = mech.bodies[mech.body_index(name)].mimic
                 found[mimic.joint if mimic else name] = None
             elif name not in mech.annotations.fixed_joints:
                 warn(element, f"names the joint {name!r}, which does not exist: fix the name or remove it")
-        omit(element, what, _ADVICE, detail=", ".join(_described(element, joint) for joint in driven))
+    advice = _ADVICE + _others(mech, found)
+    for element, joints in zip(elements, driven, strict=True):
+        what = "transmission" if element.tag == "transmission" else "ros2_control system"
+        omit(element, what, advice, detail=", ".join(_described(element, joint) for joint in joints))
     return tuple(found) or None
+
+
+def _others(mech: Mechanism, found: Collection[str]) -> str:
+    """A word on joints that have no motor while others do."""
+    movable = (body for body in mech.bodies if not body.mimic and not isinstance(body.kind, Floating))
+    others = [body.joint for body in movable if body.joint not in found] if found else []
+    more = ", ..." if len(others) > MOST_PLACES else ""
+    named = ", ".join(others[:MOST_PLACES]) + more
+    return f"; the file has no motor at {named}: mech.with_actuated(...) says otherwise" if others else ""
 
 
 def _driven(element: Element) -> Iterator[Element]:
