@@ -30,7 +30,7 @@ def states(mech: lw.Mechanism, count: int) -> tuple[np.ndarray, np.ndarray, np.n
 
 
 def measure(branches: int, loops: int) -> tuple[float, float, float, int]:
-    """Seconds per state of the closed mechanism and of its spanning tree, processor seconds to compile, states per call."""
+    """Seconds per state, closed and of the spanning tree; processor seconds to compile; states per call."""
     mech = lw.mechanisms.four_bar_branches(branches, loops)
     q, v, tau = states(mech, FEW)
     start = time.process_time()
