@@ -59,6 +59,14 @@ SIX_BAR = robot(
     joint("e", "thigh", "shin", "0.4 0 0", more=DEPENDENT),
     loop("hand", "0.3 0 0", "shin", "0.35 0 0"),
 )
+SPATIAL = robot(  # a crank drives a rocker about another axis by a rod with joints that rotate both ways
+    *(link("crank"), link("cross", com="0 0 0"), link("rod"), link("rocker")),
+    joint("drive", "base", "crank"),
+    joint("pitch", "crank", "cross", "0.2 0 0", "0 1 0", more=DEPENDENT),
+    joint("yaw", "cross", "rod", axis="0 0 1", more=DEPENDENT),
+    joint("swing", "base", "rocker", "0.6 0.1 0.2", "0.6 0.8 0", more=DEPENDENT),
+    loop("rod", "0.55 0 0", "rocker", "0.1 0 0.3", kind="spherical", inside=""),
+)
 ROTOR_CHAIN = robot(
     *(link("one"), rotor("rotor1"), link("two"), rotor("rotor2")),
     joint("shoulder", "base", "one", axis="0 1 0"),
@@ -208,6 +216,21 @@ def test_linear_models_have_the_independent_coordinates_of_the_file():
     assert len(lw.linearize(other, q).independent) == 1
 
 
+def test_a_floating_base_is_independent():
+    mech = loaded(FOUR_BAR.replace('<link name="base"/>', link("base")), floating_base=True)
+    assert mech.independent_joints == ("floating_base", "drive")
+    q = lw.closed.assemble(mech, [*lw.neutral(mech)[:7], 0.8, -0.5, 1.2])
+    assert lw.linearize(mech, q).independent[-1] == "drive" and len(lw.linearize(mech, q).independent) == 7
+
+
+def test_what_of_loops_and_couplings_is_not_read_is_noted():
+    more = FOUR_BAR.replace("</loop>", '<limit lower="0" upper="1"/><dynamics damping="1"/></loop>')
+    with pytest.warns(lw.OmissionWarning, match="not acting: 1 loop with limit, 1 loop with dynamics"):
+        assert lw.load(more).loops == loaded(FOUR_BAR).loops
+    with pytest.warns(lw.OmissionWarning, match="not acting: 2 couplings with offset"):
+        lw.load(BELT_LEG.replace("</coupling>", '<offset value="1"/></coupling>'))
+
+
 # -- motions against Pinocchio ------------------------------------------------------------------------
 
 
@@ -269,11 +292,12 @@ def positions(mech, q):
     [
         (FOUR_BAR, "coupler", (0.6, 0, 0), "rocker", (0.5, 0, 0)),
         (SIX_BAR, "hand", (0.3, 0, 0), "shin", (0.35, 0, 0)),
+        (SPATIAL, "rod", (0.55, 0, 0), "rocker", (0.1, 0, 0.3)),
     ],
-    ids=["four-bar", "six-bar"],
+    ids=["four-bar", "six-bar", "spatial"],
 )
 def test_closed_chains_move_as_pinocchio_says(text, a, at_a, b, at_b):
-    """Planar chains: of what a revolute joint demands, that its two sides meet is all that is not redundant."""
+    """Of what a revolute joint demands in planar chains, that its two sides meet is all that is not redundant."""
     mech = loaded(text, gravity=(0.0, -9.81, 0.0))
     rng = np.random.default_rng(1)
     q = lw.closed.assemble(mech, rng.normal(0.0, 0.4, mech.nq) + 0.5)

@@ -54,7 +54,7 @@ _CHILDREN: dict[str, tuple[str, ...]] = {
     "link": ("inertial", "visual", "collision"),
     "inertial": ("origin", "mass", "inertia"),
     "joint": ("parent", "child", "origin", "axis", "limit", "dynamics", "mimic", "safety_controller", "calibration"),
-    "loop": ("predecessor", "successor", "axis", "origin", "limit"),
+    "loop": ("predecessor", "successor", "axis", "origin"),
     "coupling": ("predecessor", "successor", "ratio"),
     "predecessor": ("origin",),
     "successor": ("origin",),
@@ -75,7 +75,7 @@ def from_xml(
     base = _root_link(root, links, joints)
     for element in (*links, *joints, *root.all("loop"), *root.all("coupling")):
         warn_of_slips(element, _ATTRIBUTES, _CHILDREN)
-    note_omissions(root, links, joints, _CHILDREN["joint"])
+    note_omissions(root, links, joints, _CHILDREN)
     ends = [end for joint in joints for end in (joint.required("parent"), joint.required("child"))]
     ends += constraints.check_ends(root, links)
     base_is_ground = base.text("name") == GROUND and not floating_base
@@ -99,6 +99,8 @@ def from_xml(
     gravity = STANDARD_GRAVITY if gravity is None else gravity
     mech = builder.build(name or root.attributes.get("name", "").strip() or "robot", gravity, strict=False)
     independent, actuated = constraints.independent_joints(joints), actuated_joints(root, mech)
+    if floating_base and independent is not None:
+        independent = (FLOATING_BASE, *independent)
     return replace(mech, annotations=replace(mech.annotations, independent=independent, actuated=actuated))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 
 from linkwise.mechanism.checks import close_names
 from linkwise.readers.protocol import Element, omit
@@ -14,9 +14,9 @@ _CONSTRAINING = ("loop", "coupling", "constraint", "bushing", "gear", "closure",
 
 
 def note_omissions(
-    root: Element, links: Sequence[Element], joints: Sequence[Element], of_joints: Collection[str]
+    root: Element, links: Sequence[Element], joints: Sequence[Element], known: Mapping[str, tuple[str, ...]]
 ) -> None:
-    """Note what is not read; ``of_joints`` are the children of a joint that are known."""
+    """Note what is not read; ``known`` are the children that elements may have."""
     for link in links:
         if link.first("collision"):
             omit(link, "link with collision geometry", "links pass through each other and through the ground")
@@ -26,11 +26,14 @@ def note_omissions(
             _note_gazebo(element, settled)
         elif element.tag == "actuator":
             omit(element, "actuator", "not read: joint forces are given as tau")
+        elif element.tag in ("loop", "coupling"):
+            for tag in (child.tag for child in element.children if child.tag not in known[element.tag]):
+                omit(element, f"{element.tag} with {tag}", f"<{tag}> is not read: the {element.tag} holds without it")
         elif element.tag not in (*_READ, *_SILENT):
             _note_unknown(element)
     for joint in joints:
         for child in joint.children:
-            if child.tag in of_joints:
+            if child.tag in known["joint"]:
                 continue
             if close_names(child.tag.lower(), ("mimic",)):
                 advice = 'not read as <mimic joint="...">, so that the joint moves freely: fix the name'
