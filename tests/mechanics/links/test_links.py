@@ -144,6 +144,22 @@ def test_factors(seed):
 
 
 @SEEDS
+def test_factors_of_semidefinite_matrices(seed):
+    """A row that depends on those before it, or is zero but for round-off, gets the number zero; the equations hold."""
+    rng = np.random.default_rng(seed)
+    rank, n = seed % 4 + 1, 9
+    rows = np.vstack([rng.normal(size=(rank, 6)), rng.normal(size=(n - rank - 2, rank)) @ np.eye(rank, 6)])
+    rows[rank:] = rows[rank:, :rank] @ rows[:rank]  # combinations of the first
+    rows = np.vstack([np.zeros((1, 6)), rows, 1e-17 * rng.normal(size=(1, 6))])
+    rows *= 10.0 ** rng.uniform(-3, 3, size=(n, 1))
+    matrix = rows @ rows.T
+    x = matrix @ rng.normal(size=n)
+    solved = np.array(Factor.of(matrix.tolist(), semidefinite=True).solve(x.tolist()))
+    close(matrix @ solved / np.abs(x).max(), x / np.abs(x).max(), 1e-9)
+    np.testing.assert_array_equal(solved[[0, *range(rank + 1, n)]], 0.0)
+
+
+@SEEDS
 @every_kind
 def test_eliminating_a_joint(kind, seed):
     kinematics, _, _, rng = last_crossing(kind, seed)

@@ -75,7 +75,7 @@ def test_rules_marked_so_fail_with_armature(rule):
     assert np.abs(at.matrix(rule.left) @ at.matrix(rule.right) - np.eye(mech.nv)).max() > 1e-3
 
 
-@pytest.mark.parametrize("rule", identities.STRUCTURES, ids=lambda rule: str(rule.right))
+@pytest.mark.parametrize("rule", (*identities.STRUCTURES, *identities.SIMPLER), ids=lambda rule: str(rule.right))
 def test_structures(rule):
     assert rule.source
     for mech in TREES:
