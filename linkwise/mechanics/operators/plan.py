@@ -21,7 +21,7 @@ from ..recursions.sweep import base_to_tip, label_of, tip_to_base
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Matrix, Scalar, dot, transposed
 from . import actions
-from .algebra import L, S, phi
+from .algebra import D_INV, L, S, phi
 from .evaluate import Evaluation
 from .expression import Expression, Factored, Product, Vector, product
 from .identities import has_adjoint, is_symmetric, without_mimic_joints
@@ -257,7 +257,9 @@ class Reduced(Around):
 
 @dataclass(frozen=True)
 class Inverted(Around):
-    """The inverse of a small symmetric matrix, by elimination from the last row to the first."""
+    """The inverse of a small symmetric matrix, by elimination."""
+
+    over_loops: bool
 
     @property
     def notes(self) -> Iterator[str]:
@@ -265,10 +267,29 @@ class Inverted(Around):
 
     def run(self, at: Configuration, vectors: Vectors) -> Matrix:
         matrix = self.inner.run(at, vectors)
-        if self.inner.computed.domain != LOOP:
+        if not self.over_loops:
             return Elimination(matrix).inverse()
         factor, n = Factor.of(matrix, semidefinite=True), len(matrix)
         return [factor.solve([1.0 if i == k else 0.0 for i in range(n)]) for k in range(n)]
+
+
+@dataclass(frozen=True)
+class Innovations(Around):
+    """A* D^-1 A with A as a matrix: columns of A multiplied in pairs, joint by joint; nothing is swept out again."""
+
+    @property
+    def notes(self) -> Iterator[str]:
+        yield "columns multiplied in pairs over D joint by joint"
+
+    def run(self, at: Configuration, vectors: Vectors) -> Matrix:
+        columns = transposed(self.inner.run(at, vectors))
+        result: Matrix = [[0.0] * len(columns) for _ in columns]
+        for c, column in enumerate(columns):
+            parts = enumerate(at.tree.per_joint(column))
+            weighted = [x for i, part in parts if part for x in at.articulation(i).factor.solve(part)]
+            for r in range(c + 1):
+                result[r][c] = result[c][r] = dot(columns[r], weighted)
+        return result
 
 
 @dataclass(frozen=True)
@@ -316,7 +337,7 @@ def specialized(expression: Expression, mechanism: Mechanism) -> Expression:
 def _matrix_plan(expression: Expression, mechanism: Mechanism) -> Plan:
     domain, codomain = expression.domain, expression.codomain
     assert domain is not None and codomain is not None
-    outer = _reduced(expression, mechanism) or _by_elimination(written_out(expression), mechanism)
+    outer = _reduced(expression, mechanism) or _by_factors(written_out(expression), mechanism)
     if outer is not None:
         return outer
     if has_adjoint(expression) and _row_by_row(expression, mechanism):
@@ -346,22 +367,26 @@ def _reduced(expression: Expression, mechanism: Mechanism) -> Plan | None:
     inner = factors[int(rows) : len(factors) - int(columns)]
     if not inner or not (rows or columns):
         return None
-    whole = inner[0] if len(inner) == 1 else Product(inner)
-    return Reduced(_matrix_plan(whole, mechanism), rows, columns)
+    return Reduced(_matrix_plan(_joined(inner), mechanism), rows, columns)
 
 
-def _by_elimination(computed: Expression, mechanism: Mechanism) -> Plan | None:
-    """X^-1, or J X^-1 J* with a matrix X over the coordinates."""
+def _by_factors(computed: Expression, mechanism: Mechanism) -> Plan | None:
+    """X^-1, or J X^-1 J* with a matrix X over the coordinates, or over the loops A* D^-1 A."""
     if isinstance(computed, Factored):
-        return Inverted(_matrix_plan(computed.of, mechanism))
+        return Inverted(_matrix_plan(computed.of, mechanism), computed.domain == LOOP)
     if isinstance(computed, Product):
         middle = len(computed.factors) // 2
-        center, left = computed.factors[middle], computed.factors[:middle]
-        if isinstance(center, Factored) and center.domain in (COORDINATE, JOINT):
-            if computed.factors[middle + 1 :] == tuple(factor.T for factor in reversed(left)):
-                outer = left[0] if len(left) == 1 else Product(left)
-                return Congruence(_matrix_plan(outer, mechanism), _matrix_plan(center.of, mechanism))
+        left, center, right = computed.factors[:middle], computed.factors[middle], computed.factors[middle + 1 :]
+        if right == tuple(factor.T for factor in reversed(left)):
+            if isinstance(center, Factored) and center.domain in (COORDINATE, JOINT):
+                return Congruence(_matrix_plan(_joined(left), mechanism), _matrix_plan(center.of, mechanism))
+            if center == D_INV and computed.domain == LOOP:
+                return Innovations(_matrix_plan(_joined(right), mechanism))
     return None
+
+
+def _joined(factors: tuple[Expression, ...]) -> Expression:
+    return factors[0] if len(factors) == 1 else Product(factors)
 
 
 def depth_of(mechanism: Mechanism) -> int:
