@@ -37,6 +37,7 @@ from .runtime.arrays import all_plain
 from .runtime.cache import program_key
 from .runtime.gufunc import delivered, make_gufunc
 from .runtime.llvm_loader import MachineCode
+from .runtime.memory import collection_paused
 from .runtime.single_call import single_call
 from .runtime.threads import call_threaded, threaded
 from .targets import c_source, cuda_c, llvm_simd, numpy_reference
@@ -81,12 +82,12 @@ def compile(
     options = {OPTION_ALIASES.get(name, name) if name not in chosen.options else name: x for name, x in options.items()}
     for name in options:
         one_of(f"option of {chosen.name}", name, chosen.options)
+    chosen.require_options({**DECIDED_OPTIONS, **options})
     chosen.check(mech)
-    options = {**{name: DECIDED_OPTIONS[name](mech) for name in chosen.options if name in DECIDED_OPTIONS}, **options}
-    chosen.require_options(options)
-    traced = trace_with_plan(chosen, mech, parameters, options)
-    configurations = dict.fromkeys(chosen.configurations, mech)
-    return loaded(traced.program, dtype, target, traced.log.sweeps, configurations, traced.explanation)
+    with collection_paused():
+        traced = trace_with_plan(chosen, mech, parameters, options)
+        configurations = dict.fromkeys(chosen.configurations, mech)
+        return loaded(traced.program, dtype, target, traced.log.sweeps, configurations, traced.explanation)
 
 
 def loaded(
@@ -131,7 +132,8 @@ def trace_with_plan(
     own = [Array(name, shape) for name, shape in algorithm.shapes(mech)]
     extra, entries = _parameter_arrays(mech, parameters)
     base, log = derived_from(algorithm.differentiates, mech, parameters)
-    options = algorithm.with_defaults(mech, options or {})
+    decided = {name: DECIDED_OPTIONS[name](mech) for name in algorithm.options if name in DECIDED_OPTIONS}
+    options = algorithm.with_defaults(mech, {**decided, **(options or {})})
     computed = algorithm.computations(mech, **options)
     at_user_origins = algorithm.needs_user_origins(computed)
     trees: list[Tree] = []

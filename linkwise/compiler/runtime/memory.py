@@ -7,8 +7,11 @@ the same size.
 
 from __future__ import annotations
 
+import gc
 import math
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -67,3 +70,16 @@ def _give_back(memory: _Memory) -> None:
             _waiting.popleft()
         except IndexError:  # another thread was quicker
             return
+
+
+@contextmanager
+def collection_paused() -> Iterator[None]:
+    """Python's collector of cycles waits: programs grow by many small objects that all stay, which it would look at
+    over and over, for a third of the time that compiling takes."""
+    was_running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_running:
+            gc.enable()

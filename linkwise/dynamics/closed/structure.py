@@ -6,7 +6,6 @@ properties of the mechanism; compiled dynamics use them and decide the rest by t
 
 from __future__ import annotations
 
-import contextlib
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,10 +18,10 @@ from ...mechanism import Mechanism
 from ...mechanism.clusters import Cluster, clusters
 from .. import trees as tree
 from ..states import Float64Array
-from .assembly import AssemblyError, assemble
 from .tolerances import LOOPS
 
-SAMPLES = 12
+SAMPLES = 16
+ITERATIONS = 25  # of Gauss and Newton, to close loops at sample configurations
 SPREAD = 0.4  # rad, m: how far sample configurations are from an assembled one
 NEGLIGIBLE = 1e-10  # of the largest entry: what is smaller at all samples is round-off
 SAFE = 0.1  # of the largest entry of a front: pivots that are larger at all samples need no alternative
@@ -35,26 +34,35 @@ def fronts(mech: Mechanism) -> tuple[tuple[Front, ...], ...]:
 
 
 def _fronts(mech: Mechanism) -> tuple[tuple[Front, ...], ...]:
+    tied = clusters(mech)
     if not mech.loops:
-        return ((),) * len(clusters(mech))
-    closed, opened = _configurations(mech)
-    samples = kernel_function(mech, "constraint_jacobian", None)(np.concatenate([closed, opened]))
-    return tuple(
-        _cluster_fronts(mech, cluster, samples, len(closed)) if cluster.loops else () for cluster in clusters(mech)
-    )
+        return ((),) * len(tied)
+    guesses, q = _configurations(mech)
+    jacobian = kernel_function(mech, "constraint_jacobian", None)
+    errors, opened, samples = kernel_function(mech, "position_error", None)(q), jacobian(guesses), jacobian(q)
+    found = []
+    for cluster in tied:
+        closed = samples[np.abs(errors[:, cluster.rows]).max(axis=-1, initial=0.0) < LOOPS.open_in_derivatives]
+        closed = closed if len(closed) else opened
+        found.append(_cluster_fronts(mech, cluster, np.concatenate([closed, opened]), len(closed)))
+    return tuple(found)
 
 
 def _configurations(mech: Mechanism) -> tuple[Float64Array, Float64Array]:
-    """Assembled configurations around the initial one, and others."""
-    rng, start, found = np.random.default_rng(0), np.array(mech.initial), []
-    with contextlib.suppress(AssemblyError):
-        start = assemble(mech, start)
-        found.append(start)
-    guesses = tree.integrate(mech, start, SPREAD * rng.uniform(-1.0, 1.0, (SAMPLES, mech.nv)), 1.0)
-    for guess in guesses:
-        with contextlib.suppress(AssemblyError):
-            found.append(assemble(mech, guess, tries=1))
-    return np.array(found or guesses), guesses
+    """Configurations around the initial one, and the same closed cluster by cluster, where that is possible."""
+    changes = SPREAD * np.random.default_rng(0).uniform(-1.0, 1.0, (SAMPLES, mech.nv))
+    guesses = q = tree.integrate(mech, mech.initial, np.concatenate([np.zeros((1, mech.nv)), changes]), 1.0)
+    for _ in range(ITERATIONS):
+        error = kernel_function(mech, "position_error", None)(q)
+        jacobian = kernel_function(mech, "constraint_jacobian", None)(q)
+        step = np.zeros((len(q), mech.nv))
+        for cluster in clusters(mech):
+            if cluster.loops:
+                own = np.linalg.pinv(jacobian[:, cluster.rows][:, :, cluster.coordinates], rcond=LOOPS.rank)
+                step[:, cluster.coordinates] = -(own @ error[:, cluster.rows, None])[..., 0]
+        step *= np.minimum(1.0, SPREAD / np.maximum(np.abs(step).max(axis=-1, keepdims=True), 1e-300))
+        q = tree.integrate(mech, q, step, 1.0)
+    return guesses, q
 
 
 @dataclass(eq=False)
@@ -76,6 +84,7 @@ class _Group:
 
 
 def _cluster_fronts(mech: Mechanism, cluster: Cluster, samples: Float64Array, closed: int) -> tuple[Front, ...]:
+    """The fronts of one cluster; the first ``closed`` of the samples of G are at assembled configurations."""
     own = samples[:, cluster.rows][:, :, cluster.coordinates]
     sizes = np.abs(own).max(axis=(0, 2))
     kept = [k for k, size in enumerate(sizes) if size > NEGLIGIBLE * sizes.max()]
