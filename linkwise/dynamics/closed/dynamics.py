@@ -3,6 +3,7 @@ motion (spencer2004 2.4, 2.5, 2.43, 3.5), of which "svd" is the reference."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -32,7 +33,6 @@ from .tolerances import LOOPS
 
 ALL_METHODS = ("elimination", "svd", "lagrange", *METHODS)
 RELIABLE = 1.0  # see ``closed_motion``: states with less are left to the SVD
-_ACCELERATIONS = slice(None, -1)
 
 
 class Terms(NamedTuple):
@@ -82,9 +82,12 @@ def forward_dynamics(
     so: the accelerations keep them as open as they are.
     """
     if method == "elimination" and wrenches is baumgarte is independent is rank is None and tolerance == LOOPS.rank:
-        found = kernel_function(mech, "closed_motion", None)(q, v, tau)
-        if found.ndim == 1 and found.item(-1) > RELIABLE:  # by far the most calls
-            return found[_ACCELERATIONS]
+        a, reliability = kernel_function(mech, "closed_motion", None)(q, v, tau)
+        if a.ndim == 1:  # by far the most calls, and short
+            if reliability > RELIABLE:
+                return a
+        elif reliability.min(initial=math.inf) > RELIABLE:
+            return a
     q, v, tau = checked_motion(mech, q, v, tau, wrenches)
     a = accelerations(mech, q, v, tau, method, baumgarte, wrenches, independent, rank, tolerance)
     if baumgarte is None:
@@ -117,12 +120,12 @@ def accelerations(
         method = "svd" if method == "elimination" else method
         return motion_under(mech, q, v, tau, method, baumgarte, wrenches, independent, rank, tolerance)[1]
     if wrenches is None:
-        found = kernel_function(mech, "closed_motion", None)(q, v, tau)
+        a, reliability = kernel_function(mech, "closed_motion", None)(q, v, tau)
     else:
-        found = kernel_function(mech, "closed_motion_with_wrenches", None)(q, v, tau, wrenches)
-    a, poor = found[..., :-1], ~(found[..., -1] > RELIABLE)
+        a, reliability = kernel_function(mech, "closed_motion_with_wrenches", None)(q, v, tau, wrenches)
+    poor = ~(reliability > RELIABLE)
     if poor.any():
-        batch, highest = found.shape[:-1], None if rank is None else np.max(rank)
+        batch, highest = a.shape[:-1], None if rank is None else np.max(rank)
         q, v, tau = (np.broadcast_to(x, (*batch, x.shape[-1]))[poor] for x in (q, v, tau))
         if wrenches is not None:
             wrenches = np.broadcast_to(np.asarray(wrenches, dtype=float), (*batch, mech.n_links, 6))[poor]

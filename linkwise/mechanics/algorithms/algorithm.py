@@ -69,7 +69,7 @@ SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
     "loop_alignments": lambda m: (len(m.loops),),
     "loop_motion_maps": lambda m: (m.n_constraints, 6),
     "constrained_terms": lambda m: (m.nv + m.n_constraints, m.nv + 2),
-    "closed_motion": lambda m: (m.nv + 1,),
+    "reliability": lambda m: (),
     "multipliers": lambda m: (m.n_constraints,),
     "constraint_motion": lambda m: (m.nv + 2 * m.n_constraints,),
     "step_rate_jacobian": lambda m: (m.nv, m.nv),

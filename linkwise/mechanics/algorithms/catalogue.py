@@ -334,7 +334,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         Algorithm(
             "closed_motion",
             ("q", "v", "tau"),
-            "closed_motion",
+            ("a", "reliability"),
             closed_dynamics.closed_motion,
             ("fronts",),
             reason=CLUSTERS,

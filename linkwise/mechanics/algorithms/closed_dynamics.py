@@ -27,11 +27,11 @@ def closed_forward_dynamics(tree: Tree, q, v, tau, wrenches=None, *, fronts: Fro
     return ClosedMotion(tree, q, v, wrenches, fronts).under(tau)
 
 
-def closed_motion(tree: Tree, q, v, tau, wrenches=None, *, fronts: Fronts) -> list[Scalar]:
-    """(nv + 1,): accelerations, and whether they can be relied on: above 1 if so, small if pivots of the elimination
+def closed_motion(tree: Tree, q, v, tau, wrenches=None, *, fronts: Fronts) -> tuple[list[Scalar], Scalar]:
+    """(nv,) and (): accelerations, and whether they can be relied on: above 1 if so, small if pivots of the elimination
     are (``Solution.reliability``), negative if loops are open by mistake."""
     motion = ClosedMotion(tree, q, v, wrenches, fronts)
-    return [*motion.under(tau), select(motion.error < CLOSED**2, motion.reliability, -motion.error)]
+    return motion.under(tau), select(motion.error < CLOSED**2, motion.reliability, -motion.error)
 
 
 class ClosedMotion:
