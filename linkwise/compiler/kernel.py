@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,8 @@ from ..mechanism import Mechanism
 from .ir import ops, printer
 from .ir.program import Array, Program
 from .runtime.arrays import UnreadableArrayError, plain
+
+PLAN_WIDTH = 112  # of the text of a plan, in columns
 
 
 class KernelError(ValueError):
@@ -42,6 +45,7 @@ class Kernel:
         emit: Callable[[Program, str, str], str],
         configurations: Mapping[str, Mechanism] | None = None,
         explain: Callable[[dict[str, int]], str] | None = None,
+        origin: str = "",
     ):
         self.name = program.name
         self.dtype = np.dtype(dtype)
@@ -49,6 +53,7 @@ class Kernel:
         self.sweeps = tuple(sweeps)
         self.configurations = dict(configurations or {})
         self._explain = explain  # the plan from operations per sweep, where the expression is known
+        self._origin = origin  # where it is not: why it is a recursion, or what it is derived from
         self.traced = program
         self._optimized: Program | None = None
         self._optimize = optimized
@@ -117,24 +122,34 @@ class Kernel:
         return self._emit(self.program, language, self.dtype.name)
 
     def plan(self) -> str:
-        """How the result is computed: the levels from expression to coordinate transforms, or the sweeps, with the
-        operations each sweep costs."""
-        counts: dict[str, int] = {}
-        for node in self.program.nodes:
-            label = node.section.rpartition(":")[0]
-            counts[label] = counts.get(label, 0) + len(node.op.counts)
+        """How the result is computed, with the operations that each part costs: the levels from expression to
+        coordinate transforms; of recursions written by hand why they are, and their sweeps and other sections."""
+        sections = self._sections()
+        counts = {label: sum(links.values()) for label, links in sections.items()}
         lines = [f"{self.name}: {', '.join(self.inputs)} -> {', '.join(self.output_shapes)}"]
+        if self._origin:
+            lines += textwrap.wrap(self._origin, PLAN_WIDTH, initial_indent="  ", subsequent_indent="      ")
         labels = [f"{name}, {direction.replace('_', ' ')}" for direction, name in self.sweeps]
         if self._explain is not None:
             lines.append(self._explain(counts))
         else:
-            for label in dict.fromkeys(labels):  # sweeps of one name share their operations
+            for label in dict.fromkeys([*labels, *filter(None, sections)]):  # sweeps of one name share their operations
                 numbers = [str(number) for number, other in enumerate(labels, 1) if other == label]
-                which = f"sweep {numbers[0]}" if len(numbers) == 1 else f"sweeps {', '.join(numbers)} together"
-                lines.append(f"  {which}: {label} ({counts.get(label, 0)} operations)")
-        rest = sum(count for label, count in counts.items() if label not in labels)
-        lines.append(f"outside the sweeps: {rest} operations; in all " + self._counted())
+                which = f"sweeps {', '.join(numbers)} together: " if len(numbers) > 1 else ""
+                which = f"sweep {numbers[0]}: " if len(numbers) == 1 else which
+                lines += _section(which + label, counts.get(label, 0), sections.get(label, {}))
+        lines.append(f"outside the sweeps: {counts.get('', 0)} operations; in all " + self._counted())
         return "\n".join(lines)
+
+    def _sections(self) -> dict[str, dict[str, int]]:
+        """Operations by section of the recursions, and in it by link, in the order in which they run."""
+        sections: dict[str, dict[str, int]] = {}
+        for node in self.program.nodes:
+            if node.op.counts:
+                label, _, link = node.section.rpartition(": ")
+                own = sections.setdefault(label, {})
+                own[link] = own.get(link, 0) + len(node.op.counts)
+        return sections
 
     def _counted(self) -> str:
         return ", ".join(f"{kind} {n}" for kind, n in self.op_counts.items()) or "nothing to compute"
@@ -148,6 +163,13 @@ class Kernel:
             f"<Kernel {self.name}: {signature(program.inputs)} -> {signature(program.outputs)}, "
             f"{self.dtype}, target {self.target!r}>"
         )
+
+
+def _section(title: str, count: int, of_links: Mapping[str, int]) -> list[str]:
+    """One section of a plan: its operations, and where in it they are."""
+    where = ", ".join(f"{link}\N{NO-BREAK SPACE}{n}" for link, n in of_links.items())
+    rows = textwrap.wrap(where, PLAN_WIDTH, initial_indent="      ", subsequent_indent="      ")
+    return [f"  {title} ({count} operations)", *(row.replace("\N{NO-BREAK SPACE}", " ") for row in rows)]
 
 
 def explaining(function: Callable[..., Any], program: Program, dtype: str) -> Callable[..., Any]:

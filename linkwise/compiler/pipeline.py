@@ -87,7 +87,8 @@ def compile(
     with collection_paused():
         traced = trace_with_plan(chosen, mech, parameters, options)
         configurations = dict.fromkeys(chosen.configurations, mech)
-        return loaded(traced.program, dtype, target, traced.log.sweeps, configurations, traced.explanation)
+        by_hand = f"a recursion written by hand: {chosen.reason}" if traced.computed is None and chosen.reason else ""
+        return loaded(traced.program, dtype, target, traced.log.sweeps, configurations, traced.explanation, by_hand)
 
 
 def loaded(
@@ -97,10 +98,11 @@ def loaded(
     sweeps: Sequence[tuple[str, str]],
     configurations: Mapping[str, Mechanism],
     plan: Callable[[dict[str, int]], str] | None = None,
+    origin: str = "",
 ) -> Kernel:
-    """Stages 2 to 5: the kernel of a traced program."""
+    """Stages 2 to 5: the kernel of a traced program; ``plan`` and ``origin`` are for ``Kernel.plan``."""
     function = load(program, dtype, target)
-    return Kernel(program, dtype, target, sweeps, function, optimize, emit, configurations, plan)
+    return Kernel(program, dtype, target, sweeps, function, optimize, emit, configurations, plan, origin)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ batched like the functions themselves.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -133,7 +133,7 @@ def jacobian_of(
     program = differentiate(kernel.traced, directions, mode, last, value or tangent_result, called)
     if tangent_result:
         program = _with_tangent_rows(program, _mechanism_of_result(kernel), value)
-    return loaded(program, kernel.dtype.name, kernel.target, (), kernel.configurations, _derived_from(kernel))
+    return loaded(program, kernel.dtype.name, kernel.target, (), kernel.configurations, origin=_derived_from(kernel))
 
 
 def vjp_of(kernel: Kernel, wrt: str | Sequence[str] = "q", tangent: bool = True) -> Kernel:
@@ -158,12 +158,12 @@ def vjp_of(kernel: Kernel, wrt: str | Sequence[str] = "q", tangent: bool = True)
     product = trace(weighed, [*inputs, InputArray(COTANGENT, result.shape)], [result.name], kernel.name)
     called = f"{kernel.name}_vjp_by_{by}", f"{result.name}_vjp_by_{by}"
     program = differentiate(product, directions, "reverse", names=called)
-    return loaded(program, kernel.dtype.name, kernel.target, (), kernel.configurations, _derived_from(kernel))
+    return loaded(program, kernel.dtype.name, kernel.target, (), kernel.configurations, origin=_derived_from(kernel))
 
 
-def _derived_from(kernel: Kernel) -> Callable[[dict[str, int]], str]:
-    """The plan of a kernel that is made by differentiating another's program."""
-    return lambda operations: f"  the program of {kernel.name}, differentiated: no sweeps of its own"
+def _derived_from(kernel: Kernel) -> str:
+    """What the plan says of a kernel that is made by differentiating another's program."""
+    return f"the program of {kernel.name}, differentiated: no sweeps of its own, but operations in the sections of that"
 
 
 def _asked(kernel: Any, wrt: str | Sequence[str], tangent: bool, function: str) -> tuple[list[Directions], str]:

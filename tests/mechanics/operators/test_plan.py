@@ -117,3 +117,30 @@ def test_mimic_joints_show_composite_inertias_and_elimination():
     assert "composite inertias" in kernel.plan() and "articulated inertias" not in kernel.plan()
     inverse = lw.compile("mass_matrix_inverse", mechanism("mimic joints"), target="numpy")
     assert "inverted by elimination" in inverse.plan().replace("\n      ", " ")
+
+
+BY_HAND = [name for name, one in ALGORITHMS.items() if one.expression is None and not any(x in name for x in LONG)]
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+def test_recursions_say_why_and_where_their_operations_are(name):
+    """The reason why it is no expression, and every operation of the program in a section or outside the sweeps."""
+    mech = mechanism("loops" if "constrain" in name or "loop" in name else "plain chain")
+    kernel = lw.compile(name, mech, target="numpy", **variants(name, mech)[0])
+    plan = kernel.plan()
+    assert ALGORITHMS[name].reason in re.sub(r"\s+", " ", plan)
+    counted = sum(int(n) for n in re.findall(r"\((\d+) operations\)", plan))
+    outside = int(re.search(r"outside the sweeps: (\d+) operations", plan)[1])
+    assert counted + outside == sum(len(node.op.counts) for node in kernel.program.nodes)
+
+
+def test_kernels_of_loops_list_their_loops():
+    mech = lw.mechanisms.five_bar()
+    plan = lw.compile("constrained_terms", mech, target="numpy").plan()
+    assert re.search(r"^  around the loops \(\d+ operations\)\n      support \d+$", plan, re.M)
+
+
+def test_derivatives_keep_the_sections_of_what_they_come_from():
+    arm = lw.mechanisms.planar_arm(3)
+    plan = lw.jacobian_of(lw.compile("kinetic_energy", arm, target="numpy"), "q").plan()
+    assert "the program of kinetic_energy, differentiated" in plan and "  phi*, base to tip (" in plan
