@@ -185,8 +185,12 @@ def with_groups(mech: Any, groups: Mapping[str, Iterable[str]]) -> Annotations:
 
 
 def with_actuated(mech: Any, joints: Iterable[str]) -> Annotations:
-    """The annotations of a mechanism whose motors are at these joints."""
-    chosen = names_of(joints)
+    """The annotations of a mechanism whose motors are at these joints: names one by one, or in one list."""
+    given = names_of(joints)
+    chosen = names_of(given[0]) if len(given) == 1 and isinstance(given[0], Iterable) else given
+    for joint in chosen:
+        if not isinstance(joint, str):
+            raise TypeError(f"with_actuated takes names of joints, 'a', 'b', got {joint!r}")
     for joint in chosen:
         mimic = mech.bodies[mech.body_index(joint)].mimic
         if mimic:

@@ -41,10 +41,12 @@ class _Joint:
 class Builder:
     """Collects links, joints, loops and couplings in any order; ``build`` checks them as a whole.
 
-    The fixed world is the link named "ground". ``source`` (a file name, say) is put in front of every message.
+    The fixed world is the link named "ground". ``source`` (a file name, say) is put in front of every message, and
+    names the mechanism unless ``build`` does.
     """
 
     def __init__(self, source: str | None = None) -> None:
+        self._source = source
         self._prefix = f"{source}: " if source else ""
         self._links: dict[str, RigidMass] = {}
         self._joints: dict[str, _Joint] = {}
@@ -152,7 +154,7 @@ class Builder:
 
     # Assembly ------------------------------------------------------------------------------------------------------
 
-    def build(self, name: str = "mechanism", gravity: Any = (0.0, 0.0, -9.81), strict: bool = True) -> Mechanism:
+    def build(self, name: str | None = None, gravity: Any = (0.0, 0.0, -9.81), strict: bool = True) -> Mechanism:
         """Check everything, weld what fixed joints hold together, and number the moving bodies.
 
         With ``strict``, moments of inertia that no real body has, contradictory limits and joints that move nothing
@@ -169,6 +171,7 @@ class Builder:
         frames = self._named_frames(placements)
         try:
             fixed = Annotations(fixed_joints=tuple(one.name for one in self._joints.values() if one.kind.nv == 0))
+            name = (self._source or "mechanism") if name is None else name
             mechanism = Mechanism(name, bodies, frames, gravity, tuple(self._loops.values()), fixed)
         except MechanismError as error:
             raise MechanismError(f"{self._prefix}{error}") from error

@@ -458,7 +458,7 @@ class Mechanism(Constant):
         return family.variant(self, (), annotations=annotation.with_postures(self, postures))
 
     def with_actuated(self, *joints: str) -> Mechanism:
-        """A copy whose motors are at these joints, and nowhere else."""
+        """A copy whose motors are at these joints, ``with_actuated("a", "b")`` or a list of them, and nowhere else."""
         return family.variant(self, (), annotations=annotation.with_actuated(self, joints))
 
     def with_groups(self, groups: Mapping[str, Iterable[str]]) -> Mechanism:

@@ -128,3 +128,19 @@ def test_damping_and_springs_act_in_rollouts_as_the_notes_say():
     np.testing.assert_allclose([*q, *v], [*passive.q[-1], *passive.v[-1]], atol=1e-3)
     free = lw.simulate(mech, *start, 0.3)
     assert abs(free.v[-1] - passive.v[-1]) > 0.1
+
+
+def test_motors_are_named_one_by_one_or_in_a_list():
+    arm = lw.mechanisms.planar_arm(3)
+    for actuated in (
+        arm.with_actuated("joint3", "joint1"),
+        arm.with_actuated(["joint3", "joint1"]),
+        arm.with_actuated(("joint3", "joint1")),
+    ):
+        assert actuated.actuated_joints == ("joint3", "joint1")
+    assert arm.with_actuated().actuated_joints == arm.with_actuated([]).actuated_joints == ()
+    with pytest.raises(lw.MechanismError, match="no moving joint 'jiont1': did you mean 'joint1'"):
+        arm.with_actuated(["jiont1"])
+    for wrong in (1, ["joint1", 2], [["joint1"]]):
+        with pytest.raises(TypeError, match="with_actuated takes names of joints"):
+            arm.with_actuated(wrong)

@@ -282,3 +282,13 @@ def test_long_chains_are_built_without_recursion():
     mechanism = builder.build()
     assert mechanism.parents == tuple(range(-1, 2999))
     assert len(mechanism.path(2999)) == 3000
+
+
+def test_the_name_of_a_builder_is_that_of_its_mechanism():
+    def built(*name, **options):
+        builder = Builder(*name).link("a", 1.0, (0, 0, 0), (1, 1, 1))
+        return builder.joint("j", Revolute((0, 0, 1)), "ground", "a").build(**options)
+
+    assert built("swing").name == "swing"
+    assert built("swing", name="pendulum").name == "pendulum"
+    assert built().name == "mechanism"

@@ -21,10 +21,11 @@ STRAIGHT = np.cos(0.15)  # between tangents of neighbours: beyond, the step may 
 CORRECTED = 0.25  # of a step: the largest correction on the same branch
 LONGEST = 60.0  # rad, m: of the curve, to either side
 ROOT = 1e-14  # of a distance along the curve
+BENT = 1e-9  # a change of tangents, of unit length, that is no rounding
 
 #: Why a path, or the range of a coordinate on it, ends.
 COMES_BACK, LIMIT, TOO_LONG, STUCK = "comes back", "joint limit", "search ended", "stuck"
-DEAD_CENTRE, FULL_ROTATION = "dead centre", "full rotation"
+DEAD_CENTRE, FULL_ROTATION, UNLIMITED = "dead centre", "full rotation", "unlimited"
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +52,13 @@ class MotionPath:
     @property
     def mechanism(self) -> Mechanism:
         return self.family.mech
+
+    @cached_property
+    def is_straight(self) -> np.ndarray:
+        """(2,): whether the curve is straight from its start to either end.  As constraints are analytic in the
+        coordinates, one that satisfies them on a long straight way does so on the whole line."""
+        sides = (self.tangents[self.arc <= 0.0], self.tangents[self.arc >= 0.0])
+        return np.array([np.ptp(side, axis=0).max(initial=0.0) <= BENT for side in sides])
 
     @cached_property
     def steps(self) -> np.ndarray:
@@ -101,7 +109,8 @@ def motion_path(made: Family, q: np.ndarray, limits: bool, toward: np.ndarray | 
     if parts.rank < made.rank:
         raise MechanismError(
             f"mechanism {mech.name!r} is in a singular position at q, where {len(made.columns) - parts.rank} motions "
-            "are possible: start beside it"
+            "are possible: branches of its motion meet there.  Start a little way along the one that is meant: move "
+            "joints by about 0.1 rad or m in its direction and close the loops, q=closed.assemble(mech, guess)"
         )
     tangent = made.basis(q)[:, 0]
     if toward is not None and tangent @ toward < 0.0:

@@ -14,7 +14,7 @@ from .. import trees as tree
 from .climbs import Climb
 from .families import Family, closed_start, family, require_dof
 from .named_coordinates import LimitSlack, NamedCoordinate, named_coordinate
-from .paths import DEAD_CENTRE, FULL_ROTATION, MotionPath, motion_path, require_within
+from .paths import DEAD_CENTRE, FULL_ROTATION, TOO_LONG, UNLIMITED, MotionPath, motion_path, require_within
 
 SAME_PLACE = 1e-9  # rad, m
 STANDS_STILL = "stands still"
@@ -26,8 +26,8 @@ class RangeEnd:
 
     value   of the coordinate, infinite where nothing stops it
     cause   "dead centre": the coordinate turns back, while the mechanism can move on; "joint limit": of ``joint``;
-            "full rotation": nothing stops it; "stands still": it does not move; "search ended" (the motion goes on and
-            on) or "stuck": not known to be an end
+            "full rotation" and "unlimited" (a slide without stops): nothing stops it; "stands still": it does not move;
+            "search ended" (the motion goes on and on) or "stuck": not known to be an end
     q       (nq,): the configuration there; where nothing stops the coordinate, that at the end of one round
     joint   the joint at its limit, several with commas between, "" elsewhere
     """
@@ -130,10 +130,19 @@ def _end(measured: NamedCoordinate, q: np.ndarray, cause: str, joint: str = "") 
 
 def _stops(path: MotionPath, measured: NamedCoordinate) -> list[RangeEnd]:
     """Both ends of a path that does not come back."""
-    return [
+    ends = [
         _end(measured, q, cause, joint)
         for q, cause, joint in zip(path.q[[0, -1]], path.causes, path.joints, strict=True)
     ]
+    return [_unlimited(path, measured, side, end) for side, end in enumerate(ends)]
+
+
+def _unlimited(path: MotionPath, measured: NamedCoordinate, side: int, end: RangeEnd) -> RangeEnd:
+    """The end of a straight path on which the coordinate goes on and on is none."""
+    rate = float(measured.rows(end.q) @ path.tangents[-side]) * (1.0 if side else -1.0)
+    if end.cause != TOO_LONG or not path.is_straight[side] or abs(rate) <= SAME_PLACE:
+        return end
+    return replace(end, value=math.copysign(math.inf, rate), cause=UNLIMITED)
 
 
 def _driven(
@@ -184,6 +193,7 @@ def _range_of_climbs(made: Family, measured: NamedCoordinate, start: np.ndarray,
     arc = np.array([*(-x for x in down.arc[:0:-1]), *up.arc])
     causes, joints = (down.cause, up.cause), (down.joint, up.joint)
     path = MotionPath(q, tangents, arc, False, causes, joints, made, made.values(start))
+    ends = [_unlimited(path, measured, side, end) for side, end in enumerate(ends)]
     dead = tuple(end for end in ends if end.cause == DEAD_CENTRE)
     return RangeOfMotion(measured.name, (ends[0], ends[1]), (ends[0], ends[1]), dead, path, measured.value(q))
 

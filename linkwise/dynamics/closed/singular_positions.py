@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, overload
 
 import numpy as np
@@ -25,7 +25,7 @@ REACH = 0.04  # rad, m: on both sides of a position where loops depend on each o
 NODES = REACH * np.cos(np.pi * (np.arange(10) + 0.5) / 10)  # Chebyshev's, none of them close to the middle
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SingularPosition:
     """A configuration in which a mechanism is singular.
 
@@ -40,7 +40,11 @@ class SingularPosition:
     kind: Kind
     q: np.ndarray
     arc: float
-    motions: np.ndarray = field(repr=False)
+    motions: np.ndarray
+
+    def __repr__(self) -> str:
+        q = np.array2string(self.q, precision=6, suppress_small=True, threshold=12)
+        return f"<SingularPosition {self.kind!r} at q = {q}>"
 
 
 @overload

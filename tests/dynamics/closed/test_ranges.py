@@ -213,12 +213,58 @@ def test_what_does_not_move_stands_still():
         np.testing.assert_allclose([found.lower, found.upper], place, atol=1e-12)
 
 
-def test_a_motion_without_end_is_followed_for_a_while():
+def sledges(axis: tuple[float, ...]) -> lw.Mechanism:
+    """Two sledges on rails, the second along ``axis``, with a rod between them."""
+    builder = lw.Builder()
+    for name, along, start in (("left", (1.0, 0, 0), (0, 0, 0)), ("right", axis, (0, 1.0, 0))):
+        builder.link(name, 1.0, (0, 0, 0), (0.1, 0.1, 0.1))
+        builder.joint(f"{name}_rail", lw.Prismatic(along), "ground", name, pose=start)
+    builder.link("rod", 1.0, (0, 0.5, 0), (0.1, 0.1, 0.1)).joint("pin", lw.Revolute((0, 0, 1)), "left", "rod")
+    return builder.loop("eye", lw.Revolute((0, 0, 1)), "rod", (0, 1.25, 0), "right", None).build("sledges")
+
+
+def test_nothing_stops_what_slides_without_stops():
+    """Alone, with other degrees of freedom, and in a loop; limits do where they are asked for."""
     builder = lw.Builder().link("sledge", 1.0, (0, 0, 0), (0.1, 0.1, 0.1))
-    mech = builder.joint("track", lw.Prismatic((1, 0, 0)), "ground", "sledge").build("endless")
-    found = lw.closed.range_of_motion(mech, "track")
-    assert [end.cause for end in found.ends] == ["search ended", "search ended"]
-    assert found.lower < -50.0 and found.upper > 50.0
+    alone = builder.joint("track", lw.Prismatic((1, 0, 0)), "ground", "sledge").build("endless")
+    for mech, name in ((alone, "track"), (lw.mechanisms.cart_pole(), "rail"), (alone, "sledge.x")):
+        found = lw.closed.range_of_motion(mech, name)
+        assert [end.cause for end in found.ends] == ["unlimited", "unlimited"]
+        assert (found.lower, found.upper) == (-np.inf, np.inf)
+        assert "from -inf (unlimited) to inf (unlimited)" in repr(found)
+    limited = alone.with_limits(track=lw.Limits(lower=-2.0))
+    found = lw.closed.range_of_motion(limited, "track", limits=True)
+    assert [end.cause for end in found.ends] == ["joint limit", "unlimited"]
+    np.testing.assert_allclose([found.lower, found.upper], [-2.0, np.inf])
+    opposite = sledges((-1.0, 0, 0))
+    backwards = lw.closed.range_of_motion(opposite, "right_rail", lw.closed.assemble(opposite, [0.0, -0.75, -0.6]))
+    assert [end.cause for end in backwards.ends] == ["unlimited", "unlimited"]
+    assert (backwards.lower, backwards.upper) == (-np.inf, np.inf)
+
+
+def test_what_bends_is_not_taken_for_endless():
+    """Rails at an angle: the rod between the sledges ends the motion, sooner or later."""
+    mech = sledges((1.0, 0.02, 0))
+    found = lw.closed.range_of_motion(mech, "left_rail", lw.closed.assemble(mech, [0.0, 0.75, -0.6]))
+    assert np.isfinite([found.lower, found.upper]).all()
+    assert "unlimited" not in {end.cause for end in found.ends}
+
+
+def test_a_parallelogram_that_lies_flat_is_told_where_to_start():
+    pin = lw.Revolute((0, 0, 1))
+    builder = lw.Builder()
+    for name in ("crank", "coupler", "rocker"):
+        builder.link(name, 1.0, (0.25, 0, 0), (0.01, 0.01, 0.01))
+    builder.joint("a", pin, "ground", "crank").joint("b", pin, "crank", "coupler", pose=(0.5, 0, 0))
+    builder.joint("c", pin, "ground", "rocker", pose=(1, 0, 0))
+    mech = builder.loop("pin", pin, "coupler", (1, 0, 0), "rocker", (0.5, 0, 0)).build("parallelogram")
+    with pytest.raises(
+        lw.MechanismError, match=r"branches of its motion meet there.*q=closed\.assemble\(mech, guess\)"
+    ):
+        lw.closed.range_of_motion(mech, "a")
+    parallel = lw.closed.range_of_motion(mech, "c", q=lw.closed.assemble(mech, [0.1, -0.1, 0.1]))
+    assert parallel.upper == np.inf
+    np.testing.assert_allclose(np.sin(parallel.path.q[:, 0] - parallel.path.q[:, 2]), 0.0, atol=1e-9)
 
 
 def test_a_loop_on_a_floating_base_moves_as_on_the_ground():
