@@ -200,6 +200,9 @@ def _explanation(program: Program, dtype: np.dtype, arrays: Sequence[Any], out: 
         return KernelError(f"{name}: {expected[error.place].name} {error}")
     batches = []
     for array, given in zip(expected, arrays, strict=True):
+        core = ", ".join(map(str, array.shape))
+        if given is None:
+            return KernelError(f"{name}: {array.name} is missing: it is None, and must be (..., {core})")
         try:
             values = _outline(given)
         except ValueError as ragged:
@@ -215,12 +218,10 @@ def _explanation(program: Program, dtype: np.dtype, arrays: Sequence[Any], out: 
                 f"{name} is compiled for float32, but {array.name} has dtype {values.dtype}: "
                 "convert it with np.asarray(x, np.float32), or compile with dtype='float64'"
             )
-        core = len(array.shape)
-        if values.ndim < core or values.shape[values.ndim - core :] != array.shape:
-            return KernelError(
-                f"{name}: {array.name} has shape {values.shape}, expected (..., {', '.join(map(str, array.shape))})"
-            )
-        batches.append(values.shape[: values.ndim - core])
+        lead = values.ndim - len(array.shape)
+        if lead < 0 or values.shape[lead:] != array.shape:
+            return KernelError(f"{name}: {array.name} has shape {values.shape}, expected (..., {core})")
+        batches.append(values.shape[:lead])
     try:
         batch = np.broadcast_shapes(*batches)
     except ValueError:

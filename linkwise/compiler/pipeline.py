@@ -51,6 +51,12 @@ MAIN_ALGORITHMS = (
     "available: inverse_dynamics, forward_dynamics, mass_matrix, bias_force, jacobian, link_poses and every other "
     "array function of linkwise by its name; docs/api.md lists all"
 )
+#: Expressions are walked by functions that call themselves, part by part.
+TOO_DEEP = (
+    "the expression is too deep: factors and terms within one another are walked part by part, with Python's usual "
+    "recursion limit about 100 deep.  Compile parts of it as kernels of their own and call these one after the other, "
+    "or raise the limit (sys.setrecursionlimit)"
+)
 
 
 def compile(
@@ -75,7 +81,17 @@ def compile(
                  (n_links, 4, 4) of each joint in its parent link, "gravity" (3,), or of one link: "forearm.mass"
     options      what the algorithm needs fixed, such as link="tool", frame="world"
     """
-    chosen = _algorithm(algorithm)
+    try:
+        return _compiled(_algorithm(algorithm), mech, dtype, target, parameters, options)
+    except RecursionError:
+        if not isinstance(algorithm, Expression):
+            raise
+        raise ValueError(TOO_DEEP) from None
+
+
+def _compiled(
+    chosen: Algorithm, mech: Mechanism, dtype: str, target: str, parameters: Sequence[str], options: dict[str, Any]
+) -> Kernel:
     require_mechanism(mech)
     dtype = one_of("dtype", np.dtype(dtype).name if dtype in (float, np.float64, np.float32) else dtype, DTYPES)
     target = one_of("target", target, _RUNNING, meant=TARGET_ALIASES)

@@ -93,8 +93,8 @@ def mass_matrix_derivatives(mech: Mechanism, q: ArrayLike) -> Float64Array:
 def bias_force(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
     """(nv,): Coriolis, centrifugal and gravity forces; inverse dynamics without acceleration.
 
-    Like the mass matrix M it is a term of the equations of motion, M a + bias_force = tau + G* lambda, and the same
-    with loops (whose forces are G* lambda) and without; the forces that a closed mechanism needs are
+    Like the mass matrix M it is a term of the equations of motion, M a + bias_force = tau - G* lambda, and the same
+    with loops (whose forces are -G* lambda) and without; the forces that a closed mechanism needs are
     ``closed.inverse_dynamics``.
     """
     ...

@@ -190,3 +190,29 @@ def test_results_have_the_shapes_that_the_catalogue_names(mech):
             assert known is None or array.shape == known, name
     motion = lw.compile("constraint_motion", lw.mechanisms.planar_arm(2))
     np.testing.assert_array_equal(motion(np.ones(2), np.ones(2), np.ones(2), np.zeros(0)), np.zeros(2))
+
+
+def test_arrays_that_are_missing_are_named():
+    arm = lw.mechanisms.planar_arm(3)
+    for call, message in (
+        (lambda: lw.diagonal.rates(arm, np.zeros(3), None), r"diagonal_rates: v is missing.* must be \(\.\.\., 3\)"),
+        (lambda: lw.forward_dynamics(arm, np.zeros(3), np.zeros(3), None), "forward_dynamics: tau is missing"),
+        (lambda: lw.mass_matrix(arm, None), "mass_matrix: q is missing"),
+    ):
+        with pytest.raises(lw.KernelError, match=message):
+            call()
+
+
+def test_expressions_that_are_too_deep_say_so():
+    arm, x = lw.mechanisms.planar_arm(2), lw.operators.joint_vector("x")
+    nested = x
+    for _ in range(600):
+        nested = lw.operators.D @ (x + nested)
+    with pytest.raises(ValueError, match="the expression is too deep.*Compile parts of it"):
+        lw.compile(nested, arm)
+    product = x
+    for _ in range(60):
+        product = lw.operators.D @ product
+    q = np.array([0.3, 0.4])
+    d = np.diag(lw.compile(lw.operators.D, arm)(q))
+    np.testing.assert_allclose(lw.compile(product, arm)(q, np.ones(2)), d**60, rtol=1e-10)

@@ -15,7 +15,7 @@ def test_manipulability_of_a_closed_mechanism_is_refused():
 
 
 def test_answers_refuse_loops_and_terms_do_not():
-    """M a + c = tau + G* lambda holds with the terms of the tree; what holds still is that of the loops alone."""
+    """M a + c = tau - G* lambda holds with the terms of the tree; what holds still is that of the loops alone."""
     mech = lw.mechanisms.five_bar()
     q = lw.closed.assemble(mech, [2.1, 1.9, 1.5, 1.9])
     rest = np.zeros(mech.nv)

@@ -15,7 +15,7 @@ from .decomposition import decompose
 from .families import closed_start, family, require_dof
 from .measures import Measure, measures, same_sense
 from .named_coordinates import LimitSlack, NamedCoordinate, named_coordinate
-from .paths import TOO_LONG
+from .paths import TOO_LONG, UNLIMITED
 from .ranges import range_of_motion
 from .sheets import Sheet
 from .singular import conditioning
@@ -132,7 +132,7 @@ def _extent(
 ) -> tuple[float, float]:
     """From where to where a coordinate goes, with a margin, so that the boundary is inside."""
     found = range_of_motion(mech, coordinate.name, start, hold, limits)
-    if any(end.cause == TOO_LONG for end in found.ends):
+    if any(end.cause in (TOO_LONG, UNLIMITED) for end in found.ends):
         raise MechanismError(f"{coordinate.name!r} of mechanism {mech.name!r} goes on and on: give bounds")
     if not np.isfinite([found.lower, found.upper]).all():
         here = float(coordinate.value(start))
