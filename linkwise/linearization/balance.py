@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..dynamics.closed.assembly import AssemblyError, assemble
-from ..dynamics.closed.constraints import constraint_jacobian, position_error
 from ..dynamics.closed.decomposition import decompose
+from ..dynamics.closed.redundancy import closable_error, closable_jacobian
 from ..dynamics.trees import difference, integrate, potential_energy
 from .variations import State, applied_force, bias_force, force_derivatives, reaction_derivative
 
@@ -60,10 +60,10 @@ class Balance(NamedTuple):
 def balance(at: State, search: Search, multipliers: np.ndarray | None = None) -> Balance:
     """The balance at ``at``; without multipliers, with those that leave the least unbalanced."""
     forces = (bias_force(at) - applied_force(at)) / search.scale
-    jacobian = constraint_jacobian(at.mech, at.q)
+    jacobian = closable_jacobian(at.mech, at.q)
     if multipliers is None:
         multipliers = -decompose(jacobian[:, search.free]).solve_transposed(forces[search.free])
-    error = position_error(at.mech, at.q)
+    error = closable_error(at.mech, at.q)
     return Balance(at, search, multipliers, forces + multipliers @ jacobian, jacobian, error)
 
 

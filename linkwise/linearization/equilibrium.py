@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..dynamics.closed.assembly import assemble, generic_rank
-from ..dynamics.closed.constraints import moved_by, position_error
+from ..dynamics.closed.constraints import moved_by
 from ..dynamics.closed.decomposition import decompose
+from ..dynamics.closed.redundancy import closable_error
 from ..dynamics.closed.tolerances import LOOPS
 from ..dynamics.passive import Passive
 from ..dynamics.states import Float64Array
@@ -161,7 +162,7 @@ def _scale(at: State) -> float:
 def _holding(at: State, actuated: Sequence[str] | None, tolerance: float) -> Equilibrium:
     """Forces of the actuated joints that keep the configuration."""
     mech = at.mech
-    opening = np.abs(position_error(mech, at.q)).max(initial=0.0)
+    opening = np.abs(closable_error(mech, at.q)).max(initial=0.0)
     if opening > LOOPS.open_in_derivatives:
         raise MechanismError(
             f"the loops of mechanism {mech.name!r} are open by {opening:.3g}: close them with linkwise.closed.assemble"

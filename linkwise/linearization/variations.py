@@ -22,6 +22,7 @@ from ..compiler.pipeline import compile
 from ..compiler.store import kernel_function
 from ..dynamics.closed.decomposition import Decomposition, decompose, times, transposed_times
 from ..dynamics.closed.dynamics import Terms, terms
+from ..dynamics.closed.redundancy import redundancy
 from ..dynamics.closed.tolerances import LOOPS
 from ..dynamics.derivatives import inverse_dynamics_derivatives, jacobian_of
 from ..dynamics.passive import Passive, Resolved
@@ -280,7 +281,7 @@ def _refuse_singular(mech: Mechanism, size: np.ndarray, null: np.ndarray, bendin
         return
     null = null[..., None, :, :]
     growth = np.sqrt(np.sum((np.swapaxes(null, -1, -2) @ bending @ null) ** 2, axis=(-1, -2, -3)))
-    if np.any(growth > SINGULAR * size):
+    if np.any(growth > max(SINGULAR, redundancy(mech).rounding) * size):
         raise MechanismError(
             f"mechanism {mech.name!r} is at a singular position: it seems to have {null.shape[-1]} degrees of "
             "freedom, but loops that do not constrain some of them here do so nearby "

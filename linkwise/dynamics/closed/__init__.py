@@ -23,6 +23,7 @@ from .dynamics import (
 )
 from .paths import MotionPath
 from .ranges import RangeEnd, RangeOfMotion, range_of_motion
+from .redundancy import ClusterRedundancy, Redundancy, redundancy
 from .singular import conditioning, time_to_singular
 from .singular import usual_conditioning as usual_conditioning
 from .singular_positions import SingularPosition, singular_positions
@@ -32,6 +33,7 @@ from .workspaces import SingularCurve, Workspace, workspace
 __all__ = [
     "AssemblyError",
     "ChartError",
+    "ClusterRedundancy",
     "Coordinates",
     "ImplicitCoordinates",
     "LocalParametrization",
@@ -52,6 +54,8 @@ __all__ = [
     "null_space",
     "position_error",
     "project",
+    "Redundancy",
+    "redundancy",
     "time_to_singular",
     "MotionPath",
     "RangeEnd",

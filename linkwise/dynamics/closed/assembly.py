@@ -8,21 +8,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...compiler.store import kernel_function
 from ...mechanism import Mechanism, MechanismError
 from ...mechanism.checks import names_of
 from .. import trees as tree
 from ..states import Float64Array, checked_arrays, common_batch, real_numbers
-from .constraints import constraint_jacobian, decomposed, moved_by, one_state, position_error, require_finite
+from .closing import LoopEquations, closed_by
+from .constraints import decomposed, moved_by, one_state, position_error, require_finite
 from .decomposition import decompose
+from .redundancy import loop_equations
+from .sizes import random_configurations
 from .tolerances import LOOPS
 
 ROUND_OFF = 4.0 * np.finfo(float).eps  # of quaternions: they have unit length as well as numbers can say
-LARGEST_STEP = 0.5  # of a coordinate, per iteration: linearized loops say little about what is further away
-HOPELESS = 1e12  # damping beyond which no step makes the error smaller: a local minimum
 TRIES = 40  # guesses of ``assemble``, each further from the given one than those before
-FURTHER = 0.1  # rad or m, in root mean square: by how much
-PATIENCE = 20  # iterations after which the error must have halved, or it has settled above zero
+FURTHER = 0.1  # dimensionless, in root mean square: by how much
+AROUND = 10  # guesses that are around the given one; later ones are anywhere
 
 
 class AssemblyError(MechanismError):
@@ -47,10 +47,13 @@ def assemble(
     ``hold`` unchanged but for quaternions, which get unit length.
 
     Levenberg-Marquardt on the configuration manifold: every step makes the error smaller, none moves a coordinate by
-    more than half a radian or metre.  Where that ends with a loop open, as it does at a stationary point of the error
-    (all links in one line, or a symmetric guess), it begins again from up to ``tries`` guesses in all, each a little
-    further away and always the same ones; tries=1 takes only what the given guess leads to.  An ``AssemblyError`` names
-    the loop that stays open and its residual.
+    more than half a radian or half the size of the loops.  Where that ends with a loop open, as it does at a stationary
+    point of the error (all links in one line, or a symmetric guess), it begins again from up to ``tries`` guesses in
+    all, each a little further away, then anywhere, and always the same ones; tries=1 takes only what the given guess
+    leads to.  An ``AssemblyError`` names the loop that stays open and its residual.
+
+    Loops are closed where ``position_error``, its lengths in units of the sizes of the loops, is below ``tolerance``,
+    and to what the data allow where constraints are redundant but for rounding (``redundancy``).
     """
     (guess,) = checked_arrays(mech, q=q_guess)
     hold = names_of(hold)
@@ -77,17 +80,19 @@ def _closed_or_refused(
     require_finite(mech, q, f"{name} is not finite")
     require_finite(mech, unit, f"{name} has a quaternion of zeros")
     start = np.where(np.abs(unit - q) > ROUND_OFF, unit, q)  # what is closed stays where it is, to the last digit
-    q = _closed(mech, start, free, aim, tolerance, max_steps)
+    equations = loop_equations(mech)
+    metric = equations.sizes.columns if tries > 1 else 1.0  # near closed loops, (3.10) is the shortest way as it is
+    q = closed_by(equations, start, free, aim, tolerance, max_steps, metric)
     if tries > 1 and free.any():
-        q = _searched(mech, start, q, free, aim, tolerance, max_steps, tries)
-    if np.any(~_is_closed(mech, q, tolerance)):
+        q = _searched(equations, start, q, free, aim, tolerance, max_steps, tries)
+    if np.any(~equations.is_closed(q, tolerance)):
         _refuse_open(mech, q, hold, tries)
-    _refuse_mirrored(mech, q)
+    _refuse_mirrored(equations, q)
     return q
 
 
 def _searched(
-    mech: Mechanism,
+    equations: LoopEquations,
     start: np.ndarray,
     q: np.ndarray,
     free: np.ndarray,
@@ -96,65 +101,29 @@ def _searched(
     max_steps: int,
     tries: int,
 ) -> np.ndarray:
-    """q, and where its loops are open or back to back what guesses around ``start`` lead to, if any of them does."""
+    """q, and where its loops are open or back to back what other guesses lead to, if any of them does: first some
+    around ``start``, then any."""
+    mech, columns = equations.mech, equations.sizes.columns
     starts, found = np.array(start).reshape(-1, mech.nq), np.array(q).reshape(-1, mech.nq)
     rng = np.random.default_rng(0)
     for further in range(1, tries):
-        failed = np.flatnonzero(~_is_assembled(mech, found, tolerance))
+        failed = np.flatnonzero(~_is_assembled(equations, found, tolerance))
         if not len(failed):
             break
-        guess = tree.integrate(mech, starts[failed], FURTHER * further * free * rng.normal(size=mech.nv), 1.0)
-        there = _closed(mech, guess, free, aim, tolerance, max_steps)
-        assembled = _is_assembled(mech, there, tolerance)
+        if further <= AROUND:
+            change = FURTHER * further * rng.normal(size=mech.nv) * columns
+        else:
+            change = tree.difference(mech, starts[failed], random_configurations(mech, rng, 1)[0])
+        guess = tree.integrate(mech, starts[failed], free * change, 1.0)
+        there = closed_by(equations, guess, free, aim, tolerance, max_steps, columns)
+        assembled = _is_assembled(equations, there, tolerance)
         found[failed[assembled]] = there[assembled]
     return found.reshape(q.shape)
 
 
-def _is_closed(mech: Mechanism, q: np.ndarray, tolerance: float) -> np.ndarray:
-    """(...): whether all loops are, to the tolerance."""
-    return np.linalg.norm(position_error(mech, q), axis=-1) <= tolerance
-
-
-def _is_assembled(mech: Mechanism, q: np.ndarray, tolerance: float) -> np.ndarray:
+def _is_assembled(equations: LoopEquations, q: np.ndarray, tolerance: float) -> np.ndarray:
     """(...): whether all loops are closed and none back to back."""
-    return _is_closed(mech, q, tolerance) & (_alignments(mech, q) > 0.0).all(axis=-1)
-
-
-def _alignments(mech: Mechanism, q: np.ndarray) -> np.ndarray:
-    """(..., loops): cosines of the angles between the two sides; where loops are closed 1, or -1 back to back."""
-    if not mech.loops:
-        return np.ones((*q.shape[:-1], 0))
-    return kernel_function(mech, "loop_alignments", q)(q)
-
-
-def _closed(
-    mech: Mechanism, q: np.ndarray, free: np.ndarray, aim: float, tolerance: float, max_steps: int
-) -> np.ndarray:
-    """The iteration of ``assemble``: the best configurations found, closed or not.  Below the tolerance it goes on to
-    ``aim`` while the error halves."""
-    error = position_error(mech, q)
-    size = np.linalg.norm(error, axis=-1)
-    damping = np.ones_like(size)
-    earlier, settled = size, np.zeros(size.shape, dtype=bool)
-    for iteration in range(max_steps):
-        if iteration and iteration % PATIENCE == 0:
-            earlier, settled = size, settled | (size > 0.5 * earlier)
-        active = (size > aim) & (damping < HOPELESS) & ~settled
-        if not np.any(active):
-            break
-        # Damping in proportion to the error keeps convergence quadratic, and redundant constraints from causing motion.
-        change = -decompose(constraint_jacobian(mech, q) * free).damped(error, damping * size)
-        largest = np.abs(change).max(axis=-1, initial=0.0, keepdims=True)
-        change *= np.minimum(1.0, LARGEST_STEP / np.maximum(largest, LARGEST_STEP)) * active[..., None] * free
-        moved = tree.integrate(mech, q, change, 1.0)
-        error_there = position_error(mech, moved)
-        size_there = np.linalg.norm(error_there, axis=-1)
-        better = active & (size_there < np.where(size <= tolerance, 0.5, 1.0) * size)
-        settled = settled | (active & ~better & (size <= tolerance))
-        q, error = np.where(better[..., None], moved, q), np.where(better[..., None], error_there, error)
-        size = np.where(better, size_there, size)
-        damping = np.where(better, damping * 0.2, np.where(active, np.maximum(damping * 10.0, 1e-3), damping))
-    return q
+    return equations.is_closed(q, tolerance) & equations.is_aligned(q)
 
 
 def project(
@@ -171,8 +140,8 @@ def project(
 
     energy    if given, kinetic plus potential energy afterwards: the state is moved along the gradient of the energy
               on the constraint manifold
-    largest   an ``AssemblyError`` says so if a coordinate would have to move further: the state was not near the
-              mechanism's branch, and jumping to another would be silent
+    largest   an ``AssemblyError`` says so if a coordinate would have to move further (lengths in units of the sizes of
+              loops): the state was not near the mechanism's branch, and jumping to another would be silent
     rank      (...): no more than this many constraints are independent (see ``generic_rank``)
     aim       an error below ``tolerance`` to which loops are closed if they can be, about round-off by default
     """
@@ -201,8 +170,8 @@ def _reclosed(mech: Mechanism, q: np.ndarray, tolerance: float, aim: float) -> n
 
 
 def _largest_move(mech: Mechanism, start: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """(...): the largest change of a coordinate."""
-    return np.abs(tree.difference(mech, start, q)).max(axis=-1, initial=0.0)
+    """(...): the largest change of a coordinate, lengths in units of the sizes of loops."""
+    return np.abs(tree.difference(mech, start, q) / loop_equations(mech).sizes.columns).max(axis=-1, initial=0.0)
 
 
 def _consistent_velocities(mech: Mechanism, q: np.ndarray, v: np.ndarray, rank: Any) -> np.ndarray:
@@ -267,8 +236,9 @@ def follow(mech: Mechanism, q: ArrayLike, targets: Mapping[str, Any], largest: f
     """(nq,): the configuration reached from the assembled ``q`` as joints move to ``targets`` (name -> coordinates),
     in a straight line and all at the same pace; targets of mimic joints are for their own coordinates.
 
-    The loops are followed in steps of at most ``largest``; where they lock before the targets are reached (a toggle
-    point), an ``AssemblyError`` says how far they came.  There is no jump to another branch.  One state at a time.
+    The loops are followed in steps of at most ``largest`` (lengths in units of the sizes of loops); where they lock
+    before the targets are reached (a toggle point), an ``AssemblyError`` says how far they came.  There is no jump to
+    another branch.  One state at a time.
     """
     (q,) = one_state("follow", mech, q=q)
     loop, residual = _worst_loop(mech, q) if mech.loops else ("", 0.0)
@@ -290,18 +260,20 @@ def follow(mech: Mechanism, q: ArrayLike, targets: Mapping[str, Any], largest: f
     free = np.ones(mech.nv, dtype=bool)
     free[moved_by(mech, tuple(targets), "targets")] = False
     whole, done, pace = tree.difference(mech, q, goal), 0.0, 1.0
+    equations = loop_equations(mech)
+    columns = equations.sizes.columns
     while done < 1.0:
         pace = min(pace, 1.0 - done)
-        jacobian = constraint_jacobian(mech, q)
-        change = np.where(free, 0.0, whole)
+        jacobian = equations.at(q)[1]
+        change = np.where(free, 0.0, whole / columns)
         change -= decompose(jacobian * free).solve(jacobian @ change)
         change *= pace
-        there = tree.integrate(mech, q, change, 1.0)
+        there = tree.integrate(mech, q, columns * change, 1.0)
         if np.abs(change).max() <= largest:
-            closed = _closed(mech, there, free, LOOPS.aim * LOOPS.closed, LOOPS.closed, 15)
-            corrected = np.abs(tree.difference(mech, there, closed)).max()
+            closed = closed_by(equations, there, free, LOOPS.aim * LOOPS.closed, LOOPS.closed, 15, columns)
+            corrected = np.abs(tree.difference(mech, there, closed) / columns).max()
             # On the same branch the correction is of second order in the step.
-            if np.linalg.norm(position_error(mech, closed)) <= LOOPS.closed and corrected <= 0.5 * np.abs(change).max():
+            if equations.is_closed(closed, LOOPS.closed) and corrected <= 0.5 * np.abs(change).max():
                 q, done, pace = closed, done + pace, 1.5 * pace
                 continue
         pace *= 0.5
@@ -317,7 +289,9 @@ def follow(mech: Mechanism, q: ArrayLike, targets: Mapping[str, Any], largest: f
     return np.where(driven_q, goal, q)
 
 
-def generic_rank(mech: Mechanism, q: ArrayLike, tolerance: float = LOOPS.rank, seed: int = 0) -> int | NDArray[np.intp]:
+def generic_rank(
+    mech: Mechanism, q: ArrayLike, tolerance: float | None = None, seed: int = 0
+) -> int | NDArray[np.intp]:
     """The largest rank of G among assembled configurations near the assembled ``q``: an integer, or one per state.
 
     At a singular position G has less than this rank, and where loops are not exactly closed redundant constraints make
@@ -327,11 +301,12 @@ def generic_rank(mech: Mechanism, q: ArrayLike, tolerance: float = LOOPS.rank, s
     require_finite(mech, q)
     largest = decomposed(mech, q, tolerance).rank
     rng = np.random.default_rng(seed)
-    everything = np.ones(mech.nv, dtype=bool)
+    equations, everything = loop_equations(mech), np.ones(mech.nv, dtype=bool)
+    columns = equations.sizes.columns
     for size in (1e-2, 3e-2):
-        near = tree.integrate(mech, q, size * rng.normal(size=mech.nv), 1.0)
-        near = _closed(mech, near, everything, LOOPS.aim * LOOPS.closed, LOOPS.closed, 100)
-        closed = np.linalg.norm(position_error(mech, near), axis=-1) <= LOOPS.closed
+        near = tree.integrate(mech, q, size * columns * rng.normal(size=mech.nv), 1.0)
+        near = closed_by(equations, near, everything, LOOPS.aim * LOOPS.closed, LOOPS.closed, 100, columns)
+        closed = equations.is_closed(near, LOOPS.closed)
         largest = np.where(closed, np.maximum(largest, decomposed(mech, near, tolerance).rank), largest)
     return int(largest) if q.ndim == 1 else largest
 
@@ -363,10 +338,11 @@ def _refuse_open(mech: Mechanism, q: np.ndarray, hold: Sequence[str], tries: int
     )
 
 
-def _refuse_mirrored(mech: Mechanism, q: np.ndarray) -> None:
+def _refuse_mirrored(equations: LoopEquations, q: np.ndarray) -> None:
+    mech = equations.mech
     if not mech.loops:
         return
-    alignment = _alignments(mech, q).reshape(-1, len(mech.loops))
+    alignment = equations.alignments(q).reshape(-1, len(mech.loops))
     if np.all(alignment > 0.0):
         return
     state, index = (int(i) for i in np.argwhere(~(alignment > 0.0))[0])

@@ -16,11 +16,12 @@ from ...mechanism import Mechanism, MechanismError
 from .. import trees as tree
 from ..states import Float64Array
 from .assembly import generic_rank
-from .constraints import constraint_jacobian, one_state, position_error, warn_if_open
+from .constraints import one_state, warn_if_open
 from .coordinates import FAILING, ChartError, Coordinates, ImplicitCoordinates, linear_coordinates
 from .decomposition import decompose
 from .dynamics import bias_under, independent_at, terms
 from .formulations import Loops, chosen_rows
+from .redundancy import closable_error, closable_jacobian
 from .tolerances import LOOPS
 
 WORST_CONDITION = 1e4  # of [D1 R; G]; beyond, another chart describes the motion better
@@ -59,7 +60,7 @@ class LocalParametrization:
         (q,), y = self._state(q=self.origin if guess is None else guess), self.coordinates.given("y", y)
         first = rho = 0.0
         for j in range(max_steps):
-            error = np.concatenate([self.coordinates.residual(q, y), position_error(self._m, q)])
+            error = np.concatenate([self.coordinates.residual(q, y), closable_error(self._m, q)])
             change = -decompose(self.conditions(q, y)).solve(error)
             size = float(np.linalg.norm(change))
             first = first or size
@@ -81,7 +82,7 @@ class LocalParametrization:
     def conditions(self, q: ArrayLike, y: ArrayLike | None = None) -> Float64Array:
         """(p + m, nv): [D1 R; G], regular where the coordinates describe the motion (2.22, 2.28)."""
         (q,) = self._state(q=q)
-        return np.vstack([self.coordinates.by_q(q, self._y(q, y)), constraint_jacobian(self._m, q)])
+        return np.vstack([self.coordinates.by_q(q, self._y(q, y)), closable_jacobian(self._m, q)])
 
     def condition(self, q: ArrayLike, y: ArrayLike | None = None) -> float:
         """Condition number of [D1 R; G]: infinite where the coordinates fail (2.28)."""
@@ -91,7 +92,7 @@ class LocalParametrization:
     def derivative(self, q: ArrayLike, y: ArrayLike | None = None) -> Float64Array:
         """(nv, p): K, the derivative of Psi (2.29, 2.44)."""
         (q,) = self._state(q=q)
-        return self._basis(q, constraint_jacobian(self._m, q), np.zeros(self._m.n_constraints), self._y(q, y))[0]
+        return self._basis(q, closable_jacobian(self._m, q), np.zeros(self._m.n_constraints), self._y(q, y))[0]
 
     def velocity(self, q: ArrayLike, y_rate: ArrayLike, y: ArrayLike | None = None) -> Float64Array:
         """(nv,): v = K dy/dt (2.42a)."""
@@ -157,7 +158,7 @@ class LocalParametrization:
         return basis, still - basis @ self.coordinates.curvature(q, v, y)
 
     def _found(self, q: np.ndarray, y: np.ndarray, tolerance: float) -> np.ndarray:
-        error = np.linalg.norm([*position_error(self._m, q), *self.coordinates.residual(q, y)])
+        error = np.linalg.norm([*closable_error(self._m, q), *self.coordinates.residual(q, y)])
         if not error <= 1e3 * tolerance:
             raise ChartError(
                 f"no configuration of mechanism {self._m.name!r} has these coordinates: {error:.3g} remain"
@@ -176,7 +177,7 @@ def local_parametrization(mech: Mechanism, q: ArrayLike, independent: Any = None
     more than 1 mm or 1 mrad.
     """
     q = one_state("local_parametrization", mech, q=q)[0].copy()
-    warn_if_open(mech, position_error(mech, q))
+    warn_if_open(mech, closable_error(mech, q))
     rank = int(generic_rank(mech, q))
     given = isinstance(independent, (Coordinates, ImplicitCoordinates))
     rows = None if given else _rows(mech, q, independent, rank)
@@ -196,7 +197,7 @@ def _rows(mech: Mechanism, q: np.ndarray, independent: Any, rank: int) -> np.nda
     """(p, nv): R of linear coordinates, by default an orthonormal basis of the tangent space."""
     chosen = independent_at(mech, q, independent)
     if chosen is None:
-        svd = decompose(constraint_jacobian(mech, q), rank=rank)
+        svd = decompose(closable_jacobian(mech, q), rank=rank)
         return svd.v[:, svd.is_free].T
     return np.eye(mech.nv)[chosen] if chosen.ndim == 1 else chosen
 

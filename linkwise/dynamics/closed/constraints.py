@@ -13,6 +13,7 @@ from ...mechanism import Mechanism, MechanismError, MechanismWarning, warn_calle
 from ...mechanism.checks import names_of
 from ..states import Float64Array, checked_arrays
 from .decomposition import Decomposition, decompose
+from .redundancy import closable_jacobian
 from .tolerances import LOOPS
 
 SURELY_CLOSED = LOOPS.open_by_mistake**2  # the sum of squares
@@ -40,11 +41,12 @@ def constraint_bias(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array
     ...
 
 
-def degrees_of_freedom(mech: Mechanism, q: ArrayLike, tolerance: float = LOOPS.rank) -> int | NDArray[np.intp]:
+def degrees_of_freedom(mech: Mechanism, q: ArrayLike, tolerance: float | None = None) -> int | NDArray[np.intp]:
     """nv minus the rank of G at q: an integer, or an array of them for a batch.
 
-    A singular value counts as zero below ``tolerance`` times the largest.  q must be assembled: where loops are open,
-    redundant constraints look independent.
+    Constraints that are redundant but for the rounding of the data (``redundancy``) do not count; with ``tolerance``
+    those do whose singular value is above it times the largest.  q must be assembled: where loops are open, redundant
+    constraints look independent.
     """
     (q,) = checked_arrays(mech, q=q)
     require_finite(mech, q)
@@ -52,8 +54,11 @@ def degrees_of_freedom(mech: Mechanism, q: ArrayLike, tolerance: float = LOOPS.r
     return int(dofs) if np.ndim(dofs) == 0 else dofs
 
 
-def decomposed(mech: Mechanism, q: ArrayLike, tolerance: float = LOOPS.rank, rank: Any = None) -> Decomposition:
-    """The singular value decomposition of G at q, in double precision whatever q is."""
+def decomposed(mech: Mechanism, q: ArrayLike, tolerance: float | None = None, rank: Any = None) -> Decomposition:
+    """The singular value decomposition of G at q, in double precision whatever q is; with a tolerance of one's own, of
+    all of G."""
+    if tolerance is None:
+        return decompose(closable_jacobian(mech, np.asarray(q)), LOOPS.rank, rank)
     return decompose(kernel_function(mech, "constraint_jacobian", None)(q), tolerance, rank)
 
 

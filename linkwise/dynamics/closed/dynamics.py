@@ -28,6 +28,7 @@ from .constraints import (
 from .coordinates import Coordinates, ImplicitCoordinates
 from .decomposition import Decomposition, decompose, solved, times, transposed_times
 from .formulations import METHODS, basis_by
+from .redundancy import redundancy, without_rounding
 from .structure import fronts
 from .tolerances import LOOPS
 
@@ -45,11 +46,14 @@ class Terms(NamedTuple):
     error: Float64Array
 
 
-def terms(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Terms:
-    """All that the equations of motion need, from one kernel."""
+def terms(mech: Mechanism, q: ArrayLike, v: ArrayLike, tolerance: float | None = None) -> Terms:
+    """All that the equations of motion need, from one kernel; constraints are without what the rounding of the data
+    adds to them (``redundancy``), but where a tolerance of one's own decides what counts."""
     n = mech.nv
     both = kernel_function(mech, "constrained_terms", None)(q, v)
     upper, lower = both[..., :n, :], both[..., n:, :]
+    if tolerance is None:
+        lower = without_rounding(mech, lower[..., :n], lower)
     return Terms(upper[..., :n], upper[..., n], lower[..., :n], lower[..., n], lower[..., n + 1])
 
 
@@ -63,7 +67,7 @@ def forward_dynamics(
     wrenches: ArrayLike | None = None,
     independent: Any = None,
     rank: Any = None,
-    tolerance: float = LOOPS.rank,
+    tolerance: float | None = None,
 ) -> Float64Array:
     """(nv,): accelerations under joint forces ``tau`` and external ``wrenches`` (n_links, 6), all loops kept closed.
 
@@ -75,13 +79,15 @@ def forward_dynamics(
     independent   own coordinates for the null space: joint names, rows (p, nv) with dy/dt = rows v, ``Coordinates`` or
                   ``implicit_coordinates(...)`` (2.25-2.31)
     rank          (...): no more than this many constraints are independent: for states with loops not exactly closed
-    tolerance     singular values of G below this fraction of the largest count as zero
+    tolerance     singular values of G below this fraction of the largest count as zero, 1e-8 if none is given; then
+                  constraints that are redundant but for the rounding of the data (``redundancy``) do not count
 
     With ``baumgarte``, ``independent`` or another ``tolerance`` the elimination has no part: "svd" is taken.
     Where loops are open by more than 1 mm or 1 mrad and ``baumgarte`` does not close them, a ``MechanismWarning`` says
     so: the accelerations keep them as open as they are.
     """
-    if method == "elimination" and wrenches is baumgarte is independent is rank is None and tolerance == LOOPS.rank:
+    special = wrenches is not None or baumgarte is not None or independent is not None or rank is not None
+    if method == "elimination" and not special and tolerance is None and not redundancy(mech).blocks:
         a, reliability = kernel_function(mech, "closed_motion", None)(q, v, tau)
         if a.ndim == 1:  # by far the most calls, and short
             if reliability > RELIABLE:
@@ -108,11 +114,12 @@ def accelerations(
     wrenches: ArrayLike | None = None,
     independent: Any = None,
     rank: Any = None,
-    tolerance: float = LOOPS.rank,
+    tolerance: float | None = None,
 ) -> Float64Array:
     """``forward_dynamics`` of float64 arrays, for loops that may be open."""
     one_of("method", method, ALL_METHODS)
-    special = baumgarte is not None or independent is not None or tolerance != LOOPS.rank
+    special = baumgarte is not None or independent is not None or tolerance is not None
+    special = special or bool(redundancy(mech).blocks)  # what is rounding is left out by the SVD
     if rank is not None:
         pivots = sum(front.pivots for own in fronts(mech) for front in own)
         special = special or np.shape(rank) not in ((), q.shape[:-1]) or bool(np.any(np.asarray(rank) != pivots))
@@ -143,11 +150,12 @@ def motion_under(
     wrenches: ArrayLike | None = None,
     independent: Any = None,
     rank: Any = None,
-    tolerance: float = LOOPS.rank,
+    tolerance: float | None = None,
 ) -> tuple[Terms, Float64Array]:
     """The terms of the equations of motion, and their solution by NumPy's linear algebra, for loops that may be
     open."""
-    at = terms(mech, q, v)
+    at = terms(mech, q, v, tolerance)
+    tolerance = LOOPS.rank if tolerance is None else tolerance
     force = tau - bias_under(mech, at, q, v, wrenches)
     bias = at.bias
     if baumgarte is not None:
@@ -213,7 +221,7 @@ def _lagrange(
 
 
 def null_space(
-    mech: Mechanism, q: ArrayLike, method: str = "svd", independent: Any = None, tolerance: float = LOOPS.rank
+    mech: Mechanism, q: ArrayLike, method: str = "svd", independent: Any = None, tolerance: float | None = None
 ) -> Float64Array:
     """(nv, p): K with G K = 0, a basis of the motions that keep loops closed; p = degrees of freedom.
 
@@ -223,6 +231,8 @@ def null_space(
     one_of("method", method, ("svd", *METHODS))
     (q,) = checked_arrays(mech, q=q)
     jacobian = constraint_jacobian(mech, q)
+    if tolerance is None:
+        jacobian, tolerance = without_rounding(mech, jacobian), LOOPS.rank
     svd = decompose(jacobian, tolerance)
     basis, _ = basis_by(method, jacobian, np.zeros(jacobian.shape[:-1]), svd, independent_at(mech, q, independent))
     dofs = int(mech.nv - np.min(svd.rank, initial=mech.nv))
@@ -361,7 +371,8 @@ def _reaction(
     if options.get("baumgarte") is None:
         warn_if_open(mech, at.error)
     bias = bias_under(mech, at, q, v, options.get("wrenches"))
-    svd = decompose(at.jacobian, options.get("tolerance", LOOPS.rank), options.get("rank"))
+    tolerance = options.get("tolerance")
+    svd = decompose(at.jacobian, LOOPS.rank if tolerance is None else tolerance, options.get("rank"))
     return times(at.mass, a) + bias - tau, svd
 
 

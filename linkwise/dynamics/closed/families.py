@@ -15,9 +15,10 @@ from ...mechanism import Mechanism, MechanismError
 from ...mechanism.checks import names_of
 from .. import trees as tree
 from .assembly import AssemblyError, assemble
-from .constraints import constraint_jacobian, moved_by, one_state, position_error, require_finite
+from .constraints import moved_by, one_state, position_error, require_finite
 from .decomposition import Decomposition, decompose
 from .named_coordinates import NamedCoordinate, named_coordinate, velocity_map
+from .redundancy import closable_error, closable_jacobian
 from .tolerances import LOOPS
 
 TURN = 2.0 * np.pi
@@ -73,11 +74,11 @@ class Family:
         return np.stack([one.value(q) for one in self.held], axis=-1) if self.held else np.zeros((*q.shape[:-1], 0))
 
     def residual(self, q: np.ndarray, values: np.ndarray) -> np.ndarray:
-        return np.concatenate([position_error(self.mech, q), self.values(q) - values], axis=-1)
+        return np.concatenate([closable_error(self.mech, q), self.values(q) - values], axis=-1)
 
     def jacobian(self, q: np.ndarray) -> np.ndarray:
         """(..., m + k, n): by the free velocities."""
-        rows = [constraint_jacobian(self.mech, q), *(one.rows(q)[..., None, :] for one in self.held)]
+        rows = [closable_jacobian(self.mech, q), *(one.rows(q)[..., None, :] for one in self.held)]
         return np.concatenate(rows, axis=-2)[..., self.columns]
 
     def decomposed(self, q: np.ndarray) -> Decomposition:

@@ -12,7 +12,8 @@ from ...mechanics.algorithms.closed_dynamics import CLOSED
 
 @dataclass(frozen=True)
 class LoopTolerances:
-    """Positions are in metres and sines of angles, as ``position_error`` has them.
+    """Positions are in units of the sizes of loops and sines of angles (``sizes.py``): ``position_error`` itself for
+    lever arms of a metre.
 
     closed               a loop with a smaller error is closed: four orders above the round-off of positions of a metre,
                          so that large mechanisms and long loops reach it too
@@ -31,6 +32,10 @@ class LoopTolerances:
     rank                 singular values of G below this fraction of the largest count as zero, and their constraints as
                          implied by the others: above what closure to ``closed`` leaves of them, below what the motion
                          needs far from singular positions
+    rough                what the coarsest data leave, of four digits: errors and relative singular values below it may
+                         be rounding, above it they are meant
+    gap                  between singular values of constraints that count and of those that are rounding, at least
+    more_rounding        loops may stay open by this times the largest rounding seen when redundancy was decided
     """
 
     closed: float = 1e-11
@@ -41,6 +46,9 @@ class LoopTolerances:
     velocity_by_mistake: float = 1e-3
     acceleration: float = 1e-8
     rank: float = 1e-8
+    rough: float = 1e-3
+    gap: float = 20.0
+    more_rounding: float = 10.0
 
 
 LOOPS = LoopTolerances()
