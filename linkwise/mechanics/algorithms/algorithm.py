@@ -66,6 +66,7 @@ SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
     "difference_jacobian": lambda m: (m.nv, m.nv),
     "constraint_error": lambda m: (m.n_constraints,),
     "constraint_jacobian": lambda m: (m.n_constraints, m.nv),
+    "delassus_matrix": lambda m: (m.n_constraints, m.n_constraints),
     "loop_alignments": lambda m: (len(m.loops),),
     "loop_motion_maps": lambda m: (m.n_constraints, 6),
     "constrained_terms": lambda m: (m.nv + m.n_constraints, m.nv + 2),

@@ -318,6 +318,14 @@ ALGORITHMS: dict[str, Algorithm] = {
         # -- loops
         Algorithm("position_error", ("q",), "constraint_error", loop_constraints.position_error, reason=LOOPS),
         Algorithm("constraint_jacobian", ("q",), "constraint_jacobian", expression=lambda mech: ex.CONSTRAINT_JACOBIAN),
+        Algorithm(
+            "delassus_matrix",
+            ("q",),
+            "delassus_matrix",
+            expression=lambda mech: ex.DELASSUS_MATRIX,
+            solves_motion=True,
+            heeds_loops=True,
+        ),
         Algorithm("constraint_bias", ("q", "v"), "constraint_error", loop_constraints.constraint_bias, reason=LOOPS),
         Algorithm(
             "constrained_terms", ("q", "v"), "constrained_terms", loop_constraints.constrained_terms, reason=LOOPS

@@ -72,10 +72,11 @@ MOMENTUM_RATE = W @ phi @ (M @ INERTIAL_ACCELERATIONS + b)
 
 #: G = L phi* H*: rates of the loop constraints per unit of v (spencer2004 2.2).
 CONSTRAINT_JACOBIAN = L @ phi.T @ H.T @ S
-#: dG/dt v = L phi* a + gamma (2.3).
+#: dG/dt v = L phi* a + gamma (2.3).  Alone it costs less as a walk around the loops, to which joints that carry whole
+#: loops add nothing: 118 operations against 320 for the flyball governor.
 CONSTRAINT_BIAS = L @ phi.T @ a + loop_bias(S @ v)
-#: G M^-1 G*, accelerations of the loop constraints per multiplier: without mimic joints L psi* H* D^-1 H psi L*.
-LOOP_MOBILITY = CONSTRAINT_JACOBIAN @ MASS_MATRIX_INVERSE @ CONSTRAINT_JACOBIAN.T
+#: G M^-1 G*, the Delassus matrix: accelerations of the loop constraints per multiplier: without mimic joints L psi* H* D^-1 H psi L*.
+DELASSUS_MATRIX = CONSTRAINT_JACOBIAN @ MASS_MATRIX_INVERSE @ CONSTRAINT_JACOBIAN.T
 
 
 def joint_wrenches(forces: Expression) -> Expression:
@@ -109,7 +110,7 @@ COORDINATE_FORCES = tau - S.T @ H @ phi @ (M @ phi.T @ g - wrenches)
 
 # -- loops (spencer2004 2.1-2.4): M a + h = tau - G* lambda, G a + dG/dt v = 0 -------------------------------
 
-MULTIPLIERS = LOOP_MOBILITY.inv @ (CONSTRAINT_JACOBIAN @ MASS_MATRIX_INVERSE @ (tau - BIAS_FORCE) + CONSTRAINT_BIAS)
+MULTIPLIERS = DELASSUS_MATRIX.inv @ (CONSTRAINT_JACOBIAN @ MASS_MATRIX_INVERSE @ (tau - BIAS_FORCE) + CONSTRAINT_BIAS)
 ACCELERATIONS_WITHIN_LOOPS = MASS_MATRIX_INVERSE @ (tau - BIAS_FORCE - CONSTRAINT_JACOBIAN.T @ MULTIPLIERS)
 
 

@@ -342,7 +342,7 @@ def _biases(value: Combination) -> tuple[Combination, tuple[Step, ...], frozense
 E_PHI = Action("E_phi", _from_children, TIP_TO_BASE, "z_i = sum over children c of X_c* x_c")
 E_PHI_ADJOINT = Action("E_phi.T", _from_parent, BASE_TO_TIP, "z_i = X_i x_parent")
 PROPAGATION = Action(  # E_phi* x + a
-    "carry", _from_parent, BASE_TO_TIP, "z_i = X_i x_parent + a_i", label="accelerations across the joints"
+    "propagation", _from_parent, BASE_TO_TIP, "z_i = X_i x_parent + a_i", label="accelerations across the joints"
 )
 PHI = Action(
     "phi",

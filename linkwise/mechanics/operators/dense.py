@@ -117,17 +117,17 @@ def _(kind: Universal, q: np.ndarray) -> JointKinematics:
 
 @kinematics.register
 def _(kind: PinInSlot, q: np.ndarray) -> JointKinematics:
-    turn = rotation_about(kind.pin_axis, q[1])
-    motion = twists((None, turn.T @ kind.slide_axis), (kind.pin_axis, None))
-    return JointKinematics(turn, q[0] * np.array(kind.slide_axis), motion)
+    rotation = rotation_about(kind.pin_axis, q[1])
+    motion = twists((None, rotation.T @ kind.slide_axis), (kind.pin_axis, None))
+    return JointKinematics(rotation, q[0] * np.array(kind.slide_axis), motion)
 
 
 @kinematics.register
 def _(kind: Planar, q: np.ndarray) -> JointKinematics:
     along_x, along_y = np.array(kind.alignment).T[:2]
-    turn = rotation_about(kind.normal, q[2])
-    motion = twists((None, turn.T @ along_x), (None, turn.T @ along_y), (kind.normal, None))
-    return JointKinematics(turn, q[0] * along_x + q[1] * along_y, motion)
+    rotation = rotation_about(kind.normal, q[2])
+    motion = twists((None, rotation.T @ along_x), (None, rotation.T @ along_y), (kind.normal, None))
+    return JointKinematics(rotation, q[0] * along_x + q[1] * along_y, motion)
 
 
 @kinematics.register
@@ -153,8 +153,8 @@ def cross_matrix(x: Any) -> np.ndarray:
 
 def rotation_about(axis: Any, angle: float) -> np.ndarray:
     """Rodrigues' formula for a unit axis."""
-    turn = cross_matrix(axis)
-    return np.eye(3) + np.sin(angle) * turn + (1.0 - np.cos(angle)) * turn @ turn
+    about = cross_matrix(axis)
+    return np.eye(3) + np.sin(angle) * about + (1.0 - np.cos(angle)) * about @ about
 
 
 def rotation_of_quaternion(q: np.ndarray) -> np.ndarray:
@@ -263,19 +263,19 @@ class StackedOperators:
     @cached_property
     def E_phi(self) -> np.ndarray:
         """jain1995 (4.7): the transfers, each in the block [parent, link]."""
-        return self._shift(self.transfers)
+        return self._to_parents(self.transfers)
 
     @cached_property
     def phi(self) -> np.ndarray:
         """jain1995 (4.6), rodriguez1992 (17): block [i, j] is the product of transfers from j in to i."""
         return self._propagation(self.transfers)
 
-    def _shift(self, transfers: list[np.ndarray]) -> np.ndarray:
-        shift = np.zeros((6 * len(transfers),) * 2)
+    def _to_parents(self, transfers: list[np.ndarray]) -> np.ndarray:
+        total = np.zeros((6 * len(transfers),) * 2)
         for link, parent in enumerate(self.mech.parents):
             if parent >= 0:
-                shift[_six(parent), _six(link)] = transfers[link]
-        return shift
+                total[_six(parent), _six(link)] = transfers[link]
+        return total
 
     def _propagation(self, transfers: list[np.ndarray]) -> np.ndarray:
         total = np.eye(6 * len(transfers))

@@ -41,64 +41,64 @@ def closure_gradient(kind: Joint, rotation: np.ndarray, position: np.ndarray) ->
 
 @closure_gradient.register
 def _(kind: Revolute, rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
-    return np.vstack([SHIFT, _tilt(rotation)])
+    return np.vstack([TRANSLATION, _tilt(rotation)])
 
 
 @closure_gradient.register
 def _(kind: Prismatic, rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
-    return np.vstack([SHIFT[:2], _turn(rotation)])
+    return np.vstack([TRANSLATION[:2], _rotation_error(rotation)])
 
 
 @closure_gradient.register
 def _(kind: Helical, rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
     """The last row: z where there is no pitch, else -pitch sin(angle - z / pitch)."""
-    along = SHIFT[2]
+    along = TRANSLATION[2]
     if kind.pitch:
         cosine = (rotation[0, 0] + rotation[1, 1]) / 2.0
         sine = (rotation[1, 0] - rotation[0, 1]) / 2.0
-        turned = position[2] / kind.pitch
+        screwed = position[2] / kind.pitch
         rates = [_cross(axis) @ rotation for axis in np.eye(3)]
         d_cosine = np.array([*((r[0, 0] + r[1, 1]) / 2.0 for r in rates), 0.0, 0.0, 0.0])
         d_sine = np.array([*((r[1, 0] - r[0, 1]) / 2.0 for r in rates), 0.0, 0.0, 0.0])
-        along = kind.pitch * (np.sin(turned) * d_cosine - np.cos(turned) * d_sine)
-        along = along + (np.cos(turned) * cosine + np.sin(turned) * sine) * SHIFT[2]
-    return np.vstack([SHIFT[:2], _tilt(rotation), along])
+        along = kind.pitch * (np.sin(screwed) * d_cosine - np.cos(screwed) * d_sine)
+        along = along + (np.cos(screwed) * cosine + np.sin(screwed) * sine) * TRANSLATION[2]
+    return np.vstack([TRANSLATION[:2], _tilt(rotation), along])
 
 
 @closure_gradient.register
 def _(kind: Cylindrical, rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
-    return np.vstack([SHIFT[:2], _tilt(rotation)])
+    return np.vstack([TRANSLATION[:2], _tilt(rotation)])
 
 
 @closure_gradient.register
 def _(kind: Universal, rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
     """The cosine between the axes, whose first stays with A."""
     first = np.array(kind.alignment).T @ kind.axis1
-    return np.vstack([SHIFT, [*np.cross(rotation[:, 2], first), 0.0, 0.0, 0.0]])
+    return np.vstack([TRANSLATION, [*np.cross(rotation[:, 2], first), 0.0, 0.0, 0.0]])
 
 
 @closure_gradient.register
 def _(kind: PinInSlot, rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
     slot = np.array(kind.alignment).T @ kind.slide_axis
-    return np.vstack([slot[0] * SHIFT[2] - slot[2] * SHIFT[0], SHIFT[1], _tilt(rotation)])
+    return np.vstack([slot[0] * TRANSLATION[2] - slot[2] * TRANSLATION[0], TRANSLATION[1], _tilt(rotation)])
 
 
 @closure_gradient.register
 def _(kind: Planar, rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
-    return np.vstack([SHIFT[2:], _tilt(rotation)])
+    return np.vstack([TRANSLATION[2:], _tilt(rotation)])
 
 
 @closure_gradient.register
 def _(kind: Spherical, rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
-    return SHIFT
+    return TRANSLATION
 
 
 @closure_gradient.register
 def _(kind: Fixed, rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
-    return np.vstack([SHIFT, _turn(rotation)])
+    return np.vstack([TRANSLATION, _rotation_error(rotation)])
 
 
-SHIFT = np.eye(6)[3:]  # B's origin along A's axes
+TRANSLATION = np.eye(6)[3:]  # B's origin along A's axes
 
 
 def _tilt(rotation: np.ndarray) -> np.ndarray:
@@ -106,7 +106,7 @@ def _tilt(rotation: np.ndarray) -> np.ndarray:
     return np.hstack([-_cross(rotation[:, 2])[:2], np.zeros((2, 3))])
 
 
-def _turn(rotation: np.ndarray) -> np.ndarray:
+def _rotation_error(rotation: np.ndarray) -> np.ndarray:
     """(3, 6): sine times axis of the rotation, whose rate is (trace(R) I - R) omega / 2."""
     return np.hstack([(np.trace(rotation) * np.eye(3) - rotation) / 2.0, np.zeros((3, 3))])
 

@@ -90,8 +90,8 @@ def _curvature(walk: Walk, velocities: Sequence[Motion]) -> list[Scalar]:
         relative = relative + walk.relative_motion(side, velocity)
         centripetal = centripetal + omega.cross(omega.cross(walk.end[1] - position)) * side.sense
         spin = omega if side.sense < 0.0 else spin
-    turning = spin.cross(relative.angular) * -1.0
-    return walk.curvature(relative, Motion(turning, centripetal - spin.cross(relative.linear) * 2.0))
+    rotating = spin.cross(relative.angular) * -1.0
+    return walk.curvature(relative, Motion(rotating, centripetal - spin.cross(relative.linear) * 2.0))
 
 
 L_PHI = Action(

@@ -64,19 +64,19 @@ def depends_on_origins(expression: Expression) -> bool:
 
 
 def _changes(expression: Expression, rates: Expression) -> bool:
-    shifts = {
+    moved = {
         bias_acceleration(rates): I - E_phi.T,
         bias_force(rates): -M,
         Bias(CONVECTIVE, rates): Identity(MOTION),
         Bias(LOOP_BIAS, rates): -L,
     }
     terms = []
-    for bias, shift in shifts.items():
+    for bias, change in moved.items():
         coefficient = _coefficient(expression, bias)
         if coefficient is NotImplemented:
             return True
         if coefficient is not None:
-            terms.append((1.0, product(coefficient, shift)))
+            terms.append((1.0, product(coefficient, change)))
     return not is_zero(total(tuple(terms)))
 
 

@@ -106,11 +106,11 @@ class StepBuilder:
         steps = {step.action: (step, weight) for step, weight in value}
         bias, across, ground = actions.BIAS_ACCELERATION, actions.E_PHI_ADJOINT, actions.GRAVITY
         if bias in steps and across in steps and steps[bias][1] == steps[across][1] == 1.0:
-            (moved, _), (turning, _) = steps[across], steps[bias]
+            (moved, _), (biased, _) = steps[across], steps[bias]
             grounded = ground in steps and steps[ground][1] == 1.0
             absorbed = frozenset({bias, ground} if grounded else {bias})
-            joined = self.step(actions.PROPAGATION, moved.space, moved.inputs, turning.uses, absorbed=absorbed)
-            value = _replace(value, (moved, turning, *((steps[ground][0],) if grounded else ())), joined)
+            joined = self.step(actions.PROPAGATION, moved.space, moved.inputs, biased.uses, absorbed=absorbed)
+            value = _replace(value, (moved, biased, *((steps[ground][0],) if grounded else ())), joined)
         if actions.BIAS_FORCE in steps and actions.M in steps:
             (gyroscopic, weight), (inertial, other) = steps[actions.BIAS_FORCE], steps[actions.M]
             if weight == other == 1.0:

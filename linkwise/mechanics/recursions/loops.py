@@ -121,12 +121,12 @@ class Walk:
         """The closure as jets along a motion of B against A; without a rate, of first order."""
         rotation, position = self.end
         spin, columns = relative.angular, rotation.columns()
-        turned = [Matrix3(*(spin.cross(column) for column in columns)).T]
+        rotated = [Matrix3(*(spin.cross(column) for column in columns)).T]
         moved = [relative.linear]
         if rate is not None:
-            turned.append(Matrix3(*(rate.angular.cross(c) + spin.cross(spin.cross(c)) for c in columns)).T)
+            rotated.append(Matrix3(*(rate.angular.cross(c) + spin.cross(spin.cross(c)) for c in columns)).T)
             moved.append(rate.linear)
-        rows = (Vector3(*map(jet, *same)) for same in zip(rotation, *turned, strict=True))
+        rows = (Vector3(*map(jet, *same)) for same in zip(rotation, *rotated, strict=True))
         return self.loop.kind.closure(Matrix3(*rows), Vector3(*map(jet, position, *moved)))
 
 
@@ -248,8 +248,8 @@ def _side(tree: Tree, loop: Loop, link: str, pose: tuple[np.ndarray, np.ndarray]
     if frame.body >= 0:
         user = tree.links[frame.body].user
         rotation, position = np.array(user.rotation(), dtype=float), np.array(user.position(), dtype=float)
-    for turn, shift in ((frame.rotation, frame.position), pose, (np.array(loop.kind.alignment), np.zeros(3))):
-        rotation, position = rotation @ turn, rotation @ shift + position
+    for axes, origin in ((frame.rotation, frame.position), pose, (np.array(loop.kind.alignment), np.zeros(3))):
+        rotation, position = rotation @ axes, rotation @ origin + position
     rotation, position = snapped(rotation), np.where(np.abs(position) < ROUND_OFF, 0.0, position)
     return frame.body, Transform.from_pose(Matrix3.from_rows(rotation.tolist()), Vector3(*position.tolist()))
 

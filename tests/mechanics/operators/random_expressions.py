@@ -54,7 +54,7 @@ LINK_SPACES = (op.FORCE, op.MOTION)
 class Generator:
     """Draws expressions for one mechanism.
 
-    ``movable``: links and frames that six or more freedoms move, where operational inertias exist.
+    ``movable``: links and frames that six or more degrees of freedom move, where operational inertias exist.
     """
 
     def __init__(self, rng: np.random.Generator, mech: lw.Mechanism) -> None:

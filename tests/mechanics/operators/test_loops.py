@@ -180,7 +180,7 @@ def test_trees_have_no_loops():
     assert lw.compile(op.L, mech)(q).shape == (0, 6 * mech.n_links)
     assert lw.compile(G, mech)(q).shape == (0, mech.nv)
     assert lw.compile(G.T, mech)(q).shape == (mech.nv, 0)
-    assert lw.compile(ex.LOOP_MOBILITY, mech)(q).shape == (0, 0)
+    assert lw.compile(ex.DELASSUS_MATRIX, mech)(q).shape == (0, 0)
     np.testing.assert_array_equal(lw.compile(G.T @ mu, mech)(q, np.zeros(0)), np.zeros(mech.nv))
     assert lw.compile(BIAS, mech)(q, np.zeros(mech.nv)).shape == (0,)
     assert op.dense(op.L, mech, q).shape == (0, 6 * mech.n_links)
@@ -229,20 +229,20 @@ def test_the_bias_of_a_loop_belongs_to_the_origins_of_its_links():
 
 
 @built_in.every_mechanism
-def test_the_mobility_of_all_loops(name):
+def test_the_delassus_matrix(name):
     mech, (q, _) = built_in.built(name), built_in.random_state(name)
     jacobian, mass = op.dense(G, mech, q), op.dense(ex.MASS_MATRIX, mech, q)
-    kernel = lw.compile(ex.LOOP_MOBILITY, mech, target="numpy")
+    kernel = lw.compile("delassus_matrix", mech, target="numpy")
     close(kernel(q), jacobian @ np.linalg.solve(mass, jacobian.T), 1e-9)
     assert "= L @ psi.T @ H.T @ D.inv @ H @ psi @ L.T" in kernel.plan()
 
 
 @pytest.mark.parametrize("name", ["mimic", "floating and mimic", "geared"])
-def test_the_mobility_of_loops_with_mimic_joints(name):
+def test_the_delassus_matrix_with_mimic_joints(name):
     mech, q = state(name)
     jacobian, mass = op.dense(G, mech, q), op.dense(ex.MASS_MATRIX, mech, q)
     expected = jacobian @ np.linalg.solve(mass, jacobian.T)
-    close(lw.compile(ex.LOOP_MOBILITY, mech, target="numpy")(q), expected, 1e-9)
+    close(lw.compile(ex.DELASSUS_MATRIX, mech, target="numpy")(q), expected, 1e-9)
 
 
 @built_in.every_mechanism
