@@ -75,7 +75,8 @@ CONSTRAINT_JACOBIAN = L @ phi.T @ H.T @ S
 #: dG/dt v = L phi* a + gamma (2.3).  Alone it costs less as a walk around the loops, to which joints that carry whole
 #: loops add nothing: 118 operations against 320 for the flyball governor.
 CONSTRAINT_BIAS = L @ phi.T @ a + loop_bias(S @ v)
-#: G M^-1 G*, the Delassus matrix: accelerations of the loop constraints per multiplier: without mimic joints L psi* H* D^-1 H psi L*.
+#: G M^-1 G*, the Delassus matrix: how constraints accelerate with multipliers.  Without mimic joints L psi* H* D^-1 H
+#: psi L*.
 DELASSUS_MATRIX = CONSTRAINT_JACOBIAN @ MASS_MATRIX_INVERSE @ CONSTRAINT_JACOBIAN.T
 
 
