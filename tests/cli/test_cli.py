@@ -189,7 +189,10 @@ def test_the_installed_command_is_the_module():
         (["operators", "H @", "builtin:chain:2"], "no expression"),
         (["operators", "H @ H", "builtin:chain:2"], "link force space"),
         (["operators", "I", "builtin:chain:2"], "on which space I acts: write identity(JOINT), identity(FORCE)"),
-        (["operators", "identity(D)", "builtin:chain:2"], "identity takes a space: JOINT, COORDINATE, LOOP, FORCE, MOTION"),
+        (
+            ["operators", "identity(D)", "builtin:chain:2"],
+            "takes a space: JOINT, COORDINATE, LOOP, FORCE, MOTION",
+        ),
         (["operators", "E_phi.inv", "builtin:chain:2"], "no identity gives the inverse"),
         (["operators", "B('link9').T @ phi.T", "builtin:chain:2"], "did you mean 'link2' or 'link1'"),
         (["operators", "D @ q", "builtin:chain:2", "--joint", "q"], "must not be called 'q'"),
