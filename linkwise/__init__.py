@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from .compiler.kernel import Kernel, KernelError
-from .compiler.registry import NAME_ALIASES
+from .compiler.registry import NAME_ALIASES, OTHER_LIBRARIES
 from .dynamics.trees import (
     acceleration_parts,
     bias_force,
@@ -188,7 +188,7 @@ __all__.sort()
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
-        ours = NAME_ALIASES.get(name)
+        ours = NAME_ALIASES.get(name) or OTHER_LIBRARIES.get(name)
         hint = f": it is linkwise.{ours} here" if ours else ""
         raise AttributeError(f"module 'linkwise' has no attribute {name!r}{hint}")
     home = _HOME[name]

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import operator
+import re
 import subprocess
 import sys
 
+import pytest
+
 import linkwise as lw
+from linkwise.compiler.registry import OTHER_LIBRARIES
 
 
 def test_the_compiler_and_other_libraries_are_loaded_later():
@@ -41,3 +46,11 @@ def test_public_modules_are_imported_as_modules():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", OTHER_LIBRARIES)
+def test_names_of_other_libraries_lead_to_ours(name):
+    with pytest.raises(AttributeError, match=f"{name!r}: it is linkwise"):
+        getattr(lw, name)
+    ours = re.match(r"[\w.]+", OTHER_LIBRARIES[name])[0]
+    assert operator.attrgetter(ours)(lw) is not None

@@ -9,6 +9,47 @@ from typing import Any, TypeVar
 OPTION_ALIASES = {"name": "link"}  # other words for options
 TARGET_ALIASES = {"gpu": "cuda"}  # ... for targets
 NAME_ALIASES = {"rnea": "inverse_dynamics", "aba": "forward_dynamics", "crba": "mass_matrix"}  # ... for algorithms
+#: What functions of Pinocchio and MuJoCo are called here, beside these, for those who look for them.
+OTHER_LIBRARIES = {
+    "nonLinearEffects": "bias_force",
+    "computeGeneralizedGravity": "gravity_force",
+    "computeStaticTorque": "static_forces",
+    "computeCoriolisMatrix": "coriolis_matrix",
+    "computeMinverse": "mass_matrix_inverse",
+    "computeRNEADerivatives": "inverse_dynamics_derivatives",
+    "computeABADerivatives": "forward_dynamics_derivatives",
+    "computeJointTorqueRegressor": "regressor",
+    "forwardKinematics": "link_poses",
+    "framesForwardKinematics": "frame_pose",
+    "updateFramePlacements": "frame_pose",
+    "computeFrameJacobian": "jacobian",
+    "getFrameJacobian": "jacobian",
+    "computeJointJacobian": "jacobian",
+    "getFrameVelocity": "frame_velocity",
+    "getFrameAcceleration": "frame_acceleration",
+    "getFrameClassicalAcceleration": "frame_acceleration(..., classical=True)",
+    "centerOfMass": "center_of_mass",
+    "jacobianCenterOfMass": "center_of_mass_jacobian",
+    "ccrba": "centroidal_momentum_matrix",
+    "computeCentroidalMap": "centroidal_momentum_matrix",
+    "computeKineticEnergy": "kinetic_energy",
+    "computePotentialEnergy": "potential_energy",
+    "randomConfiguration": "random_state",
+    "buildModelFromUrdf": "load",
+    "buildModelFromXML": "load",
+    "buildReducedModel": "Mechanism.with_locked",
+    "MjModel": "Mechanism, from linkwise.load",
+    "mj_forward": "forward_dynamics",
+    "mj_inverse": "inverse_dynamics",
+    "mj_step": "simulate or linkwise.rollout",
+    "mj_fullM": "mass_matrix",
+    "mj_jac": "jacobian",
+    "mj_jacBody": "jacobian",
+    "mj_integratePos": "integrate",
+    "mj_differentiatePos": "difference",
+    "mjd_transitionFD": "linearize",
+    "inverse_kinematics": "jacobian in a loop with linkwise.integrate",
+}
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..mechanism import Mechanism, MechanismError
+from ..mechanism import Mechanism, MechanismError, require_mechanism
 from ..mechanism.checks import per_coordinate
 from . import closed
 from .states import Float64Array, real_numbers
@@ -23,6 +23,18 @@ def configuration_by_joint(mech: Mechanism, what: str, named: Mapping[str, Any])
             raise MechanismError(f"{what}: joint {joint!r} has {kind.nq} coordinates, got {values!r}")
         q[place.q_index] = place.q_at(given.reshape(kind.nq))
     return closed.assemble(mech, q, hold=tuple(named)) if mech.loops else q
+
+
+def state_by_joint(mech: Mechanism, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Arrays by name, "q" (or "q0") and others over the velocities: those that are dictionaries by joint as arrays."""
+    require_mechanism(mech)
+    found = dict(given)
+    for name, values in given.items():
+        if isinstance(values, Mapping):
+            is_q = name.startswith("q")
+            by_joint = configuration_by_joint(mech, name, values) if is_q else rates_by_joint(mech, name, values, 0.0)
+            found[name] = by_joint
+    return found
 
 
 def rates_by_joint(mech: Mechanism, what: str, named: Mapping[str, Any], otherwise: float) -> Float64Array:

@@ -39,8 +39,8 @@ def linearize(
 ) -> StateSpace:
     """The linear model of a mechanism near the state (q, v) under joint forces ``tau``, exact, loops included.
 
-    q, v, tau     if left out: ``mech.initial`` (the file's configuration, else neutral), at rest, no forces; the state
-                  need not be an equilibrium (the model then has a drift)
+    q, v, tau     if left out: ``mech.initial`` (the file's configuration, else neutral), at rest, no forces; also by
+                  joint, {joint: coordinates}; the state need not be an equilibrium (the model then has a drift)
     independent   the coordinates of a closed mechanism: "partitioning" (those of joints, well conditioned; also None,
                   but for ``mech.independent_joints`` where a file names them and they describe the motion),
                   "null_space" (orthonormal combinations), joint names, or rows (p, nv) with dy/dt = rows v

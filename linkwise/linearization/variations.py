@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from ..compiler.kernel import Kernel
 from ..compiler.pipeline import compile
 from ..compiler.store import kernel_function
+from ..dynamics.by_joint import state_by_joint
 from ..dynamics.closed.decomposition import Decomposition, decompose, times, transposed_times
 from ..dynamics.closed.dynamics import Terms, terms
 from ..dynamics.closed.redundancy import redundancy
@@ -84,7 +85,7 @@ def state_of(
     """The arguments as arrays of one batch shape, checked; what is None is as ``states.otherwise`` says.  Quaternions
     of q, called ``name``, get unit length, from which they are not off by more than ``furthest``; with None they are
     not looked at, as those in stages of an integrator."""
-    given = {"q": q, "v": v, "tau": tau}
+    given = state_by_joint(mech, {"q": q, "v": v, "tau": tau})
     arrays = state_arrays(mech, given if wrenches is None else {**given, "wrenches": wrenches}, optional=True)
     if passive is not None and not isinstance(passive, Passive):
         raise TypeError(f"passive must be a linkwise.Passive, got {type(passive).__name__}")

@@ -235,7 +235,8 @@ class Builder:
                 if link != GROUND and link not in self._links:
                     raise MechanismError(
                         f"{self._prefix}joint {joint.name!r}: its {role} link {link!r} is not declared: "
-                        + checks.did_you_mean(link, self._links)
+                        + checks.did_you_mean(link, (*self._links, GROUND))
+                        + f" (the fixed world is {GROUND!r})" * (role == "parent")
                     )
             if joint.child in joint_above:
                 raise MechanismError(

@@ -76,7 +76,11 @@ def did_you_mean(name: Any, known: Collection[str]) -> str:
 
 def close_names(name: Any, known: Collection[str]) -> list[str]:
     """The known names, at most three, that ``name`` may be a slip of the pen for."""
-    return difflib.get_close_matches(str(name), known, n=3, cutoff=0.6)
+    lowered: dict[str, str] = {}
+    for one in known:
+        lowered.setdefault(one.lower(), one)
+    exact = difflib.get_close_matches(str(name), known, n=3, cutoff=0.6)
+    return exact or [lowered[one] for one in difflib.get_close_matches(str(name).lower(), lowered, n=3, cutoff=0.6)]
 
 
 def one_of(

@@ -66,7 +66,8 @@ class Forces:
         if tau.shape != v.shape:
             if tau.shape[-1:] != (self._mech.nv,) or np.broadcast_shapes(tau.shape, v.shape) != v.shape:
                 raise MechanismError(
-                    f"at t = {t:.6g} s the controller gives forces of shape {tau.shape}, expected {v.shape}"
+                    f"at t = {t:.6g} s the controller gives forces of shape {tau.shape}, expected {v.shape}: one per "
+                    "velocity coordinate, zero where there is no motor"
                 )
             tau = np.broadcast_to(tau, v.shape)
         # An adaptive method may try a step that is far too long; it finds that out by itself.

@@ -17,7 +17,7 @@ from ..compiler.pipeline import load_recurrence, rollout_targets, trace_algorith
 from ..compiler.runtime.arrays import UnreadableArrayError, all_plain
 from ..compiler.store import is_single, stored
 from ..compiler.variants import shared_by_variants
-from ..dynamics.by_joint import configuration_by_joint, rates_by_joint
+from ..dynamics.by_joint import configuration_by_joint, rates_by_joint, state_by_joint
 from ..dynamics.states import Float64Array, otherwise
 from ..dynamics.trees import neutral
 from ..mechanics.algorithms.catalogue import ALGORITHMS, WITH_WRENCHES
@@ -52,7 +52,7 @@ def rollout(
     """Motion of many states at once: q (..., steps + 1, nq) and v (..., steps + 1, nv), the initial state first.
 
     q0, v0       (..., nq), (..., nv): initial states; all leading batch shapes broadcast.  None for ``mech.initial``
-                 (the file's configuration, else neutral), and at rest
+                 (the file's configuration, else neutral), and at rest; {joint: coordinates}, the others so
     tau          joint forces: None for none, (nv,) the same at all times, (steps, nv) in every step, (..., steps, nv)
                  for every state too, (..., 1, nv) for every state the same at all times; constant during a step
     dt           length of a step: a number, or one for each state; may be negative
@@ -70,6 +70,8 @@ def rollout(
     out          (q, v), arrays of the shapes of the results to write them to: new memory costs time
     target       "cpu", or "numpy": the slow reference
 
+    Springs and damping of the file act as feedback: {"target": mech.spring_rest, "kp": mech.stiffness, "kd":
+    mech.damping}; all other passive elements in ``simulate`` alone.
     Batches are spread over threads.  All-float32 arguments are computed in float32.  For loops use ``simulate``.
     """
     require_mechanism(mech)
@@ -79,8 +81,8 @@ def rollout(
     every = _stride(steps, every, final_only)
     more = ({} if wrenches is None else {"wrenches": wrenches}) | _feedback(mech, feedback)
     parameters = _named("parameters", parameters, "{'mass': masses}")
-    given = _plain({"q": q0, "v": v0, "tau": tau, "dt": dt, **more, **parameters})
-    by_name = [name for name, x in (feedback or {}).items() if isinstance(x, Mapping)]
+    given = _plain({**state_by_joint(mech, {"q": q0, "v": v0}), "tau": tau, "dt": dt, **more, **parameters})
+    by_name = [name for name, x in {**(feedback or {}), "q": q0, "v": v0}.items() if isinstance(x, Mapping)]
     chosen = [x for name, x in given.items() if x is not None and name not in by_name]
     single = all(map(is_single, chosen)) and any(isinstance(x, np.ndarray) for x in chosen)  # numbers alone say nothing
     dtype = "float32" if single else "float64"

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from ..compiler.runtime.arrays import plain
 from ..dynamics import closed
 from ..dynamics import trees as tree
+from ..dynamics.by_joint import state_by_joint
 from ..dynamics.passive import Passive
 from ..dynamics.states import state_arrays
 from ..mechanism import (
@@ -71,7 +72,8 @@ def simulate(
 ) -> Trajectory:
     """The motion from (q0, v0) for ``duration`` seconds.
 
-    q0, v0          the initial state; None for ``mech.initial`` (the file's configuration, else neutral), and at rest
+    q0, v0          the initial state; None for ``mech.initial`` (the file's configuration, else neutral), and at rest;
+                    {joint: coordinates}, the others so, loops closed with the named joints held
     control         joint forces: None (zero); ``control(t, q, v) -> tau``; an array (nv,), constant; or (steps, nv),
                     each row held for an equal part of the duration (steps of the integrator end where a row does)
     method          "dop853", "rk45", "rk23", explicit, or "radau", "bdf", "lsoda", implicit: adaptive, with ``rtol``
@@ -227,7 +229,11 @@ def _onto_manifold(
     settings = settings.found(rank=positions.rank, usual_conditioning=usual)
     manifold = _manifold(mech, settings, batch)
     departure = Departure(manifold.singular, batch) if manifold.projects else None
-    q, v = manifold.corrected(q, v, None if departure is None else departure.left_alone(q))
+    try:
+        q, v = manifold.corrected(q, v, None if departure is None else departure.left_alone(q))
+    except closed.AssemblyError as error:
+        advice = "a motion starts with closed loops: q0 = closed.assemble(mech, guess), or {joint: coordinates}"
+        raise closed.AssemblyError(f"{error}; {advice}", error.loop, error.residual, error.q) from None
     if departure is not None:
         departure.note(q)
     if keep_energy:
@@ -297,7 +303,7 @@ def _initial_state(
     mech: Mechanism, q0: ArrayLike | None, v0: ArrayLike | None, method: str, coordinates: str
 ) -> tuple[np.ndarray, np.ndarray]:
     """Initial positions and velocities with one batch shape."""
-    q, v = state_arrays(mech, {"q0": q0, "v0": v0}, optional=True).values()
+    q, v = state_arrays(mech, state_by_joint(mech, {"q0": q0, "v0": v0}), optional=True).values()
     if q.ndim > 1 and coordinates == "independent":
         raise MechanismError(
             "coordinates='independent' take one state at a time: for a batch use coordinates='joint' with one of the "

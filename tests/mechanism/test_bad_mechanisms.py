@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+import linkwise as lw
 from linkwise.mechanics.joints import Fixed, Floating, Revolute, Spherical
 from linkwise.mechanism import Builder, InertiaWarning, Limits, MechanismError, Mimic, checks, from_dh, library
 
@@ -241,3 +242,16 @@ def test_the_quick_look_at_moments_says_what_principal_moments_say():
             assert low < 0.1 * slack or high > low + middle - 0.1 * slack
         assert not checks.clearly_rigid(0.0, (xx, xy, xz, yy, yz, zz))
     assert 200 < agreed < 1800
+
+
+def test_words_that_others_use_are_understood_in_messages():
+    ball = Builder().link("a", *BALL)
+    with pytest.raises(MechanismError, match=r"parent link 'world' is not declared: .*the fixed world is 'ground'"):
+        ball.joint("j", Z, "world", "a").build()
+    with pytest.raises(ValueError, match=r"must be 3 numbers such as \(0, 0, 1\), got 'z'"):
+        Revolute("z")
+    assert checks.close_names("RK4", ("rk45", "rk4", "dop853"))[0] == "rk4"
+    assert checks.close_names("Tool0", ("tool0", "base")) == ["tool0"]
+    for other, ours in (("LOCAL", "link"), ("LOCAL_WORLD_ALIGNED", "world_aligned"), ("WORLD", "world")):
+        with pytest.raises(ValueError, match=f"did you mean {ours!r}"):
+            lw.jacobian(library.planar_arm(2), [0.0, 0.0], "link2", frame=other)

@@ -117,3 +117,52 @@ def test_feedback_of_rollouts_by_joint():
     assert single[0].dtype == np.float32
     with pytest.raises(MechanismError, match="no moving joint 'hing': did you mean 'hinge'"):
         lw.rollout(BALL, TILTED, None, None, 0.01, 20, feedback={"kd": {"hing": 1.0}})
+
+
+def test_states_by_joint():
+    """The others are as in the file; where there are loops, closed with the named joints held."""
+    full = np.array([*lw.neutral(BALL)[:4], 0.3])
+    rates = np.array([0.0, 0.0, 0.0, 2.0])
+    motion = lw.simulate(BALL, {"hinge": 0.3}, {"hinge": 2.0}, 0.1)
+    np.testing.assert_array_equal(motion.q[0], full)
+    np.testing.assert_array_equal(motion.v[0], rates)
+    for found, expected in zip(
+        lw.rollout(BALL, {"hinge": 0.3}, {"hinge": 2.0}, None, 0.01, 5),
+        lw.rollout(BALL, full, rates, None, 0.01, 5),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(lw.linearize(BALL, {"hinge": 0.3}).q, full)
+    single = lw.rollout(BALL, {"hinge": 0.3}, np.zeros(4, np.float32), None, 0.01, 5)
+    assert single[0].dtype == np.float32
+    four_bar = lw.mechanisms.four_bar()
+    name = four_bar.joint_names[0]
+    motion = lw.simulate(four_bar, {name: 0.4}, None, 0.01)
+    np.testing.assert_allclose(motion.q[0][four_bar.q_index(name)], 0.4)
+    with pytest.raises(MechanismError, match="no moving joint 'hing': did you mean 'hinge'"):
+        lw.simulate(BALL, {"hing": 0.3}, None, 0.1)
+
+
+def test_springs_and_damping_of_a_file_act_as_feedback_of_rollouts():
+    mech = lw.load(
+        """<mujoco><worldbody><body name="a">
+        <joint name="hinge" axis="0 1 0" damping="0.5" stiffness="4" springref="30"/>
+        <geom type="capsule" fromto="0 0 0 0 0 -1" size="0.05" mass="1"/></body></worldbody></mujoco>"""
+    )
+    feedback = {"target": mech.spring_rest, "kp": mech.stiffness, "kd": mech.damping}
+    paths, _ = lw.rollout(mech, None, None, None, 1e-4, 10_000, feedback=feedback, every=10_000)
+    exact = lw.simulate(mech, None, None, 1.0, passive=lw.Passive.of(mech)).q[-1]
+    np.testing.assert_allclose(paths[-1], exact, atol=2e-4)
+    assert abs(exact[0]) > 0.1
+
+
+def test_a_start_that_cannot_be_closed_names_assemble():
+    pin = lw.Revolute((0, 0, 1))
+    builder = lw.Builder("bars")
+    for name, length in (("crank", 0.2), ("coupler", 0.5), ("rocker", 0.4)):
+        builder.link(name, 1.0, (length / 2, 0, 0), (1e-3, 1e-3, 1e-3))
+    builder.joint("a", pin, "ground", "crank").joint("b", pin, "crank", "coupler", pose=(0.2, 0, 0))
+    builder.joint("d", pin, "ground", "rocker", pose=(0.5, 0, 0))
+    mech = builder.loop("c", pin, "coupler", (0.5, 0, 0), "rocker", (0.4, 0, 0)).build(gravity=(0, -9.81, 0))
+    with pytest.raises(lw.closed.AssemblyError, match=r"q0 = closed\.assemble\(mech, guess\)"):
+        lw.simulate(mech, None, None, 1.0)

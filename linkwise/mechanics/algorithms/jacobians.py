@@ -28,6 +28,15 @@ from ..spatial.pose import Pose, beyond
 
 Columns = dict[int, list[Motion]]  # of the links on the way to the frame, one per freedom of their joint
 FRAMES = ("link", "world", "world_aligned")
+#: What they are called elsewhere: Pinocchio's ReferenceFrame, the space and body frames of textbooks.
+OTHER_FRAMES = {
+    "local": "link",
+    "body": "link",
+    "world": "world",
+    "space": "world",
+    "local_world_aligned": "world_aligned",
+    "mixed": "world_aligned",
+}
 
 
 def jacobian(tree: Tree, q: Sequence[Scalar], link: str, frame: str = "link") -> Matrix:
@@ -152,7 +161,9 @@ class Observer:
 def require_frame(frame: str) -> None:
     """An observer of this name is known."""
     if frame not in FRAMES:
-        raise ValueError(f"frame must be 'link', 'world' or 'world_aligned', got {frame!r}")
+        meant = OTHER_FRAMES.get(str(frame).lower().rpartition(".")[2])
+        hint = f": did you mean {meant!r}?" if meant else ""
+        raise ValueError(f"frame must be 'link', 'world' or 'world_aligned', got {frame!r}{hint}")
 
 
 def observe(tree: Tree, q: Sequence[Scalar], link: str, frame: str) -> Observer:

@@ -203,7 +203,10 @@ def rotation_cosine(rotation: Matrix3) -> Scalar:
 
 def unit_axis(axis: Sequence[float], what: str) -> tuple[float, float, float]:
     """``axis`` as three floats of unit length, or a ValueError that says what is wrong with it."""
-    values = np.asarray(axis, dtype=float)
+    try:
+        values = np.asarray(axis, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{what} must be 3 numbers such as (0, 0, 1), got {axis!r}") from None
     if values.shape != (3,):
         raise ValueError(f"{what} must be 3 numbers, got shape {values.shape}")
     length = float(np.linalg.norm(values))
