@@ -86,8 +86,7 @@ def forward_dynamics(
     Where loops are open by more than 1 mm or 1 mrad and ``baumgarte`` does not close them, a ``MechanismWarning`` says
     so: the accelerations keep them as open as they are.
     """
-    special = wrenches is not None or baumgarte is not None or independent is not None or rank is not None
-    if method == "elimination" and not special and tolerance is None and not redundancy(mech).blocks:
+    if wrenches is baumgarte is independent is rank is tolerance is None and method == "elimination":
         a, reliability = kernel_function(mech, "closed_motion", None)(q, v, tau)
         if a.ndim == 1:  # by far the most calls, and short
             if reliability > RELIABLE:

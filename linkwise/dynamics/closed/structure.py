@@ -18,6 +18,7 @@ from ...mechanism import Mechanism
 from ...mechanism.clusters import Cluster, clusters
 from .. import trees as tree
 from ..states import Float64Array
+from .redundancy import redundancy
 from .tolerances import LOOPS
 
 SAMPLES = 16
@@ -25,6 +26,7 @@ ITERATIONS = 25  # of Gauss and Newton, to close loops at sample configurations
 SPREAD = 0.4  # rad, m: how far sample configurations are from an assembled one
 NEGLIGIBLE = 1e-10  # of the largest entry: what is smaller at all samples is round-off
 SAFE = 0.1  # of the largest entry of a front: pivots that are larger at all samples need no alternative
+ROUNDING = 30.0  # times the errors that closed loops have: singular values of rounded data are smaller
 SMALL = 8  # coordinates of a cluster; in larger ones the code does not provide for singular positions
 
 
@@ -37,19 +39,23 @@ def _fronts(mech: Mechanism) -> tuple[tuple[Front, ...], ...]:
     tied = clusters(mech)
     if not mech.loops:
         return ((),) * len(tied)
-    guesses, q = _configurations(mech)
+    rounding = ROUNDING * redundancy(mech).closure
+    guesses, q = _configurations(mech, max(LOOPS.rank, rounding))
     jacobian = kernel_function(mech, "constraint_jacobian", None)
     errors, opened, samples = kernel_function(mech, "position_error", None)(q), jacobian(guesses), jacobian(q)
     found = []
-    for cluster in tied:
-        closed = samples[np.abs(errors[:, cluster.rows]).max(axis=-1, initial=0.0) < LOOPS.open_in_derivatives]
+    for cluster, rank in zip(tied, redundancy(mech).cluster_ranks, strict=True):
+        error = np.abs(errors[:, cluster.rows]).max(axis=-1, initial=0.0)
+        closed = samples[error < max(LOOPS.open_in_derivatives, rounding)]
         closed = closed if len(closed) else opened
-        found.append(_cluster_fronts(mech, cluster, np.concatenate([closed, opened]), len(closed)))
+        order = _Order(mech, cluster, np.concatenate([closed, opened]), len(closed), rank, rounding)
+        found.append(tuple(order.fronts))
     return tuple(found)
 
 
-def _configurations(mech: Mechanism) -> tuple[Float64Array, Float64Array]:
-    """Configurations around the initial one, and the same closed cluster by cluster, where that is possible."""
+def _configurations(mech: Mechanism, least: float) -> tuple[Float64Array, Float64Array]:
+    """Configurations around the initial one, and the same closed cluster by cluster, where that is possible; singular
+    values of G below ``least`` count as zero."""
     changes = SPREAD * np.random.default_rng(0).uniform(-1.0, 1.0, (SAMPLES, mech.nv))
     guesses = q = tree.integrate(mech, mech.initial, np.concatenate([np.zeros((1, mech.nv)), changes]), 1.0)
     for _ in range(ITERATIONS):
@@ -58,7 +64,7 @@ def _configurations(mech: Mechanism) -> tuple[Float64Array, Float64Array]:
         step = np.zeros((len(q), mech.nv))
         for cluster in clusters(mech):
             if cluster.loops:
-                own = np.linalg.pinv(jacobian[:, cluster.rows][:, :, cluster.coordinates], rcond=LOOPS.rank)
+                own = np.linalg.pinv(jacobian[:, cluster.rows][:, :, cluster.coordinates], rcond=least)
                 step[:, cluster.coordinates] = -(own @ error[:, cluster.rows, None])[..., 0]
         step *= np.minimum(1.0, SPREAD / np.maximum(np.abs(step).max(axis=-1, keepdims=True), 1e-300))
         q = tree.integrate(mech, q, step, 1.0)
@@ -70,87 +76,93 @@ class _Group:
     """Constraints that are eliminated together, at every sample: rows over all coordinates of the cluster."""
 
     rows: list[int]  # that no front has taken yet
-    matrices: list[Float64Array]  # the first ``closed`` of them at assembled configurations
-    closed: int
+    matrices: list[Float64Array]
     waiting: list[int]  # coordinates that are left to the parent
     children: tuple[int, ...] = ()
 
-    def columns(self) -> set[int]:
+
+class _Order:
+    """The fronts of one cluster.
+
+    samples    G at sample configurations, the first ``closed`` of them assembled
+    rank       how many constraints are independent
+    rounding   relative to the largest entry: what is smaller may be rounding of the data
+    """
+
+    def __init__(
+        self, mech: Mechanism, cluster: Cluster, samples: Float64Array, closed: int, rank: int, rounding: float
+    ):
+        self.cluster, self.closed, self.rank = cluster, closed, rank
+        self.negligible, self.least = max(NEGLIGIBLE, rounding), max(LOOPS.rank, rounding)
+        self.fronts: list[Front] = []
+        own = samples[:, cluster.rows][:, :, cluster.coordinates]
+        sizes = np.abs(own).max(axis=(0, 2))
+        kept = [k for k, size in enumerate(sizes) if size > self.negligible * sizes.max()]
+        groups = []
+        for number in cluster.loops:
+            within = mech.constraint_index(mech.loops[number].name)
+            places = [k for k in kept if within.start <= cluster.rows[k] < within.stop]
+            if places:
+                groups.append(_Group([cluster.rows[k] for k in places], [matrix[places] for matrix in own], []))
+        while groups:
+            groups = self._merged([rest for group in groups for rest in self._eliminated(group, groups)])
+
+    def _columns(self, group: _Group) -> set[int]:
         """Coordinates that the constraints know."""
-        if not self.matrices[0].size:
+        if not group.matrices[0].size:
             return set()
-        largest = np.max([np.abs(matrix) for matrix in self.matrices], axis=(0, 1))
-        return {*np.flatnonzero(largest > NEGLIGIBLE * largest.max()).tolist()}
+        largest = np.max([np.abs(matrix) for matrix in group.matrices], axis=(0, 1))
+        return {*np.flatnonzero(largest > self.negligible * largest.max()).tolist()}
+
+    def _eliminated(self, group: _Group, groups: list[_Group]) -> Iterable[_Group]:
+        """Add the front of a group to those found; what remains of it, if anything does."""
+        shared = set().union(*(self._columns(other) for other in groups if other is not group))
+        columns = self._columns(group)
+        private = sorted(columns - shared)
+        is_root = not columns & shared
+        pivots = self._independent(group) if is_root else self._safe_pivots(group, private)
+        if not is_root and not pivots:
+            return [group]
+        names = tuple(self.cluster.coordinates[c] for c in private if c not in group.waiting)
+        spare = min(pivots, 1) if is_root and len(self.cluster.coordinates) <= SMALL else 0
+        self.fronts.append(Front(tuple(group.rows), names, pivots, group.children, spare))
+        if is_root:
+            return []
+        matrices = [_reduced(matrix, private, pivots, self.negligible)[0] for matrix in group.matrices]
+        return [_Group([], matrices, private, (len(self.fronts) - 1,))] if len(matrices[0]) else []
+
+    def _merged(self, groups: list[_Group]) -> list[_Group]:
+        """Groups that share the coordinate which the fewest know become one."""
+        counts = Counter(c for group in groups for c in self._columns(group))
+        shared = [c for c, count in counts.items() if count > 1]
+        if not shared:
+            return groups
+        chosen = min(shared, key=lambda c: (counts[c], c))
+        together = [group for group in groups if chosen in self._columns(group)]
+        merged = _Group(
+            [row for group in together for row in group.rows],
+            [np.concatenate(parts) for parts in zip(*(group.matrices for group in together), strict=True)],
+            [c for group in together for c in group.waiting],
+            tuple(child for group in together for child in group.children),
+        )
+        return [merged, *(group for group in groups if group not in together)]
+
+    def _independent(self, group: _Group) -> int:
+        """How many of the constraints are independent on the manifold, no more than are left of all."""
+        values = [np.linalg.svd(matrix, compute_uv=False) for matrix in group.matrices[: self.closed]]
+        found = max(int(np.sum(s > self.least * s.max(initial=0.0))) for s in values)
+        return min(found, self.rank - sum(front.pivots for front in self.fronts))
+
+    def _safe_pivots(self, group: _Group, private: list[int]) -> int:
+        """How many of the private coordinates can be eliminated with large pivots at all samples."""
+        most = min(len(private), len(group.matrices[0]))
+        pivots = [_reduced(matrix, private, most, self.negligible)[1] for matrix in group.matrices[: self.closed]]
+        return int(min((np.sum(sizes > SAFE) for sizes in pivots), default=0))
 
 
-def _cluster_fronts(mech: Mechanism, cluster: Cluster, samples: Float64Array, closed: int) -> tuple[Front, ...]:
-    """The fronts of one cluster; the first ``closed`` of the samples of G are at assembled configurations."""
-    own = samples[:, cluster.rows][:, :, cluster.coordinates]
-    sizes = np.abs(own).max(axis=(0, 2))
-    kept = [k for k, size in enumerate(sizes) if size > NEGLIGIBLE * sizes.max()]
-    groups = []
-    for number in cluster.loops:
-        within = mech.constraint_index(mech.loops[number].name)
-        places = [k for k in kept if within.start <= cluster.rows[k] < within.stop]
-        if places:
-            groups.append(_Group([cluster.rows[k] for k in places], [matrix[places] for matrix in own], closed, []))
-    found: list[Front] = []
-    while groups:
-        groups = [rest for group in groups for rest in _eliminated(group, groups, cluster, found)]
-        groups = _merged(groups)
-    return tuple(found)
-
-
-def _eliminated(group: _Group, groups: list[_Group], cluster: Cluster, found: list[Front]) -> Iterable[_Group]:
-    """Add the front of a group to those found; what remains of it, if anything does."""
-    shared = set().union(*(other.columns() for other in groups if other is not group))
-    columns = group.columns()
-    private = sorted(columns - shared)
-    is_root = not columns & shared
-    pivots = _rank(group) if is_root else _safe_pivots(group, private)
-    if not is_root and not pivots:
-        return [group]
-    names = tuple(cluster.coordinates[c] for c in private if c not in group.waiting)
-    spare = min(pivots, 1) if is_root and len(cluster.coordinates) <= SMALL else 0
-    found.append(Front(tuple(group.rows), names, pivots, group.children, spare))
-    if is_root:
-        return []
-    matrices = [_reduced(matrix, private, pivots)[0] for matrix in group.matrices]
-    return [_Group([], matrices, group.closed, private, (len(found) - 1,))] if len(matrices[0]) else []
-
-
-def _merged(groups: list[_Group]) -> list[_Group]:
-    """Groups that share the coordinate which the fewest know become one."""
-    counts = Counter(c for group in groups for c in group.columns())
-    shared = [c for c, count in counts.items() if count > 1]
-    if not shared:
-        return groups
-    chosen = min(shared, key=lambda c: (counts[c], c))
-    together = [group for group in groups if chosen in group.columns()]
-    merged = _Group(
-        [row for group in together for row in group.rows],
-        [np.concatenate(parts) for parts in zip(*(group.matrices for group in together), strict=True)],
-        together[0].closed,
-        [c for group in together for c in group.waiting],
-        tuple(child for group in together for child in group.children),
-    )
-    return [merged, *(group for group in groups if group not in together)]
-
-
-def _rank(group: _Group) -> int:
-    """How many of the constraints are independent on the manifold."""
-    values = [np.linalg.svd(matrix, compute_uv=False) for matrix in group.matrices[: group.closed]]
-    return max(int(np.sum(s > LOOPS.rank * s.max(initial=0.0))) for s in values)
-
-
-def _safe_pivots(group: _Group, private: list[int]) -> int:
-    """How many of the private coordinates can be eliminated with large pivots at all samples."""
-    most = min(len(private), len(group.matrices[0]))
-    counts = [np.sum(_reduced(matrix, private, most)[1] > SAFE) for matrix in group.matrices[: group.closed]]
-    return int(min(counts, default=0))
-
-
-def _reduced(matrix: Float64Array, columns: list[int], steps: int) -> tuple[Float64Array, Float64Array]:
+def _reduced(
+    matrix: Float64Array, columns: list[int], steps: int, negligible: float
+) -> tuple[Float64Array, Float64Array]:
     """A matrix after so many steps of elimination with complete pivoting among ``columns``, without the pivot rows;
     and the pivots relative to the largest entry of the rows where they are found."""
     rest, pivots = matrix.copy(), []
@@ -159,7 +171,7 @@ def _reduced(matrix: Float64Array, columns: list[int], steps: int) -> tuple[Floa
         row, place = np.unravel_index(np.argmax(sizes), sizes.shape)
         column = columns[place]
         scale = np.abs(rest).max()
-        if not sizes[row, place] > NEGLIGIBLE * scale:
+        if not sizes[row, place] > negligible * scale:
             break
         pivots.append(sizes[row, place] / scale)
         taken = rest[row]
