@@ -6,6 +6,7 @@ properties of the mechanism; compiled dynamics use them and decide the rest by t
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from ...mechanism import Mechanism
 from ...mechanism.clusters import Cluster, clusters
 from .. import trees as tree
 from ..states import Float64Array
+from .assembly import AssemblyError, assemble
 from .redundancy import redundancy
 from .tolerances import LOOPS
 
@@ -27,6 +29,7 @@ SPREAD = 0.4  # rad, m: how far sample configurations are from an assembled one
 NEGLIGIBLE = 1e-10  # of the largest entry: what is smaller at all samples is round-off
 SAFE = 0.1  # of the largest entry of a front: pivots that are larger at all samples need no alternative
 ROUNDING = 30.0  # times the errors that closed loops have: singular values of rounded data are smaller
+IMPLIED = 1e-6  # of the largest pivot: more must not be left of constraints that the others imply
 SMALL = 8  # coordinates of a cluster; in larger ones the code does not provide for singular positions
 
 
@@ -39,25 +42,30 @@ def _fronts(mech: Mechanism) -> tuple[tuple[Front, ...], ...]:
     tied = clusters(mech)
     if not mech.loops:
         return ((),) * len(tied)
-    rounding = ROUNDING * redundancy(mech).closure
-    guesses, q = _configurations(mech, max(LOOPS.rank, rounding))
+    rounding = ROUNDING * redundancy(mech).rounding
+    gap = max(LOOPS.open_in_derivatives, rounding)
+    guesses, q, errors = _configurations(mech, mech.initial, max(LOOPS.rank, rounding))
+    if not (np.abs(errors).max(axis=-1) < gap).any():  # the initial one may be far from any that can be assembled
+        with contextlib.suppress(AssemblyError):
+            guesses, q, errors = _configurations(mech, assemble(mech, mech.initial), max(LOOPS.rank, rounding))
     jacobian = kernel_function(mech, "constraint_jacobian", None)
-    errors, opened, samples = kernel_function(mech, "position_error", None)(q), jacobian(guesses), jacobian(q)
+    opened, samples = jacobian(guesses), jacobian(q)
     found = []
     for cluster, rank in zip(tied, redundancy(mech).cluster_ranks, strict=True):
-        error = np.abs(errors[:, cluster.rows]).max(axis=-1, initial=0.0)
-        closed = samples[error < max(LOOPS.open_in_derivatives, rounding)]
+        closed = samples[np.abs(errors[:, cluster.rows]).max(axis=-1, initial=0.0) < gap]
         closed = closed if len(closed) else opened
         order = _Order(mech, cluster, np.concatenate([closed, opened]), len(closed), rank, rounding)
         found.append(tuple(order.fronts))
     return tuple(found)
 
 
-def _configurations(mech: Mechanism, least: float) -> tuple[Float64Array, Float64Array]:
-    """Configurations around the initial one, and the same closed cluster by cluster, where that is possible; singular
-    values of G below ``least`` count as zero."""
+def _configurations(
+    mech: Mechanism, start: Float64Array, least: float
+) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """Configurations around ``start``; the same closed cluster by cluster, where that is possible; and the errors that
+    remain.  Singular values of G below ``least`` count as zero."""
     changes = SPREAD * np.random.default_rng(0).uniform(-1.0, 1.0, (SAMPLES, mech.nv))
-    guesses = q = tree.integrate(mech, mech.initial, np.concatenate([np.zeros((1, mech.nv)), changes]), 1.0)
+    guesses = q = tree.integrate(mech, start, np.concatenate([np.zeros((1, mech.nv)), changes]), 1.0)
     for _ in range(ITERATIONS):
         error = kernel_function(mech, "position_error", None)(q)
         jacobian = kernel_function(mech, "constraint_jacobian", None)(q)
@@ -68,7 +76,7 @@ def _configurations(mech: Mechanism, least: float) -> tuple[Float64Array, Float6
                 step[:, cluster.coordinates] = -(own @ error[:, cluster.rows, None])[..., 0]
         step *= np.minimum(1.0, SPREAD / np.maximum(np.abs(step).max(axis=-1, keepdims=True), 1e-300))
         q = tree.integrate(mech, q, step, 1.0)
-    return guesses, q
+    return guesses, q, kernel_function(mech, "position_error", None)(q)
 
 
 @dataclass(eq=False)
@@ -94,6 +102,7 @@ class _Order:
     ):
         self.cluster, self.closed, self.rank = cluster, closed, rank
         self.negligible, self.least = max(NEGLIGIBLE, rounding), max(LOOPS.rank, rounding)
+        self.implied = max(IMPLIED, rounding)
         self.fronts: list[Front] = []
         own = samples[:, cluster.rows][:, :, cluster.coordinates]
         sizes = np.abs(own).max(axis=(0, 2))
@@ -120,12 +129,12 @@ class _Order:
         columns = self._columns(group)
         private = sorted(columns - shared)
         is_root = not columns & shared
-        pivots = self._independent(group) if is_root else self._safe_pivots(group, private)
+        pivots = self._independent(group, groups) if is_root else self._safe_pivots(group, private)
         if not is_root and not pivots:
             return [group]
         names = tuple(self.cluster.coordinates[c] for c in private if c not in group.waiting)
         spare = min(pivots, 1) if is_root and len(self.cluster.coordinates) <= SMALL else 0
-        self.fronts.append(Front(tuple(group.rows), names, pivots, group.children, spare))
+        self.fronts.append(Front(tuple(group.rows), names, pivots, group.children, spare, self.implied))
         if is_root:
             return []
         matrices = [_reduced(matrix, private, pivots, self.negligible)[0] for matrix in group.matrices]
@@ -147,11 +156,14 @@ class _Order:
         )
         return [merged, *(group for group in groups if group not in together)]
 
-    def _independent(self, group: _Group) -> int:
-        """How many of the constraints are independent on the manifold, no more than are left of all."""
+    def _independent(self, group: _Group, groups: list[_Group]) -> int:
+        """How many of the constraints are independent on the manifold: what is left of all, if nothing else is."""
+        left = self.rank - sum(front.pivots for front in self.fronts)
+        if len(groups) == 1:
+            return min(left, *group.matrices[0].shape)
         values = [np.linalg.svd(matrix, compute_uv=False) for matrix in group.matrices[: self.closed]]
         found = max(int(np.sum(s > self.least * s.max(initial=0.0))) for s in values)
-        return min(found, self.rank - sum(front.pivots for front in self.fronts))
+        return min(found, left)
 
     def _safe_pivots(self, group: _Group, private: list[int]) -> int:
         """How many of the private coordinates can be eliminated with large pivots at all samples."""

@@ -36,6 +36,7 @@ class Front:
     pivots     how many are eliminated
     children   places of fronts before this one that leave their remaining constraints and coordinates to it
     spare      the last of the pivots that may vanish in singular positions; their coordinates are free there
+    implied    relative to the largest pivot: no more is left of constraints that others imply, in the end
     """
 
     rows: tuple[int, ...]
@@ -43,6 +44,7 @@ class Front:
     pivots: int
     children: tuple[int, ...] = ()
     spare: int = 0
+    implied: float = 1e-6
 
 
 class Row:
@@ -121,6 +123,8 @@ class _Progress:
         self.slots = slots
         self.threshold = threshold
         self.pivots: list[_Pivot] = []
+        self.remaining: list[Scalar] = []  # squares of the largest coefficients of implied constraints
+        self.implied = front.implied
         self.smallest: Scalar = None
         self.largest: Scalar = reduce(_greatest, scales) if scales else None
         every = front.pivots == len(slots) and not front.spare
@@ -156,10 +160,14 @@ class _Progress:
         kept = self.threshold**2 * self.largest < square
         return select(kept, 1.0 / value, 0.0), select(kept, 0.0, 1.0)
 
-    def reliability(self) -> Scalar:
+    def reliability(self) -> list[Scalar]:
+        """Each above 1 if pivots are large, and nothing is left of constraints that they should imply."""
         if self.smallest is self.largest:  # nothing to compare with but metres and radians
-            return self.smallest * (1.0 / VANISHING**2)
-        return self.smallest / (self.sufficient**2 * self.largest)
+            found = [self.smallest * (1.0 / VANISHING**2)]
+        else:
+            found = [self.smallest / (self.sufficient**2 * self.largest)]
+        limit = self.implied**2 * self.largest
+        return [*found, *(select(x < limit, 2.0, 0.0) for x in self.remaining if not is_zero(x))]
 
     def _largest_square(self, row: Row) -> Scalar:
         squares = [row.at(c) * row.at(c) for c in self.slots if not is_zero(row.at(c))]
@@ -209,6 +217,7 @@ class _Progress:
             self.pivots[0].exchanges.extend(pivot.exchanges)
             pivot.exchanges = []
         for k, rest in enumerate(self.rows):
+            self.remaining.append(self._largest_square(rest))
             made_of = rest.made_of()
             size = dot(made_of, made_of)
             for row in (*(pivot.row for pivot in self.pivots), *self.rows[k + 1 :]):
@@ -251,7 +260,7 @@ def eliminate(
         for first, other, condition in reversed(pivot.exchanges):
             basis[first], basis[other] = _choose(condition, basis[first], basis[other])
             (offset[first],), (offset[other],) = _choose(condition, [offset[first]], [offset[other]])
-    ratios = [one.reliability() for one in progress if one.pivots]
+    ratios = [x for one in progress if one.pivots for x in one.reliability()]
     reliability = reduce(_least, (x for x in ratios if not is_constant(x)), 2.0)
     return Solution(basis, offset, len(free), tuple(pivot.indicator for pivot in spares), reliability)
 
