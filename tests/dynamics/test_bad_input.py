@@ -116,7 +116,7 @@ REFUSED = {
         lw.KernelError,
         "v has dtype <U1, but real numbers",
     ),
-    "None": (lambda: lw.inverse_dynamics(ARM, Z, Z, None), lw.KernelError, "a has dtype object, but real numbers"),
+    "None": (lambda: lw.inverse_dynamics(ARM, Z, Z, None), lw.KernelError, "a is missing: it is None, and must be"),
     "objects": (lambda: lw.mass_matrix(ARM, Z.astype(object)), lw.KernelError, "q has dtype object, but real numbers"),
     "dates": (
         lambda: lw.mass_matrix(ARM, np.zeros(3, "M8[D]")),
