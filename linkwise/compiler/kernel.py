@@ -203,6 +203,8 @@ def _explanation(program: Program, dtype: np.dtype, arrays: Sequence[Any], out: 
         core = ", ".join(map(str, array.shape))
         if given is None:
             return KernelError(f"{name}: {array.name} is missing: it is None, and must be (..., {core})")
+        if isinstance(given, Mapping):
+            return KernelError(f"{name}: {array.name} is a dictionary, but an array (..., {core}) is needed")
         try:
             values = _outline(given)
         except ValueError as ragged:

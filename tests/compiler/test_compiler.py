@@ -198,6 +198,10 @@ def test_arrays_that_are_missing_are_named():
         (lambda: lw.diagonal.rates(arm, np.zeros(3), None), r"diagonal_rates: v is missing.* must be \(\.\.\., 3\)"),
         (lambda: lw.forward_dynamics(arm, np.zeros(3), np.zeros(3), None), "forward_dynamics: tau is missing"),
         (lambda: lw.mass_matrix(arm, None), "mass_matrix: q is missing"),
+        (
+            lambda: lw.static_forces(arm, np.zeros(3), {"link1": np.zeros(6)}),
+            r"wrenches is a dictionary, but an array \(\.\.\., 3, 6\) is needed",
+        ),
     ):
         with pytest.raises(lw.KernelError, match=message):
             call()
