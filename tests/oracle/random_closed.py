@@ -145,6 +145,19 @@ def general(rng: np.random.Generator, seed: int) -> Case | None:
     return None if state is None else Case("general", closed, (state,))
 
 
+def held_body(which: str, seed: int) -> Case:
+    """One floating body, held to the ground by one loop of this kind."""
+    rng = np.random.default_rng(seed)
+    builder = lw.Builder().link("body", 1.0, (0.1, 0.2, 0.3), (0.1, 0.12, 0.15))
+    mech = builder.joint("float", lw.Floating(), "ground", "body").build("held_body")
+    q, kind = lw.random_state(mech, rng)[0], _kind(which, rng)
+    pose = oracle.Pose(_rotation(rng), rng.normal(size=3))
+    closed = mech.with_loops(closing(mech, q, "loop", kind, kind.random(rng, ()), -1, pose, 0))
+    state = _moving(closed, q, rng)
+    assert state is not None
+    return Case("held body", closed, (state,))
+
+
 def _with_mimic(mech: lw.Mechanism, rng: np.random.Generator) -> lw.Mechanism:
     """One of the joints mimics another one, if there are two that can."""
     single = [i for i, body in enumerate(mech.bodies) if body.kind.nv == 1]

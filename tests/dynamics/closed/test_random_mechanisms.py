@@ -12,7 +12,18 @@ import pytest
 
 import linkwise as lw
 from tests.oracle import maximal_coordinates as oracle
-from tests.oracle.random_closed import FAMILIES, NEARLY, PLANAR_LOOPS, REGULAR, SINGULAR, Case, State, case
+from tests.oracle.random_closed import (
+    FAMILIES,
+    KINDS,
+    NEARLY,
+    PLANAR_LOOPS,
+    REGULAR,
+    SINGULAR,
+    Case,
+    State,
+    case,
+    held_body,
+)
 
 PER_FAMILY, SLOW_PER_FAMILY = 12, 200
 TOLERANCE = 1e-9
@@ -74,6 +85,15 @@ def test_forward_dynamics_is_that_of_free_bodies(family, seed):
 def test_forward_dynamics_of_many_is_that_of_free_bodies(family, part):
     for seed in range(PER_FAMILY + part, SLOW_PER_FAMILY, 20):
         drawn = case(family, seed)
+        for state in drawn.states:
+            Check(drawn, state).passes()
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_one_body_held_by_one_loop(kind):
+    """The least that can be closed, the loop anywhere: every row of its closure may be the one that matters."""
+    for seed in range(3):
+        drawn = held_body(kind, seed)
         for state in drawn.states:
             Check(drawn, state).passes()
 
