@@ -57,7 +57,10 @@ def _refuse(what: str, length: float) -> None:
             f"{what} is zero, which is no rotation: (1, 0, 0, 0) is the one by no angle, and linkwise.neutral(mech) "
             "has it in place"
         )
-    raise MechanismError(f"{what} is not of unit length but {length:.6g} long: divide it by its length")
+    raise MechanismError(
+        f"{what} is not of unit length but {length:.6g} long: divide it by its length, and give [w, x, y, z], before "
+        "the position of a floating joint"
+    )
 
 
 @lru_cache(maxsize=256)

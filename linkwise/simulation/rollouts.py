@@ -17,6 +17,7 @@ from ..compiler.pipeline import load_recurrence, rollout_targets, trace_algorith
 from ..compiler.runtime.arrays import UnreadableArrayError, all_plain
 from ..compiler.store import is_single, stored
 from ..compiler.variants import shared_by_variants
+from ..control.actuation import actuated_coordinates
 from ..dynamics.by_joint import configuration_by_joint, rates_by_joint, state_by_joint
 from ..dynamics.states import Float64Array, otherwise
 from ..dynamics.trees import neutral
@@ -60,9 +61,9 @@ def rollout(
                  quarter of the cost, or the name of a method of your own (``linkwise.register_integrator``)
     wrenches     external, in link frames: None, (n_links, 6), (steps, n_links, 6) or (..., steps, n_links, 6)
     feedback     {"target": ..., "kp": ..., "kd": ...}: joint forces kp (target - q) - kd v besides tau, of the start of
-                 each step.  The target is a configuration, in the shapes of tau; gains are numbers or (..., nv); all as
-                 {joint: ...} too, as ``joint_feedback`` has them: joints that are not named have no gains, and
-                 ``mech.initial`` as target
+                 each step.  The target is a configuration, in the shapes of tau; gains are (..., nv), or one number for
+                 all joints with motors (``mech.actuated_joints``, else all but floating ones); all as {joint: ...} too,
+                 as ``joint_feedback`` has them: joints that are not named have no gains, and ``mech.initial`` as target
     parameters   numbers of the mechanism that differ from state to state, as ``compile`` names them:
                  {"mass": (..., n_links), "forearm.com": (..., 3)}; masses and inertias that no body has are refused
     every        keep each ``every``-th state only: (..., steps // every + 1, nq); it must divide ``steps``
@@ -207,7 +208,7 @@ def _arrays(
         if per_step and values.ndim == len(core):
             values = values[None]
         elif array.name in GAINS and values.ndim == 0:
-            values = np.broadcast_to(values, core)
+            values = np.where(actuated_coordinates(mech, mech.initial, None), values, 0.0).astype(dtype)
         lead = values.ndim - len(core)
         if lead < per_step or values.shape[lead:] != core or (per_step and values.shape[lead - 1] not in (1, steps)):
             raise KernelError(_misfit(array, own.shape, steps if per_step else None))

@@ -166,3 +166,24 @@ def test_a_start_that_cannot_be_closed_names_assemble():
     mech = builder.loop("c", pin, "coupler", (0.5, 0, 0), "rocker", (0.4, 0, 0)).build(gravity=(0, -9.81, 0))
     with pytest.raises(lw.closed.AssemblyError, match=r"q0 = closed\.assemble\(mech, guess\)"):
         lw.simulate(mech, None, None, 1.0)
+
+
+def test_one_gain_drives_no_floating_base():
+    """As with ``joint_feedback``: the mass centre of a free robot falls, whatever its motors do."""
+    robot = lw.mechanisms.random_tree(4, seed=2, joints=("revolute",), floating_base=True)
+    q, v = lw.neutral(robot), np.zeros(robot.nv)
+    motors = lw.joint_feedback(robot, q, kp=1.0).actuated
+    assert motors.any() and not motors.all()
+    target = lw.integrate(robot, q, 0.3 * np.ones(robot.nv), 1.0)
+    one, each = (
+        lw.rollout(robot, q, v, None, 1e-3, 200, feedback={"target": target, "kp": 3.0 * x, "kd": 0.1 * x})
+        for x in (1.0, motors.astype(float))
+    )
+    np.testing.assert_array_equal(one[0], each[0])
+    fall = 0.5 * robot.gravity * 0.2**2
+    start, end = lw.center_of_mass(robot, one[0][[0, -1]])
+    np.testing.assert_allclose(end - start, fall, atol=1e-6)
+    some = robot.with_actuated(robot.joint_names[-1])
+    driven = lw.rollout(some, q, v, None, 1e-3, 200, feedback={"target": target, "kp": 3.0})
+    named = lw.rollout(some, q, v, None, 1e-3, 200, feedback={"target": target, "kp": {robot.joint_names[-1]: 3.0}})
+    np.testing.assert_array_equal(driven[0], named[0])
