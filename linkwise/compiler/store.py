@@ -46,6 +46,14 @@ def kernel_function(mech: Mechanism, request: Request, first: Any) -> Callable[.
     return _made(mech, request, key)  # elsewhere, as a function that holds another is slower to call
 
 
+def float64_function(mech: Mechanism, request: Request) -> Callable[..., Any]:
+    """The function of arrays for ``request`` that computes in float64 whatever it is given."""
+    try:
+        return mech._kernels[request]
+    except (KeyError, AttributeError, TypeError):
+        return _made(mech, request, request)
+
+
 def _key(request: Request, first: Any) -> Any:
     """The same of a first argument that is no such NumPy array."""
     return (request, _converting) if is_foreign(first) else request

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...compiler.registry import ArrayFunction, compile_instead, register
-from ...compiler.store import kernel_function
+from ...compiler.store import float64_function, kernel_function
 from ...mechanism import Mechanism, MechanismError, one_of
 from ...mechanism.checks import names_of
 from .. import trees as tree
@@ -87,7 +87,7 @@ def forward_dynamics(
     so: the accelerations keep them as open as they are.
     """
     if wrenches is baumgarte is independent is rank is tolerance is None and method == "elimination":
-        a, reliability = kernel_function(mech, "closed_motion", None)(q, v, tau)
+        a, reliability = float64_function(mech, "closed_motion")(q, v, tau)
         if a.ndim == 1:  # by far the most calls, and short
             if reliability > RELIABLE:
                 return a
@@ -211,7 +211,8 @@ def _lagrange(
             f"{mech.name!r} moves without inertia: use method='svd'"
         ) from None
     weighted = np.swapaxes(np.linalg.solve(root, np.swapaxes(at.jacobian, -1, -2)), -1, -2)
-    svd = decompose(weighted, tolerance, rank)
+    rank = decompose(at.jacobian, tolerance, rank).rank  # masses that differ much are no reason to drop a constraint
+    svd = decompose(weighted, np.finfo(float).eps, rank)
     drive = np.linalg.solve(root, force[..., None])[..., 0]
     kept = svd.solve(times(weighted, drive) + bias)  # L* times the acceleration that the multipliers take away
     multipliers = svd.solve_transposed(kept)

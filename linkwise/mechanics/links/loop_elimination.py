@@ -123,7 +123,7 @@ class _Progress:
         self.slots = slots
         self.threshold = threshold
         self.pivots: list[_Pivot] = []
-        self.remaining: list[Scalar] = []  # squares of the largest coefficients of implied constraints
+        self.remaining: list[Scalar] = []  # squares of what should vanish: implied constraints, negligible coefficients
         self.implied = front.implied
         self.smallest: Scalar = None
         self.largest: Scalar = reduce(_greatest, scales) if scales else None
@@ -269,10 +269,11 @@ def _progress(rows: Mapping[int, Row], fronts: Sequence[Front], threshold: float
     """All fronts, eliminated."""
     progress: list[_Progress] = []
     inner = {child for front in fronts for child in front.children}
-    tracked = _implied(fronts)
+    tracked, foreign = _implied(fronts), _foreign(fronts)
     for number, front in enumerate(fronts):
         children = [progress[child] for child in front.children]
         own = [rows[r].copy() for r in front.rows]
+        negligible = [row.numbers.pop(c) for row in own for c in foreign[number] if c in row.numbers]
         for r, row in zip(front.rows, own, strict=True):
             if r in tracked:
                 row.numbers.update({BIAS - 1 - k: float(k == tracked[r]) for k in range(len(tracked))})
@@ -280,9 +281,26 @@ def _progress(rows: Mapping[int, Row], fronts: Sequence[Front], threshold: float
         slots = [*front.columns, *(slot for child in children for slot in child.slots)]
         scales = [child.largest for child in children if child.pivots]
         progress.append(_Progress(entering, slots, front, number not in inner, threshold, scales))
+        progress[-1].remaining += (x * x for x in negligible if not is_zero(x))
         if number not in inner and progress[-1].rows:
             progress[-1].spread_the_rest()
     return progress
+
+
+def _foreign(fronts: Sequence[Front]) -> list[set[int]]:
+    """For every front the coordinates that are eliminated elsewhere, neither there nor in what takes over its rest: its
+    constraints do not know them, but for round-off."""
+    parents = {child: number for number, front in enumerate(fronts) for child in front.children}
+    every = {c for front in fronts for c in front.columns}
+    found = []
+    for number in range(len(fronts)):
+        known: set[int] = set()
+        at: int | None = number
+        while at is not None:
+            known |= {*fronts[at].columns}
+            at = parents.get(at)
+        found.append(every - known)
+    return found
 
 
 def _implied(fronts: Sequence[Front]) -> dict[int, int]:
