@@ -50,7 +50,8 @@ def load(
 
     What of the file does not act (contact, actuators, damping, ...) is reported by one ``lw.OmissionWarning`` with
     counts, by a ``lw.MissingConstraintWarning`` where parts that are held together come apart; ``mech.notes`` has the
-    details.
+    details.  Where loop constraints are redundant only to the rounding of the file, a ``lw.MechanismWarning`` names
+    them (``closed.redundancy``).
 
     floating_base   let the root link move freely, by a joint named "floating_base", instead of welding it to the ground
     gravity         (3,) in the ground frame; by default what the file says (MJCF), or (0, 0, -9.81)
@@ -71,4 +72,9 @@ def load(
         raise MechanismError(f"{source}: {found.advice.format(name=found.name, supported=supported)}")
     mechanism = found.read(root, floating_base, gravity, name, folder, mimic)
     mechanism = root.findings.told(mechanism, source)
-    return mechanism if loops is None else with_loops_of(mechanism, loops)
+    mechanism = mechanism if loops is None else with_loops_of(mechanism, loops)
+    if mechanism.loops:
+        from linkwise.dynamics.closed import redundancy  # here, as few files have loops
+
+        redundancy(mechanism)  # says which constraints are redundant only to rounding
+    return mechanism
