@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -42,28 +42,33 @@ class Manifold:
         """Whether a state may be off by more than what the integrator is responsible for."""
         return self.projects or not self.mech.rates_are_velocities
 
-    def corrected(
-        self, q: np.ndarray, v: np.ndarray, left_alone: np.ndarray | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def of(self, states: np.ndarray | tuple[int, ...]) -> Manifold:
+        """That of some states of a batch."""
+        energy = None if self.energy is None else self.energy[states]
+        return replace(self, singular=self.singular.of(states), energy=energy)
+
+    def corrected(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The state moved the least that closes loops, makes velocities consistent with them, restores the energy and
-        makes quaternions unit.  Loops of states that are ``left_alone`` (...) stay as they are."""
-        if not self.projects:
-            return self.with_unit_quaternions(q), v
-        if left_alone is None or not left_alone.any():
-            return self._projected(q, v, self.energy, self.singular)
+        makes quaternions unit."""
+        return self._projected(q, v, self.energy) if self.projects else (self.with_unit_quaternions(q), v)
+
+    def closed(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The same without the energy."""
+        return self._projected(q, v, None)
+
+    def settled(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The same, but for states in singular positions: their loops stay as they are."""
+        alone = self.singular.is_singular(q) if self.projects else np.zeros(q.shape[:-1], dtype=bool)
+        if not alone.any():
+            return self.corrected(q, v)
         q = np.array(self.with_unit_quaternions(q))
         v = np.array(v) if self.energy is None else self._at_energy(q, v, self.energy)
-        rest = ~left_alone
-        if rest.any():
-            energy = None if self.energy is None else self.energy[rest]
-            q[rest], v[rest] = self._projected(q[rest], v[rest], energy, self.singular.of(rest))
+        if not alone.all():
+            q[~alone], v[~alone] = self.of(~alone).corrected(q[~alone], v[~alone])
         return q, v
 
-    def _projected(
-        self, q: np.ndarray, v: np.ndarray, energy: np.ndarray | None, singular: SingularPositions
-    ) -> tuple[np.ndarray, np.ndarray]:
-        tolerance, aim = self.tolerance, singular.aim(self.tolerance)
-        return closed.project(self.mech, q, v, energy, tolerance=tolerance, rank=singular.rank, aim=aim)
+    def _projected(self, q: np.ndarray, v: np.ndarray, energy: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        return closed.project(self.mech, q, v, energy, tolerance=self.tolerance, rank=self.singular.rank)
 
     def _at_energy(self, q: np.ndarray, v: np.ndarray, energy: np.ndarray) -> np.ndarray:
         """The velocities made faster or slower, by little, so that the energy is kept."""

@@ -152,7 +152,7 @@ def _taken(system: System, step: Step, sampler: Sampler, watch: Watch) -> Stretc
     if is_last:
         end, stopped = occurrences[-1].t, f"event: {occurrences[-1].name}"
         if end < step.t:
-            x = system.corrected(step.between(end))
+            x = step.at(end)
             system.arrive(x)
             state = system.state(x)
     return Stretch(

@@ -31,7 +31,7 @@ from .integrators import MULTISTEP, STEPS, Adaptive, Fixed
 from .loops import Manifold
 from .recording import Progress, Record, Stretch, run
 from .settings import GIVEN, Settings, check_positive, checked, with_floats
-from .singular_positions import Departure, SingularPositions
+from .singular_positions import SingularPositions
 from .systems import IndependentCoordinates, JointVelocities, System, TotalRates
 from .trajectory import KEEP, Dense, End, Trajectory
 
@@ -107,8 +107,8 @@ def simulate(
     if mech.loops and stabilization is None:  # which leaves them as they are
         closed.warn_if_open(mech, closed.position_error(mech, q))
     forces = Forces(mech, control, _passive(passive), q.shape[:-1], wrenches)
-    settings, manifold, departure, corrected = _onto_manifold(mech, settings, q, v, keep_energy)
-    system = _system(mech, settings, forces, manifold, departure, independent)
+    settings, manifold, corrected = _onto_manifold(mech, settings, q, v, keep_energy)
+    system = _system(mech, settings, forces, manifold, independent)
     x = system.start(*corrected)
     state = system.state(x)
     _warn_of_inconsistent_velocities(mech, state, v)
@@ -130,7 +130,7 @@ def resumed(
     control, wrenches = _kept("control", control, settings.control), _kept("wrenches", wrenches, settings.wrenches)
     independent = _independent_again(independent, end)
     forces = Forces(mech, control, before.passive, end.q.shape[:-1], wrenches)
-    system = _system(mech, settings, forces, _manifold(mech, settings, end.q.shape[:-1]), None, independent)
+    system = _system(mech, settings, forces, _manifold(mech, settings, end.q.shape[:-1]), independent)
     if isinstance(system, IndependentCoordinates) and end.chart is not None:
         system.restore(end.chart, end.x, end.q, end.v)
     start = Stretch(0.0, end.t, end.x, (end.q, end.v), end.chart)
@@ -222,24 +222,21 @@ def _manifold(mech: Mechanism, settings: Settings, batch: tuple[int, ...]) -> Ma
 
 def _onto_manifold(
     mech: Mechanism, settings: Settings, q: np.ndarray, v: np.ndarray, keep_energy: bool
-) -> tuple[Settings, Manifold, Departure | None, tuple[np.ndarray, np.ndarray]]:
+) -> tuple[Settings, Manifold, tuple[np.ndarray, np.ndarray]]:
     """The manifold that a motion from (q, v) stays on, noted in the settings, and the state moved onto it."""
     batch, positions = q.shape[:-1], SingularPositions.around(mech, q)
     usual = positions.usual_conditioning if mech.loops and q.size else None
     settings = settings.found(rank=positions.rank, usual_conditioning=usual)
     manifold = _manifold(mech, settings, batch)
-    departure = Departure(manifold.singular, batch) if manifold.projects else None
     try:
-        q, v = manifold.corrected(q, v, None if departure is None else departure.left_alone(q))
+        q, v = manifold.settled(q, v)
     except closed.AssemblyError as error:
         advice = "a motion starts with closed loops: q0 = closed.assemble(mech, guess), or {joint: coordinates}"
         raise closed.AssemblyError(f"{error}; {advice}", error.loop, error.residual, error.q) from None
-    if departure is not None:
-        departure.note(q)
     if keep_energy:
         settings = settings.found(energy=tree.kinetic_energy(mech, q, v) + tree.potential_energy(mech, q))
         manifold = _manifold(mech, settings, batch)
-    return settings, manifold, departure, (q, v)
+    return settings, manifold, (q, v)
 
 
 def _system(
@@ -247,11 +244,10 @@ def _system(
     settings: Settings,
     forces: Forces,
     manifold: Manifold,
-    departure: Departure | None,
     independent: Any,
 ) -> System:
     if settings.coordinates == "joint":
-        return JointVelocities(mech, forces, manifold, departure)
+        return JointVelocities(mech, forces, manifold)
     if settings.coordinates == "independent":
         return IndependentCoordinates(mech, forces, manifold, independent, settings.worst_condition)
     return TotalRates(mech, forces, manifold, settings.coordinates == "nu")

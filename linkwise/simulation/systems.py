@@ -25,7 +25,7 @@ from ..mechanics.algorithms.integration import METHODS, Splitting, Tableau
 from ..mechanism import Mechanism
 from .forces import DIFFERENCE, Forces
 from .loops import Manifold
-from .singular_positions import Departure, SingularPositions
+from .singular_positions import SingularPositions
 
 Stepper = Callable[[float, np.ndarray, float], np.ndarray]  # (t, x, h) -> x after h
 FARTHEST_ROTATION = 2.0  # rad; coordinates that are differences of rotations end at 180 degrees from their origin
@@ -51,9 +51,8 @@ class System(ABC):
     #: Whether ``corrected`` or ``rebased`` may change a state: methods that work with earlier steps cannot have that.
     corrects: bool
 
-    def __init__(self, mech: Mechanism, forces: Forces, manifold: Manifold, departure: Departure | None = None):
+    def __init__(self, mech: Mechanism, forces: Forces, manifold: Manifold):
         self.mech, self.forces, self.manifold = mech, forces, manifold
-        self._departure = departure  # shared with what is frozen, as is
         self._count = [0]
 
     @property
@@ -95,8 +94,6 @@ class System(ABC):
 
     def arrive(self, x: np.ndarray) -> None:
         """A step has led to x, corrected: what depends on the way of the motion is noted."""
-        if self._departure is not None:
-            self._departure.note(self.state(x)[0])
 
     def rebased(self, x: np.ndarray) -> np.ndarray:
         """x before the next step, in other variables where those of the last step have become bad ones."""
@@ -143,8 +140,8 @@ class System(ABC):
 class JointVelocities(System):
     """x = [q, v], dq/dt = N(q) v."""
 
-    def __init__(self, mech: Mechanism, forces: Forces, manifold: Manifold, departure: Departure | None = None):
-        super().__init__(mech, forces, manifold, departure)
+    def __init__(self, mech: Mechanism, forces: Forces, manifold: Manifold):
+        super().__init__(mech, forces, manifold)
         self.corrects = manifold.corrects
 
     def start(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -160,12 +157,15 @@ class JointVelocities(System):
         plain = self.mech.rates_are_velocities
         return np.concatenate([v if plain else tree.coordinate_rates(self.mech, q, v), a], axis=-1)
 
-    def corrected(self, x: np.ndarray) -> np.ndarray:
-        if not self.corrects:
-            return x
-        q, v = self.state(x)
-        left_alone = None if self._departure is None else self._departure.left_alone(q)
-        return self.start(*self.manifold.corrected(q, v, left_alone))
+    def corrected(self, x: np.ndarray, states: np.ndarray | None = None) -> np.ndarray:
+        """x, or those of its ``states``, back on the manifold."""
+        if states is not None:
+            return self.start(*self.manifold.of(states).corrected(*self.state(x[states])))
+        return self.start(*self.manifold.corrected(*self.state(x))) if self.corrects else x
+
+    def member(self, x: np.ndarray, index: tuple[int, ...] = ()) -> Member:
+        """The motion of one state of x."""
+        return Member(self, x, index)
 
     def compiled_step(self, method: str) -> Stepper | None:
         cost = METHODS[method].evaluations
@@ -205,6 +205,33 @@ class JointVelocities(System):
             return np.concatenate([upper, np.hstack([a_by_q @ np.linalg.pinv(upper[:, nq:]), a_by_v])])
 
         return jacobian
+
+
+@dataclass(frozen=True)
+class Member:
+    """The motion of one state, x[index], of a batch or not: what arcs near singular positions are made of."""
+
+    system: JointVelocities
+    x: np.ndarray
+    index: tuple[int, ...]
+
+    @property
+    def manifold(self) -> Manifold:
+        return self.system.manifold.of(self.index)
+
+    def state(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self.system.state(x)
+
+    def rates(self, t: float, x: np.ndarray) -> np.ndarray:
+        whole = self.x.copy()  # forces may be different for every state of a batch
+        whole[self.index] = x
+        return self.system.rates(t, whole)[self.index]
+
+    def closed(self, x: np.ndarray) -> np.ndarray:
+        return self.system.start(*self.manifold.closed(*self.state(x)))
+
+    def settled(self, x: np.ndarray) -> np.ndarray:
+        return self.system.start(*self.manifold.settled(*self.state(x)))
 
 
 class TotalRates(System):
