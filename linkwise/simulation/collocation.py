@@ -14,10 +14,12 @@ from typing import Protocol
 import numpy as np
 from numpy.polynomial import legendre
 
-SETTLING = 0.5  # nodes are found by iteration, of q and v in turn: a change of more than this part of the one before the
+SETTLING = (
+    0.5  # nodes are found by iteration, of q and v in turn: a change of more than this part of the one before the
+)
 # last is noise
 GAP = 0.4  # of half the time of an arc: nearer to its middle, where a singular position is, are no nodes
-ROUNDING = 1e-15  # relative: changes that are not worth another iteration
+ROUNDING = 1e-14  # relative: changes that are not worth another iteration
 
 
 class Motion(Protocol):
@@ -39,8 +41,8 @@ class Arc:
     t_old, t   when it starts and ends
     half       of the time over which its coefficients are, which ends with it
     path       (degree + 1, n): Legendre coefficients
-    error      its last coefficients, or the gap between its nodes and the manifold: relative to how far q moves and to the
-               largest v, whichever is worst
+    error      its last coefficients, or the gap between its nodes and the manifold: relative to how far q moves and to
+               the largest v, whichever is worst
     """
 
     t_old: float
@@ -54,14 +56,14 @@ class Arc:
         return legendre.legval((time - self.t) / self.half + 1.0, self.path)
 
 
-def gauss_nodes(count: int) -> np.ndarray:
-    """Gauss's nodes, from -1 to 1."""
-    return legendre.leggauss(count)[0]
+def gauss_pairs(pairs: int) -> np.ndarray:
+    """Gauss's nodes, from -1 to 1, none of them in the middle."""
+    return legendre.leggauss(2 * pairs)[0]
 
 
-def outer_nodes(pairs: int) -> np.ndarray:
+def outer_pairs(pairs: int) -> np.ndarray:
     """Nodes from -1 to 1, none within ``GAP`` of the middle: their squares are Gauss's nodes from there to 1."""
-    squares = 0.5 * (1.0 + GAP**2) + 0.5 * (1.0 - GAP**2) * gauss_nodes(pairs)
+    squares = 0.5 * (1.0 + GAP**2) + 0.5 * (1.0 - GAP**2) * legendre.leggauss(pairs)[0]
     return np.concatenate([-np.sqrt(squares[::-1]), np.sqrt(squares)])
 
 
@@ -88,7 +90,7 @@ def collocated(
     path = np.zeros((stages + 1, len(x)))
     while ROUNDING < changes[-1] and (len(changes) < 4 or changes[-1] < SETTLING * changes[-3]):
         on_manifold = motion.closed(states)
-        slopes = np.array([motion.rates(t + time, one) for time, one in zip(times, on_manifold, strict=True)])
+        slopes = np.array([motion.rates(t + max(time, 0.0), one) for time, one in zip(times, on_manifold, strict=True)])
         path = legendre.legint(to_coefficients @ slopes, lbnd=known, scl=half)
         path[0] += x
         states, before = inside @ path, states

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,8 @@ from ..dynamics import closed
 from ..mechanics.algorithms.integration import METHODS as STEPS
 from ..mechanism import MechanismError
 from .collocation import Arc
-from .systems import JointVelocities, Stepper, System
+from .crossings import Between, Crossings
+from .systems import Stepper, System
 
 ADAPTIVE: dict[str, Any] = {
     "rk23": scipy.integrate.RK23,
@@ -29,9 +32,6 @@ MULTISTEP = ("bdf", "lsoda")  # they keep values of earlier steps; a step of all
 WHOLE = 1e-9  # relative; a duration is taken as a whole number of steps if it is one but for this
 
 
-Arcs = dict[tuple[int, ...], list[Arc]]  # of states of a batch, by their place in it; of one state, with the place ()
-
-
 class IntegrationFailed(ArithmeticError):
     """The method cannot go on; the message says why."""
 
@@ -42,7 +42,7 @@ class Step:
 
     system   in which x is a state: as it is, or frozen if the interpolation is worth keeping
     dense    whether it is: whether it is as accurate as the method
-    closed   whether it is on the manifold as it is, and better not moved
+    settled  whether ``between`` gives states on the manifold already: near singular positions
     """
 
     t_old: float
@@ -51,11 +51,11 @@ class Step:
     between: Callable[[float], np.ndarray]
     system: System
     dense: bool
-    closed: bool = False
+    settled: bool = False
 
     def at(self, time: float) -> np.ndarray:
         """x at a time within the step, on the manifold."""
-        return self.between(time) if self.closed else self.system.corrected(self.between(time))
+        return self.between(time) if self.settled else self.system.corrected(self.between(time))
 
     def state_between(self, time: float) -> tuple[np.ndarray, np.ndarray]:
         """(q, v) at a time within the step, on the manifold."""
@@ -77,11 +77,13 @@ class Adaptive:
         """The steps from (t, x) to ``end``."""
         system, corrects = self._system, self._method not in MULTISTEP and self._system.corrects
         solver, now = self._solver(t, system.rebased(x), end), system.frozen()
+        crossings, max_step = Crossings(system), self._options["max_step"]
         while True:
             if corrects:
-                arc, solver.max_step = self._look_ahead(solver)
+                arc, longest = crossings.next_arc(solver.t, solver.y, solver.f, min(solver.h_abs, max_step))
+                solver.max_step = min(longest, max_step)
                 if arc is not None:
-                    for step in self._along(arc, end, now):
+                    for step in self._along(arc, crossings.along(arc), end, now):
                         yield step
                     if step.t == end:
                         return
@@ -109,26 +111,13 @@ class Adaptive:
             else:  # what it takes into its next step besides y are the rates there
                 solver.y, solver.f = x, system.rates(solver.t, x)
 
-    def _look_ahead(self, solver: Any) -> tuple[Arc | None, float]:
-        """What to do instead of the next step near a singular position, if it is near one, and the longest step to take
-        otherwise."""
-        system, max_step = self._system, self._options["max_step"]
-        if system.singular is None:
-            return None, max_step
-        step = min(solver.h_abs, max_step)
-        arc, longest = system.singular.arc(system.member(solver.y), solver.t, solver.y, solver.f, step)
-        return arc, min(longest, max_step)
-
-    def _along(self, arc: Arc, end: float, system: System) -> Iterator[Step]:
+    def _along(self, arc: Arc, between: Between, end: float, system: System) -> Iterator[Step]:
         """An arc up to ``end``, in steps that are not longer than asked for."""
         last = min(arc.t, end)
         count = math.ceil((last - arc.t_old) / self._options["max_step"]) or 1
-        times = np.linspace(arc.t_old, last, count + 1)
-        for before, time in zip(times[:-1], times[1:], strict=True):
-            x = arc.between(time)
-            if time == arc.t:
-                x = self._system.member(x).settled(x)
-            yield Step(float(before), float(time), x, arc.between, system, dense=True, closed=True)
+        times = np.linspace(arc.t_old, last, count + 1).tolist()
+        for t_old, t in itertools.pairwise(times):
+            yield Step(t_old, t, between(t), between, system, dense=True, settled=True)
 
     def _solver(self, t: float, x: np.ndarray, end: float) -> Any:
         first = None if self.next_step is None else min(self.next_step, end - t, self._options["max_step"])
@@ -186,51 +175,25 @@ class Fixed:
         self._fit(t, end)
         count = round((end - t) / self.next_step)
         advance, h = self._stepper(), self.next_step
-        arcs: Arcs = {}
+        crossings = Crossings(self._system)
         for _ in range(count):
             t_new, x = self._origin + (self._index + 1) * h, self._system.rebased(x)
-            arcs = self._arcs(arcs, t, x, t_new)
-            reached = self._reached(arcs, t, x, t_new, advance)
+            crosses = crossings.plan(t, x, t_new)
+            step = partial(self._step, advance, t, x)
+            reached = crossings.planned(x.shape, step)(t_new) if crosses else self._system.corrected(step(t_new))
             self._system.arrive(reached)
             if not np.isfinite(reached).all():
                 raise IntegrationFailed(
                     f"{self._method} with steps of {h:g} s leaves all bounds at t = {t_new:.6g} s: take smaller steps"
                 )
-            between = _Hermite(self._system, t, x, t_new, reached)
-            inside = _AlongArcs(self._system, between, arcs) if arcs else between
-            yield Step(t, t_new, reached.copy(), inside, self._system, dense=False, closed=bool(arcs))
+            between: Between = _Hermite(self._system, t, x, t_new, reached)
+            between = crossings.planned(x.shape, between) if crosses else between
+            yield Step(t, t_new, reached.copy(), between, self._system, dense=False, settled=crosses)
             self._index += 1  # now that the step is on record
             t, x = t_new, reached
 
-    def _arcs(self, arcs: Arcs, t: float, x: np.ndarray, t_new: float) -> Arcs:
-        """The arcs that replace the step from (t, x) to ``t_new``, of those states that are near singular positions."""
-        system = self._system
-        if not isinstance(system, JointVelocities) or system.singular is None:
-            return {}
-        found = {index: [ways[-1]] for index, ways in arcs.items() if ways[-1].t > t}
-        near = system.singular.may_be_ahead(*system.state(x), t_new - t)
-        for index in map(tuple, np.argwhere(near).tolist()) if near.ndim else [()] * bool(near):
-            motion, singular = system.member(x, index), system.singular.of(index)
-            ways = found.get(index, [])
-            start = (t, x[index]) if not ways else (ways[-1].t, motion.settled(ways[-1].between(ways[-1].t)))
-            ways = ways + singular.arcs(motion, *start, t_new)
-            if ways and ways[-1].t >= t_new:
-                found[index] = ways
-        return {index: ways for index, ways in found.items() if ways[-1].t >= t_new}
-
-    def _reached(self, arcs: Arcs, t: float, x: np.ndarray, t_new: float, advance: Stepper) -> np.ndarray:
-        """The states after a step, some of them by arcs."""
-        system, h = self._system, self.next_step
-        if not arcs:
-            return system.corrected(advance(t, x, h))
-        reached, others = x.copy(), np.ones(x.shape[:-1], dtype=bool)
-        for index, ways in arcs.items():
-            there = ways[-1].between(t_new)
-            reached[index] = system.member(x, index).settled(there) if ways[-1].t == t_new else there
-            others[index] = False
-        if others.any():
-            reached[others] = system.corrected(advance(t, x, h), others)
-        return reached
+    def _step(self, advance: Stepper, t: float, x: np.ndarray, t_new: float) -> np.ndarray:
+        return advance(t, x, self.next_step)
 
     def _fit(self, t: float, end: float) -> None:
         """Make the way to ``end`` a whole number of steps, by a new grid with a slightly different step if need be."""
@@ -244,28 +207,11 @@ class Fixed:
         return self._system.compiled_step(self._method) or self._system.step(STEPS[self._method])
 
 
-class _AlongArcs:
-    """States between the ends of a step, some of them by arcs; on the manifold."""
-
-    def __init__(self, system: JointVelocities, others: _Hermite, arcs: Arcs):
-        self._system, self._others, self._arcs = system, others, arcs
-
-    def __call__(self, time: float) -> np.ndarray:
-        x = np.zeros(self._others.shape)
-        rest = np.ones(x.shape[:-1], dtype=bool)
-        for index, ways in self._arcs.items():
-            x[index] = next(arc for arc in ways if time <= arc.t).between(time)
-            rest[index] = False
-        if rest.any():
-            x[rest] = self._system.corrected(self._others(time), rest)
-        return x
-
-
 class _Hermite:
     """The cubic through x and its rates at both ends of a step: an error of fourth order in the step."""
 
     def __init__(self, system: System, t_old: float, x_old: np.ndarray, t: float, x: np.ndarray):
-        self._system, self._ends, self.shape = system, ((t_old, x_old), (t, x)), x.shape
+        self._system, self._ends = system, ((t_old, x_old), (t, x))
         self._slopes: tuple[np.ndarray, np.ndarray] | None = None
 
     def __call__(self, time: float) -> np.ndarray:

@@ -57,15 +57,14 @@ class Manifold:
         return self._projected(q, v, None)
 
     def settled(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The same, but for states in singular positions: their loops stay as they are."""
-        alone = self.singular.is_singular(q) if self.projects else np.zeros(q.shape[:-1], dtype=bool)
-        if not alone.any():
+        """The same, but for states in singular positions, whose loops stay as they are; the energy is restored by the
+        velocities alone."""
+        if not self.projects:
             return self.corrected(q, v)
-        q = np.array(self.with_unit_quaternions(q))
-        v = np.array(v) if self.energy is None else self._at_energy(q, v, self.energy)
-        if not alone.all():
-            q[~alone], v[~alone] = self.of(~alone).corrected(q[~alone], v[~alone])
-        return q, v
+        q, v, loose = np.array(self.with_unit_quaternions(q)), np.array(v), ~self.singular.is_singular(q)
+        if loose.any():
+            q[loose], v[loose] = self.of(loose).closed(q[loose], v[loose])
+        return q, v if self.energy is None else self._at_energy(q, v, self.energy)
 
     def _projected(self, q: np.ndarray, v: np.ndarray, energy: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         return closed.project(self.mech, q, v, energy, tolerance=self.tolerance, rank=self.singular.rank)

@@ -20,28 +20,34 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.polynomial import legendre
 
 from ..dynamics import closed
 from ..dynamics import trees as tree
 from ..mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
 from . import collocation
-from .collocation import Arc, collocated, outer_nodes
+from .collocation import Arc, collocated, gauss_pairs, outer_pairs
 
-NEAR = 0.2  # of the usual conditioning: with less, an error of a step is much larger in accelerations
-SINGULAR = 1e-5  # of the usual conditioning: with less, rounding decides in which direction a state would be projected
+# Conditioning is that of the constraints as a part of what is usual for the mechanism; times of arcs are relative.
+NEAR = 0.2  # conditioning: with less, a step of any method is replaced by an arc
+SINGULAR = 1e-5  # conditioning: with less, rounding decides in which direction a state would be projected
+THROUGH = 1e-5  # conditioning: what passes more closely goes through, but for errors of integration
+BESIDE = 1e-3  # conditioning: what passes more closely is led straight on too, as errors decide on which side it passes
+SAFELY = 0.01  # of the way to another branch: the most that projection may move a state
 NEARLY_CLOSED = 1e-6  # metres or radians, times the usual conditioning, which goes with the size of a mechanism
-PAIRS = (5, 7, 9)  # of nodes, on both sides of a singular position
+PAIRS = (6, 8, 10)  # of nodes of an arc, on both sides of a singular position: more where fewer are not accurate
 FINE = 1e-10  # an arc with a smaller error is accurate, whatever the tolerance
-STRAIGHT = 1e-4  # the largest error of an arc straight through: one beside a singular position is not smooth
-THROUGH = 1e-5  # conditioning, as a part of the usual one: what passes more closely goes through, but for errors
-BESIDE = 1e-3  # the same: what passes more closely is led straight on too, since errors decide on which side it passes
-SHORT = 1e-7  # the largest error of an arc towards or away from a singular position, where rounding is no smaller
+GAUSSIAN = 1e-8  # the same with Gauss's nodes, which know the ends of an arc much better
+SHORT = 1e-7  # the same of arcs towards and away from a singular position, where rounding is no smaller
+STRAIGHT = 1e-4  # the largest error of an arc that is led straight on
 STAGNANT = 0.1  # of the error with fewer nodes: one that is larger does not come from the degree of the polynomial
-ROUGH = 1e-4  # the same where a motion starts: rounding of a singular position, 1e-16, is 1e-8 in coordinates
-SHORTEST = 2.0**-20  # of the first arc tried: what has no smooth continuation then is left to the method
-LOOK = np.array([0.0, 0.01, 0.5, 1.0, 1.5])  # parts of the next step: at which to look for what is ahead
-PART = 0.5  # of the time to a singular position: the longest step towards it where no arc crosses it
-AT_REST = 1e-9  # of the velocity that accelerations lead to within an arc
+HALVINGS = 20  # of an arc: what has no smooth continuation then is left to the method
+PART = 0.5  # of the time to a singular position: the longest step or arc towards it where none crosses it
+LOOK = np.array([0.0, 0.01, 0.5, 1.0, 1.5])  # steps: when to look for what is ahead
+LADDER = 2.0 ** np.arange(-12.0, 12.5, 0.5)  # steps: when to look for the end of a neighbourhood
+CLOSELY = 33  # number of times at which an interval is looked at
+AT_REST = 1e-9  # of the velocity that accelerations lead to within a step
+CONSISTENT = 1e-6  # of velocities: those that start a motion from a singular position and belong to a branch
 
 
 class Motion(collocation.Motion, Protocol):
@@ -99,10 +105,14 @@ class SingularPositions:
         return closed.conditioning(self.mech, q, rank) / self.usual_conditioning
 
     def is_singular(self, q: np.ndarray) -> np.ndarray:
-        """(...): whether states are in a singular position, but for rounding, with their loops nearly closed: an error
-        g would move them by g / sigma, sigma the smallest singular value of G, and not the way they came."""
+        """(...): whether states, their loops nearly closed, are so near a singular position that they are better not
+        projected: an error g would move them by g / sigma, where another branch is sigma away."""
+        if self.rank is None:
+            return np.zeros(q.shape[:-1], dtype=bool)
         gaps = np.abs(closed.position_error(self.mech, q)).max(axis=-1, initial=0.0)
-        return (self.conditioning(q) < SINGULAR) & (gaps < NEARLY_CLOSED * self.usual_conditioning)
+        conditioning = self.conditioning(q)
+        far = gaps > SAFELY * (self.usual_conditioning * conditioning) ** 2
+        return (far | (conditioning < SINGULAR)) & (gaps < NEARLY_CLOSED * self.usual_conditioning)
 
     def may_be_ahead(self, q: np.ndarray, v: np.ndarray, step: float) -> np.ndarray:
         """(...): whether states are near a singular position, or come near one within a step."""
@@ -112,47 +122,42 @@ class SingularPositions:
         turns = (along[..., :-1] > along[..., 1:]).any(axis=-1) & (np.argmin(along, axis=-1) < len(LOOK) - 1)
         return turns | (along.min(axis=-1) < NEAR)
 
-    def arc(
-        self, motion: Motion, t: float, x: np.ndarray, rates: np.ndarray, step: float
-    ) -> tuple[Arc | None, float]:
+    def arc(self, motion: Motion, t: float, x: np.ndarray, rates: np.ndarray, step: float) -> tuple[Arc | None, float]:
         """The arc to take from (t, x) instead of ``step``, if there is one, and the longest step to take otherwise."""
         if self.rank is None:
             return None, math.inf
         q, v = motion.state(x)
-        ahead = self._ahead(q, v, rates[-len(v) :], step)
+        conditioning, a = float(self.conditioning(q)), rates[-len(v) :]
+        if conditioning < SINGULAR:
+            return self._departure(motion, t, x, a, step), math.inf
+        ahead = self._ahead(q, v, a, step)
         if ahead is None:
             return None, math.inf
-        if not ahead.time and float(self.conditioning(q)) < SINGULAR:
-            return self._departure(motion, t, x, rates, ahead), math.inf
-        near = bool(self.conditioning(q) < NEAR)
-        arc = self._smooth(motion, t, x, rates, ahead.behind, STRAIGHT if near else FINE)
-        if arc is not None:
-            time, least = self._closest(motion, arc)
-            if least > BESIDE and arc.error > FINE:
-                arc = None
-            elif THROUGH < least <= BESIDE:
-                self._warn(time, f"passes a singular position closely (its conditioning falls to {least:.1g} of the "
-                           "usual one), and errors decide on which side: it was led straight on")
-        if arc is None and near:
-            arc = self._shorter(motion, t, x, rates, ahead)
+        if conditioning >= NEAR:
+            arc = self._collocated(motion, t, x, a, ahead.behind, gauss_pairs)
+            smooth = arc is not None and arc.error <= GAUSSIAN
+        else:
+            arc = self._collocated(motion, t, x, a, ahead.behind, outer_pairs)
+            smooth = arc is not None and arc.error <= FINE
+        if arc is None or not self._is_crossing(motion, arc, smooth, ahead):
+            arc = self._shorter(motion, t, x, a, ahead) if conditioning < NEAR else None
         return arc, PART * ahead.time if ahead.time else math.inf
 
-    def arcs(self, motion: Motion, t: float, x: np.ndarray, until: float) -> list[Arc]:
-        """Arcs from (t, x) that end at ``until`` or after it; none if the motion is not to be, or cannot be, followed by
-        arcs."""
+    def arcs(self, motion: Motion, t: float, x: np.ndarray, until: float, inside: bool) -> list[Arc]:
+        """Arcs from (t, x) that end at ``until`` or after it; none if the motion cannot be followed by arcs, or need
+        not be, as it is not near a singular position; ``inside`` says that it just was."""
         found: list[Arc] = []
         while t < until:
-            arc, _ = self.arc(motion, t, x, motion.rates(t, x), until - t)
-            if arc is None and found:  # behind it
-                arc = self._smooth(motion, t, x, motion.rates(t, x), until - t, SHORT)
+            rates = motion.rates(t, x)
+            arc, _ = self.arc(motion, t, x, rates, until - t)
+            if arc is None and (found or inside):
+                arc = self._collocated(motion, t, x, rates[-self.mech.nv :], until - t, gauss_pairs)
+                arc = arc if arc is not None and arc.error <= SHORT else None
             if arc is None:
                 return []
             found.append(arc)
             t, x = arc.t, motion.settled(arc.between(arc.t))
         return found
-
-    def _warn(self, time: float, what: str) -> None:
-        warn_caller(f"at t = {time:.6g} s mechanism {self.mech.name!r} {what}", MechanismWarning)
 
     # -- what is ahead ------------------------------------------------------------------------------------------
 
@@ -192,41 +197,66 @@ class SingularPositions:
 
     # -- arcs ---------------------------------------------------------------------------------------------------
 
-    def _shorter(self, motion: Motion, t: float, x: np.ndarray, rates: np.ndarray, ahead: Ahead) -> Arc | None:
-        """An arc towards or away from a singular position, as long as it can be."""
-        length = PART * (ahead.time or ahead.behind)
-        shortest = SHORTEST * length
-        while length > shortest:
-            arc = self._smooth(motion, t, x, rates, length, SHORT)
-            if arc is not None:
-                return arc
-            length *= 0.5
-        return None
-
-    def _smooth(
-        self, motion: Motion, t: float, x: np.ndarray, rates: np.ndarray, length: float, error: float, both_ways: bool = False
+    def _collocated(
+        self,
+        motion: Motion,
+        t: float,
+        x: np.ndarray,
+        a: np.ndarray,
+        length: float,
+        nodes: Callable[[int], np.ndarray],
+        both_ways: bool = False,
     ) -> Arc | None:
-        """An arc of this length, if it is accurate to ``error``."""
+        """The best arc of this length; a (nv,) are accelerations at its start.  None if some node cannot be closed."""
         if not math.isfinite(length):
             return None
         q, v = motion.state(x)
-        a = rates[-len(v) :]
 
         def guess(times: np.ndarray) -> np.ndarray:
             return np.concatenate([self._path(q, v, a, times), v + a * times[:, None]], axis=-1)
 
         best: Arc | None = None
-        for nodes in map(outer_nodes, PAIRS):
+        for pairs in PAIRS:
             try:
-                arc = collocated(motion, t, x, length, nodes, guess, len(v), both_ways)
-            except MechanismError:  # a node that cannot be closed
-                return None
-            if arc.error <= FINE:
+                arc = collocated(motion, t, x, length, nodes(pairs), guess, len(v), both_ways)
+            except MechanismError:
+                return best
+            if arc.error <= FINE or (nodes is gauss_pairs and arc.error <= GAUSSIAN):
                 return arc
             if best is not None and arc.error > STAGNANT * best.error:
-                best = min(best, arc, key=lambda one: one.error)
-                return best if best.error <= error else None
+                return min(best, arc, key=lambda one: one.error)
             best = arc
+        return best
+
+    def _is_crossing(self, motion: Motion, arc: Arc, smooth: bool, ahead: Ahead) -> bool:
+        """Whether an arc past a singular position is to be taken: if it is smooth, or if it goes through or so closely
+        past that it should be smooth."""
+        if not ahead.time:
+            return smooth
+        time, least = self._closest(motion, arc)
+        if least > BESIDE or arc.error > STRAIGHT:
+            return smooth
+        if least > THROUGH:
+            self._say(
+                time,
+                f"passes a singular position so closely (its conditioning falls to {least:.1g} of the usual one) that "
+                "errors of integration decide on which side: it was led straight on",
+            )
+        return True
+
+    def _shorter(self, motion: Motion, t: float, x: np.ndarray, a: np.ndarray, ahead: Ahead) -> Arc | None:
+        """An arc towards or away from a singular position, as long as it can be."""
+        length = PART * (ahead.time or ahead.behind)
+        for _ in range(HALVINGS):
+            arc = self._collocated(motion, t, x, a, length, gauss_pairs)
+            if arc is not None and arc.error <= SHORT:
+                return arc
+            length *= 0.5
+        self._say(
+            t,
+            "is near a singular position, and no smooth continuation was found: the steps of the method go on, and the "
+            "branch they take depends on errors",
+        )
         return None
 
     def _closest(self, motion: Motion, arc: Arc) -> tuple[float, float]:
@@ -246,16 +276,60 @@ class SingularPositions:
             time, width = time + width * float(np.clip(0.5 * (left - right) / bend, -1.0, 1.0)), 0.1 * width
         return time, least
 
-    def _departure(self, motion: Motion, t: float, x: np.ndarray, rates: np.ndarray, ahead: Ahead) -> Arc | None:
-        """The arc out of a singular position."""
+    def _say(self, time: float, what: str) -> None:
+        warn_caller(f"at t = {time:.6g} s mechanism {self.mech.name!r} {what}", MechanismWarning)
+
+    # -- out of a singular position -----------------------------------------------------------------------------
+
+    def _departure(self, motion: Motion, t: float, x: np.ndarray, a: np.ndarray, step: float) -> Arc | None:
+        """The arc out of a singular position: half of one through it.  Velocities say along which branch; at rest, the
+        branch is that nearest to the accelerations."""
+        q, v = motion.state(x)
+        at_rest = np.abs(v).max(initial=0.0) <= AT_REST * np.abs(a).max(initial=0.0) * step
+        if not at_rest:
+            a = np.zeros_like(a)  # known there only as far as they do not depend on the branch
+        ahead = self._ahead(q, v, a, step)
+        if ahead is None:  # it stays there
+            return None
         length = ahead.behind
-        for _ in range(10):
-            arc = self._smooth(motion, t, x, rates, length, ROUGH, both_ways=True)
-            if arc is not None:
-                return arc
+        for _ in range(HALVINGS):
+            start = x if at_rest else self._along_branch(motion, x, length)
+            arc = None if start is None else self._collocated(motion, t, start, a, length, outer_pairs, both_ways=True)
+            if arc is not None and arc.error <= STRAIGHT:
+                break
             length *= 0.5
-        return None
+        else:
+            self._say(t, "is in a singular position, and no smooth way out was found: the steps of the method go on")
+            return None
+        if at_rest:
+            self._say(
+                t,
+                "is at rest in a singular position, which it may leave in several ways: it leaves along the branch "
+                "nearest to its acceleration",
+            )
+        elif start is not None and np.abs(start - x).max() > CONSISTENT * np.abs(v).max():
+            self._say(
+                t,
+                "is in a singular position with velocities that belong to no branch: they were changed by "
+                f"{np.abs(start - x).max():.2g}, to those of the branch it leaves along",
+            )
+        return arc
 
-
-LADDER = 2.0 ** np.arange(-12.0, 12.5, 0.5)  # steps: the times at which to look for the end of a neighbourhood
-CLOSELY = 33  # number of times at which an interval is looked at
+    def _along_branch(self, motion: Motion, x: np.ndarray, length: float) -> np.ndarray | None:
+        """x in a singular position, with velocities along a branch: the limit of those of closed states on both
+        sides."""
+        q, v = motion.state(x)
+        nodes = outer_pairs(PAIRS[0])
+        to_middle = (
+            np.linalg.inv(legendre.legvander(nodes, len(nodes) - 1)).T @ legendre.legvander(0.0, len(nodes) - 1)[0]
+        )
+        for _ in range(HALVINGS):
+            ways = self._path(q, v, np.zeros_like(v), length * nodes)
+            try:
+                closed_states = motion.closed(np.concatenate([ways, np.broadcast_to(v, (len(nodes), len(v)))], axis=-1))
+            except MechanismError:
+                return None
+            v, before = to_middle @ closed_states[:, len(q) :], v
+            if np.abs(v - before).max() <= CONSISTENT * np.abs(v).max():
+                break
+        return np.concatenate([q, before])

@@ -68,11 +68,6 @@ class System(ABC):
         now.forces = copy.copy(self.forces)
         return now
 
-    @property
-    def singular(self) -> SingularPositions | None:
-        """What is done near singular positions, where steps must heed them: where states are projected."""
-        return self.manifold.singular if self.manifold.projects and self.chart is None else None
-
     #: What x means, where that is not always the same.
     chart: Chart | None = None
 
@@ -94,6 +89,7 @@ class System(ABC):
 
     def arrive(self, x: np.ndarray) -> None:
         """A step has led to x, corrected: what depends on the way of the motion is noted."""
+        return
 
     def rebased(self, x: np.ndarray) -> np.ndarray:
         """x before the next step, in other variables where those of the last step have become bad ones."""
@@ -162,6 +158,11 @@ class JointVelocities(System):
         if states is not None:
             return self.start(*self.manifold.of(states).corrected(*self.state(x[states])))
         return self.start(*self.manifold.corrected(*self.state(x))) if self.corrects else x
+
+    @property
+    def singular(self) -> SingularPositions | None:
+        """What is done near singular positions, where steps must heed them: where states are projected."""
+        return self.manifold.singular if self.manifold.projects and self.mech.loops else None
 
     def member(self, x: np.ndarray, index: tuple[int, ...] = ()) -> Member:
         """The motion of one state of x."""
