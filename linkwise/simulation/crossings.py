@@ -22,8 +22,8 @@ class Crossings:
         self._arcs: Arcs = {}
 
     def next_arc(self, t: float, x: np.ndarray, rates: np.ndarray, step: float) -> tuple[Arc | None, float]:
-        """What to do with one state instead of the next step, if it comes near a singular position, and the longest step
-        to take otherwise."""
+        """What to do with one state instead of the next step, if it comes near a singular position, and the longest
+        step to take otherwise."""
         if self._system is None or self._system.singular is None:
             return None, math.inf
         return self._system.singular.arc(self._system.member(x), t, x, rates, step)
@@ -47,8 +47,8 @@ class Crossings:
         return bool(self._arcs)
 
     def planned(self, shape: tuple[int, ...], others: Between) -> Between:
-        """The states (of this shape) between the ends of the step planned last, on the manifold; ``others`` are those of
-        the method."""
+        """The states (of this shape) between the ends of the step planned last, on the manifold; ``others`` are those
+        of the method."""
         assert self._system is not None
         return AlongArcs(self._system, self._arcs, shape, others)
 

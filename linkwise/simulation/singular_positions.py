@@ -119,8 +119,7 @@ class SingularPositions:
         if self.rank is None:
             return np.zeros(q.shape[:-1], dtype=bool)
         along = self.conditioning(self._path(q[..., None, :], v[..., None, :], np.zeros(v.shape), LOOK * step))
-        turns = (along[..., :-1] > along[..., 1:]).any(axis=-1) & (np.argmin(along, axis=-1) < len(LOOK) - 1)
-        return turns | (along.min(axis=-1) < NEAR)
+        return _dips(along).any(axis=-1) | (along.min(axis=-1) < NEAR)
 
     def arc(self, motion: Motion, t: float, x: np.ndarray, rates: np.ndarray, step: float) -> tuple[Arc | None, float]:
         """The arc to take from (t, x) instead of ``step``, if there is one, and the longest step to take otherwise."""
@@ -183,10 +182,11 @@ class SingularPositions:
             least = int(np.argmin(values))
             away = least + np.flatnonzero(values[least:] >= NEAR)
             return Ahead(float(times[least]), float(times[away[0]]))
-        least = int(np.argmin(values))
-        if least == 0:
+        (dips,) = np.nonzero(_dips(values))
+        if not len(dips) and values[-1] >= NEAR:
             return None
-        times = np.linspace(times[least - 1], times[min(least + 1, len(LOOK) - 1)], CLOSELY)
+        first = int(dips[0]) if len(dips) else len(LOOK) - 2
+        times = np.linspace(times[first], times[first + 2] if len(dips) else times[-1], CLOSELY)
         values = along(times)
         if values.min() >= NEAR:
             return None
@@ -333,3 +333,8 @@ class SingularPositions:
             if np.abs(v - before).max() <= CONSISTENT * np.abs(v).max():
                 break
         return np.concatenate([q, before])
+
+
+def _dips(values: np.ndarray) -> np.ndarray:
+    """(..., k - 2): where (..., k) values are least among their neighbours."""
+    return (values[..., 1:-1] < values[..., :-2]) & (values[..., 1:-1] <= values[..., 2:])
