@@ -92,7 +92,7 @@ def test_a_step_past_a_singular_position_is_noticed():
     towards = -(0.5 * np.pi - 0.3) * ALIKE
     for step in (0.2, 0.3, 0.45, 0.6, 1.2):
         assert positions.may_be_ahead(towards, -ALIKE, step)
-    assert not positions.may_be_ahead(np.array([towards, -0.3 * ALIKE]), np.array([ALIKE, -ALIKE]), 0.05).any()
+    assert not positions.may_be_ahead(np.array([-0.5 * ALIKE, -0.3 * ALIKE]), np.array([ALIKE, -ALIKE]), 0.05).any()
     assert positions.may_be_ahead(-(0.5 * np.pi - 0.5 * NEAR) * ALIKE, 0.0 * ALIKE, 1e-3)
 
 
