@@ -84,21 +84,24 @@ def test_the_printed_stretched_position_is_not_closed():
 @seed("Figure 3.3", "Figure 3.4", "Figure 3.5", "Figure 3.6", by="library")
 def test_first_example():
     """Released at rest where it is singular it falls, bobs and "returns to the original singular configuration (at
-    2.82s)"; that it repeats the motion there needs it to be at rest, which a motion that runs back as it came is."""
-    motion = paper.released_stretched(3.0)
-    assert paper.return_time(motion) == pytest.approx(2.82, abs=0.01)
+    2.82s) to repeat the motion over again"."""
+    motion = paper.released_stretched()
+    assert paper.return_time(motion) == pytest.approx(2.825, abs=1e-9)  # a multiple of the step: 2.82537 s
     back = round(paper.return_time(motion) / paper.STEP)
-    np.testing.assert_allclose(motion.q[back], STRETCHED, atol=0.005)
-    assert np.abs(motion.v[back]).max() < 0.03 * np.abs(motion.v).max()
-    assert paper.asymmetry(motion) < 0.02
+    np.testing.assert_allclose(motion.q[back], STRETCHED, atol=1e-5)
+    assert np.abs(motion.v[back]).max() < 1e-3 * np.abs(motion.v).max()
+    np.testing.assert_allclose(motion.q[back:], motion.q[: len(motion.t) - back], atol=0.005)  # half a step of time
+    np.testing.assert_allclose(motion.q[:back, 1], motion.q[:back, 3], atol=1e-6)
+    assert paper.asymmetry(motion) < 0.01
     height = -motion.q[:, 2]  # of the apex, in the sense that the middle angle opens downwards
     turns = np.flatnonzero(np.diff(np.sign(np.diff(height[10:2800]))))
     assert len(turns) == 3  # down, up (the bob), down, and up again
     numbers = paper.condition_numbers(motion)
-    assert numbers[0] > 1e12 and numbers[2780:2850].max() > 500.0 and numbers[500:2400].max() < 20.0
-    assert np.abs(motion.energy - motion.energy[0]).max() < 1e-3
+    assert numbers[0] > 1e12 and numbers[2780:2850].max() > 1e5 and numbers[500:2400].max() < 20.0
+    assert np.abs(motion.energy - motion.energy[0]).max() < 1e-6
     assert lw.kinetic_energy(MECH, motion.q, motion.v).max() > 100.0
-    assert motion.constraint_error.max() < 1e-5
+    assert motion.constraint_error.max() < 1e-11
+    assert 1e-11 < paper.released_stretched(stabilization=None).constraint_error.max() < 1e-5
 
 
 @seed("Figure 3.7", "Figure 3.8", "Figure 3.9", "Figure 3.10", by="library")
@@ -107,13 +110,12 @@ def test_second_example():
     """Through the singular position at speed: Baumgarte's terms and multipliers against the SVD form and projection."""
     baumgarte, projection = paper.with_baumgarte(), paper.with_projection()
     alike = baumgarte.t < paper.ALIKE
-    np.testing.assert_allclose(baumgarte.q[alike], projection.q[alike], atol=0.02)  # "similar", until it branches
+    np.testing.assert_allclose(baumgarte.q[alike], projection.q[alike], atol=1e-3)  # "similar"
     singular = paper.passages(baumgarte)
     assert len(singular) == 3  # "as many as three times"
-    np.testing.assert_allclose(paper.passages(projection)[:2], singular[:2], atol=0.002)
-    assert len(paper.passages(projection)) <= 3
-    symmetric = baumgarte.t < 1.8  # released symmetrically, and so until a singular position breaks it
-    np.testing.assert_allclose(baumgarte.q[symmetric, 1], baumgarte.q[symmetric, 3], atol=1e-3)
+    np.testing.assert_allclose(paper.passages(projection), singular, atol=0.002)
+    np.testing.assert_allclose(projection.q[:, 1], projection.q[:, 3], atol=0.01)  # released symmetrically
+    assert np.abs(baumgarte.q[:, 1] - baumgarte.q[:, 3]).max() > 0.5
     forces, drift = np.abs(paper.multipliers(baumgarte)).max(axis=1), baumgarte.constraint_error
     for quantity in (forces, drift):  # both "just before 4s"
         worst = baumgarte.t[np.argmax(quantity)]
@@ -122,19 +124,18 @@ def test_second_example():
         drift[baumgarte.t < 3.8].max() < 1e-3 * drift.max()
         and drift[baumgarte.t < singular[2]].max() < 1e-2 * drift.max()
     )
-    assert projection.constraint_error.max() < drift.max()  # Figure 3.8: (b) below (a)
     near = np.min(np.abs(baumgarte.t[:, None] - singular), axis=1) < 0.005
     assert forces[near].max() > 20.0 * np.median(forces)
     spike = paper.spike_indicator(projection)
     for time in paper.passages(projection):
         around = np.abs(projection.t - time) < 0.1
         at = np.abs(projection.t - time) < 0.0015
-        assert spike[at].min() < 0.05 * spike[around].max()
-    assert projection.constraint_error.max() < 1e-3
+        assert spike[at].min() < 0.001 * spike[around].max()
+    assert projection.constraint_error.max() < 1e-11 < drift.max()  # Figure 3.8: (b) below (a)
     violated, kept = (np.abs(m.energy - m.energy[0]).max() for m in (baumgarte, projection))
     assert violated > 1.0 and kept < 1e-9
     without = paper.with_projection(keep_energy=False)
-    assert np.abs(without.energy - without.energy[0]).max() < 0.1 * violated
+    assert np.abs(without.energy - without.energy[0]).max() < 1e-3 * violated
 
 
 def test_second_example_up_to_the_first_passage():
