@@ -279,7 +279,7 @@ def figure_3_7() -> Exhibit:
     return Exhibit(
         f"Released symmetrically at rest, it goes through the singular position at speed, at {singular} s, straight on "
         f"each time, as the exact motion does: q_2 and q_4 stay the same, to {unlike[1]:.0e} rad at the end. Lagrange "
-        "multipliers with Baumgarte's terms pass at the same times, and leave the symmetry at the last passage, by "
+        "multipliers with Baumgarte's terms pass at the same times, and leave the symmetry after the last one, by "
         f"{unlike[0]:.1f} rad at the end.",
         pictures=(
             over(

@@ -33,6 +33,7 @@ NEAR = 0.2  # conditioning: with less, a step of any method is replaced by an ar
 SINGULAR = 1e-5  # conditioning: with less, rounding decides in which direction a state would be projected
 THROUGH = 1e-5  # conditioning: what passes more closely goes through, but for errors of integration
 BESIDE = 1e-3  # conditioning: what passes more closely is led straight on too, as errors decide on which side it passes
+SHARP = 0.02  # conditioning: what passes more closely turns a corner at which small changes lead to other motions
 SAFELY = 0.01  # of the way to another branch: the most that projection may move a state
 NEARLY_CLOSED = 1e-6  # metres or radians, times the usual conditioning, which goes with the size of a mechanism
 PAIRS = (6, 8, 10)  # of nodes of an arc, on both sides of a singular position: more where fewer are not accurate
@@ -235,6 +236,12 @@ class SingularPositions:
             return smooth
         time, least = self._closest(motion, arc)
         if least > BESIDE or arc.error > STRAIGHT:
+            if smooth and least < SHARP:
+                self._say(
+                    time,
+                    f"turns a sharp corner beside a singular position (its conditioning falls to {least:.1g} of the usual "
+                    "one): small errors before may lead to a motion on the other side",
+                )
             return smooth
         if least > THROUGH:
             self._say(
