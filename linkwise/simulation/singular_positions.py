@@ -236,18 +236,22 @@ class SingularPositions:
             return smooth
         time, least = self._closest(motion, arc)
         if least > BESIDE or arc.error > STRAIGHT:
-            if smooth and least < SHARP:
-                self._say(
-                    time,
-                    f"turns a sharp corner beside a singular position (its conditioning falls to {least:.1g} of the usual "
-                    "one): small errors before may lead to a motion on the other side",
-                )
-            return smooth
+            return smooth and self._told_of_corner(arc, time, least)
         if least > THROUGH:
             self._say(
                 time,
                 f"passes a singular position so closely (its conditioning falls to {least:.1g} of the usual one) that "
                 "errors of integration decide on which side: it was led straight on",
+            )
+        return True
+
+    def _told_of_corner(self, arc: Arc, time: float, least: float) -> bool:
+        """Say so if an arc turns a sharp corner."""
+        if least < SHARP and arc.t_old < time < arc.t:
+            self._say(
+                time,
+                f"turns a sharp corner beside a singular position (its conditioning falls to {least:.1g} of the usual "
+                "one): small errors before may lead to a motion on the other side",
             )
         return True
 
@@ -257,6 +261,7 @@ class SingularPositions:
         for _ in range(HALVINGS):
             arc = self._collocated(motion, t, x, a, length, gauss_pairs)
             if arc is not None and arc.error <= SHORT:
+                self._told_of_corner(arc, *self._closest(motion, arc))
                 return arc
             length *= 0.5
         self._say(
@@ -281,7 +286,7 @@ class SingularPositions:
             if bend <= 0.0:
                 break
             time, width = time + width * float(np.clip(0.5 * (left - right) / bend, -1.0, 1.0)), 0.1 * width
-        return time, least
+        return float(np.clip(time, arc.t_old, arc.t)), least
 
     def _say(self, time: float, what: str) -> None:
         warn_caller(f"at t = {time:.6g} s mechanism {self.mech.name!r} {what}", MechanismWarning)
