@@ -269,38 +269,25 @@ def _progress(rows: Mapping[int, Row], fronts: Sequence[Front], threshold: float
     """All fronts, eliminated."""
     progress: list[_Progress] = []
     inner = {child for front in fronts for child in front.children}
-    tracked, foreign = _implied(fronts), _foreign(fronts)
+    tracked, gone = _implied(fronts), set[int]()
     for number, front in enumerate(fronts):
         children = [progress[child] for child in front.children]
         own = [rows[r].copy() for r in front.rows]
-        negligible = [row.numbers.pop(c) for row in own for c in foreign[number] if c in row.numbers]
         for r, row in zip(front.rows, own, strict=True):
             if r in tracked:
                 row.numbers.update({BIAS - 1 - k: float(k == tracked[r]) for k in range(len(tracked))})
         entering = [*own, *(row for child in children for row in child.rows)]
         slots = [*front.columns, *(slot for child in children for slot in child.slots)]
+        # Constraints do not know coordinates of fronts before that were not left to this one, but for round-off.
+        unknown = gone.difference(slots)
+        negligible = [row.numbers.pop(c) for row in entering for c in sorted(unknown & row.numbers.keys())]
+        gone.update(front.columns)
         scales = [child.largest for child in children if child.pivots]
         progress.append(_Progress(entering, slots, front, number not in inner, threshold, scales))
         progress[-1].remaining += (x * x for x in negligible if not is_zero(x))
         if number not in inner and progress[-1].rows:
             progress[-1].spread_the_rest()
     return progress
-
-
-def _foreign(fronts: Sequence[Front]) -> list[set[int]]:
-    """For every front the coordinates that are eliminated elsewhere, neither there nor in what takes over its rest: its
-    constraints do not know them, but for round-off."""
-    parents = {child: number for number, front in enumerate(fronts) for child in front.children}
-    every = {c for front in fronts for c in front.columns}
-    found = []
-    for number in range(len(fronts)):
-        known: set[int] = set()
-        at: int | None = number
-        while at is not None:
-            known |= {*fronts[at].columns}
-            at = parents.get(at)
-        found.append(every - known)
-    return found
 
 
 def _implied(fronts: Sequence[Front]) -> dict[int, int]:
