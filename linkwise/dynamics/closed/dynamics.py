@@ -118,7 +118,6 @@ def accelerations(
     """``forward_dynamics`` of float64 arrays, for loops that may be open."""
     one_of("method", method, ALL_METHODS)
     special = baumgarte is not None or independent is not None or tolerance is not None
-    special = special or bool(redundancy(mech).blocks)  # what is rounding is left out by the SVD
     if rank is not None:
         pivots = sum(front.pivots for own in fronts(mech) for front in own)
         special = special or np.shape(rank) not in ((), q.shape[:-1]) or bool(np.any(np.asarray(rank) != pivots))
@@ -425,7 +424,8 @@ def _per_state(function: Callable[..., Any], *arrays: np.ndarray, empty: tuple[i
 def _refuse_inconsistent(mech: Mechanism, at: Terms, a: np.ndarray) -> None:
     opening = np.abs(times(at.jacobian, a) + at.bias)
     scale = np.abs(at.jacobian) @ np.abs(a)[..., None]
-    if opening.size and np.any(opening > LOOPS.acceleration * (1.0 + scale[..., 0] + np.abs(at.bias))):
+    tolerance = max(LOOPS.acceleration, redundancy(mech).rounding)
+    if opening.size and np.any(opening > tolerance * (1.0 + scale[..., 0] + np.abs(at.bias))):
         row = int(np.argmax(opening.reshape(-1, opening.shape[-1]).max(axis=0)))
         raise MechanismError(
             f"the accelerations violate the constraints of loop {loop_of(mech, row)!r} of mechanism {mech.name!r} (by "
