@@ -87,8 +87,11 @@ def forward_dynamics(
     so: the accelerations keep them as open as they are.
     """
     if wrenches is baumgarte is independent is rank is tolerance is None and method == "elimination":
-        a, reliability = float64_function(mech, "closed_motion")(q, v, tau)
-        if a.ndim == 1:  # by far the most calls, and short
+        if type(q) is np.ndarray and q.ndim == 1:  # by far the most calls, and short
+            a, reliability = float64_function(mech, "closed_motion")(q, v, tau)
+        else:
+            a, reliability = _eliminated(mech, q, v, tau)
+        if a.ndim == 1:
             if reliability > RELIABLE:
                 return a
         elif reliability.min(initial=math.inf) > RELIABLE:
@@ -122,12 +125,8 @@ def accelerations(
         pivots = sum(front.pivots for own in fronts(mech) for front in own)
         special = special or np.shape(rank) not in ((), q.shape[:-1]) or bool(np.any(np.asarray(rank) != pivots))
     if method != "elimination" or special:
-        method = "svd" if method == "elimination" else method
         return motion_under(mech, q, v, tau, method, baumgarte, wrenches, independent, rank, tolerance)[1]
-    if wrenches is None:
-        a, reliability = kernel_function(mech, "closed_motion", None)(q, v, tau)
-    else:
-        a, reliability = kernel_function(mech, "closed_motion_with_wrenches", None)(q, v, tau, wrenches)
+    a, reliability = _eliminated(mech, q, v, tau, wrenches)
     poor = ~(reliability > RELIABLE)
     if poor.any():
         batch, highest = a.shape[:-1], None if rank is None else np.max(rank)
@@ -136,6 +135,16 @@ def accelerations(
             wrenches = np.broadcast_to(np.asarray(wrenches, dtype=float), (*batch, mech.n_links, 6))[poor]
         a[poor] = motion_under(mech, q, v, tau, "svd", wrenches=wrenches, rank=highest)[1]
     return a
+
+
+def _eliminated(
+    mech: Mechanism, q: ArrayLike, v: ArrayLike, tau: ArrayLike, wrenches: ArrayLike | None = None
+) -> tuple[Float64Array, Float64Array]:
+    """Accelerations and their reliability.  States that are singular or unknown divide by zero, and it tells them."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if wrenches is None:
+            return float64_function(mech, "closed_motion")(q, v, tau)
+        return float64_function(mech, "closed_motion_with_wrenches")(q, v, tau, wrenches)
 
 
 def motion_under(
@@ -152,6 +161,7 @@ def motion_under(
 ) -> tuple[Terms, Float64Array]:
     """The terms of the equations of motion, and their solution by NumPy's linear algebra, for loops that may be
     open."""
+    method = "svd" if method == "elimination" else method
     at = terms(mech, q, v, tolerance)
     tolerance = LOOPS.rank if tolerance is None else tolerance
     force = tau - bias_under(mech, at, q, v, wrenches)
