@@ -13,16 +13,10 @@ from .constraints import warn_if_open as warn_if_open
 from .coordinates import ChartError, Coordinates, ImplicitCoordinates, implicit_coordinates
 from .dynamics import ALL_METHODS as ALL_METHODS
 from .dynamics import accelerations as accelerations
-from .dynamics import (
-    constraint_forces,
-    forward_dynamics,
-    inverse_dynamics,
-    loop_reactions,
-    multipliers,
-    null_space,
-)
+from .dynamics import forward_dynamics, inverse_dynamics, null_space
 from .paths import MotionPath
 from .ranges import RangeEnd, RangeOfMotion, range_of_motion
+from .reactions import constraint_forces, impact, impact_impulses, joint_wrenches, loop_reactions, multipliers
 from .redundancy import ClusterRedundancy, Redundancy, redundancy
 from .singular import conditioning, time_to_singular
 from .singular import usual_conditioning as usual_conditioning
@@ -46,8 +40,11 @@ __all__ = [
     "follow",
     "forward_dynamics",
     "generic_rank",
+    "impact",
+    "impact_impulses",
     "implicit_coordinates",
     "inverse_dynamics",
+    "joint_wrenches",
     "local_parametrization",
     "loop_reactions",
     "multipliers",

@@ -12,8 +12,8 @@ from ...compiler.store import kernel_function, of_algorithm
 from ...mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
 from ...mechanism.checks import names_of
 from ..states import Float64Array, checked_arrays
+from .contacts import loop_mask, row_mask, that_count
 from .decomposition import Decomposition, decompose
-from .redundancy import closable_jacobian
 from .tolerances import LOOPS
 
 SURELY_CLOSED = LOOPS.open_by_mistake**2  # the sum of squares
@@ -41,8 +41,11 @@ def constraint_bias(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array
     ...
 
 
-def degrees_of_freedom(mech: Mechanism, q: ArrayLike, tolerance: float | None = None) -> int | NDArray[np.intp]:
-    """nv minus the rank of G at q: an integer, or an array of them for a batch.
+def degrees_of_freedom(
+    mech: Mechanism, q: ArrayLike, tolerance: float | None = None, active: ArrayLike | None = None
+) -> int | NDArray[np.intp]:
+    """nv minus the rank of G at q, of all loops or those that are ``active`` (..., number of loops): an integer, or an
+    array of them for a batch.
 
     Constraints that are redundant but for the rounding of the data (``redundancy``) do not count; with ``tolerance``
     those do whose singular value is above it times the largest.  q must be assembled: where loops are open, redundant
@@ -50,16 +53,22 @@ def degrees_of_freedom(mech: Mechanism, q: ArrayLike, tolerance: float | None = 
     """
     (q,) = checked_arrays(mech, q=q)
     require_finite(mech, q)
-    dofs = mech.nv - decomposed(mech, q, tolerance).rank
+    dofs = mech.nv - decomposed(mech, q, tolerance, active=loop_mask(mech, active, q=q)).rank
     return int(dofs) if np.ndim(dofs) == 0 else dofs
 
 
-def decomposed(mech: Mechanism, q: ArrayLike, tolerance: float | None = None, rank: Any = None) -> Decomposition:
+def decomposed(
+    mech: Mechanism,
+    q: ArrayLike,
+    tolerance: float | None = None,
+    rank: Any = None,
+    active: Float64Array | None = None,
+) -> Decomposition:
     """The singular value decomposition of G at q, in double precision whatever q is; with a tolerance of one's own, of
     all of G."""
-    if tolerance is None:
-        return decompose(closable_jacobian(mech, np.asarray(q)), LOOPS.rank, rank)
-    return decompose(kernel_function(mech, "constraint_jacobian", None)(q), tolerance, rank)
+    jacobian = kernel_function(mech, "constraint_jacobian", None)(np.asarray(q))
+    kept = that_count(mech, jacobian, active, tolerance)
+    return decompose(kept, LOOPS.rank if tolerance is None else tolerance, rank)
 
 
 def require_finite(mech: Mechanism, q: Float64Array, complaint: str = "q is not finite") -> None:
@@ -84,8 +93,11 @@ def one_state(who: str, mech: Mechanism, wrenches: Any = None, **given: Any) -> 
     return arrays
 
 
-def warn_if_open(mech: Mechanism, error: Float64Array) -> None:
-    """Say which loop is open where a result is asked for that supposes it to be closed; error is g (..., m)."""
+def warn_if_open(mech: Mechanism, error: Float64Array, active: Float64Array | None = None) -> None:
+    """Say which loop is open where a result is asked for that supposes it to be closed; error is g (..., m), ``active``
+    as from ``loop_mask``."""
+    if active is not None:
+        error = error * row_mask(mech, active)
     if (error.dot(error) if error.ndim == 1 else np.vdot(error, error)) <= SURELY_CLOSED:  # the usual case, and quick
         return
     gaps = np.abs(error).reshape(-1, error.shape[-1])

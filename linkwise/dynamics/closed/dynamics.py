@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...compiler.registry import ArrayFunction, compile_instead, register
+from ...compiler.registry import ArrayFunction, register
 from ...compiler.store import float64_function, kernel_function
 from ...mechanism import Mechanism, MechanismError, one_of
 from ...mechanism.checks import names_of
@@ -25,10 +25,11 @@ from .constraints import (
     velocity_rows,
     warn_if_open,
 )
+from .contacts import by_kernel, loop_mask, that_count
 from .coordinates import Coordinates, ImplicitCoordinates
 from .decomposition import Decomposition, decompose, solved, times, transposed_times
 from .formulations import METHODS, basis_by
-from .redundancy import redundancy, without_rounding
+from .redundancy import redundancy
 from .structure import fronts
 from .tolerances import LOOPS
 
@@ -46,14 +47,20 @@ class Terms(NamedTuple):
     error: Float64Array
 
 
-def terms(mech: Mechanism, q: ArrayLike, v: ArrayLike, tolerance: float | None = None) -> Terms:
+def terms(
+    mech: Mechanism,
+    q: ArrayLike,
+    v: ArrayLike,
+    tolerance: float | None = None,
+    active: Float64Array | None = None,
+) -> Terms:
     """All that the equations of motion need, from one kernel; constraints are without what the rounding of the data
-    adds to them (``redundancy``), but where a tolerance of one's own decides what counts."""
+    adds to them (``redundancy``), but where a tolerance of one's own decides what counts, and zero of loops that are not
+    active (``loop_mask``)."""
     n = mech.nv
     both = kernel_function(mech, "constrained_terms", None)(q, v)
     upper, lower = both[..., :n, :], both[..., n:, :]
-    if tolerance is None:
-        lower = without_rounding(mech, lower[..., :n], lower)
+    lower = that_count(mech, lower, active, tolerance)
     return Terms(upper[..., :n], upper[..., n], lower[..., :n], lower[..., n], lower[..., n + 1])
 
 
@@ -68,8 +75,10 @@ def forward_dynamics(
     independent: Any = None,
     rank: Any = None,
     tolerance: float | None = None,
+    active: ArrayLike | None = None,
 ) -> Float64Array:
-    """(nv,): accelerations under joint forces ``tau`` and external ``wrenches`` (n_links, 6), all loops kept closed.
+    """(nv,): accelerations under joint forces ``tau`` and external ``wrenches`` (n_links, 6), all loops kept closed, or
+    those that are ``active``.
 
     method        "elimination" (compiled: loops are eliminated cluster by cluster, in O(N); states that are singular or
                   nearly so are left to "svd"), "svd" (3.5; the reference, does not fail at singular positions),
@@ -81,12 +90,14 @@ def forward_dynamics(
     rank          (...): no more than this many constraints are independent: for states with loops not exactly closed
     tolerance     singular values of G below this fraction of the largest count as zero, 1e-8 if none is given; then
                   constraints that are redundant but for the rounding of the data (``redundancy``) do not count
+    active        (..., number of loops) booleans: loops that hold, state by state; the others let go, as contacts do;
+                  one kernel serves all
 
     With ``baumgarte``, ``independent`` or another ``tolerance`` the elimination has no part: "svd" is taken.
     Where loops are open by more than 1 mm or 1 mrad and ``baumgarte`` does not close them, a ``MechanismWarning`` says
     so: the accelerations keep them as open as they are.
     """
-    if wrenches is baumgarte is independent is rank is tolerance is None and method == "elimination":
+    if wrenches is baumgarte is independent is rank is tolerance is active is None and method == "elimination":
         if type(q) is np.ndarray and q.ndim == 1:  # by far the most calls, and short
             a, reliability = float64_function(mech, "closed_motion")(q, v, tau)
         else:
@@ -97,9 +108,10 @@ def forward_dynamics(
         elif reliability.min(initial=math.inf) > RELIABLE:
             return a
     q, v, tau = checked_motion(mech, q, v, tau, wrenches)
-    a = accelerations(mech, q, v, tau, method, baumgarte, wrenches, independent, rank, tolerance)
+    mask = loop_mask(mech, active, q=q, v=v, tau=tau)
+    a = accelerations(mech, q, v, tau, method, baumgarte, wrenches, independent, rank, tolerance, mask)
     if baumgarte is None:
-        warn_if_open(mech, position_error(mech, q))
+        warn_if_open(mech, position_error(mech, q), mask)
     return a
 
 
@@ -117,15 +129,22 @@ def accelerations(
     independent: Any = None,
     rank: Any = None,
     tolerance: float | None = None,
+    active: Float64Array | None = None,
 ) -> Float64Array:
-    """``forward_dynamics`` of float64 arrays, for loops that may be open."""
+    """``forward_dynamics`` of float64 arrays, for loops that may be open; ``active`` as from ``loop_mask``."""
     one_of("method", method, ALL_METHODS)
-    special = baumgarte is not None or independent is not None or tolerance is not None
-    if rank is not None:
+    if active is not None and method == "elimination" and baumgarte is independent is rank is tolerance is None:
+
+        def reference(q: Any, v: Any, tau: Any, active: Any, wrenches: Any) -> Float64Array:
+            return motion_under(mech, q, v, tau, "svd", wrenches=wrenches, active=active)[1]
+
+        return by_kernel(mech, "forward_dynamics", (q, v, tau), reference, active, wrenches)
+    special = baumgarte is not None or independent is not None or tolerance is not None or active is not None
+    if rank is not None and not special:
         pivots = sum(front.pivots for own in fronts(mech) for front in own)
-        special = special or np.shape(rank) not in ((), q.shape[:-1]) or bool(np.any(np.asarray(rank) != pivots))
+        special = np.shape(rank) not in ((), q.shape[:-1]) or bool(np.any(np.asarray(rank) != pivots))
     if method != "elimination" or special:
-        return motion_under(mech, q, v, tau, method, baumgarte, wrenches, independent, rank, tolerance)[1]
+        return motion_under(mech, q, v, tau, method, baumgarte, wrenches, independent, rank, tolerance, active)[1]
     a, reliability = _eliminated(mech, q, v, tau, wrenches)
     poor = ~(reliability > RELIABLE)
     if poor.any():
@@ -158,11 +177,12 @@ def motion_under(
     independent: Any = None,
     rank: Any = None,
     tolerance: float | None = None,
+    active: Float64Array | None = None,
 ) -> tuple[Terms, Float64Array]:
     """The terms of the equations of motion, and their solution by NumPy's linear algebra, for loops that may be
     open."""
     method = "svd" if method == "elimination" else method
-    at = terms(mech, q, v, tolerance)
+    at = terms(mech, q, v, tolerance, active)
     tolerance = LOOPS.rank if tolerance is None else tolerance
     force = tau - bias_under(mech, at, q, v, wrenches)
     bias = at.bias
@@ -174,18 +194,18 @@ def motion_under(
             raise MechanismError("method='lagrange' has no independent coordinates: leave out method or independent")
         return at, _lagrange(mech, at, force, bias, tolerance, rank)[0]
     chosen = independent_at(mech, q, independent)
-    return at, _null_space_accelerations(mech, at, force, bias, method, chosen, tolerance, rank)
+    return at, null_space_accelerations(mech, at, force, bias, method, chosen, tolerance, rank)
 
 
-def _null_space_accelerations(
+def null_space_accelerations(
     mech: Mechanism,
     at: Terms,
     force: np.ndarray,
     bias: np.ndarray,
-    method: str,
-    chosen: np.ndarray | None,
-    tolerance: float,
-    rank: Any,
+    method: str = "svd",
+    chosen: np.ndarray | None = None,
+    tolerance: float = LOOPS.rank,
+    rank: Any = None,
 ) -> np.ndarray:
     """a = K (K* M K)^-1 K* (F - M k) + k (2.43b).  Where K is filled up with zeros, ones on the diagonal of K* M K keep
     them out of it."""
@@ -230,19 +250,23 @@ def _lagrange(
 
 
 def null_space(
-    mech: Mechanism, q: ArrayLike, method: str = "svd", independent: Any = None, tolerance: float | None = None
+    mech: Mechanism,
+    q: ArrayLike,
+    method: str = "svd",
+    independent: Any = None,
+    tolerance: float | None = None,
+    active: ArrayLike | None = None,
 ) -> Float64Array:
     """(nv, p): K with G K = 0, a basis of the motions that keep loops closed; p = degrees of freedom.
 
     In a batch p is the largest of all states; columns that a state does not need are zero.  Orthonormal for "svd" and
     "differentiable"; with ``independent`` (as for ``forward_dynamics``) K gives v per unit of those coordinates (2.44).
+    Loops that are not ``active`` (..., number of loops) have no part in it.
     """
     one_of("method", method, ("svd", *METHODS))
     (q,) = checked_arrays(mech, q=q)
-    jacobian = constraint_jacobian(mech, q)
-    if tolerance is None:
-        jacobian, tolerance = without_rounding(mech, jacobian), LOOPS.rank
-    svd = decompose(jacobian, tolerance)
+    jacobian = that_count(mech, constraint_jacobian(mech, q), loop_mask(mech, active, q=q), tolerance)
+    svd = decompose(jacobian, LOOPS.rank if tolerance is None else tolerance)
     basis, _ = basis_by(method, jacobian, np.zeros(jacobian.shape[:-1]), svd, independent_at(mech, q, independent))
     dofs = int(mech.nv - np.min(svd.rank, initial=mech.nv))
     if method == "svd" and independent is None and basis.ndim > 2:  # its columns stand where the singular values vanish
@@ -251,36 +275,6 @@ def null_space(
     return basis[..., :dofs]
 
 
-def constraint_forces(mech: Mechanism, q: ArrayLike, v: ArrayLike, tau: ArrayLike, **options: Any) -> Float64Array:
-    """(nv,): the joint forces -G* lambda that the loops exert on the spanning tree; unique even where the multipliers
-    are not.  Options are those of ``forward_dynamics``."""
-    return _reaction(mech, q, v, tau, options)[0]
-
-
-def multipliers(mech: Mechanism, q: ArrayLike, v: ArrayLike, tau: ArrayLike, **options: Any) -> Float64Array:
-    """(m,): Lagrange multipliers, M a + h = tau - G* lambda; those of least norm where constraints are redundant."""
-    forces, svd = _reaction(mech, q, v, tau, options)
-    return -svd.solve_transposed(forces)
-
-
-def loop_reactions(mech: Mechanism, q: ArrayLike, v: ArrayLike, tau: ArrayLike, **options: Any) -> Float64Array:
-    """(number of loops, 6): the wrench [moment; force] that side A of each loop joint exerts on side B, in the frame
-    ``pose_b`` at its origin; B pulls back at A with the opposite.  Couplings, which join no two frames, have zeros:
-    they act on joints, by their ratios times ``multipliers``.
-
-    Where constraints are redundant the reactions are not determined by rigid-body mechanics; these belong to the
-    multipliers of least norm.
-    """
-    forces = multipliers(mech, q, v, tau, **options)
-    maps = kernel_function(mech, "loop_motion_maps", None)(q)
-    wrenches = [
-        -np.einsum("...ij,...i->...j", maps[..., rows, :], forces[..., rows])
-        for rows in (mech.constraint_index(loop.name) for loop in mech.loops)
-    ]
-    return np.stack(wrenches, axis=-2) if wrenches else np.zeros((*forces.shape[:-1], 0, 6))
-
-
-@compile_instead("'constrained_terms', the terms of its equations")
 def inverse_dynamics(
     mech: Mechanism,
     q: ArrayLike,
@@ -291,8 +285,10 @@ def inverse_dynamics(
     wrenches: ArrayLike | None = None,
     independent: Any = None,
     distribution: ArrayLike | None = None,
+    active: ArrayLike | None = None,
 ) -> Float64Array:
-    """(nv,): joint forces that produce the accelerations ``a``, zero at joints not ``actuated`` (default: all are).
+    """(nv,): joint forces that produce the accelerations ``a``, zero at joints not ``actuated`` (default: all are), while
+    loops hold, all or those that are ``active`` (as for ``forward_dynamics``).
 
     a              (nv,), consistent with the loops; with ``independent`` (as for ``forward_dynamics``) only those of
                    these joints, rows or coordinates, the rest follows
@@ -306,19 +302,49 @@ def inverse_dynamics(
     A ``MechanismWarning`` says so where loops are open by more than 1 mm or 1 mrad.
     """
     q, v = checked_arrays(mech, q=q, v=v)
-    at = terms(mech, q, v)
-    warn_if_open(mech, at.error)
+    mask = loop_mask(mech, active, q=q, v=v)
+    warn_if_open(mech, position_error(mech, q), mask)
+    driven = np.arange(mech.nv) if actuated is None else driven_by(mech, actuated, "actuated")
+
+    def reference(q: Any, v: Any, a: Any, mask: Any, wrenches: Any) -> Float64Array:
+        return _forces_for(mech, q, v, a, actuated, driven, weights, wrenches, independent, distribution, mask)
+
+    if weights is not None or distribution is not None or independent is not None:
+        return reference(q, v, a, mask, wrenches)
+    q, v, a = checked_arrays(mech, wrenches, q=q, v=v, a=a)
+    options = () if actuated is None else (("actuated", tuple(names_of(actuated))),)
+    return by_kernel(mech, "inverse_dynamics", (q, v, a), reference, mask, wrenches, options)
+
+
+register(inverse_dynamics, ArrayFunction("closed_inverse_dynamics"))
+
+
+def _forces_for(
+    mech: Mechanism,
+    q: np.ndarray,
+    v: np.ndarray,
+    a: Any,
+    actuated: Sequence[str] | None,
+    driven: np.ndarray,
+    weights: ArrayLike | None,
+    wrenches: Any,
+    independent: Any,
+    distribution: ArrayLike | None,
+    active: Float64Array | None,
+) -> Float64Array:
+    """``inverse_dynamics`` by NumPy's linear algebra; ``driven`` are the places of the actuated joints."""
+    at = terms(mech, q, v, active=active)
     svd = decompose(at.jacobian)
     if independent is not None:
         a = _all_accelerations(mech, at, svd, q, v, a, independent)
     q, v, a = checked_arrays(mech, wrenches, q=q, v=v, a=a)
     _refuse_inconsistent(mech, at, a)
     load = times(at.mass, a) + bias_under(mech, at, q, v, wrenches)
-    driven = np.arange(mech.nv) if actuated is None else driven_by(mech, actuated, "actuated")
     patterns = _patterns(len(driven), weights, distribution)
     reach = np.swapaxes(svd.null, -1, -2)[..., driven] @ patterns  # what unit patterns do along the DoF
-    tau = np.zeros(load.shape)
-    tau[..., driven] = times(patterns, decompose(reach).solve(transposed_times(svd.null, load)))
+    found = times(patterns, decompose(reach).solve(transposed_times(svd.null, load)))
+    tau = np.zeros((*found.shape[:-1], mech.nv))
+    tau[..., driven] = found
     missing = np.abs(transposed_times(svd.null, tau - load)).max(axis=-1, initial=0.0)
     if np.any(missing > LOOPS.acceleration * np.maximum(1.0, np.abs(load).max(axis=-1, initial=0.0))):
         shared = "" if distribution is None else f", shared as the {patterns.shape[-1]} columns of distribution say,"
@@ -369,20 +395,6 @@ def _patterns(count: int, weights: ArrayLike | None, distribution: ArrayLike | N
 
 
 # -- shared -------------------------------------------------------------------------------------------
-
-
-def _reaction(
-    mech: Mechanism, q: ArrayLike, v: ArrayLike, tau: ArrayLike, options: Mapping[str, Any]
-) -> tuple[np.ndarray, Decomposition]:
-    """M a + h - tau, and the decomposition of G."""
-    q, v, tau = checked_motion(mech, q, v, tau, options.get("wrenches"))
-    at, a = motion_under(mech, q, v, tau, **options)
-    if options.get("baumgarte") is None:
-        warn_if_open(mech, at.error)
-    bias = bias_under(mech, at, q, v, options.get("wrenches"))
-    tolerance = options.get("tolerance")
-    svd = decompose(at.jacobian, LOOPS.rank if tolerance is None else tolerance, options.get("rank"))
-    return times(at.mass, a) + bias - tau, svd
 
 
 def bias_under(mech: Mechanism, at: Terms, q: ArrayLike, v: ArrayLike, wrenches: ArrayLike | None) -> Float64Array:

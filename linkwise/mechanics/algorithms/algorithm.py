@@ -71,6 +71,8 @@ SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
     "loop_motion_maps": lambda m: (m.n_constraints, 6),
     "constrained_terms": lambda m: (m.nv + m.n_constraints, m.nv + 2),
     "reliability": lambda m: (),
+    "active": lambda m: (len(m.loops),),
+    "loop_wrenches": lambda m: (len(m.loops), 6),
     "multipliers": lambda m: (m.n_constraints,),
     "constraint_motion": lambda m: (m.nv + 2 * m.n_constraints,),
     "step_rate_jacobian": lambda m: (m.nv, m.nv),

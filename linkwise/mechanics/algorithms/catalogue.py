@@ -16,6 +16,7 @@ from . import (
     centroidal,
     closed_dynamics,
     configuration,
+    contact_dynamics,
     denoc,
     dexterity,
     diagonal,
@@ -58,6 +59,7 @@ COMPOSITE_BODIES = "products of derivatives share composite bodies; operator by 
 RATES = "rates of articulated inertias: a second recursion beside that of P, which shares its velocities"
 LOOPS = "loops are walked from side to side; links beside the way do not enter"
 CLUSTERS = "links that loops tie together are eliminated together, with pivots chosen by the state"
+HELD = "clusters of links whose loops hold or let go, by a number per loop, are eliminated together"
 MASS_CENTRES = "twists at mass centres along the world's axes: frames that no link has"
 
 
@@ -95,6 +97,27 @@ def _step(name: str, method: integration.Method) -> Algorithm:
         solves_motion=True,
         may_take_wrenches=True,
         with_loops="linkwise.simulate",
+    )
+
+
+def _held(name: str, inputs: tuple[str, ...], output: str, **more: Any) -> tuple[Algorithm, Algorithm]:
+    """Under all loops, and under those whose number in a further input is not 0 but 1."""
+    recursion = getattr(contact_dynamics, name)
+
+    def masked(tree: Any, *arrays: Any, **options: Any) -> Any:
+        own, (active, *pushed) = arrays[: len(inputs)], arrays[len(inputs) :]
+        return recursion(tree, *own, *pushed, active=active, **options)
+
+    more = {
+        "reason": HELD,
+        "solves_motion": True,
+        "heeds_loops": True,
+        "may_take_wrenches": len(inputs) == 3,
+        **more,
+    }
+    return (
+        Algorithm(f"closed_{name}", inputs, output, recursion, **more),
+        Algorithm(f"closed_{name}_with_active", (*inputs, "active"), output, masked, **more),
     )
 
 
@@ -346,6 +369,29 @@ ALGORITHMS: dict[str, Algorithm] = {
             closed_dynamics.closed_motion,
             ("fronts",),
             reason=CLUSTERS,
+            may_take_wrenches=True,
+        ),
+        *_held("forward_dynamics", ("q", "v", "tau"), "a")[1:],
+        *_held("multipliers", ("q", "v", "tau"), "multipliers"),
+        *_held("loop_reactions", ("q", "v", "tau"), "loop_wrenches"),
+        *_held("joint_wrenches", ("q", "v", "tau"), "transmitted", at_user_origins=True),
+        *_held(
+            "inverse_dynamics",
+            ("q", "v", "a"),
+            "tau",
+            options=("actuated",),
+            defaults={"actuated": lambda mech: None},
+            solves_motion=False,
+        ),
+        *_held("impact", ("q", "v"), "v"),
+        *_held("impact_impulses", ("q", "v"), "loop_wrenches"),
+        Algorithm(
+            "joint_wrenches_within_loops",
+            ("q", "v", "a", "multipliers"),
+            "transmitted",
+            contact_dynamics.joint_wrenches_within_loops,
+            reason=LOOPS,
+            at_user_origins=True,
             may_take_wrenches=True,
         ),
         Algorithm("loop_alignments", ("q",), "loop_alignments", loop_constraints.loop_alignments, reason=LOOPS),

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import reduce
+from collections.abc import Mapping, Sequence
+from functools import cached_property, reduce
+from typing import Protocol
 
 from ...mechanism.clusters import Cluster, clusters
 from ..links.articulation import Articulation, articulate, force_to_parent
 from ..links.forces import gyroscopic_force
 from ..links.kinematics import AngularVelocity, angular_velocity_base_to_tip, propagate_acceleration_with_biases
 from ..links.loop_elimination import Front, Solution, eliminate
-from ..recursions.cluster import ClusterArticulation, ClusterDynamics, Load, articulate_cluster
+from ..recursions.cluster import ClusterDynamics, Load, articulate_cluster
 from ..recursions.sweep import base_to_tip, within
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar, dot, select
-from ..spatial import Force, Motion
+from ..spatial import ArticulatedInertia, Force, Motion
 from ..spatial.three import ZERO
 from .loop_constraints import constraints
 
@@ -34,6 +35,15 @@ def closed_motion(tree: Tree, q, v, tau, wrenches=None, *, fronts: Fronts) -> tu
     return motion.under(tau), select(motion.error < CLOSED**2, motion.reliability, -motion.error)
 
 
+class ArticulatedCluster(Protocol):
+    """A cluster whose joints are eliminated: how it answers the acceleration of its parent."""
+
+    @property
+    def dynamics(self) -> ClusterDynamics: ...
+
+    def accelerations(self, parent: Motion) -> dict[int, Scalar]: ...
+
+
 class ClosedMotion:
     """A closed mechanism at one state: sweeps over its clusters.  A cluster of one link that nothing ties is the step
     of articulated bodies (jain1995 4.8)."""
@@ -44,12 +54,11 @@ class ClosedMotion:
             tree = tree.regrouped
         self.at = Configuration(tree, q)
         self.spins = _angular_velocities(self.at, v)
-        rows, errors = constraints(self.at, v)
+        self.ground = tree.base_acceleration
+        self.rows, errors = constraints(self.at, v)
         self.error = dot(errors, errors)
-        self.motions = [
-            eliminate(dict(enumerate(rows)), cluster.coordinates, own)
-            for cluster, own in zip(self.clusters, fronts, strict=True)
-        ]
+        self.fronts = fronts
+        self.links: dict[int, Motion] = {}  # accelerations, once forces are known
         self.loads = [Load()] * len(tree.links)
         if wrenches is not None:
             users = (link.user for link in tree.links)
@@ -57,23 +66,30 @@ class ClosedMotion:
                 Load(None, user.force_back(Force.of(list(w))) * -1.0) for user, w in zip(users, wrenches, strict=True)
             ]
 
+    @cached_property
+    def motions(self) -> dict[Cluster, Solution]:
+        """The accelerations that loops allow, cluster by cluster."""
+        rows = dict(enumerate(self.rows))
+        pairs = zip(self.clusters, self.fronts, strict=True)
+        return {cluster: eliminate(rows, cluster.coordinates, own) for cluster, own in pairs}
+
     @property
     def reliability(self) -> Scalar:
         """The least of all clusters, see ``Solution``."""
-        return reduce(lambda a, b: select(b < a, b, a), [motion.reliability for motion in self.motions], 2.0)
+        return reduce(lambda a, b: select(b < a, b, a), [motion.reliability for motion in self.motions.values()], 2.0)
 
     def under(self, tau: Sequence[Scalar]) -> list[Scalar]:
         """Tip to base: what every cluster leaves on its parent; base to tip: accelerations."""
-        joints: dict[Cluster, Articulation | ClusterArticulation] = {}
+        joints: dict[Cluster, Articulation | ArticulatedCluster] = {}
         innovations: dict[Cluster, list[Scalar]] = {}
-        for cluster, motion in reversed(list(zip(self.clusters, self.motions, strict=True))):
+        for cluster in reversed(self.clusters):
             with within(self._label("articulated inertias, forces, tip to base", cluster)):
                 if len(cluster.bodies) == 1 and not cluster.loops:
                     joints[cluster], innovations[cluster] = self._articulate(cluster, tau)
                 else:
-                    joints[cluster] = self._articulate_cluster(cluster, motion, tau)
+                    joints[cluster] = self._articulate_cluster(cluster, tau)
         found: list[Scalar] = [0.0] * self.at.tree.mechanism.nv
-        links: dict[int, Motion] = {-1: self.at.tree.base_acceleration}
+        links = self.links = {-1: self.ground}
         for cluster in self.clusters:
             with within(self._label("accelerations, base to tip", cluster)):
                 joint, parent = joints[cluster], links[cluster.parent]
@@ -109,13 +125,20 @@ class ClosedMotion:
             self.loads[link.parent] = self.loads[link.parent].with_part(behind, moved)
         return joint, innovation
 
-    def _articulate_cluster(self, cluster: Cluster, motion: Solution, tau: Sequence[Scalar]) -> ClusterArticulation:
+    def _articulate_cluster(self, cluster: Cluster, tau: Sequence[Scalar]) -> ArticulatedCluster:
+        """A cluster of several links."""
         dynamics = ClusterDynamics(self.at, cluster, self.spins, self.loads)
         forces = {c: tau[c] for c in cluster.coordinates}
-        joint, inertia, force = articulate_cluster(dynamics, motion, forces, self.at.tree.base_acceleration)
+        joint, inertia, force = self._eliminated(dynamics, forces)
         if inertia is not None and force is not None:
             self.loads[cluster.parent] = self.loads[cluster.parent].with_part(inertia, force)
         return joint
+
+    def _eliminated(
+        self, dynamics: ClusterDynamics, tau: Mapping[int, Scalar]
+    ) -> tuple[ArticulatedCluster, ArticulatedInertia | None, Force | None]:
+        """The cluster after elimination, and what it leaves on its parent."""
+        return articulate_cluster(dynamics, self.motions[dynamics.cluster], tau, self.ground)
 
 
 def _angular_velocities(at: Configuration, v: Sequence[Scalar]) -> list[AngularVelocity]:

@@ -1,0 +1,119 @@
+"""Loops that hold or let go, state by state: masks, and kernels that take them, with the states left to NumPy that are
+in doubt there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...compiler.runtime.arrays import UnreadableArrayError, plain
+from ...compiler.store import kernel_function, stored
+from ...mechanism import Mechanism, MechanismError
+from ...mechanism.clusters import clusters
+from ..states import Float64Array, common_batch
+from .redundancy import redundancy, without_rounding
+
+MOST_COORDINATES = 40  # of a cluster: larger ones would take long to compile, as kernels have no loops
+
+Reference = Callable[..., Float64Array]
+
+
+def loop_mask(mech: Mechanism, active: Any, **others: np.ndarray) -> Float64Array | None:
+    """(..., n_loops): 1 where a loop holds, 0 where it lets go; None if all do.  The states of ``others``, by name, must
+    fit to it."""
+    if active is None:
+        return None
+    count = len(mech.loops)
+    meant = f"one for each of the {count} loops of mechanism {mech.name!r}"
+    try:
+        array = np.asarray(plain(active))
+    except (UnreadableArrayError, ValueError) as error:
+        raise MechanismError(f"active is no array of booleans, {meant}: {error}") from None
+    if array.dtype != bool:
+        raise MechanismError(f"active has dtype {array.dtype}, but booleans are needed, {meant}, in the order of loops")
+    if array.shape[-1:] != (count,):
+        raise MechanismError(f"active has shape {array.shape}, expected (..., {count}): {meant}")
+    common_batch({**{name: other.shape[:-1] for name, other in others.items()}, "active": array.shape[:-1]})
+    return array.astype(float)
+
+
+def row_mask(mech: Mechanism, mask: Float64Array) -> Float64Array:
+    """(..., m): the mask of every constraint."""
+    return np.repeat(mask, [loop.n_constraints for loop in mech.loops], axis=-1)
+
+
+def that_count(
+    mech: Mechanism, rows: Float64Array, active: Float64Array | None, tolerance: float | None = None
+) -> Float64Array:
+    """(..., m, k): numbers of all constraints, the first nv columns of which are G, without what the rounding of the data
+    adds to the rank of G (``redundancy``), but where a ``tolerance`` of one's own decides what counts; and zero for loops
+    that let go.  What is redundant among those that hold is a matter of the mechanism that has no others."""
+    n = mech.nv
+    if active is None:
+        return without_rounding(mech, rows[..., :n], rows) if tolerance is None else rows
+    rows = rows * row_mask(mech, active)[..., None]
+    if tolerance is None and redundancy(mech).blocks:
+        held = np.broadcast_to(active > 0.0, (*rows.shape[:-2], active.shape[-1]))
+        for mask in np.unique(held.reshape(-1, held.shape[-1]), axis=0):
+            states, own = (held == mask).all(axis=-1), row_mask(mech, mask).astype(bool)
+            part, kept = _holding(mech, mask), rows[states][:, own]
+            here = np.zeros((len(kept), *rows.shape[-2:]))
+            here[:, own] = without_rounding(part, kept[..., :n], kept) if part.loops else kept
+            rows[states] = here
+    return rows
+
+
+def _holding(mech: Mechanism, mask: np.ndarray) -> Mechanism:
+    """The mechanism with those loops only that hold."""
+    loops = [loop for loop, holds in zip(mech.loops, mask, strict=True) if holds]
+    return stored(mech, (_holding, mask.tobytes()), lambda: mech.spanning_tree.with_loops(*loops))
+
+
+def by_kernel(
+    mech: Mechanism,
+    name: str,
+    arrays: Sequence[Float64Array],
+    reference: Reference,
+    active: Float64Array | None = None,
+    wrenches: Any = None,
+    options: tuple[tuple[str, Any], ...] = (),
+) -> Float64Array:
+    """What the kernel "closed_``name``" gives, compiled with the options; states that are in doubt there, and mechanisms that no kernel is made for,
+    are left to ``reference(*arrays, active, wrenches)``."""
+    if not has_kernels(mech):
+        return reference(*arrays, active, wrenches)
+    more = [] if active is None else [active]
+    if wrenches is not None:
+        more.append(np.asarray(wrenches, dtype=float))
+    suffix = ("" if active is None else "_with_active") + ("" if wrenches is None else "_with_wrenches")
+    request = f"closed_{name}{suffix}"
+    function = kernel_function(mech, (request, *options) if options else request, None)
+    with np.errstate(invalid="ignore"):  # what is in doubt is no number
+        found: Float64Array = function(*arrays, *more)
+    batch = _batch(arrays, active, wrenches)
+    poor = np.isnan(found).any(axis=tuple(range(len(batch), found.ndim)))
+    if poor.any():
+        given = [np.broadcast_to(x, (*batch, x.shape[-1]))[poor] for x in arrays]
+        on = None if active is None else np.broadcast_to(active, (*batch, active.shape[-1]))[poor]
+        pushes = None if wrenches is None else np.broadcast_to(more[-1], (*batch, mech.n_links, 6))[poor]
+        found[poor] = reference(*given, on, pushes)
+    return found
+
+
+def has_kernels(mech: Mechanism) -> bool:
+    """Whether kernels of loops that hold or let go serve a mechanism: all that moves has inertia without the loops, its
+    data are exact enough, and no cluster is very large."""
+    if not mech.loops or mech.singular_joints or redundancy(mech).blocks:
+        return False
+    return max(len(cluster.coordinates) for cluster in clusters(mech)) <= MOST_COORDINATES
+
+
+def _batch(arrays: Sequence[Float64Array], active: Float64Array | None, wrenches: Any) -> tuple[int, ...]:
+    shapes = [x.shape[:-1] for x in arrays]
+    if active is not None:
+        shapes.append(active.shape[:-1])
+    if wrenches is not None:
+        shapes.append(np.shape(wrenches)[:-2])
+    return np.broadcast_shapes(*shapes)

@@ -1,0 +1,194 @@
+"""Forces of loops: multipliers, wrenches at the joints that close them and at all others; and impacts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...compiler.registry import ArrayFunction, compile_instead, register
+from ...compiler.store import kernel_function
+from ...mechanism import Mechanism
+from .. import trees as tree
+from ..states import Float64Array, checked_arrays, checked_motion
+from .constraints import position_error, warn_if_open
+from .contacts import by_kernel, loop_mask, row_mask
+from .decomposition import Decomposition, decompose, times, transposed_times
+from .dynamics import accelerations, bias_under, motion_under, null_space_accelerations, terms
+from .tolerances import LOOPS
+
+Options = dict[str, Any]
+
+
+@compile_instead("'closed_multipliers', of which these are -G* times")
+def constraint_forces(
+    mech: Mechanism, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, active: ArrayLike | None = None, **options: Any
+) -> Float64Array:
+    """(nv,): the joint forces -G* lambda that the loops exert on the spanning tree; unique even where the multipliers
+    are not.  Options are those of ``forward_dynamics``."""
+    arrays, mask, wrenches, options = _given(mech, q, v, tau, active, options)
+    return _reaction(mech, *arrays, mask, wrenches, options)[0]
+
+
+def multipliers(
+    mech: Mechanism, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, active: ArrayLike | None = None, **options: Any
+) -> Float64Array:
+    """(m,): Lagrange multipliers, M a + h = tau - G* lambda; those of least norm where constraints are redundant, zero of
+    loops that are not ``active``.  Options are those of ``forward_dynamics``."""
+    arrays, mask, wrenches, options = _given(mech, q, v, tau, active, options)
+
+    def reference(*given: Any) -> Float64Array:
+        return _multipliers(mech, *given, options)
+
+    if options:
+        return reference(*arrays, mask, wrenches)
+    return by_kernel(mech, "multipliers", arrays, reference, mask, wrenches)
+
+
+def loop_reactions(
+    mech: Mechanism, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, active: ArrayLike | None = None, **options: Any
+) -> Float64Array:
+    """(number of loops, 6): the wrench [moment; force] that side A of each loop joint exerts on side B, in the frame
+    ``pose_b`` at its origin; B pulls back at A with the opposite.  Couplings, which join no two frames, have zeros:
+    they act on joints, by their ratios times ``multipliers``.  Loops that are not ``active`` have zeros too.
+
+    Where constraints are redundant the reactions are not determined by rigid-body mechanics; these belong to the
+    multipliers of least norm.  Options are those of ``forward_dynamics``.
+    """
+    arrays, mask, wrenches, options = _given(mech, q, v, tau, active, options)
+
+    def reference(*given: Any) -> Float64Array:
+        return _wrenches(mech, given[0], _multipliers(mech, *given, options))
+
+    if options:
+        return reference(*arrays, mask, wrenches)
+    return by_kernel(mech, "loop_reactions", arrays, reference, mask, wrenches)
+
+
+def joint_wrenches(
+    mech: Mechanism,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike,
+    wrenches: ArrayLike | None = None,
+    active: ArrayLike | None = None,
+) -> Float64Array:
+    """(n_links, 6): [moment; force] that each moving joint of the tree transmits onto its link while joint forces ``tau``
+    and external ``wrenches`` act and ``active`` loops are kept closed: at the link's origin, in link axes, as
+    ``linkwise.joint_wrenches`` has them.  The joints that close loops have ``loop_reactions``.
+
+    Along the degrees of freedom of a joint it is the joint force, with that of couplings, but for the rotor's part.
+    Where constraints are redundant the wrenches are not determined by rigid-body mechanics; these belong to the
+    multipliers of least norm.
+    """
+    arrays, mask, wrenches, _ = _given(mech, q, v, tau, active, {"wrenches": wrenches})
+
+    def reference(q: np.ndarray, v: np.ndarray, tau: np.ndarray, mask: Any, wrenches: Any) -> Float64Array:
+        a = accelerations(mech, q, v, tau, wrenches=wrenches, active=mask)
+        if not mech.loops:
+            return tree.joint_wrenches(mech, q, v, a, wrenches)
+        forces = _multipliers(mech, q, v, tau, mask, wrenches, {})
+        if wrenches is None:
+            return kernel_function(mech, "joint_wrenches_within_loops", None)(q, v, a, forces)
+        return kernel_function(mech, "joint_wrenches_within_loops_with_wrenches", None)(q, v, a, forces, wrenches)
+
+    return by_kernel(mech, "joint_wrenches", arrays, reference, mask, wrenches)
+
+
+# -- impacts ------------------------------------------------------------------------------------------
+
+
+def impact(mech: Mechanism, q: ArrayLike, v: ArrayLike, active: ArrayLike | None = None) -> Float64Array:
+    """(nv,): the velocities after ``active`` loops (default: all) close at once, without rebound: of all velocities that
+    keep them closed the nearest to ``v`` by the kinetic energy of the difference, v - M^-1 G* (G M^-1 G*)^+ G v.
+
+    Loops that held before must be active too if they are to hold during the impact.
+    """
+    arrays, mask = _given_velocities(mech, q, v, active)
+
+    def reference(q: np.ndarray, v: np.ndarray, mask: Any, _: Any) -> Float64Array:
+        return v + _impact(mech, q, v, mask)[0]
+
+    return by_kernel(mech, "impact", arrays, reference, mask)
+
+
+def impact_impulses(mech: Mechanism, q: ArrayLike, v: ArrayLike, active: ArrayLike | None = None) -> Float64Array:
+    """(number of loops, 6): the impulses [of the moment; of the force] of an ``impact`` that side A of each loop joint
+    exerts on side B, in the frame ``pose_b`` at its origin, as for ``loop_reactions``."""
+    arrays, mask = _given_velocities(mech, q, v, active)
+
+    def reference(q: np.ndarray, v: np.ndarray, mask: Any, _: Any) -> Float64Array:
+        return _wrenches(mech, q, _impact(mech, q, v, mask)[1])
+
+    return by_kernel(mech, "impact_impulses", arrays, reference, mask)
+
+
+def _impact(mech: Mechanism, q: np.ndarray, v: np.ndarray, mask: Float64Array | None) -> tuple[np.ndarray, np.ndarray]:
+    """The jump of velocities, and the multipliers of the impulses."""
+    at = terms(mech, q, v, active=mask)
+    still = np.zeros(np.broadcast_shapes(at.bias_force.shape, v.shape))
+    jump = null_space_accelerations(mech, at, still, times(at.jacobian, v))
+    return jump, -decompose(at.jacobian).solve_transposed(times(at.mass, jump))
+
+
+for _function in (multipliers, loop_reactions, joint_wrenches, impact, impact_impulses):
+    register(_function, ArrayFunction(f"closed_{_function.__name__}"))
+
+
+# -- shared -------------------------------------------------------------------------------------------
+
+
+def _given(
+    mech: Mechanism, q: Any, v: Any, tau: Any, active: Any, options: Options
+) -> tuple[list[Float64Array], Float64Array | None, Any, Options]:
+    """State, mask, wrenches and all other options that say something; a warning where loops that hold are open."""
+    wrenches = options.get("wrenches")
+    q, v, tau = checked_motion(mech, q, v, tau, wrenches)
+    mask = loop_mask(mech, active, q=q, v=v, tau=tau)
+    if options.get("baumgarte") is None:
+        warn_if_open(mech, position_error(mech, q), mask)
+    if options.get("method") == "elimination":
+        options = {**options, "method": None}
+    others = {name: value for name, value in options.items() if name != "wrenches" and value is not None}
+    return [q, v, tau], mask, wrenches, others
+
+
+def _given_velocities(
+    mech: Mechanism, q: Any, v: Any, active: Any
+) -> tuple[list[Float64Array], Float64Array | None]:
+    q, v = checked_arrays(mech, q=q, v=v)
+    mask = loop_mask(mech, active, q=q, v=v)
+    warn_if_open(mech, position_error(mech, q), mask)
+    return [q, v], mask
+
+
+def _reaction(
+    mech: Mechanism,
+    q: np.ndarray,
+    v: np.ndarray,
+    tau: np.ndarray,
+    mask: Float64Array | None,
+    wrenches: Any,
+    options: Options,
+) -> tuple[np.ndarray, Decomposition]:
+    """M a + h - tau, and the decomposition of G, by NumPy's linear algebra."""
+    at, a = motion_under(mech, q, v, tau, wrenches=wrenches, active=mask, **options)
+    tolerance = options.get("tolerance")
+    svd = decompose(at.jacobian, LOOPS.rank if tolerance is None else tolerance, options.get("rank"))
+    return times(at.mass, a) + bias_under(mech, at, q, v, wrenches) - tau, svd
+
+
+def _multipliers(mech: Mechanism, q: Any, v: Any, tau: Any, mask: Any, wrenches: Any, options: Options) -> Float64Array:
+    forces, svd = _reaction(mech, q, v, tau, mask, wrenches, options)
+    return -svd.solve_transposed(forces)
+
+
+def _wrenches(mech: Mechanism, q: np.ndarray, forces: Float64Array) -> Float64Array:
+    """Multipliers as wrenches of side A on side B of each loop, in ``pose_b``."""
+    maps = kernel_function(mech, "loop_motion_maps", None)(q)
+    wrenches = [
+        -transposed_times(maps[..., rows, :], forces[..., rows])
+        for rows in (mech.constraint_index(loop.name) for loop in mech.loops)
+    ]
+    return np.stack(wrenches, axis=-2) if wrenches else np.zeros((*forces.shape[:-1], 0, 6))

@@ -1,0 +1,185 @@
+"""Loops that hold or let go, by a number per loop: accelerations, forces of the loops, impacts.
+
+Where it is in doubt which constraints are independent, results are not numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ...mechanism import Coupling, Mechanism, MechanismError
+from ...mechanism.clusters import Cluster
+from ..links.loop_elimination import BIAS, Row
+from ..links.orthogonalization import orthogonalized
+from ..operators import L, loop_vector
+from ..operators.plan import apply
+from ..recursions.cluster import ClusterDynamics
+from ..recursions.held_cluster import HeldCluster, hold_cluster
+from ..recursions.tree import Configuration, Tree
+from ..scalar import Matrix, Scalar, dot, select, sqrt
+from ..spatial import ArticulatedInertia, Force
+from ..spatial.motion import NO_MOTION
+from . import expressions as ex
+from .closed_dynamics import ClosedMotion
+from .loop_constraints import constraints, loop_motion_maps
+
+INCONSISTENT = 1e-8  # relative: accelerations that open loops faster, and forces that miss more of those asked for
+
+
+def forward_dynamics(tree: Tree, q, v, tau, wrenches=None, active=None) -> list[Scalar]:
+    """(nv,): accelerations under joint forces, active loops kept closed."""
+    motion = HeldMotion(tree, q, v, wrenches, active)
+    return _known(motion.doubt, motion.under(tau))
+
+
+def multipliers(tree: Tree, q, v, tau, wrenches=None, active=None) -> list[Scalar]:
+    """(m,): lambda of M a + h = tau - G* lambda, those of least norm; zero of loops that are not active."""
+    motion = HeldMotion(tree, q, v, wrenches, active)
+    motion.under(tau)
+    return _known(motion.doubt, motion.multipliers())
+
+
+def loop_reactions(tree: Tree, q, v, tau, wrenches=None, active=None) -> Matrix:
+    """(number of loops, 6): the wrenches of side A on side B, in ``pose_b``."""
+    return _wrenches(tree, q, multipliers(tree, q, v, tau, wrenches, active))
+
+
+def joint_wrenches(tree: Tree, q, v, tau, wrenches=None, active=None) -> Matrix:
+    """(n_links, 6): what each joint of the tree transmits onto its link."""
+    motion = HeldMotion(tree, q, v, wrenches, active)
+    rates = _known(motion.doubt, motion.under(tau))
+    return joint_wrenches_within_loops(tree, q, v, rates, motion.multipliers(), wrenches)
+
+
+def joint_wrenches_within_loops(tree: Tree, q, v, a, multipliers, wrenches=None) -> Matrix:
+    """The same, from accelerations and multipliers: the forces of loops act on the links that carry their sides, those of
+    couplings in the joints themselves."""
+    expression = ex.joint_wrenches(ex.forces_on_links(wrenches is not None) + L.T @ loop_vector("multipliers"))
+    forces = list(multipliers)
+    for loop in tree.mechanism.loops:
+        if isinstance(loop, Coupling):
+            forces[tree.mechanism.constraint_index(loop.name)] = [0.0]
+    return apply(expression, tree, q, v=v, a=a, multipliers=forces, wrenches=wrenches)
+
+
+def impact(tree: Tree, q, v, active=None) -> list[Scalar]:
+    """(nv,): velocities after active loops close without rebound: v - M^-1 G* (G M^-1 G*)^+ G v."""
+    motion = Impact(tree, q, v, active)
+    return _known(motion.doubt, [a + b for a, b in zip(v, motion.jumps, strict=True)])
+
+
+def impact_impulses(tree: Tree, q, v, active=None) -> Matrix:
+    """(number of loops, 6): impulses of side A on side B, in ``pose_b``."""
+    motion = Impact(tree, q, v, active)
+    return _wrenches(tree, q, _known(motion.doubt, motion.multipliers()))
+
+
+def inverse_dynamics(tree: Tree, q, v, a, wrenches=None, active=None, actuated=None) -> list[Scalar]:
+    """(nv,): the least joint forces at the actuated joints (default: all) that produce accelerations within the active
+    loops.  With N the projection on motions that loops allow and S the actuated coordinates, N S tau = N load."""
+    mech = tree.mechanism
+    rows = constraints(Configuration(tree, q), v)[0]
+    vectors = [[row.at(c) for c in range(mech.nv)] for row in rows]
+    on = [1.0 if active is None else active[k] for k, loop in enumerate(mech.loops) for _ in range(loop.n_constraints)]
+    loops = orthogonalized(vectors, on)
+    load = apply(ex.inverse_dynamics(ex.forces_on_links(wrenches is not None)), tree, q, v=v, a=a, wrenches=wrenches)
+    doubt = loops.doubt + _opens(vectors, [row.at(BIAS) for row in rows], on, a)
+    tau = loops.split(load)[1]
+    if actuated is not None:
+        places = _places(mech, actuated)
+        reach = orthogonalized([loops.split([float(c == place) for c in range(mech.nv)])[1] for place in places])
+        found, missing = reach.split(tau)
+        doubt = doubt + reach.doubt + _exceeds(missing, load)
+        tau = [0.0] * mech.nv
+        for place, force in zip(places, reach.least_combination(found), strict=True):
+            tau[place] = force
+    return _known(doubt, tau)
+
+
+def _places(mech: Mechanism, joints: Sequence[str]) -> list[int]:
+    """Places in v of the actuated joints, each once."""
+    for name in joints:
+        if mech.bodies[mech.body_index(name)].mimic:
+            raise MechanismError(f"actuated names joint {name!r}, which mimics another: name that one")
+    slices = [mech.v_index(name) for name in joints]
+    return list(dict.fromkeys(k for own in slices for k in range(own.start, own.stop)))
+
+
+def _opens(rows: Matrix, biases: Sequence[Scalar], active: Sequence[Scalar], a: Sequence[Scalar]) -> Scalar:
+    """How many active constraints accelerations violate."""
+    count: Scalar = 0.0
+    for row, bias, on in zip(rows, biases, active, strict=True):
+        scale = dot([_size(x) for x in row], [_size(x) for x in a], 1.0 + _size(bias))
+        count = count + select(_size(dot(row, a, bias)) * on > scale * INCONSISTENT, 1.0, 0.0)
+    return count
+
+
+def _exceeds(missing: Sequence[Scalar], load: Sequence[Scalar]) -> Scalar:
+    """1 where forces are missing along the degrees of freedom."""
+    square = 1.0 + dot(load, load)
+    return select(dot(missing, missing) > square * INCONSISTENT**2, 1.0, 0.0)
+
+
+def _size(x: Scalar) -> Scalar:
+    return select(x < 0.0, -x, x)
+
+
+class HeldMotion(ClosedMotion):
+    """A mechanism at one state whose loops hold where ``active`` is 1 and let go where it is 0."""
+
+    def __init__(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], wrenches, active: Sequence[Scalar] | None):
+        super().__init__(tree, q, v, wrenches, fronts=())
+        self.active = [1.0] * len(tree.mechanism.loops) if active is None else list(active)
+        self.held: dict[Cluster, HeldCluster] = {}
+
+    def _eliminated(
+        self, dynamics: ClusterDynamics, tau: Mapping[int, Scalar]
+    ) -> tuple[HeldCluster, ArticulatedInertia | None, Force | None]:
+        cluster, loops = dynamics.cluster, self.at.tree.mechanism.loops
+        active = [self.active[k] for k in cluster.loops for _ in range(loops[k].n_constraints)]
+        found = hold_cluster(dynamics, [self.rows[r] for r in cluster.rows], active, tau, self.ground)
+        self.held[cluster] = found[0]
+        return found
+
+    @property
+    def doubt(self) -> Scalar:
+        """0 where it is clear which constraints count; known after ``under``."""
+        return sum((held.doubt for held in self.held.values()), 0.0)
+
+    def multipliers(self) -> list[Scalar]:
+        """(m,): known after ``under``."""
+        found: list[Scalar] = [0.0] * len(self.rows)
+        for cluster, held in self.held.items():
+            for row, value in zip(cluster.rows, held.multipliers(self.links[cluster.parent]), strict=True):
+                found[row] = value
+        return found
+
+
+class Impact(HeldMotion):
+    """Velocities that jump: M dv = -G* impulses and G (v + dv) = 0 are the equations of accelerations of a mechanism that
+    rests, without forces, with G v in place of the bias of the loops."""
+
+    def __init__(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], active: Sequence[Scalar] | None):
+        at_rest = [0.0] * tree.mechanism.nv
+        super().__init__(tree, q, at_rest, None, active)
+        self.ground = NO_MOTION
+        self.rows = [_closing(row, v) for row in self.rows]
+        self.jumps = self.under(at_rest)
+
+
+def _closing(row: Row, v: Sequence[Scalar]) -> Row:
+    coefficients = {c: x for c, x in row.numbers.items() if c != BIAS}
+    return Row(coefficients, dot(coefficients.values(), [v[c] for c in coefficients]))
+
+
+def _wrenches(tree: Tree, q: Sequence[Scalar], forces: Sequence[Scalar]) -> Matrix:
+    """Multipliers as wrenches at the loops' joints."""
+    maps, loops = loop_motion_maps(tree, q), tree.mechanism.loops
+    owned = [tree.mechanism.constraint_index(loop.name) for loop in loops]
+    return [[-dot(column, forces[own]) for column in zip(*maps[own], strict=True)] for own in owned]
+
+
+def _known(doubt: Scalar, values: Sequence[Scalar]) -> list[Scalar]:
+    """The values, not numbers where they are in doubt: the square root of -1 is none on every machine."""
+    unknown = sqrt(select(doubt < 0.5, 0.0, -1.0))
+    return [value + unknown for value in values]

@@ -1,0 +1,93 @@
+"""Vectors made orthogonal one after the other, those left out that depend on the ones before: V = U T.
+
+The modified Gram-Schmidt process works on the vectors themselves, not on their products with each other, so the
+condition of the vectors is not squared.  Which vectors are left out is decided by the numbers, for every state of a
+batch anew; so the code has no branches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from ..scalar import Matrix, Scalar, dot, is_zero, select
+
+DEPENDENT = 1e-8  # of a vector's size: if less is left of it, the others imply it
+SUFFICIENT = 1e-5  # if more is left, it counts without doubt
+COMPARABLE = 1e-4  # of the largest vector: smaller ones are judged by this size
+
+
+@dataclass(frozen=True)
+class Orthogonal:
+    """V = U T of vectors, the columns of V.
+
+    parts         what is left of each vector after those before it: the columns of U, orthogonal to each other
+    reciprocal    1 / |part|^2; 0 of vectors that depend on others or are not active: they have no part in anything
+    coefficients  T by rows, above the diagonal, which is 1 where vectors count
+    doubt         0 where it is clear which vectors count, 1 or more where it is not
+    """
+
+    parts: Matrix
+    reciprocal: list[Scalar]
+    coefficients: Matrix
+    doubt: Scalar
+
+    def split(self, x: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
+        """Coefficients y and the rest of x = U y + rest, orthogonal to U."""
+        rest, found = list(x), []
+        for part, reciprocal in zip(self.parts, self.reciprocal, strict=True):
+            found.append(dot(part, rest) * reciprocal)
+            rest = _minus(rest, found[-1], part)
+        return found, rest
+
+    def within(self, y: Sequence[Scalar]) -> list[Scalar]:
+        """U y."""
+        return [dot(row, y) for row in zip(*self.parts, strict=True)]
+
+    def with_products(self, products: Sequence[Scalar]) -> list[Scalar]:
+        """y such that U y, of all vectors the shortest, has these products with the vectors V: T* |U|^2 y = products."""
+        scaled: list[Scalar] = []
+        for j, product in enumerate(products):
+            scaled.append(product - dot([row[j] for row in self.coefficients[:j]], scaled))
+        return [x * r for x, r in zip(scaled, self.reciprocal, strict=True)]
+
+    def least_combination(self, y: Sequence[Scalar]) -> list[Scalar]:
+        """The shortest x such that V x = U y: in the space of the rows of T, which are made orthogonal in turn, from the
+        last to the first, as that keeps their zeros."""
+        count = len(self.parts)
+        rows = [
+            [*[0.0] * k, select(0.0 < self.reciprocal[k], 1.0, 0.0), *self.coefficients[k][k + 1 :]]
+            for k in reversed(range(count))
+        ]
+        turned = orthogonalized(rows)
+        return turned.within(turned.with_products(list(y)[::-1]))
+
+
+def orthogonalized(vectors: Sequence[Sequence[Scalar]], active: Sequence[Scalar] | None = None) -> Orthogonal:
+    """Make vectors orthogonal, in their order; only those count whose number in ``active`` is not 0 but 1."""
+    active = [1.0] * len(vectors) if active is None else active
+    squares = [dot(vector, vector) for vector in vectors]
+    largest = reduce(_greatest, (x * on for x, on in zip(squares, active, strict=True)), 0.0)
+    count, parts, reciprocal, doubt = len(vectors), [], [], 0.0
+    coefficients: Matrix = [[0.0] * count for _ in vectors]
+    for j, (vector, square) in enumerate(zip(vectors, squares, strict=True)):
+        rest = list(vector)
+        for k, part in enumerate(parts):
+            coefficients[k][j] = dot(part, rest) * reciprocal[k] * active[j]
+            rest = _minus(rest, coefficients[k][j], part)
+        left = dot(rest, rest)
+        scale = _greatest(square, largest * COMPARABLE**2)
+        counts = scale * DEPENDENT**2 < left * active[j]
+        reciprocal.append(0.0 if is_zero(left) else select(counts, 1.0 / select(counts, left, 1.0), 0.0))
+        doubt = doubt + select(counts, select(left < scale * SUFFICIENT**2, 1.0, 0.0), 0.0)
+        parts.append(rest)
+    return Orthogonal(parts, reciprocal, coefficients, doubt)
+
+
+def _minus(x: Sequence[Scalar], factor: Scalar, y: Sequence[Scalar]) -> list[Scalar]:
+    return [a if is_zero(b) else a - factor * b for a, b in zip(x, y, strict=True)]
+
+
+def _greatest(a: Scalar, b: Scalar) -> Scalar:
+    return select(a < b, b, a)

@@ -1,0 +1,106 @@
+"""Clusters whose loops hold or let go: multipliers in the metric of the mass matrix.
+
+With M = R R*, W = R^-1 G* and Q a basis of the columns of W of loops that hold, the accelerations of a cluster and the
+multipliers are
+
+    M a + F* alpha + h = tau - G* lambda,  G a + bias = 0:   R* a = (1 - Q Q*) x + w,   W lambda = Q Q* x - w
+
+with x = R^-1 (tau - h - F* alpha), alpha the acceleration of the parent link and w the shortest vector that W* takes to
+-bias; and the cluster leaves on its parent
+
+    P+ = C - F R^-* (1 - Q Q*) R^-1 F*,   z+ = f + F a  for alpha = 0.
+
+A loop that lets go has no part in Q, whatever the state: one code serves all masks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ..links.factor import Factor
+from ..links.loop_elimination import BIAS, Row
+from ..links.orthogonalization import Orthogonal, orthogonalized
+from ..scalar import Scalar, dot, select
+from ..spatial import ArticulatedInertia, Force, Motion, RigidInertia
+from ..spatial.motion import NO_MOTION
+from .cluster import ClusterDynamics
+
+WITHOUT_INERTIA = 1e-12  # what is left of a diagonal entry of M, by its size, below which something moves without inertia
+Split = tuple[list[Scalar], list[Scalar]]  # coefficients by Q, and what is orthogonal to it
+
+
+@dataclass(frozen=True)
+class HeldCluster:
+    """A cluster after elimination.  Vectors over coordinates go from the last coordinate to the first: M is factored in
+    that order, as it keeps the zeros of branches.
+
+    loops       W made orthogonal
+    drive       x for a parent at rest
+    kept        w, in Q
+    gain        R^-1 F*, by columns
+    """
+
+    dynamics: ClusterDynamics
+    factor: Factor
+    loops: Orthogonal
+    drive: Split
+    kept: list[Scalar]
+    gain: list[Split]
+    doubt: Scalar
+
+    def accelerations(self, parent: Motion) -> dict[int, Scalar]:
+        """Of the coordinates."""
+        rest = self._answer(parent, 1)
+        total = [a + b for a, b in zip(rest, self.loops.within(self.kept), strict=True)] if self.kept else rest
+        places = reversed(self.dynamics.cluster.coordinates)
+        return dict(zip(places, self.factor.half_inverse_adjoint(total), strict=True))
+
+    def multipliers(self, parent: Motion) -> list[Scalar]:
+        """Those of least norm where loops are redundant; zero of loops that let go."""
+        return self.loops.least_combination([a - b for a, b in zip(self._answer(parent, 0), self.kept, strict=True)])
+
+    def _answer(self, parent: Motion, part: int) -> list[Scalar]:
+        """Either part of x = R^-1 (tau - h - F* alpha)."""
+        total = self.drive[part]
+        if self.gain:
+            for column, alpha in zip(self.gain, parent.flat(), strict=True):
+                total = [a - b * alpha for a, b in zip(total, column[part], strict=True)]
+        return total
+
+
+def hold_cluster(
+    dynamics: ClusterDynamics,
+    rows: Sequence[Row],
+    active: Sequence[Scalar],
+    tau: Mapping[int, Scalar],
+    ground: Motion,
+) -> tuple[HeldCluster, ArticulatedInertia | None, Force | None]:
+    """Eliminate the joints of a cluster under the loop constraints ``rows``, each multiplied by its number in ``active``;
+    ``ground`` is the acceleration of the ground.  With it what is left on the parent, for a parent that is not the
+    ground."""
+    places = dynamics.cluster.coordinates[::-1]
+    hangs_on_link = dynamics.cluster.parent >= 0
+    felt, force = dynamics.forces(NO_MOTION if hangs_on_link else ground, dict.fromkeys(places, 0.0))
+    composites, whole = dynamics.composites()
+    mass, on_parent = dynamics.mass_matrix(composites)
+    factor = Factor.of([[mass.get((i, j), 0.0) for j in places] for i in places])
+    doubt: Scalar = 0.0
+    for pivot, c in zip(factor.pivots, places, strict=True):
+        doubt = doubt + select(pivot > mass[c, c] * WITHOUT_INERTIA, 0.0, 1.0)
+    loops = orthogonalized([factor.half_inverse([row.at(c) for c in places]) for row in rows], active)
+    drive = loops.split(factor.half_inverse([tau[c] - felt[c] for c in places]))
+    kept = loops.with_products([-row.at(BIAS) for row in rows])
+    gain: list[Split] = []
+    if hangs_on_link:
+        columns = zip(*(on_parent[c].flat() for c in places), strict=True)
+        gain = [loops.split(factor.half_inverse(list(column))) for column in columns]
+    held = HeldCluster(dynamics, factor, loops, drive, kept, gain, doubt + loops.doubt)
+    if not hangs_on_link:
+        return held, None, None
+    assert whole is not None
+    inertia = whole.articulated() if isinstance(whole, RigidInertia) else whole
+    remaining = ArticulatedInertia.from_entries(lambda i, j: inertia.entry(i, j) - dot(gain[i][1], gain[j][1]))
+    for c, rate in held.accelerations(NO_MOTION).items():
+        force = force + on_parent[c] * rate
+    return held, remaining, force
