@@ -21,8 +21,8 @@ Reference = Callable[..., Float64Array]
 
 
 def loop_mask(mech: Mechanism, active: Any, **others: np.ndarray) -> Float64Array | None:
-    """(..., n_loops): 1 where a loop holds, 0 where it lets go; None if all do.  The states of ``others``, by name, must
-    fit to it."""
+    """(..., number of loops): 1 where a loop holds, 0 where it lets go; None if all hold.  The batches of ``others``,
+    by name, must fit to it."""
     if active is None:
         return None
     count = len(mech.loops)
@@ -47,9 +47,9 @@ def row_mask(mech: Mechanism, mask: Float64Array) -> Float64Array:
 def that_count(
     mech: Mechanism, rows: Float64Array, active: Float64Array | None, tolerance: float | None = None
 ) -> Float64Array:
-    """(..., m, k): numbers of all constraints, the first nv columns of which are G, without what the rounding of the data
-    adds to the rank of G (``redundancy``), but where a ``tolerance`` of one's own decides what counts; and zero for loops
-    that let go.  What is redundant among those that hold is a matter of the mechanism that has no others."""
+    """(..., m, k): numbers of all constraints, the first nv columns of which are G, without what the rounding of the
+    data adds to the rank of G (``redundancy``), but where a ``tolerance`` of one's own decides what counts; and zero
+    for loops that let go.  What is redundant among those that hold is a matter of the mechanism that has no others."""
     n = mech.nv
     if active is None:
         return without_rounding(mech, rows[..., :n], rows) if tolerance is None else rows
@@ -80,8 +80,8 @@ def by_kernel(
     wrenches: Any = None,
     options: tuple[tuple[str, Any], ...] = (),
 ) -> Float64Array:
-    """What the kernel "closed_``name``" gives, compiled with the options; states that are in doubt there, and mechanisms that no kernel is made for,
-    are left to ``reference(*arrays, active, wrenches)``."""
+    """What the kernel "closed_``name``" gives, compiled with the options; states that are in doubt there, and
+    mechanisms that no kernel is made for, are left to ``reference(*arrays, active, wrenches)``."""
     if not has_kernels(mech):
         return reference(*arrays, active, wrenches)
     more = [] if active is None else [active]

@@ -4,7 +4,7 @@ motion (spencer2004 2.4, 2.5, 2.43, 3.5), of which "svd" is the reference."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,8 +55,8 @@ def terms(
     active: Float64Array | None = None,
 ) -> Terms:
     """All that the equations of motion need, from one kernel; constraints are without what the rounding of the data
-    adds to them (``redundancy``), but where a tolerance of one's own decides what counts, and zero of loops that are not
-    active (``loop_mask``)."""
+    adds to them (``redundancy``), but where a tolerance of one's own decides what counts, and zero for loops that are
+    not active (``loop_mask``)."""
     n = mech.nv
     both = kernel_function(mech, "constrained_terms", None)(q, v)
     upper, lower = both[..., :n, :], both[..., n:, :]
@@ -287,8 +287,8 @@ def inverse_dynamics(
     distribution: ArrayLike | None = None,
     active: ArrayLike | None = None,
 ) -> Float64Array:
-    """(nv,): joint forces that produce the accelerations ``a``, zero at joints not ``actuated`` (default: all are), while
-    loops hold, all or those that are ``active`` (as for ``forward_dynamics``).
+    """(nv,): joint forces that produce the accelerations ``a``, zero at joints not ``actuated`` (default: all are),
+    while loops hold, all or those that are ``active`` (as for ``forward_dynamics``).
 
     a              (nv,), consistent with the loops; with ``independent`` (as for ``forward_dynamics``) only those of
                    these joints, rows or coordinates, the rest follows

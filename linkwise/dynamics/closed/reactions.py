@@ -13,7 +13,7 @@ from ...mechanism import Mechanism
 from .. import trees as tree
 from ..states import Float64Array, checked_arrays, checked_motion
 from .constraints import position_error, warn_if_open
-from .contacts import by_kernel, loop_mask, row_mask
+from .contacts import by_kernel, loop_mask
 from .decomposition import Decomposition, decompose, times, transposed_times
 from .dynamics import accelerations, bias_under, motion_under, null_space_accelerations, terms
 from .tolerances import LOOPS
@@ -28,18 +28,18 @@ def constraint_forces(
     """(nv,): the joint forces -G* lambda that the loops exert on the spanning tree; unique even where the multipliers
     are not.  Options are those of ``forward_dynamics``."""
     arrays, mask, wrenches, options = _given(mech, q, v, tau, active, options)
-    return _reaction(mech, *arrays, mask, wrenches, options)[0]
+    return _reaction(mech, options, *arrays, mask, wrenches)[0]
 
 
 def multipliers(
     mech: Mechanism, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, active: ArrayLike | None = None, **options: Any
 ) -> Float64Array:
-    """(m,): Lagrange multipliers, M a + h = tau - G* lambda; those of least norm where constraints are redundant, zero of
-    loops that are not ``active``.  Options are those of ``forward_dynamics``."""
+    """(m,): Lagrange multipliers, M a + h = tau - G* lambda; those of least norm where constraints are redundant, zero
+    for loops that are not ``active``.  Options are those of ``forward_dynamics``."""
     arrays, mask, wrenches, options = _given(mech, q, v, tau, active, options)
 
     def reference(*given: Any) -> Float64Array:
-        return _multipliers(mech, *given, options)
+        return _multipliers(mech, options, *given)
 
     if options:
         return reference(*arrays, mask, wrenches)
@@ -59,7 +59,7 @@ def loop_reactions(
     arrays, mask, wrenches, options = _given(mech, q, v, tau, active, options)
 
     def reference(*given: Any) -> Float64Array:
-        return _wrenches(mech, given[0], _multipliers(mech, *given, options))
+        return _wrenches(mech, given[0], _multipliers(mech, options, *given))
 
     if options:
         return reference(*arrays, mask, wrenches)
@@ -74,8 +74,8 @@ def joint_wrenches(
     wrenches: ArrayLike | None = None,
     active: ArrayLike | None = None,
 ) -> Float64Array:
-    """(n_links, 6): [moment; force] that each moving joint of the tree transmits onto its link while joint forces ``tau``
-    and external ``wrenches`` act and ``active`` loops are kept closed: at the link's origin, in link axes, as
+    """(n_links, 6): [moment; force] that each moving joint of the tree transmits onto its link while joint forces
+    ``tau`` and external ``wrenches`` act and ``active`` loops are kept closed: at the link's origin, in link axes, as
     ``linkwise.joint_wrenches`` has them.  The joints that close loops have ``loop_reactions``.
 
     Along the degrees of freedom of a joint it is the joint force, with that of couplings, but for the rotor's part.
@@ -88,7 +88,7 @@ def joint_wrenches(
         a = accelerations(mech, q, v, tau, wrenches=wrenches, active=mask)
         if not mech.loops:
             return tree.joint_wrenches(mech, q, v, a, wrenches)
-        forces = _multipliers(mech, q, v, tau, mask, wrenches, {})
+        forces = _multipliers(mech, {}, q, v, tau, mask, wrenches)
         if wrenches is None:
             return kernel_function(mech, "joint_wrenches_within_loops", None)(q, v, a, forces)
         return kernel_function(mech, "joint_wrenches_within_loops_with_wrenches", None)(q, v, a, forces, wrenches)
@@ -100,8 +100,8 @@ def joint_wrenches(
 
 
 def impact(mech: Mechanism, q: ArrayLike, v: ArrayLike, active: ArrayLike | None = None) -> Float64Array:
-    """(nv,): the velocities after ``active`` loops (default: all) close at once, without rebound: of all velocities that
-    keep them closed the nearest to ``v`` by the kinetic energy of the difference, v - M^-1 G* (G M^-1 G*)^+ G v.
+    """(nv,): the velocities after ``active`` loops (default: all) close at once, without rebound: of all velocities
+    that keep them closed the nearest to ``v`` by the kinetic energy of the difference, v - M^-1 G* (G M^-1 G*)^+ G v.
 
     Loops that held before must be active too if they are to hold during the impact.
     """
@@ -141,7 +141,7 @@ for _function in (multipliers, loop_reactions, joint_wrenches, impact, impact_im
 
 def _given(
     mech: Mechanism, q: Any, v: Any, tau: Any, active: Any, options: Options
-) -> tuple[list[Float64Array], Float64Array | None, Any, Options]:
+) -> tuple[tuple[Float64Array, Float64Array, Float64Array], Float64Array | None, Any, Options]:
     """State, mask, wrenches and all other options that say something; a warning where loops that hold are open."""
     wrenches = options.get("wrenches")
     q, v, tau = checked_motion(mech, q, v, tau, wrenches)
@@ -151,12 +151,10 @@ def _given(
     if options.get("method") == "elimination":
         options = {**options, "method": None}
     others = {name: value for name, value in options.items() if name != "wrenches" and value is not None}
-    return [q, v, tau], mask, wrenches, others
+    return (q, v, tau), mask, wrenches, others
 
 
-def _given_velocities(
-    mech: Mechanism, q: Any, v: Any, active: Any
-) -> tuple[list[Float64Array], Float64Array | None]:
+def _given_velocities(mech: Mechanism, q: Any, v: Any, active: Any) -> tuple[list[Float64Array], Float64Array | None]:
     q, v = checked_arrays(mech, q=q, v=v)
     mask = loop_mask(mech, active, q=q, v=v)
     warn_if_open(mech, position_error(mech, q), mask)
@@ -165,12 +163,12 @@ def _given_velocities(
 
 def _reaction(
     mech: Mechanism,
+    options: Options,
     q: np.ndarray,
     v: np.ndarray,
     tau: np.ndarray,
     mask: Float64Array | None,
     wrenches: Any,
-    options: Options,
 ) -> tuple[np.ndarray, Decomposition]:
     """M a + h - tau, and the decomposition of G, by NumPy's linear algebra."""
     at, a = motion_under(mech, q, v, tau, wrenches=wrenches, active=mask, **options)
@@ -179,8 +177,8 @@ def _reaction(
     return times(at.mass, a) + bias_under(mech, at, q, v, wrenches) - tau, svd
 
 
-def _multipliers(mech: Mechanism, q: Any, v: Any, tau: Any, mask: Any, wrenches: Any, options: Options) -> Float64Array:
-    forces, svd = _reaction(mech, q, v, tau, mask, wrenches, options)
+def _multipliers(mech: Mechanism, options: Options, *given: Any) -> Float64Array:
+    forces, svd = _reaction(mech, options, *given)
     return -svd.solve_transposed(forces)
 
 

@@ -52,8 +52,8 @@ def joint_wrenches(tree: Tree, q, v, tau, wrenches=None, active=None) -> Matrix:
 
 
 def joint_wrenches_within_loops(tree: Tree, q, v, a, multipliers, wrenches=None) -> Matrix:
-    """The same, from accelerations and multipliers: the forces of loops act on the links that carry their sides, those of
-    couplings in the joints themselves."""
+    """The same, from accelerations and multipliers: the forces of loops act on the links that carry their sides, those
+    of couplings in the joints themselves."""
     expression = ex.joint_wrenches(ex.forces_on_links(wrenches is not None) + L.T @ loop_vector("multipliers"))
     forces = list(multipliers)
     for loop in tree.mechanism.loops:
@@ -156,8 +156,8 @@ class HeldMotion(ClosedMotion):
 
 
 class Impact(HeldMotion):
-    """Velocities that jump: M dv = -G* impulses and G (v + dv) = 0 are the equations of accelerations of a mechanism that
-    rests, without forces, with G v in place of the bias of the loops."""
+    """Velocities that jump: M dv = -G* impulses and G (v + dv) = 0 are the equations of accelerations of a mechanism at
+    rest, without forces, with G v in place of the bias of the loops."""
 
     def __init__(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], active: Sequence[Scalar] | None):
         at_rest = [0.0] * tree.mechanism.nv

@@ -46,15 +46,15 @@ class Orthogonal:
         return [dot(row, y) for row in zip(*self.parts, strict=True)]
 
     def with_products(self, products: Sequence[Scalar]) -> list[Scalar]:
-        """y such that U y, of all vectors the shortest, has these products with the vectors V: T* |U|^2 y = products."""
+        """y such that U y, of all vectors the shortest, has these products with V: T* |U|^2 y = products."""
         scaled: list[Scalar] = []
         for j, product in enumerate(products):
             scaled.append(product - dot([row[j] for row in self.coefficients[:j]], scaled))
         return [x * r for x, r in zip(scaled, self.reciprocal, strict=True)]
 
     def least_combination(self, y: Sequence[Scalar]) -> list[Scalar]:
-        """The shortest x such that V x = U y: in the space of the rows of T, which are made orthogonal in turn, from the
-        last to the first, as that keeps their zeros."""
+        """The shortest x such that V x = U y: in the space of the rows of T, which are made orthogonal in turn, from
+        the last to the first, as that keeps their zeros."""
         count = len(self.parts)
         rows = [
             [*[0.0] * k, select(0.0 < self.reciprocal[k], 1.0, 0.0), *self.coefficients[k][k + 1 :]]
@@ -69,8 +69,10 @@ def orthogonalized(vectors: Sequence[Sequence[Scalar]], active: Sequence[Scalar]
     active = [1.0] * len(vectors) if active is None else active
     squares = [dot(vector, vector) for vector in vectors]
     largest = reduce(_greatest, (x * on for x, on in zip(squares, active, strict=True)), 0.0)
-    count, parts, reciprocal, doubt = len(vectors), [], [], 0.0
-    coefficients: Matrix = [[0.0] * count for _ in vectors]
+    parts: Matrix = []
+    reciprocal: list[Scalar] = []
+    coefficients: Matrix = [[0.0] * len(vectors) for _ in vectors]
+    doubt: Scalar = 0.0
     for j, (vector, square) in enumerate(zip(vectors, squares, strict=True)):
         rest = list(vector)
         for k, part in enumerate(parts):

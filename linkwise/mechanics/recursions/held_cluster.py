@@ -26,7 +26,9 @@ from ..spatial import ArticulatedInertia, Force, Motion, RigidInertia
 from ..spatial.motion import NO_MOTION
 from .cluster import ClusterDynamics
 
-WITHOUT_INERTIA = 1e-12  # what is left of a diagonal entry of M, by its size, below which something moves without inertia
+WITHOUT_INERTIA = (
+    1e-12  # what is left of a diagonal entry of M, by its size, below which something moves without inertia
+)
 Split = tuple[list[Scalar], list[Scalar]]  # coefficients by Q, and what is orthogonal to it
 
 
@@ -76,9 +78,9 @@ def hold_cluster(
     tau: Mapping[int, Scalar],
     ground: Motion,
 ) -> tuple[HeldCluster, ArticulatedInertia | None, Force | None]:
-    """Eliminate the joints of a cluster under the loop constraints ``rows``, each multiplied by its number in ``active``;
-    ``ground`` is the acceleration of the ground.  With it what is left on the parent, for a parent that is not the
-    ground."""
+    """Eliminate the joints of a cluster under the loop constraints ``rows``, of which those hold whose number in
+    ``active`` is not 0 but 1; ``ground`` is the acceleration of the ground.  With it what is left on the parent, for a
+    parent that is not the ground."""
     places = dynamics.cluster.coordinates[::-1]
     hangs_on_link = dynamics.cluster.parent >= 0
     felt, force = dynamics.forces(NO_MOTION if hangs_on_link else ground, dict.fromkeys(places, 0.0))
