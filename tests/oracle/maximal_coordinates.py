@@ -263,3 +263,26 @@ def free_velocities(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
     system = _System(mech, q, np.zeros(mech.nv))
     moves = row_space(np.concatenate(system.rows), RANK).along
     return moves[system.of_tree : system.of_loops].astype(float)
+
+
+def wrenches_needed(mech: lw.Mechanism, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """(n_links, 6): what all joints and loops together, without gravity, must do to each body for it to move so: its
+    rate of momentum less its weight, [moment; force] in world axes about the world's origin."""
+    system = _System(mech, q, v)
+    rates, found = {-1: np.zeros(6, dtype=Real)}, np.zeros((mech.n_links, 6))
+    for i, body in enumerate(mech.bodies):
+        own, ratio = mech.v_index(body.joint), extended(body.mimic.ratio if body.mimic else 1.0)
+        joint = screws(body.kind, system.poses[body.parent].then(body.rotation, body.position), system.poses[i])
+        rates[i] = rates[body.parent]
+        for screw, speed, rate in zip(joint, ratio * extended(v[own]), ratio * extended(a[own]), strict=True):
+            moving = system.twists[i if screw.on_b else body.parent]
+            rates[i] = rates[i] + screw.twist * rate + crossed(moving, screw.twist) * speed
+        place = slice(6 * i, 6 * i + 6)
+        found[i] = system.mass[place, place] @ rates[i] - system.force[place]
+    return found
+
+
+def in_world(pose: Pose, wrench: np.ndarray) -> np.ndarray:
+    """A wrench [moment; force] at the origin of a frame, along its axes, about the world's origin along the world's."""
+    moment, force = pose.rotation @ extended(wrench[:3]), pose.rotation @ extended(wrench[3:])
+    return np.concatenate([moment + np.cross(pose.position, force), force]).astype(float)

@@ -29,14 +29,14 @@ INCONSISTENT = 1e-8  # relative: accelerations that open loops faster, and force
 def forward_dynamics(tree: Tree, q, v, tau, wrenches=None, active=None) -> list[Scalar]:
     """(nv,): accelerations under joint forces, active loops kept closed."""
     motion = HeldMotion(tree, q, v, wrenches, active)
-    return _known(motion.doubt, motion.under(tau))
+    return motion.known(motion.under(tau))
 
 
 def multipliers(tree: Tree, q, v, tau, wrenches=None, active=None) -> list[Scalar]:
     """(m,): lambda of M a + h = tau - G* lambda, those of least norm; zero of loops that are not active."""
     motion = HeldMotion(tree, q, v, wrenches, active)
     motion.under(tau)
-    return _known(motion.doubt, motion.multipliers())
+    return motion.known(motion.multipliers())
 
 
 def loop_reactions(tree: Tree, q, v, tau, wrenches=None, active=None) -> Matrix:
@@ -47,7 +47,7 @@ def loop_reactions(tree: Tree, q, v, tau, wrenches=None, active=None) -> Matrix:
 def joint_wrenches(tree: Tree, q, v, tau, wrenches=None, active=None) -> Matrix:
     """(n_links, 6): what each joint of the tree transmits onto its link."""
     motion = HeldMotion(tree, q, v, wrenches, active)
-    rates = _known(motion.doubt, motion.under(tau))
+    rates = motion.known(motion.under(tau))
     return joint_wrenches_within_loops(tree, q, v, rates, motion.multipliers(), wrenches)
 
 
@@ -65,13 +65,13 @@ def joint_wrenches_within_loops(tree: Tree, q, v, a, multipliers, wrenches=None)
 def impact(tree: Tree, q, v, active=None) -> list[Scalar]:
     """(nv,): velocities after active loops close without rebound: v - M^-1 G* (G M^-1 G*)^+ G v."""
     motion = Impact(tree, q, v, active)
-    return _known(motion.doubt, [a + b for a, b in zip(v, motion.jumps, strict=True)])
+    return motion.known([a + b for a, b in zip(v, motion.jumps, strict=True)])
 
 
 def impact_impulses(tree: Tree, q, v, active=None) -> Matrix:
     """(number of loops, 6): impulses of side A on side B, in ``pose_b``."""
     motion = Impact(tree, q, v, active)
-    return _wrenches(tree, q, _known(motion.doubt, motion.multipliers()))
+    return _wrenches(tree, q, motion.known(motion.multipliers()))
 
 
 def inverse_dynamics(tree: Tree, q, v, a, wrenches=None, active=None, actuated=None) -> list[Scalar]:
@@ -141,10 +141,9 @@ class HeldMotion(ClosedMotion):
         self.held[cluster] = found[0]
         return found
 
-    @property
-    def doubt(self) -> Scalar:
-        """0 where it is clear which constraints count; known after ``under``."""
-        return sum((held.doubt for held in self.held.values()), 0.0)
+    def known(self, values: Sequence[Scalar]) -> list[Scalar]:
+        """Results of ``under``, not numbers where it is in doubt which constraints count."""
+        return _known(sum((held.doubt for held in self.held.values()), 0.0), values)
 
     def multipliers(self) -> list[Scalar]:
         """(m,): known after ``under``."""

@@ -13,9 +13,8 @@ from functools import reduce
 
 from ..scalar import Matrix, Scalar, dot, is_zero, select
 
-DEPENDENT = 1e-8  # of a vector's size: if less is left of it, the others imply it
+DEPENDENT = 1e-10  # of the largest vector: if less is left of one, the others imply it but for round-off
 SUFFICIENT = 1e-5  # if more is left, it counts without doubt
-COMPARABLE = 1e-4  # of the largest vector: smaller ones are judged by this size
 
 
 @dataclass(frozen=True)
@@ -67,29 +66,24 @@ class Orthogonal:
 def orthogonalized(vectors: Sequence[Sequence[Scalar]], active: Sequence[Scalar] | None = None) -> Orthogonal:
     """Make vectors orthogonal, in their order; only those count whose number in ``active`` is not 0 but 1."""
     active = [1.0] * len(vectors) if active is None else active
-    squares = [dot(vector, vector) for vector in vectors]
-    largest = reduce(_greatest, (x * on for x, on in zip(squares, active, strict=True)), 0.0)
+    squares = [dot(vector, vector) * on for vector, on in zip(vectors, active, strict=True)]
+    largest: Scalar = reduce(lambda a, b: select(a < b, b, a), squares, 0.0)
     parts: Matrix = []
     reciprocal: list[Scalar] = []
     coefficients: Matrix = [[0.0] * len(vectors) for _ in vectors]
     doubt: Scalar = 0.0
-    for j, (vector, square) in enumerate(zip(vectors, squares, strict=True)):
+    for j, vector in enumerate(vectors):
         rest = list(vector)
         for k, part in enumerate(parts):
             coefficients[k][j] = dot(part, rest) * reciprocal[k] * active[j]
             rest = _minus(rest, coefficients[k][j], part)
         left = dot(rest, rest)
-        scale = _greatest(square, largest * COMPARABLE**2)
-        counts = scale * DEPENDENT**2 < left * active[j]
+        counts = largest * DEPENDENT**2 < left * active[j]
         reciprocal.append(0.0 if is_zero(left) else select(counts, 1.0 / select(counts, left, 1.0), 0.0))
-        doubt = doubt + select(counts, select(left < scale * SUFFICIENT**2, 1.0, 0.0), 0.0)
+        doubt = doubt + select(counts, select(left < largest * SUFFICIENT**2, 1.0, 0.0), 0.0)
         parts.append(rest)
     return Orthogonal(parts, reciprocal, coefficients, doubt)
 
 
 def _minus(x: Sequence[Scalar], factor: Scalar, y: Sequence[Scalar]) -> list[Scalar]:
     return [a if is_zero(b) else a - factor * b for a, b in zip(x, y, strict=True)]
-
-
-def _greatest(a: Scalar, b: Scalar) -> Scalar:
-    return select(a < b, b, a)
