@@ -58,6 +58,8 @@ EXPECTED = {
     "lw.closed.assemble(five, [2.1, 1.9, 1.5, 1.9])": ARRAY,
     "lw.closed.constraint_jacobian(five, q)": ARRAY,
     "lw.closed.forward_dynamics(five, q, v, tau)": ARRAY,
+    "lw.closed.joint_wrenches(five, q, v, tau, active=[True])": ARRAY,
+    "lw.closed.impact(five, q, v)": ARRAY,
     "lw.diagonal.rates(arm, q, v)": ARRAY,
     "lw.denoc.udu(arm, q)[0]": ARRAY,
     "op.dense(op.H, arm, q)": ARRAY,

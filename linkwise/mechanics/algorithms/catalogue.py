@@ -141,7 +141,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             expression=lambda mech, wrenches=False: ex.joint_wrenches(ex.forces_on_links(wrenches)),
             ignores_loops=True,
             may_take_wrenches=True,
-            with_loops="mech.spanning_tree with linkwise.closed.loop_reactions among the wrenches",
+            with_loops=f"{CLOSED}.joint_wrenches",
         ),
         Algorithm(
             "forward_dynamics",

@@ -147,6 +147,7 @@ def balance(mech: Mechanism, q, v, tau, a, joints, reactions, wrenches=None) -> 
 # -- any mechanism ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:.*is locked")
 @pytest.mark.parametrize("family", ["general", "planar"])
 @pytest.mark.parametrize("seed", range(4))
 def test_random_mechanisms_with_some_of_their_loops(family, seed):

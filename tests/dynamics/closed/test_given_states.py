@@ -27,6 +27,9 @@ FUNCTIONS = {
     closed.constraint_forces: ("q", "v", "tau"),
     closed.multipliers: ("q", "v", "tau"),
     closed.loop_reactions: ("q", "v", "tau"),
+    closed.joint_wrenches: ("q", "v", "tau"),
+    closed.impact: ("q", "v"),
+    closed.impact_impulses: ("q", "v"),
     closed.local_parametrization: ("q",),
 }
 SPOILT = {
