@@ -36,7 +36,7 @@ SPOILT = {
     "complex": (lambda x: x + 0j, "{name} has dtype complex128"),
     "text": (lambda x: [str(number) for number in x], "{name} has dtype <U"),
     "objects": (lambda x: x.astype(object), "{name} has dtype object"),
-    "nothing": (lambda x: None, "{name} has dtype object"),
+    "nothing": (lambda x: None, "{name} (has dtype object|is missing)"),
     "ragged": (lambda x: [x.tolist(), [1.0]], "{name} is no array"),
     "short": (lambda x: x[:-1], r"{name} has shape \(3,\), expected \(..., 4\)"),
     "one number": (lambda x: 1.0, r"{name} has shape \(\), expected \(..., 4\)"),
