@@ -160,7 +160,7 @@ class _Order:
         """How many of the constraints are independent on the manifold: what is left of all, if nothing else is."""
         left = self.rank - sum(front.pivots for front in self.fronts)
         if len(groups) == 1:
-            return min(left, *group.matrices[0].shape)
+            return min(left, len(group.matrices[0]), len(self._columns(group)))
         values = [np.linalg.svd(matrix, compute_uv=False) for matrix in group.matrices[: self.closed]]
         found = max(int(np.sum(s > self.least * s.max(initial=0.0))) for s in values)
         return min(found, left)
