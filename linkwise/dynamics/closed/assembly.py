@@ -15,7 +15,7 @@ from ..states import Float64Array, checked_arrays, common_batch, real_numbers
 from .closing import LoopEquations, closed_by
 from .constraints import decomposed, moved_by, one_state, position_error, require_finite
 from .decomposition import decompose
-from .redundancy import loop_equations
+from .redundancy import decide_around, loop_equations
 from .sizes import random_configurations
 from .tolerances import LOOPS
 
@@ -80,6 +80,8 @@ def _closed_or_refused(
     require_finite(mech, q, f"{name} is not finite")
     require_finite(mech, unit, f"{name} has a quaternion of zeros")
     start = np.where(np.abs(unit - q) > ROUND_OFF, unit, q)  # what is closed stays where it is, to the last digit
+    if tries > 1 and q.size:
+        decide_around(mech, start.reshape(-1, mech.nq)[0])
     equations = loop_equations(mech)
     metric = equations.sizes.columns if tries > 1 else 1.0  # near closed loops, (3.10) is the shortest way as it is
     q = closed_by(equations, start, free, aim, tolerance, max_steps, metric)

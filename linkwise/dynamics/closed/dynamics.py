@@ -20,7 +20,6 @@ from .constraints import (
     constraint_jacobian,
     driven_by,
     loop_of,
-    position_error,
     require_length,
     velocity_rows,
     warn_if_open,
@@ -29,7 +28,7 @@ from .contacts import by_kernel, loop_mask, that_count
 from .coordinates import Coordinates, ImplicitCoordinates
 from .decomposition import Decomposition, decompose, solved, times, transposed_times
 from .formulations import METHODS, basis_by
-from .redundancy import redundancy
+from .redundancy import closable_error, redundancy
 from .structure import fronts
 from .tolerances import LOOPS
 
@@ -111,7 +110,7 @@ def forward_dynamics(
     mask = loop_mask(mech, active, q=q, v=v, tau=tau)
     a = accelerations(mech, q, v, tau, method, baumgarte, wrenches, independent, rank, tolerance, mask)
     if baumgarte is None:
-        warn_if_open(mech, position_error(mech, q), mask)
+        warn_if_open(mech, closable_error(mech, q), mask)
     return a
 
 
@@ -303,7 +302,7 @@ def inverse_dynamics(
     """
     q, v = checked_arrays(mech, q=q, v=v)
     mask = loop_mask(mech, active, q=q, v=v)
-    warn_if_open(mech, position_error(mech, q), mask)
+    warn_if_open(mech, closable_error(mech, q), mask)
     driven = np.arange(mech.nv) if actuated is None else driven_by(mech, actuated, "actuated")
 
     def reference(q: Any, v: Any, a: Any, mask: Any, wrenches: Any) -> Float64Array:

@@ -132,7 +132,7 @@ def redundancy(mech: Mechanism, q: ArrayLike | None = None) -> Redundancy:
     its data; every function of ``closed`` goes by it.
 
     It is decided once and kept with the mechanism, in configurations around ``mech.initial``, or around ones found from
-    random guesses if that cannot be assembled.  With ``q`` it is decided anew, around q.  A ``MechanismWarning`` names
+    random guesses if that cannot be assembled.  With ``q`` it is decided again, around q.  A ``MechanismWarning`` names
     the constraints that are redundant only to rounding.
     """
     if q is not None:
@@ -144,6 +144,13 @@ def redundancy(mech: Mechanism, q: ArrayLike | None = None) -> Redundancy:
         return mech._kernels[redundancy]
     except (KeyError, AttributeError):  # not decided yet, or no mechanism
         return stored(mech, redundancy, lambda: _decided_in_family(mech))
+
+
+def decide_around(mech: Mechanism, q: np.ndarray) -> None:
+    """Decide around q (nq,) what could not be decided because no assembled configuration was found."""
+    if not redundancy(mech).assembled and (found := _told(mech, _decided(mech, q))).assembled:
+        mech._kernels.pop(loop_equations, None)
+        mech._kernels[redundancy] = found
 
 
 def loop_equations(mech: Mechanism) -> LoopEquations:
@@ -174,13 +181,13 @@ def without_rounding(mech: Mechanism, jacobian: np.ndarray, of_constraints: np.n
 def _decided_in_family(mech: Mechanism) -> Redundancy:
     """Decided once for all variants: they differ in masses and gravity, not in poses."""
     if "_family" not in mech.__dict__:
-        return _decided_and_told(mech)
+        return _told(mech, _decided(mech, mech.initial))
     known = mech._family.code
-    return known.get(redundancy) or known.setdefault(redundancy, _decided_and_told(mech))
+    return known.get(redundancy) or known.setdefault(redundancy, _told(mech, _decided(mech, mech.initial)))
 
 
-def _decided_and_told(mech: Mechanism) -> Redundancy:
-    found = _decided(mech, mech.initial)
+def _told(mech: Mechanism, found: Redundancy) -> Redundancy:
+    """The record; warns of what it says that one may not expect."""
     rounded = "; ".join(str(one) for one in found.clusters if one.is_rounded)
     locked = (one for one in found.clusters if found.assembled and one.loops and not one.degrees_of_freedom)
     doubtful = [one for one in locked if one.rank and one.smallest < DOUBTFUL]
@@ -423,13 +430,15 @@ def _prevented(kind: Joint) -> tuple[str, ...]:
     """The motions that each number of a closure prevents where the two sides coincide, along the axes of pose_a."""
     axes, small = np.array(kind.alignment, dtype=float), 1e-6
     still = np.array(kind.closure(Matrix3.from_rows(np.eye(3).tolist()), Vector3(0.0, 0.0, 0.0)), dtype=float)
-    turned = [kind.closure(Matrix3.from_rows(_turn(axis, small).tolist()), Vector3(0.0, 0.0, 0.0)) for axis in range(3)]
+    rotated = [
+        kind.closure(Matrix3.from_rows(_rotated(axis, small).tolist()), Vector3(0.0, 0.0, 0.0)) for axis in range(3)
+    ]
     moved = [kind.closure(Matrix3.from_rows(np.eye(3).tolist()), Vector3(*(small * np.eye(3)[k]))) for k in range(3)]
-    rates = (np.array([*turned, *moved], dtype=float) - still).T / small  # (6 - nv, 6), in canonical axes
+    rates = (np.array([*rotated, *moved], dtype=float) - still).T / small  # (6 - nv, 6), in canonical axes
     return tuple(_words(axes @ rate[:3], axes @ rate[3:]) for rate in rates)
 
 
-def _turn(axis: int, angle: float) -> np.ndarray:
+def _rotated(axis: int, angle: float) -> np.ndarray:
     """A small rotation about a coordinate axis."""
     return np.eye(3) + angle * np.cross(np.eye(3), np.eye(3)[axis])
 

@@ -33,21 +33,21 @@ def written(mech: Mechanism, digits: int | None, seed: int = 0) -> Mechanism:
         builder.link(body.link, body.mass, own[i].T @ body.com, (inertia + inertia.T) / 2)
         pose = own[body.parent].T @ body.rotation @ own[i], own[body.parent].T @ body.position
         parent = mech.bodies[body.parent].link if body.parent >= 0 else "ground"
-        builder.joint(body.joint, turned(body.kind, own[i], digits), parent, body.link, rounded_pose(pose))
+        builder.joint(body.joint, rotated(body.kind, own[i], digits), parent, body.link, rounded_pose(pose))
     for loop in mech.loops:
         sides: list = []
-        frame_turn = Rotation.random(random_state=rng.integers(1 << 30)).as_matrix()
+        frame_rotation = Rotation.random(random_state=rng.integers(1 << 30)).as_matrix()
         for link, (rotation, position) in ((loop.link_a, loop.pose_a), (loop.link_b, loop.pose_b)):
             frame = mech.frame(link)
             at = frame.rotation @ position + frame.position
-            pose = own[frame.body].T @ frame.rotation @ rotation @ frame_turn, own[frame.body].T @ at
+            pose = own[frame.body].T @ frame.rotation @ rotation @ frame_rotation, own[frame.body].T @ at
             body = mech.bodies[frame.body].link if frame.body >= 0 else "ground"
             sides += [body, rounded_pose(pose)]
-        builder.loop(loop.name, turned(loop.kind, frame_turn, digits), *sides)
+        builder.loop(loop.name, rotated(loop.kind, frame_rotation, digits), *sides)
     return builder.build(mech.name, TILT.T @ mech.gravity)
 
 
-def turned(kind: Joint, rotation: np.ndarray, digits: int | None) -> Joint:
+def rotated(kind: Joint, rotation: np.ndarray, digits: int | None) -> Joint:
     """The joint with axes given in a rotated frame, rounded."""
     names = [name for name in ("axis", "axis1", "axis2", "normal") if hasattr(kind, name)]
     axes = {name: rotation.T @ np.array(getattr(kind, name)) for name in names}

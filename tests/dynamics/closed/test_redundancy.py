@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import warnings
 
 import numpy as np
@@ -241,3 +242,17 @@ def test_files_are_judged_when_they_are_loaded():
         mech = lw.load(text, loops=loops)
     assert len([one for one in told if "rounded" in str(one.message)]) == 1
     assert closed.degrees_of_freedom(mech, closed.assemble(mech, np.zeros(4))) == 1
+
+
+def test_an_assembled_guess_decides_where_nothing_else_was_found(monkeypatch):
+    """A linkage that is found from few guesses only: the first that is assembled says how it moves."""
+    mech = written(built("four_bar"), 6)
+    with monkeypatch.context() as blind:
+        module = importlib.import_module("linkwise.dynamics.closed.redundancy")  # the package has a function so named
+        blind.setattr(module, "_assembled_roughly", lambda *_: None)
+        assert not closed.redundancy(mech).assembled
+        with pytest.raises(closed.AssemblyError):
+            closed.assemble(mech, np.zeros(3))
+    with pytest.warns(MechanismWarning, match="rounded"):
+        q = closed.assemble(mech, np.zeros(3))
+    assert closed.redundancy(mech).assembled and closed.degrees_of_freedom(mech, q) == 1
