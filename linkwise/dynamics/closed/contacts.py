@@ -92,9 +92,10 @@ def by_kernel(
     function = kernel_function(mech, (request, *options) if options else request, None)
     with np.errstate(invalid="ignore"):  # what is in doubt is no number
         found: Float64Array = function(*arrays, *more)
-    batch = _batch(arrays, active, wrenches)
-    poor = np.isnan(found).any(axis=tuple(range(len(batch), found.ndim)))
-    if poor.any():
+    unknown = np.isnan(found)
+    if unknown.any():
+        batch = _batch(arrays, active, wrenches)
+        poor = unknown.any(axis=tuple(range(len(batch), found.ndim)))
         given = [np.broadcast_to(x, (*batch, x.shape[-1]))[poor] for x in arrays]
         on = None if active is None else np.broadcast_to(active, (*batch, active.shape[-1]))[poor]
         pushes = None if wrenches is None else np.broadcast_to(more[-1], (*batch, mech.n_links, 6))[poor]
@@ -105,6 +106,13 @@ def by_kernel(
 def has_kernels(mech: Mechanism) -> bool:
     """Whether kernels of loops that hold or let go serve a mechanism: all that moves has inertia without the loops, its
     data are exact enough, and no cluster is very large."""
+    try:
+        return mech._kernels[has_kernels]
+    except KeyError:
+        return stored(mech, has_kernels, lambda: _has_kernels(mech))
+
+
+def _has_kernels(mech: Mechanism) -> bool:
     if not mech.loops or mech.singular_joints or redundancy(mech).blocks:
         return False
     return max(len(cluster.coordinates) for cluster in clusters(mech)) <= MOST_COORDINATES
