@@ -40,7 +40,6 @@ from .runtime.llvm_loader import MachineCode
 from .runtime.memory import collection_paused
 from .runtime.single_call import single_call
 from .runtime.threads import call_threaded, threaded
-from .store import stored
 from .targets import c_source, cuda_c, llvm_simd, numpy_reference
 from .targets.protocol import Options, Target
 from .trace import inline, trace
@@ -160,7 +159,7 @@ def trace_with_plan(
     def run(*arrays: np.ndarray) -> list[np.ndarray]:
         values = zip(arrays[len(own) :], entries, strict=True)
         numbers = {key: array[at] for array, places in values for key, at in places}
-        trees.append(_tree(mech, numbers, at_user_origins))
+        trees.append(build_tree(mech, numbers, at_user_origins))
         given = arrays[: len(own)] if base is None else inline(base, *arrays)
         found = algorithm.run(computed, trees[0], given, options)
         results = [np.array(x, dtype=object) for x in ((found,) if isinstance(algorithm.output, str) else found)]
@@ -179,13 +178,6 @@ def trace_with_plan(
             "inverts is singular, such as the inertia of a link without mass"
         ) from None
     return Traced(program, log, computed, algorithm.tree_for(trees[0]))
-
-
-def _tree(mech: Mechanism, numbers: Mapping[tuple[str, int], Any], at_user_origins: bool) -> Tree:
-    """The tree of a mechanism; one of constants alone is kept with it."""
-    if numbers:
-        return build_tree(mech, numbers, at_user_origins)
-    return stored(mech, (build_tree, at_user_origins), lambda: build_tree(mech, at_user_origins=at_user_origins))
 
 
 def trace_algorithm(
