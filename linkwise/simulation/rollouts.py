@@ -5,15 +5,18 @@ from __future__ import annotations
 import dataclasses
 import numbers
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 from numpy.typing import ArrayLike
 
 from ..compiler.ir.program import Array, Program
 from ..compiler.ir.recurrence import Recurrence
 from ..compiler.kernel import KernelError
 from ..compiler.pipeline import load_recurrence, rollout_targets, trace_algorithm
+from ..compiler.registry import DECIDED_OPTIONS
 from ..compiler.runtime.arrays import UnreadableArrayError, all_plain
 from ..compiler.store import is_single, stored
 from ..compiler.variants import shared_by_variants
@@ -26,10 +29,12 @@ from ..mechanics.algorithms.integration import METHODS as STEPS
 from ..mechanics.algorithms.integration import under_feedback
 from ..mechanism import Mechanism, MechanismError, checks, one_of, require_mechanism
 from ..mechanism.quaternions import with_unit_quaternions
+from .closed_rollouts import SETTLED, TRUSTED, counting, look_after, onto_loops
 
 GAINS = ("kp", "kd")
 FEEDBACK = ("target", *GAINS)
 CONFIGURATIONS = {"q": "q0", "target": "the target of feedback"}  # inputs, and what callers know them as
+NEXT = "_next"
 PER_STEP = ("tau", "wrenches", "target")  # inputs that may change from step to step
 
 
@@ -73,11 +78,16 @@ def rollout(
 
     Springs and damping of the file act as feedback: {"target": mech.spring_rest, "kp": mech.stiffness, "kd":
     mech.damping}; all other passive elements in ``simulate`` alone.
-    Batches are spread over threads.  All-float32 arguments are computed in float32.  For loops use ``simulate``.
+    Batches are spread over threads.  All-float32 arguments are computed in float32.
+
+    Loops are kept closed: accelerations are those of ``closed.forward_dynamics``, and every step ends with a projection
+    of q and v as ``simulate`` makes it.  Initial states must be assembled (``closed.assemble``); velocities that loops
+    do not allow are projected, with a ``MechanismWarning``.  Another says where, near singular positions, steps do not
+    resolve the motion.
     """
     require_mechanism(mech)
     method, target = one_of("method", method, STEPS), one_of("target", target, rollout_targets())
-    ALGORITHMS[f"{method}_step"].check(mech)
+    ALGORITHMS[_step_name(mech, method)].check(mech)
     steps = _count("steps", steps, 0)
     every = _stride(steps, every, final_only)
     more = ({} if wrenches is None else {"wrenches": wrenches}) | _feedback(mech, feedback)
@@ -88,10 +98,13 @@ def rollout(
     single = all(map(is_single, chosen)) and any(isinstance(x, np.ndarray) for x in chosen)  # numbers alone say nothing
     dtype = "float32" if single else "float64"
     run, inputs, of_variant = _kernel(mech, method, tuple(more), tuple(parameters), dtype, target)
-    arrays, batch = _arrays(mech, inputs, given | of_variant, np.dtype(dtype), steps, every)
-    for array, values in zip(inputs, arrays, strict=True):
-        if array.name in parameters:
-            _check_bodies(mech, array.name, values)
+    given = {**given, **of_variant, TRUSTED: np.zeros(2)}
+    arrays, batch = _arrays(mech, inputs, given, np.dtype(dtype), steps, every)
+    varied = {array.name: x for array, x in zip(inputs, arrays, strict=True) if array.name in parameters}
+    for name, values in varied.items():
+        _check_bodies(mech, name, values)
+    if mech.loops:
+        arrays[:2] = onto_loops(mech, arrays[0], arrays[1], varied)
     axes = (*batch,) if final_only else (*batch, steps // every + 1)
     q, v = _results(out, [(*axes, mech.nq), (*axes, mech.nv)], np.dtype(dtype))
     if out is not None:
@@ -101,8 +114,33 @@ def rollout(
         for record, initial in zip(records, arrays, strict=False):
             record[..., 0, :] = initial
     if steps:
-        run(*arrays, out=tuple(records if final_only else (record[..., 1:, :] for record in records)))
+        records = records if final_only else [record[..., 1:, :] for record in records]
+        trusted = [np.zeros((*batch, 2), dtype)] if mech.loops else []
+        with np.errstate(all="ignore" if mech.loops else None):  # what cannot be relied on is made again
+            run(*arrays, out=(*records, *(_over_and_over(counts, steps // every) for counts in trusted)))
+        for counts in trusted:
+            whole = _with_batch(inputs, arrays, batch)
+            look_after(mech, method, whole, bool(varied), counts, records)
     return q, v
+
+
+def _over_and_over(last: np.ndarray, records: int) -> np.ndarray:
+    """(..., records, n): an array of records that are all written to the same place (..., n), where the last stays."""
+    shape, strides = last.shape, last.strides
+    return as_strided(last, (*shape[:-1], records, shape[-1]), (*strides[:-1], 0, strides[-1]))
+
+
+def _with_batch(inputs: Sequence[Array], arrays: Sequence[np.ndarray], batch: tuple[int, ...]) -> dict[str, np.ndarray]:
+    """All inputs by name, each with all batch axes; those of every step as (..., steps, core)."""
+    whole = {}
+    for array, values in zip(inputs, arrays, strict=True):
+        own = len(array.shape) + 2 * (array.name in PER_STEP)
+        shape = values.shape[values.ndim - own :]
+        values = np.broadcast_to(values, (*batch, *shape))
+        if array.name in PER_STEP:
+            values = values.reshape(*batch, shape[0] * shape[1], *array.shape)
+        whole[array.name] = values
+    return whole
 
 
 def _kernel(
@@ -112,9 +150,9 @@ def _kernel(
     mechanism's own store or made now.  ``more`` are the names of inputs that only some rollouts have."""
 
     def recurrence(numbers: tuple[Any, ...] = ()) -> tuple[Callable[..., None], tuple[Array, ...]]:
-        program = _step(mech, method, more, (*numbers, *parameters))
+        program = _step(mech, method, more, (*numbers, *parameters), dtype)
         per_run = tuple(array.name for array in program.inputs if array.name in PER_STEP)
-        once_more = Recurrence((("q_next", "q"), ("v_next", "v")), per_run)
+        once_more = Recurrence(tuple((array.name, array.name.removesuffix(NEXT)) for array in program.outputs), per_run)
         return load_recurrence(program, once_more, dtype, target), program.inputs
 
     def shared(numbers: Any) -> Any:
@@ -129,9 +167,14 @@ def _kernel(
     )
 
 
-def _step(mech: Mechanism, method: str, more: tuple[str, ...], parameters: Sequence[Any]) -> Program:
-    """The program of one step: from q, v and other inputs to the next q and v."""
-    name = f"{method}_step"
+def _step_name(mech: Mechanism, method: str) -> str:
+    return f"closed_{method}_step" if mech.loops else f"{method}_step"
+
+
+def _step(mech: Mechanism, method: str, more: tuple[str, ...], parameters: Sequence[Any], dtype: str) -> Program:
+    """The program of one step: from q, v and other inputs to the next q and v, and of closed mechanisms how far they
+    can be trusted."""
+    name = _step_name(mech, method)
     algorithm = ALGORITHMS[WITH_WRENCHES[name] if "wrenches" in more else name]
     if "target" in more:
         algorithm = dataclasses.replace(
@@ -140,13 +183,25 @@ def _step(mech: Mechanism, method: str, more: tuple[str, ...], parameters: Seque
             recursion=under_feedback(algorithm.function),
             sizes=dict(zip(FEEDBACK, ((mech.nq,), (mech.nv,), (mech.nv,)), strict=True)),
         )
-    program, _ = trace_algorithm(algorithm, mech, parameters)
+    fed_back, options = [Array("q", (mech.nq,)), Array("v", (mech.nv,))], {}
+    if mech.loops:
+        fed_back.append(Array(TRUSTED, (2,)))
+        options = {"fronts": DECIDED_OPTIONS["fronts"](mech), "settled": SETTLED[dtype]}
+        algorithm = dataclasses.replace(
+            algorithm,
+            inputs=(*algorithm.inputs, TRUSTED),
+            output="result",
+            recursion=counting(algorithm.function),
+            sizes={**algorithm.sizes, TRUSTED: (2,)},
+        )
+    program, _ = trace_algorithm(algorithm, mech, parameters, options)
     (state,) = program.results
+    ends = list(accumulate((array.size for array in fed_back), initial=0))
     return dataclasses.replace(
         program,
         name=f"{method}_rollout",
-        outputs=(Array("q_next", (mech.nq,)), Array("v_next", (mech.nv,))),
-        results=(state[: mech.nq], state[mech.nq :]),
+        outputs=tuple(Array(array.name + NEXT, array.shape) for array in fed_back),
+        results=tuple(state[start:end] for start, end in pairwise(ends)),
     )
 
 

@@ -111,7 +111,7 @@ def simulate(
     system = _system(mech, settings, forces, manifold, independent)
     x = system.start(*corrected)
     state = system.state(x)
-    _warn_of_inconsistent_velocities(mech, state, v)
+    warn_of_inconsistent_velocities(mech, state, v)
     start = Stretch(0.0, 0.0, x, state, system.chart)
     integrator = _integrator(system, settings, None)
     times = _sample_times(0.0, duration, t_eval, output_step)
@@ -272,7 +272,7 @@ def _passive(passive: Any) -> Passive | None:
 # -- what is asked for ----------------------------------------------------------------------------------------
 
 
-def _warn_of_inconsistent_velocities(mech: Mechanism, state: tuple[np.ndarray, np.ndarray], given: np.ndarray) -> None:
+def warn_of_inconsistent_velocities(mech: Mechanism, state: tuple[np.ndarray, np.ndarray], given: np.ndarray) -> None:
     """Say so where velocities were given that violate the constraints of loops, and are not those the motion starts
     with."""
     q, v = state

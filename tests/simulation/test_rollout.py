@@ -349,10 +349,10 @@ def massless() -> lw.Mechanism:
 
 REFUSED = {
     "no mechanism": (lambda: lw.rollout("arm", Q, V, None, 0.1, 3), TypeError, "a Mechanism is needed"),
-    "loops": (
-        lambda: lw.rollout(lw.mechanisms.four_bar(), Q[:3], V[:3], None, 0.1, 3),
+    "open loops": (
+        lambda: lw.rollout(lw.mechanisms.four_bar(), Q[:3] + 1.0, V[:3], None, 0.1, 3),
         lw.MechanismError,
-        "would ignore the loops 'pin' of mechanism 'four_bar': use linkwise.simulate, or mech.spanning_tree",
+        "close it first, q0 = closed.assemble(mech, q0)",
     ),
     "no mass": (lambda: lw.rollout(massless(), Q[:2], V[:2], None, 0.1, 3), lw.MechanismError, "'hinge'"),
     "method": (lambda: lw.rollout(ARM, Q, V, None, 0.1, 3, "rk45"), ValueError, "unknown method 'rk45': did you mean"),

@@ -15,6 +15,7 @@ from ..states import Float64Array, checked_arrays, common_batch, real_numbers
 from .closing import LoopEquations, closed_by
 from .constraints import decomposed, moved_by, one_state, position_error, require_finite
 from .decomposition import decompose
+from .projection import projected_by_elimination
 from .redundancy import decide_around, loop_equations
 from .sizes import random_configurations
 from .tolerances import LOOPS
@@ -75,11 +76,7 @@ def _closed_or_refused(
     tries: int = 1,
 ) -> np.ndarray:
     """q with its loops closed and its quaternions of unit length, or an error about ``name``."""
-    with np.errstate(divide="ignore", invalid="ignore"):  # a quaternion of zeros is reported below
-        unit = tree.integrate(mech, q, np.zeros(mech.nv), 0.0)
-    require_finite(mech, q, f"{name} is not finite")
-    require_finite(mech, unit, f"{name} has a quaternion of zeros")
-    start = np.where(np.abs(unit - q) > ROUND_OFF, unit, q)  # what is closed stays where it is, to the last digit
+    start = _with_unit_quaternions(mech, q, name)
     if tries > 1 and q.size:
         decide_around(mech, start.reshape(-1, mech.nq)[0])
     equations = loop_equations(mech)
@@ -91,6 +88,18 @@ def _closed_or_refused(
         _refuse_open(mech, q, hold, tries)
     _refuse_mirrored(equations, q)
     return q
+
+
+def _with_unit_quaternions(mech: Mechanism, q: np.ndarray, name: str) -> np.ndarray:
+    """q, finite, with its quaternions of unit length; what has that stays as it is, to the last digit."""
+    if mech.rates_are_velocities:
+        require_finite(mech, q, f"{name} is not finite")
+        return q
+    with np.errstate(divide="ignore", invalid="ignore"):  # a quaternion of zeros is reported below
+        unit = tree.integrate(mech, q, np.zeros(mech.nv), 0.0)
+    require_finite(mech, q, f"{name} is not finite")
+    require_finite(mech, unit, f"{name} has a quaternion of zeros")
+    return np.where(np.abs(unit - q) > ROUND_OFF, unit, q)
 
 
 def _searched(
@@ -149,7 +158,13 @@ def project(
     """
     start, v = checked_arrays(mech, q=q, v=v)
     aim = LOOPS.aim * tolerance if aim is None else aim
-    q = _reclosed(mech, start, tolerance, aim)
+    unit = _with_unit_quaternions(mech, start, "the configuration")
+    quick = projected_by_elimination(loop_equations(mech), unit, v, tolerance, aim, rank)
+    if quick is None:
+        q = _reclosed(mech, unit, tolerance, aim)
+    else:
+        q = quick[0]
+        _refuse_mirrored(loop_equations(mech), q)
     moved = _largest_move(mech, start, q)
     if np.any(moved > largest):
         loop, residual = _worst_loop(mech, start.reshape(-1, mech.nq)[np.argmax(np.ravel(moved))])
@@ -160,7 +175,7 @@ def project(
             residual,
             q,
         )
-    v = _consistent_velocities(mech, q, v, rank)
+    v = _consistent_velocities(mech, q, v, rank) if quick is None else quick[1]
     if energy is not None:
         q, v = _at_energy(mech, start, q, v, energy, tolerance, aim, largest, rank)
     return np.array(np.broadcast_to(q, (*v.shape[:-1], mech.nq))), v  # velocities may be more than configurations

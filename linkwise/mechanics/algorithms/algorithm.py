@@ -73,6 +73,7 @@ SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
     "reliability": lambda m: (),
     "active": lambda m: (len(m.loops),),
     "loop_wrenches": lambda m: (len(m.loops), 6),
+    "steps_to_singular": lambda m: (),
     "multipliers": lambda m: (m.n_constraints,),
     "constraint_motion": lambda m: (m.nv + 2 * m.n_constraints,),
     "step_rate_jacobian": lambda m: (m.nv, m.nv),

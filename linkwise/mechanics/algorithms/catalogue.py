@@ -15,6 +15,7 @@ from ..recursions.mass_centres import at_mass_centres
 from . import (
     centroidal,
     closed_dynamics,
+    closed_projection,
     configuration,
     contact_dynamics,
     denoc,
@@ -96,7 +97,19 @@ def _step(name: str, method: integration.Method) -> Algorithm:
         reason=MANIFOLD,
         solves_motion=True,
         may_take_wrenches=True,
-        with_loops="linkwise.simulate",
+        with_loops=f"closed_{name}_step, linkwise.rollout or linkwise.simulate",
+    )
+
+
+def _closed_step(name: str, method: integration.Method) -> Algorithm:
+    return Algorithm(
+        f"closed_{name}_step",
+        STEP,
+        ("state", "reliability", "steps_to_singular"),
+        partial(integration.closed_step, method),
+        ("fronts", "settled"),
+        reason=CLUSTERS,
+        may_take_wrenches=True,
     )
 
 
@@ -394,6 +407,15 @@ ALGORITHMS: dict[str, Algorithm] = {
             at_user_origins=True,
             may_take_wrenches=True,
         ),
+        Algorithm(
+            "closed_projection",
+            ("q", "v"),
+            ("state", "reliability"),
+            closed_projection.closed_projection,
+            ("fronts", "settled"),
+            reason=CLUSTERS,
+        ),
+        *(_closed_step(name, method) for name, method in integration.METHODS.items()),
         Algorithm("loop_alignments", ("q",), "loop_alignments", loop_constraints.loop_alignments, reason=LOOPS),
         Algorithm("loop_motion_maps", ("q",), "loop_motion_maps", loop_constraints.loop_motion_maps, reason=LOOPS),
         Algorithm(
@@ -473,7 +495,7 @@ WITH_WRENCHES: dict[str, str] = {
 
 def register_integrator(name: str, method: integration.Method) -> None:
     """Make a method of fixed steps known: ``rollout`` and ``simulate`` then take its name, and ``compile`` the names of
-    its steps, NAME_step and NAME_step_with_wrenches.
+    its steps, NAME_step and closed_NAME_step, alone and with ..._with_wrenches.
 
     method   a ``Tableau`` (explicit Runge-Kutta) or a ``Splitting`` (velocities and positions in turn)
     """
@@ -482,7 +504,7 @@ def register_integrator(name: str, method: integration.Method) -> None:
     if name in integration.METHODS:
         raise ValueError(f"method {name!r} is known already; known: {', '.join(integration.METHODS)}")
     integration.METHODS[name] = method
-    step = _step(name, method)
-    twin = step.under_wrenches
-    assert twin is not None
-    ALGORITHMS[step.name], ALGORITHMS[twin.name], WITH_WRENCHES[step.name] = step, twin, twin.name
+    for step in (_step(name, method), _closed_step(name, method)):
+        twin = step.under_wrenches
+        assert twin is not None
+        ALGORITHMS[step.name], ALGORITHMS[twin.name], WITH_WRENCHES[step.name] = step, twin, twin.name

@@ -14,12 +14,13 @@ from ..links.loop_elimination import Front, Solution, eliminate
 from ..recursions.cluster import ClusterDynamics, Load, articulate_cluster
 from ..recursions.sweep import base_to_tip, within
 from ..recursions.tree import Configuration, Tree
-from ..scalar import Scalar, dot, select
+from ..scalar import Scalar, dot, is_constant, select
 from ..spatial import ArticulatedInertia, Force, Motion
 from ..spatial.three import ZERO
 from .loop_constraints import constraints
 
 CLOSED = 1e-3  # metres, sines of angles: loops that are open by more were not meant to be closed
+FAR = 1e9  # steps
 Fronts = tuple[tuple[Front, ...], ...]  # for every cluster
 
 
@@ -74,9 +75,26 @@ class ClosedMotion:
         return {cluster: eliminate(rows, cluster.coordinates, own) for cluster, own in pairs}
 
     @property
+    def margins(self) -> list[Scalar]:
+        """Of all clusters: positive where they can be relied on.  What is left of implied constraints does not count,
+        as stages of integrators leave loops open."""
+        return [motion.margin for motion in self.motions.values() if not is_constant(motion.margin)]
+
+    @property
     def reliability(self) -> Scalar:
         """The least of all clusters, see ``Solution``."""
         return reduce(lambda a, b: select(b < a, b, a), [motion.reliability for motion in self.motions.values()], 2.0)
+
+    def steps_to_singular(self, v: Sequence[Scalar], dt: Scalar) -> Scalar:
+        """The square of a number of steps of dt: about the fewest in which loops can come to a singular position with
+        velocities of this size, the least of all clusters."""
+        found: Scalar = FAR**2
+        for cluster, motion in self.motions.items():
+            own = [v[c] * dt for c in cluster.coordinates]
+            for smallest, largest in motion.extremes:
+                steps = smallest / (largest * (dot(own, own) + FAR**-2))
+                found = select(steps < found, steps, found)
+        return found
 
     def under(self, tau: Sequence[Scalar]) -> list[Scalar]:
         """Tip to base: what every cluster leaves on its parent; base to tip: accelerations."""

@@ -9,6 +9,8 @@ exactly (``Joint.integrate``), and the method of Runge and Kutta is applied to u
 Quaternions stay unit, and the order of the method is kept for joints that turn freely up to the order that their
 ``Joint.step_rate`` carries; methods of higher order are refused there.  For all other joints u is the change of q and
 the method is the usual one.
+
+Steps of closed mechanisms take the accelerations that keep loops closed, and end with the projection of q and v.
 """
 
 from __future__ import annotations
@@ -17,17 +19,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, count
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ...mechanism import Mechanism, MechanismError
 from ..recursions.tree import Tree
 from ..scalar import Scalar
+from .closed_dynamics import ClosedMotion, Fronts
+from .closed_projection import PASSES, SETTLED, if_positive, project
 from .configuration import difference, integrate
 from .dynamics import forward_dynamics
 
 Vector = list[Scalar]
+Result = TypeVar("Result")
 RootedTree = tuple[int, np.ndarray, int]  # its order, its elementary weights at the stages, its density
 ROUNDED = 1e-9  # what a condition on rounded coefficients may be off by
 
@@ -125,10 +130,40 @@ METHODS: dict[str, Method] = {
 
 def step(method: Method, tree: Tree, q, v, tau, dt, wrenches=None) -> Vector:
     """(nq + nv,): q and v after dt."""
+    return _advanced(method, tree, q, v, dt, lambda q, v: forward_dynamics(tree, q, v, tau, wrenches))
+
+
+def closed_step(
+    method: Method, tree: Tree, q, v, tau, dt, wrenches=None, *, fronts: Fronts, settled: float = SETTLED
+) -> tuple[Vector, Scalar, Scalar]:
+    """(nq + nv,), () and (): q and v after dt, loops closed; whether they can be relied on: above 1 if so, else the
+    step was too long to close loops, or too near a singular position for the elimination; and the square of about the
+    fewest such steps to a singular position: where they are few, they do not resolve the motion."""
+    step = dt.item() if hasattr(dt, "item") else dt
+    stages: list[ClosedMotion] = []
+
+    def acceleration(q: Sequence[Scalar], v: Vector) -> Vector:
+        stages.append(ClosedMotion(tree, q, v, wrenches, fronts))
+        return stages[-1].under(tau)
+
+    reached = _advanced(method, tree, q, v, dt, acceleration)
+    passes = (
+        PASSES if isinstance(method, Tableau) and method.order > 2 else PASSES + 1
+    )  # for what its error leaves open
+    found = project(tree, reached[: len(q)], reached[len(q) :], fronts, settled, passes, stages[-1].rows)
+    margins = [margin for stage in stages for margin in stage.margins]
+    reliability = if_positive([*margins, *found.margins], 2.0)
+    return [*found.q, *found.v], reliability, stages[0].steps_to_singular(v, step)
+
+
+def _advanced(
+    method: Method, tree: Tree, q, v, dt, accelerations: Callable[[Sequence[Scalar], Vector], Vector]
+) -> Vector:
+    """q and v after dt."""
     dt = _array([dt.item() if hasattr(dt, "item") else dt])  # an array, since arrays of scalars do not multiply scalars
 
     def acceleration(q: Sequence[Scalar], v: np.ndarray) -> np.ndarray:
-        return _array(forward_dynamics(tree, q, v.tolist(), tau, wrenches))
+        return _array(accelerations(q, v.tolist()))
 
     if isinstance(method, Splitting):
         q, v = method.advance(
@@ -162,16 +197,16 @@ def _refuse_lost_orders(method: Tableau, mechanism: Mechanism) -> None:
             )
 
 
-def under_feedback(step: Callable[..., Vector]) -> Callable[..., Vector]:
+def under_feedback(step: Callable[..., Result]) -> Callable[..., Result]:
     """The step with ``tau + kp (target - q) - kd v`` as joint forces, of its start and constant during it, as a digital
     controller gives them; three more inputs ``target, kp, kd`` come last.  ``target - q`` is ``difference(q, target)``.
     """
 
-    def controlled(tree: Tree, q, v, tau, dt, *more) -> Vector:
+    def controlled(tree: Tree, q, v, tau, dt, *more, **options) -> Result:
         *wrenches, target, kp, kd = more
         way = difference(tree, q, target)
         forces = [f + p * x - d * w for f, p, x, d, w in zip(tau, kp, way, kd, v, strict=True)]
-        return step(tree, q, v, forces, dt, *wrenches)
+        return step(tree, q, v, forces, dt, *wrenches, **options)
 
     return controlled
 

@@ -52,6 +52,14 @@ def constraints(at: Configuration, v: Sequence[Scalar]) -> tuple[list[Row], list
     return rows, [x for way in at.ways for x in way.closure()]
 
 
+def closures(at: Configuration, rows: Sequence[Row] | None = None) -> list[Row]:
+    """What all loops and couplings ask of a small step u that closes them, G u + g = 0; with ``rows`` of G from a
+    configuration nearby."""
+    errors = [x for way in at.ways for x in way.closure()]
+    known = [r for way in at.ways for r in _rows(at, way)] if rows is None else [row.numbers for row in rows]
+    return [Row(numbers, error) for numbers, error in zip(known, errors, strict=True)]
+
+
 def _rows(at: Configuration, way: Walk | Tie) -> list[dict[int, Scalar]]:
     """The rows of G of a loop or coupling, by coordinate."""
     rows: list[dict[int, Scalar]] = [{} for _ in range(way.loop.n_constraints)]

@@ -83,6 +83,9 @@ class Solution:
 
     reliability    above 1 where all pivots are large enough: the smallest square of a pivot relative to the largest of
                    its front, and to what suffices there
+    margin         positive where pivots are large enough, without a division
+    remaining      positive where nothing is left of constraints that others imply, as if loops are closed
+    extremes       squares of the smallest and largest pivots of last fronts: far apart near singular positions
     """
 
     basis: Mapping[int, list[Scalar]]
@@ -90,6 +93,9 @@ class Solution:
     free: int
     indicators: tuple[Scalar, ...]
     reliability: Scalar
+    margin: Scalar
+    remaining: Scalar
+    extremes: tuple[tuple[Scalar, Scalar], ...]
 
 
 Exchange = tuple[int, int, Scalar]  # two slots, and the condition
@@ -169,6 +175,15 @@ class _Progress:
         limit = self.implied**2 * self.largest
         return [*found, *(select(x < limit, 2.0, 0.0) for x in self.remaining if not is_zero(x))]
 
+    def margin(self) -> Scalar:
+        """Positive if pivots are large."""
+        return self.smallest - (VANISHING**2 if self.smallest is self.largest else self.largest * self.sufficient**2)
+
+    def margins_of_implied(self) -> list[Scalar]:
+        """Each positive if nothing is left of constraints that pivots should imply."""
+        limit = self.implied**2 * self.largest
+        return [limit - x for x in self.remaining if not is_zero(x)]
+
     def _largest_square(self, row: Row) -> Scalar:
         squares = [row.at(c) * row.at(c) for c in self.slots if not is_zero(row.at(c))]
         return reduce(_greatest, squares) if squares else 0.0
@@ -229,6 +244,11 @@ def _least(a: Scalar, b: Scalar) -> Scalar:
     return select(b < a, b, a)
 
 
+def _least_of(values: Iterable[Scalar], most: float) -> Scalar:
+    """Of those that states decide."""
+    return reduce(_least, (x for x in values if not is_constant(x)), most)
+
+
 def _greatest(a: Scalar, b: Scalar) -> Scalar:
     return select(a < b, b, a)
 
@@ -260,9 +280,19 @@ def eliminate(
         for first, other, condition in reversed(pivot.exchanges):
             basis[first], basis[other] = _choose(condition, basis[first], basis[other])
             (offset[first],), (offset[other],) = _choose(condition, [offset[first]], [offset[other]])
-    ratios = [x for one in progress if one.pivots for x in one.reliability()]
-    reliability = reduce(_least, (x for x in ratios if not is_constant(x)), 2.0)
-    return Solution(basis, offset, len(free), tuple(pivot.indicator for pivot in spares), reliability)
+    inner = {child for front in fronts for child in front.children}
+    made = [one for one in progress if one.pivots]
+    last = [one for k, one in enumerate(progress) if one.pivots and k not in inner]
+    return Solution(
+        basis,
+        offset,
+        len(free),
+        tuple(pivot.indicator for pivot in spares),
+        _least_of((x for one in made for x in one.reliability()), 2.0),
+        _least_of((one.margin() for one in made), 1.0),
+        _least_of((x for one in made for x in one.margins_of_implied()), 1.0),
+        tuple((one.smallest, one.largest) for one in last if one.smallest is not one.largest),
+    )
 
 
 def _progress(rows: Mapping[int, Row], fronts: Sequence[Front], threshold: float) -> list[_Progress]:

@@ -191,7 +191,8 @@ def test_step_rates_are_rates_of_steps(kind):
 def test_one_table_of_methods():
     """Compiled steps, rollouts and simulations all offer what the table has, and nothing else."""
     steps = {name for name in ALGORITHMS if name.endswith(("_step", "_step_with_wrenches"))}
-    assert steps == {f"{name}_step{rest}" for name in METHODS for rest in ("", "_with_wrenches")}
+    kinds = ((first, rest) for first in ("", "closed_") for rest in ("", "_with_wrenches"))
+    assert steps == {f"{first}{name}_step{rest}" for first, rest in kinds for name in METHODS}
     assert rollouts.STEPS is integrators.STEPS is METHODS
 
 

@@ -1,0 +1,118 @@
+"""Back to the loops: positions and velocities of a closed mechanism moved the least that closes them (spencer2004 3.10,
+3.11), by the elimination that closed dynamics uses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ...mechanism.clusters import clusters
+from ..links.factor import Factor
+from ..links.loop_elimination import Row, Solution, eliminate
+from ..recursions.tree import Configuration, Tree
+from ..scalar import Scalar, dot, select
+from .closed_dynamics import Fronts
+from .configuration import integrate
+from .loop_constraints import closures
+
+RELIABLE = 1.0  # see ``Solution.reliability``
+PASSES = 2
+SETTLED = 1e-6  # rad, m: a last correction that is larger leaves loops open by more than its square, about round-off
+BOUNDED = 1e150  # squares of velocities: larger ones are no numbers soon
+
+Part = dict[int, Scalar]  # of a vector over coordinates: that of one cluster
+
+
+@dataclass(frozen=True)
+class Projected:
+    """Where a state was moved to, and whether that can be relied on.
+
+    margins    positive where it can be
+    extremes   of the pivots, see ``Solution``
+    """
+
+    q: list[Scalar]
+    v: list[Scalar]
+    margins: list[Scalar]
+    extremes: list[tuple[Scalar, Scalar]]
+
+
+def closed_projection(tree: Tree, q, v, *, fronts: Fronts, settled: float = SETTLED) -> tuple[list[Scalar], Scalar]:
+    """(nq + nv,) and (): q with its loops closed and v without what opens them; and whether they can be relied on:
+    above 1 if so, by the square of the smallest pivot relative to the largest, which is small near singular
+    positions."""
+    found = project(tree, q, v, fronts, settled, PASSES)
+    ratio: Scalar = 1.0
+    for smallest, largest in found.extremes:
+        ratio = select(smallest < ratio * largest, smallest / largest, ratio)
+    return [*found.q, *found.v], if_positive(found.margins, RELIABLE + ratio)
+
+
+def project(
+    tree: Tree,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    fronts: Fronts,
+    settled: float,
+    passes: int,
+    nearby: Sequence[Row] | None = None,
+) -> Projected:
+    """The state moved the least that closes the loops.
+
+    Every pass linearizes them: G u + g = 0 has the solutions K y + k, of which q moves along the shortest, k less its
+    part along K.  Passes converge quadratically, so the velocities are those of the configuration before the last, tiny
+    correction; what is wrong with a pass before shows in the size of that.  The first pass takes G from ``nearby``,
+    where it has been eliminated already.
+    """
+    margins: list[Scalar] = []
+    extremes: list[tuple[Scalar, Scalar]] = []
+    size: Scalar = 0.0
+    consistent = list(v)
+    for number in range(passes):
+        rows = dict(enumerate(closures(Configuration(tree, q), nearby if number == 0 else None)))
+        change: list[Scalar] = [0.0] * tree.mechanism.nv
+        for cluster, own in zip(clusters(tree.mechanism), fronts, strict=True):
+            if not own:
+                continue
+            motion = eliminate(rows, cluster.coordinates, own)
+            along = _Tangent(motion)
+            for c, x in along.part(motion.offset).items():
+                change[c] = motion.offset[c] - x
+            if number == passes - 1:
+                for c, x in along.part({c: v[c] for c in cluster.coordinates}).items():
+                    consistent[c] = x
+                margins += [motion.margin, motion.remaining]
+                extremes += motion.extremes
+        size = dot(change, change)
+        q = integrate(tree, q, change, 1.0)
+    margins += [settled**2 - size, BOUNDED - dot(consistent, consistent)]
+    return Projected(list(q), consistent, margins, extremes)
+
+
+def if_positive(margins: Sequence[Scalar], value: Scalar) -> Scalar:
+    """The value where all margins are positive numbers, else 0."""
+    for margin in margins:
+        value = select(margin > 0.0, value, 0.0)
+    return value
+
+
+class _Tangent:
+    """The velocities that the loops of a cluster allow, K y for any y: K (K* K)^-1 K* is the projection onto them."""
+
+    def __init__(self, motion: Solution):
+        self._columns: list[Part] = [
+            dict(zip(motion.basis, column, strict=True)) for column in zip(*motion.basis.values(), strict=True)
+        ]
+        gram = [[_dot(a, b) for b in self._columns] for a in self._columns]
+        for k, indicator in enumerate(motion.indicators, start=motion.free):
+            gram[k][k] = gram[k][k] + (1.0 - indicator)  # a column of zeros
+        self._factor = Factor.of(gram)
+
+    def part(self, vector: Mapping[int, Scalar]) -> Part:
+        """What a vector over the cluster's coordinates has along these velocities."""
+        y = self._factor.solve([_dot(column, vector) for column in self._columns])
+        return {c: dot([column[c] for column in self._columns], y) for c in vector}
+
+
+def _dot(a: Mapping[int, Scalar], b: Mapping[int, Scalar]) -> Scalar:
+    return dot(a.values(), (b[c] for c in a))
