@@ -93,10 +93,7 @@ def rollout(
     more = ({} if wrenches is None else {"wrenches": wrenches}) | _feedback(mech, feedback)
     parameters = _named("parameters", parameters, "{'mass': masses}")
     given = _plain({**state_by_joint(mech, {"q": q0, "v": v0}), "tau": tau, "dt": dt, **more, **parameters})
-    by_name = [name for name, x in {**(feedback or {}), "q": q0, "v": v0}.items() if isinstance(x, Mapping)]
-    chosen = [x for name, x in given.items() if x is not None and name not in by_name]
-    single = all(map(is_single, chosen)) and any(isinstance(x, np.ndarray) for x in chosen)  # numbers alone say nothing
-    dtype = "float32" if single else "float64"
+    dtype = _precision(given, {**(feedback or {}), "q": q0, "v": v0})
     run, inputs, of_variant = _kernel(mech, method, tuple(more), tuple(parameters), dtype, target)
     given = {**given, **of_variant, TRUSTED: np.zeros(2)}
     arrays, batch = _arrays(mech, inputs, given, np.dtype(dtype), steps, every)
@@ -114,14 +111,28 @@ def rollout(
         for record, initial in zip(records, arrays, strict=False):
             record[..., 0, :] = initial
     if steps:
-        records = records if final_only else [record[..., 1:, :] for record in records]
-        trusted = [np.zeros((*batch, 2), dtype)] if mech.loops else []
-        with np.errstate(all="ignore" if mech.loops else None):  # what cannot be relied on is made again
-            run(*arrays, out=(*records, *(_over_and_over(counts, steps // every) for counts in trusted)))
-        for counts in trusted:
-            whole = _with_batch(inputs, arrays, batch)
-            look_after(mech, method, whole, bool(varied), counts, records)
+        kept = records if final_only else [record[..., 1:, :] for record in records]
+        if mech.loops:
+            _run_closed(mech, method, run, dict(zip(inputs, arrays, strict=True)), batch, kept, bool(varied))
+        else:
+            run(*arrays, out=tuple(kept))
     return q, v
+
+
+def _run_closed(
+    mech: Mechanism,
+    method: str,
+    run: Callable[..., None],
+    given: Mapping[Array, np.ndarray],
+    batch: tuple[int, ...],
+    records: Sequence[np.ndarray],
+    varied: bool,
+) -> None:
+    """Run a recurrence of a closed mechanism; what cannot be relied on is made again."""
+    trusted = np.zeros((*batch, 2), records[0].dtype)
+    with np.errstate(all="ignore"):
+        run(*given.values(), out=(*records, _over_and_over(trusted, records[0].shape[-2])))
+    look_after(mech, method, _with_batch(given, batch), varied, trusted, records)
 
 
 def _over_and_over(last: np.ndarray, records: int) -> np.ndarray:
@@ -130,10 +141,10 @@ def _over_and_over(last: np.ndarray, records: int) -> np.ndarray:
     return as_strided(last, (*shape[:-1], records, shape[-1]), (*strides[:-1], 0, strides[-1]))
 
 
-def _with_batch(inputs: Sequence[Array], arrays: Sequence[np.ndarray], batch: tuple[int, ...]) -> dict[str, np.ndarray]:
+def _with_batch(given: Mapping[Array, np.ndarray], batch: tuple[int, ...]) -> dict[str, np.ndarray]:
     """All inputs by name, each with all batch axes; those of every step as (..., steps, core)."""
     whole = {}
-    for array, values in zip(inputs, arrays, strict=True):
+    for array, values in given.items():
         own = len(array.shape) + 2 * (array.name in PER_STEP)
         shape = values.shape[values.ndim - own :]
         values = np.broadcast_to(values, (*batch, *shape))
@@ -232,6 +243,13 @@ def _by_joint(mech: Mechanism, name: str, given: Any) -> Any:
     if not isinstance(given, Mapping):
         return given
     return configuration_by_joint(mech, name, given) if name == "target" else rates_by_joint(mech, name, given, 0.0)
+
+
+def _precision(given: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
+    """float32 if all arrays are; those that are made of numbers by joint, as ``asked``, do not decide."""
+    chosen = [x for name, x in given.items() if x is not None and not isinstance(asked.get(name), Mapping)]
+    single = all(map(is_single, chosen)) and any(isinstance(x, np.ndarray) for x in chosen)  # numbers alone say nothing
+    return "float32" if single else "float64"
 
 
 def _stride(steps: int, every: int, final_only: bool) -> int:

@@ -158,7 +158,7 @@ def stepwise(mech, q, v, tau, pushes=None, feedback=None):
 def test_wrenches_feedback_and_records(quiet):
     mech, q, v, tau = states("five_bar", 4)
     pushes = np.random.default_rng(1).normal(size=(4, STEPS, mech.n_links, 6))
-    feedback = {"target": SYMMETRIC, "kp": 30.0, "kd": 2.0}
+    feedback = {"target": SYMMETRIC, "kp": np.full(4, 30.0), "kd": np.full(4, 2.0)}
     expected = stepwise(mech, q, v, tau, pushes, feedback)
     whole = lw.rollout(mech, q, v, tau, DT, STEPS, wrenches=pushes, feedback=feedback)
     same([x[:, -1] for x in whole], expected, 1e-13)
@@ -273,7 +273,7 @@ def test_not_a_number_stays_in_its_state(quiet):
 
 @pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
 def test_steps_by_decompositions_are_the_same(method, monkeypatch):
-    options = {"feedback": {"target": SYMMETRIC, "kp": 30.0, "kd": 2.0}}
+    options = {"feedback": {"target": SYMMETRIC, "kp": np.full(4, 30.0), "kd": np.full(4, 2.0)}}
     _, q, v, tau = states("five_bar")
     pushes = np.random.default_rng(1).normal(size=(3, STEPS, 4, 6))
     steps = np.array([1e-3, 5e-4, 2e-3])

@@ -21,9 +21,12 @@ def projected_by_elimination(
     equations: LoopEquations, q: np.ndarray, v: np.ndarray, tolerance: float, aim: float, rank: Any
 ) -> tuple[Float64Array, Float64Array] | None:
     """(q, v) moved the least that closes all loops and satisfies their velocity constraints; configurations with errors
-    below ``aim`` stay as they are.  None where the elimination cannot be relied on for some state, does not close loops
-    to the tolerance, or finds them open by more than a milliradian or that part of the size of a loop, or closed to the rounding of the data
-    only: then it takes a search."""
+    below ``aim`` stay as they are.
+
+    None where the elimination cannot be relied on for some state or does not close loops to the tolerance, and where
+    that takes a search: loops that are open by more than a milliradian, or a thousandth of their size, or that close to
+    the rounding of the data only.
+    """
     mech = equations.mech
     if not mech.loops or equations.blocks or not q.size or not v.size or not _is_generic(mech, rank):
         return None

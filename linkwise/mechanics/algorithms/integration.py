@@ -147,10 +147,10 @@ def closed_step(
         return stages[-1].under(tau)
 
     reached = _advanced(method, tree, q, v, dt, acceleration)
-    passes = (
-        PASSES if isinstance(method, Tableau) and method.order > 2 else PASSES + 1
-    )  # for what its error leaves open
-    found = project(tree, reached[: len(q)], reached[len(q) :], fronts, settled, passes, stages[-1].rows)
+    passes, nearby = PASSES + 1, None  # for what an error of low order leaves open
+    if isinstance(method, Tableau):  # its last stage, whose loops are eliminated already, is near the end
+        passes, nearby = PASSES if method.order > 2 else PASSES + 1, stages[-1].rows
+    found = project(tree, reached[: len(q)], reached[len(q) :], fronts, settled, passes, nearby)
     margins = [margin for stage in stages for margin in stage.margins]
     reliability = if_positive([*margins, *found.margins], 2.0)
     return [*found.q, *found.v], reliability, stages[0].steps_to_singular(v, step)
