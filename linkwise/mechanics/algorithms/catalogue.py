@@ -102,15 +102,15 @@ def _step(name: str, method: integration.Method) -> Algorithm:
 
 
 def _closed_step(name: str, method: integration.Method) -> Algorithm:
-    return Algorithm(
-        f"closed_{name}_step",
-        STEP,
-        ("state", "reliability", "steps_to_singular"),
-        partial(integration.closed_step, method),
-        ("fronts", "settled"),
-        reason=CLUSTERS,
-        may_take_wrenches=True,
-    )
+    results = ("state", "reliability", "steps_to_singular")
+    return _eliminated(f"closed_{name}_step", STEP, results, partial(integration.closed_step, method), ("settled",))
+
+
+def _eliminated(
+    name: str, inputs: tuple[str, ...], output: Any, recursion: Callable[..., Any], options: tuple[str, ...] = ()
+) -> Algorithm:
+    pushed = "tau" in inputs
+    return Algorithm(name, inputs, output, recursion, ("fronts", *options), reason=CLUSTERS, may_take_wrenches=pushed)
 
 
 def _held(name: str, inputs: tuple[str, ...], output: str, **more: Any) -> tuple[Algorithm, Algorithm]:
@@ -366,24 +366,8 @@ ALGORITHMS: dict[str, Algorithm] = {
         Algorithm(
             "constrained_terms", ("q", "v"), "constrained_terms", loop_constraints.constrained_terms, reason=LOOPS
         ),
-        Algorithm(
-            "closed_forward_dynamics",
-            ("q", "v", "tau"),
-            "a",
-            closed_dynamics.closed_forward_dynamics,
-            ("fronts",),
-            reason=CLUSTERS,
-            may_take_wrenches=True,
-        ),
-        Algorithm(
-            "closed_motion",
-            ("q", "v", "tau"),
-            ("a", "reliability"),
-            closed_dynamics.closed_motion,
-            ("fronts",),
-            reason=CLUSTERS,
-            may_take_wrenches=True,
-        ),
+        _eliminated("closed_forward_dynamics", ("q", "v", "tau"), "a", closed_dynamics.closed_forward_dynamics),
+        _eliminated("closed_motion", ("q", "v", "tau"), ("a", "reliability"), closed_dynamics.closed_motion),
         *_held("forward_dynamics", ("q", "v", "tau"), "a")[1:],
         *_held("multipliers", ("q", "v", "tau"), "multipliers"),
         *_held("loop_reactions", ("q", "v", "tau"), "loop_wrenches"),
@@ -407,13 +391,12 @@ ALGORITHMS: dict[str, Algorithm] = {
             at_user_origins=True,
             may_take_wrenches=True,
         ),
-        Algorithm(
+        _eliminated(
             "closed_projection",
             ("q", "v"),
             ("state", "reliability"),
             closed_projection.closed_projection,
-            ("fronts", "settled"),
-            reason=CLUSTERS,
+            ("settled",),
         ),
         *(_closed_step(name, method) for name, method in integration.METHODS.items()),
         Algorithm("loop_alignments", ("q",), "loop_alignments", loop_constraints.loop_alignments, reason=LOOPS),
