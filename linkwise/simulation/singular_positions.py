@@ -39,16 +39,18 @@ NEARLY_CLOSED = 1e-6  # metres or radians, times the usual conditioning, which g
 PAIRS = (6, 8, 10)  # of nodes of an arc, on both sides of a singular position: more where fewer are not accurate
 FINE = 1e-10  # an arc with a smaller error is accurate, whatever the tolerance
 GAUSSIAN = 1e-8  # the same with Gauss's nodes, which know the ends of an arc much better
-SHORT = 1e-7  # the same of arcs towards and away from a singular position, where rounding is no smaller
-STRAIGHT = 1e-4  # the largest error of an arc that is led straight on
+ROUNDED = 1e-8  # the same where more nodes do not help
+ROUNDING = 1e-15  # over the square of the conditioning: an error that rounding may have
 STAGNANT = 0.1  # of the error with fewer nodes: one that is larger does not come from the degree of the polynomial
+ROUGH = 1e-6  # the largest of these, also where a motion starts: a singular position is known to half the digits only
 HALVINGS = 20  # of an arc: what has no smooth continuation then is left to the method
 PART = 0.5  # of the time to a singular position: the longest step or arc towards it where none crosses it
 LOOK = np.array([0.0, 0.01, 0.5, 1.0, 1.5])  # steps: when to look for what is ahead
 LADDER = 2.0 ** np.arange(-12.0, 12.5, 0.5)  # steps: when to look for the end of a neighbourhood
 CLOSELY = 33  # number of times at which an interval is looked at
 AT_REST = 1e-9  # of the velocity that accelerations lead to within a step
-CONSISTENT = 1e-6  # of velocities: those that start a motion from a singular position and belong to a branch
+CONSISTENT = 1e-6  # of velocities: smaller changes put those in a singular position along a branch, but for rounding
+INCONSISTENT = 0.3  # of velocities: larger changes would make another motion of it
 
 
 class Motion(collocation.Motion, Protocol):
@@ -139,8 +141,8 @@ class SingularPositions:
         else:
             arc = self._collocated(motion, t, x, a, ahead.behind, outer_pairs)
             smooth = arc is not None and arc.error <= FINE
-        if arc is None or not self._is_crossing(motion, arc, smooth, ahead):
-            arc = self._shorter(motion, t, x, a, ahead) if conditioning < NEAR else None
+        if arc is None or not self._is_crossing(motion, arc, smooth, ahead, self._rounded(conditioning)):
+            arc = self._shorter(motion, t, x, a, ahead, self._rounded(conditioning)) if conditioning < NEAR else None
         return arc, PART * ahead.time if ahead.time else math.inf
 
     def arcs(self, motion: Motion, t: float, x: np.ndarray, until: float, inside: bool) -> list[Arc]:
@@ -152,7 +154,7 @@ class SingularPositions:
             arc, _ = self.arc(motion, t, x, rates, until - t)
             if arc is None and (found or inside):
                 arc = self._collocated(motion, t, x, rates[-self.mech.nv :], until - t, gauss_pairs)
-                arc = arc if arc is not None and arc.error <= SHORT else None
+                arc = arc if arc is not None and arc.error <= ROUNDED else None
             if arc is None:
                 return []
             found.append(arc)
@@ -174,15 +176,7 @@ class SingularPositions:
         times = step * LOOK
         values = along(times)
         if values[0] < NEAR:
-            times = step * LADDER
-            away = np.flatnonzero(along(times) >= NEAR)
-            if not len(away):
-                return None
-            times = np.linspace(0.0, times[away[0]], CLOSELY)
-            values = along(times)
-            least = int(np.argmin(values))
-            away = least + np.flatnonzero(values[least:] >= NEAR)
-            return Ahead(float(times[least]), float(times[away[0]]))
+            return _way_out(along, step)
         (dips,) = np.nonzero(_dips(values))
         if not len(dips) and values[-1] >= NEAR:
             return None
@@ -192,9 +186,7 @@ class SingularPositions:
         if values.min() >= NEAR:
             return None
         time = float(times[np.argmin(values)])
-        times = time * np.linspace(2.0, 6.0, CLOSELY)
-        away = np.flatnonzero(along(times) >= NEAR)
-        return Ahead(time, float(times[away[0]]) if len(away) else math.inf)
+        return Ahead(time, 2.0 * time)
 
     # -- arcs ---------------------------------------------------------------------------------------------------
 
@@ -229,13 +221,17 @@ class SingularPositions:
             best = arc
         return best
 
-    def _is_crossing(self, motion: Motion, arc: Arc, smooth: bool, ahead: Ahead) -> bool:
+    def _rounded(self, conditioning: float) -> float:
+        """The largest error of an arc from a state of this conditioning, if more nodes do not help."""
+        return min(max(ROUNDED, ROUNDING / (conditioning * self.usual_conditioning) ** 2), ROUGH)
+
+    def _is_crossing(self, motion: Motion, arc: Arc, smooth: bool, ahead: Ahead, rounded: float) -> bool:
         """Whether an arc past a singular position is to be taken: if it is smooth, or if it goes through or so closely
         past that it should be smooth."""
         if not ahead.time:
             return smooth
         time, least = self._closest(motion, arc)
-        if least > BESIDE or arc.error > STRAIGHT:
+        if least > BESIDE or arc.error > max(rounded, least):  # that of an arc straight past is about this distance
             return smooth and self._told_of_corner(arc, time, least)
         if least > THROUGH:
             self._say(
@@ -255,12 +251,14 @@ class SingularPositions:
             )
         return True
 
-    def _shorter(self, motion: Motion, t: float, x: np.ndarray, a: np.ndarray, ahead: Ahead) -> Arc | None:
+    def _shorter(
+        self, motion: Motion, t: float, x: np.ndarray, a: np.ndarray, ahead: Ahead, rounded: float
+    ) -> Arc | None:
         """An arc towards or away from a singular position, as long as it can be."""
         length = PART * (ahead.time or ahead.behind)
         for _ in range(HALVINGS):
             arc = self._collocated(motion, t, x, a, length, gauss_pairs)
-            if arc is not None and arc.error <= SHORT:
+            if arc is not None and arc.error <= rounded:
                 self._told_of_corner(arc, *self._closest(motion, arc))
                 return arc
             length *= 0.5
@@ -280,7 +278,7 @@ class SingularPositions:
         times = np.linspace(arc.t_old, arc.t, CLOSELY)
         values = along(times)
         time, width, least = float(times[np.argmin(values)]), float(times[1] - times[0]), float(values.min())
-        while least > THROUGH and width > THROUGH * (arc.t - arc.t_old):
+        while least > ROUNDED and width > ROUNDED * (arc.t - arc.t_old):
             left, middle, right = along(time + width * np.array([-1.0, 0.0, 1.0])) ** 2  # a parabola
             bend, least = left - 2.0 * middle + right, min(least, math.sqrt(min(left, middle, right)))
             if bend <= 0.0:
@@ -307,7 +305,7 @@ class SingularPositions:
         for _ in range(HALVINGS):
             start = x if at_rest else self._along_branch(motion, x, length)
             arc = None if start is None else self._collocated(motion, t, start, a, length, outer_pairs, both_ways=True)
-            if arc is not None and arc.error <= STRAIGHT:
+            if arc is not None and arc.error <= ROUGH:
                 break
             length *= 0.5
         else:
@@ -343,8 +341,28 @@ class SingularPositions:
                 return None
             v, before = to_middle @ closed_states[:, len(q) :], v
             if np.abs(v - before).max() <= CONSISTENT * np.abs(v).max():
-                break
-        return np.concatenate([q, before])
+                given = motion.state(x)[1]
+                fits = np.abs(before - given).max() <= INCONSISTENT * np.abs(given).max()
+                return np.concatenate([q, before]) if fits else None
+        return None
+
+
+def _way_out(along: Callable[[np.ndarray], np.ndarray], step: float) -> Ahead | None:
+    """What is ahead of a motion that is near a singular position, where ``along(times)`` is its conditioning: the same
+    time after it passes as before, or, if it leaves, until it is away or turns back."""
+    times = np.concatenate([[0.0], step * LADDER])
+    values = along(times)
+    rises = np.flatnonzero(values[:-1] < values[1:])
+    if not len(rises):
+        return None
+    times = np.linspace(0.0, times[rises[0] + 1], CLOSELY)
+    passes = float(times[np.argmin(along(times))])
+    if passes:
+        return Ahead(passes, 2.0 * passes)
+    times = step * LADDER[rises[0] :]
+    values = along(times)
+    ends = np.flatnonzero((values[:-1] >= NEAR) | (values[:-1] > values[1:]))
+    return Ahead(0.0, float(times[ends[0] if len(ends) else -1]))
 
 
 def _dips(values: np.ndarray) -> np.ndarray:
