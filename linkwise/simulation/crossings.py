@@ -42,7 +42,8 @@ class Crossings:
         for place in map(tuple, near.tolist()):
             motion, arcs = system.member(x, place), found.get(place, [])
             t_start, start = (arcs[-1].t, motion.settled(arcs[-1].between(arcs[-1].t))) if arcs else (t, x[place])
-            found[place] = arcs + system.singular.of(place).arcs(motion, t_start, start, t_new, inside=bool(arcs))
+            policy, step = system.singular.of(place), t_new - t
+            found[place] = arcs + policy.arcs(motion, t_start, start, t_new, step, inside=bool(arcs))
         self._arcs = {place: arcs for place, arcs in found.items() if arcs and arcs[-1].t >= t_new}
         return bool(self._arcs)
 

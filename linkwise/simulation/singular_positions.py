@@ -28,7 +28,7 @@ from ..mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
 from . import collocation
 from .collocation import Arc, collocated, gauss_pairs, outer_pairs
 
-# Conditioning is that of the constraints as a part of what is usual for the mechanism; times of arcs are relative.
+# Conditioning is that of the constraints, as a part of what is usual for the mechanism; errors of arcs are relative.
 NEAR = 0.2  # conditioning: with less, a step of any method is replaced by an arc
 SINGULAR = 1e-5  # conditioning: with less, rounding decides in which direction a state would be projected
 THROUGH = 1e-5  # conditioning: what passes more closely goes through, but for errors of integration
@@ -47,6 +47,7 @@ HALVINGS = 20  # of an arc: what has no smooth continuation then is left to the 
 PART = 0.5  # of the time to a singular position: the longest step or arc towards it where none crosses it
 LOOK = np.array([0.0, 0.01, 0.5, 1.0, 1.5])  # steps: when to look for what is ahead
 LADDER = 2.0 ** np.arange(-12.0, 12.5, 0.5)  # steps: when to look for the end of a neighbourhood
+SAME = 1.0 + 1e-9  # times conditioning: a smaller change is rounding
 CLOSELY = 33  # number of times at which an interval is looked at
 AT_REST = 1e-9  # of the velocity that accelerations lead to within a step
 CONSISTENT = 1e-6  # of velocities: smaller changes put those in a singular position along a branch, but for rounding
@@ -145,15 +146,15 @@ class SingularPositions:
             arc = self._shorter(motion, t, x, a, ahead, self._rounded(conditioning)) if conditioning < NEAR else None
         return arc, PART * ahead.time if ahead.time else math.inf
 
-    def arcs(self, motion: Motion, t: float, x: np.ndarray, until: float, inside: bool) -> list[Arc]:
-        """Arcs from (t, x) that end at ``until`` or after it; none if the motion cannot be followed by arcs, or need
-        not be, as it is not near a singular position; ``inside`` says that it just was."""
+    def arcs(self, motion: Motion, t: float, x: np.ndarray, until: float, step: float, inside: bool) -> list[Arc]:
+        """Arcs from (t, x) that end at ``until``, within a ``step``, or after it; none if the motion cannot be followed
+        by arcs, or need not be, as it is not near a singular position; ``inside`` says that it just was."""
         found: list[Arc] = []
         while t < until:
             rates = motion.rates(t, x)
-            arc, _ = self.arc(motion, t, x, rates, until - t)
+            arc, _ = self.arc(motion, t, x, rates, step)
             if arc is None and (found or inside):
-                arc = self._collocated(motion, t, x, rates[-self.mech.nv :], until - t, gauss_pairs)
+                arc = self._collocated(motion, t, x, rates[-self.mech.nv :], step, gauss_pairs)
                 arc = arc if arc is not None and arc.error <= ROUNDED else None
             if arc is None:
                 return []
@@ -352,7 +353,7 @@ def _way_out(along: Callable[[np.ndarray], np.ndarray], step: float) -> Ahead | 
     time after it passes as before, or, if it leaves, until it is away or turns back."""
     times = np.concatenate([[0.0], step * LADDER])
     values = along(times)
-    rises = np.flatnonzero(values[:-1] < values[1:])
+    rises = np.flatnonzero(SAME * values[:-1] < values[1:])
     if not len(rises):
         return None
     times = np.linspace(0.0, times[rises[0] + 1], CLOSELY)
@@ -361,7 +362,7 @@ def _way_out(along: Callable[[np.ndarray], np.ndarray], step: float) -> Ahead | 
         return Ahead(passes, 2.0 * passes)
     times = step * LADDER[rises[0] :]
     values = along(times)
-    ends = np.flatnonzero((values[:-1] >= NEAR) | (values[:-1] > values[1:]))
+    ends = np.flatnonzero((values[:-1] >= NEAR) | (values[:-1] > SAME * values[1:]))
     return Ahead(0.0, float(times[ends[0] if len(ends) else -1]))
 
 

@@ -133,19 +133,20 @@ def test_states_within_the_passage_of_a_singular_position():
     np.testing.assert_allclose(cut.q[-1, 0], -np.pi / 2, atol=1e-8)
 
 
+@pytest.mark.filterwarnings("ignore:at t = 0 s mechanism 'five_bar' is at rest")
 @pytest.mark.parametrize("options", [{}, {"method": "rk45"}, {"keep_energy": True}, {"method": "rk4", "step": 1e-3}])
 def test_a_motion_out_of_a_singular_position_keeps_its_symmetry(options):
     """The five-bar let go stretched out comes back: to 2.82 s, as printed, and to the position itself."""
     mech = lw.mechanisms.five_bar()
-    fixed = "step" in options
     motion = lw.simulate(mech, STRETCHED, np.zeros(4), 2.9, output_step=1e-3, **options)
     numbers = np.where(motion.t > 1.0, condition(motion), 0.0)
-    assert motion.t[np.argmax(numbers)] == pytest.approx(2.82, abs=0.015)
-    assert numbers.max() > (50.0 if fixed else 1e4)
-    assert energy_error(motion) < (1e-3 if fixed else 1e-5)
-    assert motion.constraint_error.max() < (1e-7 if fixed else 1e-10)
+    assert motion.t[np.argmax(numbers)] == pytest.approx(2.82537, abs=0.002)
+    assert numbers.max() > 1e4
+    assert energy_error(motion) < 1e-5
+    assert motion.constraint_error.max() < 1e-11
 
 
+@pytest.mark.filterwarnings("ignore:at t = 0 s mechanism 'five_bar' is at rest")
 def test_a_batch_of_which_some_start_in_a_singular_position():
     mech = lw.mechanisms.five_bar()
     states = np.array([STRETCHED, lw.closed.assemble(mech, SYMMETRIC), STRETCHED])
