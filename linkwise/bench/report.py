@@ -78,7 +78,7 @@ def _version(package: str) -> str:
 def measure(mech: lw.Mechanism, algorithm: str, at: Conditions) -> Measurement:
     """Time one kernel under ``at``, its answers compared with every library it is set against.
 
-    With loops, forward dynamics is ``lw.closed.forward_dynamics``: compiled terms, and linear algebra in NumPy.
+    With loops, forward dynamics is ``lw.closed.forward_dynamics``, compiled, with its checks.
     """
     rng = np.random.default_rng(0)
     if mech.loops and algorithm == "forward_dynamics":

@@ -12,7 +12,8 @@ from ..links.forces import gyroscopic_force
 from ..links.kinematics import AngularVelocity, angular_velocity_base_to_tip, propagate_acceleration_with_biases
 from ..links.loop_elimination import Front, Solution, eliminate
 from ..recursions.cluster import ClusterDynamics, Load, articulate_cluster
-from ..recursions.sweep import base_to_tip, within
+from ..recursions.schedule import BASE_TO_TIP, TIP_TO_BASE
+from ..recursions.sweep import base_to_tip, sweep_over, within
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar, dot, is_constant, select
 from ..spatial import ArticulatedInertia, Force, Motion
@@ -70,9 +71,11 @@ class ClosedMotion:
     @cached_property
     def motions(self) -> dict[Cluster, Solution]:
         """The accelerations that loops allow, cluster by cluster."""
-        rows = dict(enumerate(self.rows))
-        pairs = zip(self.clusters, self.fronts, strict=True)
-        return {cluster: eliminate(rows, cluster.coordinates, own) for cluster, own in pairs}
+        rows, found = dict(enumerate(self.rows)), {}
+        for cluster, own in zip(self.clusters, self.fronts, strict=True):
+            with within(f"elimination of loops: {self._names(cluster)}"):
+                found[cluster] = eliminate(rows, cluster.coordinates, own)
+        return found
 
     @property
     def margins(self) -> list[Scalar]:
@@ -100,16 +103,18 @@ class ClosedMotion:
         """Tip to base: what every cluster leaves on its parent; base to tip: accelerations."""
         joints: dict[Cluster, Articulation | ArticulatedCluster] = {}
         innovations: dict[Cluster, list[Scalar]] = {}
+        at = sweep_over(TIP_TO_BASE, "articulated inertias, forces")
         for cluster in reversed(self.clusters):
-            with within(self._label("articulated inertias, forces, tip to base", cluster)):
+            with at(self._names(cluster)):
                 if len(cluster.bodies) == 1 and not cluster.loops:
                     joints[cluster], innovations[cluster] = self._articulate(cluster, tau)
                 else:
                     joints[cluster] = self._articulate_cluster(cluster, tau)
         found: list[Scalar] = [0.0] * self.at.tree.mechanism.nv
         links = self.links = {-1: self.ground}
+        at = sweep_over(BASE_TO_TIP, "accelerations")
         for cluster in self.clusters:
-            with within(self._label("accelerations, base to tip", cluster)):
+            with at(self._names(cluster)):
                 joint, parent = joints[cluster], links[cluster.parent]
                 if isinstance(joint, Articulation):
                     (i,) = cluster.bodies
@@ -125,8 +130,8 @@ class ClosedMotion:
                     links.update(joint.dynamics.accelerations(parent, rates))
         return found
 
-    def _label(self, what: str, cluster: Cluster) -> str:
-        return f"{what}: {', '.join(self.at.tree.links[i].name for i in cluster.bodies)}"
+    def _names(self, cluster: Cluster) -> str:
+        return " + ".join(self.at.tree.links[i].name for i in cluster.bodies)
 
     def _articulate(self, cluster: Cluster, tau: Sequence[Scalar]) -> tuple[Articulation, list[Scalar]]:
         """The joint of one link (jain1995 4.8); also its innovation."""

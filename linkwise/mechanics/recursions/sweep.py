@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -54,6 +54,14 @@ def within(label: str) -> Iterator[None]:
     log.say(label)
     yield
     log.say(before)
+
+
+def sweep_over(direction: str, name: str) -> Callable[[str], AbstractContextManager[None]]:
+    """A sweep over groups of links: it is recorded, and what comes back labels what is computed at a group."""
+    log = _log.get()
+    if log:
+        log.start(direction, name)
+    return lambda where: within(label_of(direction, name, where))
 
 
 def label_of(direction: str, name: str, where: str) -> str:
