@@ -10,8 +10,8 @@ import numpy as np
 from ..dynamics.closed.assembly import AssemblyError, assemble
 from ..dynamics.closed.decomposition import decompose
 from ..dynamics.closed.redundancy import closable_error, closable_jacobian
+from ..dynamics.closed.variations import State, applied_force, bias_force, force_derivatives, reaction_derivative
 from ..dynamics.trees import difference, integrate, potential_energy
-from .variations import State, applied_force, bias_force, force_derivatives, reaction_derivative
 
 LARGEST_STEP = 0.5  # of a coordinate, per iteration
 HOPELESS = 1e12  # damping beyond which no step makes the residual smaller

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import scipy.linalg
 
 from ..dynamics.closed.coordinates import Coordinates, ImplicitCoordinates
 from ..dynamics.closed.decomposition import Decomposition
+from ..dynamics.closed.variations import Independent, dofs_of, numbered
 from ..dynamics.states import Float64Array
 from ..mechanism import Mechanism, MechanismError
 from ..mechanism.checks import did_you_mean, names_of
@@ -55,30 +55,12 @@ def named_rows(mech: Mechanism, names: Sequence[str], what: str) -> tuple[tuple[
     return tuple(found), np.array(rows).reshape(len(rows), mech.nv)
 
 
-@dataclass(frozen=True)
-class Independent:
-    """Coordinates y with dy/dt = rows v, and the motions that go with them; batches in front.
-
-    names     (p): of coordinates, or y1, y2, ... for linear combinations
-    rows      (p, nv): R
-    null      (nv, p): an orthonormal basis of the null space of G
-    basis     (nv, p): K, with R K = 1 and G K = 0: dq/dt per unit of dy/dt
-    closing   (nv, m): L, with R L = 0 and G L x = x for every x that some motion can give: [K, L] is [R; G]^+ (4.11)
-    """
-
-    names: tuple[str, ...]
-    rows: Float64Array
-    null: Float64Array
-    basis: Float64Array
-    closing: Float64Array
-
-
 def independent_by(mech: Mechanism, svd: Decomposition, wanted: Any) -> Independent:
     """The chosen coordinates.
 
     With the null space N of G, K = N (R N)^-1 and L = (1 - K R) G^+, so that only R N is inverted (2.28).
     """
-    null = svd.v[..., mech.nv - _dofs(mech, svd) :]
+    null = svd.v[..., mech.nv - dofs_of(mech, svd) :]
     names, rows = _rows(mech, null, wanted)
     count, free = rows.shape[-2], null.shape[-1]
     if count != free:
@@ -105,19 +87,6 @@ def independent_by(mech: Mechanism, svd: Decomposition, wanted: Any) -> Independ
     return Independent(names, rows, null, basis, closing - basis @ (rows @ closing))
 
 
-def _dofs(mech: Mechanism, svd: Decomposition) -> int:
-    """The number of degrees of freedom, which must be that of every state of a batch; without states, what is left if
-    all constraints are independent."""
-    rank = svd.rank
-    lowest = int(rank.min(initial=svd.s.shape[-1]))
-    if rank.ndim and not np.all(rank == lowest):
-        raise MechanismError(
-            f"states of mechanism {mech.name!r} have from {mech.nv - int(rank.max())} to {mech.nv - lowest} degrees of "
-            "freedom: linearize those with equally many together"
-        )
-    return mech.nv - lowest
-
-
 def _rows(mech: Mechanism, null: np.ndarray, wanted: Any) -> tuple[tuple[str, ...], np.ndarray]:
     """Names and R."""
     known = coordinate_names(mech)
@@ -127,7 +96,7 @@ def _rows(mech: Mechanism, null: np.ndarray, wanted: Any) -> tuple[tuple[str, ..
     if wanted is None or (isinstance(wanted, str) and wanted == "partitioning"):
         chosen = _partition(null)
     elif isinstance(wanted, str) and wanted == "null_space":
-        return _numbered(null.shape[-1]), np.swapaxes(null, -1, -2)
+        return numbered(null.shape[-1]), np.swapaxes(null, -1, -2)
     elif isinstance(wanted, str) and wanted not in (*mech.joint_names, *known):
         choices = (*AUTOMATIC, *mech.joint_names)
         raise MechanismError(f"unknown choice of independent coordinates {wanted!r}: " + did_you_mean(wanted, choices))
@@ -145,7 +114,7 @@ def _rows(mech: Mechanism, null: np.ndarray, wanted: Any) -> tuple[tuple[str, ..
                 f"independent must be joint names, {' or '.join(map(repr, AUTOMATIC))}, or finite rows (p, {mech.nv}), "
                 f"got an array of shape {rows.shape}"
             )
-        return _numbered(rows.shape[-2]), rows
+        return numbered(rows.shape[-2]), rows
     return tuple(known[i] for i in chosen), np.eye(mech.nv)[chosen]
 
 
@@ -170,10 +139,6 @@ def _partition(null: np.ndarray) -> list[int]:
 def _suggestion(mech: Mechanism, null: np.ndarray) -> str:
     known = coordinate_names(mech)
     return ", ".join(repr(known[i]) for i in _partition(null))
-
-
-def _numbered(count: int) -> tuple[str, ...]:
-    return tuple(f"y{i + 1}" for i in range(count))
 
 
 def counted(count: int, what: str) -> str:

@@ -14,6 +14,7 @@ from ..dynamics.closed.constraints import moved_by
 from ..dynamics.closed.decomposition import decompose
 from ..dynamics.closed.redundancy import closable_error
 from ..dynamics.closed.tolerances import LOOPS
+from ..dynamics.closed.variations import State, state_of
 from ..dynamics.passive import Passive
 from ..dynamics.states import Float64Array
 from ..dynamics.trees import mass_matrix
@@ -22,7 +23,6 @@ from ..mechanism.checks import names_of
 from ..mechanism.quaternions import NOT_UNIT
 from .balance import Balance, Search, attempts, balance, has_potential, stiffness
 from .coordinates import coordinate_names, named_rows
-from .variations import State, state_of
 
 UNKNOWNS = ("q", "tau")
 BALANCED = 1e-10  # relative to the weight and the given forces: what is left unbalanced

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..dynamics.closed import AssemblyError, assemble, degrees_of_freedom, generic_rank
+from ..dynamics.closed.derivatives import rate_jacobian_at
+from ..dynamics.closed.variations import Variations, state_of, variations
 from ..dynamics.passive import Passive
 from ..dynamics.states import Float64Array
 from ..dynamics.trees import integrate, neutral, random_state
 from ..mechanism import Mechanism, MechanismError, one_of
 from ..mechanism.checks import names_of
-from .coordinates import RATE, coordinate_names, named_rows
+from .coordinates import RATE, coordinate_names, independent_by, named_rows
+from .local_form import local_form, plain_model
 from .state_space import StateSpace
-from .variations import Variations, state_of, variations
 
 FORMS = ("local", "underlying")
 PROJECTIONS = ("orthogonal", "independent")
@@ -59,31 +62,31 @@ def linearize(
     general.
     A ``MechanismError`` says where loops are open, positions singular or coordinates ill-chosen.
     """
+    usual = form == "local" and passive is wrenches is independent is inputs is outputs is None
+    if usual and (plain := plain_model(mech, q, v, tau)) is not None:
+        return plain
     form, projection = one_of("form", form, FORMS), one_of("projection", projection, PROJECTIONS)
     at = state_of(mech, q, v, tau, wrenches, passive)
     if 0 in at.batch:
         return _of_no_states(mech, at.batch, independent, inputs, outputs, form)
-    near = variations(at, independent)
     names = coordinate_names(mech)
-    input_names, driving = (names, np.eye(mech.nv)) if inputs is None else named_rows(mech, inputs, "inputs")
-    chosen = near.independent
     if form == "local":
-        a, b, drift = near.own_rates, near.response, _times(chosen.rows, np.stack([at.v, near.acceleration], axis=-2))
-        states, rows, tangent = chosen.names, chosen.rows, near.tangent
+        states, rows, a, b, drift, tangent, acceleration = local_form(at, independent)
     else:
-        a, b = near.rates @ _projection(near, projection), chosen.basis @ near.response
-        drift = np.stack([at.v, near.acceleration], axis=-2)
-        states, rows = names, np.eye(mech.nv)
+        near = variations(at, partial(independent_by, wanted=independent))
+        a, b = near.rates @ _projection(near, projection), near.independent.basis @ near.response
+        b, acceleration = np.concatenate([np.zeros_like(b), b], axis=-2), near.acceleration
+        drift, states, rows = np.concatenate([at.v, acceleration], axis=-1), names, np.eye(mech.nv)
         tangent = np.broadcast_to(np.eye(2 * mech.nv), (*at.batch, 2 * mech.nv, 2 * mech.nv))
-    drift = drift.reshape(*at.batch, -1)
-    b = np.concatenate([np.zeros_like(b), b], axis=-2) @ driving.T
+    input_names, driving = (names, None) if inputs is None else named_rows(mech, inputs, "inputs")
+    b = b if driving is None else b @ driving.T
     output_names, c = _outputs(mech, outputs, states, tangent)
     return StateSpace(
         mechanism=mech,
         q=at.q,
         v=at.v,
         tau=at.tau,
-        acceleration=near.acceleration,
+        acceleration=acceleration,
         A=a,
         B=b,
         C=c,
@@ -113,9 +116,7 @@ def rate_jacobian(
 
     With ``rank`` (``closed.generic_rank``) states need not have exactly closed loops.
     """
-    at = state_of(mech, q, v, tau, wrenches, passive, furthest=None)
-    near = variations(at, "null_space" if mech.loops else None, rank)
-    return near.rates @ _projection(near, "orthogonal") if mech.loops else near.rates
+    return rate_jacobian_at(state_of(mech, q, v, tau, wrenches, passive, furthest=None), rank)
 
 
 def _of_no_states(
@@ -194,8 +195,3 @@ def _suggest_rate(mech: Mechanism, name: str) -> None:
         and name not in mech.joint_names
     ):
         raise MechanismError(f"outputs names {name!r}: did you mean {joint + RATE!r}, or {joint!r} for its position?")
-
-
-def _times(matrix: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    """The matrix (..., p, n) times each of the vectors (..., k, n): (..., k, p)."""
-    return vectors @ np.swapaxes(matrix, -1, -2)

@@ -8,8 +8,9 @@ import numpy as np
 
 from ..dynamics import closed
 from ..dynamics import trees as tree
+from ..dynamics.closed.derivatives import derivatives_at
+from ..dynamics.closed.variations import state_of
 from ..dynamics.derivatives import forward_dynamics_derivatives
-from ..linearization import rate_jacobian
 from ..mechanism import Mechanism
 from .singular_positions import SingularPositions
 
@@ -93,8 +94,5 @@ class Manifold:
         v along the constraint manifold, others projected onto it."""
         if not self.mech.loops:
             return forward_dynamics_derivatives(self.mech, q, v, tau, wrenches)
-        n = self.mech.nv
         rank = None if self.singular.rank is None else int(self.singular.rank)
-        whole = rate_jacobian(self.mech, q, v, tau, wrenches=wrenches, rank=rank)
-        forced = self.accelerations(q, v, np.vstack([tau + np.eye(n), tau]), wrenches)  # linear in tau
-        return whole[n:, :n], whole[n:, n:], (forced[:-1] - forced[-1]).T
+        return derivatives_at(state_of(self.mech, q, v, tau, wrenches, None, furthest=None), rank)

@@ -10,7 +10,7 @@ from linkwise.compiler.ir.program import Array
 from linkwise.compiler.targets import numpy_reference
 from linkwise.compiler.trace import trace
 from linkwise.mechanics import scalar
-from linkwise.mechanics.jet import Jet, jet, parts
+from linkwise.mechanics.jet import Dual, Jet, jet, parts, slopes_of
 
 # Each twice: on scalars of linkwise, and in mpmath.
 FUNCTIONS = {
@@ -77,3 +77,24 @@ def test_integer_powers():
         np.testing.assert_allclose(numpy_reference.evaluate(program, [np.array([x])], "float64")[0], x**n, rtol=1e-14)
     with pytest.raises(TypeError):
         Jet(x, dx) ** 0.5
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_slopes_along_directions(name):
+    """Duals, plain and as parts of jets, whose derivatives along the path then have slopes of their own."""
+    ours, exact = FUNCTIONS[name]
+    directions = ((0.5, -1.2), (0.0, 0.7))  # of x and of y, two each: (x slopes), (y slopes)
+
+    def moved(t, s, k):
+        path = (a + b * t + c * t * t / 2 for a, b, c in (X, Y))
+        return exact(*(x + s * slopes[k] for x, slopes in zip(path, directions, strict=True)))
+
+    with mpmath.workdps(40):
+        value = float(moved(0, 0, 0))
+        slopes = [float(mpmath.diff(lambda s, k=k: moved(0, s, k), 0)) for k in range(2)]
+        mixed = [float(mpmath.diff(lambda t, s, k=k: moved(t, s, k), (0, 0), (2, 1))) for k in range(2)]
+    found = ours(*(Dual(x[0], list(own)) for x, own in zip((X, Y), directions, strict=True)))
+    np.testing.assert_allclose([found.value, *found.slopes], [value, *slopes], rtol=1e-13, atol=1e-13)
+    jets = (Jet(Dual(x[0], list(own)), x[1], x[2]) for x, own in zip((X, Y), directions, strict=True))
+    second = parts(ours(*jets))[2]
+    np.testing.assert_allclose(slopes_of(second, 2), mixed, rtol=1e-9, atol=1e-9)

@@ -11,6 +11,7 @@ from .constraints import constraint_bias, constraint_jacobian, degrees_of_freedo
 from .constraints import velocities_within_loops as velocities_within_loops
 from .constraints import warn_if_open as warn_if_open
 from .coordinates import ChartError, Coordinates, ImplicitCoordinates, implicit_coordinates
+from .derivatives import forward_dynamics_derivatives
 from .dynamics import ALL_METHODS as ALL_METHODS
 from .dynamics import accelerations as accelerations
 from .dynamics import forward_dynamics, inverse_dynamics, null_space
@@ -39,6 +40,7 @@ __all__ = [
     "degrees_of_freedom",
     "follow",
     "forward_dynamics",
+    "forward_dynamics_derivatives",
     "generic_rank",
     "impact",
     "impact_impulses",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...mechanics.algorithms.closed_derivatives import OPEN, OPENING
 from ...mechanics.algorithms.closed_dynamics import CLOSED
 
 
@@ -40,9 +41,9 @@ class LoopTolerances:
 
     closed: float = 1e-11
     aim: float = 1e-5
-    open_in_derivatives: float = 1e-8
+    open_in_derivatives: float = OPEN
     open_by_mistake: float = CLOSED
-    velocity_in_derivatives: float = 1e-6
+    velocity_in_derivatives: float = OPENING
     velocity_by_mistake: float = 1e-3
     acceleration: float = 1e-8
     rank: float = 1e-8

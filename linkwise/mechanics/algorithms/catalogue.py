@@ -14,6 +14,7 @@ from ..operators import D
 from ..recursions.mass_centres import at_mass_centres
 from . import (
     centroidal,
+    closed_derivatives,
     closed_dynamics,
     closed_projection,
     configuration,
@@ -399,6 +400,18 @@ ALGORITHMS: dict[str, Algorithm] = {
             ("settled",),
         ),
         *(_closed_step(name, method) for name, method in integration.METHODS.items()),
+        _eliminated(
+            "closed_forward_dynamics_derivatives",
+            ("q", "v", "tau"),
+            ("d_q", "d_v", "d_tau", "reliability", "consistency"),
+            closed_derivatives.closed_forward_dynamics_derivatives,
+        ),
+        _eliminated(
+            "closed_rate_jacobian",
+            ("q", "v", "tau"),
+            ("rate_jacobian", "reliability", "consistency"),
+            closed_derivatives.closed_rate_jacobian,
+        ),
         Algorithm("loop_alignments", ("q",), "loop_alignments", loop_constraints.loop_alignments, reason=LOOPS),
         Algorithm("loop_motion_maps", ("q",), "loop_motion_maps", loop_constraints.loop_motion_maps, reason=LOOPS),
         Algorithm(

@@ -5,6 +5,7 @@ Couplings are linear in the coordinates, and stand among the loops as they do in
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 
@@ -73,19 +74,52 @@ def _rows(at: Configuration, way: Walk | Tie) -> list[dict[int, Scalar]]:
 
 
 def _bias(at: Configuration, way: Walk | Tie, rates: Sequence[Sequence[Scalar]]) -> list[Scalar]:
-    """dG/dt v of a loop or coupling: each joint's motion is carried along by those before it on the way, and changes by
-    itself where H depends on coordinates.  Couplings are linear in coordinates."""
-    if isinstance(way, Tie):
-        return [0.0]
+    """dG/dt v of a loop or coupling.  Couplings are linear in coordinates."""
+    return [0.0] if isinstance(way, Tie) else way.curvature(*_motion_along(at, way, rates))
+
+
+def second_rates(
+    at: Configuration, way: Walk, rates: Sequence[Sequence[Scalar]], accelerations: Sequence[Sequence[Scalar]]
+) -> list[Scalar]:
+    """G a + dG/dt v of a loop, for velocities and accelerations by joint."""
+    return way.curvature(*_motion_along(at, way, rates, accelerations))
+
+
+def first_rates(at: Configuration, way: Walk, rates: Sequence[Sequence[Scalar]]) -> list[Scalar]:
+    """G v of a loop, for velocities by joint."""
+    moving = (way.relative_motion(s, at.joint_kinematics[s.link].relative_motion(rates[s.link])) for s in way.stations)
+    return way.closure_rate(reduce(Motion.__add__, moving, NO_MOTION))
+
+
+def joint_forces(at: Configuration, way: Walk, multipliers: Sequence[Scalar]) -> list[Scalar]:
+    """(nv,): G* lambda of one loop."""
+    found: list[list[Scalar]] = [[0.0] * link.joint.nv for link in at.tree.links]
+    for station in way.stations:
+        force = way.force_on(station.link, multipliers, by_joints=True)
+        if force is not None:
+            found[station.link] = [force.dot(motion) for motion in at.joint_kinematics[station.link].motion]
+    return at.tree.collect(found)
+
+
+def _motion_along(
+    at: Configuration,
+    way: Walk,
+    rates: Sequence[Sequence[Scalar]],
+    accelerations: Sequence[Sequence[Scalar]] | None = None,
+) -> tuple[Motion, Motion]:
+    """Velocity of side B against side A, and the rate of its components along A's axes: each joint's motion is carried
+    along by those before it on the way, and changes by itself where H depends on coordinates."""
     velocity, acceleration = NO_MOTION, NO_MOTION
     for station in way.stations:
         joint, own = at.joint_kinematics[station.link], rates[station.link]
         moved = way.relative_motion(station, joint.relative_motion(own))
         change = combine(joint.link.joint.motion_rate(at.coordinates[station.link], own), own)
+        if accelerations is not None:
+            change = change + joint.relative_motion(accelerations[station.link])
         acceleration = acceleration + velocity.cross(moved) + way.relative_motion(station, change)
         velocity = velocity + moved
     swinging = velocity.angular.cross(velocity.linear)  # of B's origin, where spatial accelerations do not follow it
-    return way.curvature(velocity, Motion(acceleration.angular, acceleration.linear + swinging))
+    return velocity, Motion(acceleration.angular, acceleration.linear + swinging)
 
 
 def loop_motion_maps(tree: Tree, q: Sequence[Scalar]) -> Matrix:

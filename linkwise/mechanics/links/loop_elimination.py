@@ -65,6 +65,11 @@ class Row:
             if c != without and not is_zero(x):
                 self.numbers[c] = self.at(c) - factor * x
 
+    def times(self, numbers: Mapping[int, Scalar] | Sequence[Scalar], without: int | None = None) -> Scalar:
+        """The row times a vector over coordinates."""
+        entries = ((c, x) for c, x in self.numbers.items() if c >= 0 and c != without and not is_zero(x))
+        return sum((x * numbers[c] for c, x in entries if not is_zero(numbers[c])), 0.0)
+
     def exchange(self, condition: Scalar, a: int, b: int) -> None:
         """Columns a and b, where the condition holds."""
         x, y = self.at(a), self.at(b)
@@ -76,29 +81,34 @@ class Row:
         return [x for c, x in sorted(self.numbers.items()) if c < BIAS]
 
 
-@dataclass(frozen=True)
-class Solution:
-    """K by rows and k, for every coordinate; the first ``free`` columns of K are of independent coordinates always, the
-    others where their indicator is 1, elsewhere they are zero.
-
-    reliability    above 1 where all pivots are large enough: the smallest square of a pivot relative to the largest of
-                   its front, and to what suffices there
-    margin         positive where pivots are large enough, without a division
-    remaining      positive where nothing is left of constraints that others imply, as if loops are closed
-    extremes       squares of the smallest and largest pivots of last fronts: far apart near singular positions
-    """
-
-    basis: Mapping[int, list[Scalar]]
-    offset: Mapping[int, Scalar]
-    free: int
-    indicators: tuple[Scalar, ...]
-    reliability: Scalar
-    margin: Scalar
-    remaining: Scalar
-    extremes: tuple[tuple[Scalar, Scalar], ...]
-
-
 Exchange = tuple[int, int, Scalar]  # two slots, and the condition
+
+
+@dataclass(frozen=True, eq=False)
+class RowStep:
+    """What was done to rows: ``factor`` times ``source`` was subtracted from ``row``; or, with a ``condition`` in place
+    of the factor, the two were exchanged where it holds."""
+
+    row: Row
+    source: Row
+    factor: Scalar = None
+    condition: Scalar = None
+
+    def apply(self, numbers: dict[Row, Scalar]) -> None:
+        """The same, done to one number per row."""
+        a, b = numbers.get(self.row, 0.0), numbers.get(self.source, 0.0)
+        if self.condition is None:
+            numbers[self.row] = a - self.factor * b
+        elif not (is_zero(a) and is_zero(b)):
+            numbers[self.row], numbers[self.source] = select(self.condition, b, a), select(self.condition, a, b)
+
+    def apply_adjoint(self, multipliers: dict[Row, Scalar]) -> None:
+        """Multipliers of the rows before, from those of the rows after."""
+        if self.condition is not None:
+            self.apply(multipliers)  # exchanges are their own adjoints
+        else:
+            before, after = multipliers.get(self.source, 0.0), multipliers.get(self.row, 0.0)
+            multipliers[self.source] = before - self.factor * after
 
 
 @dataclass
@@ -113,6 +123,60 @@ class _Pivot:
     exchanges: list[Exchange]
 
 
+@dataclass(frozen=True)
+class Solution:
+    """K by rows and k, for every coordinate; the first ``free`` columns of K are of independent coordinates always, the
+    others where their indicator is 1, elsewhere they are zero.
+
+    reliability    above 1 where all pivots are large enough: the smallest square of a pivot relative to the largest of
+                   its front, and to what suffices there
+    margin         positive where pivots are large enough, without a division
+    remaining      positive where nothing is left of constraints that others imply, as if loops are closed
+    extremes       squares of the smallest and largest pivots of last fronts: far apart near singular positions
+    rows, steps, pivots   how it was found: the constraints as they were eliminated, what was done to them, in order
+    """
+
+    basis: Mapping[int, list[Scalar]]
+    offset: Mapping[int, Scalar]
+    free: int
+    indicators: tuple[Scalar, ...]
+    reliability: Scalar
+    margin: Scalar
+    remaining: Scalar
+    extremes: tuple[tuple[Scalar, Scalar], ...]
+    rows: Mapping[int, Row]
+    steps: Sequence[RowStep]
+    pivots: Sequence[_Pivot]
+
+    def closing(self, rates: Mapping[int, Scalar]) -> dict[int, Scalar]:
+        """L x by coordinate: what changes the constraints by ``rates`` x, with the independent coordinates at rest."""
+        numbers = {row: -rates[r] for r, row in self.rows.items()}
+        for step in self.steps:
+            step.apply(numbers)
+        found: dict[int, Scalar] = dict.fromkeys(self.basis, 0.0)
+        for pivot in reversed(self.pivots):
+            constant = numbers.get(pivot.row, 0.0)
+            found[pivot.slot] = -((constant + pivot.row.times(found, without=pivot.slot)) * pivot.reciprocal)
+            for first, other, condition in reversed(pivot.exchanges):
+                (found[first],), (found[other],) = _choose(condition, [found[first]], [found[other]])
+        return found
+
+    def multipliers(self, forces: Mapping[int, Scalar]) -> dict[int, Scalar]:
+        """L* f by constraint: the multipliers with G* lambda = f, for forces on coordinates that do no work along K."""
+        left = dict(forces)
+        found: dict[Row, Scalar] = {}
+        for pivot in self.pivots:
+            for first, other, condition in pivot.exchanges:
+                (left[first],), (left[other],) = _choose(condition, [left[first]], [left[other]])
+            found[pivot.row] = multiplier = left[pivot.slot] * pivot.reciprocal
+            for c, x in pivot.row.numbers.items():
+                if c >= 0 and c != pivot.slot and not is_zero(x):
+                    left[c] = left[c] - multiplier * x
+        for step in reversed(self.steps):
+            step.apply_adjoint(found)
+        return {r: found.get(row, 0.0) for r, row in self.rows.items()}
+
+
 class _Progress:
     """One front under elimination.  Slots are named by the coordinate that stands there before exchanges."""
 
@@ -124,10 +188,12 @@ class _Progress:
         is_root: bool,
         threshold: float,
         scales: list[Scalar],
+        steps: list[RowStep],
     ):
         self.rows = [row for row in rows if any(not is_zero(x) for c, x in row.numbers.items() if c >= 0)]
         self.slots = slots
         self.threshold = threshold
+        self.steps = steps
         self.pivots: list[_Pivot] = []
         self.remaining: list[Scalar] = []  # squares of what should vanish: implied constraints, negligible coefficients
         self.implied = front.implied
@@ -151,9 +217,20 @@ class _Progress:
         for other in self.rows:
             factor = other.numbers.pop(slot, 0.0)
             if not is_zero(factor):
-                other.subtract(factor * reciprocal, row, without=slot)
+                self._subtract(other, factor * reciprocal, row, without=slot)
         self.slots = [c for c in self.slots if c != slot]
         self.pivots.append(_Pivot(row, slot, reciprocal, indicator, exchanges))
+
+    def _subtract(self, row: Row, factor: Scalar, source: Row, without: int | None = None) -> None:
+        row.subtract(factor, source, without)
+        self.steps.append(RowStep(row, source, factor))
+
+    def _exchange(self, condition: Scalar, a: Row, b: Row) -> None:
+        """The contents of two rows, where the condition holds."""
+        for c in list(dict.fromkeys((*a.numbers, *b.numbers))):
+            x, y = a.at(c), b.at(c)
+            a.numbers[c], b.numbers[c] = select(condition, y, x), select(condition, x, y)
+        self.steps.append(RowStep(a, b, condition=condition))
 
     def _reciprocal(self, value: Scalar, spare: bool) -> tuple[Scalar, Scalar]:
         """Of a pivot, zero where it vanishes and may; and 1 there, else 0.  The extremes of pivots are kept."""
@@ -161,10 +238,12 @@ class _Progress:
         self.smallest = square if self.smallest is None else _least(self.smallest, square)
         if self.largest is None or not spare:
             self.largest = square if self.largest is None else _greatest(self.largest, square)
-        if not spare or is_constant(value):
+        if is_constant(value):
             return 1.0 / value, 0.0
+        if not spare:  # zero is no pivot, but nothing to be warned of: the reliability says so
+            return 1.0 / select(0.0 < square, value, 1.0), 0.0
         kept = self.threshold**2 * self.largest < square
-        return select(kept, 1.0 / value, 0.0), select(kept, 0.0, 1.0)
+        return select(kept, 1.0 / select(kept, value, 1.0), 0.0), select(kept, 0.0, 1.0)
 
     def reliability(self) -> list[Scalar]:
         """Each above 1 if pivots are large, and nothing is left of constraints that they should imply."""
@@ -200,7 +279,7 @@ class _Progress:
         for i in known[1:]:
             better = key < keys[i]
             key = select(better, keys[i], key)
-            _exchange(better, self.rows[first], self.rows[i])
+            self._exchange(better, self.rows[first], self.rows[i])
         return self.rows.pop(first)
 
     def _best_slot(self, row: Row, exchanges: list[Exchange]) -> int:
@@ -236,7 +315,7 @@ class _Progress:
             made_of = rest.made_of()
             size = dot(made_of, made_of)
             for row in (*(pivot.row for pivot in self.pivots), *self.rows[k + 1 :]):
-                row.subtract(dot(row.made_of(), made_of) / size, rest)
+                self._subtract(row, dot(row.made_of(), made_of) / size, rest)
         self.rows = []
 
 
@@ -253,19 +332,14 @@ def _greatest(a: Scalar, b: Scalar) -> Scalar:
     return select(a < b, b, a)
 
 
-def _exchange(condition: Scalar, a: Row, b: Row) -> None:
-    """The contents of two rows, where the condition holds."""
-    for c in list(dict.fromkeys((*a.numbers, *b.numbers))):
-        x, y = a.at(c), b.at(c)
-        a.numbers[c], b.numbers[c] = select(condition, y, x), select(condition, x, y)
-
-
 def eliminate(
     rows: Mapping[int, Row], columns: Sequence[int], fronts: Sequence[Front], threshold: float = 1e-8
 ) -> Solution:
     """Solve the constraints for the coordinates ``columns``; ``threshold`` is that of vanishing pivots, relative to the
     largest of the front."""
-    progress = _progress(rows, fronts, threshold)
+    entered = {r: rows[r].copy() for front in fronts for r in front.rows}
+    steps: list[RowStep] = []
+    progress = _progress(entered, fronts, threshold, steps)
     pivots = [pivot for one in progress for pivot in one.pivots]
     free = [c for c in columns if c not in {pivot.slot for pivot in pivots}]
     spares = [pivot for pivot in pivots if not is_zero(pivot.indicator)]
@@ -292,17 +366,22 @@ def eliminate(
         _least_of((one.margin() for one in made), 1.0),
         _least_of((x for one in made for x in one.margins_of_implied()), 1.0),
         tuple((one.smallest, one.largest) for one in last if one.smallest is not one.largest),
+        entered,
+        steps,
+        pivots,
     )
 
 
-def _progress(rows: Mapping[int, Row], fronts: Sequence[Front], threshold: float) -> list[_Progress]:
-    """All fronts, eliminated."""
+def _progress(
+    rows: Mapping[int, Row], fronts: Sequence[Front], threshold: float, steps: list[RowStep]
+) -> list[_Progress]:
+    """All fronts, eliminated; the rows change, by ``steps``."""
     progress: list[_Progress] = []
     inner = {child for front in fronts for child in front.children}
     tracked, gone = _implied(fronts), set[int]()
     for number, front in enumerate(fronts):
         children = [progress[child] for child in front.children]
-        own = [rows[r].copy() for r in front.rows]
+        own = [rows[r] for r in front.rows]
         for r, row in zip(front.rows, own, strict=True):
             if r in tracked:
                 row.numbers.update({BIAS - 1 - k: float(k == tracked[r]) for k in range(len(tracked))})
@@ -313,7 +392,7 @@ def _progress(rows: Mapping[int, Row], fronts: Sequence[Front], threshold: float
         negligible = [row.numbers.pop(c) for row in entering for c in sorted(unknown & row.numbers.keys())]
         gone.update(front.columns)
         scales = [child.largest for child in children if child.pivots]
-        progress.append(_Progress(entering, slots, front, number not in inner, threshold, scales))
+        progress.append(_Progress(entering, slots, front, number not in inner, threshold, scales, steps))
         progress[-1].remaining += (x * x for x in negligible if not is_zero(x))
         if number not in inner and progress[-1].rows:
             progress[-1].spread_the_rest()

@@ -11,27 +11,27 @@ where [K, L] is the inverse of [R; G] (4.11), or its pseudo-inverse where constr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..compiler.kernel import Kernel
-from ..compiler.pipeline import compile
-from ..compiler.store import kernel_function
-from ..dynamics.by_joint import state_by_joint
-from ..dynamics.closed.decomposition import Decomposition, decompose, times, transposed_times
-from ..dynamics.closed.dynamics import Terms, terms
-from ..dynamics.closed.redundancy import redundancy
-from ..dynamics.closed.tolerances import LOOPS
-from ..dynamics.derivatives import inverse_dynamics_derivatives, jacobian_of
-from ..dynamics.passive import Passive, Resolved
-from ..dynamics.states import state_arrays
-from ..dynamics.trees import inverse_dynamics
-from ..mechanism import Mechanism, MechanismError
-from ..mechanism.quaternions import NOT_UNIT, with_unit_quaternions
-from .coordinates import Independent, independent_by
+from ...compiler.kernel import Kernel
+from ...compiler.pipeline import compile
+from ...compiler.store import kernel_function
+from ...mechanism import Mechanism, MechanismError
+from ...mechanism.quaternions import NOT_UNIT, with_unit_quaternions
+from ..by_joint import state_by_joint
+from ..derivatives import inverse_dynamics_derivatives, jacobian_of
+from ..passive import Passive, Resolved
+from ..states import Float64Array, state_arrays
+from ..trees import inverse_dynamics
+from .decomposition import Decomposition, decompose, times, transposed_times
+from .dynamics import Terms, terms
+from .redundancy import redundancy
+from .tolerances import LOOPS
 
 SINGULAR = 1e-6  # relative: constraints that become independent faster than this, per unit of motion, are not redundant
 
@@ -49,6 +49,48 @@ class State(NamedTuple):
     @property
     def batch(self) -> tuple[int, ...]:
         return self.q.shape[:-1]
+
+
+@dataclass(frozen=True)
+class Independent:
+    """Coordinates y with dy/dt = rows v, and the motions that go with them; batches in front.
+
+    names     (p): of coordinates, or y1, y2, ... for linear combinations
+    rows      (p, nv): R
+    null      (nv, p): an orthonormal basis of the null space of G
+    basis     (nv, p): K, with R K = 1 and G K = 0: dq/dt per unit of dy/dt
+    closing   (nv, m): L, with R L = 0 and G L x = x for every x that some motion can give: [K, L] is [R; G]^+ (4.11)
+    """
+
+    names: tuple[str, ...]
+    rows: Float64Array
+    null: Float64Array
+    basis: Float64Array
+    closing: Float64Array
+
+
+def along_null_space(mech: Mechanism, svd: Decomposition) -> Independent:
+    """Orthonormal combinations of the coordinates, which serve at every regular position."""
+    null = svd.v[..., mech.nv - dofs_of(mech, svd) :]
+    return Independent(numbered(null.shape[-1]), np.swapaxes(null, -1, -2), null, null, svd.pseudo_inverse)
+
+
+def dofs_of(mech: Mechanism, svd: Decomposition) -> int:
+    """The number of degrees of freedom, which must be that of every state of a batch; without states, what is left if
+    all constraints are independent."""
+    rank = svd.rank
+    lowest = int(rank.min(initial=svd.s.shape[-1]))
+    if rank.ndim and not np.all(rank == lowest):
+        raise MechanismError(
+            f"states of mechanism {mech.name!r} have from {mech.nv - int(rank.max())} to {mech.nv - lowest} degrees of "
+            "freedom: linearize those with equally many together"
+        )
+    return mech.nv - lowest
+
+
+def numbered(count: int) -> tuple[str, ...]:
+    """Names of combinations of coordinates."""
+    return tuple(f"y{i + 1}" for i in range(count))
 
 
 class Variations(NamedTuple):
@@ -104,8 +146,12 @@ class _Motion(NamedTuple):
     multipliers: np.ndarray  # (m,): G* lambda is what tau_NE - tau lacks
 
 
-def variations(at: State, wanted: Any, rank: int | None = None) -> Variations:
-    """Everything about the neighbourhood of ``at`` in the independent coordinates ``wanted``.
+def variations(
+    at: State,
+    choose: Callable[[Mechanism, Decomposition], Independent] = along_null_space,
+    rank: int | None = None,
+) -> Variations:
+    """Everything about the neighbourhood of ``at`` in the independent coordinates that ``choose`` gives.
 
     ``rank`` bounds the number of independent constraints where loops are not exactly closed; then nothing is checked.
     """
@@ -114,7 +160,7 @@ def variations(at: State, wanted: Any, rank: int | None = None) -> Variations:
         _refuse_open(at, own)
     svd = decompose(own.jacobian, rank=rank)
     try:
-        chosen = independent_by(at.mech, svd, wanted)
+        chosen = choose(at.mech, svd)
     except MechanismError:
         _refuse_singular_positions(at, svd)  # where no choice is right, that is what there is to say
         raise

@@ -1,0 +1,104 @@
+"""Derivatives of the accelerations of closed mechanisms: compiled where loops can be eliminated, else by their singular
+values (``variations.py``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...compiler.registry import compile_instead
+from ...compiler.store import kernel_function, stored
+from ...mechanism import Mechanism
+from .. import derivatives as trees
+from ..states import Float64Array
+from .dynamics import RELIABLE
+from .redundancy import redundancy
+from .structure import fronts
+from .variations import State, Variations, state_of, variations
+
+LARGE = 300  # numbers of K: beyond, straight-line code of derivatives takes too long to compile
+
+Three = tuple[Float64Array, Float64Array, Float64Array]
+
+
+@compile_instead("'closed_forward_dynamics_derivatives', which also says how far its results can be relied on")
+def forward_dynamics_derivatives(
+    mech: Mechanism, q: ArrayLike, v: ArrayLike, tau: ArrayLike, wrenches: ArrayLike | None = None
+) -> Three:
+    """(d_q, d_v, d_tau), each (nv, nv): row i has the derivatives of acceleration i, all loops kept closed, along
+    tangent directions of q, by v and by tau.
+
+    Changes of q and v that loops do not allow are projected, both together and orthogonally, onto those that they do:
+    the first two are the lower half of [Df] P (spencer2004 4.4).  d_tau is K (K* M K)^-1 K*.  The external ``wrenches``
+    (n_links, 6) stay as they are in their link frames.
+
+    A ``MechanismError`` says where loops are open, velocities inconsistent with them or positions singular.
+    """
+    if not mech.loops:
+        return trees.forward_dynamics_derivatives(mech, q, v, tau, wrenches)
+    if wrenches is None and compiled_dofs(mech):
+        *three, _, consistency = kernel_function(mech, "closed_forward_dynamics_derivatives", None)(q, v, tau)
+        if consistency.min(initial=np.inf) > RELIABLE:
+            return three[0], three[1], three[2]
+    at = state_of(mech, q, v, tau, wrenches, None)
+    return derivatives_at(at)
+
+
+def derivatives_at(at: State, rank: int | None = None) -> Three:
+    """``forward_dynamics_derivatives`` at a state that was checked; with ``rank`` (``closed.generic_rank``) loops need
+    not be exactly closed."""
+
+    def reference(near: Variations) -> Sequence[np.ndarray]:
+        n = at.mech.nv
+        lower = near.rates[..., n:, :] @ np.linalg.pinv(near.tangent)
+        return lower[..., :n], lower[..., n:], near.independent.basis @ near.response
+
+    d_q, d_v, d_tau = _compiled_or("closed_forward_dynamics_derivatives", at, rank, reference)
+    return d_q, d_v, d_tau
+
+
+def rate_jacobian_at(at: State, rank: int | None = None) -> Float64Array:
+    """(2 nv, 2 nv): derivative of (rate of the step from q, acceleration) by (step, change of v): [Df] P with the
+    orthogonal projection P (4.4)."""
+    if not at.mech.loops:
+        return variations(at).rates
+
+    def reference(near: Variations) -> Sequence[np.ndarray]:
+        return (near.rates @ np.linalg.pinv(near.tangent),)
+
+    (whole,) = _compiled_or("closed_rate_jacobian", at, rank, reference)
+    return whole
+
+
+def _compiled_or(name: str, at: State, rank: int | None, reference: Any) -> list[Float64Array]:
+    """The results of a kernel, and of ``reference`` for states that it cannot be relied on for."""
+    if at.passive is not None or not compiled_dofs(at.mech, rank):
+        return list(reference(variations(at, rank=rank)))
+    given = (at.q, at.v, at.tau) if at.wrenches is None else (at.q, at.v, at.tau, at.wrenches)
+    request = name if at.wrenches is None else f"{name}_with_wrenches"
+    *found, reliability, consistency = kernel_function(at.mech, request, None)(*given)
+    fine = (consistency if rank is None else reliability) > RELIABLE
+    if not np.all(fine):
+        poor = ~np.asarray(fine)
+        wrenches = None if at.wrenches is None else at.wrenches[poor]
+        rest = State(at.mech, at.q[poor], at.v[poor], at.tau[poor], wrenches, at.passive)
+        for array, exact in zip(found, reference(variations(rest, rank=rank)), strict=True):
+            array[poor] = exact
+    return found
+
+
+def compiled_dofs(mech: Mechanism, rank: int | None = None) -> int:
+    """Degrees of freedom that the elimination leaves, 0 if it does not serve: without loops or degrees of freedom,
+    where constraints are rounded, where it would be too large, or where another ``rank`` is asked for."""
+    dofs = stored(mech, compiled_dofs, lambda: _compiled_dofs(mech))
+    return dofs if rank is None or rank == mech.nv - dofs else 0
+
+
+def _compiled_dofs(mech: Mechanism) -> int:
+    if not mech.loops or redundancy(mech).blocks:
+        return 0
+    dofs = mech.nv - sum(front.pivots for own in fronts(mech) for front in own)
+    return dofs if dofs * mech.nv <= LARGE else 0

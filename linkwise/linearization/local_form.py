@@ -1,0 +1,236 @@
+"""The local state-space form (spencer2004 4.8-4.10): compiled where loops can be eliminated, else by their singular
+values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..compiler.kernel import Kernel
+from ..compiler.pipeline import compile
+from ..compiler.store import kernel_function, stored
+from ..dynamics.closed.derivatives import compiled_dofs
+from ..dynamics.closed.dynamics import RELIABLE
+from ..dynamics.closed.variations import State, applied_force, numbered, variations
+from ..mechanics.algorithms.algorithm import Algorithm
+from ..mechanics.algorithms.catalogue import CLUSTERS
+from ..mechanics.algorithms.closed_derivatives import closed_linearization, closed_partition
+from ..mechanism import Mechanism
+from .coordinates import RATE, WELL, coordinate_names, independent_by, named_rows
+from .state_space import StateSpace
+
+_FLOAT64 = np.dtype("float64")
+
+
+class LocalForm(NamedTuple):
+    """A model in the independent coordinates, driven by all joint forces; see ``StateSpace``."""
+
+    names: tuple[str, ...]
+    rows: np.ndarray
+    a: np.ndarray
+    b: np.ndarray
+    drift: np.ndarray
+    tangent: np.ndarray
+    acceleration: np.ndarray
+
+
+def local_form(at: State, wanted: Any) -> LocalForm:
+    """The model near ``at``, in the independent coordinates ``wanted``."""
+    return _compiled_form(at, wanted) or _reference(at, wanted)
+
+
+def _reference(at: State, wanted: Any) -> LocalForm:
+    near = variations(at, partial(independent_by, wanted=wanted))
+    chosen = near.independent
+    drift = np.stack([at.v, near.acceleration], axis=-2) @ np.swapaxes(chosen.rows, -1, -2)
+    return LocalForm(
+        chosen.names,
+        chosen.rows,
+        near.own_rates,
+        np.concatenate([np.zeros_like(near.response), near.response], axis=-2),
+        drift.reshape(*at.batch, -1),
+        near.tangent,
+        near.acceleration,
+    )
+
+
+def _compiled_form(at: State, wanted: Any) -> LocalForm | None:
+    """By kernels; None where they do not serve, or some state cannot be relied on."""
+    if not compiled_dofs(at.mech):
+        return None
+    chosen = _choice(at.mech, at.q, wanted)
+    if chosen is None:
+        return None
+    names, rows = chosen
+    request = _linearization if at.wrenches is None else _linearization_with_wrenches
+    given = (at.q, at.v, applied_force(at), rows, *(() if at.wrenches is None else (at.wrenches,)))
+    a, b, drift, tangent, acceleration, reliability = kernel_function(at.mech, request, None)(*given)
+    if not np.min(reliability) > RELIABLE:
+        return None
+    n, p = at.mech.nv, rows.shape[-2]
+    if wanted is None and at.mech.independent_joints:  # of the file, where they describe the motion well
+        if np.sum(tangent[..., :n, :p] ** 2, axis=(-1, -2)).max() > WELL**-2:  # K has the inverse singular values of RN
+            return None
+    if at.passive is not None:
+        by_q, by_v = at.passive.derivatives(at.q, at.v)
+        a[..., p:, :] += b[..., p:, :] @ (by_q @ tangent[..., :n, :] + by_v @ tangent[..., n:, :])
+    return LocalForm(names, rows, a, b, drift, tangent, acceleration)
+
+
+def _choice(mech: Mechanism, q: np.ndarray, wanted: Any) -> tuple[tuple[str, ...], np.ndarray] | None:
+    """Names and R (p, nv) of coordinates that are not those of the null space; None where they are, or are not right,
+    which the reference says."""
+    if wanted is None and mech.independent_joints:
+        wanted = mech.independent_joints
+    if wanted is None or (isinstance(wanted, str) and wanted == "partitioning"):
+        chosen = _partition(mech, q.reshape(-1, mech.nq)[0])
+        return None if chosen is None else (chosen.names, chosen.rows)
+    known = (*mech.joint_names, *coordinate_names(mech))
+    named = [wanted] if isinstance(wanted, str) else wanted
+    if all(isinstance(name, str) for name in named):
+        if not set(named) <= set(known) or len(set(named)) < len(named):
+            return None
+        names, rows = named_rows(mech, named, "independent")
+    else:
+        rows = np.asarray(wanted, dtype=float) if not hasattr(wanted, "rows") else np.zeros(0)
+        names = numbered(rows.shape[-2]) if rows.ndim > 1 else ()
+    fits = rows.ndim > 1 and rows.shape[-2:] == (compiled_dofs(mech), mech.nv) and np.isfinite(rows).all()
+    return (names, rows) if fits else None
+
+
+# -- kernels ------------------------------------------------------------------------------------------
+
+
+def _linearization(mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> Kernel:
+    return compile(_linearization_algorithm(mech), mech, dtype, parameters=parameters)
+
+
+def _linearization_with_wrenches(mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> Kernel:
+    algorithm = _linearization_algorithm(mech).under_wrenches
+    assert algorithm is not None
+    return compile(algorithm, mech, dtype, parameters=parameters)
+
+
+def _linearization_algorithm(mech: Mechanism) -> Algorithm:
+    p, n = compiled_dofs(mech), mech.nv
+    sizes = {"rows": (p, n), "A": (2 * p, 2 * p), "B": (2 * p, n), "drift": (2 * p,), "tangent": (2 * n, 2 * p)}
+    return Algorithm(
+        "closed_linearization",
+        ("q", "v", "tau", "rows"),
+        ("A", "B", "drift", "tangent", "a", "reliability"),
+        closed_linearization,
+        ("fronts",),
+        reason=CLUSTERS,
+        may_take_wrenches=True,
+        sizes=sizes,
+    )
+
+
+def _partition_kernel(mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> Kernel:
+    algorithm = Algorithm(
+        "closed_partition",
+        ("q",),
+        ("places", "reliability"),
+        closed_partition,
+        ("fronts",),
+        reason=CLUSTERS,
+        sizes={"places": (compiled_dofs(mech),)},
+    )
+    return compile(algorithm, mech, dtype, parameters=parameters)
+
+
+# -- the usual question, with the least of Python around the kernels ----------------------------------
+
+
+class _Partition(NamedTuple):
+    """Coordinates chosen by pivoting, and what all models of one state in them share."""
+
+    names: tuple[str, ...]
+    rows: np.ndarray
+    c: np.ndarray
+    d: np.ndarray
+    shared: dict[str, Any]
+
+
+def _partition(mech: Mechanism, q: np.ndarray) -> _Partition | None:
+    """Those that describe the motion near q well; None where the elimination does not tell."""
+    places, reliability = kernel_function(mech, _partition_kernel, None)(q)
+    if not reliability > RELIABLE:
+        return None
+    key = (_partition, *places.tolist())
+    try:
+        return mech._kernels[key]
+    except KeyError:
+        return stored(mech, key, lambda: _of_places(mech, sorted(map(int, key[1:]))))
+
+
+def _of_places(mech: Mechanism, places: list[int]) -> _Partition:
+    known, p = coordinate_names(mech), len(places)
+    names = tuple(known[i] for i in places)
+    rows, c, d = np.eye(mech.nv)[places], np.eye(2 * p)[:p], np.zeros((p, mech.nv))
+    for array in (rows, c, d):
+        array.flags.writeable = False
+    shared = {
+        "mechanism": mech,
+        "independent": names,
+        "state_names": (*names, *(name + RATE for name in names)),
+        "input_names": known,
+        "output_names": names,
+        "form": "local",
+    }
+    return _Partition(names, rows, c, d, shared)
+
+
+class _Plain(NamedTuple):
+    """The kernel of ``plain_model``, and the shapes of one state; None for mechanisms that ask for more: quaternions to
+    be checked, coordinates that a file names."""
+
+    run: Any
+    q: tuple[int, ...]
+    v: tuple[int, ...]
+
+    @classmethod
+    def of(cls, mech: Mechanism) -> _Plain:
+        fits = compiled_dofs(mech) and mech.rates_are_velocities and not mech.independent_joints
+        return cls(kernel_function(mech, _linearization, None) if fits else None, (mech.nq,), (mech.nv,))
+
+
+def plain_model(mech: Mechanism, q: Any, v: Any, tau: Any) -> StateSpace | None:
+    """The model in coordinates chosen by pivoting, of states given as plain arrays of one batch shape; None for what
+    asks for more than that, or where the reference has to look."""
+    try:
+        run, q_shape, v_shape = mech._kernels[_Plain]
+    except AttributeError:  # no mechanism
+        return None
+    except KeyError:  # not compiled yet
+        run, q_shape, v_shape = stored(mech, _Plain, lambda: _Plain.of(mech))
+    if run is None or not type(q) is type(v) is type(tau) is np.ndarray:
+        return None
+    if not q.dtype is v.dtype is tau.dtype is _FLOAT64:
+        return None
+    single = q.shape == q_shape and v.shape == tau.shape == v_shape
+    if not single:
+        batch = q.shape[:-1]
+        if not q.size or q.shape != batch + q_shape or v.shape != batch + v_shape or tau.shape != batch + v_shape:
+            return None
+    chosen = _partition(mech, q if single else q.reshape(-1, q.shape[-1])[0])
+    if chosen is None:
+        return None
+    a, b, drift, tangent, acceleration, reliability = run(q, v, tau, chosen.rows)
+    if not (reliability if single else reliability.min()) > RELIABLE:
+        return None
+    shared, rows, c, d = chosen.shared, chosen.rows, chosen.c, chosen.d
+    if not single:
+        rows, c, d = (_for_all(batch, x) for x in (rows, c, d))
+    model = object.__new__(StateSpace)  # its __init__, which sets one field after the other, takes as long as a kernel
+    fields = {"q": q, "v": v, "tau": tau, "acceleration": acceleration, "A": a, "B": b, "C": c, "D": d, "drift": drift}
+    object.__setattr__(model, "__dict__", {**shared, **fields, "rows": rows, "tangent": tangent})
+    return model
+
+
+def _for_all(batch: tuple[int, ...], x: np.ndarray) -> np.ndarray:
+    """``numpy.broadcast_to``, in a tenth of its time."""
+    return np.ndarray((*batch, *x.shape), _FLOAT64, x, 0, (*(0,) * len(batch), *x.strides))

@@ -1,0 +1,60 @@
+"""How what a loop asks of a motion changes along q (spencer2004 4.4, Appendix B): on numbers with slopes along the
+coordinates of the joints on the way around it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...mechanism import Loop
+from ..jet import dual, slopes_of
+from ..recursions.loops import around, walk
+from ..recursions.tree import Configuration, Tree
+from ..scalar import Matrix, Scalar
+from .configuration import coordinate_rates
+from .loop_constraints import first_rates, joint_forces, second_rates
+
+
+@dataclass(frozen=True)
+class LoopChanges:
+    """Derivatives along the coordinates of one loop.
+
+    rows           of the loop among all constraints
+    coordinates    those that it knows
+    velocity       (rows, coordinates): of G v
+    acceleration   (rows, coordinates): of G a + dG/dt v
+    forces         (coordinates, coordinates): of G* lambda
+    """
+
+    rows: slice
+    coordinates: list[int]
+    velocity: Matrix
+    acceleration: Matrix
+    forces: Matrix
+
+
+def loop_changes(
+    tree: Tree, loop: Loop, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar], multipliers: Sequence[Scalar]
+) -> LoopChanges:
+    """At q, for a motion with velocity v and acceleration a, and multipliers of all constraints."""
+    rows, coordinates = tree.mechanism.constraint_index(loop.name), _coordinates(tree, loop)
+    units = [[float(c == k) for k in range(tree.mechanism.nv)] for c in coordinates]
+    rates = zip(*(coordinate_rates(tree, q, unit) for unit in units), strict=True)
+    at = Configuration(tree, [dual(x, slopes) for x, slopes in zip(q, rates, strict=True)])
+    with around(loop):
+        way = walk(tree, at.joint_kinematics, loop)
+        velocities, count = tree.velocities(v), len(coordinates)
+        first = first_rates(at, way, velocities)
+        second = second_rates(at, way, velocities, tree.velocities(a))
+        forces = joint_forces(at, way, multipliers[rows])
+    parts = (first, second, [forces[c] for c in coordinates])
+    changes = ([list(slopes_of(x, count)) for x in part] for part in parts)
+    return LoopChanges(rows, coordinates, *changes)
+
+
+def _coordinates(tree: Tree, loop: Loop) -> list[int]:
+    """Those of the joints on the way around a loop."""
+    mechanism = tree.mechanism
+    path_a, path_b = (set(mechanism.path(mechanism.frame(link).body)) for link in (loop.link_a, loop.link_b))
+    places = (mechanism.v_index(mechanism.bodies[i].joint) for i in path_a ^ path_b)
+    return sorted({c for place in places for c in range(place.start, place.stop)})
