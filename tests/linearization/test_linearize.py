@@ -291,8 +291,6 @@ def test_functions_of_trees_say_what_heeds_loops():
         lw.forward_dynamics_derivatives(five, z, z, z)
     with pytest.raises(MechanismError, match="regressor would ignore the loops .*: use mech.spanning_tree"):
         lw.regressor(five, z, z, z)
-    with pytest.raises(MechanismError, match="use linkwise.simulate, or mech.spanning_tree"):
-        lw.rollout(five, z, z, z, 0.1, 2)
 
 
 def test_redundant_constraints_are_told_from_singular_positions():
