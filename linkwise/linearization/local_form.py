@@ -16,7 +16,7 @@ from ..dynamics.closed.derivatives import compiled_dofs
 from ..dynamics.closed.dynamics import RELIABLE
 from ..dynamics.closed.variations import State, applied_force, numbered, variations
 from ..mechanics.algorithms.algorithm import Algorithm
-from ..mechanics.algorithms.catalogue import CLUSTERS
+from ..mechanics.algorithms.catalogue_of_loops import CLUSTERS
 from ..mechanics.algorithms.closed_derivatives import closed_linearization, closed_partition
 from ..mechanism import Mechanism
 from .coordinates import RATE, WELL, coordinate_names, independent_by, named_rows

@@ -1,0 +1,131 @@
+"""The named algorithms of loops: constraints, closed dynamics by elimination, loops that hold or let go, projection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from . import (
+    closed_derivatives,
+    closed_dynamics,
+    closed_projection,
+    contact_dynamics,
+    integration,
+    linearization,
+    loop_constraints,
+)
+from . import expressions as ex
+from .algorithm import Algorithm
+
+STEP = ("q", "v", "tau", "dt")
+
+# Why recursions are written by hand.
+MANIFOLD = "steps on the configuration manifold are the joints' own, link by link"
+LOOPS = "loops are walked from side to side; links beside the way do not enter"
+CLUSTERS = "links that loops tie together are eliminated together, with pivots chosen by the state"
+HELD = "clusters of links whose loops hold or let go, by a number per loop, are eliminated together"
+
+
+def closed_step(name: str, method: integration.Method) -> Algorithm:
+    results = ("state", "reliability", "steps_to_singular")
+    return _eliminated(f"closed_{name}_step", STEP, results, partial(integration.closed_step, method), ("settled",))
+
+
+def _eliminated(
+    name: str, inputs: tuple[str, ...], output: Any, recursion: Callable[..., Any], options: tuple[str, ...] = ()
+) -> Algorithm:
+    pushed = "tau" in inputs
+    return Algorithm(name, inputs, output, recursion, ("fronts", *options), reason=CLUSTERS, may_take_wrenches=pushed)
+
+
+def _held(name: str, inputs: tuple[str, ...], output: str, **more: Any) -> tuple[Algorithm, Algorithm]:
+    """Under all loops, and under those whose number in a further input is not 0 but 1."""
+    recursion = getattr(contact_dynamics, name)
+
+    def masked(tree: Any, *arrays: Any, **options: Any) -> Any:
+        own, (active, *pushed) = arrays[: len(inputs)], arrays[len(inputs) :]
+        return recursion(tree, *own, *pushed, active=active, **options)
+
+    more = {
+        "reason": HELD,
+        "solves_motion": True,
+        "heeds_loops": True,
+        "may_take_wrenches": len(inputs) == 3,
+        **more,
+    }
+    return (
+        Algorithm(f"closed_{name}", inputs, output, recursion, **more),
+        Algorithm(f"closed_{name}_with_active", (*inputs, "active"), output, masked, **more),
+    )
+
+
+LOOP_ALGORITHMS: tuple[Algorithm, ...] = (
+    Algorithm("position_error", ("q",), "constraint_error", loop_constraints.position_error, reason=LOOPS),
+    Algorithm("constraint_jacobian", ("q",), "constraint_jacobian", expression=lambda mech: ex.CONSTRAINT_JACOBIAN),
+    Algorithm(
+        "delassus_matrix",
+        ("q",),
+        "delassus_matrix",
+        expression=lambda mech: ex.DELASSUS_MATRIX,
+        solves_motion=True,
+        heeds_loops=True,
+    ),
+    Algorithm("constraint_bias", ("q", "v"), "constraint_error", loop_constraints.constraint_bias, reason=LOOPS),
+    Algorithm("constrained_terms", ("q", "v"), "constrained_terms", loop_constraints.constrained_terms, reason=LOOPS),
+    _eliminated("closed_forward_dynamics", ("q", "v", "tau"), "a", closed_dynamics.closed_forward_dynamics),
+    _eliminated("closed_motion", ("q", "v", "tau"), ("a", "reliability"), closed_dynamics.closed_motion),
+    *_held("forward_dynamics", ("q", "v", "tau"), "a")[1:],
+    *_held("multipliers", ("q", "v", "tau"), "multipliers"),
+    *_held("loop_reactions", ("q", "v", "tau"), "loop_wrenches"),
+    *_held("joint_wrenches", ("q", "v", "tau"), "transmitted", at_user_origins=True),
+    *_held(
+        "inverse_dynamics",
+        ("q", "v", "a"),
+        "tau",
+        options=("actuated",),
+        defaults={"actuated": lambda mech: None},
+        solves_motion=False,
+    ),
+    *_held("impact", ("q", "v"), "v"),
+    *_held("impact_impulses", ("q", "v"), "loop_wrenches"),
+    Algorithm(
+        "joint_wrenches_within_loops",
+        ("q", "v", "a", "multipliers"),
+        "transmitted",
+        contact_dynamics.joint_wrenches_within_loops,
+        reason=LOOPS,
+        at_user_origins=True,
+        may_take_wrenches=True,
+    ),
+    _eliminated(
+        "closed_projection",
+        ("q", "v"),
+        ("state", "reliability"),
+        closed_projection.closed_projection,
+        ("settled",),
+    ),
+    *(closed_step(name, method) for name, method in integration.METHODS.items()),
+    _eliminated(
+        "closed_forward_dynamics_derivatives",
+        ("q", "v", "tau"),
+        ("d_q", "d_v", "d_tau", "reliability", "consistency"),
+        closed_derivatives.closed_forward_dynamics_derivatives,
+    ),
+    _eliminated(
+        "closed_rate_jacobian",
+        ("q", "v", "tau"),
+        ("rate_jacobian", "reliability", "consistency"),
+        closed_derivatives.closed_rate_jacobian,
+    ),
+    Algorithm("loop_alignments", ("q",), "loop_alignments", loop_constraints.loop_alignments, reason=LOOPS),
+    Algorithm("loop_motion_maps", ("q",), "loop_motion_maps", loop_constraints.loop_motion_maps, reason=LOOPS),
+    Algorithm(
+        "constraint_motion",
+        ("q", "v", "a", "multipliers"),
+        "constraint_motion",
+        linearization.constraint_motion,
+        reason=LOOPS,
+    ),
+    Algorithm("step_rate_jacobian", ("v",), "step_rate_jacobian", linearization.step_rate_jacobian, reason=MANIFOLD),
+)
