@@ -279,6 +279,12 @@ def _on_gpu(program: Program, dtype: str) -> Callable[..., Any]:
     return explaining(gpu.load(optimize(program), Options(dtype)), program, dtype)
 
 
+def _recurrence_on_gpu(program: Program, recurrence: Recurrence, dtype: str) -> Callable[..., None]:
+    from .runtime import gpu
+
+    return gpu.load_recurrence(optimize(program), recurrence, Options(dtype))
+
+
 def _interpreted(program: Program, dtype: str) -> Callable[..., Any]:
     """The NumPy reference as a function like any other kernel's."""
 
@@ -337,7 +343,7 @@ if not TYPE_CHECKING:
 for _target in (
     Target("llvm", llvm_simd.emit, llvm_loader.host_options, "cpu", _on_cpu, _recurrence_on_cpu),
     Target("c", c_source.emit),
-    Target("cuda", cuda_c.emit, name="cuda", load=_on_gpu),
+    Target("cuda", cuda_c.emit, name="cuda", load=_on_gpu, load_recurrence=_recurrence_on_gpu),
     Target("numpy", numpy_reference.emit, Options, "numpy", _interpreted, _interpreted_recurrence),
 ):
     register_target(_target)

@@ -19,7 +19,7 @@ import numpy as np
 from ..mechanism import Mechanism, require_mechanism
 from .kernel import Kernel
 from .registry import OPTION_ALIASES, ArrayFunction, Function, register
-from .runtime.arrays import UnreadableArrayError, all_plain, is_foreign
+from .runtime.arrays import NoDeviceError, UnreadableArrayError, all_plain, is_foreign, on_device
 from .variants import bound_kernel, shared_by_variants
 
 _FLOAT64, _FLOAT32 = np.dtype("float64"), np.dtype("float32")
@@ -89,13 +89,15 @@ def _compiled(mech: Mechanism, request: Request, dtype: str = "float64") -> Call
     return shared_by_variants(mech, request, dtype, own, shared)
 
 
-def _kernel(mech: Mechanism, request: Request, dtype: str, parameters: Sequence[Any] = ()) -> Kernel:
+def _kernel(
+    mech: Mechanism, request: Request, dtype: str, parameters: Sequence[Any] = (), target: str = "cpu"
+) -> Kernel:
     if callable(request):
         return request(mech, dtype, parameters)
     from .pipeline import compile  # here, so that importing the package stays quick
 
     name, *options = (request,) if isinstance(request, str) else request
-    return compile(name, mech, dtype=dtype, parameters=parameters, **dict(options))
+    return compile(name, mech, dtype=dtype, target=target, parameters=parameters, **dict(options))
 
 
 def is_single(x: Any) -> bool:
@@ -121,6 +123,11 @@ def _converting(mech: Mechanism, request: Request) -> Callable[..., Any]:
     """A function that takes arrays of other libraries for the NumPy arrays that they are."""
 
     def convert(*given: Any) -> Any:
+        if not callable(request) and any(is_foreign(x) and on_device(x) for x in given):
+            try:
+                return _on_device(mech, request, given)(*given)
+            except (ImportError, NoDeviceError):
+                pass  # what follows says what to do about such arrays
         try:
             arrays = all_plain(given)
         except UnreadableArrayError:  # kernels know the name of the array
@@ -128,6 +135,17 @@ def _converting(mech: Mechanism, request: Request) -> Callable[..., Any]:
         return kernel_function(mech, request, arrays[0])(*arrays)
 
     return convert
+
+
+def _on_device(mech: Mechanism, request: Request, given: Sequence[Any]) -> Callable[..., Any]:
+    """The function that computes where arrays on a GPU lie; in float32 if all of them are, whatever their library."""
+    single = all(type(x) in (int, float) or str(getattr(x, "dtype", "")).endswith("float32") for x in given)
+    dtype = "float32" if single else "float64"
+    key = (request, _on_device, dtype)
+    try:
+        return mech._kernels[key]
+    except (KeyError, AttributeError, TypeError):
+        return stored(mech, key, lambda: _kernel(mech, request, dtype, target="cuda").function)
 
 
 # -- functions made from algorithms -----------------------------------------------------------------------

@@ -19,6 +19,10 @@ class UnreadableArrayError(ValueError):
     place = 0
 
 
+class NoDeviceError(RuntimeError):
+    """There is no GPU to compute on."""
+
+
 def is_foreign(x: Any) -> bool:
     """Whether it is an array of another library."""
     if isinstance(x, (np.ndarray, np.generic)):
@@ -63,17 +67,19 @@ def _obstacle(x: Any) -> str:
             "is a tensor with requires_grad, whose gradients torch cannot take through compiled code: give "
             "tensor.detach(), and get derivatives from linkwise (jacobian_of, vjp_of)"
         )
-    if _on_device(x):
+    if on_device(x):
         device = getattr(x, "device", None)
         where = f"the device {device}" if device is not None else "a device"
         return (
             f"lies on {where}, but this is computed on the CPU: copy it there first, as tensor.cpu() of torch and "
-            "cupy.asnumpy(array) do, or compile a kernel with target='cuda'"
+            "cupy.asnumpy(array) do, or compile a kernel with target='cuda'; functions of arrays and rollouts whose "
+            "first array lies there are computed there where CuPy is installed (pip install 'linkwise[cuda]')"
         )
     return ""
 
 
-def _on_device(x: Any) -> bool:
+def on_device(x: Any) -> bool:
+    """Whether its numbers lie where the CPU cannot read them."""
     if hasattr(x, "__cuda_array_interface__"):
         return True
     device = getattr(x, "__dlpack_device__", None)

@@ -1,91 +1,283 @@
-"""Kernels on the GPU: CUDA C compiled by CuPy, called with arrays of shape ``batch + core``.
+"""Kernels on the GPU: CUDA C compiled by CuPy, called with arrays of shape ``batch + core`` where they lie.
 
-CuPy is imported when a kernel is loaded, not before; everything else in linkwise works without it.
+CuPy is imported when a kernel is loaded, not before; everything else in linkwise works without it.  How the arrays of a
+call lie in memory decides on the code (``cuda_c.Layout``), which is compiled at the first such call; all that follows
+from shapes and strides alone is kept as a ``_Launch`` and used again.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..ir.program import Array, Program
+from ..ir.recurrence import Recurrence
 from ..targets import cuda_c
 from ..targets.protocol import Options
+from .arrays import NoDeviceError
+from .device_arrays import seen_by_cupy
 from .gufunc import delivered
 
-THREADS_PER_BLOCK = 128
+LONG = 20_000  # operations: code for one layout is compiled, with any strides, as compiling takes long
+KEPT = 256  # launches that are kept
 
 
 def load(program: Program, options: Options) -> GpuKernel:
     """Compile ``program`` for the GPU at hand."""
-    return GpuKernel(program, options, _cupy_with_device())
+    return GpuKernel(program, options, cupy_with_device())
 
 
-class GpuKernel:
-    """``kernel(*arrays, out=None)``: inputs of shape ``batch + core``, broadcast over their batch shapes.
+def load_recurrence(program: Program, recurrence: Recurrence, options: Options) -> GpuRecurrence:
+    """The same of a program that is run again and again."""
+    return GpuRecurrence(program, options, cupy_with_device(), recurrence)
 
-    Given CuPy arrays (at least one), the results are CuPy arrays and nothing leaves the device; given
-    NumPy arrays, they are NumPy arrays.  One output is returned bare, several as a tuple.  Arrays in ``out``
-    may be of either library, whatever the inputs are.
+
+@dataclass(frozen=True)
+class _Launch:
+    """What a call needs that its shapes and strides decide.
+
+    kernel    the compiled function
+    head      sizes, before the addresses of the arrays
+    tail      strides, after them
+    results   shapes of the outputs
     """
 
-    def __init__(self, program: Program, options: Options, cupy: Any):
-        self.source = cuda_c.emit(program, options)
-        self.inputs = program.inputs
-        self.outputs = program.outputs
+    kernel: Any
+    grid: tuple[int]
+    block: tuple[int]
+    head: tuple[Any, ...]
+    tail: tuple[Any, ...]
+    results: tuple[tuple[int, ...], ...]
+
+
+class _Compiled:
+    """A program on the GPU: code by layout, launches by shapes and strides."""
+
+    def __init__(self, program: Program, options: Options, cupy: Any, recurrence: Recurrence | None = None):
+        self.inputs, self.outputs = program.inputs, program.outputs
         self.dtype = np.dtype(options.dtype)
-        self._cupy = cupy
-        self._function = cupy.RawModule(code=self.source).get_function(cuda_c.function_name(program))
+        self._program, self._options, self._recurrence, self._cupy = program, options, recurrence, cupy
+        self._kernels: dict[cuda_c.Layout, Any] = {}
+        self._launches: dict[Any, _Launch] = {}
+
+    def launch(self, values: Sequence[Any], results: Sequence[Any] | None) -> _Launch:
+        """How to run on inputs, and outputs if there are any, of these shapes and strides."""
+        arrays = (*values, *(results or ()))
+        key = (tuple([(x.shape, x.strides) for x in arrays]), results is None)
+        try:
+            return self._launches[key]
+        except KeyError:
+            pass
+        if len(self._launches) >= KEPT:
+            self._launches.clear()
+        made = self._launches[key] = self._new_launch(values, results)
+        return made
+
+    def run(self, launch: _Launch, arrays: Sequence[Any]) -> None:
+        if launch.grid[0]:
+            launch.kernel(launch.grid, launch.block, (*launch.head, *arrays, *launch.tail))
+
+    def _new_launch(self, values: Sequence[Any], results: Sequence[Any] | None) -> _Launch:
+        lengths: tuple[int, ...] = ()
+        if self._recurrence is not None:
+            lengths = self._recurrence.lengths(self._program, [x.shape for x in values])
+        sized = [_batch_and_rest(x, a, self._axes(a)) for x, a in zip(values, self.inputs, strict=True)]
+        batch = np.broadcast_shapes(*(own for own, _ in sized))
+        shapes = tuple((*batch, *lengths[:1], *a.shape) for a in self.outputs)
+        strides = [self._strides(x.shape, x.strides, a, batch) for x, a in zip(values, self.inputs, strict=True)]
+        places = [(x.shape, x.strides) for x in results] if results is not None else [(s, None) for s in shapes]
+        strides += [self._strides(s, t, a, batch) for (s, t), a in zip(places, self.outputs, strict=True)]
+        sizes, strides = _merged(batch, strides)
+        layout = self._layout(sizes, strides)
+        kernel, threads = self._kernel(layout)
+        tail = []
+        for (steps, axes, core), rows in zip(strides, layout.rows, strict=True):
+            tail += [*steps, *axes, *(() if rows else core)]
+        states = math.prod(batch)
+        head = (states, *lengths, *sizes[1:])
+        return _Launch(kernel, (-(-states // threads),), (threads,), _int64(head), _int64(tail), shapes)
+
+    def _axes(self, array: Array) -> int:
+        return len(self._recurrence.axes(array.name)) if self._recurrence else 0
+
+    def _strides(
+        self, shape: Sequence[int], strides: Sequence[int] | None, array: Array, batch: tuple[int, ...]
+    ) -> Any:
+        """In elements: of the axes of the batch, of those of a recurrence, and of the array's own."""
+        size = self.dtype.itemsize
+        if strides is None:
+            steps = [math.prod(shape[k + 1 :]) for k in range(len(shape))]
+        else:
+            steps = [x // size for x in strides]
+        steps = [0 if length == 1 else step for length, step in zip(shape, steps, strict=True)]
+        own, axes = len(array.shape), self._axes(array)
+        lead = len(shape) - own - axes
+        missing = [0] * (len(batch) - lead)
+        return missing + steps[:lead], steps[lead : lead + axes], steps[lead + axes :]
+
+    def _layout(self, sizes: Sequence[int], strides: Any) -> cuda_c.Layout:
+        arrays = (*self.inputs, *self.outputs)
+        in_rows = [
+            len(self._program.nodes) <= LONG and steps[0] != 0 and _side_by_side(core, array.shape)
+            for (steps, _, core), array in zip(strides, arrays, strict=True)
+        ]
+        return cuda_c.layout_for(self._program, self._options, len(sizes), in_rows)
+
+    def _kernel(self, layout: cuda_c.Layout) -> tuple[Any, int]:
+        if layout not in self._kernels:
+            text = cuda_c.emit(self._program, self._options, layout, self._recurrence)
+            function = self._cupy.RawModule(code=text).get_function(cuda_c.function_name(self._program))
+            self._kernels[layout] = function, cuda_c.threads_per_block(self._program, self._options, layout)
+        return self._kernels[layout]
+
+    def converted(self, values: Any, name: str) -> Any:
+        """In the kernel's precision; numbers that would lose more than digits are refused."""
+        if values.dtype != self.dtype:
+            if not np.can_cast(values.dtype, self.dtype, casting="same_kind"):
+                raise TypeError(f"input {name} has dtype {values.dtype}, which is no {self.dtype}")
+            return values.astype(self.dtype)
+        if any(stride % self.dtype.itemsize for stride in values.strides):
+            return self._cupy.ascontiguousarray(values)
+        return values
+
+
+class GpuKernel(_Compiled):
+    """``kernel(*arrays, out=None)``: inputs of shape ``batch + core``, broadcast over their batch shapes.
+
+    Given arrays on the device (at least one), the results are arrays of the same library and nothing leaves the device;
+    given NumPy arrays, they are NumPy arrays.  One output is returned bare, several as a tuple.  Arrays in ``out``
+    may be of any library, whatever the inputs are; those on the device with the kernel's precision are written to
+    directly.  Work is on the current stream of the library, on the current device.
+    """
 
     def __call__(self, *arrays: Any, out: Any = None) -> Any:
         cupy = self._cupy
         if len(arrays) != len(self.inputs):
             names = ", ".join(array.name for array in self.inputs)
             raise TypeError(f"the kernel takes {len(self.inputs)} arrays ({names}), {len(arrays)} were given")
-        on_device = any(isinstance(array, cupy.ndarray) for array in arrays)
-        values = [self._converted(x, a) for x, a in zip(arrays, self.inputs, strict=True)]
-        batch = np.broadcast_shapes(*(_batch_shape(x, a) for x, a in zip(values, self.inputs, strict=True)))
-        states = int(np.prod(batch))
-        element_major = [self._element_major(x, a, batch) for x, a in zip(values, self.inputs, strict=True)]
-        results = [cupy.empty((array.size, states), dtype=self.dtype) for array in self.outputs]
-        if states:
-            blocks = -(-states // THREADS_PER_BLOCK)
-            self._function((blocks,), (THREADS_PER_BLOCK,), (np.uint64(states), *element_major, *results))
-        shaped = [
-            cupy.ascontiguousarray(x.T).reshape(batch + a.shape) for x, a in zip(results, self.outputs, strict=True)
-        ]
-        return delivered(shaped if on_device else [cupy.asnumpy(x) for x in shaped], out, self._copyto)
+        values, library = seen_by_cupy(cupy, arrays)
+        with library.stream():
+            values = [self.converted(x, a.name) for x, a in zip(values, self.inputs, strict=True)]
+            if out is None:
+                launch = self.launch(values, None)
+                results = [cupy.empty(shape, self.dtype) for shape in launch.results]
+                self.run(launch, (*values, *results))
+                found = [library.deliver(x) for x in results]
+                return found[0] if len(found) == 1 else tuple(found)
+            return self._written(values, library, out)
 
-    def _converted(self, values: Any, array: Array) -> Any:
-        """On the device, in the kernel's precision; numbers that would lose more than digits are refused."""
-        values = self._cupy.asarray(values)
-        if not np.can_cast(values.dtype, self.dtype, casting="same_kind"):
-            raise TypeError(f"input {array.name} has dtype {values.dtype}, which is no {self.dtype}")
-        return self._cupy.asarray(values, dtype=self.dtype)
-
-    def _copyto(self, array: Any, values: Any, casting: Any) -> None:
-        """``numpy.copyto`` from and to either library's arrays."""
+    def _written(self, values: list[Any], library: Any, out: Any) -> Any:
+        """The call with arrays for results: direct where such an array is on the device and fits."""
         cupy = self._cupy
-        if isinstance(array, cupy.ndarray):
-            cupy.copyto(array, cupy.asarray(values), casting=casting)
-        else:
-            np.copyto(array, cupy.asnumpy(values), casting=casting)
+        shapes = self.launch(values, None).results
+        given = out if isinstance(out, tuple) else (out,)
+        results = [cupy.empty(shape, self.dtype) for shape in shapes]
+        if len(given) == len(shapes):
+            for k, x in enumerate(given):
+                view = _writable(cupy, x)
+                if view is not None and view.shape == shapes[k] and view.dtype == self.dtype and self._direct(view):
+                    results[k] = view
+        values = [x.copy() if any(_overlap(x, result) for result in results) else x for x in values]
+        self.run(self.launch(values, results), (*values, *results))
+        direct = {id(x): result for x, result in zip(given, results, strict=False) if x is not None}
 
-    def _element_major(self, values: Any, array: Array, batch: tuple[int, ...]) -> Any:
-        """``(elements, states)`` in C order, the layout of the emitted code."""
-        rows = self._cupy.broadcast_to(values, batch + array.shape).reshape(int(np.prod(batch)), array.size)
-        return self._cupy.ascontiguousarray(rows.T)
+        def copyto(array: Any, result: Any, casting: Any) -> None:
+            target, own = _writable(cupy, array), direct.get(id(array))
+            if target is not None and own is not None and target.data.ptr == own.data.ptr:
+                return  # written already
+            if target is not None:
+                cupy.copyto(target, cupy.asarray(result), casting=casting)
+            else:
+                np.copyto(array, cupy.asnumpy(result), casting=casting)
+
+        wanted = list(given) + [None] * (len(results) - len(given))
+        new = [x if wanted[k] is not None else library.deliver(x) for k, x in enumerate(results)]
+        return delivered(new, out, copyto)
+
+    def _direct(self, view: Any) -> bool:
+        """Whether every element has a place of its own, a whole number of elements from the first."""
+        size = self.dtype.itemsize
+        return all(
+            (step or length < 2) and step % size == 0 for length, step in zip(view.shape, view.strides, strict=True)
+        )
 
 
-def _batch_shape(values: Any, array: Array) -> tuple[int, ...]:
+class GpuRecurrence(_Compiled):
+    """``f(*arrays, out=arrays)`` of arrays on the device, shaped as ``Recurrence`` says, with any batch before."""
+
+    def __call__(self, *arrays: Any, out: Any) -> None:
+        values, library = seen_by_cupy(self._cupy, arrays)
+        with library.stream():
+            values = [self.converted(x, a.name) for x, a in zip(values, self.inputs, strict=True)]
+            self.run(self.launch(values, out), (*values, *out))
+
+
+def _int64(numbers: Sequence[int]) -> tuple[Any, ...]:
+    return tuple(np.int64(x) for x in numbers)
+
+
+def _batch_and_rest(values: Any, array: Array, axes: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     split = values.ndim - len(array.shape)
-    if split < 0 or values.shape[split:] != array.shape:
+    if split < axes or values.shape[split:] != array.shape:
         raise ValueError(f"input {array.name} must have trailing dimensions {array.shape}, its shape is {values.shape}")
-    return values.shape[:split]
+    return values.shape[: split - axes], values.shape[split - axes :]
 
 
-def _cupy_with_device() -> Any:
+def _merged(batch: tuple[int, ...], strides: Any) -> tuple[list[int], Any]:
+    """The batch with as few axes as all arrays allow, at least one."""
+    sizes: list[int] = []
+    steps: list[list[int]] = [[] for _ in strides]
+    for k, size in enumerate(batch):
+        if size == 1:
+            continue
+        here = [own[k] for own, _, _ in strides]
+        if sizes and all(s[-1] == step * size for s, step in zip(steps, here, strict=True)):
+            sizes[-1] *= size
+            for s, step in zip(steps, here, strict=True):
+                s[-1] = step
+        else:
+            sizes.append(size)
+            for s, step in zip(steps, here, strict=True):
+                s.append(step)
+    if not sizes:
+        sizes, steps = [1], [[0] for _ in strides]
+    return sizes, [(s, axes, core) for s, (_, axes, core) in zip(steps, strides, strict=True)]
+
+
+def _side_by_side(strides: Sequence[int], shape: tuple[int, ...]) -> bool:
+    """Whether elements lie in C order without gaps; strides of axes of length 1 do not matter."""
+    expected = 1
+    for stride, length in zip(reversed(strides), reversed(shape), strict=True):
+        if length != 1 and stride != expected:
+            return False
+        expected *= length
+    return True
+
+
+def _writable(cupy: Any, x: Any) -> Any:
+    """An array on the device as CuPy's, in the same memory; None of all else."""
+    if isinstance(x, cupy.ndarray):
+        return x
+    return cupy.asarray(x) if hasattr(x, "__cuda_array_interface__") and not isinstance(x, np.ndarray) else None
+
+
+def _overlap(one: Any, other: Any) -> bool:
+    """Whether the memory between first and last element of two arrays has bytes in common."""
+    (low, high), (start, end) = (_extent(x) for x in (one, other))
+    return low < end and start < high
+
+
+def _extent(x: Any) -> tuple[int, int]:
+    reach = [(length - 1) * step for length, step in zip(x.shape, x.strides, strict=True)] if x.size else []
+    low = x.data.ptr + sum(step for step in reach if step < 0)
+    return low, x.data.ptr + sum(step for step in reach if step > 0) + (x.itemsize if x.size else 0)
+
+
+def cupy_with_device() -> Any:
     """CuPy, where it is installed and sees a GPU; an error that says what is missing otherwise."""
     try:
         import cupy
@@ -94,9 +286,9 @@ def _cupy_with_device() -> Any:
     try:
         devices = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:
-        raise RuntimeError(_NO_DEVICE) from error
+        raise NoDeviceError(_NO_DEVICE) from error
     if not devices:
-        raise RuntimeError(_NO_DEVICE)
+        raise NoDeviceError(_NO_DEVICE)
     return cupy
 
 

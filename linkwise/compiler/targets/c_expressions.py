@@ -70,10 +70,20 @@ class Body:
     """One program as C statements over named arrays.
 
     ``address(array, element)`` writes the place of an element, ``sincos`` says that the language has a
-    function computing both.  Elements of inputs are read once, into locals ``<array>_<element>``.
+    function computing both.  Elements of inputs are read once, into locals ``<array>_<element>``.  ``named`` hears of
+    the names of inputs and outputs before an address is asked for; ``eager`` results are written as soon as they are
+    there, and not all at the end.
     """
 
-    def __init__(self, program: Program, real: Real, address: Callable[[str, int], str], sincos: bool):
+    def __init__(
+        self,
+        program: Program,
+        real: Real,
+        address: Callable[[str, int], str],
+        sincos: bool,
+        named: Callable[[list[str], list[str]], None] | None = None,
+        eager: bool = False,
+    ):
         self.real = real
         self.program = program
         self.is_fused = any(node.op in ops.FUSED for node in program.nodes)
@@ -81,11 +91,18 @@ class Body:
         self.function = identifier(program.name, taken)
         self.inputs = [identifier(array.name, taken) for array in program.inputs]
         self.outputs = [identifier(array.name, taken) for array in program.outputs]
+        if named is not None:
+            named(self.inputs, self.outputs)
         self._address = address
         self._text: dict[Node, str] = {}  # how each value is written where it is used
         self._number = count()
         self._partner = program.sine_cosine_pairs if sincos else {}
-        self.statements = self._reads(taken) + self._operations() + self._writes()
+        self._places: dict[Node, list[str]] = {}  # of results
+        for name, results in zip(self.outputs, program.results, strict=True):
+            for k, node in enumerate(results):
+                self._places.setdefault(node, []).append(address(name, k))
+        reads, operations = self._reads(taken), self._operations(eager)
+        self.statements = [*reads, *operations, "", "/* results */", *self._writes(list(self._places))]
 
     def _reads(self, taken: set[str]) -> list[str]:
         lines = []
@@ -98,7 +115,7 @@ class Body:
         read = {node.value[0] for node in self.program.nodes if node.op is ops.INPUT}
         return lines + [f"(void){name}; /* not used */" for k, name in enumerate(self.inputs) if k not in read]
 
-    def _operations(self) -> list[str]:
+    def _operations(self, eager: bool) -> list[str]:
         lines: list[str] = []
         section = ""
         for node in self.program.nodes:
@@ -110,6 +127,9 @@ class Body:
                     section = node.section
                     lines += ["", f"/* {_comment(section)} */"]
                 lines.append(self._statement(node))
+            if eager and node in self._text:
+                partner = self._partner.get(node)
+                lines += self._writes([node] if partner is None else [node, partner])
         return lines
 
     def _statement(self, node: Node) -> str:
@@ -148,11 +168,9 @@ class Body:
         }
         return forms[node.op]
 
-    def _writes(self) -> list[str]:
-        lines = ["", "/* results */"]
-        for name, results in zip(self.outputs, self.program.results, strict=True):
-            lines += [f"{self._address(name, k)} = {self._text[node]};" for k, node in enumerate(results)]
-        return lines
+    def _writes(self, nodes: list[Node]) -> list[str]:
+        """Writes of those of the nodes that are results and not written yet."""
+        return [f"{place} = {self._text[node]};" for node in nodes for place in self._places.pop(node, ())]
 
     def parameters(self, restrict: str) -> list[str]:
         """Declarations of the arrays, inputs first."""

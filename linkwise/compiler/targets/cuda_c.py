@@ -1,31 +1,59 @@
-"""Programs as CUDA C: one thread per state, structure-of-arrays layout.
+"""Programs as CUDA C: one thread per state, each warp's 32 states on their own.
 
-Element ``e`` of state ``i`` of an array is ``x[e * n + i]``, so neighbouring threads read neighbouring
-numbers.  A matrix counts its elements in C order.  Launch at least ``n`` threads in one dimension.
+An array is read and written where it lies.  Where the elements of a state lie side by side (``rows``), a warp moves the
+rows of its 32 states through a tile in shared memory, so that neighbouring threads touch neighbouring numbers of the
+array; all other arrays are read and written directly at ``x[i * step + ...]``, with any strides, zero among them.
+Threads beyond the last state do what that state's thread does.  A recurrence keeps what it feeds back in registers.
 """
 
 from __future__ import annotations
 
-from ..ir.program import Program
-from .c_expressions import RESERVED, Body, identifier, real_of
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..ir.program import Array, Program
+from ..ir.recurrence import RECORDS, REPEATS, Recurrence
+from .c_expressions import RESERVED, Body, Real, identifier, real_of
 from .protocol import Options
 
+WARP = 32
+MOST_WARPS = 4  # in a block
+SHARED_BYTES = 48 * 1024  # that a block has without asking for more
+ITEM_BYTES = {"float64": 8, "float32": 4}
 
-def emit(program: Program, options: Options) -> str:
-    """CUDA C text of ``extern "C" __global__ void NAME(size_t n, inputs, outputs)``."""
-    body = Body(program, real_of(options), _element_major, sincos=True)
-    lines = [
-        "/*",
-        f" * {body.function}: n states, one thread each; element e of state i of an array x is x[e * n + i].",
-    ]
-    lines += [f" *   {line}" for line in body.summary()]
-    lines += [" */", *_fused_macro(body), ""]
-    lines += [f'extern "C" __global__ void {body.function}(', "    const size_t n,"]
-    lines += ["    " + ",\n    ".join(body.parameters("__restrict__")) + ")", "{"]
-    lines += ["    const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;", "    if (i >= n) return;", ""]
-    lines += [f"    {line}".rstrip() for line in body.statements]
-    lines += ["}"]
-    return "\n".join(lines) + "\n"
+
+@dataclass(frozen=True)
+class Layout:
+    """How the arrays of a call lie in memory.
+
+    batch   number of axes of the batch that are no single one
+    rows    for inputs, then outputs: whether it goes through a tile; with several axes of the batch none does
+    """
+
+    batch: int
+    rows: tuple[bool, ...]
+
+
+def layout_for(program: Program, options: Options, batch: int = 1, in_rows: Sequence[bool] | None = None) -> Layout:
+    """The layout of arrays of which ``in_rows`` says whether the elements of a state lie side by side: as many of them
+    go through tiles as shared memory has room for."""
+    arrays = (*program.inputs, *program.outputs)
+    left, rows = SHARED_BYTES // (WARP * ITEM_BYTES[options.dtype]), []
+    for array, possible in zip(arrays, in_rows or (True,) * len(arrays), strict=True):
+        rows.append(batch == 1 and possible and 1 < array.size and _pitch(array) <= left)
+        left -= _pitch(array) if rows[-1] else 0
+    return Layout(batch, tuple(rows))
+
+
+def threads_per_block(program: Program, options: Options, layout: Layout) -> int:
+    """The size of the blocks that the kernel must be launched with."""
+    return WARP * _warps(_tile_sizes(program, layout), options)
+
+
+def emit(program: Program, options: Options, layout: Layout | None = None, recurrence: Recurrence | None = None) -> str:
+    """CUDA C text of ``extern "C" __global__ void NAME(n, sizes, arrays, strides)``."""
+    return _Kernel(program, options, layout or layout_for(program, options), recurrence).text()
 
 
 def function_name(program: Program) -> str:
@@ -33,9 +61,222 @@ def function_name(program: Program) -> str:
     return identifier(program.name, set(RESERVED))
 
 
-def _fused_macro(body: Body) -> list[str]:
-    return [f"#define FMA(a, b, c) fma{body.real.suffix}(a, b, c)"] if body.is_fused else []
+def _pitch(array: Array) -> int:
+    """Distance of the rows of an array in a tile: odd, so that threads that read a column each use another bank."""
+    return array.size | 1
 
 
-def _element_major(array: str, element: int) -> str:
-    return f"{array}[{element} * n + i]"
+def _tile_sizes(program: Program, layout: Layout) -> list[int]:
+    arrays = (*program.inputs, *program.outputs)
+    return [WARP * _pitch(array) if rows else 0 for array, rows in zip(arrays, layout.rows, strict=True)]
+
+
+def _warps(tiles: Sequence[int], options: Options) -> int:
+    """Warps in a block: as many as there is shared memory for."""
+    warps = MOST_WARPS
+    while warps > 1 and warps * sum(tiles) * ITEM_BYTES[options.dtype] > SHARED_BYTES:
+        warps //= 2
+    return warps
+
+
+@dataclass(frozen=True)
+class _Operand:
+    """An array of the kernel.  Names of what is not the program's begin with an underscore, as none of its do.
+
+    name    of the pointer that the kernel is given; ``_name`` points to the elements of this thread's state
+    axes    of a recurrence, by name
+    tile    where its tile begins in the warp's, None if it has none
+    """
+
+    name: str
+    array: Array
+    axes: tuple[str, ...]
+    tile: int | None
+    is_input: bool
+
+    def strides(self, batch: int) -> list[str]:
+        """Names of its strides, in the order of the kernel's parameters: batch, axes, elements."""
+        own = [] if self.tile is not None else [f"_{self.name}_stride{k}" for k in range(len(self.array.shape))]
+        return [*(f"_{self.name}_step{k}" for k in range(batch)), *(f"_{self.name}_{axis}" for axis in self.axes), *own]
+
+    def start(self, batch: int) -> str:
+        """The place of the warp's first state, or of this thread's own if there is no tile."""
+        axes = [f"_{axis} * _{self.name}_{axis}" for axis in self.axes]
+        states = [f"_first * _{self.name}_step0"] if self.tile is not None else []
+        states = states or [f"_i{k} * _{self.name}_step{k}" for k in range(batch)]
+        return " + ".join([self.name, *states, *axes])
+
+    def pointer(self, real: Real, batch: int) -> str:
+        """The declaration of the pointer to this thread's elements."""
+        place = self.start(batch) if self.tile is None else f"_tile + {self.tile} + _lane * {_pitch(self.array)}"
+        kind = f"const {real.name}" if self.is_input else real.name
+        return f"{kind} *const _{self.name} = {place};"
+
+    def element(self, element: int) -> str:
+        """The place of an element of this thread's state."""
+        if self.tile is not None:
+            return f"_{self.name}[{element}]"
+        index, rest = [], element
+        for axis in reversed(range(len(self.array.shape))):
+            rest, k = divmod(rest, self.array.shape[axis])
+            index += [f"{k} * _{self.name}_stride{axis}"] if k else []
+        return f"_{self.name}[{' + '.join(reversed(index)) or '0'}]"
+
+    def move(self, kind: str, batch: int) -> str:
+        """Between the array and its tile, all lanes together: "_stage" or "_deliver"."""
+        tile = f"_tile + {self.tile}"
+        return f"{kind}<{self.array.size}>({tile}, {self.start(batch)}, _{self.name}_step0, _lane, _rows);"
+
+
+class _Kernel:
+    """The parts of one kernel's text."""
+
+    def __init__(self, program: Program, options: Options, layout: Layout, recurrence: Recurrence | None):
+        self.program, self.recurrence, self.batch = program, recurrence, layout.batch
+        self.real = real_of(options)
+        sizes = _tile_sizes(program, layout)
+        self.tile_size, self.warps = sum(sizes), _warps(sizes, options)
+        starts = itertools.accumulate(sizes, initial=0)
+        self._tiles = [at if size else None for at, size in zip(starts, sizes, strict=False)]
+        self.operands: dict[str, _Operand] = {}
+        self.body = Body(program, self.real, self._address, True, self._named, eager=recurrence is None)
+        named = self.operands.values()
+        self.inputs = [operand for operand in named if operand.is_input and operand.array.size]
+        self.outputs = [operand for operand in named if not operand.is_input and operand.array.size]
+
+    def _named(self, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+        """Hear of the names that arrays have in the text."""
+        arrays = (*self.program.inputs, *self.program.outputs)
+        for place, (name, array) in enumerate(zip((*inputs, *outputs), arrays, strict=True)):
+            axes = self.recurrence.axes(array.name) if self.recurrence else ()
+            self.operands[name] = _Operand(name, array, axes, self._tiles[place], place < len(inputs))
+
+    def _address(self, name: str, element: int) -> str:
+        fed = self._fed_back().get(name)
+        return self.operands[name].element(element) if fed is None else f"_now_{fed}[{element}]"
+
+    def _fed_back(self) -> dict[str, str]:
+        """Arrays that a recurrence keeps in registers, inputs and outputs, each with the name of the input."""
+        names = {operand.array.name: name for name, operand in self.operands.items()}
+        pairs = self.recurrence.feeds if self.recurrence else ()
+        return {names[one]: names[fed] for output, fed in pairs for one in (output, fed)}
+
+    # -- text ---------------------------------------------------------------------------------------------
+
+    def text(self) -> str:
+        body = self.body
+        lines = ["/*", f" * {body.function}: n states, one thread each, blocks of {WARP * self.warps} threads."]
+        lines += [f" *   {line}" for line in body.summary()]
+        lines += [
+            " *",
+            f" * Strides count elements: _x_step0{self._more_steps()} of the batch, then of x itself, row-major.",
+        ]
+        lines += [" * Where there is no stride but the batch's, the elements of a state lie side by side.", " */"]
+        lines += [f"#define FMA(a, b, c) fma{self.real.suffix}(a, b, c)"] if body.is_fused else []
+        lines += ["", *(_movers(self.real) if self.tile_size else [])]
+        lines += [f'extern "C" __global__ void {body.function}(']
+        lines += [",\n".join(f"    {parameter}" for parameter in self._parameters()) + ")", "{"]
+        steps = [*self._places(), *(self._runs() if self.recurrence else self._once())]
+        return "\n".join([*lines, *(f"    {line}".rstrip() for line in steps), "}"]) + "\n"
+
+    def _more_steps(self) -> str:
+        return "".join(f", _x_step{k}" for k in range(1, self.batch))
+
+    def _parameters(self) -> list[str]:
+        axes = [f"_{axis}_count" for axis in (RECORDS, REPEATS)] if self.recurrence else []
+        sizes = [f"_size{k}" for k in range(1, self.batch)]
+        strides = [name for operand in self.operands.values() for name in operand.strides(self.batch)]
+        whole = [f"const long long {name}" for name in ("n", *axes, *sizes)]
+        return [*whole, *self.body.parameters("__restrict__"), *(f"const long long {name}" for name in strides)]
+
+    def _places(self) -> list[str]:
+        """Which states are this warp's and which is this thread's."""
+        lines = [
+            f"const int _lane = threadIdx.x % {WARP};",
+            "const long long _first = (long long)blockIdx.x * blockDim.x + threadIdx.x - _lane;",
+            "if (_first >= n) return;",
+            f"const int _rows = n - _first < {WARP} ? (int)(n - _first) : {WARP};",
+            "const long long i = _first + (_lane < _rows ? _lane : _rows - 1);",
+        ]
+        rest = "i"
+        for k in reversed(range(1, self.batch)):
+            lines += [f"const long long _i{k} = {rest} % _size{k}, _rest{k} = {rest} / _size{k};"]
+            rest = f"_rest{k}"
+        lines += [f"const long long _i0 = {rest};", "(void)_i0; (void)_rows;"]
+        if self.tile_size:
+            lines += [
+                f"__shared__ {self.real.name} _tiles[{self.warps * self.tile_size}];",
+                f"{self.real.name} *const _tile = _tiles + threadIdx.x / {WARP} * {self.tile_size};",
+            ]
+        return lines
+
+    def _staged(self, operands: Sequence[_Operand], again: bool = False) -> list[str]:
+        """Fill the tiles of these inputs; ``again``: when all lanes are done with what is in them."""
+        moves = [operand.move("_stage", self.batch) for operand in operands if operand.tile is not None]
+        return [*(["__syncwarp();"] if again else []), *moves, "__syncwarp();"] if moves else []
+
+    def _delivered(self, operands: Sequence[_Operand], again: bool = False) -> list[str]:
+        """Empty the tiles of these outputs; ``again``: they are filled another time."""
+        moves = [operand.move("_deliver", self.batch) for operand in operands if operand.tile is not None]
+        return ["__syncwarp();", *moves, *(["__syncwarp();"] if again else [])] if moves else []
+
+    def _pointers(self, operands: Sequence[_Operand]) -> list[str]:
+        return [operand.pointer(self.real, self.batch) for operand in operands]
+
+    def _once(self) -> list[str]:
+        pointers = self._pointers([*self.inputs, *self.outputs])
+        return [*self._staged(self.inputs), *pointers, "", *self.body.statements, *self._delivered(self.outputs)]
+
+    def _runs(self) -> list[str]:
+        """The program again and again, from what it gave the time before."""
+        once = [operand for operand in self.inputs if not operand.axes]
+        per_run = [operand for operand in self.inputs if operand.axes]
+        fed = [operand for operand in once if operand.name in self._fed_back()]
+        lines = [*self._staged(once), *self._pointers(once)]
+        for operand in fed:
+            values = ", ".join(operand.element(k) for k in range(operand.array.size))
+            lines += [f"{self.real.name} _now_{operand.name}[{operand.array.size}] = {{{values}}};"]
+        run = [*self._staged(per_run, again=True), *self._pointers(per_run), "", *self.body.statements]
+        return [*lines, *_loop(RECORDS, [*_loop(REPEATS, run), *self._record()])]
+
+    def _record(self) -> list[str]:
+        """Write what the program has given last."""
+        lines = self._pointers(self.outputs)
+        for operand in self.outputs:
+            kept = (f"{operand.element(k)} = {self._address(operand.name, k)};" for k in range(operand.array.size))
+            lines += kept
+        return [*lines, *self._delivered(self.outputs, again=True)]
+
+
+def _loop(axis: str, inside: Sequence[str]) -> list[str]:
+    """Counted from 0, the number in ``_axis``."""
+    head = f"for (long long _{axis} = 0; _{axis} < _{axis}_count; ++_{axis}) {{"
+    return [head, *(f"    {line}" for line in inside), "}"]
+
+
+def _movers(real: Real) -> list[str]:
+    """Functions that move rows between an array and a tile, neighbouring lanes at neighbouring elements; rows after the
+    last are copies of that, and stay in the tile."""
+    head = "template <int size> __device__ __forceinline__ void"
+    loop = [
+        "    #pragma unroll",
+        "    for (int k = 0; k < size; ++k) {",
+        f"        const int at = k * {WARP} + lane, row = at / size, element = at % size;",
+    ]
+    place = "row * (size | 1) + element"
+    return [
+        f"{head} _stage({real.name} *tile, const {real.name} *x, long long step, int lane, int rows)",
+        "{",
+        *loop,
+        f"        tile[{place}] = x[(row < rows ? row : rows - 1) * step + element];",
+        "    }",
+        "}",
+        "",
+        f"{head} _deliver(const {real.name} *tile, {real.name} *x, long long step, int lane, int rows)",
+        "{",
+        *loop,
+        f"        if (row < rows) x[row * step + element] = tile[{place}];",
+        "    }",
+        "}",
+        "",
+    ]

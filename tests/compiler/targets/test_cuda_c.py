@@ -1,17 +1,15 @@
 """Emitted CUDA C: unchanged text, accepted by nvcc, and the same numbers as the NumPy reference.
 
-Where there is no GPU the kernel's text is compiled by the host's C++ compiler, with a shim that gives
-every state its turn as a thread; that checks arithmetic and layout, not the launch on a device.
+Where there is no GPU the kernel's text is compiled by the host's C++ compiler (``cuda_on_host``); that checks
+arithmetic, layouts and the meeting of lanes, not the launch on a device.
 """
 
 from __future__ import annotations
 
-import ctypes
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,31 +19,13 @@ from linkwise.compiler.runtime import gpu
 from linkwise.compiler.targets import cuda_c, numpy_reference
 from linkwise.compiler.targets.protocol import Options
 from linkwise.mechanics.algorithms.catalogue import Algorithm
+from tests.compiler.targets import cuda_on_host
 from tests.compiler.targets.every_operation import every_operation, random_inputs
 
 GOLDEN = Path(__file__).parent / "golden"
-HOST_COMPILER = shutil.which("c++") or shutil.which("g++")
 DTYPES = ["float64", "float32"]
 
-SHIM = """
-#include <math.h>
-#include <stddef.h>
-#define __global__
-struct Index {{ unsigned x; }};
-static Index blockIdx, blockDim, threadIdx;
-{source}
-extern "C" void launch(
-    unsigned blocks, unsigned threads, size_t n, const {real} *a, const {real} *b, {real} *c, {real} *d)
-{{
-    blockDim.x = threads;
-    for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x)
-        for (threadIdx.x = 0; threadIdx.x < threads; ++threadIdx.x)
-            sample_kernel(n, a, b, c, d);
-}}
-"""
-
-
-#: Arrays like those of ``every_operation``, which the shim launches.
+#: Arrays like those of ``every_operation``.
 ALGORITHM = Algorithm(
     "sample_kernel",
     ("a", "b"),
@@ -72,51 +52,7 @@ def test_nvcc_accepts_the_text(dtype, tmp_path):
 
 @pytest.fixture
 def cupy_on_host(monkeypatch, tmp_path):
-    """The part of CuPy that runtime/gpu.py uses, on NumPy arrays and the host's compiler."""
-    if HOST_COMPILER is None:
-        pytest.skip("no C++ compiler on this machine")
-
-    class DeviceArray(np.ndarray):
-        pass
-
-    def asarray(array, dtype=None):
-        return np.asarray(array, dtype=dtype).view(DeviceArray)
-
-    def copyto(array, values, casting):
-        assert isinstance(array, DeviceArray) and isinstance(values, DeviceArray)  # CuPy takes no others
-        np.copyto(array, values, casting=casting)
-
-    class RawModule:
-        def __init__(self, code):
-            text, library = tmp_path / "kernel.cpp", tmp_path / "kernel.so"
-            text.write_text(SHIM.format(source=code, real="double" if "double *" in code else "float"))
-            subprocess.run([HOST_COMPILER, "-O1", "-shared", "-fPIC", "-o", library, text], check=True)
-            self.launch = ctypes.CDLL(str(library)).launch
-
-        def get_function(self, name):
-            assert name == "sample_kernel"
-
-            def function(grid, block, arguments):
-                count, *arrays = arguments
-                assert all(array.flags.c_contiguous for array in arrays)
-                pointers = [ctypes.c_void_p(array.ctypes.data) for array in arrays]
-                self.launch(ctypes.c_uint(*grid), ctypes.c_uint(*block), ctypes.c_size_t(int(count)), *pointers)
-
-            return function
-
-    cupy = SimpleNamespace(
-        ndarray=DeviceArray,
-        asarray=asarray,
-        asnumpy=np.array,
-        empty=lambda shape, dtype: np.full(shape, np.nan, dtype).view(DeviceArray),
-        broadcast_to=lambda array, shape: np.broadcast_to(array, shape, subok=True),
-        ascontiguousarray=lambda array: np.ascontiguousarray(array).view(DeviceArray),
-        copyto=copyto,
-        RawModule=RawModule,
-        cuda=SimpleNamespace(runtime=SimpleNamespace(getDeviceCount=lambda: 1, CUDARuntimeError=OSError)),
-    )
-    monkeypatch.setitem(sys.modules, "cupy", cupy)
-    return cupy
+    return cuda_on_host.install(monkeypatch, tmp_path)
 
 
 @pytest.mark.parametrize("batch", [(), (300,), (2, 0, 3), (4, 5)], ids=str)
@@ -236,3 +172,114 @@ def test_without_cupy_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)
     with pytest.raises(ImportError, match=r"linkwise\[cuda\]"):
         gpu.load(every_operation(), Options())
+
+
+# -- layouts ------------------------------------------------------------------------------------------------
+
+
+def columns(x):
+    """The same numbers with the states side by side: (n, batch) in memory."""
+    return np.ascontiguousarray(np.moveaxis(x, 0, -1)).transpose(x.ndim - 1, *range(x.ndim - 1))
+
+
+LAYOUTS = {
+    "rows": lambda x: x,
+    "columns": columns,
+    "parts of longer rows": lambda x: np.concatenate([x, x], axis=-1)[..., : x.shape[-1]],
+    "every other": lambda x: np.repeat(np.repeat(x, 2, axis=0), 2, axis=-1)[::2, ..., ::2],
+    "backwards": lambda x: np.ascontiguousarray(x[::-1, ..., ::-1])[::-1, ..., ::-1],
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_arrays_are_read_and_written_where_they_lie(cupy_on_host, dtype, layout):
+    """Neither inputs nor results are copied, whatever their strides."""
+    program, lay = every_operation(), LAYOUTS[layout]
+    inputs = [x.astype(dtype) for x in random_inputs((77,))]
+    expected = numpy_reference.evaluate(program, inputs, dtype)
+    device = [cupy_on_host.asarray(lay(x)) for x in inputs]
+    out = tuple(
+        cupy_on_host.asarray(lay(np.full_like(x, np.nan)) if x.ndim > 1 else np.zeros_like(x)) for x in expected
+    )
+    kernel = gpu.load(program, Options(dtype=dtype))
+    made = []
+    cupy_on_host.empty = lambda shape, kind: made.append(shape)
+    found = kernel(*device, out=out)
+    assert all(x is y for x, y in zip(found, out, strict=True))
+    eps = np.finfo(dtype).eps
+    for array, values in zip(found, expected, strict=True):
+        np.testing.assert_allclose(array, values, rtol=32 * eps, atol=32 * eps)
+    (module,) = cupy_on_host.modules
+    assert ("_stage<3>" in module.code) == (layout in ("rows", "parts of longer rows"))
+
+
+def test_batches_of_several_axes_that_are_no_single_one(cupy_on_host):
+    program, (q, masses) = every_operation(), random_inputs((5, 7, 3))
+    device = cupy_on_host.asarray(np.ascontiguousarray(q.transpose(2, 0, 1, 3)).transpose(1, 2, 0, 3))
+    found = gpu.load(program, Options())(device, masses[0, :, :1])
+    expected = numpy_reference.evaluate(program, [q, masses[0, :, :1]], "float64")
+    for array, values in zip(found, expected, strict=True):
+        np.testing.assert_allclose(array, values, rtol=1e-14, atol=1e-14)
+
+
+def test_code_is_compiled_once_for_a_layout(cupy_on_host):
+    kernel = gpu.load(every_operation(), Options())
+    for batch in (3, 40, 40, 300):
+        kernel(*random_inputs((batch,)))
+    assert len(cupy_on_host.modules) == 1
+    kernel(random_inputs((9,))[0], random_inputs(())[1])  # one of them broadcast
+    assert len(cupy_on_host.modules) == 2
+
+
+def test_results_over_inputs(cupy_on_host):
+    """As with NumPy's ufuncs: inputs are read before the results that take their place."""
+    mech = lw.mechanisms.planar_arm(2)
+    kernel, rng = lw.compile("forward_dynamics", mech, target="cuda"), np.random.default_rng(0)
+    q, v, tau = rng.normal(size=(3, 50, 2))
+    expected = lw.forward_dynamics(mech, q, v, tau)
+    for lay in (np.asarray, columns):
+        q_, v_, tau_ = (cupy_on_host.asarray(lay(x.copy())) for x in (q, v, tau))
+        np.testing.assert_allclose(kernel(q_, v_, tau_, out=v_), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "name", ["forward_dynamics_derivatives", "mass_matrix", "link_poses", "closed_forward_dynamics"]
+)
+def test_algorithms(cupy_on_host, name):
+    mech = lw.mechanisms.five_bar() if name.startswith("closed") else lw.mechanisms.puma560()
+    own, reference = (lw.compile(name, mech, target=target) for target in ("cuda", "numpy"))
+    rng = np.random.default_rng(1)
+    arrays = [rng.uniform(-1.0, 1.0, (33, *shape)) for shape in reference.input_shapes.values()]
+    found, expected = own(*arrays), reference(*arrays)
+    for one, other in zip(*(x if isinstance(x, tuple) else (x,) for x in (found, expected)), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9 * np.abs(other).max())
+
+
+# -- recurrences --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("final_only", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rollouts(cupy_on_host, dtype, final_only):
+    mech, rng = lw.mechanisms.planar_arm(2), np.random.default_rng(3)
+    q, v = (x.astype(dtype) for x in lw.random_state(mech, rng, (37,)))
+    tau = rng.normal(size=(37, 6, 2)).astype(dtype)
+    feedback = {"target": np.zeros((37, 1, 2), dtype), "kp": 3.0, "kd": np.ones((37, 2), dtype)}
+    options = {"final_only": True} if final_only else {"every": 2}
+    options |= {"feedback": feedback, "parameters": {"mass": rng.uniform(1.0, 2.0, (37, 2)).astype(dtype)}}
+    found = lw.rollout(mech, q, v, tau, 0.01, 6, target="cuda", **options)
+    expected = lw.rollout(mech, q, v, tau, 0.01, 6, target="numpy", **options)
+    tolerance = 1e-12 if dtype == "float64" else 2e-5
+    for one, other in zip(found, expected, strict=True):
+        assert type(one) is np.ndarray and one.dtype == other.dtype
+        np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
+
+
+def test_rollouts_of_arrays_on_the_device_stay_there(cupy_on_host):
+    mech, rng = lw.mechanisms.planar_arm(2), np.random.default_rng(3)
+    q, v = lw.random_state(mech, rng, (5,))
+    found = lw.rollout(mech, cupy_on_host.asarray(q), cupy_on_host.asarray(v), None, 0.01, 4, target="cuda")
+    assert all(isinstance(x, cupy_on_host.ndarray) for x in found)
+    for one, other in zip(found, lw.rollout(mech, q, v, None, 0.01, 4), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)

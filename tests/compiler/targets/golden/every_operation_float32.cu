@@ -1,28 +1,68 @@
 /*
- * sample_kernel: n states, one thread each; element e of state i of an array x is x[e * n + i].
+ * sample_kernel: n states, one thread each, blocks of 128 threads.
  *   in  q: 3
  *   in  x_t1: 2
  *   out double_: 2 x 4
  *   out angle: scalar
  *   operations per state: 7 add, 1 atan2, 1 compare, 1 div, 5 mul, 1 neg, 1 select, 3 sincos, 1 sqrt
+ *
+ * Strides count elements: _x_step0 of the batch, then of x itself, row-major.
+ * Where there is no stride but the batch's, the elements of a state lie side by side.
  */
 #define FMA(a, b, c) fmaf(a, b, c)
 
+template <int size> __device__ __forceinline__ void _stage(float *tile, const float *x, long long step, int lane, int rows)
+{
+    #pragma unroll
+    for (int k = 0; k < size; ++k) {
+        const int at = k * 32 + lane, row = at / size, element = at % size;
+        tile[row * (size | 1) + element] = x[(row < rows ? row : rows - 1) * step + element];
+    }
+}
+
+template <int size> __device__ __forceinline__ void _deliver(const float *tile, float *x, long long step, int lane, int rows)
+{
+    #pragma unroll
+    for (int k = 0; k < size; ++k) {
+        const int at = k * 32 + lane, row = at / size, element = at % size;
+        if (row < rows) x[row * step + element] = tile[row * (size | 1) + element];
+    }
+}
+
 extern "C" __global__ void sample_kernel(
-    const size_t n,
+    const long long n,
     const float *__restrict__ q,
     const float *__restrict__ x_t1,
     float *__restrict__ double_,
-    float *__restrict__ angle)
+    float *__restrict__ angle,
+    const long long _q_step0,
+    const long long _x_t1_step0,
+    const long long _double__step0,
+    const long long _angle_step0)
 {
-    const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= n) return;
+    const int _lane = threadIdx.x % 32;
+    const long long _first = (long long)blockIdx.x * blockDim.x + threadIdx.x - _lane;
+    if (_first >= n) return;
+    const int _rows = n - _first < 32 ? (int)(n - _first) : 32;
+    const long long i = _first + (_lane < _rows ? _lane : _rows - 1);
+    const long long _i0 = i;
+    (void)_i0; (void)_rows;
+    __shared__ float _tiles[1920];
+    float *const _tile = _tiles + threadIdx.x / 32 * 480;
+    _stage<3>(_tile + 0, q + _first * _q_step0, _q_step0, _lane, _rows);
+    _stage<2>(_tile + 96, x_t1 + _first * _x_t1_step0, _x_t1_step0, _lane, _rows);
+    __syncwarp();
+    const float *const _q = _tile + 0 + _lane * 3;
+    const float *const _x_t1 = _tile + 96 + _lane * 3;
+    float *const _double_ = _tile + 192 + _lane * 9;
+    float *const _angle = angle + _i0 * _angle_step0;
 
-    const float q_0 = q[0 * n + i];
-    const float q_1 = q[1 * n + i];
-    const float q_2 = q[2 * n + i];
-    const float x_t1_0 = x_t1[0 * n + i];
-    const float x_t1_1 = x_t1[1 * n + i];
+    const float q_0 = _q[0];
+    const float q_1 = _q[1];
+    const float q_2 = _q[2];
+    const float x_t1_0 = _x_t1[0];
+    const float x_t1_1 = _x_t1[1];
+    _double_[6] = q_2;
 
     /* link 1, base_to_tip */
     float t0, t1; sincosf(q_0, &t0, &t1);
@@ -31,29 +71,30 @@ extern "C" __global__ void sample_kernel(
 
     /* link 2, tip_to_base * / */
     const float t4 = FMA(t0, x_t1_0, t1);
+    _double_[0] = t4;
     const float t5 = FMA(t0, x_t1_1, -0.1f);
+    _double_[1] = t5;
     const float t6 = FMA(-t2, t3, (-0.6666667f));
+    _double_[2] = t6;
     const int t7 = q_1 < q_2;
     const float t8 = q_1 - q_2;
     const float t9 = t7 ? t8 : 1e-30f;
+    _double_[3] = t9;
     const float t10 = t0 + 3.0f;
     const float t11 = x_t1_0 * x_t1_0;
     const float t12 = t11 + 1.0f;
     const float t13 = t10 / t12;
+    _double_[4] = t13;
     const float t14 = x_t1_1 * x_t1_1;
     const float t15 = t14 + 1e+22f;
     const float t16 = sqrtf(t15);
     const float t17 = -t16;
+    _double_[5] = t17;
+    _double_[7] = (-0.1f);
     const float t18 = atan2f(t6, t1);
+    _angle[0] = t18;
 
     /* results */
-    double_[0 * n + i] = t4;
-    double_[1 * n + i] = t5;
-    double_[2 * n + i] = t6;
-    double_[3 * n + i] = t9;
-    double_[4 * n + i] = t13;
-    double_[5 * n + i] = t17;
-    double_[6 * n + i] = q_2;
-    double_[7 * n + i] = (-0.1f);
-    angle[0 * n + i] = t18;
+    __syncwarp();
+    _deliver<8>(_tile + 192, double_ + _first * _double__step0, _double__step0, _lane, _rows);
 }

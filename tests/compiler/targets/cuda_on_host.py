@@ -1,0 +1,133 @@
+"""Emitted CUDA C on a machine without a GPU: compiled by the host's C++ compiler, the lanes of a warp as fibers.
+
+``__syncwarp`` hands over to the next lane; a warp goes on when all its lanes are there.  Lanes take turns upwards in
+one phase and downwards in the next, so that a missing ``__syncwarp`` shows.  Memory beyond arrays is not checked.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+COMPILER = shutil.which("c++") or shutil.which("g++")
+
+SHIM = """
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <ucontext.h>
+#include <utility>
+#define __global__
+#define __device__
+#define __forceinline__ inline
+#define __shared__ static
+struct Index { unsigned x; };
+static Index blockIdx, blockDim, threadIdx;
+static ucontext_t _scheduler, _lanes[32];
+static int _turn, _phases[32];
+static bool _finished[32];
+static void __syncwarp() { ++_phases[_turn]; swapcontext(&_lanes[_turn], &_scheduler); }
+%(source)s
+static const long long *_arguments;
+template <class... P, size_t... k> static void _call(void (*kernel)(P...), std::index_sequence<k...>)
+{
+    kernel((P)_arguments[k]...);
+}
+template <class... P> static void _call(void (*kernel)(P...)) { _call(kernel, std::index_sequence_for<P...>()); }
+static void _lane_main() { _call(%(name)s); _finished[_turn] = true; swapcontext(&_lanes[_turn], &_scheduler); }
+
+extern "C" int launch(unsigned blocks, unsigned threads, const long long *arguments)
+{
+    static char stacks[32][1 << 18];
+    _arguments = arguments;
+    blockDim.x = threads;
+    for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x)
+        for (unsigned warp = 0; warp < threads / 32; ++warp) {
+            for (int lane = 0; lane < 32; ++lane) {
+                getcontext(&_lanes[lane]);
+                _lanes[lane].uc_stack.ss_sp = stacks[lane];
+                _lanes[lane].uc_stack.ss_size = sizeof stacks[lane];
+                makecontext(&_lanes[lane], _lane_main, 0);
+                _finished[lane] = false;
+                _phases[lane] = 0;
+            }
+            for (int phase = 0; !_finished[0]; ++phase) {
+                for (int k = 0; k < 32; ++k) {
+                    _turn = phase %% 2 ? 31 - k : k;
+                    threadIdx.x = 32 * warp + _turn;
+                    swapcontext(&_scheduler, &_lanes[_turn]);
+                }
+                for (int lane = 1; lane < 32; ++lane)
+                    if (_phases[lane] != _phases[0] || _finished[lane] != _finished[0]) return 1;
+            }
+        }
+    return 0;
+}
+"""
+
+
+class DeviceArray(np.ndarray):
+    """Stands for CuPy's arrays: like these it is not taken for NumPy's own."""
+
+    @property
+    def data(self):
+        return SimpleNamespace(ptr=self.ctypes.data)
+
+
+def install(monkeypatch: pytest.MonkeyPatch, folder: Path) -> SimpleNamespace:
+    """The part of CuPy that the runtime uses, on NumPy arrays and the host's compiler, as module ``cupy``."""
+    if COMPILER is None:
+        pytest.skip("no C++ compiler on this machine")
+    modules = []
+
+    def asarray(array, dtype=None):
+        return np.asarray(array, dtype=dtype).view(DeviceArray)
+
+    def copyto(array, values, casting):
+        assert isinstance(array, DeviceArray) and isinstance(values, DeviceArray)  # CuPy takes no others
+        np.copyto(array, values, casting=casting)
+
+    class RawModule:
+        def __init__(self, code):
+            self.code = code
+            modules.append(self)
+
+        def get_function(self, name):
+            stem = folder / hashlib.sha256(self.code.encode()).hexdigest()[:16]
+            text, library = stem.with_suffix(".cpp"), stem.with_suffix(".so")
+            if not library.exists():
+                text.write_text(SHIM % {"source": self.code, "name": name})
+                flags = ["-O1", "-w", "-std=c++17", "-shared", "-fPIC"]
+                subprocess.run([COMPILER, *flags, "-o", library, text], check=True)
+            launch = ctypes.CDLL(str(library)).launch
+
+            def function(grid, block, arguments):
+                assert all(isinstance(x, (DeviceArray, np.int64)) for x in arguments)
+                numbers = [x.ctypes.data if isinstance(x, DeviceArray) else int(x) for x in arguments]
+                packed = (ctypes.c_longlong * len(numbers))(*numbers)
+                assert launch(ctypes.c_uint(*grid), ctypes.c_uint(*block), packed) == 0, "lanes part at __syncwarp"
+
+            return function
+
+    cupy = SimpleNamespace(
+        ndarray=DeviceArray,
+        asarray=asarray,
+        from_dlpack=lambda array: np.from_dlpack(array).view(DeviceArray),
+        asnumpy=lambda array: np.array(array).view(np.ndarray),
+        empty=lambda shape, dtype: np.full(shape, np.nan, dtype).view(DeviceArray),
+        ascontiguousarray=lambda array: np.ascontiguousarray(array).view(DeviceArray),
+        copyto=copyto,
+        RawModule=RawModule,
+        modules=modules,
+        cuda=SimpleNamespace(runtime=SimpleNamespace(getDeviceCount=lambda: 1, CUDARuntimeError=OSError)),
+    )
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    return cupy
