@@ -17,7 +17,8 @@ from ..compiler.ir.recurrence import Recurrence
 from ..compiler.kernel import KernelError
 from ..compiler.pipeline import load_recurrence, rollout_targets, trace_algorithm
 from ..compiler.registry import DECIDED_OPTIONS
-from ..compiler.runtime.arrays import UnreadableArrayError, all_plain
+from ..compiler.runtime.arrays import NoDeviceError, UnreadableArrayError, all_plain, is_foreign, on_device
+from ..compiler.runtime.device_arrays import DeviceCall
 from ..compiler.store import is_single, stored
 from ..compiler.variants import shared_by_variants
 from ..control.actuation import actuated_coordinates
@@ -74,7 +75,8 @@ def rollout(
     every        keep each ``every``-th state only: (..., steps // every + 1, nq); it must divide ``steps``
     final_only   return the last state only, (..., nq) and (..., nv)
     out          (q, v), arrays of the shapes of the results to write them to: new memory costs time
-    target       "cpu", or "numpy": the slow reference
+    target       "cpu", "cuda" (on the GPU, where the results stay if arrays were given there), or "numpy": the slow
+                 reference.  Arrays on a GPU choose "cuda"; their quaternions and masses are taken as they are
 
     Springs and damping of the file act as feedback: {"target": mech.spring_rest, "kp": mech.stiffness, "kd":
     mech.damping}; all other passive elements in ``simulate`` alone.
@@ -92,31 +94,74 @@ def rollout(
     every = _stride(steps, every, final_only)
     more = ({} if wrenches is None else {"wrenches": wrenches}) | _feedback(mech, feedback)
     parameters = _named("parameters", parameters, "{'mass': masses}")
-    given = _plain({**state_by_joint(mech, {"q": q0, "v": v0}), "tau": tau, "dt": dt, **more, **parameters})
+    given = {**state_by_joint(mech, {"q": q0, "v": v0}), "tau": tau, "dt": dt, **more, **parameters}
+    device = _device(mech, target, given)
+    target, given = ("cuda", device.seen) if device else (target, _plain(given))
     dtype = _precision(given, {**(feedback or {}), "q": q0, "v": v0})
     run, inputs, of_variant = _kernel(mech, method, tuple(more), tuple(parameters), dtype, target)
     given = {**given, **of_variant, TRUSTED: np.zeros(2)}
     arrays, batch = _arrays(mech, inputs, given, np.dtype(dtype), steps, every)
     varied = {array.name: x for array, x in zip(inputs, arrays, strict=True) if array.name in parameters}
     for name, values in varied.items():
-        _check_bodies(mech, name, values)
+        if isinstance(values, np.ndarray):
+            _check_bodies(mech, name, values)
     if mech.loops:
         arrays[:2] = onto_loops(mech, arrays[0], arrays[1], varied)
     axes = (*batch,) if final_only else (*batch, steps // every + 1)
-    q, v = _results(out, [(*axes, mech.nq), (*axes, mech.nv)], np.dtype(dtype))
+    shapes = [(*axes, mech.nq), (*axes, mech.nv)]
+    if device:
+        with device.stream():
+            found = device.results(out, shapes, np.dtype(dtype))
+            if found is None:
+                raise KernelError(_no_place(shapes, np.dtype(dtype), " on the device"))
+            arrays = device.copied(arrays)
+            kept = _started(arrays, found, steps, final_only)
+            if steps:
+                run(*arrays, out=tuple(kept))
+            return device.delivered(found, out)
+    q, v = _results(out, shapes, np.dtype(dtype))
     if out is not None:
         arrays = [x.copy() if any(np.may_share_memory(x, result) for result in out) else x for x in arrays]
-    records = [x[..., None, :] if final_only else x for x in (q, v)]
+    kept = _started(arrays, (q, v), steps, final_only)
+    if steps and mech.loops:
+        _run_closed(mech, method, run, dict(zip(inputs, arrays, strict=True)), batch, kept, bool(varied))
+    elif steps:
+        run(*arrays, out=tuple(kept))
+    return q, v
+
+
+def _started(arrays: Sequence[Any], results: Sequence[Any], steps: int, final_only: bool) -> list[Any]:
+    """Write the initial states, if they are kept, and give the places of the records that follow."""
+    records = [x[..., None, :] if final_only else x for x in results]
     if not final_only or not steps:
         for record, initial in zip(records, arrays, strict=False):
             record[..., 0, :] = initial
-    if steps:
-        kept = records if final_only else [record[..., 1:, :] for record in records]
-        if mech.loops:
-            _run_closed(mech, method, run, dict(zip(inputs, arrays, strict=True)), batch, kept, bool(varied))
-        else:
-            run(*arrays, out=tuple(kept))
-    return q, v
+    return records if final_only else [record[..., 1:, :] for record in records]
+
+
+def _device(mech: Mechanism, target: str, given: Mapping[str, Any]) -> DeviceCall | None:
+    """What takes the arrays to the GPU, if that is where to compute."""
+    if target != "cuda" and not (target == "cpu" and any(is_foreign(x) and on_device(x) for x in given.values())):
+        return None
+    if mech.loops:
+        raise MechanismError(
+            "rollout: motions of mechanisms with loops are computed on the CPU: give arrays there and target='cpu' "
+            "(lw.compile('closed_forward_dynamics', mech, target='cuda') has the accelerations on the GPU)"
+        )
+    from ..compiler.runtime.gpu import cupy_with_device
+
+    try:
+        return DeviceCall(cupy_with_device(), given)
+    except (ImportError, NoDeviceError):
+        if target == "cuda":
+            raise
+        return None  # what follows says what to do about such arrays
+    except UnreadableArrayError as error:
+        raise KernelError(f"rollout: {list(given)[error.place]} {error}") from None
+
+
+def _is_array(x: Any) -> bool:
+    return isinstance(x, np.ndarray) or on_device(x)
 
 
 def _run_closed(
@@ -248,7 +293,7 @@ def _by_joint(mech: Mechanism, name: str, given: Any) -> Any:
 def _precision(given: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
     """float32 if all arrays are; those that are made of numbers by joint, as ``asked``, do not decide."""
     chosen = [x for name, x in given.items() if x is not None and not isinstance(asked.get(name), Mapping)]
-    single = all(map(is_single, chosen)) and any(isinstance(x, np.ndarray) for x in chosen)  # numbers alone say nothing
+    single = all(map(is_single, chosen)) and any(map(_is_array, chosen))  # numbers alone say nothing
     return "float32" if single else "float64"
 
 
@@ -285,7 +330,7 @@ def _arrays(
         lead = values.ndim - len(core)
         if lead < per_step or values.shape[lead:] != core or (per_step and values.shape[lead - 1] not in (1, steps)):
             raise KernelError(_misfit(array, own.shape, steps if per_step else None))
-        if array.name in CONFIGURATIONS:
+        if array.name in CONFIGURATIONS and isinstance(values, np.ndarray):
             values = with_unit_quaternions(mech, CONFIGURATIONS[array.name], values)
         batches[array.name] = values.shape[: lead - per_step]
         if per_step:
@@ -317,7 +362,7 @@ def _numbers(mech: Mechanism, name: str, given: Any, dtype: np.dtype) -> np.ndar
             f"rollout: {name} must be an array, given before the motion: lw.simulate takes functions of (t, q, v)"
         )
     try:
-        values = np.asarray(given)
+        values = given if on_device(given) else np.asarray(given)
     except ValueError as ragged:
         raise KernelError(f"rollout: {name} is no array: {ragged}") from None
     if not np.can_cast(values.dtype, np.float64):
@@ -368,11 +413,15 @@ def _results(
     if not fits or any(
         x.shape != shape or x.dtype != dtype or not x.flags.writeable for x, shape in zip(out, shapes, strict=True)
     ):
-        needed = " and ".join(map(str, shapes))
-        raise KernelError(f"rollout: out must be a tuple of two writable arrays of dtype {dtype}, shapes {needed}")
+        raise KernelError(_no_place(shapes, dtype))
     if np.may_share_memory(*out):
         raise KernelError("rollout: the two arrays of out must not share memory")
     return out
+
+
+def _no_place(shapes: list[tuple[int, ...]], dtype: np.dtype, where: str = "") -> str:
+    needed = " and ".join(map(str, shapes))
+    return f"rollout: out must be a tuple of two writable arrays{where} of dtype {dtype}, shapes {needed}"
 
 
 def _misfit(array: Array, shape: tuple[int, ...], steps: int | None) -> str:

@@ -8,6 +8,10 @@ from typing import Any
 import numpy as np
 
 _MAIN_MEMORY = (1, 3, 11)  # devices of DLPack that the CPU can read: kDLCPU, kDLCUDAHost, kDLROCMHost
+REQUIRES_GRAD = (
+    "is a tensor with requires_grad, whose gradients torch cannot take through compiled code: give "
+    "tensor.detach(), and get derivatives from linkwise (jacobian_of, vjp_of)"
+)
 
 
 class UnreadableArrayError(ValueError):
@@ -63,10 +67,7 @@ def _obstacle(x: Any) -> str:
     if str(getattr(x, "device", "")) == "meta":
         return "lies on the device meta, where tensors have no numbers: give one with values on the CPU"
     if getattr(x, "requires_grad", False) is True:
-        return (
-            "is a tensor with requires_grad, whose gradients torch cannot take through compiled code: give "
-            "tensor.detach(), and get derivatives from linkwise (jacobian_of, vjp_of)"
-        )
+        return REQUIRES_GRAD
     if on_device(x):
         device = getattr(x, "device", None)
         where = f"the device {device}" if device is not None else "a device"

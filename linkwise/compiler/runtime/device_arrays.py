@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .arrays import UnreadableArrayError, is_foreign, on_device
+from .arrays import REQUIRES_GRAD, UnreadableArrayError, is_foreign, on_device, plain
 
 
 @dataclass(frozen=True)
@@ -32,19 +32,65 @@ def seen_by_cupy(cupy: Any, arrays: Sequence[Any]) -> tuple[list[Any], Library]:
         if isinstance(x, cupy.ndarray):
             library = library or Library(_itself)
         elif is_foreign(x) and on_device(x):
-            if getattr(x, "requires_grad", False) is True:
-                error = UnreadableArrayError(
-                    "is a tensor with requires_grad, whose gradients torch cannot take through compiled code: give "
-                    "tensor.detach(), and get derivatives from linkwise (jacobian_of, vjp_of)"
-                )
-                error.place = place
-                raise error
             library = library or _library_of(cupy, x)
-            x = cupy.from_dlpack(x) if hasattr(type(x), "__dlpack__") else cupy.asarray(x)
+            x = _view(cupy, x, place)
         else:
-            x = cupy.asarray(np.asarray(x))
+            x = cupy.asarray(np.asarray(plain(x)))
         found.append(x)
     return found, library or Library(cupy.asnumpy)
+
+
+def writable(cupy: Any, x: Any) -> Any:
+    """An array on the device as CuPy's, in the same memory; None of all else."""
+    if isinstance(x, cupy.ndarray):
+        return x
+    return cupy.asarray(x) if hasattr(x, "__cuda_array_interface__") and not isinstance(x, np.ndarray) else None
+
+
+class DeviceCall:
+    """One call of a function that looks at its arguments by name before it computes on the GPU.
+
+    seen      the arguments, arrays on the device as CuPy's, all else as for the CPU
+    stream    the context of the work
+    """
+
+    def __init__(self, cupy: Any, given: Mapping[str, Any]):
+        self._cupy = cupy
+        self.seen, library = {}, None
+        for place, (name, x) in enumerate(given.items()):
+            if isinstance(x, cupy.ndarray) or (is_foreign(x) and on_device(x)):
+                library = library or (Library(_itself) if isinstance(x, cupy.ndarray) else _library_of(cupy, x))
+                x = x if isinstance(x, cupy.ndarray) else _view(cupy, x, place)
+            self.seen[name] = x if isinstance(x, cupy.ndarray) else plain(x)
+        self._library = library or Library(cupy.asnumpy)
+        self.stream = self._library.stream
+
+    def copied(self, arrays: Sequence[Any]) -> list[Any]:
+        """All of them on the device."""
+        return [self._cupy.asarray(x) for x in arrays]
+
+    def results(self, out: Any, shapes: Sequence[tuple[int, ...]], dtype: np.dtype) -> list[Any] | None:
+        """New arrays, or those given; None if these do not fit."""
+        if out is None:
+            return [self._cupy.empty(shape, dtype) for shape in shapes]
+        views = [writable(self._cupy, x) for x in out] if isinstance(out, tuple) and len(out) == len(shapes) else [None]
+        fits = all(
+            x is not None and x.shape == shape and x.dtype == dtype for x, shape in zip(views, shapes, strict=False)
+        )
+        return views if fits else None
+
+    def delivered(self, results: Sequence[Any], out: Any) -> Any:
+        """The arrays of ``out``, else results for the caller's library."""
+        return out if out is not None else tuple(map(self._library.deliver, results))
+
+
+def _view(cupy: Any, x: Any, place: int) -> Any:
+    """An array of another library as CuPy's, in the same memory."""
+    if getattr(x, "requires_grad", False) is True:
+        error = UnreadableArrayError(REQUIRES_GRAD)
+        error.place = place
+        raise error
+    return cupy.from_dlpack(x) if hasattr(type(x), "__dlpack__") else cupy.asarray(x)
 
 
 def _itself(array: Any) -> Any:

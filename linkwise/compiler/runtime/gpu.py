@@ -19,7 +19,7 @@ from ..ir.recurrence import Recurrence
 from ..targets import cuda_c
 from ..targets.protocol import Options
 from .arrays import NoDeviceError
-from .device_arrays import seen_by_cupy
+from .device_arrays import seen_by_cupy, writable
 from .gufunc import delivered
 
 LONG = 20_000  # operations: code for one layout is compiled, with any strides, as compiling takes long
@@ -82,12 +82,7 @@ class _Compiled:
             launch.kernel(launch.grid, launch.block, (*launch.head, *arrays, *launch.tail))
 
     def _new_launch(self, values: Sequence[Any], results: Sequence[Any] | None) -> _Launch:
-        lengths: tuple[int, ...] = ()
-        if self._recurrence is not None:
-            lengths = self._recurrence.lengths(self._program, [x.shape for x in values])
-        sized = [_batch_and_rest(x, a, self._axes(a)) for x, a in zip(values, self.inputs, strict=True)]
-        batch = np.broadcast_shapes(*(own for own, _ in sized))
-        shapes = tuple((*batch, *lengths[:1], *a.shape) for a in self.outputs)
+        batch, lengths, shapes = self.sizes(values)
         strides = [self._strides(x.shape, x.strides, a, batch) for x, a in zip(values, self.inputs, strict=True)]
         places = [(x.shape, x.strides) for x in results] if results is not None else [(s, None) for s in shapes]
         strides += [self._strides(s, t, a, batch) for (s, t), a in zip(places, self.outputs, strict=True)]
@@ -100,6 +95,14 @@ class _Compiled:
         states = math.prod(batch)
         head = (states, *lengths, *sizes[1:])
         return _Launch(kernel, (-(-states // threads),), (threads,), _int64(head), _int64(tail), shapes)
+
+    def sizes(self, values: Sequence[Any]) -> tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[int, ...], ...]]:
+        """The shape of the batch, the lengths of the axes of a recurrence, and the shapes of the outputs."""
+        lengths: tuple[int, ...] = ()
+        if self._recurrence is not None:
+            lengths = self._recurrence.lengths(self._program, [x.shape for x in values])
+        batch = np.broadcast_shapes(*(_batch(x, a, self._axes(a)) for x, a in zip(values, self.inputs, strict=True)))
+        return batch, lengths, tuple((*batch, *lengths[:1], *a.shape) for a in self.outputs)
 
     def _axes(self, array: Array) -> int:
         return len(self._recurrence.axes(array.name)) if self._recurrence else 0
@@ -173,37 +176,41 @@ class GpuKernel(_Compiled):
     def _written(self, values: list[Any], library: Any, out: Any) -> Any:
         """The call with arrays for results: direct where such an array is on the device and fits."""
         cupy = self._cupy
-        shapes = self.launch(values, None).results
         given = out if isinstance(out, tuple) else (out,)
-        results = [cupy.empty(shape, self.dtype) for shape in shapes]
-        if len(given) == len(shapes):
-            for k, x in enumerate(given):
-                view = _writable(cupy, x)
-                if view is not None and view.shape == shapes[k] and view.dtype == self.dtype and self._direct(view):
-                    results[k] = view
-        values = [x.copy() if any(_overlap(x, result) for result in results) else x for x in values]
+        _, _, shapes = self.sizes(values)
+        views = [self._direct(x, shape) for x, shape in zip(given, shapes, strict=False)]
+        views += [None] * (len(shapes) - len(views))
+        results = [
+            cupy.empty(shape, self.dtype) if view is None else view for view, shape in zip(views, shapes, strict=True)
+        ]
+        taken = [view for view in views if view is not None]
+        values = [x.copy() if any(_overlap(x, view) for view in taken) else x for x in values]
         self.run(self.launch(values, results), (*values, *results))
-        direct = {id(x): result for x, result in zip(given, results, strict=False) if x is not None}
+        wanted = [*given, *[None] * len(shapes)]
+        answers = [
+            x if view is not None else library.deliver(result) if x is None else result
+            for x, view, result in zip(wanted, views, results, strict=False)
+        ]
+        return delivered(answers, out, self._copyto)
 
-        def copyto(array: Any, result: Any, casting: Any) -> None:
-            target, own = _writable(cupy, array), direct.get(id(array))
-            if target is not None and own is not None and target.data.ptr == own.data.ptr:
-                return  # written already
-            if target is not None:
-                cupy.copyto(target, cupy.asarray(result), casting=casting)
-            else:
-                np.copyto(array, cupy.asnumpy(result), casting=casting)
+    def _copyto(self, array: Any, values: Any, casting: Any) -> None:
+        """``numpy.copyto`` between arrays of the CPU and the device, of what is not there yet."""
+        if values is array:
+            return
+        target = writable(self._cupy, array)
+        if target is not None:
+            self._cupy.copyto(target, self._cupy.asarray(values), casting=casting)
+        else:
+            np.copyto(array, self._cupy.asnumpy(values), casting=casting)
 
-        wanted = list(given) + [None] * (len(results) - len(given))
-        new = [x if wanted[k] is not None else library.deliver(x) for k, x in enumerate(results)]
-        return delivered(new, out, copyto)
-
-    def _direct(self, view: Any) -> bool:
-        """Whether every element has a place of its own, a whole number of elements from the first."""
-        size = self.dtype.itemsize
-        return all(
-            (step or length < 2) and step % size == 0 for length, step in zip(view.shape, view.strides, strict=True)
-        )
+    def _direct(self, x: Any, shape: tuple[int, ...]) -> Any:
+        """The array as CuPy's if the kernel can write to it, else None: each element has a place of its own, a whole
+        number of elements from the first."""
+        view = writable(self._cupy, x)
+        if view is None or view.shape != shape or view.dtype != self.dtype:
+            return None
+        steps = zip(view.shape, view.strides, strict=True)
+        return view if all((step or length < 2) and step % self.dtype.itemsize == 0 for length, step in steps) else None
 
 
 class GpuRecurrence(_Compiled):
@@ -220,11 +227,11 @@ def _int64(numbers: Sequence[int]) -> tuple[Any, ...]:
     return tuple(np.int64(x) for x in numbers)
 
 
-def _batch_and_rest(values: Any, array: Array, axes: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _batch(values: Any, array: Array, axes: int) -> tuple[int, ...]:
     split = values.ndim - len(array.shape)
     if split < axes or values.shape[split:] != array.shape:
         raise ValueError(f"input {array.name} must have trailing dimensions {array.shape}, its shape is {values.shape}")
-    return values.shape[: split - axes], values.shape[split - axes :]
+    return values.shape[: split - axes]
 
 
 def _merged(batch: tuple[int, ...], strides: Any) -> tuple[list[int], Any]:
@@ -256,13 +263,6 @@ def _side_by_side(strides: Sequence[int], shape: tuple[int, ...]) -> bool:
             return False
         expected *= length
     return True
-
-
-def _writable(cupy: Any, x: Any) -> Any:
-    """An array on the device as CuPy's, in the same memory; None of all else."""
-    if isinstance(x, cupy.ndarray):
-        return x
-    return cupy.asarray(x) if hasattr(x, "__cuda_array_interface__") and not isinstance(x, np.ndarray) else None
 
 
 def _overlap(one: Any, other: Any) -> bool:
