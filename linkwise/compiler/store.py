@@ -22,7 +22,7 @@ from .registry import OPTION_ALIASES, ArrayFunction, Function, register
 from .runtime.arrays import NoDeviceError, UnreadableArrayError, all_plain, is_foreign, on_device
 from .variants import bound_kernel, shared_by_variants
 
-_FLOAT64, _FLOAT32 = np.dtype("float64"), np.dtype("float32")
+_ARRAY, _FLOAT32 = np.ndarray, np.dtype("float32")
 #: An algorithm, one with its options, ("frame_pose", ("link", "tool")), or a function of mechanism, dtype and the
 #: parameters that become inputs, which makes the kernel.
 Request = str | tuple[Any, ...] | Callable[[Mechanism, str, Sequence[Any]], Kernel]
@@ -35,10 +35,12 @@ Made = TypeVar("Made")
 def kernel_function(mech: Mechanism, request: Request, first: Any) -> Callable[..., Any]:
     """The function of arrays for ``request`` that suits its first argument: all-float32 arguments are computed in
     float32, everything else in float64."""
-    precision = getattr(first, "dtype", None)
     key: Any = request
-    if precision is not _FLOAT64 and first is not None:  # by far the most calls are float64, and short
-        key = (request, _choosing) if precision is _FLOAT32 else _key(request, first)
+    if type(first) is _ARRAY:  # by far the most calls are float64, and short
+        if first.dtype is _FLOAT32:
+            key = (request, _choosing)
+    elif first is not None:
+        key = _key(request, first)
     try:
         return mech._kernels[key]
     except (KeyError, AttributeError, TypeError):  # not compiled yet, no mechanism, or an option that is no name
@@ -56,7 +58,9 @@ def float64_function(mech: Mechanism, request: Request) -> Callable[..., Any]:
 
 def _key(request: Request, first: Any) -> Any:
     """The same of a first argument that is no such NumPy array."""
-    return (request, _converting) if is_foreign(first) else request
+    if is_foreign(first):
+        return request, _converting
+    return (request, _choosing) if getattr(first, "dtype", None) is _FLOAT32 else request
 
 
 def _made(mech: Mechanism, request: Request, key: Any) -> Callable[..., Any]:
@@ -137,10 +141,17 @@ def _converting(mech: Mechanism, request: Request) -> Callable[..., Any]:
     return convert
 
 
+def _is_single_on_device(x: Any) -> bool:
+    """``is_single``, of arrays of any library."""
+    precision = getattr(x, "dtype", None)
+    if isinstance(precision, np.dtype) or precision is None:
+        return is_single(x)
+    return str(precision).endswith("float32")
+
+
 def _on_device(mech: Mechanism, request: Request, given: Sequence[Any]) -> Callable[..., Any]:
     """The function that computes where arrays on a GPU lie; in float32 if all of them are, whatever their library."""
-    single = all(type(x) in (int, float) or str(getattr(x, "dtype", "")).endswith("float32") for x in given)
-    dtype = "float32" if single else "float64"
+    dtype = "float32" if all(map(_is_single_on_device, given)) else "float64"
     key = (request, _on_device, dtype)
     try:
         return mech._kernels[key]

@@ -81,7 +81,7 @@ def _obstacle(x: Any) -> str:
 
 def on_device(x: Any) -> bool:
     """Whether its numbers lie where the CPU cannot read them."""
-    if hasattr(x, "__cuda_array_interface__"):
+    if type(x).__module__ == "cupy" or hasattr(x, "__cuda_array_interface__"):
         return True
     device = getattr(x, "__dlpack_device__", None)
     return device is not None and int(device()[0]) not in _MAIN_MEMORY

@@ -210,7 +210,7 @@ def test_arrays_are_read_and_written_where_they_lie(cupy_on_host, dtype, layout)
     for array, values in zip(found, expected, strict=True):
         np.testing.assert_allclose(array, values, rtol=32 * eps, atol=32 * eps)
     (module,) = cupy_on_host.modules
-    assert ("_stage<3>" in module.code) == (layout in ("rows", "parts of longer rows"))
+    assert ("_deliver<8>" in module.code) == (layout == "rows")
 
 
 def test_batches_of_several_axes_that_are_no_single_one(cupy_on_host):
@@ -227,8 +227,22 @@ def test_code_is_compiled_once_for_a_layout(cupy_on_host):
     for batch in (3, 40, 40, 300):
         kernel(*random_inputs((batch,)))
     assert len(cupy_on_host.modules) == 1
-    kernel(random_inputs((9,))[0], random_inputs(())[1])  # one of them broadcast
-    assert len(cupy_on_host.modules) == 2
+    kernel(random_inputs((9,))[0], random_inputs(())[1])  # one of them broadcast, which is a stride of zero
+    assert len(cupy_on_host.modules) == 1
+
+
+@pytest.mark.parametrize("batch", [1, 32, 77])
+@pytest.mark.parametrize("longer", [0, 3])
+def test_long_rows_go_through_tiles(cupy_on_host, batch, longer):
+    sizes = {"a": (20,), "b": (33,)}
+    algorithm = Algorithm(
+        "long_rows", ("a", "b"), ("c",), lambda tree, a, b: [x * y for x, y in zip(a, b, strict=False)], sizes=sizes
+    )
+    a, b = (np.random.default_rng(0).normal(size=(batch, n + longer))[:, :n] for n in (20, 33))
+    kernel = lw.compile(algorithm, lw.mechanisms.planar_arm(1), target="cuda")
+    np.testing.assert_array_equal(kernel(cupy_on_host.asarray(a), cupy_on_host.asarray(b)), a * b[:, :20])
+    (module,) = cupy_on_host.modules
+    assert ("_stage<20>" in module.code) == (batch > 1) and "_stage<20>" in kernel.source("cuda")
 
 
 def test_results_over_inputs(cupy_on_host):

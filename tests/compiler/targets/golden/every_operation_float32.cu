@@ -13,19 +13,35 @@
 
 template <int size> __device__ __forceinline__ void _stage(float *tile, const float *x, long long step, int lane, int rows)
 {
-    #pragma unroll
+    const int pitch = size % 4 ? size : size + 1;
+    if (rows == 32 && step == size) {  // one piece of memory
+        #pragma unroll
+        for (int k = 0; k < size; ++k) {
+            const int at = k * 32 + lane;
+            tile[pitch == size ? at : at + at / size] = x[at];
+        }
+        return;
+    }
     for (int k = 0; k < size; ++k) {
         const int at = k * 32 + lane, row = at / size, element = at % size;
-        tile[row * (size | 1) + element] = x[(row < rows ? row : rows - 1) * step + element];
+        tile[row * pitch + element] = x[(row < rows ? row : rows - 1) * step + element];
     }
 }
 
 template <int size> __device__ __forceinline__ void _deliver(const float *tile, float *x, long long step, int lane, int rows)
 {
-    #pragma unroll
+    const int pitch = size % 4 ? size : size + 1;
+    if (rows == 32 && step == size) {  // one piece of memory
+        #pragma unroll
+        for (int k = 0; k < size; ++k) {
+            const int at = k * 32 + lane;
+            x[at] = tile[pitch == size ? at : at + at / size];
+        }
+        return;
+    }
     for (int k = 0; k < size; ++k) {
         const int at = k * 32 + lane, row = at / size, element = at % size;
-        if (row < rows) x[row * step + element] = tile[row * (size | 1) + element];
+        if (row < rows) x[row * step + element] = tile[row * pitch + element];
     }
 }
 
@@ -36,7 +52,9 @@ extern "C" __global__ void sample_kernel(
     float *__restrict__ double_,
     float *__restrict__ angle,
     const long long _q_step0,
+    const long long _q_stride0,
     const long long _x_t1_step0,
+    const long long _x_t1_stride0,
     const long long _double__step0,
     const long long _angle_step0)
 {
@@ -47,21 +65,18 @@ extern "C" __global__ void sample_kernel(
     const long long i = _first + (_lane < _rows ? _lane : _rows - 1);
     const long long _i0 = i;
     (void)_i0; (void)_rows;
-    __shared__ float _tiles[1920];
-    float *const _tile = _tiles + threadIdx.x / 32 * 480;
-    _stage<3>(_tile + 0, q + _first * _q_step0, _q_step0, _lane, _rows);
-    _stage<2>(_tile + 96, x_t1 + _first * _x_t1_step0, _x_t1_step0, _lane, _rows);
-    __syncwarp();
-    const float *const _q = _tile + 0 + _lane * 3;
-    const float *const _x_t1 = _tile + 96 + _lane * 3;
-    float *const _double_ = _tile + 192 + _lane * 9;
+    __shared__ float _tiles[1152];
+    float *const _tile = _tiles + threadIdx.x / 32 * 288;
+    const float *const _q = q + _i0 * _q_step0;
+    const float *const _x_t1 = x_t1 + _i0 * _x_t1_step0;
+    float *const _double_ = _tile + 0 + _lane * 9;
     float *const _angle = angle + _i0 * _angle_step0;
 
     const float q_0 = _q[0];
-    const float q_1 = _q[1];
-    const float q_2 = _q[2];
+    const float q_1 = _q[1 * _q_stride0];
+    const float q_2 = _q[2 * _q_stride0];
     const float x_t1_0 = _x_t1[0];
-    const float x_t1_1 = _x_t1[1];
+    const float x_t1_1 = _x_t1[1 * _x_t1_stride0];
     _double_[6] = q_2;
 
     /* link 1, base_to_tip */
@@ -96,5 +111,5 @@ extern "C" __global__ void sample_kernel(
 
     /* results */
     __syncwarp();
-    _deliver<8>(_tile + 192, double_ + _first * _double__step0, _double__step0, _lane, _rows);
+    _deliver<8>(_tile + 0, double_ + _first * _double__step0, _double__step0, _lane, _rows);
 }

@@ -13,19 +13,35 @@
 
 template <int size> __device__ __forceinline__ void _stage(double *tile, const double *x, long long step, int lane, int rows)
 {
-    #pragma unroll
+    const int pitch = size % 4 ? size : size + 1;
+    if (rows == 32 && step == size) {  // one piece of memory
+        #pragma unroll
+        for (int k = 0; k < size; ++k) {
+            const int at = k * 32 + lane;
+            tile[pitch == size ? at : at + at / size] = x[at];
+        }
+        return;
+    }
     for (int k = 0; k < size; ++k) {
         const int at = k * 32 + lane, row = at / size, element = at % size;
-        tile[row * (size | 1) + element] = x[(row < rows ? row : rows - 1) * step + element];
+        tile[row * pitch + element] = x[(row < rows ? row : rows - 1) * step + element];
     }
 }
 
 template <int size> __device__ __forceinline__ void _deliver(const double *tile, double *x, long long step, int lane, int rows)
 {
-    #pragma unroll
+    const int pitch = size % 4 ? size : size + 1;
+    if (rows == 32 && step == size) {  // one piece of memory
+        #pragma unroll
+        for (int k = 0; k < size; ++k) {
+            const int at = k * 32 + lane;
+            x[at] = tile[pitch == size ? at : at + at / size];
+        }
+        return;
+    }
     for (int k = 0; k < size; ++k) {
         const int at = k * 32 + lane, row = at / size, element = at % size;
-        if (row < rows) x[row * step + element] = tile[row * (size | 1) + element];
+        if (row < rows) x[row * step + element] = tile[row * pitch + element];
     }
 }
 
@@ -36,7 +52,9 @@ extern "C" __global__ void sample_kernel(
     double *__restrict__ double_,
     double *__restrict__ angle,
     const long long _q_step0,
+    const long long _q_stride0,
     const long long _x_t1_step0,
+    const long long _x_t1_stride0,
     const long long _double__step0,
     const long long _angle_step0)
 {
@@ -47,21 +65,18 @@ extern "C" __global__ void sample_kernel(
     const long long i = _first + (_lane < _rows ? _lane : _rows - 1);
     const long long _i0 = i;
     (void)_i0; (void)_rows;
-    __shared__ double _tiles[1920];
-    double *const _tile = _tiles + threadIdx.x / 32 * 480;
-    _stage<3>(_tile + 0, q + _first * _q_step0, _q_step0, _lane, _rows);
-    _stage<2>(_tile + 96, x_t1 + _first * _x_t1_step0, _x_t1_step0, _lane, _rows);
-    __syncwarp();
-    const double *const _q = _tile + 0 + _lane * 3;
-    const double *const _x_t1 = _tile + 96 + _lane * 3;
-    double *const _double_ = _tile + 192 + _lane * 9;
+    __shared__ double _tiles[1152];
+    double *const _tile = _tiles + threadIdx.x / 32 * 288;
+    const double *const _q = q + _i0 * _q_step0;
+    const double *const _x_t1 = x_t1 + _i0 * _x_t1_step0;
+    double *const _double_ = _tile + 0 + _lane * 9;
     double *const _angle = angle + _i0 * _angle_step0;
 
     const double q_0 = _q[0];
-    const double q_1 = _q[1];
-    const double q_2 = _q[2];
+    const double q_1 = _q[1 * _q_stride0];
+    const double q_2 = _q[2 * _q_stride0];
     const double x_t1_0 = _x_t1[0];
-    const double x_t1_1 = _x_t1[1];
+    const double x_t1_1 = _x_t1[1 * _x_t1_stride0];
     _double_[6] = q_2;
 
     /* link 1, base_to_tip */
@@ -96,5 +111,5 @@ extern "C" __global__ void sample_kernel(
 
     /* results */
     __syncwarp();
-    _deliver<8>(_tile + 192, double_ + _first * _double__step0, _double__step0, _lane, _rows);
+    _deliver<8>(_tile + 0, double_ + _first * _double__step0, _double__step0, _lane, _rows);
 }

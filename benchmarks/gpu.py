@@ -1,0 +1,375 @@
+"""CUDA kernels on the GPU at hand: are they right, and how fast, through the public calls.
+
+    python benchmarks/gpu.py [--robots FOLDER] [--part checks,libraries,rates,latency,rollouts,derivatives]
+
+Results are compared with the NumPy reference first.  Rates are billions of states (or steps) per second from CUDA
+events, the best of several rounds; writes ``benchmarks/results/gpu-<device>.md``.  ``--robots`` is the folder
+``robots`` of example-robot-data, found with Pinocchio if that is installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import multiprocessing
+import platform
+import time
+import warnings
+from functools import cache, partial
+from pathlib import Path
+
+import cupy
+import numpy as np
+
+import linkwise as lw
+from linkwise.mechanics.algorithms.catalogue import ALGORITHMS
+
+RESULTS = Path(__file__).parent / "results"
+FILES = {
+    "UR5": ("ur_description/urdf/ur5_robot.urdf", False),
+    "Panda": ("panda_description/urdf/panda.urdf", False),
+    "Solo12": ("solo_description/robots/solo12.urdf", True),
+    "Talos": ("talos_data/robots/talos_reduced.urdf", True),
+}
+BUILT_IN = {
+    "chain(20)": lambda: lw.mechanisms.chain(20),
+    "five-bar": lw.mechanisms.five_bar,
+    "Stewart platform": lw.mechanisms.stewart_platform,
+}
+MAIN = (
+    "inverse_dynamics forward_dynamics mass_matrix bias_force link_poses forward_dynamics_derivatives "
+    "inverse_dynamics_derivatives kinetic_energy integrate difference"
+).split()
+CLOSED = ("closed_forward_dynamics", "constraint_jacobian", "position_error")
+CHECKED = {  # algorithms whose code is small enough to be compiled within seconds
+    "UR5": tuple(ALGORITHMS),
+    "Panda": MAIN,
+    "Solo12": ("inverse_dynamics", "forward_dynamics", "mass_matrix", "integrate"),
+    "Talos": ("inverse_dynamics", "forward_dynamics"),
+    "chain(20)": ("inverse_dynamics", "forward_dynamics"),
+    "five-bar": CLOSED,
+    "Stewart platform": CLOSED,
+}
+TOLERANCES = {"float64": 1e-12, "float32": 1e-4}
+CHECK_SECONDS = 130  # checks that are not done by then are listed as such
+STATES = 1 << 22
+DTYPES = ("float32", "float64")
+
+
+@cache
+def mechanism(name: str, robots: Path) -> lw.Mechanism:
+    if name in BUILT_IN:
+        return BUILT_IN[name]()
+    path, floating_base = FILES[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lw.MechanismWarning)
+        return lw.load(robots / path, floating_base=floating_base)
+
+
+def found_robots() -> Path:
+    import pinocchio
+
+    return Path(pinocchio.__file__).parents[4] / "share" / "example-robot-data" / "robots"
+
+
+def states(mech: lw.Mechanism, kernel: lw.Kernel, count: int, seed: int = 0) -> list[np.ndarray]:
+    """Random inputs of a kernel; configurations are ones."""
+    rng = np.random.default_rng(seed)
+    arrays = []
+    for name, shape in kernel.input_shapes.items():
+        if name in kernel.configurations or (name.startswith("q") and shape == (mech.nq,)):
+            arrays.append(lw.random_state(mech, rng, (count,))[0])
+        else:
+            arrays.append(rng.uniform(-1.0, 1.0, (count, *shape)))
+    return arrays
+
+
+# -- right ----------------------------------------------------------------------------------------------
+
+
+def max_error(found, expected) -> float:
+    """Largest difference, of each result relative to its largest number."""
+    error = 0.0
+    for one, other in zip(*(x if isinstance(x, tuple) else (x,) for x in (found, expected)), strict=True):
+        one, good = cupy.asnumpy(one), np.isfinite(other)
+        scale = np.abs(other[good]).max(initial=1e-30)
+        error = max(error, float(np.abs(one[good] - other[good]).max(initial=0.0)) / scale)
+    return error
+
+
+def check(name: str, algorithm: str, dtype: str, robots: Path) -> tuple[float, float, str] | str:
+    """Largest error relative to the largest number of the result, and seconds to compile; or what went wrong."""
+    try:
+        mech = mechanism(name, robots)
+        needed = ALGORITHMS[algorithm].options
+        options = {"link": mech.link_names[-1]} if "link" in needed else {}
+        reference = lw.compile(algorithm, mech, target="numpy", **options)
+    except Exception as error:  # this mechanism has no such quantity
+        return f"not for this mechanism: {error}"
+    try:
+        arrays = [x.astype(dtype) for x in states(mech, reference, 70)]
+        start = time.perf_counter()
+        found = lw.compile(algorithm, mech, dtype=dtype, target="cuda", **options)(*map(cupy.asarray, arrays))
+        seconds = time.perf_counter() - start
+        with np.errstate(all="ignore"):
+            expected = reference(*arrays)
+        error = max_error(found, expected)
+        if error > TOLERANCES[dtype]:  # is it the state, which decides on how many digits there are?
+            other = lw.compile(algorithm, mech, dtype=dtype, **options)(*arrays)
+            difference = max_error(other, expected)
+            return error, seconds, f"{algorithm} {error:.1e} (the CPU in this precision {difference:.1e})"
+        return error, seconds, ""
+    except Exception as error:
+        return f"FAILED: {type(error).__name__}: {error}"[:300]
+
+
+def checks(robots: Path) -> list[str]:
+    tasks = [(m, a, dtype) for m, names in CHECKED.items() for a in names if a in ALGORITHMS for dtype in DTYPES]
+    context = multiprocessing.get_context("spawn")
+    pool = concurrent.futures.ProcessPoolExecutor(min(14, multiprocessing.cpu_count()), mp_context=context)
+    found = {pool.submit(check, *task, robots): task for task in sorted(tasks, key=lambda t: t[0] != "Talos")}
+    done, late = concurrent.futures.wait(found, timeout=CHECK_SECONDS)
+    for process in list(pool._processes.values()):
+        process.terminate()
+    lines, slow, wrong = ["## Right", "", "| mechanism | precision | checked | largest relative error | of |"], [], []
+    lines += ["| --- | --- | --- | --- | --- |"]
+    results = {found[future]: future.result() for future in done if not future.exception()}
+    for name in CHECKED:
+        for dtype in DTYPES:
+            own = {a: x for (m, a, d), x in results.items() if (m, d) == (name, dtype) and not isinstance(x, str)}
+            if own:
+                worst = max(own, key=lambda a: own[a][0])
+                lines.append(f"| {name} | {dtype} | {len(own)} | {own[worst][0]:.1e} | {worst} |")
+            slow += [f"{name} {a} {dtype} {x[1]:.0f} s" for a, x in own.items() if x[1] > 10.0]
+            wrong += [f"- above {TOLERANCES[dtype]}: {name}, {dtype}: {x[2]}" for x in own.values() if x[2]]
+    lines += ["", *wrong] + [
+        f"- {task}: {x}" for task, x in results.items() if isinstance(x, str) and x.startswith("FAILED")
+    ]
+    lines += [f"- not done after {CHECK_SECONDS} s: {', '.join(str(found[future]) for future in late)}"] if late else []
+    lines += [f"- longer than 10 s to compile: {', '.join(slow)}"] if slow else []
+    return lines
+
+
+def libraries(robots: Path) -> list[str]:
+    """Arrays of other libraries through a public function: type of the result, and whether it is right."""
+    mech, lines = mechanism("UR5", robots), ["## Arrays of other libraries, `forward_dynamics(ur5, ...)`", ""]
+    kernel = lw.compile("forward_dynamics", mech, target="numpy")
+    arrays = states(mech, kernel, 1000)
+    expected = kernel(*arrays)
+
+    def report(name: str, given: list, read) -> None:
+        result = lw.forward_dynamics(mech, *given)
+        error = np.abs(read(result) - expected).max() / np.abs(expected).max()
+        lines.append(f"- {name}: {type(result).__module__}.{type(result).__name__} {result.dtype}, error {error:.0e}")
+
+    report("CuPy", list(map(cupy.asarray, arrays)), cupy.asnumpy)
+    try:
+        import torch
+
+        tensors = [torch.from_numpy(x).cuda() for x in arrays]
+        report("torch", tensors, lambda x: x.cpu().numpy())
+        with torch.cuda.stream(torch.cuda.Stream()):
+            report("torch, on a stream", [x.clone() for x in tensors], lambda x: x.cpu().numpy())
+    except ImportError:
+        lines.append("- torch is not installed")
+    try:
+        import jax
+
+        report("JAX", [jax.device_put(x.astype(np.float32)) for x in arrays], np.asarray)
+    except ImportError:
+        lines.append("- JAX is not installed")
+    q, v, tau = map(cupy.asarray, arrays)
+    trajectory = lw.rollout(mech, q, v, tau[:, None], 0.001, 10)
+    reference = lw.rollout(mech, arrays[0], arrays[1], arrays[2][:, None], 0.001, 10, target="numpy")
+    errors = [
+        float(np.abs(cupy.asnumpy(x) - y).max() / np.abs(y).max()) for x, y in zip(trajectory, reference, strict=True)
+    ]
+    return [*lines, f"- rollout, CuPy, 10 steps of RK4: {type(trajectory[0]).__module__}, error {max(errors):.0e}"]
+
+
+# -- fast -----------------------------------------------------------------------------------------------
+
+
+def seconds(call, rounds: int = 4, repeats: int = 10) -> float:
+    """Of one call on the device: the best of several rounds."""
+    call()
+    start, end, found = cupy.cuda.Event(), cupy.cuda.Event(), []
+    for _ in range(rounds):
+        start.record()
+        for _ in range(repeats):
+            call()
+        end.record()
+        end.synchronize()
+        found.append(cupy.cuda.get_elapsed_time(start, end) / 1e3 / repeats)
+    return min(found)
+
+
+def copy_bandwidth() -> float:
+    """Bytes read and written per second by a copy on the device."""
+    source = cupy.zeros(1 << 29, np.float32)
+    target = cupy.empty_like(source)
+    return 2 * source.nbytes / seconds(lambda: cupy.copyto(target, source))
+
+
+def columns(x: cupy.ndarray) -> cupy.ndarray:
+    return cupy.ascontiguousarray(x.T).T
+
+
+RATES = {  # mechanism, algorithm: what the public call must reach in billions of states per second, f32 and f64
+    ("UR5", "inverse_dynamics"): (30.0, 16.0),
+    ("UR5", "forward_dynamics"): (26.0, 15.0),
+    ("Panda", "forward_dynamics"): (17.0, 8.0),
+    ("chain(20)", "forward_dynamics"): (None, 1.2),
+    ("Talos", "inverse_dynamics"): (4.0, 2.0),
+    ("Talos", "forward_dynamics"): (2.0, 0.8),
+}
+
+
+def rates(robots: Path) -> list[str]:
+    bandwidth = copy_bandwidth()
+    lines = [
+        "## Calls with arrays on the device",
+        "",
+        f"{STATES} states, billions of states per second; copy bandwidth {bandwidth / 1e12:.2f} TB/s.  Kernel alone: "
+        "(n, batch) and `out`, its share of the copy bandwidth beside it.",
+        "",
+        "| | precision | kernel alone | share | (batch, n) | with `out` | (n, batch) with `out` | wanted | compile |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for (name, algorithm), wanted in RATES.items():
+        mech = mechanism(name, robots)
+        for dtype, least in zip(DTYPES, wanted, strict=True):
+            kernel = lw.compile(algorithm, mech, dtype=dtype, target="cuda")
+            small = states(mech, kernel, 4096)
+            arrays = [cupy.asarray(np.tile(x, (STATES // 4096, 1)).astype(dtype)) for x in small]
+            begin = time.perf_counter()
+            out = kernel(*arrays)
+            cupy.cuda.Device().synchronize()
+            compiling = time.perf_counter() - begin
+            across, out_across = [columns(x) for x in arrays], columns(out)
+            times = [
+                seconds(partial(kernel, *across, out=out_across)),
+                seconds(partial(kernel, *arrays)),
+                seconds(partial(kernel, *arrays, out=out)),
+            ]
+            alone, call, given = (STATES / x / 1e9 for x in times)
+            moved = sum(x.nbytes for x in (*arrays, out)) / times[0] / bandwidth
+            goal = "" if least is None else f"{least:g}: {'met' if call >= least else 'NOT met'}"
+            lines.append(
+                f"| {name} {algorithm} | {dtype} | {alone:.2f} | {100 * moved:.0f} % | {call:.2f} | {given:.2f} | "
+                f"{alone:.2f} | {goal} | {compiling:.1f} s |"
+            )
+            print(lines[-1], flush=True)
+            cupy.get_default_memory_pool().free_all_blocks()
+    return lines
+
+
+def latency(robots: Path) -> list[str]:
+    mech = mechanism("UR5", robots)
+    empty = cupy.RawKernel('extern "C" __global__ void nothing() {}', "nothing")
+    device = cupy.cuda.Device()
+    lines = ["## Latency, UR5 forward dynamics, 4096 states, synchronised after each call", ""]
+
+    def each(call, repeats: int = 2000) -> float:
+        found = []
+        for _ in range(5):
+            start = time.perf_counter()
+            for _ in range(repeats):
+                call()
+                device.synchronize()
+            found.append((time.perf_counter() - start) / repeats)
+        return 1e6 * min(found)
+
+    bare = each(lambda: empty((1,), (1,), ()))
+    for dtype in DTYPES:
+        kernel = lw.compile("forward_dynamics", mech, dtype=dtype, target="cuda")
+        arrays = [cupy.asarray(x.astype(dtype)) for x in states(mech, kernel, 4096)]
+        out = kernel(*arrays)
+        calls = {
+            "kernel": partial(kernel, *arrays),
+            "kernel with `out`": partial(kernel, *arrays, out=out),
+            "`forward_dynamics(ur5, ...)`": partial(lw.forward_dynamics, mech, *arrays),
+        }
+        for name, call in calls.items():
+            call()
+            found = each(call)
+            verdict = "met" if found <= 3 * bare else "NOT met"
+            lines.append(
+                f"- {dtype}, {name}: {found:.1f} us, {found / bare:.2f} bare launches ({bare:.1f} us): {verdict}"
+            )
+    return lines
+
+
+def rollouts(robots: Path) -> list[str]:
+    lines = ["## Rollouts, RK4, billions of steps per second", ""]
+    lines += ["| | precision | states | steps | last state | trajectory kept | wanted |", "| --- |" + " --- |" * 6]
+    for name, count, wanted in (("UR5", 1 << 19, (6.0, 2.5)), ("Panda", 1 << 18, (None, None))):
+        mech = mechanism(name, robots)
+        for dtype, least in zip(DTYPES, wanted, strict=True):
+            steps = 50
+            small = lw.random_state(mech, np.random.default_rng(0), (4096,))
+            q, v = (cupy.asarray(np.tile(x, (count // 4096, 1)).astype(dtype)) for x in small)
+            tau = cupy.zeros((1, mech.nv), dtype)
+            dt = np.asarray(1e-3, dtype)
+            last = seconds(partial(lw.rollout, mech, q, v, tau, dt, steps, final_only=True), 3, 3)
+            kept = seconds(partial(lw.rollout, mech, q, v, tau, dt, steps), 3, 3)
+            last, kept = (count * steps / x / 1e9 for x in (last, kept))
+            goal = "" if least is None else f"{least:g}: {'met' if last >= least else 'NOT met'}"
+            lines.append(f"| {name} | {dtype} | {count} | {steps} | {last:.2f} | {kept:.2f} | {goal} |")
+            print(lines[-1], flush=True)
+            cupy.get_default_memory_pool().free_all_blocks()
+    return lines
+
+
+def derivatives(robots: Path) -> list[str]:
+    mech, count, bandwidth = mechanism("Panda", robots), 1 << 20, copy_bandwidth()
+    lines = [f"## Derivatives of forward dynamics, Panda, {count} states", ""]
+    for dtype in DTYPES:
+        kernel = lw.compile("forward_dynamics_derivatives", mech, dtype=dtype, target="cuda")
+        arrays = [cupy.asarray(np.tile(x, (count // 4096, 1)).astype(dtype)) for x in states(mech, kernel, 4096)]
+        out = kernel(*arrays)
+        given = out if isinstance(out, tuple) else (out,)
+        across = tuple(
+            cupy.empty((*x.shape[1:], count), dtype).transpose(x.ndim - 1, *range(x.ndim - 1)) for x in given
+        )
+        times = {
+            "(batch, n)": seconds(partial(kernel, *arrays, out=given)),
+            "(n, batch)": seconds(partial(kernel, *map(columns, arrays), out=across)),
+        }
+        moved = sum(x.nbytes for x in (*arrays, *given))
+        for layout, taken in times.items():
+            share = moved / taken / bandwidth
+            lines.append(
+                f"- {dtype}, {layout}: {1e3 * taken:.2f} ms, {100 * share:.0f} % of copy bandwidth (wanted: 60)"
+            )
+    return lines
+
+
+PARTS = {f.__name__: f for f in (checks, libraries, rates, latency, rollouts, derivatives)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--robots", type=Path)
+    parser.add_argument("--part", default=",".join(PARTS))
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    given = parser.parse_args()
+    robots = given.robots or found_robots()
+    device = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    lines = [f"# {device}: linkwise {lw.__version__}", ""]
+    version = cupy.cuda.runtime.runtimeGetVersion()
+    lines += [
+        f"CuPy {cupy.__version__}, CUDA {version // 1000}.{version % 1000 // 10}, Python {platform.python_version()}."
+    ]
+    start = time.perf_counter()
+    for part in given.part.split(","):
+        begin = time.perf_counter()
+        lines += ["", *PARTS[part](robots), "", f"({part}: {time.perf_counter() - begin:.0f} s)"]
+        print("\n".join(lines), flush=True)
+    lines += ["", f"In all {time.perf_counter() - start:.0f} s: `python benchmarks/gpu.py --part {given.part}`"]
+    given.results.mkdir(parents=True, exist_ok=True)
+    (given.results / f"gpu-{device.replace(' ', '-')}.md").write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
