@@ -356,7 +356,11 @@ REFUSED = {
     ),
     "no mass": (lambda: lw.rollout(massless(), Q[:2], V[:2], None, 0.1, 3), lw.MechanismError, "'hinge'"),
     "method": (lambda: lw.rollout(ARM, Q, V, None, 0.1, 3, "rk45"), ValueError, "unknown method 'rk45': did you mean"),
-    "target": (lambda: lw.rollout(ARM, Q, V, None, 0.1, 3, target="cuda"), ValueError, "known: 'cpu', 'numpy'"),
+    "target": (
+        lambda: lw.rollout(ARM, Q, V, None, 0.1, 3, target="metal"),
+        ValueError,
+        "known: 'cpu', 'cuda', 'numpy'",
+    ),
     "negative steps": (
         lambda: lw.rollout(ARM, Q, V, None, 0.1, -1),
         ValueError,

@@ -84,4 +84,6 @@ def on_device(x: Any) -> bool:
     if type(x).__module__ == "cupy" or hasattr(x, "__cuda_array_interface__"):
         return True
     device = getattr(x, "__dlpack_device__", None)
+    if str(getattr(x, "device", "")) == "meta":  # of torch: nowhere
+        return False
     return device is not None and int(device()[0]) not in _MAIN_MEMORY

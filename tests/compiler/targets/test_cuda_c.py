@@ -236,7 +236,7 @@ def test_code_is_compiled_once_for_a_layout(cupy_on_host):
 def test_long_rows_go_through_tiles(cupy_on_host, batch, longer):
     sizes = {"a": (20,), "b": (33,)}
     algorithm = Algorithm(
-        "long_rows", ("a", "b"), ("c",), lambda tree, a, b: [x * y for x, y in zip(a, b, strict=False)], sizes=sizes
+        "long_rows", ("a", "b"), "c", lambda tree, a, b: [x * y for x, y in zip(a, b, strict=False)], sizes=sizes
     )
     a, b = (np.random.default_rng(0).normal(size=(batch, n + longer))[:, :n] for n in (20, 33))
     kernel = lw.compile(algorithm, lw.mechanisms.planar_arm(1), target="cuda")
