@@ -75,8 +75,7 @@ def rollout(
     every        keep each ``every``-th state only: (..., steps // every + 1, nq); it must divide ``steps``
     final_only   return the last state only, (..., nq) and (..., nv)
     out          (q, v), arrays of the shapes of the results to write them to: new memory costs time
-    target       "cpu", "cuda" (on the GPU, where the results stay if arrays were given there), or "numpy": the slow
-                 reference.  Arrays on a GPU choose "cuda"; their quaternions and masses are taken as they are
+    target       "cpu", "cuda" (arrays on a GPU choose it, and are not checked), or "numpy": the slow reference
 
     Springs and damping of the file act as feedback: {"target": mech.spring_rest, "kp": mech.stiffness, "kd":
     mech.damping}; all other passive elements in ``simulate`` alone.
@@ -103,22 +102,13 @@ def rollout(
     arrays, batch = _arrays(mech, inputs, given, np.dtype(dtype), steps, every)
     varied = {array.name: x for array, x in zip(inputs, arrays, strict=True) if array.name in parameters}
     for name, values in varied.items():
-        if isinstance(values, np.ndarray):
-            _check_bodies(mech, name, values)
+        _check_bodies(mech, name, values)
     if mech.loops:
         arrays[:2] = onto_loops(mech, arrays[0], arrays[1], varied)
     axes = (*batch,) if final_only else (*batch, steps // every + 1)
     shapes = [(*axes, mech.nq), (*axes, mech.nv)]
     if device:
-        with device.stream():
-            found = device.results(out, shapes, np.dtype(dtype))
-            if found is None:
-                raise KernelError(_no_place(shapes, np.dtype(dtype), " on the device"))
-            arrays = device.copied(arrays)
-            kept = _started(arrays, found, steps, final_only)
-            if steps:
-                run(*arrays, out=tuple(kept))
-            return device.delivered(found, out)
+        return _run_on_device(device, run, arrays, out, shapes, np.dtype(dtype), steps, final_only)
     q, v = _results(out, shapes, np.dtype(dtype))
     if out is not None:
         arrays = [x.copy() if any(np.may_share_memory(x, result) for result in out) else x for x in arrays]
@@ -137,6 +127,28 @@ def _started(arrays: Sequence[Any], results: Sequence[Any], steps: int, final_on
         for record, initial in zip(records, arrays, strict=False):
             record[..., 0, :] = initial
     return records if final_only else [record[..., 1:, :] for record in records]
+
+
+def _run_on_device(
+    device: DeviceCall,
+    run: Callable[..., None],
+    arrays: Sequence[Any],
+    out: Any,
+    shapes: list[tuple[int, ...]],
+    dtype: np.dtype,
+    steps: int,
+    final_only: bool,
+) -> Any:
+    """Run a recurrence on the GPU; results are of the caller's library."""
+    with device.stream():
+        found = device.results(out, shapes, dtype)
+        if found is None:
+            raise KernelError(_no_place(shapes, dtype, " on the device"))
+        arrays = device.copied(arrays)
+        kept = _started(arrays, found, steps, final_only)
+        if steps:
+            run(*arrays, out=tuple(kept))
+        return device.delivered(found, out)
 
 
 def _device(mech: Mechanism, target: str, given: Mapping[str, Any]) -> DeviceCall | None:
@@ -375,6 +387,8 @@ def _numbers(mech: Mechanism, name: str, given: Any, dtype: np.dtype) -> np.ndar
 def _check_bodies(mech: Mechanism, name: str, values: np.ndarray) -> None:
     """Refuse masses and moments of inertia that no body has, unless the mechanism's own body has such ones already:
     motion under them is no motion of a mechanism."""
+    if not isinstance(values, np.ndarray):
+        return  # on a GPU, and taken as they are
     link, _, kind = name.rpartition(".")
     bodies = [mech.link_names.index(link)] if link else list(range(mech.n_links))
     if kind == "mass":
