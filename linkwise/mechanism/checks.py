@@ -20,7 +20,7 @@ import numpy as np
 
 from linkwise.mechanics.joints import Joint
 
-ORTHONORMAL_TOLERANCE = 1e-6  # a matrix further from orthonormal than this is not a rounded rotation
+ORTHONORMAL_TOLERANCE = 1e-4  # of R^T R: entries rounded to five digits are off by up to 1.7e-5
 ROUND_OFF = 4e-16  # two units in the last place at 1: what a product of rotations may be off by
 INERTIA_TOLERANCE = 1e-6  # relative; absorbs numbers printed with six digits
 POINT_RADIUS = 1e-9  # metres; a radius of gyration below it is round-off, the body a point
@@ -204,15 +204,19 @@ def snapped(rotation: np.ndarray) -> np.ndarray:
 def checked_rotation(what: str, value: Any) -> np.ndarray:
     """``value``, a 3x3 matrix or one ``Rotation`` of SciPy's, as a proper rotation matrix, read-only.
 
-    A matrix orthonormal to round-off is kept as it is; one that was rounded when written (up to 1e-6) is replaced by
-    the nearest rotation; anything else is refused.
+    A matrix orthonormal to round-off is kept as it is; one that was rounded when written (to five digits or more) is
+    replaced by the nearest rotation; anything else is refused.
     """
     if hasattr(value, "as_matrix"):
         value = snapped(np.asarray(value.as_matrix(), dtype=float))
     matrix = checked_array(what, value, (3, 3))
     error = np.abs(matrix.T @ matrix - np.eye(3)).max()
     if error > ORTHONORMAL_TOLERANCE:
-        raise MechanismError(f"{what} is not a rotation: R^T R differs from the identity by {error:.1e}")
+        raise MechanismError(
+            f"{what} is not a rotation: R^T R differs from the identity by {error:.1e}, and only up to "
+            f"{ORTHONORMAL_TOLERANCE:.0e} is taken as rounding; if it is meant as one, give it with five digits or more, "
+            "or the rotation near it: scipy.spatial.transform.Rotation.from_matrix(R).as_matrix()"
+        )
     if np.linalg.det(matrix) < 0.0:
         raise MechanismError(f"{what} is a reflection (determinant -1), not a rotation: use a right-handed frame")
     if error > 2.0 * ROUND_OFF:

@@ -111,6 +111,24 @@ def test_axes_of_inertia_other_than_those_of_the_link():
     np.testing.assert_allclose(carrying.inertias, separate.build().inertias, atol=1e-15)
 
 
+@pytest.mark.parametrize("digits", [5, 6, 7])
+def test_rounded_matrices_are_replaced_by_the_nearest_rotation(digits):
+    for exact in Rotation.random(200, random_state=0).as_matrix():
+        rounded = exact.round(digits)
+        found = lw.pose(matrix=rounded)[:3, :3]
+        np.testing.assert_allclose(found.T @ found, np.eye(3), rtol=0, atol=1e-14)
+        np.testing.assert_allclose(found, exact, rtol=0, atol=10.0**-digits)
+        stretch = found.T @ rounded  # symmetric for the nearest rotation alone: the polar decomposition
+        np.testing.assert_allclose(stretch, stretch.T, rtol=0, atol=1e-14)
+
+
+def test_the_advice_for_what_is_no_rotation_gives_one():
+    sheared = np.eye(3) + 0.01 * np.arange(9).reshape(3, 3)
+    with pytest.raises(MechanismError, match=r"Rotation.from_matrix\(R\).as_matrix\(\)"):
+        lw.pose(matrix=sheared)
+    lw.pose(matrix=Rotation.from_matrix(sheared).as_matrix())
+
+
 @pytest.mark.parametrize(
     ("described", "message"),
     [
@@ -122,6 +140,7 @@ def test_axes_of_inertia_other_than_those_of_the_link():
         ({"axis_angle": ((0.0, 0.0, 0.0), 0.3)}, "axis of axis_angle must not be zero"),
         ({"matrix": np.diag([1.0, 1.0, -1.0])}, "matrix is a reflection"),
         ({"matrix": np.diag([1.0, 1.0, 2.0])}, "matrix is not a rotation"),
+        ({"matrix": np.eye(3) * 1.0001}, r"by 2.0e-04, and only up to 1e-04 .*Rotation.from_matrix\(R\).as_matrix\(\)"),
         ({"matrix": np.eye(4)}, r"matrix must have shape \(3, 3\)"),
         ({"rotation": Rotation.random(2, random_state=0)}, r"rotation must have shape \(3, 3\), not \(2, 3, 3\)"),
         ({"position": (1.0, 2.0)}, r"position must have shape \(3,\)"),
