@@ -361,7 +361,8 @@ def _algorithm(asked: Any) -> Algorithm:
         return ALGORITHMS[_name_of(asked)]
     if not isinstance(asked, str):
         raise TypeError(f"an algorithm is a name, a function of linkwise or an operator expression, got {asked!r}")
-    return ALGORITHMS[one_of("algorithm", NAME_ALIASES.get(asked.lower(), asked), tuple(ALGORITHMS), MAIN_ALGORITHMS)]
+    name = NAME_ALIASES.get(asked.lower(), asked)
+    return ALGORITHMS[one_of("algorithm", name, (*ALGORITHMS, *NAME_ALIASES), MAIN_ALGORITHMS)]
 
 
 def _name_of(function: Callable[..., Any]) -> str:

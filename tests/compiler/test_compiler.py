@@ -102,6 +102,12 @@ def test_names_of_other_libraries(other, ours):
     assert found.name == ours and found.op_counts == expected.op_counts
 
 
+@pytest.mark.parametrize(("asked", "meant"), [("rneaa", "rnea"), ("ABBA", "aba"), ("crbaa", "crba")])
+def test_slips_in_names_of_other_libraries(asked, meant):
+    with pytest.raises(ValueError, match=f"^unknown algorithm '{asked}': did you mean '{meant}'.$"):
+        lw.compile(asked, lw.mechanisms.planar_arm(1))
+
+
 def test_a_users_function_is_not_taken_for_ours():
     def mass_matrix(mech, q):
         return np.eye(3)
