@@ -29,6 +29,20 @@ def test_the_compiler_and_other_libraries_are_loaded_later():
     assert done.returncode == 0, done.stderr
 
 
+def test_every_module_can_be_the_first_that_is_asked_for():
+    """Imports in a circle work or not by which module of it comes first."""
+    code = (
+        "import sys, linkwise\n"
+        "for names in linkwise._LATER.values():\n"
+        "    for module in [one for one in sys.modules if one.partition('.')[0] == 'linkwise']:\n"
+        "        del sys.modules[module]\n"
+        "    import linkwise\n"
+        "    assert getattr(linkwise, names[0]) is not None\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_every_public_name_is_there_once():
     assert len(set(lw.__all__)) == len(lw.__all__)
     assert all(getattr(lw, name) is not None for name in lw.__all__)

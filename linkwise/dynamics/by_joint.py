@@ -9,7 +9,6 @@ import numpy as np
 
 from ..mechanism import Mechanism, MechanismError, require_mechanism
 from ..mechanism.checks import per_coordinate
-from . import closed
 from .states import Float64Array, real_numbers
 
 
@@ -22,7 +21,11 @@ def configuration_by_joint(mech: Mechanism, what: str, named: Mapping[str, Any])
         if given.size != kind.nq:
             raise MechanismError(f"{what}: joint {joint!r} has {kind.nq} coordinates, got {values!r}")
         q[place.q_index] = place.q_at(given.reshape(kind.nq))
-    return closed.assemble(mech, q, hold=tuple(named)) if mech.loops else q
+    if not mech.loops:
+        return q
+    from .closed.assembly import assemble  # here, as functions of closed mechanisms take states by joint too
+
+    return assemble(mech, q, hold=tuple(named))
 
 
 def state_by_joint(mech: Mechanism, given: Mapping[str, Any]) -> dict[str, Any]:
