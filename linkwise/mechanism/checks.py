@@ -214,8 +214,8 @@ def checked_rotation(what: str, value: Any) -> np.ndarray:
     if error > ORTHONORMAL_TOLERANCE:
         raise MechanismError(
             f"{what} is not a rotation: R^T R differs from the identity by {error:.1e}, and only up to "
-            f"{ORTHONORMAL_TOLERANCE:.0e} is taken as rounding; if it is meant as one, give it with five digits or more, "
-            "or the rotation near it: scipy.spatial.transform.Rotation.from_matrix(R).as_matrix()"
+            f"{ORTHONORMAL_TOLERANCE:.0e} is taken as rounding; if it is meant as one, give it with five digits or "
+            "more, or the rotation near it: scipy.spatial.transform.Rotation.from_matrix(R).as_matrix()"
         )
     if np.linalg.det(matrix) < 0.0:
         raise MechanismError(f"{what} is a reflection (determinant -1), not a rotation: use a right-handed frame")
