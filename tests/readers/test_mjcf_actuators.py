@@ -19,8 +19,8 @@ INF = np.inf
 
 
 def model(actuators, head="", joint=""):
-    return f"""<mujoco>{head}<worldbody><body name="a"><joint name="j" {joint}/><geom size="0.1"/></body></worldbody>
-      <tendon><fixed name="t"><joint joint="j" coef="1"/></fixed></tendon>
+    return f"""<mujoco>{head}<worldbody><body name="a"><joint name="j" {joint}/><geom size="0.1"/><site name="s"/>
+      </body></worldbody><tendon><fixed name="t"><joint joint="j" coef="-0.5"/></fixed></tendon>
       <actuator>{actuators}</actuator></mujoco>"""
 
 
@@ -64,6 +64,13 @@ LIMITED = {
     "of classes": ('<general joint="j" class="c"/>', DEFAULTS["gears"], "", 21.0),
     "motor of a class of servos": ('<motor joint="j" class="c" ctrlrange="-1 1"/>', DEFAULTS["servos"], "", 1.0),
     "parent": ('<motor jointinparent="j" ctrlrange="-1 1" gear="4"/>', "", "", 4.0),
+    "a tendon": ('<motor tendon="t" ctrlrange="-1 1" gear="3"/>', "", "", 1.5),
+    "a joint and its tendon": (
+        '<motor joint="j" ctrlrange="0 1"/><motor tendon="t" ctrlrange="0 2" gear="-3"/>',
+        "",
+        "",
+        4.0,
+    ),
 }
 UNLIMITED = {
     "no range": ('<motor joint="j" gear="50"/>', ""),
@@ -72,7 +79,7 @@ UNLIMITED = {
     "switched off by its class": ('<motor joint="j" class="c"/>', DEFAULTS["free"]),
     "no clamping": ('<motor joint="j" ctrlrange="-1 1"/>', '<option><flag clampctrl="disable"/></option>'),
     "one of two": ('<motor joint="j" ctrlrange="-1 1"/><motor joint="j"/>', ""),
-    "a tendon": ('<motor joint="j" ctrlrange="-1 1"/><motor tendon="t"/>', ""),
+    "a tendon": ('<motor joint="j" ctrlrange="-1 1"/><motor tendon="t" gear="4"/>', ""),
 }
 OF_THE_STATE = {  # controls are limited, yet forces grow with where the joint is and how fast it moves
     "position servo": ('<position joint="j" kp="5" ctrlrange="-1 1"/>', ""),
@@ -119,6 +126,7 @@ def test_an_empty_range_of_a_joint_is_none():
     [
         *(("gymnasium", f"envs/mujoco/assets/{name}.xml") for name in ("ant", "half_cheetah", "humanoid", "hopper")),
         *(("dm_control", f"suite/{name}.xml") for name in ("cheetah", "walker", "humanoid", "humanoid_CMU", "reacher")),
+        *(("dm_control", f"suite/{name}.xml") for name in ("manipulator", "point_mass", "stacker")),
     ],
 )
 def test_motors_of_known_models(package, path):
@@ -132,6 +140,47 @@ def test_motors_of_known_models(package, path):
     if "ant" in path:
         assert mech.effort_limit[6:].tolist() == [150.0] * 8
         assert np.isinf(mech.effort_limit[:6]).all()
+
+
+@pytest.mark.parametrize("name", ["manipulator", "point_mass", "fish", "quadruped", "cartpole"])
+def test_joints_that_fixed_tendons_reach_have_motors(name):
+    file = of_package("dm_control", f"suite/{name}.xml")
+    mech, compiled = loaded(file), mujoco.MjModel.from_xml_path(str(file))
+    moved = np.abs(forces(compiled, size=1.0, count=20)).max(axis=0) > 0.0
+    joints = {compiled.joint(compiled.dof_jntid[i]).name for i in np.flatnonzero(moved)}
+    assert len(set(mech.actuated_joints)) == len(mech.actuated_joints) and set(mech.actuated_joints) == joints
+    assert set(lw.joint_feedback(mech, mech.initial).actuated_joints) == joints
+
+
+def test_tendon_actuators_are_noted_with_their_joints():
+    mech = loaded(of_package("dm_control", "suite/manipulator.xml"))
+    notes = {note.what: note for note in mech.notes}
+    assert notes["motor"].count == 4
+    (where,) = notes["tendon motor"].where
+    assert where.endswith('<motor name="grasp"> (tendon grasp: 0.5 at thumb, 0.5 at finger)')
+    assert "times the coefficient of each of its joints" in notes["tendon motor"].advice
+
+
+@pytest.mark.parametrize(("others", "joints"), [("", None), ('<motor joint="j" ctrlrange="-2 2"/>', ("j",))])
+def test_actuators_of_sites_say_nothing_of_joints(others, joints):
+    mech = loaded(model(f'{others}<motor site="s" gear="0 0 1 0 0 0"/>'))
+    assert mech.actuated_joints == joints
+    assert mech.effort_limit.tolist() == [2.0 if others else INF]
+    (note,) = (note for note in mech.notes if note.what == "site motor")
+    assert "mech.with_actuated(...) says otherwise" in note.advice
+
+
+@pytest.mark.parametrize(
+    ("actuator", "message"),
+    [
+        ('<motor joint="jj"/>', "drives the joint 'jj', which does not exist, and is left out: did you mean 'j'"),
+        ('<motor tendon="x"/>', "drives the tendon 'x', which does not exist, and is left out: known: 't'"),
+    ],
+)
+def test_actuators_of_what_does_not_exist(actuator, message):
+    with pytest.warns(lw.MechanismWarning, match=message):
+        mech = lw.load(model(actuator))
+    assert mech.actuated_joints is None
 
 
 def test_saturated_motors_give_what_mujocos_give():

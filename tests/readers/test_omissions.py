@@ -89,8 +89,10 @@ NOTED = {
         "tau",
     ),
     "tendon actuator with armature": (
-        actuators('<motor tendon="t" armature="1"/>'),
-        ["1 actuator with armature", "1 motor"],
+        actuators('<motor tendon="t" armature="1"/>').replace(
+            "<actuator>", '<tendon><fixed name="t"><joint joint="j" coef="1"/></fixed></tendon><actuator>'
+        ),
+        ["1 actuator with armature", "1 tendon motor"],
         "write it at the joints",
     ),
     "flex": (model(tail="<deformable><flex name='f'/></deformable>"), ["1 deformable body"], "are not read"),
@@ -316,4 +318,5 @@ def test_the_dog_of_dm_control_is_told_in_two_warnings():
     assert [one.category for one in caught] == [lw.MechanismWarning, lw.OmissionWarning]
     assert "21 joints with springdamper" in str(caught[1].message)
     counts = {note.what: note.count for note in mech.notes}
-    assert counts["joint with springdamper"] == 21 and counts["general actuator"] == 38
+    assert counts["joint with springdamper"] == 21 and counts["general actuator"] == 30
+    assert counts["tendon general actuator"] == 8

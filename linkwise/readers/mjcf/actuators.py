@@ -9,9 +9,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from linkwise.mechanics.joints import Joint, Prismatic, Revolute
+from linkwise.mechanism.checks import did_you_mean
 from linkwise.readers.mjcf.document import Defaults, Settings, is_limited
 from linkwise.readers.mjcf.omissions import nonzero
-from linkwise.readers.protocol import Element, omit
+from linkwise.readers.mjcf.tendons import lever_arms
+from linkwise.readers.protocol import Element, omit, warn
 
 _DRIVES = (
     "not read: give joint forces as tau, gear times ctrl at mech.v_index(joint); lw.saturated keeps to "
@@ -28,6 +30,14 @@ _ADVICE = {
     "damper": f"{_HOLDS}give -ctrl * kv * v as tau",
     "muscle": f"{_HOLDS}give its force as tau",
 }
+_ALONG_TENDON = (
+    "give the force along the tendon, times the coefficient of each of its joints, as tau at mech.v_index(joint); "
+    "these joints are among mech.actuated_joints"
+)
+_ELSEWHERE = (
+    "not read, nor which joints it moves: mech.actuated_joints has them only where other actuators drive them, "
+    "mech.with_actuated(...) says otherwise; lw.jacobian gives the tau of a force at a frame"
+)
 _NAMES = {"position": "position servo", "velocity": "velocity servo", "intvelocity": "position servo"}
 _HOLDING = (*_NAMES, "orientation", "pid", "damper", "muscle")
 # What a class that was written for servos, cylinders or muscles gives to general actuators too.
@@ -64,34 +74,48 @@ def rotors_of(
     """What actuators add to hinges and slides, by the joints' names; all actuators are noted."""
     rotors: defaultdict[str, Rotor] = defaultdict(Rotor)
     forces: dict[str, Interval] = {}
-    # Where some actuators drive other things than joints, it is not known which joints these move.
-    all_known = driven_joints(root, settings, kinds) is not None
-    for element in _actuators(root):
+    for element, arms in _reached(root, kinds):
         actuator = defaults.applied(element, tag="actuator")
-        joint = _joint_of(actuator)
-        is_scalar = isinstance(kinds.get(joint), (Revolute, Prismatic))
-        _read(actuator, rotors[joint] if is_scalar else None)
-        if is_scalar and all_known:
-            low, high = forces.get(joint, (0.0, 0.0))
-            least, most = _joint_force(actuator, settings)
-            forces[joint] = low + least, high + most
+        own = _joint_of(actuator)
+        _read(actuator, rotors[own] if _is_scalar(kinds.get(own)) else None)
+        for joint, arm in arms.items():
+            if _is_scalar(kinds[joint]) and settings.has("actuation"):
+                low, high = forces.get(joint, (0.0, 0.0))
+                least, most = _scaled(_transmitted_force(actuator, settings), arm)
+                forces[joint] = low + least, high + most
         if settings.has("actuation"):
-            _note(actuator)
+            _note(actuator, arms)
     for joint, bounds in forces.items():
         rotors[joint].largest_force = max(map(abs, bounds))
     return rotors
 
 
 def driven_joints(root: Element, settings: Settings, kinds: Mapping[str, Joint]) -> tuple[str, ...] | None:
-    """The joints that actuators drive, each once.  None if there are no actuators, or if some drive other things, such
-    as tendons, so that it is not known which joints these move."""
-    joints = [_joint_of(one) for one in _actuators(root)]
-    known = joints and settings.has("actuation") and all(joint in kinds for joint in joints)
-    return tuple(dict.fromkeys(joints)) if known else None
+    """The joints that actuators drive, themselves or by fixed tendons, each once.  None if there are none: no
+    actuators, or only such as drive sites, spatial tendons and the like, which may move any joint."""
+    if not settings.has("actuation"):
+        return None
+    return tuple(dict.fromkeys(joint for _, arms in _reached(root, kinds) for joint in arms)) or None
 
 
-def _actuators(root: Element) -> Iterator[Element]:
-    return (one for section in root.all("actuator") for one in section.children)
+def _reached(root: Element, kinds: Mapping[str, Joint]) -> Iterator[tuple[Element, dict[str, float]]]:
+    """Each actuator with the joints that it is known to drive, and the factors of its force there."""
+    tendons = {one.attributes.get("name"): one for section in root.all("tendon") for one in section.children}
+    scalar = [name for name, kind in kinds.items() if _is_scalar(kind)]
+    for actuator in (one for section in root.all("actuator") for one in section.children):
+        joint, tendon = _joint_of(actuator), actuator.attributes.get("tendon", "")
+        arms = {joint: 1.0} if joint in kinds else {}
+        if tendon in tendons and tendons[tendon].tag == "fixed":
+            arms = {name: arm for name, arm in lever_arms(tendons[tendon], scalar).items() if arm}
+        elif tendon and tendon not in tendons or joint and not arms:
+            what, name, known = ("tendon", tendon, tendons) if tendon else ("joint", joint, kinds)
+            suggestion = did_you_mean(name, [one for one in known if one])
+            warn(actuator, f"drives the {what} {name!r}, which does not exist, and is left out: {suggestion}")
+        yield actuator, arms
+
+
+def _is_scalar(kind: Joint | None) -> bool:
+    return isinstance(kind, (Revolute, Prismatic))
 
 
 def _joint_of(actuator: Element) -> str:
@@ -118,8 +142,8 @@ def _read(actuator: Element, rotor: Rotor | None) -> None:
 # -- the largest force ----------------------------------------------------------------------------------
 
 
-def _joint_force(actuator: Element, settings: Settings) -> Interval:
-    """Between which bounds is the force at the joint: the gear times what the actuator gives."""
+def _transmitted_force(actuator: Element, settings: Settings) -> Interval:
+    """Between which bounds is the force at the joint or along the tendon: the gear times what the actuator gives."""
     force = _clipped(_driving_force(actuator, settings), actuator, "forcelimited", "forcerange", settings)
     return _scaled(force, _gear(actuator))
 
@@ -168,11 +192,24 @@ def _acts_without_control(actuator: Element) -> bool:
     return actuator.attributes.get("biastype", "none") != "none" and nonzero(actuator, "biasprm")
 
 
-def _note(actuator: Element) -> None:
+def _note(actuator: Element, arms: Mapping[str, float]) -> None:
+    """Note an actuator that drives these joints, with these factors."""
     holds = actuator.tag in _HOLDING
     name = _NAMES.get(actuator.tag, actuator.tag if actuator.tag in ("motor", "damper", "muscle") else "")
     if actuator.tag == "general":
         holds = not actuator.attributes.keys().isdisjoint(("kp", "kv")) or _acts_without_control(actuator)
         name = "servo" if holds else "general actuator"
-    advice = _ADVICE.get(actuator.tag, _HOLDS + _SERVO) if holds else _DRIVES
-    omit(actuator, name or f"{actuator.tag} actuator", advice)
+    name = name or f"{actuator.tag} actuator"
+    if _joint_of(actuator):
+        omit(actuator, name, _ADVICE.get(actuator.tag, _HOLDS + _SERVO) if holds else _DRIVES)
+        return
+    transmission = next((one for one in ("tendon", "site") if one in actuator.attributes), "")
+    advice = _ALONG_TENDON if arms else _ELSEWHERE
+    joints = ", ".join(f"{arm:g} at {joint}" for joint, arm in arms.items())
+    detail = f"tendon {actuator.text('tendon')}: {joints}" if arms else ""
+    omit(
+        actuator,
+        f"{transmission} {name}".strip(),
+        (_HOLDS if holds else "not read: " if arms else "") + advice,
+        detail=detail,
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from linkwise.mechanism import Builder
 from linkwise.mechanism.checks import did_you_mean
@@ -37,19 +37,19 @@ def add_couplings(
         else:
             ratios: dict[str, float] = {}
             for name, factor in zip(names, (1.0, -ratio), strict=False):
-                for joint, coefficient in _lever_arms(tendons[name], references).items():
+                for joint, coefficient in lever_arms(tendons[name], references).items():
                     ratios[joint] = ratios.get(joint, 0.0) + factor * coefficient
             total = offset + sum(arm * references[joint] for joint, arm in ratios.items())
             name = equality.attributes.get("name") or unused("_".join(["tendon", *names]), taken)
             builder.coupling(name, ratios, total)
 
 
-def _lever_arms(tendon: Element, references: Mapping[str, float]) -> dict[str, float]:
-    """How the length of a fixed tendon changes with each joint."""
+def lever_arms(tendon: Element, joints: Collection[str]) -> dict[str, float]:
+    """How the length of a fixed tendon changes with each joint; ``joints`` are all hinges and slides."""
     arms: dict[str, float] = {}
     for part in tendon.all("joint"):
         joint = part.text("joint")
-        if joint not in references:
-            raise part.error(f"{part.label}: there is no hinge or slide {joint!r}: {did_you_mean(joint, references)}")
+        if joint not in joints:
+            raise part.error(f"{part.label}: there is no hinge or slide {joint!r}: {did_you_mean(joint, joints)}")
         arms[joint] = arms.get(joint, 0.0) + part.number("coef")
     return arms
