@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from linkwise import joint_feedback
 from linkwise.mechanics.joints import Floating, Planar, Prismatic, Revolute, Spherical
 from linkwise.mechanism import InertiaWarning, MechanismWarning, Mimic, OmissionWarning
 from linkwise.readers import load
@@ -300,6 +301,32 @@ def test_joints_that_a_file_leaves_out_are_named():
     assert load(motors(transmission("shoulder"))).notes[0].advice.endswith(said)
     both = load(motors(transmission("shoulder"), transmission("elbow")), floating_base=True)
     assert both.notes[0].advice.endswith("mech.actuated_joints has the joints")
+
+
+def chain_of_motors(*parts):
+    """Five hinges in a row with effort limits, the last without force."""
+    mass = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>'
+    links = "".join(f'<link name="l{i}">{mass}</link>' for i in range(6))
+    joints = "".join(
+        f"""<joint name="j{i}" type="continuous"><parent link="l{i}"/><child link="l{i + 1}"/>
+        <limit effort="{0 if i == 4 else 10}" velocity="1"/></joint>"""
+        for i in range(5)
+    )
+    return f"<robot name='r'>{links}{joints}{''.join(parts)}</robot>"
+
+
+@pytest.mark.filterwarnings("ignore::linkwise.OmissionWarning")
+def test_few_transmissions_are_no_list_of_motors():
+    measured = transmission("j3", interface="JointStateInterface")
+    one, two = transmission("j0"), transmission("j1")
+    assert load(chain_of_motors(one, two)).actuated_joints == ("j0", "j1")  # half of those that can give a force
+    assert load(chain_of_motors(one, measured)).actuated_joints is None
+    assert load(chain_of_motors(one, measured, measured.replace("j3", "j2"))).actuated_joints == ("j0",)
+    mech = load(chain_of_motors(one))
+    assert mech.actuated_joints is None
+    assert joint_feedback(mech, mech.initial).actuated_joints == ("j0", "j1", "j2", "j3", "j4")
+    (note,) = (note for note in mech.notes if note.what == "transmission")
+    assert "only 1 of 4 joints with effort limits have one" in note.advice
 
 
 @pytest.mark.filterwarnings("ignore::linkwise.OmissionWarning")

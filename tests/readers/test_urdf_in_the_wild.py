@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from linkwise import joint_feedback
 from linkwise.mechanics.joints import Floating, Prismatic, Revolute
 from linkwise.mechanism import MechanismError, MechanismWarning
 from linkwise.readers import load
@@ -180,3 +181,10 @@ def test_broken_files_are_named(file):
         load(file)
     with pytest.raises(ValueError):
         pin.buildModelFromUrdf(str(file))
+
+
+@pytest.mark.filterwarnings("ignore::linkwise.MechanismWarning")
+def test_baxters_two_transmissions_do_not_take_the_motors_of_its_arms():
+    mech = load(ROBOTS / "baxter_description/urdf/baxter.urdf")
+    assert mech.actuated_joints is None
+    assert len(joint_feedback(mech, mech.initial).actuated_joints) == mech.nv

@@ -5,7 +5,8 @@ Forces are given at joints, so that a transmission does not act; its joint and i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import math
+from collections.abc import Collection, Iterator, Sequence
 
 from linkwise.mechanics.joints import Floating
 from linkwise.mechanism import Mechanism
@@ -15,12 +16,17 @@ from linkwise.readers.protocol import Element, omit, warn
 _REDUCTION = ("mechanicalReduction", "mechanical_reduction")
 _ADVICE = (
     "does not act: joint forces are given as tau at the joints, which for a motor is its torque times the reduction; "
-    "mech.actuated_joints has the joints"
+)
+_NAMED = "mech.actuated_joints has the joints"
+_FEW = (
+    "only {covered} of {count} joints with effort limits have one, so that the file is taken not to say which joints "
+    "have motors: mech.actuated_joints is None, mech.with_actuated(...) says it"
 )
 
 
 def actuated_joints(root: Element, mech: Mechanism) -> tuple[str, ...] | None:
-    """The joints that have motors, in the order of the file; None where nothing is said of motors.
+    """The joints that have motors, in the order of the file; None where nothing is said of motors, or of so few that
+    the others are likely to be forgotten.
 
     A motor at a mimic joint drives the one it mimics.
     """
@@ -34,11 +40,31 @@ def actuated_joints(root: Element, mech: Mechanism) -> tuple[str, ...] | None:
                 found[mimic.joint if mimic else name] = None
             elif name not in mech.annotations.fixed_joints:
                 warn(element, f"names the joint {name!r}, which does not exist: fix the name or remove it")
-    advice = _ADVICE + _others(mech, found)
+    strong = _strong_joints(mech, elements, driven)
+    covered = sum(joint in found for joint in strong)
+    is_list = 2 * covered >= len(strong)
+    few = _FEW.format(covered=covered, count=len(strong))
+    advice = _ADVICE + (_NAMED + _others(mech, found) if is_list or not found else few)
     for element, joints in zip(elements, driven, strict=True):
         what = "transmission" if element.tag == "transmission" else "ros2_control system"
         omit(element, what, advice, detail=", ".join(_described(element, joint) for joint in joints))
-    return tuple(found) or None
+    return tuple(found) or None if is_list else None
+
+
+def _strong_joints(mech: Mechanism, elements: Sequence[Element], driven: Sequence[Sequence[Element]]) -> list[str]:
+    """Joints that one expects to have motors: of one degree of freedom, with an effort limit, in no loop, and not said
+    to be passive or only measured."""
+    named = {part.text("name") for one in elements for part in one.children if _is_joint(part)}
+    passive = named - {joint.text("name") for joints in driven for joint in joints}
+    inside = {mech.bodies[index].joint for loop in mech.loops for index in loop.bodies_within(mech)}
+    return [
+        body.joint
+        for body in mech.bodies
+        if body.nv == 1
+        and not body.mimic
+        and 0.0 < body.limits.effort[0] < math.inf
+        and body.joint not in passive | inside
+    ]
 
 
 def _others(mech: Mechanism, found: Collection[str]) -> str:
