@@ -103,10 +103,11 @@ def _mark_positions(ax: Any, group: Sequence[Series], singular: Sequence[Any], f
 
 def _in_round(found: Any, position: Any) -> np.ndarray:
     """The position as the range passes it: positions of another path may be whole turns away."""
-    turns = np.round((found.path.q - position.q) / (2.0 * np.pi)) * 2.0 * np.pi
-    gaps = np.linalg.norm(found.path.q - position.q - turns, axis=-1)
-    nearest = int(np.argmin(gaps))
-    return position.q + np.where(np.abs(turns[nearest]) > 1.0, turns[nearest], 0.0)
+    family, there = found.path.family, np.broadcast_to(position.q, found.path.q.shape)
+    shortest = family.shortest(found.path.q, there)
+    nearest = int(np.argmin(np.linalg.norm(shortest, axis=-1)))
+    turns = shortest[nearest] - family.difference(found.path.q[nearest], position.q)
+    return np.asarray(family.moved(position.q, turns))
 
 
 def _value_at(found: Any, q: np.ndarray) -> float:

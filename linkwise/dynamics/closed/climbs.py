@@ -9,26 +9,26 @@ from functools import cached_property
 
 import numpy as np
 
-from .. import trees as tree
 from .families import TURN, Family
 from .named_coordinates import LimitSlack, NamedCoordinate
 from .paths import DEAD_CENTRE, FULL_ROTATION, LARGEST_STEP, LIMIT, LONGEST, STUCK, TOO_LONG, beside, root
 
 GENTLE = 0.3  # of the steepest slope on the way: the summit may be near
 LEVEL = 1e-9  # the same: there is no slope
-FLAT = 1e-5  # the same, per radian or metre: no curvature
-TOUCHING = 1e-9  # rad, m: a limit that is met
+FLAT = 1e-5  # the same, per unit: no curvature
+TOUCHING = 1e-9  # a limit that is met
 LEAST_SLOPE = 1e-3  # a start may be level, and then nothing steeper is known
 MOST_STEPS, NEWTON_STEPS = 3000, 8
 SHORTEST_STEP = 1e-7
 UPHILL = 0.2  # of what the slope promises: a step that gives less was too long
-PROBE = 1e-4  # rad, m: for the curvature at a summit
-NEAR = 0.3  # rad, m: how far off a summit is looked for
+PROBE = 1e-4  # for the curvature at a summit
+NEAR = 0.3  # how far off a summit is looked for
 
 
 class Climb:
-    """From q uphill, ``sense`` 1, or downhill, -1: configurations ``q``, each higher than the one before, their place
-    ``arc`` along the way, the ``cause`` of the end, and the ``joint`` or joints whose limits are it."""
+    """From q uphill, ``sense`` 1, or downhill, -1, by a dimensionless coordinate: configurations ``q``, each higher
+    than the one before, their place ``arc`` along the way, the ``cause`` of the end, and the ``joint`` or joints whose
+    limits are it."""
 
     def __init__(
         self,
@@ -144,7 +144,7 @@ class Climb:
         basis = made.basis(q)
 
         def there(y: np.ndarray) -> np.ndarray:
-            return made.corrected(tree.integrate(made.mech, q, basis @ y, 1.0), values)[0]
+            return made.corrected(made.moved(q, basis @ y), values)[0]
 
         def slopes(y: np.ndarray) -> np.ndarray:
             state = there(y)

@@ -19,12 +19,14 @@ from .constraints import moved_by, one_state, position_error, require_finite
 from .decomposition import Decomposition, decompose
 from .named_coordinates import NamedCoordinate, named_coordinate, velocity_map
 from .redundancy import closable_error, closable_jacobian
+from .sizes import Sizes, Units, sizes, units
 from .tolerances import LOOPS
 
 TURN = 2.0 * np.pi
 ROUND_OFF = LOOPS.aim * LOOPS.closed
+FINEST = 1.0 / 8.0  # of the noise of positions: what is below cannot be made smaller
 NEWTON_STEPS = 12  # a corrector that needs more did not start near
-TRIALS = (1e-2, 3e-2, 0.1)  # rad, m: random changes of a configuration that show the generic rank
+TRIALS = (1e-2, 3e-2, 0.1)  # dimensionless: random changes of a configuration that show the generic rank
 
 
 def closed_start(who: str, mech: Mechanism, q: Any, named: Sequence[Sequence[str]] = ()) -> np.ndarray:
@@ -36,7 +38,7 @@ def closed_start(who: str, mech: Mechanism, q: Any, named: Sequence[Sequence[str
         return assemble(mech, tree.neutral(mech))
     (q,) = one_state(who, mech, q=q)
     require_finite(mech, q)
-    if np.linalg.norm(position_error(mech, q)) > LOOPS.open_by_mistake:
+    if np.linalg.norm(sizes(mech).rows * position_error(mech, q)) > LOOPS.open_by_mistake:
         raise MechanismError(
             f"{who}: loops of mechanism {mech.name!r} are open at q by {np.abs(position_error(mech, q)).max():.3g}, so "
             "there is no motion to follow: use closed.assemble first"
@@ -47,6 +49,9 @@ def closed_start(who: str, mech: Mechanism, q: Any, named: Sequence[Sequence[str
 @dataclass(frozen=True, eq=False)
 class Family:
     """Configurations with all loops closed and some coordinates held; make one with ``family``.
+
+    Directions of motion, equations and held coordinates are dimensionless (``units``), so that what is near, long or
+    singular does not depend on the unit of lengths; configurations q are as they are.
 
     free      (nv,): which velocities are not those of held joints
     held      coordinates, other than whole joints, that have given values
@@ -64,6 +69,14 @@ class Family:
     def columns(self) -> np.ndarray:
         return np.flatnonzero(self.free)
 
+    @cached_property
+    def units(self) -> Units:
+        return units(self.mech)
+
+    @cached_property
+    def sizes(self) -> Sizes:
+        return sizes(self.mech)
+
     @property
     def dof(self) -> int:
         """The dimension of the family."""
@@ -74,12 +87,28 @@ class Family:
         return np.stack([one.value(q) for one in self.held], axis=-1) if self.held else np.zeros((*q.shape[:-1], 0))
 
     def residual(self, q: np.ndarray, values: np.ndarray) -> np.ndarray:
-        return np.concatenate([closable_error(self.mech, q), self.values(q) - values], axis=-1)
+        error = self.sizes.rows * closable_error(self.mech, q)
+        return np.concatenate([error, self.values(q) - values], axis=-1)
 
     def jacobian(self, q: np.ndarray) -> np.ndarray:
         """(..., m + k, n): by the free velocities."""
-        rows = [closable_jacobian(self.mech, q), *(one.rows(q)[..., None, :] for one in self.held)]
+        loops = self.sizes.rows[:, None] * closable_jacobian(self.mech, q) * self.units.velocities
+        rows = [loops, *(one.rows(q)[..., None, :] for one in self.held)]
         return np.concatenate(rows, axis=-2)[..., self.columns]
+
+    def moved(self, q: np.ndarray, direction: np.ndarray, distance: Any = 1.0) -> np.ndarray:
+        """(..., nq): from q along a direction (..., nv)."""
+        return tree.integrate(self.mech, q, self.units.velocities * direction, distance)
+
+    def difference(self, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+        """(..., nv): the direction with ``moved(start, direction) = end``."""
+        return tree.difference(self.mech, start, end) / self.units.velocities
+
+    def conditioning(self, q: np.ndarray) -> np.ndarray:
+        """(...): the smallest singular value of the equations, of those that are not zero elsewhere, relative to the
+        largest: zero in a singular position."""
+        s = decompose(self.jacobian(q)).s
+        return np.divide(s[..., self.rank - 1], s[..., 0], out=np.zeros(s.shape[:-1]), where=s[..., 0] > 0.0)
 
     def decomposed(self, q: np.ndarray) -> Decomposition:
         return decompose(self.jacobian(q), rank=self.rank)
@@ -104,40 +133,42 @@ class Family:
         shape = q.shape
         q = q.reshape(-1, shape[-1]).copy()
         values = np.broadcast_to(values, (*shape[:-1], values.shape[-1])).reshape(len(q), values.shape[-1])
+        noise = self.sizes.noise
+        closed, aim = max(LOOPS.closed, noise), max(ROUND_OFF, FINEST * noise)
         error = self.residual(q, values)
         size = np.linalg.norm(error, axis=-1)
-        active = np.flatnonzero(size > ROUND_OFF)
+        active = np.flatnonzero(size > aim)
         for _ in range(NEWTON_STEPS):
             if not len(active):
                 break
             change = np.zeros((len(active), self.mech.nv))
             change[:, self.columns] = -self.decomposed(q[active]).solve(error[active])
-            moved = tree.integrate(self.mech, q[active], change, 1.0)
+            moved = self.moved(q[active], change)
             error_there = self.residual(moved, values[active])
             size_there = np.linalg.norm(error_there, axis=-1)
-            better = size_there < np.where(size[active] <= LOOPS.closed, 0.5, 1.0) * size[active]
+            better = size_there < np.where(size[active] <= closed, 0.5, 1.0) * size[active]
             active = active[better]
             q[active], error[active], size[active] = moved[better], error_there[better], size_there[better]
-            active = active[size[active] > ROUND_OFF]
-        return q.reshape(shape), (size <= LOOPS.closed).reshape(shape[:-1])
+            active = active[size[active] > aim]
+        return q.reshape(shape), (size <= closed).reshape(shape[:-1])
 
     def shortest(self, start: np.ndarray, end: np.ndarray) -> np.ndarray:
         """(..., nv): from one configuration to another, whole turns left out."""
-        way = tree.difference(self.mech, start, end)
+        way = self.difference(start, end)
         return np.where(self.periodic, way - TURN * np.round(way / TURN), way)
 
     @cached_property
     def periodic(self) -> np.ndarray:
         """(nv,): which coordinates may grow by a full turn without any link being elsewhere."""
         mech, found = self.mech, np.zeros(self.mech.nv, dtype=bool)
-        q = tree.neutral(mech)
-        poses = tree.link_poses(mech, q)
+        q, metres = tree.neutral(mech), np.array([1.0, 1.0, 1.0, self.units.length])
+        poses = tree.link_poses(mech, q) / metres
         for body in mech.bodies:
             if body.nq and body.kind.rates_are_velocities:
                 for k in range(body.nv):
                     turned = q.copy()
                     turned[mech.q_index(body.joint).start + k] += TURN
-                    same = np.allclose(tree.link_poses(mech, turned), poses, rtol=0.0, atol=1e-9)
+                    same = np.allclose(tree.link_poses(mech, turned) / metres, poses, rtol=0.0, atol=1e-9)
                     found[mech.v_index(body.joint).start + k] = same
             if self.limited and np.isfinite([*mech.q_lower[at := mech.q_index(body.joint)], *mech.q_upper[at]]).any():
                 found[mech.v_index(body.joint)] = False
@@ -149,14 +180,16 @@ def family(mech: Mechanism, q: np.ndarray, hold: Sequence[str]) -> Family:
     number of them."""
     hold = names_of(hold)
     joints = [name for name in hold if name in mech.joint_names]
-    held = tuple(named_coordinate(mech, name) for name in hold if name not in mech.joint_names)
+    held = tuple(
+        named_coordinate(mech, name).dimensionless(units(mech)) for name in hold if name not in mech.joint_names
+    )
     free = np.ones(mech.nv, dtype=bool)
     free[moved_by(mech, joints, "hold")] = False
     made = Family(mech, free, held, int(free.sum()))
     rng, near = np.random.default_rng(0), [q]
     for size in TRIALS:
         with contextlib.suppress(AssemblyError):  # it need not close there
-            guess = tree.integrate(mech, q, size * free * rng.normal(size=mech.nv), 1.0)
+            guess = made.moved(q, size * free * rng.normal(size=mech.nv))
             near.append(assemble(mech, guess, hold=joints, tries=1))
     return Family(mech, free, held, max(int(made.decomposed(one).rank) for one in near))
 

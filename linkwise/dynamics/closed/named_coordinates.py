@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...mechanics.joints import LENGTH
 from ...mechanism import Mechanism, MechanismError
 from ...mechanism.checks import names_of
 from .. import trees as tree
 from .constraints import velocity_rows
+from .sizes import Units, units
 
 AXES = "xyz"
 CHOICES = "a joint of one coordinate, one number of a joint ('joint[k]'), or the place of a link ('link.x', '.y', '.z')"
@@ -22,13 +23,28 @@ CHOICES = "a joint of one coordinate, one number of a joint ('joint[k]'), or the
 class NamedCoordinate:
     """One number that follows from q.
 
-    value   (..., nq) -> (...)
-    rows    (..., nq) -> (..., nv): its rate is rows v
+    value       (..., nq) -> (...)
+    rows        (..., nq) -> (..., nv): its rate is rows v
+    is_length   whether it is one, or an angle, or a number without a dimension
     """
 
     name: str
     value: Callable[[np.ndarray], np.ndarray]
     rows: Callable[[np.ndarray], np.ndarray]
+    is_length: bool
+
+    def unit(self, units: Units) -> float:
+        """What is 1 in these units."""
+        return units.length if self.is_length else 1.0
+
+    def dimensionless(self, units: Units) -> NamedCoordinate:
+        """The same in these units; its rate is rows times dimensionless velocities."""
+        unit = self.unit(units)
+        return replace(
+            self,
+            value=lambda q: self.value(q) / unit,
+            rows=lambda q: self.rows(q) * (units.velocities / unit),
+        )
 
 
 def named_coordinate(mech: Mechanism, name: str) -> NamedCoordinate:
@@ -67,7 +83,8 @@ def _of_joint(mech: Mechanism, name: str, joint: str, k: int) -> NamedCoordinate
             return np.broadcast_to(row, (*q.shape[:-1], mech.nv))
         return tree.coordinate_rates(mech, q[..., None, :], units)[..., place.q_index.start + k]
 
-    return NamedCoordinate(name, lambda q: place.positions(q)[..., k], rows)
+    is_length = kind.measures("q")[k].of == LENGTH
+    return NamedCoordinate(name, lambda q: place.positions(q)[..., k], rows, is_length)
 
 
 def _of_link(mech: Mechanism, name: str, link: str, axis: int) -> NamedCoordinate:
@@ -75,21 +92,25 @@ def _of_link(mech: Mechanism, name: str, link: str, axis: int) -> NamedCoordinat
         name,
         lambda q: tree.frame_pose(mech, q, link)[..., axis, 3],
         lambda q: tree.jacobian(mech, q, link, "world_aligned")[..., 3 + axis, :],
+        is_length=True,
     )
 
 
 def velocity_map(mech: Mechanism, names: Sequence[str], what: str) -> tuple[int, Callable[[np.ndarray], np.ndarray]]:
-    """How many velocities the names stand for, and a function (..., nq) -> (..., p, nv): rows @ v are these velocities.
-    All velocities of a joint, where one is named; the rate of a coordinate otherwise."""
+    """How many velocities the names stand for, and a function (..., nq) -> (..., p, nv): rows @ v are these velocities,
+    all dimensionless.  All velocities of a joint, where one is named; the rate of a coordinate otherwise."""
+    scale = units(mech)
     parts: list[Callable[[np.ndarray], np.ndarray]] = []
     count = 0
     for name in names_of(names):
         if name in mech.joint_names:
-            constant = velocity_rows(mech, (name,), what)
+            lengths = [one.of == LENGTH for one in mech.bodies[mech.body_index(name)].kind.measures("v")]
+            own = np.where(lengths, scale.length, 1.0)[:, None]
+            constant = velocity_rows(mech, (name,), what) * scale.velocities / own
             parts.append(lambda q, constant=constant: np.broadcast_to(constant, (*q.shape[:-1], *constant.shape)))  # type: ignore[misc]
             count += len(constant)
         else:
-            one = named_coordinate(mech, name)
+            one = named_coordinate(mech, name).dimensionless(scale)
             parts.append(lambda q, one=one: one.rows(q)[..., None, :])  # type: ignore[misc]
             count += 1
 
@@ -101,34 +122,33 @@ def velocity_map(mech: Mechanism, names: Sequence[str], what: str) -> tuple[int,
 
 
 class LimitSlack:
-    """How far a configuration is inside the limits of the joints, those of mimic joints too."""
+    """How far a configuration is inside the limits of the joints, those of mimic joints too; all dimensionless."""
 
     def __init__(self, mech: Mechanism):
         self.names: list[str] = []
-        self._mech = mech
-        self._sides: list[tuple[Any, int, float, float]] = []  # place, number, bound, sign
+        self._sides: list[tuple[NamedCoordinate, float, float]] = []  # coordinate, bound, sign
+        scale = units(mech)
         for body in mech.bodies:
-            place = mech.place(body.joint)
             for bounds, sign in ((body.limits.lower, 1.0), (body.limits.upper, -1.0)):
                 for k, bound in enumerate(bounds):
                     if math.isfinite(bound):
-                        self._sides.append((place, k, bound, sign))
+                        limited = named_coordinate(mech, f"{body.joint}[{k}]")
+                        self._sides.append((limited.dimensionless(scale), bound / limited.unit(scale), sign))
                         self.names.append(body.joint)
 
     def __call__(self, q: np.ndarray) -> np.ndarray:
         """(..., count): negative beyond a limit, in the order of ``names``."""
-        slacks = [sign * (place.positions(q)[..., k] - bound) for place, k, bound, sign in self._sides]
+        slacks = [sign * (limited.value(q) - bound) for limited, bound, sign in self._sides]
         return np.stack(slacks, axis=-1) if slacks else np.full((*q.shape[:-1], 0), np.inf)
 
     def coordinate(self, side: int) -> NamedCoordinate:
         """The coordinate that a limit is for."""
-        place, k, _, _ = self._sides[side]
-        return named_coordinate(self._mech, f"{place.joint}[{k}]")
+        return self._sides[side][0]
 
     def bound(self, side: int) -> float:
         """Where the limit is."""
-        return self._sides[side][2]
+        return self._sides[side][1]
 
     def inward(self, side: int, q: np.ndarray) -> np.ndarray:
         """(nv,): the gradient of the slack."""
-        return self._sides[side][3] * self.coordinate(side).rows(q)
+        return self._sides[side][2] * self.coordinate(side).rows(q)

@@ -11,15 +11,14 @@ from typing import Any
 import numpy as np
 
 from ...mechanism import Mechanism, MechanismError
-from .. import trees as tree
 from .families import Family
 from .named_coordinates import LimitSlack
 
-LARGEST_STEP = 0.05  # rad, m, along the curve
+LARGEST_STEP = 0.05  # along the curve; like all lengths here in the units of the mechanism, see ``Family``
 SMALLEST_STEP = 1e-10
 STRAIGHT = np.cos(0.15)  # between tangents of neighbours: beyond, the step may have reached another branch
 CORRECTED = 0.25  # of a step: the largest correction on the same branch
-LONGEST = 60.0  # rad, m: of the curve, to either side
+LONGEST = 60.0  # of the curve, to either side
 ROOT = 1e-14  # of a distance along the curve
 BENT = 1e-9  # a change of tangents, of unit length, that is no rounding
 
@@ -33,8 +32,8 @@ class MotionPath:
     """The configurations of a mechanism that moves with one degree of freedom.
 
     q           (n, nq): in the order in which they are passed
-    tangents    (n, nv): directions of motion, of unit length
-    arc         (n,): length along the curve, in radians and metres; zero at the start
+    tangents    (n, nv): directions of motion, of unit length with lengths in units of the mechanism's size
+    arc         (n,): length along the curve, in radians and these units; zero at the start
     is_closed   whether the motion comes back to where it began; then the last q is the first, but for whole turns
     causes      why the path ends at either side: "comes back", "joint limit", "search ended", "stuck"
     joints      the joints whose limits end it, "" elsewhere
@@ -110,7 +109,8 @@ def motion_path(made: Family, q: np.ndarray, limits: bool, toward: np.ndarray | 
         raise MechanismError(
             f"mechanism {mech.name!r} is in a singular position at q, where {len(made.columns) - parts.rank} motions "
             "are possible: branches of its motion meet there.  Start a little way along the one that is meant: move "
-            "joints by about 0.1 rad or m in its direction and close the loops, q=closed.assemble(mech, guess)"
+            "joints by about 0.1 rad, or a tenth of its size, in its direction and close the loops, "
+            "q=closed.assemble(mech, guess)"
         )
     tangent = made.basis(q)[:, 0]
     if toward is not None and tangent @ toward < 0.0:
@@ -169,8 +169,8 @@ class _Walk:
             self._stop_at_limit(step)
         elif self._passes_start(there, ahead, step):
             gap, start = self._to_start(q), self.q[0]
-            turns = np.where(self.family.periodic, tree.difference(self.family.mech, start, q) + gap, 0.0)
-            self._add(tree.integrate(self.family.mech, start, turns, 1.0), self.tangents[0], float(np.linalg.norm(gap)))
+            turns = np.where(self.family.periodic, self.family.difference(start, q) + gap, 0.0)
+            self._add(self.family.moved(start, turns), self.tangents[0], float(np.linalg.norm(gap)))
             self.cause = COMES_BACK
         else:
             self._add(there, ahead, step)
@@ -211,7 +211,7 @@ def beside(
 ) -> tuple[np.ndarray, bool]:
     """The configuration of the curve next to the one at a distance along the tangent, and whether it is on the same
     branch for sure: there the correction is of second order in the distance."""
-    guess = tree.integrate(made.mech, q, tangent, distance)
+    guess = made.moved(q, tangent, distance)
     there, closed = made.corrected(guess, values)
-    correction = np.linalg.norm(tree.difference(made.mech, guess, there))
+    correction = np.linalg.norm(made.difference(guess, there))
     return there, bool(closed) and bool(correction <= CORRECTED * abs(distance))

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ...mechanism import Mechanism
-from .. import trees as tree
+from ...mechanism import Mechanism, MechanismWarning, warn_caller
 from .climbs import Climb
 from .families import Family, closed_start, family, require_dof
 from .named_coordinates import LimitSlack, NamedCoordinate, named_coordinate
-from .paths import DEAD_CENTRE, FULL_ROTATION, TOO_LONG, UNLIMITED, MotionPath, motion_path, require_within
+from .paths import DEAD_CENTRE, FULL_ROTATION, STUCK, TOO_LONG, UNLIMITED, MotionPath, motion_path, require_within
 
-SAME_PLACE = 1e-9  # rad, m
+SAME_PLACE = 1e-9  # in the units of the mechanism
 STANDS_STILL = "stands still"
 
 
@@ -75,7 +74,8 @@ class RangeOfMotion:
 
     def __repr__(self) -> str:
         lines = [f"{self.coordinate} of {self.mechanism.name}: from {self.ends[0]} to {self.ends[1]}"]
-        if any(abs(one.value - other.value) > SAME_PLACE for one, other in zip(self.ends, self.driven, strict=True)):
+        same = SAME_PLACE * named_coordinate(self.mechanism, self.coordinate).unit(self.path.family.units)
+        if any(abs(one.value - other.value) > same for one, other in zip(self.ends, self.driven, strict=True)):
             lines.append(f"driven from where it is: from {self.driven[0]} to {self.driven[1]}")
         return "\n".join(lines)
 
@@ -88,7 +88,7 @@ def range_of_motion(
     With one degree of freedom the mechanism is followed by arc length, so that a coordinate that turns back at a dead
     centre does not end the motion; all that can be reached is found.  With several the coordinate is driven up and down
     from q while the others are free, always the steepest way, until there is none: a local extremum, which a way around
-    might surpass.  Ends are exact to rounding.
+    might surpass.  Ends are exact to rounding.  A ``MechanismWarning`` says where the search ended without finding one.
 
     coordinate   a joint of one coordinate, ``joint[k]`` (number k of its q) or ``link.x``, ``link.y``, ``link.z`` (the
                  origin of a link or frame in the world)
@@ -96,25 +96,44 @@ def range_of_motion(
     hold         joints and coordinates that stand still
     limits       whether the limits of joints are ends too
     """
+    found = range_found(mech, coordinate, q, hold, limits)
+    warn_of_unknown_ends(found)
+    return found
+
+
+def warn_of_unknown_ends(found: RangeOfMotion) -> None:
+    """Say at which ends of a range the search gave up."""
+    unknown = [str(end) for end in found.ends if end.cause in (TOO_LONG, STUCK)]
+    if unknown:
+        warn_caller(
+            f"range of {found.coordinate!r} of mechanism {found.mechanism.name!r}: {' and '.join(unknown)} is where "
+            "the search was given up, not an end of the range; what is beyond is not known",
+            MechanismWarning,
+        )
+
+
+def range_found(mech: Mechanism, coordinate: str, q: Any, hold: Sequence[str], limits: bool) -> RangeOfMotion:
+    """What ``range_of_motion`` finds, known or not."""
     measured = named_coordinate(mech, coordinate)
     start = closed_start("range_of_motion", mech, q, (hold,))
     made = family(mech, start, hold)
     if made.dof > 1:
         return _range_of_climbs(made, measured, start, limits)
     require_dof("range_of_motion", made, hold, 1)
-    path = motion_path(made, start, limits, toward=measured.rows(start))
+    path = motion_path(made, start, limits, toward=measured.dimensionless(made.units).rows(start))
     return _range_along(path, measured)
 
 
 def _range_along(path: MotionPath, measured: NamedCoordinate) -> RangeOfMotion:
-    values = measured.value(path.q)
-    if np.ptp(values) <= SAME_PLACE:
+    values, scaled = measured.value(path.q), measured.dimensionless(path.family.units)
+    unit = measured.unit(path.family.units)
+    if np.ptp(values) <= unit * SAME_PLACE:
         still = _end(measured, path.q[0], STANDS_STILL)
         return RangeOfMotion(measured.name, (still, still), (still, still), (), path, values)
-    turning = path.roots(lambda q, tangent, i: float(measured.rows(q) @ tangent))
+    turning = path.roots(lambda q, tangent, i: float(scaled.rows(q) @ tangent))
     dead = [(float(path.arc[i] + x), _end(measured, path.at(i, x)[0], DEAD_CENTRE)) for i, x in turning]
     advance = float(values[-1] - values[0])
-    if path.is_closed and abs(advance) > 1e-6:
+    if path.is_closed and abs(advance) > 1e-6 * unit:
         sides = (-math.inf, path.q[0]), (math.inf, path.q[-1])
         ends = [RangeEnd(value, FULL_ROTATION, q) for value, q in sides]
     else:
@@ -139,7 +158,7 @@ def _stops(path: MotionPath, measured: NamedCoordinate) -> list[RangeEnd]:
 
 def _unlimited(path: MotionPath, measured: NamedCoordinate, side: int, end: RangeEnd) -> RangeEnd:
     """The end of a straight path on which the coordinate goes on and on is none."""
-    rate = float(measured.rows(end.q) @ path.tangents[-side]) * (1.0 if side else -1.0)
+    rate = float(measured.dimensionless(path.family.units).rows(end.q) @ path.tangents[-side]) * (1.0 if side else -1.0)
     if end.cause != TOO_LONG or not path.is_straight[side] or abs(rate) <= SAME_PLACE:
         return end
     return replace(end, value=math.copysign(math.inf, rate), cause=UNLIMITED)
@@ -179,14 +198,14 @@ def _range_of_climbs(made: Family, measured: NamedCoordinate, start: np.ndarray,
     slack = LimitSlack(made.mech) if limits else None
     require_within(made.mech, slack, start)
     turns = _can_rotate(made, measured.name)
-    climbs = [Climb(made, measured, start, sense, slack, turns) for sense in (-1.0, 1.0)]
+    climbs = [Climb(made, measured.dimensionless(made.units), start, sense, slack, turns) for sense in (-1.0, 1.0)]
     ends = []
     for climb in climbs:
         end = _end(measured, climb.q[-1], climb.cause, climb.joint)
         ends.append(replace(end, value=climb.sense * math.inf) if climb.cause == FULL_ROTATION else end)
     down, up = climbs
     q = np.array([*down.q[:0:-1], *up.q])
-    ways = tree.difference(made.mech, q[:-1], q[1:])
+    ways = made.difference(q[:-1], q[1:])
     ways = np.concatenate([ways, ways[-1:]]) if len(ways) else np.zeros((1, made.mech.nv))
     sizes = np.linalg.norm(ways, axis=-1, keepdims=True)
     tangents = np.divide(ways, sizes, out=np.zeros_like(ways), where=sizes > 0.0)

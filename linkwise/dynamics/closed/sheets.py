@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 
 from ...mechanism import MechanismError
-from .. import trees as tree
 from .contours import Edge, bracketed_roots
 from .families import Family, family
 from .measures import same_sense
@@ -17,13 +16,15 @@ from .named_coordinates import LimitSlack, NamedCoordinate
 LARGEST_STEP = 0.5  # of a coordinate, from one configuration to the next
 ON_BRANCH = 0.5  # of a step: the largest correction on the same branch
 QUICK, CAREFUL, EXACT = 1.0 / 4.0, 1e-3, 1e-11  # of the way between neighbours: the smallest step towards the next one
-FIRST_STEP, DOUBLINGS = 0.02, 6  # rad, m: along a curve towards the place where a coordinate turns back
+FIRST_STEP, DOUBLINGS = 0.02, 6  # along a curve towards the place where a coordinate turns back
 NEIGHBOURS = ((0, 1), (0, -1), (1, 1), (1, -1))  # axis and sense
 
 
 class Sheet:
-    """The configurations of an assembly mode at the nodes of a grid.
+    """The configurations of an assembly mode at the nodes of a grid.  Inside, the two coordinates are dimensionless as
+    directions of motion are, see ``Family``.
 
+    units   (2,): of the two coordinates
     q       (n, nq): of the nodes that are reached
     node    (n, 2): which these are
     number  (n1, n2): their place in q, -1 for what is not reached
@@ -39,10 +40,12 @@ class Sheet:
         second: np.ndarray,
         slack: LimitSlack | None,
     ):
-        self.family, self.pair, self.slack, self.lines = made, pair, slack, (first, second)
-        self.mech = made.mech
+        self.family, self.slack, self.mech = made, slack, made.mech
+        self.pair = (pair[0].dimensionless(made.units), pair[1].dimensionless(made.units))
+        self.units = np.array([one.unit(made.units) for one in pair])
+        self.lines = (first / self.units[0], second / self.units[1])
         self.whole = family(made.mech, start, ())
-        self.pinned = replace(made, held=(*made.held, *pair), rank=made.rank + 2)
+        self.pinned = replace(made, held=(*made.held, *self.pair), rank=made.rank + 2)
         self.held = made.values(start)
         self.number = np.full((len(first), len(second)), -1)
         self._tried: dict[tuple[int, int, int], float] = {}  # number of a node, axis, sense -> smallest step
@@ -58,6 +61,7 @@ class Sheet:
         node = np.array([[int(np.argmin(np.abs(line - x))) for line, x in zip(self.lines, here, strict=True)]])
         q, done = self._advance(start[None], here[None], self.at_node(node), CAREFUL)
         if done[0] < 1.0:
+            here = self.units * here
             raise MechanismError(
                 f"no point of the grid is reached from q, where ({self.pair[0].name}, {self.pair[1].name}) = "
                 f"({here[0]:.6g}, {here[1]:.6g}): choose bounds around it, and more points"
@@ -136,10 +140,10 @@ class Sheet:
         wanted = np.concatenate([np.zeros((len(q), count)), change], axis=-1)
         motion = np.zeros((len(q), self.mech.nv))
         motion[:, self.pinned.columns] = self.pinned.decomposed(q).solve(wanted)
-        guess = tree.integrate(self.mech, q, motion, 1.0)
+        guess = self.family.moved(q, motion)
         there, closed = self.pinned.corrected(guess, self._targets(values))
         size = np.abs(motion).max(axis=-1)
-        correction = np.abs(tree.difference(self.mech, guess, there)).max(axis=-1)
+        correction = np.abs(self.family.difference(guess, there)).max(axis=-1)
         ok = closed & (size <= LARGEST_STEP) & (correction <= ON_BRANCH * size + 1e-12)
         ok[ok] = self._same_side(q[ok], there[ok])
         return there, ok if self.slack is None else ok & (self.slack(there) >= 0.0).all(axis=-1)
@@ -166,11 +170,11 @@ class Sheet:
     # What it is asked ----------------------------------------------------------------------------------------------
 
     def coordinates(self, q: np.ndarray) -> np.ndarray:
-        """(..., 2): the two coordinates."""
+        """(..., 2): the two coordinates, dimensionless."""
         return np.stack([one.value(q) for one in self.pair], axis=-1)
 
     def at_node(self, node: np.ndarray) -> np.ndarray:
-        """(n, 2): the coordinates of nodes (n, 2)."""
+        """(n, 2): the coordinates of nodes (n, 2), dimensionless."""
         return np.stack([line[node[:, axis]] for axis, line in enumerate(self.lines)], axis=-1)
 
     def on_grid(self, values: np.ndarray) -> np.ndarray:
@@ -196,7 +200,7 @@ class Sheet:
         start, change = self.at_node(self.node[low]), self.at_node(self.node[high]) - self.at_node(self.node[low])
 
         def at(share: np.ndarray, which: np.ndarray) -> np.ndarray:
-            guess = tree.integrate(self.mech, self.q[low[which]], way[which], share)
+            guess = self.family.moved(self.q[low[which]], way[which], share)
             return self.pinned.corrected(guess, self._targets(start[which] + share[:, None] * change[which]))[0]
 
         return at
@@ -236,7 +240,7 @@ class Sheet:
         tangent *= np.where(uphill < 0.0, -1.0, 1.0)[:, None]
 
         def at(x: np.ndarray, which: np.ndarray) -> np.ndarray:
-            return line.corrected(tree.integrate(self.mech, start[which], tangent[which], x), values[which])[0]
+            return line.corrected(line.moved(start[which], tangent[which], x), values[which])[0]
 
         def slope(x: np.ndarray, which: np.ndarray) -> np.ndarray:
             q = at(x, which)

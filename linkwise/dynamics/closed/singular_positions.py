@@ -8,20 +8,17 @@ from typing import Any, overload
 
 import numpy as np
 
-from ...mechanism import Mechanism
-from .. import trees as tree
-from .constraints import constraint_jacobian
+from ...mechanism import Mechanism, MechanismWarning, warn_caller
 from .decomposition import decompose
 from .families import Family, closed_start, family, require_dof
 from .measures import Kind, Measure, measures, same_sense
 from .named_coordinates import velocity_map
-from .paths import MotionPath, motion_path
-from .singular import conditioning
+from .paths import STUCK, TOO_LONG, MotionPath, motion_path
 from .workspaces import SingularCurve, workspace
 
 SINGULAR = 1e-6  # smallest singular value of G, relative to the largest: less is zero but for what rounding leaves
 ROUGHLY_SINGULAR = 1e-4
-REACH = 0.04  # rad, m: on both sides of a position where loops depend on each other, whence it is interpolated
+REACH = 0.04  # along the curve: on both sides of a position where loops depend on each other, whence it is interpolated
 NODES = REACH * np.cos(np.pi * (np.arange(10) + 0.5) / 10)  # Chebyshev's, none of them close to the middle
 
 
@@ -96,7 +93,8 @@ def singular_positions(
     over, bounds, points   two coordinates, the rectangle of them that is looked at, and the grid, see ``workspace``
 
     Positions are found to 1e-9; where constraints of loops depend on each other, or several inputs or outputs are
-    singular at once, to 1e-8.
+    singular at once, to 1e-8; lengths in units of the mechanism's size.  A ``MechanismWarning`` says where the motion
+    was not followed to its end, so that more may be beyond.
     """
     if len(over):
         return workspace(mech, over, bounds, q, inputs, outputs, hold, points, limits).curves
@@ -104,7 +102,22 @@ def singular_positions(
     made = family(mech, start, hold)
     require_dof("singular_positions", made, hold, 1, " or look over two coordinates (over=..., bounds=...)")
     toward = velocity_map(mech, inputs, "inputs")[1](start)[0] if len(inputs) else None
-    return tuple(_along(motion_path(made, start, limits, toward), inputs, outputs))
+    path = motion_path(made, start, limits, toward)
+    found = tuple(_along(path, inputs, outputs))
+    _warn_of_unknown_parts(path)
+    return found
+
+
+def _warn_of_unknown_parts(path: MotionPath) -> None:
+    """Say that the motion was not followed to its end; on a straight line nothing changes any more."""
+    ends = zip(path.causes, path.is_straight, strict=True)
+    if any(cause == STUCK or (cause == TOO_LONG and not straight) for cause, straight in ends):
+        warn_caller(
+            f"the motion of mechanism {path.mechanism.name!r} was not followed to its end "
+            f"({' and '.join(path.causes)}): there may be more singular positions beyond; limits=True "
+            "ends it at the limits of joints",
+            MechanismWarning,
+        )
 
 
 def _along(path: MotionPath, inputs: Sequence[str], outputs: Sequence[str]) -> list[SingularPosition]:
@@ -138,15 +151,17 @@ def _zeros(path: MotionPath, whole: Family, measure: Measure, bases: np.ndarray)
     found = []
     for i, distance in places:
         q = path.at(i, distance)[0]
-        rows = np.concatenate([constraint_jacobian(path.mechanism, q), measure.rows(q)])
-        found.append(SingularPosition(measure.kind, q, float(path.arc[i] + distance), _null(rows)))
+        motions = _motions(whole, np.concatenate([whole.jacobian(q), measure.rows(q)]))
+        found.append(SingularPosition(measure.kind, q, float(path.arc[i] + distance), motions))
     return found
 
 
-def _null(rows: np.ndarray) -> np.ndarray:
-    """(n, k): what moves while the rates ``rows`` v do not change, known to be something."""
+def _motions(whole: Family, rows: np.ndarray) -> np.ndarray:
+    """(nv, k), orthonormal: what moves while dimensionless rates, ``rows`` times velocities, are zero, known to be
+    something."""
     parts = decompose(rows, SINGULAR)
-    return parts.v[:, min(int(parts.rank), rows.shape[1] - 1) :]
+    null = parts.v[:, min(int(parts.rank), rows.shape[1] - 1) :]
+    return np.linalg.qr(whole.units.velocities[:, None] * null)[0]
 
 
 def _step(path: MotionPath, i: int) -> float:
@@ -186,10 +201,10 @@ def _dependent_loops(path: MotionPath, whole: Family) -> list[SingularPosition]:
     found: list[SingularPosition] = []
     if not whole.rank:
         return found
-    for k in _local_minima(path, conditioning(path.mechanism, path.q, whole.rank)):
+    for k in _local_minima(path, whole.conditioning(path.q)):
         distance, q = _zero_beside(path, whole, k)
-        if conditioning(path.mechanism, q, whole.rank) < SINGULAR:
-            motions = _null(constraint_jacobian(path.mechanism, q))
+        if whole.conditioning(q) < SINGULAR:
+            motions = _motions(whole, whole.jacobian(q))
             found.append(SingularPosition("constraint", q, float(path.arc[k] + distance), motions))
     return found
 
@@ -204,7 +219,7 @@ def _zero_beside(path: MotionPath, whole: Family, k: int) -> tuple[float, np.nda
     """
 
     def size(q: np.ndarray) -> float:
-        return float(conditioning(path.mechanism, q, whole.rank))
+        return float(whole.conditioning(q))
 
     middle, least = _least(path, k, size)
     if least > ROUGHLY_SINGULAR:
@@ -212,9 +227,9 @@ def _zero_beside(path: MotionPath, whole: Family, k: int) -> tuple[float, np.nda
     nearby = [path.at(k, middle + x)[0] for x in NODES]
     signed = [np.copysign(size(q), x) for x, q in zip(NODES, nearby, strict=True)]
     offset = _root_of(_fit(np.array(signed)))
-    moved = np.array([tree.difference(path.mechanism, path.q[k], q) for q in nearby])
+    moved = np.array([whole.difference(path.q[k], q) for q in nearby])
     change = np.array([_fit(column)(offset) for column in moved.T])
-    return middle + offset, tree.integrate(path.mechanism, path.q[k], change, 1.0)
+    return middle + offset, whole.moved(path.q[k], change)
 
 
 def _fit(values: np.ndarray) -> Any:

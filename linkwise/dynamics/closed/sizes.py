@@ -60,6 +60,31 @@ def _measured(mech: Mechanism) -> Sizes:
     return Sizes(loops, rows, columns, jacobians.any(axis=(0, 2)), noise)
 
 
+class Units(NamedTuple):
+    """Units in which all of a mechanism is searched alike, whatever its own are: a step of 0.05 is one of 0.05 rad, or
+    of a twentieth of the mechanism.
+
+    length       the longest lever arm of all loops; without loops, the longest distance that is written down
+    velocities   (nv,): the length for lengths, 1 for angles; velocities are ``velocities`` times dimensionless ones
+    """
+
+    length: float
+    velocities: np.ndarray
+
+
+def units(mech: Mechanism) -> Units:
+    """The units of a mechanism, measured once."""
+    return stored(mech, units, lambda: _units(mech))
+
+
+def _units(mech: Mechanism) -> Units:
+    arms = [size for size, loop in zip(sizes(mech).loops, mech.loops, strict=True) if isinstance(loop, Loop)]
+    bounds = np.concatenate([mech.q_lower, mech.q_upper])[np.tile(_lengths(mech, "q"), 2)]
+    limits = np.abs(bounds[np.isfinite(bounds)]).max(initial=0.0)
+    length = float(max(arms, default=0.0) or max(_extent(mech), limits) or 1.0)
+    return Units(length, np.where(_lengths(mech, "v"), length, 1.0))
+
+
 def random_configurations(mech: Mechanism, rng: np.random.Generator, count: int) -> np.ndarray:
     """(count, nq): any angles and rotations, and positions up to the size of the mechanism from the neutral ones."""
     q, _ = tree.random_state(mech, rng, (count,))

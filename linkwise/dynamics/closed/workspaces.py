@@ -16,9 +16,8 @@ from .families import closed_start, family, require_dof
 from .measures import Measure, measures, same_sense
 from .named_coordinates import LimitSlack, NamedCoordinate, named_coordinate
 from .paths import TOO_LONG, UNLIMITED
-from .ranges import range_of_motion
+from .ranges import range_found, warn_of_unknown_ends
 from .sheets import Sheet
-from .singular import conditioning
 
 BOUNDARY, LIMIT = "boundary", "limit"
 MARGIN = 0.05  # of a range
@@ -121,7 +120,7 @@ def workspace(
         curves += sign_curves(sheet, measure)
     fields = {str(measure.kind): sheet.on_grid(measure(sheet.q, sheet.bases)) for measure in found}
     if mech.loops:
-        fields["constraint"] = sheet.on_grid(conditioning(mech, sheet.q, sheet.whole.rank))
+        fields["constraint"] = sheet.on_grid(sheet.whole.conditioning(sheet.q))
     return Workspace(
         mech, (coordinates[0], coordinates[1]), first, second, sheet.on_grid(sheet.q), fields, tuple(curves)
     )
@@ -131,9 +130,10 @@ def _extent(
     mech: Mechanism, coordinate: NamedCoordinate, start: np.ndarray, hold: Sequence[str], limits: bool
 ) -> tuple[float, float]:
     """From where to where a coordinate goes, with a margin, so that the boundary is inside."""
-    found = range_of_motion(mech, coordinate.name, start, hold, limits)
+    found = range_found(mech, coordinate.name, start, hold, limits)
     if any(end.cause in (TOO_LONG, UNLIMITED) for end in found.ends):
         raise MechanismError(f"{coordinate.name!r} of mechanism {mech.name!r} goes on and on: give bounds")
+    warn_of_unknown_ends(found)
     if not np.isfinite([found.lower, found.upper]).all():
         here = float(coordinate.value(start))
         return here - np.pi, here + np.pi
@@ -156,7 +156,7 @@ def _grid_lines(bounds: Any, points: int | tuple[int, int]) -> list[np.ndarray]:
 
 def _curves(sheet: Sheet, kinds: np.ndarray, edges: Sequence[Edge], q: np.ndarray) -> list[SingularCurve]:
     """Points on edges of the grid, joined to curves of one kind each."""
-    points = sheet.coordinates(q)
+    points = sheet.units * sheet.coordinates(q)
     found = []
     for kind in dict.fromkeys(kinds.tolist()):
         own = np.flatnonzero(kinds == kind)
