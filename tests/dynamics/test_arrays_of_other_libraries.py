@@ -98,7 +98,11 @@ def arguments(function, mech, batch, dtype):
         elif one.name in ("link", "name"):  # "name" is another word for "link" where it is taken
             options.setdefault("link", mech.link_names[-1])
         else:
-            assert one.default is not one.empty, one
+            assert one.default is not one.empty or one.kind is one.VAR_KEYWORD, one
+    if function is lw.closed.inverse_dynamics:  # of accelerations that loops allow
+        arrays[0] = lw.closed.assemble(mech, mech.initial)
+        arrays[1] = 0.0 * arrays[1]
+        arrays[2] = lw.closed.forward_dynamics(mech, *arrays)
     return arrays, options
 
 
