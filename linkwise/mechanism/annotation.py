@@ -26,9 +26,10 @@ from linkwise.mechanism.quaternions import unit_coordinates
 Coordinates = tuple[tuple[str, tuple[float, ...]], ...]  # (joint, its coordinates), ...
 
 _PASSIVE = "passive=lw.Passive.of(mech) of lw.simulate and lw.linearize lets it act"
+_FIRST_ORDER = "constant during a step, so that errors are of first order: take short steps"
 _ADVICE = {
-    "stiffness": f"{_PASSIVE}; lw.rollout takes it as feedback={{'target': rest, 'kp': stiffness}}",
-    "damping": f"{_PASSIVE}; lw.rollout takes it as feedback={{'kd': damping}}",
+    "stiffness": f"{_PASSIVE}; lw.rollout takes it as feedback={{'target': rest, 'kp': stiffness}}, {_FIRST_ORDER}",
+    "damping": f"{_PASSIVE}; lw.rollout takes it as feedback={{'kd': damping}}, {_FIRST_ORDER}",
     "friction": _PASSIVE,
 }
 _LIMITED = "passive=lw.Passive.of(mech, limit_stiffness=...) of lw.simulate makes stops of them; mech.q_lower has them"

@@ -55,6 +55,7 @@ def rollout(
     final_only: bool = False,
     out: tuple[Float64Array, Float64Array] | None = None,
     target: str = "cpu",
+    passive: None = None,
 ) -> tuple[Float64Array, Float64Array]:
     """Motion of many states at once: q (..., steps + 1, nq) and v (..., steps + 1, nv), the initial state first.
 
@@ -77,8 +78,10 @@ def rollout(
     out          (q, v), arrays of the shapes of the results to write them to: new memory costs time
     target       "cpu", "cuda" (arrays on a GPU choose it, and are not checked), or "numpy": the slow reference
 
-    Springs and damping of the file act as feedback: {"target": mech.spring_rest, "kp": mech.stiffness, "kd":
-    mech.damping}; all other passive elements in ``simulate`` alone.
+    passive      not taken.  Springs and damping of the file act as feedback, {"target": mech.spring_rest, "kp":
+                 mech.stiffness, "kd": mech.damping}, constant during a step and so of first order in ``dt`` whatever
+                 the method; all passive elements, to the order of the method, in ``simulate`` alone
+
     Batches are spread over threads.  All-float32 arguments are computed in float32.
 
     Loops are kept closed: accelerations are those of ``closed.forward_dynamics``, and every step ends with a projection
@@ -91,7 +94,7 @@ def rollout(
     ALGORITHMS[_step_name(mech, method)].check(mech)
     steps = _count("steps", steps, 0)
     every = _stride(steps, every, final_only)
-    more = ({} if wrenches is None else {"wrenches": wrenches}) | _feedback(mech, feedback)
+    more = ({} if wrenches is None else {"wrenches": wrenches}) | _feedback(mech, feedback, passive)
     parameters = _named("parameters", parameters, "{'mass': masses}")
     given = {**state_by_joint(mech, {"q": q0, "v": v0}), "tau": tau, "dt": dt, **more, **parameters}
     device = _device(mech, target, given)
@@ -282,8 +285,14 @@ def _named(what: str, given: Mapping[str, Any] | None, example: str) -> Mapping[
     return given or {}
 
 
-def _feedback(mech: Mechanism, given: Mapping[str, Any] | None) -> dict[str, Any]:
+def _feedback(mech: Mechanism, given: Mapping[str, Any] | None, passive: Any) -> dict[str, Any]:
     """Target and gains, all three of them if there is any."""
+    if passive is not None:
+        raise TypeError(
+            "rollout takes no passive elements: springs and damping of the mechanism are feedback={'target': "
+            "mech.spring_rest, 'kp': mech.stiffness, 'kd': mech.damping}, of first order in dt; lw.simulate(..., "
+            "passive=lw.Passive.of(mech)) takes all of them"
+        )
     named = _named("feedback", given, "{'target': q, 'kp': 100.0, 'kd': 10.0}")
     for name in named:
         one_of("part of feedback", name, FEEDBACK)

@@ -146,6 +146,29 @@ def test_feedback_is_that_of_the_start_of_each_step(method):
         assert lw.rollout(mech, *single, 0.01, steps, method, **options)[0].dtype == np.float32
 
 
+def test_damping_as_feedback_is_of_first_order():
+    """What the page on rollouts and the notes say, against a solution with dampers inside the steps."""
+    arm = lw.mechanisms.planar_arm(2)
+    arm = arm.with_damping({joint: 0.5 for joint in arm.joint_names})
+    exact = lw.simulate(arm, [0.3, 0.2], None, 0.5, passive=lw.Passive.of(arm), rtol=1e-11, atol=1e-11).q[-1]
+
+    def error(steps):
+        end, _ = lw.rollout(
+            arm, [0.3, 0.2], None, None, 0.5 / steps, steps, feedback={"kd": arm.damping}, final_only=True
+        )
+        return np.abs(end - exact).max()
+
+    assert error(200) / error(400) == pytest.approx(2.0, abs=0.1)
+    (note,) = (note for note in arm.notes if note.what == "joint with damping")
+    assert "of first order" in note.advice and "short steps" in note.advice
+
+
+def test_passive_elements_are_pointed_to_feedback_and_to_simulations():
+    arm = lw.mechanisms.planar_arm(2)
+    with pytest.raises(TypeError, match=r"feedback=\{.*mech.damping\}.*lw.simulate\(..., passive=lw.Passive.of"):
+        lw.rollout(arm, None, None, None, 0.01, 3, passive=lw.Passive.of(arm))
+
+
 def test_feedback_with_wrenches_and_parameters():
     arm = lw.mechanisms.planar_arm(2)
     q, v, tau = draw(arm, (2,), 3)
