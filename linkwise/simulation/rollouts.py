@@ -78,12 +78,10 @@ def rollout(
     out          (q, v), arrays of the shapes of the results to write them to: new memory costs time
     target       "cpu", "cuda" (arrays on a GPU choose it, and are not checked), or "numpy": the slow reference
 
-    passive      not taken.  Springs and damping of the file act as feedback, {"target": mech.spring_rest, "kp":
-                 mech.stiffness, "kd": mech.damping}, constant during a step and so of first order in ``dt`` whatever
-                 the method; all passive elements, to the order of the method, in ``simulate`` alone
+    passive      not taken: springs and damping of the file act as feedback, {"target": mech.spring_rest, "kp":
+                 mech.stiffness, "kd": mech.damping}, of first order in ``dt``; all passive elements in ``simulate``
 
     Batches are spread over threads.  All-float32 arguments are computed in float32.
-
     Loops are kept closed: accelerations are those of ``closed.forward_dynamics``, and every step ends with a projection
     of q and v as ``simulate`` makes it.  Initial states must be assembled (``closed.assemble``); velocities that loops
     do not allow are projected, with a ``MechanismWarning``.  Another says where, near singular positions, steps do not
