@@ -29,15 +29,50 @@ def configuration_by_joint(mech: Mechanism, what: str, named: Mapping[str, Any])
 
 
 def state_by_joint(mech: Mechanism, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Arrays by name, "q" (or "q0") and others over the velocities: those that are dictionaries by joint as arrays."""
+    """Arrays by name, "q" (or "q0") and others over the velocities: those that are dictionaries by joint as arrays.
+
+    Where there are loops, no q at all is the initial configuration with its loops closed, and velocities by joint are
+    ``velocities_by_joint``.
+    """
     require_mechanism(mech)
     found = dict(given)
     for name, values in given.items():
-        if isinstance(values, Mapping):
-            is_q = name.startswith("q")
-            by_joint = configuration_by_joint(mech, name, values) if is_q else rates_by_joint(mech, name, values, 0.0)
-            found[name] = by_joint
+        if name in ("q", "q0") and (isinstance(values, Mapping) or (values is None and mech.loops)):
+            found[name] = configuration_by_joint(mech, name, values or {})
+    for name, values in given.items():
+        if name not in ("q", "q0") and isinstance(values, Mapping):
+            found[name] = rates_by_joint(mech, name, values, 0.0)
+            if name in ("v", "v0") and mech.loops:
+                q = found[name.replace("v", "q")]
+                found[name] = velocities_by_joint(mech, name, values, real_numbers("q", q), found[name])
     return found
+
+
+def velocities_by_joint(
+    mech: Mechanism, what: str, named: Mapping[str, Any], q: Float64Array, given: Float64Array
+) -> Float64Array:
+    """(..., nv): the velocities ``given`` of the named joints, and of all others the least that keep loops closed at q.
+    Named ones that loops do not allow are refused."""
+    from .closed.constraints import counted_jacobian, loop_of  # here, as in ``configuration_by_joint``
+    from .closed.decomposition import decompose, times
+    from .closed.tolerances import LOOPS
+
+    jacobian = counted_jacobian(mech, q)
+    free = np.ones(mech.nv, dtype=bool)
+    free[[i for joint in named for i in range(mech.nv)[mech.v_index(joint)]]] = False
+    v = given - decompose(jacobian * free).solve(times(jacobian, given))
+    opening = np.abs(times(jacobian, v))
+    refused = opening > LOOPS.velocity_by_mistake * times(np.abs(jacobian), np.abs(given)).max(axis=-1)[..., None]
+    if refused.any():
+        *state, row = (int(i) for i in np.argwhere(refused)[0])
+        which = f" in state {tuple(state)}" if state else ""
+        raise MechanismError(
+            f"{what}: loop {loop_of(mech, row)!r} of mechanism {mech.name!r} does not let "
+            f"{', '.join(map(repr, named))} move with these velocities{which}: it would open by "
+            f"{opening[(*state, row)]:.3g} (metres or radians) per second; name fewer joints, or others where the "
+            "position is singular"
+        )
+    return v
 
 
 def rates_by_joint(mech: Mechanism, what: str, named: Mapping[str, Any], otherwise: float) -> Float64Array:

@@ -60,7 +60,8 @@ def rollout(
     """Motion of many states at once: q (..., steps + 1, nq) and v (..., steps + 1, nv), the initial state first.
 
     q0, v0       (..., nq), (..., nv): initial states; all leading batch shapes broadcast.  None for ``mech.initial``
-                 (the file's configuration, else neutral), and at rest; {joint: coordinates}, the others so
+                 (the file's configuration, else neutral), and at rest; {joint: coordinates}, the others so; both with
+                 loops closed, the named joints held, as ``simulate`` has them
     tau          joint forces: None for none, (nv,) the same at all times, (steps, nv) in every step, (..., steps, nv)
                  for every state too, (..., 1, nv) for every state the same at all times; constant during a step
     dt           length of a step: a number, or one for each state; may be negative
@@ -310,8 +311,9 @@ def _by_joint(mech: Mechanism, name: str, given: Any) -> Any:
 
 
 def _precision(given: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
-    """float32 if all arrays are; those that are made of numbers by joint, as ``asked``, do not decide."""
-    chosen = [x for name, x in given.items() if x is not None and not isinstance(asked.get(name), Mapping)]
+    """float32 if all arrays are; those that are made of numbers by joint or of nothing, as ``asked``, do not decide."""
+    made = {name for name, x in asked.items() if x is None or isinstance(x, Mapping)}
+    chosen = [x for name, x in given.items() if x is not None and name not in made]
     single = all(map(is_single, chosen)) and any(map(_is_array, chosen))  # numbers alone say nothing
     return "float32" if single else "float64"
 

@@ -72,8 +72,9 @@ def simulate(
 ) -> Trajectory:
     """The motion from (q0, v0) for ``duration`` seconds.
 
-    q0, v0          the initial state; None for ``mech.initial`` (the file's configuration, else neutral), and at rest;
-                    {joint: coordinates}, the others so, loops closed with the named joints held
+    q0, v0          the initial state; None for ``mech.initial`` (the file's configuration, else neutral), loops
+                    closed, and at rest; {joint: coordinates}, the others so; loops are closed with the named joints
+                    held, and others move the least that keeps them closed while the named ones have their velocities
     control         joint forces: None (zero); ``control(t, q, v) -> tau``; an array (nv,), constant; or (steps, nv),
                     each row held for an equal part of the duration (steps of the integrator end where a row does)
     method          "dop853", "rk45", "rk23", explicit, or "radau", "bdf", "lsoda", implicit: adaptive, with ``rtol``
@@ -286,7 +287,7 @@ def warn_of_inconsistent_velocities(mech: Mechanism, state: tuple[np.ndarray, np
     warn_caller(
         f"v0 violates the constraints of loop {loop.name!r} of mechanism {mech.name!r} and was changed to velocities "
         f"that do not, by up to {change.max():.3g}{shown}: to give the speed of some joints, use v0 = "
-        "closed.null_space(mech, q0, independent=joints) @ speeds",
+        "{joint: speed}, the others follow",
         MechanismWarning,
     )
 

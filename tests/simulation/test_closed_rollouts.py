@@ -248,7 +248,7 @@ def test_open_loops_are_refused():
         lw.rollout(mech, q, v, None, DT, 2)
     assert caught.value.loop == "support"
     with pytest.raises(lw.closed.AssemblyError, match=r"is open by .* \(metres or radians\): close it"):
-        lw.rollout(mech, None, None, None, DT, 2)
+        lw.rollout(mech, mech.initial, None, None, DT, 2)
 
 
 def test_velocities_that_loops_do_not_allow():

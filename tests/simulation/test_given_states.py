@@ -164,8 +164,79 @@ def test_a_start_that_cannot_be_closed_names_assemble():
     builder.joint("a", pin, "ground", "crank").joint("b", pin, "crank", "coupler", pose=(0.2, 0, 0))
     builder.joint("d", pin, "ground", "rocker", pose=(0.5, 0, 0))
     mech = builder.loop("c", pin, "coupler", (0.5, 0, 0), "rocker", (0.4, 0, 0)).build(gravity=(0, -9.81, 0))
-    with pytest.raises(lw.closed.AssemblyError, match=r"q0 = closed\.assemble\(mech, guess\)"):
-        lw.simulate(mech, None, None, 1.0)
+    with pytest.raises(lw.closed.AssemblyError, match=r"q0 = closed\.assemble\(mech, guess\)") as refused:
+        lw.simulate(mech, [0.0, 0.0, 0.0], None, 1.0)
+    assert "pose_a" not in str(refused.value)  # its geometry is right: it closes from further away
+    assert np.abs(lw.closed.position_error(mech, lw.closed.assemble(mech, [0.0, 0.0, 0.0]))).max() < 1e-9
+
+
+def test_a_closed_mechanism_left_out_starts_assembled():
+    """The neutral configuration of these bars is open; all three functions close it in the same way."""
+    pin = lw.Revolute((0, 0, 1))
+    builder = lw.Builder("bars")
+    for name, length in (("crank", 0.3), ("coupler", 0.6), ("rocker", 0.5)):
+        builder.link(name, 1.0, (length / 2, 0, 0), (1e-3, 1e-3, 1e-3))
+    builder.joint("a", pin, "ground", "crank").joint("b", pin, "crank", "coupler", pose=(0.3, 0, 0))
+    builder.joint("d", pin, "ground", "rocker", pose=(0.7, 0.1, 0))
+    mech = builder.loop("c", pin, "coupler", (0.6, 0, 0), "rocker", (0.5, 0, 0)).build(gravity=(0, -9.81, 0))
+    assert np.abs(lw.closed.position_error(mech, mech.initial)).max() > 0.1
+    expected = lw.closed.assemble(mech, mech.initial)
+    np.testing.assert_allclose(lw.simulate(mech, None, None, 0.01).q[0], expected, atol=1e-12)
+    np.testing.assert_allclose(lw.rollout(mech, None, None, None, 1e-3, 2)[0][0], expected, atol=1e-12)
+    np.testing.assert_allclose(lw.linearize(mech).q, expected, atol=1e-12)
+    assert lw.rollout(mech, None, np.zeros(3, np.float32), None, 1e-3, 2)[0].dtype == np.float32
+
+
+def crank_and_slider():
+    """A crank of 0.3 m and a rod of 1 m that drive a slider along x."""
+    pin = lw.Revolute((0, 0, 1))
+    builder = lw.Builder("slider-crank")
+    for name, length in (("arm", 0.3), ("rod", 1.0), ("block", 0.1)):
+        builder.link(name, 1.0, (length / 2, 0, 0), (1e-3, 1e-3, 1e-3))
+    builder.joint("crank", pin, "ground", "arm").joint("knee", pin, "arm", "rod", pose=(0.3, 0, 0))
+    builder.joint("slide", lw.Prismatic((1, 0, 0)), "ground", "block")
+    return builder.loop("pin", pin, "rod", (1.0, 0, 0), "block", (0, 0, 0)).build(gravity=(0, -9.81, 0))
+
+
+def textbook_slider(angle, speed):
+    """dx/dt of the slider, from x = r cos a + sqrt(l^2 - r^2 sin^2 a)."""
+    r, length = 0.3, 1.0
+    return -r * np.sin(angle) * (1.0 + r * np.cos(angle) / np.sqrt(length**2 - (r * np.sin(angle)) ** 2)) * speed
+
+
+def test_named_joints_of_loops_keep_their_velocities(recwarn):
+    mech = crank_and_slider()
+    start = {"crank": 1.0, "slide": 0.3 * np.cos(1.0) + np.sqrt(1.0 - (0.3 * np.sin(1.0)) ** 2)}
+    found = [
+        lw.simulate(mech, start, {"crank": 10.0}, 0.01).v[0],
+        lw.rollout(mech, start, {"crank": 10.0}, None, 1e-3, 2)[1][0],
+        lw.linearize(mech, start, {"crank": 10.0}).v,
+    ]
+    for v in found:
+        np.testing.assert_allclose(v[mech.v_index("crank")], 10.0, rtol=1e-9)
+        np.testing.assert_allclose(v[mech.v_index("slide")], textbook_slider(1.0, 10.0), rtol=1e-8)
+    angles = np.array([0.4, 1.0, 2.0])
+    q = np.stack([lw.closed.assemble(mech, [a, -a, 1.0], hold=["crank"]) for a in angles])
+    v = lw.rollout(mech, q, {"crank": 2.0}, None, 1e-3, 2)[1][:, 0]
+    np.testing.assert_allclose(v[:, mech.v_index("slide")][:, 0], textbook_slider(angles, 2.0), rtol=1e-8)
+    consistent = {"crank": 10.0, "slide": textbook_slider(1.0, 10.0)}
+    np.testing.assert_allclose(lw.simulate(mech, start, consistent, 0.01).v[0], found[0], rtol=1e-8)
+    assert not recwarn.list
+
+
+def test_velocities_that_loops_do_not_allow_are_refused_by_name():
+    mech = crank_and_slider()
+    takers = [
+        lambda q, v: lw.simulate(mech, q, v, 0.01),
+        lambda q, v: lw.rollout(mech, q, v, None, 1e-3, 2),
+        lambda q, v: lw.linearize(mech, q, v),
+    ]
+    dead_centre = {"crank": 0.0, "knee": 0.0, "slide": 1.3}
+    for take in takers:
+        with pytest.raises(MechanismError, match="loop 'pin' .* does not let 'crank', 'slide' move with these"):
+            take({"crank": 1.0}, {"crank": 10.0, "slide": 1.0})
+        with pytest.raises(MechanismError, match="does not let 'slide' move .* where the position is singular"):
+            take(dead_centre, {"slide": 1.0})
 
 
 def test_one_gain_drives_no_floating_base():

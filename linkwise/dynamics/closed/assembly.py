@@ -347,8 +347,12 @@ def _refuse_open(mech: Mechanism, q: np.ndarray, hold: Sequence[str], tries: int
     held = f" while {', '.join(map(repr, hold))} stay as they are" if len(hold) else ""
     raise AssemblyError(
         f"loop {loop!r} of mechanism {mech.name!r}{which} cannot be closed from this guess{around}{held}: an error of "
-        f"{residual:.3g} remains (metres, sines of angles); check the frames pose_a and pose_b, the lengths of the "
-        "links, or start nearer to a closed configuration",
+        f"{residual:.3g} remains (metres, sines of angles); "
+        + (
+            "check the frames pose_a and pose_b, the lengths of the links, or start nearer to a closed configuration"
+            if tries > 1
+            else "start nearer to a closed configuration, or search further: q = closed.assemble(mech, q)"
+        ),
         loop,
         residual,
         states[worst],

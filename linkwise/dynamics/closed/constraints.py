@@ -66,9 +66,15 @@ def decomposed(
 ) -> Decomposition:
     """The singular value decomposition of G at q, in double precision whatever q is; with a tolerance of one's own, of
     all of G."""
-    jacobian = kernel_function(mech, "constraint_jacobian", None)(np.asarray(q))
-    kept = that_count(mech, jacobian, active, tolerance)
+    kept = counted_jacobian(mech, q, tolerance, active)
     return decompose(kept, LOOPS.rank if tolerance is None else tolerance, rank)
+
+
+def counted_jacobian(
+    mech: Mechanism, q: ArrayLike, tolerance: float | None = None, active: Float64Array | None = None
+) -> Float64Array:
+    """(..., m, nv): G at q as ``that_count`` leaves it."""
+    return that_count(mech, kernel_function(mech, "constraint_jacobian", None)(np.asarray(q)), active, tolerance)
 
 
 def require_finite(mech: Mechanism, q: Float64Array, complaint: str = "q is not finite") -> None:
