@@ -340,7 +340,7 @@ def _forces_for(
     _refuse_inconsistent(mech, at, a)
     load = times(at.mass, a) + bias_under(mech, at, q, v, wrenches)
     patterns = _patterns(len(driven), weights, distribution)
-    reach = np.swapaxes(svd.null, -1, -2)[..., driven] @ patterns  # what unit patterns do along the DoF
+    reach = _reach(svd.null[..., driven, :], patterns)
     found = times(patterns, decompose(reach).solve(transposed_times(svd.null, load)))
     tau = np.zeros((*found.shape[:-1], mech.nv))
     tau[..., driven] = found
@@ -352,12 +352,22 @@ def _forces_for(
             f"the joints {names} of mechanism {mech.name!r}{shared} cannot produce this "
             f"acceleration: {np.max(missing):.3g} of the force along the degrees of freedom is missing; "
             + (
-                "actuate at least as many joints as there are degrees of freedom"
+                "actuate at least as many joints as there are degrees of freedom, of those that move with them here"
                 if distribution is None
                 else "give as many independent columns as there are degrees of freedom, of joints that can drive them"
             )
         )
     return tau
+
+
+def _reach(null: np.ndarray, patterns: np.ndarray) -> np.ndarray:
+    """(..., p, k): what the patterns of forces do along the DoF, with the rows of an orthonormal basis of motions that
+    belong to the driven joints; nothing where that is less than what closed loops leave unknown, as at dead centres."""
+    reach = np.swapaxes(null, -1, -2) @ patterns
+    known = (
+        np.linalg.norm(reach, axis=-2, keepdims=True) > LOOPS.closed * np.linalg.norm(patterns, axis=-2)[..., None, :]
+    )
+    return np.where(known | ~np.isfinite(reach), reach, 0.0)
 
 
 def _all_accelerations(

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from ...mechanism import Coupling, Mechanism, MechanismError
 from ...mechanism.clusters import Cluster
 from ..links.loop_elimination import BIAS, Row
-from ..links.orthogonalization import orthogonalized
+from ..links.orthogonalization import SUFFICIENT, orthogonalized
 from ..operators import L, loop_vector
 from ..operators.plan import apply
 from ..recursions.cluster import ClusterDynamics
@@ -87,9 +87,11 @@ def inverse_dynamics(tree: Tree, q, v, a, wrenches=None, active=None, actuated=N
     tau = loops.split(load)[1]
     if actuated is not None:
         places = _places(mech, actuated)
-        reach = orthogonalized([loops.split([float(c == place) for c in range(mech.nv)])[1] for place in places])
+        moved = [loops.split([float(c == place) for c in range(mech.nv)])[1] for place in places]
+        reach = orthogonalized(moved)
         found, missing = reach.split(tau)
-        doubt = doubt + reach.doubt + _exceeds(missing, load)
+        most = sum((dot(one, one) for one in moved), 0.0)  # of unit forces: next to nothing at a dead centre
+        doubt = doubt + reach.doubt + _exceeds(missing, load) + select(most < SUFFICIENT**2, 1.0, 0.0)
         tau = [0.0] * mech.nv
         for place, force in zip(places, reach.least_combination(found), strict=True):
             tau[place] = force

@@ -153,6 +153,45 @@ def test_inverse_dynamics_undoes_forward_dynamics(name):
         assert np.linalg.norm(other) > np.linalg.norm(tau)
 
 
+def crank_and_slider():
+    """A crank of 0.3 m and a rod of 1 m that drive a slider along x, without gravity."""
+    pin = lw.Revolute((0, 0, 1))
+    builder = lw.Builder("slider-crank")
+    for name, length in (("arm", 0.3), ("rod", 1.0), ("block", 0.1)):
+        builder.link(name, 1.0, (length / 2, 0, 0), (1e-3, 1e-3, 1e-3))
+    builder.joint("crank", pin, "ground", "arm").joint("knee", pin, "arm", "rod", pose=(0.3, 0, 0))
+    builder.joint("slide", lw.Prismatic((1, 0, 0)), "ground", "block")
+    return builder.loop("pin", pin, "rod", (1.0, 0, 0), "block", (0, 0, 0)).build(gravity=(0, 0, 0))
+
+
+def test_forces_that_do_not_reach_the_motion_are_refused():
+    """A slider cannot turn its crank at dead centres, be they exact or so but for round-off; near them it takes the
+    torque of the crank by the ratio of their velocities."""
+    mech, v = crank_and_slider(), np.zeros(3)
+    refused = pytest.raises(MechanismError, match="'slide' .* cannot produce this acceleration")
+    for q in (np.array([0.0, 0.0, 1.3]), np.array([np.pi, -np.pi, 0.7]), np.array([np.pi, np.pi, 0.7])):
+        a = lw.closed.null_space(mech, q, independent="crank") @ [1.0]
+        for given in (
+            {"a": [1.0], "independent": "crank"},
+            {"a": a},
+            {"a": [1.0], "independent": "crank", "weights": [4]},
+        ):
+            with refused:
+                lw.closed.inverse_dynamics(mech, q, v, actuated="slide", **given)
+        with refused:
+            lw.closed.inverse_dynamics(mech, np.stack([q, q]), v, np.stack([a, a]), actuated="slide")
+        still = lw.closed.inverse_dynamics(mech, q, v, 0.0 * v, actuated="slide")
+        np.testing.assert_array_equal(still, 0.0)
+    for angle in (1e-3, 1e-6, 1e-8):
+        q = lw.closed.assemble(mech, [angle, -1.3 * angle, 1.3], hold=["crank"])
+        crank, slide = (
+            lw.closed.inverse_dynamics(mech, q, v, [1.0], actuated=name, independent="crank")
+            for name in ("crank", "slide")
+        )
+        ratio = -0.3 * np.sin(angle) * (1.0 + 0.3 * np.cos(angle) / np.sqrt(1.0 - (0.3 * np.sin(angle)) ** 2))
+        np.testing.assert_allclose(slide[2] * ratio, crank[0], rtol=1e-5)
+
+
 def test_actuated_joints_and_weights():
     mech = built("stewart_platform")
     q, v = random_state("stewart_platform")
