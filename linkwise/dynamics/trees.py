@@ -158,8 +158,13 @@ def jacobian(mech: Mechanism, q: ArrayLike, link: str, frame: str = "link") -> F
 
 
 @of_algorithm("operational_inertia")
-def operational_inertia(mech: Mechanism, q: ArrayLike, link: str) -> Float64Array:
-    """(6, 6): the inverse of J M^-1 J*, in the link's axes at its origin; six degrees of freedom must move it."""
+def operational_inertia(mech: Mechanism, q: ArrayLike, link: str, frame: str = "link") -> Float64Array:
+    """(6, 6): the inverse of J M^-1 J* with J = ``jacobian(mech, q, link, frame)``: the wrench per acceleration of a
+    link or welded frame; six degrees of freedom must move it.
+
+    NaN in singular positions, where motions in some direction take infinite forces (NumPy warns of an invalid value
+    then): ``effective_inertia`` along a direction, and J M^-1 J* itself, exist there too.
+    """
     ...
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...mechanism import MechanismError
-from ..operators.plan import evaluate
+from ..operators.plan import applied, evaluate, plan_for
 from ..recursions.tree import Configuration, Tree
-from ..scalar import Scalar, dot, select, sqrt
-from ..spatial import Force
+from ..scalar import Matrix, Scalar, dot, select, sqrt
+from ..spatial import Force, Motion
 from . import expressions as ex
 from .jacobians import jacobian, require_frame
 from .kinematics import way_to
@@ -28,6 +28,30 @@ def effective_inertia(
     if mobility is None:
         raise MechanismError(f"{link!r} is fixed to the ground: no force moves it, and it has no effective inertia")
     return 1.0 / mobility
+
+
+def operational_inertia(tree: Tree, q: Sequence[Scalar], link: str, frame: str = "link") -> Matrix:
+    """(6, 6): the inverse of J M^-1 J*, as an observer sees motions and forces; not numbers where J is singular."""
+    require_frame(frame)
+    at, expression = Configuration(tree, q), ex.operational_inertia(tree.mechanism, link)
+    own: Matrix = applied(plan_for(expression, tree.mechanism), expression, at, {})
+    if frame == "link":
+        return own
+    way, seen = way_to(at, link), []
+    for k in range(6):
+        motion = Motion.of([1.0 if i == k else 0.0 for i in range(6)])
+        if frame == "world":
+            force = Force.of(_times(own, way.motion_into(motion).flat()))
+            seen.append(way.force_back(force).flat())
+        else:
+            turned = Motion(way.vector_into(motion.angular), way.vector_into(motion.linear))
+            force = Force.of(_times(own, turned.flat()))
+            seen.append(Force(way.vector_back(force.moment), way.vector_back(force.force)).flat())
+    return [[seen[max(i, j)][min(i, j)] for j in range(6)] for i in range(6)]
+
+
+def _times(matrix: Matrix, x: Sequence[Scalar]) -> list[Scalar]:
+    return [dot(row, x) for row in matrix]
 
 
 def manipulability(

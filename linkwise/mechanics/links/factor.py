@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ..scalar import Matrix, Scalar, dot, is_zero, select, sqrt
 
 DEPENDENT = 1e-11  # what is left of a diagonal entry, by its size, below which the row depends on those before it
+SINGULAR = 1e-13  # the same, below which nothing is left but round-off
 ROUND_OFF = 1e-24  # the size of a diagonal entry, by the trace, below which its row is one of zeros
 
 
@@ -43,6 +44,16 @@ class Factor:
                 scaled[i][j] = entry
                 lower[i][j] = entry * reciprocal[j]
         return Factor(lower, pivots, reciprocal)
+
+    def unknown_where_singular(self, diagonal: Sequence[Scalar]) -> Factor:
+        """The same, with a last pivot whose reciprocal is no number where nothing but round-off is left of an entry of
+        the matrix's diagonal: every entry of the inverse has a part in it.  The square root of -1 is no number on
+        every machine."""
+        known: Scalar = 0.0
+        smallest = sum(diagonal) * ROUND_OFF
+        for pivot, entry in zip(self.pivots, diagonal, strict=True):
+            known = select(entry * SINGULAR + smallest < pivot, known, -1.0)
+        return replace(self, reciprocal=[*self.reciprocal[:-1], self.reciprocal[-1] + sqrt(known)])
 
     def unit(self, x: Sequence[Scalar]) -> list[Scalar]:
         """L x."""
@@ -112,8 +123,11 @@ class Elimination:
     base, so what other branches do not feel costs nothing there.
     """
 
-    def __init__(self, matrix: Sequence[Sequence[Scalar]]):
+    def __init__(self, matrix: Sequence[Sequence[Scalar]], unknown_where_singular: bool = False):
+        """Of a matrix that may be singular, the inverse is no number there."""
         self.factor = Factor.of([row[::-1] for row in matrix[::-1]])
+        if unknown_where_singular:
+            self.factor = self.factor.unknown_where_singular([row[i] for i, row in enumerate(matrix)][::-1])
 
     @cached_property
     def rows(self) -> Matrix:

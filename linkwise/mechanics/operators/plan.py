@@ -268,7 +268,8 @@ class Inverted(Around):
     def run(self, at: Configuration, vectors: Vectors) -> Matrix:
         matrix = self.inner.run(at, vectors)
         if not self.over_loops:
-            return Elimination(matrix).inverse()
+            at_one_link = self.computed.domain is not None and self.computed.domain.link is not None
+            return Elimination(matrix, unknown_where_singular=at_one_link).inverse()
         factor, n = Factor.of(matrix, semidefinite=True), len(matrix)
         return [factor.solve([1.0 if i == k else 0.0 for i in range(n)]) for k in range(n)]
 
