@@ -15,7 +15,7 @@ from . import style
 from .canvas import Canvas, SpaceCanvas, canvas, fill_figure, new_axes
 from .configurations import one_configuration, several_configurations
 from .labels import explain_masses, label_joints
-from .skeleton import USUAL_SIZE, Skeleton, Sketch, bounds, is_free, pose_of, symbol_size
+from .skeleton import USUAL_SIZE, JointMark, Skeleton, Sketch, bounds, is_free, pose_of, symbol_size
 from .style import BLACK, BLUE, COLOURS, GREEN, GREY, VERMILLION
 from .symbols import cone, symbol
 from .views import View, view_of
@@ -27,6 +27,7 @@ OPEN = 1e-6  # metres and sines of angles: a loop with a larger error is drawn a
 LARGEST_DOT = 90.0  # square points, for the heaviest link
 MARGIN = 0.05  # of the extent, around what is in a picture
 FAINTEST = 0.1  # strength of the earliest of many snapshots
+OFFSETS = (0.0, 0.5, 1.0)  # of strokes from the ends of a rail, in units of the radius of a pin
 Trail = str | tuple[str, Sequence[float]] | None  # a frame's origin, or a point in a frame
 
 
@@ -214,20 +215,38 @@ def _gaps(sketch: Sketch) -> list[np.ndarray]:
 
 
 def _ground(to: Canvas, sketch: Sketch, size: float) -> None:
-    """Where the mechanism stands: a cone under every joint on the ground, and hatching."""
+    """Where the mechanism stands: a cone under every joint on the ground but sliders, whose guides stand there, and
+    hatching."""
     up, right = to.view.up, to.view.right
     feet = _grounded(sketch, size)
-    if not feet:
-        return
     bases = [foot - 2.6 * size * up for foot in feet]
     cones = [cone(foot, base, 1.7 * size) for foot, base in zip(feet, bases, strict=True)]
-    to.solids("ground", cones, ["#DDDDDD"] * len(feet), [GREY] * len(feet), 1.0)
-    strokes = []
+    if feet:
+        to.solids("ground", cones, ["#DDDDDD"] * len(feet), [GREY] * len(feet), 1.0)
+    strokes = [line for mark in sketch.marks if _is_guide(mark) for line in _hatched_ends(to, mark, size)]
     for base in bases:
         strokes.append(base + np.outer([-2.6 * size, 2.6 * size], right))
         for place in np.linspace(-2.2, 2.6, 6) * size:
             strokes.append(base + np.array([place * right, (place - 0.8 * size) * right - 0.9 * size * up]))
-    to.lines("hatching", strokes, BLACK, 0.8, 1.0)
+    if strokes:
+        to.lines("hatching", strokes, BLACK, 0.8, 1.0)
+
+
+def _is_guide(mark: JointMark) -> bool:
+    return mark.grounded and isinstance(mark.kind, lw.Prismatic)
+
+
+def _hatched_ends(to: Canvas, mark: JointMark, size: float) -> list[np.ndarray]:
+    """(2, 3) each: strokes under both ends of the rail that a joint slides along, on the lower side of it."""
+    (rail,) = symbol(mark, size).rails
+    along = (rail[1] - rail[0]) / np.linalg.norm(rail[1] - rail[0])
+    sides = [side - (side @ along) * along for side in (-to.view.up, to.view.right)]
+    below = sides[0] if np.linalg.norm(sides[0]) > 0.1 else sides[1]
+    slanted = 0.9 * size * below / np.linalg.norm(below) - 0.8 * size * along
+    places = [
+        end + inward * place * size * along for end, inward in zip(rail, (1, -1), strict=True) for place in OFFSETS
+    ]
+    return [np.array([place, place + slanted]) for place in places]
 
 
 def _grounded(sketch: Sketch, size: float) -> list[np.ndarray]:
@@ -235,7 +254,8 @@ def _grounded(sketch: Sketch, size: float) -> list[np.ndarray]:
     places: list[np.ndarray] = []
     for mark in sketch.marks:
         point = mark.origin if mark.closes_loop else mark.start[:3, 3]
-        if mark.grounded and not is_free(mark) and all(np.linalg.norm(point - other) > size for other in places):
+        stands = mark.grounded and not is_free(mark) and not _is_guide(mark)
+        if stands and all(np.linalg.norm(point - other) > size for other in places):
             places.append(point)
     return places
 

@@ -39,7 +39,8 @@ def plot_modes(
     model   a StateSpace, from lw.linearize
     count   at most so many modes, slowest first
 
-    Amplitudes are chosen to be seen.  Of a mode whose joints are not in step the moment of largest motion is shown.
+    Amplitudes are chosen to be seen, and loops are closed where they take the mechanism to.  Of a mode whose joints are
+    not in step the moment of largest motion is shown.
     """
     if not (hasattr(model, "modes") and isinstance(getattr(model, "mechanism", None), lw.Mechanism)):
         raise TypeError(f"a StateSpace is needed, got {type(model).__name__}: make one with lw.linearize")
@@ -73,7 +74,16 @@ def _excursions(skeleton: Skeleton, q: np.ndarray, shape: np.ndarray) -> list[Sk
     there = skeleton.at(lw.integrate(mech, q, small * way, 1.0))
     fastest = np.linalg.norm(there.points - here.points, axis=-1).max() / small
     amplitude = min(REACH * extent / fastest if fastest > 0.0 else 1.0, 1.0)
-    return [skeleton.at(lw.integrate(mech, q, share * amplitude * way, 1.0)) for share in GHOSTS]
+    return [skeleton.at(_closed(mech, lw.integrate(mech, q, share * amplitude * way, 1.0))) for share in GHOSTS]
+
+
+def _closed(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
+    """The configuration with its loops closed, which a motion along straight lines opens; as it is where they cannot
+    be: the picture shows the gap then."""
+    try:
+        return lw.closed.project(mech, q, np.zeros(mech.nv), largest=np.inf)[0] if mech.loops else q
+    except lw.closed.AssemblyError:
+        return q
 
 
 def _largest_moment(shape: np.ndarray) -> np.ndarray:

@@ -89,6 +89,22 @@ def test_where_it_stands_is_hatched_once_per_place():
     assert gids(lw.viewer.draw(lw.mechanisms.n_four_bar(3)))["ground"] == 4
 
 
+def test_a_slider_on_the_ground_stands_on_its_guide():
+    """Strokes under both ends of the rail, and no pedestal at the joint's origin."""
+    for axis, up in (((1, 0, 0), 1), ((0, 1, 0), 0)):
+        mech = lw.Builder().link("block", 1.0).joint("slide", lw.Prismatic(axis), "ground", "block").build("slider")
+        figure = lw.viewer.draw(mech, [0.4], view="xy")
+        found = gids(figure)
+        assert "ground" not in found and found["rails"] == 1
+        (hatching,) = [one for one in figure.axes[0].collections if one.get_gid() == "hatching"]
+        strokes = np.array([path.vertices for path in hatching.get_paths()])
+        assert len(strokes) == found["hatching"] > 0
+        np.testing.assert_allclose(strokes[:, 0, up], 0.0, atol=1e-12)  # on the rail
+        assert (np.abs(strokes[:, 1, up]) > 1e-3).all()
+        along = strokes[:, 0, 1 - up]
+        assert along.min() < 0.0 and along.max() > 0.4 and not ((along > 0.0) & (along < 0.4)).any()
+
+
 def test_closed_mechanisms_are_assembled_where_no_configuration_is_given():
     assert "gaps" not in gids(lw.viewer.draw(lw.mechanisms.five_bar()))
     assert gids(lw.viewer.draw(lw.mechanisms.five_bar(), np.zeros(4)))["gaps"] == 1

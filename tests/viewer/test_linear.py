@@ -218,6 +218,19 @@ def test_modes_of_closed_and_spatial_mechanisms():
         lw.viewer.plot_modes(np.eye(3))
 
 
+def test_modes_are_drawn_with_their_loops_closed():
+    """The drawn links keep their length where a joint is a side of a loop: pins of coupler and rocker coincide."""
+    mech = lw.mechanisms.four_bar()
+    model = lw.linearize(mech, {"crank_joint": 0.9})
+    figure = lw.viewer.plot_modes(model, count=1)
+    (ax,) = figure.axes
+    assert not [one for one in ax.collections if one.get_gid() == "gaps"]
+    bars = [np.concatenate([path.vertices for path in c.get_paths()]) for c in ax.collections if c.get_gid() == "bars"]
+    assert len(bars) == 5  # here, and four excursions
+    spread = np.ptp([one.mean(axis=0) for one in bars], axis=0).max()
+    assert spread > 0.02  # which can be told from each other
+
+
 def test_models_draw_themselves(tmp_path):
     model = pendulum()
     for name in ("eigenvalues", "bode", "step"):
