@@ -267,7 +267,7 @@ OLD = """<transmission name="old" type="pr2_mechanism_model/SimpleTransmission">
   <actuator name="a"/><joint name="elbow"/><mechanicalReduction>-28.6</mechanicalReduction></transmission>"""
 WRIST = """<transmission name="w" type="pr2_mechanism_model/WristTransmission"><rightActuator name="r"/>
   <flexJoint mechanicalReduction="-36" name="elbow"/><rollJoint mechanicalReduction="-37" name="shoulder"/>
-  <passive_joint name="nothing"/></transmission>"""
+  <passive_joint name="nothing"/><use_simulated_gripper_joint/></transmission>"""
 MOTORS = {
     "none": ((), None, ()),
     "simple": ((transmission("elbow", 50),), ("elbow",), ("(joint elbow, reduction 50)",)),

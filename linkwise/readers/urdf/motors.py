@@ -54,7 +54,7 @@ def actuated_joints(root: Element, mech: Mechanism) -> tuple[str, ...] | None:
 def _strong_joints(mech: Mechanism, elements: Sequence[Element], driven: Sequence[Sequence[Element]]) -> list[str]:
     """Joints that one expects to have motors: of one degree of freedom, with an effort limit, in no loop, and not said
     to be passive or only measured."""
-    named = {part.text("name") for one in elements for part in one.children if _is_joint(part)}
+    named = {part.attributes.get("name") for one in elements for part in one.children if _is_joint(part)}
     passive = named - {joint.text("name") for joints in driven for joint in joints}
     inside = {mech.bodies[index].joint for loop in mech.loops for index in loop.bodies_within(mech)}
     return [
