@@ -129,7 +129,8 @@ CART = """<mujoco><worldbody><body name="cart"><joint name="slider" type="slide"
         ('<motor joint="slider"/><position joint="slider" kp="3"/>', ("slider",)),
         ('<motor joint="hinge"/>', ("hinge",)),
         ("", ("slider", "hinge")),
-        ('<motor joint="slider"/><motor site="somewhere"/>', ("slider", "hinge")),  # which joints it moves is not known
+        ('<motor joint="slider"/><motor site="somewhere"/>', ("slider",)),  # which joints the second moves is not read
+        ('<motor site="somewhere"/>', ("slider", "hinge")),
     ],
 )
 def test_actuators_of_a_file_are_the_motors(actuators, driven):
