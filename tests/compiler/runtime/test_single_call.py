@@ -52,7 +52,11 @@ def test_every_algorithm_gives_what_its_ufunc_gives(algorithm, mechanism):
     loop = Loop(program)
     rng = np.random.default_rng(5)
     arrays = [rng.normal(size=array.shape) for array in program.inputs]
-    assert_same(loop.before(refuse)(*arrays), loop.ufunc(*arrays))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        expected = loop.ufunc(*arrays)
+        known = all(np.isfinite(x).all() for x in (expected if isinstance(expected, tuple) else (expected,)))
+        # Results that are no numbers are left to the general function, which warns.
+        assert_same(loop.before(refuse if known else loop.ufunc)(*arrays), expected)
 
 
 @needs_short_cut
