@@ -78,7 +78,6 @@ def rollout(
     final_only   return the last state only, (..., nq) and (..., nv)
     out          (q, v), arrays of the shapes of the results to write them to: new memory costs time
     target       "cpu", "cuda" (arrays on a GPU choose it, and are not checked), or "numpy": the slow reference
-
     passive      not taken: springs and damping of the file act as feedback, {"target": mech.spring_rest, "kp":
                  mech.stiffness, "kd": mech.damping}, of first order in ``dt``; all passive elements in ``simulate``
 
