@@ -20,6 +20,25 @@ hypothesis.settings.load_profile("repeatable")
 # Programs are made of many small objects that live on: looking for garbage among them takes as long as making them.
 gc.set_threshold(200_000, 20, 20)
 
+# Cases that take long, of tests whose other cases are quick: they are slow tests.
+LONG_CASES = {
+    "test_size_does_not_matter": ("delta_robot", "stewart_platform", "loader", "1000.0-"),
+    "test_motions_keep_loops_closed_and_energy": ("8-", "4-five_bar", "4-loader"),
+    "test_built_in_mechanisms_by_differences": ("delta_robot", "stewart_platform"),
+    "test_accelerations_of_random_closed_mechanisms": ("1]", "2]", "3]", "5]", "8]", "floating]", "and"),
+    "test_forward_dynamics_is_that_of_free_bodies": tuple(f"-{seed}]" for seed in range(6, 12)),
+    "test_random_mechanisms_with_some_of_their_loops": ("[2-", "[3-"),
+    "test_errors_are_like_pinocchios": ("100 links",),
+    "test_every_robot": ("tiago_dual",),
+}
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        long = LONG_CASES.get(getattr(item, "originalname", None) or "", ())
+        if any(part in item.name for part in long):
+            item.add_marker(pytest.mark.slow)
+
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pycollect_makeitem(collector):
