@@ -15,7 +15,7 @@ from ..recursions.cluster import ClusterDynamics, Load, articulate_cluster
 from ..recursions.schedule import BASE_TO_TIP, TIP_TO_BASE
 from ..recursions.sweep import base_to_tip, sweep_over, within
 from ..recursions.tree import Configuration, Tree
-from ..scalar import Scalar, dot, is_constant, select
+from ..scalar import Scalar, dot, is_constant, select, sqrt
 from ..spatial import ArticulatedInertia, Force, Motion
 from ..spatial.three import ZERO
 from .loop_constraints import constraints
@@ -26,8 +26,18 @@ Fronts = tuple[tuple[Front, ...], ...]  # for every cluster
 
 
 def closed_forward_dynamics(tree: Tree, q, v, tau, wrenches=None, *, fronts: Fronts) -> list[Scalar]:
-    """(nv,): accelerations under joint forces, all loops kept closed."""
-    return ClosedMotion(tree, q, v, wrenches, fronts).under(tau)
+    """(nv,): accelerations under joint forces, all loops kept closed; not numbers where a pivot vanishes that the order
+    of elimination relies on."""
+    motion = ClosedMotion(tree, q, v, wrenches, fronts)
+    firm = [one.firm for one in motion.motions.values() if not is_constant(one.firm)]
+    found = motion.under(tau)
+    return known(sum((select(0.0 < x, 0.0, 1.0) for x in firm), 0.0), found) if firm else found
+
+
+def known(doubt: Scalar, values: Sequence[Scalar]) -> list[Scalar]:
+    """The values, not numbers where they are in doubt: the square root of -1 is none on every machine."""
+    unknown = sqrt(select(doubt < 0.5, 0.0, -1.0))
+    return [value + unknown for value in values]
 
 
 def closed_motion(tree: Tree, q, v, tau, wrenches=None, *, fronts: Fronts) -> tuple[list[Scalar], Scalar]:

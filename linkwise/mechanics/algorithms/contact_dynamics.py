@@ -16,11 +16,11 @@ from ..operators.plan import apply
 from ..recursions.cluster import ClusterDynamics
 from ..recursions.held_cluster import HeldCluster, hold_cluster
 from ..recursions.tree import Configuration, Tree
-from ..scalar import Matrix, Scalar, dot, select, sqrt
+from ..scalar import Matrix, Scalar, dot, select
 from ..spatial import ArticulatedInertia, Force
 from ..spatial.motion import NO_MOTION
 from . import expressions as ex
-from .closed_dynamics import ClosedMotion
+from .closed_dynamics import ClosedMotion, known
 from .loop_constraints import constraints, loop_motion_maps
 
 INCONSISTENT = 1e-8  # relative: accelerations that open loops faster, and forces that miss more of those asked for
@@ -95,7 +95,7 @@ def inverse_dynamics(tree: Tree, q, v, a, wrenches=None, active=None, actuated=N
         tau = [0.0] * mech.nv
         for place, force in zip(places, reach.least_combination(found), strict=True):
             tau[place] = force
-    return _known(doubt, tau)
+    return known(doubt, tau)
 
 
 def _places(mech: Mechanism, joints: Sequence[str]) -> list[int]:
@@ -145,7 +145,7 @@ class HeldMotion(ClosedMotion):
 
     def known(self, values: Sequence[Scalar]) -> list[Scalar]:
         """Results of ``under``, not numbers where it is in doubt which constraints count."""
-        return _known(sum((held.doubt for held in self.held.values()), 0.0), values)
+        return known(sum((held.doubt for held in self.held.values()), 0.0), values)
 
     def multipliers(self) -> list[Scalar]:
         """(m,): known after ``under``."""
@@ -178,9 +178,3 @@ def _wrenches(tree: Tree, q: Sequence[Scalar], forces: Sequence[Scalar]) -> Matr
     maps, loops = loop_motion_maps(tree, q), tree.mechanism.loops
     owned = [tree.mechanism.constraint_index(loop.name) for loop in loops]
     return [[-dot(column, forces[own]) for column in zip(*maps[own], strict=True)] for own in owned]
-
-
-def _known(doubt: Scalar, values: Sequence[Scalar]) -> list[Scalar]:
-    """The values, not numbers where they are in doubt: the square root of -1 is none on every machine."""
-    unknown = sqrt(select(doubt < 0.5, 0.0, -1.0))
-    return [value + unknown for value in values]

@@ -131,6 +131,7 @@ class Solution:
     reliability    above 1 where all pivots are large enough: the smallest square of a pivot relative to the largest of
                    its front, and to what suffices there
     margin         positive where pivots are large enough, without a division
+    firm           positive where none of the pivots vanishes that must not
     remaining      positive where nothing is left of constraints that others imply, as if loops are closed
     extremes       squares of the smallest and largest pivots of last fronts: far apart near singular positions
     rows, steps, pivots   how it was found: the constraints as they were eliminated, what was done to them, in order
@@ -142,6 +143,7 @@ class Solution:
     indicators: tuple[Scalar, ...]
     reliability: Scalar
     margin: Scalar
+    firm: Scalar
     remaining: Scalar
     extremes: tuple[tuple[Scalar, Scalar], ...]
     rows: Mapping[int, Row]
@@ -198,6 +200,7 @@ class _Progress:
         self.remaining: list[Scalar] = []  # squares of what should vanish: implied constraints, negligible coefficients
         self.implied = front.implied
         self.smallest: Scalar = None
+        self.smallest_firm: Scalar = None  # of those that must not vanish
         self.largest: Scalar = reduce(_greatest, scales) if scales else None
         every = front.pivots == len(slots) and not front.spare
         self.sufficient = SUFFICIENT if is_root and not every else SUFFICIENT_IF_FIXED
@@ -236,6 +239,8 @@ class _Progress:
         """Of a pivot, zero where it vanishes and may; and 1 there, else 0.  The extremes of pivots are kept."""
         square = value * value
         self.smallest = square if self.smallest is None else _least(self.smallest, square)
+        if not spare:
+            self.smallest_firm = self.smallest
         if self.largest is None or not spare:
             self.largest = square if self.largest is None else _greatest(self.largest, square)
         if is_constant(value):
@@ -257,6 +262,13 @@ class _Progress:
     def margin(self) -> Scalar:
         """Positive if pivots are large."""
         return self.smallest - (VANISHING**2 if self.smallest is self.largest else self.largest * self.sufficient**2)
+
+    def firm(self) -> list[Scalar]:
+        """Positive if no pivot vanishes that must not."""
+        if self.smallest_firm is None:
+            return []
+        alone = self.smallest_firm is self.largest
+        return [self.smallest_firm - (VANISHING**2 if alone else self.largest * self.threshold**2)]
 
     def margins_of_implied(self) -> list[Scalar]:
         """Each positive if nothing is left of constraints that pivots should imply."""
@@ -364,6 +376,7 @@ def eliminate(
         tuple(pivot.indicator for pivot in spares),
         _least_of((x for one in made for x in one.reliability()), 2.0),
         _least_of((one.margin() for one in made), 1.0),
+        _least_of((x for one in made for x in one.firm()), 1.0),
         _least_of((x for one in made for x in one.margins_of_implied()), 1.0),
         tuple((one.smallest, one.largest) for one in last if one.smallest is not one.largest),
         entered,

@@ -63,6 +63,17 @@ def test_a_singular_position_has_a_degree_of_freedom_more():
     np.testing.assert_allclose(found, reference, rtol=1e-10)
 
 
+def test_kernels_give_no_numbers_where_a_pivot_vanishes_that_they_rely_on():
+    """Two four-bars lying flat: three degrees of freedom, of which the order of elimination knows nothing."""
+    mech = lw.mechanisms.n_four_bar(2)
+    q, v, tau = 0.5 * np.pi * np.array([1.0, 1.0, 1.0, -1.0, -1.0]), np.zeros(5), np.ones(5)
+    assert lw.closed.degrees_of_freedom(mech, q) == 3
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(lw.compile("closed_forward_dynamics", mech)(q, v, tau)).all()
+    reference = lw.closed.forward_dynamics(mech, q, v, tau, method="svd")
+    np.testing.assert_allclose(lw.closed.forward_dynamics(mech, q, v, tau), reference, rtol=1e-12)
+
+
 def test_elimination_of_rows_by_numbers():
     """Two constraints on four coordinates, and one more that they imply."""
     rng = np.random.default_rng(0)
