@@ -47,6 +47,7 @@ from .trace import inline, trace
 PARAMETER_SHAPES: dict[str, tuple[int, ...]] = {"mass": (), "com": (3,), "inertia": (3, 3), "pose": (4, 4)}
 DTYPES = ("float64", "float32")
 LONG = 20_000  # operations: beyond, the short cut for single states saves little and would hold up other threads
+RELIABILITY = "reliability"  # the result that says how far the others can be relied on
 MAIN_ALGORITHMS = (
     "available: inverse_dynamics, forward_dynamics, mass_matrix, bias_force, jacobian, link_poses and every other "
     "array function of linkwise by its name; docs/api.md lists all"
@@ -239,9 +240,21 @@ def _on_cpu(program: Program, dtype: str) -> Callable[..., Any]:
     code, ufunc = _machine_code(program, dtype)
     operations = len(program.nodes)
     general = explaining(threaded(ufunc, operations), program, dtype)
+    if any(array.name == RELIABILITY for array in program.outputs):
+        general = _without_warnings(general)
     if operations > LONG:
         return general
     return single_call(code, program.inputs, program.outputs, dtype, general)
+
+
+def _without_warnings(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of arrays that NumPy does not warn of: where it divides by zero, its results tell."""
+
+    def call(*arrays: Any, out: Any = None) -> Any:
+        with np.errstate(all="ignore"):
+            return function(*arrays, out=out)
+
+    return call
 
 
 def _recurrence_on_cpu(program: Program, recurrence: Recurrence, dtype: str) -> Callable[..., None]:

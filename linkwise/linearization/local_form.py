@@ -3,7 +3,9 @@ values."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,12 +19,16 @@ from ..dynamics.closed.dynamics import RELIABLE
 from ..dynamics.closed.variations import State, applied_force, numbered, variations
 from ..mechanics.algorithms.algorithm import Algorithm
 from ..mechanics.algorithms.catalogue_of_loops import CLUSTERS
-from ..mechanics.algorithms.closed_derivatives import closed_linearization, closed_partition
+from ..mechanics.algorithms.closed_derivatives import (
+    closed_linearization,
+    closed_linearization_by_pivoting,
+    closed_partition,
+)
 from ..mechanism import Mechanism
 from .coordinates import RATE, WELL, coordinate_names, independent_by, named_rows
 from .state_space import StateSpace
 
-_FLOAT64 = np.dtype("float64")
+_ARRAY, _FLOAT64 = np.ndarray, np.dtype("float64")
 
 
 class LocalForm(NamedTuple):
@@ -114,6 +120,19 @@ def _linearization_with_wrenches(mech: Mechanism, dtype: str, parameters: Sequen
     return compile(algorithm, mech, dtype, parameters=parameters)
 
 
+def _linearization_by_pivoting(mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> Kernel:
+    given = _linearization_algorithm(mech)
+    algorithm = replace(
+        given,
+        name="closed_linearization_by_pivoting",
+        inputs=given.inputs[:-1],
+        output=(*given.outputs, "places"),
+        recursion=closed_linearization_by_pivoting,
+        may_take_wrenches=False,
+    )
+    return compile(algorithm, mech, dtype, parameters=parameters)
+
+
 def _linearization_algorithm(mech: Mechanism) -> Algorithm:
     p, n = compiled_dofs(mech), mech.nv
     sizes = {"rows": (p, n), "A": (2 * p, 2 * p), "B": (2 * p, n), "drift": (2 * p,), "tangent": (2 * n, 2 * p)}
@@ -125,7 +144,7 @@ def _linearization_algorithm(mech: Mechanism) -> Algorithm:
         ("fronts",),
         reason=CLUSTERS,
         may_take_wrenches=True,
-        sizes=sizes,
+        sizes={**sizes, "places": (p,)},
     )
 
 
@@ -145,26 +164,95 @@ def _partition_kernel(mech: Mechanism, dtype: str, parameters: Sequence[Any]) ->
 # -- the usual question, with the least of Python around the kernels ----------------------------------
 
 
+def plain_model(mech: Mechanism, q: Any, v: Any, tau: Any) -> StateSpace | None:
+    """The model in coordinates chosen by pivoting, of states given as plain arrays of one batch shape; None for what
+    asks for more than that, or where the reference has to look."""
+    if not type(q) is type(v) is type(tau) is _ARRAY or not q.dtype is v.dtype is tau.dtype is _FLOAT64:
+        return None
+    return _of_one(mech, q, v, tau) if q.ndim == 1 else _of_many(mech, q, v, tau)
+
+
+class _OneState(NamedTuple):
+    """The kernel of models of one state, None for mechanisms that it does not serve; the shape of q, v and tau; and,
+    by the places of their coordinates, what models share."""
+
+    run: Any
+    shape: tuple[int, ...]
+    shared: dict[bytes, dict[str, Any]]
+
+    @classmethod
+    def of(cls, mech: Mechanism) -> _OneState:
+        run = kernel_function(mech, _linearization_by_pivoting, None) if _is_plain(mech) else None
+        return cls(run, (mech.nv,), {})
+
+
+def _of_one(mech: Mechanism, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> StateSpace | None:
+    try:
+        run, shape, shared = mech._kernels[_OneState]
+    except AttributeError:  # no mechanism
+        return None
+    except KeyError:  # not compiled yet
+        run, shape, shared = stored(mech, _OneState, lambda: _OneState.of(mech))
+    if run is None or not q.shape == v.shape == tau.shape == shape:
+        return None
+    a, b, drift, tangent, acceleration, reliability, places = run(q, v, tau)
+    if not reliability > RELIABLE:
+        return None
+    try:
+        fields = shared[places.tobytes()].copy()  # much quicker than a dictionary made key by key
+    except KeyError:
+        fields = shared.setdefault(places.tobytes(), _partition_at(mech, places).fields).copy()
+    fields["q"], fields["v"], fields["tau"], fields["acceleration"] = q, v, tau, acceleration
+    fields["A"], fields["B"], fields["drift"], fields["tangent"] = a, b, drift, tangent
+    return _model(fields)
+
+
+def _of_many(mech: Mechanism, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> StateSpace | None:
+    batch = q.shape[:-1]
+    if not _is_plain(mech) or not q.size or not q.shape == v.shape == tau.shape == (*batch, mech.nv):
+        return None
+    chosen = _partition(mech, q.reshape(-1, q.shape[-1])[0])
+    if chosen is None:
+        return None
+    a, b, drift, tangent, acceleration, reliability = kernel_function(mech, _linearization, None)(
+        q, v, tau, chosen.rows
+    )
+    if not reliability.min() > RELIABLE:
+        return None
+    fields = {"q": q, "v": v, "tau": tau, "acceleration": acceleration}
+    fields |= {"A": a, "B": b, "drift": drift, "tangent": tangent}
+    return _model(chosen.fields | {name: _for_all(batch, chosen.fields[name]) for name in ("C", "D", "rows")} | fields)
+
+
+def _model(fields: dict[str, Any]) -> StateSpace:
+    model = object.__new__(StateSpace)  # its __init__, which sets one field after the other, takes as long as a kernel
+    object.__setattr__(model, "__dict__", fields)
+    return model
+
+
+def _is_plain(mech: Any) -> bool:
+    """Whether nothing is to be looked at but the kernel's results: no quaternions, no coordinates that a file names."""
+    plain = isinstance(mech, Mechanism) and mech.rates_are_velocities and not mech.independent_joints
+    return plain and compiled_dofs(mech) > 0
+
+
 class _Partition(NamedTuple):
     """Coordinates chosen by pivoting, and what all models of one state in them share."""
 
     names: tuple[str, ...]
     rows: np.ndarray
-    c: np.ndarray
-    d: np.ndarray
-    shared: dict[str, Any]
+    fields: dict[str, Any]
 
 
 def _partition(mech: Mechanism, q: np.ndarray) -> _Partition | None:
     """Those that describe the motion near q well; None where the elimination does not tell."""
     places, reliability = kernel_function(mech, _partition_kernel, None)(q)
-    if not reliability > RELIABLE:
-        return None
-    key = (_partition, *places.tolist())
-    try:
-        return mech._kernels[key]
-    except KeyError:
-        return stored(mech, key, lambda: _of_places(mech, sorted(map(int, key[1:]))))
+    return _partition_at(mech, places) if reliability > RELIABLE else None
+
+
+def _partition_at(mech: Mechanism, places: np.ndarray) -> _Partition:
+    own = sorted(map(int, places))
+    return stored(mech, (_partition, *own), lambda: _of_places(mech, own))
 
 
 def _of_places(mech: Mechanism, places: list[int]) -> _Partition:
@@ -173,62 +261,19 @@ def _of_places(mech: Mechanism, places: list[int]) -> _Partition:
     rows, c, d = np.eye(mech.nv)[places], np.eye(2 * p)[:p], np.zeros((p, mech.nv))
     for array in (rows, c, d):
         array.flags.writeable = False
-    shared = {
+    fields = {
+        **dict.fromkeys(field.name for field in dataclasses.fields(StateSpace)),
         "mechanism": mech,
+        "C": c,
+        "D": d,
         "independent": names,
         "state_names": (*names, *(name + RATE for name in names)),
         "input_names": known,
         "output_names": names,
+        "rows": rows,
         "form": "local",
     }
-    return _Partition(names, rows, c, d, shared)
-
-
-class _Plain(NamedTuple):
-    """The kernel of ``plain_model``, and the shapes of one state; None for mechanisms that ask for more: quaternions to
-    be checked, coordinates that a file names."""
-
-    run: Any
-    q: tuple[int, ...]
-    v: tuple[int, ...]
-
-    @classmethod
-    def of(cls, mech: Mechanism) -> _Plain:
-        fits = compiled_dofs(mech) and mech.rates_are_velocities and not mech.independent_joints
-        return cls(kernel_function(mech, _linearization, None) if fits else None, (mech.nq,), (mech.nv,))
-
-
-def plain_model(mech: Mechanism, q: Any, v: Any, tau: Any) -> StateSpace | None:
-    """The model in coordinates chosen by pivoting, of states given as plain arrays of one batch shape; None for what
-    asks for more than that, or where the reference has to look."""
-    try:
-        run, q_shape, v_shape = mech._kernels[_Plain]
-    except AttributeError:  # no mechanism
-        return None
-    except KeyError:  # not compiled yet
-        run, q_shape, v_shape = stored(mech, _Plain, lambda: _Plain.of(mech))
-    if run is None or not type(q) is type(v) is type(tau) is np.ndarray:
-        return None
-    if not q.dtype is v.dtype is tau.dtype is _FLOAT64:
-        return None
-    single = q.shape == q_shape and v.shape == tau.shape == v_shape
-    if not single:
-        batch = q.shape[:-1]
-        if not q.size or q.shape != batch + q_shape or v.shape != batch + v_shape or tau.shape != batch + v_shape:
-            return None
-    chosen = _partition(mech, q if single else q.reshape(-1, q.shape[-1])[0])
-    if chosen is None:
-        return None
-    a, b, drift, tangent, acceleration, reliability = run(q, v, tau, chosen.rows)
-    if not (reliability if single else reliability.min()) > RELIABLE:
-        return None
-    shared, rows, c, d = chosen.shared, chosen.rows, chosen.c, chosen.d
-    if not single:
-        rows, c, d = (_for_all(batch, x) for x in (rows, c, d))
-    model = object.__new__(StateSpace)  # its __init__, which sets one field after the other, takes as long as a kernel
-    fields = {"q": q, "v": v, "tau": tau, "acceleration": acceleration, "A": a, "B": b, "C": c, "D": d, "drift": drift}
-    object.__setattr__(model, "__dict__", {**shared, **fields, "rows": rows, "tangent": tangent})
-    return model
+    return _Partition(names, rows, fields)
 
 
 def _for_all(batch: tuple[int, ...], x: np.ndarray) -> np.ndarray:

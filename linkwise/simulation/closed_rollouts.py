@@ -62,8 +62,7 @@ def onto_loops(
     start, given = np.asarray(q, float), np.asarray(v, float)
     error = _function(mech, "position_error", tuple(poses))(start, *poses.values())
     _refuse_open(mech, start, error)
-    with np.errstate(all="ignore"):
-        found, reliability = _function(mech, "closed_projection", tuple(poses))(start, given, *poses.values())
+    found, reliability = _function(mech, "closed_projection", tuple(poses))(start, given, *poses.values())
     batch = found.shape[:-1]
     start, given = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (start, given))
     is_open = np.broadcast_to((np.abs(error).max(axis=-1, initial=0.0) > closed.LOOPS.closed)[..., None], (*batch, 1))
@@ -173,8 +172,7 @@ class Followed:
         kernel = kernel_function(self.mech, WITH_WRENCHES[name] if "wrenches" in self.given else name, None)
         for k in range(steps):
             forces = [self._forces(q, v, k), *([self.given["wrenches"][:, k]] if "wrenches" in self.given else [])]
-            with np.errstate(all="ignore"):
-                state, reliability, ahead = kernel(q, v, forces[0], dt, *forces[1:])
+            state, reliability, ahead = kernel(q, v, forces[0], dt, *forces[1:])
             there = state[:, : self.mech.nq], state[:, self.mech.nq :]
             poor = ~(reliability > RELIABLE) & _finite(dt.shape, q, v, *forces)
             self.unresolved[(self.unresolved < 0) & (ahead < RESOLVED**2)] = k

@@ -293,6 +293,33 @@ def test_functions_of_trees_say_what_heeds_loops():
         lw.regressor(five, z, z, z)
 
 
+@pytest.mark.parametrize("name", ["five_bar", "loader", "delta_robot"])
+def test_one_state_has_the_model_that_it_has_in_a_batch(name):
+    """One state is one kernel, coordinates and all; of a batch the first state chooses the coordinates."""
+    mech, rng = built(name), np.random.default_rng(4)
+    for seed in range(6):
+        q, v = random_state(name, seed)
+        tau = rng.normal(size=mech.nv)
+        one, batch = lw.linearize(mech, q, v, tau), lw.linearize(mech, q[None], v[None], tau[None])
+        assert one.independent == batch.independent and one.state_names == batch.state_names
+        assert [mech.coordinate_names("v").index(x) for x in one.independent] == sorted(one.rows.argmax(axis=1))
+        for field in ("A", "B", "C", "D", "drift", "rows", "tangent", "acceleration", "q", "v", "tau"):
+            close(getattr(one, field), getattr(batch, field)[0], 1e-11)
+
+
+@pytest.mark.filterwarnings("error")
+def test_states_that_kernels_cannot_be_relied_on_for_are_told_without_warnings_of_arithmetic():
+    five = built("five_bar")
+    for q in (np.asarray(STRETCHED, float), np.full(4, np.nan)):
+        for shape in (4,), (2, 4):
+            with pytest.raises(MechanismError):
+                lw.linearize(five, np.broadcast_to(q, shape).copy(), np.zeros(shape), np.zeros(shape))
+    lying = 0.5 * np.pi * np.array([1.0, 1.0, 1.0, -1.0, -1.0])
+    for shape in (5,), (2, 5):
+        q = np.broadcast_to(lying, shape).copy()
+        assert np.isfinite(lw.closed.forward_dynamics(lw.mechanisms.n_four_bar(2), q, 0 * q, 0 * q + 1)).all()
+
+
 def test_redundant_constraints_are_told_from_singular_positions():
     """Three parallelograms: nine of fifteen constraints are redundant where the posts stand, more where they lie."""
     mech = lw.mechanisms.n_four_bar(3)

@@ -159,10 +159,9 @@ def _eliminated(
     mech: Mechanism, q: ArrayLike, v: ArrayLike, tau: ArrayLike, wrenches: ArrayLike | None = None
 ) -> tuple[Float64Array, Float64Array]:
     """Accelerations and their reliability.  States that are singular or unknown divide by zero, and it tells them."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        if wrenches is None:
-            return float64_function(mech, "closed_motion")(q, v, tau)
-        return float64_function(mech, "closed_motion_with_wrenches")(q, v, tau, wrenches)
+    if wrenches is None:
+        return float64_function(mech, "closed_motion")(q, v, tau)
+    return float64_function(mech, "closed_motion_with_wrenches")(q, v, tau, wrenches)
 
 
 def motion_under(

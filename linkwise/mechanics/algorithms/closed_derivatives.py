@@ -64,7 +64,19 @@ def closed_linearization(
     A (2 p, 2 p), B (2 p, nv), drift (2 p,); tangent (2 nv, 2 p): steps of q and changes of v per unit of (y, dy/dt);
     accelerations (nv,); and their reliability, negative too where the state is not consistent with the loops.
     """
-    near = Neighbourhood(tree, q, v, tau, wrenches, fronts)
+    return _local_form(Neighbourhood(tree, q, v, tau, wrenches, fronts), rows)
+
+
+def closed_linearization_by_pivoting(
+    tree: Tree, q, v, tau, *, fronts: Fronts
+) -> tuple[Matrix, Matrix, Vector, Matrix, Vector, Scalar, Vector]:
+    """The same in the coordinates that ``closed_partition`` chooses, in the order of v, and (p,): their places."""
+    near = Neighbourhood(tree, q, v, tau, None, fronts)
+    places = _ascending(_places(near.columns))
+    return *_local_form(near, [_unit_vector(place, len(near.v)) for place in places]), places
+
+
+def _local_form(near: Neighbourhood, rows: Matrix) -> tuple[Matrix, Matrix, Vector, Matrix, Vector, Scalar]:
     own, p = [list(row) for row in rows], len(near.columns)
     seen, opening = _product(own, near.basis), _product(own, transposed(near.changes))
     scale = _Inverse(seen)
@@ -100,7 +112,11 @@ def closed_partition(tree: Tree, q, *, fronts: Fronts) -> tuple[Vector, Scalar]:
     chooses (2.3.3.1 Remark 2), the first of equal ones; and how far the elimination can be relied on."""
     rows, _ = constraints(Configuration(tree, q), [0.0] * tree.mechanism.nv)
     motions = _eliminated(tree, rows, fronts)
-    columns = _columns(motions)
+    return _places(_columns(motions)), reduce(_least, [one.reliability for one in motions], 2.0)
+
+
+def _places(columns: Matrix) -> Vector:
+    """Of the rows of K that pivoting chooses, K made orthonormal, in the order of choice."""
     root = Factor.of([_times(columns, column) for column in columns])
     left = [root.half_inverse(row) for row in transposed(columns)]
     places: Vector = []
@@ -116,7 +132,22 @@ def closed_partition(tree: Tree, q, *, fronts: Fronts) -> tuple[Vector, Scalar]:
             [x - share * y for x, y in zip(row, chosen, strict=True)] for row, share in zip(left, shares, strict=True)
         ]
         places.append(place)
-    return places, reduce(_least, [one.reliability for one in motions], 2.0)
+    return places
+
+
+def _ascending(numbers: Vector) -> Vector:
+    """Sorted, by exchanging neighbours."""
+    found = list(numbers)
+    for end in range(len(found) - 1, 0, -1):
+        for i in range(end):
+            a, b = found[i : i + 2]
+            found[i], found[i + 1] = _least(a, b), select(b < a, a, b)
+    return found
+
+
+def _unit_vector(place: Scalar, length: int) -> Vector:
+    """1 at ``place``, a whole number, else 0."""
+    return [select(place < i + 0.5, select(place < i - 0.5, 0.0, 1.0), 0.0) for i in range(length)]
 
 
 def _eliminated(tree: Tree, rows: Sequence[Row], fronts: Fronts) -> list[Solution]:
