@@ -24,7 +24,8 @@ from .redundancy import redundancy
 from .tolerances import LOOPS
 
 SAMPLES = 16
-ITERATIONS = 25  # of Gauss and Newton, to close loops at sample configurations
+ITERATIONS = 25  # at most, of Gauss and Newton, to close loops at sample configurations
+SETTLED = 1e-13  # rad, m: steps that are smaller are round-off
 SPREAD = 0.4  # rad, m: how far sample configurations are from an assembled one
 NEGLIGIBLE = 1e-10  # of the largest entry: what is smaller at all samples is round-off
 SAFE = 0.1  # of the largest entry of a front: pivots that are larger at all samples need no alternative
@@ -76,6 +77,8 @@ def _configurations(
                 step[:, cluster.coordinates] = -(own @ error[:, cluster.rows, None])[..., 0]
         step *= np.minimum(1.0, SPREAD / np.maximum(np.abs(step).max(axis=-1, keepdims=True), 1e-300))
         q = tree.integrate(mech, q, step, 1.0)
+        if not np.abs(step).max(initial=0.0) > SETTLED:
+            break
     return guesses, q, kernel_function(mech, "position_error", None)(q)
 
 

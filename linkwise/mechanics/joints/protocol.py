@@ -11,7 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -219,6 +219,11 @@ def unit_axis(axis: Sequence[float], what: str) -> tuple[float, float, float]:
 
 def align_z(axis: Sequence[float]) -> Alignment:
     """A right-handed frame (columns) whose z is ``axis``; a signed permutation when ``axis`` is a coordinate axis."""
+    return _aligned(tuple(axis))
+
+
+@lru_cache(maxsize=1024)  # trees ask for it again and again
+def _aligned(axis: tuple[float, ...]) -> Alignment:
     z = np.asarray(axis, dtype=float)
     main = int(np.argmax(np.abs(z)))
     if np.count_nonzero(z) == 1:  # a coordinate axis: permute the others

@@ -33,6 +33,8 @@ def _rates(by_joints: bool) -> Callable[[Evaluation, Step, int], list[Scalar] | 
         for way in run.at.ways:
             found = ((link, run.input(step, "x", link)) for link in way.links(by_joints))
             motions = {link: motion for link, motion in found if motion is not None}
+            if not motions:
+                continue
             with around(way.loop):
                 own = way.rates(motions, by_joints)
             if own is not None:
