@@ -117,6 +117,7 @@ _LATER = {
     ".mechanics.scalar": ("scalar",),
     ".dynamics.passive": ("Passive",),
     ".simulation.rollouts": ("rollout",),
+    ".simulation.rollout_gradients": ("rollout_vjp",),
     ".compiler.runtime.cache": ("cache",),
     ".compiler.runtime.single_call": ("get_single_call_shortcut", "set_single_call_shortcut"),
     ".compiler.runtime.threads": ("get_num_threads", "set_num_threads"),

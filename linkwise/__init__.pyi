@@ -116,6 +116,7 @@ from .readers import register_reader as register_reader
 from .readers.dh_table import load_dh as load_dh
 from .readers.srdf import load_srdf as load_srdf
 from .simulation import events as events
+from .simulation.rollout_gradients import rollout_vjp as rollout_vjp
 from .simulation.rollouts import rollout as rollout
 from .simulation.run import SimulationError as SimulationError
 from .simulation.run import simulate as simulate
@@ -237,6 +238,7 @@ __all__ = [
     "register_target",
     "regressor",
     "rollout",
+    "rollout_vjp",
     "rotor_inertias",
     "saturated",
     "scalar",

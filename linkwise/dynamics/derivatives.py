@@ -211,8 +211,7 @@ def _mechanism_of_result(kernel: Kernel) -> Mechanism:
 def _with_tangent_rows(program: Program, mech: Mechanism, value: bool) -> Program:
     """A program that gives a configuration, or what begins with one, and its changes: the nq rows of those that are
     changes of the configuration made nv rows, as steps from it."""
-    difference, _ = trace_algorithm(ALGORITHMS["difference"], mech)
-    steps = differentiate(difference, [Directions(1)], "forward")  # (nv, nq): of the step from q0 to q1, by q1
+    steps = tangent_rows(mech)
 
     def run(*arrays: np.ndarray) -> list[np.ndarray]:
         found, changes = inline(program, *arrays)
@@ -222,3 +221,10 @@ def _with_tangent_rows(program: Program, mech: Mechanism, value: bool) -> Progra
 
     outputs = [array.name for array in program.outputs][0 if value else 1 :]
     return trace(run, program.inputs, outputs, program.name)
+
+
+def tangent_rows(mech: Mechanism) -> Program:
+    """The program of (nv, nq), taking q0 and q1: how the step from q0 to q1 changes by the coordinates of q1.  At
+    q0 = q1 it takes a change of the coordinates there to tangent directions."""
+    difference, _ = trace_algorithm(ALGORITHMS["difference"], mech)
+    return differentiate(difference, [Directions(1)], "forward")

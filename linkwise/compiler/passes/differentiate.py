@@ -259,7 +259,8 @@ def _met(builder: Builder, parts: list[Held]) -> Held:
     value = cases = builder.const(0.0)
     for own_cases, own in sums.items():
         value, cases = _sum(builder, value, _settled(builder, own, own_cases)), _sum(builder, cases, own_cases)
-    return value, builder.const(1.0) if cases.op is ops.CONST else cases
+    always = any(own_cases.op is ops.CONST for own_cases in sums) or cases.op is ops.CONST
+    return value, builder.const(1.0) if always else cases
 
 
 def _sum(builder: Builder, a: Node, b: Node) -> Node:

@@ -249,6 +249,24 @@ def test_nested_conditions(mode):
         np.testing.assert_allclose(derivative(program, x, mode), partials(program, [x], 0), rtol=1e-14)
 
 
+def test_a_condition_ends_where_its_branches_meet_what_is_needed_anyway():
+    """Along a chain of quotients, each with a branch that hangs from it: what flows back through the branches holds in
+    some cases, what flows back along the chain in all of them, and so does their sum."""
+    builder = Builder()
+    x = link = builder.input(0, 0)
+    total = builder.const(0.0)
+    for _ in range(8):
+        link = builder.div(link, builder.add(builder.const(1.0), builder.mul(x, x)))
+        branch = builder.select(builder.less(x, builder.const(2.0)), builder.mul(link, link), builder.const(0.0))
+        total = builder.add(total, builder.add(link, branch))
+    program = Program((Array("x", (1,)),), (Array("f", (1,)),), reachable([[total]]), ((total,),))
+    gradient = differentiate(program, [Directions(0)], "reverse")
+    selects = [sum(node.op is ops.SELECT for node in each.nodes) for each in (program, gradient)]
+    assert selects == [8, 8]
+    expected = partials(program, [np.array([0.7])], 0)
+    np.testing.assert_allclose(numpy_reference.evaluate(gradient, [np.array([0.7])])[0], expected, rtol=1e-12)
+
+
 def test_many_conditions_stay_cheap():
     """Cases that meet are joined, however many conditions there are on the way."""
     sizes = [len(differentiate(random_program(2, size=n), [Directions(0)], "reverse").nodes) for n in (200, 400, 800)]

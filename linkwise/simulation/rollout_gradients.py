@@ -1,0 +1,377 @@
+"""Gradients through rollouts: the derivative of any function of the states by what the motion was started and driven
+with, in one sweep backwards over the steps.
+
+A step takes (q, v, tau, ...) to the next state.  Backwards it takes the gradient by the next state to that by its own
+inputs: the transposed derivative of the step, whose program is differentiated in reverse and compiled as a recurrence
+of its own, which is given the states of the motion in reversed order.  Gradients by configurations are along tangent
+directions, nv numbers each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import ArrayLike
+
+from ..compiler.ir.program import Array, Program
+from ..compiler.ir.recurrence import Recurrence
+from ..compiler.kernel import KernelError
+from ..compiler.passes.differentiate import Directions, differentiate
+from ..compiler.pipeline import load_recurrence, tangent_basis
+from ..compiler.store import stored
+from ..compiler.trace import inline, trace
+from ..dynamics.derivatives import tangent_rows
+from ..dynamics.states import Float64Array
+from ..mechanics.algorithms.catalogue import ALGORITHMS
+from ..mechanics.algorithms.integration import METHODS as STEPS
+from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
+from .rollouts import (
+    NEXT,
+    PER_STEP,
+    _arrays,
+    _check_bodies,
+    _count,
+    _feedback,
+    _named,
+    _plain,
+    _precision,
+    _step,
+    rollout,
+)
+
+STATE = ("q", "v")
+INITIAL = {"q0": "q", "v0": "v"}  # what callers know as initial states -> inputs of a step
+HERE, WEIGHT, GRADIENT = "_here", "_weight", "_gradient"  # ends of names of inputs: see ``_backward_step``
+TARGETS = ("cpu", "numpy")
+
+
+def rollout_vjp(
+    mech: Mechanism,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike | None,
+    dt: ArrayLike,
+    steps: int,
+    cotangent: tuple[ArrayLike | None, ArrayLike | None],
+    method: str = "rk4",
+    *,
+    wrt: str | Sequence[str] | None = None,
+    wrenches: ArrayLike | None = None,
+    feedback: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    target: str = "cpu",
+) -> dict[str, Float64Array]:
+    """Gradient of a function of the motion that ``rollout`` gave by what that started from and was driven with.
+
+    q, v         what ``rollout`` returned, (..., steps + 1, nq) and (..., steps + 1, nv); or checkpoints of it, made
+                 with ``every=k``: (..., steps // k + 1, nq).  The states between them are then computed again, which
+                 needs less memory and takes as long as one more rollout
+    tau, dt, steps, method, wrenches, feedback, parameters    as ``rollout`` was given them
+    cotangent    (w_q, w_v), each (..., nv): how the function changes with the last state, along tangent directions of
+                 q and by v; or (..., steps // k + 1, nv): with every state that is kept; None for not at all
+    wrt          the names of what to differentiate by: "q0", "v0", "tau", "dt", "wrenches", "target", "kp", "kd", and
+                 those of ``parameters``; without it q0, v0, tau and all ``parameters``
+
+    A dictionary by these names, of (..., nv) for "q0" (along tangent directions), "v0" and gains, (..., steps, nv) for
+    "tau" and "target" (of each step, whatever shape was given; along tangent directions), (..., steps, n_links, 6) for
+    "wrenches", (...) for "dt", and the shapes of parameters.  Leading axes are those of the whole batch: an argument
+    that states share has the sum over them as its gradient.
+
+    One sweep backwards, at about three times the cost of the rollout, however many numbers there are to differentiate
+    by.  Derivatives are those of the discrete steps, exact but for rounding.
+    """
+    require_mechanism(mech)
+    method, target = one_of("method", method, STEPS), one_of("target", target, TARGETS)
+    if mech.loops:
+        raise MechanismError(
+            f"rollout_vjp differentiates motions of trees, and mechanism {mech.name!r} has loops: compose "
+            "linkwise.closed.forward_dynamics_derivatives step by step, or use mech.spanning_tree if they are open"
+        )
+    ALGORITHMS[f"{method}_step"].check(mech)
+    steps = _count("steps", steps, 0)
+    more = ({} if wrenches is None else {"wrenches": wrenches}) | _feedback(mech, feedback, None)
+    parameters = _named("parameters", parameters, "{'mass': masses}")
+    by = _asked_for(wrt, (*more, *parameters), tuple(parameters))
+    given = _plain({"q": q, "v": v, "tau": tau, "dt": dt, **more, **parameters})
+    dtype = np.dtype(_precision(given, feedback or {}))
+    path = [_kept(name, given[name], size, dtype) for name, size in (("q", mech.nq), ("v", mech.nv))]
+    every = _stride(path, steps)
+    backward = _kernel(mech, method, tuple(more), tuple(parameters), by, dtype.name, target)
+    starts = {name: states[..., 0, :] for name, states in zip(STATE, path, strict=True)}
+    arrays, batch = _arrays(mech, backward.given, given | starts, dtype, steps, 1)
+    driven = {array.name: x for array, x in zip(backward.given, arrays, strict=True)}
+    for name in parameters:
+        _check_bodies(mech, name, driven[name])
+    weights = [_weights(x, name, mech.nv, path[0].shape[-2], dtype) for name, x in zip(STATE, cotangent, strict=True)]
+    batch = np.broadcast_shapes(batch, *(x.shape[:-2] for x in weights))
+    sweep = _Sweep(backward, batch, steps, weights)
+    if every == 1:
+        sweep.over(0, path, driven, weights)
+    else:
+        for record in reversed(range(steps // every)):
+            inside = _segment(driven, record * every, every)
+            states = _between(mech, [x[..., record, :] for x in path], inside, every, method, parameters, target)
+            sweep.over(record * every, states, inside, [_at_the_first(x[..., record, :], every) for x in weights])
+    return {name: sweep.gradients[INITIAL.get(name, name)] for name in by}
+
+
+# -- the sweep ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Backward:
+    """A compiled sweep backwards: ``run(*inputs, out=outputs)``, the arrays of its program, and those of its inputs
+    that steps are given."""
+
+    run: Callable[..., None]
+    program: Program
+    given: tuple[Array, ...]
+
+
+class _Sweep:
+    """Gradients on their way from the last state to the first, over one run of steps after the other."""
+
+    def __init__(self, backward: _Backward, batch: tuple[int, ...], steps: int, weights: Sequence[np.ndarray]):
+        self.backward, self.batch = backward, batch
+        self.gradients: dict[str, np.ndarray] = {}
+        for array in backward.program.outputs:
+            name = _plain_name(array.name)
+            axes = (*batch, steps) if name in PER_STEP else batch
+            self.gradients[name] = np.zeros((*axes, *array.shape), weights[0].dtype)
+        for name, weight in zip(STATE, weights, strict=True):
+            self.gradients[name][...] = weight[..., -1, :]
+
+    def over(
+        self,
+        first: int,
+        states: Sequence[np.ndarray],
+        driven: Mapping[str, np.ndarray],
+        weights: Sequence[np.ndarray],
+    ) -> None:
+        """Take the gradients from the last of ``states`` to the first, which is reached after ``first`` steps;
+        ``weights`` are what the function owes to each of them itself."""
+        count = states[0].shape[-2] - 1
+        if not count:
+            return
+        given = dict(driven)
+        for name, path, weight in zip(STATE, states, weights, strict=True):
+            given[name], given[name + HERE] = path[..., :-1, None, :], weight[..., :-1, None, :]
+        inputs, outputs = [], []
+        for array in self.backward.program.inputs:
+            if array.name in given:
+                x = given[array.name]
+                inputs.append(_reversed(x, 2 + len(array.shape)) if _is_per_run(array.name) else x)
+            elif _plain_name(array.name) in PER_STEP:  # a place to return to, never read
+                inputs.append(np.zeros(array.shape, weights[0].dtype))
+            else:
+                inputs.append(self.gradients[_plain_name(array.name)])
+        for array in self.backward.program.outputs:
+            name = _plain_name(array.name)
+            if name in PER_STEP:
+                steps = self.gradients[name][_cut(slice(first, first + count), 1 + len(array.shape))]
+                outputs.append(_reversed(steps, 1 + len(array.shape)))
+            else:
+                self.gradients[name] = np.empty_like(self.gradients[name])
+                outputs.append(_one_place(self.gradients[name], count, len(array.shape)))
+        self.backward.run(*inputs, out=tuple(outputs))
+
+
+def _plain_name(name: str) -> str:
+    """What a gradient is by, from the name of an input or output of the backward step."""
+    return name.removesuffix(NEXT).removesuffix(WEIGHT).removesuffix(GRADIENT)
+
+
+def _is_per_run(name: str) -> bool:
+    return name in (*STATE, *PER_STEP) or name.endswith(HERE)
+
+
+def _reversed(x: np.ndarray, axis: int) -> np.ndarray:
+    """The array backwards along an axis, counted from the end."""
+    return x[_cut(slice(None, None, -1), axis)]
+
+
+def _cut(part: slice, axis: int) -> tuple[Any, ...]:
+    """The index of a part of an axis, counted from the end."""
+    return (..., part, *(slice(None),) * (axis - 1))
+
+
+def _one_place(last: np.ndarray, records: int, core: int) -> np.ndarray:
+    """(..., records, core): records that are all written to the same place (..., core), where the last stays."""
+    cut = last.ndim - core
+    shape = (*last.shape[:cut], records, *last.shape[cut:])
+    return as_strided(last, shape, (*last.strides[:cut], 0, *last.strides[cut:]))
+
+
+# -- the program --------------------------------------------------------------------------------------------
+
+
+def _kernel(
+    mech: Mechanism,
+    method: str,
+    more: tuple[str, ...],
+    parameters: tuple[str, ...],
+    by: tuple[str, ...],
+    dtype: str,
+    target: str,
+) -> _Backward:
+    """The compiled sweep, from the mechanism's own store or made now."""
+
+    def make() -> _Backward:
+        step = _step(mech, method, more, parameters, dtype)
+        program = _backward_step(mech, step, [INITIAL.get(name, name) for name in by])
+        feeds = tuple((array.name, array.name.removesuffix(NEXT)) for array in program.outputs)
+        per_run = tuple(array.name for array in program.inputs if _is_per_run(array.name))
+        return _Backward(load_recurrence(program, Recurrence(feeds, per_run), dtype, target), program, step.inputs)
+
+    return stored(mech, ("rollout_vjp", method, more, parameters, by, dtype, target), make)
+
+
+def _backward_step(mech: Mechanism, step: Program, by: Sequence[str]) -> Program:
+    """The program of one step backwards.  It takes what the step takes, and then
+
+    q_here, v_here         what the function owes to the state at the start of the step itself
+    q_weight, v_weight     the gradient by the state at its end; the program gives that by the state at its start
+    ..._gradient           gradients by other inputs; those by inputs that all steps share are sums over the steps
+    """
+    names = [array.name for array in step.inputs]
+    wanted = [*STATE, *(name for name in by if name not in STATE)]
+    gradient = _weighed_gradient(mech, step, wanted)
+    rows = tangent_rows(mech)
+    sizes = [mech.nv if _is_configuration(name) else step.inputs[names.index(name)].size for name in wanted]
+    shapes = [(mech.nv,) if _is_configuration(x) else step.inputs[names.index(x)].shape for x in wanted]
+    carried = [Array(x + (WEIGHT if x in STATE else GRADIENT), shape) for x, shape in zip(wanted, shapes, strict=True)]
+    here = [Array(name + HERE, (mech.nv,)) for name in STATE]
+
+    def run(*arrays: np.ndarray) -> list[np.ndarray]:
+        own, (q_here, v_here), before = arrays[: len(names)], arrays[len(names) :][:2], arrays[len(names) + 2 :]
+        end = inline(step, *own)[0]
+        tangent = inline(rows, end, end)[0]  # (nv, nq): a change of the configuration as a step from it
+        found = inline(gradient, *own, tangent.T @ before[0], before[1])[0]
+        ends = accumulate(sizes, initial=0)
+        parts = [found[a:b].reshape(shape) for (a, b), shape in zip(pairwise(ends), shapes, strict=True)]
+        parts[:2] = parts[0] + q_here, parts[1] + v_here
+        for i, name in enumerate(wanted[2:], 2):
+            parts[i] = parts[i] if name in PER_STEP else parts[i] + before[i]
+        return parts
+
+    outputs = [array.name + NEXT for array in carried]
+    return trace(run, [*step.inputs, *here, *carried], outputs, f"{step.name}_vjp")
+
+
+def _weighed_gradient(mech: Mechanism, step: Program, wanted: Sequence[str]) -> Program:
+    """The gradient of a weighed sum of the coordinates and velocities after a step, its weights two more inputs."""
+    names = [array.name for array in step.inputs]
+    weights = [Array(array.name + WEIGHT, array.shape) for array in step.outputs]
+
+    def weighed(*arrays: np.ndarray) -> list[np.ndarray]:
+        ends = inline(step, *arrays[: len(names)])
+        pairs = zip((x for end in ends for x in end), (w for array in arrays[len(names) :] for w in array), strict=True)
+        return [np.asarray(sum((w * x for x, w in pairs), 0.0), dtype=object)]
+
+    product = trace(weighed, [*step.inputs, *weights], ["sum"], step.name)
+    basis = tangent_basis(mech)
+    moving = [Directions(names.index(name), basis=basis if _is_configuration(name) else None) for name in wanted]
+    return differentiate(product, moving, "reverse")
+
+
+def _is_configuration(name: str) -> bool:
+    return name in ("q", "target")
+
+
+# -- what the caller gave -------------------------------------------------------------------------------------
+
+
+def _asked_for(
+    wrt: str | Sequence[str] | None, inputs: tuple[str, ...], parameters: tuple[str, ...]
+) -> tuple[str, ...]:
+    if wrt is None:
+        return (*INITIAL, "tau", *parameters)
+    names = (wrt,) if isinstance(wrt, str) else tuple(wrt)
+    known = (*INITIAL, "tau", "dt", *inputs)
+    return tuple(dict.fromkeys(one_of("argument of the rollout to differentiate by", name, known) for name in names))
+
+
+def _kept(name: str, given: Any, size: int, dtype: np.dtype) -> np.ndarray:
+    """The states that a rollout has kept."""
+    states = np.asarray(given)
+    if states.ndim < 2 or states.shape[-1] != size or not np.can_cast(states.dtype, np.float64):
+        raise KernelError(
+            f"rollout_vjp: {name} must be what rollout returned, numbers of shape (..., states, {size}), not "
+            f"{states.dtype} of shape {states.shape}"
+        )
+    return states.astype(dtype, copy=False)
+
+
+def _stride(path: Sequence[np.ndarray], steps: int) -> int:
+    """The number of steps from one kept state to the next."""
+    q, v = (states.shape[-2] - 1 for states in path)
+    if q != v:
+        raise KernelError(f"rollout_vjp: q has {q + 1} states and v {v + 1}: give both as rollout returned them")
+    if q == steps:
+        return 1
+    if q < 1 or steps % q:
+        raise KernelError(
+            f"rollout_vjp: {q + 1} states are no checkpoints of {steps} steps: give all {steps + 1}, or those that "
+            "rollout(..., every=k) keeps (final_only keeps too few)"
+        )
+    return steps // q
+
+
+def _weights(given: Any, name: str, nv: int, records: int, dtype: np.dtype) -> np.ndarray:
+    """(..., records, nv): what the function owes to each state that is kept."""
+    if given is None:
+        return np.zeros((records, nv), dtype)
+    weights = np.asarray(given, dtype)
+    if weights.ndim >= 2 and weights.shape[-2:] == (records, nv):
+        return weights
+    if weights.ndim < 1 or weights.shape[-1] != nv:
+        raise KernelError(
+            f"rollout_vjp: the cotangent of {name} has shape {weights.shape}, expected (..., {nv}) at the last state "
+            f"or (..., {records}, {nv}) at all that are kept; along tangent directions where it is that of q"
+        )
+    at_last = np.zeros((*weights.shape[:-1], records, nv), dtype)
+    at_last[..., -1, :] = weights
+    return at_last
+
+
+def _segment(driven: Mapping[str, np.ndarray], first: int, count: int) -> dict[str, np.ndarray]:
+    """The inputs of ``count`` steps."""
+    parts = dict(driven)
+    for name in PER_STEP:
+        if name in parts:
+            parts[name] = parts[name][_cut(slice(first, first + count), 4 if name == "wrenches" else 3)]
+    return parts
+
+
+def _between(
+    mech: Mechanism,
+    start: Sequence[np.ndarray],
+    driven: Mapping[str, np.ndarray],
+    steps: int,
+    method: str,
+    parameters: Mapping[str, Any],
+    target: str,
+) -> Sequence[np.ndarray]:
+    """The states from one checkpoint to the next."""
+    (q, v), tau, dt = start, driven["tau"][..., 0, :], driven["dt"]
+    wrenches = driven["wrenches"][..., 0, :, :] if "wrenches" in driven else None
+    feedback = None
+    if "target" in driven:
+        feedback = {"target": driven["target"][..., 0, :], "kp": driven["kp"], "kd": driven["kd"]}
+    own = {name: driven[name] for name in parameters}
+    return rollout(
+        mech, q, v, tau, dt, steps, method, wrenches=wrenches, feedback=feedback, parameters=own, target=target
+    )
+
+
+def _at_the_first(weight: np.ndarray, steps: int) -> np.ndarray:
+    """The weights of the states of a segment: those inside it, and the last one, which belongs to the next, have
+    none."""
+    weights = np.zeros((*weight.shape[:-1], steps + 1, weight.shape[-1]), weight.dtype)
+    weights[..., 0, :] = weight
+    return weights
