@@ -19,11 +19,8 @@ from ..dynamics.closed.dynamics import RELIABLE
 from ..dynamics.closed.variations import State, applied_force, numbered, variations
 from ..mechanics.algorithms.algorithm import Algorithm
 from ..mechanics.algorithms.catalogue_of_loops import CLUSTERS
-from ..mechanics.algorithms.closed_derivatives import (
-    closed_linearization,
-    closed_linearization_by_pivoting,
-    closed_partition,
-)
+from ..mechanics.algorithms.closed_derivatives import closed_linearization, closed_linearization_by_pivoting
+from ..mechanics.algorithms.independent_coordinates import closed_partition
 from ..mechanism import Mechanism
 from .coordinates import RATE, WELL, coordinate_names, independent_by, named_rows
 from .state_space import StateSpace

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...compiler.registry import compile_instead
 from ...mechanism import Mechanism, MechanismError
 from ...mechanism.checks import names_of
 from .. import trees as tree
@@ -36,6 +37,7 @@ class AssemblyError(MechanismError):
         self.q = q
 
 
+@compile_instead("'closed_assembly_iteration', one iteration, which also says how far it can be relied on")
 def assemble(
     mech: Mechanism,
     q_guess: ArrayLike,
@@ -137,6 +139,7 @@ def _is_assembled(equations: LoopEquations, q: np.ndarray, tolerance: float) -> 
     return equations.is_closed(q, tolerance) & equations.is_aligned(q)
 
 
+@compile_instead("'closed_projection', for loops that are nearly closed, which also says how far it can be relied on")
 def project(
     mech: Mechanism,
     q: ArrayLike,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...compiler.registry import ArrayFunction, register
+from ...compiler.registry import ArrayFunction, compile_instead, register
 from ...compiler.store import float64_function, kernel_function
 from ...mechanism import Mechanism, MechanismError, one_of
 from ...mechanism.checks import names_of
@@ -247,6 +247,7 @@ def _lagrange(
     return accelerations, multipliers
 
 
+@compile_instead("'closed_null_space', K by elimination, which also says how far it can be relied on")
 def null_space(
     mech: Mechanism,
     q: ArrayLike,
@@ -257,12 +258,18 @@ def null_space(
 ) -> Float64Array:
     """(nv, p): K with G K = 0, a basis of the motions that keep loops closed; p = degrees of freedom.
 
-    In a batch p is the largest of all states; columns that a state does not need are zero.  Orthonormal for "svd" and
-    "differentiable"; with ``independent`` (as for ``forward_dynamics``) K gives v per unit of those coordinates (2.44).
-    Loops that are not ``active`` (..., number of loops) have no part in it.
+    In a batch p is the largest of all states; columns that a state does not need are zero.  Orthonormal for "svd",
+    "differentiable" and "elimination" (compiled; states that are singular or nearly so are left to "svd"); with
+    ``independent`` (as for ``forward_dynamics``) K gives v per unit of those coordinates (2.44).  Loops that are not
+    ``active`` (..., number of loops) have no part in it.
     """
-    one_of("method", method, ("svd", *METHODS))
+    one_of("method", method, ("svd", "elimination", *METHODS))
     (q,) = checked_arrays(mech, q=q)
+    if method == "elimination" and independent is tolerance is active is None and not redundancy(mech).blocks:
+        basis, reliability = float64_function(mech, "closed_null_space")(q)
+        if np.all(reliability > RELIABLE):
+            return basis
+    method = "svd" if method == "elimination" else method
     jacobian = that_count(mech, constraint_jacobian(mech, q), loop_mask(mech, active, q=q), tolerance)
     svd = decompose(jacobian, LOOPS.rank if tolerance is None else tolerance)
     basis, _ = basis_by(method, jacobian, np.zeros(jacobian.shape[:-1]), svd, independent_at(mech, q, independent))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...compiler.registry import ArrayFunction, compile_instead, register
+from ...compiler.registry import ArrayFunction, register
 from ...compiler.store import kernel_function
 from ...mechanism import Mechanism
 from .. import trees as tree
@@ -21,14 +21,19 @@ from .tolerances import LOOPS
 Options = dict[str, Any]
 
 
-@compile_instead("'closed_multipliers', of which these are -G* times")
 def constraint_forces(
     mech: Mechanism, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, active: ArrayLike | None = None, **options: Any
 ) -> Float64Array:
     """(nv,): the joint forces -G* lambda that the loops exert on the spanning tree; unique even where the multipliers
     are not.  Options are those of ``forward_dynamics``."""
     arrays, mask, wrenches, options = _given(mech, q, v, tau, active, options)
-    return _reaction(mech, options, *arrays, mask, wrenches)[0]
+
+    def reference(*given: Any) -> Float64Array:
+        return _reaction(mech, options, *given)[0]
+
+    if options:
+        return reference(*arrays, mask, wrenches)
+    return by_kernel(mech, "constraint_forces", arrays, reference, mask, wrenches)
 
 
 def multipliers(
@@ -132,7 +137,7 @@ def _impact(mech: Mechanism, q: np.ndarray, v: np.ndarray, mask: Float64Array | 
     return jump, -decompose(at.jacobian).solve_transposed(times(at.mass, jump))
 
 
-for _function in (multipliers, loop_reactions, joint_wrenches, impact, impact_impulses):
+for _function in (constraint_forces, multipliers, loop_reactions, joint_wrenches, impact, impact_impulses):
     register(_function, ArrayFunction(f"closed_{_function.__name__}"))
 
 

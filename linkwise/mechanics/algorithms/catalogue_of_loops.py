@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from inspect import signature
 from typing import Any
 
 from . import (
@@ -11,6 +12,7 @@ from . import (
     closed_dynamics,
     closed_projection,
     contact_dynamics,
+    independent_coordinates,
     integration,
     linearization,
     loop_constraints,
@@ -35,12 +37,15 @@ def closed_step(name: str, method: integration.Method) -> Algorithm:
 def _eliminated(
     name: str, inputs: tuple[str, ...], output: Any, recursion: Callable[..., Any], options: tuple[str, ...] = ()
 ) -> Algorithm:
-    pushed = "tau" in inputs
+    pushed = "wrenches" in signature(recursion).parameters
     return Algorithm(name, inputs, output, recursion, ("fronts", *options), reason=CLUSTERS, may_take_wrenches=pushed)
 
 
-def _held(name: str, inputs: tuple[str, ...], output: str, **more: Any) -> tuple[Algorithm, Algorithm]:
-    """Under all loops, and under those whose number in a further input is not 0 but 1."""
+def _held(
+    name: str, inputs: tuple[str, ...], output: str, called: str = "", **more: Any
+) -> tuple[Algorithm, Algorithm]:
+    """Under all loops, ``called`` differently where elimination has the name; and under those whose number in a further
+    input is not 0 but 1."""
     recursion = getattr(contact_dynamics, name)
 
     def masked(tree: Any, *arrays: Any, **options: Any) -> Any:
@@ -55,7 +60,7 @@ def _held(name: str, inputs: tuple[str, ...], output: str, **more: Any) -> tuple
         **more,
     }
     return (
-        Algorithm(f"closed_{name}", inputs, output, recursion, **more),
+        Algorithm(f"closed_{called or name}", inputs, output, recursion, **more),
         Algorithm(f"closed_{name}_with_active", (*inputs, "active"), output, masked, **more),
     )
 
@@ -75,8 +80,9 @@ LOOP_ALGORITHMS: tuple[Algorithm, ...] = (
     Algorithm("constrained_terms", ("q", "v"), "constrained_terms", loop_constraints.constrained_terms, reason=LOOPS),
     _eliminated("closed_forward_dynamics", ("q", "v", "tau"), "a", closed_dynamics.closed_forward_dynamics),
     _eliminated("closed_motion", ("q", "v", "tau"), ("a", "reliability"), closed_dynamics.closed_motion),
-    *_held("forward_dynamics", ("q", "v", "tau"), "a")[1:],
+    *_held("forward_dynamics", ("q", "v", "tau"), "a", called="forward_dynamics_by_multipliers"),
     *_held("multipliers", ("q", "v", "tau"), "multipliers"),
+    *_held("constraint_forces", ("q", "v", "tau"), "tau"),
     *_held("loop_reactions", ("q", "v", "tau"), "loop_wrenches"),
     *_held("joint_wrenches", ("q", "v", "tau"), "transmitted", at_user_origins=True),
     *_held(
@@ -104,6 +110,23 @@ LOOP_ALGORITHMS: tuple[Algorithm, ...] = (
         ("state", "reliability"),
         closed_projection.closed_projection,
         ("settled",),
+    ),
+    _eliminated(
+        "closed_assembly_iteration", ("q",), ("q_next", "reliability"), closed_projection.closed_assembly_iteration
+    ),
+    _eliminated(
+        "closed_null_space",
+        ("q",),
+        ("null_space", "reliability"),
+        independent_coordinates.closed_null_space,
+        ("independent",),
+    ),
+    _eliminated(
+        "closed_independent_terms",
+        ("q", "v"),
+        ("mass", "bias", "null_space", "offset", "reliability"),
+        independent_coordinates.closed_independent_terms,
+        ("independent",),
     ),
     *(closed_step(name, method) for name, method in integration.METHODS.items()),
     _eliminated(

@@ -13,27 +13,37 @@ What loops contribute is taken around each of them alone (``loop_changes.py``); 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import reduce
 
 from ...mechanism import Loop
-from ...mechanism.clusters import clusters
 from ..links.factor import Factor
-from ..links.loop_elimination import Front, Row, Solution, eliminate
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Matrix, Scalar, dot, select, transposed
 from .closed_dynamics import CLOSED, Fronts
 from .dynamics import inverse_dynamics
 from .dynamics_derivatives import inverse_dynamics_derivatives
+from .independent_coordinates import (
+    Inverse,
+    Vector,
+    ascending,
+    columns_of,
+    difference,
+    eliminated,
+    least,
+    offset_of,
+    product,
+    times,
+    total,
+    unit_vector,
+    well_chosen_places,
+)
 from .linearization import step_rate_jacobian
 from .loop_changes import loop_changes
 from .loop_constraints import constraints
 
-EQUAL = 1e-9  # relative: squares of lengths that differ by less are equal
 OPEN = 1e-8  # metres, sines of angles: loops that are open by more have no exact derivatives ...
 OPENING = 1e-6  # ... nor have motions that open them faster
 HUGE = 1e300  # what is larger, as the square of an acceleration, is not finite
-Vector = list[Scalar]
 
 
 def closed_forward_dynamics_derivatives(
@@ -43,7 +53,7 @@ def closed_forward_dynamics_derivatives(
     loops allow, and by tau; their reliability, as of ``closed_motion``; and the same if the state is consistent with
     the loops, else less."""
     near = Neighbourhood(tree, q, v, tau, wrenches, fronts)
-    by_tau = _product(near.basis, transposed([near.factor.solve(row) for row in near.basis]))
+    by_tau = product(near.basis, transposed([near.factor.solve(row) for row in near.basis]))
     return *_Projection(near).of(near.accelerations), by_tau, near.reliability, near.consistency
 
 
@@ -72,96 +82,39 @@ def closed_linearization_by_pivoting(
 ) -> tuple[Matrix, Matrix, Vector, Matrix, Vector, Scalar, Vector]:
     """The same in the coordinates that ``closed_partition`` chooses, in the order of v, and (p,): their places."""
     near = Neighbourhood(tree, q, v, tau, None, fronts)
-    places = _ascending(_places(near.columns))
-    return *_local_form(near, [_unit_vector(place, len(near.v)) for place in places]), places
+    places = ascending(well_chosen_places(near.columns))
+    return *_local_form(near, [unit_vector(place, len(near.v)) for place in places]), places
 
 
 def _local_form(near: Neighbourhood, rows: Matrix) -> tuple[Matrix, Matrix, Vector, Matrix, Vector, Scalar]:
     own, p = [list(row) for row in rows], len(near.columns)
-    seen, opening = _product(own, near.basis), _product(own, transposed(near.changes))
-    scale = _Inverse(seen)
+    seen, opening = product(own, near.basis), product(own, transposed(near.changes))
+    scale = Inverse(seen)
     basis = scale.after(near.basis)
 
     def in_rows(by_step: Matrix, by_velocity: Matrix) -> tuple[Matrix, Matrix]:
         """By y and by dy/dt, from the coordinates of the elimination: dy/dt = R v changes with both."""
         by_rate = scale.after(by_velocity)
-        return scale.after(_difference(by_step, _product(by_rate, opening))), by_rate
+        return scale.after(difference(by_step, product(by_rate, opening))), by_rate
 
     changes, _ = in_rows(transposed(near.changes), near.basis)
     # R a changes by R (K y - L c), and L c of a change of v is what R sees already but for what does not commute.
-    turned = _sum(opening, _product(own, transposed(near.turned)))
-    by_step = _difference(_product(seen, transposed(near.answers[:p])), _product(own, transposed(near.bent)))
-    by_velocity = _sum(_product(seen, transposed(near.answers[p:])), [[2.0 * x for x in row] for row in turned])
-    lower, upper = in_rows(by_step, by_velocity), _product(own, _product(near.turning, basis))
+    turned = total(opening, product(own, transposed(near.turned)))
+    by_step = difference(product(seen, transposed(near.answers[:p])), product(own, transposed(near.bent)))
+    by_velocity = total(product(seen, transposed(near.answers[p:])), [[2.0 * x for x in row] for row in turned])
+    lower, upper = in_rows(by_step, by_velocity), product(own, product(near.turning, basis))
     unit = [[float(i == k) for k in range(p)] for i in range(p)]
-    response = _product([near.factor.solve(row) for row in seen], near.columns)
+    response = product([near.factor.solve(row) for row in seen], near.columns)
     still: Matrix = [[0.0] * len(near.v) for _ in own]
     tangent = [[*row, *[0.0] * p] for row in basis] + [[*a, *b] for a, b in zip(changes, basis, strict=True)]
     return (
         [[*a, *b] for half in ((upper, unit), lower) for a, b in zip(*half, strict=True)],
         still + response,
-        _times(own, near.v) + _times(own, near.acceleration),
+        times(own, near.v) + times(own, near.acceleration),
         tangent,
         near.acceleration,
-        _least(near.consistency, scale.reliability),
+        least(near.consistency, scale.reliability),
     )
-
-
-def closed_partition(tree: Tree, q, *, fronts: Fronts) -> tuple[Vector, Scalar]:
-    """(p,): places in v of coordinates that describe the motion well, the rows of an orthonormal K that pivoting
-    chooses (2.3.3.1 Remark 2), the first of equal ones; and how far the elimination can be relied on."""
-    rows, _ = constraints(Configuration(tree, q), [0.0] * tree.mechanism.nv)
-    motions = _eliminated(tree, rows, fronts)
-    return _places(_columns(motions)), reduce(_least, [one.reliability for one in motions], 2.0)
-
-
-def _places(columns: Matrix) -> Vector:
-    """Of the rows of K that pivoting chooses, K made orthonormal, in the order of choice."""
-    root = Factor.of([_times(columns, column) for column in columns])
-    left = [root.half_inverse(row) for row in transposed(columns)]
-    places: Vector = []
-    for _ in columns:
-        place, largest, chosen = 0.0, dot(left[0], left[0]), left[0]
-        for i, row in enumerate(left[1:], start=1):
-            square = dot(row, row)
-            better = largest * (1.0 + EQUAL) < square
-            place, largest = select(better, float(i), place), select(better, square, largest)
-            chosen = [select(better, x, y) for x, y in zip(row, chosen, strict=True)]
-        shares = [dot(row, chosen) / largest for row in left]
-        left = [
-            [x - share * y for x, y in zip(row, chosen, strict=True)] for row, share in zip(left, shares, strict=True)
-        ]
-        places.append(place)
-    return places
-
-
-def _ascending(numbers: Vector) -> Vector:
-    """Sorted, by exchanging neighbours."""
-    found = list(numbers)
-    for end in range(len(found) - 1, 0, -1):
-        for i in range(end):
-            a, b = found[i : i + 2]
-            found[i], found[i + 1] = _least(a, b), select(b < a, a, b)
-    return found
-
-
-def _unit_vector(place: Scalar, length: int) -> Vector:
-    """1 at ``place``, a whole number, else 0."""
-    return [select(place < i + 0.5, select(place < i - 0.5, 0.0, 1.0), 0.0) for i in range(length)]
-
-
-def _eliminated(tree: Tree, rows: Sequence[Row], fronts: Fronts) -> list[Solution]:
-    """The loops of every cluster; pivots that vanish at singular positions are not provided for."""
-    return [
-        eliminate(dict(enumerate(rows)), cluster.coordinates, [replace(front, spare=0) for front in own])
-        for cluster, own in zip(clusters(tree.mechanism), fronts, strict=True)
-    ]
-
-
-def _columns(motions: Sequence[Solution]) -> Matrix:
-    """K by columns, over all coordinates."""
-    places = range(sum(len(one.basis) for one in motions))
-    return [[one.basis[c][k] if c in one.basis else 0.0 for c in places] for one in motions for k in range(one.free)]
 
 
 class Neighbourhood:
@@ -179,8 +132,8 @@ class Neighbourhood:
     def __init__(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau, wrenches, fronts: Fronts):
         self.tree, self.q, self.v = tree, list(q), list(v)
         self.rows, self.errors = constraints(Configuration(tree, q), v)
-        self.motions = _eliminated(tree, self.rows, fronts)
-        self.columns = _columns(self.motions)
+        self.motions = eliminated(tree, self.rows, fronts)
+        self.columns = columns_of(self.motions)
         self.basis = transposed(self.columns)
         self.turning = step_rate_jacobian(tree, v)
         self._solve_motion(tau, wrenches)
@@ -200,7 +153,7 @@ class Neighbourhood:
         return select(dot(self.acceleration, self.acceleration) < HUGE, found, -1.0)
 
     def _unless_open(self, largest: float) -> Scalar:
-        found = reduce(_least, [one.reliability for one in self.motions], 2.0)
+        found = reduce(least, [one.reliability for one in self.motions], 2.0)
         error = dot(self.errors, self.errors)
         return select(error < largest**2, found, -error) if self.errors else found
 
@@ -210,13 +163,13 @@ class Neighbourhood:
         by_velocity = [
             [-2.0 * (x + y) for x, y in zip(*both, strict=True)] for both in zip(self.changes, self.turned, strict=True)
         ]
-        return _difference(_product(self.basis, transposed(self.answers)), transposed(self.bent + by_velocity))
+        return difference(product(self.basis, transposed(self.answers)), transposed(self.bent + by_velocity))
 
     @property
     def step_rates(self) -> Matrix:
         """(nv, 2 p): changes of the rates of steps of q."""
-        turned = _product(self.turning, self.basis)
-        return [[*a, *b] for a, b in zip(_sum(transposed(self.changes), turned), self.basis, strict=True)]
+        turned = product(self.turning, self.basis)
+        return [[*a, *b] for a, b in zip(total(transposed(self.changes), turned), self.basis, strict=True)]
 
     # -- loops of all clusters --------------------------------------------------------------------------------
 
@@ -240,13 +193,13 @@ class Neighbourhood:
 
     def _solve_motion(self, tau: Sequence[Scalar], wrenches) -> None:
         """Accelerations and multipliers, and what they share with their changes: M K and the factor of K* M K."""
-        offset = [x for _, x in sorted(item for one in self.motions for item in one.offset.items())]
+        offset = offset_of(self.motions)
         held = inverse_dynamics(self.tree, self.q, self.v, offset, wrenches)
         left = [t - f for t, f in zip(tau, held, strict=True)]
         mass = inverse_dynamics_derivatives(self.tree, self.q, self.v, offset)[2]
-        self.inertia = [_times(mass, column) for column in self.columns]
-        self.factor = Factor.of([_times(self.inertia, column) for column in self.columns])
-        y = self.factor.solve(_times(self.columns, left))
+        self.inertia = [times(mass, column) for column in self.columns]
+        self.factor = Factor.of([times(self.inertia, column) for column in self.columns])
+        y = self.factor.solve(times(self.columns, left))
         self.acceleration = [dot(row, y, k) for row, k in zip(self.basis, offset, strict=True)]
         missing = [f - dot(row, y) for row, f in zip(transposed(self.inertia), left, strict=True)]
         self.multipliers = self._multipliers(missing)
@@ -260,11 +213,11 @@ class Neighbourhood:
             for c, row in zip(around.coordinates, around.forces, strict=True):
                 for k, x in zip(around.coordinates, row, strict=True):
                     by_q[c][k] = by_q[c][k] + x
-        by_q, by_v = _product(self.columns, by_q), _product(self.columns, by_v)
+        by_q, by_v = product(self.columns, by_q), product(self.columns, by_v)
 
         self.changes, self.bent, self.turned = [], [], []
         for column in self.columns:
-            turned = _times(self.turning, column)
+            turned = times(self.turning, column)
             change = [-x for x in self._closing(self._along("velocity", column))]
             bending = zip(self._along("acceleration", column), self._bias_rate(change), strict=True)
             self.changes.append(change)
@@ -272,7 +225,7 @@ class Neighbourhood:
             self.turned.append(self._closing([row.times(turned) for row in self.rows]))
         self.answers = []
         for column, change, back in zip(self.columns, self.changes, self.bent, strict=True):
-            static = _times(by_q, column)
+            static = times(by_q, column)
             moving = zip(static, by_v, self.inertia, strict=True)
             self.answers.append(self.factor.solve([dot(m, back) - dot(f, change, x) for x, f, m in moving]))
         for column, change, turned in zip(self.columns, self.changes, self.turned, strict=True):
@@ -291,25 +244,9 @@ class Neighbourhood:
 
     def _bias_rate(self, change: Vector) -> Vector:
         """The change of dG/dt v with v: twice that of G v along q, but for what does not commute."""
-        turned = _times(self.turning, change)
+        turned = times(self.turning, change)
         pairs = zip(self._along("velocity", change), self.rows, strict=True)
         return [2.0 * (x - row.times(turned)) for x, row in pairs]
-
-
-class _Inverse:
-    """Of a matrix (p, p), with pivots chosen by the state."""
-
-    def __init__(self, matrix: Matrix):
-        places = range(len(matrix))
-        rows = {i: Row(dict(enumerate(row)), 0.0) for i, row in enumerate(matrix)}
-        solution = eliminate(rows, places, [Front(tuple(places), tuple(places), len(places))])
-        self.reliability = solution.reliability
-        columns = [solution.closing({i: float(i == k) for i in places}) for k in places]
-        self.columns = [[column[i] for i in places] for column in columns]
-
-    def after(self, matrix: Matrix) -> Matrix:
-        """A matrix (n, p) times the inverse."""
-        return [_times(self.columns, row) for row in matrix]
 
 
 class _Projection:
@@ -321,12 +258,12 @@ class _Projection:
 
     def __init__(self, near: Neighbourhood):
         self.count = len(near.columns)
-        self.root = Factor.of(_product(near.columns, near.basis))
+        self.root = Factor.of(product(near.columns, near.basis))
         self.basis = [self.root.half_inverse(row) for row in near.basis]
         changes = self._normalized(transposed(near.changes))
-        self.along = _product(transposed(self.basis), changes)
-        self.changes = _difference(changes, _product(self.basis, self.along))
-        square = _product(transposed(self.changes), self.changes)
+        self.along = product(transposed(self.basis), changes)
+        self.changes = difference(changes, product(self.basis, self.along))
+        square = product(transposed(self.changes), self.changes)
         self.stretch = Factor.of([[x + float(i == k) for k, x in enumerate(row)] for i, row in enumerate(square)])
 
     def _normalized(self, matrix: Matrix) -> Matrix:
@@ -337,29 +274,8 @@ class _Projection:
         """(nv, nv) by steps of q and by changes of v, from (nv, 2 p)."""
         by_velocity = self._normalized([row[self.count :] for row in matrix])
         by_step = self._normalized([row[: self.count] for row in matrix])
-        by_step = _difference(by_step, _product(by_velocity, self.along))
+        by_step = difference(by_step, product(by_velocity, self.along))
         stretched = [self.stretch.solve(row) for row in by_step]
         own, changes = transposed(self.basis), transposed(self.changes)
-        by_change = _product(stretched, changes)
-        return _product(stretched, own), _sum(by_change, _product(by_velocity, own))
-
-
-def _least(a: Scalar, b: Scalar) -> Scalar:
-    return select(b < a, b, a)
-
-
-def _times(matrix: Matrix, x: Sequence[Scalar]) -> Vector:
-    return [dot(row, x) for row in matrix]
-
-
-def _product(a: Matrix, b: Matrix) -> Matrix:
-    columns = transposed(b)
-    return [[dot(row, column) for column in columns] for row in a]
-
-
-def _sum(a: Matrix, b: Matrix) -> Matrix:
-    return [[x + y for x, y in zip(one, other, strict=True)] for one, other in zip(a, b, strict=True)]
-
-
-def _difference(a: Matrix, b: Matrix) -> Matrix:
-    return [[x - y for x, y in zip(one, other, strict=True)] for one, other in zip(a, b, strict=True)]
+        by_change = product(stretched, changes)
+        return product(stretched, own), total(by_change, product(by_velocity, own))

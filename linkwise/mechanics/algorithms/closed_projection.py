@@ -27,14 +27,29 @@ Part = dict[int, Scalar]  # of a vector over coordinates: that of one cluster
 class Projected:
     """Where a state was moved to, and whether that can be relied on.
 
-    margins    positive where it can be
+    firmness   positive where pivots are large enough
+    closing    positive where nothing is left open
     extremes   of the pivots, see ``Solution``
     """
 
     q: list[Scalar]
     v: list[Scalar]
-    margins: list[Scalar]
+    firmness: list[Scalar]
+    closing: list[Scalar]
     extremes: list[tuple[Scalar, Scalar]]
+
+    @property
+    def margins(self) -> list[Scalar]:
+        """All positive where it can be relied on."""
+        return [*self.firmness, *self.closing]
+
+    @property
+    def conditioning(self) -> Scalar:
+        """The square of the smallest pivot relative to the largest, small near singular positions."""
+        ratio: Scalar = 1.0
+        for smallest, largest in self.extremes:
+            ratio = select(smallest < ratio * largest, smallest / largest, ratio)
+        return ratio
 
 
 def closed_projection(tree: Tree, q, v, *, fronts: Fronts, settled: float = SETTLED) -> tuple[list[Scalar], Scalar]:
@@ -42,10 +57,14 @@ def closed_projection(tree: Tree, q, v, *, fronts: Fronts, settled: float = SETT
     above 1 if so, by the square of the smallest pivot relative to the largest, which is small near singular
     positions."""
     found = project(tree, q, v, fronts, settled, PASSES)
-    ratio: Scalar = 1.0
-    for smallest, largest in found.extremes:
-        ratio = select(smallest < ratio * largest, smallest / largest, ratio)
-    return [*found.q, *found.v], if_positive(found.margins, RELIABLE + ratio)
+    return [*found.q, *found.v], if_positive(found.margins, RELIABLE + found.conditioning)
+
+
+def closed_assembly_iteration(tree: Tree, q, *, fronts: Fronts) -> tuple[list[Scalar], Scalar]:
+    """(nq,) and (): one iteration of Gauss and Newton towards closed loops, by the shortest step that closes them to
+    first order; and whether it can be relied on, as of ``closed_projection``."""
+    found = project(tree, q, [0.0] * tree.mechanism.nv, fronts, SETTLED, passes=1)
+    return found.q, if_positive(found.firmness, RELIABLE + found.conditioning)
 
 
 def project(
@@ -64,7 +83,8 @@ def project(
     correction; what is wrong with a pass before shows in the size of that.  The first pass takes G from ``nearby``,
     where it has been eliminated already.
     """
-    margins: list[Scalar] = []
+    firmness: list[Scalar] = []
+    closing: list[Scalar] = []
     extremes: list[tuple[Scalar, Scalar]] = []
     size: Scalar = 0.0
     consistent = list(v)
@@ -81,12 +101,13 @@ def project(
             if number == passes - 1:
                 for c, x in along.part({c: v[c] for c in cluster.coordinates}).items():
                     consistent[c] = x
-                margins += [motion.margin, motion.remaining]
+                firmness.append(motion.margin)
+                closing.append(motion.remaining)
                 extremes += motion.extremes
         size = dot(change, change)
         q = integrate(tree, q, change, 1.0)
-    margins += [settled**2 - size, BOUNDED - dot(consistent, consistent)]
-    return Projected(list(q), consistent, margins, extremes)
+    closing += [settled**2 - size, BOUNDED - dot(consistent, consistent)]
+    return Projected(list(q), consistent, firmness, closing, extremes)
 
 
 def if_positive(margins: Sequence[Scalar], value: Scalar) -> Scalar:

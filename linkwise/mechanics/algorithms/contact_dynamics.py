@@ -39,6 +39,15 @@ def multipliers(tree: Tree, q, v, tau, wrenches=None, active=None) -> list[Scala
     return motion.known(motion.multipliers())
 
 
+def constraint_forces(tree: Tree, q, v, tau, wrenches=None, active=None) -> list[Scalar]:
+    """(nv,): -G* lambda, the joint forces of the loops on the spanning tree."""
+    motion = HeldMotion(tree, q, v, wrenches, active)
+    motion.under(tau)
+    forces = motion.known(motion.multipliers())
+    columns = range(tree.mechanism.nv)
+    return [-dot((row.at(c) for row in motion.rows), forces) for c in columns]
+
+
 def loop_reactions(tree: Tree, q, v, tau, wrenches=None, active=None) -> Matrix:
     """(number of loops, 6): the wrenches of side A on side B, in ``pose_b``."""
     return _wrenches(tree, q, multipliers(tree, q, v, tau, wrenches, active))

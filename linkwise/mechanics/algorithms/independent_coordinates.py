@@ -1,0 +1,187 @@
+"""Closed mechanisms in independent coordinates (spencer2004 2.3, 2.4): K with G K = 0, the equations of motion along
+it, and which coordinates describe the motion well."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+
+from ...mechanism import Mechanism, MechanismError
+from ...mechanism.clusters import clusters
+from ..links.factor import Factor
+from ..links.loop_elimination import Front, Row, Solution, eliminate
+from ..recursions.tree import Configuration, Tree
+from ..scalar import Matrix, Scalar, dot, select, transposed
+from .closed_dynamics import Fronts
+from .dynamics import inverse_dynamics, mass_matrix
+from .loop_constraints import constraints
+
+EQUAL = 1e-9  # relative: squares of lengths that differ by less are equal
+Vector = list[Scalar]
+
+
+def closed_null_space(tree: Tree, q, *, fronts: Fronts, independent=None) -> tuple[Matrix, Scalar]:
+    """(nv, p): K, with orthonormal columns, or velocities per unit of those of the ``independent`` joints (2.44); and
+    how far the elimination can be relied on, above 1 if it can."""
+    rows, _ = constraints(Configuration(tree, q), [0.0] * tree.mechanism.nv)
+    along = Tangents(tree, rows, fronts, independent)
+    return along.basis, along.reliability
+
+
+def closed_independent_terms(
+    tree: Tree, q, v, wrenches=None, *, fronts: Fronts, independent=None
+) -> tuple[Matrix, Vector, Matrix, Vector, Scalar]:
+    """(p, p), (p,), (nv, p), (nv,) and (): K* M K, K* (M k + h), K, k and their reliability.
+
+    Accelerations that keep loops closed are a = K x + k (2.42), and K* M K x + K* (M k + h) = K* tau is the equation of
+    motion (2.43).  x are those of the ``independent`` joints; without these K is orthonormal, and k orthogonal to it.
+    """
+    rows, _ = constraints(Configuration(tree, q), v)
+    along = Tangents(tree, rows, fronts, independent)
+    columns, inertia = transposed(along.basis), mass_matrix(tree, q)
+    moved = [times(inertia, column) for column in columns]
+    held = inverse_dynamics(tree, q, v, along.offset, wrenches)
+    mass = [times(columns, one) for one in moved]
+    return mass, times(columns, held), along.basis, along.offset, along.reliability
+
+
+class Tangents:
+    """K by rows and k of a mechanism at one state, in the coordinates of joints, or with K orthonormal."""
+
+    def __init__(self, tree: Tree, rows: Sequence[Row], fronts: Fronts, independent: Sequence[str] | None):
+        motions = eliminated(tree, rows, fronts)
+        columns, offset = columns_of(motions), offset_of(motions)
+        self.reliability = reduce(least, [one.reliability for one in motions], 2.0)
+        if independent is None:
+            root = Factor.of([times(columns, column) for column in columns])
+            self.basis = [root.half_inverse(row) for row in transposed(columns)]
+            own = transposed(self.basis)
+        else:
+            own = _rows_of(tree.mechanism, independent, len(columns))
+            scale = Inverse([times(columns, row) for row in own])
+            self.basis = scale.after(transposed(columns))
+            self.reliability = least(self.reliability, scale.reliability)
+        seen = times(own, offset)
+        self.offset = [x - dot(row, seen) for x, row in zip(offset, self.basis, strict=True)]
+
+
+def _rows_of(mech: Mechanism, joints: Sequence[str], count: int) -> Matrix:
+    """(p, nv): velocities of joints from v; that of a mimic joint has its ratio."""
+    places = [mech.place(name) for name in ((joints,) if isinstance(joints, str) else joints)]
+    found = [
+        [own.ratio * float(c == k) for c in range(mech.nv)]
+        for own in places
+        for k in range(own.v_index.start, own.v_index.stop)
+    ]
+    if len(found) != count:
+        raise MechanismError(
+            f"independent names {len(found)} coordinates ({', '.join(map(repr, joints))}), but mechanism {mech.name!r} "
+            f"has {count} degrees of freedom: name joints that have {count} coordinates together"
+        )
+    return found
+
+
+def closed_partition(tree: Tree, q, *, fronts: Fronts) -> tuple[Vector, Scalar]:
+    """(p,): places in v of coordinates that describe the motion well, the rows of an orthonormal K that pivoting
+    chooses (2.3.3.1 Remark 2), the first of equal ones; and how far the elimination can be relied on."""
+    rows, _ = constraints(Configuration(tree, q), [0.0] * tree.mechanism.nv)
+    motions = eliminated(tree, rows, fronts)
+    return well_chosen_places(columns_of(motions)), reduce(least, [one.reliability for one in motions], 2.0)
+
+
+def well_chosen_places(columns: Matrix) -> Vector:
+    """Of the rows of K that pivoting chooses, K made orthonormal, in the order of choice."""
+    root = Factor.of([times(columns, column) for column in columns])
+    left = [root.half_inverse(row) for row in transposed(columns)]
+    places: Vector = []
+    for _ in columns:
+        place, largest, chosen = 0.0, dot(left[0], left[0]), left[0]
+        for i, row in enumerate(left[1:], start=1):
+            square = dot(row, row)
+            better = largest * (1.0 + EQUAL) < square
+            place, largest = select(better, float(i), place), select(better, square, largest)
+            chosen = [select(better, x, y) for x, y in zip(row, chosen, strict=True)]
+        shares = [dot(row, chosen) / largest for row in left]
+        left = [
+            [x - share * y for x, y in zip(row, chosen, strict=True)] for row, share in zip(left, shares, strict=True)
+        ]
+        places.append(place)
+    return places
+
+
+def ascending(numbers: Vector) -> Vector:
+    """Sorted, by exchanging neighbours."""
+    found = list(numbers)
+    for end in range(len(found) - 1, 0, -1):
+        for i in range(end):
+            a, b = found[i : i + 2]
+            found[i], found[i + 1] = least(a, b), select(b < a, a, b)
+    return found
+
+
+def unit_vector(place: Scalar, length: int) -> Vector:
+    """1 at ``place``, a whole number, else 0."""
+    return [select(place < i + 0.5, select(place < i - 0.5, 0.0, 1.0), 0.0) for i in range(length)]
+
+
+# -- elimination, and what is left free ------------------------------------------------------------------
+
+
+def eliminated(tree: Tree, rows: Sequence[Row], fronts: Fronts) -> list[Solution]:
+    """The loops of every cluster; pivots that vanish at singular positions are not provided for."""
+    return [
+        eliminate(dict(enumerate(rows)), cluster.coordinates, [replace(front, spare=0) for front in own])
+        for cluster, own in zip(clusters(tree.mechanism), fronts, strict=True)
+    ]
+
+
+def columns_of(motions: Sequence[Solution]) -> Matrix:
+    """K by columns, over all coordinates."""
+    places = range(sum(len(one.basis) for one in motions))
+    return [[one.basis[c][k] if c in one.basis else 0.0 for c in places] for one in motions for k in range(one.free)]
+
+
+def offset_of(motions: Sequence[Solution]) -> Vector:
+    """k, over all coordinates."""
+    return [x for _, x in sorted(item for one in motions for item in one.offset.items())]
+
+
+class Inverse:
+    """Of a matrix (p, p), with pivots chosen by the state."""
+
+    def __init__(self, matrix: Matrix):
+        places = range(len(matrix))
+        rows = {i: Row(dict(enumerate(row)), 0.0) for i, row in enumerate(matrix)}
+        solution = eliminate(rows, places, [Front(tuple(places), tuple(places), len(places))])
+        self.reliability = solution.reliability
+        columns = [solution.closing({i: float(i == k) for i in places}) for k in places]
+        self.columns = [[column[i] for i in places] for column in columns]
+
+    def after(self, matrix: Matrix) -> Matrix:
+        """A matrix (n, p) times the inverse."""
+        return [times(self.columns, row) for row in matrix]
+
+
+# -- matrices of scalars ----------------------------------------------------------------------------------
+
+
+def least(a: Scalar, b: Scalar) -> Scalar:
+    return select(b < a, b, a)
+
+
+def times(matrix: Matrix, x: Sequence[Scalar]) -> Vector:
+    return [dot(row, x) for row in matrix]
+
+
+def product(a: Matrix, b: Matrix) -> Matrix:
+    columns = transposed(b)
+    return [[dot(row, column) for column in columns] for row in a]
+
+
+def total(a: Matrix, b: Matrix) -> Matrix:
+    return [[x + y for x, y in zip(one, other, strict=True)] for one, other in zip(a, b, strict=True)]
+
+
+def difference(a: Matrix, b: Matrix) -> Matrix:
+    return [[x - y for x, y in zip(one, other, strict=True)] for one, other in zip(a, b, strict=True)]
