@@ -41,8 +41,11 @@ from .dynamics.trees import (
 from .mechanics.joints import *  # noqa: F403 - every kind of joint is public
 from .mechanics.joints import __all__ as _JOINTS
 from .mechanism import (
+    Actuator,
     Builder,
     Coupling,
+    EffortRange,
+    GravityCompensation,
     InertiaWarning,
     Limits,
     LimitWarning,
@@ -54,6 +57,7 @@ from .mechanism import (
     MissingConstraintWarning,
     Note,
     OmissionWarning,
+    Tendon,
     pose,
 )
 from .mechanism import library as mechanisms
@@ -116,6 +120,7 @@ _LATER = {
     ".mechanics.operators": ("operators",),
     ".mechanics.scalar": ("scalar",),
     ".dynamics.passive": ("Passive",),
+    ".dynamics.acting": ("acting",),
     ".simulation.rollouts": ("rollout",),
     ".simulation.rollout_gradients": ("rollout_vjp",),
     ".compiler.runtime.cache": ("cache",),
@@ -128,8 +133,11 @@ _LATER = {
 _HOME = {name: module for module, names in _LATER.items() for name in names}
 
 __all__ = [
+    "Actuator",
     "Builder",
     "Coupling",
+    "EffortRange",
+    "GravityCompensation",
     "InertiaWarning",
     "Kernel",
     "KernelError",
@@ -143,6 +151,7 @@ __all__ = [
     "MissingConstraintWarning",
     "Note",
     "OmissionWarning",
+    "Tendon",
     "__version__",
     "acceleration_parts",
     "bias_force",

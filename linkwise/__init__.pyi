@@ -19,6 +19,7 @@ from .compiler.runtime.threads import set_num_threads as set_num_threads
 from .compiler.targets.protocol import Target as Target
 from .control.joints import joint_feedback as joint_feedback
 from .control.joints import saturated as saturated
+from .dynamics import acting as acting
 from .dynamics import closed as closed
 from .dynamics import denoc as denoc
 from .dynamics import diagonal as diagonal
@@ -105,6 +106,10 @@ from .mechanism.checks import MechanismWarning as MechanismWarning
 from .mechanism.checks import MissingConstraintWarning as MissingConstraintWarning
 from .mechanism.checks import OmissionWarning as OmissionWarning
 from .mechanism.dh import from_dh as from_dh
+from .mechanism.elements import Actuator as Actuator
+from .mechanism.elements import EffortRange as EffortRange
+from .mechanism.elements import GravityCompensation as GravityCompensation
+from .mechanism.elements import Tendon as Tendon
 from .mechanism.model import Mechanism as Mechanism
 from .mechanism.parts import Coupling as Coupling
 from .mechanism.parts import Limits as Limits
@@ -125,14 +130,17 @@ from .simulation.trajectory import Trajectory as Trajectory
 
 __version__: str
 __all__ = [
+    "Actuator",
     "Algorithm",
     "BaseParameters",
     "Builder",
     "Coupling",
     "Cylindrical",
     "DTYPES",
+    "EffortRange",
     "Fixed",
     "Floating",
+    "GravityCompensation",
     "Helical",
     "InertiaWarning",
     "Joint",
@@ -161,10 +169,12 @@ __all__ = [
     "TARGETS",
     "Tableau",
     "Target",
+    "Tendon",
     "Trajectory",
     "Universal",
     "__version__",
     "acceleration_parts",
+    "acting",
     "base_parameters",
     "bias_force",
     "c_file",

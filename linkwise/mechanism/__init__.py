@@ -15,6 +15,7 @@ from linkwise.mechanism.checks import (
     warn_caller,
 )
 from linkwise.mechanism.dh import from_dh
+from linkwise.mechanism.elements import Actuator, EffortRange, GravityCompensation, Tendon
 from linkwise.mechanism.model import GROUND, Mechanism, require_mechanism
 from linkwise.mechanism.parts import Body, Constraint, Coupling, Frame, Limits, Loop, Mimic, Place, Pose
 from linkwise.mechanism.plain_data import from_data, to_data
@@ -22,12 +23,15 @@ from linkwise.mechanism.poses import pose
 
 __all__ = [
     "GROUND",
+    "Actuator",
     "Annotations",
     "Body",
     "Builder",
     "Constraint",
     "Coupling",
+    "EffortRange",
     "Frame",
+    "GravityCompensation",
     "InertiaWarning",
     "Limits",
     "LimitWarning",
@@ -41,6 +45,7 @@ __all__ = [
     "OmissionWarning",
     "Place",
     "Pose",
+    "Tendon",
     "did_you_mean",
     "from_data",
     "from_dh",

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.mechanism import checks
+from linkwise.mechanism.acting import locked
 from linkwise.mechanism.checks import MechanismError
 from linkwise.mechanism.family import variant, with_numbers
 from linkwise.mechanism.model import Mechanism
@@ -51,6 +52,7 @@ def lock(mech: Mechanism, joints: Mapping[str, Any]) -> Mechanism:
         frames={frame.name: frame for frame in frames},
         loops=loops,
         annotations=mech.annotations.with_fixed(values),
+        elements=locked(mech.elements, values),
     )
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.mechanism import annotation, checks, family, resistance
+from linkwise.mechanism.acting import ActingElements
 from linkwise.mechanism.annotation import Annotations, Note
 from linkwise.mechanism.checks import MechanismError
 from linkwise.mechanism.parts import Body, Constant, Constraint, Coupling, Frame, Loop, Place
@@ -27,7 +28,7 @@ NO_JOINTS: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Mechanism(Constant):
+class Mechanism(Constant, ActingElements):
     """A tree of bodies with optional loops. Build one with ``Builder``, a reader or ``linkwise.mechanisms``.
 
     name      for messages and generated code
@@ -36,6 +37,8 @@ class Mechanism(Constant):
     gravity   (3,) in the ground frame
     loops     joints that close loops of the tree, and couplings of joints
     annotations   what is known beyond how it moves: see ``notes``, ``initial``, ``postures``, ``groups``
+    elements      actuators, tendons and other records (``elements.py``) of what acts on it
+    switched_off  (kind, name), ...: what of the elements and of the joints does not act (``with_acting``)
     """
 
     name: str
@@ -44,6 +47,8 @@ class Mechanism(Constant):
     gravity: NDArray[np.float64]
     loops: tuple[Constraint, ...] = ()
     annotations: Annotations = field(default=Annotations(), compare=False)
+    elements: tuple[Any, ...] = ()
+    switched_off: tuple[tuple[str, str], ...] = ()
     _kernels: dict[Any, Any] = field(default_factory=dict, init=False, compare=False)
     _locks: dict[int, Any] = field(default_factory=dict, init=False, compare=False)  # of processes that compile
     _changed: frozenset[family.Change] = field(default=frozenset(), init=False, compare=False)  # against its family
@@ -56,6 +61,7 @@ class Mechanism(Constant):
         object.__setattr__(self, "gravity", checks.checked_array("gravity", self.gravity, (3,)))
         object.__setattr__(self, "loops", tuple(self.loops))
         self._check_references()
+        self._check_elements()
 
     def _check_references(self) -> None:
         """Every index and name that one part uses for another leads somewhere sensible."""
@@ -305,26 +311,6 @@ class Mechanism(Constant):
     def armature(self) -> NDArray[np.float64]:
         """(nv,) reflected rotor inertias; those of joints that mimic others are not among them, here and below."""
         return self._of_joints("armature")
-
-    @cached_property
-    def damping(self) -> NDArray[np.float64]:
-        """(nv,) viscous damping of the joints; like friction and stiffness it acts through ``lw.Passive.of(mech)``."""
-        return self._of_joints("damping")
-
-    @cached_property
-    def friction(self) -> NDArray[np.float64]:
-        """(nv,) dry friction of the joints, as the file gives it (``frictionloss`` of MJCF)."""
-        return self._of_joints("friction")
-
-    @cached_property
-    def stiffness(self) -> NDArray[np.float64]:
-        """(nv,) stiffness of springs in the joints, as the file gives it."""
-        return self._of_joints("stiffness")
-
-    @cached_property
-    def spring_rest(self) -> NDArray[np.float64]:
-        """(nq,) where springs in the joints are at rest (``springref`` of MJCF), neutral where nothing is said."""
-        return self._of_joints("rest")
 
     def _of_joints(self, which: str) -> NDArray[np.float64]:
         values = map(attrgetter(which), (body for body in self.bodies if not body.mimic))

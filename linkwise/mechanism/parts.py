@@ -62,12 +62,15 @@ class Limits:
     lower, upper   bounds of q
     velocity       bound of ``|v|``
     effort         bound of the joint force or torque
+    stiffness, damping   how the bounds of q push back (``Stop`` of ``lw.Passive``); None for what suits the inertia
     """
 
     lower: Any = -math.inf
     upper: Any = math.inf
     velocity: Any = math.inf
     effort: Any = math.inf
+    stiffness: Any = None
+    damping: Any = None
 
     def per_coordinate(self, what: str, nq: int, nv: int) -> Limits:
         """The same limits as tuples: ``nq`` numbers each for the positions, ``nv`` for velocity and effort."""
@@ -76,6 +79,10 @@ class Limits:
             upper=checks.per_coordinate(f"the upper limit of {what}", self.upper, nq, finite=False),
             velocity=checks.per_coordinate(f"the velocity limit of {what}", self.velocity, nv, finite=False),
             effort=checks.per_coordinate(f"the effort limit of {what}", self.effort, nv, finite=False),
+            **{
+                name: None if value is None else checks.per_coordinate(f"the {name} of limits of {what}", value, nq)
+                for name, value in (("stiffness", self.stiffness), ("damping", self.damping))
+            },
         )
 
 

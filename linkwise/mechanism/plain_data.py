@@ -15,6 +15,7 @@ import numpy as np
 from linkwise.mechanics import joints
 from linkwise.mechanism.annotation import Annotations, Note
 from linkwise.mechanism.checks import MechanismError, did_you_mean
+from linkwise.mechanism.elements import RECORDS
 from linkwise.mechanism.model import Mechanism
 from linkwise.mechanism.parts import Body, Constraint, Coupling, Frame, Limits, Loop, Mimic
 
@@ -31,6 +32,8 @@ def to_data(mech: Mechanism) -> dict[str, Any]:
         "frames": [_fields(frame) for frame in mech.frames.values()],
         "loops": [_fields(loop) for loop in mech.loops],
         "annotations": _fields(mech.annotations),
+        "elements": [{"record": type(one).__name__, **_fields(one)} for one in mech.elements],
+        "switched_off": plain(mech.switched_off),
     }
 
 
@@ -45,7 +48,9 @@ def from_data(data: Mapping[str, Any]) -> Mechanism:
             {frame["name"]: Frame(**frame) for frame in data["frames"]},
             data["gravity"],
             tuple(map(_constraint, data["loops"])),
-            _annotations(data.get("annotations", {})),  # files of earlier versions have none
+            _annotations(data.get("annotations", {})),  # files of earlier versions have none, nor what follows
+            tuple(map(_element, data.get("elements", ()))),
+            _tuples(data.get("switched_off", [])),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise MechanismError(f"mechanism data with a missing or strange entry: {error}") from error
@@ -89,6 +94,23 @@ def _constraint(data: Mapping[str, Any]) -> Constraint:
 def _annotations(data: Mapping[str, Any]) -> Annotations:
     notes = tuple(Note(**note) for note in data.get("notes", ()))
     return Annotations(**{**{key: _tuples(value) for key, value in data.items()}, "notes": notes})
+
+
+def _element(data: Mapping[str, Any]) -> Any:
+    """A record of what acts, by the name of its class."""
+    fields = dict(data)
+    name = fields.pop("record")
+    kinds = {kind.__name__: kind for kind in RECORDS}
+    if name not in kinds:
+        raise MechanismError(f"unknown element {name!r}: " + did_you_mean(name, kinds))
+    return kinds[name](**{key: _tuples(_infinite(value)) for key, value in fields.items()})
+
+
+def _infinite(value: Any) -> Any:
+    """The value with the strings "inf" and "-inf" as the numbers they stand for."""
+    if isinstance(value, list):
+        return [_infinite(one) for one in value]
+    return float(value) if value in ("inf", "-inf") else value
 
 
 def _joint_data(joint: joints.Joint) -> dict[str, Any]:

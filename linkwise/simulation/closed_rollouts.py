@@ -20,12 +20,14 @@ from ..dynamics import closed
 from ..dynamics import trees as tree
 from ..dynamics.closed.constraints import loop_of
 from ..dynamics.closed.structure import fronts
-from ..mechanics.algorithms.catalogue import WITH_WRENCHES
+from ..dynamics.resolved import Resolved
 from ..mechanics.algorithms.closed_projection import RELIABLE
 from ..mechanics.algorithms.integration import METHODS, Tableau
+from ..mechanics.elements.law import Acting
 from ..mechanics.scalar import Scalar, select
 from ..mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
 from .run import warn_of_inconsistent_velocities
+from .steps import ACTIVATION, OneStep
 
 Records = Sequence[np.ndarray]
 TRUSTED = "trusted"
@@ -107,7 +109,13 @@ def _rank(mech: Mechanism) -> int:
 
 
 def look_after(
-    mech: Mechanism, method: str, given: Mapping[str, np.ndarray], varied: bool, trusted: np.ndarray, records: Records
+    mech: Mechanism,
+    method: str,
+    acting: Acting,
+    given: Mapping[str, np.ndarray],
+    varied: bool,
+    trusted: np.ndarray,
+    records: Records,
 ) -> None:
     """Follow the trajectories again that cannot be relied on, and warn of what remains.
 
@@ -121,7 +129,7 @@ def look_after(
     lost = np.full(ended.shape, -1)
     again = ended >= 0
     if again.any() and not varied:
-        followed = Followed(mech, method, {name: x[again] for name, x in given.items()})
+        followed = Followed(mech, method, acting, {name: x[again] for name, x in given.items()})
         followed.write(records, again)
         unresolved[again], lost[again] = followed.unresolved, followed.lost
     dt, name = given["dt"], mech.name
@@ -150,6 +158,7 @@ class Followed:
 
     mech: Mechanism
     method: str
+    acting: Acting
     given: Mapping[str, np.ndarray]
     unresolved: np.ndarray = field(init=False)
     lost: np.ndarray = field(init=False)
@@ -165,26 +174,42 @@ class Followed:
         for record, own in zip(records, zip(*kept, strict=True), strict=True):
             record[where] = np.stack(own, axis=-2)
 
-    def states(self, steps: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """(q, v) after every step."""
-        q, v, dt = (self.given[name].astype(float) for name in ("q", "v", "dt"))
-        name = f"closed_{self.method}_step"
-        kernel = kernel_function(self.mech, WITH_WRENCHES[name] if "wrenches" in self.given else name, None)
+    def states(self, steps: int) -> Iterator[tuple[np.ndarray, ...]]:
+        """(q, v), and the activations if there are any, after every step."""
+        more = tuple(name for name in ("wrenches", "ctrl", ACTIVATION) if name in self.given)
+        ends = np.cumsum([self.mech.nq, self.mech.nv])
+        now = [self.given[name].astype(float) for name in ("q", "v", *([ACTIVATION] if ACTIVATION in more else []))]
+        dt, kernel = (
+            self.given["dt"].astype(float),
+            kernel_function(self.mech, OneStep(self.method, self.acting, more), None),
+        )
         for k in range(steps):
-            forces = [self._forces(q, v, k), *([self.given["wrenches"][:, k]] if "wrenches" in self.given else [])]
-            state, reliability, ahead = kernel(q, v, forces[0], dt, *forces[1:])
-            there = state[:, : self.mech.nq], state[:, self.mech.nq :]
-            poor = ~(reliability > RELIABLE) & _finite(dt.shape, q, v, *forces)
+            q, v, *activation = now
+            forces = self._forces(q, v, k)
+            others = {name: self.given[name][:, k].astype(float) for name in more if name != ACTIVATION}
+            if activation:
+                others[ACTIVATION] = activation[0]
+            state, reliability, ahead = kernel(q, v, forces, dt, *others.values())
+            there = np.split(state, ends, axis=-1)[: len(now)]
+            poor = ~(reliability > RELIABLE) & _finite(dt.shape, q, v, forces, *others.values())
             self.unresolved[(self.unresolved < 0) & (ahead < RESOLVED**2)] = k
             if poor.any():
-                there[0][poor], there[1][poor] = self._by_decomposition(
-                    k, np.flatnonzero(poor), *(x[poor] for x in (q, v, dt, *forces))
+                again = self._by_decomposition(
+                    k,
+                    np.flatnonzero(poor),
+                    q[poor],
+                    v[poor],
+                    dt[poor],
+                    forces[poor],
+                    {n: x[poor] for n, x in others.items()},
                 )
-            q, v = there
-            yield q, v
+                for one, own in zip(there, again, strict=True):
+                    one[poor] = own
+            now = there
+            yield tuple(now)
 
     def _forces(self, q: np.ndarray, v: np.ndarray, k: int) -> np.ndarray:
-        """Joint forces of a step, constant during it."""
+        """Joint forces of a step that are constant during it."""
         tau = self.given["tau"][:, k].astype(float)
         if "target" not in self.given:
             return tau
@@ -192,41 +217,67 @@ class Followed:
         return tau + self.given["kp"] * way - self.given["kd"] * v
 
     def _by_decomposition(
-        self, k: int, which: np.ndarray, q: np.ndarray, v: np.ndarray, dt: np.ndarray, *forces: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+        self,
+        k: int,
+        which: np.ndarray,
+        q: np.ndarray,
+        v: np.ndarray,
+        dt: np.ndarray,
+        tau: np.ndarray,
+        others: Mapping[str, np.ndarray],
+    ) -> tuple[np.ndarray, ...]:
         """The states after a step of some; NaN where loops cannot be closed."""
         try:
-            return _step(self.mech, self.method, q, v, dt[:, None], *forces)
+            return self._step(q, v, dt[:, None], tau, **others)
         except MechanismError:
             if len(which) == 1:
                 self.lost[which] = np.where(self.lost[which] < 0, k, self.lost[which])
-                return np.full_like(q, np.nan), np.full_like(v, np.nan)
+                lost = [q, v, *([others[ACTIVATION]] if ACTIVATION in others else [])]
+                return tuple(np.full_like(x, np.nan) for x in lost)
         alone = [
-            self._by_decomposition(k, which[i], *(x[i] for x in (q, v, dt, *forces)))
+            self._by_decomposition(k, which[i], q[i], v[i], dt[i], tau[i], {name: x[i] for name, x in others.items()})
             for i in (slice(i, i + 1) for i in range(len(which)))
         ]
-        return tuple(np.concatenate(parts) for parts in zip(*alone, strict=True))  # type: ignore[return-value]
+        return tuple(np.concatenate(parts) for parts in zip(*alone, strict=True))
 
+    def _step(
+        self,
+        q: np.ndarray,
+        v: np.ndarray,
+        h: np.ndarray,
+        tau: np.ndarray,
+        wrenches: Any = None,
+        ctrl: Any = None,
+        activation: Any = None,
+    ) -> tuple[np.ndarray, ...]:
+        """One step of the method and the projection after it, by NumPy."""
+        mech, method, rank = self.mech, METHODS[self.method], _rank(self.mech)
+        elements, nq, n = Resolved(mech, self.acting), mech.nq, mech.nv
+        more = [] if activation is None else [activation]
 
-def _step(
-    mech: Mechanism, name: str, q: np.ndarray, v: np.ndarray, h: np.ndarray, tau: np.ndarray, wrenches: Any = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """One step of a method and the projection after it, by NumPy."""
-    method, nq, rank = METHODS[name], mech.nq, _rank(mech)
+        def changes(q: np.ndarray, v: np.ndarray) -> np.ndarray:
+            """Of v and activations, one behind the other."""
+            forces, rates = elements.forces_and_rates(q, v[:, :n], ctrl, v[:, n:] if more else None)
+            a = closed.accelerations(mech, q, v[:, :n], tau + forces, wrenches=wrenches, rank=rank)
+            return np.concatenate([a, rates], axis=-1)
 
-    def acceleration(_: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        return closed.accelerations(mech, q, v, tau, wrenches=wrenches, rank=rank)
+        def rates(_: float, x: np.ndarray) -> np.ndarray:
+            q, v = x[:, :nq], x[:, nq:]
+            return np.concatenate([tree.coordinate_rates(mech, q, v[:, :n]), changes(q, v)], axis=-1)
 
-    def rates(c: float, x: np.ndarray) -> np.ndarray:
-        q, v = x[:, :nq], x[:, nq:]
-        return np.concatenate([tree.coordinate_rates(mech, q, v), acceleration(c, q, v)], axis=-1)
-
-    if isinstance(method, Tableau):
-        x = method.advance(np.concatenate([q, v], axis=-1), h, rates)
-        q, v = x[:, :nq], x[:, nq:]
-    else:
-        q, v = method.advance(q, v, h, acceleration, lambda q, v, h: tree.integrate(mech, q, v, h[:, 0]))
-    return closed.project(mech, q, v, rank=rank)
+        if isinstance(method, Tableau):
+            x = method.advance(np.concatenate([q, v, *more], axis=-1), h, rates)
+            q, v = x[:, :nq], x[:, nq:]
+        else:
+            q, v = method.advance(
+                q,
+                np.concatenate([v, *more], axis=-1),
+                h,
+                lambda _, q, v: changes(q, v),
+                lambda q, v, h: tree.integrate(mech, q, v[:, :n], h[:, 0]),
+            )
+        closed_q, closed_v = closed.project(mech, q, v[:, :n], rank=rank)
+        return (closed_q, closed_v, v[:, n:])[: 2 + len(more)]
 
 
 def _finite(batch: tuple[int, ...], *arrays: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Forces during a motion: a controller, forces held between given times, passive elements, wrenches on links."""
+"""Forces during a motion: a controller, forces held between given times, elements that act, wrenches on links."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..dynamics import trees as tree
-from ..dynamics.passive import Passive
+from ..dynamics.resolved import Resolved, no_controls
 from ..dynamics.states import real_numbers
 from ..mechanism import Mechanism, MechanismError
 from .functions import Function, answer
@@ -16,41 +16,66 @@ DIFFERENCE = 1e-7  # relative step by which a controller is differenced
 
 
 class Forces:
-    """tau(t, q, v): what is commanded, and what acts with passive elements added; wrenches on links.
+    """tau(t, q, v): what is commanded, and what acts with elements of the mechanism added; wrenches on links.
 
-    ``held`` is the commanded force of the present segment where it does not depend on the state, else None; ``noted``
-    is what a file can hold of all this.
+    ``held`` is the commanded force of the present segment where it does not depend on the state, else None, and
+    ``held_ctrl`` so for control inputs; ``noted`` is what a file can hold of all this.
     """
 
     def __init__(
-        self, mech: Mechanism, control: Any, passive: Passive | None, batch: tuple[int, ...], wrenches: Any = None
+        self,
+        mech: Mechanism,
+        control: Any,
+        acting: Resolved | None,
+        batch: tuple[int, ...],
+        wrenches: Any = None,
+        ctrl: Any = None,
     ):
-        self._mech = mech
+        self._mech, self._batch, self._acting = mech, batch, acting
         self._push: Function | None = wrenches if callable(wrenches) else None
         self._constant_wrenches = None if self._push or wrenches is None else _wrenches(mech, wrenches, batch)
-        self._batch = batch
-        self._passive = passive.on(mech) if passive is not None and passive.elements else None
         self._control: Function | None = control if callable(control) else None
-        self._samples: np.ndarray | None = None if self._control else _samples(mech, control, batch)
+        self._samples: np.ndarray | None = None if self._control else _samples("control", mech.nv, control, batch)
         self.held: np.ndarray | None = None if self._samples is None else self._samples[0]
+        self.n_ctrl, self.n_activation = (acting.n_ctrl, acting.n_activation) if acting else (0, 0)
+        if ctrl is not None and not self.n_ctrl:
+            raise MechanismError(no_controls(mech, "ctrl"))
+        self._ctrl: Function | None = ctrl if callable(ctrl) else None
+        self._ctrl_samples = None if self._ctrl else _samples("ctrl", self.n_ctrl, ctrl, batch)
+        self.held_ctrl = None if self._ctrl_samples is None else self._ctrl_samples[0]
+        counts = {len(x) for x in (self._samples, self._ctrl_samples) if x is not None and len(x) > 1}
+        if len(counts) > 1:
+            raise MechanismError(
+                f"control has {len(self._samples or ())} rows and ctrl {len(self._ctrl_samples or ())}, each held for "
+                "an equal part of the duration: give equally many"
+            )
         self.noted: dict[str, Any] = {
             "control": _as_data(control, self._samples is not None and np.ndim(control) == 1),
             "wrenches": _as_data(wrenches, self._constant_wrenches is not None),
+            "ctrl": _as_data(ctrl, self._ctrl_samples is not None and np.ndim(ctrl) == 1),
         }
 
     @property
     def segments(self) -> int:
         """Number of equal parts of the duration in each of which the commanded force is one smooth function."""
-        return 1 if self._samples is None else len(self._samples)
+        return max(len(x) if x is not None else 1 for x in (self._samples, self._ctrl_samples))
 
     def enter(self, segment: int) -> None:
         """Command the forces of this segment from now on."""
         if self._samples is not None:
-            self.held = self._samples[segment]
+            self.held = self._samples[segment if len(self._samples) > 1 else 0]
+        if self._ctrl_samples is not None:
+            self.held_ctrl = self._ctrl_samples[segment if len(self._ctrl_samples) > 1 else 0]
 
     @property
     def depend_on_state(self) -> bool:
-        return self.held is None or self._passive is not None or self._push is not None
+        return self.held is None or self._acting is not None or self._push is not None
+
+    @property
+    def elements(self) -> Resolved | None:
+        """What acts by itself, where all else is constant within a segment; None if nothing does, or not all is."""
+        constant = self.held is not None and self.held_ctrl is not None and self._push is None
+        return self._acting if constant else None
 
     @property
     def push_links(self) -> bool:
@@ -75,10 +100,34 @@ class Forces:
             raise MechanismError(f"at t = {t:.6g} s the controller gives forces that are not finite: {tau}")
         return tau
 
-    def all(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """(..., nv): commanded and passive forces together."""
+    def controls(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """(..., n_ctrl): control inputs of the actuators."""
+        if self._ctrl is None:
+            assert self.held_ctrl is not None
+            return self.held_ctrl
+        given, shape = answer("ctrl", self._ctrl, t, q, v), (*v.shape[:-1], self.n_ctrl)
+        if given.shape[-1:] != shape[-1:] or given.ndim > len(shape):
+            raise MechanismError(
+                f"at t = {t:.6g} s ctrl gives an array of shape {given.shape}, expected {shape}: one number per "
+                "actuator of mech.actuator_names"
+            )
+        if not np.isfinite(given).all() and np.isfinite(q).all() and np.isfinite(v).all():
+            raise MechanismError(f"at t = {t:.6g} s ctrl gives numbers that are not finite: {given}")
+        return np.broadcast_to(given, shape)
+
+    def all(self, t: float, q: np.ndarray, v: np.ndarray, activation: np.ndarray | None = None) -> np.ndarray:
+        """(..., nv): commanded forces and those of elements together."""
+        return self.all_and_rates(t, q, v, activation)[0]
+
+    def all_and_rates(
+        self, t: float, q: np.ndarray, v: np.ndarray, activation: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """The same, and the rates of the activations."""
         tau = self.commanded(t, q, v)
-        return tau if self._passive is None else tau + self._passive.forces(q, v)
+        if self._acting is None:
+            return tau, None
+        forces, rates = self._acting.forces_and_rates(q, v, self.controls(t, q, v), activation)
+        return tau + forces, rates
 
     def wrenches(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray | None:
         """(..., n_links, 6): external wrenches in link frames, or None."""
@@ -91,33 +140,46 @@ class Forces:
             raise MechanismError(f"at t = {t:.6g} s wrenches gives numbers that are not finite: {given}")
         return np.broadcast_to(given, shape)
 
-    def with_passive(self, q: np.ndarray, v: np.ndarray, commanded: np.ndarray) -> np.ndarray:
-        """(..., nv): the same where the commanded forces are known already."""
-        return commanded if self._passive is None else commanded + self._passive.forces(q, v)
+    def with_elements(
+        self, q: np.ndarray, v: np.ndarray, commanded: np.ndarray, ctrl: np.ndarray, activation: np.ndarray
+    ) -> np.ndarray:
+        """(..., nv): the same where what is commanded is known already."""
+        if self._acting is None:
+            return commanded
+        return commanded + self._acting.forces(q, v, ctrl, activation)
 
-    def derivatives(self, t: float, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(d_q, d_v), each (nv, nv), of all forces along tangent directions and by v, for one state: exact for passive
-        elements; functions of the user are differenced, which is enough for what implicit methods need it for.  A
-        change of wrenches counts as the joint forces it is worth; that of q under constant ones is not counted."""
-        n = self._mech.nv
-        d_q, d_v = (np.zeros((n, n)) for _ in range(2)) if self._passive is None else self._passive.derivatives(q, v)
-        if self._control is None and self._push is None:
-            return d_q, d_v
+    def derivatives(
+        self, t: float, q: np.ndarray, v: np.ndarray, activation: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """By q, along tangent directions, by v and by activations, for one state: of all joint forces (nv) and rates of
+        activations (n_activation), one below the other.  Exact for elements of the mechanism; functions of the user are
+        differenced, which is enough for what implicit methods need it for.  A change of wrenches counts as the joint
+        forces it is worth; that of q under constant ones is not counted."""
+        n, more = self._mech.nv, self.n_activation
+        d_q, d_v = (np.zeros((n + more, n)) for _ in range(2))
+        by_ctrl, by_activation = np.zeros((n + more, self.n_ctrl)), np.zeros((n + more, more))
+        if self._acting is not None:
+            d_q, d_v, by_ctrl, by_activation = self._acting.all_derivatives(q, v, self.controls(t, q, v), activation)
+        if self._control is None and self._push is None and self._ctrl is None:
+            return d_q, d_v, by_activation
+        by_given = np.hstack([np.eye(n + more, n), by_ctrl])
         here = self._of_functions(t, q, q, v)
+        d_q, d_v = d_q.copy(), d_v.copy()
         for k, unit in enumerate(np.eye(n)):
             moved = tree.integrate(self._mech, q, unit, DIFFERENCE)
-            d_q[:, k] += (self._of_functions(t, q, moved, v) - here) / DIFFERENCE
+            d_q[:, k] += by_given @ (self._of_functions(t, q, moved, v) - here) / DIFFERENCE
             step = DIFFERENCE * max(1.0, abs(v[k]))
-            d_v[:, k] += (self._of_functions(t, q, q, v + step * unit) - here) / step
-        return d_q, d_v
+            d_v[:, k] += by_given @ (self._of_functions(t, q, q, v + step * unit) - here) / step
+        return d_q, d_v, by_activation
 
     def _of_functions(self, t: float, at: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """(nv,): what functions of the user give at (q, v), as joint forces at the configuration ``at``."""
+        """(nv + n_ctrl,): what functions of the user give at (q, v), as joint forces at the configuration ``at``, and
+        control inputs."""
         tau = self.commanded(t, q, v)
-        if self._push is None:
-            return tau
-        still = np.zeros(self._mech.nv)
-        return tau - tree.inverse_dynamics(self._mech.spanning_tree, at, still, still, self.wrenches(t, q, v))
+        if self._push is not None:
+            still = np.zeros(self._mech.nv)
+            tau = tau - tree.inverse_dynamics(self._mech.spanning_tree, at, still, still, self.wrenches(t, q, v))
+        return np.concatenate([tau, self.controls(t, q, v)])
 
 
 def _as_data(given: Any, constant: bool) -> Any:
@@ -127,31 +189,32 @@ def _as_data(given: Any, constant: bool) -> Any:
     return real_numbers("given", given).tolist() if constant else "given"
 
 
-def _samples(mech: Mechanism, control: Any, batch: tuple[int, ...]) -> np.ndarray:
-    """(steps, ..., nv): commanded forces that are held, each for an equal part of the duration."""
-    shape = (*batch, mech.nv)
-    if control is None:
+def _samples(name: str, size: int, given: Any, batch: tuple[int, ...]) -> np.ndarray:
+    """(steps, ..., size): commanded forces or control inputs that are held, each for an equal part of the duration."""
+    shape = (*batch, size)
+    if given is None:
         return np.zeros((1, *shape))
+    what = "forces" if name == "control" else "control inputs"
     try:
-        samples = real_numbers("control", control).copy()
+        samples = real_numbers(name, given).copy()
     except MechanismError:
         raise TypeError(
-            f"control must be a function of (t, q, v) or an array of forces, real numbers, not {control!r}"
+            f"{name} must be a function of (t, q, v) or an array of {what}, real numbers, not {given!r}"
         ) from None
     if samples.ndim <= 1:
         samples = samples[None]
     try:
-        if samples.shape[-1:] != (mech.nv,) or len(samples) == 0 or samples.ndim > len(shape) + 1:
+        if samples.shape[-1:] != (size,) or len(samples) == 0 or samples.ndim > len(shape) + 1:
             raise ValueError
         middle = (1,) * (len(shape) + 1 - samples.ndim)  # the same for all states of a batch
         samples = np.broadcast_to(samples.reshape(len(samples), *middle, *samples.shape[1:]), (len(samples), *shape))
     except ValueError:
         raise MechanismError(
-            f"control has shape {np.shape(control)}; expected ({mech.nv},), constant, or (steps, {mech.nv}), each row "
+            f"{name} has shape {np.shape(given)}; expected ({size},), constant, or (steps, {size}), each row "
             "held for an equal part of the duration"
         ) from None
     if not np.isfinite(samples).all():
-        raise MechanismError(f"row {int(np.argwhere(~np.isfinite(samples))[0][0])} of control is not finite")
+        raise MechanismError(f"row {int(np.argwhere(~np.isfinite(samples))[0][0])} of {name} is not finite")
     return samples
 
 

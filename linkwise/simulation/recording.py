@@ -29,6 +29,8 @@ class Sample:
     v: np.ndarray
     tau: np.ndarray
     wrenches: np.ndarray | None
+    ctrl: np.ndarray
+    activation: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -85,21 +87,22 @@ class Sampler:
         self._system = system
         self._times, self._next = times, 0
 
-    def start(self, t: float, state: State) -> tuple[Sample, ...]:
+    def start(self, t: float, x: np.ndarray, state: State) -> tuple[Sample, ...]:
         if self._times is None or self._due(t) and self._times[self._next] <= t:
             self._next += 1
-            return (self._sample(t, state),)
+            return (self._sample(t, x, state),)
         return ()
 
-    def step(self, step: Step, end: float, at_end: State) -> tuple[Sample, ...]:
-        """Samples of a step that is valid up to ``end``, with the state there."""
+    def step(self, step: Step, end: float, x_end: np.ndarray, at_end: State) -> tuple[Sample, ...]:
+        """Samples of a step that is valid up to ``end``, with x and the state there."""
         if self._times is None:
-            return (self._sample(end, at_end),)
+            return (self._sample(end, x_end, at_end),)
         samples = []
         while self._due(end):
             t = float(self._times[self._next])
             near = abs(t - end) <= AT_END * max(1.0, abs(end))
-            samples.append(self._sample(t, at_end if near else step.state_between(t)))
+            x = x_end if near else step.at(t)
+            samples.append(self._sample(t, x, at_end if near else step.system.state(x)))
             self._next += 1
         return tuple(samples)
 
@@ -107,10 +110,12 @@ class Sampler:
         assert self._times is not None
         return self._next < len(self._times) and self._times[self._next] <= end + AT_END * max(1.0, abs(end))
 
-    def _sample(self, t: float, state: State) -> Sample:
-        tau, wrenches = self._system.forces.commanded(t, *state), self._system.forces.wrenches(t, *state)
+    def _sample(self, t: float, x: np.ndarray, state: State) -> Sample:
+        forces = self._system.forces
+        tau, wrenches, ctrl = (get(t, *state) for get in (forces.commanded, forces.wrenches, forces.controls))
         q, v = (np.array(part) for part in state)
-        return Sample(t, q, v, np.array(tau), None if wrenches is None else np.array(wrenches))
+        pushed, activation = None if wrenches is None else np.array(wrenches), self._system.activation(x)
+        return Sample(t, q, v, np.array(tau), pushed, np.array(ctrl), np.array(activation))
 
 
 def run(
@@ -128,7 +133,7 @@ def run(
     try:
         system.forces.enter(0)
         watch.start(start.t, *start.state)
-        record.stretches[-1] = replace(start, samples=sampler.start(start.t, start.state))
+        record.stretches[-1] = replace(start, samples=sampler.start(start.t, start.x, start.state))
         for segment, boundary in enumerate(boundaries[1:]):
             system.forces.enter(segment)
             for step in integrator.steps(record.last.t, record.last.x, float(boundary)):
@@ -161,7 +166,7 @@ def _taken(system: System, step: Step, sampler: Sampler, watch: Watch) -> Stretc
         x,
         state,
         system.chart,
-        sampler.step(step, end, state),
+        sampler.step(step, end, x, state),
         tuple(occurrences),
         step.state_between if step.dense else None,
         stopped,

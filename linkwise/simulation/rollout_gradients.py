@@ -26,15 +26,19 @@ from ..compiler.pipeline import load_recurrence, tangent_basis
 from ..compiler.store import stored
 from ..compiler.trace import inline, trace
 from ..dynamics.derivatives import tangent_rows
+from ..dynamics.passive import Passive
 from ..dynamics.states import Float64Array
 from ..mechanics.algorithms.catalogue import ALGORITHMS
 from ..mechanics.algorithms.integration import METHODS as STEPS
+from ..mechanics.elements.law import Acting
 from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
+from .bodies import check_bodies
 from .rollouts import (
     NEXT,
     PER_STEP,
+    _acting,
     _arrays,
-    _check_bodies,
+    _controls,
     _count,
     _feedback,
     _named,
@@ -65,20 +69,23 @@ def rollout_vjp(
     feedback: Mapping[str, Any] | None = None,
     parameters: Mapping[str, Any] | None = None,
     target: str = "cpu",
+    passive: Passive | None = None,
+    ctrl: ArrayLike | None = None,
 ) -> dict[str, Float64Array]:
     """Gradient of a function of the motion that ``rollout`` gave by what that started from and was driven with.
 
     q, v         what ``rollout`` returned, (..., steps + 1, nq) and (..., steps + 1, nv); or checkpoints of it, made
                  with ``every=k``: (..., steps // k + 1, nq).  The states between them are then computed again, which
                  needs less memory and takes as long as one more rollout
-    tau, dt, steps, method, wrenches, feedback, parameters    as ``rollout`` was given them
+    tau, dt, steps, method, wrenches, feedback, parameters, passive, ctrl    as ``rollout`` was given them
     cotangent    (w_q, w_v), each (..., nv): how the function changes with the last state, along tangent directions of
                  q and by v; or (..., steps // k + 1, nv): with every state that is kept; None for not at all
-    wrt          the names of what to differentiate by: "q0", "v0", "tau", "dt", "wrenches", "target", "kp", "kd", and
-                 those of ``parameters``; without it q0, v0, tau and all ``parameters``
+    wrt          the names of what to differentiate by: "q0", "v0", "tau", "dt", "wrenches", "target", "kp", "kd",
+                 "ctrl", and those of ``parameters``; without it q0, v0, tau, ctrl if it is given, and all ``parameters``
 
     A dictionary by these names, of (..., nv) for "q0" (along tangent directions), "v0" and gains, (..., steps, nv) for
-    "tau" and "target" (of each step, whatever shape was given; along tangent directions), (..., steps, n_links, 6) for
+    "tau" and "target" (of each step, whatever shape was given; along tangent directions), likewise for "ctrl", (...,
+    steps, n_links, 6) for
     "wrenches", (...) for "dt", and the shapes of parameters.  Leading axes are those of the whole batch: an argument
     that states share has the sum over them as its gradient.
 
@@ -94,19 +101,22 @@ def rollout_vjp(
         )
     ALGORITHMS[f"{method}_step"].check(mech)
     steps = _count("steps", steps, 0)
-    more = ({} if wrenches is None else {"wrenches": wrenches}) | _feedback(mech, feedback, None)
+    acting = _acting(mech, passive)
+    _refuse_activations(mech, acting)
+    more = {} if wrenches is None else {"wrenches": wrenches}
+    more |= _feedback(mech, feedback) | _controls(mech, acting, ctrl, None)
     parameters = _named("parameters", parameters, "{'mass': masses}")
-    by = _asked_for(wrt, (*more, *parameters), tuple(parameters))
+    by = _asked_for(wrt, (*more, *parameters), (*(() if ctrl is None else ("ctrl",)), *parameters))
     given = _plain({"q": q, "v": v, "tau": tau, "dt": dt, **more, **parameters})
     dtype = np.dtype(_precision(given, feedback or {}))
     path = [_kept(name, given[name], size, dtype) for name, size in (("q", mech.nq), ("v", mech.nv))]
     every = _stride(path, steps)
-    backward = _kernel(mech, method, tuple(more), tuple(parameters), by, dtype.name, target)
+    backward = _kernel(mech, method, acting, tuple(more), tuple(parameters), by, dtype.name, target)
     starts = {name: states[..., 0, :] for name, states in zip(STATE, path, strict=True)}
     arrays, batch = _arrays(mech, backward.given, given | starts, dtype, steps, 1)
-    driven = {array.name: x for array, x in zip(backward.given, arrays, strict=True)}
+    driven = {array.name: x for array, x in arrays.items()}
     for name in parameters:
-        _check_bodies(mech, name, driven[name])
+        check_bodies(mech, name, driven[name])
     weights = [_weights(x, name, mech.nv, path[0].shape[-2], dtype) for name, x in zip(STATE, cotangent, strict=True)]
     batch = np.broadcast_shapes(batch, *(x.shape[:-2] for x in weights))
     sweep = _Sweep(backward, batch, steps, weights)
@@ -115,7 +125,8 @@ def rollout_vjp(
     else:
         for record in reversed(range(steps // every)):
             inside = _segment(driven, record * every, every)
-            states = _between(mech, [x[..., record, :] for x in path], inside, every, method, parameters, target)
+            start = [x[..., record, :] for x in path]
+            states = _between(mech, start, inside, every, method, parameters, target, passive)
             sweep.over(record * every, states, inside, [_at_the_first(x[..., record, :], every) for x in weights])
     return {name: sweep.gradients[INITIAL.get(name, name)] for name in by}
 
@@ -213,6 +224,7 @@ def _one_place(last: np.ndarray, records: int, core: int) -> np.ndarray:
 def _kernel(
     mech: Mechanism,
     method: str,
+    acting: Acting,
     more: tuple[str, ...],
     parameters: tuple[str, ...],
     by: tuple[str, ...],
@@ -222,13 +234,13 @@ def _kernel(
     """The compiled sweep, from the mechanism's own store or made now."""
 
     def make() -> _Backward:
-        step = _step(mech, method, more, parameters, dtype)
+        step = _step(mech, method, acting, more, parameters, dtype)
         program = _backward_step(mech, step, [INITIAL.get(name, name) for name in by])
         feeds = tuple((array.name, array.name.removesuffix(NEXT)) for array in program.outputs)
         per_run = tuple(array.name for array in program.inputs if _is_per_run(array.name))
         return _Backward(load_recurrence(program, Recurrence(feeds, per_run), dtype, target), program, step.inputs)
 
-    return stored(mech, ("rollout_vjp", method, more, parameters, by, dtype, target), make)
+    return stored(mech, ("rollout_vjp", method, acting, more, parameters, by, dtype, target), make)
 
 
 def _backward_step(mech: Mechanism, step: Program, by: Sequence[str]) -> Program:
@@ -284,6 +296,15 @@ def _is_configuration(name: str) -> bool:
 
 
 # -- what the caller gave -------------------------------------------------------------------------------------
+
+
+def _refuse_activations(mech: Mechanism, acting: Acting) -> None:
+    if acting.n_activation:
+        names = ", ".join(one.name for one in mech.actuators if one.has_activation)
+        raise MechanismError(
+            f"rollout_vjp differentiates motions of mechanisms whose actuators have no states of their own, and {names} "
+            f"of {mech.name!r} have: switch them off with mech.with_acting(actuators=...)"
+        )
 
 
 def _asked_for(
@@ -356,6 +377,7 @@ def _between(
     method: str,
     parameters: Mapping[str, Any],
     target: str,
+    passive: Passive | None,
 ) -> Sequence[np.ndarray]:
     """The states from one checkpoint to the next."""
     (q, v), tau, dt = start, driven["tau"][..., 0, :], driven["dt"]
@@ -363,10 +385,10 @@ def _between(
     feedback = None
     if "target" in driven:
         feedback = {"target": driven["target"][..., 0, :], "kp": driven["kp"], "kd": driven["kd"]}
-    own = {name: driven[name] for name in parameters}
-    return rollout(
-        mech, q, v, tau, dt, steps, method, wrenches=wrenches, feedback=feedback, parameters=own, target=target
-    )
+    options: dict[str, Any] = {"parameters": {name: driven[name] for name in parameters}, "passive": passive}
+    if "ctrl" in driven:
+        options["ctrl"] = driven["ctrl"][..., 0, :]
+    return rollout(mech, q, v, tau, dt, steps, method, wrenches=wrenches, feedback=feedback, target=target, **options)
 
 
 def _at_the_first(weight: np.ndarray, steps: int) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import numbers
 from collections.abc import Callable, Mapping, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -23,20 +23,22 @@ from ..compiler.store import is_single, stored
 from ..compiler.variants import shared_by_variants
 from ..control.actuation import actuated_coordinates
 from ..dynamics.by_joint import configuration_by_joint, rates_by_joint, state_by_joint
+from ..dynamics.passive import Passive
+from ..dynamics.resolved import no_controls, resolved
 from ..dynamics.states import Float64Array, otherwise
 from ..dynamics.trees import neutral
-from ..mechanics.algorithms.catalogue import ALGORITHMS, WITH_WRENCHES
+from ..mechanics.algorithms.catalogue import ALGORITHMS
 from ..mechanics.algorithms.integration import METHODS as STEPS
-from ..mechanics.algorithms.integration import under_feedback
+from ..mechanics.elements.law import Acting
 from ..mechanism import Mechanism, MechanismError, checks, one_of, require_mechanism
 from ..mechanism.quaternions import with_unit_quaternions
 from .closed_rollouts import SETTLED, TRUSTED, counting, look_after, onto_loops
+from .steps import ACTIVATION, FEEDBACK, step_algorithm, step_name
 
 GAINS = ("kp", "kd")
-FEEDBACK = ("target", *GAINS)
 CONFIGURATIONS = {"q": "q0", "target": "the target of feedback"}  # inputs, and what callers know them as
 NEXT = "_next"
-PER_STEP = ("tau", "wrenches", "target")  # inputs that may change from step to step
+PER_STEP = ("tau", "wrenches", "target", "ctrl")  # inputs that may change from step to step
 
 
 def rollout(
@@ -55,8 +57,11 @@ def rollout(
     final_only: bool = False,
     out: tuple[Float64Array, Float64Array] | None = None,
     target: str = "cpu",
-    passive: None = None,
-) -> tuple[Float64Array, Float64Array]:
+    passive: Passive | None = None,
+    ctrl: ArrayLike | None = None,
+    activation: ArrayLike | None = None,
+    return_activation: bool = False,
+) -> tuple[Float64Array, ...]:
     """Motion of many states at once: q (..., steps + 1, nq) and v (..., steps + 1, nv), the initial state first.
 
     q0, v0       (..., nq), (..., nv): initial states; all leading batch shapes broadcast.  None for ``mech.initial``
@@ -78,8 +83,11 @@ def rollout(
     final_only   return the last state only, (..., nq) and (..., nv)
     out          (q, v), arrays of the shapes of the results to write them to: new memory costs time
     target       "cpu", "cuda" (arrays on a GPU choose it, and are not checked), or "numpy": the slow reference
-    passive      not taken: springs and damping of the file act as feedback, {"target": mech.spring_rest, "kp":
-                 mech.stiffness, "kd": mech.damping}, of first order in ``dt``; all passive elements in ``simulate``
+    passive      elements (``linkwise.Passive``) in place of the springs, damping, friction and limits of the joints,
+                 which act otherwise, as all that is in ``mech.acting`` does (``mech.with_acting`` switches it)
+    ctrl         control inputs of the actuators (``mech.actuator_names``), in the shapes of tau; None for zero
+    activation   (..., n_activation): initial activations of actuators with dynamics; None for zero
+    return_activation   the result is (q, v, activation)
 
     Batches are spread over threads.  All-float32 arguments are computed in float32.
     Loops are kept closed: accelerations are those of ``closed.forward_dynamics``, and every step ends with a projection
@@ -89,16 +97,18 @@ def rollout(
     """
     require_mechanism(mech)
     method, target = one_of("method", method, STEPS), one_of("target", target, rollout_targets())
-    ALGORITHMS[_step_name(mech, method)].check(mech)
+    ALGORITHMS[step_name(mech, method)].check(mech)
     steps = _count("steps", steps, 0)
     every = _stride(steps, every, final_only)
-    more = ({} if wrenches is None else {"wrenches": wrenches}) | _feedback(mech, feedback, passive)
+    acting = _acting(mech, passive)
+    more = ({} if wrenches is None else {"wrenches": wrenches}) | _feedback(mech, feedback)
+    more |= _controls(mech, acting, ctrl, activation)
     parameters = _named("parameters", parameters, "{'mass': masses}")
     given = {**state_by_joint(mech, {"q": q0, "v": v0}), "tau": tau, "dt": dt, **more, **parameters}
     device = _device(mech, target, given)
     target, given = ("cuda", device.seen) if device else (target, _plain(given))
     dtype = _precision(given, {**(feedback or {}), "q": q0, "v": v0})
-    run, inputs, of_variant = _kernel(mech, method, tuple(more), tuple(parameters), dtype, target)
+    run, inputs, of_variant = _kernel(mech, method, acting, tuple(more), tuple(parameters), dtype, target)
     given = {**given, **of_variant, TRUSTED: np.zeros(2)}
     arrays, batch = _arrays(mech, inputs, given, np.dtype(dtype), steps, every)
     varied = {array.name: x for array, x in zip(inputs, arrays, strict=True) if array.name in parameters}
@@ -107,26 +117,36 @@ def rollout(
     if mech.loops:
         arrays[:2] = onto_loops(mech, arrays[0], arrays[1], varied)
     axes = (*batch,) if final_only else (*batch, steps // every + 1)
-    shapes = [(*axes, mech.nq), (*axes, mech.nv)]
+    initial = [x for x, array in zip(arrays, inputs, strict=True) if array.name in ("q", "v", ACTIVATION)]
+    shapes = [(*axes, size) for size in (mech.nq, mech.nv, acting.n_activation)[: len(initial)]]
     if device:
-        return _run_on_device(device, run, arrays, out, shapes, np.dtype(dtype), steps, final_only)
-    q, v = _results(out, shapes, np.dtype(dtype))
+        found = _run_on_device(device, run, arrays, initial, out, shapes, np.dtype(dtype), steps, final_only)
+        return _returned(found, acting.n_activation, return_activation, axes)
+    results = _results(out, shapes, np.dtype(dtype))
     if out is not None:
         arrays = [x.copy() if any(np.may_share_memory(x, result) for result in out) else x for x in arrays]
-    kept = _started(arrays, (q, v), steps, final_only)
+    kept = _started(initial, results, steps, final_only)
     if steps and mech.loops:
-        _run_closed(mech, method, run, dict(zip(inputs, arrays, strict=True)), batch, kept, bool(varied))
+        _run_closed(mech, method, acting, run, dict(zip(inputs, arrays, strict=True)), batch, kept, bool(varied))
     elif steps:
         run(*arrays, out=tuple(kept))
-    return q, v
+    return _returned(results, acting.n_activation, return_activation, axes)
 
 
-def _started(arrays: Sequence[Any], results: Sequence[Any], steps: int, final_only: bool) -> list[Any]:
+def _returned(found: Any, n_activation: int, asked: bool, axes: tuple[int, ...]) -> tuple[Any, ...]:
+    """(q, v), and the activations if they are asked for."""
+    q, v, *activation = found
+    if not asked:
+        return q, v
+    return q, v, activation[0] if n_activation else np.zeros((*axes, 0), q.dtype)
+
+
+def _started(initial: Sequence[Any], results: Sequence[Any], steps: int, final_only: bool) -> list[Any]:
     """Write the initial states, if they are kept, and give the places of the records that follow."""
     records = [x[..., None, :] if final_only else x for x in results]
     if not final_only or not steps:
-        for record, initial in zip(records, arrays, strict=False):
-            record[..., 0, :] = initial
+        for record, first in zip(records, initial, strict=True):
+            record[..., 0, :] = first
     return records if final_only else [record[..., 1:, :] for record in records]
 
 
@@ -134,6 +154,7 @@ def _run_on_device(
     device: DeviceCall,
     run: Callable[..., None],
     arrays: Sequence[Any],
+    initial: Sequence[Any],
     out: Any,
     shapes: list[tuple[int, ...]],
     dtype: np.dtype,
@@ -146,7 +167,7 @@ def _run_on_device(
         if found is None:
             raise KernelError(_no_place(shapes, dtype, " on the device"))
         arrays = device.copied(arrays)
-        kept = _started(arrays, found, steps, final_only)
+        kept = _started(initial, found, steps, final_only)
         if steps:
             run(*arrays, out=tuple(kept))
         return device.delivered(found, out)
@@ -180,6 +201,7 @@ def _is_array(x: Any) -> bool:
 def _run_closed(
     mech: Mechanism,
     method: str,
+    acting: Acting,
     run: Callable[..., None],
     given: Mapping[Array, np.ndarray],
     batch: tuple[int, ...],
@@ -190,7 +212,7 @@ def _run_closed(
     trusted = np.zeros((*batch, 2), records[0].dtype)
     with np.errstate(all="ignore"):
         run(*given.values(), out=(*records, _over_and_over(trusted, records[0].shape[-2])))
-    look_after(mech, method, _with_batch(given, batch), varied, trusted, records)
+    look_after(mech, method, acting, _with_batch(given, batch), varied, trusted, records)
 
 
 def _over_and_over(last: np.ndarray, records: int) -> np.ndarray:
@@ -213,13 +235,19 @@ def _with_batch(given: Mapping[Array, np.ndarray], batch: tuple[int, ...]) -> di
 
 
 def _kernel(
-    mech: Mechanism, method: str, more: tuple[str, ...], parameters: tuple[str, ...], dtype: str, target: str
+    mech: Mechanism,
+    method: str,
+    acting: Acting,
+    more: tuple[str, ...],
+    parameters: tuple[str, ...],
+    dtype: str,
+    target: str,
 ) -> tuple[Callable[..., None], tuple[Array, ...], dict[str, np.ndarray]]:
     """The compiled recurrence, its inputs, and those of them that are numbers of this variant of a mechanism; from the
     mechanism's own store or made now.  ``more`` are the names of inputs that only some rollouts have."""
 
     def recurrence(numbers: tuple[Any, ...] = ()) -> tuple[Callable[..., None], tuple[Array, ...]]:
-        program = _step(mech, method, more, (*numbers, *parameters), dtype)
+        program = _step(mech, method, acting, more, (*numbers, *parameters), dtype)
         per_run = tuple(array.name for array in program.inputs if array.name in PER_STEP)
         once_more = Recurrence(tuple((array.name, array.name.removesuffix(NEXT)) for array in program.outputs), per_run)
         return load_recurrence(program, once_more, dtype, target), program.inputs
@@ -228,7 +256,7 @@ def _kernel(
         made = recurrence((numbers,))
         return lambda variant, vector: (*made, {"numbers": vector})
 
-    request = ("rollout", method, more, parameters, target)
+    request = ("rollout", method, acting, more, parameters, target)
     return stored(
         mech,
         (*request, dtype),
@@ -236,23 +264,15 @@ def _kernel(
     )
 
 
-def _step_name(mech: Mechanism, method: str) -> str:
-    return f"closed_{method}_step" if mech.loops else f"{method}_step"
-
-
-def _step(mech: Mechanism, method: str, more: tuple[str, ...], parameters: Sequence[Any], dtype: str) -> Program:
-    """The program of one step: from q, v and other inputs to the next q and v, and of closed mechanisms how far they
-    can be trusted."""
-    name = _step_name(mech, method)
-    algorithm = ALGORITHMS[WITH_WRENCHES[name] if "wrenches" in more else name]
-    if "target" in more:
-        algorithm = dataclasses.replace(
-            algorithm,
-            inputs=(*algorithm.inputs, *FEEDBACK),
-            recursion=under_feedback(algorithm.function),
-            sizes=dict(zip(FEEDBACK, ((mech.nq,), (mech.nv,), (mech.nv,)), strict=True)),
-        )
+def _step(
+    mech: Mechanism, method: str, acting: Acting, more: tuple[str, ...], parameters: Sequence[Any], dtype: str
+) -> Program:
+    """The program of one step: from q, v and other inputs to the next q and v (and activations), and of closed
+    mechanisms how far they can be trusted."""
+    algorithm = step_algorithm(mech, method, acting, more)
     fed_back, options = [Array("q", (mech.nq,)), Array("v", (mech.nv,))], {}
+    if acting.n_activation:
+        fed_back.append(Array(ACTIVATION, (acting.n_activation,)))
     if mech.loops:
         fed_back.append(Array(TRUSTED, (2,)))
         options = {"fronts": DECIDED_OPTIONS["fronts"](mech), "settled": SETTLED[dtype]}
@@ -283,14 +303,27 @@ def _named(what: str, given: Mapping[str, Any] | None, example: str) -> Mapping[
     return given or {}
 
 
-def _feedback(mech: Mechanism, given: Mapping[str, Any] | None, passive: Any) -> dict[str, Any]:
+def _acting(mech: Mechanism, passive: Any) -> Acting:
+    """What acts by itself."""
+    if passive is not None and not isinstance(passive, Passive):
+        raise TypeError(f"passive must be a linkwise.Passive, such as Passive.of(mech), not {passive!r}")
+    elements = resolved(mech, passive)
+    return Acting() if elements is None else elements.acting
+
+
+def _controls(mech: Mechanism, acting: Acting, ctrl: Any, activation: Any) -> dict[str, Any]:
+    """Control inputs and activations, where there are any; zero where nothing is given."""
+    found = {}
+    for name, given, size in (("ctrl", ctrl, acting.n_ctrl), (ACTIVATION, activation, acting.n_activation)):
+        if size:
+            found[name] = np.zeros(size, np.float32) if given is None else given  # exact, and decides on no precision
+        elif given is not None:
+            raise MechanismError(f"rollout: {no_controls(mech, name)}")
+    return found
+
+
+def _feedback(mech: Mechanism, given: Mapping[str, Any] | None) -> dict[str, Any]:
     """Target and gains, all three of them if there is any."""
-    if passive is not None:
-        raise TypeError(
-            "rollout takes no passive elements: springs and damping of the mechanism are feedback={'target': "
-            "mech.spring_rest, 'kp': mech.stiffness, 'kd': mech.damping}, of first order in dt; lw.simulate(..., "
-            "passive=lw.Passive.of(mech)) takes all of them"
-        )
     named = _named("feedback", given, "{'target': q, 'kp': 100.0, 'kd': 10.0}")
     for name in named:
         one_of("part of feedback", name, FEEDBACK)
@@ -431,13 +464,13 @@ def _results(
     """The arrays given for q and v if they fit, else new ones."""
     if out is None:
         return [np.empty(shape, dtype) for shape in shapes]
-    fits = isinstance(out, tuple) and len(out) == 2 and all(isinstance(x, np.ndarray) for x in out)
+    fits = isinstance(out, tuple) and len(out) == len(shapes) and all(isinstance(x, np.ndarray) for x in out)
     if not fits or any(
         x.shape != shape or x.dtype != dtype or not x.flags.writeable for x, shape in zip(out, shapes, strict=True)
     ):
         raise KernelError(_no_place(shapes, dtype))
-    if np.may_share_memory(*out):
-        raise KernelError("rollout: the two arrays of out must not share memory")
+    if any(np.may_share_memory(*pair) for pair in combinations(out, 2)):
+        raise KernelError("rollout: the arrays of out must not share memory")
     return out
 
 

@@ -14,7 +14,8 @@ from ..dynamics import closed
 from ..dynamics import trees as tree
 from ..dynamics.by_joint import state_by_joint
 from ..dynamics.passive import Passive
-from ..dynamics.states import state_arrays
+from ..dynamics.resolved import no_controls, resolved
+from ..dynamics.states import real_numbers, state_arrays
 from ..mechanism import (
     Mechanism,
     MechanismError,
@@ -69,8 +70,10 @@ def simulate(
     tolerance: float = closed.LOOPS.closed,
     independent: Any = None,
     worst_condition: float = closed.WORST_CONDITION,
+    ctrl: Any = None,
+    activation: ArrayLike | None = None,
 ) -> Trajectory:
-    """The motion from (q0, v0) for ``duration`` seconds.
+    """The motion from (q0, v0) for ``duration`` seconds, under all that acts on the mechanism (``mech.acting``).
 
     q0, v0          the initial state; None for ``mech.initial`` (the file's configuration, else neutral), loops
                     closed, and at rest; {joint: coordinates}, the others so; loops are closed with the named joints
@@ -83,8 +86,11 @@ def simulate(
     stabilization   how loops are kept closed: "projection" after every step, to ``tolerance``; "baumgarte" with the
                     gains ``baumgarte`` (alpha, beta), (10, 10) by default; or None.  Trees have none.
     progress        show how far it is on stderr
-    passive         springs, dampers, friction, stops, cylinders.  Those of the mechanism's file act if they are given:
-                    ``Passive.of(mech)``
+    passive         springs, dampers, friction, stops, cylinders in place of those of the mechanism's own joints, which
+                    act otherwise; ``mech.with_acting`` switches all that acts
+    ctrl            control inputs of the actuators (``mech.actuator_names``), in the forms of ``control``: None (zero),
+                    ``ctrl(t, q, v)``, an array (n_ctrl,) or (steps, n_ctrl)
+    activation      (..., n_activation): initial activations of actuators with dynamics, zero by default
     wrenches        external wrenches [moment; force] on the links, at their origins and in their frames: an array
                     (n_links, 6), constant, or ``wrenches(t, q, v)`` that gives one
     coordinates     what is integrated: "joint" (q, v); "nu" or "xi" (q, total joint rates: ``lw.diagonal``), trees
@@ -102,15 +108,20 @@ def simulate(
         method, step, rtol, atol, stabilization, coordinates, formulation, baumgarte, tolerance, worst_condition
     )
     settings = checked(mech, asked, duration, keep_energy, independent)
-    if keep_energy and not (control is None and passive is None and wrenches is None):
-        raise ValueError("keep_energy is for free motions: control, passive elements and wrenches change the energy")
+    acting = resolved(mech, _passive(passive))
+    if keep_energy and not (control is None and acting is None and wrenches is None):
+        raise ValueError(
+            "keep_energy is for free motions: control, passive elements and wrenches change the energy, and so does "
+            "what acts on the mechanism by itself (mech.with_acting(False) switches it off)"
+        )
     q, v = _initial_state(mech, q0, v0, method, coordinates)
     if mech.loops and stabilization is None:  # which leaves them as they are
         closed.warn_if_open(mech, closed.position_error(mech, q))
-    forces = Forces(mech, control, _passive(passive), q.shape[:-1], wrenches)
+    forces = Forces(mech, control, acting, q.shape[:-1], wrenches, ctrl)
+    _check_activation(forces, coordinates)
     settings, manifold, corrected = _onto_manifold(mech, settings, q, v, keep_energy)
     system = _system(mech, settings, forces, manifold, independent)
-    x = system.start(*corrected)
+    x = _with_activation(system, system.start(*corrected), activation)
     state = system.state(x)
     warn_of_inconsistent_velocities(mech, state, v)
     start = Stretch(0.0, 0.0, x, state, system.chart)
@@ -120,7 +131,13 @@ def simulate(
 
 
 def resumed(
-    before: Trajectory, duration: float, control: Any, wrenches: Any, independent: Any, options: Mapping[str, Any]
+    before: Trajectory,
+    duration: float,
+    control: Any,
+    wrenches: Any,
+    ctrl: Any,
+    independent: Any,
+    options: Mapping[str, Any],
 ) -> Trajectory:
     """The continuation of a trajectory, from its end."""
     known = ("events", "t_eval", "output_step", "progress")
@@ -130,7 +147,8 @@ def resumed(
     mech, end, settings = before.mechanism, before.end, with_floats(before.settings, duration)
     control, wrenches = _kept("control", control, settings.control), _kept("wrenches", wrenches, settings.wrenches)
     independent = _independent_again(independent, end)
-    forces = Forces(mech, control, before.passive, end.q.shape[:-1], wrenches)
+    ctrl = _kept("ctrl", ctrl, settings.ctrl)
+    forces = Forces(mech, control, resolved(mech, before.passive), end.q.shape[:-1], wrenches, ctrl)
     system = _system(mech, settings, forces, _manifold(mech, settings, end.q.shape[:-1]), independent)
     if isinstance(system, IndependentCoordinates) and end.chart is not None:
         system.restore(end.chart, end.x, end.q, end.v)
@@ -166,9 +184,11 @@ def _followed(
         raise MechanismError("events are looked for in one motion at a time; simulate the states of a batch one by one")
     run(system, integrator, record, end, times, watch, Progress(start.t, end, progress))
     samples, last, batch = record.samples, record.last, start.x.shape[:-1]
-    q, v, tau = (
+    sizes = {"q": mech.nq, "v": mech.nv, "tau": mech.nv}
+    sizes |= {"ctrl": system.forces.n_ctrl, "activation": system.forces.n_activation}
+    q, v, tau, ctrl, activation = (
         np.array([getattr(sample, name) for sample in samples]).reshape(len(samples), *batch, size)
-        for name, size in (("q", mech.nq), ("v", mech.nv), ("tau", mech.nv))
+        for name, size in sizes.items()
     )
     q = system.manifold.with_unit_quaternions(q) if settings.method in MULTISTEP else q
     wrenches = None
@@ -179,7 +199,7 @@ def _followed(
         t=np.array([sample.t for sample in samples]),
         q=q,
         v=v,
-        a=system.manifold.accelerations(q, v, system.forces.with_passive(q, v, tau), wrenches),
+        a=system.manifold.accelerations(q, v, system.forces.with_elements(q, v, tau, ctrl, activation), wrenches),
         tau=tau,
         passive=passive,
         events=record.occurrences,
@@ -198,6 +218,8 @@ def _followed(
             last.chart,
         ),
         wrenches=wrenches,
+        ctrl=ctrl,
+        activation=activation,
         dense=Dense.of(record.steps) if isinstance(integrator, Adaptive) else None,
     )
     if record.failure is not None:
@@ -262,6 +284,30 @@ def _integrator(system: System, settings: Settings, end: End | None) -> Adaptive
         return Fixed(system, method, step, origin, index)
     limit, first = math.inf if step is None else step, None if end is None else end.step
     return Adaptive(system, method, settings.rtol, settings.atol, limit, first)
+
+
+def _check_activation(forces: Forces, coordinates: str) -> None:
+    if forces.n_activation and coordinates != "joint":
+        raise MechanismError(
+            f"coordinates={coordinates!r} are those of the mechanism alone, and some of its actuators have states of "
+            "their own: use coordinates='joint', or switch them off with mech.with_acting(actuators=...)"
+        )
+
+
+def _with_activation(system: System, x: np.ndarray, activation: Any) -> np.ndarray:
+    """x with these activations at its end."""
+    if activation is None:
+        return x
+    n = system.forces.n_activation
+    if not n:
+        raise MechanismError(no_controls(system.mech, "activation"))
+    given = real_numbers("activation", activation)
+    if given.shape[-1:] != (n,) or not np.isfinite(given).all():
+        raise MechanismError(
+            f"activation must be {n} finite numbers, one per actuator with dynamics, not {activation!r}"
+        )
+    x[..., -n:] = given
+    return x
 
 
 def _passive(passive: Any) -> Passive | None:

@@ -33,7 +33,7 @@ class Settings:
                          None without loops
     usual_conditioning   smallest over largest singular value of G there; None without loops
     energy               kinetic and potential, that projection keeps, or None
-    control, wrenches    None, constant numbers, or "given": others
+    control, wrenches, ctrl   None, constant numbers, or "given": others
     events               their names
     """
 
@@ -53,6 +53,7 @@ class Settings:
     control: Any = None
     wrenches: Any = None
     events: tuple[str, ...] = ()
+    ctrl: Any = None
 
     def found(self, **values: Any) -> Settings:
         """The same with what has been found out: arrays and lists as tuples."""

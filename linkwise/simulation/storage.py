@@ -18,6 +18,7 @@ from .trajectory import End, Trajectory
 
 FORMAT = 2
 ARRAYS = ("t", "q", "v", "a", "tau", "step_sizes")
+SOMETIMES = ("wrenches", "ctrl", "activation")  # arrays that a trajectory may have
 
 
 def save(trajectory: Trajectory, path: str | Path) -> None:
@@ -30,6 +31,7 @@ def save(trajectory: Trajectory, path: str | Path) -> None:
         "version": __version__,
         "mechanism": to_data(trajectory.mechanism),
         "passive": None if trajectory.passive is None else trajectory.passive.to_data(),
+        "acts": True,  # elements of the mechanism; in files of earlier versions they did not
         "settings": trajectory.settings.to_data(),
         "evaluations": trajectory.evaluations,
         "chart_changes": trajectory.chart_changes,
@@ -39,8 +41,9 @@ def save(trajectory: Trajectory, path: str | Path) -> None:
     }
     arrays = {name: getattr(trajectory, name) for name in ARRAYS}
     arrays |= {"end_q": end.q, "end_v": end.v, "end_x": end.x}
-    if trajectory.wrenches is not None:
-        arrays["wrenches"] = trajectory.wrenches
+    for name in SOMETIMES:
+        if getattr(trajectory, name) is not None:
+            arrays[name] = getattr(trajectory, name)
     if end.chart is not None:
         arrays["chart_origin"] = end.chart.origin
         if end.chart.rows is not None:
@@ -70,10 +73,11 @@ def load_trajectory(path: str | Path) -> Trajectory:
         )
     happened = zip(about["events"], arrays["event_q"], arrays["event_v"], strict=True)
     end, grid = about["end"], about["end"]["grid"]
+    passive = None if about["passive"] is None else Passive.from_data(about["passive"])
     return Trajectory(
         mechanism=from_data(about["mechanism"]),
         **{name: arrays[name] for name in ARRAYS},
-        passive=None if about["passive"] is None else Passive.from_data(about["passive"]),
+        passive=Passive() if passive is None and not about.get("acts") else passive,
         events=tuple(Occurrence(one["name"], one["t"], q, v) for one, q, v in happened),
         evaluations=about["evaluations"],
         stopped=about["stopped"],
@@ -88,5 +92,5 @@ def load_trajectory(path: str | Path) -> Trajectory:
             end["step"],
             Chart(arrays["chart_origin"], arrays.get("chart_rows"), end["rank"]) if "chart_origin" in arrays else None,
         ),
-        wrenches=arrays.get("wrenches"),
+        **{name: arrays[name] for name in SOMETIMES if name in arrays},
     )

@@ -20,12 +20,14 @@ from ..compiler.store import kernel_function
 from ..dynamics import closed, diagonal
 from ..dynamics import trees as tree
 from ..dynamics.derivatives import jacobian_of
+from ..dynamics.resolved import Resolved
 from ..mechanics.algorithms.catalogue import WITH_WRENCHES
 from ..mechanics.algorithms.integration import METHODS, Splitting, Tableau
 from ..mechanism import Mechanism
 from .forces import DIFFERENCE, Forces
 from .loops import Manifold
 from .singular_positions import SingularPositions
+from .steps import ACTIVATION, OneStep
 
 Stepper = Callable[[float, np.ndarray, float], np.ndarray]  # (t, x, h) -> x after h
 FARTHEST_ROTATION = 2.0  # rad; coordinates that are differences of rotations end at 180 degrees from their origin
@@ -78,6 +80,10 @@ class System(ABC):
     @abstractmethod
     def state(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(q, v) of x after a step."""
+
+    def activation(self, x: np.ndarray) -> np.ndarray:
+        """(..., n_activation): states of actuators in x."""
+        return x[..., :0]
 
     @abstractmethod
     def rates(self, t: float, x: np.ndarray) -> np.ndarray:
@@ -140,24 +146,40 @@ class JointVelocities(System):
         super().__init__(mech, forces, manifold)
         self.corrects = manifold.corrects
 
-    def start(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        return np.concatenate([q, v], axis=-1)
+    def start(self, q: np.ndarray, v: np.ndarray, activation: np.ndarray | None = None) -> np.ndarray:
+        if activation is None:
+            activation = np.zeros((*q.shape[:-1], self.forces.n_activation))
+        return np.concatenate([q, v, activation], axis=-1)
 
     def state(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return x[..., : self.mech.nq], x[..., self.mech.nq :]
+        nq, n = self.mech.nq, self.mech.nq + self.mech.nv
+        return x[..., :nq], x[..., nq:n]
+
+    def activation(self, x: np.ndarray) -> np.ndarray:
+        return x[..., self.mech.nq + self.mech.nv :]
 
     def rates(self, t: float, x: np.ndarray) -> np.ndarray:
         self._count[0] += 1
         q, v = self.state(x)
-        a = self.manifold.accelerations(q, v, self.forces.all(t, q, v), self.forces.wrenches(t, q, v))
+        tau, changes = self.forces.all_and_rates(t, q, v, self.activation(x))
+        a = self.manifold.accelerations(q, v, tau, self.forces.wrenches(t, q, v))
         plain = self.mech.rates_are_velocities
-        return np.concatenate([v if plain else tree.coordinate_rates(self.mech, q, v), a], axis=-1)
+        rates = [v if plain else tree.coordinate_rates(self.mech, q, v), a]
+        return np.concatenate(rates if changes is None else [*rates, changes], axis=-1)
+
+    def at_state(self, state: tuple[np.ndarray, np.ndarray], x: np.ndarray) -> np.ndarray:
+        """x with another (q, v)."""
+        return self.start(*state, self.activation(x))
 
     def corrected(self, x: np.ndarray, states: np.ndarray | None = None) -> np.ndarray:
         """x, or those of its ``states``, back on the manifold."""
         if states is not None:
-            return self.start(*self.manifold.of(states).corrected(*self.state(x[states])))
-        return self.start(*self.manifold.corrected(*self.state(x))) if self.corrects else x
+            return self.at_state(self.manifold.of(states).corrected(*self.state(x[states])), x[states])
+        return self.at_state(self.manifold.corrected(*self.state(x)), x) if self.corrects else x
+
+    @property
+    def velocity_size(self) -> int:
+        return self.mech.nv + self.forces.n_activation
 
     @property
     def singular(self) -> SingularPositions | None:
@@ -169,8 +191,12 @@ class JointVelocities(System):
         return Member(self, x, index)
 
     def compiled_step(self, method: str) -> Stepper | None:
-        cost = METHODS[method].evaluations
-        if self.mech.loops or (cost > 1 and self.forces.depend_on_state):  # its forces are constant during the step
+        cost, elements = METHODS[method].evaluations, self.forces.elements
+        if self.mech.loops:
+            return None
+        if elements is not None:
+            return self._step_with_elements(method, elements, cost)
+        if self.forces.n_activation or (cost > 1 and self.forces.depend_on_state):  # its forces are constant in a step
             return None
         name = f"{method}_step"
         kernel = kernel_function(self.mech, WITH_WRENCHES[name] if self.forces.push_links else name, None)
@@ -183,27 +209,52 @@ class JointVelocities(System):
 
         return step
 
+    def _step_with_elements(self, method: str, elements: Resolved, cost: int) -> Stepper:
+        """The compiled step of rollouts."""
+        sizes = {"wrenches": self.forces.push_links, "ctrl": elements.n_ctrl, ACTIVATION: elements.n_activation}
+        request = OneStep(method, elements.acting, tuple(name for name, size in sizes.items() if size))
+        kernel = kernel_function(self.mech, request, None)
+
+        def step(t: float, x: np.ndarray, h: float) -> np.ndarray:
+            self._count[0] += cost
+            q, v = self.state(x)
+            more = {
+                "wrenches": self.forces.wrenches(t, q, v),
+                "ctrl": self.forces.held_ctrl,
+                ACTIVATION: self.activation(x),
+            }
+            return kernel(q, v, self.forces.commanded(t, q, v), h, *(more[name] for name in request.more))
+
+        return step
+
     def jacobian(self) -> Callable[[float, np.ndarray], np.ndarray] | None:
-        """[[d(N v)/dq, N], [da/dq, da/dv]]: derivatives of a along tangent directions times N^+, because accelerations
-        do not depend on the length of a quaternion.  Exact, but for the controller's part; of closed mechanisms along
-        the constraint manifold (spencer2004 4.4), and not with Baumgarte's terms, which act across it."""
+        """[[d(N v)/dq, N], [da/dq, da/dv]], and rows and columns of activations: derivatives of a along tangent
+        directions times N^+, because accelerations do not depend on the length of a quaternion.  Exact, but for the
+        controller's part; of closed mechanisms along the constraint manifold (spencer2004 4.4), and not with
+        Baumgarte's terms, which act across it."""
         if self.manifold.baumgarte is not None:
             return None
         rates_of_q = None
         if not self.mech.rates_are_velocities:
             rates_of_q = jacobian_of(compile("coordinate_rates", self.mech), wrt=("q", "v"), tangent=False)
-        nq, still = self.mech.nq, np.zeros((self.mech.nq, self.mech.nq))
+        nq, nv = self.mech.nq, self.mech.nv
+        plain, more = np.hstack([np.zeros((nq, nq)), np.eye(nq, nv)]), np.zeros((nq, self.forces.n_activation))
 
         def jacobian(t: float, x: np.ndarray) -> np.ndarray:
             q, v = self.state(x)
-            tau, wrenches = self.forces.all(t, q, v), self.forces.wrenches(t, q, v)
+            activation = self.activation(x)
+            tau, wrenches = self.forces.all(t, q, v, activation), self.forces.wrenches(t, q, v)
             by_q, by_v, by_tau = self.manifold.derivatives(q, v, tau, wrenches)
-            tau_by_q, tau_by_v = self.forces.derivatives(t, q, v)
-            a_by_q, a_by_v = by_q + by_tau @ tau_by_q, by_v + by_tau @ tau_by_v
-            if rates_of_q is None:
-                return np.block([[still, np.eye(nq)], [a_by_q, a_by_v]])
-            upper = np.asarray(rates_of_q(q, v))
-            return np.concatenate([upper, np.hstack([a_by_q @ np.linalg.pinv(upper[:, nq:]), a_by_v])])
+            # Of joint forces, made accelerations, and below of the rates of activations.
+            through = np.eye(nv + more.shape[1])
+            through[:nv, :nv] = by_tau
+            all_by_q, all_by_v, by_activation = (through @ x for x in self.forces.derivatives(t, q, v, activation))
+            all_by_q[:nv] += by_q
+            all_by_v[:nv] += by_v
+            upper = plain if rates_of_q is None else np.asarray(rates_of_q(q, v))
+            if rates_of_q is not None:
+                all_by_q = all_by_q @ np.linalg.pinv(upper[:, nq:])
+            return np.block([[upper, more], [all_by_q, all_by_v, by_activation]])
 
         return jacobian
 
@@ -229,10 +280,10 @@ class Member:
         return self.system.rates(t, whole)[self.index]
 
     def closed(self, x: np.ndarray) -> np.ndarray:
-        return self.system.start(*self.manifold.closed(*self.state(x)))
+        return self.system.at_state(self.manifold.closed(*self.state(x)), x)
 
     def settled(self, x: np.ndarray) -> np.ndarray:
-        return self.system.start(*self.manifold.settled(*self.state(x)))
+        return self.system.at_state(self.manifold.settled(*self.state(x)), x)
 
 
 class TotalRates(System):

@@ -17,6 +17,7 @@ from ..dynamics import closed
 from ..dynamics import trees as tree
 from ..dynamics.derivatives import jacobian_of
 from ..dynamics.passive import Passive
+from ..dynamics.resolved import resolved
 from ..dynamics.states import Float64Array
 from ..mechanism import Mechanism, MechanismError
 from .events import Occurrence
@@ -83,9 +84,10 @@ class Trajectory:
 
     mechanism          the mechanism that moved
     t, q, v, a         (m,), (m, ..., nq), (m, ..., nv), (m, ..., nv)
-    tau                (m, ..., nv): joint forces that were commanded, without passive ones
-    passive            the passive elements that acted, or None
+    tau                (m, ..., nv): joint forces that were commanded, without those of elements
+    passive            the passive elements that acted in place of those of the mechanism's joints, or None
     wrenches           (m, ..., n_links, 6): external wrenches that acted, in link frames, or None
+    ctrl, activation   (m, ..., n_ctrl), (m, ..., n_activation): control inputs and states of actuators, or None
     events             what took place: ``name``, ``t``, ``q``, ``v`` of each
     step_sizes         of the integrator, whatever the samples are
     evaluations        how often the equations of motion were evaluated, all stages of a step counted
@@ -111,6 +113,8 @@ class Trajectory:
     settings: Settings
     end: End
     wrenches: Float64Array | None = None
+    ctrl: Float64Array | None = None
+    activation: Float64Array | None = None
     dense: Dense | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
@@ -142,16 +146,16 @@ class Trajectory:
     @cached_property
     def passive_energy(self) -> Float64Array:
         """(m, ...): of springs, stops and constant pushes."""
-        if self.passive is None:
-            return np.zeros(self.q.shape[:-1])
-        return self.passive.energy(self.mechanism, self.q)
+        elements = resolved(self.mechanism, self.passive)
+        return np.zeros(self.q.shape[:-1]) if elements is None else elements.energy(self.q)
 
     @cached_property
     def passive_forces(self) -> Float64Array:
-        """(m, ..., nv): of all passive elements, which acted besides ``tau``."""
-        if self.passive is None:
+        """(m, ..., nv): of all elements, those of actuators included, which acted besides ``tau``."""
+        elements = resolved(self.mechanism, self.passive)
+        if elements is None:
             return np.zeros(self.v.shape)
-        return self.passive.forces(self.mechanism, self.q, self.v)
+        return elements.forces(self.q, self.v, self.ctrl, self.activation)
 
     @property
     def energy(self) -> Float64Array:
@@ -256,9 +260,10 @@ class Trajectory:
             raise MechanismError(f"a batch of shape {self.q.shape[1:-1]} needs {self.q.ndim - 2} indices, not {index}")
         arrays: dict[str, Any] = {name: getattr(self, name)[(slice(None), *index)] for name in ("q", "v", "a", "tau")}
         own: dict[str, Any] = {name: getattr(self.end, name)[index] for name in ("q", "v", "x")}
-        if self.wrenches is not None:
-            own_row: tuple[Any, ...] = (slice(None), *index)
-            arrays["wrenches"] = self.wrenches[own_row]
+        own_row: tuple[Any, ...] = (slice(None), *index)
+        for name in ("wrenches", "ctrl", "activation"):
+            if getattr(self, name) is not None:
+                arrays[name] = getattr(self, name)[own_row]
         of_states = {
             "rank": self.settings.array("rank", int, batch),
             "energy": self.settings.array("energy", float, batch),
@@ -272,7 +277,13 @@ class Trajectory:
     # -- going on ----------------------------------------------------------------------------------------------
 
     def resume(
-        self, duration: float, control: Any = KEEP, wrenches: Any = KEEP, independent: Any = KEEP, **options: Any
+        self,
+        duration: float,
+        control: Any = KEEP,
+        wrenches: Any = KEEP,
+        independent: Any = KEEP,
+        ctrl: Any = KEEP,
+        **options: Any,
     ) -> Trajectory:
         """This trajectory with ``duration`` more seconds at its end, simulated as it was.
 
@@ -283,7 +294,7 @@ class Trajectory:
         """
         from .run import resumed
 
-        return joined(self, resumed(self, duration, control, wrenches, independent, options))
+        return joined(self, resumed(self, duration, control, wrenches, ctrl, independent, options))
 
     # -- files and pictures ------------------------------------------------------------------------------------
 
@@ -330,6 +341,9 @@ class Trajectory:
             coordinates = self.mechanism.coordinate_names("q" if what == "q" else "v")
             names += [f"{what}.{coordinate}" for coordinate in coordinates]
             columns.append(values)
+        if self.ctrl is not None and self.ctrl.shape[-1]:
+            names += [f"ctrl.{name}" for name in self.mechanism.actuator_names]
+            columns.append(self.ctrl)
         for name in ("kinetic_energy", "potential_energy", "passive_energy"):
             names.append(name)
             columns.append(getattr(self, name)[:, None])
@@ -348,6 +362,9 @@ def joined(first: Trajectory, second: Trajectory) -> Trajectory:
         pushed = (np.zeros((len(one.t), *none)) if one.wrenches is None else one.wrenches for one in (first, second))
         before, after = pushed
         arrays["wrenches"] = np.concatenate([before, after[new]])
+    for name in ("ctrl", "activation"):
+        if getattr(first, name) is not None and getattr(second, name) is not None:
+            arrays[name] = np.concatenate([getattr(first, name), getattr(second, name)[new]])
     return dataclasses.replace(
         second,
         **arrays,

@@ -147,14 +147,18 @@ def _states(trajectory: Any, mech: lw.Mechanism | None) -> States:
     if hasattr(trajectory, "at") and 1 < len(t) < FEW:
         times = np.union1d(t, np.linspace(t[0], t[-1], FEW))
         smooth = (times, *trajectory.at(times))
-    conserves = tau is None and not _dissipates(trajectory)
+    conserves = tau is None and not _dissipates(mech, trajectory)
     events, passive = getattr(trajectory, "events", ()), getattr(trajectory, "passive", None)
     return States(mech, t, q, v, tau, energy, error, conserves, events, smooth, passive)
 
 
-def _dissipates(trajectory: Any) -> bool:
-    """Whether something other than joint forces adds or takes energy: wrenches, dampers, friction."""
-    elements = getattr(getattr(trajectory, "passive", None), "elements", ())
+def _dissipates(mech: Any, trajectory: Any) -> bool:
+    """Whether something other than joint forces adds or takes energy: wrenches, actuators, dampers, friction."""
+    passive, acting = getattr(trajectory, "passive", None), getattr(mech, "acting", {})
+    of_joints = () if passive is not None else ("damping", "friction", "limits")
+    if not {*of_joints, "actuators", "tendons", "contact"}.isdisjoint(acting):
+        return True
+    elements = getattr(passive, "elements", ())
     taking = any(np.any(getattr(element, name, 0.0)) for element in elements for name in ("damping", "friction"))
     wrenches = getattr(trajectory, "wrenches", None)
     return taking or (wrenches is not None and bool(np.any(wrenches)))

@@ -24,7 +24,7 @@ def test_jacobian_of_the_rates(seed, floating_base):
     def control(t, q, v):  # like every sensible controller, indifferent to the length of a quaternion
         return 3.0 * lw.difference(mech, q, target) - 0.5 * v * np.abs(v) + np.sin(t)
 
-    system = JointVelocities(mech, Forces(mech, control, passive, ()), Manifold(SingularPositions(mech)))
+    system = JointVelocities(mech, Forces(mech, control, passive.on(mech), ()), Manifold(SingularPositions(mech)))
     x, h = system.start(q, v), 1e-5
     found = system.jacobian()(0.3, x)
 

@@ -16,7 +16,7 @@ from tests.physics.test_motion import _without_rotors as without_rotors
 
 METHODS = ("rk4", "semi_implicit")
 every_method = pytest.mark.parametrize("method", METHODS)
-ARM = lw.mechanisms.puma560()
+ARM = lw.mechanisms.puma560().with_acting(False)  # whose limits would act
 TREE = lw.mechanisms.random_tree(3, 21, joints=("spherical", "revolute"), floating_base=True)
 
 
@@ -146,27 +146,21 @@ def test_feedback_is_that_of_the_start_of_each_step(method):
         assert lw.rollout(mech, *single, 0.01, steps, method, **options)[0].dtype == np.float32
 
 
-def test_damping_as_feedback_is_of_first_order():
-    """What the page on rollouts and the notes say, against a solution with dampers inside the steps."""
+def test_damping_of_the_mechanism_acts_within_steps_and_as_feedback_once_per_step():
+    """Of fourth order as elements, of first order as feedback, which is constant during a step."""
     arm = lw.mechanisms.planar_arm(2)
     arm = arm.with_damping({joint: 0.5 for joint in arm.joint_names})
-    exact = lw.simulate(arm, [0.3, 0.2], None, 0.5, passive=lw.Passive.of(arm), rtol=1e-11, atol=1e-11).q[-1]
+    exact = lw.simulate(arm, [0.3, 0.2], None, 0.5, passive=lw.Passive.of(arm), rtol=1e-12, atol=1e-12).q[-1]
 
-    def error(steps):
-        end, _ = lw.rollout(
-            arm, [0.3, 0.2], None, None, 0.5 / steps, steps, feedback={"kd": arm.damping}, final_only=True
-        )
+    def error(mech, steps, **options):
+        end, _ = lw.rollout(mech, [0.3, 0.2], None, None, 0.5 / steps, steps, final_only=True, **options)
         return np.abs(end - exact).max()
 
-    assert error(200) / error(400) == pytest.approx(2.0, abs=0.1)
-    (note,) = (note for note in arm.notes if note.what == "joint with damping")
-    assert "of first order" in note.advice and "short steps" in note.advice
-
-
-def test_passive_elements_are_pointed_to_feedback_and_to_simulations():
-    arm = lw.mechanisms.planar_arm(2)
-    with pytest.raises(TypeError, match=r"feedback=\{.*mech.damping\}.*lw.simulate\(..., passive=lw.Passive.of"):
-        lw.rollout(arm, None, None, None, 0.01, 3, passive=lw.Passive.of(arm))
+    feedback = {"feedback": {"kd": arm.damping}}
+    bare = arm.with_acting(False)
+    assert error(bare, 200, **feedback) / error(bare, 400, **feedback) == pytest.approx(2.0, abs=0.1)
+    assert error(arm, 20) / error(arm, 40) == pytest.approx(16.0, rel=0.15)
+    np.testing.assert_array_equal(error(arm, 10), error(bare, 10, passive=lw.Passive.of(arm)))
 
 
 def test_feedback_with_wrenches_and_parameters():

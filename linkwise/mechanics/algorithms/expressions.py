@@ -101,6 +101,8 @@ def static_forces(pushed: bool) -> Expression:
     return S.T @ H @ phi @ (forces - wrenches if pushed else forces)
 
 
+#: What wrenches on the links do at the joints.
+JOINT_FORCES_OF_WRENCHES = S.T @ H @ phi @ wrenches
 BIAS_FORCE = S.T @ H @ phi @ (M @ phi.T @ (a + g) + b)
 GRAVITY_FORCE = static_forces(pushed=False)
 #: Coriolis and centrifugal forces alone.

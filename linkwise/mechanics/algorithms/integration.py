@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, count
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from .configuration import difference, integrate
 from .dynamics import forward_dynamics
 
 Vector = list[Scalar]
-Result = TypeVar("Result")
+Rates = Callable[[Sequence[Scalar], Vector, Vector], Vector]
 RootedTree = tuple[int, np.ndarray, int]  # its order, its elementary weights at the stages, its density
 ROUNDED = 1e-9  # what a condition on rounded coefficients may be off by
 
@@ -130,7 +130,7 @@ METHODS: dict[str, Method] = {
 
 def step(method: Method, tree: Tree, q, v, tau, dt, wrenches=None) -> Vector:
     """(nq + nv,): q and v after dt."""
-    return _advanced(method, tree, q, v, dt, lambda q, v: forward_dynamics(tree, q, v, tau, wrenches))
+    return advanced(method, tree, q, v, dt, lambda q, v, _: forward_dynamics(tree, q, v, tau, wrenches))
 
 
 def closed_step(
@@ -139,51 +139,67 @@ def closed_step(
     """(nq + nv,), () and (): q and v after dt, loops closed; whether they can be relied on: above 1 if so, else the
     step was too long to close loops, or too near a singular position for the elimination; and the square of about the
     fewest such steps to a singular position: where they are few, they do not resolve the motion."""
-    step = dt.item() if hasattr(dt, "item") else dt
     stages: list[ClosedMotion] = []
 
-    def acceleration(q: Sequence[Scalar], v: Vector) -> Vector:
+    def acceleration(q: Sequence[Scalar], v: Vector, _: Vector) -> Vector:
         stages.append(ClosedMotion(tree, q, v, wrenches, fronts))
         return stages[-1].under(tau)
 
-    reached = _advanced(method, tree, q, v, dt, acceleration)
+    return closed_advanced(method, tree, q, v, dt, acceleration, stages, fronts, settled)
+
+
+def closed_advanced(
+    method: Method,
+    tree: Tree,
+    q,
+    v,
+    dt,
+    rates: Rates,
+    stages: list[ClosedMotion],
+    fronts: Fronts,
+    settled: float,
+    more: Sequence[Scalar] = (),
+) -> tuple[Vector, Scalar, Scalar]:
+    """``advanced``, with loops closed at the end; ``rates`` adds the motion of every stage to ``stages``."""
+    step = dt.item() if hasattr(dt, "item") else dt
+    reached = advanced(method, tree, q, v, dt, rates, more)
+    end = len(q) + len(v)
     passes, nearby = PASSES + 1, None  # for what an error of low order leaves open
     if isinstance(method, Tableau):  # its last stage, whose loops are eliminated already, is near the end
         passes, nearby = PASSES if method.order > 2 else PASSES + 1, stages[-1].rows
-    found = project(tree, reached[: len(q)], reached[len(q) :], fronts, settled, passes, nearby)
+    found = project(tree, reached[: len(q)], reached[len(q) : end], fronts, settled, passes, nearby)
     margins = [margin for stage in stages for margin in stage.margins]
     reliability = if_positive([*margins, *found.margins], 2.0)
-    return [*found.q, *found.v], reliability, stages[0].steps_to_singular(v, step)
+    return [*found.q, *found.v, *reached[end:]], reliability, stages[0].steps_to_singular(v, step)
 
 
-def _advanced(
-    method: Method, tree: Tree, q, v, dt, accelerations: Callable[[Sequence[Scalar], Vector], Vector]
-) -> Vector:
-    """q and v after dt."""
+def advanced(method: Method, tree: Tree, q, v, dt, rates: Rates, more: Sequence[Scalar] = ()) -> Vector:
+    """q, v and ``more`` after dt: ``rates(q, v, more)`` are the rates of v and of what else changes in time (the
+    activations of actuators), one after the other."""
     dt = _array([dt.item() if hasattr(dt, "item") else dt])  # an array, since arrays of scalars do not multiply scalars
-
-    def acceleration(q: Sequence[Scalar], v: np.ndarray) -> np.ndarray:
-        return _array(accelerations(q, v.tolist()))
-
-    if isinstance(method, Splitting):
-        q, v = method.advance(
-            list(q),
-            _array(v),
-            dt,
-            lambda _, q, v: acceleration(q, v),
-            lambda q, v, h: integrate(tree, q, v.tolist(), h),
-        )
-        return [*q, *v.tolist()]
-    _refuse_lost_orders(method, tree.mechanism)
     n = len(v)
 
-    def rates(_: float, x: np.ndarray) -> np.ndarray:
-        u, v = x[:n], x[n:]
-        there = q if x is start else integrate(tree, q, u.tolist(), 1.0)
-        return _array([*_step_rates(tree, u.tolist(), v.tolist()), *acceleration(there, v)])
+    def changes(q: Sequence[Scalar], x: np.ndarray) -> np.ndarray:
+        return _array(rates(q, x[:n].tolist(), x[n:].tolist()))
 
-    start = _array([0.0] * n + list(v))
-    reached = method.advance(start, dt, rates)
+    if isinstance(method, Splitting):
+        q, x = method.advance(
+            list(q),
+            _array([*v, *more]),
+            dt,
+            lambda _, q, x: changes(q, x),
+            lambda q, x, h: integrate(tree, q, x[:n].tolist(), h),
+        )
+        return [*q, *x.tolist()]
+    _refuse_lost_orders(method, tree.mechanism)
+
+    def slopes(_: float, x: np.ndarray) -> np.ndarray:
+        u = x[:n]
+        there = q if x is start else integrate(tree, q, u.tolist(), 1.0)
+        return _array([*_step_rates(tree, u.tolist(), x[n : 2 * n].tolist()), *changes(there, x[n:])])
+
+    start = _array([0.0] * n + [*v, *more])
+    reached = method.advance(start, dt, slopes)
     return [*integrate(tree, q, reached[:n].tolist(), 1.0), *reached[n:].tolist()]
 
 
@@ -197,18 +213,11 @@ def _refuse_lost_orders(method: Tableau, mechanism: Mechanism) -> None:
             )
 
 
-def under_feedback(step: Callable[..., Result]) -> Callable[..., Result]:
-    """The step with ``tau + kp (target - q) - kd v`` as joint forces, of its start and constant during it, as a digital
-    controller gives them; three more inputs ``target, kp, kd`` come last.  ``target - q`` is ``difference(q, target)``.
-    """
-
-    def controlled(tree: Tree, q, v, tau, dt, *more, **options) -> Result:
-        *wrenches, target, kp, kd = more
-        way = difference(tree, q, target)
-        forces = [f + p * x - d * w for f, p, x, d, w in zip(tau, kp, way, kd, v, strict=True)]
-        return step(tree, q, v, forces, dt, *wrenches, **options)
-
-    return controlled
+def fed_back(tree: Tree, q, v, tau, target, kp, kd) -> Vector:
+    """(nv,): ``tau + kp (target - q) - kd v``, as a digital controller gives it, ``target - q`` being ``difference(q,
+    target)``."""
+    way = difference(tree, q, target)
+    return [f + p * x - d * w for f, p, x, d, w in zip(tau, kp, way, kd, v, strict=True)]
 
 
 def _moved(x: np.ndarray, h: Any, coefficients: Sequence[float], slopes: Sequence[np.ndarray]) -> np.ndarray:

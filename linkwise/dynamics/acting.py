@@ -1,0 +1,117 @@
+"""What acts on a mechanism by itself, as functions of arrays: joint forces of its springs, actuators and the like,
+their derivatives, and dynamics under them.
+
+q is (..., nq), v, tau and forces (..., nv), ``ctrl`` (..., n_ctrl) the control inputs of ``mech.actuator_names``,
+``activation`` (..., n_activation) the states of actuators with dynamics; both are zero where they are None.
+``mech.with_acting`` says what acts, and ``passive`` (``linkwise.Passive``) takes the place of the springs, damping,
+friction and limits of the joints.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..mechanism import Mechanism, MechanismError
+from . import closed, trees
+from .passive import Passive
+from .resolved import ForceDerivatives, Resolved, no_controls, resolved
+from .states import Float64Array, real_numbers, state_arrays
+
+__all__ = ["activation_rates", "derivatives", "forces", "forward_dynamics", "inverse_dynamics"]
+
+
+def forces(
+    mech: Mechanism,
+    q: ArrayLike,
+    v: ArrayLike,
+    ctrl: ArrayLike | None = None,
+    activation: ArrayLike | None = None,
+    passive: Passive | None = None,
+) -> Float64Array:
+    """(nv,): the joint forces of all that acts, as tau."""
+    elements, given = _asked(mech, q, v, ctrl, activation, passive)
+    return elements.forces(*given)
+
+
+def activation_rates(
+    mech: Mechanism, q: ArrayLike, v: ArrayLike, ctrl: ArrayLike | None = None, activation: ArrayLike | None = None
+) -> Float64Array:
+    """(n_activation,): the rates of the activations."""
+    elements, given = _asked(mech, q, v, ctrl, activation, None)
+    return elements.forces_and_rates(*given)[1]
+
+
+def derivatives(
+    mech: Mechanism,
+    q: ArrayLike,
+    v: ArrayLike,
+    ctrl: ArrayLike | None = None,
+    activation: ArrayLike | None = None,
+    passive: Passive | None = None,
+) -> ForceDerivatives:
+    """(by_q, by_v, by_ctrl, by_activation) of joint forces (nv rows) and, below, of the rates of activations; q moves
+    along tangent directions.  At kinks (a stop just touched, a control input at its bound) they are those of the side
+    on which nothing changes: a stop that does not push, an input beyond its bound."""
+    elements, given = _asked(mech, q, v, ctrl, activation, passive)
+    return elements.all_derivatives(*given)
+
+
+def forward_dynamics(
+    mech: Mechanism,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike | None = None,
+    ctrl: ArrayLike | None = None,
+    activation: ArrayLike | None = None,
+    wrenches: ArrayLike | None = None,
+    passive: Passive | None = None,
+) -> Float64Array:
+    """(nv,): accelerations under joint forces ``tau`` and all that acts; loops are kept closed."""
+    total = forces(mech, q, v, ctrl, activation, passive)
+    if tau is not None:
+        total = total + real_numbers("tau", tau)
+    if mech.loops:
+        return closed.forward_dynamics(mech, q, v, total, wrenches=wrenches)
+    return trees.forward_dynamics(mech, np.asarray(q, float), np.asarray(v, float), total, wrenches)
+
+
+def inverse_dynamics(
+    mech: Mechanism,
+    q: ArrayLike,
+    v: ArrayLike,
+    a: ArrayLike,
+    ctrl: ArrayLike | None = None,
+    activation: ArrayLike | None = None,
+    wrenches: ArrayLike | None = None,
+    passive: Passive | None = None,
+) -> Float64Array:
+    """(nv,): the joint forces that are missing, besides all that acts, for the accelerations ``a``.  Of mechanisms with
+    loops those of ``closed.inverse_dynamics``, less what acts."""
+    find = closed.inverse_dynamics if mech.loops else trees.inverse_dynamics
+    needed = find(mech, np.asarray(q, float), np.asarray(v, float), np.asarray(a, float), wrenches=wrenches)
+    return needed - forces(mech, q, v, ctrl, activation, passive)
+
+
+def _asked(
+    mech: Mechanism, q: ArrayLike, v: ArrayLike, ctrl: Any, activation: Any, passive: Passive | None
+) -> tuple[Resolved, tuple[Any, ...]]:
+    """The elements, and the state with what drives them, checked."""
+    elements = resolved(mech, passive) or Resolved.nothing(mech)
+    state = state_arrays(mech, {"q": q, "v": v}, finite=False)
+    more = []
+    for name, given, size in (("ctrl", ctrl, elements.n_ctrl), ("activation", activation, elements.n_activation)):
+        values = np.zeros(size) if given is None else real_numbers(name, given)
+        if given is not None and not size:
+            raise MechanismError(no_controls(mech, name))
+        if values.shape[-1:] != (size,):
+            raise MechanismError(f"{name} has shape {values.shape}, expected (..., {size}): {_order(mech, name)}")
+        more.append(values)
+    return elements, (state["q"], state["v"], *more)
+
+
+def _order(mech: Mechanism, name: str) -> str:
+    names = [one.name for one in mech.actuators if name == "ctrl" or one.has_activation]
+    return "one number for each of the actuators " + ", ".join(names)

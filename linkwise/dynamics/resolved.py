@@ -1,0 +1,206 @@
+"""Force laws as functions of arrays: joint forces, their derivatives and the energy of what acts on a mechanism.
+
+Forces are those on the coordinates of v, as ``tau`` is, wherever a law pushes (``mechanics/elements/law.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..compiler.kernel import Kernel
+from ..compiler.pipeline import compile
+from ..compiler.store import kernel_function, stored
+from ..compiler.variants import kept_by_family
+from ..mechanics.algorithms.algorithm import Algorithm
+from ..mechanics.elements.law import Acting
+from ..mechanics.elements.of_mechanism import acting_on, record_laws
+from ..mechanics.elements.struts import Strut
+from ..mechanics.recursions.tree import Tree
+from ..mechanics.scalar import Scalar
+from ..mechanism import Mechanism, MechanismError, require_mechanism
+from .derivatives import jacobian_of
+
+INPUTS = ("q", "v", "ctrl", "activation")
+NUMBERS = "element_numbers"
+LAW = "it is written element by element, as a law (mechanics/elements)"
+
+
+class ForceDerivatives(NamedTuple):
+    """Of joint forces (nv) and rates of activations (n_activation) one below the other: (nv + n_activation, ...) along
+    tangent directions of q, by v, by ctrl and by the activations."""
+
+    by_q: np.ndarray
+    by_v: np.ndarray
+    by_ctrl: np.ndarray
+    by_activation: np.ndarray
+
+
+class _Laws(NamedTuple):
+    """Laws, their numbers one after the other, and their structure on some mechanism."""
+
+    acting: Acting
+    numbers: np.ndarray
+    structure: tuple[Hashable, ...]
+
+    @classmethod
+    def on(cls, mech: Mechanism, acting: Acting) -> _Laws:
+        numbers = np.array([x for law in acting.laws for x in law.numbers(mech)])
+        return cls(acting, numbers, tuple(law.structure(mech) for law in acting.laws))
+
+
+def resolved(mech: Mechanism, passive: Any = None) -> Resolved | None:
+    """What acts on a mechanism by itself, None if nothing does; ``passive`` (``lw.Passive``) in place of the springs,
+    damping, friction and limits of its joints."""
+    require_mechanism(mech)
+    if passive is not None:
+        acting = Acting((*passive.elements, *record_laws(mech)))
+        return Resolved(mech, acting) if acting.laws else None
+    # Without the mechanism, which would otherwise be held by its own store.
+    laws = mech._kernels.get(_Laws) or stored(mech, _Laws, lambda: _Laws.on(mech, acting_on(mech)))
+    return Resolved(mech, laws.acting, laws) if laws.acting.laws else None
+
+
+def no_controls(mech: Mechanism, name: str) -> str:
+    """What to say where control inputs or activations are given that nothing takes."""
+    if name == "ctrl":
+        return (
+            f"ctrl is given, but no actuator of mechanism {mech.name!r} acts: give joint forces as tau, or add "
+            "actuators with mech.with_elements(lw.Actuator(...))"
+        )
+    return f"activation is given, but no actuator of mechanism {mech.name!r} has dynamics: leave it out"
+
+
+class Resolved:
+    """Laws on one mechanism; joints and numbers are checked here.  Batches in front."""
+
+    def __init__(self, mech: Mechanism, acting: Acting, laws: _Laws | None = None) -> None:
+        require_mechanism(mech)
+        self.mech, self.acting = mech, acting
+        self.n_ctrl, self.n_activation = acting.n_ctrl, acting.n_activation
+        _, self._numbers, self._structure = laws or _Laws.on(mech, acting)
+        self._kernels: dict[str, Any] = {}
+
+    @classmethod
+    def nothing(cls, mech: Mechanism) -> Resolved:
+        """Without laws."""
+        return cls(mech, Acting())
+
+    def forces(self, q: np.ndarray, v: np.ndarray, ctrl: Any = None, activation: Any = None) -> np.ndarray:
+        """(..., nv)."""
+        return self.forces_and_rates(q, v, ctrl, activation)[0]
+
+    def forces_and_rates(
+        self, q: np.ndarray, v: np.ndarray, ctrl: Any = None, activation: Any = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(..., nv) and (..., n_activation)."""
+        found, n = self._evaluated("forces", (q, v, ctrl, activation)), self.mech.nv
+        return found[..., :n], found[..., n:]
+
+    def derivatives(
+        self, q: np.ndarray, v: np.ndarray, ctrl: Any = None, activation: Any = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(..., nv, nv) each: of the forces along tangent directions of q, and by v."""
+        found, n = self.all_derivatives(q, v, ctrl, activation), self.mech.nv
+        return found.by_q[..., :n, :], found.by_v[..., :n, :]
+
+    def all_derivatives(
+        self, q: np.ndarray, v: np.ndarray, ctrl: Any = None, activation: Any = None
+    ) -> ForceDerivatives:
+        """Of forces and rates by all that they depend on."""
+        whole, n = self._evaluated("derivatives", (q, v, ctrl, activation)), self.mech.nv
+        ends = np.cumsum([n, n, self.n_ctrl])
+        return ForceDerivatives(*np.split(whole, ends, axis=-1))
+
+    def energy(self, q: np.ndarray) -> np.ndarray:
+        """(...): potential energy of what has one."""
+        if not self.acting.laws:
+            return np.zeros(q.shape[:-1])
+        return self._kernel("energy")(q, *([self._numbers] if self._numbers.size else []))
+
+    # -- kernels ------------------------------------------------------------------------------------------------
+
+    def _evaluated(self, what: str, given: tuple[Any, ...]) -> np.ndarray:
+        sizes = {"ctrl": self.n_ctrl, "activation": self.n_activation}
+        arrays = [
+            np.zeros(sizes[name]) if x is None else x
+            for name, x in zip(INPUTS, given, strict=True)
+            if sizes.get(name, 1)
+        ]
+        if not self.acting.laws:
+            shape = (*np.broadcast_shapes(*(x.shape[:-1] for x in arrays)), self.mech.nv)
+            return np.zeros(shape if what == "forces" else (*shape, 2 * self.mech.nv))
+        numbers = [self._numbers] if self._numbers.size else []
+        with np.errstate(divide="ignore", invalid="ignore"):  # of points that coincide, which are refused below
+            found = self._kernel(what)(*arrays, *numbers)
+        if self._struts and not np.isfinite(found).all():
+            self._refuse_coinciding(arrays[0])
+        return found
+
+    def _kernel(self, what: str) -> Any:
+        """What variants of the mechanism share under the structure of the laws, numbers of elements being inputs."""
+        if what not in self._kernels:
+            self._kernels[what] = self._found_kernel(_Request(what, self._structure, self.acting))
+        return self._kernels[what]
+
+    def _found_kernel(self, request: _Request) -> Any:
+        if any(law.looks_at_gravity for law in self.acting.laws):
+            return kernel_function(self.mech, request, None)
+        frames = [name for law in self.acting.laws for name in law.frames()]
+        return stored(
+            self.mech, request, lambda: kept_by_family(self.mech, request, frames, lambda: request(self.mech).function)
+        )
+
+    @cached_property
+    def _struts(self) -> list[Strut]:
+        return [law for law in self.acting.laws if isinstance(law, Strut) and not law.is_linear]
+
+    def _refuse_coinciding(self, q: np.ndarray) -> None:
+        """Points that coincide leave the direction of a force open."""
+        for strut in self._struts:
+            algorithm = Algorithm("strut_length", ("q",), "length", strut.length, reason=LAW, sizes={"length": ()})
+            if (np.asarray(compile(algorithm, self.mech, target="numpy")(q)) == 0.0).any():
+                raise MechanismError(
+                    f"the points of {strut} coincide, so that its force has no direction: move one of them, or, for a "
+                    "spring alone, leave out free_length"
+                )
+
+
+@dataclass(frozen=True)
+class _Request:
+    """A kernel of laws, looked up by their structure."""
+
+    what: str
+    structure: Hashable
+    acting: Acting = field(compare=False)
+
+    def __call__(self, mech: Mechanism, dtype: str = "float64", parameters: Sequence[Any] = ()) -> Kernel:
+        kernel = compile(self._algorithm(mech), mech, dtype, parameters=parameters)
+        if self.what != "derivatives":
+            return kernel
+        wrt = tuple(name for name in INPUTS if name in kernel.inputs)
+        return jacobian_of(kernel, wrt)
+
+    def _algorithm(self, mech: Mechanism) -> Algorithm:
+        acting = self.acting
+        n_numbers = sum(len(law.numbers(mech)) for law in acting.laws)
+        sizes = {"ctrl": (acting.n_ctrl,), "activation": (acting.n_activation,), NUMBERS: (n_numbers,)}
+        names = ("q", NUMBERS) if self.what == "energy" else (*INPUTS, NUMBERS)
+        inputs = tuple(name for name in names if name not in sizes or sizes[name][0])
+
+        def run(tree: Tree, *arrays: Any) -> Any:
+            given: dict[str, Sequence[Scalar]] = dict(zip(inputs, arrays, strict=True))
+            numbers = given.get(NUMBERS)
+            if self.what == "energy":
+                return acting.energy(tree, given["q"], numbers)
+            return acting.joint_forces(
+                tree, given["q"], given["v"], given.get("ctrl", ()), given.get("activation", ()), numbers
+            )
+
+        result = () if self.what == "energy" else (mech.nv + acting.n_activation,)
+        name = f"acting_{'energy' if self.what == 'energy' else 'forces'}"
+        return Algorithm(name, inputs, "result", run, reason=LAW, sizes={**sizes, "result": result})

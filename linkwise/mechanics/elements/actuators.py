@@ -1,0 +1,134 @@
+"""Actuators: control inputs to forces, by gain, bias and activation, through joints, tendons and frames.
+
+All actuators of a mechanism are one law, since what they give a joint together may be bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ...mechanism import Actuator, Mechanism, Tendon
+from ..joints import Floating, Spherical
+from ..scalar import Scalar, select
+from ..spatial import Force, Vector3
+from ..spatial import quaternion as quat
+from .law import ForceLaw, Situation
+
+
+@dataclass(frozen=True)
+class Actuation(ForceLaw):
+    """Actuators with their tendons, and the bounds (joint, lower, upper) of what they give to joints together."""
+
+    actuators: tuple[Actuator, ...]
+    tendons: tuple[Tendon, ...] = ()
+    bounds: tuple[tuple[str, float, float], ...] = ()
+
+    @property
+    def n_ctrl(self) -> int:  # type: ignore[override]
+        return len(self.actuators)
+
+    @property
+    def n_activation(self) -> int:  # type: ignore[override]
+        return sum(one.has_activation for one in self.actuators)
+
+    def frames(self) -> tuple[str, ...]:
+        return tuple(one.target for one in self.actuators if one.transmission == "site")
+
+    def act(self, at: Situation, ctrl: Sequence[Scalar], activation: Sequence[Scalar]) -> Sequence[Scalar]:
+        tendons, states, rates = {one.name: one for one in self.tendons}, iter(activation), []
+        at_joints: dict[str, list[Scalar]] = {}
+        for one, control in zip(self.actuators, ctrl, strict=True):
+            control = clipped(control, one.ctrl_range)
+            if one.has_activation:
+                state = next(states)
+                rates.append(_rate(one, control, state))
+                control = clipped(state, one.activation_range)
+            through = _transmission(at, one, tendons)
+            force = clipped(_affine(one.gain, through) * control + _affine(one.bias, through), one.force_range)
+            for joint, arms in through.arms.items():
+                known = at_joints.get(joint, [0.0] * len(arms))
+                at_joints[joint] = [x + arm * force for x, arm in zip(known, arms, strict=True)]
+            if one.transmission == "site":
+                push, moment = Vector3(*one.gear[:3]), Vector3(*one.gear[3:])
+                at.push_frame(one.target, Force(moment * force, push * force))
+        bounds = {joint: (lower, upper) for joint, lower, upper in self.bounds}
+        for joint, forces in at_joints.items():
+            at.push_joint(joint, [clipped(force, bounds.get(joint)) for force in forces])
+        return rates
+
+
+@dataclass(frozen=True)
+class _Through:
+    """A transmission at one state: gear times length and its rate, and the joint forces per unit of force."""
+
+    length: Scalar
+    rate: Scalar
+    arms: Mapping[str, Sequence[Scalar]]
+
+
+def _transmission(at: Situation, one: Actuator, tendons: Mapping[str, Tendon]) -> _Through:
+    gear = one.gear[0]
+    if one.transmission == "site":
+        return _through_frame(at, one)
+    if one.transmission == "tendon":
+        length, rate = along(at, tendons[one.target])
+        return _Through(length * gear, rate * gear, {j: [arm * gear] for j, arm in tendons[one.target].joints})
+    mech: Mechanism = at.tree.mechanism
+    kind = mech.bodies[mech.body_index(one.target)].kind
+    q, v = at.positions(one.target), at.velocities(one.target)
+    if isinstance(kind, Spherical):
+        rotation, axis = quat.logarithm(quat.normalized(q)), Vector3(*one.gear[:3])
+        if one.transmission == "jointinparent":
+            axis = quat.rotation_matrix(q).T @ axis
+        return _Through(Vector3(*one.gear[:3]).dot(rotation), axis.dot(Vector3(*v)), {one.target: [*axis]})
+    if isinstance(kind, Floating):  # MuJoCo: translation first, along the axes of the world
+        to_body = quat.rotation_matrix(q[:4]).T
+        moment, force = Vector3(*one.gear[3:]), to_body @ Vector3(*one.gear[:3])
+        if one.transmission == "jointinparent":
+            moment = to_body @ moment
+        arms = [*moment, *force]
+        return _Through(0.0, sum((a * x for a, x in zip(arms, v, strict=True)), 0.0), {one.target: arms})
+    return _Through(q[0] * gear, v[0] * gear, {one.target: [gear]})
+
+
+def _through_frame(at: Situation, one: Actuator) -> _Through:
+    """A wrench on a frame: its length is zero, its rate the motion of the frame along the gear."""
+    if not (one.gain[2] or one.bias[2]):
+        return _Through(0.0, 0.0, {})
+    motion = at.velocity(one.target)
+    rate = Vector3(*one.gear[:3]).dot(motion.linear) + Vector3(*one.gear[3:]).dot(motion.angular)
+    return _Through(0.0, rate, {})
+
+
+def along(at: Situation, tendon: Tendon) -> tuple[Scalar, Scalar]:
+    """Length of a tendon, and its rate."""
+    length: Scalar = tendon.offset
+    rate: Scalar = 0.0
+    for joint, arm in tendon.joints:
+        length = length + at.positions(joint)[0] * arm
+        rate = rate + at.velocities(joint)[0] * arm
+    return length, rate
+
+
+def _affine(prm: Sequence[float], through: _Through) -> Scalar:
+    return prm[0] + prm[1] * through.length + prm[2] * through.rate
+
+
+def _rate(one: Actuator, control: Scalar, activation: Scalar) -> Scalar:
+    rate = control if one.dynamics == "integrator" else (control - activation) * (1.0 / one.time_constant)
+    if one.activation_range is None:
+        return rate
+    low, high = one.activation_range  # at its bounds an activation does not move outwards
+    inwards = select(activation < high, rate, select(rate < 0.0, rate, 0.0))
+    return select(low < activation, inwards, select(0.0 < rate, rate, 0.0))
+
+
+def clipped(x: Scalar, bounds: tuple[float, float] | None) -> Scalar:
+    """x within bounds; at a bound derivatives are those of beyond it, zero."""
+    if bounds is None:
+        return x
+    low, high = bounds
+    if isinstance(x, (int, float)):
+        return min(max(x, low), high)
+    return select(low < x, select(x < high, x, high), low)

@@ -1,0 +1,231 @@
+"""Springs, dampers, dry friction and stops at joints.
+
+Each has numbers for all coordinates of its joint or one each.  Compiled code takes them as inputs where they are given
+by hand (``lw.Passive``), so that elements that differ in numbers share it, and as constants in rollouts.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...mechanism import Body, Mechanism, MechanismError, checks
+from ..jet import jet, parts
+from ..scalar import Scalar, select, sqrt
+from .law import ForceLaw, Situation
+
+FRICTION_SPEED = 1e-2  # rad/s or m/s below which dry friction is regularised
+Numbers = Mapping[str, Sequence[Scalar]]
+
+
+@dataclass(frozen=True)
+class Element(ForceLaw):
+    """Something that acts at one joint; numbers are for all its coordinates, or one each."""
+
+    joint: str
+
+    #: Field -> which coordinates it has a number for, and whether it must not be negative.
+    fields: ClassVar[Mapping[str, tuple[str, bool]]] = {}
+
+    def at(self, body: Body) -> dict[str, list[float]]:
+        """The numbers of this element, one per coordinate."""
+        found = {}
+        for name, (count, _) in self.fields.items():
+            value = getattr(self, name)
+            if name == "rest" and value is None:
+                value = body.kind.neutral()
+            found[name] = self.checked(name, value, getattr(body.kind, count)).tolist()
+        return found
+
+    def checked(self, name: str, value: Any, size: int) -> np.ndarray:
+        """(size,): ``value`` of the field ``name``, one number for all coordinates or one each."""
+        what = f"the {name.replace('_', ' ')} of a {type(self).__name__.lower()} at joint {self.joint!r}"
+        if np.asarray(value).dtype.kind not in "iuf":
+            raise MechanismError(f"{what} must be a number or several, not {value!r}")
+        numbers = np.array(checks.per_coordinate(what, value, size, finite=name not in ("lower", "upper")))
+        if self.fields[name][1] and (numbers < 0.0).any():
+            raise MechanismError(f"{what} must not be negative, got {value!r}")
+        return numbers
+
+    # -- as a law -----------------------------------------------------------------------------------------------
+
+    def numbers(self, mech: Mechanism) -> tuple[float, ...]:
+        found = self.at(_body(mech, self.joint))
+        return tuple(x for name in self.fields for x in found[name])
+
+    def structure(self, mech: Mechanism) -> Hashable:
+        return type(self), self.joint
+
+    def act(
+        self,
+        at: Situation,
+        ctrl: Sequence[Scalar] = (),
+        activation: Sequence[Scalar] = (),
+        numbers: Sequence[Scalar] | None = None,
+    ) -> Sequence[Scalar]:
+        self.push(at, self._named(at.tree.mechanism, numbers))
+        return ()
+
+    def energy(self, at: Situation, numbers: Sequence[Scalar] | None = None) -> Scalar:
+        return self.stored(at, self._named(at.tree.mechanism, numbers))
+
+    def _named(self, mech: Mechanism, numbers: Sequence[Scalar] | None) -> Numbers:
+        kind = _body(mech, self.joint).kind
+        if numbers is None:
+            numbers = self.numbers(mech)
+        ends = list(accumulate((getattr(kind, count) for count, _ in self.fields.values()), initial=0))
+        return {name: list(numbers[ends[i] : ends[i + 1]]) for i, name in enumerate(self.fields)}
+
+    @abstractmethod
+    def push(self, at: Situation, numbers: Numbers) -> None:
+        """Add the forces, with these numbers by the names of the fields."""
+
+    def stored(self, at: Situation, numbers: Numbers) -> Scalar:
+        """The potential energy."""
+        return 0.0
+
+
+def _body(mech: Mechanism, joint: str) -> Body:
+    return mech.bodies[mech.body_index(joint)]
+
+
+@dataclass(frozen=True)
+class Spring(Element):
+    """The potential ``stiffness . d^2 / 2`` of d = difference(rest, q); ``rest`` (nq numbers) is where the two sides of
+    the joint coincide if it is None.  For rotations of a ball d is the shortest rotation vector."""
+
+    stiffness: Any
+    rest: Any = None
+    fields: ClassVar = {"stiffness": ("nv", True), "rest": ("nq", False)}
+
+    def push(self, at: Situation, numbers: Numbers) -> None:
+        pulls = [
+            k * d
+            for k, d in zip(numbers["stiffness"], self._stretch(at, at.positions(self.joint), numbers), strict=True)
+        ]
+        kind = _body(at.tree.mechanism, self.joint).kind
+        if kind.rates_are_velocities:
+            at.push_joint(self.joint, [-pull for pull in pulls])
+            return
+        q, forces = at.positions(self.joint), []
+        for k in range(kind.nv):  # -dU/dk = -(stiffness d) . dd/dk along the tangent direction k
+            rates = kind.q_rate(q, [1.0 if i == k else 0.0 for i in range(kind.nv)])
+            moved = self._stretch(at, [jet(x, rate) for x, rate in zip(q, rates, strict=True)], numbers)
+            forces.append(-sum((pull * parts(d)[1] for pull, d in zip(pulls, moved, strict=True)), 0.0))
+        at.push_joint(self.joint, forces)
+
+    def stored(self, at: Situation, numbers: Numbers) -> Scalar:
+        stretch = self._stretch(at, at.positions(self.joint), numbers)
+        return 0.5 * sum((k * d * d for k, d in zip(numbers["stiffness"], stretch, strict=True)), 0.0)
+
+    def _stretch(self, at: Situation, q: Sequence[Scalar], numbers: Numbers) -> list[Scalar]:
+        kind = _body(at.tree.mechanism, self.joint).kind
+        if kind.rates_are_velocities:
+            return [x - rest for x, rest in zip(q, numbers["rest"], strict=True)]
+        return list(kind.difference(list(numbers["rest"]), list(q)))
+
+
+@dataclass(frozen=True)
+class Damper(Element):
+    """The force ``-damping v``."""
+
+    damping: Any
+    fields: ClassVar = {"damping": ("nv", True)}
+
+    def push(self, at: Situation, numbers: Numbers) -> None:
+        rates = zip(numbers["damping"], at.velocities(self.joint), strict=True)
+        at.push_joint(self.joint, [-(d * v) for d, v in rates])
+
+
+@dataclass(frozen=True)
+class Friction(Element):
+    """Dry friction ``-friction v / sqrt(v^2 + speed^2)``: within 0.5 percent of its full size beyond ten times
+    ``speed``, smooth below."""
+
+    friction: Any
+    speed: Any = FRICTION_SPEED
+    fields: ClassVar = {"friction": ("nv", True), "speed": ("nv", True)}
+
+    def at(self, body: Body) -> dict[str, list[float]]:
+        found = super().at(body)
+        if min(found["speed"]) <= 0.0:
+            raise MechanismError(
+                f"the speed of a friction at joint {self.joint!r} must be positive, got {self.speed!r}"
+            )
+        return found
+
+    def push(self, at: Situation, numbers: Numbers) -> None:
+        rows = zip(numbers["friction"], numbers["speed"], at.velocities(self.joint), strict=True)
+        at.push_joint(self.joint, [-(f * v / sqrt(v * v + s * s)) for f, s, v in rows])
+
+
+@dataclass(frozen=True)
+class Stop(Element):
+    """Springs that hold q between ``lower`` and ``upper``: at a depth p beyond a bound they push back with
+    ``stiffness p (1 + damping dp/dt)``, never pulling (Hunt and Crossley's law, continuous at contact).
+
+    Where a stop is just touched, or about to let go, derivatives are those of the side on which it does not push.
+    """
+
+    lower: Any
+    upper: Any
+    stiffness: Any
+    damping: Any = 0.0
+    fields: ClassVar = {
+        "lower": ("nq", False),
+        "upper": ("nq", False),
+        "stiffness": ("nq", True),
+        "damping": ("nq", True),
+    }
+
+    def at(self, body: Body) -> dict[str, list[float]]:
+        if not body.kind.rates_are_velocities:
+            raise MechanismError(
+                f"joint {self.joint!r} is a {type(body.kind).__name__} joint, whose coordinates have no bounds: "
+                "a stop needs a joint whose velocities are the rates of its coordinates"
+            )
+        return super().at(body)
+
+    def structure(self, mech: Mechanism) -> Hashable:
+        """Bounds that are infinite leave no code."""
+        return *super().structure(mech), *self._finite(mech)  # type: ignore[misc]
+
+    def _finite(self, mech: Mechanism) -> list[bool]:
+        own = self.at(_body(mech, self.joint))
+        return np.isfinite([own["lower"], own["upper"]]).ravel().tolist()
+
+    def push(self, at: Situation, numbers: Numbers) -> None:
+        rates, forces = at.velocities(self.joint), []
+        for k, sides in enumerate(self._depths(at, numbers)):
+            force: Scalar = 0.0
+            for side, depth in sides:
+                gain = _positive(1.0 + numbers["damping"][k] * side * rates[k])
+                force = force - side * (numbers["stiffness"][k] * depth * gain)
+            forces.append(force)
+        at.push_joint(self.joint, forces)
+
+    def stored(self, at: Situation, numbers: Numbers) -> Scalar:
+        total: Scalar = 0.0
+        for stiffness, sides in zip(numbers["stiffness"], self._depths(at, numbers), strict=True):
+            for _, depth in sides:
+                total = total + 0.5 * stiffness * depth * depth
+        return total
+
+    def _depths(self, at: Situation, numbers: Numbers) -> list[list[tuple[float, Scalar]]]:
+        """For every coordinate (side, depth beyond its bound there), where there is one."""
+        finite, q = self._finite(at.tree.mechanism), at.positions(self.joint)
+        bounds = ((-1.0, numbers["lower"], finite[: len(q)]), (1.0, numbers["upper"], finite[len(q) :]))
+        return [
+            [(side, _positive(side * (x - bound[k]))) for side, bound, there in bounds if there[k]]
+            for k, x in enumerate(q)
+        ]
+
+
+def _positive(x: Scalar) -> Scalar:
+    """x where it is above zero, else zero."""
+    return select(0.0 < x, x, 0.0) if not isinstance(x, float) else max(0.0, x)

@@ -1,0 +1,228 @@
+"""Force laws: the one way by which elements act on a mechanism, in compiled steps, single calls and derivatives alike.
+
+A ``ForceLaw`` is written for one state, on scalars that may be floats or traced values.  It is shown a ``Situation``
+(the mechanism at q, v) and adds to it forces at joints, wrenches on links, or both.  ``Acting`` is a list of laws with
+their control inputs and activations one after the other; everything else is made from it:
+
+    steps of rollouts and simulations    ``Acting.forces`` in every stage of the method (``steps.py``)
+    joint forces and their derivatives   ``Acting.joint_forces``, compiled, and differentiated as a program
+                                         (``dynamics/resolved.py``): linear models, inverse dynamics, implicit methods
+
+A new kind of element is a law here, a record in the mechanism (``mechanism/elements.py``), and one line in
+``of_mechanism.py`` that leads from the one to the other.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import NamedTuple
+
+from ...mechanism import Mechanism
+from ..algorithms import expressions as ex
+from ..algorithms.kinematics import internal_poses
+from ..operators.plan import apply, evaluate
+from ..recursions.tree import Configuration, Tree
+from ..scalar import Scalar
+from ..spatial import IDENTITY, Force, Matrix3, Motion, Transform, Vector3
+from ..spatial.motion import NO_MOTION
+from ..spatial.pose import Pose, beyond
+from ..spatial.three import ZERO
+
+
+class Situation:
+    """A mechanism at one state, as a law sees it, and what laws have added so far.
+
+    What several laws ask for (poses, velocities) is computed once, and only if one does.
+    """
+
+    def __init__(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> None:
+        self.tree, self.q, self.v = tree, list(q), list(v)
+        self._at_joints: list[Scalar] = [0.0] * tree.mechanism.nv
+        self._on_links: dict[int, Force] = {}
+
+    # -- what a law sees ----------------------------------------------------------------------------------------
+
+    def positions(self, joint: str) -> list[Scalar]:
+        """The joint's own coordinates; those of a mimic joint follow from the joint that it mimics."""
+        place = self.tree.mechanism.place(joint)
+        own = self.q[place.q_index]
+        return own if (place.ratio, place.offset) == (1.0, 0.0) else [x * place.ratio + place.offset for x in own]
+
+    def velocities(self, joint: str) -> list[Scalar]:
+        """The joint's own velocities."""
+        place = self.tree.mechanism.place(joint)
+        return [x * place.ratio for x in self.v[place.v_index]]
+
+    def pose(self, frame: str) -> Pose:
+        """Rotation and position in the world of a link or frame."""
+        body, way = self._at.to_frame(frame)
+        return beyond(self._poses[body] if body >= 0 else (IDENTITY, ZERO), way)
+
+    def velocity(self, frame: str) -> Motion:
+        """[omega; v] of a link or frame, along its own axes, of the point at its origin."""
+        body, way = self._at.to_frame(frame)
+        return way.motion_into(self._velocities[body]) if body >= 0 else NO_MOTION
+
+    @cached_property
+    def _at(self) -> Configuration:
+        return Configuration(self.tree, self.q)
+
+    @cached_property
+    def _poses(self) -> list[Pose]:
+        return internal_poses(self.tree, self._at.joint_kinematics)
+
+    @cached_property
+    def _velocities(self) -> list[Motion]:
+        return evaluate(ex.LINK_VELOCITIES, self._at, v=self.v)
+
+    # -- what a law adds ----------------------------------------------------------------------------------------
+
+    def push_joint(self, joint: str, forces: Sequence[Scalar]) -> None:
+        """Forces on the joint's own velocity coordinates; those of a mimic joint reach the joint that it mimics."""
+        place = self.tree.mechanism.place(joint)
+        for k, force in zip(range(self.tree.mechanism.nv)[place.v_index], forces, strict=True):
+            self._at_joints[k] = self._at_joints[k] + force * place.ratio
+
+    def push_frame(self, frame: str, wrench: Force) -> None:
+        """A wrench [moment; force] on a link or frame, along its own axes, at its origin.  The ground takes any."""
+        place = self.tree.mechanism.frame(frame)
+        if place.body >= 0:
+            way = Transform.from_pose(Matrix3.from_rows(place.rotation.tolist()), Vector3(*place.position.tolist()))
+            own = way.force_back(wrench)
+            known = self._on_links.get(place.body)
+            self._on_links[place.body] = own if known is None else known + own
+
+    @property
+    def joint_forces(self) -> list[Scalar]:
+        """(nv,): what was added at joints."""
+        return self._at_joints
+
+    @property
+    def wrenches(self) -> list[list[Scalar]] | None:
+        """(n_links, 6): what was added on links, in their frames at their origins; None if nothing was."""
+        if not self._on_links:
+            return None
+        still = [0.0] * 6
+        return [list(self._on_links[i].flat()) if i in self._on_links else still for i in range(len(self.tree.links))]
+
+
+class ForceLaw(ABC):
+    """Something that acts: a constant, hashable value.
+
+    n_ctrl             how many control inputs it has
+    n_activation       how many states of its own
+    looks_at_gravity   whether it looks at gravity, or at other numbers in which variants of a mechanism differ
+    """
+
+    n_ctrl: int = 0
+    n_activation: int = 0
+    looks_at_gravity: bool = False
+
+    @abstractmethod
+    def act(self, at: Situation, ctrl: Sequence[Scalar], activation: Sequence[Scalar]) -> Sequence[Scalar]:
+        """Add its forces to the situation; returns the rates of its activation.  Laws with ``numbers`` take them as a
+        last argument."""
+
+    def energy(self, at: Situation) -> Scalar:
+        """Potential energy, if its forces derive from one; laws with ``numbers`` take them too."""
+        return 0.0
+
+    # Compiled code for single calls is shared by laws of one structure, which differ in their numbers only.
+
+    def numbers(self, mech: Mechanism) -> tuple[float, ...]:
+        """Numbers that may be inputs of compiled code."""
+        return ()
+
+    def structure(self, mech: Mechanism) -> Hashable:
+        """All that compiled code depends on besides."""
+        return self
+
+    def frames(self) -> tuple[str, ...]:
+        """The links and frames that it looks at."""
+        return ()
+
+
+class Forces(NamedTuple):
+    """What laws add at one state: joint forces (nv,), wrenches (n_links, 6) in link frames or None, and the rates of
+    their activations."""
+
+    joint_forces: list[Scalar]
+    wrenches: list[list[Scalar]] | None
+    rates: list[Scalar]
+
+
+@dataclass(frozen=True)
+class Acting:
+    """Laws that act together; their control inputs and activations follow each other in the order of the laws."""
+
+    laws: tuple[ForceLaw, ...] = ()
+
+    @cached_property
+    def n_ctrl(self) -> int:
+        """Number of control inputs."""
+        return sum(law.n_ctrl for law in self.laws)
+
+    @cached_property
+    def n_activation(self) -> int:
+        """Number of activations."""
+        return sum(law.n_activation for law in self.laws)
+
+    def forces(
+        self,
+        tree: Tree,
+        q: Sequence[Scalar],
+        v: Sequence[Scalar],
+        ctrl: Sequence[Scalar] = (),
+        activation: Sequence[Scalar] = (),
+        numbers: Sequence[Scalar] | None = None,
+    ) -> Forces:
+        """What all laws add; ``numbers`` replace those of the laws, one after the other."""
+        at, rates = Situation(tree, q, v), list[Scalar]()
+        ctrls = self._parts(ctrl, [law.n_ctrl for law in self.laws])
+        activations = self._parts(activation, [law.n_activation for law in self.laws])
+        for law, own, own_ctrl, own_activation in zip(
+            self.laws, self._numbers(tree, numbers), ctrls, activations, strict=True
+        ):
+            rates += law.act(at, own_ctrl, own_activation, *own)
+        return Forces(at.joint_forces, at.wrenches, rates)
+
+    def joint_forces(
+        self,
+        tree: Tree,
+        q: Sequence[Scalar],
+        v: Sequence[Scalar],
+        ctrl: Sequence[Scalar] = (),
+        activation: Sequence[Scalar] = (),
+        numbers: Sequence[Scalar] | None = None,
+    ) -> list[Scalar]:
+        """(nv + n_activation,): forces at joints and on links together, on the coordinates of v, as tau is; then the
+        rates of the activations."""
+        forces = self.forces(tree, q, v, ctrl, activation, numbers)
+        tau = forces.joint_forces
+        if forces.wrenches is not None:
+            through_joints = apply(ex.JOINT_FORCES_OF_WRENCHES, tree, q, wrenches=forces.wrenches)
+            tau = [x + y for x, y in zip(tau, through_joints, strict=True)]
+        return [*tau, *forces.rates]
+
+    def energy(self, tree: Tree, q: Sequence[Scalar], numbers: Sequence[Scalar] | None = None) -> Scalar:
+        """(): the potential energy of all laws."""
+        at = Situation(tree, q, [0.0] * tree.mechanism.nv)
+        total: Scalar = 0.0
+        for law, own in zip(self.laws, self._numbers(tree, numbers), strict=True):
+            total = total + law.energy(at, *own)
+        return total
+
+    def _numbers(self, tree: Tree, numbers: Sequence[Scalar] | None) -> list[tuple[Sequence[Scalar], ...]]:
+        """For every law its numbers as a further argument, if it takes such."""
+        if numbers is None:
+            return [() for _ in self.laws]
+        sizes = [len(law.numbers(tree.mechanism)) for law in self.laws]
+        return [(own,) if own else () for own in self._parts(numbers, sizes)]
+
+    @staticmethod
+    def _parts(whole: Sequence[Scalar], sizes: Sequence[int]) -> list[list[Scalar]]:
+        return [list(whole[end - size : end]) for size, end in zip(sizes, accumulate(sizes), strict=True)]

@@ -1,0 +1,80 @@
+"""Steps in time of a mechanism on which elements act: their laws are evaluated in every stage of the method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..algorithms.closed_dynamics import ClosedMotion, Fronts
+from ..algorithms.closed_projection import SETTLED
+from ..algorithms.dynamics import forward_dynamics
+from ..algorithms.integration import Method, Vector, advanced, closed_advanced
+from ..recursions.tree import Tree
+from ..scalar import Scalar
+from .law import Acting
+
+
+def acting_step(
+    method: Method,
+    acting: Acting,
+    tree: Tree,
+    q: Vector,
+    v: Vector,
+    tau: Vector,
+    dt: Scalar,
+    wrenches: Any,
+    ctrl: Vector,
+    activation: Vector,
+) -> Vector:
+    """(nq + nv + n_activation,): q, v and activations after dt.  ``tau``, ``wrenches`` and ``ctrl`` are constant during
+    the step."""
+    accelerations = _rates(
+        acting, tree, tau, wrenches, ctrl, lambda q, v, forces, pushes: forward_dynamics(tree, q, v, forces, pushes)
+    )
+    return advanced(method, tree, q, v, dt, accelerations, activation)
+
+
+def closed_acting_step(
+    method: Method,
+    acting: Acting,
+    tree: Tree,
+    q: Vector,
+    v: Vector,
+    tau: Vector,
+    dt: Scalar,
+    wrenches: Any,
+    ctrl: Vector,
+    activation: Vector,
+    *,
+    fronts: Fronts,
+    settled: float = SETTLED,
+) -> tuple[Vector, Scalar, Scalar]:
+    """The same with loops closed, and how far it can be relied on: see ``integration.closed_step``."""
+    stages: list[ClosedMotion] = []
+
+    def motion(q: Sequence[Scalar], v: Vector, forces: Vector, pushes: Any) -> Vector:
+        stages.append(ClosedMotion(tree, q, v, pushes, fronts))
+        return stages[-1].under(forces)
+
+    accelerations = _rates(acting, tree, tau, wrenches, ctrl, motion)
+    return closed_advanced(method, tree, q, v, dt, accelerations, stages, fronts, settled, activation)
+
+
+def _rates(
+    acting: Acting, tree: Tree, tau: Sequence[Scalar], wrenches: Any, ctrl: Sequence[Scalar], motion: Callable[..., Any]
+) -> Callable[..., Vector]:
+    """Accelerations and rates of activations at (q, v, activations)."""
+
+    def rates(q: Sequence[Scalar], v: Vector, activation: Vector) -> Vector:
+        found = acting.forces(tree, q, v, ctrl, activation)
+        forces = [x + y for x, y in zip(tau, found.joint_forces, strict=True)]
+        return [*motion(q, v, forces, _together(wrenches, found.wrenches)), *found.rates]
+
+    return rates
+
+
+def _together(given: Any, added: list[list[Scalar]] | None) -> Any:
+    """(n_links, 6) or None: wrenches from outside and of laws."""
+    if given is None or added is None:
+        return given if added is None else added
+    return [[x + y for x, y in zip(*rows, strict=True)] for rows in zip(given, added, strict=True)]

@@ -1,0 +1,214 @@
+"""What of a mechanism acts by itself, and switching it: the part of ``Mechanism`` that is about its elements."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linkwise.mechanics.joints import Floating, Spherical
+from linkwise.mechanism import elements as records
+from linkwise.mechanism import family
+from linkwise.mechanism.checks import MechanismError, did_you_mean
+from linkwise.mechanism.elements import (
+    KINDS,
+    OF_JOINTS,
+    RECORDS,
+    Actuator,
+    EffortRange,
+    GravityCompensation,
+    Tendon,
+)
+from linkwise.mechanism.parts import Body
+
+if TYPE_CHECKING:
+    from linkwise.mechanism.model import Mechanism
+
+#: Kind -> whether a joint has such.
+_AT_JOINTS: dict[str, Callable[[Body], bool]] = {
+    "springs": lambda body: any(body.stiffness),
+    "damping": lambda body: any(body.damping),
+    "friction": lambda body: any(body.friction),
+    "limits": lambda body: bool(
+        body.kind.rates_are_velocities and np.isfinite([*body.limits.lower, *body.limits.upper]).any()
+    ),
+}
+assert tuple(_AT_JOINTS) == OF_JOINTS
+
+
+class ActingElements:
+    """Elements of a mechanism, which act in ``lw.simulate``, ``lw.rollout``, ``lw.linearize`` and ``lw.acting``; the
+    functions of plain dynamics, such as ``lw.forward_dynamics``, know nothing of them."""
+
+    elements: tuple[Any, ...]
+    switched_off: records.Switches
+    bodies: tuple[Body, ...]
+
+    # Numbers of joints --------------------------------------------------------------------------------------------
+
+    @cached_property
+    def damping(self: Any) -> np.ndarray:
+        """(nv,) viscous damping of the joints; those of joints that mimic others are not among them, here and below."""
+        return self._of_joints("damping")
+
+    @cached_property
+    def friction(self: Any) -> np.ndarray:
+        """(nv,) dry friction of the joints, as the file gives it (``frictionloss`` of MJCF)."""
+        return self._of_joints("friction")
+
+    @cached_property
+    def stiffness(self: Any) -> np.ndarray:
+        """(nv,) stiffness of springs in the joints, as the file gives it."""
+        return self._of_joints("stiffness")
+
+    @cached_property
+    def spring_rest(self: Any) -> np.ndarray:
+        """(nq,) where springs in the joints are at rest (``springref`` of MJCF), neutral where nothing is said."""
+        return self._of_joints("rest")
+
+    # Records ------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def actuators(self) -> tuple[Actuator, ...]:
+        """The actuators that act; control inputs are in their order."""
+        return tuple(one for one in self.elements if isinstance(one, Actuator) and self.acts("actuators", one.name))
+
+    @property
+    def actuator_names(self) -> tuple[str, ...]:
+        """Names of the actuators that act, in the order of ``ctrl``."""
+        return tuple(one.name for one in self.actuators)
+
+    @property
+    def n_ctrl(self) -> int:
+        """Number of control inputs."""
+        return len(self.actuators)
+
+    @property
+    def n_activation(self) -> int:
+        """Number of activations: states of actuators with dynamics, in the order of ``ctrl``."""
+        return sum(one.has_activation for one in self.actuators)
+
+    @cached_property
+    def ctrl_range(self) -> np.ndarray:
+        """(n_ctrl, 2): bounds of the control inputs, infinite where there are none."""
+        ranges = [one.ctrl_range or (-np.inf, np.inf) for one in self.actuators]
+        array = np.array(ranges, dtype=float).reshape(-1, 2)
+        array.flags.writeable = False
+        return array
+
+    @cached_property
+    def tendons(self) -> tuple[Tendon, ...]:
+        """Tendons, whether something acts along them or not."""
+        return tuple(one for one in self.elements if isinstance(one, Tendon))
+
+    def acts(self, kind: str, name: str) -> bool:
+        """Whether what the mechanism has of a ``kind`` at ``name`` is switched on."""
+        return records.acts(self.switched_off, kind, name)
+
+    @cached_property
+    def acting(self) -> dict[str, tuple[str, ...]]:
+        """What acts: kind -> names of joints, actuators, tendons or links."""
+        known = self._known_elements
+        return {kind: found for kind in KINDS if (found := tuple(n for n in known[kind] if self.acts(kind, n)))}
+
+    @cached_property
+    def idle(self) -> dict[str, tuple[str, ...]]:
+        """What is switched off, likewise."""
+        known = self._known_elements
+        return {kind: found for kind in KINDS if (found := tuple(n for n in known[kind] if not self.acts(kind, n)))}
+
+    @cached_property
+    def _known_elements(self) -> dict[str, tuple[str, ...]]:
+        """Kind -> all names, switched on or not."""
+        found = {kind: tuple(b.joint for b in self.bodies if has(b)) for kind, has in _AT_JOINTS.items()}
+        for kind in KINDS[len(found) :]:
+            of_kind = (one for one in self.elements if RECORDS[type(one)] == kind)
+            found[kind] = tuple(dict.fromkeys(map(records.name_of, of_kind)))
+        return found
+
+    def with_acting(self: Any, *only: Any, **kinds: Any) -> Mechanism:
+        """A copy in which other elements act: ``with_acting(False)`` nothing, ``with_acting(True)`` everything,
+        ``with_acting("damping", "actuators")`` these kinds alone; ``with_acting(limits=False)`` switches one kind,
+        ``with_acting(actuators=("hip", "knee"))`` lets these alone of a kind act.
+
+        Kinds are springs, damping, friction, limits, actuators, tendons, gravity_compensation and contact.
+        """
+        off = records.switched(self._known_elements, self.switched_off, only, kinds)
+        return family.variant(self, (), switched_off=off)
+
+    def with_elements(self: Any, *elements: Any) -> Mechanism:
+        """A copy with further actuators, tendons and the like (``lw.Actuator``, ``lw.Tendon``, ...)."""
+        return dataclasses.replace(self, elements=(*self.elements, *elements))
+
+    def without_elements(self: Any, *names: str) -> Mechanism:
+        """A copy without the actuators, tendons and other elements of these names."""
+        known = [records.name_of(one) for one in self.elements]
+        for name in names:
+            if name not in known:
+                raise MechanismError(f"mechanism {self.name!r} has no element {name!r}: " + did_you_mean(name, known))
+        kept = tuple(one for one in self.elements if records.name_of(one) not in names)
+        return dataclasses.replace(self, elements=kept)
+
+    def _check_elements(self: Any) -> None:
+        """Every record leads somewhere."""
+        object.__setattr__(self, "elements", records.checked(self.elements))
+        object.__setattr__(self, "switched_off", tuple((kind, name) for kind, name in self.switched_off))
+        tendons = [one.name for one in self.elements if isinstance(one, Tendon)]
+        for one in self.elements:
+            if isinstance(one, Tendon):
+                for joint, _ in one.joints:
+                    _require_scalar(self, joint, f"tendon {one.name!r}")
+            elif isinstance(one, EffortRange):
+                _require_scalar(self, one.joint, "an effort range")
+            elif isinstance(one, GravityCompensation):
+                self.frame(one.link)
+            elif isinstance(one, Actuator):
+                _check_target(self, one, tendons)
+
+
+def _check_target(mech: Any, one: Actuator, tendons: list[str]) -> None:
+    if one.transmission == "site":
+        mech.frame(one.target)
+    elif one.transmission == "tendon":
+        if one.target not in tendons:
+            raise MechanismError(
+                f"actuator {one.name!r} drives tendon {one.target!r}, which does not exist: "
+                + did_you_mean(one.target, tendons)
+            )
+    else:
+        kind = mech.bodies[mech.body_index(one.target)].kind
+        if kind.nv != 1 and not isinstance(kind, (Spherical, Floating)):
+            raise MechanismError(
+                f"actuator {one.name!r} drives joint {one.target!r}, which has {kind.nv} coordinates: it needs a joint "
+                "of one, a ball or a free joint"
+            )
+
+
+def _require_scalar(mech: Any, joint: str, what: str) -> None:
+    kind = mech.bodies[mech.body_index(joint)].kind
+    if kind.nv != 1 or not kind.rates_are_velocities:
+        raise MechanismError(f"{what} is at joint {joint!r}, which has not one coordinate whose rate is its velocity")
+
+
+def locked(elements: tuple[Any, ...], values: Mapping[str, Sequence[float]]) -> tuple[Any, ...]:
+    """The elements when joints are locked at these coordinates: what drives them alone is gone, and what they add to
+    tendons is constant."""
+    kept: list[Any] = []
+    for one in elements:
+        if isinstance(one, Tendon):
+            free = tuple((joint, arm) for joint, arm in one.joints if joint not in values)
+            offset = one.offset + sum(arm * values[joint][0] for joint, arm in one.joints if joint in values)
+            kept += [dataclasses.replace(one, joints=free, offset=offset)] if free else []
+        elif not (isinstance(one, EffortRange) and one.joint in values):
+            kept.append(one)
+    tendons = {one.name for one in kept if isinstance(one, Tendon)}
+    return tuple(one for one in kept if not isinstance(one, Actuator) or not _lost(one, values, tendons))
+
+
+def _lost(one: Actuator, values: Mapping[str, Any], tendons: set[str]) -> bool:
+    if one.transmission == "tendon":
+        return one.target not in tendons
+    return one.transmission != "site" and one.target in values

@@ -1,0 +1,226 @@
+"""What acts on a mechanism besides gravity and what its joints have themselves: constant records, by the names of
+joints and links, so that they stay true when joints are locked or loops added.
+
+What each does is a law in ``mechanics/elements``; springs, damping, friction and limits of joints are numbers of
+``Body``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from linkwise.mechanism import checks
+from linkwise.mechanism.checks import MechanismError, did_you_mean
+
+#: What can be switched (``Mechanism.with_acting``): of joints, and of records.
+OF_JOINTS = ("springs", "damping", "friction", "limits")
+KINDS = (*OF_JOINTS, "actuators", "tendons", "gravity_compensation", "contact")
+
+Range = tuple[float, float]
+TRANSMISSIONS = ("joint", "jointinparent", "tendon", "site")
+DYNAMICS = ("none", "integrator", "filter", "filterexact")
+GAINS = ("fixed", "affine")
+BIASES = ("none", "affine")
+
+
+@dataclass(frozen=True)
+class Actuator:
+    """One control input u that drives a joint, a tendon or a frame, as MuJoCo computes it:
+
+        force = gain(l, dl/dt) x + bias(l, dl/dt),    x = u, or the activation if there are dynamics
+        gain, bias: p[0] ("fixed"), or p[0] + p[1] l + p[2] dl/dt ("affine"); no bias: "none"
+
+    with l the gear times the length of the transmission, and the joint forces gear times the force.
+
+    name           of the actuator
+    target         the joint, tendon or frame it drives
+    transmission   what that is: "joint" (of balls and free joints: gear is an axis in the child's frame),
+                   "jointinparent" (in the parent's), "tendon", or "site" (gear is [force; moment] in the frame)
+    gear           up to six numbers; joints of one coordinate and tendons have the first
+    dynamics       of the activation w: "none", "integrator" (dw/dt = u), "filter" or "filterexact"
+                   (dw/dt = (u - w) / time_constant)
+    ctrl_range, force_range, activation_range   bounds, or None; u and the force are cut off at theirs; an activation
+                   does not move further beyond its own
+    """
+
+    name: str
+    target: str
+    transmission: str = "joint"
+    gear: tuple[float, ...] = (1.0,)
+    gain: tuple[float, float, float] = (1.0, 0.0, 0.0)
+    bias: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    dynamics: str = "none"
+    time_constant: float = 1.0
+    ctrl_range: Range | None = None
+    force_range: Range | None = None
+    activation_range: Range | None = None
+
+    def __post_init__(self) -> None:
+        checks.checked_name("actuator", self.name)
+        what = f"actuator {self.name!r}"
+        checks.one_of(f"transmission of {what}", self.transmission, TRANSMISSIONS)
+        checks.one_of(f"dynamics of {what}", self.dynamics, DYNAMICS)
+        gear = _numbers(f"the gear of {what}", self.gear)
+        if not 1 <= len(gear) <= 6:
+            raise MechanismError(f"the gear of {what} must be one to six numbers, not {self.gear!r}")
+        object.__setattr__(self, "gear", gear + (0.0,) * (6 - len(gear)))
+        for name in ("gain", "bias"):
+            numbers = _numbers(f"the {name} of {what}", getattr(self, name))
+            if len(numbers) > 3:
+                raise MechanismError(f"the {name} of {what} must be up to three numbers, not {getattr(self, name)!r}")
+            object.__setattr__(self, name, numbers + (0.0,) * (3 - len(numbers)))
+        constant = checks.checked_number(f"the time constant of {what}", self.time_constant)
+        if constant <= 0.0 and self.dynamics in ("filter", "filterexact"):
+            raise MechanismError(f"the time constant of {what} must be positive, not {constant:g}")
+        object.__setattr__(self, "time_constant", constant)
+        for name in ("ctrl_range", "force_range", "activation_range"):
+            object.__setattr__(self, name, _range(f"the {name.replace('_', ' ')} of {what}", getattr(self, name)))
+
+    @property
+    def has_activation(self) -> bool:
+        """Whether it has a state of its own."""
+        return self.dynamics != "none"
+
+
+@dataclass(frozen=True)
+class Tendon:
+    """A length that is linear in joints, ``l = offset + sum of coefficient times coordinate``, and what acts along it.
+
+    name        of the tendon
+    joints      ((joint, coefficient), ...): joints of one coordinate
+    stiffness   of a spring, at rest while l is within ``rest`` (two numbers)
+    damping     force per rate of l
+    friction    dry friction, regularised as at joints
+    limits      bounds of l, or None
+    """
+
+    name: str
+    joints: tuple[tuple[str, float], ...]
+    stiffness: float = 0.0
+    rest: Range = (0.0, 0.0)
+    damping: float = 0.0
+    friction: float = 0.0
+    limits: Range | None = None
+    offset: float = 0.0
+
+    def __post_init__(self) -> None:
+        what = f"tendon {checks.checked_name('tendon', self.name)!r}"
+        object.__setattr__(self, "joints", tuple((str(joint), float(arm)) for joint, arm in self.joints))
+        for name in ("stiffness", "damping", "friction"):
+            number = checks.checked_number(f"the {name} of {what}", getattr(self, name))
+            if number < 0.0:
+                raise MechanismError(f"the {name} of {what} must not be negative, got {number:g}")
+            object.__setattr__(self, name, number)
+        object.__setattr__(self, "rest", _range(f"the rest of {what}", self.rest) or (0.0, 0.0))
+        object.__setattr__(self, "limits", _range(f"the limits of {what}", self.limits))
+
+
+@dataclass(frozen=True)
+class GravityCompensation:
+    """A force against gravity on a link: ``mass`` times gravity, upwards, at ``point`` in its frame."""
+
+    link: str
+    mass: float
+    point: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mass", checks.checked_number(f"the mass held up of {self.link!r}", self.mass))
+        object.__setattr__(self, "point", _numbers(f"the point that holds up {self.link!r}", self.point))
+
+
+@dataclass(frozen=True)
+class EffortRange:
+    """Bounds of the force that all actuators together give to a joint of one coordinate."""
+
+    joint: str
+    lower: float
+    upper: float
+
+    def __post_init__(self) -> None:
+        bounds = _range(f"the effort range of joint {self.joint!r}", (self.lower, self.upper))
+        assert bounds is not None
+        object.__setattr__(self, "lower", bounds[0])
+        object.__setattr__(self, "upper", bounds[1])
+
+
+#: Records by class: the kind under which ``with_acting`` switches them.
+RECORDS: dict[type, str] = {
+    Actuator: "actuators",
+    Tendon: "tendons",
+    GravityCompensation: "gravity_compensation",
+    EffortRange: "actuators",
+}
+
+
+def name_of(record: Any) -> str:
+    """What a record is switched by: its own name, or that of its joint or link."""
+    return next(getattr(record, field) for field in ("name", "joint", "link") if hasattr(record, field))
+
+
+def checked(records: Iterable[Any]) -> tuple[Any, ...]:
+    """Records of known classes, no two actuators or tendons of one name."""
+    found = tuple(records)
+    for record in found:
+        if type(record) not in RECORDS:
+            known = ", ".join(kind.__name__ for kind in RECORDS)
+            raise MechanismError(f"an element of a mechanism is one of {known}, not {record!r}")
+    for kind in (Actuator, Tendon):
+        names = [record.name for record in found if isinstance(record, kind)]
+        for name in names:
+            if names.count(name) > 1:
+                raise MechanismError(f"two {kind.__name__.lower()}s are named {name!r}; names must be unique")
+    return found
+
+
+# -- what is switched off ---------------------------------------------------------------------------------------
+
+Switches = tuple[tuple[str, str], ...]  # (kind, name), ... that do not act; ("limits", "") for all of a kind
+
+
+def switched(known: dict[str, tuple[str, ...]], off: Switches, only: Sequence[Any], kinds: dict[str, Any]) -> Switches:
+    """``off`` changed as ``Mechanism.with_acting`` says; ``known`` are the names of every kind."""
+    result = dict.fromkeys(off)
+    for choice in only:
+        if not isinstance(choice, (bool, str)):
+            raise TypeError(f"with_acting takes True, False or kinds ({', '.join(KINDS)}), got {choice!r}")
+    if only:
+        chosen = [checks.one_of("kind of element", one, KINDS) for one in only if isinstance(one, str)]
+        keep = KINDS if True in only else chosen
+        result = {(kind, ""): None for kind in KINDS if kind not in keep}
+    for kind, choice in kinds.items():
+        checks.one_of("kind of element", kind, KINDS)
+        result = {switch: None for switch in result if switch[0] != kind}
+        if isinstance(choice, bool):
+            result |= {} if choice else {(kind, ""): None}
+            continue
+        names = checks.names_of(choice)
+        for name in names:
+            if name not in known[kind]:
+                raise MechanismError(f"there are no {kind} of {name!r}: " + did_you_mean(name, known[kind]))
+        result |= {(kind, name): None for name in known[kind] if name not in names}
+    return tuple(result)
+
+
+def acts(off: Switches, kind: str, name: str) -> bool:
+    """Whether something acts."""
+    return (kind, "") not in off and (kind, name) not in off
+
+
+# -- numbers ----------------------------------------------------------------------------------------------------
+
+
+def _numbers(what: str, values: Any) -> tuple[float, ...]:
+    given = (values,) if isinstance(values, (int, float)) else tuple(values)
+    return tuple(checks.checked_number(what, value) for value in given)
+
+
+def _range(what: str, values: Any) -> Range | None:
+    if values is None:
+        return None
+    low, high = (math.inf * math.copysign(1, x) if math.isinf(x) else float(x) for x in map(float, values))
+    if not low <= high:
+        raise MechanismError(f"{what} must be (lower, upper) with lower <= upper, not {values!r}")
+    return low, high

@@ -1,0 +1,69 @@
+"""One step in time as an algorithm: of a method, on trees and loops, under all that acts during it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from ..compiler.kernel import Kernel
+from ..compiler.pipeline import compile
+from ..mechanics.algorithms.algorithm import Algorithm
+from ..mechanics.algorithms.catalogue import ALGORITHMS, WITH_WRENCHES
+from ..mechanics.algorithms.integration import METHODS, fed_back
+from ..mechanics.elements.law import Acting
+from ..mechanics.elements.steps import acting_step, closed_acting_step
+from ..mechanics.recursions.tree import Tree
+from ..mechanism import Mechanism
+
+FEEDBACK = ("target", "kp", "kd")
+ACTIVATION = "activation"
+
+
+def step_name(mech: Mechanism, method: str) -> str:
+    """The algorithm of a step on which nothing acts."""
+    return f"closed_{method}_step" if mech.loops else f"{method}_step"
+
+
+def step_algorithm(mech: Mechanism, method: str, acting: Acting, more: tuple[str, ...] = ()) -> Algorithm:
+    """q, v, tau, dt, and ``more`` of wrenches, target, kp, kd, ctrl and activation, to the state after dt.
+
+    tau, wrenches, ctrl and the forces of feedback are constant during the step, what elements do is not.
+    """
+    plain = ALGORITHMS[step_name(mech, method)]
+    if not acting.laws and not set(more) & {*FEEDBACK}:
+        return ALGORITHMS[WITH_WRENCHES[plain.name]] if "wrenches" in more else plain
+    inputs = (*plain.inputs, *more)
+    whole: Any = partial(closed_acting_step if mech.loops else acting_step, METHODS[method], acting)
+
+    def step(tree: Tree, *arrays: Any, **options: Any) -> Any:
+        given = dict(zip(inputs, arrays, strict=True))
+        q, v, tau, dt, wrenches = (given.get(name) for name in ("q", "v", "tau", "dt", "wrenches"))
+        if "target" in given:
+            tau = fed_back(tree, q, v, tau, *(given[name] for name in FEEDBACK))
+        if not acting.laws:
+            return plain.function(tree, q, v, tau, dt, *(() if wrenches is None else (wrenches,)), **options)
+        return whole(tree, q, v, tau, dt, wrenches, given.get("ctrl", ()), given.get(ACTIVATION, ()), **options)
+
+    sizes = {"target": (mech.nq,), "kp": (mech.nv,), "kd": (mech.nv,)}
+    sizes |= {"ctrl": (acting.n_ctrl,), ACTIVATION: (acting.n_activation,)}
+    if acting.n_activation:
+        sizes["state"] = (mech.nq + mech.nv + acting.n_activation,)
+    return dataclasses.replace(
+        plain, inputs=inputs, expression=None, recursion=step, may_take_wrenches=False, sizes={**plain.sizes, **sizes}
+    )
+
+
+@dataclass(frozen=True)
+class OneStep:
+    """The kernel of one compiled step: see ``step_algorithm``."""
+
+    method: str
+    acting: Acting
+    more: tuple[str, ...]
+
+    def __call__(self, mech: Mechanism, dtype: str = "float64", parameters: Sequence[Any] = ()) -> Kernel:
+        algorithm = step_algorithm(mech, self.method, self.acting, self.more)
+        return compile(algorithm, mech, dtype, parameters=parameters)
