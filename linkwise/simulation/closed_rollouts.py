@@ -228,7 +228,7 @@ class Followed:
     ) -> tuple[np.ndarray, ...]:
         """The states after a step of some; NaN where loops cannot be closed."""
         try:
-            return self._step(q, v, dt[:, None], tau, **others)
+            return decomposed_step(self.mech, self.method, self.acting, q, v, dt[:, None], tau, **others)
         except MechanismError:
             if len(which) == 1:
                 self.lost[which] = np.where(self.lost[which] < 0, k, self.lost[which])
@@ -240,44 +240,46 @@ class Followed:
         ]
         return tuple(np.concatenate(parts) for parts in zip(*alone, strict=True))
 
-    def _step(
-        self,
-        q: np.ndarray,
-        v: np.ndarray,
-        h: np.ndarray,
-        tau: np.ndarray,
-        wrenches: Any = None,
-        ctrl: Any = None,
-        activation: Any = None,
-    ) -> tuple[np.ndarray, ...]:
-        """One step of the method and the projection after it, by NumPy."""
-        mech, method, rank = self.mech, METHODS[self.method], _rank(self.mech)
-        elements, nq, n = Resolved(mech, self.acting), mech.nq, mech.nv
-        more = [] if activation is None else [activation]
 
-        def changes(q: np.ndarray, v: np.ndarray) -> np.ndarray:
-            """Of v and activations, one behind the other."""
-            forces, rates = elements.forces_and_rates(q, v[:, :n], ctrl, v[:, n:] if more else None)
-            a = closed.accelerations(mech, q, v[:, :n], tau + forces, wrenches=wrenches, rank=rank)
-            return np.concatenate([a, rates], axis=-1)
+def decomposed_step(
+    mech: Mechanism,
+    name: str,
+    acting: Acting,
+    q: np.ndarray,
+    v: np.ndarray,
+    h: np.ndarray,
+    tau: np.ndarray,
+    wrenches: Any = None,
+    ctrl: Any = None,
+    activation: Any = None,
+) -> tuple[np.ndarray, ...]:
+    """One step of a method and the projection after it, by NumPy: (q, v), and the activations if there are any."""
+    method, rank, elements = METHODS[name], _rank(mech), Resolved(mech, acting)
+    nq, n, more = mech.nq, mech.nv, [] if activation is None else [activation]
 
-        def rates(_: float, x: np.ndarray) -> np.ndarray:
-            q, v = x[:, :nq], x[:, nq:]
-            return np.concatenate([tree.coordinate_rates(mech, q, v[:, :n]), changes(q, v)], axis=-1)
+    def changes(q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Of v and activations, one behind the other."""
+        forces, rates = elements.forces_and_rates(q, v[:, :n], ctrl, v[:, n:] if more else None)
+        a = closed.accelerations(mech, q, v[:, :n], tau + forces, wrenches=wrenches, rank=rank)
+        return np.concatenate([a, rates], axis=-1)
 
-        if isinstance(method, Tableau):
-            x = method.advance(np.concatenate([q, v, *more], axis=-1), h, rates)
-            q, v = x[:, :nq], x[:, nq:]
-        else:
-            q, v = method.advance(
-                q,
-                np.concatenate([v, *more], axis=-1),
-                h,
-                lambda _, q, v: changes(q, v),
-                lambda q, v, h: tree.integrate(mech, q, v[:, :n], h[:, 0]),
-            )
-        closed_q, closed_v = closed.project(mech, q, v[:, :n], rank=rank)
-        return (closed_q, closed_v, v[:, n:])[: 2 + len(more)]
+    def rates(_: float, x: np.ndarray) -> np.ndarray:
+        q, v = x[:, :nq], x[:, nq:]
+        return np.concatenate([tree.coordinate_rates(mech, q, v[:, :n]), changes(q, v)], axis=-1)
+
+    if isinstance(method, Tableau):
+        x = method.advance(np.concatenate([q, v, *more], axis=-1), h, rates)
+        q, v = x[:, :nq], x[:, nq:]
+    else:
+        q, v = method.advance(
+            q,
+            np.concatenate([v, *more], axis=-1),
+            h,
+            lambda _, q, v: changes(q, v),
+            lambda q, v, h: tree.integrate(mech, q, v[:, :n], h[:, 0]),
+        )
+    closed_q, closed_v = closed.project(mech, q, v[:, :n], rank=rank)
+    return (closed_q, closed_v, v[:, n:])[: 2 + len(more)]
 
 
 def _finite(batch: tuple[int, ...], *arrays: np.ndarray) -> np.ndarray:

@@ -81,7 +81,7 @@ def rollout_vjp(
     cotangent    (w_q, w_v), each (..., nv): how the function changes with the last state, along tangent directions of
                  q and by v; or (..., steps // k + 1, nv): with every state that is kept; None for not at all
     wrt          the names of what to differentiate by: "q0", "v0", "tau", "dt", "wrenches", "target", "kp", "kd",
-                 "ctrl", and those of ``parameters``; without it q0, v0, tau, ctrl if it is given, and all ``parameters``
+                 "ctrl", and those of ``parameters``; without it q0, v0, tau, ctrl if given, and all ``parameters``
 
     A dictionary by these names, of (..., nv) for "q0" (along tangent directions), "v0" and gains, (..., steps, nv) for
     "tau" and "target" (of each step, whatever shape was given; along tangent directions), likewise for "ctrl", (...,
@@ -302,8 +302,8 @@ def _refuse_activations(mech: Mechanism, acting: Acting) -> None:
     if acting.n_activation:
         names = ", ".join(one.name for one in mech.actuators if one.has_activation)
         raise MechanismError(
-            f"rollout_vjp differentiates motions of mechanisms whose actuators have no states of their own, and {names} "
-            f"of {mech.name!r} have: switch them off with mech.with_acting(actuators=...)"
+            f"rollout_vjp differentiates motions of mechanisms whose actuators have no states of their own, and "
+            f"{names} of {mech.name!r} have: switch them off with mech.with_acting(actuators=...)"
         )
 
 

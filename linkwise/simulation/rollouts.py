@@ -30,8 +30,9 @@ from ..dynamics.trees import neutral
 from ..mechanics.algorithms.catalogue import ALGORITHMS
 from ..mechanics.algorithms.integration import METHODS as STEPS
 from ..mechanics.elements.law import Acting
-from ..mechanism import Mechanism, MechanismError, checks, one_of, require_mechanism
+from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
 from ..mechanism.quaternions import with_unit_quaternions
+from .bodies import check_bodies
 from .closed_rollouts import SETTLED, TRUSTED, counting, look_after, onto_loops
 from .steps import ACTIVATION, FEEDBACK, step_algorithm, step_name
 
@@ -64,9 +65,8 @@ def rollout(
 ) -> tuple[Float64Array, ...]:
     """Motion of many states at once: q (..., steps + 1, nq) and v (..., steps + 1, nv), the initial state first.
 
-    q0, v0       (..., nq), (..., nv): initial states; all leading batch shapes broadcast.  None for ``mech.initial``
-                 (the file's configuration, else neutral), and at rest; {joint: coordinates}, the others so; both with
-                 loops closed, the named joints held, as ``simulate`` has them
+    q0, v0       (..., nq), (..., nv): initial states; all leading batch shapes broadcast.  None and {joint:
+                 coordinates} as for ``simulate``
     tau          joint forces: None for none, (nv,) the same at all times, (steps, nv) in every step, (..., steps, nv)
                  for every state too, (..., 1, nv) for every state the same at all times; constant during a step
     dt           length of a step: a number, or one for each state; may be negative
@@ -75,8 +75,7 @@ def rollout(
     wrenches     external, in link frames: None, (n_links, 6), (steps, n_links, 6) or (..., steps, n_links, 6)
     feedback     {"target": ..., "kp": ..., "kd": ...}: joint forces kp (target - q) - kd v besides tau, of the start of
                  each step.  The target is a configuration, in the shapes of tau; gains are (..., nv), or one number for
-                 all joints with motors (``mech.actuated_joints``, else all but floating ones); all as {joint: ...} too,
-                 as ``joint_feedback`` has them: joints that are not named have no gains, and ``mech.initial`` as target
+                 all joints with motors (``mech.actuated_joints``, else all but floating ones); all as {joint: ...} too
     parameters   numbers of the mechanism that differ from state to state, as ``compile`` names them:
                  {"mass": (..., n_links), "forearm.com": (..., 3)}; masses and inertias that no body has are refused
     every        keep each ``every``-th state only: (..., steps // every + 1, nq); it must divide ``steps``
@@ -101,8 +100,8 @@ def rollout(
     steps = _count("steps", steps, 0)
     every = _stride(steps, every, final_only)
     acting = _acting(mech, passive)
-    more = ({} if wrenches is None else {"wrenches": wrenches}) | _feedback(mech, feedback)
-    more |= _controls(mech, acting, ctrl, activation)
+    more = {} if wrenches is None else {"wrenches": wrenches}
+    more |= _feedback(mech, feedback) | _controls(mech, acting, ctrl, activation)
     parameters = _named("parameters", parameters, "{'mass': masses}")
     given = {**state_by_joint(mech, {"q": q0, "v": v0}), "tau": tau, "dt": dt, **more, **parameters}
     device = _device(mech, target, given)
@@ -110,35 +109,51 @@ def rollout(
     dtype = _precision(given, {**(feedback or {}), "q": q0, "v": v0})
     run, inputs, of_variant = _kernel(mech, method, acting, tuple(more), tuple(parameters), dtype, target)
     given = {**given, **of_variant, TRUSTED: np.zeros(2)}
-    arrays, batch = _arrays(mech, inputs, given, np.dtype(dtype), steps, every)
-    varied = {array.name: x for array, x in zip(inputs, arrays, strict=True) if array.name in parameters}
-    for name, values in varied.items():
-        _check_bodies(mech, name, values)
-    if mech.loops:
-        arrays[:2] = onto_loops(mech, arrays[0], arrays[1], varied)
+    named, batch = _arrays(mech, inputs, given, np.dtype(dtype), steps, every)
+    varied = _prepared(mech, named, parameters)
     axes = (*batch,) if final_only else (*batch, steps // every + 1)
-    initial = [x for x, array in zip(arrays, inputs, strict=True) if array.name in ("q", "v", ACTIVATION)]
-    shapes = [(*axes, size) for size in (mech.nq, mech.nv, acting.n_activation)[: len(initial)]]
+    initial, shapes = _starts(mech, acting, named, axes)
     if device:
+        arrays = list(named.values())
         found = _run_on_device(device, run, arrays, initial, out, shapes, np.dtype(dtype), steps, final_only)
-        return _returned(found, acting.n_activation, return_activation, axes)
+        return _returned(found, return_activation, axes)
     results = _results(out, shapes, np.dtype(dtype))
     if out is not None:
-        arrays = [x.copy() if any(np.may_share_memory(x, result) for result in out) else x for x in arrays]
+        named = {k: x.copy() if any(np.may_share_memory(x, to) for to in out) else x for k, x in named.items()}
     kept = _started(initial, results, steps, final_only)
     if steps and mech.loops:
-        _run_closed(mech, method, acting, run, dict(zip(inputs, arrays, strict=True)), batch, kept, bool(varied))
+        _run_closed(mech, method, acting, run, named, batch, kept, varied)
     elif steps:
-        run(*arrays, out=tuple(kept))
-    return _returned(results, acting.n_activation, return_activation, axes)
+        run(*named.values(), out=tuple(kept))
+    return _returned(results, return_activation, axes)
 
 
-def _returned(found: Any, n_activation: int, asked: bool, axes: tuple[int, ...]) -> tuple[Any, ...]:
+def _prepared(mech: Mechanism, arrays: dict[Array, Any], parameters: Mapping[str, Any]) -> bool:
+    """Refuse numbers that no body has, and close the loops of the initial states; whether numbers of the mechanism
+    differ from state to state."""
+    varied = {array.name: x for array, x in arrays.items() if array.name in parameters}
+    for name, values in varied.items():
+        check_bodies(mech, name, values)
+    if mech.loops:
+        q, v, *_ = arrays
+        arrays[q], arrays[v] = onto_loops(mech, arrays[q], arrays[v], varied)
+    return bool(varied)
+
+
+def _starts(
+    mech: Mechanism, acting: Acting, arrays: Mapping[Array, Any], axes: tuple[int, ...]
+) -> tuple[list[Any], list[tuple[int, ...]]]:
+    """Initial q, v and, if there are any, activations; and the shapes of their records."""
+    initial = [x for array, x in arrays.items() if array.name in ("q", "v", ACTIVATION)]
+    return initial, [(*axes, size) for size in (mech.nq, mech.nv, acting.n_activation)[: len(initial)]]
+
+
+def _returned(found: Any, asked: bool, axes: tuple[int, ...]) -> tuple[Any, ...]:
     """(q, v), and the activations if they are asked for."""
     q, v, *activation = found
     if not asked:
         return q, v
-    return q, v, activation[0] if n_activation else np.zeros((*axes, 0), q.dtype)
+    return q, v, activation[0] if activation else np.zeros((*axes, 0), q.dtype)
 
 
 def _started(initial: Sequence[Any], results: Sequence[Any], steps: int, final_only: bool) -> list[Any]:
@@ -370,9 +385,9 @@ def _count(what: str, value: Any, least: int) -> int:
 
 def _arrays(
     mech: Mechanism, inputs: Sequence[Array], given: Mapping[str, Any], dtype: np.dtype, steps: int, every: int
-) -> tuple[list[np.ndarray], tuple[int, ...]]:
+) -> tuple[dict[Array, np.ndarray], tuple[int, ...]]:
     """The inputs of the recurrence, those given per step as (..., records, every, core), and the shape of the batch."""
-    arrays, batches = [], {}
+    arrays, batches = {}, {}
     for array in inputs:
         per_step, core = array.name in PER_STEP, array.shape
         values = own = _numbers(mech, array.name, given[array.name], dtype)
@@ -389,7 +404,7 @@ def _arrays(
         if per_step:
             cut = (*batches[array.name], steps // every, every, *core)
             values = np.broadcast_to(values, (*batches[array.name], steps, *core)).reshape(cut)
-        arrays.append(values)
+        arrays[array] = values
     try:
         return arrays, np.broadcast_shapes(*batches.values())
     except ValueError:
@@ -423,39 +438,6 @@ def _numbers(mech: Mechanism, name: str, given: Any, dtype: np.dtype) -> np.ndar
             f"rollout: {name} has dtype {values.dtype}, but real numbers that {dtype} can hold are needed"
         )
     return values.astype(dtype, copy=False)
-
-
-def _check_bodies(mech: Mechanism, name: str, values: np.ndarray) -> None:
-    """Refuse masses and moments of inertia that no body has, unless the mechanism's own body has such ones already:
-    motion under them is no motion of a mechanism."""
-    if not isinstance(values, np.ndarray):
-        return  # on a GPU, and taken as they are
-    link, _, kind = name.rpartition(".")
-    bodies = [mech.link_names.index(link)] if link else list(range(mech.n_links))
-    if kind == "mass":
-        values, own, needed = values[..., None] if link else values, mech.masses[bodies], "positive"
-        wrong = ~(values > 0.0) & ((own > 0.0) | (values != 0.0))
-    elif kind == "inertia":
-        values, own = values[..., None, :, :] if link else values, mech.inertias[bodies]
-        wrong, needed = ~_positive(values) & _positive(own), "a matrix without negative principal moments"
-    else:
-        return
-    if wrong.any():
-        index = tuple(np.argwhere(wrong)[0].tolist())
-        whose, value = mech.link_names[bodies[index[-1]]], values[index].tolist()
-        state = f" in state {index[:-1]}" if index[:-1] else ""
-        raise MechanismError(f"rollout: the {kind} of link {whose!r}{state} must be {needed}, not {value}")
-
-
-def _positive(inertias: np.ndarray) -> np.ndarray:
-    """Whether the symmetric parts of (..., 3, 3) have no negative eigenvalue but for round-off: Sylvester's minors."""
-    inertias = inertias.astype(np.float64, copy=False)  # whose cubes do not vanish
-    scale = np.abs(inertias).max(axis=(-2, -1), initial=0.0)
-    xx, yy, zz = (inertias[..., i, i] + checks.INERTIA_TOLERANCE * scale for i in range(3))
-    xy, xz, yz = (0.5 * (inertias[..., i, j] + inertias[..., j, i]) for i, j in ((0, 1), (0, 2), (1, 2)))
-    pair = xx * yy - xy**2
-    whole = zz * pair - xx * yz**2 - yy * xz**2 + 2.0 * xy * xz * yz
-    return ((xx > 0.0) & (pair > 0.0) & (whole > 0.0)) | (scale == 0.0)
 
 
 def _results(

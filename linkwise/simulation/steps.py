@@ -12,6 +12,7 @@ from ..compiler.kernel import Kernel
 from ..compiler.pipeline import compile
 from ..mechanics.algorithms.algorithm import Algorithm
 from ..mechanics.algorithms.catalogue import ALGORITHMS, WITH_WRENCHES
+from ..mechanics.algorithms.closed_projection import SETTLED
 from ..mechanics.algorithms.integration import METHODS, fed_back
 from ..mechanics.elements.law import Acting
 from ..mechanics.elements.steps import acting_step, closed_acting_step
@@ -52,7 +53,13 @@ def step_algorithm(mech: Mechanism, method: str, acting: Acting, more: tuple[str
     if acting.n_activation:
         sizes["state"] = (mech.nq + mech.nv + acting.n_activation,)
     return dataclasses.replace(
-        plain, inputs=inputs, expression=None, recursion=step, may_take_wrenches=False, sizes={**plain.sizes, **sizes}
+        plain,
+        inputs=inputs,
+        expression=None,
+        recursion=step,
+        may_take_wrenches=False,
+        sizes={**plain.sizes, **sizes},
+        defaults={**plain.defaults, **({"settled": lambda _: SETTLED} if mech.loops else {})},
     )
 
 

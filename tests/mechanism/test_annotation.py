@@ -123,10 +123,10 @@ def test_damping_and_springs_act_in_rollouts_as_the_notes_say():
     assert "{'target': rest, 'kp': stiffness}" in stiffness and "{'kd': damping}" in damping
     start = np.array([0.4]), np.array([1.0])
     feedback = {"target": [0.2], "kp": mech.bodies[0].stiffness, "kd": mech.bodies[0].damping}
-    q, v = lw.rollout(mech, *start, None, 1e-4, 3000, feedback=feedback, final_only=True)
-    passive = lw.simulate(mech, *start, 0.3, passive=lw.Passive.of(mech))
+    q, v = lw.rollout(mech.with_acting(False), *start, None, 1e-4, 3000, feedback=feedback, final_only=True)
+    passive = lw.simulate(mech, *start, 0.3)
     np.testing.assert_allclose([*q, *v], [*passive.q[-1], *passive.v[-1]], atol=1e-3)
-    free = lw.simulate(mech, *start, 0.3)
+    free = lw.simulate(mech.with_acting(False), *start, 0.3)
     assert abs(free.v[-1] - passive.v[-1]) > 0.1
 
 

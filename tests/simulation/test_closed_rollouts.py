@@ -272,6 +272,26 @@ def test_not_a_number_stays_in_its_state(quiet):
 
 
 @pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
+def test_elements_act_in_steps_by_decompositions_too(method, monkeypatch):
+    def driven():
+        mech = lw.mechanisms.five_bar()
+        first, second, *_ = mech.joint_names
+        servo = lw.Actuator("servo", second, gain=(9.0,), bias=(0.0, -9.0, -1.0), dynamics="filter", time_constant=0.1)
+        return mech.with_damping({first: 2.0}).with_elements(servo)
+
+    _, q, v, _ = states("five_bar")
+    options = {"ctrl": [1.0], "activation": [0.3], "return_activation": True}
+    expected = lw.rollout(driven(), q, v, None, 1e-3, STEPS, method, **options)
+    assert np.abs(expected[2][:, -1] - (1.0 - 0.7 * np.exp(-STEPS * 1e-3 / 0.1))).max() < 1e-3
+    bare = lw.rollout(driven().with_acting(False), q, v, None, 1e-3, STEPS, method)
+    assert np.abs(bare[1] - expected[1]).max() > 1e-3
+    monkeypatch.setattr(closed_rollouts, "RELIABLE", 1e9)  # no compiled step is good enough
+    same(lw.rollout(driven(), q, v, None, 1e-3, STEPS, method, **options), expected, 1e-11)
+    motion = lw.simulate(driven(), q[0], v[0], STEPS * 1e-3, method=method, step=1e-3, ctrl=[1.0], activation=[0.3])
+    same((motion.q, motion.v, motion.activation), [x[0] for x in expected], 1e-9)
+
+
+@pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
 def test_steps_by_decompositions_are_the_same(method, monkeypatch):
     options = {"feedback": {"target": SYMMETRIC, "kp": np.full(4, 30.0), "kd": np.full(4, 2.0)}}
     _, q, v, tau = states("five_bar")
@@ -280,8 +300,13 @@ def test_steps_by_decompositions_are_the_same(method, monkeypatch):
     expected = lw.rollout(built("five_bar"), q, v, tau, steps, STEPS, method, wrenches=pushes, **options)
     monkeypatch.setattr(closed_rollouts, "RELIABLE", 1e9)  # no compiled step is good enough
     made = []
-    plain = closed_rollouts._step
-    monkeypatch.setattr(closed_rollouts, "_step", lambda *given: made.append(len(given[2])) or plain(*given))
+    plain = closed_rollouts.decomposed_step
+
+    def counted(*given, **more):
+        made.append(len(given[3]))
+        return plain(*given, **more)
+
+    monkeypatch.setattr(closed_rollouts, "decomposed_step", counted)
     mech = lw.mechanisms.five_bar()  # with no compiled code yet
     found = lw.rollout(mech, q, v, tau, steps, STEPS, method, wrenches=pushes, **options)
     assert sum(made) == 3 * STEPS
