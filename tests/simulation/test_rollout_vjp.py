@@ -13,7 +13,7 @@ from linkwise.compiler.kernel import KernelError
 from linkwise.mechanism.library import EVERY_KIND
 from tests.physics.test_mimic import tied_and_free
 
-ARM = lw.mechanisms.puma560()
+ARM = lw.mechanisms.puma560().with_acting(False)  # whose limits would act
 TREE = lw.mechanisms.random_tree(3, 21, joints=("spherical", "revolute"), floating_base=True)
 DT = 2e-3
 EIGHTH_ORDER = {1: 4 / 5, 2: -1 / 5, 3: 4 / 105, 4: -1 / 280}
@@ -85,6 +85,33 @@ def test_against_products_of_derivatives_of_steps(seed):
         agree(found["wrenches"][:, k].reshape(2, -1), product[:, 3 * n :], 1e-12)
         costate = product[:, : 2 * n] + np.concatenate(weights[:, :, k], axis=-1)
     agree(np.concatenate([found["q0"], found["v0"]], axis=-1), costate, 1e-12)
+
+
+def test_elements_and_control_inputs():
+    """Damping, friction, limits beyond which the motion is all the time, and actuators; checkpoints too."""
+    mech, rng, steps = lw.mechanisms.planar_arm(3), np.random.default_rng(3), 20
+    first, second, third = mech.joint_names
+    mech = mech.with_damping({first: 0.4}).with_limits({second: lw.Limits(-3.0, -2.0, stiffness=30.0, damping=0.1)})
+    mech = mech.with_elements(
+        lw.Actuator("servo", second, gain=(9.0,), bias=(0.0, -9.0, -1.0)),
+        lw.Tendon("belt", ((first, 1.0), (third, -0.5)), stiffness=5.0, damping=0.3),
+        lw.Actuator("pull", "belt", "tendon", gear=(2.0,), gain=(1.0, 0.3, 0.1)),
+    )
+    q0, v0 = np.array([0.3, 0.5, -0.4]) + 0.1 * rng.normal(size=(2, 3)), rng.normal(size=(2, 3))
+    ctrl, direction = rng.normal(size=(2, steps, 2)), rng.normal(size=(2, steps, 2))
+
+    def final(q0=q0, ctrl=ctrl):
+        return energy(mech, *lw.rollout(mech, q0, v0, None, DT, steps, ctrl=ctrl, final_only=True))
+
+    for every in (1, 5):
+        q, v = lw.rollout(mech, q0, v0, None, DT, steps, ctrl=ctrl, every=every)
+        weight = energy_gradient(mech, q[:, -1], v[:, -1])
+        found = lw.rollout_vjp(mech, q, v, None, DT, steps, weight, ctrl=ctrl)
+        agree(along(found["ctrl"], direction, 1), slope(lambda s: final(ctrl=ctrl + s * direction)))
+        agree(along(found["q0"], v0, 1), slope(lambda s: final(q0=q0 + s * v0)))
+    filtered = mech.with_elements(lw.Actuator("slow", first, dynamics="filter"))
+    with pytest.raises(lw.MechanismError, match="no states of their own, and slow of"):
+        lw.rollout_vjp(filtered, q, v, None, DT, steps, weight)
 
 
 def test_parameters_gains_targets_and_the_length_of_steps():
