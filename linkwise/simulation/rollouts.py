@@ -65,14 +65,13 @@ def rollout(
 ) -> tuple[Float64Array, ...]:
     """Motion of many states at once: q (..., steps + 1, nq) and v (..., steps + 1, nv), the initial state first.
 
-    q0, v0       (..., nq), (..., nv): initial states; all leading batch shapes broadcast.  None and {joint:
-                 coordinates} as for ``simulate``
+    q0, v0       (..., nq), (..., nv): initial states, their batches broadcast; None and {joint: ...} as in ``simulate``
     tau          joint forces: None for none, (nv,) the same at all times, (steps, nv) in every step, (..., steps, nv)
                  for every state too, (..., 1, nv) for every state the same at all times; constant during a step
     dt           length of a step: a number, or one for each state; may be negative
     method       "rk4", of fourth order, "semi_implicit" (v first, then q with the new v), of first order and a
                  quarter of the cost, or the name of a method of your own (``linkwise.register_integrator``)
-    wrenches     external, in link frames: None, (n_links, 6), (steps, n_links, 6) or (..., steps, n_links, 6)
+    wrenches     external, in link frames: None, or (n_links, 6) and more axes as tau
     feedback     {"target": ..., "kp": ..., "kd": ...}: joint forces kp (target - q) - kd v besides tau, of the start of
                  each step.  The target is a configuration, in the shapes of tau; gains are (..., nv), or one number for
                  all joints with motors (``mech.actuated_joints``, else all but floating ones); all as {joint: ...} too
@@ -85,21 +84,19 @@ def rollout(
     passive      elements (``linkwise.Passive``) in place of the springs, damping, friction and limits of the joints,
                  which act otherwise, as all that is in ``mech.acting`` does (``mech.with_acting`` switches it)
     ctrl         control inputs of the actuators (``mech.actuator_names``), in the shapes of tau; None for zero
-    activation   (..., n_activation): initial activations of actuators with dynamics; None for zero
-    return_activation   the result is (q, v, activation)
+    activation   (..., n_activation): initial activations of actuators with dynamics; None for zero; with
+                 ``return_activation`` the result is (q, v, activation)
 
-    Batches are spread over threads.  All-float32 arguments are computed in float32.
-    Loops are kept closed: accelerations are those of ``closed.forward_dynamics``, and every step ends with a projection
-    of q and v as ``simulate`` makes it.  Initial states must be assembled (``closed.assemble``); velocities that loops
-    do not allow are projected, with a ``MechanismWarning``.  Another says where, near singular positions, steps do not
-    resolve the motion.
+    Batches are spread over threads.  All-float32 arguments are computed in float32.  Loops are kept closed: every step
+    ends with a projection of q and v as ``simulate`` makes it.  Initial states must be assembled
+    (``closed.assemble``); a ``MechanismWarning`` tells of velocities that loops do not allow, which are projected, and
+    where, near singular positions, steps do not resolve the motion.
     """
     require_mechanism(mech)
     method, target = one_of("method", method, STEPS), one_of("target", target, rollout_targets())
     ALGORITHMS[step_name(mech, method)].check(mech)
-    steps = _count("steps", steps, 0)
+    steps, acting = _count("steps", steps, 0), _acting(mech, passive)
     every = _stride(steps, every, final_only)
-    acting = _acting(mech, passive)
     more = {} if wrenches is None else {"wrenches": wrenches}
     more |= _feedback(mech, feedback) | _controls(mech, acting, ctrl, activation)
     parameters = _named("parameters", parameters, "{'mass': masses}")
