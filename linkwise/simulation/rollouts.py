@@ -77,8 +77,7 @@ def rollout(
                  all joints with motors (``mech.actuated_joints``, else all but floating ones); all as {joint: ...} too
     parameters   numbers of the mechanism that differ from state to state, as ``compile`` names them:
                  {"mass": (..., n_links), "forearm.com": (..., 3)}; masses and inertias that no body has are refused
-    every        keep each ``every``-th state only: (..., steps // every + 1, nq); it must divide ``steps``
-    final_only   return the last state only, (..., nq) and (..., nv)
+    every        keep each ``every``-th state only: (..., steps // every + 1, nq); ``final_only``: the last, (..., nq)
     out          (q, v), arrays of the shapes of the results to write them to: new memory costs time
     target       "cpu", "cuda" (arrays on a GPU choose it, and are not checked), or "numpy": the slow reference
     passive      elements (``linkwise.Passive``) in place of the springs, damping, friction and limits of the joints,
