@@ -43,6 +43,8 @@ from .mechanics.joints import __all__ as _JOINTS
 from .mechanism import (
     Actuator,
     Builder,
+    ContactLaw,
+    ContactPair,
     Coupling,
     EffortRange,
     GravityCompensation,
@@ -58,6 +60,7 @@ from .mechanism import (
     Note,
     OmissionWarning,
     Tendon,
+    Shape,
     pose,
 )
 from .mechanism import library as mechanisms
@@ -85,6 +88,7 @@ _LATER = {
         "momentum_matrix",
         "momentum_rate",
     ),
+    ".dynamics.compliant_contact": ("ContactPoints", "contact_energy", "contact_points", "contact_wrenches"),
     ".dynamics.denoc": ("denoc",),
     ".dynamics.derivatives": (
         "forward_dynamics_derivatives",
@@ -135,6 +139,8 @@ _HOME = {name: module for module, names in _LATER.items() for name in names}
 __all__ = [
     "Actuator",
     "Builder",
+    "ContactLaw",
+    "ContactPair",
     "Coupling",
     "EffortRange",
     "GravityCompensation",
@@ -152,6 +158,7 @@ __all__ = [
     "Note",
     "OmissionWarning",
     "Tendon",
+    "Shape",
     "__version__",
     "acceleration_parts",
     "bias_force",

@@ -30,6 +30,10 @@ from .dynamics.centroidal import centroidal_momentum_matrix as centroidal_moment
 from .dynamics.centroidal import centroidal_momentum_matrix_rate as centroidal_momentum_matrix_rate
 from .dynamics.centroidal import momentum_matrix as momentum_matrix
 from .dynamics.centroidal import momentum_rate as momentum_rate
+from .dynamics.compliant_contact import ContactPoints as ContactPoints
+from .dynamics.compliant_contact import contact_energy as contact_energy
+from .dynamics.compliant_contact import contact_points as contact_points
+from .dynamics.compliant_contact import contact_wrenches as contact_wrenches
 from .dynamics.derivatives import forward_dynamics_derivatives as forward_dynamics_derivatives
 from .dynamics.derivatives import inverse_dynamics_derivatives as inverse_dynamics_derivatives
 from .dynamics.derivatives import inverse_dynamics_second_derivatives as inverse_dynamics_second_derivatives
@@ -116,6 +120,9 @@ from .mechanism.parts import Limits as Limits
 from .mechanism.parts import Loop as Loop
 from .mechanism.parts import Mimic as Mimic
 from .mechanism.poses import pose as pose
+from .mechanism.shapes import ContactLaw as ContactLaw
+from .mechanism.shapes import ContactPair as ContactPair
+from .mechanism.shapes import Shape as Shape
 from .readers import load as load
 from .readers import register_reader as register_reader
 from .readers.dh_table import load_dh as load_dh
@@ -134,6 +141,9 @@ __all__ = [
     "Algorithm",
     "BaseParameters",
     "Builder",
+    "ContactLaw",
+    "ContactPair",
+    "ContactPoints",
     "Coupling",
     "Cylindrical",
     "DTYPES",
@@ -162,6 +172,7 @@ __all__ = [
     "Planar",
     "Prismatic",
     "Revolute",
+    "Shape",
     "SimulationError",
     "Spherical",
     "Splitting",
@@ -187,6 +198,9 @@ __all__ = [
     "centroidal_momentum_matrix_rate",
     "closed",
     "compile",
+    "contact_energy",
+    "contact_points",
+    "contact_wrenches",
     "coordinate_rates",
     "coriolis_matrix",
     "denoc",

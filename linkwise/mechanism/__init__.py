@@ -20,14 +20,19 @@ from linkwise.mechanism.model import GROUND, Mechanism, require_mechanism
 from linkwise.mechanism.parts import Body, Constraint, Coupling, Frame, Limits, Loop, Mimic, Place, Pose
 from linkwise.mechanism.plain_data import from_data, to_data
 from linkwise.mechanism.poses import pose
+from linkwise.mechanism.shapes import PLANE, Bump, ContactLaw, ContactPair, Shape, bumps
 
 __all__ = [
     "GROUND",
     "Actuator",
+    "PLANE",
     "Annotations",
     "Body",
     "Builder",
+    "Bump",
     "Constraint",
+    "ContactLaw",
+    "ContactPair",
     "Coupling",
     "EffortRange",
     "Frame",
@@ -46,6 +51,8 @@ __all__ = [
     "Place",
     "Pose",
     "Tendon",
+    "Shape",
+    "bumps",
     "did_you_mean",
     "from_data",
     "from_dh",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from linkwise.mechanism.checks import InertiaWarning, LimitWarning, MechanismErr
 from linkwise.mechanism.model import GROUND, Mechanism
 from linkwise.mechanism.parts import Body, Constraint, Coupling, Frame, Limits, Loop, Mimic, Pose
 from linkwise.mechanism.poses import checked_pose
+from linkwise.mechanism.shapes import Shape
 from linkwise.mechanism.welding import NOTHING, RigidMass, combined, composed
 
 MOST_TOLD = 8  # defects of one kind that a warning names
@@ -52,6 +53,7 @@ class Builder:
         self._joints: dict[str, _Joint] = {}
         self._loops: dict[str, Constraint] = {}
         self._frames: dict[str, tuple[str, Pose]] = {}  # the link each is fixed to, and its pose there
+        self._shapes: dict[str, Shape] = {}
         self._reports: dict[type[MechanismWarning], list[str]] = {}
 
     # Declarations --------------------------------------------------------------------------------------------------
@@ -152,6 +154,16 @@ class Builder:
         self._frames[name] = (carrier, checked_pose(f"{self._prefix}the pose of frame {name!r}", pose))
         return self
 
+    def shape(self, name: str, link: str, kind: str, size: Any = (), pose: Any = None, **more: Any) -> Builder:
+        """A simple shape fixed to a link or frame, ``lw.Shape`` says what each argument is: ``.shape("sole", "foot",
+        "sphere", 0.02, (0, 0, -0.1))``.  It touches nothing before ``mech.with_ground`` or ``with_contact``."""
+        self._check_new("shape", name, self._shapes)
+        try:
+            self._shapes[name] = Shape(name, link, kind, size, pose, **more)
+        except MechanismError as error:
+            raise MechanismError(f"{self._prefix}{error}") from error
+        return self
+
     # Assembly ------------------------------------------------------------------------------------------------------
 
     def build(self, name: str | None = None, gravity: Any = (0.0, 0.0, -9.81), strict: bool = True) -> Mechanism:
@@ -173,6 +185,7 @@ class Builder:
             fixed = Annotations(fixed_joints=tuple(one.name for one in self._joints.values() if one.kind.nv == 0))
             name = (self._source or "mechanism") if name is None else name
             mechanism = Mechanism(name, bodies, frames, gravity, tuple(self._loops.values()), fixed)
+            mechanism = replace(mechanism, shapes=tuple(self._shapes.values())) if self._shapes else mechanism
         except MechanismError as error:
             raise MechanismError(f"{self._prefix}{error}") from error
         if mechanism.singular_joints:

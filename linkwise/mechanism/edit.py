@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -17,6 +17,7 @@ from linkwise.mechanism.family import variant, with_numbers
 from linkwise.mechanism.model import Mechanism
 from linkwise.mechanism.parts import Body, Constraint, Coupling, Frame, Limits, Pose
 from linkwise.mechanism.poses import checked_pose
+from linkwise.mechanism.shapes import ContactPair
 from linkwise.mechanism.welding import RigidMass, combined, composed
 
 
@@ -53,7 +54,14 @@ def lock(mech: Mechanism, joints: Mapping[str, Any]) -> Mechanism:
         loops=loops,
         annotations=mech.annotations.with_fixed(values),
         elements=locked(mech.elements, values),
+        contact_pairs=tuple(pair for pair in mech.contact_pairs if not _joined(mech, pair, places)),
     )
+
+
+def _joined(mech: Mechanism, pair: ContactPair, places: Sequence[tuple[int, Pose]]) -> bool:
+    """Whether two shapes are parts of one rigid body when bodies are where ``places`` says."""
+    bodies = (mech.shape(name).placed(mech)[0] for name in pair.shapes)
+    return len({places[body][0] if body >= 0 else -1 for body in bodies}) == 1
 
 
 def _with_locked(mech: Mechanism, loop: Constraint, values: Mapping[str, list[float]]) -> Constraint:

@@ -28,7 +28,10 @@ _OF_A_BODY: dict[str, Any] = {
     "inertia": np.array([[4, 5, 6], [5, 7, 8], [6, 8, 9]]),
 }
 _DIVISORS_OF_A_BODY: tuple[int, ...] = (0, 4, 7, 9)
-_FIELDS = ("name", "bodies", "frames", "gravity", "loops", "annotations", "elements", "switched_off")
+_FIELDS = (
+    *("name", "bodies", "frames", "gravity", "loops", "annotations"),
+    *("elements", "switched_off", "shapes", "contact_pairs"),
+)
 #: What follows from names, joints and the tree alone, and is not computed again for a variant.
 _STRUCTURE = (
     *("nq", "nv", "n_constraints", "joint_names", "link_names", "parents", "children", "_tips"),

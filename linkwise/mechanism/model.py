@@ -21,14 +21,16 @@ from linkwise.mechanism import annotation, checks, family, resistance
 from linkwise.mechanism.acting import ActingElements
 from linkwise.mechanism.annotation import Annotations, Note
 from linkwise.mechanism.checks import MechanismError
-from linkwise.mechanism.parts import Body, Constant, Constraint, Coupling, Frame, Loop, Place
+from linkwise.mechanism.contact import Touching
+from linkwise.mechanism.parts import Body, Constant, Constraint, Coupling, Frame, Loop, Place, counted_parts
+from linkwise.mechanism.shapes import ContactPair, Shape, check_shapes
 
 GROUND = "ground"
 NO_JOINTS: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Mechanism(Constant, ActingElements):
+class Mechanism(Constant, ActingElements, Touching):
     """A tree of bodies with optional loops. Build one with ``Builder``, a reader or ``linkwise.mechanisms``.
 
     name      for messages and generated code
@@ -39,6 +41,7 @@ class Mechanism(Constant, ActingElements):
     annotations   what is known beyond how it moves: see ``notes``, ``initial``, ``postures``, ``groups``
     elements      actuators, tendons and other records (``elements.py``) of what acts on it
     switched_off  (kind, name), ...: what of the elements and of the joints does not act (``with_acting``)
+    shapes, contact_pairs   simple shapes fixed to links, and which of them push each other apart
     """
 
     name: str
@@ -49,6 +52,8 @@ class Mechanism(Constant, ActingElements):
     annotations: Annotations = field(default=Annotations(), compare=False)
     elements: tuple[Any, ...] = ()
     switched_off: tuple[tuple[str, str], ...] = ()
+    shapes: tuple[Shape, ...] = ()
+    contact_pairs: tuple[ContactPair, ...] = ()
     _kernels: dict[Any, Any] = field(default_factory=dict, init=False, compare=False)
     _locks: dict[int, Any] = field(default_factory=dict, init=False, compare=False)  # of processes that compile
     _changed: frozenset[family.Change] = field(default=frozenset(), init=False, compare=False)  # against its family
@@ -59,7 +64,8 @@ class Mechanism(Constant, ActingElements):
         object.__setattr__(self, "bodies", tuple(self.bodies))
         object.__setattr__(self, "frames", MappingProxyType({frame.name: frame for frame in frames}))
         object.__setattr__(self, "gravity", checks.checked_array("gravity", self.gravity, (3,)))
-        object.__setattr__(self, "loops", tuple(self.loops))
+        for name in ("loops", "shapes", "contact_pairs"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
         self._check_references()
         self._check_elements()
 
@@ -81,6 +87,7 @@ class Mechanism(Constant, ActingElements):
         for name in (GROUND, *self.link_names):
             self.frame(name)
         self._check_loops()
+        check_shapes(self)
         for frame in self.frames.values():
             if not -1 <= frame.body < len(self.bodies):
                 raise MechanismError(f"frame {frame.name!r} is fixed to body {frame.body}, which does not exist")
@@ -457,16 +464,7 @@ class Mechanism(Constant, ActingElements):
         return family.without_loops(self) if self.loops else self
 
     def __repr__(self) -> str:
-        counts = [f"{self.n_links} moving link" + "s" * (self.n_links != 1), f"nq={self.nq}", f"nv={self.nv}"]
-        mimic_joints = sum(body.mimic is not None for body in self.bodies)
-        if mimic_joints:
-            counts.append(f"{mimic_joints} mimic joint" + "s" * (mimic_joints > 1))
-        couplings = sum(isinstance(loop, Coupling) for loop in self.loops)
-        for count, what in ((len(self.loops) - couplings, "loop"), (couplings, "coupling")):
-            if count:
-                counts.append(f"{count} {what}" + "s" * (count > 1))
-        counts.append(f"{len(self.frames)} frames")
-        return f"<Mechanism {self.name!r}: {', '.join(counts)}, gravity={tuple(self.gravity.tolist())}>"
+        return f"<Mechanism {self.name!r}: {counted_parts(self)}, gravity={tuple(self.gravity.tolist())}>"
 
 
 def _edit() -> Any:

@@ -326,3 +326,18 @@ class Coupling(Constant):
 
 
 Constraint = Loop | Coupling
+
+
+def counted_parts(mech: Mechanism) -> str:
+    """How many of each there are."""
+    counts = [f"{mech.n_links} moving link" + "s" * (mech.n_links != 1), f"nq={mech.nq}", f"nv={mech.nv}"]
+    couplings = sum(isinstance(loop, Coupling) for loop in mech.loops)
+    for count, what in (
+        (len(mech.mimic_joints), "mimic joint"),
+        (len(mech.loops) - couplings, "loop"),
+        (couplings, "coupling"),
+        (len(mech.contact_pairs), "contact pair"),
+    ):
+        if count:
+            counts.append(f"{count} {what}" + "s" * (count > 1))
+    return ", ".join([*counts, f"{len(mech.frames)} frames"])

@@ -18,6 +18,7 @@ from linkwise.mechanism.checks import MechanismError, did_you_mean
 from linkwise.mechanism.elements import RECORDS
 from linkwise.mechanism.model import Mechanism
 from linkwise.mechanism.parts import Body, Constraint, Coupling, Frame, Limits, Loop, Mimic
+from linkwise.mechanism.shapes import ContactLaw, ContactPair, Shape
 
 FORMAT = 1
 
@@ -34,6 +35,8 @@ def to_data(mech: Mechanism) -> dict[str, Any]:
         "annotations": _fields(mech.annotations),
         "elements": [{"record": type(one).__name__, **_fields(one)} for one in mech.elements],
         "switched_off": plain(mech.switched_off),
+        "shapes": [_fields(shape) for shape in mech.shapes],
+        "contact_pairs": [_fields(pair) for pair in mech.contact_pairs],
     }
 
 
@@ -51,6 +54,8 @@ def from_data(data: Mapping[str, Any]) -> Mechanism:
             _annotations(data.get("annotations", {})),  # files of earlier versions have none, nor what follows
             tuple(map(_element, data.get("elements", ()))),
             _tuples(data.get("switched_off", [])),
+            tuple(Shape(**shape) for shape in data.get("shapes", ())),
+            tuple(map(_contact_pair, data.get("contact_pairs", ()))),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise MechanismError(f"mechanism data with a missing or strange entry: {error}") from error
@@ -89,6 +94,11 @@ def _body(data: Mapping[str, Any]) -> Body:
 def _constraint(data: Mapping[str, Any]) -> Constraint:
     """Loops have a kind of joint, couplings have ratios."""
     return Coupling(**data) if "ratios" in data else Loop(**{**data, "kind": _joint(data["kind"])})
+
+
+def _contact_pair(data: Mapping[str, Any]) -> ContactPair:
+    law = ContactLaw(**{name: number(value) for name, value in data["law"].items()})
+    return ContactPair(**{**data, "law": law, "step": number(data["step"])})
 
 
 def _annotations(data: Mapping[str, Any]) -> Annotations:

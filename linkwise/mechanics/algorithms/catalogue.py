@@ -14,6 +14,7 @@ from ..operators import D
 from ..recursions.mass_centres import at_mass_centres
 from . import (
     centroidal,
+    compliant_contact,
     configuration,
     denoc,
     dexterity,
@@ -52,6 +53,7 @@ NUMBERS = "a function of numbers that expressions give, not linear in them"
 OBSERVERS = "operators see each link in its own frame; observers elsewhere need poses"
 COMPOSITE_BODIES = "products of derivatives share composite bodies; operator by operator they would be summed again"
 RATES = "rates of articulated inertias: a second recursion beside that of P, which shares its velocities"
+CONTACT = "forces that follow from depths and velocities of shapes, not linear in them"
 MASS_CENTRES = "twists at mass centres along the world's axes: frames that no link has"
 
 
@@ -171,6 +173,17 @@ ALGORITHMS: dict[str, Algorithm] = {
         _centroidal("center_of_mass_jacobian", ("q",), "center_of_mass_jacobian"),
         _centroidal("center_of_mass_velocity", ("q", "v"), "velocity"),
         _centroidal("center_of_mass_acceleration", ("q", "v", "a"), "acceleration"),
+        # -- compliant contact
+        Algorithm("contact_wrenches", ("q", "v"), "wrenches", compliant_contact.contact_wrenches, reason=CONTACT),
+        Algorithm(
+            "contact_points",
+            ("q", "v"),
+            "contact_points",
+            compliant_contact.contact_points,
+            reason=CONTACT,
+            sizes={"contact_points": lambda mech: (len(mech.contact_parts), 10)},
+        ),
+        Algorithm("contact_energy", ("q",), "energy", compliant_contact.contact_energy, reason=CONTACT),
         # -- kinematics
         Algorithm("link_poses", ("q",), "poses", kinematics.link_poses, reason=POSES),
         Algorithm("frame_pose", ("q",), "pose", kinematics.frame_pose, ("link",), reason=POSES),

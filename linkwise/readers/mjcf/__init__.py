@@ -3,8 +3,9 @@
 Read are bodies and their joints (several in one body too), masses given or computed from geoms and meshes, armature,
 springs, damping, friction and limits, what actuators add to joints, sites and fixed bodies as frames, ``connect`` and
 ``weld`` as loops, linear ``joint`` equalities as mimic joints; the initial configuration and keyframes; and settings of
-the compiler, default classes, included files, attached models, frames and replicated subtrees.  What concerns looks is
-skipped; what acts or measures and is left out (contact, actuators, sensors, tendons, fluids, ...) is in ``mech.notes``.
+the compiler, default classes, included files, attached models, frames and replicated subtrees; geoms as shapes, and
+contact between those that move and the world.  What concerns looks is skipped; what acts or measures and is left out
+(other contact, actuators, sensors, tendons, fluids, ...) is in ``mech.notes``.
 
 Coordinates are MuJoCo's, in the order of MuJoCo's joints: hinges and slides are zero where MuJoCo's are (``ref``
 counts), a free body's position and orientation are those in the world.  Every body's name is that of a frame with
@@ -24,6 +25,7 @@ from linkwise.readers.mjcf.actuators import driven_joints, rotors_of
 from linkwise.readers.mjcf.assembly import Assembly
 from linkwise.readers.mjcf.attachments import with_attachments
 from linkwise.readers.mjcf.document import Defaults, settings_of, with_includes
+from linkwise.readers.mjcf.geometry import with_shapes
 from linkwise.readers.mjcf.joints import joints_of
 from linkwise.readers.mjcf.masses import masses_of
 from linkwise.readers.mjcf.meshes import Meshes
@@ -88,7 +90,9 @@ def from_xml(
         postures=keyframes.postures_of(root, all_joints),
         actuated=driven_joints(root, settings, kinds),
     )
-    mechanism = replace(mechanism, annotations=known)
+    mechanism = with_shapes(
+        replace(mechanism, annotations=known), root, bodies, settings, defaults, assembly.frame_of | {WORLD: GROUND}
+    )
     return mechanism.with_locked(ties.held) if ties.held else mechanism
 
 

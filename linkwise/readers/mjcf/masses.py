@@ -23,7 +23,7 @@ WATER = 1000.0  # density of geoms that do not say theirs
 _NUMBER_OF_SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}
 _ALONG_FROMTO = ("capsule", "cylinder", "ellipsoid", "box")
 _UNKNOWN_MASS = {"sdf": "signed distance field", "hfield": "height field"}
-_TYPES = (*_NUMBER_OF_SIZES, *_UNKNOWN_MASS, "plane", "mesh")
+GEOM_TYPES = (*_NUMBER_OF_SIZES, *_UNKNOWN_MASS, "plane", "mesh")
 BALANCE_TOLERANCE = 1e-9  # relative; moments that break the triangle inequality by less are rounded ones
 _THOMSEN = 1.6075  # exponent of the approximate area of an ellipsoid, as MuJoCo computes it
 
@@ -84,7 +84,7 @@ def _from_inertial(inertial: Element, settings: Settings) -> RigidMass:
 
 
 def _from_geom(geom: Element, pose: Pose, settings: Settings, meshes: Meshes) -> RigidMass:
-    kind = choice(geom, "type", _TYPES, "sphere")
+    kind = choice(geom, "type", GEOM_TYPES, "sphere")
     per_measure = geom.number("mass" if "mass" in geom.attributes else "density", WATER)
     if per_measure < 0.0:
         raise geom.error(f"{geom.label}: mass or density {per_measure:g} is negative; fix the sign")
@@ -102,13 +102,13 @@ def _from_geom(geom: Element, pose: Pose, settings: Settings, meshes: Meshes) ->
         measure, squares = _shape(kind, _fitted(kind, box) * geom.number("fitscale", 1.0), flag(geom, "shellinertia"))
         inertia = axes @ np.diag(squares.sum() - squares) @ axes.T
     else:
-        measure, squares = _shape(kind, _size(geom, kind), flag(geom, "shellinertia"))
+        measure, squares = _shape(kind, size_of(geom, kind), flag(geom, "shellinertia"))
         centre, inertia = np.zeros(3), np.diag(squares.sum() - squares)
     mass = per_measure if "mass" in geom.attributes else per_measure * measure
     return RigidMass(mass, centre, mass * inertia).seen_from(*pose)
 
 
-def _size(geom: Element, kind: str) -> np.ndarray:
+def size_of(geom: Element, kind: str) -> np.ndarray:
     """The half sizes of a shape: radius; radius and half length; or three half axes."""
     count = _NUMBER_OF_SIZES[kind]
     if "fromto" in geom.attributes:

@@ -6,25 +6,31 @@ from collections.abc import Iterator
 
 from linkwise.mechanism.checks import did_you_mean
 from linkwise.readers.mjcf.document import Defaults, Settings, is_limited
-from linkwise.readers.mjcf.tree import Node, carrier
+from linkwise.readers.mjcf.tree import Node
 from linkwise.readers.protocol import Element, omit
 
-_READ = ("compiler", "option", "default", "asset", "worldbody", "equality", "tendon", "actuator", "deformable")
-_SKIPPED = ("size", "statistic", "visual", "extension", "contact", "sensor", "custom", "keyframe")
+_READ = (
+    "compiler",
+    "option",
+    "default",
+    "asset",
+    "worldbody",
+    "equality",
+    "tendon",
+    "actuator",
+    "contact",
+    "deformable",
+)
+_SKIPPED = ("size", "statistic", "visual", "extension", "sensor", "custom", "keyframe")
 _TENDON_FORCES = ("stiffness", "damping", "frictionloss", "armature")
-_CONTACT = "bodies pass through each other and through the ground; wrenches= takes forces of contact from elsewhere"
 
 
 def note(root: Element, bodies: list[Node], settings: Settings, defaults: Defaults) -> None:
-    """Note what acts on the mechanism, or measures it, and is left out; actuators and equalities see to their own."""
+    """Note what acts on the mechanism, or measures it, and is left out; actuators, equalities and geoms are noted where
+    they are read."""
     for section in root.children:
         if section.tag not in (*_READ, *_SKIPPED):
             raise section.error(f"<{section.tag}> is no section of MJCF: {did_you_mean(section.tag, _READ + _SKIPPED)}")
-    if settings.has("contact"):
-        for geom in _touching(bodies):
-            omit(geom, "geom with contact", _CONTACT)
-        for pair in _inside(root, "contact", "pair"):
-            omit(pair, "contact pair", _CONTACT)
     for tendon in _inside(root, "tendon"):
         _note_tendon(defaults.applied(tendon, tag="tendon"), settings)
     for flex in _inside(root, "deformable", "flex"):
@@ -57,31 +63,3 @@ def _note_tendon(tendon: Element, settings: Settings) -> None:
         acts.append("limits")
     if acts:
         omit(tendon, f"tendon with {', '.join(acts)}", "forces along tendons are left out; give them as tau")
-
-
-# -- contact --------------------------------------------------------------------------------------------
-
-
-def _touching(bodies: list[Node]) -> Iterator[Element]:
-    """Geoms that meet others by their masks: on bodies that move against each other, and are no parent and child."""
-    groups: dict[tuple[int, int, int], list[Element]] = {}
-    carriers = {id(carrier(body)): carrier(body) for body in bodies}
-    for body in bodies:
-        for geom, _ in body.geoms:
-            masks = int(geom.number("contype", 1.0)), int(geom.number("conaffinity", 1.0))
-            if any(masks):
-                groups.setdefault((id(carrier(body)), *masks), []).append(geom)
-
-    def meet(one: tuple[int, int, int], other: tuple[int, int, int]) -> bool:
-        if not (one[1] & other[2] or other[1] & one[2]) or one[0] == other[0]:
-            return False
-        return not any(_is_parent(carriers[a], carriers[b]) for a, b in ((one[0], other[0]), (other[0], one[0])))
-
-    for own, geoms in groups.items():
-        if any(meet(own, other) for other in groups):
-            yield from geoms
-
-
-def _is_parent(one: Node, other: Node) -> bool:
-    """Whether a moving body carries the other by its joints: such neighbours do not touch."""
-    return other.parent is not None and carrier(other.parent) is one and one.parent is not None

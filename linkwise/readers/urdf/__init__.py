@@ -1,7 +1,8 @@
 """URDF, the robot description format of ROS.
 
 Kinematics, inertias, limits, damping, friction and mimic joints are read, loops and couplings of URDF+, and which
-joints have motors; what concerns looks is skipped; what is not read and constrains, drives or collides is noted.  Files
+joints have motors, collision geometry as shapes; what concerns looks is skipped; what is not read and constrains,
+drives or collides is noted.  Files
 in the wild hold moments of inertia that no body can have: these are kept as written and reported as ``InertiaWarning``;
 a negative mass is refused.
 """
@@ -24,6 +25,7 @@ from linkwise.readers.protocol import (
     warn_of_slips,
 )
 from linkwise.readers.urdf import constraints
+from linkwise.readers.urdf.geometry import shapes_of
 from linkwise.readers.urdf.motors import actuated_joints
 from linkwise.readers.urdf.omissions import note_omissions
 from linkwise.readers.urdf.parts import add_joint, add_link, mimic_rules
@@ -75,12 +77,13 @@ def from_xml(
     base = _root_link(root, links, joints)
     for element in (*links, *joints, *root.all("loop"), *root.all("coupling")):
         warn_of_slips(element, _ATTRIBUTES, _CHILDREN)
-    note_omissions(root, links, joints, _CHILDREN)
+    note_omissions(root, joints, _CHILDREN)
     ends = [end for joint in joints for end in (joint.required("parent"), joint.required("child"))]
     ends += constraints.check_ends(root, links)
     base_is_ground = base.text("name") == GROUND and not floating_base
     if not base_is_ground:
         _free_the_name_of_the_ground(links, ends)
+    shapes = shapes_of(links)
     builder = Builder(source=root.source)
     for link in links:
         if not (link is base and base_is_ground):  # what the fixed world weighs does not matter
@@ -101,7 +104,8 @@ def from_xml(
     independent, actuated = constraints.independent_joints(joints), actuated_joints(root, mech)
     if floating_base and independent is not None:
         independent = (FLOATING_BASE, *independent)
-    return replace(mech, annotations=replace(mech.annotations, independent=independent, actuated=actuated))
+    known = replace(mech.annotations, independent=independent, actuated=actuated)
+    return replace(mech, annotations=known, shapes=shapes)
 
 
 def _refuse_xacro(root: Element) -> None:

@@ -1,4 +1,4 @@
-"""What of a URDF file is not read: what constrains, drives or collides is noted, and elements that nobody knows."""
+"""What of a URDF file is not read: what constrains or drives is noted, and elements that nobody knows."""
 
 from __future__ import annotations
 
@@ -13,13 +13,8 @@ _SILENT = ("material", "sensor", "mujoco", "author", "verify_license")
 _CONSTRAINING = ("loop", "coupling", "constraint", "bushing", "gear", "closure", "cable", "equality")
 
 
-def note_omissions(
-    root: Element, links: Sequence[Element], joints: Sequence[Element], known: Mapping[str, tuple[str, ...]]
-) -> None:
+def note_omissions(root: Element, joints: Sequence[Element], known: Mapping[str, tuple[str, ...]]) -> None:
     """Note what is not read; ``known`` are the children that elements may have."""
-    for link in links:
-        if link.first("collision"):
-            omit(link, "link with collision geometry", "links pass through each other and through the ground")
     settled = {joint.text("name") for joint in joints if joint.first("mimic") or joint.text("type") == "fixed"}
     for element in root.children:
         if element.tag == "gazebo":

@@ -1,0 +1,53 @@
+"""Compliant contact between shapes: gaps, forces, the wrenches on links and what springs hold.
+
+These are forces of simple shapes that give way (``mech.contact_pairs``); links that are held without giving way are
+loops, which ``lw.closed`` lets hold or let go.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from numpy.typing import ArrayLike
+
+from ..compiler.store import of_algorithm
+from ..mechanism import Mechanism
+from .states import Float64Array
+
+
+class ContactPoints(NamedTuple):
+    """Elementary contacts, in the order of ``mech.contact_parts`` and in the axes of the world; batches in front.
+
+    gap        (n,): distance of the shapes, negative where they touch
+    position   (n, 3): where they touch, or would
+    normal     (n, 3): along which the first shape of the pair is pushed
+    force      (n, 3): on the first shape, with friction
+    """
+
+    gap: Float64Array
+    position: Float64Array
+    normal: Float64Array
+    force: Float64Array
+
+
+def _points(found: Float64Array) -> ContactPoints:
+    return ContactPoints(found[..., 0], found[..., 1:4], found[..., 4:7], found[..., 7:10])
+
+
+@of_algorithm("contact_wrenches")
+def contact_wrenches(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
+    """(n_links, 6): [moment; force] of contact on every link, at its origin in its frame, as ``wrenches`` of
+    ``lw.forward_dynamics`` takes them.  ``lw.simulate`` and ``lw.rollout`` let contact act by themselves."""
+    ...
+
+
+@of_algorithm("contact_points", _points)
+def contact_points(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> ContactPoints:
+    """Gap, position, normal and force of every elementary contact: see ``ContactPoints``."""
+    ...
+
+
+@of_algorithm("contact_energy")
+def contact_energy(mech: Mechanism, q: ArrayLike) -> Float64Array:
+    """Scalar per state: the potential energy in the springs of all contacts."""
+    ...

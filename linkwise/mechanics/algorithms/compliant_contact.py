@@ -1,0 +1,267 @@
+"""Compliant contact between shapes of a mechanism: where they touch, with what force, and the wrenches on links.
+
+Every pair of shapes is one or several elementary contacts: an ellipsoid (a ball, a point) against a plane, or two line
+segments, each with a radius.  All that a plane of the ground needs of a link is its normal and height as the link sees
+them, three numbers and one that a sweep from base to tip propagates; other pairs meet in the world's axes.  The cost is
+linear in links and pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from ...mechanism import PLANE, Bump, ContactLaw, ContactPair, Pose, Shape, bumps
+from ..links.contact_force import at_least, at_most, contact_force, elastic_energy
+from ..links.kinematics import velocity_base_to_tip
+from ..recursions.sweep import base_to_tip
+from ..recursions.tree import Configuration, Tree
+from ..scalar import Scalar, sqrt
+from ..spatial import Force, Matrix3, Motion, Vector3
+from ..spatial.motion import NO_FORCE, NO_MOTION
+from ..spatial.pose import Pose as WorldPose
+from ..spatial.pose import beyond
+from ..spatial.three import IDENTITY, ZERO
+from .kinematics import internal_poses
+
+Six = tuple[Scalar, ...]
+PARALLEL = 1e-9  # relative: below it two segments are taken for parallel
+
+
+class Touch(NamedTuple):
+    """An elementary contact, along the axes of ``body_a``'s link frame, or of the world where ``in_world``.
+
+    normal   from b to a
+    depth    by which the shapes are in each other, negative if they are apart
+    point    where they touch
+    """
+
+    law: ContactLaw
+    body_a: int
+    body_b: int
+    in_world: bool
+    normal: Vector3
+    depth: Scalar
+    point: Vector3
+
+    @property
+    def pressed(self) -> Scalar:
+        """The depth that the law is about."""
+        return self.depth + self.law.margin
+
+
+class Contacts:
+    """The contacts of a tree in one configuration; velocities if there are any."""
+
+    def __init__(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar] | None = None):
+        self._tree, self._mech = tree, tree.mechanism
+        self._at = Configuration(tree, q)
+        self._v = v
+        self._seen_planes: dict[tuple[float, ...], list[tuple[Vector3, Scalar]]] = {}
+        self.touches = [touch for pair in self._mech.contact_pairs for touch in self._touches(pair)]
+
+    # -- where shapes touch ---------------------------------------------------------------------------------------
+
+    def _touches(self, pair: ContactPair) -> list[Touch]:
+        a, b = (self._mech.shape(name) for name in pair.shapes)
+        (body_a, pose_a), (body_b, pose_b) = a.placed(self._mech), b.placed(self._mech)
+        if b.kind != PLANE:
+            return [self._segments(pair.law, (body_a, pose_a, a), (body_b, pose_b, b))]
+        parts = bumps(a, pose_a)
+        if body_b < 0:
+            return [self._on_the_ground(pair.law, body_a, part, pose_b) for part in parts]
+        return [self._on_a_plane(pair.law, body_a, part, body_b, pose_b) for part in parts]
+
+    def _on_the_ground(self, law: ContactLaw, body: int, part: Bump, plane: Pose) -> Touch:
+        """A part of a link against a plane of the ground, in the link's own axes."""
+        normal, height = self._plane_seen(plane)[body]
+        centre = Vector3(*part.centre.tolist())
+        reach, point = _lowest(part, centre, normal)
+        return Touch(law, body, -1, False, normal, reach - height - normal.dot(centre), point)
+
+    def _plane_seen(self, plane: Pose) -> list[tuple[Vector3, Scalar]]:
+        """The normal of a plane of the ground in every link's frame, and the height of the link's origin above it."""
+        normal = Vector3(*plane[0][:, 2].tolist())
+        offset = float(plane[0][:, 2] @ plane[1])
+        key = (*normal, offset)
+        if key not in self._seen_planes:
+
+            def step(i: int, parent: tuple[Vector3, Scalar] | None) -> tuple[Vector3, Scalar]:
+                above, height = parent or (normal, -offset)
+                transform = self._at.joint_kinematics[i].transform
+                return transform.vector_into(above), height + above.dot(transform.position())
+
+            internal = base_to_tip(self._tree.links, "the ground as links see it", step)
+            self._seen_planes[key] = [
+                (link.user.vector_into(n), h + n.dot(link.user.position()))
+                for link, (n, h) in zip(self._tree.links, internal, strict=True)
+            ]
+        return self._seen_planes[key]
+
+    def _on_a_plane(self, law: ContactLaw, body_a: int, part: Bump, body_b: int, plane: Pose) -> Touch:
+        """The same where the plane moves, in the world's axes."""
+        normal = self._direction(body_b, plane[0][:, 2])
+        centre = self._point(body_a, part.centre)
+        rotation, _ = self._pose(body_a)
+        seen = rotation.T @ normal
+        reach, offset = _lowest(part, ZERO, seen)
+        depth = reach - normal.dot(centre - self._point(body_b, plane[1]))
+        return Touch(law, body_a, body_b, True, normal, depth, centre + rotation @ offset)
+
+    def _segments(self, law: ContactLaw, *sides: tuple[int, Pose, Shape]) -> Touch:
+        """Two balls or capsules: the points of their axes that are closest to each other."""
+        (body_a, _, a), (body_b, _, b) = sides
+        centres = [self._point(body, pose[1]) for body, pose, _ in sides]
+        axes = [
+            self._direction(body, pose[0][:, 2] * shape.size[1]) if shape.kind == "capsule" else None
+            for body, pose, shape in sides
+        ]
+        closest = _closest(centres, axes, [shape.size[1] if shape.kind == "capsule" else 0.0 for *_, shape in sides])
+        between = closest[0] - closest[1]
+        distance = sqrt(between.dot(between))
+        normal = between * (1.0 / distance)
+        depth = (a.size[0] + b.size[0]) - distance
+        middle = closest[1] + normal * (b.size[0] - 0.5 * depth)
+        return Touch(law, body_a, body_b, True, normal, depth, middle)
+
+    @cached_property
+    def _poses(self) -> list[WorldPose]:
+        """Of the links' user frames."""
+        internal = internal_poses(self._tree, self._at.joint_kinematics)
+        return [beyond(pose, link.user) for pose, link in zip(internal, self._tree.links, strict=True)]
+
+    def _pose(self, body: int) -> WorldPose:
+        return self._poses[body] if body >= 0 else (IDENTITY, ZERO)
+
+    def _point(self, body: int, point: np.ndarray) -> Vector3:
+        """A point of a link, in the world."""
+        rotation, position = self._pose(body)
+        return rotation @ Vector3(*point.tolist()) + position
+
+    def _direction(self, body: int, direction: np.ndarray) -> Vector3:
+        return self._pose(body)[0] @ Vector3(*direction.tolist())
+
+    # -- velocities and forces ------------------------------------------------------------------------------------
+
+    @cached_property
+    def _velocities(self) -> list[Motion]:
+        """Of the links, in their user frames."""
+        assert self._v is not None
+        own = self._tree.velocities(self._v)
+
+        def step(i: int, parent: Motion | None) -> Motion:
+            return velocity_base_to_tip(self._at.joint_kinematics[i], parent or NO_MOTION, own[i])
+
+        internal = base_to_tip(self._tree.links, "velocities of what touches", step)
+        return [link.user.motion_into(motion) for link, motion in zip(self._tree.links, internal, strict=True)]
+
+    def _velocity_of(self, body: int, touch: Touch) -> Vector3:
+        """Of the point of a body that touches, along the axes of the contact."""
+        if body < 0:
+            return ZERO
+        omega, linear = self._velocities[body]
+        if not touch.in_world:
+            return linear + omega.cross(touch.point)
+        rotation, position = self._pose(body)
+        return rotation @ linear + (rotation @ omega).cross(touch.point - position)
+
+    def forces(self) -> list[Vector3]:
+        """On the first side of every contact, along its axes."""
+        return [
+            contact_force(
+                touch.law,
+                touch.normal,
+                touch.pressed,
+                self._velocity_of(touch.body_a, touch) - self._velocity_of(touch.body_b, touch),
+            )
+            for touch in self.touches
+        ]
+
+    def wrenches(self) -> list[Force]:
+        """On every link, at its origin in its user frame."""
+        total = [NO_FORCE for _ in self._tree.links]
+        for touch, force in zip(self.touches, self.forces(), strict=True):
+            for body, push in ((touch.body_a, force), (touch.body_b, -force)):
+                if body >= 0:
+                    total[body] = total[body] + self._on_link(body, touch, push)
+        return total
+
+    def _on_link(self, body: int, touch: Touch, force: Vector3) -> Force:
+        point = touch.point
+        if touch.in_world:
+            rotation, position = self._pose(body)
+            point, force = rotation.T @ (point - position), rotation.T @ force
+        return Force(point.cross(force), force)
+
+    def in_world(self, touch: Touch, vector: Vector3, is_point: bool = False) -> Vector3:
+        """A vector or point of a contact in the world's axes."""
+        if touch.in_world:
+            return vector
+        rotation, position = self._pose(touch.body_a)
+        return rotation @ vector + position if is_point else rotation @ vector
+
+
+def _lowest(part: Bump, centre: Vector3, normal: Vector3) -> tuple[Scalar, Vector3]:
+    """How far a part reaches below its centre against a normal, sqrt(n . A n), and the point there, c - A n / that."""
+    if part.radius is not None:
+        return part.radius, centre - normal * part.radius
+    across = Matrix3.from_rows(part.squares.tolist()) @ normal
+    reach = sqrt(normal.dot(across))
+    return reach, centre - across * (1.0 / reach)
+
+
+def _closest(centres: Sequence[Vector3], axes: Sequence[Vector3 | None], halves: Sequence[float]) -> list[Vector3]:
+    """The points of two segments centre + s axis, -1 <= s <= 1, that are closest to each other (C. Ericson, Real-Time
+    Collision Detection, 5.1.9); a ball has no axis, the half length of an axis is known."""
+    between = centres[0] - centres[1]
+    one, other = axes
+    if one is None and other is None:
+        return list(centres)
+    if one is None or other is None:
+        k = 0 if other is None else 1
+        axis = axes[k]
+        assert axis is not None
+        along = axis.dot(between) * ((-1.0 if k == 0 else 1.0) / halves[k] ** 2)
+        points = list(centres)
+        points[k] = centres[k] + axis * _within(along)
+        return points
+    a, e = halves[0] ** 2, halves[1] ** 2
+    b, c, f = one.dot(other), one.dot(between), other.dot(between)
+    s = _within((b * f - c * e) / (a * e * (1.0 + PARALLEL) - b * b))
+    t = _within((b * s + f) * (1.0 / e))
+    s = _within((b * t - c) * (1.0 / a))
+    return [centres[0] + one * s, centres[1] + other * t]
+
+
+def _within(x: Scalar) -> Scalar:
+    return at_most(at_least(x, -1.0), 1.0)
+
+
+# -- algorithms -------------------------------------------------------------------------------------------------
+
+
+def contact_wrenches(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Six]:
+    """(n_links, 6): what contact does to every link, in link frames."""
+    return [wrench.flat() for wrench in Contacts(tree, q, v).wrenches()]
+
+
+def contact_points(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Six]:
+    """(n, 10): gap, point, normal and force on the first side of every elementary contact, in the world's axes."""
+    contacts = Contacts(tree, q, v)
+    return [
+        (
+            -touch.depth,
+            *contacts.in_world(touch, touch.point, is_point=True),
+            *contacts.in_world(touch, touch.normal),
+            *contacts.in_world(touch, force),
+        )
+        for touch, force in zip(contacts.touches, contacts.forces(), strict=True)
+    ]
+
+
+def contact_energy(tree: Tree, q: Sequence[Scalar]) -> Scalar:
+    """(): what the springs of all contacts hold."""
+    return sum((elastic_energy(touch.law, touch.pressed) for touch in Contacts(tree, q).touches), 0.0)

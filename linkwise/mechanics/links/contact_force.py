@@ -1,0 +1,91 @@
+"""The force of a compliant contact: of the depth, how fast it grows, and how fast the touching points slide.
+
+Along the normal it is Hunt and Crossley's law (K. H. Hunt, F. R. E. Crossley, "Coefficient of restitution interpreted as
+damping in vibroimpact", J. Appl. Mech. 42, 1975) with three changes, none of which lets it pull or feed energy: it sets
+in smoothly, the loss fades smoothly where shapes separate (as in A. Castro et al., "Irrotational contact fields",
+2023), and the damping that it amounts to is bounded.  With phi(p) >= 0 the smoothed depth and u = dp/dt,
+
+    f = k phi (1 + (psi(d u) - 1) / (1 + phi k d / c))
+
+    psi(x) = 1 + x  for x >= 0,   (1 + x/2)^2  for -2 <= x < 0,   0 below
+
+psi - 1 has the sign of u and is at least -1: f is never negative, k phi is conservative, the rest only loses energy.
+Friction -mu f w / sqrt(w.w + s^2) of the sliding velocity w lies inside Coulomb's cone, and loses energy too.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ..scalar import Scalar, select, sqrt
+from ..spatial import Vector3
+
+
+class Law(Protocol):
+    """Numbers of a contact: see ``linkwise.ContactLaw``."""
+
+    @property
+    def stiffness(self) -> float: ...
+    @property
+    def dissipation(self) -> float: ...
+    @property
+    def damping(self) -> float: ...
+    @property
+    def friction(self) -> float: ...
+    @property
+    def slip_speed(self) -> float: ...
+    @property
+    def smoothing(self) -> float: ...
+
+
+def at_least(x: Scalar, bound: float) -> Scalar:
+    """The larger of the two."""
+    return select(x < bound, bound, x)
+
+
+def at_most(x: Scalar, bound: float) -> Scalar:
+    """The smaller of the two."""
+    return select(x < bound, x, bound)
+
+
+def contact_force(law: Law, normal: Vector3, depth: Scalar, velocity: Vector3) -> Vector3:
+    """The force on what moves with ``velocity`` against the other side, along whose outward ``normal`` it is pushed."""
+    rate = -normal.dot(velocity)
+    push = normal_force(law, depth, rate)
+    if law.friction == 0.0:
+        return normal * push
+    sliding = velocity + normal * rate
+    drag = law.friction * push / sqrt(sliding.dot(sliding) + law.slip_speed**2)
+    return normal * push - sliding * drag
+
+
+def normal_force(law: Law, depth: Scalar, rate: Scalar) -> Scalar:
+    """f."""
+    phi = smoothed_depth(law, depth)
+    elastic = law.stiffness * phi
+    if law.dissipation == 0.0:
+        return elastic
+    scaled = at_least(law.dissipation * rate, -2.0)
+    shrinking = at_most(scaled, 0.0)
+    loss = scaled + 0.25 * (shrinking * shrinking)  # psi - 1
+    bound = law.dissipation * law.stiffness / law.damping  # zero where damping is not bounded
+    return elastic + elastic * loss / (1.0 + bound * phi)
+
+
+def smoothed_depth(law: Law, depth: Scalar) -> Scalar:
+    """phi(p): 0 for p < 0, p^2 / 2 e up to e, p - e/2 beyond; e is the law's smoothing."""
+    inside = at_least(depth, 0.0)
+    if law.smoothing == 0.0:
+        return inside
+    early = at_most(inside, law.smoothing)
+    return early * (inside - 0.5 * early) * (1.0 / law.smoothing)
+
+
+def elastic_energy(law: Law, depth: Scalar) -> Scalar:
+    """k times the integral of phi."""
+    inside = at_least(depth, 0.0)
+    if law.smoothing == 0.0:
+        return (0.5 * law.stiffness) * inside * inside
+    early = at_most(inside, law.smoothing)
+    later = 0.5 * (inside - early) * (inside + early - law.smoothing)
+    return law.stiffness * (early * early * early * (1.0 / (6.0 * law.smoothing)) + later)

@@ -1,0 +1,224 @@
+"""Which shapes of a mechanism push each other apart, and numbers for that which suit its masses, gravity and steps."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linkwise.mechanism import checks
+from linkwise.mechanism.checks import MechanismError
+from linkwise.mechanism.mobility_of_points import PointMobility
+from linkwise.mechanism.shapes import PLANE, ContactLaw, ContactPair, Shape, bumps, can_touch
+
+if TYPE_CHECKING:
+    from linkwise.mechanism.model import Mechanism
+
+STEP = 1e-3  # s, of explicit methods, that contacts are made for where nothing is said
+DISSIPATION = 10.0  # s/m: what falls on the ground hardly bounces
+MOST_BEARING = 4  # parts that share the weight in the nominal load of one
+STANDARD_GRAVITY = 9.81
+LAW = tuple(field.name for field in dataclasses.fields(ContactLaw))
+
+
+class Touching:
+    """What a mechanism has to do with shapes and contact; ``Mechanism`` inherits it."""
+
+    shapes: tuple[Shape, ...]
+    contact_pairs: tuple[ContactPair, ...]
+
+    def shape(self: Any, name: str) -> Shape:
+        """The named shape."""
+        if name not in self._shape_of_name:
+            hint = checks.did_you_mean(name, self._shape_of_name)
+            raise MechanismError(f"mechanism {self.name!r} has no shape {name!r}: {hint}")
+        return self._shape_of_name[name]
+
+    @cached_property
+    def _shape_of_name(self) -> dict[str, Shape]:
+        return {shape.name: shape for shape in self.shapes}
+
+    @property
+    def contact_step(self) -> float:
+        """The longest step of explicit methods that its contacts are made for; infinite without contact."""
+        return min((pair.step for pair in self.contact_pairs), default=math.inf)
+
+    @property
+    def contact_parts(self: Any) -> tuple[ContactPair, ...]:
+        """The pair of every elementary contact, in the order of ``lw.contact_points``: against a plane the parts of a
+        shape (ends of capsules and cylinders, corners of boxes) count one by one."""
+        pairs = ((pair, *map(self.shape, pair.shapes)) for pair in self.contact_pairs)
+        return tuple(pair for pair, a, b in pairs for _ in (_parts(a) if b.kind == PLANE else (a,)))
+
+    def with_shape(
+        self: Any, name: str, link: str, kind: str, size: Any = (), pose: Any = None, **more: Any
+    ) -> Mechanism:
+        """A copy with a further shape (``lw.Shape``) fixed to a link, which touches nothing before ``with_ground`` or
+        ``with_contact`` says so."""
+        return replace(self, shapes=(*self.shapes, Shape(name, link, kind, size, pose, **more)))
+
+    def with_ground(
+        self: Any,
+        height: float = 0.0,
+        normal: Any = (0.0, 0.0, 1.0),
+        *,
+        friction: float = 1.0,
+        shapes: Iterable[str] | None = None,
+        step: float = STEP,
+        name: str = "floor",
+        **numbers: float,
+    ) -> Mechanism:
+        """A copy that stands on a plane fixed to the ground, ``height`` above its origin along ``normal``.
+
+        friction   of the plane; that of a contact is the larger of the plane's and the other shape's
+        shapes     names of those that touch it; None for all that are fixed to moving links
+        step       the longest step of explicit methods (``lw.rollout``) that the contacts are made for
+        numbers    others of ``lw.ContactLaw`` for all these contacts, such as ``stiffness=1e5``
+        """
+        plane = ground_plane(name, height, normal, friction)
+        mech = replace(self, shapes=(*self.shapes, plane))
+        if shapes is None:
+            chosen = [one.name for one in self.shapes if one.placed(self)[0] >= 0 and can_touch(one, plane)]
+        else:
+            chosen = list(checks.names_of(shapes))
+        if not chosen:
+            raise MechanismError(
+                f"mechanism {self.name!r} has no shapes on moving links that could touch a plane: add some with "
+                "mech.with_shape(name, link, 'sphere', radius, position), or Builder.shape"
+            )
+        return with_contact(mech, [(one, name) for one in chosen], step, numbers)
+
+    def with_contact(self: Any, *pairs: tuple[str, str], step: float | None = None, **numbers: float) -> Mechanism:
+        """A copy in which these pairs of shapes push each other apart, ``with_contact(("foot", "floor"),
+        friction=0.5)``; without pairs the numbers of all contacts change.
+
+        step      the longest step of explicit methods that they are made for; numbers that are not given are chosen
+                  anew then.  By default 1 ms for pairs that did not touch before
+        numbers   of ``lw.ContactLaw``
+        """
+        return with_contact(self, pairs or [pair.shapes for pair in self.contact_pairs], step, numbers)
+
+    def without_contact(self: Any, *shapes: str) -> Mechanism:
+        """A copy in which these shapes touch nothing; without names, in which nothing touches."""
+        for name in shapes:
+            self.shape(name)
+        kept = (pair for pair in self.contact_pairs if shapes and not {*pair.shapes} & {*shapes})
+        return replace(self, contact_pairs=tuple(kept))
+
+
+def ground_plane(name: str, height: float, normal: Any, friction: float) -> Shape:
+    """A plane of the ground."""
+    direction = checks.checked_array("the normal of the ground", normal, (3,))
+    length = float(np.linalg.norm(direction))
+    if length == 0.0:
+        raise MechanismError("the normal of the ground has no direction: (0, 0, 1) is upwards")
+    z = direction / length
+    x = np.cross(np.eye(3)[int(np.argmin(np.abs(z)))], z)
+    x /= np.linalg.norm(x)
+    rotation = checks.snapped(np.column_stack([x, np.cross(z, x), z]))
+    if np.array_equal(z, (0.0, 0.0, 1.0)):
+        rotation = np.eye(3)
+    position = checks.checked_number("the height of the ground", height) * z
+    return Shape(name, "ground", PLANE, (), (rotation, position), friction)
+
+
+def with_contact(
+    mech: Mechanism, pairs: Iterable[tuple[str, str]], step: float | None, numbers: dict[str, float]
+) -> Mechanism:
+    """The mechanism with contacts of these pairs added or changed."""
+    for name in numbers:
+        checks.one_of("number of a contact", name, LAW)
+    if step is not None and not checks.checked_number("the step of contacts", step) > 0.0:
+        raise MechanismError(f"the step of contacts must be positive, not {step!r}")
+    kept = {frozenset(pair.shapes): pair for pair in mech.contact_pairs}
+    chosen = Defaults(mech)
+    for a, b in map(_two_names, pairs):
+        a, b = (b, a) if mech.shape(a).kind == PLANE else (a, b)
+        old = kept.get(frozenset((a, b)))
+        if old is None:
+            old = chosen.pair(a, b, STEP if step is None else step, numbers.get("friction"))
+        elif step is not None:
+            kept_numbers = {"friction": old.law.friction, "margin": old.law.margin}
+            anew = chosen.pair(a, b, step, numbers.get("friction", old.law.friction))
+            old = replace(anew, law=replace(anew.law, **kept_numbers))
+        kept[frozenset((a, b))] = replace(old, law=replace(old.law, **numbers))
+    return replace(mech, contact_pairs=tuple(kept.values()))
+
+
+def _two_names(pair: Any) -> tuple[str, str]:
+    if isinstance(pair, str) or len(tuple(pair)) != 2:
+        raise MechanismError(f"a contact is a pair of names of shapes, ('foot', 'floor'), not {pair!r}")
+    a, b = pair
+    return a, b
+
+
+class Defaults:
+    """Numbers for contacts of one mechanism.
+
+    With m the smallest mass that a force at one of the touching points feels in the initial configuration, in any
+    direction, and h the step, a contact is as stiff and as damped as an explicit method follows with ease:
+
+        stiffness = m / (2 h)^2     damping = m / 2 h     slip_speed = friction load h / m     smoothing = 4 g h^2
+
+    MuJoCo bounds its contacts likewise (a time constant of two steps).  The load is that of one of at most four parts
+    that share the weight.
+    """
+
+    def __init__(self, mech: Mechanism):
+        self._mech = mech
+        self._gravity = float(np.linalg.norm(mech.gravity)) or STANDARD_GRAVITY
+        self._mobility: PointMobility | None = None
+        self._found: dict[str, float] = {}
+        self._weight = float(mech.masses.sum()) * self._gravity
+        self._all_parts = sum(len(_parts(shape)) for shape in mech.shapes if shape.placed(mech)[0] >= 0)
+
+    def pair(
+        self, a: str, b: str, step: float, friction: float | None = None, time: float | None = None
+    ) -> ContactPair:
+        """A pair of shapes, the second a plane if one is, and numbers for it.
+
+        time   seconds in which a contact settles, if it is longer than two steps
+        """
+        shapes = [self._mech.shape(name) for name in (a, b)]
+        mobility = sum(self._mobility_of(shape) for shape in shapes)
+        mass = 1.0 / mobility if mobility > 0.0 else 1.0
+        friction = max(shape.friction for shape in shapes) if friction is None else friction
+        settles = max(2.0 * step, time or 0.0)
+        law = ContactLaw(
+            stiffness=mass / settles**2,
+            dissipation=DISSIPATION,
+            damping=mass / settles,
+            friction=friction,
+            slip_speed=max(friction, 1e-3) * self._load(shapes) * step / mass,
+            smoothing=self._gravity * settles**2,
+        )
+        return ContactPair(a, b, law, step)
+
+    def _load(self, shapes: Sequence[Shape]) -> float:
+        parts = max(1, self._all_parts, sum(len(_parts(shape)) for shape in shapes))
+        return self._weight / min(parts, MOST_BEARING)
+
+    def _mobility_of(self, shape: Shape) -> float:
+        if shape.name not in self._found:
+            body, pose = shape.placed(self._mech)
+            if body < 0:
+                return 0.0
+            self._mobility = self._mobility or PointMobility(self._mech)
+            points = [
+                bump.centre + side * math.sqrt(float(np.trace(bump.squares)) / 3.0) * axis
+                for bump in (bumps(shape, pose) if shape.kind != PLANE else [])
+                for axis in np.eye(3)
+                for side in ((-1.0, 1.0) if bump.squares.any() else (0.0,))
+            ]
+            self._found[shape.name] = self._mobility.of(body, np.array(points or [pose[1]]))
+        return self._found[shape.name]
+
+
+def _parts(shape: Shape) -> Sequence[Any]:
+    """The parts of a shape that can bear it."""
+    return () if shape.kind == PLANE else bumps(shape, shape.pose)

@@ -1,0 +1,232 @@
+"""Simple shapes fixed to links, which pairs of them push each other apart, and by what law.
+
+Contact between shapes is compliant: a force that follows from depth and velocity.  It is no constraint; links that are
+held at the ground without giving way are loops (``lw.closed``).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwise.mechanism import checks
+from linkwise.mechanism.checks import MechanismError
+from linkwise.mechanism.parts import Constant, Pose
+from linkwise.mechanism.poses import checked_pose
+from linkwise.mechanism.welding import composed
+
+if TYPE_CHECKING:
+    from linkwise.mechanism.model import Mechanism
+
+PLANE = "plane"
+#: What the numbers of ``size`` are.
+SIZES = {
+    PLANE: (),
+    "sphere": ("radius",),
+    "capsule": ("radius", "half length"),
+    "cylinder": ("radius", "half length"),
+    "box": ("half size along x", "half size along y", "half size along z"),
+    "ellipsoid": ("half axis along x", "half axis along y", "half axis along z"),
+}
+ROUND = ("sphere", "capsule")  # shapes at a distance from a point or a line segment
+EDGE = 0.05  # of a cylinder, the part of its radius by which its edges are rounded
+
+
+@dataclass(frozen=True, eq=False)
+class Shape(Constant):
+    """A simple shape fixed to a link.
+
+    link         a link or frame, "ground" included
+    kind         "plane" (the half-space below z = 0 of its frame), "sphere", "capsule", "cylinder" (both along z),
+                 "box", "ellipsoid"
+    size         radius; radius and half length (of a capsule without its caps); three half sizes
+    pose         of the shape's frame in that of the link
+    friction     coefficient of Coulomb's friction; that of a pair is the larger of the two
+    category, collides_with   bit masks: two shapes can touch if the category of one meets what the other collides with
+                 (``contype`` and ``conaffinity`` of MJCF)
+    """
+
+    name: str
+    link: str
+    kind: str
+    size: Any = ()
+    pose: Any = None
+    friction: float = 1.0
+    category: int = 1
+    collides_with: int = 1
+
+    def __post_init__(self) -> None:
+        what = f"shape {checks.checked_name('shape', self.name)!r}"
+        checks.checked_name(f"link of {what}", self.link)
+        checks.one_of("kind of shape", self.kind, SIZES)
+        size = np.atleast_1d(np.asarray(self.size, dtype=object))
+        named = SIZES[self.kind]
+        if size.shape != (len(named),):
+            needs = ", ".join(named) or "no numbers"
+            raise MechanismError(f"the size of {what}, a {self.kind}, is {needs}, not {self.size!r}")
+        numbers = checks.checked_array(f"the size of {what}", size, (len(named),))
+        if (numbers <= 0.0).any():
+            raise MechanismError(f"the size of {what} must be positive, got {self.size!r}")
+        for attribute, value in (
+            ("size", tuple(numbers.tolist())),
+            ("pose", checked_pose(f"the pose of {what}", self.pose)),
+            ("friction", _not_negative(f"the friction of {what}", self.friction)),
+            ("category", int(self.category)),
+            ("collides_with", int(self.collides_with)),
+        ):
+            object.__setattr__(self, attribute, value)
+
+    def placed(self, mech: Mechanism) -> tuple[int, Pose]:
+        """The body that carries the shape (-1: the ground), and its pose in that body's link frame."""
+        frame = mech.frame(self.link)
+        return frame.body, composed((frame.rotation, frame.position), self.pose)
+
+    def may_touch(self, other: Shape) -> bool:
+        """Whether the masks allow it."""
+        return bool(self.category & other.collides_with or other.category & self.collides_with)
+
+
+@dataclass(frozen=True)
+class Bump:
+    """What of a shape meets a plane first: an ellipsoid about ``centre``, of which a point and a ball are cases.
+
+    squares   (3, 3): A, so that it reaches sqrt(n . A n) beyond its centre along a unit vector n; the squares of its
+              half axes if it lies along the axes
+    """
+
+    centre: NDArray[np.float64]
+    squares: NDArray[np.float64]
+
+    @property
+    def radius(self) -> float | None:
+        """Of a ball, zero of a point; None of other ellipsoids."""
+        square = self.squares[0, 0]
+        return math.sqrt(square) if np.array_equal(self.squares, square * np.eye(3)) else None
+
+
+def bumps(shape: Shape, pose: Pose) -> list[Bump]:
+    """The parts of a shape that meet planes, in the frame that its pose is given in: the two end balls of a capsule,
+    the corners of a box; the ends of a cylinder as flat ellipsoids within it, which touch its caps and its side and
+    round its edges."""
+    rotation, position = pose
+    if shape.kind == "box":
+        signs = itertools.product((-1.0, 1.0), repeat=3)
+        return [Bump(position + rotation @ (np.array(s) * shape.size), np.zeros((3, 3))) for s in signs]
+    if shape.kind == "ellipsoid":
+        return [Bump(position, _symmetric(rotation @ np.diag(np.square(shape.size)) @ rotation.T))]
+    radius, half = shape.size if len(shape.size) == 2 else (shape.size[0], 0.0)
+    if shape.kind == "cylinder":
+        flat = min(EDGE * radius, half)
+        squares = _symmetric(rotation @ np.diag([radius**2, radius**2, flat**2]) @ rotation.T)
+        return [Bump(position + rotation[:, 2] * (sign * (half - flat)), squares) for sign in (-1.0, 1.0)]
+    ends = (-half, half) if half else (0.0,)
+    return [Bump(position + rotation[:, 2] * end, radius**2 * np.eye(3)) for end in ends]
+
+
+def _symmetric(matrix: np.ndarray) -> np.ndarray:
+    return 0.5 * (matrix + matrix.T)
+
+
+@dataclass(frozen=True)
+class ContactLaw:
+    """The force between two shapes at a depth p that grows at the rate u, while the touching points slide at w.
+
+    Along the normal, never pulling (phi is p, rounded off to zero below ``smoothing``; psi is 1 + d u of Hunt and
+    Crossley where the depth grows, (1 + d u / 2)^2 where it shrinks down to zero, and zero beyond):
+
+        f = stiffness phi (1 + (psi - 1) / (1 + phi stiffness d / damping)),    d = dissipation
+
+    and along the surface ``-friction f w / sqrt(w . w + slip_speed^2)``, inside the cone of friction.
+
+    stiffness     N/m
+    dissipation   s/m; zero for no loss along the normal
+    damping       N s/m: the largest that dissipation comes to, however deep; infinite for Hunt and Crossley's own law
+    friction      coefficient of Coulomb
+    slip_speed    m/s: friction is viscous well below, dry well above
+    smoothing     m: depth below which the force sets in smoothly; zero for a kink
+    margin        m: the distance at which shapes begin to push each other, as if they were so much larger
+    """
+
+    stiffness: float
+    dissipation: float = 0.0
+    damping: float = math.inf
+    friction: float = 0.0
+    slip_speed: float = 1e-2
+    smoothing: float = 0.0
+    margin: float = 0.0
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            name = f"the {field.name.replace('_', ' ')} of a contact"
+            value = getattr(self, field.name)
+            object.__setattr__(self, field.name, _not_negative(name, value, finite=field.name != "damping"))
+        for name in ("stiffness", "damping", "slip_speed"):
+            if not getattr(self, name) > 0.0:
+                raise MechanismError(f"the {name.replace('_', ' ')} of a contact must be positive")
+
+
+@dataclass(frozen=True)
+class ContactPair:
+    """Two shapes that push each other apart, by name; where one is a plane it is the second.
+
+    step   s: the longest of explicit methods that the law is made for
+    """
+
+    shape_a: str
+    shape_b: str
+    law: ContactLaw
+    step: float = math.inf
+
+    @property
+    def shapes(self) -> tuple[str, str]:
+        """The two names."""
+        return self.shape_a, self.shape_b
+
+
+def can_touch(a: Shape, b: Shape) -> bool:
+    """Whether there is a contact force between two kinds of shapes, b a plane if one is."""
+    return (b.kind == PLANE and a.kind != PLANE) or (a.kind in ROUND and b.kind in ROUND)
+
+
+def check_shapes(mech: Mechanism) -> None:
+    """Refuse shapes and pairs that do not fit the mechanism."""
+    known: dict[str, Shape] = {}
+    for shape in mech.shapes:
+        if shape.name in known:
+            raise MechanismError(f"two shapes are named {shape.name!r}; names must be unique")
+        if shape.link not in mech.frames:
+            raise MechanismError(
+                f"shape {shape.name!r}: there is no link or frame {shape.link!r}: "
+                + checks.did_you_mean(shape.link, mech.frames)
+            )
+        known[shape.name] = shape
+    seen: set[frozenset[str]] = set()
+    for pair in mech.contact_pairs:
+        what = f"contact between {pair.shape_a!r} and {pair.shape_b!r}"
+        for name in pair.shapes:
+            if name not in known:
+                raise MechanismError(f"{what}: there is no shape {name!r}: " + checks.did_you_mean(name, known))
+        a, b = (known[name] for name in pair.shapes)
+        if not can_touch(a, b):
+            raise MechanismError(
+                f"{what}: a {a.kind} and a {b.kind} do not touch: contact acts between planes and other shapes, and "
+                f"among {' and '.join(kind + 's' for kind in ROUND)}; a plane comes second"
+            )
+        if a.placed(mech)[0] == b.placed(mech)[0]:
+            raise MechanismError(f"{what}: both are parts of the same rigid body")
+        if frozenset(pair.shapes) in seen:
+            raise MechanismError(f"{what} is given twice")
+        seen.add(frozenset(pair.shapes))
+
+
+def _not_negative(what: str, value: Any, finite: bool = True) -> float:
+    number = math.inf if not finite and value == math.inf else checks.checked_number(what, value)
+    if number < 0.0:
+        raise MechanismError(f"{what} must not be negative, got {value!r}")
+    return number

@@ -1,0 +1,58 @@
+"""Collision geometry of URDF as shapes.  The format has no ground: they touch nothing before ``mech.with_ground``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from linkwise.mechanism import Shape
+from linkwise.readers.protocol import Element, omit
+from linkwise.readers.urdf.parts import pose
+
+_NO_GROUND = "it touches nothing before mech.with_ground() gives it a floor; links pass through each other"
+_NO_SHAPE = "it passes through everything: mech.with_shape puts a sphere, capsule, cylinder or box in its place"
+
+#: Element of <geometry> -> its size as a shape has it.
+_SIZES: dict[str, Callable[[Element], tuple[float, ...]]] = {
+    "sphere": lambda one: (one.number("radius"),),
+    "box": lambda one: tuple(size / 2.0 for size in _three(one)),
+    "cylinder": lambda one: (one.number("radius"), one.number("length") / 2.0),
+    "capsule": lambda one: (one.number("radius"), one.number("length") / 2.0),
+}
+
+
+def _three(box: Element) -> tuple[float, ...]:
+    box.text("size")  # which must be there
+    return box.numbers("size", 3)
+
+
+def shapes_of(links: Sequence[Element]) -> tuple[Shape, ...]:
+    """The shapes of all links; what has none that acts is noted."""
+    taken: set[str] = set()
+    return tuple(shape for link in links for shape in _of_link(link, taken))
+
+
+def _of_link(link: Element, taken: set[str]) -> Iterator[Shape]:
+    touches = False
+    for number, collision in enumerate(link.all("collision")):
+        geometry = collision.first("geometry")
+        inner = geometry.children[0] if geometry is not None and geometry.children else None
+        if inner is None:
+            continue
+        size = _SIZES[inner.tag](inner) if inner.tag in _SIZES else ()
+        if not size or min(size) <= 0.0:
+            omit(
+                collision,
+                f"collision {inner.tag if inner.tag not in _SIZES else inner.tag + ' without size'}",
+                _NO_SHAPE,
+            )
+            continue
+        name = collision.attributes.get("name", "").strip()
+        if not name or name in taken:
+            name = f"{link.text('name')}_collision{number or ''}"
+            while name in taken:
+                name += "_"
+        taken.add(name)
+        touches = True
+        yield Shape(name, link.text("name"), inner.tag, size, pose(collision))
+    if touches:
+        omit(link, "link with collision geometry", _NO_GROUND)
