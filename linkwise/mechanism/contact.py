@@ -67,7 +67,7 @@ class Touching:
         height: float = 0.0,
         normal: Any = (0.0, 0.0, 1.0),
         *,
-        friction: float = 1.0,
+        friction: float | None = None,
         shapes: Iterable[str] | None = None,
         step: float = STEP,
         name: str = "floor",
@@ -75,12 +75,13 @@ class Touching:
     ) -> Mechanism:
         """A copy that stands on a plane fixed to the ground, ``height`` above its origin along ``normal``.
 
-        friction   of the plane; that of a contact is the larger of the plane's and the other shape's
+        friction   coefficient of all these contacts; None for that of the other shape, but at least 1
         shapes     names of those that touch it; None for all that are fixed to moving links
         step       the longest step of explicit methods (``lw.rollout``) that the contacts are made for
         numbers    others of ``lw.ContactLaw`` for all these contacts, such as ``stiffness=1e5``
         """
-        plane = ground_plane(name, height, normal, friction)
+        plane = ground_plane(name, height, normal)
+        numbers |= {} if friction is None else {"friction": friction}
         mech = replace(self, shapes=(*self.shapes, plane))
         if shapes is None:
             chosen = [one.name for one in self.shapes if one.placed(self)[0] >= 0 and can_touch(one, plane)]
@@ -111,7 +112,7 @@ class Touching:
         return replace(self, contact_pairs=tuple(kept))
 
 
-def ground_plane(name: str, height: float, normal: Any, friction: float) -> Shape:
+def ground_plane(name: str, height: float, normal: Any) -> Shape:
     """A plane of the ground."""
     direction = checks.checked_array("the normal of the ground", normal, (3,))
     length = float(np.linalg.norm(direction))
@@ -124,7 +125,7 @@ def ground_plane(name: str, height: float, normal: Any, friction: float) -> Shap
     if np.array_equal(z, (0.0, 0.0, 1.0)):
         rotation = np.eye(3)
     position = checks.checked_number("the height of the ground", height) * z
-    return Shape(name, "ground", PLANE, (), (rotation, position), friction)
+    return Shape(name, "ground", PLANE, (), (rotation, position))
 
 
 def with_contact(

@@ -28,7 +28,7 @@ from ..spatial.three import IDENTITY, ZERO
 from .kinematics import internal_poses
 
 Six = tuple[Scalar, ...]
-PARALLEL = 1e-9  # relative: below it two segments are taken for parallel
+PARALLEL = 1e-6  # square of the angle between two segments that are taken for parallel
 
 
 class Touch(NamedTuple):
@@ -230,7 +230,7 @@ def _closest(centres: Sequence[Vector3], axes: Sequence[Vector3 | None], halves:
         return points
     a, e = halves[0] ** 2, halves[1] ** 2
     b, c, f = one.dot(other), one.dot(between), other.dot(between)
-    s = _within((b * f - c * e) / (a * e * (1.0 + PARALLEL) - b * b))
+    s = _within((b * f - c * e) / at_least(a * e - b * b, PARALLEL * a * e))
     t = _within((b * s + f) * (1.0 / e))
     s = _within((b * t - c) * (1.0 / a))
     return [centres[0] + one * s, centres[1] + other * t]

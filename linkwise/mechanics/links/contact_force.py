@@ -1,6 +1,6 @@
 """The force of a compliant contact: of the depth, how fast it grows, and how fast the touching points slide.
 
-Along the normal it is Hunt and Crossley's law (K. H. Hunt, F. R. E. Crossley, "Coefficient of restitution interpreted as
+Along the normal it is Hunt and Crossley's law ("Coefficient of restitution interpreted as
 damping in vibroimpact", J. Appl. Mech. 42, 1975) with three changes, none of which lets it pull or feed energy: it sets
 in smoothly, the loss fades smoothly where shapes separate (as in A. Castro et al., "Irrotational contact fields",
 2023), and the damping that it amounts to is bounded.  With phi(p) >= 0 the smoothed depth and u = dp/dt,

@@ -1,0 +1,198 @@
+"""Compliant contact: forces against poses and NumPy, energies against forces, derivatives against differences."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.mechanism import from_data, to_data
+from tests.oracle.contact import Contacts, normal_force
+
+KINDS = {"sphere": 1, "capsule": 2, "cylinder": 2, "box": 3, "ellipsoid": 3}
+NUMBERS = {"stiffness": 50.0, "dissipation": 2.0, "damping": 40.0, "slip_speed": 0.3, "smoothing": 0.2, "margin": 0.05}
+
+
+def random_pose(rng):
+    return lw.pose(rng.normal(size=3), rpy=rng.uniform(-3, 3, 3))
+
+
+def touching(rng: np.random.Generator, seed: int, **numbers: float) -> lw.Mechanism:
+    """A random tree with shapes of every kind on its links, a plane of the ground and one on a link, and pairs of round
+    shapes; soft and long-reaching, so that much touches."""
+    mech = lw.mechanisms.random_tree(5, seed)
+    for k, (kind, count) in enumerate(KINDS.items()):
+        link = mech.link_names[1 + k % 4]
+        mech = mech.with_shape(kind, link, kind, rng.uniform(0.5, 1.5, count), random_pose(rng), friction=0.3)
+    first = mech.link_names[0]
+    mech = mech.with_shape("plate", first, "plane", (), random_pose(rng)).with_shape("ball", first, "sphere", 2.0)
+    mech = mech.with_shape("rod", first, "capsule", (1.0, 1.5), random_pose(rng))
+    mech = mech.with_shape("stone", "ground", "sphere", 2.0, rng.normal(size=3))
+    mech = mech.with_ground(0.5, rng.normal(size=3), **numbers)
+    on_plate = [(kind, "plate") for kind in KINDS]
+    mech = mech.with_contact(*on_plate, ("sphere", "ball"), ("capsule", "ball"), ("rod", "sphere"), **numbers)
+    return mech.with_contact(("rod", "capsule"), ("capsule", "stone"), **numbers)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_wrenches_follow_from_poses_and_velocities(seed):
+    rng = np.random.default_rng(seed)
+    mech = touching(rng, seed, **NUMBERS)
+    q, v = lw.random_state(mech, rng, (6,))
+    wrenches, points = lw.contact_wrenches(mech, q, v), lw.contact_points(mech, q, v)
+    pushing = 0
+    for k in range(len(q)):
+        expected = Contacts(mech, q[k], v[k])
+        scale = 1.0 + np.abs(expected.wrenches()).max()
+        np.testing.assert_allclose(wrenches[k], expected.wrenches(), atol=1e-10 * scale)
+        pairs, _, _, depth, place, normal, force = zip(*expected.found, strict=True)
+        assert pairs == mech.contact_parts
+        np.testing.assert_allclose(points.gap[k], -np.array(depth), atol=1e-12)
+        np.testing.assert_allclose(points.position[k], place, atol=1e-10)
+        np.testing.assert_allclose(points.normal[k], normal, atol=1e-12)
+        np.testing.assert_allclose(points.force[k], force, atol=1e-10 * scale)
+        pushing += np.count_nonzero(np.linalg.norm(force, axis=-1))
+    assert pushing > 20
+
+
+@pytest.mark.parametrize("target", ["numpy", "c"])
+def test_other_targets_compute_the_same(target):
+    rng = np.random.default_rng(1)
+    mech = touching(rng, 1, **NUMBERS)
+    q, v = lw.random_state(mech, rng, (3,))
+    if target == "c":
+        assert "sqrt" in lw.compile("contact_wrenches", mech).source("c")
+        return
+    expected = lw.contact_wrenches(mech, q, v)
+    np.testing.assert_allclose(
+        lw.compile("contact_wrenches", mech, target=target)(q, v), expected, rtol=1e-9, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_elastic_forces_are_the_gradient_of_the_energy(seed):
+    rng = np.random.default_rng(seed)
+    mech = touching(rng, seed, **NUMBERS | {"dissipation": 0.0, "friction": 0.0})
+    q, v = lw.random_state(mech, rng, (4,))
+    slope = lw.jacobian_of(lw.compile("contact_energy", mech))(q)
+    wrenches = lw.contact_wrenches(mech, q, v)
+    power = np.sum(wrenches * lw.link_velocities(mech, q, v), axis=(-2, -1))
+    np.testing.assert_allclose(np.sum(slope * v, axis=-1), -power, rtol=1e-9, atol=1e-9)
+    assert (lw.contact_energy(mech, q) > 0.0).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_energy_is_lost_in_every_state_and_friction_stays_in_its_cone(seed):
+    rng = np.random.default_rng(seed)
+    mech = touching(rng, seed, **NUMBERS)
+    q, v = lw.random_state(mech, rng, (50,))
+    slope = lw.jacobian_of(lw.compile("contact_energy", mech))(q)
+    power = np.sum(lw.contact_wrenches(mech, q, v) * lw.link_velocities(mech, q, v), axis=(-2, -1))
+    gained = power + np.sum(slope * v, axis=-1)
+    assert gained.max() < 1e-9 * np.abs(power).max() and gained.min() < -1e-3
+    points = lw.contact_points(mech, q, v)
+    along = np.sum(points.force * points.normal, axis=-1)
+    across = np.linalg.norm(points.force - along[..., None] * points.normal, axis=-1)
+    friction = np.array([pair.law.friction for pair in mech.contact_parts])
+    assert (along >= 0.0).all() and (across <= friction * along * (1.0 + 1e-12)).all()
+    assert (across > 0.5 * friction * along)[along > 0.0].any()
+
+
+def test_derivatives_are_those_of_differences():
+    rng = np.random.default_rng(5)
+    mech = touching(rng, 5, **NUMBERS)
+    kernel = lw.compile("contact_wrenches", mech)
+    by_q, by_v = lw.jacobian_of(kernel, ("q",)), lw.jacobian_of(kernel, ("v",))
+    q, v = lw.random_state(mech, rng)
+    step = 1e-5
+    for k, unit in enumerate(np.eye(mech.nv)):
+        ahead, behind = (kernel(lw.integrate(mech, q, unit, s * step), v) for s in (1.0, -1.0))
+        scale = 1.0 + np.abs(by_q(q, v)).max()
+        np.testing.assert_allclose((ahead - behind) / (2.0 * step), by_q(q, v)[..., k], atol=1e-7 * scale)
+        ahead, behind = (kernel(q, v + s * step * unit) for s in (1.0, -1.0))
+        np.testing.assert_allclose((ahead - behind) / (2.0 * step), by_v(q, v)[..., k], atol=1e-7 * scale)
+
+
+def test_the_law_never_pulls_and_has_no_jumps():
+    law = lw.ContactLaw(1000.0, dissipation=5.0, damping=30.0, friction=0.5, smoothing=1e-3)
+    depths, rates = np.linspace(-1e-3, 4e-3, 201), np.linspace(-1.0, 1.0, 201)
+    forces = np.array([[normal_force(law, p, u) for u in rates] for p in depths])
+    assert (forces >= 0.0).all() and (forces[depths <= 0.0] == 0.0).all()
+    ball = lw.Builder().link("ball", 1.0, inertia=(0.1,) * 3).joint("free", lw.Floating(), "ground", "ball").build()
+    ball = ball.with_shape("skin", "ball", "sphere", 0.1).with_ground()
+    pair = ball.contact_pairs[0]
+    ball = lw.Mechanism(*(getattr(ball, f) for f in ("name", "bodies", "frames", "gravity", "loops", "annotations")),
+                        shapes=ball.shapes, contact_pairs=(lw.ContactPair(*pair.shapes, law),))  # fmt: skip
+    q, v = np.tile([1.0, 0, 0, 0, 0, 0, 0], (201, 201, 1)), np.zeros((201, 201, 6))
+    q[..., 6], v[..., 5] = 0.1 - depths[:, None], -rates
+    found = lw.contact_points(ball, q, v)
+    np.testing.assert_allclose(found.force[..., 0, 2], forces, atol=1e-10)
+    slope = np.gradient(forces, depths, axis=0)
+    assert np.abs(np.diff(slope, axis=0)).max() < 0.1 * slope.max()  # continuous slopes: no kink at the surface
+
+
+def test_shapes_survive_everything_done_to_a_mechanism():
+    mech = touching(np.random.default_rng(0), 0, **NUMBERS)
+    assert pickle.loads(pickle.dumps(mech)) == mech
+    assert from_data(json.loads(json.dumps(to_data(mech)))) == mech
+    assert mech.with_contact(friction=0.1) != mech
+    assert mech.with_payload(mech.link_names[0], 1.0).contact_pairs == mech.contact_pairs
+    assert mech.with_gravity((0, 0, 0)).contact_pairs == mech.contact_pairs
+    joint = next(body.joint for body in mech.bodies if body.parent >= 0 and body.nq == 1)
+    locked = mech.with_locked({joint: 0.3})
+    assert locked.shapes == mech.shapes and set(locked.contact_pairs) <= set(mech.contact_pairs)
+    rng = np.random.default_rng(3)
+    q, v = lw.random_state(locked, rng)
+    np.testing.assert_allclose(lw.contact_wrenches(locked, q, v), Contacts(locked, q, v).wrenches(), atol=1e-8)
+    assert mech.without_contact().contact_pairs == ()
+    assert all("sphere" not in pair.shapes for pair in mech.without_contact("sphere").contact_pairs)
+
+
+BOX = ("s", "ball", "box", (1, 1, 1))
+BALL = lw.Builder().link("ball", 1.0, inertia=(0.1,) * 3).joint("free", lw.Floating(), "ground", "ball").build()
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda m: m.with_ground(), "has no shapes on moving links.*with_shape"),
+        (lambda m: m.with_shape("s", "bal", "sphere", 1), "no link or frame 'bal'.*ball"),
+        (lambda m: m.with_shape("s", "ball", "sphre", 1), "kind of shape 'sphre'.*sphere"),
+        (lambda m: m.with_shape("s", "ball", "capsule", 1), "the size of shape 's', a capsule, is radius, half length"),
+        (lambda m: m.with_shape("s", "ball", "sphere", -1), "must be positive"),
+        (lambda m: m.with_shape(*BOX).with_ground(friktion=1), "number of a contact 'friktion'"),
+        (lambda m: m.with_shape(*BOX).with_ground(normal=(0, 0, 0)), "no direction"),
+        (lambda m: m.with_shape(*BOX).with_ground().with_contact(("s", "t")), "no shape 't'"),
+        (lambda m: m.with_shape(*BOX).with_ground(stiffness=-1.0), "must not be negative"),
+        (lambda m: m.with_shape(*BOX).with_shape("s", "ball", "sphere", 1), "two shapes"),
+        (
+            lambda m: m.with_shape(*BOX).with_shape("b", "ground", "sphere", 1).with_contact(("s", "b")),
+            "a box and a sphere do not touch",
+        ),
+        (
+            lambda m: m.with_shape("a", "ball", "sphere", 1).with_shape("b", "ball", "sphere", 1).with_contact([*"ab"]),
+            "parts of the same rigid body",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said(make, message):
+    with pytest.raises(ValueError, match=message):
+        make(BALL)
+
+
+def test_default_numbers_follow_masses_gravity_and_step():
+    """A ball: a force at its surface feels m / (1 + m r^2 / I) sideways."""
+    mech = BALL.with_shape("skin", "ball", "sphere", 0.2).with_ground(friction=0.5)
+    (pair,) = mech.contact_pairs
+    felt, h = 1.0 / (1.0 + 0.2**2 / 0.1), 1e-3
+    assert pair.step == mech.contact_step == h
+    np.testing.assert_allclose(pair.law.stiffness, felt / (2 * h) ** 2)
+    np.testing.assert_allclose(pair.law.damping, felt / (2 * h))
+    np.testing.assert_allclose(pair.law.slip_speed, 0.5 * 9.81 * h / felt)
+    np.testing.assert_allclose(pair.law.smoothing, 9.81 * (2 * h) ** 2)
+    (slower,) = mech.with_contact(step=2e-3).contact_pairs
+    np.testing.assert_allclose(slower.law.stiffness, pair.law.stiffness / 4.0)
+    assert mech.without_contact().contact_step == np.inf

@@ -1,0 +1,116 @@
+"""Forces of compliant contact from poses and velocities of links alone, with NumPy: nothing of what is tested is used
+but the records that say which shapes touch, and by what numbers."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+import linkwise as lw
+
+
+def normal_force(law: lw.ContactLaw, depth: float, rate: float) -> float:
+    """The law as its docstring says it, case by case."""
+    if depth <= 0.0:
+        return 0.0
+    phi = depth**2 / (2.0 * law.smoothing) if depth < law.smoothing else depth - law.smoothing / 2.0
+    x = law.dissipation * rate
+    psi = 1.0 + x if x >= 0.0 else (1.0 + x / 2.0) ** 2 if x >= -2.0 else 0.0
+    return law.stiffness * phi * (1.0 + (psi - 1.0) / (1.0 + phi * law.stiffness * law.dissipation / law.damping))
+
+
+def force(law: lw.ContactLaw, depth: float, normal: np.ndarray, velocity: np.ndarray) -> np.ndarray:
+    """On the first side, which moves with ``velocity`` against the other."""
+    rate = -normal @ velocity
+    push = normal_force(law, depth + law.margin, rate)
+    sliding = velocity - (normal @ velocity) * normal
+    return push * normal - law.friction * push * sliding / np.sqrt(sliding @ sliding + law.slip_speed**2)
+
+
+class Contacts:
+    """All elementary contacts of a mechanism at one state, in the world's axes."""
+
+    def __init__(self, mech: lw.Mechanism, q: np.ndarray, v: np.ndarray):
+        self.mech = mech
+        self._poses = [np.eye(4), *lw.link_poses(mech, q)]
+        self._velocities = [np.zeros(6), *lw.link_velocities(mech, q, v)]
+        self.found = [one for pair in mech.contact_pairs for one in self._of_pair(pair)]
+
+    def _placed(self, shape: lw.Shape) -> tuple[int, np.ndarray, np.ndarray]:
+        """Body, rotation and position in the world."""
+        frame = self.mech.frames[shape.link]
+        pose = self._poses[frame.body + 1]
+        rotation = pose[:3, :3] @ frame.rotation
+        position = pose[:3, :3] @ frame.position + pose[:3, 3]
+        return frame.body, rotation @ shape.pose[0], rotation @ shape.pose[1] + position
+
+    def velocity(self, body: int, point: np.ndarray) -> np.ndarray:
+        """Of the point of a body that is at ``point``."""
+        pose, six = self._poses[body + 1], self._velocities[body + 1]
+        rotation = pose[:3, :3]
+        return rotation @ six[3:] + np.cross(rotation @ six[:3], point - pose[:3, 3])
+
+    def _of_pair(self, pair: lw.ContactPair):
+        a, b = (self.mech.shape(name) for name in pair.shapes)
+        (body_a, rotation_a, at_a), (body_b, rotation_b, at_b) = self._placed(a), self._placed(b)
+        if b.kind != "plane":
+            (point_a, point_b) = closest(at_a, _axis(a, rotation_a), at_b, _axis(b, rotation_b))
+            distance = np.linalg.norm(point_a - point_b)
+            normal = (point_a - point_b) / distance
+            depth = a.size[0] + b.size[0] - distance
+            sides = [(depth, point_b + normal * (b.size[0] - depth / 2.0))]
+        else:
+            normal = rotation_b[:, 2]
+            points = lowest_points(a, rotation_a, at_a, normal)
+            sides = [(-normal @ (point - at_b), point) for point in points]
+        for depth, point in sides:
+            speed = self.velocity(body_a, point) - self.velocity(body_b, point)
+            yield pair, body_a, body_b, depth, point, normal, force(pair.law, depth, normal, speed)
+
+    def wrenches(self) -> np.ndarray:
+        """(n_links, 6), in link frames."""
+        total = np.zeros((self.mech.n_links, 6))
+        for _, body_a, body_b, _, point, _, push in self.found:
+            for body, sign in ((body_a, 1.0), (body_b, -1.0)):
+                if body >= 0:
+                    pose = self._poses[body + 1]
+                    moment = np.cross(point - pose[:3, 3], sign * push)
+                    total[body] += np.concatenate([pose[:3, :3].T @ moment, pose[:3, :3].T @ (sign * push)])
+        return total
+
+
+def _axis(shape: lw.Shape, rotation: np.ndarray) -> np.ndarray:
+    return rotation[:, 2] * (shape.size[1] if shape.kind == "capsule" else 0.0)
+
+
+def closest(a: np.ndarray, u: np.ndarray, b: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Closest points of the segments a + s u and b + t w, s and t in [-1, 1]: the best of the inner solution and of
+    those on all four edges."""
+    candidates = []
+    matrix = np.array([[u @ u, -u @ w], [-u @ w, w @ w]])
+    if np.linalg.det(matrix) > 1e-12:
+        s, t = np.linalg.solve(matrix, [u @ (b - a), w @ (a - b)])
+        candidates += [(s, t)] if max(abs(s), abs(t)) <= 1.0 else []
+    for end in (-1.0, 1.0):
+        t = np.clip(w @ (a + end * u - b) / (w @ w), -1.0, 1.0) if w.any() else 0.0
+        s = np.clip(u @ (b + end * w - a) / (u @ u), -1.0, 1.0) if u.any() else 0.0
+        candidates += [(end, t), (s, end)]
+    points = [(a + s * u, b + t * w) for s, t in candidates]
+    return min(points, key=lambda two: np.linalg.norm(two[0] - two[1]))
+
+
+def lowest_points(shape: lw.Shape, rotation: np.ndarray, position: np.ndarray, normal: np.ndarray) -> list[np.ndarray]:
+    """The points of a shape's parts that are lowest along a normal."""
+    if shape.kind == "box":
+        corners = itertools.product(*((-h, h) for h in shape.size))
+        return [position + rotation @ corner for corner in corners]
+    axes = {
+        "ellipsoid": shape.size,
+        "cylinder": (shape.size[0], shape.size[0], min(0.05 * shape.size[0], shape.size[-1])),
+    }.get(shape.kind, (shape.size[0],) * 3)
+    half = {"capsule": shape.size[-1], "cylinder": shape.size[-1] - axes[2]}.get(shape.kind, 0.0)
+    direction = axes * (rotation.T @ normal)
+    lowest = rotation @ (axes * direction) / np.linalg.norm(direction)
+    ends = (-half, half) if shape.kind in ("capsule", "cylinder") else (0.0,)
+    return [position + end * rotation[:, 2] - lowest for end in ends]
