@@ -59,8 +59,8 @@ from .mechanism import (
     MissingConstraintWarning,
     Note,
     OmissionWarning,
-    Tendon,
     Shape,
+    Tendon,
     pose,
 )
 from .mechanism import library as mechanisms

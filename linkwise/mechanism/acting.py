@@ -23,6 +23,7 @@ from linkwise.mechanism.elements import (
     Tendon,
 )
 from linkwise.mechanism.parts import Body
+from linkwise.mechanism.shapes import ContactPair
 
 if TYPE_CHECKING:
     from linkwise.mechanism.model import Mechanism
@@ -46,6 +47,7 @@ class ActingElements:
     elements: tuple[Any, ...]
     switched_off: records.Switches
     bodies: tuple[Body, ...]
+    contact_pairs: tuple[ContactPair, ...]
 
     # Numbers of joints --------------------------------------------------------------------------------------------
 
@@ -127,6 +129,7 @@ class ActingElements:
         for kind in KINDS[len(found) :]:
             of_kind = (one for one in self.elements if RECORDS[type(one)] == kind)
             found[kind] = tuple(dict.fromkeys(map(records.name_of, of_kind)))
+        found["contact"] = tuple(pair.name for pair in self.contact_pairs)
         return found
 
     def with_acting(self: Any, *only: Any, **kinds: Any) -> Mechanism:

@@ -184,6 +184,11 @@ class ContactPair:
     step: float = math.inf
 
     @property
+    def name(self) -> str:
+        """By which the pair is switched (``mech.with_acting(contact=...)``)."""
+        return f"{self.shape_a}/{self.shape_b}"
+
+    @property
     def shapes(self) -> tuple[str, str]:
         """The two names."""
         return self.shape_a, self.shape_b

@@ -54,14 +54,21 @@ class Touch(NamedTuple):
 
 
 class Contacts:
-    """The contacts of a tree in one configuration; velocities if there are any."""
+    """Contacts of a tree in one configuration, by default of all pairs; forces need velocities."""
 
-    def __init__(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar] | None = None):
+    def __init__(
+        self,
+        tree: Tree,
+        q: Sequence[Scalar],
+        v: Sequence[Scalar] | None = None,
+        pairs: Sequence[ContactPair] | None = None,
+    ):
         self._tree, self._mech = tree, tree.mechanism
         self._at = Configuration(tree, q)
         self._v = v
         self._seen_planes: dict[tuple[float, ...], list[tuple[Vector3, Scalar]]] = {}
-        self.touches = [touch for pair in self._mech.contact_pairs for touch in self._touches(pair)]
+        pairs = self._mech.contact_pairs if pairs is None else pairs
+        self.touches = [touch for pair in pairs for touch in self._touches(pair)]
 
     # -- where shapes touch ---------------------------------------------------------------------------------------
 
@@ -196,6 +203,10 @@ class Contacts:
             point, force = rotation.T @ (point - position), rotation.T @ force
         return Force(point.cross(force), force)
 
+    def energy(self) -> Scalar:
+        """What the springs hold."""
+        return sum((elastic_energy(touch.law, touch.pressed) for touch in self.touches), 0.0)
+
     def in_world(self, touch: Touch, vector: Vector3, is_point: bool = False) -> Vector3:
         """A vector or point of a contact in the world's axes."""
         if touch.in_world:
@@ -264,4 +275,4 @@ def contact_points(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list
 
 def contact_energy(tree: Tree, q: Sequence[Scalar]) -> Scalar:
     """(): what the springs of all contacts hold."""
-    return sum((elastic_energy(touch.law, touch.pressed) for touch in Contacts(tree, q).touches), 0.0)
+    return Contacts(tree, q).energy()

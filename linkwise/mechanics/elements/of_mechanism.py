@@ -17,6 +17,7 @@ from ..algorithms.dynamics import mass_matrix
 from ..recursions.tree import build_tree
 from .actuators import Actuation
 from .at_joints import Damper, Friction, Spring, Stop
+from .contact import CompliantContact
 from .gravity_compensation import HoldingUp
 from .law import Acting, ForceLaw
 from .tendons import TendonLaw
@@ -112,6 +113,9 @@ def record_laws(mech: Mechanism) -> Iterator[ForceLaw]:
             law = LAWS[type(record)](mech, record)
             if law is not None:
                 yield law
+    touching = tuple(pair for pair in mech.contact_pairs if mech.acts("contact", pair.name))
+    if touching:
+        yield CompliantContact(touching)
     if mech.actuators:
         bounds = [one for one in mech.elements if isinstance(one, EffortRange) and mech.acts("actuators", one.joint)]
         yield Actuation(
