@@ -15,12 +15,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ...mechanism import PLANE, Bump, ContactLaw, ContactPair, Pose, Shape, bumps
-from ..links.contact_force import at_least, at_most, contact_force, elastic_energy
+from ..links.contact_force import Response, at_least, at_most, contact_response, elastic_energy
 from ..links.kinematics import velocity_base_to_tip
 from ..recursions.sweep import base_to_tip
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar, sqrt
-from ..spatial import Force, Matrix3, Motion, Vector3
+from ..spatial import ArticulatedInertia, Force, Matrix3, Motion, Symmetric3, Vector3
 from ..spatial.motion import NO_FORCE, NO_MOTION
 from ..spatial.pose import Pose as WorldPose
 from ..spatial.pose import beyond
@@ -175,25 +175,40 @@ class Contacts:
         rotation, position = self._pose(body)
         return rotation @ linear + (rotation @ omega).cross(touch.point - position)
 
-    def forces(self) -> list[Vector3]:
-        """On the first side of every contact, along its axes."""
+    def responses(self, step: Scalar = 0.0) -> list[Response]:
+        """Forces on the first side of every contact, along its axes; with a ``step`` those that a step takes implicitly
+        where the other side is the ground."""
         return [
-            contact_force(
+            contact_response(
                 touch.law,
                 touch.normal,
                 touch.pressed,
                 self._velocity_of(touch.body_a, touch) - self._velocity_of(touch.body_b, touch),
+                0.0 if touch.in_world else step,
             )
             for touch in self.touches
         ]
 
-    def wrenches(self) -> list[Force]:
-        """On every link, at its origin in its user frame."""
-        total = [NO_FORCE for _ in self._tree.links]
-        for touch, force in zip(self.touches, self.forces(), strict=True):
-            for body, push in ((touch.body_a, force), (touch.body_b, -force)):
+    def wrenches(self, step: Scalar = 0.0) -> dict[int, Force]:
+        """On links, at their origins in their user frames."""
+        total: dict[int, Force] = {}
+        for touch, response in zip(self.touches, self.responses(step), strict=True):
+            for body, push in ((touch.body_a, response.force), (touch.body_b, -response.force)):
                 if body >= 0:
-                    total[body] = total[body] + self._on_link(body, touch, push)
+                    total[body] = total.get(body, NO_FORCE) + self._on_link(body, touch, push)
+        return total
+
+    def resistances(self, step: Scalar) -> dict[int, ArticulatedInertia]:
+        """By how much contacts with the ground resist accelerations of links during a step h, as if it were inertia:
+        h X* C X at the links' origins in their user frames, with X to the velocity of the touching point, and C its
+        resistance.  Contacts between links, which tie two of them, resist at the next step only."""
+        total: dict[int, ArticulatedInertia] = {}
+        for touch, response in zip(self.touches, self.responses(step), strict=True):
+            if not touch.in_world:
+                resistance = Symmetric3(*(step * x for x in response.resistance(touch.normal)))
+                own = at_point(resistance, touch.point)
+                known = total.get(touch.body_a)
+                total[touch.body_a] = own if known is None else known + own
         return total
 
     def _on_link(self, body: int, touch: Touch, force: Vector3) -> Force:
@@ -222,6 +237,13 @@ def _lowest(part: Bump, centre: Vector3, normal: Vector3) -> tuple[Scalar, Vecto
     across = Matrix3.from_rows(part.squares.tolist()) @ normal
     reach = sqrt(normal.dot(across))
     return reach, centre - across * (1.0 / reach)
+
+
+def at_point(resistance: Symmetric3, point: Vector3) -> ArticulatedInertia:
+    """X* C X with X = [-p~, 1]: what a resistance C at the point p is at the origin."""
+    columns = [point.cross(resistance.row(k)) for k in range(3)]  # of p~ C, as C is symmetric
+    coupling = Matrix3(*columns).T
+    return ArticulatedInertia(Symmetric3.from_rows([point.cross(row) for row in coupling]), coupling, resistance)
 
 
 def _closest(centres: Sequence[Vector3], axes: Sequence[Vector3 | None], halves: Sequence[float]) -> list[Vector3]:
@@ -256,7 +278,8 @@ def _within(x: Scalar) -> Scalar:
 
 def contact_wrenches(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Six]:
     """(n_links, 6): what contact does to every link, in link frames."""
-    return [wrench.flat() for wrench in Contacts(tree, q, v).wrenches()]
+    found = Contacts(tree, q, v).wrenches()
+    return [found.get(i, NO_FORCE).flat() for i in range(len(tree.links))]
 
 
 def contact_points(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Six]:
@@ -267,9 +290,9 @@ def contact_points(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list
             -touch.depth,
             *contacts.in_world(touch, touch.point, is_point=True),
             *contacts.in_world(touch, touch.normal),
-            *contacts.in_world(touch, force),
+            *contacts.in_world(touch, response.force),
         )
-        for touch, force in zip(contacts.touches, contacts.forces(), strict=True)
+        for touch, response in zip(contacts.touches, contacts.responses(), strict=True)
     ]
 
 

@@ -18,10 +18,12 @@ class CompliantContact(ForceLaw):
     pairs: tuple[ContactPair, ...]
 
     def act(self, at: Situation, ctrl: Sequence[Scalar], activation: Sequence[Scalar]) -> Sequence[Scalar]:
-        wrenches = Contacts(at.tree, at.q, at.v, self.pairs).wrenches()
-        for link, wrench in zip(at.tree.links, wrenches, strict=True):
-            if any(not isinstance(x, float) or x for x in wrench.flat()):
-                at.push_frame(link.name, wrench)
+        contacts, links = Contacts(at.tree, at.q, at.v, self.pairs), at.tree.links
+        for i, wrench in contacts.wrenches(0.0 if at.step is None else at.step).items():
+            at.push_frame(links[i].name, wrench)
+        if at.step is not None:
+            for i, inertia in contacts.resistances(at.step).items():
+                at.resist(i, inertia)
         return ()
 
     def energy(self, at: Situation) -> Scalar:

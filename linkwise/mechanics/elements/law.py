@@ -27,7 +27,7 @@ from ..algorithms.kinematics import internal_poses
 from ..operators.plan import apply, evaluate
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar
-from ..spatial import IDENTITY, Force, Matrix3, Motion, Transform, Vector3
+from ..spatial import IDENTITY, ArticulatedInertia, Force, Matrix3, Motion, Transform, Vector3
 from ..spatial.motion import NO_MOTION
 from ..spatial.pose import Pose, beyond
 from ..spatial.three import ZERO
@@ -36,11 +36,15 @@ from ..spatial.three import ZERO
 class Situation:
     """A mechanism at one state, as a law sees it, and what laws have added so far.
 
+    step   where forces are to be those of the end of a step, its length, else None: laws that can then say how they
+           resist a change of velocities (``resist``)
+
     What several laws ask for (poses, velocities) is computed once, and only if one does.
     """
 
-    def __init__(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> None:
-        self.tree, self.q, self.v = tree, list(q), list(v)
+    def __init__(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], step: Scalar | None = None) -> None:
+        self.tree, self.q, self.v, self.step = tree, list(q), list(v), step
+        self.resistances: dict[int, ArticulatedInertia] = {}
         self._at_joints: list[Scalar] = [0.0] * tree.mechanism.nv
         self._on_links: dict[int, Force] = {}
 
@@ -96,6 +100,11 @@ class Situation:
             known = self._on_links.get(place.body)
             self._on_links[place.body] = own if known is None else known + own
 
+    def resist(self, link: int, resistance: ArticulatedInertia) -> None:
+        """By how much a wrench on a link falls off with its acceleration, along its own axes, at its origin."""
+        known = self.resistances.get(link)
+        self.resistances[link] = resistance if known is None else known + resistance
+
     @property
     def joint_forces(self) -> list[Scalar]:
         """(nv,): what was added at joints."""
@@ -147,12 +156,13 @@ class ForceLaw(ABC):
 
 
 class Forces(NamedTuple):
-    """What laws add at one state: joint forces (nv,), wrenches (n_links, 6) in link frames or None, and the rates of
-    their activations."""
+    """What laws add at one state: joint forces (nv,), wrenches (n_links, 6) in link frames or None, the rates of their
+    activations, and the resistances of links (``resisted_dynamics.py``)."""
 
     joint_forces: list[Scalar]
     wrenches: list[list[Scalar]] | None
     rates: list[Scalar]
+    resistances: dict[int, ArticulatedInertia]
 
 
 @dataclass(frozen=True)
@@ -179,16 +189,17 @@ class Acting:
         ctrl: Sequence[Scalar] = (),
         activation: Sequence[Scalar] = (),
         numbers: Sequence[Scalar] | None = None,
+        step: Scalar | None = None,
     ) -> Forces:
-        """What all laws add; ``numbers`` replace those of the laws, one after the other."""
-        at, rates = Situation(tree, q, v), list[Scalar]()
+        """What all laws add; ``numbers`` replace those of the laws, one after the other; ``step``: as ``Situation``."""
+        at, rates = Situation(tree, q, v, step), list[Scalar]()
         ctrls = self._parts(ctrl, [law.n_ctrl for law in self.laws])
         activations = self._parts(activation, [law.n_activation for law in self.laws])
         for law, own, own_ctrl, own_activation in zip(
             self.laws, self._numbers(tree, numbers), ctrls, activations, strict=True
         ):
             rates += law.act(at, own_ctrl, own_activation, *own)
-        return Forces(at.joint_forces, at.wrenches, rates)
+        return Forces(at.joint_forces, at.wrenches, rates, at.resistances)
 
     def joint_forces(
         self,

@@ -8,7 +8,8 @@ from typing import Any
 from ..algorithms.closed_dynamics import ClosedMotion, Fronts
 from ..algorithms.closed_projection import SETTLED
 from ..algorithms.dynamics import forward_dynamics
-from ..algorithms.integration import Method, Vector, advanced, closed_advanced
+from ..algorithms.integration import Method, Splitting, Vector, advanced, closed_advanced
+from ..algorithms.resisted_dynamics import Resistances, resisted_forward_dynamics, takes_resistances
 from ..recursions.tree import Tree
 from ..scalar import Scalar
 from .law import Acting
@@ -28,10 +29,23 @@ def acting_step(
 ) -> Vector:
     """(nq + nv + n_activation,): q, v and activations after dt.  ``tau``, ``wrenches`` and ``ctrl`` are constant during
     the step."""
-    accelerations = _rates(
-        acting, tree, tau, wrenches, ctrl, lambda q, v, forces, pushes: forward_dynamics(tree, q, v, forces, pushes)
-    )
+
+    def motion(q: Sequence[Scalar], v: Vector, forces: Vector, pushes: Any, resistances: Resistances) -> Vector:
+        if resistances:
+            return resisted_forward_dynamics(tree, q, v, forces, pushes, resistances)
+        return forward_dynamics(tree, q, v, forces, pushes)
+
+    implicit = _implicit_step(method, dt) if takes_resistances(tree) else None
+    accelerations = _rates(acting, tree, tau, wrenches, ctrl, motion, implicit)
     return advanced(method, tree, q, v, dt, accelerations, activation)
+
+
+def _implicit_step(method: Method, dt: Scalar) -> Scalar | None:
+    """The length of the one change of velocities of a step, which laws may take implicitly; None where a method has
+    several: what they add up to depends on them being explicit."""
+    if not isinstance(method, Splitting) or method.evaluations != 1:
+        return None
+    return sum(method.kicks) * (dt.item() if hasattr(dt, "item") else dt)
 
 
 def closed_acting_step(
@@ -52,7 +66,7 @@ def closed_acting_step(
     """The same with loops closed, and how far it can be relied on: see ``integration.closed_step``."""
     stages: list[ClosedMotion] = []
 
-    def motion(q: Sequence[Scalar], v: Vector, forces: Vector, pushes: Any) -> Vector:
+    def motion(q: Sequence[Scalar], v: Vector, forces: Vector, pushes: Any, _: Resistances) -> Vector:
         stages.append(ClosedMotion(tree, q, v, pushes, fronts))
         return stages[-1].under(forces)
 
@@ -61,14 +75,20 @@ def closed_acting_step(
 
 
 def _rates(
-    acting: Acting, tree: Tree, tau: Sequence[Scalar], wrenches: Any, ctrl: Sequence[Scalar], motion: Callable[..., Any]
+    acting: Acting,
+    tree: Tree,
+    tau: Sequence[Scalar],
+    wrenches: Any,
+    ctrl: Sequence[Scalar],
+    motion: Callable[..., Any],
+    implicit: Scalar | None = None,
 ) -> Callable[..., Vector]:
     """Accelerations and rates of activations at (q, v, activations)."""
 
     def rates(q: Sequence[Scalar], v: Vector, activation: Vector) -> Vector:
-        found = acting.forces(tree, q, v, ctrl, activation)
+        found = acting.forces(tree, q, v, ctrl, activation, step=implicit)
         forces = [x + y for x, y in zip(tau, found.joint_forces, strict=True)]
-        return [*motion(q, v, forces, _together(wrenches, found.wrenches)), *found.rates]
+        return [*motion(q, v, forces, _together(wrenches, found.wrenches), found.resistances), *found.rates]
 
     return rates
 

@@ -15,10 +15,10 @@ Friction -mu f w / sqrt(w.w + s^2) of the sliding velocity w lies inside Coulomb
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ..scalar import Scalar, select, sqrt
-from ..spatial import Vector3
+from ..spatial import Symmetric3, Vector3
 
 
 class Law(Protocol):
@@ -50,35 +50,58 @@ def at_most(x: Scalar, bound: float) -> Scalar:
 
 def contact_force(law: Law, normal: Vector3, depth: Scalar, velocity: Vector3) -> Vector3:
     """The force on what moves with ``velocity`` against the other side, along whose outward ``normal`` it is pushed."""
+    return contact_response(law, normal, depth, velocity).force
+
+
+class Response(NamedTuple):
+    """A force, and how it resists a change of velocity, along the normal and across it: not negative."""
+
+    force: Vector3
+    along: Scalar
+    across: Scalar
+
+    def resistance(self, normal: Vector3) -> Symmetric3:
+        """(3, 3): across 1 + (along - across) n n*."""
+        x, y, z = normal
+        more = self.along - self.across
+        xx, yy, zz = (self.across + more * (one * one) for one in normal)
+        return Symmetric3(xx, yy, zz, more * (x * y), more * (x * z), more * (y * z))
+
+
+def contact_response(law: Law, normal: Vector3, depth: Scalar, velocity: Vector3, step: Scalar = 0.0) -> Response:
+    """The force as ``contact_force`` has it, or with a ``step`` h that of the depth p + h u which is reached by the end
+    of the step, with its slopes by the velocity (friction: by its secant, f mu / sqrt(w.w + s^2)): for methods that
+    take contact implicitly."""
     rate = -normal.dot(velocity)
-    push = normal_force(law, depth, rate)
+    push, along = normal_response(law, depth + step * rate, rate, step)
     if law.friction == 0.0:
-        return normal * push
+        return Response(normal * push, along, 0.0)
     sliding = velocity + normal * rate
     drag = law.friction * push / sqrt(sliding.dot(sliding) + law.slip_speed**2)
-    return normal * push - sliding * drag
+    return Response(normal * push - sliding * drag, along, drag)
 
 
-def normal_force(law: Law, depth: Scalar, rate: Scalar) -> Scalar:
-    """f."""
-    phi = smoothed_depth(law, depth)
+def normal_response(law: Law, depth: Scalar, rate: Scalar, step: Scalar) -> tuple[Scalar, Scalar]:
+    """f, and its slope by the rate, where the depth changes by ``step`` times as much."""
+    phi, growth = smoothed_depth(law, depth)
     elastic = law.stiffness * phi
-    if law.dissipation == 0.0:
-        return elastic
     scaled = at_least(law.dissipation * rate, -2.0)
     shrinking = at_most(scaled, 0.0)
     loss = scaled + 0.25 * (shrinking * shrinking)  # psi - 1
-    bound = law.dissipation * law.stiffness / law.damping  # zero where damping is not bounded
-    return elastic + elastic * loss / (1.0 + bound * phi)
+    # Zero where damping is not bounded.
+    share = 1.0 / (1.0 + (law.dissipation * law.stiffness / law.damping) * phi)
+    by_depth = law.stiffness * growth * (1.0 + loss * share * share)
+    by_rate = law.dissipation * elastic * share * (1.0 + 0.5 * shrinking)
+    return elastic + elastic * loss * share, step * by_depth + by_rate
 
 
-def smoothed_depth(law: Law, depth: Scalar) -> Scalar:
-    """phi(p): 0 for p < 0, p^2 / 2 e up to e, p - e/2 beyond; e is the law's smoothing."""
+def smoothed_depth(law: Law, depth: Scalar) -> tuple[Scalar, Scalar]:
+    """phi(p): 0 for p < 0, p^2 / 2 e up to e, p - e/2 beyond; e is the law's smoothing; and its slope."""
     inside = at_least(depth, 0.0)
     if law.smoothing == 0.0:
-        return inside
-    early = at_most(inside, law.smoothing)
-    return early * (inside - 0.5 * early) * (1.0 / law.smoothing)
+        return inside, select(depth > 0.0, 1.0, 0.0)
+    early = at_most(inside, law.smoothing) * (1.0 / law.smoothing)
+    return early * (inside - (0.5 * law.smoothing) * early), early
 
 
 def elastic_energy(law: Law, depth: Scalar) -> Scalar:
