@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 STEP = 1e-3  # s, of explicit methods, that contacts are made for where nothing is said
 DISSIPATION = 10.0  # s/m: what falls on the ground hardly bounces
-MOST_BEARING = 4  # parts that share the weight in the nominal load of one
+SLIP_SPEED = 1e-3  # m/s
 STANDARD_GRAVITY = 9.81
 LAW = tuple(field.name for field in dataclasses.fields(ContactLaw))
 
@@ -164,10 +164,9 @@ class Defaults:
     With m the smallest mass that a force at one of the touching points feels in the initial configuration, in any
     direction, and h the step, a contact is as stiff and as damped as an explicit method follows with ease:
 
-        stiffness = m / (2 h)^2     damping = m / 2 h     slip_speed = friction load h / m     smoothing = 4 g h^2
+        stiffness = m / (2 h)^2     damping = m / h     smoothing = 4 g h^2
 
-    MuJoCo bounds its contacts likewise (a time constant of two steps).  The load is that of one of at most four parts
-    that share the weight.
+    MuJoCo bounds its contacts likewise (a time constant of two steps).
     """
 
     def __init__(self, mech: Mechanism):
@@ -175,34 +174,21 @@ class Defaults:
         self._gravity = float(np.linalg.norm(mech.gravity)) or STANDARD_GRAVITY
         self._mobility: PointMobility | None = None
         self._found: dict[str, float] = {}
-        self._weight = float(mech.masses.sum()) * self._gravity
-        self._all_parts = sum(len(_parts(shape)) for shape in mech.shapes if shape.placed(mech)[0] >= 0)
 
-    def pair(
-        self, a: str, b: str, step: float, friction: float | None = None, time: float | None = None
-    ) -> ContactPair:
-        """A pair of shapes, the second a plane if one is, and numbers for it.
-
-        time   seconds in which a contact settles, if it is longer than two steps
-        """
+    def pair(self, a: str, b: str, step: float, friction: float | None = None) -> ContactPair:
+        """A pair of shapes, the second a plane if one is, and numbers for it."""
         shapes = [self._mech.shape(name) for name in (a, b)]
         mobility = sum(self._mobility_of(shape) for shape in shapes)
         mass = 1.0 / mobility if mobility > 0.0 else 1.0
-        friction = max(shape.friction for shape in shapes) if friction is None else friction
-        settles = max(2.0 * step, time or 0.0)
         law = ContactLaw(
-            stiffness=mass / settles**2,
+            stiffness=mass / (2.0 * step) ** 2,
             dissipation=DISSIPATION,
-            damping=mass / settles,
-            friction=friction,
-            slip_speed=max(friction, 1e-3) * self._load(shapes) * step / mass,
-            smoothing=self._gravity * settles**2,
+            damping=mass / step,
+            friction=max(shape.friction for shape in shapes) if friction is None else friction,
+            slip_speed=SLIP_SPEED,
+            smoothing=self._gravity * (2.0 * step) ** 2,
         )
         return ContactPair(a, b, law, step)
-
-    def _load(self, shapes: Sequence[Shape]) -> float:
-        parts = max(1, self._all_parts, sum(len(_parts(shape)) for shape in shapes))
-        return self._weight / min(parts, MOST_BEARING)
 
     def _mobility_of(self, shape: Shape) -> float:
         if shape.name not in self._found:

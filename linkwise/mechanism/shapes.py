@@ -142,11 +142,14 @@ class ContactLaw:
 
         f = stiffness phi (1 + (psi - 1) / (1 + phi stiffness d / damping)),    d = dissipation
 
-    and along the surface ``-friction f w / sqrt(w . w + slip_speed^2)``, inside the cone of friction.
+    and along the surface, inside the cone of friction,
+
+        -friction f w / sqrt(w . w + slip_speed^2 + (friction f / damping)^2)
 
     stiffness     N/m
     dissipation   s/m; zero for no loss along the normal
-    damping       N s/m: the largest that dissipation comes to, however deep; infinite for Hunt and Crossley's own law
+    damping       N s/m: the largest that dissipation and friction come to, however deep the contact; infinite for Hunt
+                  and Crossley's own law, and friction that is viscous below ``slip_speed`` alone
     friction      coefficient of Coulomb
     slip_speed    m/s: friction is viscous well below, dry well above
     smoothing     m: depth below which the force sets in smoothly; zero for a kink

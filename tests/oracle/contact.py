@@ -25,7 +25,8 @@ def force(law: lw.ContactLaw, depth: float, normal: np.ndarray, velocity: np.nda
     rate = -normal @ velocity
     push = normal_force(law, depth + law.margin, rate)
     sliding = velocity - (normal @ velocity) * normal
-    return push * normal - law.friction * push * sliding / np.sqrt(sliding @ sliding + law.slip_speed**2)
+    speed = np.sqrt(sliding @ sliding + law.slip_speed**2 + (law.friction * push / law.damping) ** 2)
+    return push * normal - law.friction * push * sliding / speed
 
 
 class Contacts:

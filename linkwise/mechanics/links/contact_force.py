@@ -10,7 +10,8 @@ in smoothly, the loss fades smoothly where shapes separate (as in A. Castro et a
     psi(x) = 1 + x  for x >= 0,   (1 + x/2)^2  for -2 <= x < 0,   0 below
 
 psi - 1 has the sign of u and is at least -1: f is never negative, k phi is conservative, the rest only loses energy.
-Friction -mu f w / sqrt(w.w + s^2) of the sliding velocity w lies inside Coulomb's cone, and loses energy too.
+Friction -mu f w / sqrt(w.w + s^2 + (mu f / c)^2) of the sliding velocity w lies inside Coulomb's cone, only loses
+energy too, and is no stronger than a damper of c: what explicit steps can follow does not depend on the load.
 """
 
 from __future__ import annotations
@@ -70,14 +71,16 @@ class Response(NamedTuple):
 
 def contact_response(law: Law, normal: Vector3, depth: Scalar, velocity: Vector3, step: Scalar = 0.0) -> Response:
     """The force as ``contact_force`` has it, or with a ``step`` h that of the depth p + h u which is reached by the end
-    of the step, with its slopes by the velocity (friction: by its secant, f mu / sqrt(w.w + s^2)): for methods that
-    take contact implicitly."""
+    of the step, with its slopes by the velocity (of friction its secant, the factor of -w): for methods that take
+    contact implicitly."""
     rate = -normal.dot(velocity)
     push, along = normal_response(law, depth + step * rate, rate, step)
     if law.friction == 0.0:
         return Response(normal * push, along, 0.0)
     sliding = velocity + normal * rate
-    drag = law.friction * push / sqrt(sliding.dot(sliding) + law.slip_speed**2)
+    most = law.friction * push
+    viscous = most * (1.0 / law.damping)  # the speed at which the bound of damping is reached
+    drag = most / sqrt(sliding.dot(sliding) + law.slip_speed**2 + viscous * viscous)
     return Response(normal * push - sliding * drag, along, drag)
 
 
