@@ -19,15 +19,13 @@ def cart(here):
     return "cart.xml"
 
 
-def test_info_lists_contact_and_actuators(run, cart):
+def test_info_lists_actuators(run, cart):
     text = run("info", cart)
     section = text[text.index("of the file, not acting") :]
-    assert "3 geoms with contact (cart.xml:1 <geom>" in section
     assert "1 position servo (cart.xml:4 <position>): acting in MuJoCo even where ctrl is 0" in section
     assert "1 joint with damping (j): passive=lw.Passive.of(mech)" in section and "warnings" not in section
     facts = json.loads(run("info", cart, "--json"))
     assert [(note["what"], note["count"]) for note in facts["not_acting"]] == [
-        ("geom with contact", 3),
         ("position servo", 1),
         ("joint with damping", 1),
     ]
@@ -40,15 +38,14 @@ def test_results_list_them_too(cart, command, capsys):
     assert main([command[0], cart, *command[1:]]) == 0
     out, err = capsys.readouterr()
     section = out[out.index("of the file, not acting") :]
-    assert "3 geoms with contact" in section and "1 position servo" in section and "damping of j" in section
+    assert "1 position servo" in section and "damping of j" in section
     assert "not acting" not in err
 
 
 def test_other_commands_warn_in_one_line(cart, capsys):
     assert main(["export", cart, "mass_matrix", "-o", "m.c"]) == 0
     assert capsys.readouterr().err == (
-        "linkwise: warning: not acting: 3 geoms with contact, 1 position servo "
-        "(linkwise info says where and what to do)\n"
+        "linkwise: warning: not acting: 1 position servo (linkwise info says where and what to do)\n"
     )
 
 

@@ -46,10 +46,10 @@ def loaded(file, **options):
 # -- MJCF ---------------------------------------------------------------------------------------------
 
 NOTED = {
-    "contact with the ground": (
-        model('<geom type="plane" size="1 1 1"/>' + JOINT),
-        ["2 geoms with contact"],
-        "pass through each other",
+    "contact with what does not act": (
+        model('<geom type="box" size="1 1 1"/>' + JOINT),
+        ["1 box with contact", "1 sphere with contact"],
+        "contact acts between planes and other shapes, and among spheres and capsules",
     ),
     "contact pair": (model(tail='<contact><pair geom1="x" geom2="y"/></contact>'), ["1 contact pair"], "pass through"),
     "motor": (actuators('<motor joint="j"/>'), ["1 motor"], "tau"),
@@ -308,7 +308,7 @@ def test_the_ant_of_gymnasium():
     mech, caught = loaded(file)
     (summary,) = caught
     assert str(summary.message) == (
-        f"{file}: not acting: 14 geoms with contact, 8 motors, 8 joints with damping, 8 joints with limits; {ADVICE}"
+        f"{file}: not acting: 8 motors, 8 joints with damping, 8 joints with limits; {ADVICE}"
     )
     assert lw.neutral(mech)[6] == 0.0 and mech.initial[:7].tolist() == [1, 0, 0, 0, 0, 0, 0.75]
 

@@ -77,13 +77,13 @@ def from_xml(
     base = _root_link(root, links, joints)
     for element in (*links, *joints, *root.all("loop"), *root.all("coupling")):
         warn_of_slips(element, _ATTRIBUTES, _CHILDREN)
-    note_omissions(root, joints, _CHILDREN)
     ends = [end for joint in joints for end in (joint.required("parent"), joint.required("child"))]
     ends += constraints.check_ends(root, links)
     base_is_ground = base.text("name") == GROUND and not floating_base
     if not base_is_ground:
         _free_the_name_of_the_ground(links, ends)
     shapes = shapes_of(links)
+    note_omissions(root, joints, _CHILDREN)
     builder = Builder(source=root.source)
     for link in links:
         if not (link is base and base_is_ground):  # what the fixed world weighs does not matter

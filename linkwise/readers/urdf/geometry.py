@@ -36,6 +36,7 @@ def _of_link(link: Element, taken: set[str]) -> Iterator[Shape]:
     for number, collision in enumerate(link.all("collision")):
         geometry = collision.first("geometry")
         inner = geometry.children[0] if geometry is not None and geometry.children else None
+        touches = touches or inner is None  # of something that is not said, and not to be passed over
         if inner is None:
             continue
         size = _SIZES[inner.tag](inner) if inner.tag in _SIZES else ()
