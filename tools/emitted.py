@@ -62,7 +62,7 @@ MECHANISMS = {
 }
 #: Long programs, left out on large mechanisms: derivatives of the rest show what there is to see.
 LONG = ("second_derivatives", "mass_matrix_derivatives", "factor_derivatives", "_step")
-METHODS = ("filter_and_smoother", "bias_free", "biased", "without_dalembert_forces")
+METHODS = ("filter_and_smoother", "bias_free", "biased", "without_dalembert_forces", "composite_bodies")
 
 
 def _variants(name: str, mech: lw.Mechanism) -> Iterator[dict[str, Any]]:

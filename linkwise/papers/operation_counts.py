@@ -60,14 +60,17 @@ class Row(NamedTuple):
         return self.name.startswith("linkwise")
 
     def at(self, n: int) -> Count:
-        """Ours as counted, the others by formula."""
-        return self.counts[n] if self.ours else Count(int(self.multiplications(n)), int(self.additions(n)))
+        """Ours as counted, or by the formula where that is exact; the others by formula."""
+        if self.ours and (n in self.counts or self.exact_from is None or n < self.exact_from):
+            return self.counts[n]
+        return Count(int(self.multiplications(n)), int(self.additions(n)))
 
 
 def _row(name: str, m: Sequence[Fraction | int], a: Sequence[Fraction | int], printed: dict[int, Count]) -> Row:
     return Row(name, Polynomial(tuple(m)), Polynomial(tuple(a)), printed)
 
 
+ENOUGH = 6  # sizes at the end on which a line must be exact
 SIXTH = Fraction(1, 6)
 TABLE_1 = (
     _row("Hollerbach (1980)", (412, -277), (320, -201), {6: Count(2195, 1719)}),
@@ -88,6 +91,9 @@ TABLE_2 = (
         {6: Count(633, 480), 12: Count(2357, 1716)},
     ),
 )
+WITHOUT_BIAS = "linkwise, without bias forces: the mass matrix, factored"
+#: Of factoring a symmetric matrix as L D L* and solving with it.
+FACTORING = (Polynomial((SIXTH, Fraction(3, 2), Fraction(1, 3), 0)), Polynomial((SIXTH, 1, Fraction(-7, 6), 0)))
 OURS = {
     "inverse_dynamics": "linkwise",
     "forward_dynamics": "linkwise",
@@ -122,6 +128,28 @@ def counted(algorithm: str, n: int) -> Count:
     return Count(counts.get("mul", 0) + counts.get("div", 0), counts.get("add", 0))
 
 
+def without_bias(sizes: Sequence[int]) -> Row:
+    """What is counted in the row of Walker and Orin: composite inertias, the mass matrix and solving with it."""
+    counts = {}
+    for n in sizes:
+        matrix, (m, a) = counted("mass_matrix", n), FACTORING
+        counts[n] = Count(matrix.multiplications + int(m(n)), matrix.additions + int(a(n)))
+    matrices = [_quadratic({n: counted("mass_matrix", n)[k] for n in list(sizes)[-4:]}) for k in range(2)]
+    m, a = (_sum(p, f) for p, f in zip(matrices, FACTORING, strict=True))
+    wrong = [n for n in sizes if (m(n), a(n)) != counts[n]]
+    return Row(WITHOUT_BIAS, m, a, counts, wrong[-1] + 1 if wrong else sizes[0])
+
+
+def _quadratic(counts: dict[int, int]) -> Polynomial:
+    return Polynomial(tuple(round(x) for x in np.polyfit(list(counts), list(counts.values()), 2)))
+
+
+def _sum(one: Polynomial, other: Polynomial) -> Polynomial:
+    """Of polynomials of which the second has the higher degree."""
+    short = (Fraction(0),) * (len(other.coefficients) - len(one.coefficients)) + one.coefficients
+    return Polynomial(tuple(Fraction(x) + y for x, y in zip(short, other.coefficients, strict=True)))
+
+
 def linear(counts: dict[int, int]) -> tuple[Polynomial, int | None]:
     """The line through the counts and the n from which on it is exact; if no line is exact, the one nearest to them."""
     smallest, last = min(counts), max(counts)
@@ -130,7 +158,7 @@ def linear(counts: dict[int, int]) -> tuple[Polynomial, int | None]:
     exact = last
     while exact > smallest and line(exact - 1) == counts[exact - 1]:
         exact -= 1
-    if exact <= smallest + 2:
+    if exact <= last - ENOUGH:
         return line, exact
     fit = np.polyfit(list(counts), list(counts.values()), 1)
     return Polynomial(tuple(round(x) for x in fit)), None

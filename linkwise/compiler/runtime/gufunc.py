@@ -101,6 +101,15 @@ def owners_are_known() -> bool:
     return fields.owned == id(known) and fields.type == id(type(ufunc)) and fields.name is not None and empty is None
 
 
+def loop_of(ufunc: np.ufunc) -> tuple[int, int] | None:
+    """Addresses of a ufunc's first inner loop and of the data that it wants; None where ufuncs lie otherwise."""
+    if type(ufunc) is not np.ufunc or not owners_are_known():
+        return None
+    fields = _UfuncObject.from_address(id(ufunc))
+    data = ctypes.c_void_p.from_address(fields.data).value if fields.data else 0
+    return ctypes.c_void_p.from_address(fields.functions).value or 0, data or 0
+
+
 def delivered(results: Sequence[Any], out: Any, copyto: Callable[..., None] = np.copyto) -> Any:
     """What a call returns that is no ufunc's: its results, one of them bare, several as a tuple.
 

@@ -8,6 +8,7 @@ import math
 import numbers
 import os
 import re
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -16,18 +17,23 @@ from typing import Any
 
 import numpy as np
 
-from . import memory
+from . import memory, workers
 from .arrays import all_plain
+from .gufunc import loop_of
 
-# Handing a piece to another thread costs some tens of microseconds; a piece should take several times that.
-_OPERATIONS_PER_TASK = 4_000_000
+# Waking another thread costs some tens of microseconds; its share should take more than that, and a tile, which threads
+# take one at a time, a part of it: few enough that counting them costs nothing, small enough that all end together.
+_OPERATIONS_PER_TASK = 1_000_000 if sys.platform.startswith("linux") else 4_000_000
+_TILES_PER_THREAD = 4
+_OPERATIONS_PER_TILE = (200_000, 10_000_000)
+_STATES_PER_GROUP = 16  # tiles are whole groups of SIMD lanes
 # Machine code cannot be interrupted: long work is done in calls of some tenths of a second, Ctrl-C acts between them.
 _OPERATIONS_PER_CALL = 1_000_000_000
 
 _MAX_THREADS = 1024  # more than any machine runs at once; a request for more is a mistake
 
 _num_threads: int | None = None
-_pool: ThreadPoolExecutor | None = None
+_pool: workers.Workers | None = None
 
 
 def set_num_threads(n: int) -> None:
@@ -102,13 +108,71 @@ def call_threaded(
     if overlap:
         return ufunc(*arrays, out=out)
     results = _results(ufunc, batch, given)
-    pieces = _pieces(ufunc, batch, [*arrays, *results], count * calls)
+    if not _by_workers(ufunc, batch, [*arrays, *results], operations, count):
+        _by_pool(ufunc, batch, [*arrays, *results], count, calls)
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _by_workers(
+    ufunc: np.ufunc, batch: tuple[int, ...], operands: Sequence[np.ndarray], operations: int, count: int
+) -> bool:
+    """Tile by tile in threads without Python.  False, and nothing that counts is done, where NumPy is needed: to cast,
+    to walk over batches that are no rows of states, to complain."""
+    job = _job(ufunc, batch, operands)
+    if job is None:
+        return False
+    states = math.prod(batch)
+    at_least, at_most = (-(-bound // operations) for bound in _OPERATIONS_PER_TILE)
+    tile = min(max(-(-states // (_TILES_PER_THREAD * count)), at_least), at_most)
+    tile = -(-tile // _STATES_PER_GROUP) * _STATES_PER_GROUP
+    per_call = max(tile, count * _OPERATIONS_PER_CALL // operations)
+    for start in range(0, states, per_call):
+        _threads().run(job.over(start, min(start + per_call, states), tile), count - 1)
+    return not job.raised  # NumPy says what it was
+
+
+def _job(ufunc: np.ufunc, batch: tuple[int, ...], operands: Sequence[np.ndarray]) -> workers.Job | None:
+    """The work of one call, if all operands are what the loop takes: rows of states in its own type."""
+    loop = loop_of(ufunc) if workers.native() is not None else None
+    if loop is None or ufunc.signature is None or len(operands) > workers.MAX_OPERANDS:
+        return None
+    names, kinds = _core_names(ufunc.signature), ufunc.types[0].replace("->", "")
+    sizes: dict[str, int] = {}
+    steps: list[int] = []
+    inner: list[int] = []
+    for array, kind, core in zip(operands, kinds, names, strict=True):
+        depth = array.ndim - len(core)
+        step = _step(array.shape[:depth], array.strides[:depth], batch) if depth >= 0 else None
+        if step is None or array.dtype.char != kind or not array.flags.aligned or not array.dtype.isnative:
+            return None
+        for name, size in zip(core, array.shape[depth:], strict=True):
+            if sizes.setdefault(name, size) != size or (name.isdecimal() and int(name) != size):
+                return None
+        steps.append(step)
+        inner.extend(array.strides[depth:])
+    return workers.Job(loop, [array.ctypes.data for array in operands], list(sizes.values()), [*steps, *inner])
+
+
+def _step(shape: tuple[int, ...], strides: tuple[int, ...], batch: tuple[int, ...]) -> int | None:
+    """Bytes from one state of a batch to the next, 0 for one state that serves all; None if they are not in a row."""
+    if math.prod(shape) == 1:
+        return 0
+    if shape != batch:
+        return None
+    along = [(size, stride) for size, stride in zip(shape, strides, strict=True) if size > 1]
+    in_a_row = all(outer[1] == inner[0] * inner[1] for outer, inner in itertools.pairwise(along))
+    return along[-1][1] if in_a_row else None
+
+
+def _by_pool(ufunc: np.ufunc, batch: tuple[int, ...], operands: Sequence[np.ndarray], count: int, calls: int) -> None:
+    """Piece by piece in Python's threads."""
+    pieces = _pieces(ufunc, batch, operands, count * calls)
     first, *others = (pieces[i : i + calls] for i in range(0, len(pieces), calls))
     contexts = [contextvars.copy_context() for _ in others]  # numpy.errstate holds in the threads too
     stop = threading.Event()
+    pool = ThreadPoolExecutor(max(1, count - 1), thread_name_prefix="linkwise")  # the caller does a piece itself
     futures = [
-        _threads().submit(context.run, _call, ufunc, share, stop)
-        for context, share in zip(contexts, others, strict=True)
+        pool.submit(context.run, _call, ufunc, share, stop) for context, share in zip(contexts, others, strict=True)
     ]
     try:
         _call(ufunc, first, stop)
@@ -117,9 +181,9 @@ def call_threaded(
         raise
     finally:
         wait(futures)  # no thread may write into the arrays after the return
+        pool.shutdown()
     for future in futures:
         future.result()
-    return results[0] if len(results) == 1 else tuple(results)
 
 
 def _batch_shape(ufunc: np.ufunc, arrays: Sequence[np.ndarray]) -> tuple[int, ...] | None:
@@ -182,20 +246,28 @@ def _core_shapes(ufunc: np.ufunc) -> tuple[tuple[int, ...], ...]:
 
 @lru_cache
 def _shapes_of(signature: str) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(int(size) if size.isdecimal() else -1 for size in core) for core in _core_names(signature))
+
+
+@lru_cache
+def _core_names(signature: str) -> tuple[tuple[str, ...], ...]:
+    """Names, or fixed sizes, of every operand's core dimensions."""
     groups = re.findall(r"\(([^)]*)\)", signature)
-    return tuple(tuple(int(size) if size.isdecimal() else -1 for size in group.split(",") if size) for group in groups)
+    return tuple(tuple(size for size in group.split(",") if size) for group in groups)
 
 
-def _threads() -> ThreadPoolExecutor:
+def _threads() -> workers.Workers:
     global _pool
-    if _pool is None:  # the calling thread does one of the pieces itself
-        _pool = ThreadPoolExecutor(max(1, get_num_threads() - 1), thread_name_prefix="linkwise")
+    if _pool is None:  # the calling thread works too
+        _pool = workers.Workers(get_num_threads() - 1)
     return _pool
 
 
 def _drop_pool() -> None:
     """The next call makes a new pool; whoever still uses the old one may finish, then its threads end by themselves."""
     global _pool
+    if _pool is not None:
+        _pool.end()
     _pool = None
 
 

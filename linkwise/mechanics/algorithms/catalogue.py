@@ -125,6 +125,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             solves_motion=True,
             may_take_wrenches=True,
             defaults={"method": ex.fastest_method},
+            on_tree=ex.tree_of_forward_dynamics,
             with_loops=f"{CLOSED}.forward_dynamics",
         ),
         Algorithm(

@@ -23,7 +23,7 @@ def forward_dynamics(tree: Tree, q, v, tau, wrenches=None) -> list[Scalar]:
     """(nv,), by the method that is expected to cost least."""
     mechanism = tree.mechanism
     expression = ex.forward_dynamics(mechanism, ex.fastest_method(mechanism), wrenches is not None)
-    return apply(expression, tree, q, v=v, tau=tau, wrenches=wrenches)
+    return apply(expression, ex.tree_of_forward_dynamics(tree), q, v=v, tau=tau, wrenches=wrenches)
 
 
 def mass_matrix(tree: Tree, q) -> Matrix:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..scalar import Scalar, is_zero
+from ..scalar import Scalar, is_constant, is_zero
 from ..spatial import ArticulatedInertia, Force, Motion, Translation
 from .factor import Factor
 from .kinematics import AngularVelocity, bias_of_shift
@@ -29,6 +29,21 @@ class Articulation:
     def innovation(self, tau: Sequence[Scalar], force: Force) -> list[Scalar]:
         """epsilon = tau - H z."""
         return [t - force.dot(h) for t, h in zip(tau, self.kinematics.motion, strict=True)]
+
+    def rates(self, y: Sequence[Scalar] | None, motion: Motion) -> list[Scalar]:
+        """y - G* z.  What is known of G is one along the joint's own axes, and comes last: then z + H* (y - G* z) is
+        without it."""
+        found = []
+        for k, column in enumerate(self.gain):
+            rate = y[k] if y is not None else 0.0
+            known: Scalar = 0.0
+            for g, x in zip(column.flat(), motion.flat(), strict=True):
+                if is_constant(g):
+                    known = known + g * x
+                else:
+                    rate = rate - g * x
+            found.append(rate - known)
+        return found
 
     def absorb(self, force: Force, innovation: Sequence[Scalar]) -> Force:
         """z+ = z + G epsilon."""

@@ -15,18 +15,25 @@ def inertial_force(inertia: RigidInertia, omega: Vector3, acceleration: Motion) 
     """
     if is_massless(inertia):
         return Force(Vector3(0.0, 0.0, 0.0), Vector3(0.0, 0.0, 0.0))
-    k = rigid_acceleration(omega, acceleration.angular)
+    alpha, a = acceleration
+    k, c = rigid_acceleration(omega, alpha), centripetal(omega)
     j = inertia.moment
     half = 0.5 * (j.xx + j.yy + j.zz)
     sx, sy, sz = (_clean(half - moment, half) for moment in (j.xx, j.yy, j.zz))
     xx, yy, zz = omega.x * omega.x, omega.y * omega.y, omega.z * omega.z
     dual = Vector3(
-        k.z.y * sy - k.y.z * sz + (k.y.x * j.xz - k.z.x * j.xy) + (yy - zz) * j.yz,
-        k.x.z * sz - k.z.x * sx + (k.z.y * j.xy - k.x.y * j.yz) + (zz - xx) * j.xz,
-        k.y.x * sx - k.x.y * sy + (k.x.z * j.yz - k.y.z * j.xz) + (xx - yy) * j.xy,
+        _around(c.yz, alpha.x, sy, sz) + (k.y.x * j.xz - k.z.x * j.xy) + (yy - zz) * j.yz,
+        _around(c.xz, alpha.y, sz, sx) + (k.z.y * j.xy - k.x.y * j.yz) + (zz - xx) * j.xz,
+        _around(c.xy, alpha.z, sx, sy) + (k.x.z * j.yz - k.y.z * j.xz) + (xx - yy) * j.xy,
     )
-    a = acceleration.linear
     return Force(dual + inertia.h.cross(a), a * inertia.mass + k @ inertia.h)
+
+
+def _around(product: Scalar, alpha: Scalar, s: Scalar, other: Scalar) -> Scalar:
+    """(product + alpha) s - (product - alpha) other, from entries of K on both sides of its diagonal."""
+    if is_zero(alpha):
+        return product * (s - other)
+    return (product + alpha) * s - (product - alpha) * other
 
 
 def _clean(value: Scalar, scale: Scalar) -> Scalar:

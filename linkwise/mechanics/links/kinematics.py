@@ -20,6 +20,8 @@ from ..spatial import Motion, Translation, Vector3
 from ..spatial.three import ZERO, Matrix3, Symmetric3
 from .link import JointKinematics, combine
 
+ROTATIONS = tuple(tuple(float(k == axis) for k in range(6)) for axis in range(3))  # about x, y, z
+
 
 class AngularVelocity(NamedTuple):
     """Angular velocity of a link and what its joint's kinematics need of it.
@@ -46,6 +48,27 @@ def angular_velocity_base_to_tip(
     s, u = relative
     bias = Motion(omega.cross(s), (omega + omega + s).cross(u)) + combine(kinematics.link.joint.motion_rate(q, v), v)
     return AngularVelocity(omega + s, tuple(propagated), bias)
+
+
+class Reference(NamedTuple):
+    """Joint accelerations for which no link has an angular acceleration about an axis of its own joint, and the
+    link's angular acceleration then."""
+
+    rates: list[Scalar]
+    alpha: Vector3
+
+
+def reference_base_to_tip(kinematics: JointKinematics, spin: AngularVelocity, parent: Vector3) -> Reference:
+    """Across one joint, from the angular acceleration of the parent."""
+    alpha = kinematics.transform.vector_into(parent) + spin.bias.angular
+    rates = [_cancelling(h, alpha) for h in kinematics.motion]
+    return Reference(rates, alpha + kinematics.relative_motion(rates).angular if rates else alpha)
+
+
+def _cancelling(h: Motion, alpha: Vector3) -> Scalar:
+    """The acceleration along ``h`` that cancels an angular acceleration about a coordinate axis; zero along others."""
+    about = [axis for axis in range(3) if h.flat() == ROTATIONS[axis]]
+    return -alpha[about[0]] if about else 0.0
 
 
 def velocity_base_to_tip(kinematics: JointKinematics, parent: Motion, v: Sequence[Scalar]) -> Motion:

@@ -18,9 +18,11 @@ from ..links.factor import Factor
 from ..links.forces import gyroscopic_force, inertial_force
 from ..links.kinematics import (
     AngularVelocity,
+    Reference,
     angular_velocity_base_to_tip,
     propagate_acceleration,
     propagate_acceleration_with_biases,
+    reference_base_to_tip,
 )
 from ..links.link import combine
 from ..links.mobility import respond
@@ -106,6 +108,22 @@ def angular_velocity(run: Evaluation, step: Step, i: int) -> AngularVelocity:
     return next(run.value(use, i) for use in step.uses if use.action is ANGULAR_VELOCITY)
 
 
+def _reference(run: Evaluation, step: Step, i: int) -> Reference:
+    parent = run.at.tree.links[i].parent
+    alpha = run.value(step, parent).alpha if parent >= 0 else ZERO
+    return reference_base_to_tip(run.at.joint_kinematics[i], angular_velocity(run, step, i), alpha)
+
+
+REFERENCE = Action(
+    "reference",
+    _reference,
+    BASE_TO_TIP,
+    "alpha_i = X_i alpha_parent + a_i + H_i* r_i, zero about the joint's own axes",
+    "alpha rotated into the link's axes",
+    "reference accelerations",
+)
+
+
 # -- vectors --------------------------------------------------------------------------------------------
 
 
@@ -130,6 +148,9 @@ BIAS_FORCE = Action(
     "b",
     lambda run, step, i: gyroscopic_force(run.at.tree.links[i].inertia, angular_velocity(run, step, i).omega),
 )
+REFERENCE_ACCELERATION = Action(
+    "r", lambda run, step, i: next(run.value(use, i) for use in step.uses if use.action is REFERENCE).rates
+)
 CONVECTION = Action("c", _convection)
 GRAVITY = Action("g", _gravity)
 
@@ -146,6 +167,12 @@ def _gain(at: Configuration, i: int, x: Sequence[Scalar]) -> Force:
 
 def _gain_adjoint(at: Configuration, i: int, x: Motion) -> list[Scalar]:
     return [g.dot(x) for g in at.articulation(i).gain]
+
+
+def _rates(run: Evaluation, step: Step, i: int) -> list[Scalar] | None:
+    """y - G* x."""
+    y, x = run.input(step, "y", i), run.input(step, "x", i)
+    return y if x is None else run.at.articulation(i).rates(y, x)
 
 
 def _spread(run: Evaluation, step: Step, i: int) -> list[Scalar] | None:
@@ -166,6 +193,7 @@ S = Action("S", _spread)
 S_ADJOINT = Action("S.T", _collect)
 G = local("G", _gain, _ARTICULATED)
 G_ADJOINT = local("G.T", _gain_adjoint, _ARTICULATED)
+RATES = Action("y - G.T", _rates, needs=_ARTICULATED)
 TAU_BAR = local("tau_bar", lambda at, i, x: minus(x, _gain(at, i, _project(at, i, x))), _ARTICULATED)
 TAU_BAR_ADJOINT = local(
     "tau_bar.T",
@@ -279,7 +307,8 @@ def _phi_adjoint(run: Evaluation, step: Step, i: int) -> Motion | None:
 
 def _psi_adjoint(run: Evaluation, step: Step, i: int) -> Motion | None:
     behind = _from_parent(run, step, i, "w")
-    rates = minus(run.input(step, "y", i), None if behind is None else _gain_adjoint(run.at, i, behind))
+    y = run.input(step, "y", i)
+    rates = y if behind is None else run.at.articulation(i).rates(y, behind)
     own = None if rates is None else run.at.joint_kinematics[i].relative_motion(rates)
     return plus(plus(behind, own), run.input(step, "x", i))
 

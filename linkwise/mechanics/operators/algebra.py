@@ -55,6 +55,7 @@ __all__ = [
     "loop_vector",
     "phi",
     "psi",
+    "reference_acceleration",
     "tau",
     "tau_bar",
 ]
@@ -302,11 +303,18 @@ _BIAS_FORCE = Record("b", SCALAR, FORCE, "bias (gyroscopic) force of each link",
 CONVECTIVE = Record(
     "c", SCALAR, MOTION, "omega x v of each link: what an observer who rotates with it does not see", act.CONVECTION
 )
+_REFERENCE_ACCELERATION = Record(
+    "r",
+    SCALAR,
+    JOINT,
+    "joint accelerations for which no link rotates faster and faster about an axis of its own joint",
+    act.REFERENCE_ACCELERATION,
+)
 _GRAVITY = Record("g", SCALAR, MOTION, "acceleration of the ground that stands for gravity", act.GRAVITY)
 LOOP_BIAS = Record(
     "gamma", SCALAR, LOOP, "accelerations of the loop constraints that velocities cause: besides L alpha", loops.BIAS
 )
-for _record in (_A, _B, _BIAS_ACCELERATION, _BIAS_FORCE, CONVECTIVE, _GRAVITY, LOOP_BIAS):
+for _record in (_A, _B, _BIAS_ACCELERATION, _BIAS_FORCE, _REFERENCE_ACCELERATION, CONVECTIVE, _GRAVITY, LOOP_BIAS):
     RECORDS[_record.name] = _record
 
 
@@ -344,6 +352,13 @@ def bias_acceleration(v: Expression) -> Bias:
 def bias_force(v: Expression) -> Bias:
     """b(V): gyroscopic forces of the links for joint velocities ``v``."""
     return Bias(_BIAS_FORCE, _checked_velocities("bias_force", v))
+
+
+def reference_acceleration(v: Expression) -> Bias:
+    """r(V): accelerations of the joints for which no link has an angular acceleration about an axis of its own joint,
+    for joint velocities ``v``.  Forward dynamics may start from any accelerations: inverse dynamics of these costs
+    least."""
+    return Bias(_REFERENCE_ACCELERATION, _checked_velocities("reference_acceleration", v))
 
 
 def convective_acceleration(v: Expression) -> Bias:

@@ -29,9 +29,9 @@ def parse(text: str, vectors: Mapping[str, Vector] | None = None) -> Expression:
 
     It may hold the operators' names, the names of ``vectors``, ``@ + - * /``, numbers, ``.T``, ``.inv``, ``B("link")``,
     ``A("link")``, ``joint_vector("T")``, ``coordinate_vector("v")``, ``link_vector("f")``, ``loop_vector("mu")``,
-    ``bias_acceleration(v)``, ``bias_force(v)``, ``convective_acceleration(v)``, ``loop_bias(v)``, ``gravity()``, and
-    ``identity(JOINT)``, ``(COORDINATE)``, ``(LOOP)``, ``(FORCE)`` or ``(MOTION)`` where nothing else says on which
-    space I acts.
+    ``bias_acceleration(v)``, ``bias_force(v)``, ``reference_acceleration(v)``, ``convective_acceleration(v)``,
+    ``loop_bias(v)``, ``gravity()``, and ``identity(JOINT)``, ``(COORDINATE)``, ``(LOOP)``, ``(FORCE)`` or ``(MOTION)``
+    where nothing else says on which space I acts.
     Errors: ParseError; SpaceError and UnknownInverse as when the expression is built in Python.
     """
     if not isinstance(text, str):
@@ -148,6 +148,7 @@ _CALLS = {
     "loop_vector": '("name")',
     "bias_acceleration": "(v)",
     "bias_force": "(v)",
+    "reference_acceleration": "(v)",
     "convective_acceleration": "(v)",
     "loop_bias": "(v)",
     "gravity": "()",
@@ -162,6 +163,7 @@ _FUNCTIONS = (
     algebra.loop_vector,
     algebra.bias_acceleration,
     algebra.bias_force,
+    algebra.reference_acceleration,
     algebra.convective_acceleration,
     algebra.loop_bias,
     algebra.gravity,

@@ -94,6 +94,8 @@ class StepBuilder:
         uses: tuple[Step, ...] = ()
         if bias.record is not CONVECTIVE:
             uses = (self.step(actions.ANGULAR_VELOCITY, None, {"v": self._value(bias.of)}),)
+        if action is actions.REFERENCE_ACCELERATION:
+            uses = (self.step(actions.REFERENCE, None, uses=uses),)
         if bias.record not in (CONVECTIVE, LOOP_BIAS):
             return self.step(action, bias.codomain, uses=uses)
         velocities = self._apply(phi.T, self._apply(H.T, self._value(bias.of)))
@@ -102,7 +104,7 @@ class StepBuilder:
     # -- sums and steps -------------------------------------------------------------------------------
 
     def fused(self, value: Combination) -> Combination:
-        """Join E_phi* x + a and M x + b."""
+        """Join E_phi* x + a, M x + b and y - G* x."""
         steps = {step.action: (step, weight) for step, weight in value}
         bias, across, ground = actions.BIAS_ACCELERATION, actions.E_PHI_ADJOINT, actions.GRAVITY
         if bias in steps and across in steps and steps[bias][1] == steps[across][1] == 1.0:
@@ -116,6 +118,14 @@ class StepBuilder:
             if weight == other == 1.0:
                 joined = self.step(actions.INERTIAL_FORCE, inertial.space, inertial.inputs, gyroscopic.uses)
                 value = _replace(value, (inertial, gyroscopic), joined)
+        if actions.G_ADJOINT in steps and steps[actions.G_ADJOINT][1] == -1.0:
+            gained = steps[actions.G_ADJOINT][0]
+            before = tuple(
+                (s, w) for s, w in value if s.action not in (actions.G_ADJOINT, actions.REFERENCE_ACCELERATION)
+            )
+            if before:
+                joined = self.step(actions.RATES, gained.space, {"y": before, "x": gained.inputs["x"]})
+                value = _replace(value, (gained, *(step for step, _ in before)), joined)
         return value
 
     def step(

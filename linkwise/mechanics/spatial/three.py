@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ..scalar import Scalar
+from ..scalar import Scalar, is_constant, is_zero
 
 CYCLE = ((1, 2), (2, 0), (0, 1))  # the plane turned by a rotation about axis 0, 1, 2
 
@@ -107,11 +107,13 @@ class Symmetric3(NamedTuple):
         """
         i, j = CYCLE[axis]
         a, b, m = self[i], self[j], self.entry(i, j)
-        t = s * (b - a) + (c + c) * m
-        st = s * t
         out = list(self)
-        out[i], out[j] = a + st, b - st
-        out[_SYMMETRIC_INDEX[i][j]] = c * t - m
+        if is_zero(b) and is_zero(m) and is_constant(c) and is_constant(s):  # products of c and s are constants
+            out[i], out[j], out[_SYMMETRIC_INDEX[i][j]] = (c * c) * a, (s * s) * a, -(c * s) * a
+        else:
+            t = s * (b - a) + (c + c) * m
+            st = s * t
+            out[i], out[j], out[_SYMMETRIC_INDEX[i][j]] = a + st, b - st, c * t - m
         e, f = self.entry(i, axis), self.entry(j, axis)
         out[_SYMMETRIC_INDEX[i][axis]] = c * e + s * f
         out[_SYMMETRIC_INDEX[j][axis]] = c * f - s * e

@@ -21,7 +21,11 @@ from linkwise.mechanics.algorithms.catalogue import ALGORITHMS, Algorithm, from_
 y, f = op.joint_vector("y"), op.link_vector("f")
 MASS_MATRIX = op.H @ op.phi @ op.M @ op.phi.T @ op.H.T + op.R
 EXPRESSIONS = {
-    **{method: make(ex.b - ex.wrenches) for method, make in ex.FORWARD_DYNAMICS.items()},
+    **{
+        method: make(ex.b - ex.wrenches)
+        for method, make in ex.FORWARD_DYNAMICS.items()
+        if method != "composite_bodies"  # cubic
+    },
     "M^-1 y": MASS_MATRIX.inv @ y,
     "M y": MASS_MATRIX @ y,
     "(I - H psi K) y": ex.WHITENING @ y,

@@ -53,7 +53,7 @@ def state(mech, seed=0):
 
 
 def test_the_methods_are_those_of_the_papers():
-    assert METHODS == ("filter_and_smoother", "bias_free", "biased", "without_dalembert_forces")
+    assert METHODS == ("filter_and_smoother", "bias_free", "biased", "without_dalembert_forces", "composite_bodies")
     with pytest.raises(ValueError, match="method must be one of filter_and_smoother, bias_free"):
         compiled("forward_dynamics", TREES[0], method="fast")
 
@@ -88,7 +88,7 @@ def test_sweeps():
     mech = TREES[-1]
     out, back = "base_to_tip", "tip_to_base"
     expected = {
-        "forward_dynamics": [out, back, out],
+        "forward_dynamics": [back, out, back],  # of a short arm: the mass matrix, then inverse dynamics
         "inverse_dynamics": [out, back],
         "bias_force": [out, back],
         "gravity_force": [out, back],
@@ -98,6 +98,7 @@ def test_sweeps():
     }
     for name, directions in expected.items():
         assert [direction for direction, _ in compiled(name, mech).sweeps] == directions, name
+    assert [d for d, _ in compiled("forward_dynamics", mech, method="biased").sweeps] == [out, back, out]
     for method in METHODS:
         assert len(compiled("forward_dynamics", mech, method=method).sweeps) == 3
     assert [d for d, _ in compiled("jacobian", mech, link="link7").sweeps] == [out]

@@ -1,0 +1,303 @@
+"""Threads that run compiled loops without Python: they sleep in machine code and take tiles of a batch from a counter.
+
+A Python thread needs the interpreter's lock to begin, one after the other: for sixteen threads that takes longer than
+the work of a batch of an arm.  These wait for a semaphore instead, and the caller wakes them, works along and waits for
+them in one call without the lock.  Whoever is late, or slow, takes fewer tiles.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from . import llvm_loader
+
+# Words of 64 bits of a job; what threads write to stands on cache lines of its own.
+FUNCTION, DATA, OPERANDS, CORE, COUNT, TILE, DIMENSIONS, STEPS, BASES, DONE, MASK = range(11)
+NEXT, PENDING, FLAGS, JOB_WORDS = 16, 24, 32, 40
+MAX_OPERANDS = 32
+SEMAPHORE = 64  # bytes for a sem_t; 32 on Linux
+# Bits of the floating-point status by the names of numpy.errstate
+STATUS = (
+    {"invalid": 1, "divide": 4, "over": 8, "under": 16}
+    if platform.machine() in ("x86_64", "AMD64", "i686")
+    else {"invalid": 1, "divide": 2, "over": 4, "under": 8}
+)
+
+_SOURCE = f"""
+declare i32 @linkwise_sem_wait(ptr)
+declare i32 @linkwise_sem_post(ptr)
+declare i32 @linkwise_feclearexcept(i32)
+declare i32 @linkwise_fetestexcept(i32)
+declare i64 @llvm.umin.i64(i64, i64)
+
+define internal i64 @word(ptr %job, i64 %k) alwaysinline {{
+  %p = getelementptr i64, ptr %job, i64 %k
+  %x = load i64, ptr %p
+  ret i64 %x
+}}
+
+define internal ptr @address(ptr %job, i64 %k) alwaysinline {{
+  %p = getelementptr i64, ptr %job, i64 %k
+  %x = load ptr, ptr %p
+  ret ptr %x
+}}
+
+define internal void @drain(ptr %job) {{
+entry:
+  %args = alloca [{MAX_OPERANDS} x ptr]
+  %own = alloca [{2 * MAX_OPERANDS} x i64]
+  %function = call ptr @address(ptr %job, i64 {FUNCTION})
+  %data = call ptr @address(ptr %job, i64 {DATA})
+  %operands = call i64 @word(ptr %job, i64 {OPERANDS})
+  %core = call i64 @word(ptr %job, i64 {CORE})
+  %count = call i64 @word(ptr %job, i64 {COUNT})
+  %size = call i64 @word(ptr %job, i64 {TILE})
+  %dimensions = call ptr @address(ptr %job, i64 {DIMENSIONS})
+  %steps = call ptr @address(ptr %job, i64 {STEPS})
+  %bases = call ptr @address(ptr %job, i64 {BASES})
+  %wide = call i64 @word(ptr %job, i64 {MASK})
+  %mask = trunc i64 %wide to i32
+  %next = getelementptr i64, ptr %job, i64 {NEXT}
+  %cleared = call i32 @linkwise_feclearexcept(i32 %mask)
+  br label %copy
+copy:
+  %c = phi i64 [0, %entry], [%c1, %copy]
+  %from = getelementptr i64, ptr %dimensions, i64 %c
+  %to = getelementptr i64, ptr %own, i64 %c
+  %dimension = load i64, ptr %from
+  store i64 %dimension, ptr %to
+  %c1 = add i64 %c, 1
+  %copied = icmp ugt i64 %c1, %core
+  br i1 %copied, label %take, label %copy
+take:
+  %start = atomicrmw add ptr %next, i64 %size monotonic
+  %more = icmp slt i64 %start, %count
+  br i1 %more, label %tile, label %finish
+tile:
+  %left = sub i64 %count, %start
+  %n = call i64 @llvm.umin.i64(i64 %size, i64 %left)
+  store i64 %n, ptr %own
+  br label %operand
+operand:
+  %k = phi i64 [0, %tile], [%k1, %operand]
+  %base = call ptr @address(ptr %bases, i64 %k)
+  %step = call i64 @word(ptr %steps, i64 %k)
+  %offset = mul i64 %step, %start
+  %here = getelementptr i8, ptr %base, i64 %offset
+  %arg = getelementptr ptr, ptr %args, i64 %k
+  store ptr %here, ptr %arg
+  %k1 = add i64 %k, 1
+  %all = icmp eq i64 %k1, %operands
+  br i1 %all, label %run, label %operand
+run:
+  call void %function(ptr %args, ptr %own, ptr %steps, ptr %data)
+  br label %take
+finish:
+  %status = call i32 @linkwise_fetestexcept(i32 %mask)
+  %bits = zext i32 %status to i64
+  %flags = getelementptr i64, ptr %job, i64 {FLAGS}
+  %before = atomicrmw or ptr %flags, i64 %bits monotonic
+  ret void
+}}
+
+define void @linkwise_worker(ptr %slot) {{
+entry:
+  %semaphore = call ptr @address(ptr %slot, i64 1)
+  br label %sleep
+sleep:
+  %failed = call i32 @linkwise_sem_wait(ptr %semaphore)
+  %again = icmp ne i32 %failed, 0
+  br i1 %again, label %sleep, label %awake
+awake:
+  %job = load atomic ptr, ptr %slot acquire, align 8
+  %over = icmp eq ptr %job, null
+  br i1 %over, label %end, label %work
+work:
+  %done = call ptr @address(ptr %job, i64 {DONE})
+  call void @drain(ptr %job)
+  %pending = getelementptr i64, ptr %job, i64 {PENDING}
+  %others = atomicrmw sub ptr %pending, i64 1 acq_rel
+  %last = icmp eq i64 %others, 1
+  br i1 %last, label %tell, label %sleep
+tell:
+  %told = call i32 @linkwise_sem_post(ptr %done)
+  br label %sleep
+end:
+  ret void
+}}
+
+define void @linkwise_run(ptr %job, ptr %slots, i64 %count) {{
+entry:
+  %pending = getelementptr i64, ptr %job, i64 {PENDING}
+  store atomic i64 %count, ptr %pending release, align 8
+  %alone = icmp eq i64 %count, 0
+  br i1 %alone, label %own, label %wake
+wake:
+  %i = phi i64 [0, %entry], [%i1, %wake]
+  %slot = call ptr @address(ptr %slots, i64 %i)
+  store atomic ptr %job, ptr %slot release, align 8
+  %semaphore = call ptr @address(ptr %slot, i64 1)
+  %woken = call i32 @linkwise_sem_post(ptr %semaphore)
+  %i1 = add i64 %i, 1
+  %all = icmp eq i64 %i1, %count
+  br i1 %all, label %own, label %wake
+own:
+  call void @drain(ptr %job)
+  %done = call ptr @address(ptr %job, i64 {DONE})
+  br i1 %alone, label %end, label %wait
+wait:
+  %failed = call i32 @linkwise_sem_wait(ptr %done)
+  %again = icmp ne i32 %failed, 0
+  br i1 %again, label %wait, label %end
+end:
+  ret void
+}}
+"""
+
+
+class _Native(NamedTuple):
+    """The functions above; machine code that is never unloaded, as threads sleep in it."""
+
+    worker: Callable[[int], None]
+    run: Callable[[int, int, int], None]
+    sem_init: Callable[[int, int, int], int]
+    sem_post: Callable[[int], int]
+    code: tuple[llvm_loader.MachineCode, ...]
+
+
+@cache
+def native() -> _Native | None:
+    """None where the system has no such semaphores."""
+    if not sys.platform.startswith("linux"):
+        return None
+    libc = ctypes.CDLL(None)
+    libm = libc if hasattr(libc, "fetestexcept") else ctypes.CDLL("libm.so.6")
+    functions = (libc.sem_wait, libc.sem_post, libm.feclearexcept, libm.fetestexcept)
+    names = ("sem_wait", "sem_post", "feclearexcept", "fetestexcept")
+    host = {
+        f"linkwise_{name}": ctypes.cast(function, ctypes.c_void_p).value or 0
+        for name, function in zip(names, functions, strict=True)
+    }
+    options = llvm_loader.host_options()
+    worker, run = (
+        llvm_loader.load(_SOURCE, symbol, options, host_functions=host)
+        for symbol in ("linkwise_worker", "linkwise_run")
+    )
+    pointer, number = ctypes.c_void_p, ctypes.c_int64
+    libc.sem_init.argtypes, libc.sem_post.argtypes = (pointer, ctypes.c_int, ctypes.c_uint), (pointer,)
+    return _Native(
+        ctypes.CFUNCTYPE(None, pointer)(worker.address),
+        ctypes.CFUNCTYPE(None, pointer, pointer, number)(run.address),
+        libc.sem_init,
+        libc.sem_post,
+        (worker, run),
+    )
+
+
+def _semaphore(functions: _Native) -> np.ndarray:
+    memory = np.zeros(SEMAPHORE // 8, np.int64)
+    if functions.sem_init(memory.ctypes.data, 0, 0) != 0:
+        raise OSError("the system gave no semaphore for another thread: use fewer threads (linkwise.set_num_threads)")
+    return memory
+
+
+class _Worker:
+    """A thread that sleeps until it gets a job, and ends with the job 0."""
+
+    def __init__(self, functions: _Native):
+        self.start = _semaphore(functions)
+        self.slot = np.array([0, self.start.ctypes.data], np.int64)
+        self.address = self.slot.ctypes.data
+        self._post = functions.sem_post
+        # The thread holds on to this object: what it sleeps on must not go away.
+        threading.Thread(target=self._work, args=(functions,), name="linkwise", daemon=True).start()
+
+    def _work(self, functions: _Native) -> None:
+        functions.worker(self.address)
+
+    def end(self) -> None:
+        self.slot[0] = 0
+        self._post(self.start.ctypes.data)
+
+
+class Workers:
+    """Up to ``most`` threads besides the caller's; each call takes those that have nothing to do."""
+
+    def __init__(self, most: int):
+        self.most = most
+        self._idle: deque[_Worker] = deque()  # appending and popping are atomic
+        self._started = 0
+        self._lock = threading.Lock()
+
+    def run(self, job: np.ndarray, wanted: int) -> None:
+        """Do a job with up to ``wanted`` threads besides the caller's."""
+        functions = native()
+        assert functions is not None
+        taken = self._taken(functions, wanted)
+        done = _semaphore(functions)
+        job[DONE] = done.ctypes.data
+        slots = np.array([worker.address for worker in taken], np.int64)
+        try:
+            functions.run(job.ctypes.data, slots.ctypes.data, len(taken))
+        finally:
+            self._idle.extend(taken)
+            if self.most == 0:
+                self.end()
+
+    def _taken(self, functions: _Native, wanted: int) -> list[_Worker]:
+        taken: list[_Worker] = []
+        while len(taken) < wanted:
+            try:
+                taken.append(self._idle.pop())
+            except IndexError:
+                with self._lock:
+                    if self._started >= self.most:
+                        break
+                    self._started += 1
+                taken.append(_Worker(functions))
+        return taken
+
+    def end(self) -> None:
+        """Its threads end; those that work do so first."""
+        self.most = 0
+        while self._idle:
+            self._idle.pop().end()
+
+
+class Job:
+    """A loop of NumPy's generalized ufuncs over a batch.
+
+    loop      addresses of the loop and of its data
+    bases     addresses of the operands
+    sizes     of the loop's core dimensions
+    steps     bytes from state to state of every operand, then those within their core dimensions
+    """
+
+    def __init__(self, loop: tuple[int, int], bases: Sequence[int], sizes: Sequence[int], steps: Sequence[int]):
+        if len(bases) > MAX_OPERANDS or len(sizes) >= 2 * MAX_OPERANDS:
+            raise ValueError(f"a loop may have {MAX_OPERANDS} operands, not {len(bases)}")
+        self._arrays = [np.array(numbers, np.int64) for numbers in ([0, *sizes], steps, bases)]
+        self.words = np.zeros(JOB_WORDS, np.int64)
+        self.words[[DIMENSIONS, STEPS, BASES]] = [array.ctypes.data for array in self._arrays]
+        self.words[[FUNCTION, DATA, OPERANDS, CORE]] = [*loop, len(bases), len(sizes)]
+        self.words[MASK] = sum(STATUS.values())
+
+    def over(self, start: int, stop: int, tile: int) -> np.ndarray:
+        """The words of the job for the states from ``start`` to ``stop``, in tiles."""
+        self.words[[NEXT, COUNT, TILE]] = start, stop, tile
+        return self.words
+
+    @property
+    def raised(self) -> bool:
+        """Whether a floating-point status was set that numpy.errstate wants to know of."""
+        modes: Mapping[str, object] = np.geterr()
+        return any(int(self.words[FLAGS]) & bit and modes[name] != "ignore" for name, bit in STATUS.items())
