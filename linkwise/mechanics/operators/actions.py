@@ -16,14 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ..links.articulation import force_to_parent
 from ..links.factor import Factor
 from ..links.forces import gyroscopic_force, inertial_force
-from ..links.kinematics import (
-    AngularVelocity,
-    Reference,
-    angular_velocity_base_to_tip,
-    propagate_acceleration,
-    propagate_acceleration_with_biases,
-    reference_base_to_tip,
-)
+from ..links.kinematics import propagate_acceleration, propagate_acceleration_with_biases
 from ..links.link import combine
 from ..links.mobility import respond
 from ..recursions.schedule import BASE_TO_TIP, TIP_TO_BASE
@@ -33,6 +26,7 @@ from ..spatial import Force, Motion, RigidInertia
 from ..spatial.motion import NO_MOTION
 from ..spatial.three import ZERO
 from .record import Action, Combination, Step, one, taken, weighted_sum
+from .rotations import angular_velocity
 from .spaces import FORCE, JOINT, MOTION, Space
 from .values import halves, inner, minus, plus, times
 
@@ -87,43 +81,6 @@ MOBILITIES = Action(
 )
 
 
-def _angular_velocity(run: Evaluation, step: Step, i: int) -> AngularVelocity:
-    parent = run.at.tree.links[i].parent
-    omega = run.value(step, parent).omega if parent >= 0 else ZERO
-    rates = run.input(step, "v", i)
-    return angular_velocity_base_to_tip(run.at.joint_kinematics[i], omega, run.at.coordinates[i], rates)
-
-
-ANGULAR_VELOCITY = Action(
-    "spin",
-    _angular_velocity,
-    BASE_TO_TIP,
-    "omega_i = X_i omega_parent + H_i* v_i, and the biases a_i, b_i",
-    "omega rotated into the link's axes",
-    "angular velocities",
-)
-
-
-def angular_velocity(run: Evaluation, step: Step, i: int) -> AngularVelocity:
-    return next(run.value(use, i) for use in step.uses if use.action is ANGULAR_VELOCITY)
-
-
-def _reference(run: Evaluation, step: Step, i: int) -> Reference:
-    parent = run.at.tree.links[i].parent
-    alpha = run.value(step, parent).alpha if parent >= 0 else ZERO
-    return reference_base_to_tip(run.at.joint_kinematics[i], angular_velocity(run, step, i), alpha)
-
-
-REFERENCE = Action(
-    "reference",
-    _reference,
-    BASE_TO_TIP,
-    "alpha_i = X_i alpha_parent + a_i + H_i* r_i, zero about the joint's own axes",
-    "alpha rotated into the link's axes",
-    "reference accelerations",
-)
-
-
 # -- vectors --------------------------------------------------------------------------------------------
 
 
@@ -147,9 +104,6 @@ BIAS_ACCELERATION = Action("a", bias_acceleration)
 BIAS_FORCE = Action(
     "b",
     lambda run, step, i: gyroscopic_force(run.at.tree.links[i].inertia, angular_velocity(run, step, i).omega),
-)
-REFERENCE_ACCELERATION = Action(
-    "r", lambda run, step, i: next(run.value(use, i) for use in step.uses if use.action is REFERENCE).rates
 )
 CONVECTION = Action("c", _convection)
 GRAVITY = Action("g", _gravity)

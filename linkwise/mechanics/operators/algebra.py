@@ -5,7 +5,7 @@ from __future__ import annotations
 import copyreg
 
 from . import actions as act
-from . import loops, pick_offs
+from . import loops, pick_offs, rotations
 from .expression import Bias, Expression, Identity, Operator, Product, Vector
 from .record import Record
 from .spaces import (
@@ -308,7 +308,7 @@ _REFERENCE_ACCELERATION = Record(
     SCALAR,
     JOINT,
     "joint accelerations for which no link rotates faster and faster about an axis of its own joint",
-    act.REFERENCE_ACCELERATION,
+    rotations.REFERENCE_ACCELERATION,
 )
 _GRAVITY = Record("g", SCALAR, MOTION, "acceleration of the ground that stands for gravity", act.GRAVITY)
 LOOP_BIAS = Record(

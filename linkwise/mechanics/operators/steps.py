@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..recursions.schedule import Sweep, schedule
-from . import actions
+from . import actions, rotations
 from .algebra import CONVECTIVE, LOOP_BIAS, H, phi
 from .expression import Bias, Covector, Expression, Factored, Identity, Operator, Product, Sum, Vector
 from .record import Action, Combination, Step, one, weighted_sum
@@ -93,9 +93,9 @@ class StepBuilder:
             return self.step(action, bias.codomain)
         uses: tuple[Step, ...] = ()
         if bias.record is not CONVECTIVE:
-            uses = (self.step(actions.ANGULAR_VELOCITY, None, {"v": self._value(bias.of)}),)
-        if action is actions.REFERENCE_ACCELERATION:
-            uses = (self.step(actions.REFERENCE, None, uses=uses),)
+            uses = (self.step(rotations.ANGULAR_VELOCITY, None, {"v": self._value(bias.of)}),)
+        if action is rotations.REFERENCE_ACCELERATION:
+            uses = (self.step(rotations.REFERENCE, None, uses=uses),)
         if bias.record not in (CONVECTIVE, LOOP_BIAS):
             return self.step(action, bias.codomain, uses=uses)
         velocities = self._apply(phi.T, self._apply(H.T, self._value(bias.of)))
@@ -121,7 +121,7 @@ class StepBuilder:
         if actions.G_ADJOINT in steps and steps[actions.G_ADJOINT][1] == -1.0:
             gained = steps[actions.G_ADJOINT][0]
             before = tuple(
-                (s, w) for s, w in value if s.action not in (actions.G_ADJOINT, actions.REFERENCE_ACCELERATION)
+                (s, w) for s, w in value if s.action not in (actions.G_ADJOINT, rotations.REFERENCE_ACCELERATION)
             )
             if before:
                 joined = self.step(actions.RATES, gained.space, {"y": before, "x": gained.inputs["x"]})
