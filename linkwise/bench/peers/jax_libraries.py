@@ -1,0 +1,183 @@
+"""Libraries on JAX, on the CPU in double precision: adam, frax, JaxSim and MJX, vectorized by vmap and compiled."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import linkwise as lw
+
+from .mujoco import compiled
+from .protocol import ROLLOUT, STEP, STEPS, TASKS, Calls, Peer, is_fixed_arm
+from .urdf import ROOT, text_of
+
+LONGEST = 50  # joints: beyond, XLA takes minutes for unrolled recursions
+ONE_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+Function = Callable[..., Any]
+
+
+def jax_in_double_precision() -> Any:
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    os.environ.setdefault("XLA_FLAGS", ONE_THREAD)  # heard if JAX is not loaded yet
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    return jax
+
+
+def _peer(library: str, package: str, jax: Any, function: Function, how: str) -> Peer:
+    def calls(compiled_function: Function, arrays: tuple[np.ndarray, ...]) -> Calls:
+        given = [jax.numpy.asarray(x) for x in arrays]
+        return (
+            lambda: compiled_function(*given).block_until_ready(),
+            lambda: np.asarray(compiled_function(*given)),
+        )
+
+    one, many = jax.jit(function), jax.jit(jax.vmap(function))
+    name = f"{library} {importlib.metadata.version(package)}"
+    return Peer(name, lambda *x: calls(one, x), lambda *x: calls(many, x), f"{how}; jit, batches by vmap", 10_000)
+
+
+def _tasks(jax: Any, parts: dict[str, Function]) -> dict[str, Function]:
+    """Derivatives and rollouts of a library's own dynamics by JAX."""
+    joined = jax.numpy.concatenate
+    made = dict(parts)
+    for name in ("inverse_dynamics", "forward_dynamics"):
+        if name in parts:
+            slopes = jax.jacfwd(parts[name], argnums=(0, 1, 2))
+            made[f"{name}_derivatives"] = lambda q, v, u, slopes=slopes: jax.numpy.stack(slopes(q, v, u))
+    if "forward_dynamics" in parts:
+
+        def rollout(q: Any, v: Any, u: Any) -> Any:
+            def step(state: Any, _: Any) -> Any:
+                q, v = state
+                v = v + STEP * parts["forward_dynamics"](q, v, u)
+                return (q + STEP * v, v), None
+
+            return joined(jax.lax.scan(step, (q, v), None, length=STEPS)[0])
+
+        made[ROLLOUT] = rollout
+    if "mass_matrix" in parts:
+        made.setdefault("mass_matrix_inverse", lambda q: jax.numpy.linalg.inv(parts["mass_matrix"](q)))
+    return made
+
+
+def adam(mech: lw.Mechanism, task: str) -> Peer | None:
+    """Its algorithms are those of a floating base; an arm's are their joint part, the base at rest."""
+    if task not in TASKS or not is_fixed_arm(mech) or mech.nv > LONGEST:
+        return None
+    jax = jax_in_double_precision()
+    from adam.jax import KinDynComputations
+
+    gravity = np.array([*mech.gravity, 0.0, 0.0, 0.0])
+    robot = KinDynComputations(text_of(mech), list(mech.joint_names), ROOT, gravity=gravity)
+    here, still = np.eye(4), np.zeros(6)
+
+    def mass(q: Any) -> Any:
+        return robot.mass_matrix(here, q)[6:, 6:]
+
+    def bias(q: Any, v: Any) -> Any:
+        return robot.bias_force(here, q, still, v)[6:]
+
+    parts: dict[str, Function] = {
+        "inverse_dynamics": lambda q, v, a: mass(q) @ a + bias(q, v),
+        "forward_dynamics": lambda q, v, tau: jax.numpy.linalg.solve(mass(q), tau - bias(q, v)),
+        "mass_matrix": mass,
+    }
+    return _peer("adam", "adam-robotics", jax, _tasks(jax, parts)[task], "mass_matrix and bias_force")
+
+
+def frax(mech: lw.Mechanism, task: str) -> Peer | None:
+    if task not in TASKS or not is_fixed_arm(mech) or mech.nv > LONGEST or tuple(mech.gravity) != (0.0, 0.0, -9.81):
+        return None
+    jax = jax_in_double_precision()
+    from frax import Robot
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "robot.urdf"
+        path.write_text(text_of(mech))
+        robot = Robot(str(path))
+    if list(robot.joint_names) != list(mech.joint_names):
+        return None
+    parts: dict[str, Function] = {
+        "inverse_dynamics": lambda q, v, a: robot.mass_matrix(q) @ a + robot.nonlinear_bias(q, v),
+        "forward_dynamics": robot.forward_dynamics,
+        "mass_matrix": robot.mass_matrix,
+        "mass_matrix_inverse": lambda q: robot.mass_matrix_inverse(robot.mass_matrix(q)),
+    }
+    return _peer("frax", "frax", jax, _tasks(jax, parts)[task], "mass_matrix, nonlinear_bias, forward_dynamics")
+
+
+def jaxsim(mech: lw.Mechanism, task: str) -> Peer | None:
+    if task not in TASKS or not is_fixed_arm(mech) or mech.nv > LONGEST:
+        return None
+    jax = jax_in_double_precision()
+    import jaxsim.api as js
+
+    model = js.model.JaxSimModel.build_from_model_description(
+        model_description=text_of(mech), gravity=-float(mech.gravity[2])
+    )
+    order = [list(model.joint_names()).index(name) for name in mech.joint_names]
+    back = np.argsort(order)
+
+    def state(q: Any, v: Any) -> Any:
+        return js.data.JaxSimModelData.build(model=model, joint_positions=q[back], joint_velocities=v[back])
+
+    def mass(q: Any) -> Any:
+        full = js.model.free_floating_mass_matrix(model, state(q, 0.0 * q))
+        return full[6:, 6:][np.ix_(order, order)]
+
+    parts: dict[str, Function] = {
+        "inverse_dynamics": lambda q, v, a: js.model.inverse_dynamics(model, state(q, v), joint_accelerations=a[back])[
+            1
+        ][np.array(order)],
+        "forward_dynamics": lambda q, v, tau: js.model.forward_dynamics_aba(model, state(q, v), joint_forces=tau[back])[
+            1
+        ][np.array(order)],
+        "mass_matrix": mass,
+    }
+    how = "inverse_dynamics, forward_dynamics_aba, free_floating_mass_matrix"
+    return _peer("JaxSim", "jaxsim", jax, _tasks(jax, parts)[task], how)
+
+
+def mjx(mech: lw.Mechanism, task: str) -> Peer | None:
+    if task not in ("inverse_dynamics", "forward_dynamics", "mass_matrix", ROLLOUT) or mech.nv > LONGEST:
+        return None
+    jax = jax_in_double_precision()
+    import mujoco
+    from mujoco import mjx as library
+
+    found = compiled(mujoco, mech)
+    if found is None:
+        return None
+    model, order = found
+    if order != list(range(mech.nv)):
+        return None
+    put = library.put_model(model)
+    blank = library.make_data(put)
+
+    def forward(q: Any, v: Any, tau: Any) -> Any:
+        return library.forward(put, blank.replace(qpos=q, qvel=v, qfrc_applied=tau)).qacc
+
+    def mass(q: Any) -> Any:
+        data = library.crb(put, library.com_pos(put, library.kinematics(put, blank.replace(qpos=q))))
+        return library.full_m(put, data)
+
+    def rollout(q: Any, v: Any, tau: Any) -> Any:
+        data = blank.replace(qpos=q, qvel=v, qfrc_applied=tau)
+        data = jax.lax.scan(lambda d, _: (library.step(put, d), None), data, None, length=STEPS)[0]
+        return jax.numpy.concatenate([data.qpos, data.qvel])
+
+    parts: dict[str, Function] = {
+        "inverse_dynamics": lambda q, v, a: library.inverse(put, blank.replace(qpos=q, qvel=v, qacc=a)).qfrc_inverse,
+        "forward_dynamics": forward,
+        "mass_matrix": mass,
+        ROLLOUT: rollout,
+    }
+    return _peer("MJX", "mujoco-mjx", jax, parts[task], "mjx.inverse, forward, crb and full_m, step in scan")

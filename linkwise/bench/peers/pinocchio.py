@@ -1,0 +1,150 @@
+"""Pinocchio: its model from a mechanism's numbers, and its calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import linkwise as lw
+
+from .protocol import LINEAR_FIRST, MATRICES, ROLLOUT, STEP, STEPS, Calls, Peer, of_kinds, one_by_one
+
+HOW = {
+    "inverse_dynamics": "rnea; batches by rneaInParallel with one thread",
+    "forward_dynamics": "aba; batches by abaInParallel with one thread",
+    "mass_matrix": "crba, upper triangle; batches in a loop from Python",
+    "mass_matrix_inverse": "computeMinverse, upper triangle; batches in a loop from Python",
+    "inverse_dynamics_derivatives": "computeRNEADerivatives; batches in a loop from Python",
+    "forward_dynamics_derivatives": "computeABADerivatives; batches in a loop from Python",
+    ROLLOUT: "aba and integrate, step by step in a loop from Python",
+}
+
+
+class Model:
+    """A model, and where its coordinates are in linkwise's."""
+
+    def __init__(self, pin: Any, mech: lw.Mechanism):
+        self.pin, self.model = pin, pin.Model()
+        ids: list[int] = []
+        self.q_order: list[int] = []
+        self.v_order: list[int] = []
+        for body in mech.bodies:
+            parent = ids[body.parent] if body.parent >= 0 else 0
+            pose = pin.SE3(np.array(body.rotation), np.array(body.position))
+            ids.append(self.model.addJoint(parent, _joint(pin, body.kind), pose, body.joint))
+            inertia = pin.Inertia(body.mass, np.array(body.com), np.array(body.inertia))
+            self.model.appendBodyToJoint(ids[-1], inertia, pin.SE3.Identity())
+            q, v = np.arange(mech.nq)[mech.q_index(body.joint)], np.arange(mech.nv)[mech.v_index(body.joint)]
+            if isinstance(body.kind, lw.Floating):
+                q, v = q[[4, 5, 6, 1, 2, 3, 0]], v[LINEAR_FIRST]
+            elif isinstance(body.kind, lw.Spherical):
+                q = q[[1, 2, 3, 0]]
+            self.q_order.extend(q)
+            self.v_order.extend(v)
+        self.model.gravity.linear = np.array(mech.gravity)
+        if any(any(body.armature) for body in mech.bodies):
+            self.model.armature = np.concatenate([body.armature for body in mech.bodies])[self.v_order]
+        self.q_back, self.v_back = np.argsort(self.q_order), np.argsort(self.v_order)
+        self.data = self.model.createData()
+
+    def ordered(self, q: np.ndarray, *others: np.ndarray) -> list[np.ndarray]:
+        return [
+            np.ascontiguousarray(q[..., self.q_order]),
+            *(np.ascontiguousarray(x[..., self.v_order]) for x in others),
+        ]
+
+    def block(self, matrix: np.ndarray) -> np.ndarray:
+        """A matrix over its velocities as linkwise has it."""
+        return np.array(matrix)[np.ix_(self.v_back, self.v_back)]
+
+    def symmetric(self, upper: np.ndarray) -> np.ndarray:
+        return self.block(np.triu(upper) + np.triu(upper, 1).T)
+
+
+def peer(mech: lw.Mechanism, task: str) -> Peer | None:
+    if task not in HOW or not of_kinds(mech, lw.Revolute, lw.Prismatic, lw.Spherical, lw.Floating):
+        return None
+    import pinocchio as pin
+
+    own = Model(pin, mech)
+    single = {"rollout": _rollout}.get(task, _single)(own, task)
+    parallel = task in ("inverse_dynamics", "forward_dynamics") and hasattr(pin, "rneaInParallel")
+    batch = _parallel(own, task) if parallel else one_by_one(single)
+    return Peer(f"Pinocchio {pin.__version__}", single, batch, HOW[task], 1_000_000 if parallel else 256)
+
+
+def _joint(pin: Any, kind: lw.Joint) -> Any:
+    if isinstance(kind, lw.Revolute | lw.Prismatic):
+        turns, axis = isinstance(kind, lw.Revolute), tuple(kind.axis)
+        if axis in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)):  # its joints for these cost less
+            return getattr(pin, f"JointModel{'R' if turns else 'P'}{'XYZ'[axis.index(1.0)]}")()
+        return (pin.JointModelRevoluteUnaligned if turns else pin.JointModelPrismaticUnaligned)(np.array(axis))
+    return pin.JointModelFreeFlyer() if isinstance(kind, lw.Floating) else pin.JointModelSpherical()
+
+
+def _single(own: Model, task: str) -> Callable[..., Calls]:
+    pin, model, data = own.pin, own.model, own.data
+    function = {
+        "inverse_dynamics": pin.rnea,
+        "forward_dynamics": pin.aba,
+        "mass_matrix": pin.crba,
+        "mass_matrix_inverse": pin.computeMinverse,
+        "inverse_dynamics_derivatives": pin.computeRNEADerivatives,
+        "forward_dynamics_derivatives": pin.computeABADerivatives,
+    }[task]
+
+    def read(found: Any) -> np.ndarray:
+        if task in MATRICES:
+            return own.symmetric(found)
+        if task == "inverse_dynamics_derivatives":
+            return np.stack([own.block(data.dtau_dq), own.block(data.dtau_dv), own.symmetric(data.M)])
+        if task == "forward_dynamics_derivatives":
+            return np.stack([own.block(data.ddq_dq), own.block(data.ddq_dv), own.symmetric(data.Minv)])
+        return np.array(found)[own.v_back]
+
+    def single(*state: np.ndarray) -> Calls:
+        arrays = own.ordered(*state)
+        return (lambda: function(model, data, *arrays)), (lambda: read(function(model, data, *arrays)))
+
+    return single
+
+
+def _rollout(own: Model, task: str) -> Callable[..., Calls]:
+    pin, model, data = own.pin, own.model, own.data
+
+    def single(*state: np.ndarray) -> Calls:
+        start, speed, tau = own.ordered(*state)
+
+        def run() -> tuple[np.ndarray, np.ndarray]:
+            q, v = start, speed
+            for _ in range(STEPS):
+                v = v + STEP * pin.aba(model, data, q, v, tau)
+                q = pin.integrate(model, q, STEP * v)
+            return q, v
+
+        def result() -> np.ndarray:
+            q, v = run()
+            return np.concatenate([q[own.q_back], v[own.v_back]])
+
+        return run, result
+
+    return single
+
+
+def _parallel(own: Model, task: str) -> Callable[..., Calls]:
+    pin, model = own.pin, own.model
+    function = pin.rneaInParallel if task == "inverse_dynamics" else pin.abaInParallel
+
+    def batch(*states: np.ndarray) -> Calls:
+        pool, out = pin.ModelPool(model, 1), np.zeros((model.nv, len(states[0])), order="F")
+        arrays = [np.asfortranarray(x.T) for x in own.ordered(*states)]
+
+        def result() -> np.ndarray:
+            function(1, pool, *arrays, out)
+            return out.T[:, own.v_back]
+
+        return (lambda: function(1, pool, *arrays, out)), result
+
+    return batch
