@@ -1,9 +1,11 @@
 """Rollouts of closed mechanisms: how they start, and what is done about steps that compiled code cannot be relied on
 for.
 
-Compiled steps eliminate loops by pivots that may be too small for some states, and close loops by a fixed number of
-iterations.  Every trajectory therefore counts its steps up to the first that cannot be relied on.  Trajectories with
-such a step are followed again, one step after the other, and these steps are made by singular value decompositions.
+Compiled steps eliminate loops by pivots that may be too small for some states, close loops by a fixed number of
+iterations, and may be too long to resolve the motion near singular positions.  Every trajectory therefore counts its
+steps up to the first that cannot be relied on, and up to the first that does not resolve the motion.  Trajectories with
+such a step are followed again, one step after the other: near singular positions by the arcs that ``simulate`` takes
+too, elsewhere by the compiled step or, where that cannot be relied on, by singular value decompositions.
 """
 
 from __future__ import annotations
@@ -26,12 +28,14 @@ from ..mechanics.algorithms.integration import METHODS, Tableau
 from ..mechanics.elements.law import Acting
 from ..mechanics.scalar import Scalar, select
 from ..mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
+from .rollout_passages import Passages
 from .run import warn_of_inconsistent_velocities
 from .steps import ACTIVATION, OneStep
 
 Records = Sequence[np.ndarray]
 TRUSTED = "trusted"
 RESOLVED = 3.0  # steps to a singular position: with fewer, energies are off by a millionth and more
+WATCHED = 12.0  # the same: with more, arcs keep energies no better than steps do
 SETTLED = {"float64": 1e-6, "float32": 1e-3}  # rad, m: the last correction of positions
 
 
@@ -127,10 +131,11 @@ def look_after(
     ended, unresolved = (np.array(np.maximum(-1 - trusted[..., k].astype(int), -1)) for k in range(2))
     ended = np.where(_finite(ended.shape, given["q"], given["v"]), ended, -1)
     lost = np.full(ended.shape, -1)
-    again = ended >= 0
+    again = (ended >= 0) | ((unresolved >= 0) & (given["dt"] > 0.0))
     if again.any() and not varied:
         followed = Followed(mech, method, acting, {name: x[again] for name, x in given.items()})
         followed.write(records, again)
+        followed.passages.told.warn(mech, np.argwhere(again))
         unresolved[again], lost[again] = followed.unresolved, followed.lost
     dt, name = given["dt"], mech.name
     if varied:
@@ -148,8 +153,8 @@ def look_after(
 
 @dataclass
 class Followed:
-    """Some trajectories followed again, each step by the compiled one or, where that cannot be relied on, by singular
-    value decompositions.
+    """Some trajectories followed again, each step by arcs near singular positions, else by the compiled one or, where
+    that cannot be relied on, by singular value decompositions.
 
     given       inputs of the rollout for these trajectories, (n, ...), those of every step (n, steps, ...)
     unresolved  (n,): after how many steps the motion was not resolved first, or -1
@@ -162,8 +167,10 @@ class Followed:
     given: Mapping[str, np.ndarray]
     unresolved: np.ndarray = field(init=False)
     lost: np.ndarray = field(init=False)
+    passages: Passages = field(init=False)
 
     def __post_init__(self) -> None:
+        self.passages = Passages(self.mech, self.acting, self.given)
         self.unresolved, self.lost = (np.full(len(self.given["q"]), -1) for _ in range(2))
 
     def write(self, records: Records, where: np.ndarray) -> None:
@@ -191,8 +198,10 @@ class Followed:
                 others[ACTIVATION] = activation[0]
             state, reliability, ahead = kernel(q, v, forces, dt, *others.values())
             there = np.split(state, ends, axis=-1)[: len(now)]
-            poor = ~(reliability > RELIABLE) & _finite(dt.shape, q, v, forces, *others.values())
-            self.unresolved[(self.unresolved < 0) & (ahead < RESOLVED**2)] = k
+            known = _finite(dt.shape, q, v, forces, *others.values())
+            past = self._past_singular_positions(k, now, known & (ahead < WATCHED**2), there)
+            poor = ~(reliability > RELIABLE) & known & ~past
+            self.unresolved[(self.unresolved < 0) & (ahead < RESOLVED**2) & ~past] = k
             if poor.any():
                 again = self._by_decomposition(
                     k,
@@ -207,6 +216,21 @@ class Followed:
                     one[poor] = own
             now = there
             yield tuple(now)
+
+    def _past_singular_positions(
+        self, k: int, now: Sequence[np.ndarray], near: np.ndarray, there: Sequence[np.ndarray]
+    ) -> np.ndarray:
+        """(n,): which trajectories take an arc in step k, of those that are near a singular position or on an arc
+        already; where it leads is written to ``there``."""
+        past = np.zeros(len(near), bool)
+        for i in np.flatnonzero(self.given["dt"] > 0.0).tolist():  # arcs lead forward in time
+            if near[i] or self.passages.is_inside(i):
+                reached = self.passages.reached(i, k, [part[i] for part in now])
+                if reached is not None:
+                    past[i] = True
+                    for part, own in zip(there, reached, strict=True):
+                        part[i] = own
+        return past
 
     def _forces(self, q: np.ndarray, v: np.ndarray, k: int) -> np.ndarray:
         """Joint forces of a step that are constant during it."""

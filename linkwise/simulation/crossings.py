@@ -21,6 +21,11 @@ class Crossings:
         self._system = system if isinstance(system, JointVelocities) and system.singular is not None else None
         self._arcs: Arcs = {}
 
+    @property
+    def is_inside(self) -> bool:
+        """Whether arcs were taken in the step planned last."""
+        return bool(self._arcs)
+
     def next_arc(self, t: float, x: np.ndarray, rates: np.ndarray, step: float) -> tuple[Arc | None, float]:
         """What to do with one state instead of the next step, if it comes near a singular position, and the longest
         step to take otherwise."""

@@ -87,9 +87,9 @@ def rollout(
                  ``return_activation`` the result is (q, v, activation)
 
     Batches are spread over threads.  All-float32 arguments are computed in float32.  Loops are kept closed: every step
-    ends with a projection of q and v as ``simulate`` makes it.  Initial states must be assembled
-    (``closed.assemble``); a ``MechanismWarning`` tells of velocities that loops do not allow, which are projected, and
-    where, near singular positions, steps do not resolve the motion.
+    ends with a projection of q and v as ``simulate`` makes it, and singular positions that steps do not resolve are
+    passed by its arcs.  Initial states must be assembled (``closed.assemble``); a ``MechanismWarning`` tells of
+    velocities that loops do not allow, which are projected, and of motions that arcs do not continue.
     """
     require_mechanism(mech)
     method, target = one_of("method", method, STEPS), one_of("target", target, rollout_targets())

@@ -82,11 +82,13 @@ class SingularPositions:
 
     rank                 (...): number of independent constraints away from singular positions; None without loops
     usual_conditioning   smallest over largest singular value of G there
+    tell                 takes what is to be said of a motion, with the time; None: it is a warning
     """
 
     mech: Mechanism
     rank: np.ndarray | None = None
     usual_conditioning: float = 1.0
+    tell: Callable[[float, str], None] | None = None
 
     @staticmethod
     def around(mech: Mechanism, q: np.ndarray) -> SingularPositions:
@@ -99,6 +101,10 @@ class SingularPositions:
     def of(self, states: np.ndarray | tuple[int, ...]) -> SingularPositions:
         """The policy for some states of a batch."""
         return self if self.rank is None else replace(self, rank=self.rank[states])
+
+    def telling(self, tell: Callable[[float, str], None]) -> SingularPositions:
+        """The same policy, which tells what it has to say instead of warning."""
+        return replace(self, tell=tell)
 
     def conditioning(self, q: np.ndarray) -> np.ndarray:
         """(...): that of states, as a part of the usual one.  Further axes may come between those of ``rank`` and of
@@ -288,7 +294,10 @@ class SingularPositions:
         return float(np.clip(time, arc.t_old, arc.t)), least
 
     def _say(self, time: float, what: str) -> None:
-        warn_caller(f"at t = {time:.6g} s mechanism {self.mech.name!r} {what}", MechanismWarning)
+        if self.tell is not None:
+            self.tell(time, what)
+        else:
+            warn_caller(f"at t = {time:.6g} s mechanism {self.mech.name!r} {what}", MechanismWarning)
 
     # -- out of a singular position -----------------------------------------------------------------------------
 

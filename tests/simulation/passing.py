@@ -181,3 +181,32 @@ def isosceles(speed: float, duration: float = 0.8) -> Passing:
     crank, rod = (mech.q_index(name).start for name in ("crank", "rod"))
     v = _moving(mech, q, {"crank": speed})
     return Passing(mech, q, v, duration, lambda q: q[..., rod] + 2.0 * q[..., crank])
+
+
+def bricard(speed: float, duration: float = 0.8) -> Passing:
+    """Six revolutes on links of one length, axes twisted by 60 degrees to either side in turn: with angles that are
+    theta, phi, theta, ... it moves though it should not, and where all are 180 degrees two such motions cross."""
+    twist = np.pi / 3.0
+    cosine, sine = np.cos(twist), np.sin(twist)
+    left, along = np.array([[1.0, 0.0, 0.0], [0.0, cosine, -sine], [0.0, sine, cosine]]), np.array([1.0, 0.0, 0.0])
+    builder, parent, pose = lw.Builder(), "ground", (np.eye(3), np.zeros(3))
+    for k in range(5):
+        builder.link(f"link{k}", 1.0, (0.5, 0.0, 0.0), np.diag([0.02, 0.09, 0.09]))
+        builder.joint(f"joint{k}", TURN, parent, f"link{k}", pose)
+        parent, pose = f"link{k}", (left.T if k % 2 else left, along)
+    builder.loop("pin", TURN, parent, pose, "ground", (left, -(left @ along)))
+    mech = builder.build("bricard", (0.0, 0.0, -9.81))
+
+    def phi(theta: np.ndarray) -> np.ndarray:
+        """By the closure equation of Chen, You and Tarnai (2005), on the branch that crosses 180 degrees slowly."""
+        a, b = sine**2 + (1.0 + cosine**2) * np.cos(theta), -2.0 * cosine * np.sin(theta)
+        ratio = -(cosine**2 + sine**2 * np.cos(theta)) / np.hypot(a, b)
+        return np.arctan2(b, a) + np.sign(theta - np.pi) * np.arccos(np.clip(ratio, -1.0, 1.0))
+
+    def off(q: np.ndarray) -> np.ndarray:
+        errors = q - np.stack([q[..., 0], phi(q[..., 0])] * 2 + [q[..., 0]], axis=-1)
+        return np.abs((errors + np.pi) % (2.0 * np.pi) - np.pi).max(axis=-1)
+
+    theta = np.pi - 0.8
+    q = np.array([theta, phi(theta) + 2.0 * np.pi, theta, phi(theta) + 2.0 * np.pi, theta])
+    return Passing(mech, q, _moving(mech, q, {"joint0": speed}), duration, off)

@@ -32,6 +32,8 @@ MOTIONS = {
     "tumbling": passing.tumbling,
     "isosceles": lambda: passing.isosceles(6.0),
     "isosceles, other way": lambda: passing.isosceles(-9.0, 0.6),
+    "bricard": lambda: passing.bricard(4.0),
+    "fast bricard": lambda: passing.bricard(9.0, 0.4),
 }
 TOLERANCES = {
     "dop853": (1e-7, 1e-9, 1e-11),
@@ -39,29 +41,35 @@ TOLERANCES = {
     "rk23": (1e-5, 1e-6, 1e-7),
     "radau": (1e-6, 1e-7, 1e-8),
     "rk4": (5e-3, 2e-3, 1e-3),  # steps
+    "rollout": (5e-3, 2e-3, 1e-3),  # the same, compiled
 }
 ALL = list(itertools.product(MOTIONS, TOLERANCES, range(3)))
-SPREAD = [(name, list(TOLERANCES)[k % 5], k % 3) for k, name in enumerate(MOTIONS)]
+SPREAD = [(name, method, k % 3) for k, name in enumerate(MOTIONS) for method in (list(TOLERANCES)[k % 5], "rollout")]
 
 
 def check(name: str, method: str, which: int) -> None:
     """Energies and branches are kept, to the tolerance; or a warning tells when not."""
     motion, asked = MOTIONS[name](), TOLERANCES[method][which]
-    options = {"step": asked} if method == "rk4" else {"rtol": asked, "atol": asked}
-    error = 1e-3 * (asked / 5e-3) ** 4 if method == "rk4" else 1e3 * asked
+    mech, fixed = motion.mech, method in ("rk4", "rollout")
+    error = 1e-3 * (asked / 5e-3) ** 4 if fixed else 1e3 * asked
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", MechanismWarning)
-        moved = lw.simulate(motion.mech, motion.q, motion.v, motion.duration, method=method, **options)
-    rank = lw.closed.generic_rank(motion.mech, motion.q)
-    usual = lw.closed.usual_conditioning(motion.mech, motion.q)
-    dense = lw.closed.conditioning(motion.mech, moved.q, rank) if method == "rk4" else None
-    if dense is not None:
-        assert dense.min() < 0.05 * usual  # there was something to pass
-    assert moved.t[-1] == pytest.approx(motion.duration)
-    assert moved.constraint_error.max() < 1e-11
-    assert np.abs(moved.energy - moved.energy[0]).max() < max(1e-6, error) * moved.kinetic_energy.max()
+        if method == "rollout":
+            q, v = lw.rollout(mech, motion.q, motion.v, None, asked, round(motion.duration / asked))
+        else:
+            options = {"step": asked} if fixed else {"rtol": asked, "atol": asked}
+            moved = lw.simulate(mech, motion.q, motion.v, motion.duration, method=method, **options)
+            q, v = moved.q, moved.v
+            assert moved.t[-1] == pytest.approx(motion.duration)
+    if fixed:
+        conditioning = lw.closed.conditioning(mech, q, lw.closed.generic_rank(mech, motion.q))
+        assert conditioning.min() < 0.05 * lw.closed.usual_conditioning(mech, motion.q)  # there was something to pass
+    assert np.linalg.norm(lw.closed.position_error(mech, q), axis=-1).max() < 1e-11
+    kinetic = lw.kinetic_energy(mech, q, v)
+    energy = kinetic + lw.potential_energy(mech, q)
+    assert np.abs(energy - energy[0]).max() < max(1e-6, error) * kinetic.max()
     if not told:
-        assert np.abs(motion.off(moved.q)).max() < max(1e-6, error)
+        assert np.abs(motion.off(q)).max() < max(1e-6, error)
 
 
 @pytest.mark.parametrize(("name", "method", "which"), SPREAD)
