@@ -23,7 +23,7 @@ ROUNDING = 1e-14  # relative: changes that are not worth another iteration
 
 
 class Motion(Protocol):
-    """What collocation needs to know of the equations of motion; x = [q, v]."""
+    """What collocation needs to know of the equations of motion; x = [q, v, ...]."""
 
     def rates(self, t: float, x: np.ndarray) -> np.ndarray:
         """dx/dt of one state."""

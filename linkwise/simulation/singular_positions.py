@@ -55,7 +55,7 @@ INCONSISTENT = 0.3  # of velocities: larger changes would make another motion of
 
 
 class Motion(collocation.Motion, Protocol):
-    """What the policy needs to know of one motion of joint velocities."""
+    """What the policy needs to know of one motion of joint velocities; x = [q, v] and, behind, what else changes."""
 
     def state(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]: ...
 
@@ -136,7 +136,7 @@ class SingularPositions:
         if self.rank is None:
             return None, math.inf
         q, v = motion.state(x)
-        conditioning, a = float(self.conditioning(q)), rates[-len(v) :]
+        conditioning, a = float(self.conditioning(q)), motion.state(rates)[1]
         if conditioning < SINGULAR:
             return self._departure(motion, t, x, a, step), math.inf
         ahead = self._ahead(q, v, a, step)
@@ -160,7 +160,7 @@ class SingularPositions:
             rates = motion.rates(t, x)
             arc, _ = self.arc(motion, t, x, rates, step)
             if arc is None and (found or inside):
-                arc = self._collocated(motion, t, x, rates[-self.mech.nv :], step, gauss_pairs)
+                arc = self._collocated(motion, t, x, motion.state(rates)[1], step, gauss_pairs)
                 arc = arc if arc is not None and arc.error <= ROUNDED else None
             if arc is None:
                 return []
@@ -173,6 +173,11 @@ class SingularPositions:
     def _path(self, q: np.ndarray, v: np.ndarray, a: np.ndarray, times: np.ndarray) -> np.ndarray:
         """(..., k, nq): where the motion of constant acceleration is after k times."""
         return tree.integrate(self.mech, q, v * times[:, None] + 0.5 * a[..., None, :] * times[:, None] ** 2, 1.0)
+
+    def _states(self, x: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """(k, n): x with other positions (k, nq) and velocities (k, nv)."""
+        rest = x[self.mech.nq + self.mech.nv :]
+        return np.concatenate([q, v, np.broadcast_to(rest, (len(q), len(rest)))], axis=-1)
 
     def _ahead(self, q: np.ndarray, v: np.ndarray, a: np.ndarray, step: float) -> Ahead | None:
         """The singular position that the next step comes near, or from whose neighbourhood it starts."""
@@ -213,12 +218,12 @@ class SingularPositions:
         q, v = motion.state(x)
 
         def guess(times: np.ndarray) -> np.ndarray:
-            return np.concatenate([self._path(q, v, a, times), v + a * times[:, None]], axis=-1)
+            return self._states(x, self._path(q, v, a, times), v + a * times[:, None])
 
         best: Arc | None = None
         for pairs in PAIRS:
             try:
-                arc = collocated(motion, t, x, length, nodes(pairs), guess, len(v), both_ways)
+                arc = collocated(motion, t, x, length, nodes(pairs), guess, len(x) - len(q), both_ways)
             except MechanismError:
                 return best
             if arc.error <= FINE or (nodes is gauss_pairs and arc.error <= GAUSSIAN):
@@ -346,14 +351,14 @@ class SingularPositions:
         for _ in range(HALVINGS):
             ways = self._path(q, v, np.zeros_like(v), length * nodes)
             try:
-                closed_states = motion.closed(np.concatenate([ways, np.broadcast_to(v, (len(nodes), len(v)))], axis=-1))
+                closed_states = motion.closed(self._states(x, ways, np.broadcast_to(v, (len(nodes), len(v)))))
             except MechanismError:
                 return None
-            v, before = to_middle @ closed_states[:, len(q) :], v
+            v, before = to_middle @ motion.state(closed_states)[1], v
             if np.abs(v - before).max() <= CONSISTENT * np.abs(v).max():
                 given = motion.state(x)[1]
                 fits = np.abs(before - given).max() <= INCONSISTENT * np.abs(given).max()
-                return np.concatenate([q, before]) if fits else None
+                return self._states(x, q[None], before[None])[0] if fits else None
         return None
 
 

@@ -340,6 +340,21 @@ def test_through_singular_positions(by_decompositions):
     assert np.abs(found[0][0] - expected.q).max() < 1e-6
 
 
+def test_elements_and_wrenches_act_along_arcs():
+    mech, q, v = swinging()
+    mech = mech.with_elements(lw.Actuator("motor", "post0_joint", gear=(2.0,), dynamics="filter", time_constant=0.05))
+    pushes, dampers = np.random.default_rng(0).normal(size=(mech.n_links, 6)), lw.Passive.dampers({"post1_joint": 0.3})
+    options = {"wrenches": pushes, "passive": dampers, "ctrl": np.array([0.7])}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", lw.MechanismWarning)
+        found = lw.rollout(mech, q, v, None, DT, 500, return_activation=True, **options)
+        expected = lw.simulate(mech, q, v, 500 * DT, method="rk4", step=DT, **options)
+    assert found[0][-1, 0] > 1.7  # beyond the singular position
+    same(found[:2], (expected.q, expected.v), 1e-6)
+    assert found[2].shape == (501, 1)
+    np.testing.assert_allclose(found[2][-1], 0.7 * (1.0 - np.exp(-500 * DT / 0.05)), rtol=1e-6)
+
+
 def test_a_start_in_a_singular_position():
     mech = built("five_bar")
     q, v = STRETCHED[None], np.zeros((1, 4))
