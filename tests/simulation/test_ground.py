@@ -1,0 +1,273 @@
+"""On the ground: balls against closed forms and accurate integration, drops that gain no energy, robots that stand."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.integrate
+
+import linkwise as lw
+from tests.oracle.contact import Contacts, normal_force
+
+RIGID = {"stiffness": 1e5, "dissipation": 0.0, "damping": math.inf, "smoothing": 0.0}
+
+
+def puck(**numbers: float) -> lw.Mechanism:
+    """A body of 2 kg that moves along x and z without rotating, a sphere of 0.1 m around it."""
+    builder = lw.Builder().link("carriage").link("puck", 2.0)
+    builder.joint("z", lw.Prismatic((0, 0, 1)), "ground", "carriage").joint(
+        "x", lw.Prismatic((1, 0, 0)), "carriage", "puck"
+    )
+    return builder.shape("skin", "puck", "sphere", 0.1).build().with_ground(**numbers)
+
+
+def free_body(kind: str, size: tuple[float, ...], **numbers: float) -> lw.Mechanism:
+    builder = lw.Builder().link("body", 2.0, inertia=(0.02, 0.015, 0.01)).joint("free", lw.Floating(), "ground", "body")
+    return builder.shape("skin", "body", kind, size).build().with_ground(**numbers)
+
+
+def energy(mech: lw.Mechanism, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    return lw.kinetic_energy(mech, q, v) + lw.potential_energy(mech, q) + lw.contact_energy(mech, q)
+
+
+# -- one ball ---------------------------------------------------------------------------------------------
+
+
+def test_an_elastic_ball_comes_back_after_a_known_time():
+    """It falls by h, is pressed in for 2 (pi - atan(v w / g)) / w with w^2 = k / m, and rises again."""
+    mech, h, g = puck(**RIGID, friction=0.0), 0.5, 9.81
+    w, v = math.sqrt(RIGID["stiffness"] / 2.0), math.sqrt(2.0 * g * h)
+    period = 2.0 * v / g + 2.0 * (math.pi - math.atan(v * w / g)) / w
+    motion = lw.simulate(mech, [0.1 + h, 0.0], [0.0, 0.0], period, step=1e-3)
+    np.testing.assert_allclose(motion.q[-1], [0.1 + h, 0.0], atol=1e-7)
+    np.testing.assert_allclose(motion.v[-1], 0.0, atol=1e-6)
+    assert np.ptp(motion.energy) < 1e-6
+
+
+def test_a_ball_that_loses_energy_moves_as_an_accurate_integration_says():
+    mech = puck(friction=0.0)
+    (pair,) = mech.contact_pairs
+
+    def rates(t, x):
+        return [x[1], normal_force(pair.law, 0.1 - x[0], -x[1]) / 2.0 - 9.81]
+
+    exact = scipy.integrate.solve_ivp(rates, (0.0, 0.6), [0.3, 0.0], "DOP853", rtol=1e-12, atol=1e-12, max_step=1e-4)
+    motion = lw.simulate(mech, [0.3, 0.0], [0.0, 0.0], 0.6, step=1e-3)
+    np.testing.assert_allclose(motion.q[-1][0], exact.y[0, -1], atol=1e-8)
+    stiff = lw.simulate(mech, [0.3, 0.0], [0.0, 0.0], 0.6, method="radau", rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(stiff.q[-1][0], exact.y[0, -1], atol=1e-5)
+
+
+def test_a_sliding_body_slows_down_by_its_closed_form():
+    """dw/dt = -mu g w / sqrt(w^2 + s^2), so that F(w) = sqrt(w^2 + s^2) - s asinh(s / w) falls by mu g t."""
+    mu, s = 0.4, 0.05
+    mech = puck(**RIGID, friction=mu, slip_speed=s)
+    height = 0.1 - 2.0 * 9.81 / RIGID["stiffness"]
+
+    def f(w):
+        return math.sqrt(w * w + s * s) - s * math.asinh(s / w)
+
+    motion = lw.simulate(mech, [height, 0.0], [0.0, 1.0], 0.25)
+    for k in range(0, len(motion.t), 5):
+        assert f(1.0) - f(motion.v[k, 1]) == pytest.approx(mu * 9.81 * motion.t[k], abs=1e-7)
+    assert motion.v[-1, 1] < 0.05
+
+
+def test_rollouts_and_simulations_agree():
+    mech = free_body("box", (0.1, 0.15, 0.05))
+    q = np.array([0.9, 0.3, 0.2, 0.1, 0.0, 0.0, 0.3]) / [*[math.sqrt(0.95)] * 4, 1, 1, 1]
+    v = np.array([1.0, 2.0, 0.0, 0.5, 0.0, 0.0])
+    motion = lw.simulate(mech, q, v, 0.5, step=1e-3)
+    rolled, _ = lw.rollout(mech, q, v, None, 2e-5, 25_000, every=25_000)
+    np.testing.assert_allclose(rolled[-1], motion.q[-1], atol=2e-5)
+    assert lw.contact_points(mech, motion.q, motion.v).force.any()
+
+
+# -- energy -----------------------------------------------------------------------------------------------
+
+BODIES = {
+    "sphere": (0.1,),
+    "capsule": (0.08, 0.15),
+    "cylinder": (0.1, 0.12),
+    "box": (0.1, 0.15, 0.05),
+    "ellipsoid": (0.1, 0.15, 0.05),
+}
+
+
+def assert_drops_gain_nothing(kind: str, count: int, seed: int) -> None:
+    """Every motion stays below its first energy, and within itself rises by no more than steps of 1 ms are off."""
+    mech, rng = free_body(kind, BODIES[kind], friction=0.5), np.random.default_rng(seed)
+    q, v = lw.random_state(mech, rng, (count,))
+    q[:, 4:], v = np.column_stack([np.zeros((count, 2)), rng.uniform(0.3, 1.0, count)]), rng.normal(size=(count, 6))
+    v[:, :3] *= 3.0
+    assert (lw.contact_points(mech, q, v).gap > 0.0).all()
+    q, v = lw.rollout(mech, q, v, None, 1e-3, 2000)
+    energies = energy(mech, q, v)
+    first = energies[:, :1]
+    assert ((energies - first) / first).max() < 1e-9
+    later = np.maximum.accumulate(energies[:, ::-1], axis=1)[:, ::-1]
+    assert ((later - energies) / first).max() < 2e-4
+    assert (energies[:, -1:] < 0.9 * first).all()
+    points = lw.contact_points(mech, q, v)
+    along = np.sum(points.force * points.normal, axis=-1)
+    across = np.linalg.norm(points.force - along[..., None] * points.normal, axis=-1)
+    assert (along >= 0.0).all() and (across <= 0.5 * along + 1e-9).all()
+    assert points.gap.min() > -0.05  # nothing falls through
+
+
+@pytest.mark.parametrize("kind", BODIES)
+def test_drops_gain_no_energy(kind):
+    assert_drops_gain_nothing(kind, 20, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", BODIES)
+def test_a_thousand_drops_gain_no_energy(kind):
+    assert_drops_gain_nothing(kind, 200, 1)
+
+
+@pytest.mark.slow
+def test_dropped_ants_gain_no_energy():
+    mech = of_package("gymnasium", "envs/mujoco/assets/ant.xml").with_acting("contact")
+    rng, count = np.random.default_rng(0), 100
+    q, v = np.tile(mech.initial, (count, 1)), rng.normal(size=(count, mech.nv))
+    q[:, 7:], q[:, :4], q[:, 6] = rng.uniform(-1, 1, (count, 8)), rng.normal(size=(count, 4)), 1.8
+    q[:, :4] /= np.linalg.norm(q[:, :4], axis=1, keepdims=True)
+    assert (lw.contact_points(mech, q, v).gap > 0.01).all()
+    q, v = lw.rollout(mech, q, v, None, 1e-3, 2000)
+    energies = energy(mech, q, v)
+    assert ((energies - energies[:, :1]) / energies[:, :1]).max() < 1e-9
+
+
+# -- implicit steps ---------------------------------------------------------------------------------------
+
+
+def test_semi_implicit_steps_solve_for_the_forces_of_their_end():
+    """(M + h sum of J* C J) a = tau - bias + sum of J* f, assembled densely from the oracle's law: forces at the depth
+    that velocities lead to, C their slope by the velocity along the normal and their secant across it."""
+    mech = free_body("capsule", (0.08, 0.15), friction=0.7, smoothing=1e-3)
+    mech = mech.with_shape("box", "body", "box", (0.1, 0.1, 0.1)).with_contact(("box", "floor"), friction=0.3)
+    rng, h = np.random.default_rng(4), 2e-3
+    q, v = lw.random_state(mech, rng)
+    q[4:] = 0.0, 0.0, 0.11
+    matrix, right = lw.mass_matrix(mech, q), -lw.bias_force(mech, q, v)
+    touching = 0
+    for pair, _, _, depth, point, normal, _ in Contacts(mech, q, v).found:
+        jacobian = lw.jacobian(mech, q, "body", "world_aligned")
+        jacobian = jacobian[3:] + np.cross(jacobian[:3], point - q[4:], axisa=0).T  # v + omega x r
+        velocity = jacobian @ v
+        rate, law = -normal @ velocity, pair.law
+
+        def push(u, depth=depth, law=law):
+            return normal_force(law, depth + h * u, u)
+
+        slope = (push(rate + 1e-6) - push(rate - 1e-6)) / 2e-6
+        sliding = velocity + rate * normal
+        load = law.friction * push(rate)
+        drag = load / np.sqrt(sliding @ sliding + law.slip_speed**2 + (load / law.damping) ** 2)
+        across = np.eye(3) - np.outer(normal, normal)
+        matrix = matrix + h * jacobian.T @ (slope * np.outer(normal, normal) + drag * across) @ jacobian
+        right = right + jacobian.T @ (push(rate) * normal - drag * sliding)
+        touching += push(rate) > 0.0
+    assert touching >= 2
+    _, found = lw.rollout(mech, q, v, None, h, 1, "semi_implicit")
+    np.testing.assert_allclose(found[-1], v + h * np.linalg.solve(matrix, right), rtol=1e-6, atol=1e-8)
+
+
+def test_semi_implicit_steps_follow_friction_that_is_far_too_stiff_for_explicit_ones():
+    """On a slope below the angle of friction a box creeps at the share of the slip speed that holds it."""
+    tilt = 0.2
+    mech = free_body("box", (0.1, 0.1, 0.05), friction=0.5, damping=math.inf, slip_speed=1e-4)
+    mech = mech.with_gravity((9.81 * math.sin(tilt), 0.0, -9.81 * math.cos(tilt)))
+    q, v = lw.rollout(mech, [1, 0, 0, 0, 0, 0, 0.05], None, None, 5e-3, 1000, "semi_implicit")
+    share = math.tan(tilt) / 0.5
+    creep = 1e-4 * share / math.sqrt(1.0 - share**2)
+    np.testing.assert_allclose((q[-1] - q[-101])[4] / 0.5, creep, rtol=1e-3)
+    assert np.abs(v[-1]).max() < 1e-3
+
+
+# -- robots -----------------------------------------------------------------------------------------------
+
+
+def of_package(package: str, path: str) -> lw.Mechanism:
+    spec = find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        pytest.skip(f"{package} is not installed")
+    return quietly(Path(spec.submodule_search_locations[0]) / path)
+
+
+def quietly(file: Path, **options) -> lw.Mechanism:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lw.MechanismWarning)
+        return lw.load(file, **options)
+
+
+def ant():
+    mech = of_package("gymnasium", "envs/mujoco/assets/ant.xml")
+    q = mech.initial.copy()
+    q[7:] = 0, 1, 0, -1, 0, -1, 0, 1
+    return mech, q, 20.0, 2.0
+
+
+def half_cheetah():
+    mech = of_package("gymnasium", "envs/mujoco/assets/half_cheetah.xml")
+    return mech, mech.initial.copy(), 200.0, 5.0
+
+
+def humanoid():
+    mech = of_package("dm_control", "suite/humanoid.xml")
+    return mech, mech.initial.copy(), 500.0, 20.0
+
+
+def quadruped():
+    pinocchio = pytest.importorskip("pinocchio")
+    robots = Path(pinocchio.__file__).parents[4] / "share" / "example-robot-data" / "robots"
+    mech = quietly(robots / "a1_description/urdf/a1.urdf", floating_base=True).with_ground()
+    q = mech.initial.copy()
+    for leg in ("FR", "FL", "RR", "RL"):
+        q[mech.q_index(f"{leg}_thigh_joint")], q[mech.q_index(f"{leg}_calf_joint")] = 0.8, -1.6
+    return mech, q, 100.0, 2.0
+
+
+def standing(make):
+    """A robot just above the ground, the gains of feedback at its joints, and where its height is in q."""
+    mech, q, kp, kd = make()
+    root = mech.joint_names[0]
+    height = 6 if mech.bodies[0].nq == 7 else mech.q_index("rootz").start
+    q[height] -= lw.contact_points(mech, q, np.zeros(mech.nv)).gap.min()
+    moved = [body.joint for body in mech.bodies if body.joint not in (root, "rootx", "rootz", "rooty")]
+    gains = {"kp": dict.fromkeys(moved, kp), "kd": dict.fromkeys(moved, kd)}
+    return mech, q, gains, height
+
+
+def assert_stands(mech, start, height, q, v) -> None:
+    assert abs(q[-1][height] - start[height]) < 0.06 and np.abs(v[-1]).max() < 0.05
+    weight = -float(mech.masses.sum()) * mech.gravity[2]
+    points = lw.contact_points(mech, q[-1], v[-1])
+    np.testing.assert_allclose(points.force[:, 2].sum(), weight, rtol=0.02)
+    assert points.gap.min() > -5e-3
+
+
+@pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
+@pytest.mark.parametrize(
+    "make", [ant, pytest.param(half_cheetah, marks=pytest.mark.slow), pytest.param(quadruped, marks=pytest.mark.slow),
+             pytest.param(humanoid, marks=pytest.mark.slow)]
+)  # fmt: skip
+def test_robots_stand_for_ten_seconds_of_rollouts(make, method):
+    mech, start, gains, height = standing(make)
+    q, v = lw.rollout(mech, start, None, None, 1e-3, 10_000, method, feedback={"target": start, **gains}, every=100)
+    assert_stands(mech, start, height, q, v)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [ant, half_cheetah, quadruped, humanoid])
+def test_robots_stand_for_ten_seconds_of_simulation(make):
+    mech, start, gains, height = standing(make)
+    control = lw.joint_feedback(mech, start, **gains, gravity=False)
+    motion = lw.simulate(mech, start, None, 10.0, control=control, rtol=1e-5, atol=1e-5)
+    assert_stands(mech, start, height, motion.q, motion.v)
