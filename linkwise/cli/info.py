@@ -12,6 +12,7 @@ import numpy as np
 
 import linkwise as lw
 
+from .contact import contact_facts, contact_lines
 from .files import check_picture
 from .mechanism import Loaded, takes_mechanism
 from .screen import as_json, section, table
@@ -60,6 +61,7 @@ def facts_of(mech: lw.Mechanism, warnings: Sequence[str]) -> dict[str, Any]:
             for one in mech.loops
             if isinstance(one, lw.Coupling)
         ],
+        "contacts": contact_facts(mech),
         "independent": mech.independent_joints,
         "not_acting": [dataclasses.asdict(note) | {"count": note.count} for note in mech.notes],
         "postures": {name: q.tolist() for name, q in mech.postures.items()},
@@ -84,7 +86,10 @@ def _joint(mech: lw.Mechanism, index: int) -> dict[str, Any]:
         "child": body.link,
         "q": [q.start, q.stop],
         "v": [v.start, v.stop],
-        **{bound: [x if math.isfinite(x) else None for x in value] for bound, value in vars(body.limits).items()},
+        **{
+            bound: value and [x if math.isfinite(x) else None for x in value]
+            for bound, value in vars(body.limits).items()
+        },
         "armature": list(body.armature),
         "damping": list(body.damping),
         "friction": list(body.friction),
@@ -136,6 +141,8 @@ def _text(mech: lw.Mechanism, facts: dict[str, Any]) -> Iterable[str]:
     if facts["couplings"]:
         tied = [(x["name"], f"{_sum(x['ratios'])} = {x['offset']:g}") for x in facts["couplings"]]
         yield from section("couplings", table(None, tied))
+    if mech.contact_pairs:
+        yield from section("contact", contact_lines(mech))
     if facts["independent"] is not None:
         yield from section("meant to be independent", [", ".join(facts["independent"]) or "no joint"])
     if mech.postures:

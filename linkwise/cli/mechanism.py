@@ -38,6 +38,7 @@ def takes_mechanism(command: Callable[..., Any]) -> Callable[..., Any]:
         loops: str | None,
         convention: str | None,
         gravity: tuple[float, float, float] | None,
+        ground: float | None,
         trust_units: bool,
         **others: Any,
     ) -> Any:
@@ -49,11 +50,14 @@ def takes_mechanism(command: Callable[..., Any]) -> Callable[..., Any]:
         found = loaded(file, floating_base, loops, convention, trust_units)
         if gravity:
             found = found._replace(mechanism=found.mechanism.with_gravity(gravity))
+        if ground is not None:
+            found = found._replace(mechanism=found.mechanism.with_ground(ground))
         return command(found, **others)
 
     decorated: Callable[..., Any] = run
     for option in (
         click.option("--trust-units", is_flag=True, help="Accept numbers that look like degrees or millimetres."),
+        click.option("--ground", type=float, metavar="HEIGHT", help="Put a floor under the shapes of the file, in m."),
         click.option("--gravity", type=float, nargs=3, metavar="X Y Z", help="In the ground frame, m/s^2."),
         click.option(
             "--convention",

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwise.mechanism import checks
+from linkwise.mechanism.annotation import Annotations
 from linkwise.mechanism.checks import MechanismError
 from linkwise.mechanism.mobility_of_points import PointMobility
-from linkwise.mechanism.shapes import PLANE, ContactLaw, ContactPair, Shape, bumps, can_touch
+from linkwise.mechanism.shapes import PLANE, ROUND, ContactLaw, ContactPair, Shape, bumps, can_touch
 
 if TYPE_CHECKING:
     from linkwise.mechanism.model import Mechanism
@@ -23,6 +24,11 @@ STEP = 1e-3  # s, of explicit methods, that contacts are made for where nothing 
 DISSIPATION = 10.0  # s/m: what falls on the ground hardly bounces
 SLIP_SPEED = 1e-3  # m/s
 STANDARD_GRAVITY = 9.81
+WITHOUT_GROUND = "link with collision geometry"  # notes of files that have no ground
+BETWEEN_LINKS = (
+    "moving links touch what is fixed to the ground alone, and pass through each other: mech.with_contact((a, b), ...) "
+    f"lets pairs of {' and '.join(kind + 's' for kind in ROUND)} touch; mech.shapes has them"
+)
 LAW = tuple(field.name for field in dataclasses.fields(ContactLaw))
 
 
@@ -82,7 +88,7 @@ class Touching:
         """
         plane = ground_plane(name, height, normal)
         numbers |= {} if friction is None else {"friction": friction}
-        mech = replace(self, shapes=(*self.shapes, plane))
+        mech = replace(self, shapes=(*self.shapes, plane), annotations=_on_the_ground(self.annotations))
         if shapes is None:
             chosen = [one.name for one in self.shapes if one.placed(self)[0] >= 0 and can_touch(one, plane)]
         else:
@@ -110,6 +116,17 @@ class Touching:
             self.shape(name)
         kept = (pair for pair in self.contact_pairs if shapes and not {*pair.shapes} & {*shapes})
         return replace(self, contact_pairs=tuple(kept))
+
+
+def _on_the_ground(known: Annotations) -> Annotations:
+    """What is known, with shapes that have touched nothing so far touching the ground."""
+    notes = (
+        replace(note, what="link with contact between links", advice=BETWEEN_LINKS)
+        if note.what == WITHOUT_GROUND
+        else note
+        for note in known.notes
+    )
+    return replace(known, notes=tuple(notes))
 
 
 def ground_plane(name: str, height: float, normal: Any) -> Shape:

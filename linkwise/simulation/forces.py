@@ -72,6 +72,11 @@ class Forces:
         return self.held is None or self._acting is not None or self._push is not None
 
     @property
+    def acting(self) -> Resolved | None:
+        """What acts by itself."""
+        return self._acting
+
+    @property
     def elements(self) -> Resolved | None:
         """What acts by itself, where all else is constant within a segment; None if nothing does, or not all is."""
         constant = self.held is not None and self.held_ctrl is not None and self._push is None

@@ -34,7 +34,7 @@ from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
 from ..mechanism.quaternions import with_unit_quaternions
 from .bodies import check_bodies
 from .closed_rollouts import SETTLED, TRUSTED, counting, look_after, onto_loops
-from .steps import ACTIVATION, FEEDBACK, step_algorithm, step_name
+from .steps import ACTIVATION, FEEDBACK, step_algorithm, step_name, warn_of_long_steps
 
 GAINS = ("kp", "kd")
 CONFIGURATIONS = {"q": "q0", "target": "the target of feedback"}  # inputs, and what callers know them as
@@ -106,6 +106,8 @@ def rollout(
     run, inputs, of_variant = _kernel(mech, method, acting, tuple(more), tuple(parameters), dtype, target)
     given = {**given, **of_variant, TRUSTED: np.zeros(2)}
     named, batch = _arrays(mech, inputs, given, np.dtype(dtype), steps, every)
+    if not device:  # where arrays are taken as they are
+        warn_of_long_steps(mech, method, acting, given["dt"])
     varied = _prepared(mech, named, parameters)
     axes = (*batch,) if final_only else (*batch, steps // every + 1)
     initial, shapes = _starts(mech, acting, named, axes)

@@ -33,6 +33,7 @@ from .loops import Manifold
 from .recording import Progress, Record, Stretch, run
 from .settings import GIVEN, Settings, check_positive, checked, with_floats
 from .singular_positions import SingularPositions
+from .steps import warn_of_long_steps
 from .systems import IndependentCoordinates, JointVelocities, System, TotalRates
 from .trajectory import KEEP, Dense, End, Trajectory
 
@@ -281,6 +282,8 @@ def _integrator(system: System, settings: Settings, end: End | None) -> Adaptive
     if method in STEPS:
         assert step is not None
         origin, step, index = end.grid if end is not None and end.grid is not None else (0.0, step, 0)
+        if system.forces.acting is not None:
+            warn_of_long_steps(system.mech, method, system.forces.acting.acting, step)
         return Fixed(system, method, step, origin, index)
     limit, first = math.inf if step is None else step, None if end is None else end.step
     return Adaptive(system, method, settings.rtol, settings.atol, limit, first)

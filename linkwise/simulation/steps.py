@@ -8,19 +8,23 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from ..compiler.kernel import Kernel
 from ..compiler.pipeline import compile
 from ..mechanics.algorithms.algorithm import Algorithm
 from ..mechanics.algorithms.catalogue import ALGORITHMS, WITH_WRENCHES
 from ..mechanics.algorithms.closed_projection import SETTLED
 from ..mechanics.algorithms.integration import METHODS, fed_back
+from ..mechanics.elements.contact import CompliantContact
 from ..mechanics.elements.law import Acting
-from ..mechanics.elements.steps import acting_step, closed_acting_step
+from ..mechanics.elements.steps import acting_step, closed_acting_step, implicit_share
 from ..mechanics.recursions.tree import Tree
-from ..mechanism import Mechanism
+from ..mechanism import Mechanism, MechanismWarning, warn_caller
 
 FEEDBACK = ("target", "kp", "kd")
 ACTIVATION = "activation"
+SLACK = 1e-6  # by which a step may be longer than it is called
 
 
 def step_name(mech: Mechanism, method: str) -> str:
@@ -61,6 +65,20 @@ def step_algorithm(mech: Mechanism, method: str, acting: Acting, more: tuple[str
         sizes={**plain.sizes, **sizes},
         defaults={**plain.defaults, **({"settled": lambda _: SETTLED} if mech.loops else {})},
     )
+
+
+def warn_of_long_steps(mech: Mechanism, method: str, acting: Acting, dt: Any) -> None:
+    """Where steps are longer than contacts are made for, which an explicit method may then feed energy."""
+    implicit = implicit_share(METHODS[method]) is not None and not mech.mimic_joints and not mech.loops
+    made_for = [law.longest_step(mech, implicit) for law in acting.laws if isinstance(law, CompliantContact)]
+    longest = float(np.abs(dt).max(initial=0.0))
+    if made_for and longest > min(made_for) * (1.0 + SLACK):
+        other = "" if implicit else "; method='semi_implicit' takes contact with the ground implicitly, at any step"
+        warn_caller(
+            f"steps of {longest:g} s are longer than the {min(made_for):g} s that contacts of mechanism {mech.name!r} "
+            f"are made for, and may feed them energy: mech.with_contact(step={longest:g}) makes them softer{other}",
+            MechanismWarning,
+        )
 
 
 @dataclass(frozen=True)

@@ -191,7 +191,8 @@ class JointVelocities(System):
         return Member(self, x, index)
 
     def compiled_step(self, method: str) -> Stepper | None:
-        cost, elements = METHODS[method].evaluations, self.forces.elements
+        cost = METHODS[method].evaluations
+        elements = self.forces.elements if cost > 1 else self.forces.acting  # whatever changes is looked at once
         if self.mech.loops:
             return None
         if elements is not None:
@@ -220,7 +221,7 @@ class JointVelocities(System):
             q, v = self.state(x)
             more = {
                 "wrenches": self.forces.wrenches(t, q, v),
-                "ctrl": self.forces.held_ctrl,
+                "ctrl": self.forces.controls(t, q, v),
                 ACTIVATION: self.activation(x),
             }
             return kernel(q, v, self.forces.commanded(t, q, v), h, *(more[name] for name in request.more))

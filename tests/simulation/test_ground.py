@@ -191,6 +191,30 @@ def test_semi_implicit_steps_follow_friction_that_is_far_too_stiff_for_explicit_
     assert np.abs(v[-1]).max() < 1e-3
 
 
+def test_steps_that_are_too_long_for_explicit_methods_are_warned_of():
+    mech, q = free_body("sphere", (0.1,)), [1, 0, 0, 0, 0, 0, 1]
+    with pytest.warns(
+        lw.MechanismWarning, match=r"steps of 0.002 s are longer than the 0.001 s.*with_contact\(step=0.002"
+    ):
+        lw.rollout(mech, q, None, None, 2e-3, 1)
+    with pytest.warns(lw.MechanismWarning, match="semi_implicit"):
+        lw.simulate(mech, q, None, 0.1, method="rk4", step=0.01)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lw.rollout(mech, q, None, None, 2e-3, 1, "semi_implicit")
+        lw.rollout(mech, q, None, None, [1e-3, 5e-4], 1)
+        lw.rollout(mech.with_contact(step=2e-3), q, None, None, 2e-3, 1)
+        lw.rollout(mech.with_acting(False), q, None, None, 2e-3, 1)
+
+
+def test_semi_implicit_simulations_under_control_take_the_steps_of_rollouts():
+    mech = free_body("box", (0.1, 0.1, 0.05), damping=math.inf)
+    q, v = [1, 0, 0, 0, 0, 0, 0.06], [0.5, 0.3, 0, 0.3, 0, 0]
+    motion = lw.simulate(mech, q, v, 0.2, control=lambda t, q, v: -0.1 * v, method="semi_implicit", step=1e-3)
+    rolled, _ = lw.rollout(mech, q, v, None, 1e-3, 200, "semi_implicit", feedback={"kd": np.full(6, 0.1)})
+    np.testing.assert_allclose(motion.q[-1], rolled[-1], atol=1e-9)
+
+
 # -- robots -----------------------------------------------------------------------------------------------
 
 

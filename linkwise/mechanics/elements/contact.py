@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...mechanism import ContactPair
+from ...mechanism import PLANE, ContactPair, Mechanism
 from ..algorithms.compliant_contact import Contacts
 from ..scalar import Scalar
 from .law import ForceLaw, Situation
@@ -26,5 +27,16 @@ class CompliantContact(ForceLaw):
                 at.resist(i, inertia)
         return ()
 
+    def longest_step(self, mech: Mechanism, implicit: bool) -> float:
+        """The longest step that the contacts are made for, where those with the ground are taken implicitly or not."""
+        ties = [pair.step for pair in self.pairs if not (implicit and _with_the_ground(mech, pair))]
+        return min(ties, default=math.inf)
+
     def energy(self, at: Situation) -> Scalar:
         return Contacts(at.tree, at.q, None, self.pairs).energy()
+
+
+def _with_the_ground(mech: Mechanism, pair: ContactPair) -> bool:
+    """Whether a pair resists changes of velocities (``Contacts.resistances``): against a plane of the ground."""
+    plane = mech.shape(pair.shape_b)
+    return plane.kind == PLANE and plane.placed(mech)[0] < 0

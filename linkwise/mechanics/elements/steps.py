@@ -35,17 +35,16 @@ def acting_step(
             return resisted_forward_dynamics(tree, q, v, forces, pushes, resistances)
         return forward_dynamics(tree, q, v, forces, pushes)
 
-    implicit = _implicit_step(method, dt) if takes_resistances(tree) else None
+    share = implicit_share(method) if takes_resistances(tree) else None
+    implicit = None if share is None else share * (dt.item() if hasattr(dt, "item") else dt)
     accelerations = _rates(acting, tree, tau, wrenches, ctrl, motion, implicit)
     return advanced(method, tree, q, v, dt, accelerations, activation)
 
 
-def _implicit_step(method: Method, dt: Scalar) -> Scalar | None:
-    """The length of the one change of velocities of a step, which laws may take implicitly; None where a method has
-    several: what they add up to depends on them being explicit."""
-    if not isinstance(method, Splitting) or method.evaluations != 1:
-        return None
-    return sum(method.kicks) * (dt.item() if hasattr(dt, "item") else dt)
+def implicit_share(method: Method) -> float | None:
+    """The share of a step that its one change of velocities takes, in which laws may be implicit; None where a method
+    has several: what they add up to depends on them being explicit."""
+    return sum(method.kicks) if isinstance(method, Splitting) and method.evaluations == 1 else None
 
 
 def closed_acting_step(

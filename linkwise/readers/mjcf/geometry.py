@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from linkwise.mechanism import PLANE, ContactPair, Mechanism, Pose, Shape
-from linkwise.mechanism.contact import STEP, Defaults
+from linkwise.mechanism.contact import BETWEEN_LINKS, STEP, Defaults
 from linkwise.mechanism.shapes import ROUND, SIZES, can_touch
 from linkwise.readers.mjcf.document import Defaults as Classes
 from linkwise.readers.mjcf.document import Settings, choice
@@ -22,10 +22,6 @@ _NO_SHAPE = "it passes through everything: shapes that act are " + ", ".join(kin
 _NO_PAIR = (
     "nothing of the moving bodies touches it: contact acts between planes and other shapes, and among "
     + " and ".join(kind + "s" for kind in ROUND)
-)
-_BETWEEN_LINKS = (
-    "moving bodies touch what is fixed to the world alone, and pass through each other: mech.with_contact((a, b), ...) "
-    f"lets pairs of {' and '.join(kind + 's' for kind in ROUND)} touch; mech.shapes has them"
 )
 _FRICTIONLESS = 1.0  # condim of contact without friction
 
@@ -191,7 +187,7 @@ def _note(geoms: list[Geom], meeting: list[tuple[Geom, Geom]], excluded: set[fro
         elif geom.shape is not None and met.get(id(geom)) is False:
             omit(geom.element, f"{geom.shape.kind} with contact", _NO_PAIR)
         if geom.shape is not None and id(geom) in between:
-            omit(geom.element, "geom with contact between links", _BETWEEN_LINKS)
+            omit(geom.element, "geom with contact between links", BETWEEN_LINKS)
 
 
 def _touches(a: Shape | None, b: Shape | None) -> bool:

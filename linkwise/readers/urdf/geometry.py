@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from linkwise.mechanism import Shape
+from linkwise.mechanism.contact import WITHOUT_GROUND
 from linkwise.readers.protocol import Element, omit
 from linkwise.readers.urdf.parts import pose
 
@@ -56,4 +57,4 @@ def _of_link(link: Element, taken: set[str]) -> Iterator[Shape]:
         touches = True
         yield Shape(name, link.text("name"), inner.tag, size, pose(collision))
     if touches:
-        omit(link, "link with collision geometry", _NO_GROUND)
+        omit(link, WITHOUT_GROUND, _NO_GROUND)
