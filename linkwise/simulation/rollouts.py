@@ -106,9 +106,7 @@ def rollout(
     run, inputs, of_variant = _kernel(mech, method, acting, tuple(more), tuple(parameters), dtype, target)
     given = {**given, **of_variant, TRUSTED: np.zeros(2)}
     named, batch = _arrays(mech, inputs, given, np.dtype(dtype), steps, every)
-    if not device:  # where arrays are taken as they are
-        warn_of_long_steps(mech, method, acting, given["dt"])
-    varied = _prepared(mech, named, parameters)
+    varied = _prepared(mech, method, acting, named, parameters)
     axes = (*batch,) if final_only else (*batch, steps // every + 1)
     initial, shapes = _starts(mech, acting, named, axes)
     if device:
@@ -126,9 +124,14 @@ def rollout(
     return _returned(results, return_activation, axes)
 
 
-def _prepared(mech: Mechanism, arrays: dict[Array, Any], parameters: Mapping[str, Any]) -> bool:
-    """Refuse numbers that no body has, and close the loops of the initial states; whether numbers of the mechanism
-    differ from state to state."""
+def _prepared(
+    mech: Mechanism, method: str, acting: Acting, arrays: dict[Array, Any], parameters: Mapping[str, Any]
+) -> bool:
+    """Refuse numbers that no body has, warn of steps that are too long for contacts, and close the loops of the initial
+    states; whether numbers of the mechanism differ from state to state."""
+    dt = next(x for array, x in arrays.items() if array.name == "dt")
+    if isinstance(dt, np.ndarray):  # on a GPU they are taken as they are
+        warn_of_long_steps(mech, method, acting, dt)
     varied = {array.name: x for array, x in arrays.items() if array.name in parameters}
     for name, values in varied.items():
         check_bodies(mech, name, values)
