@@ -28,10 +28,12 @@ from __future__ import annotations
 from . import algebra
 from .actions import local
 from .algebra import *  # noqa: F403 - operators are public where they are defined
+from .counterexample import Counterexample
 from .dense import dense
 from .expression import Expression
 from .identities import UnknownInverse
 from .parse import ParseError, parse
+from .proof import Proof, ProofStep, prove
 from .record import Action, Record
 from .spaces import COORDINATE, FORCE, JOINT, LOOP, MOTION, SCALAR, Space, SpaceError
 
@@ -39,12 +41,15 @@ __all__ = [
     *algebra.__all__,
     "Action",
     "COORDINATE",
+    "Counterexample",
     "Expression",
     "FORCE",
     "JOINT",
     "LOOP",
     "MOTION",
     "ParseError",
+    "Proof",
+    "ProofStep",
     "Record",
     "SCALAR",
     "Space",
@@ -53,6 +58,7 @@ __all__ = [
     "dense",
     "local",
     "parse",
+    "prove",
 ]
 __all__.sort()
 

@@ -13,47 +13,12 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from .algebra import (
-    CONVECTIVE,
-    D_INV,
-    LOOP_BIAS,
-    D,
-    E_phi,
-    G,
-    H,
-    I,
-    L,
-    M,
-    P,
-    P_plus,
-    bias_acceleration,
-    bias_force,
-    phi,
-    psi,
-)
-from .expression import Bias, Covector, Expression, Factored, Identity, Operator, Product, Sum, Vector, product, total
-from .identities import Rule, expanded
-from .spaces import JOINT, MOTION
-
-Word = tuple[str, ...]  # a product of operators, as they are printed; the empty one is the identity
-Polynomial = dict[Word, float]
-
-#: Equalities used from left to right; with each goes its adjoint.  All are definitions of the articulated operators or
-#: follow from them in one line, and none makes a product longer for ever.
-REDUCTIONS = (
-    Rule(phi @ E_phi, phi - I, "jain1995 (4.6)"),
-    Rule(E_phi @ phi, phi - I, "jain1995 (4.6)"),
-    Rule(psi @ E_phi @ G @ H, psi @ E_phi - psi + I, "jain1995 (4.10): psi (I - E_phi (I - G H)) = I"),
-    Rule(E_phi @ G @ H @ psi, E_phi @ psi - psi + I, "jain1995 (4.10)"),
-    Rule(P_plus, P - G @ H @ P, "jain1995 (4.8)"),
-    Rule(E_phi @ G @ H @ P @ E_phi.T, E_phi @ P @ E_phi.T - P + M, "jain1995 (4.8): the Riccati equation"),
-    Rule(psi @ M, psi @ P - psi @ P @ E_phi.T + P @ E_phi.T, "the Riccati equation, multiplied by psi"),
-    Rule(D @ G.T, H @ P, "jain1995 (4.8): G = P H* D^-1"),
-    Rule(D_INV @ H @ P, G.T, "jain1995 (4.8)"),
-    Rule(D_INV @ D, Identity(JOINT), "by definition"),
-    Rule(D @ D_INV, Identity(JOINT), "by definition"),
-)
-MANY = 4096  # terms; beyond, nothing is decided
+from .algebra import CONVECTIVE, LOOP_BIAS, E_phi, I, L, M, bias_acceleration, bias_force
+from .expression import Bias, Covector, Expression, Identity, Product, Sum, Vector, product, total
+from .identities import expanded
+from .laws import LAWS, laws_of
+from .spaces import MOTION
+from .words import TooManyTerms, multiplied_out
 
 
 @lru_cache(maxsize=1024)
@@ -104,88 +69,9 @@ def _coefficient(expression: Expression, bias: Bias) -> Any:
             return None
 
 
-# -- normal forms -----------------------------------------------------------------------------------------
-
-
 def is_zero(expression: Expression) -> bool:
-    """Whether the identities reduce the expression to zero; False also where they do not suffice."""
-    words = _multiplied_out(expanded(expression))
-    if words is None:
+    """Whether the laws reduce the expression to zero; False also where they do not suffice."""
+    try:
+        return not laws_of(LAWS).normal_form(multiplied_out(expanded(expression)))
+    except TooManyTerms:
         return False
-    known: dict[Word, Polynomial] = {}
-    total: Polynomial = {}
-    for word, weight in words.items():
-        _add(total, _normal_form(word, known), weight)
-        if len(known) > MANY:
-            return False
-    return not any(abs(weight) > 1e-12 for weight in total.values())
-
-
-def _normal_form(word: Word, known: dict[Word, Polynomial]) -> Polynomial:
-    """A product rewritten until no equality applies."""
-    if word not in known:
-        replaced = _rewritten(word)
-        result: Polynomial = {word: 1.0} if replaced is None else {}
-        for part, weight in (replaced or {}).items():
-            _add(result, _normal_form(part, known), weight)
-        known[word] = {part: weight for part, weight in result.items() if abs(weight) > 1e-12}
-    return known[word]
-
-
-def _rewritten(word: Word) -> Polynomial | None:
-    """The product with the first equality that applies used once."""
-    for start in range(len(word)):
-        for pattern, replacement in _PATTERNS.get(word[start], ()):
-            if word[start : start + len(pattern)] == pattern:
-                after = word[start + len(pattern) :]
-                return {word[:start] + middle + after: weight for middle, weight in replacement.items()}
-    return None
-
-
-def _multiplied_out(expression: Expression) -> Polynomial | None:
-    match expression:
-        case Identity():
-            return {(): 1.0}
-        case Sum(terms=terms):
-            result: Polynomial = {}
-            for weight, term in terms:
-                words = _multiplied_out(term)
-                if words is None:
-                    return None
-                _add(result, words, weight)
-            return result
-        case Product(factors=factors):
-            product_so_far: Polynomial = {(): 1.0}
-            for factor in factors:
-                more = _multiplied_out(factor)
-                if more is None or len(product_so_far) * len(more) > MANY:
-                    return None
-                longer: Polynomial = {}
-                for word, weight in product_so_far.items():
-                    _add(longer, {word + other: factor_weight for other, factor_weight in more.items()}, weight)
-                product_so_far = longer
-            return product_so_far
-        case Operator() | Factored():
-            return {(str(expression),): 1.0}
-    return None
-
-
-def _add(total: Polynomial, words: Polynomial, weight: float) -> None:
-    for word, inner in words.items():
-        total[word] = total.get(word, 0.0) + weight * inner
-
-
-def _patterns() -> dict[str, list[tuple[Word, Polynomial]]]:
-    """The equalities and their adjoints, by the first operator of their left side."""
-    found: dict[str, list[tuple[Word, Polynomial]]] = {}
-    for rule in REDUCTIONS:
-        for left, right in ((rule.left, rule.right), (rule.left.T, rule.right.T)):
-            (pattern,), replacement = _multiplied_out(left) or {}, _multiplied_out(right)
-            assert replacement is not None
-            own = found.setdefault(pattern[0], [])
-            if all(known != pattern for known, _ in own):
-                own.append((pattern, replacement))
-    return found
-
-
-_PATTERNS = _patterns()

@@ -16,7 +16,6 @@ from linkwise.mechanics.operators.algebra import RECORDS
 from linkwise.mechanics.operators.dense import StackedOperators
 from linkwise.mechanics.operators.expression import Operator, Sum
 from linkwise.mechanics.operators.identities import UnknownInverse
-from linkwise.mechanics.operators.origins import REDUCTIONS
 from linkwise.mechanics.operators.spaces import SpaceError
 from linkwise.mechanics.operators.vectors import input_vectors
 
@@ -82,16 +81,6 @@ def test_structures(rule):
         at = stacked(mech)
         left = at.matrix(rule.left)
         close(at.matrix(rule.right), left, float(np.linalg.norm(left)))
-
-
-@pytest.mark.parametrize("rule", REDUCTIONS, ids=lambda rule: str(rule.left))
-def test_reductions(rule):
-    """What decides whether origins matter."""
-    assert rule.source
-    for mech in TREES:
-        at = stacked(mech)
-        left = at.matrix(rule.left)
-        close(at.matrix(rule.right), left, float(1.0 + np.linalg.norm(left)))
 
 
 @pytest.mark.parametrize("name", [r.name for r in RECORDS.values() if r.definition is not None])

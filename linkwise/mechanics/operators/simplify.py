@@ -1,0 +1,129 @@
+"""Equal forms of an expression, and the one that costs least.
+
+The laws of the algebra (``laws.py``) bring an expression to normal forms; with common factors taken out, each is a form
+in which it may be computed.  Which costs least depends on the mechanism: forms are counted on it, operation by
+operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from ...mechanism import Mechanism
+from .algebra import E_phi, G, H, M, P, P_plus, bias_acceleration, gravity, phi, psi, tau_bar
+from .expression import Bias, Expression, Vector, product
+from .identities import Rule, UnknownInverse, canonical, expanded
+from .laws import GAINS, RICCATI, TRANSFER, laws_of
+from .plan import COLUMN, specialized
+from .steps import StepBuilder
+from .structure import written_out
+from .words import Polynomial, TooManyTerms, Word, add, as_expression, multiplied_out
+
+Count = Callable[[Expression], int]
+
+MANY_WORDS = 256  # an expression of more, multiplied out, is left as it was written
+
+#: Articulated inertias as the parents feel them: the articulated-body algorithm.
+_AS_PARENTS_FEEL = (
+    *TRANSFER,
+    *(rule for rule in GAINS if rule.left != P_plus),
+    Rule(psi @ P, P + psi @ E_phi @ P_plus, "jain1995 (4.8), (4.10): psi = I + psi E_psi, tau_bar P = P+"),
+)
+#: Link inertias instead of articulated ones: rodriguez1992 (60-62).
+_BY_LINKS = (
+    *TRANSFER,
+    *GAINS,
+    Rule(psi @ P, psi @ M @ phi.T - P @ phi.T + P, "jain1995 (4.9), multiplied by psi and phi*"),
+)
+_ARTICULATED = (*TRANSFER, *GAINS, *RICCATI)
+
+
+def simplified(expression: Expression, mechanism: Mechanism | None, count: Count | None) -> Expression:
+    """The equal form that costs least: by counted operations on a mechanism, or by the number of its steps."""
+    if mechanism is None or count is None:
+        return min(equal_forms(expression), key=extent)
+    return min(promising_forms(specialized(expression, mechanism)), key=count)
+
+
+def promising_forms(expression: Expression) -> tuple[Expression, ...]:
+    """The expression as it is written, and the forms of which none other has fewer recursions and fewer steps."""
+    written, *others = equal_forms(expression)
+    extents = {form: extent(form) for form in others}
+    best = [
+        form
+        for form, own in extents.items()
+        if not any(
+            other != own and other.recursions <= own.recursions and other.steps <= own.steps
+            for other in extents.values()
+        )
+    ]
+    return (written, *best)
+
+
+class Extent(NamedTuple):
+    """How much is done: recursions over all links, and steps in all."""
+
+    recursions: int
+    steps: int
+
+
+def extent(expression: Expression) -> Extent:
+    vector = expression if expression.is_vector else product(expression, Vector(COLUMN, expression.domain))
+    build = StepBuilder()
+    steps = build.steps_for(build.of(written_out(vector)))
+    return Extent(sum(step.direction is not None for step in steps), len(steps))
+
+
+@lru_cache(maxsize=1024)
+def equal_forms(expression: Expression) -> tuple[Expression, ...]:
+    """The expression as it is written, and other forms of it that differ when they are written out."""
+    try:
+        words = multiplied_out(expanded(expression))
+    except (TooManyTerms, UnknownInverse, RecursionError):
+        return (expression,)
+    if not words or len(words) > MANY_WORDS:
+        return (expression,)
+    forms = {canonical(written_out(expression)): expression}
+    for rewritten in _normal_forms(words):
+        form = as_expression(rewritten, expression.domain, expression.codomain)
+        forms.setdefault(canonical(written_out(form)), form)
+    return tuple(forms.values())
+
+
+def _normal_forms(words: Polynomial) -> Iterator[Polynomial]:
+    """What laws of transfer alone give, and those of inertias besides, in three directions."""
+    yield laws_of(TRANSFER).normal_form(words)
+    articulated = laws_of(_ARTICULATED).normal_form(words)
+    yield articulated
+    yield _with_tau_bar(laws_of(_AS_PARENTS_FEEL).normal_form(articulated))
+    yield laws_of(_BY_LINKS, at_the_ground=False).normal_form(_with_gravity_in_biases(articulated))
+
+
+def _with_tau_bar(words: Polynomial) -> Polynomial:
+    """tau_bar for I - G H."""
+    result = dict(words)
+    for inside, closed in (((G, H), tau_bar), ((H.T, G.T), tau_bar.T)):
+        for word in list(result):
+            for start in range(len(word) - 1):
+                without = word[:start] + word[start + 2 :]
+                if word[start : start + 2] == inside and word in result and result.get(without) == -result[word]:
+                    del result[word]
+                    add(result, {(*word[:start], closed, *word[start + 2 :]): result.pop(without)})
+    return result
+
+
+def _with_gravity_in_biases(words: Polynomial) -> Polynomial:
+    """The words of gravity as those of the bias accelerations, where the ground's acceleration acts as these do: more
+    words, but one vector less is moved about."""
+    pulled = {word: weight for word, weight in words.items() if word[-1:] == (gravity(),)}
+    for a in {word[-1] for word in words if word and isinstance(word[-1], Bias) and _is_acceleration(word[-1])}:
+        like = {(*word[:-1], gravity()): weight for word, weight in words.items() if word[-1] == a}
+        if pulled and laws_of(_ARTICULATED).normal_form(like) == pulled:
+            return {word: weight for word, weight in words.items() if word not in pulled} | like
+    return words
+
+
+def _is_acceleration(bias: Bias) -> bool:
+    return bias.of is not None and bias == bias_acceleration(bias.of)
