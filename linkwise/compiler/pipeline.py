@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -80,7 +80,8 @@ def compile(
     parameters   numbers of the mechanism that become inputs of the kernel after the algorithm's own: "mass"
                  (n_links,), "com" (n_links, 3), "inertia" (n_links, 3, 3) about the centre of mass, "pose"
                  (n_links, 4, 4) of each joint in its parent link, "gravity" (3,), or of one link: "forearm.mass"
-    options      what the algorithm needs fixed, such as link="tool", frame="world"
+    options      what the algorithm needs fixed, such as link="tool", frame="world"; of an expression simplify=False,
+                 to compute it as it is written and not in the equal form that costs least (``Expression.simplify``)
     """
     try:
         return _compiled(_algorithm(algorithm), mech, dtype, target, parameters, options)
@@ -102,7 +103,7 @@ def _compiled(
     chosen.require_options({**DECIDED_OPTIONS, **options})
     chosen.check(mech)
     with collection_paused():
-        traced = trace_with_plan(chosen, mech, parameters, options)
+        traced = trace_cheapest_form(chosen, mech, parameters, options)
         configurations = dict.fromkeys(chosen.configurations, mech)
         by_hand = f"a recursion written by hand: {chosen.reason}" if traced.computed is None and chosen.reason else ""
         return loaded(traced.program, dtype, target, traced.log.sweeps, configurations, traced.explanation, by_hand)
@@ -130,18 +131,44 @@ class Traced:
     log         the sweeps that were made
     computed    expressions with the plans that ran; None for a recursion written by hand
     tree        what they ran on, numbers that are inputs as symbols
+    saved       by computing it in another form than it was written in, in words
     """
 
     program: Program
     log: SweepLog
     computed: tuple[Computation, ...] | None
     tree: Tree
+    saved: str = ""
+
+    @property
+    def operations(self) -> int:
+        return sum(self.program.op_counts.values())
 
     @property
     def explanation(self) -> Callable[[dict[str, int]], str] | None:
         """The plan as text, from the operations of each sweep."""
-        computed, tree = self.computed, self.tree
-        return None if computed is None else lambda operations: explain(computed, tree, operations)
+        computed, tree, saved = self.computed, self.tree, self.saved
+        return None if computed is None else lambda operations: explain(computed, tree, operations, saved)
+
+
+def trace_cheapest_form(
+    algorithm: Algorithm, mech: Mechanism, parameters: Sequence[str], options: Mapping[str, Any]
+) -> Traced:
+    """Stage 1 for an algorithm and those with the same result: the one with the fewest operations."""
+    written = best = trace_with_plan(algorithm, mech, parameters, options)
+    for form in algorithm.forms(mech) if options.get("simplify", True) else ():
+        other = trace_with_plan(form, mech, parameters, options)
+        if other.operations < best.operations:
+            best = replace(other, saved=f"{other.operations} operations instead of {written.operations}")
+    return best
+
+
+def operations(expression: Expression, mech: Mechanism) -> int:
+    """The scalar operations of an expression as it is written, for one state."""
+    return trace_with_plan(from_expression(expression), mech).operations
+
+
+Expression.operations = staticmethod(operations)
 
 
 def trace_with_plan(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import Parameter, signature
@@ -15,8 +15,10 @@ from ..operators.explain import Computation
 from ..operators.expression import Expression, Factored, Operator
 from ..operators.identities import expanded, needs_no_armature
 from ..operators.origins import depends_on_origins
-from ..operators.plan import applied, plan_for, specialized
+from ..operators.plan import applied, plan_as_written, specialized
+from ..operators.simplify import promising_forms
 from ..operators.spaces import FORCE, JOINT, MOTION, SCALAR, Space
+from ..operators.structure import simpler
 from ..operators.vectors import input_vectors, size_of
 from ..recursions.tree import Configuration, Tree
 
@@ -126,6 +128,8 @@ class Algorithm:
     at_user_origins: bool = False  # a recursion whose result depends on where the links' origins are
     defaults: Mapping[str, Callable[[Mechanism], Any]] = field(default_factory=dict)  # options that are the mechanism's
     with_loops: str = ""  # what does the same and heeds loops
+    computed_as: Callable[[Expression], Expression] = simpler  # the equal form of which the plan is made
+    forms: Callable[[Mechanism], Iterable[Algorithm]] = lambda mechanism: ()  # others with the same result
 
     def __post_init__(self) -> None:
         if self.expression is None and self.recursion is None:
@@ -143,7 +147,9 @@ class Algorithm:
         expressions = [specialized(one, mechanism) for one in (found if isinstance(found, tuple) else (found,))]
         for one in expressions:
             self._check_expression(one, mechanism)
-        return tuple((one, plan_for(one, mechanism)) for one in expressions)
+        forms = [self.computed_as(one) for one in expressions]
+        plans = [plan_as_written(form, mechanism) for form in forms]
+        return tuple(map(Computation, expressions, forms, plans))
 
     def function(self, tree: Tree, *arrays: Any, **options: Any) -> Any:
         """The result on a tree, for arrays of scalars."""
@@ -161,7 +167,7 @@ class Algorithm:
             return recursion(tree, *arrays, **options)
         at = Configuration(self.tree_for(tree), arrays[0])
         vectors = dict(zip(self.inputs[1:], arrays[1:], strict=True))
-        results = [applied(plan, expression, at, vectors) for expression, plan in computed]
+        results = [applied(one.plan, one.expression, at, vectors) for one in computed]
         return results if len(results) > 1 else results[0]
 
     def tree_for(self, tree: Tree) -> Tree:
@@ -172,7 +178,7 @@ class Algorithm:
         """Whether the result depends on where the links' origins are."""
         if computed is None:
             return self.at_user_origins
-        return any(depends_on_origins(expression) for expression, _ in computed)
+        return any(depends_on_origins(one.expression) for one in computed)
 
     def _check_expression(self, expression: Expression, mechanism: Mechanism) -> None:
         """Refuse what an expression cannot be asked of."""
@@ -243,7 +249,7 @@ class Algorithm:
             return self._shape(output, mechanism)
         if computed is None or output != "result" or len(computed) > 1:
             return None
-        ((expression, _),) = computed
+        expression = computed[0].expression
         sides = (expression.codomain,) if expression.is_vector else (expression.codomain, expression.domain)
         sizes = [shape_of(side, mechanism) for side in sides if side is not None]
         return sizes[0] if expression.is_vector else tuple(math.prod(size) for size in sizes)
@@ -279,21 +285,34 @@ class Algorithm:
 
 
 def from_expression(expression: Expression) -> Algorithm:
-    """The algorithm that evaluates an operator expression: q, then its vectors in order of appearance."""
+    """The algorithm that evaluates an operator expression: q, then its vectors in order of appearance; with the option
+    ``simplify=False`` as it is written, else in the form that costs least."""
     spaces = input_vectors(expression)
     if "q" in spaces:
         raise ValueError(
             "a vector of an expression must not be called 'q': the kernel's first input is the configuration"
         )
-    return Algorithm(
+    written = Algorithm(
         "expression",
         ("q", *spaces),
         "result",
-        expression=lambda mechanism: expression,
+        options=("simplify",),
+        expression=lambda mechanism, simplify=True: expression,
         spaces=spaces,
         solves_motion=_is_articulated(expression),
         heeds_loops=any(isinstance(part, Operator) and part.record is L.record for part in expression.walk()),
+        computed_as=lambda asked: asked,
     )
+
+    def forms(mechanism: Mechanism) -> list[Algorithm]:
+        _, *others = promising_forms(specialized(expression, mechanism))
+        return [replace(written, computed_as=partial(_another, form)) for form in others]
+
+    return replace(written, forms=forms)
+
+
+def _another(form: Expression, asked: Expression) -> Expression:
+    return form
 
 
 def _is_articulated(expression: Expression) -> bool:

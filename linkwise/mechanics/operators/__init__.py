@@ -35,6 +35,7 @@ from .identities import UnknownInverse
 from .parse import ParseError, parse
 from .proof import Proof, ProofStep, prove
 from .record import Action, Record
+from .simplify import simplified as _simplified  # noqa: F401 - what Expression.simplify does
 from .spaces import COORDINATE, FORCE, JOINT, LOOP, MOTION, SCALAR, Space, SpaceError
 
 __all__ = [

@@ -6,6 +6,7 @@ import math
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from ..recursions.loops import AROUND_THE_LOOPS
 from ..recursions.tree import Tree
@@ -19,24 +20,38 @@ from .steps import name_of
 from .structure import written_out
 
 WIDTH = 110
-Computation = tuple[Expression, Plan]  # what was asked for, for the mechanism at hand, and how it is computed
 
 
-def explain(computed: Sequence[Computation], tree: Tree, operations: Mapping[str, int] | None = None) -> str:
+@dataclass(frozen=True)
+class Computation:
+    """What was asked for, for the mechanism at hand, the equal form in which it is computed, and how."""
+
+    expression: Expression
+    form: Expression
+    plan: Plan
+
+
+def explain(
+    computed: Sequence[Computation],
+    tree: Tree,
+    operations: Mapping[str, int] | None = None,
+    saved: str = "",
+) -> str:
     """Expressions, their operators, sweeps, recursions, link transitions, joints and coordinate transforms.
 
     computed     expressions and their plans, in the order in which they run
     tree         the tree that they run on
     operations   the scalar operations of each sweep, by its label
+    saved        by simplifying, in words
     """
-    sweeps = [sweep for _, plan in computed for sweep in plan.sweeps]
+    sweeps = [sweep for one in computed for sweep in one.plan.sweeps]
     labels = [(sweep.direction.replace("_", " "), name_of(sweep)) for sweep in sweeps]
     tasks = [(number, step) for number, sweep in enumerate(sweeps, 1) for step in _unique(sweep.tasks)]
-    walks = _unique(step for _, plan in computed for step in plan.walks)
+    walks = _unique(step for one in computed for step in one.plan.walks)
     actions = list(dict.fromkeys([*(step.action for _, step in tasks), *(step.action for step in walks)]))
-    shown = [form for expression, plan in computed for form in (expression, written_out(expression), *_forms(plan))]
+    shown = [form for one in computed for form in (one.expression, written_out(one.form), *_forms(one.plan))]
     levels = {
-        "expression": [line for expression, plan in computed for line in _written(expression, plan)],
+        "expression": [line for one in computed for line in _written(one, saved)],
         "operators": list(_meanings(shown)),
         "sweeps": [f"{number}. {line}" for number, line in enumerate(_priced(labels, operations or {}), 1)]
         + _around_loops(walks, operations or {}),
@@ -54,11 +69,13 @@ def explain(computed: Sequence[Computation], tree: Tree, operations: Mapping[str
     return "\n".join(text)
 
 
-def _written(expression: Expression, plan: Plan) -> Iterable[str]:
-    """The expression as given, written out, and as it is computed, where these differ."""
-    yield str(expression)
-    plain = written_out(expression)
-    if str(plain) != str(expression):
+def _written(one: Computation, saved: str) -> Iterable[str]:
+    """The expression as given, simplified, written out, and as it is computed, where these differ."""
+    yield str(one.expression)
+    if saved:
+        yield f"simplified to {one.form}: {saved}"
+    plan, plain = one.plan, written_out(one.form)
+    if str(plain) not in (str(one.expression), str(one.form) if saved else ""):
         yield f"= {plain}"
     *inside, whole = _computed(plan)
     yield from (f"inside the inverse, {line}, then eliminated" for line in inside)

@@ -11,10 +11,13 @@ import numbers
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .record import Record
 from .spaces import COORDINATE, JOINT, LOOP, SCALAR, Space, SpaceError
+
+if TYPE_CHECKING:
+    from ...mechanism import Mechanism
 
 # -- expressions --------------------------------------------------------------------------------------
 
@@ -29,6 +32,11 @@ class Expression:
     domain: Space | None
     codomain: Space | None
     __array_ufunc__ = None  # a NumPy array on the left is an error, not an array of expressions
+
+    #: The equal expression that costs least; ``simplify.py``, which is written in expressions, gives it.
+    simplified: ClassVar[Callable[[Expression, Mechanism | None], Expression]]
+    #: The scalar operations that it takes on a mechanism; the compiler, which counts them, gives it.
+    operations: ClassVar[Callable[[Expression, Mechanism], int]]
 
     def __matmul__(self, other: Expression) -> Expression:
         return product(self, other) if isinstance(other, Expression) else NotImplemented
@@ -63,6 +71,14 @@ class Expression:
     @property
     def is_vector(self) -> bool:
         return self.domain == SCALAR
+
+    def simplify(self, mech: Mechanism | None = None) -> Expression:
+        """An equal expression, rewritten by the papers' identities: of the forms that they give, the one that costs
+        least on a mechanism by counted operations, or without one the one with the fewest recursions and steps.
+
+        For a mechanism without mimic joints S is the identity and is left out, as ``compile`` does.
+        """
+        return type(self).simplified(self, mech)
 
     def placed(self, domain: Space | None, codomain: Space | None) -> Expression:
         """The same expression with open spaces filled in."""

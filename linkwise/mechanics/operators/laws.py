@@ -104,7 +104,8 @@ LAWS = (*TRANSFER, *GAINS, *RICCATI)
 #: For every X link by link: nothing is inside the links next to the ground.  Stands for infinitely many rules.
 AT_THE_GROUND = Rule(E_phi @ M @ W.T, Sum((), W.T.domain, FORCE), "W X E_phi* = 0: nothing is inside the first links")
 
-_PASSING_IN, _PASSING_OUT = (phi, psi), (phi.T, psi.T)
+_FROM_THE_GROUND = (W.T, gravity())
+_INWARD, _OUTWARD = (E_phi, phi, psi), (E_phi.T, phi.T, psi.T)
 
 
 class Laws:
@@ -209,19 +210,20 @@ def _at_the_ground(word: Word) -> tuple[Rule, Polynomial] | None:
             outward = place + 1
             while outward < len(word) and _is_local(word[outward]):
                 outward += 1
-            if outward < len(word) and word[outward] in (E_phi.T, *_PASSING_OUT):
-                return AT_THE_GROUND, _without(word, outward, word[outward] == E_phi.T)
-        elif letter in (W.T, gravity()):
+            if outward < len(word) and word[outward] in _OUTWARD:
+                return AT_THE_GROUND, _without(word, outward)
+        elif letter in _FROM_THE_GROUND:
             inward = place - 1
             while inward >= 0 and _is_local(word[inward]):
                 inward -= 1
-            if inward >= 0 and word[inward] in (E_phi, *_PASSING_IN):
-                return AT_THE_GROUND, _without(word, inward, word[inward] == E_phi)
+            if inward >= 0 and word[inward] in _INWARD:
+                return AT_THE_GROUND, _without(word, inward)
     return None
 
 
-def _without(word: Word, place: int, vanishes: bool) -> Polynomial:
-    return {} if vanishes else {word[:place] + word[place + 1 :]: 1}
+def _without(word: Word, place: int) -> Polynomial:
+    """The word without a transfer that does nothing there; nothing, if that is E_phi."""
+    return {} if word[place] in (E_phi, E_phi.T) else {word[:place] + word[place + 1 :]: 1}
 
 
 def _is_local(letter: Expression) -> bool:

@@ -28,7 +28,7 @@ from .identities import has_adjoint, is_symmetric, without_mimic_joints
 from .record import Combination, Step
 from .spaces import COORDINATE, JOINT, LOOP
 from .steps import StepBuilder, name_of, regroupable_steps, sweeps_of
-from .structure import structured, written_out
+from .structure import simpler, structured, written_out
 from .vectors import component, flattened, given, input_vectors, places, size_of, unit_vector
 
 Vectors = Mapping[str, Sequence[Any]]  # values per link, in internal frames
@@ -325,7 +325,12 @@ class Congruence(Plan):
 
 
 def plan_for(expression: Expression, mechanism: Mechanism) -> Plan:
-    """How ``expression`` is computed on trees of ``mechanism``."""
+    """How ``expression`` is computed on trees of ``mechanism``: what always costs less in another form is replaced."""
+    return plan_as_written(simpler(specialized(expression, mechanism)), mechanism)
+
+
+def plan_as_written(expression: Expression, mechanism: Mechanism) -> Plan:
+    """How ``expression`` is computed on trees of ``mechanism`` in the operators that it is written in."""
     expression = specialized(expression, mechanism)
     if expression.is_vector:
         computed = written_out(expression)

@@ -7,7 +7,8 @@ operation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import importlib
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -17,12 +18,14 @@ from .expression import Bias, Expression, Vector, product
 from .identities import Rule, UnknownInverse, canonical, expanded
 from .laws import GAINS, RICCATI, TRANSFER, laws_of
 from .plan import COLUMN, specialized
+from .record import Combination, Step
 from .steps import StepBuilder
 from .structure import written_out
-from .words import Polynomial, TooManyTerms, Word, add, as_expression, multiplied_out
+from .words import Polynomial, TooManyTerms, add, as_expression, multiplied_out
 
-Count = Callable[[Expression], int]
-
+#: What counts operations stands above this package and is loaded when it is asked to.
+COMPILER = "linkwise.compiler.pipeline"
+MORE_STEPS = 2  # than the form with the fewest, which may well cost less
 MANY_WORDS = 256  # an expression of more, multiplied out, is left as it was written
 
 #: Articulated inertias as the parents feel them: the articulated-body algorithm.
@@ -40,40 +43,55 @@ _BY_LINKS = (
 _ARTICULATED = (*TRANSFER, *GAINS, *RICCATI)
 
 
-def simplified(expression: Expression, mechanism: Mechanism | None, count: Count | None) -> Expression:
+def simplified(expression: Expression, mech: Mechanism | None) -> Expression:
     """The equal form that costs least: by counted operations on a mechanism, or by the number of its steps."""
-    if mechanism is None or count is None:
-        return min(equal_forms(expression), key=extent)
-    return min(promising_forms(specialized(expression, mechanism)), key=count)
+    if mech is None:
+        return min(equal_forms(expression), key=lambda form: (extent(form)[:2], len(list(form.walk()))))
+    importlib.import_module(COMPILER)
+    forms = promising_forms(specialized(expression, mech))
+    return min(forms, key=lambda form: (Expression.operations(form, mech), len(list(form.walk()))))
+
+
+Expression.simplified = staticmethod(simplified)
 
 
 def promising_forms(expression: Expression) -> tuple[Expression, ...]:
-    """The expression as it is written, and the forms of which none other has fewer recursions and fewer steps."""
+    """The expression as it is written, and the forms that do something else with not many more steps than others."""
     written, *others = equal_forms(expression)
-    extents = {form: extent(form) for form in others}
-    best = [
-        form
-        for form, own in extents.items()
-        if not any(
-            other != own and other.recursions <= own.recursions and other.steps <= own.steps
-            for other in extents.values()
-        )
-    ]
-    return (written, *best)
+    if not others:
+        return (written,)
+    done = {form: extent(form) for form in (written, *others)}
+    most = min(own.steps for own in done.values()) + MORE_STEPS
+    found = {done[written].work: written}
+    for form in others:
+        if done[form].steps <= most:
+            found.setdefault(done[form].work, form)
+    return tuple(found.values())
 
 
 class Extent(NamedTuple):
-    """How much is done: recursions over all links, and steps in all."""
+    """How much is done: recursions over all links, and steps in all; ``work`` is the same where the same is done."""
 
     recursions: int
     steps: int
+    work: int
 
 
 def extent(expression: Expression) -> Extent:
     vector = expression if expression.is_vector else product(expression, Vector(COLUMN, expression.domain))
     build = StepBuilder()
-    steps = build.steps_for(build.of(written_out(vector)))
-    return Extent(sum(step.direction is not None for step in steps), len(steps))
+    value = build.of(written_out(vector))
+    steps = build.steps_for(value)
+    known: dict[Step, int] = {}
+    for step in steps:  # inputs first
+        inputs = frozenset((role, _sum_of(terms, known)) for role, terms in step.inputs.items())
+        uses = tuple(known[used] for used in step.uses)
+        known[step] = hash((step.action, step.space, inputs, uses, step.name, step.absorbed, step.factored))
+    return Extent(sum(step.direction is not None for step in steps), len(steps), _sum_of(value, known))
+
+
+def _sum_of(terms: Combination, known: dict[Step, int]) -> int:
+    return hash(frozenset((known[step], weight) for step, weight in terms))
 
 
 @lru_cache(maxsize=1024)

@@ -19,20 +19,26 @@ MOBILITIES_PAY = 20  # joints in a row from which the inverse mass matrix costs 
 
 
 def written_out(expression: Expression) -> Expression:
-    """The expression in operators that are applied: abbreviations and inverses replaced, products simplified."""
-    return rebuilt(expanded(expression, keep=(tau_bar.record,)), _simpler)
+    """The expression in operators that are applied: abbreviations and inverses replaced."""
+    return expanded(expression, keep=(tau_bar.record,))
+
+
+def simpler(expression: Expression) -> Expression:
+    """The expression with the products replaced that one operator does instead of several (``SIMPLER``)."""
+    return rebuilt(expression, _simpler)
 
 
 def _simpler(part: Expression) -> Expression | None:
     """A product with one of the ``SIMPLER`` rules applied; None where none does."""
     if not isinstance(part, Product):
         return None
+    factors = _factors_of(written_out(part))
     for rule in SIMPLER:
         pattern = _factors_of(expanded(rule.left))
-        for start in range(len(part.factors) - len(pattern) + 1):
-            if part.factors[start : start + len(pattern)] == pattern:
-                after = part.factors[start + len(pattern) :]
-                return rebuilt(_chain((*part.factors[:start], rule.right, *after)), _simpler)
+        for start in range(len(factors) - len(pattern) + 1):
+            if factors[start : start + len(pattern)] == pattern:
+                after = factors[start + len(pattern) :]
+                return simpler(_chain((*factors[:start], rule.right, *after)))
     return None
 
 

@@ -124,10 +124,11 @@ def as_expression(words: Mapping[Word, Weight], domain: Space | None, codomain: 
 
 
 def _terms(words: Mapping[Word, Weight], domain: Space | None) -> list[Term]:
-    """One term for every letter that words begin with."""
+    """One term for every letter that words begin with; of words that begin with a vector, for each."""
     groups: dict[Word, Polynomial] = {}
     for word, weight in words.items():
-        groups.setdefault(word[:1], {})[word[1:]] = weight
+        head = 1 if word and not word[0].is_vector else len(word)
+        groups.setdefault(word[:head], {})[word[head:]] = weight
     return [_term(first, rests, domain) for first, rests in groups.items()]
 
 
