@@ -31,7 +31,7 @@ class Counterexample:
     mechanism, q   where
     vectors        values of the vectors in the expressions, by name
     left, right    the matrices of both sides there; of vectors, one column
-    links          the links that stood for those that the expressions name, where the mechanism has none called so
+    links          the links that stood for those that the expressions name, where these are others
     """
 
     mechanism: Mechanism
@@ -61,7 +61,7 @@ def search(left: Expression, right: Expression, armature: bool) -> tuple[Counter
     compared = False
     names = sorted({p.link for side in (left, right) for p in side.walk() if isinstance(p, Operator) and p.link})
     for seed, mech in enumerate(_mechanisms(left, right, armature)):
-        links = _links_for(names, mech)
+        links = {name: mech.link_names[(seed + place) % mech.n_links] for place, name in enumerate(names)}
         here = [_renamed(side, links) for side in (left, right)]
         rng = np.random.default_rng(seed)
         for _ in range(STATES):
@@ -100,14 +100,8 @@ def _with_mimic_joint() -> Mechanism:
     return builder.build("arm_with_mimic_joint")
 
 
-def _links_for(names: list[str], mech: Mechanism) -> dict[str, str]:
-    """A link for every name, itself where the mechanism has one called so, else one from the tips inwards."""
-    free = [name for name in reversed(mech.link_names) if name not in names]
-    return {name: name if name in mech.frame_names else free[i % len(free)] for i, name in enumerate(names)}
-
-
 def _renamed(expression: Expression, links: Mapping[str, str]) -> Expression:
-    """With the mechanism's links, and with vectors for biases, whose values are computed."""
+    """With the mechanism's links for those that it names."""
 
     def change(part: Expression) -> Expression | None:
         match part:

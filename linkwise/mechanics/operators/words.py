@@ -33,7 +33,8 @@ Polynomial = dict[Word, Weight]
 
 ONE: Word = ()
 MANY = 4096  # terms; beyond, nothing is multiplied out
-SHORT = 1_000_000  # a weight is taken for a fraction with no larger denominator where that rounds to it
+SHORT = 10_000  # a weight is taken for a fraction with no larger denominator where it is that but for rounding
+ROUNDING = 1e-15  # relative
 
 
 class TooManyTerms(ValueError):
@@ -44,11 +45,12 @@ class TooManyTerms(ValueError):
 
 
 def exact(weight: float) -> Weight:
-    """The number that was meant: 0.1 is a tenth."""
-    if float(weight).is_integer():
-        return int(weight)
-    short = Fraction(weight).limit_denominator(SHORT)
-    return short if float(short) == weight else Fraction(weight)
+    """The number that was meant: 0.1 is a tenth, and 3 * 0.3 are nine tenths."""
+    given = Fraction(weight)
+    short = given.limit_denominator(SHORT)
+    if abs(short - given) > ROUNDING * abs(given):
+        return given
+    return short.numerator if short.denominator == 1 else short
 
 
 def add(total: Polynomial, words: Mapping[Word, Weight], weight: Weight = 1) -> None:
