@@ -26,6 +26,7 @@ SECONDS = 0.4  # to spend on each timing
 @click.option("--target", type=click.Choice(lw.TARGETS), default="cpu", show_default=True)
 @click.option("--dtype", type=click.Choice(lw.DTYPES), default="float64", show_default=True)
 @click.option("--source", type=click.Choice(lw.LANGUAGES), help="Print the generated source and nothing else.")
+@click.option("--as-written", is_flag=True, help="Compute it as it is written, not in the form that costs least.")
 @click.option("--time", "timed", is_flag=True, help="Measure a batch and single calls.")
 @click.option(
     "--batch", type=click.IntRange(1, 10_000_000), default=10_000, show_default=True, help="States in a batch."
@@ -41,6 +42,7 @@ def operators(
     target: str,
     dtype: str,
     source: str | None,
+    as_written: bool,
     timed: bool,
     batch: int,
     dense_check: bool,
@@ -57,10 +59,7 @@ def operators(
     linkwise operators "(I - H@psi@K).T @ D.inv @ (I - H@psi@K) @ T" builtin:puma560 --joint T
     linkwise operators "B('link6').T @ phi.T @ H.T" builtin:stanford_arm --time
     """
-    both = set(joints) & set(links)
-    if both:
-        raise click.UsageError(f"{sorted(both)[0]!r} is declared both as a joint vector and as a link vector")
-    vectors = {name: op.joint_vector(name) for name in joints} | {name: op.link_vector(name) for name in links}
+    vectors = declared_vectors(joints, links)
     parsed = op.parse(expression, vectors)
     if parsed.domain is None:
         raise click.UsageError(
@@ -69,7 +68,7 @@ def operators(
         )
     report_warnings(found)
     try:
-        kernel = lw.compile(parsed, found.mechanism, dtype=dtype, target=target)
+        kernel = lw.compile(parsed, found.mechanism, dtype=dtype, target=target, simplify=not as_written)
     except (ImportError, RuntimeError) as error:
         if target == "cpu":
             raise
@@ -90,6 +89,14 @@ def operators(
             err=remarks,
         )
         context.exit(0 if agrees else 1)
+
+
+def declared_vectors(joints: tuple[str, ...], links: tuple[str, ...]) -> dict[str, Any]:
+    """The vectors of an expression by name."""
+    both = set(joints) & set(links)
+    if both:
+        raise click.UsageError(f"{sorted(both)[0]!r} is declared both as a joint vector and as a link vector")
+    return {name: op.joint_vector(name) for name in joints} | {name: op.link_vector(name) for name in links}
 
 
 def _arrays(kernel: lw.Kernel, mech: lw.Mechanism, shape: tuple[int, ...]) -> list[np.ndarray]:

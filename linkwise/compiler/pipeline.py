@@ -156,7 +156,7 @@ def trace_cheapest_form(
 ) -> Traced:
     """Stage 1 for an algorithm and those with the same result: the one with the fewest operations."""
     written = best = trace_with_plan(algorithm, mech, parameters, options)
-    for form in algorithm.forms(mech) if options.get("simplify", True) else ():
+    for form in algorithm.forms(mech) if algorithm.forms and options.get("simplify", True) else ():
         other = trace_with_plan(form, mech, parameters, options)
         if other.operations < best.operations:
             best = replace(other, saved=f"{other.operations} operations instead of {written.operations}")
@@ -168,7 +168,7 @@ def operations(expression: Expression, mech: Mechanism) -> int:
     return trace_with_plan(from_expression(expression), mech).operations
 
 
-Expression.operations = staticmethod(operations)
+Expression._operations = staticmethod(operations)
 
 
 def trace_with_plan(

@@ -279,3 +279,21 @@ def test_names_that_the_terminal_cannot_show_are_no_error(tmp_path):
     run = linkwise("info", str(path), env={**os.environ, "PYTHONIOENCODING": "latin-1"})
     assert run.returncode == 0, run.stderr
     assert "arm_? " in run.stdout
+
+
+# -- proofs -------------------------------------------------------------------------------------------
+
+
+def test_prove_prints_the_chain_or_a_counterexample():
+    run = linkwise("prove", "(I - H@psi@K) @ H @ phi @ f", "H @ psi @ f", "--link", "f")
+    assert run.returncode == 0 and run.stdout.endswith("proven\n") and "jain1995 (4.10)" in run.stdout
+    wrong = linkwise("prove", "H @ phi @ G", "I + H @ phi @ K")
+    assert wrong.returncode == 1 and "does not hold: mechanism 'random_tree" in wrong.stdout
+    assert linkwise("prove", "H @ phi @ G", "I + H @ phi @ K", "--no-armature").returncode == 0
+    assert linkwise("prove", "H", "phi").returncode == 2
+
+
+def test_operators_as_written():
+    arguments = ("operators", "(I - H@psi@K) @ H @ phi @ f", "builtin:puma560", "--link", "f", "--target", "numpy")
+    assert "simplified to H @ psi @ f: 308 operations instead of 350" in linkwise(*arguments).stdout
+    assert "simplified" not in linkwise(*arguments, "--as-written").stdout

@@ -128,8 +128,8 @@ class Algorithm:
     at_user_origins: bool = False  # a recursion whose result depends on where the links' origins are
     defaults: Mapping[str, Callable[[Mechanism], Any]] = field(default_factory=dict)  # options that are the mechanism's
     with_loops: str = ""  # what does the same and heeds loops
-    computed_as: Callable[[Expression], Expression] = simpler  # the equal form of which the plan is made
-    forms: Callable[[Mechanism], Iterable[Algorithm]] = lambda mechanism: ()  # others with the same result
+    computed_as: Callable[[Expression], Expression] | None = None  # the equal form of which the plan is made
+    forms: Callable[[Mechanism], Iterable[Algorithm]] | None = None  # others with the same result, maybe for less
 
     def __post_init__(self) -> None:
         if self.expression is None and self.recursion is None:
@@ -147,7 +147,7 @@ class Algorithm:
         expressions = [specialized(one, mechanism) for one in (found if isinstance(found, tuple) else (found,))]
         for one in expressions:
             self._check_expression(one, mechanism)
-        forms = [self.computed_as(one) for one in expressions]
+        forms = list(map(self.computed_as or simpler, expressions))
         plans = [plan_as_written(form, mechanism) for form in forms]
         return tuple(map(Computation, expressions, forms, plans))
 

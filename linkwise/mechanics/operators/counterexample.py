@@ -50,8 +50,9 @@ class Counterexample:
         row, column = np.unravel_index(np.abs(self.left - self.right).argmax(), self.left.shape)
         named = "".join(f", {own} for {name}" for name, own in self.links.items())
         place = f"entry [{row}, {column}]" if self.left.shape[1] > 1 else f"entry [{row}]"
+        state = np.array2string(self.q, precision=3, separator=", ", max_line_width=10_000)
         return (
-            f"mechanism {self.mechanism.name!r}{named} at q = {np.array2string(self.q, precision=3, separator=', ')}: "
+            f"mechanism {self.mechanism.name!r}{named} at q = {state}: "
             f"{place} is {self.left[row, column]:.6g} on the left and {self.right[row, column]:.6g} on the right"
         )
 

@@ -34,9 +34,9 @@ class Expression:
     __array_ufunc__ = None  # a NumPy array on the left is an error, not an array of expressions
 
     #: The equal expression that costs least; ``simplify.py``, which is written in expressions, gives it.
-    simplified: ClassVar[Callable[[Expression, Mechanism | None], Expression]]
+    _simplified: ClassVar[Callable[[Expression, Mechanism | None], Expression]]
     #: The scalar operations that it takes on a mechanism; the compiler, which counts them, gives it.
-    operations: ClassVar[Callable[[Expression, Mechanism], int]]
+    _operations: ClassVar[Callable[[Expression, Mechanism], int]]
 
     def __matmul__(self, other: Expression) -> Expression:
         return product(self, other) if isinstance(other, Expression) else NotImplemented
@@ -78,7 +78,7 @@ class Expression:
 
         For a mechanism without mimic joints S is the identity and is left out, as ``compile`` does.
         """
-        return type(self).simplified(self, mech)
+        return type(self)._simplified(self, mech)
 
     def placed(self, domain: Space | None, codomain: Space | None) -> Expression:
         """The same expression with open spaces filled in."""

@@ -191,8 +191,7 @@ class _Writing:
             self._inverses[inverse.of] = self._letter(inverse.of) if known is None else known
             self._definitions = outer
             if known is not None:
-                text = _printed(known, inverse)
-                self._definitions[f"{notation(inverse)} = {text}"] = None
+                self._definitions[f"{notation(inverse)} = {_printed(known, inverse)}"] = None
         return self._inverses[inverse.of]
 
     def _known_inverse(self, inner: Expression) -> Polynomial | None:

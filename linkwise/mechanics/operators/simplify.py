@@ -49,10 +49,10 @@ def simplified(expression: Expression, mech: Mechanism | None) -> Expression:
         return min(equal_forms(expression), key=lambda form: (extent(form)[:2], len(list(form.walk()))))
     importlib.import_module(COMPILER)
     forms = promising_forms(specialized(expression, mech))
-    return min(forms, key=lambda form: (Expression.operations(form, mech), len(list(form.walk()))))
+    return min(forms, key=lambda form: (Expression._operations(form, mech), len(list(form.walk()))))
 
 
-Expression.simplified = staticmethod(simplified)
+Expression._simplified = staticmethod(simplified)
 
 
 def promising_forms(expression: Expression) -> tuple[Expression, ...]:
