@@ -17,7 +17,7 @@ def identifier(name: str) -> str:
 
 class Scratch:
     """Where values lie in the scratch area, in units of one vector: inputs, outputs, sines and cosines of
-    inputs, and slots for values that one part hands to another."""
+    inputs, and slots for values that had to leave their registers."""
 
     def __init__(self, program: Program, vector: VectorType):
         self.vector = vector
@@ -45,17 +45,15 @@ class Scratch:
     def bytes(self) -> int:
         return self.size * self.vector.bytes
 
-    def take(self, node: Node) -> int:
-        """A slot for ``node``."""
+    def take(self) -> int:
+        """A free slot."""
         if self._free:
-            self.slots[node] = self._free.pop()
-        else:
-            self.slots[node] = self.size
-            self.size += 1
-        return self.slots[node]
+            return self._free.pop()
+        self.size += 1
+        return self.size - 1
 
-    def give_back(self, node: Node) -> None:
-        self._free.append(self.slots[node])
+    def give_back(self, slot: int) -> None:
+        self._free.append(slot)
 
 
 def _offsets(arrays: Sequence[Array], start: int) -> tuple[list[int], int]:

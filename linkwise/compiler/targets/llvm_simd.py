@@ -9,8 +9,8 @@ scratch area once per call: no group changes them.
 
 A recurrence runs the same code several times for each group (``llvm_loop``).
 
-Long straight-line code is cut into parts that hand values on through the scratch area, so that the time LLVM
-takes stays proportional to the length.
+Which values are in registers is decided before LLVM sees the code (``llvm_registers``).  Long straight-line code is cut
+into parts that hand values on through the scratch area, so that the time LLVM takes stays proportional to the length.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from ..ir.program import Node, Program
 from ..ir.recurrence import Recurrence
 from . import llvm_math
 from .llvm_loop import loop, symbol, transfers
+from .llvm_registers import FORGET, LOAD, STORE, assigned, registers
 from .llvm_scratch import Scratch
 from .llvm_transfer import copy, fill, transfer
 from .llvm_vector import VectorType
@@ -56,9 +57,7 @@ def emit(program: Program, options: Options, recurrence: Recurrence | None = Non
     vector = VectorType(options.dtype, options.lanes)
     attributes = _attributes(vector)
     scratch = Scratch(program, vector)
-    parts = _parts(program, scratch)
-    last_part = {n: i for i, nodes in enumerate(parts) for node in nodes for n in (*node.args, node)}
-    bodies = [_part(number, nodes, scratch, last_part, attributes) for number, nodes in enumerate(parts)]
+    parts = _parts(program, scratch, registers(options.features), attributes)
     compute = ["  call void @angles(ptr %scratch)"] if scratch.angles else []
     compute += [f"  call void @part{number}(ptr %scratch)" for number in range(len(parts))]
     used = {node.op for node in program.nodes}
@@ -66,7 +65,7 @@ def emit(program: Program, options: Options, recurrence: Recurrence | None = Non
         f"; {program.name}: {options.lanes} lanes of {options.dtype}",
         loop(program, scratch, compute, attributes, recurrence),
         *([_angles(scratch, attributes)] if scratch.angles else []),
-        *bodies,
+        *parts,
         *(transfer(*shape, vector, attributes) for shape in transfers(program)),
         *([copy(vector, attributes)] if recurrence else []),
         *([fill(scratch.constants, vector, attributes)] if scratch.constants else []),
@@ -103,9 +102,38 @@ def _declarations(vector: VectorType) -> str:
 # -- straight-line code -------------------------------------------------------------------------
 
 
-def _parts(program: Program, scratch: Scratch) -> list[list[Node]]:
-    """The nodes to be computed, cut into pieces of equal work.  A sine and cosine of one angle stand together.
-    Results that are not computed (inputs, sines of inputs) are copied at the end."""
+def _parts(program: Program, scratch: Scratch, count: int, attributes: str) -> list[str]:
+    """``void @part<number>(ptr scratch)``, one after the other: together they compute all results, with ``count``
+    values in registers at a time."""
+    nodes, cuts = _pieces(program, scratch)
+    writers, section = [_PartWriter(scratch)] if nodes else [], ""
+    for kind, node, slot in assigned(nodes, scratch, count, cuts):
+        if node is None:
+            writers.append(_PartWriter(scratch))
+            section = ""
+        elif kind == LOAD:
+            writers[-1].load(node, slot)
+        elif kind == STORE:
+            writers[-1].store(node, slot)
+        elif kind == FORGET:
+            del writers[-1].names[node]
+        else:
+            if node.section != section:
+                section = node.section
+                writers[-1].lines.append(f"  ; {section}")
+            writers[-1].compute(node)
+    heads = (
+        f"define internal void @part{number}(ptr noalias %scratch) noinline nounwind {attributes} {{"
+        for number in range(len(writers))
+    )
+    return [
+        "\n".join([head, *writer.lines, "  ret void", "}", ""]) for head, writer in zip(heads, writers, strict=True)
+    ]
+
+
+def _pieces(program: Program, scratch: Scratch) -> tuple[list[Node], set[int]]:
+    """The nodes to be computed, and where to cut them into pieces of equal work.  A sine and cosine of one angle stand
+    together.  Results that are not computed (inputs, sines of inputs) are copied at the end."""
     twins = program.sine_cosine_pairs
     work: dict[Node, None] = {}
     for node in program.nodes:
@@ -116,81 +144,64 @@ def _parts(program: Program, scratch: Scratch) -> list[list[Node]]:
     nodes = [*work, *(node for node in scratch.destinations if node not in work)]
     ends = list(itertools.accumulate(1 + NODES_PER_RESULT * len(scratch.destinations.get(node, ())) for node in nodes))
     count = math.ceil(ends[-1] / NODES_PER_PART) if nodes else 0
-    parts: list[list[Node]] = [[] for _ in range(count)]
-    for node, end in zip(nodes, ends, strict=True):
-        parts[(end - 1) * count // ends[-1]].append(node)
-    return parts
-
-
-def _part(number: int, nodes: list[Node], scratch: Scratch, last_part: dict[Node, int], attributes: str) -> str:
-    """``void @part<number>(ptr scratch)``: computes ``nodes`` and stores the results and what later parts need."""
-    writer = _PartWriter(scratch)
-    section = ""
-    for node in nodes:
-        if node.section != section:
-            section = node.section
-            writer.lines.append(f"  ; {section}")
-        if node.args and node not in scratch.slots:
-            writer.compute(node)
-            if last_part[node] > number:
-                writer.store(node, scratch.take(node))
-        for slot in scratch.destinations.get(node, ()):
-            writer.store(node, slot)
-    for node in writer.names:
-        if last_part[node] == number and node.args and node in scratch.slots:
-            scratch.give_back(node)
-    head = f"define internal void @part{number}(ptr noalias %scratch) noinline nounwind {attributes} {{"
-    return "\n".join([head, *writer.lines, "  ret void", "}", ""])
+    pieces = [(end - 1) * count // ends[-1] for end in ends]
+    return nodes, {i for i, (before, piece) in enumerate(itertools.pairwise(pieces), 1) if before != piece}
 
 
 class _PartWriter:
-    """Writes the instructions of one part; a value from the scratch area is loaded where it is first used."""
+    """Writes the instructions of one part."""
 
     def __init__(self, scratch: Scratch):
-        self.scratch = scratch
+        self.input_names = scratch.input_names
         self.vector = scratch.vector
         self.real = scratch.vector.real
         self.lines: list[str] = []
-        self.names: dict[Node, str] = {}
+        self.names: dict[Node, str] = {}  # of values in registers
         self._pairs: set[str] = set()
         self._accesses = 0
+        self._loaded: set[int] = set()  # slots, since the last fence
 
     def operand(self, node: Node) -> str:
-        name = self.names.get(node)
-        if name is None:
-            name = self.names[node] = self.vector.splat(node.value) if node.op is ops.CONST else self._load(node)
-        return name
+        return self.vector.splat(node.value) if node.op is ops.CONST else self.names[node]
 
-    def _load(self, node: Node) -> str:
-        if node.op is ops.INPUT:
-            name = f"%{self.scratch.input_names[node.value[0]]}_{node.value[1]}"
-        else:
-            name = f"%{node.op.name}{node.index}"
-        address = self._address(f"{name}.at", self.scratch.slots[node])
+    def load(self, node: Node, slot: int) -> None:
+        """Take a value from the scratch area, where it may have been taken from before: LLVM would make one load of
+        two if there were no fence between them, and keep the value."""
+        if slot in self._loaded:
+            self._fence()
+        self._loaded.add(slot)
+        array, element = node.value if node.op is ops.INPUT else (0, 0)
+        called = f"{self.input_names[array]}_{element}" if node.op is ops.INPUT else f"{node.op.name}{node.index}"
+        name = self.names[node] = f"%{called}.{len(self.lines)}"
+        address = self._address(f"{name}.at", slot)
         if node.op.result == "real":
             self.lines.append(f"  {name} = load {self.real}, ptr {address}")
         else:
             self.lines.append(f"  {name}.real = load {self.real}, ptr {address}")
             self.lines.append(f"  {name} = fcmp une {self.real} {name}.real, zeroinitializer")
-        return name
 
     def store(self, node: Node, slot: int) -> None:
         value = self.operand(node)
         if node.op.result == "bool":
             one = self.vector.splat(1.0)
+            real = f"{value}.stored{len(self.lines)}"
             self.lines.append(
-                f"  {value}.real = select {self.vector.boolean} {value}, {self.real} {one}, {self.real} zeroinitializer"
+                f"  {real} = select {self.vector.boolean} {value}, {self.real} {one}, {self.real} zeroinitializer"
             )
-            value = f"{value}.real"
+            value = real
         address = self._address(f"%slot{slot}.{len(self.lines)}", slot)
         self.lines.append(f"  store {self.real} {value}, ptr {address}")
 
     def _address(self, name: str, slot: int) -> str:
         self._accesses += 1
         if self._accesses % ACCESSES_PER_FENCE == 0:
-            self.lines.append(FENCE)
+            self._fence()
         self.lines.append(f"  {name} = getelementptr i8, ptr %scratch, i64 {slot * self.vector.bytes}")
         return name
+
+    def _fence(self) -> None:
+        self.lines.append(FENCE)
+        self._loaded.clear()
 
     def compute(self, node: Node) -> None:
         op, real = node.op, self.real

@@ -191,14 +191,17 @@ def test_the_accesses_of_a_part_are_fenced_off_from_each_other():
     stretches = [stretch for part in parts for stretch in part.split("ret void")[0].split(llvm_simd.FENCE)]
     accesses = [stretch.count("  store ") + stretch.count(" load ") for stretch in stretches]
     assert sum(accesses) >= 960 and max(accesses) <= llvm_simd.ACCESSES_PER_FENCE
-    assert len(accesses) < len(parts) + 960 / (llvm_simd.ACCESSES_PER_FENCE - 1) + 1  # and no more often than that
+    again = [len(places) - len(set(places)) for places in (re.findall(r"%(\w+)\.\d+ = load", x) for x in stretches)]
+    assert (
+        max(again) == 0
+    )  # and whatever is loaded a second time from its first load: LLVM makes one of two that are not
     assert_same(program, compiled(program), arrays_for(program, (9,)))
 
 
 def test_text_is_deterministic_and_names_its_sections():
     first, again = (llvm_simd.emit(random_program(2), Options(lanes=8)) for _ in range(2))
     assert first == again
-    assert "; part 3" in first and re.search(r"%x1_\d = load <8 x double>", first)
+    assert "; part 3" in first and re.search(r"%x1_\d\.\d+ = load <8 x double>", first)
 
 
 def test_emission_takes_time_in_proportion_to_the_length():

@@ -1,0 +1,125 @@
+"""When values are loaded and stored: registers assigned to the values of straight-line code, before LLVM does it.
+
+LLVM takes what it has loaded for a value like any other: where registers run out it stores that a second time.  In code
+without branches it is known when each value is needed next, and giving up the one whose next use is farthest away takes
+the fewest loads (Belady, IBM Systems Journal 5, 1966).  What lies in memory already is given up for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+from ..ir import ops
+from ..ir.program import Node
+from .llvm_scratch import Scratch
+
+LOAD, COMPUTE, STORE, FORGET, CUT = "load", "compute", "store", "forget", "cut"
+CALLS = (ops.SIN, ops.COS, ops.ATAN2)  # functions, which may use all registers
+SPARE = 4  # registers left for constants and what an instruction needs in between
+NEVER = 1 << 60
+
+
+class Action(NamedTuple):
+    """LOAD a value from a slot, COMPUTE it, STORE it to a slot, FORGET which register has it; or CUT: no value is in a
+    register, and the code may be divided here."""
+
+    kind: str
+    node: Node | None = None
+    slot: int = -1
+
+
+def registers(features: str) -> int:
+    """How many values a machine with these features keeps in vector registers."""
+    many = any(feature in features for feature in ("+avx512vl", "+neon", "+vsx"))
+    return (32 if many else 16) - SPARE
+
+
+def assigned(nodes: Sequence[Node], scratch: Scratch, count: int, cuts: Collection[int] = ()) -> Iterator[Action]:
+    """What to do in turn to compute ``nodes`` with ``count`` registers; a cut comes before the positions ``cuts``."""
+    plan = _Assignment(nodes, scratch, count)
+    for position, node in enumerate(nodes):
+        if position in cuts:
+            yield from plan.cleared()
+            yield Action(CUT)
+        yield from plan.step(node)
+
+
+class _Assignment:
+    """Which values are in registers, and where in memory the others are.
+
+    uses       for every value the positions where it is needed, the next one last
+    held       those in registers
+    memory     slots of values that are in memory
+    borrowed   slots of values that had to leave their registers, given back after the last use
+    """
+
+    def __init__(self, nodes: Sequence[Node], scratch: Scratch, count: int):
+        self.scratch, self.count = scratch, count
+        self.uses: dict[Node, list[int]] = {}
+        for position in reversed(range(len(nodes))):
+            for arg in _operands(nodes[position]):
+                self.uses.setdefault(arg, []).append(position)
+        self.memory = dict(scratch.slots)
+        self.borrowed: dict[Node, int] = {}
+        self.held: dict[Node, None] = {}
+        self.called: set[Node] = set()  # angles whose sine and cosine are known
+
+    def step(self, node: Node) -> Iterator[Action]:
+        """Compute a value, unless it is in memory from the beginning, and store it where it is a result."""
+        operands = _operands(node)
+        if node not in self.memory:
+            if node.op in CALLS and not (node.op is not ops.ATAN2 and node.args[0] in self.called):
+                self.called.add(node.args[0])
+                yield from self.cleared()
+            for arg in operands:
+                if arg not in self.held:
+                    if len(self.held) >= self.count:
+                        yield from self._leave(max((x for x in self.held if x not in operands), key=self._next_use))
+                    yield from self._load(arg)
+            yield Action(COMPUTE, node)
+            self.held[node] = None
+        for arg in operands:
+            self.uses[arg].pop()
+            if not self.uses[arg]:
+                yield from self._done(arg)
+        for slot in self.scratch.destinations.get(node, ()):
+            if node not in self.held:
+                yield from self._load(node)
+            yield Action(STORE, node, slot)
+            self.memory.setdefault(node, slot)
+        if self._next_use(node) == NEVER:
+            yield from self._done(node)
+        while len(self.held) > self.count:
+            yield from self._leave(max(self.held, key=self._next_use))
+
+    def cleared(self) -> Iterator[Action]:
+        """All values leave their registers."""
+        for node in list(self.held):
+            yield from self._leave(node)
+
+    def _next_use(self, node: Node) -> int:
+        left = self.uses.get(node)
+        return left[-1] if left else NEVER
+
+    def _load(self, node: Node) -> Iterator[Action]:
+        self.held[node] = None
+        yield Action(LOAD, node, self.memory[node])
+
+    def _leave(self, node: Node) -> Iterator[Action]:
+        if node not in self.memory:
+            self.memory[node] = self.borrowed[node] = self.scratch.take()
+            yield Action(STORE, node, self.memory[node])
+        del self.held[node]
+        yield Action(FORGET, node)
+
+    def _done(self, node: Node) -> Iterator[Action]:
+        if node in self.held:
+            del self.held[node]
+            yield Action(FORGET, node)
+        if node in self.borrowed:
+            self.scratch.give_back(self.borrowed.pop(node))
+
+
+def _operands(node: Node) -> list[Node]:
+    return [arg for arg in dict.fromkeys(node.args) if arg.op is not ops.CONST]
