@@ -33,6 +33,7 @@ from .algorithm import CONFIGURATION_FIRST, SHAPES, Algorithm, from_expression
 from .catalogue_of_loops import LOOP_ALGORITHMS, MANIFOLD, STEP, closed_step
 from .coriolis_matrix import coriolis_matrix
 from .regressor import regressor
+from .step_derivatives import step_derivatives
 
 __all__ = ["ALGORITHMS", "CONFIGURATION_FIRST", "SHAPES", "WITH_WRENCHES", "Algorithm", "from_expression"]
 
@@ -91,6 +92,19 @@ def _step(name: str, method: integration.Method) -> Algorithm:
         solves_motion=True,
         may_take_wrenches=True,
         with_loops=f"closed_{name}_step, linkwise.rollout or linkwise.simulate",
+    )
+
+
+def _step_derivatives(name: str, method: integration.Method) -> Algorithm:
+    return Algorithm(
+        f"{name}_step_derivatives",
+        STEP,
+        ("state_by_state", "state_by_tau"),
+        partial(step_derivatives, method),
+        reason=COMPOSITE_BODIES,
+        solves_motion=True,
+        may_take_wrenches=True,
+        with_loops=LINEARIZATION,
     )
 
 
@@ -280,6 +294,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         ),
         Algorithm("difference_bias", ("q0", "q1", "v"), "v", configuration.difference_bias, reason=MANIFOLD),
         *(_step(name, method) for name, method in integration.METHODS.items()),
+        *(_step_derivatives(name, method) for name, method in integration.METHODS.items()),
         # -- derivatives and identification
         Algorithm(
             "inverse_dynamics_derivatives",
@@ -394,7 +409,8 @@ WITH_WRENCHES: dict[str, str] = {
 
 def register_integrator(name: str, method: integration.Method) -> None:
     """Make a method of fixed steps known: ``rollout`` and ``simulate`` then take its name, and ``compile`` the names of
-    its steps, NAME_step and closed_NAME_step, alone and with ..._with_wrenches.
+    its steps and their derivatives, NAME_step, closed_NAME_step and NAME_step_derivatives, alone and with
+    ..._with_wrenches.
 
     method   a ``Tableau`` (explicit Runge-Kutta) or a ``Splitting`` (velocities and positions in turn)
     """
@@ -403,7 +419,7 @@ def register_integrator(name: str, method: integration.Method) -> None:
     if name in integration.METHODS:
         raise ValueError(f"method {name!r} is known already; known: {', '.join(integration.METHODS)}")
     integration.METHODS[name] = method
-    for step in (_step(name, method), closed_step(name, method)):
+    for step in (_step(name, method), closed_step(name, method), _step_derivatives(name, method)):
         twin = step.under_wrenches
         assert twin is not None
         ALGORITHMS[step.name], ALGORITHMS[twin.name], WITH_WRENCHES[step.name] = step, twin, twin.name

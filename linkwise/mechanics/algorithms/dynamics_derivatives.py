@@ -20,7 +20,7 @@ from ..links.kinematics import angular_velocity_base_to_tip, propagate_accelerat
 from ..links.link import JointKinematics
 from ..recursions.sweep import base_to_tip, tip_to_base
 from ..recursions.tree import Tree
-from ..scalar import Matrix
+from ..scalar import Matrix, Scalar
 from ..spatial import Force, Motion, Vector3
 from ..spatial.three import ZERO
 from .dynamics import inverse_dynamics, mass_matrix
@@ -143,7 +143,12 @@ class _Entries:
 
 
 def forward_dynamics_derivatives(tree: Tree, q, v, tau, wrenches: Any = None) -> list[Matrix]:
-    """(3, nv, nv): derivatives of accelerations along tangent directions of q, with respect to v, and to tau.
+    """(3, nv, nv): derivatives of accelerations along tangent directions of q, with respect to v, and to tau."""
+    return accelerations_with_derivatives(tree, q, v, tau, wrenches)[1]
+
+
+def accelerations_with_derivatives(tree: Tree, q, v, tau, wrenches: Any = None) -> tuple[list[Scalar], list[Matrix]]:
+    """(nv,) and (3, nv, nv): accelerations, and their derivatives.
 
     Inverse dynamics stays at tau, so the accelerations change by -M^-1 times its own changes; those with tau are M^-1.
     """
@@ -152,7 +157,7 @@ def forward_dynamics_derivatives(tree: Tree, q, v, tau, wrenches: Any = None) ->
     a = mass.solve([t - b for t, b in zip(tau, at_rest, strict=True)])
     d_q, d_v, _ = inverse_dynamics_derivatives(tree, q, v, a, wrenches)
     by_q, by_v = (mass.solve_columns([[-x for x in row] for row in matrix]) for matrix in (d_q, d_v))
-    return [by_q, by_v, mass.inverse()]
+    return a, [by_q, by_v, mass.inverse()]
 
 
 def inverse_dynamics_second_derivatives(tree: Tree, first: np.ndarray, second: np.ndarray) -> list[np.ndarray]:

@@ -191,19 +191,19 @@ def advanced(method: Method, tree: Tree, q, v, dt, rates: Rates, more: Sequence[
             lambda q, x, h: integrate(tree, q, x[:n].tolist(), h),
         )
         return [*q, *x.tolist()]
-    _refuse_lost_orders(method, tree.mechanism)
+    refuse_lost_orders(method, tree.mechanism)
 
     def slopes(_: float, x: np.ndarray) -> np.ndarray:
         u = x[:n]
         there = q if x is start else integrate(tree, q, u.tolist(), 1.0)
-        return _array([*_step_rates(tree, u.tolist(), x[n : 2 * n].tolist()), *changes(there, x[n:])])
+        return _array([*step_rates(tree, u.tolist(), x[n : 2 * n].tolist()), *changes(there, x[n:])])
 
     start = _array([0.0] * n + [*v, *more])
     reached = method.advance(start, dt, slopes)
     return [*integrate(tree, q, reached[:n].tolist(), 1.0), *reached[n:].tolist()]
 
 
-def _refuse_lost_orders(method: Tableau, mechanism: Mechanism) -> None:
+def refuse_lost_orders(method: Tableau, mechanism: Mechanism) -> None:
     for body in mechanism.bodies:
         if not body.kind.steps_commute and method.order > body.kind.step_order:
             raise MechanismError(
@@ -235,7 +235,7 @@ def _array(numbers: Sequence[Scalar]) -> np.ndarray:
     return array
 
 
-def _step_rates(tree: Tree, u: Vector, v: Vector) -> Vector:
+def step_rates(tree: Tree, u: Vector, v: Vector) -> Vector:
     """du/dt of every independent joint."""
     pairs = ((b.kind, tree.mechanism.v_index(b.joint)) for b in tree.mechanism.bodies if not b.mimic)
     return [x for kind, at in pairs for x in kind.step_rate(u[at], v[at])]

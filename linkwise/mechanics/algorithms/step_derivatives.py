@@ -1,0 +1,217 @@
+"""Derivatives of steps in time, from those of the accelerations by the chain rule over the stages.
+
+A change of the start of a step, (dq along tangent directions, dv, dtau), changes what a stage sees: its position
+q (+) u, its velocity, and thereby its slopes.  All changes are matrices with nv rows and a column for each of the 3 nv
+directions.  With A, B, C the derivatives of the accelerations at a stage by position, velocity and joint forces,
+
+    d(dv/dt) = A dq' + B dv' + C dtau        dq' = E dq + F du
+
+where E and F say how the end of a step along u changes with its beginning and with u: the identity but for joints that
+turn freely, whose motions are those of a group: with ad_u x = [u, x]
+
+    F = sum over k of (-ad_u)^k / (k + 1)!        E = exp(-ad_u) = 1 - ad_u F
+
+Results are along tangent directions of the position that the step leads to: what ``difference`` gives for two ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..joints.protocol import Joint
+from ..recursions.tree import Tree
+from ..scalar import Scalar, cos, select, sin, sqrt
+from .configuration import integrate
+from .dynamics_derivatives import accelerations_with_derivatives
+from .integration import Method, Splitting, refuse_lost_orders, step_rates
+
+Vector = list[Scalar]
+SMALL = 4e-2  # squared angle below which power series are used: what they leave out is below 1e-16
+
+
+def step_derivatives(method: Method, tree: Tree, q, v, tau, dt, wrenches: Any = None) -> tuple[np.ndarray, np.ndarray]:
+    """(2 nv, 2 nv) and (2 nv, nv): derivatives of q and v after a step of dt by q and v before it, and by tau."""
+    h, n = dt.item() if hasattr(dt, "item") else dt, len(v)
+    motion = _Motion(tree, tau, wrenches)
+    reached = _split(method, motion, q, v, h) if isinstance(method, Splitting) else _staged(method, motion, q, v, h)
+    whole = np.concatenate(reached)
+    return whole[:, : 2 * n], whole[:, 2 * n :]
+
+
+class _Motion:
+    """Accelerations under forces that stay the same, and the changes of a stage."""
+
+    def __init__(self, tree: Tree, tau: Sequence[Scalar], wrenches: Any):
+        self.tree, self.tau, self.wrenches, n = tree, tau, wrenches, tree.mechanism.nv
+        unit, nothing = np.eye(n).astype(object), np.zeros((n, n), dtype=object)
+        nothing[:] = 0.0
+        #: Changes of q, v and tau at the start of the step.
+        self.d_q, self.d_v, self.d_tau = (
+            np.concatenate([unit if i == k else nothing for i in range(3)], axis=1) for k in range(3)
+        )
+
+    def accelerations(
+        self, q: Sequence[Scalar], v: np.ndarray, d_q: np.ndarray, d_v: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Accelerations at a stage, and their changes with those of its position and velocity."""
+        a, (by_q, by_v, by_tau) = accelerations_with_derivatives(self.tree, q, v.tolist(), self.tau, self.wrenches)
+        return _array(a), _product(by_q, d_q) + _product(by_v, d_v) + _product(by_tau, self.d_tau)
+
+    def moved(
+        self, q: Sequence[Scalar], u: np.ndarray, d_q: np.ndarray, d_u: np.ndarray
+    ) -> tuple[Sequence[Scalar], np.ndarray]:
+        """The position after a step along u, and its change."""
+        change = d_q + d_u
+        for kind, at in self._free:
+            ad = _adjoint(kind, u[at])
+            ends = _ends(kind, ad)
+            change[at] = d_q[at] + _product(ends, d_u[at] - _product(ad, d_q[at]))  # F (du - ad dq) + dq
+        return integrate(self.tree, q, u.tolist(), 1.0), change
+
+    def rates(self, u: np.ndarray, v: np.ndarray, d_u: np.ndarray, d_v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """du/dt of a stage, and its change: v + [u, v] / 2 + [u, [u, v]] / 12 (``Joint.step_rate``)."""
+        change = d_v.copy()
+        for kind, at in self._free:
+            by_u, by_v = _adjoint(kind, u[at]), _adjoint(kind, v[at])
+            bent, d_bent = _product(by_u, v[at]), _product(by_u, d_v[at]) - _product(by_v, d_u[at])
+            twice = _product(by_u, d_bent) - _product(_adjoint(kind, bent), d_u[at])
+            change[at] = d_v[at] + d_bent * 0.5 + twice * (1.0 / 12.0)
+        return _array(step_rates(self.tree, u.tolist(), v.tolist())), change
+
+    @property
+    def _free(self) -> list[tuple[Joint, slice]]:
+        """Joints whose steps do not commute, and where their velocities are."""
+        mechanism = self.tree.mechanism
+        independent = (body for body in mechanism.bodies if not body.mimic)
+        return [(b.kind, mechanism.v_index(b.joint)) for b in independent if not b.kind.steps_commute]
+
+
+def _staged(method, motion: _Motion, q, v, h: Scalar) -> tuple[np.ndarray, np.ndarray]:
+    """Changes of q and v after a step of a method of Runge and Kutta."""
+    refuse_lost_orders(method, motion.tree.mechanism)
+    start = (_array([0.0] * len(v)), _array(v))
+    changes = (np.full_like(motion.d_q, 0.0), motion.d_v)
+    slopes: list[tuple[np.ndarray, np.ndarray]] = []
+    of_slopes: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def sums(coefficients: Sequence[float]) -> list[np.ndarray]:
+        """u, v, and their changes, at a stage or at the end."""
+        found = []
+        for which, rates in ((start, slopes), (changes, of_slopes)):
+            for k, total in enumerate(which):
+                for coefficient, rate in zip(coefficients, rates, strict=True):
+                    if coefficient:
+                        total = total + rate[k] * _array([h * coefficient])
+                found.append(total)
+        return found
+
+    for number, coefficients in enumerate(method.stages):
+        u, speed, d_u, d_speed = sums(coefficients)
+        there, d_there = motion.moved(q, u, motion.d_q, d_u) if number else (q, motion.d_q)
+        rate, d_rate = motion.rates(u, speed, d_u, d_speed)
+        a, d_a = motion.accelerations(there, speed, d_there, d_speed)
+        slopes.append((rate, a))
+        of_slopes.append((d_rate, d_a))
+    u, _, d_u, d_speed = sums(method.weights)
+    return motion.moved(q, u, motion.d_q, d_u)[1], d_speed
+
+
+def _split(method: Splitting, motion: _Motion, q, v, h: Scalar) -> tuple[np.ndarray, np.ndarray]:
+    """The same of a method that takes velocities and positions in turn."""
+    v, d_q, d_v = _array(v), motion.d_q, motion.d_v
+    for kick, drift in zip(method.kicks, method.drifts, strict=False):
+        if kick:
+            a, d_a = motion.accelerations(q, v, d_q, d_v)
+            v, d_v = v + a * _array([h * kick]), d_v + d_a * _array([h * kick])
+        if drift:
+            along = _array([h * drift])
+            q, d_q = motion.moved(q, v * along, d_q, d_v * along)
+    return d_q, d_v
+
+
+# -- joints that turn freely ------------------------------------------------------------------------------
+
+
+def _adjoint(kind: Joint, u: np.ndarray) -> np.ndarray:
+    """(nv, nv): ad_u, which takes x to [u, x]."""
+    matrix = np.full((kind.nv, kind.nv), 0.0, dtype=object)
+    for i, j, k in np.argwhere(kind.structure_constants).tolist():
+        matrix[k, j] = matrix[k, j] + u[i] * float(kind.structure_constants[i, j, k])
+    return matrix
+
+
+def _ends(kind: Joint, ad: np.ndarray) -> np.ndarray:
+    """(nv, nv): F = sum over k of (-ad)^k / (k + 1)!.
+
+    Eigenvalues of ad are 0 and plus or minus i times the angle t of the step, at most twice each, as joints move as
+    groups of rigid motions do: ad^5 = -2 t^2 ad^3 - t^4 ad.  So the series has five terms, whose coefficients are
+    functions of t (those of Barfoot, State Estimation for Robotics, (8.99), for the left Jacobian at -u).
+    """
+    square = _product(ad, ad)
+    t2 = sum(square[i, i] for i in range(kind.nv)) * (-1.0 / _rotations(kind))
+    near = t2 < SMALL
+    apart = select(near, 2.0, t2)  # away from 0, where the quotients have no values
+    t = sqrt(apart)
+    s, c = sin(t), cos(t)
+    closed = (
+        (4.0 - t * s - 4.0 * c) / (2.0 * apart),
+        (4.0 * t - 5.0 * s + t * c) / (2.0 * apart * t),
+        (2.0 - t * s - 2.0 * c) / (2.0 * apart * apart),
+        (2.0 * t - 3.0 * s + t * c) / (2.0 * apart * apart * t),
+    )
+    found = np.eye(kind.nv).astype(object)
+    power = ad
+    for k, (exact, series) in enumerate(zip(closed, _SERIES, strict=True), 1):
+        nearby: Scalar = 0.0
+        for coefficient in reversed(series):
+            nearby = nearby * t2 + coefficient
+        found = found + power * _array([select(near, nearby, exact) * (-1.0) ** k])
+        power = _product(power, ad)
+    return found
+
+
+def _rotations(kind: Joint) -> float:
+    """How many eigenvalues of ad are the angle of the step times i, plus or minus: 2 for spherical joints, 4 for
+    floating ones."""
+    u = np.linspace(1.0, 2.0, kind.nv)
+    ad = _adjoint(kind, u).astype(float)
+    return float(np.count_nonzero(np.abs(np.linalg.eigvals(ad)) > 1e-6))
+
+
+def _series() -> tuple[tuple[float, ...], ...]:
+    """Coefficients of the powers of t^2 in the four functions of ``_ends``: what the terms ad^5, ad^6, ... of the
+    series add to them, as these are multiples of ad, ..., ad^4."""
+    terms = 9
+    found = np.zeros((4, terms))
+    powers = {k: np.eye(4)[k - 1][:, None] * np.eye(1, terms) for k in range(1, 5)}  # ad^k by ad .. ad^4 and by t^2
+    factor = 1.0
+    for k in range(1, 2 * terms + 3):
+        factor /= k + 1
+        if k > 4:  # ad^k = -2 t^2 ad^(k-2) - t^4 ad^(k-4)
+            powers[k] = -2.0 * _shifted(powers[k - 2], 1) - _shifted(powers[k - 4], 2)
+        found += factor * powers[k]
+    return tuple(tuple(row) for row in found.tolist())
+
+
+def _shifted(series: np.ndarray, by: int) -> np.ndarray:
+    """A power series times a power of t^2."""
+    return np.concatenate([np.zeros((4, by)), series[:, :-by]], axis=1)
+
+
+_SERIES = _series()
+
+
+# -- arrays of scalars ------------------------------------------------------------------------------------
+
+
+def _array(numbers: Sequence[Scalar]) -> np.ndarray:
+    array = np.empty(len(numbers), dtype=object)
+    array[:] = list(numbers)
+    return array
+
+
+def _product(left: Any, right: np.ndarray) -> np.ndarray:
+    return np.asarray(left, dtype=object) @ right
