@@ -13,19 +13,34 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ...mechanism import Mechanism
-from .algebra import E_phi, G, H, M, P, P_plus, bias_acceleration, gravity, phi, psi, tau_bar
+from .algebra import (
+    E_phi,
+    G,
+    H,
+    M,
+    P,
+    P_plus,
+    R,
+    bias_acceleration,
+    gravity,
+    phi,
+    psi,
+    reference_acceleration,
+    tau_bar,
+)
 from .expression import Bias, Expression, Vector, product
 from .identities import Rule, UnknownInverse, canonical, expanded
 from .laws import GAINS, RICCATI, TRANSFER, laws_of
 from .plan import COLUMN, specialized
 from .record import Combination, Step
+from .spaces import JOINT
 from .steps import StepBuilder
 from .structure import written_out
-from .words import Polynomial, TooManyTerms, add, as_expression, multiplied_out
+from .words import Polynomial, TooManyTerms, add, as_expression, difference, multiplied_out
 
 #: What counts operations stands above this package and is loaded when it is asked to.
 COMPILER = "linkwise.compiler.pipeline"
-MORE_STEPS = 2  # than the form with the fewest, which may well cost less
+MORE_STEPS = 5  # than the form with the fewest, which may well cost less
 MANY_WORDS = 256  # an expression of more, multiplied out, is left as it was written
 
 #: Articulated inertias as the parents feel them: the articulated-body algorithm.
@@ -112,11 +127,11 @@ def equal_forms(expression: Expression) -> tuple[Expression, ...]:
 
 def _normal_forms(words: Polynomial) -> Iterator[Polynomial]:
     """What laws of transfer alone give, and those of inertias besides, in three directions."""
-    yield laws_of(TRANSFER).normal_form(words)
+    transferred = laws_of(TRANSFER).normal_form(words)
     articulated = laws_of(_ARTICULATED).normal_form(words)
-    yield articulated
-    yield _with_tau_bar(laws_of(_AS_PARENTS_FEEL).normal_form(articulated))
-    yield laws_of(_BY_LINKS, at_the_ground=False).normal_form(_with_gravity_in_biases(articulated))
+    by_links = laws_of(_BY_LINKS, at_the_ground=False).normal_form(_with_gravity_in_biases(articulated))
+    yield from (transferred, articulated, _with_tau_bar(laws_of(_AS_PARENTS_FEEL).normal_form(articulated)), by_links)
+    yield from (_from_reference(form) for form in (transferred, by_links))
 
 
 def _with_tau_bar(words: Polynomial) -> Polynomial:
@@ -140,6 +155,26 @@ def _with_gravity_in_biases(words: Polynomial) -> Polynomial:
         like = {(*word[:-1], gravity()): weight for word, weight in words.items() if word[-1] == a}
         if pulled and laws_of(_ARTICULATED).normal_form(like) == pulled:
             return {word: weight for word, weight in words.items() if word not in pulled} | like
+    return words
+
+
+def _from_reference(words: Polynomial) -> Polynomial:
+    """Accelerations as what is to be added to the reference accelerations r, for which bias forces cost less: H* r
+    joins the bias accelerations a, the rotors take R r of the joint forces.  Of expressions for which this adds up to
+    nothing; others stay as they are."""
+    for a in {word[-1] for word in words if word and isinstance(word[-1], Bias) and _is_acceleration(word[-1])}:
+        assert isinstance(a, Bias) and a.of is not None
+        reference = reference_acceleration(a.of)
+        result: Polynomial = {}
+        for word, weight in words.items():  # what is added stands beside what it is added to, as a sum to be shared
+            add(result, {word: weight})
+            if word[-1:] == (a,):
+                add(result, {(*word[:-1], H.T, reference): weight})
+            elif word and isinstance(word[-1], Vector) and word[-1].codomain == JOINT:
+                add(result, {(*word[:-1], R, reference): -weight})
+        add(result, {(reference,): 1})
+        if not laws_of(_ARTICULATED).normal_form(difference(result, words)):
+            return result
     return words
 
 

@@ -47,8 +47,7 @@ def test_every_form_of_forward_dynamics_reaches_the_cheapest(name):
         simple = expression.simplify(mech)
         assert operations(simple, mech, simplify=False) == operations(expression, mech), form
     if name == "puma560":
-        assert (written["bias_free"], written["biased"]) == (751, 709)
-        assert operations(FORMS["bias_free"], mech) == 709
+        assert written["bias_free"] > operations(FORMS["bias_free"], mech) == written["biased"] == 690
 
 
 def test_the_filter_of_a_force():
