@@ -38,6 +38,12 @@ from .systems import IndependentCoordinates, JointVelocities, System, TotalRates
 from .trajectory import KEEP, Dense, End, Trajectory
 
 
+NOT_FREE = (
+    "keep_energy is for free motions: control, passive elements and wrenches change the energy, and so does what acts on "
+    "the mechanism by itself (mech.with_acting(False) switches it off)"
+)
+
+
 class SimulationError(MechanismError):
     """A motion that could not be followed to its end.  ``trajectory`` is what was computed before."""
 
@@ -110,11 +116,8 @@ def simulate(
     )
     settings = checked(mech, asked, duration, keep_energy, independent)
     acting = resolved(mech, _passive(passive))
-    if keep_energy and not (control is None and acting is None and wrenches is None):
-        raise ValueError(
-            "keep_energy is for free motions: control, passive elements and wrenches change the energy, and so does "
-            "what acts on the mechanism by itself (mech.with_acting(False) switches it off)"
-        )
+    if keep_energy and not control is acting is wrenches is None:
+        raise ValueError(NOT_FREE)
     q, v = _initial_state(mech, q0, v0, method, coordinates)
     if mech.loops and stabilization is None:  # which leaves them as they are
         closed.warn_if_open(mech, closed.position_error(mech, q))
