@@ -37,10 +37,9 @@ from .steps import warn_of_long_steps
 from .systems import IndependentCoordinates, JointVelocities, System, TotalRates
 from .trajectory import KEEP, Dense, End, Trajectory
 
-
 NOT_FREE = (
-    "keep_energy is for free motions: control, passive elements and wrenches change the energy, and so does what acts on "
-    "the mechanism by itself (mech.with_acting(False) switches it off)"
+    "keep_energy is for free motions: control, passive elements and wrenches change the energy, and so does what acts "
+    "on the mechanism by itself (mech.with_acting(False) switches it off)"
 )
 
 

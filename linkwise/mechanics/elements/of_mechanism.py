@@ -73,11 +73,20 @@ def _hardness(mech: Mechanism) -> dict[str, tuple[float, ...]]:
 def effective_inertia(mech: Mechanism) -> np.ndarray:
     """(nv,): 1 / (M^-1)_ii at the configuration that the file starts from: what a force at one joint has to move while
     all others are free (the inverse of MuJoCo's ``dof_invweight0``).  Loops are left open."""
-    matrix = np.array(mass_matrix(build_tree(mech.spanning_tree), mech.initial.tolist()), dtype=float)
-    matrix = matrix.reshape(mech.nv, mech.nv)
+    matrix = _inertia(mech)
     scale = np.sqrt(np.maximum(matrix.diagonal(), 1e-300))
     inverse = np.linalg.pinv(matrix / np.outer(scale, scale), hermitian=True).diagonal()
     return np.where(inverse > 0.0, scale**2 / np.where(inverse > 0.0, inverse, 1.0), 1.0)
+
+
+def inertia_diagonal(mech: Mechanism) -> np.ndarray:
+    """(nv,): the diagonal of the mass matrix at the configuration that the file starts from (MuJoCo's ``dof_M0``)."""
+    return _inertia(mech).diagonal()
+
+
+def _inertia(mech: Mechanism) -> np.ndarray:
+    matrix = mass_matrix(build_tree(mech.spanning_tree), mech.initial.tolist())
+    return np.array(matrix, dtype=float).reshape(mech.nv, mech.nv)
 
 
 def _rounded(stiffness: float) -> float:

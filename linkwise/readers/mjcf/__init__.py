@@ -1,11 +1,11 @@
 """MJCF, the model format of MuJoCo.
 
 Read are bodies and their joints (several in one body too), masses given or computed from geoms and meshes, armature,
-springs, damping, friction and limits, what actuators add to joints, sites and fixed bodies as frames, ``connect`` and
+springs, damping, friction and limits, actuators, fixed tendons, sites and fixed bodies as frames, ``connect`` and
 ``weld`` as loops, linear ``joint`` equalities as mimic joints; the initial configuration and keyframes; and settings of
 the compiler, default classes, included files, attached models, frames and replicated subtrees; geoms as shapes, and
 contact between those that move and the world.  What concerns looks is skipped; what acts or measures and is left out
-(other contact, actuators, sensors, tendons, fluids, ...) is in ``mech.notes``.
+(other contact, sensors, spatial tendons, fluids, ...) is in ``mech.notes``.
 
 Coordinates are MuJoCo's, in the order of MuJoCo's joints: hinges and slides are zero where MuJoCo's are (``ref``
 counts), a free body's position and orientation are those in the world.  Every body's name is that of a frame with
@@ -21,6 +21,7 @@ from typing import Any
 from linkwise.mechanics.joints import Prismatic, Revolute
 from linkwise.mechanism import GROUND, Builder, Mechanism
 from linkwise.readers.mjcf import equalities, keyframes, omissions, tendons
+from linkwise.readers.mjcf.actuation import Actuation, gravity_compensation, with_damping_ratios, with_spring_dampers
 from linkwise.readers.mjcf.actuators import driven_joints, rotors_of
 from linkwise.readers.mjcf.assembly import Assembly
 from linkwise.readers.mjcf.attachments import with_attachments
@@ -32,7 +33,7 @@ from linkwise.readers.mjcf.meshes import Meshes
 from linkwise.readers.mjcf.poses import HERE
 from linkwise.readers.mjcf.replication import with_replicas
 from linkwise.readers.mjcf.tree import WORLD, Node, bodies_of
-from linkwise.readers.protocol import FLOATING_BASE, Element, register_reader
+from linkwise.readers.protocol import FLOATING_BASE, Element, register_reader, warn
 
 
 @register_reader("mujoco", "MJCF")
@@ -51,7 +52,7 @@ def from_xml(
     root = with_replicas(with_attachments(root, settings, folder), settings)
     bodies = bodies_of(root, settings, defaults)
     if len(bodies) == 1:
-        raise root.error("the model has no <body>")
+        warn(root, "has no <body>: nothing moves")
     omissions.note(root, bodies, settings, defaults)
     if floating_base:
         freejoint = replace(root, tag="freejoint", attributes={"name": FLOATING_BASE}, children=[])
@@ -71,8 +72,7 @@ def from_xml(
     assembly.add_frame(WORLD, GROUND)
     for body in bodies[1:]:
         assembly.add_body(body, masses[body.name], ties.mimic_joints)
-    for body in bodies:
-        assembly.add_sites(body)
+    frames = {site: frame for body in bodies for site, frame in assembly.add_sites(body)}
     loops = equalities.LoopMaker(bodies, assembly.frame_of)
     for constraint in constraints:
         if constraint.tag in ("connect", "weld"):
@@ -90,9 +90,13 @@ def from_xml(
         postures=keyframes.postures_of(root, all_joints),
         actuated=driven_joints(root, settings, kinds),
     )
-    mechanism = with_shapes(
-        replace(mechanism, annotations=known), root, bodies, settings, defaults, assembly.frame_of | {WORLD: GROUND}
-    )
+    actuation = Actuation(root, settings, defaults, all_joints)
+    elements = (*actuation.tendons(), *gravity_compensation(bodies, masses, assembly.frame_of))
+    mechanism = replace(mechanism, annotations=known, elements=(*elements, *actuation.effort_ranges()))
+    mechanism = with_spring_dampers(mechanism, all_joints, settings)
+    actuators = with_damping_ratios(list(actuation.actuators(frames)), mechanism)
+    mechanism = replace(mechanism, elements=(*mechanism.elements, *actuators))
+    mechanism = with_shapes(mechanism, root, bodies, settings, defaults, assembly.frame_of | {WORLD: GROUND})
     return mechanism.with_locked(ties.held) if ties.held else mechanism
 
 

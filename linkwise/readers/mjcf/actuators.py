@@ -1,5 +1,5 @@
-"""Actuators: what they add to joints whether driven or not is read, and the largest force they can give; that they
-drive is noted."""
+"""What actuators add to joints whether driven or not, and the largest force they can give; how they drive is in
+``actuation.py``."""
 
 from __future__ import annotations
 
@@ -15,31 +15,6 @@ from linkwise.readers.mjcf.omissions import nonzero
 from linkwise.readers.mjcf.tendons import lever_arms
 from linkwise.readers.protocol import Element, omit, warn
 
-_DRIVES = (
-    "not read: give joint forces as tau, gear times ctrl at mech.v_index(joint); lw.saturated keeps to "
-    "mech.effort_limit, the largest force of the motors"
-)
-_HOLDS = "acting in MuJoCo even where ctrl is 0, here nothing does: "
-_SERVO = (
-    "control=lw.joint_feedback(mech, target, kp, kv, gravity=False) of lw.simulate acts alike where gear is 1; "
-    "gravity=True, the default, would hold the weight too; damping of joints comes on top of kv, by lw.Passive.of(mech)"
-)
-_ADVICE = {
-    "position": _HOLDS + _SERVO,
-    "velocity": f"{_HOLDS}give gear * kv * (ctrl - gear * v) as tau",
-    "damper": f"{_HOLDS}give -ctrl * kv * v as tau",
-    "muscle": f"{_HOLDS}give its force as tau",
-}
-_ALONG_TENDON = (
-    "give the force along the tendon, times the coefficient of each of its joints, as tau at mech.v_index(joint); "
-    "these joints are among mech.actuated_joints"
-)
-_ELSEWHERE = (
-    "not read, nor which joints it moves: mech.actuated_joints has them only where other actuators drive them, "
-    "mech.with_actuated(...) says otherwise; lw.jacobian gives the tau of a force at a frame"
-)
-_NAMES = {"position": "position servo", "velocity": "velocity servo", "intvelocity": "position servo"}
-_HOLDING = (*_NAMES, "orientation", "pid", "damper", "muscle")
 # What a class that was written for servos, cylinders or muscles gives to general actuators too.
 _OF_OTHER_KINDS = (
     "kp",
@@ -83,8 +58,6 @@ def rotors_of(
                 low, high = forces.get(joint, (0.0, 0.0))
                 least, most = _scaled(_transmitted_force(actuator, settings), arm)
                 forces[joint] = low + least, high + most
-        if settings.has("actuation"):
-            _note(actuator, arms)
     for joint, bounds in forces.items():
         rotors[joint].largest_force = max(map(abs, bounds))
     return rotors
@@ -184,32 +157,6 @@ def _scaled(bounds: Interval, factor: float) -> Interval:
     return low, high
 
 
-# -- notes ----------------------------------------------------------------------------------------------
-
-
 def _acts_without_control(actuator: Element) -> bool:
     """Whether a general actuator has a bias."""
     return actuator.attributes.get("biastype", "none") != "none" and nonzero(actuator, "biasprm")
-
-
-def _note(actuator: Element, arms: Mapping[str, float]) -> None:
-    """Note an actuator that drives these joints, with these factors."""
-    holds = actuator.tag in _HOLDING
-    name = _NAMES.get(actuator.tag, actuator.tag if actuator.tag in ("motor", "damper", "muscle") else "")
-    if actuator.tag == "general":
-        holds = not actuator.attributes.keys().isdisjoint(("kp", "kv")) or _acts_without_control(actuator)
-        name = "servo" if holds else "general actuator"
-    name = name or f"{actuator.tag} actuator"
-    if _joint_of(actuator):
-        omit(actuator, name, _ADVICE.get(actuator.tag, _HOLDS + _SERVO) if holds else _DRIVES)
-        return
-    transmission = next((one for one in ("tendon", "site") if one in actuator.attributes), "")
-    advice = _ALONG_TENDON if arms else _ELSEWHERE
-    joints = ", ".join(f"{arm:g} at {joint}" for joint, arm in arms.items())
-    detail = f"tendon {actuator.text('tendon')}: {joints}" if arms else ""
-    omit(
-        actuator,
-        f"{transmission} {name}".strip(),
-        (_HOLDS if holds else "not read: " if arms else "") + advice,
-        detail=detail,
-    )

@@ -65,8 +65,9 @@ class Assembly:
         if name not in links:
             self.add_frame(name, parent, composed(pose, (np.eye(3), -anchor)), mass)
 
-    def add_sites(self, body: Node) -> None:
-        """Sites with names, as frames; bodies come first where both have the same name."""
+    def add_sites(self, body: Node) -> list[tuple[str, str]]:
+        """Sites with names, as frames; bodies come first where both have the same name.  (site, frame), ..."""
+        added = []
         for site, pose in body.sites:
             name = site.attributes.get("name", "").strip()
             if not name:
@@ -75,6 +76,8 @@ class Assembly:
             if frame != name:
                 warn(site, 'is the frame of this name with "_site" added: a body or another frame has the name')
             self.add_frame(frame, self.frame_of[body.name], pose)
+            added.append((name, frame))
+        return added
 
 
 def _frames_of(bodies: list[Node]) -> dict[str, str]:

@@ -255,16 +255,20 @@ class Defaults:
 
     def __init__(self, root: Element) -> None:
         self._classes: dict[str, dict[str, dict[str, str]]] = {MAIN_CLASS: {}, NO_CLASS: {}}
+        self._actuators: dict[str, tuple[Element, ...]] = {}  # of each class and those around it, outermost first
         for default in root.all("default"):
             if default.attributes.get("class", MAIN_CLASS) != MAIN_CLASS:
                 raise default.error(
                     f'{default.label}: the outermost <default> is the class "{MAIN_CLASS}" and cannot be called '
                     f"{default.attributes['class']!r}; put the class inside of it"
                 )
-            self._read(default, MAIN_CLASS, self._classes[MAIN_CLASS])
+            self._read(default, MAIN_CLASS, self._classes[MAIN_CLASS], self._actuators.get(MAIN_CLASS, ()))
 
-    def _read(self, default: Element, name: str, around: dict[str, dict[str, str]]) -> None:
+    def _read(
+        self, default: Element, name: str, around: dict[str, dict[str, str]], actuators: tuple[Element, ...]
+    ) -> None:
         attributes = {tag: dict(values) for tag, values in around.items()}
+        self._actuators[name] = (*actuators, *(child for child in default.children if child.tag in ACTUATORS))
         for child in default.children:
             if child.tag != "default":
                 check_attributes(child)
@@ -275,7 +279,7 @@ class Defaults:
             inner = child.text("class")
             if inner in self._classes:
                 raise child.error(f"there are two default classes named {inner!r}; names must be unique")
-            self._read(child, inner, attributes)
+            self._read(child, inner, attributes, self._actuators[name])
 
     def checked(self, element: Element, name: str | None) -> str | None:
         """The name of a class, if there is one of this name."""
@@ -284,6 +288,11 @@ class Defaults:
                 f"{element.label}: there is no default class {name!r}: {did_you_mean(name, self._classes)}"
             )
         return name
+
+    def chain(self, actuator: Element) -> tuple[Element, ...]:
+        """All elements that say something of an actuator, from the outermost class to itself."""
+        name = self.checked(actuator, actuator.attributes.get("class")) or MAIN_CLASS
+        return (*self._actuators.get(name, ()), actuator)
 
     def applied(self, element: Element, around: str | None = None, tag: str | None = None) -> Element:
         """The element with the attributes it does not set from its class, or from the class ``around`` it.

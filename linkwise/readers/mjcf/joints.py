@@ -111,9 +111,9 @@ def numbers_of(joint: BodyJoint, body: Node, settings: Settings, rotor: Rotor) -
         "stiffness": spring,
         "limits": _limits(joint, settings, rotor),
     }
-    if spring and isinstance(joint.kind, Floating):
+    if (spring or "springdamper" in element.attributes) and isinstance(joint.kind, Floating):
         numbers["rest"] = [*quaternion_of(body.world_pose[0]), *body.world_pose[1]]
-    elif spring and not isinstance(joint.kind, Spherical):
+    elif (spring or "springdamper" in element.attributes) and not isinstance(joint.kind, Spherical):
         rest = element.number("springref", 0.0)
         numbers["rest"] = settings.radians(rest) if is_hinge else rest
     uneven = [key for key in ("armature", "stiffness", "friction") if numbers[key]]
@@ -123,8 +123,6 @@ def numbers_of(joint: BodyJoint, body: Node, settings: Settings, rotor: Rotor) -
             f"moves freely, yet has {' and '.join(uneven)}, from a default class perhaps: in MuJoCo along the axes of "
             "the world, here along those of the body, so that forces differ; <freejoint/> has none",
         )
-    if "springdamper" in element.attributes:
-        omit(element, "joint with springdamper", "not read; write stiffness and damping, as MuJoCo saves them")
     if "springyield" in element.attributes:
         omit(element, "joint with springyield", "not read: the spring never yields")
     return numbers

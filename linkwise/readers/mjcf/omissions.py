@@ -42,8 +42,6 @@ def note(root: Element, bodies: list[Node], settings: Settings, defaults: Defaul
         if fluid:
             omit(option, f"fluid with {' and '.join(fluid)}", "forces on the bodies are left out")
     for body in bodies[1:]:
-        if nonzero(body.element, "gravcomp") and body.moves and any(settings.gravity):
-            omit(body.element, "body with gravcomp", "the force against gravity is left out: lw.gravity_force")
         if body.element.attributes.get("mocap") == "true":
             omit(body.element, "mocap body", "kept where the file has it")
 
@@ -58,8 +56,14 @@ def nonzero(element: Element, attribute: str) -> bool:
 
 
 def _note_tendon(tendon: Element, settings: Settings) -> None:
+    """What acts along spatial tendons; along fixed ones it is read, but for armature."""
     acts = [attribute for attribute in _TENDON_FORCES if nonzero(tendon, attribute)]
     if is_limited(tendon, "limited", "range", settings, needed=False):
         acts.append("limits")
+    if tendon.tag == "fixed":
+        acts = [attribute for attribute in acts if attribute == "armature"]
     if acts:
-        omit(tendon, f"tendon with {', '.join(acts)}", "forces along tendons are left out; give them as tau")
+        omit(tendon, f"{tendon.tag} tendon with {', '.join(acts)}", "does not act: give its forces as tau")
+    for attribute in ("springyield", "actuatorfrcrange"):
+        if tendon.tag == "fixed" and attribute in tendon.attributes:
+            omit(tendon, f"tendon with {attribute}", "not read")

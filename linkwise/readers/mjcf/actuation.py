@@ -1,0 +1,348 @@
+"""Actuators and fixed tendons as records of what acts, and bodies that are held up against gravity.
+
+An actuator's numbers come from its default classes and itself, one after the other, each in the words of its own tag,
+as MuJoCo reads them: ``<position kp="5"/>`` in a class is a gain and a bias for all actuators of that class.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from linkwise.mechanics.elements.of_mechanism import effective_inertia, inertia_diagonal
+from linkwise.mechanics.joints import Joint, Prismatic, Revolute
+from linkwise.mechanism import Actuator, EffortRange, GravityCompensation, Mechanism, Tendon
+from linkwise.mechanism.welding import RigidMass
+from linkwise.readers.mjcf.document import Defaults, Settings, is_limited
+from linkwise.readers.mjcf.joints import BodyJoint
+from linkwise.readers.mjcf.omissions import nonzero
+from linkwise.readers.mjcf.tendons import lever_arms
+from linkwise.readers.mjcf.tree import Node, unused
+from linkwise.readers.protocol import Element, omit
+
+#: Actuators that are no force law of their length, its rate, a control input and one activation.
+_OTHERS = {
+    "muscle": "its force is that of a muscle",
+    "adhesion": "it acts through contacts",
+    "orientation": "it drives orientations",
+    "pid": "it has an integral term",
+    "dcmotor": "it is an electrical machine",
+}
+_ELSEWHERE = {"refsite": "it acts between two sites", "cranksite": "it is a slider-crank", "body": "it acts on a body"}
+_NOT_ACTING = "does not act: {why}; give its force as tau"
+_TYPES = {"dyntype": ("none", "integrator", "filter", "filterexact"), "gaintype": ("fixed", "affine")}
+_BIASES = ("none", "affine")
+
+
+@dataclass
+class Numbers:
+    """Gain, bias and dynamics of an actuator while its classes are read; a positive last number of a servo's bias is a
+    damping ratio."""
+
+    dyntype: str = "none"
+    gaintype: str = "fixed"
+    biastype: str = "none"
+    dynprm: list[float] = field(default_factory=lambda: [1.0, 0.0, 0.0])
+    gainprm: list[float] = field(default_factory=lambda: [1.0, 0.0, 0.0])
+    biasprm: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])
+
+    def read(self, element: Element) -> None:
+        """What one element says, in the words of its tag."""
+        getattr(self, f"_{element.tag}", lambda _: None)(element)
+
+    def _general(self, element: Element) -> None:
+        for name in ("dyntype", "gaintype", "biastype"):
+            setattr(self, name, element.attributes.get(name, getattr(self, name)))
+        for name in ("dynprm", "gainprm", "biasprm"):
+            if name in element.attributes:
+                given = element.numbers(name, 1, 10)[:3]
+                getattr(self, name)[: len(given)] = given
+
+    def _motor(self, element: Element) -> None:
+        self.gainprm[0] = 1.0
+        self.dyntype, self.gaintype, self.biastype = "none", "fixed", "none"
+
+    def _position(self, element: Element) -> None:
+        stiffness = element.number("kp", self.gainprm[0])
+        self.gainprm[0], self.biasprm[1] = stiffness, -stiffness
+        if "kv" in element.attributes:
+            self.biasprm[2] = -element.number("kv")
+        if "dampratio" in element.attributes:
+            self.biasprm[2] = element.number("dampratio")
+        if "timeconst" in element.attributes:
+            constant = element.number("timeconst")
+            self.dyntype = "filterexact" if constant else "none"
+            self.dynprm[0] = constant or self.dynprm[0]
+        self.gaintype, self.biastype = "fixed", "affine"
+
+    def _intvelocity(self, element: Element) -> None:
+        self._position(element)
+        self.dyntype = "integrator"
+
+    def _velocity(self, element: Element) -> None:
+        gain = element.number("kv", self.gainprm[0])
+        self.gainprm[0], self.biasprm = gain, [0.0, 0.0, -gain]
+        self.dyntype, self.gaintype, self.biastype = "none", "fixed", "affine"
+
+    def _damper(self, element: Element) -> None:
+        self.gainprm = [0.0, 0.0, -element.number("kv", 0.0)]
+        self.dyntype, self.gaintype, self.biastype = "none", "affine", "none"
+
+    def _cylinder(self, element: Element) -> None:
+        self.dynprm[0] = element.number("timeconst", self.dynprm[0])
+        self.gainprm[0] = element.number("area", self.gainprm[0])
+        if "diameter" in element.attributes:
+            self.gainprm[0] = 0.25 * math.pi * element.number("diameter") ** 2
+        if "bias" in element.attributes:
+            given = element.numbers("bias", 1, 3)
+            self.biasprm[: len(given)] = given
+        self.dyntype, self.gaintype, self.biastype = "filter", "fixed", "affine"
+
+    @property
+    def is_servo(self) -> bool:
+        """Whether it is driven to a position by gain and bias alone."""
+        return (self.gaintype, self.biastype) == ("fixed", "affine") and self.gainprm[0] == -self.biasprm[1]
+
+
+@dataclass(frozen=True)
+class Driven:
+    """An actuator as a record, its damping ratio still to be made a damping."""
+
+    record: Actuator
+    ratio: float | None = None
+
+
+class Actuation:
+    """What a document says of actuators and tendons."""
+
+    def __init__(self, root: Element, settings: Settings, defaults: Defaults, joints: Sequence[BodyJoint]) -> None:
+        self._root, self._settings, self._defaults = root, settings, defaults
+        self._joints = {joint.name: joint for joint in joints}
+        self._kinds: dict[str, Joint] = {joint.name: joint.kind for joint in joints}
+        self._scalar = [name for name, kind in self._kinds.items() if isinstance(kind, (Revolute, Prismatic))]
+        self._fixed = {
+            one.attributes["name"]: defaults.applied(one, tag="tendon")
+            for section in root.all("tendon")
+            for one in section.children
+            if one.tag == "fixed" and "name" in one.attributes
+        }
+
+    # -- tendons ------------------------------------------------------------------------------------------------
+
+    def tendons(self) -> Iterator[Tendon]:
+        """Fixed tendons along which something acts, or that actuators pull."""
+        pulled = {one.attributes.get("tendon") for section in self._root.all("actuator") for one in section.children}
+        taken = set(self._fixed)
+        for section in self._root.all("tendon"):
+            for element in (one for one in section.children if one.tag == "fixed"):
+                given = element.attributes.get("name", "")
+                record = self._tendon(given or unused("tendon", taken), self._defaults.applied(element, tag="tendon"))
+                acts = record.stiffness or record.damping or record.friction or record.limits
+                if record.joints and (acts or (given in pulled and self._settings.has("actuation"))):
+                    yield record
+
+    def _tendon(self, name: str, element: Element) -> Tendon:
+        arms = {joint: arm for joint, arm in lever_arms(element, self._scalar).items() if arm}
+        length = sum(arm * self._joints[joint].reference for joint, arm in arms.items())
+        rest = element.numbers("springlength", 1, 2) if "springlength" in element.attributes else (-1.0,)
+        low, high = rest if len(rest) == 2 else (rest[0], rest[0])
+        if (low, high) == (-1.0, -1.0):  # of the pose that the file gives
+            low = high = length
+        limited = is_limited(element, "limited", "range", self._settings) and self._settings.has("limit")
+        return Tendon(
+            name,
+            tuple(arms.items()),
+            stiffness=_first(element, "stiffness") if self._settings.has("spring") else 0.0,
+            rest=(low, high),
+            damping=_first(element, "damping") if self._settings.has("damper") else 0.0,
+            friction=element.number("frictionloss", 0.0) if self._settings.has("frictionloss") else 0.0,
+            limits=(tuple(element.numbers("range", 2)) if limited else None),  # type: ignore[arg-type]
+        )
+
+    # -- actuators ----------------------------------------------------------------------------------------------
+
+    def actuators(self, frames: Mapping[str, str]) -> Iterator[Driven]:
+        """Actuators that act; the others are noted.  ``frames`` are the names of sites -> frames."""
+        if not self._settings.has("actuation"):
+            return
+        elements = [one for section in self._root.all("actuator") for one in section.children]
+        taken = {one.attributes.get("name", "") for one in elements}
+        for element in elements:
+            whole = self._defaults.applied(element, tag="actuator")
+            name = element.attributes.get("name", "").strip()
+            why, transmission, target = self._transmission(whole, frames)
+            numbers = Numbers()
+            for one in self._defaults.chain(element):
+                numbers.read(one)
+            why = why or _unknown_law(element.tag, numbers)
+            if why:
+                omit(element, f"{element.tag} actuator", _NOT_ACTING.format(why=why))
+                continue
+            name = name or unused(f"{element.tag}_{target}", taken)
+            yield self._record(whole, name, transmission, target, numbers)
+
+    def _transmission(self, actuator: Element, frames: Mapping[str, str]) -> tuple[str, str, str]:
+        """Why it cannot act, or nothing; how it drives what."""
+        given = actuator.attributes
+        for key in ("joint", "jointinparent"):
+            if key in given:
+                missing = given[key] not in self._kinds
+                return "its joint does not exist" if missing else "", key, given[key]
+        if "tendon" in given:
+            why = "" if given["tendon"] in self._fixed else "only fixed tendons are read"
+            if not why and not any(lever_arms(self._fixed[given["tendon"]], self._scalar).values()):
+                why = "its tendon moves no joint"
+            return why, "tendon", given["tendon"]
+        if "site" in given and "refsite" not in given:
+            return "" if given["site"] in frames else "its site has no name", "site", frames.get(given["site"], "")
+        return next((why for key, why in _ELSEWHERE.items() if key in given), "it drives nothing that is read"), "", ""
+
+    def _record(self, actuator: Element, name: str, transmission: str, target: str, numbers: Numbers) -> Driven:
+        gain, bias = list(numbers.gainprm), list(numbers.biasprm)
+        if numbers.gaintype == "fixed":
+            gain[1:] = [0.0, 0.0]
+        if numbers.biastype == "none":
+            bias = [0.0, 0.0, 0.0]
+        ratio = bias[2] if numbers.is_servo and bias[2] > 0.0 else None
+        if ratio is not None:
+            bias[2] = 0.0
+        if actuator.attributes.get("actearly") == "true" and numbers.dyntype != "none":
+            omit(actuator, "actuator with actearly", "the force is that of the activation now, not one step later")
+        if nonzero(actuator, "delay"):
+            omit(actuator, "actuator with delay", "its control input acts at once")
+        ranges = self._ranges(actuator, target)
+        record = Actuator(
+            name,
+            target,
+            transmission,
+            gear=actuator.numbers("gear", 1, 6) if "gear" in actuator.attributes else (1.0,),
+            gain=(gain[0], gain[1], gain[2]),
+            bias=(bias[0], bias[1], bias[2]),
+            dynamics=numbers.dyntype,
+            time_constant=numbers.dynprm[0] if numbers.dyntype in ("filter", "filterexact") else 1.0,
+            ctrl_range=ranges["ctrl"] if self._settings.has("clampctrl") else None,
+            force_range=ranges["force"],
+            activation_range=ranges["act"] if numbers.dyntype != "none" else None,
+        )
+        return Driven(record, ratio)
+
+    def _ranges(self, actuator: Element, target: str) -> dict[str, Any]:
+        """Of control input, force and activation: two numbers each or None."""
+        found: dict[str, Any] = {}
+        for kind in ("ctrl", "force", "act"):
+            limited = is_limited(actuator, f"{kind}limited", f"{kind}range", self._settings, needed=False)
+            limited |= (actuator.tag, kind) in (("damper", "ctrl"), ("intvelocity", "act"))
+            there = f"{kind}range" in actuator.attributes
+            found[kind] = actuator.numbers(f"{kind}range", 2) if limited and there else None
+        share = actuator.number("inheritrange", 0.0)
+        bounds = self._bounds(target) if share > 0.0 else None
+        if bounds is not None:
+            middle, half = 0.5 * (bounds[0] + bounds[1]), 0.5 * share * (bounds[1] - bounds[0])
+            found["act" if actuator.tag == "intvelocity" else "ctrl"] = (middle - half, middle + half)
+        return found
+
+    def _bounds(self, target: str) -> tuple[float, float] | None:
+        """The range of a joint or tendon."""
+        element = self._joints[target].element if target in self._joints else self._fixed.get(target)
+        if element is None or "range" not in element.attributes:
+            return None
+        low, high = element.numbers("range", 2)
+        if target in self._joints and isinstance(self._kinds[target], Revolute):
+            return self._settings.radians(low), self._settings.radians(high)
+        return low, high
+
+    # -- joints and bodies --------------------------------------------------------------------------------------
+
+    def effort_ranges(self) -> Iterator[EffortRange]:
+        """Bounds of what actuators together give to joints."""
+        for name in self._scalar:
+            element = self._joints[name].element
+            if is_limited(element, "actuatorfrclimited", "actuatorfrcrange", self._settings):
+                yield EffortRange(name, *element.numbers("actuatorfrcrange", 2))
+
+
+def gravity_compensation(
+    bodies: Sequence[Node], masses: Mapping[str, RigidMass], frames: Mapping[str, str]
+) -> Iterator[GravityCompensation]:
+    """Bodies with ``gravcomp``."""
+    for body in bodies[1:]:
+        share = body.element.number("gravcomp", 0.0)
+        mass = masses[body.name]
+        if share and body.moves and mass.mass:
+            yield GravityCompensation(frames[body.name], share * mass.mass, tuple(mass.com.tolist()))
+
+
+def with_spring_dampers(mechanism: Mechanism, joints: Sequence[BodyJoint], settings: Settings) -> Mechanism:
+    """The mechanism with springs and damping of joints that give a time constant t and a damping ratio d in their
+    place: m / (t d)^2 and 2 m / t, with m the inertia that the joint moves alone (as MuJoCo has it)."""
+    given = {one.name: one.element for one in joints if "springdamper" in one.element.attributes}
+    if not given:
+        return mechanism
+    inertia, bodies = effective_inertia(mechanism), list(mechanism.bodies)
+    for i, body in enumerate(bodies):
+        if body.joint not in given:
+            continue
+        constant, ratio = given[body.joint].numbers("springdamper", 2)
+        if constant <= 0.0 or ratio <= 0.0:
+            continue
+        m = float(len(body.damping) / np.sum(1.0 / inertia[mechanism.v_index(body.joint)]))
+        bodies[i] = replace(
+            body,
+            stiffness=m / (constant * ratio) ** 2 if settings.has("spring") else 0.0,
+            damping=2.0 * m / constant if settings.has("damper") else 0.0,
+        )
+    return replace(mechanism, bodies=tuple(bodies))
+
+
+def with_damping_ratios(driven: Sequence[Driven], mechanism: Mechanism) -> tuple[Actuator, ...]:
+    """The actuators, damping ratios made damping: 2 ratio sqrt(kp m), m the sum of M_ii / arm_i^2 over the coordinates
+    that are driven, M the mass matrix of the pose that the file gives (as MuJoCo has it)."""
+    found = []
+    for one in driven:
+        record = one.record
+        if one.ratio is not None:
+            diagonal = inertia_diagonal(mechanism)
+            mass = sum(diagonal[at] / arm**2 for at, arm in _arms(record, mechanism) if abs(arm) > 1e-15)
+            damping = 2.0 * one.ratio * math.sqrt(record.gain[0] * mass)
+            record = replace(record, bias=(*record.bias[:2], -damping))
+        found.append(record)
+    return tuple(found)
+
+
+def _arms(record: Actuator, mechanism: Mechanism) -> Iterator[tuple[int, float]]:
+    """The coordinates of v that an actuator drives, and how: of joints and tendons."""
+    joints: Sequence[tuple[str, float]] = [(record.target, 1.0)]
+    if record.transmission == "tendon":
+        joints = next(one.joints for one in mechanism.tendons if one.name == record.target)
+    for joint, arm in joints if record.transmission != "site" else ():
+        place = mechanism.place(joint)
+        own = np.arange(mechanism.nv)[place.v_index]
+        for k, at in enumerate(own):
+            yield int(at), arm * place.ratio * record.gear[k]
+
+
+def _unknown_law(tag: str, numbers: Numbers) -> str:
+    if tag in _OTHERS:
+        return _OTHERS[tag]
+    for name, known in (*_TYPES.items(), ("biastype", _BIASES)):
+        if getattr(numbers, name) not in known:
+            return f'{name}="{getattr(numbers, name)}" is not known'
+    return (
+        ""
+        if tag in ("general", "motor", "position", "velocity", "intvelocity", "damper", "cylinder")
+        else (f"<{tag}> is not known")
+    )
+
+
+def _first(element: Element, attribute: str) -> float:
+    """The first coefficient of a polynomial spring or damper."""
+    if attribute not in element.attributes:
+        return 0.0
+    first, *higher = element.numbers(attribute, 1, 3)
+    if any(higher):
+        omit(element, f"tendon with nonlinear {attribute}", "only the first coefficient is read")
+    return first
