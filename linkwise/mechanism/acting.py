@@ -12,6 +12,7 @@ import numpy as np
 from linkwise.mechanics.joints import Floating, Spherical
 from linkwise.mechanism import elements as records
 from linkwise.mechanism import family
+from linkwise.mechanism.annotation import Keyframe, keyframes
 from linkwise.mechanism.checks import MechanismError, did_you_mean
 from linkwise.mechanism.elements import (
     KINDS,
@@ -70,6 +71,11 @@ class ActingElements:
     def spring_rest(self: Any) -> np.ndarray:
         """(nq,) where springs in the joints are at rest (``springref`` of MJCF), neutral where nothing is said."""
         return self._of_joints("rest")
+
+    @property
+    def keyframes(self: Any) -> dict[str, Keyframe]:
+        """Named states: postures with velocities, control inputs and activations (keyframes of MJCF)."""
+        return keyframes(self)
 
     # Records ------------------------------------------------------------------------------------------------------
 

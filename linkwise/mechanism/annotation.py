@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,14 +25,6 @@ from linkwise.mechanism.quaternions import unit_coordinates
 
 Coordinates = tuple[tuple[str, tuple[float, ...]], ...]  # (joint, its coordinates), ...
 
-_PASSIVE = "passive=lw.Passive.of(mech) of lw.simulate and lw.linearize lets it act"
-_FIRST_ORDER = "constant during a step, so that errors are of first order: take short steps"
-_ADVICE = {
-    "stiffness": f"{_PASSIVE}; lw.rollout takes it as feedback={{'target': rest, 'kp': stiffness}}, {_FIRST_ORDER}",
-    "damping": f"{_PASSIVE}; lw.rollout takes it as feedback={{'kd': damping}}, {_FIRST_ORDER}",
-    "friction": _PASSIVE,
-}
-_LIMITED = "passive=lw.Passive.of(mech, limit_stiffness=...) of lw.simulate makes stops of them; mech.q_lower has them"
 MOST_PLACES = 4  # that a line names
 SAME_COORDINATE = 1e-6  # rad or m: values of a posture that differ by less say the same
 
@@ -77,9 +69,11 @@ class Note:
 @dataclass(frozen=True)
 class Annotations:
     """
-    notes          what of the file does not act; what of the joints does not is known from the joints
+    notes          what of the file does not act
     initial        coordinates of joints in the configuration that the file starts from, where they are not neutral
     postures       (name, coordinates of joints), ...: the other joints are as in ``initial``
+    keyframes      (name, velocities of joints, inputs of actuators, activations of actuators), ...: what states of this
+                   name have besides the posture; zero where nothing is said
     groups         (name, joints), ...
     fixed_joints   names of joints that do not move, which no body has
     actuated       names of the joints that have motors; None where nothing is said of motors
@@ -93,24 +87,36 @@ class Annotations:
     fixed_joints: tuple[str, ...] = ()
     actuated: tuple[str, ...] | None = None
     independent: tuple[str, ...] | None = None
+    keyframes: tuple[tuple[str, Coordinates, Coordinates, Coordinates], ...] = ()
 
     def with_fixed(self, joints: Iterable[str]) -> Annotations:
         """The same with further joints that no longer move."""
         return replace(self, fixed_joints=(*self.fixed_joints, *joints))
 
 
-# -- what does not act ----------------------------------------------------------------------------------
+class Keyframe(NamedTuple):
+    """A state with a name: q (nq,), v (nv,), ctrl (n_ctrl,), activation (n_activation,)."""
+
+    q: np.ndarray
+    v: np.ndarray
+    ctrl: np.ndarray
+    activation: np.ndarray
 
 
-def joint_notes(bodies: Sequence[Body]) -> tuple[Note, ...]:
-    """Springs, damping, friction and limits of joints, which act where they are asked to."""
-    found = []
-    for quantity, advice in _ADVICE.items():
-        joints = tuple(body.joint for body in bodies if any(getattr(body, quantity)))
-        found.append(Note(f"joint with {quantity}", joints, advice))
-    limited = (body for body in bodies if np.isfinite([*body.limits.lower, *body.limits.upper]).any())
-    found.append(Note("joint with limits", tuple(body.joint for body in limited), _LIMITED))
-    return tuple(note for note in found if note.count)
+def keyframes(mech: Any) -> dict[str, Keyframe]:
+    """Postures, with what is known of velocities, inputs and activations there."""
+    known = {name: tuple(map(dict, more)) for name, *more in mech.annotations.keyframes}
+    found = {}
+    for name, q in mech.postures.items():
+        velocities, inputs, activations = known.get(name, ({}, {}, {}))
+        v = np.zeros(mech.nv)
+        for joint, values in velocities.items():
+            if joint in mech.joint_names and not mech.bodies[mech.body_index(joint)].mimic:
+                v[mech.v_index(joint)] = values
+        ctrl = [inputs.get(one.name, (0.0,))[0] for one in mech.actuators]
+        activation = [activations.get(one.name, (0.0,))[0] for one in mech.actuators if one.has_activation]
+        found[name] = Keyframe(q, v, np.array(ctrl), np.array(activation))
+    return found
 
 
 # -- postures and groups --------------------------------------------------------------------------------

@@ -335,10 +335,10 @@ class Mechanism(Constant, ActingElements, Touching):
 
     # What is known beyond how it moves -----------------------------------------------------------------------------
 
-    @cached_property
+    @property
     def notes(self) -> tuple[Note, ...]:
-        """What of the file, and of the joints, does not act by itself: how many, where, and what to do."""
-        return (*self.annotations.notes, *annotation.joint_notes(self.bodies))
+        """What of the file does not act: how many, where, and what to do.  ``acting`` has what does."""
+        return self.annotations.notes
 
     @cached_property
     def initial(self) -> NDArray[np.float64]:

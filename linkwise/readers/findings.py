@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from linkwise.mechanism import Mechanism, MechanismWarning, MissingConstraintWarning, Note, OmissionWarning, warn_caller
+from linkwise.mechanism.elements import OF_JOINTS
 
 
 class Findings:
@@ -39,13 +40,29 @@ class Findings:
         if mechanism.notes:
             apart = any(note.constrains for note in mechanism.notes)
             category = MissingConstraintWarning if apart else OmissionWarning
-            warn_caller(f"{source}: {summary(mechanism.notes)}; mech.notes says where and what to do", category)
+            acting = acting_summary(mechanism)
+            told = f"{acting}; {summary(mechanism.notes)}" if acting else summary(mechanism.notes)
+            warn_caller(f"{source}: {told}; mech.notes says where and what to do", category)
         return mechanism
 
     def tell_remarks(self) -> None:
         """Warn of all remarks at once."""
         if self._remarks:
             warn_caller("\n".join(_in_places(*one) for one in self._remarks.items()), MechanismWarning)
+
+
+def acting_summary(mechanism: Mechanism) -> str:
+    """What acts, in one line with counts; nothing if nothing does."""
+    counts = [_counted(kind, len(names)) for kind, names in mechanism.acting.items()]
+    return f"acting: {', '.join(counts)}" if counts else ""
+
+
+def _counted(kind: str, count: int) -> str:
+    """ "8 joints with damping", "1 actuator"."""
+    if kind in OF_JOINTS:
+        return f"{count} joint{'s' * (count != 1)} with {kind}"
+    word = {"gravity_compensation": "body held up", "contact": "contact"}.get(kind, kind.removesuffix("s"))
+    return f"{count} {'bodies held up' if word == 'body held up' and count != 1 else word + 's' * (count != 1)}"
 
 
 def summary(notes: Sequence[Note]) -> str:

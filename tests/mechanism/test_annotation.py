@@ -76,12 +76,8 @@ def test_notes_say_how_many_where_and_what_to_do():
     mech = arm()
     assert mech.notes[0].count == 2
     assert str(mech.notes[0]) == "2 motors (arm.xml:3: <motor>, arm.xml:4: <motor>): give tau"
-    (damping,) = mech.notes[1:]
-    assert damping.counted == "2 joints with damping" and damping.where == ("j1", "j2")
-    assert (
-        "lw.Passive.of(mech)" in damping.advice and "lw.rollout takes it as feedback={'kd': damping}" in damping.advice
-    )
-    assert not mech.with_damping(j1=0.0, j2=0.0).notes[1:], "notes on joints follow their numbers"
+    assert mech.acting == {"damping": ("j1", "j2")}, "what acts is no note"
+    assert not mech.with_damping(j1=0.0, j2=0.0).acting, "what acts follows from the numbers of joints"
     many = lw.Note("equality", tuple("abcdef"), "x")
     assert str(many) == "6 equalities (a, b, c, d and 2 more): x"
     assert lw.Note("joint with limits", ("a",), "x").counted == "1 joint with limits"
@@ -116,11 +112,9 @@ def test_one_joint_may_be_named_alone():
     assert arm().with_actuated("j0").actuated_joints == ("j0",)
 
 
-def test_damping_and_springs_act_in_rollouts_as_the_notes_say():
+def test_damping_and_springs_act_as_feedback_does():
     mech = lw.Builder().link("a", 1.0, (0.3, 0.0, 0.0), (0.1, 0.1, 0.1))
     mech = mech.joint("j", lw.Revolute((0, 1, 0)), "ground", "a", damping=0.5, stiffness=8.0, rest=0.2).build()
-    stiffness, damping = (note.advice for note in mech.notes)
-    assert "{'target': rest, 'kp': stiffness}" in stiffness and "{'kd': damping}" in damping
     start = np.array([0.4]), np.array([1.0])
     feedback = {"target": [0.2], "kp": mech.bodies[0].stiffness, "kd": mech.bodies[0].damping}
     q, v = lw.rollout(mech.with_acting(False), *start, None, 1e-4, 3000, feedback=feedback, final_only=True)

@@ -152,13 +152,12 @@ def test_joints_that_fixed_tendons_reach_have_motors(name):
     assert set(lw.joint_feedback(mech, mech.initial).actuated_joints) == joints
 
 
-def test_tendon_actuators_are_noted_with_their_joints():
+def test_tendon_actuators_drive_their_joints():
     mech = loaded(of_package("dm_control", "suite/manipulator.xml"))
-    notes = {note.what: note for note in mech.notes}
-    assert notes["motor"].count == 4
-    (where,) = notes["tendon motor"].where
-    assert where.endswith('<motor name="grasp"> (tendon grasp: 0.5 at thumb, 0.5 at finger)')
-    assert "times the coefficient of each of its joints" in notes["tendon motor"].advice
+    assert mech.n_ctrl == 5
+    (grasp,) = (one for one in mech.actuators if one.name == "grasp")
+    (tendon,) = (one for one in mech.tendons if one.name == grasp.target)
+    assert tendon.joints == (("thumb", 0.5), ("finger", 0.5))
 
 
 @pytest.mark.parametrize(("others", "joints"), [("", None), ('<motor joint="j" ctrlrange="-2 2"/>', ("j",))])
@@ -166,8 +165,7 @@ def test_actuators_of_sites_say_nothing_of_joints(others, joints):
     mech = loaded(model(f'{others}<motor site="s" gear="0 0 1 0 0 0"/>'))
     assert mech.actuated_joints == joints
     assert mech.effort_limit.tolist() == [2.0 if others else INF]
-    (note,) = (note for note in mech.notes if note.what == "site motor")
-    assert "mech.with_actuated(...) says otherwise" in note.advice
+    assert mech.actuators[-1].transmission == "site"
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,6 @@ TEXTS = {
     "external entity": (EXTERNAL, "document types and entities are refused"),
     "replicated a billion times": (model(MANY), "makes more than 50000 copies"),
     "replicated no times": (model("<replicate count='0'/>"), "<replicate>: count must be a whole number from 1 on"),
-    "no bodies": (model("<geom size='1'/>"), "the model has no <body>"),
     "unknown section": (
         model(tail="<actuators/>"),
         "text:2: <actuators> is no section of MJCF: did you mean 'actuator'",

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.mechanism import from_data, to_data
 from tests.readers.mujoco_oracle import mujoco
 
 BALL = '<geom size="0.1"/>'
@@ -52,48 +53,10 @@ NOTED = {
         "contact acts between planes and other shapes, and among spheres and capsules",
     ),
     "contact pair": (model(tail='<contact><pair geom1="x" geom2="y"/></contact>'), ["1 contact pair"], "pass through"),
-    "motor": (actuators('<motor joint="j"/>'), ["1 motor"], "tau"),
-    "position servo": (
-        actuators('<position name="p" joint="j" kp="9"/>' * 2),
-        ["2 position servos"],
-        "even where ctrl is 0, here nothing does: control=lw.joint_feedback(mech, target, kp, kv, gravity=False)",
-    ),
-    "velocity servo": (actuators('<velocity joint="j"/>'), ["1 velocity servo"], "even where ctrl is 0"),
-    "muscle": (actuators('<muscle joint="j"/>'), ["1 muscle"], "even where ctrl is 0"),
-    "general actuator": (actuators('<general joint="j" gainprm="2"/>'), ["1 general actuator"], "give joint forces"),
-    "general servo": (
-        actuators('<general joint="j" biastype="affine" biasprm="0 -5 -1"/>'),
-        ["1 servo"],
-        "even where ctrl is 0",
-    ),
-    "servo of a class": (
-        actuators('<general joint="j"/>', head='<default><position kp="3"/></default>'),
-        ["1 servo"],
-        "even where ctrl is 0",
-    ),
-    "adhesion": (actuators('<adhesion body="a" ctrlrange="0 1"/>'), ["1 adhesion actuator"], "not read"),
     "sensor": (
         model(tail='<sensor><jointpos joint="j"/><jointvel joint="j"/></sensor>'),
         ["2 sensors"],
         "lw.frame_pose",
-    ),
-    "tendon with a spring": (
-        model(tail="<tendon><fixed name='t' stiffness='1'><joint joint='j' coef='1'/></fixed></tendon>"),
-        ["1 tendon with stiffness"],
-        "give them as tau",
-    ),
-    "tendon with limits": (model(tail="<tendon><spatial range='0 1'/></tendon>"), ["1 tendon with limits"], "tau"),
-    "tendon with a default": (
-        model(head="<default><tendon damping='1'/></default>", tail="<tendon><fixed name='t'/></tendon>"),
-        ["1 tendon with damping"],
-        "tau",
-    ),
-    "tendon actuator with armature": (
-        actuators('<motor tendon="t" armature="1"/>').replace(
-            "<actuator>", '<tendon><fixed name="t"><joint joint="j" coef="1"/></fixed></tendon><actuator>'
-        ),
-        ["1 actuator with armature", "1 tendon motor"],
-        "write it at the joints",
     ),
     "flex": (model(tail="<deformable><flex name='f'/></deformable>"), ["1 deformable body"], "are not read"),
     "flexcomp": (model(JOINT + "<flexcomp name='f'/>"), ["1 deformable body"], "are not read"),
@@ -104,48 +67,57 @@ NOTED = {
         ["1 fluid with density and viscosity"],
         "left out",
     ),
-    "gravity compensation": (
-        model(f'<body name="a" gravcomp="1"><joint/>{BALL}</body>'),
-        ["1 body with gravcomp"],
-        "lw.gravity_force",
-    ),
     "mocap": (model(JOINT + '<body name="m" mocap="true"/>'), ["1 mocap body"], "kept where the file has it"),
     "limit of a ball": (
         moving(f'<joint type="ball" range="0 30"/>{BALL}'),
         ["1 ball joint with limits"],
         "has no limits here",
     ),
+    "muscle": (actuators('<muscle joint="j"/>'), ["1 muscle actuator"], "does not act: its force is that of a muscle"),
+    "adhesion": (actuators('<adhesion body="a" ctrlrange="0 1"/>'), ["1 adhesion actuator"], "through contacts"),
+    "slider-crank": (
+        actuators('<motor cranksite="s" slidersite="s" cranklength="1"/>'),
+        ["1 motor actuator"],
+        "does not act: it is a slider-crank",
+    ),
+    "spatial tendon": (
+        model(tail="<tendon><spatial range='0 1'/></tendon>"),
+        ["1 spatial tendon with limits"],
+        "does not act",
+    ),
+    "tendon actuator with armature": (
+        actuators('<motor tendon="t" armature="1"/>').replace(
+            "<actuator>", '<tendon><fixed name="t"><joint joint="j" coef="1"/></fixed></tendon><actuator>'
+        ),
+        ["1 actuator with armature"],
+        "write it at the joints",
+    ),
     "nonlinear spring": (
         moving(f'<joint stiffness="1 2"/>{BALL}'),
-        ["1 joint with nonlinear stiffness", "1 joint with stiffness"],
+        ["1 joint with nonlinear stiffness"],
         "only the first coefficient",
     ),
     "damper of a class": (
         moving(f'<joint damping="5"/>{BALL}').replace(
             "<worldbody>", '<default><joint damping="1 2"/></default><worldbody>'
         ),
-        ["1 joint with nonlinear damping", "1 joint with damping"],
+        ["1 joint with nonlinear damping"],
         "only the first coefficient",
-    ),
-    "spring by its time": (
-        moving(f'<joint springdamper="1 1"/>{BALL}'),
-        ["1 joint with springdamper"],
-        "as MuJoCo saves",
     ),
     "spring that yields": (
         moving(f'<joint stiffness="1" springyield="1"/>{BALL}'),
-        ["1 joint with springyield", "1 joint with stiffness"],
+        ["1 joint with springyield"],
         "never yields",
     ),
-    "friction and limits": (
-        moving(f'<joint frictionloss="1" range="0 30"/>{BALL}'),
-        ["1 joint with friction", "1 joint with limits"],
-        "lw.Passive.of(mech)",
+    "early activation": (
+        actuators('<general joint="j" dyntype="filter" dynprm="1" actearly="true"/>'),
+        ["1 actuator with actearly"],
+        "not one step later",
     ),
-    "keyframe with controls": (
+    "keyframe with controls of nobody": (
         model(tail="<keyframe><key qpos='1' ctrl='2'/></keyframe>"),
-        ["1 keyframe with ctrl"],
-        "mech.postures",
+        ["1 keyframe"],
+        "not read: ctrl has 1 numbers where the actuators have 0",
     ),
     "keyframe of another size": (
         model(tail="<keyframe><key qpos='1 2'/></keyframe>"),
@@ -162,13 +134,44 @@ def test_what_does_not_act_is_told_once_and_noted(text, counted, advice):
     assert advice in mech.notes[0].advice and not mech.notes[0].constrains
     (summary,) = caught
     assert summary.category is lw.OmissionWarning and summary.filename == __file__
-    assert str(summary.message) == f"text: not acting: {', '.join(counted)}; {ADVICE}"
+    assert str(summary.message).startswith("text: acting: " if mech.acting else "text: not acting: ")
+    assert str(summary.message).endswith(f"not acting: {', '.join(counted)}; {ADVICE}")
 
 
 def test_notes_know_the_elements_and_their_lines(tmp_path):
     file = tmp_path / "arm.xml"
-    file.write_text(actuators('\n<motor name="m" joint="j"/>\n<motor joint="j"/>'))
-    assert loaded(file)[0].notes[0].where == ('arm.xml:3 <motor name="m">', "arm.xml:4 <motor>")
+    file.write_text(actuators('\n<muscle name="m" joint="j"/>\n<muscle joint="j"/>'))
+    assert loaded(file)[0].notes[0].where == ('arm.xml:3 <muscle name="m">', "arm.xml:4 <muscle>")
+
+
+ACTING = {
+    "motor": (actuators('<motor joint="j"/>'), {"actuators": ("motor_j",)}),
+    "named servo": (actuators('<position name="p" joint="j" kp="5"/>'), {"actuators": ("p",)}),
+    "tendon with a spring": (
+        model(tail="<tendon><fixed name='t' stiffness='1'><joint joint='j' coef='1'/></fixed></tendon>"),
+        {"tendons": ("t",)},
+    ),
+    "gravity compensation": (
+        model(f'<body name="a" gravcomp="1"><joint/>{BALL}</body>'),
+        {"gravity_compensation": ("a",)},
+    ),
+    "spring by its time": (
+        moving(f'<joint name="j" springdamper="1 1"/>{BALL}'),
+        {"springs": ("j",), "damping": ("j",)},
+    ),
+    "friction and limits": (
+        moving(f'<joint name="j" frictionloss="1" range="0 30"/>{BALL}'),
+        {"friction": ("j",), "limits": ("j",)},
+    ),
+    "no bodies": (model("<geom size='1'/>"), {}),
+}
+
+
+@pytest.mark.parametrize(("text", "acting"), ACTING.values(), ids=ACTING)
+def test_what_acts_is_no_omission(text, acting):
+    mech, caught = loaded(text)
+    assert mech.acting == acting and not mech.notes
+    assert not [one for one in caught if one.category is lw.OmissionWarning]
 
 
 QUIET = {
@@ -187,7 +190,7 @@ QUIET = {
 @pytest.mark.parametrize("text", QUIET.values(), ids=QUIET)
 def test_what_does_not_act_in_mujoco_either_is_no_omission(text):
     mech, caught = loaded(text)
-    assert not caught and not mech.notes
+    assert not caught and not mech.notes and not mech.acting
     compiled = mujoco.MjModel.from_xml_string(text)
     data = mujoco.MjData(compiled)
     mujoco.mj_forward(compiled, data)
@@ -236,8 +239,8 @@ def test_what_drives_or_collides_in_a_urdf_file_is_named():
     (summary,) = caught
     assert summary.category is lw.OmissionWarning
     assert str(summary.message) == (
-        "text: not acting: 1 link with collision geometry, 1 unknown element, 1 Gazebo plugin, 1 transmission, "
-        f"1 ros2_control system, 1 joint with damping; {ADVICE}"
+        "text: acting: 1 joint with damping; not acting: 1 link with collision geometry, 1 unknown element, "
+        f"1 Gazebo plugin, 1 transmission, 1 ros2_control system; {ADVICE}"
     )
     assert not loaded(robot('<material name="red"/><gazebo reference="hand"/>'))[1]
 
@@ -285,6 +288,28 @@ def test_the_initial_configuration_and_keyframes_are_those_of_mujoco():
     np.testing.assert_array_equal(mech.postures["key1"], mech.initial)
 
 
+def test_keyframes_are_states_with_velocities_controls_and_activations():
+    text = POSED.replace('0.7 0.8"/>', '0.7 0.8" qvel="1 2 3 4 5 6  7 8 9  10 11" act="0.5" ctrl="0.1 0.2"/>').replace(
+        "<keyframe>",
+        '<actuator><motor name="a" joint="hinge"/><cylinder name="b" joint="slide"/></actuator><keyframe>',
+    )
+    mech, _ = loaded(text)
+    compiled = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(compiled)
+    mujoco.mj_resetDataKeyframe(compiled, data, 0)
+    mujoco.mj_forward(compiled, data)
+    home = mech.keyframes["home"]
+    assert home.ctrl.tolist() == data.ctrl.tolist() and home.activation.tolist() == data.act.tolist()
+    velocities = lw.link_velocities(mech, home.q, home.v)
+    for link in ("free", "b", "h", "s"):
+        rotation = data.body(link).xmat.reshape(3, 3)
+        found = velocities[mech.link_names.index(link)]
+        np.testing.assert_allclose(rotation @ found[:3], data.body(link).cvel[:3], atol=1e-12)
+    assert not mech.keyframes["key1"].v.any() and mech.keyframes["key1"].activation.tolist() == [0.0]
+    again = from_data(to_data(mech))
+    assert again.keyframes["home"].v.tolist() == home.v.tolist() and again == mech
+
+
 def test_a_floating_base_starts_where_the_file_has_the_body():
     mech, _ = loaded(
         model(f'<body name="a" pos="0 0 0.5">{BALL}</body>', tail="<keyframe><key/></keyframe>"), floating_base=True
@@ -304,19 +329,16 @@ def of_package(package, path):
 
 
 def test_the_ant_of_gymnasium():
-    file = of_package("gymnasium", "envs/mujoco/assets/ant.xml")
-    mech, caught = loaded(file)
-    (summary,) = caught
-    assert str(summary.message) == (
-        f"{file}: not acting: 8 motors, 8 joints with damping, 8 joints with limits; {ADVICE}"
-    )
+    mech, caught = loaded(of_package("gymnasium", "envs/mujoco/assets/ant.xml"))
+    assert not caught and not mech.notes
+    counts = {kind: len(names) for kind, names in mech.acting.items()}
+    assert counts.pop("contact") and counts == {"damping": 8, "limits": 8, "actuators": 8}
     assert lw.neutral(mech)[6] == 0.0 and mech.initial[:7].tolist() == [1, 0, 0, 0, 0, 0, 0.75]
 
 
-def test_the_dog_of_dm_control_is_told_in_two_warnings():
+def test_the_dog_of_dm_control_is_told_in_few_warnings():
     mech, caught = loaded(of_package("dm_control", "suite/dog.xml"))
     assert [one.category for one in caught] == [lw.MechanismWarning, lw.OmissionWarning]
-    assert "21 joints with springdamper" in str(caught[1].message)
-    counts = {note.what: note.count for note in mech.notes}
-    assert counts["joint with springdamper"] == 21 and counts["general actuator"] == 30
-    assert counts["tendon general actuator"] == 8
+    assert mech.n_ctrl == mech.n_activation == 38
+    assert "38 actuators" in str(caught[1].message) and "not acting: " in str(caught[1].message)
+    assert len(mech.acting["springs"]) >= 21  # given by time constants and damping ratios

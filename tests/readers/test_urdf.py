@@ -2,11 +2,13 @@
 
 import math
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+import linkwise as lw
 from linkwise import joint_feedback
 from linkwise.mechanics.joints import Floating, Planar, Prismatic, Revolute, Spherical
 from linkwise.mechanism import InertiaWarning, MechanismWarning, Mimic, OmissionWarning
@@ -190,7 +192,7 @@ def test_joint_order_is_that_of_the_file_with_parents_first():
 
 def test_what_other_programs_put_there_is_skipped():
     more = """<gazebo reference="hand"><material>Red</material><joint name="x"/></gazebo>
-      <transmission name="t"><joint name="wrist"/></transmission><sensor:imu name="s"/><!-- ${x} --><?hint?>"""
+      <sensor:imu name="s"/><!-- ${x} --><?hint?>"""
     assert load(arm(inside_joint="<safety_controller k_velocity='x'/>", more=more)) == load(arm())
     assert load(arm(head='<robot name="arm" xmlns="http://example.org" xmlns:xacro="http://x">')) == load(arm())
 
@@ -269,38 +271,51 @@ WRIST = """<transmission name="w" type="pr2_mechanism_model/WristTransmission"><
   <flexJoint mechanicalReduction="-36" name="elbow"/><rollJoint mechanicalReduction="-37" name="shoulder"/>
   <passive_joint name="nothing"/><use_simulated_gripper_joint/></transmission>"""
 MOTORS = {
-    "none": ((), None, ()),
-    "simple": ((transmission("elbow", 50),), ("elbow",), ("(joint elbow, reduction 50)",)),
+    "none": ((), None, {}, ()),
+    "simple": ((transmission("elbow", 50),), ("elbow",), {"motor": ("elbow", 50.0)}, ()),
     "in the order of the file": (
         (transmission("elbow"), transmission("shoulder"), transmission("elbow")),
         ("elbow", "shoulder"),
-        ("(joint elbow)", "(joint shoulder)", "(joint elbow)"),
+        {"motor": ("elbow", 1.0), "shoulder": ("shoulder", 1.0)},
+        (),
     ),
-    "at a mimic joint": ((transmission("wrist", 3),), ("shoulder",), ("(joint wrist, reduction 3)",)),
-    "at a weld": ((transmission("weld"),), None, ("(joint weld)",)),
-    "measured only": ((transmission("elbow", interface="JointStateInterface"),), None, ('<transmission name="t">',)),
-    "of long ago": ((OLD,), ("elbow",), ("(joint elbow, reduction -28.6)",)),
-    "several at once": ((WRIST,), ("elbow", "shoulder"), ("reduction -36, joint shoulder, reduction -37)",)),
-    "ros2_control": ((ROS2,), ("elbow",), ("(joint elbow, reduction 100)",)),
+    "at a mimic joint": ((transmission("wrist", 3),), ("shoulder",), {"motor": ("wrist", 3.0)}, ()),
+    "at a weld": ((transmission("weld"),), None, {}, ("(joint weld)",)),
+    "measured only": (
+        (transmission("elbow", interface="JointStateInterface"),),
+        None,
+        {},
+        ('<transmission name="t">',),
+    ),
+    "of long ago": ((OLD,), ("elbow",), {"a": ("elbow", -28.6)}, ()),
+    "several at once": ((WRIST,), ("elbow", "shoulder"), {}, ("reduction -36, joint shoulder, reduction -37)",)),
+    "ros2_control": ((ROS2,), ("elbow",), {"elbow": ("elbow", 100.0)}, ()),
 }
 
 
-@pytest.mark.parametrize(("parts", "joints", "places"), MOTORS.values(), ids=MOTORS)
+@pytest.mark.parametrize(("parts", "joints", "driven", "places"), MOTORS.values(), ids=MOTORS)
 @pytest.mark.filterwarnings("ignore::linkwise.OmissionWarning")
-def test_joints_of_transmissions_have_motors(parts, joints, places):
+def test_joints_of_transmissions_have_motors(parts, joints, driven, places):
     mech = load(motors(*parts))
-    assert mech.actuated_joints == joints and mech == load(motors())
+    assert mech.actuated_joints == joints and replace(mech, elements=()) == load(motors())
+    assert {one.name: (one.target, one.gear[0]) for one in mech.actuators} == driven
     found = [place for note in mech.notes for place in note.where]
     assert len(found) == len(places) and all(map(str.endswith, found, places))
-    assert all("times the reduction; mech.actuated_joints has the joints" in note.advice for note in mech.notes)
+    assert all("does not act" in note.advice for note in mech.notes)
 
 
-@pytest.mark.filterwarnings("ignore::linkwise.OmissionWarning")
-def test_joints_that_a_file_leaves_out_are_named():
-    said = "; the file has no motor at elbow: mech.with_actuated(...) says otherwise"
-    assert load(motors(transmission("shoulder"))).notes[0].advice.endswith(said)
-    both = load(motors(transmission("shoulder"), transmission("elbow")), floating_base=True)
-    assert both.notes[0].advice.endswith("mech.actuated_joints has the joints")
+def test_motors_keep_to_effort_and_velocity_limits():
+    """Torque times reduction, cut off at the effort limit, and none that drives a joint beyond its velocity limit."""
+    mech = load(chain_of_motors(transmission("j0", 50)))  # 10 N m, 1 rad/s
+    still, fast = np.zeros(5), np.array([0.95, 0.0, 0.0, 0.0, 0.0])
+    assert lw.acting.forces(mech, still, still, ctrl=[0.1])[0] == pytest.approx(5.0)
+    assert lw.acting.forces(mech, still, still, ctrl=[1.0])[0] == 10.0
+    assert lw.acting.forces(mech, still, still, ctrl=[-1.0])[0] == -10.0
+    assert lw.acting.forces(mech, still, fast, ctrl=[1.0])[0] == pytest.approx(5.0)
+    assert lw.acting.forces(mech, still, 2.0 * fast, ctrl=[1.0])[0] == 0.0
+    assert lw.acting.forces(mech, still, 2.0 * fast, ctrl=[-1.0])[0] == -10.0  # it brakes
+    motion = lw.simulate(mech.with_gravity((0, 0, 0)), still, None, 20.0, ctrl=[1.0], rtol=1e-6, atol=1e-6)
+    assert motion.v[-1, 0] == pytest.approx(1.0, abs=1e-3) and motion.v[:, 0].max() < 1.0 + 1e-6
 
 
 def chain_of_motors(*parts):
@@ -325,8 +340,7 @@ def test_few_transmissions_are_no_list_of_motors():
     mech = load(chain_of_motors(one))
     assert mech.actuated_joints is None
     assert joint_feedback(mech, mech.initial).actuated_joints == ("j0", "j1", "j2", "j3", "j4")
-    (note,) = (note for note in mech.notes if note.what == "transmission")
-    assert "only 1 of 4 joints with effort limits have one" in note.advice
+    assert mech.actuator_names == ("motor",)
 
 
 @pytest.mark.filterwarnings("ignore::linkwise.OmissionWarning")

@@ -15,14 +15,19 @@ from ..spatial import Force, Vector3
 from ..spatial import quaternion as quat
 from .law import ForceLaw, Situation
 
+SLOWING = 0.1  # of a velocity limit
+
 
 @dataclass(frozen=True)
 class Actuation(ForceLaw):
-    """Actuators with their tendons, and the bounds (joint, lower, upper) of what they give to joints together."""
+    """Actuators with their tendons, the bounds (joint, lower, upper) of what they give to joints together, and the
+    speeds (joint, limit) beyond which they do not drive joints: over the last ``SLOWING`` of the way there, what
+    drives them fades linearly."""
 
     actuators: tuple[Actuator, ...]
     tendons: tuple[Tendon, ...] = ()
     bounds: tuple[tuple[str, float, float], ...] = ()
+    speeds: tuple[tuple[str, float], ...] = ()
 
     @property
     def n_ctrl(self) -> int:  # type: ignore[override]
@@ -52,9 +57,12 @@ class Actuation(ForceLaw):
             if one.transmission == "site":
                 push, moment = Vector3(*one.gear[:3]), Vector3(*one.gear[3:])
                 at.push_frame(one.target, Force(moment * force, push * force))
-        bounds = {joint: (lower, upper) for joint, lower, upper in self.bounds}
+        bounds, speeds = {joint: (lower, upper) for joint, lower, upper in self.bounds}, dict(self.speeds)
         for joint, forces in at_joints.items():
-            at.push_joint(joint, [clipped(force, bounds.get(joint)) for force in forces])
+            forces = [clipped(force, bounds.get(joint)) for force in forces]
+            if joint in speeds:
+                forces = [_slowed(forces[0], at.velocities(joint)[0], speeds[joint])]
+            at.push_joint(joint, forces)
         return rates
 
 
@@ -122,6 +130,13 @@ def _rate(one: Actuator, control: Scalar, activation: Scalar) -> Scalar:
     low, high = one.activation_range  # at its bounds an activation does not move outwards
     inwards = select(activation < high, rate, select(rate < 0.0, rate, 0.0))
     return select(low < activation, inwards, select(0.0 < rate, rate, 0.0))
+
+
+def _slowed(force: Scalar, velocity: Scalar, limit: float) -> Scalar:
+    """The force, less of it or none where it drives a joint faster near its limit."""
+    speed = select(0.0 < velocity, velocity, -velocity)
+    share = clipped((limit - speed) * (1.0 / (SLOWING * limit)), (0.0, 1.0))
+    return select(0.0 < force * velocity, force * share, force)
 
 
 def clipped(x: Scalar, bounds: tuple[float, float] | None) -> Scalar:

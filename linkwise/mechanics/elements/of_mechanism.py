@@ -131,7 +131,16 @@ def record_laws(mech: Mechanism) -> Iterator[ForceLaw]:
             mech.actuators,
             tuple(one for one in mech.tendons if any(_drives(a, one) for a in mech.actuators)),
             tuple((one.joint, one.lower, one.upper) for one in bounds),
+            tuple(_speeds(mech)),
         )
+
+
+def _speeds(mech: Mechanism) -> Iterator[tuple[str, float]]:
+    """Velocity limits of joints that actuators drive."""
+    for joint in dict.fromkeys(one.target for one in mech.actuators if one.transmission == "joint"):
+        body = mech.bodies[mech.body_index(joint)]
+        if body.kind.nv == 1 and 0.0 < body.limits.velocity[0] < math.inf:
+            yield joint, body.limits.velocity[0]
 
 
 def _drives(actuator: Actuator, tendon: Tendon) -> bool:

@@ -94,8 +94,11 @@ def from_xml(
     elements = (*actuation.tendons(), *gravity_compensation(bodies, masses, assembly.frame_of))
     mechanism = replace(mechanism, annotations=known, elements=(*elements, *actuation.effort_ranges()))
     mechanism = with_spring_dampers(mechanism, all_joints, settings)
-    actuators = with_damping_ratios(list(actuation.actuators(frames)), mechanism)
-    mechanism = replace(mechanism, elements=(*mechanism.elements, *actuators))
+    driven = list(actuation.actuators(frames))
+    listed = [(one and one.record.name, one is not None and one.record.has_activation) for one in driven]
+    known = replace(known, keyframes=keyframes.states_of(root, all_joints, known.postures, listed))
+    elements = (*mechanism.elements, *with_damping_ratios(driven, mechanism))
+    mechanism = replace(mechanism, annotations=known, elements=elements)
     mechanism = with_shapes(mechanism, root, bodies, settings, defaults, assembly.frame_of | {WORLD: GROUND})
     return mechanism.with_locked(ties.held) if ties.held else mechanism
 

@@ -165,8 +165,9 @@ class Actuation:
 
     # -- actuators ----------------------------------------------------------------------------------------------
 
-    def actuators(self, frames: Mapping[str, str]) -> Iterator[Driven]:
-        """Actuators that act; the others are noted.  ``frames`` are the names of sites -> frames."""
+    def actuators(self, frames: Mapping[str, str]) -> Iterator[Driven | None]:
+        """All actuators in their order: None for those that do not act, which are noted.  ``frames`` are the names of
+        sites -> frames."""
         if not self._settings.has("actuation"):
             return
         elements = [one for section in self._root.all("actuator") for one in section.children]
@@ -178,9 +179,10 @@ class Actuation:
             numbers = Numbers()
             for one in self._defaults.chain(element):
                 numbers.read(one)
-            why = why or _unknown_law(element.tag, numbers)
+            why = _unknown_law(element.tag, numbers) or why
             if why:
                 omit(element, f"{element.tag} actuator", _NOT_ACTING.format(why=why))
+                yield None
                 continue
             name = name or unused(f"{element.tag}_{target}", taken)
             yield self._record(whole, name, transmission, target, numbers)
@@ -293,16 +295,16 @@ def with_spring_dampers(mechanism: Mechanism, joints: Sequence[BodyJoint], setti
         bodies[i] = replace(
             body,
             stiffness=m / (constant * ratio) ** 2 if settings.has("spring") else 0.0,
-            damping=2.0 * m / constant if settings.has("damper") else 0.0,
+            damping=(2.0 * m / constant if settings.has("damper") else 0.0,) * len(body.damping),
         )
     return replace(mechanism, bodies=tuple(bodies))
 
 
-def with_damping_ratios(driven: Sequence[Driven], mechanism: Mechanism) -> tuple[Actuator, ...]:
+def with_damping_ratios(driven: Sequence[Driven | None], mechanism: Mechanism) -> tuple[Actuator, ...]:
     """The actuators, damping ratios made damping: 2 ratio sqrt(kp m), m the sum of M_ii / arm_i^2 over the coordinates
     that are driven, M the mass matrix of the pose that the file gives (as MuJoCo has it)."""
     found = []
-    for one in driven:
+    for one in (one for one in driven if one is not None):
         record = one.record
         if one.ratio is not None:
             diagonal = inertia_diagonal(mechanism)

@@ -26,7 +26,7 @@ from linkwise.readers.protocol import (
 )
 from linkwise.readers.urdf import constraints
 from linkwise.readers.urdf.geometry import shapes_of
-from linkwise.readers.urdf.motors import actuated_joints
+from linkwise.readers.urdf.motors import actuated_joints, actuators
 from linkwise.readers.urdf.omissions import note_omissions
 from linkwise.readers.urdf.parts import add_joint, add_link, mimic_rules
 
@@ -105,7 +105,7 @@ def from_xml(
     if floating_base and independent is not None:
         independent = (FLOATING_BASE, *independent)
     known = replace(mech.annotations, independent=independent, actuated=actuated)
-    return replace(mech, annotations=known, shapes=shapes)
+    return replace(mech, annotations=known, shapes=shapes, elements=actuators(root, mech))
 
 
 def _refuse_xacro(root: Element) -> None:

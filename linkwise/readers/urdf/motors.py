@@ -1,27 +1,23 @@
-"""Which joints have motors: ``<transmission>`` of ROS, and joints with commands in ``<ros2_control>``.
+"""Motors: ``<transmission>`` of ROS, and joints with commands in ``<ros2_control>``.
 
-Forces are given at joints, so that a transmission does not act; its joint and its reduction are noted.
+A motor at one joint is an actuator: its control input is the torque of the motor, that at the joint the reduction times
+as large.  It gives the joint no more than its effort limit, and does not drive it beyond its velocity limit.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from linkwise.mechanics.joints import Floating
-from linkwise.mechanism import Mechanism
-from linkwise.mechanism.annotation import MOST_PLACES
+from linkwise.mechanism import Actuator, EffortRange, Mechanism
 from linkwise.readers.protocol import Element, omit, warn
 
 _REDUCTION = ("mechanicalReduction", "mechanical_reduction")
 _ADVICE = (
-    "does not act: joint forces are given as tau at the joints, which for a motor is its torque times the reduction; "
+    "does not act, since it drives several joints at once: give joint forces as tau at the joints, which for a motor "
+    "is its torque times the reduction; mech.actuated_joints has the joints"
 )
-_NAMED = "mech.actuated_joints has the joints"
-_FEW = (
-    "only {covered} of {count} joints with effort limits have one, so that the file is taken not to say which joints "
-    "have motors: mech.actuated_joints is None, mech.with_actuated(...) says it"
-)
+_NO_MOTOR = "does not act: it drives no joint that moves"
 
 
 def actuated_joints(root: Element, mech: Mechanism) -> tuple[str, ...] | None:
@@ -30,7 +26,7 @@ def actuated_joints(root: Element, mech: Mechanism) -> tuple[str, ...] | None:
 
     A motor at a mimic joint drives the one it mimics.
     """
-    elements = [*root.all("transmission"), *root.all("ros2_control")]
+    elements = _elements(root)
     driven = [list(_driven(element)) for element in elements]
     found: dict[str, None] = {}
     for element, joints in zip(elements, driven, strict=True):
@@ -42,13 +38,60 @@ def actuated_joints(root: Element, mech: Mechanism) -> tuple[str, ...] | None:
                 warn(element, f"names the joint {name!r}, which does not exist: fix the name or remove it")
     strong = _strong_joints(mech, elements, driven)
     covered = sum(joint in found for joint in strong)
-    is_list = 2 * covered >= len(strong)
-    few = _FEW.format(covered=covered, count=len(strong))
-    advice = _ADVICE + (_NAMED + _others(mech, found) if is_list or not found else few)
-    for element, joints in zip(elements, driven, strict=True):
-        what = "transmission" if element.tag == "transmission" else "ros2_control system"
-        omit(element, what, advice, detail=", ".join(_described(element, joint) for joint in joints))
-    return tuple(found) or None if is_list else None
+    return tuple(found) or None if 2 * covered >= len(strong) else None
+
+
+def actuators(root: Element, mech: Mechanism) -> tuple[Actuator | EffortRange, ...]:
+    """A motor for every joint that has one of its own, the first where there are several, and the bounds of its force;
+    what drives otherwise is noted."""
+    found: dict[str, Actuator] = {}
+    taken: set[str] = set()
+    for element in _elements(root):
+        joints = list(_driven(element))
+        known = [joint for joint in joints if joint.text("name") in mech.joint_names]
+        if not known or (element.tag == "transmission" and not _is_simple(element, joints)):
+            what = "transmission" if element.tag == "transmission" else "ros2_control system"
+            details = ", ".join(_described(element, joint) for joint in joints)
+            omit(element, what, _ADVICE if known else _NO_MOTOR, detail=details)
+            continue
+        for joint in known:
+            target = joint.text("name")
+            if target not in found:
+                found[target] = Actuator(_name(element, target, taken), target, gear=(_gear(element, joint),))
+    limits = ((name, mech.bodies[mech.body_index(name)].limits.effort[0]) for name in found)
+    ranges = (EffortRange(name, -most, most) for name, most in limits if 0.0 < most < math.inf)
+    single = (one for one in found.values() if mech.bodies[mech.body_index(one.target)].kind.nv == 1)
+    return (*single, *ranges)
+
+
+def _elements(root: Element) -> list[Element]:
+    return [*root.all("transmission"), *root.all("ros2_control")]
+
+
+def _is_simple(transmission: Element, joints: Sequence[Element]) -> bool:
+    """Whether one motor drives one joint."""
+    kind = transmission.first("type")
+    named = transmission.attributes.get("type", "") + (kind.content if kind else "")
+    motors = [part for part in transmission.children if part.tag.lower().endswith("actuator")]
+    return len(joints) == 1 and len(motors) <= 1 and ("Simple" in named or "Transmission" not in named)
+
+
+def _name(element: Element, joint: str, taken: set[str]) -> str:
+    """That of the motor, or of its joint."""
+    motors = [part.attributes.get("name", "") for part in element.children if part.tag == "actuator"]
+    name = motors[0] if len(motors) == 1 and motors[0] and motors[0] not in taken else joint
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
+def _gear(element: Element, joint: Element) -> float:
+    """The reduction, 1 where there is none that can be read."""
+    try:
+        return float(_reductions(element, joint)[0])
+    except (IndexError, ValueError):
+        return 1.0
 
 
 def _strong_joints(mech: Mechanism, elements: Sequence[Element], driven: Sequence[Sequence[Element]]) -> list[str]:
@@ -67,15 +110,6 @@ def _strong_joints(mech: Mechanism, elements: Sequence[Element], driven: Sequenc
     ]
 
 
-def _others(mech: Mechanism, found: Collection[str]) -> str:
-    """A word on joints that have no motor while others do."""
-    movable = (body for body in mech.bodies if not body.mimic and not isinstance(body.kind, Floating))
-    others = [body.joint for body in movable if body.joint not in found] if found else []
-    more = ", ..." if len(others) > MOST_PLACES else ""
-    named = ", ".join(others[:MOST_PLACES]) + more
-    return f"; the file has no motor at {named}: mech.with_actuated(...) says otherwise" if others else ""
-
-
 def _driven(element: Element) -> Iterator[Element]:
     """The elements that name joints with motors: not those that are only measured, nor those that move along."""
     for child in element.children:
@@ -92,13 +126,18 @@ def _driven(element: Element) -> Iterator[Element]:
 
 def _described(element: Element, joint: Element) -> str:
     """ "joint elbow, reduction 50"."""
+    found = _reductions(element, joint)
+    return f"joint {joint.text('name')}" + (f", reduction {' and '.join(found)}" if found else "")
+
+
+def _reductions(element: Element, joint: Element) -> list[str]:
+    """What is said of the reduction between a motor and a joint."""
     name, parts = joint.text("name"), element.children
     if element.tag == "ros2_control":  # has transmissions of its own
         own = [one for one in element.all("transmission") if any(_names(part, name) for part in one.children)]
         parts = [part for one in own for part in one.children]
     ours = [part for part in parts if _names(part, name) or not _is_joint(part)]
-    found = [text for part in (element, *ours) if (text := _reduction(part))]
-    return f"joint {name}" + (f", reduction {' and '.join(found)}" if found else "")
+    return [text for part in (element, *ours) if (text := _reduction(part))]
 
 
 def _is_joint(part: Element) -> bool:
