@@ -1,7 +1,8 @@
-"""What a file says of its joints besides masses: springs, damping, friction, limits; what of it acts, and what not."""
+"""What of a file acts, and what not: switches, stops at limits, control inputs of actuators."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,9 +12,9 @@ import numpy as np
 
 import linkwise as lw
 
-ELEMENTS = {"stiffness": "springs", "damping": "damping", "friction": "friction"}  # attribute of a body -> in words
 MOST_NAMES = 4  # in one line
 BEYOND = 1e-9  # rad, m, ...: what goes less beyond a limit does so by round-off
+OF_JOINTS = ("springs", "damping", "friction", "limits")
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,10 @@ class Idle:
     option: str | None = None
 
     def __str__(self) -> str:
-        line = f"{self.what} of {_listed(self.joints) if len(self.joints) < 3 else f'{len(self.joints)} joints'}"
+        few = len(self.joints) < 3
+        line = f"{self.what} of {_listed(self.joints) if few else f'{len(self.joints)} joints'}"
+        if self.what not in (*OF_JOINTS, "velocity limits", "effort limits"):
+            line = f"{self.what}: {_listed(self.joints)}"
         if self.exceeded is not None:
             line += f": {'exceeded by ' + _listed(self.exceeded) if self.exceeded else 'not exceeded'}"
         return line + (f" ({self.option} lets them act)" if self.option else " (nothing enforces them)")
@@ -41,61 +45,114 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
-def passive_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--passive, --limits and --limit-damping."""
+def acting_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--acting, and --passive of earlier versions, which is what happens without it."""
     for option in (
+        click.option("--passive", is_flag=True, hidden=True),
+        click.option(
+            "--acting",
+            metavar="KIND,KIND...",
+            help="What of the file acts: all by default, none, or some of springs, damping, friction, limits, "
+            "actuators, tendons, gravity_compensation, contact.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--limits, --limit-damping and --ctrl."""
+    for option in (
+        click.option(
+            "--ctrl",
+            multiple=True,
+            metavar="[ACTUATOR=]U",
+            help="Control input of an actuator, zero by default; or of all of them: U or U,U,...",
+        ),
         click.option(
             "--limit-damping",
             type=float,
-            default=0.0,
-            show_default=True,
             help="Of stops: the share by which a stop pushes harder per rad/s or m/s that it is run into.",
         ),
         click.option(
             "--limits",
             type=float,
             metavar="STIFFNESS",
-            help="Joint limits of the file act as stops as stiff as this, N m/rad or N/m; files do not say.",
+            help="Joint limits are stops as stiff as this, N m/rad or N/m; by default as suits the inertia.",
         ),
-        click.option("--passive", is_flag=True, help="Let springs, damping and friction of the file act."),
     ):
         command = option(command)
     return command
 
 
-def passive_of(mech: lw.Mechanism, own: bool, stiffness: float | None, damping: float) -> lw.Passive | None:
-    """The elements that act: the file's ``own`` springs, dampers and friction, and stops at its limits."""
-    if own and not any(_with(mech, name) for name in ELEMENTS):
-        _warn(f"--passive: no joint of {mech.name} has springs, damping or friction")
+def with_acting(
+    mech: lw.Mechanism, kinds: str | None, stiffness: float | None = None, damping: float | None = None
+) -> lw.Mechanism:
+    """The mechanism with the elements switched as asked for, and stops as hard."""
+    if kinds is not None:
+        chosen = [kind.strip() for kind in kinds.split(",")]
+        mech = mech.with_acting(*{"all": [True], "none": [False]}.get(kinds.strip(), chosen))
     if stiffness is None:
-        if damping:
+        if damping is not None:
             raise click.UsageError("--limit-damping needs --limits, the stiffness of the stops")
-        return lw.Passive.of(mech) if own else None
+        return mech
     if not (np.isfinite(stiffness) and stiffness > 0.0):
         raise click.UsageError(f"--limits must be a positive stiffness, got {stiffness:g}")
     bounded = [body for body in mech.bodies if np.isfinite([body.limits.lower, body.limits.upper]).any()]
     if not bounded:
         _warn(f"--limits: no joint of {mech.name} has limits")
-    bounds = {body.joint: (body.limits.lower, body.limits.upper) for body in bounded}
-    stops = lw.Passive.stops(bounds, stiffness, damping)
-    return lw.Passive.of(mech) + stops if own else stops
+    hard = {"stiffness": stiffness, "damping": damping or 0.0}
+    return mech.with_limits({body.joint: dataclasses.replace(body.limits, **hard) for body in bounded})
+
+
+def controls(mech: lw.Mechanism, given: Sequence[str]) -> np.ndarray | None:
+    """(n_ctrl,): control inputs from ``--ctrl``; None if there are none."""
+    if not given:
+        return None
+    inputs, names = np.zeros(len(mech.actuator_names)), mech.actuator_names
+    for text in given:
+        name, equals, value = text.rpartition("=")
+        try:
+            numbers = [float(one) for one in value.split(",")]
+        except ValueError:
+            raise click.UsageError(f"--ctrl {text}: {value!r} is no number") from None
+        if equals and name not in names:
+            known = f"its actuators are {', '.join(names)}" if names else "it has no actuators that act"
+            raise click.UsageError(f"--ctrl {text}: {mech.name} has no actuator {name!r}: {known}")
+        size = 1 if equals else len(names)
+        if len(numbers) not in (1, size) or not names:
+            raise click.UsageError(f"--ctrl {text}: {mech.name} has {len(names)} actuators: {', '.join(names)}")
+        if equals:
+            inputs[names.index(name)] = numbers[0]
+        else:
+            inputs[:] = numbers
+    return inputs
+
+
+def acting_lines(mech: lw.Mechanism) -> Iterator[str]:
+    """What acts, a line for each kind."""
+    for kind, names in mech.acting.items():
+        yield f"{kind.replace('_', ' ')}: {_listed(names)}"
 
 
 def idle_elements(mech: lw.Mechanism) -> Iterator[Idle]:
-    """Springs, damping and friction of the file, where --passive is not given."""
-    for name, words in ELEMENTS.items():
-        joints = _with(mech, name)
-        if joints:
-            yield Idle(words, joints, option="--passive")
+    """What was switched off."""
+    for kind, names in mech.idle.items():
+        if kind != "limits":  # which say whether they were exceeded
+            yield Idle(kind, names, option="--acting")
 
 
-def idle_limits(motion: lw.Trajectory, stops: bool, saturated: bool) -> Iterator[Idle]:
+def idle_limits(motion: lw.Trajectory, saturated: bool) -> Iterator[Idle]:
     """Limits of the file that a motion knew nothing of."""
     mech = motion.mechanism
-    if not stops:
-        outside = {b.joint: _beyond(_positions(motion, b.joint), b.limits.lower, b.limits.upper) for b in mech.bodies}
-        yield from _idle("limits", mech, ("lower", "upper"), outside, "--limits")
-    fast = {b.joint: _beyond(_velocities(motion, b.joint), None, b.limits.velocity) for b in mech.bodies}
+    off = set(mech.idle.get("limits", ()))
+    if off:
+        bounded = [body for body in mech.bodies if body.joint in off]
+        outside = {b.joint: _beyond(_positions(motion, b.joint), b.limits.lower, b.limits.upper) for b in bounded}
+        yield from _idle("limits", mech, ("lower", "upper"), outside, "--acting")
+    heeded = {one.target for one in mech.actuators}
+    others = [body for body in mech.bodies if body.joint not in heeded]
+    fast = {b.joint: _beyond(_velocities(motion, b.joint), None, b.limits.velocity) for b in others}
     yield from _idle("velocity limits", mech, ("velocity",), fast, None)
     if not saturated and motion.tau.any():
         driven = [body for body in mech.bodies if not body.mimic]
@@ -136,10 +193,6 @@ def _beyond(values: np.ndarray, lower: Any, upper: Any) -> bool:
         values = np.abs(values)
     over = (values > np.asarray(upper) + BEYOND).any()
     return bool(over or (lower is not None and (values < np.asarray(lower) - BEYOND).any()))
-
-
-def _with(mech: lw.Mechanism, name: str) -> tuple[str, ...]:
-    return tuple(body.joint for body in mech.bodies if any(getattr(body, name)))
 
 
 def _warn(message: str) -> None:

@@ -12,11 +12,14 @@ import numpy as np
 
 import linkwise as lw
 
+from .acting import acting_lines
 from .contact import contact_facts, contact_lines
 from .files import check_picture
 from .mechanism import Loaded, takes_mechanism
 from .screen import as_json, section, table
 from .units import units
+
+BOUNDS = ("lower", "upper", "velocity", "effort")
 
 
 @click.command(short_help="What is in a mechanism.")
@@ -63,10 +66,30 @@ def facts_of(mech: lw.Mechanism, warnings: Sequence[str]) -> dict[str, Any]:
         ],
         "contacts": contact_facts(mech),
         "independent": mech.independent_joints,
+        "acting": mech.acting,
+        "actuators": [_actuator(one) for one in mech.actuators],
         "not_acting": [dataclasses.asdict(note) | {"count": note.count} for note in mech.notes],
         "postures": {name: q.tolist() for name, q in mech.postures.items()},
         "groups": {name: list(joints) for name, joints in mech.groups.items()},
         "warnings": list(warnings),
+    }
+
+
+def _actuator(one: lw.Actuator) -> dict[str, Any]:
+    """What it drives, and its force as a formula in u, or its activation w, the length l and its rate."""
+    terms = ("", " l", " dl/dt")
+    gain = " + ".join(f"{x:g}{t}" for x, t in zip(one.gain, terms, strict=True) if x)
+    bias = "".join(f" {'-' if x < 0 else '+'} {abs(x):g}{t}" for x, t in zip(one.bias, terms, strict=True) if x)
+    several = " + " in gain
+    law = f"{'(' + gain + ')' if several else gain or '0'} {'w' if one.has_activation else 'u'}{bias}"
+    dynamics = {"integrator": "; dw/dt = u", "none": ""}.get(one.dynamics, f"; dw/dt = (u - w) / {one.time_constant:g}")
+    gear = [x for x in one.gear if x] or [0.0]
+    bounds = "" if one.ctrl_range is None else f"{one.ctrl_range[0]:g} .. {one.ctrl_range[1]:g}"
+    return {
+        "name": one.name,
+        "drives": f"{one.transmission} {one.target}" + ("" if gear == [1.0] else f", gear {_vector(gear)}"),
+        "law": law + dynamics,
+        "range": bounds or "free",
     }
 
 
@@ -86,10 +109,7 @@ def _joint(mech: lw.Mechanism, index: int) -> dict[str, Any]:
         "child": body.link,
         "q": [q.start, q.stop],
         "v": [v.start, v.stop],
-        **{
-            bound: value and [x if math.isfinite(x) else None for x in value]
-            for bound, value in vars(body.limits).items()
-        },
+        **{bound: [x if math.isfinite(x) else None for x in getattr(body.limits, bound)] for bound in BOUNDS},
         "armature": list(body.armature),
         "damping": list(body.damping),
         "friction": list(body.friction),
@@ -149,6 +169,11 @@ def _text(mech: lw.Mechanism, facts: dict[str, Any]) -> Iterable[str]:
         yield from section("postures", table(None, [(name, _vector(q)) for name, q in mech.postures.items()]))
     if mech.groups:
         yield from section("groups", table(None, [(name, ", ".join(own)) for name, own in mech.groups.items()]))
+    if mech.actuators:
+        driven = [(x["name"], x["drives"], x["law"], x["range"]) for x in facts["actuators"]]
+        yield from section("actuators", table(("actuator", "drives", "force, with u the control input", "u"), driven))
+    if mech.acting:
+        yield from section("acting in simulate, rollout and linearize", acting_lines(mech))
     if mech.notes:
         yield from section("of the file, not acting", map(str, mech.notes))
     if facts["warnings"]:

@@ -12,7 +12,7 @@ import numpy as np
 
 import linkwise as lw
 
-from .acting import Idle, idle_elements, passive_of
+from .acting import Idle, acting_lines, acting_options, idle_elements, with_acting
 from .files import check_output, check_picture
 from .mechanism import Loaded, report_warnings, takes_mechanism
 from .screen import as_json, free_width, section, shown, table
@@ -43,14 +43,14 @@ WIDTH = 110  # letters of a line of a matrix in a pipe
 @click.option(
     "--inputs", metavar="JOINT,JOINT...", help="Joints that are driven (and that hold, with --at held); all by default."
 )
-@click.option("--passive", is_flag=True, help="Let springs, dampers and friction of the file act.")
+@acting_options
 @click.option("--output", "-o", metavar="FILE.npz", help="The arrays A, B, C, D, drift, q, v, tau.")
 @click.option("--plot", metavar="FILE", help="Eigenvalues in the complex plane: .png, .svg or .pdf.")
 @click.option("--json", "json_wanted", is_flag=True, help="One JSON document; complex numbers are [real, imaginary].")
 def linearize(
     found: Loaded, positions: Sequence[str], velocities: Sequence[str], start: str | None, degrees: bool, at: str,
-    stable: bool, independent: str | None, inputs: str | None, passive: bool, output: str | None, plot: str | None,
-    json_wanted: bool,
+    stable: bool, independent: str | None, inputs: str | None, acting: str | None, passive: bool, output: str | None,
+    plot: str | None, json_wanted: bool,
 ) -> None:  # fmt: skip
     """Linear model dx/dt = drift + A x + B u near a state: matrices, eigenvalues, frequencies, damping, modes.
 
@@ -60,10 +60,9 @@ def linearize(
     """
     check_output(output, ".npz")
     check_picture(plot, ".png", ".svg", ".pdf")
-    mech = report_warnings(found, notes=False)
+    mech = with_acting(report_warnings(found, notes=False), acting)
     q, v = state(mech, positions, velocities, start, degrees, found.trust_units)
-    acting = passive_of(mech, passive, None, 0.0)
-    idle: list[Idle | lw.Note] = [*([] if passive else idle_elements(mech)), *mech.annotations.notes]
+    idle: list[Idle | lw.Note] = [*idle_elements(mech), *mech.notes]
     driven = _names(inputs)
     tau = stability = None
     if stable and at != "equilibrium":
@@ -72,16 +71,17 @@ def linearize(
         if np.any(v):
             raise click.UsageError(f"--at {at} is a state of rest: leave --v out")
         if at == "equilibrium":
-            rest = lw.find_equilibrium(mech, q, passive=acting, stable=stable)
+            rest = lw.find_equilibrium(mech, q, stable=stable)
         else:
-            rest = lw.find_equilibrium(mech, q, passive=acting, solve_for="tau", actuated=driven)
+            rest = lw.find_equilibrium(mech, q, solve_for="tau", actuated=driven)
             tau = rest.tau
         q, stability = rest.q, rest.stable
-    model = lw.linearize(mech, q, v, tau, independent=_names(independent), inputs=driven, passive=acting)
+    model = lw.linearize(mech, q, v, tau, independent=_names(independent), inputs=driven)
     files = list(_written(model, output, plot))
     facts = {
         **_facts(model, files),
         "stable": stability,
+        "acting": mech.acting,
         "not_acting": [dataclasses.asdict(one) for one in idle],
     }
     click.echo(as_json(facts) if json_wanted else "\n".join(_text(model, stability, files, idle)))
@@ -142,6 +142,8 @@ def _text(model: lw.StateSpace, stable: bool | None, files: list[Path], idle: li
         lines = model.table(width=free_width(WIDTH)).splitlines()
     yield from section("rates of the states: A, B, drift", lines)
     yield from section("modes", str(model.modes()).splitlines())
+    if mech.acting:
+        yield from section("acting", acting_lines(mech))
     if idle:
         yield from section("of the file, not acting", map(str, idle))
     if files:

@@ -13,7 +13,17 @@ import numpy as np
 
 import linkwise as lw
 
-from .acting import Idle, at_effort_limits, idle_elements, idle_limits, passive_of, passive_options
+from .acting import (
+    Idle,
+    acting_lines,
+    acting_options,
+    at_effort_limits,
+    controls,
+    idle_elements,
+    idle_limits,
+    limit_options,
+    with_acting,
+)
 from .control import control_of, control_options
 from .files import PIPE, check_picture
 from .mechanism import Loaded, report_warnings, takes_mechanism
@@ -44,7 +54,8 @@ INTERRUPTED = 130  # exit code, as of every program that Ctrl-C ended
 )
 @click.option("--every", type=float, default=0.01, show_default=True, help="Seconds between rows of the result.")
 @control_options
-@passive_options
+@limit_options
+@acting_options
 @click.option(
     "--output",
     "-o",
@@ -59,23 +70,24 @@ def simulate(
     context: click.Context, found: Loaded, duration: float | None, positions: Sequence[str], velocities: Sequence[str],
     start: str | None, degrees: bool, method: str, step: float | None, tolerance: float, every: float,
     torques: str | None, kp: Sequence[str], kd: Sequence[str], target: Sequence[str], hold_gravity: bool,
-    saturate: bool, passive: bool, limits: float | None, limit_damping: float, output: str | None, plot: str | None,
-    gif: str | None, json_wanted: bool,
+    saturate: bool, acting: str | None, passive: bool, limits: float | None, limit_damping: float | None,
+    ctrl: Sequence[str], output: str | None, plot: str | None, gif: str | None, json_wanted: bool,
 ) -> None:  # fmt: skip
     """Follow the motion of a mechanism, with loops or without, from a state under gravity, torques or a controller.
 
-    Without options it is let go at rest; springs, damping, friction and limits of the file act where options say so,
-    and what does not act is listed. Files are in radians unless --degrees is given (.npz is always). Ctrl-C ends the
-    motion: what was computed is written and shown, and the exit code is 130.
+    Without options it is let go at rest; springs, damping, friction, limits and actuators of the file act unless
+    --acting says otherwise, and what does not act is listed. Files are in radians unless --degrees is given (.npz is
+    always). Ctrl-C ends the motion: what was computed is written and shown, and the exit code is 130.
 
     \b
     linkwise simulate builtin:stanford_arm --q joint2=1.57 --duration 2 --plot fall.png
     linkwise simulate robot.urdf --duration 3 --kp 80 --kp elbow=40 --kd 10 --target elbow=0.7 --gif reach.gif
+    linkwise simulate robot.urdf --duration 0.1 --acting damping,limits
     """
     check_table_output(output)
     check_picture(plot, ".png", ".svg", ".pdf")
     check_picture(gif, ".gif", ".mp4")
-    mech = report_warnings(found, notes=False)
+    mech = with_acting(report_warnings(found, notes=False), acting, limits, limit_damping)
     if output == PIPE and json_wanted:
         raise click.UsageError("standard output takes the rows (--output -) or the summary (--json), not both")
     if start == torques == PIPE:
@@ -89,16 +101,15 @@ def simulate(
         raise click.UsageError(f"--every {every:g}: rows must be apart, and no more than {MAX_ROWS:g} of them")
     options: dict[str, Any] = {"method": method, "rtol": tolerance, "atol": tolerance, "output_step": every}
     options |= {} if step is None else {"step": step}
-    acting = passive_of(mech, passive, limits, limit_damping)
+    options |= {"ctrl": controls(mech, ctrl), "progress": sys.stderr.isatty()}
     code, trouble = 0, None
     try:
-        motion = lw.simulate(mech, q, v, duration, control, passive=acting, progress=sys.stderr.isatty(), **options)
+        motion = lw.simulate(mech, q, v, duration, control, **options)
     except lw.SimulationError as error:
         code, trouble, motion = 1, str(error), error.trajectory
     if motion.interrupted:
         code, trouble = INTERRUPTED, f"interrupted at t = {motion.end.t:.6g} s of {duration:g} s"
-    idle: list[Idle | lw.Note] = [*([] if passive else idle_elements(mech)), *mech.annotations.notes]
-    idle += idle_limits(motion, limits is not None, saturate)
+    idle: list[Idle | lw.Note] = [*idle_elements(mech), *mech.notes, *idle_limits(motion, saturate)]
     files: list[Path] = []
     try:
         for file in _written(motion, output, plot, gif, degrees):
@@ -163,6 +174,7 @@ def _summary(
         "start": {"q": motion.q[0], "v": motion.v[0]},
         "end": {"q": motion.end.q, "v": motion.end.v},
         "at_effort_limit": at_effort_limits(motion) if saturated else (),
+        "acting": mech.acting,
         "not_acting": [dataclasses.asdict(one) for one in idle],
         "files": [str(path) for path in files],
     }
@@ -197,6 +209,8 @@ def _text(
     if saturated:
         lines.append(f"forces cut off by effort limits: {', '.join(facts['at_effort_limit']) or 'none'}")
     yield from section("balance", lines)
+    if mech.acting:
+        yield from section("acting", acting_lines(mech))
     if idle:
         yield from section("of the file, not acting", map(str, idle))
     if files:

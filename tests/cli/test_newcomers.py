@@ -317,50 +317,55 @@ def test_motors_are_as_strong_as_the_file_says(run, robot):
 
 
 def test_limits_can_be_stops(run, robot):
-    through, stopped = motion(run), motion(run, "--limits", 2e4, "--limit-damping", 0.5)
+    through, stopped = motion(run, "--acting", "none"), motion(run, "--limits", 2e4, "--limit-damping", 0.5)
     mech = lw.load(robot)
     assert through["end"]["q"][1] < -0.2 or through["end"]["q"][1] > 0.4
     assert -0.11 < stopped["end"]["q"][1] < 0.31
-    stops = lw.Passive.stops({"shoulder": (-3, 3), "elbow": (-0.1, 0.3)}, 2e4, 0.5)
+    stops = lw.Passive.of(mech) + lw.Passive.stops({"shoulder": (-3, 3), "elbow": (-0.1, 0.3)}, 2e4, 0.5)
     expected = lw.simulate(mech, [0, 0], [0, 0], 0.5, passive=stops, output_step=0.01)
     np.testing.assert_allclose(stopped["end"]["q"], expected.end.q, rtol=1e-9)
 
 
-def test_what_of_the_file_does_not_act_is_told(run, robot, capsys):
-    facts = {one["what"]: one for one in motion(run)["not_acting"]}
-    assert list(facts) == ["damping", "friction", "limits", "velocity limits"]  # nothing drives it: no efforts
-    assert facts["damping"] == {"what": "damping", "joints": ["shoulder"], "exceeded": None, "option": "--passive"}
+def test_what_of_the_file_acts_and_what_not_is_told(run, robot, capsys):
+    acting = motion(run)
+    assert list(acting["acting"]) == ["damping", "friction", "limits"]
+    assert [one["what"] for one in acting["not_acting"]] == ["velocity limits"]  # nothing drives it: no efforts
+    facts = {one["what"]: one for one in motion(run, "--acting", "none")["not_acting"]}
+    assert list(facts) == ["damping", "friction", "limits", "velocity limits"]
+    assert facts["damping"] == {"what": "damping", "joints": ["shoulder"], "exceeded": None, "option": "--acting"}
     assert facts["limits"]["exceeded"] == ["elbow"] and facts["velocity limits"]["option"] is None
-    text = run("simulate", robot, "--duration", 0.5)
-    assert "of the file, not acting" in text and "damping of shoulder (--passive lets them act)" in text
-    assert "limits of shoulder, elbow: exceeded by elbow (--limits lets them act)" in text
+    text = run("simulate", robot, "--duration", 0.5, "--acting", "friction")
+    assert "acting\n  friction: shoulder" in text
+    assert "of the file, not acting" in text and "damping of shoulder (--acting lets them act)" in text
+    assert "limits of shoulder, elbow: exceeded by elbow (--acting lets them act)" in text
     assert "velocity limits of shoulder, elbow: exceeded by elbow (nothing enforces them)" in text
-    names = {one["what"] for one in motion(run, "--passive", "--limits", 1e4)["not_acting"]}
-    assert names == {"velocity limits"}
-    assert "not acting" not in run(*ARM)  # a mechanism with nothing of the kind
-    assert main(["simulate", robot, "--duration", "0.1", "-o", "-"]) == 0
+    assert motion(run, "--passive") == acting  # as in earlier versions, where it had to be asked for
+    assert "acting" not in run(*ARM)  # a mechanism with nothing of the kind
+    assert main(["simulate", robot, "--duration", "0.1", "-o", "-", "--acting", "limits"]) == 0
     assert "linkwise: not acting: damping of shoulder" in capsys.readouterr().err
-    assert "damping of shoulder (--passive lets them act)" in run("linearize", robot)
-    assert "not acting" not in run("linearize", robot, "--passive")
+    assert "damping of shoulder (--acting lets them act)" in run("linearize", robot, "--acting", "none")
+    assert "not acting" not in run("linearize", robot)
+    assert "unknown kind of element 'dampers'" in run("linearize", robot, "--acting", "dampers", fails=True)
 
 
 def test_limits_are_not_exceeded_by_round_off(run, here):
     (here / "leg.urdf").write_text(URDF.replace('lower="-3" upper="3"', 'lower="0" upper="1"'))
-    still = run("simulate", "leg.urdf", "--duration", 0.05, "--gravity", 0, 0, 0)
+    still = run("simulate", "leg.urdf", "--duration", 0.05, "--gravity", 0, 0, 0, "--acting", "none")
     assert "limits of shoulder, elbow: not exceeded" in still
-    motion = lw.simulate(lw.load(here / "leg.urdf").with_gravity((0, 0, 0)), [0.0, 0.0], [0.0, 0.0], 0.1)
+    mech = lw.load(here / "leg.urdf").with_gravity((0, 0, 0)).with_acting(False)
+    motion = lw.simulate(mech, [0.0, 0.0], [0.0, 0.0], 0.1)
     motion.q[:, 0] -= 1e-15
     from linkwise.cli.acting import idle_limits
 
-    assert [one.exceeded for one in idle_limits(motion, False, False)][0] == ()
+    assert [one.exceeded for one in idle_limits(motion, False)][0] == ()
     motion.q[:, 0] -= 1e-6
-    assert [one.exceeded for one in idle_limits(motion, False, False)][0] == ("shoulder",)
+    assert [one.exceeded for one in idle_limits(motion, False)][0] == ("shoulder",)
 
 
 def test_asking_for_what_a_file_does_not_have_is_told(run, here, capsys):
-    assert main([*map(str, ARM), "--passive", "--limits", "100", "-o", "m.csv"]) == 0
-    err = capsys.readouterr().err
-    assert "--passive: no joint of planar_arm_2 has springs" in err and "--limits: no joint of planar_arm_2" in err
+    assert main([*map(str, ARM), "--limits", "100", "-o", "m.csv"]) == 0
+    assert "--limits: no joint of planar_arm_2" in capsys.readouterr().err
+    assert "planar_arm_2 has 0 actuators" in run(*ARM, "--ctrl", "1", fails=True)
 
 
 def test_joints_that_follow_others_have_no_gains(run, here):

@@ -62,7 +62,7 @@ def test_robots_in_the_wild(run, robot_folder):
 
 def test_an_arm_from_a_file_with_mimic_joints(run, robot_folder):
     file = robot_folder / "panda_description/urdf/panda.urdf"
-    held = json.loads(run("simulate", file, "--duration", 0.02, "--hold-gravity", "--json"))
+    held = json.loads(run("simulate", file, "--duration", 0.02, "--hold-gravity", "--json", "--acting", "none"))
     np.testing.assert_allclose(held["end"]["q"], held["start"]["q"], atol=1e-8)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lw.MechanismWarning)
@@ -81,7 +81,7 @@ def test_a_mujoco_file_and_a_table_of_dh_parameters(run, here):
     (here / "swing.xml").write_text(MJCF)
     free, damped = (
         json.loads(run("simulate", "swing.xml", "--q", "hinge=1", "--duration", 1, "--json", *passive))
-        for passive in ((), ("--passive",))
+        for passive in (("--acting", "none"), ())
     )
     assert free["energy"]["largest_change"] < 1e-8 < 0.1 < damped["energy"]["largest_change"]
     (here / "arm.csv").write_text(

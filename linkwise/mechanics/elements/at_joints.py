@@ -6,6 +6,7 @@ by hand (``lw.Passive``), so that elements that differ in numbers share it, and 
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ import numpy as np
 
 from ...mechanism import Body, Mechanism, MechanismError, checks
 from ..jet import jet, parts
-from ..scalar import Scalar, select, sqrt
+from ..scalar import Scalar, is_constant, select, sqrt
 from .law import ForceLaw, Situation
 
 FRICTION_SPEED = 1e-2  # rad/s or m/s below which dry friction is regularised
@@ -47,7 +48,7 @@ class Element(ForceLaw):
         what = f"the {name.replace('_', ' ')} of a {type(self).__name__.lower()} at joint {self.joint!r}"
         if np.asarray(value).dtype.kind not in "iuf":
             raise MechanismError(f"{what} must be a number or several, not {value!r}")
-        numbers = np.array(checks.per_coordinate(what, value, size, finite=name not in ("lower", "upper")))
+        numbers = np.array(checks.per_coordinate(what, value, size, finite=name not in ("lower", "upper", "width")))
         if self.fields[name][1] and (numbers < 0.0).any():
             raise MechanismError(f"{what} must not be negative, got {value!r}")
         return numbers
@@ -167,7 +168,8 @@ class Friction(Element):
 @dataclass(frozen=True)
 class Stop(Element):
     """Springs that hold q between ``lower`` and ``upper``: at a depth p beyond a bound they push back with
-    ``stiffness p (1 + damping dp/dt)``, never pulling (Hunt and Crossley's law, continuous at contact).
+    ``stiffness (p + damping min(p, width) dp/dt)``, never pulling: Hunt and Crossley's law, continuous at contact, with
+    a damping that grows no further beyond the depth ``width``, so that steps of explicit methods can follow it there.
 
     Where a stop is just touched, or about to let go, derivatives are those of the side on which it does not push.
     """
@@ -176,11 +178,13 @@ class Stop(Element):
     upper: Any
     stiffness: Any
     damping: Any = 0.0
+    width: Any = math.inf
     fields: ClassVar = {
         "lower": ("nq", False),
         "upper": ("nq", False),
         "stiffness": ("nq", True),
         "damping": ("nq", True),
+        "width": ("nq", True),
     }
 
     def at(self, body: Body) -> dict[str, list[float]]:
@@ -204,8 +208,8 @@ class Stop(Element):
         for k, sides in enumerate(self._depths(at, numbers)):
             force: Scalar = 0.0
             for side, depth in sides:
-                gain = _positive(1.0 + numbers["damping"][k] * side * rates[k])
-                force = force - side * (numbers["stiffness"][k] * depth * gain)
+                damped = within(depth, numbers["width"][k]) * numbers["damping"][k] * side * rates[k]
+                force = force - side * (numbers["stiffness"][k] * positive(depth + damped))
             forces.append(force)
         at.push_joint(self.joint, forces)
 
@@ -221,11 +225,16 @@ class Stop(Element):
         finite, q = self._finite(at.tree.mechanism), at.positions(self.joint)
         bounds = ((-1.0, numbers["lower"], finite[: len(q)]), (1.0, numbers["upper"], finite[len(q) :]))
         return [
-            [(side, _positive(side * (x - bound[k]))) for side, bound, there in bounds if there[k]]
+            [(side, positive(side * (x - bound[k]))) for side, bound, there in bounds if there[k]]
             for k, x in enumerate(q)
         ]
 
 
-def _positive(x: Scalar) -> Scalar:
+def positive(x: Scalar) -> Scalar:
     """x where it is above zero, else zero."""
-    return select(0.0 < x, x, 0.0) if not isinstance(x, float) else max(0.0, x)
+    return select(0.0 < x, x, 0.0)
+
+
+def within(x: Scalar, most: Scalar) -> Scalar:
+    """x, or ``most`` where that is less."""
+    return x if is_constant(most) and math.isinf(most) else select(x < most, x, most)

@@ -23,9 +23,10 @@ from .law import Acting, ForceLaw
 from .tendons import TendonLaw
 
 #: How stops of joint limits push back where nothing is said: as stiff as makes the joint's own effective inertia m
-#: swing with this time constant, m / LIMIT_TIME^2, and harder by this share per rad/s or m/s that they are run into.
+#: swing with this time constant, m / LIMIT_TIME^2, with a damping that is critical from this depth on.
 LIMIT_TIME = 0.02
-LIMIT_DAMPING = 5.0
+LIMIT_WIDTH = 0.01
+LIMIT_DAMPING = 2.0 * LIMIT_TIME / LIMIT_WIDTH
 
 
 def acting_on(mech: Mechanism) -> Acting:
@@ -55,8 +56,8 @@ def passive_laws(mech: Mechanism) -> Iterator[ForceLaw]:
 def _stop(body: Body, hardness: dict[str, tuple[float, ...]]) -> Stop:
     limits = body.limits
     stiffness = hardness[body.joint] if limits.stiffness is None else limits.stiffness
-    damping = (LIMIT_DAMPING,) * body.kind.nq if limits.damping is None else limits.damping
-    return Stop(body.joint, limits.lower, limits.upper, stiffness, damping)
+    damping, width = (LIMIT_DAMPING, LIMIT_WIDTH) if limits.damping is None else (limits.damping, math.inf)
+    return Stop(body.joint, limits.lower, limits.upper, stiffness, damping, width)
 
 
 def _hardness(mech: Mechanism) -> dict[str, tuple[float, ...]]:
@@ -105,7 +106,7 @@ def _tendon_law(mech: Mechanism, tendon: Tendon) -> ForceLaw | None:
         inertia = effective_inertia(mech)
         moved = sum(arm**2 / inertia[mech.v_index(joint)][0] for joint, arm in tendon.joints)
         stiffness = _rounded(1.0 / (moved * LIMIT_TIME**2)) if moved else 0.0
-    return TendonLaw(tendon, stiffness, LIMIT_DAMPING)
+    return TendonLaw(tendon, stiffness, LIMIT_DAMPING, LIMIT_WIDTH)
 
 
 #: Record -> its law on a mechanism; actuators are one law together.

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...mechanism import Tendon
-from ..scalar import Scalar, select, sqrt
+from ..scalar import Scalar, sqrt
 from .actuators import along
-from .at_joints import FRICTION_SPEED
+from .at_joints import FRICTION_SPEED, positive, within
 from .law import ForceLaw, Situation
 
 
@@ -18,12 +18,13 @@ class TendonLaw(ForceLaw):
 
         -stiffness (l - nearest of rest) - damping dl/dt - friction dl/dt / sqrt(dl/dt^2 + speed^2)
 
-    and beyond its limits that of stops with ``limit_stiffness`` and ``limit_damping``, as at joints.
+    and beyond its limits that of stops (``Stop``), as at joints.
     """
 
     tendon: Tendon
     limit_stiffness: float
     limit_damping: float
+    limit_width: float
 
     def act(self, at: Situation, ctrl: Sequence[Scalar] = (), activation: Sequence[Scalar] = ()) -> Sequence[Scalar]:
         tendon = self.tendon
@@ -35,8 +36,8 @@ class TendonLaw(ForceLaw):
         if tendon.friction:
             force = force - tendon.friction * rate / sqrt(rate * rate + FRICTION_SPEED**2)
         for side, depth in _beyond(length, tendon.limits):
-            gain = 1.0 + self.limit_damping * side * rate
-            force = force - side * (self.limit_stiffness * depth * select(0.0 < gain, gain, 0.0))
+            damped = within(depth, self.limit_width) * self.limit_damping * side * rate
+            force = force - side * (self.limit_stiffness * positive(depth + damped))
         for joint, arm in tendon.joints:
             at.push_joint(joint, [force * arm])
         return ()
@@ -64,5 +65,5 @@ def _beyond(length: Scalar, bounds: tuple[float, float] | None) -> list[tuple[fl
     for side, bound in ((-1.0, low), (1.0, high)):
         if abs(bound) != float("inf"):
             depth = side * (length - bound)
-            found.append((side, select(0.0 < depth, depth, 0.0)))
+            found.append((side, positive(depth)))
     return found
