@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from ..ir.program import Array, Program
 from ..ir.recurrence import RECORDS, REPEATS, Recurrence
 from .llvm_scratch import Scratch, identifier
+from .llvm_transfer import DELIVER, GATHER, SCATTER, table
 from .llvm_vector import VectorType
 
 STACK_LIMIT = 1 << 16  # bytes of scratch on the stack; more is taken from the heap
@@ -21,12 +22,14 @@ STACK_LIMIT = 1 << 16  # bytes of scratch on the stack; more is taken from the h
 
 @dataclass(frozen=True)
 class _Operand:
-    """An array that the loop is given, its axes ahead of the core (by name), and where its core lies in scratch."""
+    """An array that the loop is given, its axes ahead of the core (by name), and where its core lies in scratch: from
+    ``offset`` on, or at the places of a table."""
 
     name: str
     array: Array
     axes: tuple[str, ...]
     offset: int
+    table: str = ""
 
     def setup(self, number: int, stride_number: int) -> list[str]:
         """Instructions that read the array's address and strides."""
@@ -50,7 +53,7 @@ class _Operand:
         return lines, base
 
     def transfer(self, kind: str, vector: VectorType) -> list[str]:
-        """Calls that move the array between memory and scratch ("gather", "scatter"), one for each of its matrices."""
+        """Calls that move the array between memory and scratch, one for each of its matrices."""
         array, name = self.array, self.name
         if array.size == 0:
             return []
@@ -67,12 +70,19 @@ class _Operand:
                     f"  %{name}.base{number}.{axis} = getelementptr i8, ptr {base}, i64 %{name}.offset{number}.{axis}",
                 ]
                 base = f"%{name}.base{number}.{axis}"
-            place = (self.offset + number * rows * columns) * vector.bytes
-            lines += [
-                f"  %{name}.scratch{number} = getelementptr i8, ptr %scratch, i64 {place}",
-                f"  call void @{kind}{rows}x{columns}(ptr {base}, i64 %{name}.step, i64 {row_stride}, "
-                f"i64 {column_stride}, ptr %numbers, ptr %{name}.scratch{number})",
-            ]
+            where = f"ptr {base}, i64 %{name}.step, i64 {row_stride}, i64 {column_stride}, ptr %numbers"
+            place = number * rows * columns
+            if self.table:
+                lines += [
+                    f"  %{name}.table{number} = getelementptr i32, ptr @{self.table}, i64 {place}",
+                    f"  call void @{kind}{rows}x{columns}({where}, ptr %scratch, ptr %{name}.table{number})",
+                ]
+            else:
+                place = (self.offset + place) * vector.bytes
+                lines += [
+                    f"  %{name}.scratch{number} = getelementptr i8, ptr %scratch, i64 {place}",
+                    f"  call void @{kind}{rows}x{columns}({where}, ptr %{name}.scratch{number})",
+                ]
         return lines
 
 
@@ -85,11 +95,11 @@ def symbol(program: Program) -> str:
     return identifier(program.name)
 
 
-def transfers(program: Program) -> list[tuple[str, int, int]]:
-    """The gathers and scatters that the arrays need: kind, rows, columns."""
-    gathers = {("gather", *_rows_and_columns(array)) for array in program.inputs if array.size}
-    scatters = {("scatter", *_rows_and_columns(array)) for array in program.outputs if array.size}
-    return sorted(gathers) + sorted(scatters)
+def transfers(program: Program, recurrence: Recurrence | None = None) -> list[tuple[str, int, int]]:
+    """The moves that the arrays need: kind, rows, columns."""
+    gathers = {(GATHER, *_rows_and_columns(array)) for array in program.inputs if array.size}
+    back = SCATTER if recurrence else DELIVER
+    return sorted(gathers) + sorted({(back, *_rows_and_columns(array)) for array in program.outputs if array.size})
 
 
 def _rows_and_columns(array: Array) -> tuple[int, int]:
@@ -109,9 +119,9 @@ def loop(
         stride_number += len(operand.axes) + len(operand.array.shape)
     setup += ["  call void @fill(ptr %scratch)"] if scratch.constants else []
     if recurrence is None:
-        gathers = [line for operand in inputs for line in operand.transfer("gather", scratch.vector)]
-        scatters = [line for operand in outputs for line in operand.transfer("scatter", scratch.vector)]
-        group, end = [*gathers, *compute, *scatters], "group"
+        gathers = [line for operand in inputs for line in operand.transfer(GATHER, scratch.vector)]
+        deliveries = [line for operand in outputs for line in operand.transfer(DELIVER, scratch.vector)]
+        group, end = [*gathers, *compute, *deliveries], "group"
     else:
         setup += _sizes(inputs, outputs)
         group, end = _runs(inputs, outputs, compute, scratch.vector, recurrence), "group_end"
@@ -153,8 +163,16 @@ def _operands(
         for i, (array, offset) in enumerate(zip(arrays, offsets, strict=True)):
             yield _Operand(f"{side}{i}", array, recurrence.axes(array.name) if recurrence else (), offset)
 
-    inputs = named("in", program.inputs, scratch.input_offsets)
-    return list(inputs), list(named("out", program.outputs, scratch.output_offsets))
+    inputs = list(named("in", program.inputs, scratch.input_offsets))
+    outputs = list(named("out", program.outputs, [places[0] if places else 0 for places in scratch.places]))
+    if recurrence is None:
+        outputs = [replace(operand, table=f"places_of_{operand.name}") for operand in outputs]
+    return inputs, outputs
+
+
+def tables(scratch: Scratch) -> list[str]:
+    """Where the elements of each output lie."""
+    return [table(f"places_of_out{i}", places) for i, places in enumerate(scratch.places) if places]
 
 
 # -- recurrences --------------------------------------------------------------------------------
@@ -184,17 +202,17 @@ def _runs(
     places, becomes = {operand.array.name: operand.offset for operand in inputs}, dict(recurrence.feeds)
     fed_back = [replace(operand, offset=places[becomes[operand.array.name]]) for operand in outputs]
     return [
-        *(line for operand in once for line in operand.transfer("gather", vector)),
+        *(line for operand in once for line in operand.transfer(GATHER, vector)),
         f"  br label %{RECORDS}",
         *_counting(RECORDS, "group", "record_end", REPEATS, "group_end"),
         *_counting(REPEATS, RECORDS, "run", "run", "record_end"),
         "run:",
-        *(line for operand in per_run for line in operand.transfer("gather", vector)),
+        *(line for operand in per_run for line in operand.transfer(GATHER, vector)),
         *compute,
         *(line for pair in zip(outputs, fed_back, strict=True) for line in _copy(*pair, vector)),
         f"  br label %{REPEATS}",
         "record_end:",
-        *(line for operand in fed_back for line in operand.transfer("scatter", vector)),
+        *(line for operand in fed_back for line in operand.transfer(SCATTER, vector)),
         f"  br label %{RECORDS}",
         "group_end:",
     ]

@@ -19,27 +19,39 @@ class Scratch:
     """Where values lie in the scratch area, in units of one vector: inputs, outputs, sines and cosines of
     inputs, and slots for values that had to leave their registers."""
 
-    def __init__(self, program: Program, vector: VectorType):
+    def __init__(self, program: Program, vector: VectorType, in_order: bool = False):
+        """``in_order``: results lie there as in their arrays, one after the other.  Otherwise each value lies there
+        once, however many elements of outputs it is, and ``places`` tells where."""
         self.vector = vector
         self.input_names = [identifier(array.name) for array in program.inputs]
-        self.input_offsets, size = _offsets(program.inputs, 0)
-        self.output_offsets, size = _offsets(program.outputs, size)
+        self.input_offsets, self.size = _offsets(program.inputs, 0)
         self.slots = {n: self.input_offsets[n.value[0]] + n.value[1] for n in program.nodes if n.op is ops.INPUT}
         self.angles: dict[Node, int] = {}  # input whose sine and cosine come first -> slot of the sine
         for node in program.nodes:
             if node.op in (ops.SIN, ops.COS) and node.args[0].op is ops.INPUT:
-                sine = self.angles.setdefault(node.args[0], size + 2 * len(self.angles))
+                sine = self.angles.setdefault(node.args[0], self.size + 2 * len(self.angles))
                 self.slots[node] = sine + (node.op is ops.COS)
-        self.size = size + 2 * len(self.angles)
-        self.destinations: dict[Node, list[int]] = {}  # output elements that a node gives, unless it is constant
-        self.constants: dict[int, float] = {}  # output elements that are constant
-        for offset, results in zip(self.output_offsets, program.results, strict=True):
-            for element, node in enumerate(results):
-                if node.op is ops.CONST:
-                    self.constants[offset + element] = node.value
-                else:
-                    self.destinations.setdefault(node, []).append(offset + element)
+        self.size += 2 * len(self.angles)
+        self.destinations: dict[Node, list[int]] = {}  # where a node has to be stored, unless it is constant
+        self.constants: dict[int, float] = {}  # where constants have to be
+        self.places: list[list[int]] = []  # of the elements of each output
+        once: dict[Node, int] | None = None if in_order else {}
+        for results in program.results:
+            self.places.append([self._place(node, once) for node in results])
         self._free: list[int] = []
+
+    def _place(self, node: Node, once: dict[Node, int] | None) -> int:
+        """Where a result lies: one of those in ``once``, or a new place."""
+        if once is not None and (node in once or node in self.slots):
+            return self.slots[node] if node in self.slots else once[node]
+        place, self.size = self.size, self.size + 1
+        if node.op is ops.CONST:
+            self.constants[place] = node.value
+        else:
+            self.destinations.setdefault(node, []).append(place)
+        if once is not None:
+            once[node] = place
+        return place
 
     @property
     def bytes(self) -> int:

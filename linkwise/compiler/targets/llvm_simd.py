@@ -2,7 +2,8 @@
 
 The text holds one exported function, ``void NAME(char **args, npy_intp *dimensions, npy_intp *steps, void *data)``.
 It walks over the states in groups of ``options.lanes``.  A group's inputs are gathered into a scratch area,
-one vector per array element; straight-line code computes the results there; then they are scattered.  A last,
+one vector per array element; straight-line code computes the results there; then they are scattered.  A value that is
+several elements of the results lies there once, and tables tell where each element is to be found.  A last,
 partial group fills its idle lanes with the last state.  As a group is read completely before any of it is
 written, that is harmless also where an output lies over an input.  Results that are constants are put into the
 scratch area once per call: no group changes them.
@@ -22,7 +23,7 @@ from ..ir import ops
 from ..ir.program import Node, Program
 from ..ir.recurrence import Recurrence
 from . import llvm_math
-from .llvm_loop import loop, symbol, transfers
+from .llvm_loop import loop, symbol, tables, transfers
 from .llvm_registers import FORGET, LOAD, STORE, assigned, registers
 from .llvm_scratch import Scratch
 from .llvm_transfer import copy, fill, transfer
@@ -56,7 +57,7 @@ def emit(program: Program, options: Options, recurrence: Recurrence | None = Non
     """LLVM text of ``program``, run once or as a ``recurrence``; the exported function is ``symbol(program)``."""
     vector = VectorType(options.dtype, options.lanes)
     attributes = _attributes(vector)
-    scratch = Scratch(program, vector)
+    scratch = Scratch(program, vector, in_order=recurrence is not None)
     parts = _parts(program, scratch, registers(options.features), attributes)
     compute = ["  call void @angles(ptr %scratch)"] if scratch.angles else []
     compute += [f"  call void @part{number}(ptr %scratch)" for number in range(len(parts))]
@@ -66,7 +67,8 @@ def emit(program: Program, options: Options, recurrence: Recurrence | None = Non
         loop(program, scratch, compute, attributes, recurrence),
         *([_angles(scratch, attributes)] if scratch.angles else []),
         *parts,
-        *(transfer(*shape, vector, attributes) for shape in transfers(program)),
+        *(transfer(*shape, vector, attributes) for shape in transfers(program, recurrence)),
+        *([] if recurrence else tables(scratch)),
         *([copy(vector, attributes)] if recurrence else []),
         *([fill(scratch.constants, vector, attributes)] if scratch.constants else []),
         *([llvm_math.sincos(vector, attributes)] if ops.SIN in used or ops.COS in used else []),

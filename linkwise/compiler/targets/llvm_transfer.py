@@ -3,7 +3,7 @@ per lane; and of those between vectors."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from .llvm_vector import VectorType
 
@@ -62,17 +62,23 @@ exit:
 """
 
 
-def transfer(kind: str, rows: int, columns: int, vector: VectorType, attributes: str) -> str:
-    """``void @gather<rows>x<columns>(base, step, row_stride, column_stride, numbers, scratch)`` and ``@scatter...``.
+def table(name: str, places: Sequence[int]) -> str:
+    """A table of places in the scratch area."""
+    return f"@{name} = internal constant [{len(places)} x i32] [{', '.join(f'i32 {place}' for place in places)}]"
 
-    Moves a matrix of each lane's state to or from ``rows * columns`` vectors at ``scratch``; ``numbers`` points at
-    the lanes' state numbers.  Where neighbours in a row are neighbours in memory, they are moved two at a time:
-    half the accesses, and two shuffles put them in their places.
+
+def transfer(kind: str, rows: int, columns: int, vector: VectorType, attributes: str) -> str:
+    """``void @gather<rows>x<columns>(base, step, row_stride, column_stride, numbers, scratch)``, ``@scatter...``, and
+    ``@deliver...`` with one more argument, a table.
+
+    Moves a matrix of each lane's state to or from ``rows * columns`` vectors at ``scratch``, or (deliver) from the
+    places there that the table has; ``numbers`` points at the lanes' state numbers.  Where neighbours in a row are
+    neighbours in memory, they are moved two at a time: half the accesses, and two shuffles put them in their places.
     """
     paired = columns // 2 * 2 if vector.lanes > 1 else 0
     lines = [
         f"define internal void @{kind}{rows}x{columns}(ptr %base, i64 %step, i64 %row_stride, i64 %column_stride, "
-        f"ptr %numbers, ptr %scratch) noinline nounwind {attributes} {{",
+        f"ptr %numbers, ptr %scratch{', ptr %table' if kind == DELIVER else ''}) noinline nounwind {attributes} {{",
         "entry:",
     ]
     for i in range(vector.lanes):
@@ -88,8 +94,7 @@ def transfer(kind: str, rows: int, columns: int, vector: VectorType, attributes:
         "row:",
         "  %i = phi i64 [ 0, %entry ], [ %i.next, %row_end ]",
         "  %row.offset = mul i64 %i, %row_stride",
-        f"  %row.place = mul i64 %i, {columns * vector.bytes}",
-        "  %row.at = getelementptr i8, ptr %scratch, i64 %row.place",
+        f"  %row.place = mul i64 %i, {columns}",
     ]
     if paired:
         lines.append("  br i1 %dense, label %pair, label %single")
@@ -111,27 +116,44 @@ def transfer(kind: str, rows: int, columns: int, vector: VectorType, attributes:
     return "\n".join(lines)
 
 
+GATHER, SCATTER, DELIVER = "gather", "scatter", "deliver"
+
+
 def _loop(name: str, kind: str, vector: VectorType, starts: str, end: int, after: str) -> list[str]:
     """A block ``name`` that loops over columns, in pairs or singly, up to ``end`` and goes on to ``after``."""
     move = {
-        ("pair", "gather"): _gather_pair,
-        ("pair", "scatter"): _scatter_pair,
-        ("single", "gather"): _gather_single,
-        ("single", "scatter"): _scatter_single,
-    }[name, kind]
+        ("pair", True): _gather_pair,
+        ("pair", False): _scatter_pair,
+        ("single", True): _gather_single,
+        ("single", False): _scatter_single,
+    }[name, kind == GATHER]
+    count = 2 if name == "pair" else 1
     return [
         f"{name}:",
         f"  %{name}.j = phi i64 {starts}, [ %{name}.j.next, %{name} ]",
         f"  %{name}.shift = mul i64 %{name}.j, %column_stride",
         f"  %{name}.offset = add i64 %row.offset, %{name}.shift",
-        f"  %{name}.place = mul i64 %{name}.j, {vector.bytes}",
-        f"  %{name}.at = getelementptr i8, ptr %row.at, i64 %{name}.place",
+        *(line for k in range(count) for line in _place(name, k, kind == DELIVER, vector)),
         *(f"  %{name}.a{i} = getelementptr i8, ptr %lane{i}, i64 %{name}.offset" for i in range(vector.lanes)),
         *move(vector),
-        f"  %{name}.j.next = add i64 %{name}.j, {2 if name == 'pair' else 1}",
+        f"  %{name}.j.next = add i64 %{name}.j, {count}",
         f"  %{name}.more = icmp slt i64 %{name}.j.next, {end}",
         f"  br i1 %{name}.more, label %{name}, label %{after}",
     ]
+
+
+def _place(name: str, k: int, by_table: bool, vector: VectorType) -> list[str]:
+    """Instructions that find the vector of the k-th of the elements moved together."""
+    lines = [f"  %{name}.j{k} = add i64 %{name}.j, {k}", f"  %{name}.number{k} = add i64 %row.place, %{name}.j{k}"]
+    place = f"%{name}.number{k}"
+    if by_table:
+        lines += [
+            f"  %{name}.entry{k} = getelementptr i32, ptr %table, i64 {place}",
+            f"  %{name}.short{k} = load i32, ptr %{name}.entry{k}",
+            f"  %{name}.place{k} = zext i32 %{name}.short{k} to i64",
+        ]
+        place = f"%{name}.place{k}"
+    return [*lines, f"  %{name}.at{k} = getelementptr {vector.real}, ptr %scratch, i64 {place}"]
 
 
 def _gather_single(vector: VectorType) -> list[str]:
@@ -140,11 +162,11 @@ def _gather_single(vector: VectorType) -> list[str]:
         lines.append(f"  %element.{i} = load {vector.scalar}, ptr %single.a{i}, align 1")
         lines.append(f"  %value{i} = insertelement {vector.real} {so_far}, {vector.scalar} %element.{i}, i32 {i}")
         so_far = f"%value{i}"
-    return [*lines, f"  store {vector.real} {so_far}, ptr %single.at"]
+    return [*lines, f"  store {vector.real} {so_far}, ptr %single.at0"]
 
 
 def _scatter_single(vector: VectorType) -> list[str]:
-    lines = [f"  %value = load {vector.real}, ptr %single.at"]
+    lines = [f"  %value = load {vector.real}, ptr %single.at0"]
     for i in range(vector.lanes):
         lines.append(f"  %element.{i} = extractelement {vector.real} %value, i32 {i}")
         lines.append(f"  store {vector.scalar} %element.{i}, ptr %single.a{i}, align 1")
@@ -160,7 +182,6 @@ def _gather_pair(vector: VectorType) -> list[str]:
     for k in range(2):
         mask = [base + 2 * i + k for i in range(n // 2) for base in (0, n)]
         lines.append(_shuffle(f"%element{k}", vector, evens, odds, mask))
-        lines.append(f"  %pair.at{k} = getelementptr i8, ptr %pair.at, i64 {k * vector.bytes}")
         lines.append(f"  store {vector.real} %element{k}, ptr %pair.at{k}")
     return lines
 
@@ -169,7 +190,6 @@ def _scatter_pair(vector: VectorType) -> list[str]:
     n, scalar = vector.lanes, vector.scalar
     lines = []
     for k in range(2):
-        lines.append(f"  %pair.at{k} = getelementptr i8, ptr %pair.at, i64 {k * vector.bytes}")
         lines.append(f"  %element{k} = load {vector.real}, ptr %pair.at{k}")
     for k, name in enumerate(("%even_lanes", "%odd_lanes")):
         mask = [base + 2 * i + k for i in range(n // 2) for base in (0, n)]

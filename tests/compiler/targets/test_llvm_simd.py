@@ -4,6 +4,7 @@ import re
 import numpy as np
 import pytest
 
+from linkwise.compiler.ir import ops
 from linkwise.compiler.ir.builder import Builder
 from linkwise.compiler.ir.program import Array, Program, reachable
 from linkwise.compiler.passes.fuse_multiply_add import fuse_multiply_add
@@ -210,3 +211,27 @@ def test_emission_takes_time_in_proportion_to_the_length():
         return lines_run(lambda: llvm_simd.emit(program, Options(lanes=8))) / len(program.nodes)
 
     assert lines_per_node(32) < 1.5 * lines_per_node(4)
+
+
+def test_values_that_are_many_results_lie_in_memory_once():
+    """A symmetric matrix with zeros, inputs among its entries: stored once each, and delivered by a table; whatever
+    the strides of the result."""
+    builder, n = Builder(), 7
+    x = [builder.input(0, i) for i in range(n)]
+    zero = builder.const(0.0)
+    entries = {(i, j): builder.mul(x[i], x[j]) if (i + j) % 2 else zero for i in range(n) for j in range(i)}
+    results = tuple(x[i] if i == j else entries[max(i, j), min(i, j)] for i in range(n) for j in range(n))
+    program = Program((Array("x", (n,)),), (Array("m", (n, n)),), reachable([results]), (results,))
+    text = llvm_simd.emit(program, Options(lanes=8))
+    products = len({node for node in results if node.op is ops.MUL})
+    assert sum(part.split("ret void")[0].count("  store ") for part in text.split("void @part")[1:]) == products
+    ufunc = compiled(program)
+    arrays = arrays_for(program, (11,))
+    assert_same(program, ufunc, arrays)
+    straight = ufunc(*arrays)
+    for out in (
+        np.empty((11, n, 2 * n))[..., ::2],
+        np.empty((n, 11, n)).swapaxes(0, 1),
+        np.empty((11, n, n)).swapaxes(1, 2),
+    ):
+        np.testing.assert_array_equal(ufunc(*arrays, out=out), straight)
