@@ -37,6 +37,7 @@ from .proof import Proof, ProofStep, prove
 from .record import Action, Record
 from .simplify import simplified as _simplified  # noqa: F401 - what Expression.simplify does
 from .spaces import COORDINATE, FORCE, JOINT, LOOP, MOTION, SCALAR, Space, SpaceError
+from .symbols import symbol
 
 __all__ = [
     *algebra.__all__,
@@ -60,6 +61,7 @@ __all__ = [
     "local",
     "parse",
     "prove",
+    "symbol",
 ]
 __all__.sort()
 

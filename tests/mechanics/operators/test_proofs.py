@@ -286,6 +286,23 @@ def test_more_that_does_not_hold(left, right):
     assert "does not hold" in str(proof)
 
 
+def test_symbols_stand_for_anything():
+    """d(A^-1) = -A^-1 dA A^-1 whatever dA is, and what it is not."""
+    change = op.symbol("dD", op.JOINT, op.JOINT, self_adjoint=True)
+    assert change is op.symbol("dD", op.JOINT, op.JOINT, self_adjoint=True) and change.T == change
+    other = op.symbol("X", op.FORCE, op.FORCE)
+    assert op.prove(op.D @ (op.D.inv @ change @ op.D.inv) @ op.D, change).holds is True
+    commutator = op.phi @ (other @ op.E_phi - op.E_phi @ other) @ op.phi
+    assert op.prove(commutator, other @ op.phi - op.phi @ other).holds is True
+    assert op.prove(commutator, op.phi @ other - other @ op.phi).holds is False
+    # a symbol may reach from link to link: it does not stop at the ground
+    assert op.prove(op.E_phi @ other @ op.M @ op.W.T, 0.0 * (op.M @ op.W.T)).holds is False
+    with pytest.raises(ValueError, match="a symbol must not be called 'phi': that is an operator"):
+        op.symbol("phi", op.FORCE, op.FORCE)
+    with pytest.raises(TypeError, match="nothing says how the symbol X is applied"):
+        lw.compile(op.H @ other, lw.mechanisms.chain(2), target="numpy")
+
+
 def test_what_is_not_settled():
     """What A and B of one link do to each other is nothing that the laws know."""
     proof = op.prove(op.A("hand").T @ op.B("hand"), op.identity(op.B("hand").domain))
