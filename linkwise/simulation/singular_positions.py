@@ -24,6 +24,7 @@ from numpy.polynomial import legendre
 
 from ..dynamics import closed
 from ..dynamics import trees as tree
+from ..dynamics.closed.closing import LoopEquations
 from ..mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
 from . import collocation
 from .collocation import Arc, collocated, gauss_pairs, outer_pairs
@@ -35,7 +36,7 @@ THROUGH = 1e-5  # conditioning: what passes more closely goes through, but for e
 BESIDE = 1e-3  # conditioning: what passes more closely is led straight on too, as errors decide on which side it passes
 SHARP = 0.02  # conditioning: what passes more closely turns a corner at which small changes lead to other motions
 SAFELY = 0.01  # of the way to another branch: the most that projection may move a state
-NEARLY_CLOSED = 1e-6  # metres or radians, times the usual conditioning, which goes with the size of a mechanism
+NEARLY_CLOSED = 1e-6  # radians, or sizes of loops, times the usual conditioning
 PAIRS = (6, 8, 10)  # of nodes of an arc, on both sides of a singular position: more where fewer are not accurate
 FINE = 1e-10  # an arc with a smaller error is accurate, whatever the tolerance
 GAUSSIAN = 1e-8  # the same with Gauss's nodes, which know the ends of an arc much better
@@ -119,7 +120,7 @@ class SingularPositions:
         projected: an error g would move them by g / sigma, where another branch is sigma away."""
         if self.rank is None:
             return np.zeros(q.shape[:-1], dtype=bool)
-        gaps = np.abs(closed.position_error(self.mech, q)).max(axis=-1, initial=0.0)
+        gaps = np.abs(LoopEquations.of(self.mech).error(q)).max(axis=-1, initial=0.0)
         conditioning = self.conditioning(q)
         far = gaps > SAFELY * (self.usual_conditioning * conditioning) ** 2
         return (far | (conditioning < SINGULAR)) & (gaps < NEARLY_CLOSED * self.usual_conditioning)

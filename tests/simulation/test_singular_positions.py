@@ -71,7 +71,9 @@ def test_how_near_states_are_to_a_singular_position():
     assert positions.rank == 2 and 0.1 < positions.usual_conditioning <= 1.0
     states = np.array([STRETCHED, bent(mech)])
     s = np.linalg.svd(lw.closed.constraint_jacobian(mech, states), compute_uv=False)
-    np.testing.assert_allclose(positions.conditioning(states) * positions.usual_conditioning, s[:, 1] / s[:, 0])
+    np.testing.assert_allclose(
+        positions.conditioning(states) * positions.usual_conditioning, s[:, 1] / s[:, 0], atol=1e-14
+    )
     np.testing.assert_array_equal(positions.is_singular(states), [True, False])
     np.testing.assert_array_equal(positions.may_be_ahead(states, np.zeros((2, 4)), 1e-3), [True, False])
     assert not positions.is_singular(np.array([STRETCHED + 0.01]))  # open by too much to be one

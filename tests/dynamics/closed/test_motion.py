@@ -7,6 +7,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import linkwise as lw
+from linkwise.dynamics.closed.sizes import sizes
 from linkwise.mechanism import MechanismError
 
 from .built_in import STRETCHED, SYMMETRIC, built, random_state
@@ -157,7 +158,7 @@ def test_a_batch_of_which_some_start_in_a_singular_position():
 
 
 def test_how_near_a_singular_position_is_for_a_mechanism_of_any_size():
-    """Loops of a millimetre have small singular values throughout: what is near zero is known by the usual ones."""
+    """Loops of a millimetre have small singular values throughout, but for their size."""
     large = lw.closed.usual_conditioning(lw.mechanisms.five_bar(), SYMMETRIC)
     assert 0.1 < large <= 1.0 and lw.closed.conditioning(lw.mechanisms.five_bar(), STRETCHED, 2) < 1e-15
     assert lw.closed.usual_conditioning(lw.mechanisms.five_bar(), STRETCHED) > 0.1
@@ -170,11 +171,37 @@ def test_how_near_a_singular_position_is_for_a_mechanism_of_any_size():
     small = builder.build("small")
     q = lw.closed.assemble(small, [1.2, -0.9, -1.0, 0.7])
     usual = lw.closed.usual_conditioning(small, q)
-    assert usual < 1e-2 and lw.closed.conditioning(small, q, 3) > 0.02 * usual
+    assert usual > 0.1 and lw.closed.conditioning(small, q, 3) > 0.02
     v = 30.0 * lw.closed.null_space(small, q)[:, 0]
     motion = lw.simulate(small, q, v, 0.2)
     assert motion.constraint_error.max() < 1e-11
     assert energy_error(motion) < 1e-6 * motion.kinetic_energy.max()
+
+
+def how_near(unit):
+    """Conditioning, time to a singular position and conditioning there of a slider-crank, in which lengths and angles
+    meet, all its lengths in other units."""
+    builder = lw.Builder()
+    for name, parent, at, length in (("crank", "ground", 0.0, 0.3), ("rod", "crank", 0.3, 0.8)):
+        builder.link(name, 1.0, (unit * length / 2, 0, 0), unit**2 * 0.01 * np.eye(3))
+        builder.joint(name, lw.Revolute((0, 0, 1)), parent, name, (None, (unit * at, 0, 0)))
+    builder.link("slider", 0.5, (0, 0, 0), unit**2 * 0.01 * np.eye(3))
+    builder.joint("slider", lw.Prismatic((1, 0, 0)), "ground", "slider")
+    builder.loop("pin", lw.Revolute((0, 0, 1)), "rod", (None, (unit * 0.8, 0, 0)), "slider", None)
+    mech, angle = builder.build("slider_crank"), np.pi / 2 - 0.4
+    rod = -angle - np.arcsin(0.3 * np.sin(angle) / 0.8)
+    values = {"crank": angle, "rod": rod, "slider": unit * (0.3 * np.cos(angle) + 0.8 * np.cos(angle + rod))}
+    q = np.array([values[name] for name in mech.joint_names])
+    v = lw.closed.null_space(mech, q, independent=("crank",))[:, 0]
+    conditioning = lw.closed.conditioning(mech, q, lw.closed.generic_rank(mech, q))
+    return [conditioning, *lw.closed.time_to_singular(mech, q, v), lw.closed.usual_conditioning(mech, q)]
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1e3])
+def test_units_do_not_decide_how_near_a_singular_position_is(unit):
+    found, expected = how_near(unit), how_near(1.0)
+    np.testing.assert_allclose(found[:-1], expected[:-1], rtol=1e-6)
+    assert found[-1] == pytest.approx(expected[-1], rel=0.01)  # assembly takes its own ways to configurations nearby
 
 
 def test_questions_about_singular_positions_check_their_states():
@@ -198,7 +225,8 @@ def test_time_to_a_singular_position():
         assert np.linalg.norm(lw.closed.position_error(mech, turn)) < 1e-14
         time, conditioning = lw.closed.time_to_singular(mech, turn, v, rank)
         assert abs(time - x) < 2.0 * x**3 + 1e-6 * x
-        s = np.linalg.svd(lw.closed.constraint_jacobian(mech, turn), compute_uv=False)
+        scaled = sizes(mech).rows[:, None] * lw.closed.constraint_jacobian(mech, turn)
+        s = np.linalg.svd(scaled, compute_uv=False)
         assert np.abs(conditioning - s[rank - 2 : rank] / s[0]).min() < 1e-12  # both fall to zero at the same time
         assert lw.closed.time_to_singular(mech, turn, -v)[0] > 1.0  # away from it
     assert lw.closed.time_to_singular(mech, -(np.pi / 2) * np.array([1, 1, 1, -1, -1]), v) == (np.inf, 0.0)
