@@ -180,7 +180,7 @@ class Fixed:
             t_new, x = self._origin + (self._index + 1) * h, self._system.rebased(x)
             crosses = crossings.plan(t, x, t_new)
             step = partial(self._step, advance, t, x)
-            reached = crossings.planned(x.shape, step)(t_new) if crosses else self._system.corrected(step(t_new))
+            reached = (crossings.planned(x.shape, step) if crosses else step)(t_new)
             self._system.arrive(reached)
             if not np.isfinite(reached).all():
                 raise IntegrationFailed(
@@ -204,7 +204,9 @@ class Fixed:
             self._origin, self._index, self.next_step = t, 0, (end - t) / whole
 
     def _stepper(self) -> Stepper:
-        return self._system.compiled_step(self._method) or self._system.step(STEPS[self._method])
+        """A step that ends on the manifold."""
+        step, corrected = self._system.step(STEPS[self._method]), self._system.corrected
+        return self._system.compiled_step(self._method) or (lambda t, x, h: corrected(step(t, x, h)))
 
 
 class _Hermite:

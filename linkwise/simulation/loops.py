@@ -9,6 +9,8 @@ import numpy as np
 from ..dynamics import closed
 from ..dynamics import trees as tree
 from ..dynamics.closed.derivatives import derivatives_at
+from ..dynamics.closed.redundancy import redundancy
+from ..dynamics.closed.structure import fronts
 from ..dynamics.closed.variations import state_of
 from ..dynamics.derivatives import forward_dynamics_derivatives
 from ..mechanism import Mechanism
@@ -42,6 +44,17 @@ class Manifold:
     def corrects(self) -> bool:
         """Whether a state may be off by more than what the integrator is responsible for."""
         return self.projects or not self.mech.rates_are_velocities
+
+    @property
+    def is_that_of_compiled_steps(self) -> bool:
+        """Whether compiled steps of a closed mechanism stay on it: loops eliminated and projected, all constraints that
+        are independent away from singular positions, and nothing else."""
+        if not self.projects or self.formulation != "elimination" or self.energy is not None:
+            return False
+        pivots = sum(front.pivots for own in fronts(self.mech) for front in own)
+        return (
+            self.baumgarte is None and bool(np.all(self.singular.rank == pivots)) and not redundancy(self.mech).blocks
+        )
 
     def of(self, states: np.ndarray | tuple[int, ...]) -> Manifold:
         """That of some states of a batch."""

@@ -20,9 +20,9 @@ from ..compiler.store import kernel_function
 from ..dynamics import closed, diagonal
 from ..dynamics import trees as tree
 from ..dynamics.derivatives import jacobian_of
-from ..dynamics.resolved import Resolved
-from ..mechanics.algorithms.catalogue import WITH_WRENCHES
+from ..mechanics.algorithms.closed_projection import RELIABLE
 from ..mechanics.algorithms.integration import METHODS, Splitting, Tableau
+from ..mechanics.elements.law import Acting
 from ..mechanism import Mechanism
 from .forces import DIFFERENCE, Forces
 from .loops import Manifold
@@ -110,7 +110,7 @@ class System(ABC):
         return None
 
     def compiled_step(self, method: str) -> Stepper | None:
-        """One step of a method as a kernel, where there is one."""
+        """One step of a method as a kernel, where there is one; it ends on the manifold."""
         return None
 
     def step(self, method: Tableau | Splitting) -> Stepper:
@@ -193,38 +193,38 @@ class JointVelocities(System):
     def compiled_step(self, method: str) -> Stepper | None:
         cost = METHODS[method].evaluations
         elements = self.forces.elements if cost > 1 else self.forces.acting  # whatever changes is looked at once
-        if self.mech.loops:
+        if self.mech.loops and not self.manifold.is_that_of_compiled_steps:
             return None
-        if elements is not None:
-            return self._step_with_elements(method, elements, cost)
-        if self.forces.n_activation or (cost > 1 and self.forces.depend_on_state):  # its forces are constant in a step
-            return None
-        name = f"{method}_step"
-        kernel = kernel_function(self.mech, WITH_WRENCHES[name] if self.forces.push_links else name, None)
-
-        def step(t: float, x: np.ndarray, h: float) -> np.ndarray:
-            self._count[0] += cost
-            q, v = self.state(x)
-            wrenches = self.forces.wrenches(t, q, v)
-            return kernel(q, v, self.forces.all(t, q, v), h, *(() if wrenches is None else (wrenches,)))
-
-        return step
-
-    def _step_with_elements(self, method: str, elements: Resolved, cost: int) -> Stepper:
-        """The compiled step of rollouts."""
+        if elements is None:
+            if self.forces.n_activation or (cost > 1 and self.forces.depend_on_state):  # forces are constant in a step
+                return None
+            return self._compiled(method, Acting(), ("wrenches",) * self.forces.push_links, self.forces.all)
         sizes = {"wrenches": self.forces.push_links, "ctrl": elements.n_ctrl, ACTIVATION: elements.n_activation}
-        request = OneStep(method, elements.acting, tuple(name for name, size in sizes.items() if size))
-        kernel = kernel_function(self.mech, request, None)
+        more = tuple(name for name, size in sizes.items() if size)
+        return self._compiled(method, elements.acting, more, self.forces.commanded)
+
+    def _compiled(
+        self, method: str, acting: Acting, more: tuple[str, ...], constant: Callable[..., np.ndarray]
+    ) -> Stepper:
+        """The compiled step of rollouts, with ``more`` inputs (``step_algorithm``) besides ``constant`` joint forces.
+        On loops, states that it cannot be relied on for are left to the step from the rates."""
+        kernel = kernel_function(self.mech, OneStep(method, acting, more), None)
+        from_rates, cost = self.step(METHODS[method]), METHODS[method].evaluations
 
         def step(t: float, x: np.ndarray, h: float) -> np.ndarray:
             self._count[0] += cost
             q, v = self.state(x)
-            more = {
+            given = {
                 "wrenches": self.forces.wrenches(t, q, v),
                 "ctrl": self.forces.controls(t, q, v),
                 ACTIVATION: self.activation(x),
             }
-            return kernel(q, v, self.forces.commanded(t, q, v), h, *(more[name] for name in request.more))
+            found = kernel(q, v, constant(t, q, v), h, *(given[name] for name in more))
+            if not self.mech.loops:
+                return self.corrected(found)
+            state, reliability, _ = found
+            fine = np.asarray(reliability > RELIABLE)[..., None]
+            return state if fine.all() else np.where(fine, state, self.corrected(from_rates(t, x, h)))
 
         return step
 
