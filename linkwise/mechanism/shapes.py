@@ -148,8 +148,8 @@ class ContactLaw:
 
     stiffness     N/m
     dissipation   s/m; zero for no loss along the normal
-    damping       N s/m: the largest that dissipation and friction come to, however deep the contact; infinite for Hunt
-                  and Crossley's own law, and friction that is viscous below ``slip_speed`` alone
+    damping       N s/m: the largest that dissipation and friction come to, however deep the contact, so that explicit
+                  methods can follow; infinite for none, which implicit steps (``method="semi_implicit"``) always take
     friction      coefficient of Coulomb
     slip_speed    m/s: friction is viscous well below, dry well above
     smoothing     m: depth below which the force sets in smoothly; zero for a kink

@@ -11,14 +11,15 @@ in smoothly, the loss fades smoothly where shapes separate (as in A. Castro et a
 
 psi - 1 has the sign of u and is at least -1: f is never negative, k phi is conservative, the rest only loses energy.
 Friction -mu f w / sqrt(w.w + s^2 + (mu f / c)^2) of the sliding velocity w lies inside Coulomb's cone, only loses
-energy too, and is no stronger than a damper of c: what explicit steps can follow does not depend on the load.
+energy too, and is no stronger than a damper of c: what explicit steps can follow does not depend on the load.  Steps
+that take contact implicitly follow any damping, and leave the bound out (1 / c = 0).
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from ..scalar import Scalar, select, sqrt
+from ..scalar import Scalar, is_zero, select, sqrt
 from ..spatial import Symmetric3, Vector3
 
 
@@ -72,27 +73,27 @@ class Response(NamedTuple):
 def contact_response(law: Law, normal: Vector3, depth: Scalar, velocity: Vector3, step: Scalar = 0.0) -> Response:
     """The force as ``contact_force`` has it, or with a ``step`` h that of the depth p + h u which is reached by the end
     of the step, with its slopes by the velocity (of friction its secant, the factor of -w): for methods that take
-    contact implicitly."""
+    contact implicitly, and for which damping needs no bound."""
     rate = -normal.dot(velocity)
-    push, along = normal_response(law, depth + step * rate, rate, step)
+    bound = 1.0 / law.damping if is_zero(step) else 0.0
+    push, along = normal_response(law, depth + step * rate, rate, step, bound)
     if law.friction == 0.0:
         return Response(normal * push, along, 0.0)
     sliding = velocity + normal * rate
     most = law.friction * push
-    viscous = most * (1.0 / law.damping)  # the speed at which the bound of damping is reached
+    viscous = most * bound  # the speed at which damping reaches its bound
     drag = most / sqrt(sliding.dot(sliding) + law.slip_speed**2 + viscous * viscous)
     return Response(normal * push - sliding * drag, along, drag)
 
 
-def normal_response(law: Law, depth: Scalar, rate: Scalar, step: Scalar) -> tuple[Scalar, Scalar]:
-    """f, and its slope by the rate, where the depth changes by ``step`` times as much."""
+def normal_response(law: Law, depth: Scalar, rate: Scalar, step: Scalar, bound: float) -> tuple[Scalar, Scalar]:
+    """f, and its slope by the rate, where the depth changes by ``step`` times as much; ``bound`` is 1 / c."""
     phi, growth = smoothed_depth(law, depth)
     elastic = law.stiffness * phi
     scaled = at_least(law.dissipation * rate, -2.0)
     shrinking = at_most(scaled, 0.0)
     loss = scaled + 0.25 * (shrinking * shrinking)  # psi - 1
-    # Zero where damping is not bounded.
-    share = 1.0 / (1.0 + (law.dissipation * law.stiffness / law.damping) * phi)
+    share = 1.0 / (1.0 + (law.dissipation * law.stiffness * bound) * phi)
     by_depth = law.stiffness * growth * (1.0 + loss * share * share)
     by_rate = law.dissipation * elastic * share * (1.0 + 0.5 * shrinking)
     return elastic + elastic * loss * share, step * by_depth + by_rate
