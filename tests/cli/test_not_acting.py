@@ -69,3 +69,19 @@ def test_motions_start_where_the_file_does_or_from_a_posture(run, cart, start, h
     facts = json.loads(run("simulate", cart, "--duration", "0.01", "--json", *start))
     assert facts["start"]["q"] == [1, 0, 0, 0, 0, 0, height, angle]
     assert json.loads(run("info", cart, "--json"))["postures"] == {"up": [1, 0, 0, 0, 0, 0, 3, 0.5]}
+
+
+def test_contact_is_told_and_a_floor_can_be_put_under_a_robot(run, cart, here):
+    text = run("info", cart)
+    assert "world_geom0 (plane on ground): 2 shapes in 2 points, friction 1" in text
+    facts = json.loads(run("info", cart, "--json"))["contacts"]
+    assert [one["shapes"] for one in facts] == [["a_geom0", "world_geom0"], ["b_geom0", "world_geom0"]]
+    assert all(one["acts"] and one["stiffness"] > 0.0 for one in facts)
+    (here / "ball.urdf").write_text(
+        '<robot name="ball"><link name="ball"><inertial><mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01"/>'
+        '</inertial><collision><geometry><sphere radius="0.1"/></geometry></collision></link></robot>'
+    )
+    options = ("--floating-base", "--ground", "-1")
+    assert "floor (plane on ground): 1 shape in 1 point" in run("info", "ball.urdf", *options)
+    facts = json.loads(run("simulate", "ball.urdf", *options, "--duration", "2", "--json"))
+    assert facts["end"]["q"][6] == pytest.approx(-0.9, abs=1e-3)

@@ -23,7 +23,7 @@ _NO_PAIR = (
     "nothing of the moving bodies touches it: contact acts between planes and other shapes, and among "
     + " and ".join(kind + "s" for kind in ROUND)
 )
-_FRICTIONLESS = 1.0  # condim of contact without friction
+_FRICTIONLESS, _SLIDING = 1.0, 3.0  # condim of contact without friction, and of friction against sliding alone
 
 
 @dataclass(frozen=True)
@@ -186,6 +186,8 @@ def _note(geoms: list[Geom], meeting: list[tuple[Geom, Geom]], excluded: set[fro
             omit(geom.element, f"{kind} with contact", _NO_SHAPE)
         elif geom.shape is not None and met.get(id(geom)) is False:
             omit(geom.element, f"{geom.shape.kind} with contact", _NO_PAIR)
+        if met.get(id(geom)) and geom.number("condim", 3.0) > _SLIDING:
+            omit(geom.element, "geom with torsional friction", "friction acts against sliding alone")
         if geom.shape is not None and id(geom) in between:
             omit(geom.element, "geom with contact between links", BETWEEN_LINKS)
 
