@@ -69,8 +69,8 @@ def rollout(
     tau          joint forces: None for none, (nv,) the same at all times, (steps, nv) in every step, (..., steps, nv)
                  for every state too, (..., 1, nv) for every state the same at all times; constant during a step
     dt           length of a step: a number, or one for each state; may be negative
-    method       "rk4", of fourth order, "semi_implicit" (v first, then q with the new v), of first order and a
-                 quarter of the cost, or the name of a method of your own (``linkwise.register_integrator``)
+    method       "rk4", of fourth order, "semi_implicit" (v first, then q with the new v; contact implicitly), of first
+                 order at a quarter of the cost, or the name of one of your own (``linkwise.register_integrator``)
     wrenches     external, in link frames: None, or (n_links, 6) and more axes as tau
     feedback     {"target": ..., "kp": ..., "kd": ...}: joint forces kp (target - q) - kd v besides tau, of the start of
                  each step.  The target is a configuration, in the shapes of tau; gains are (..., nv), or one number for
