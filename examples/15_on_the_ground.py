@@ -58,6 +58,10 @@ def main() -> None:
     print(f"{mech}: stands {height:.3f} m above the floor, its feet bear {share:.3f} of its weight")
     across = np.linalg.norm(points.force[..., :2], axis=-1)
     print("friction within its cone:", bool((across <= 0.8 * points.force[..., 2] + 1e-9).all()))
+    still, some = np.zeros(mech.nv), slice(0, None, 100)
+    by_wrenches = lw.forward_dynamics(mech, q[some], v[some], still, lw.contact_wrenches(mech, q[some], v[some]))
+    difference = np.abs(lw.acting.forward_dynamics(mech, q[some], v[some], still) - by_wrenches).max()
+    print(f"accelerations under what acts and under the wrenches of contact: {difference:.0e} apart")
 
     figure = pyplot.figure(figsize=(11, 3.6), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
