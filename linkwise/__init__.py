@@ -98,6 +98,7 @@ _LATER = {
         "jacobian_of",
         "jacobian_rate",
         "jacobian_second_rate",
+        "step_derivatives",
         "vjp_of",
     ),
     ".dynamics.diagonal": ("diagonal",),

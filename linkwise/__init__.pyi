@@ -41,6 +41,7 @@ from .dynamics.derivatives import jacobian_derivatives as jacobian_derivatives
 from .dynamics.derivatives import jacobian_of as jacobian_of
 from .dynamics.derivatives import jacobian_rate as jacobian_rate
 from .dynamics.derivatives import jacobian_second_rate as jacobian_second_rate
+from .dynamics.derivatives import step_derivatives as step_derivatives
 from .dynamics.derivatives import vjp_of as vjp_of
 from .dynamics.frames import effective_inertia as effective_inertia
 from .dynamics.frames import frame_acceleration as frame_acceleration
@@ -270,6 +271,7 @@ __all__ = [
     "set_single_call_shortcut",
     "simulate",
     "static_forces",
+    "step_derivatives",
     "viewer",
     "vjp_of",
 ]

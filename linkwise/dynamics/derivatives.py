@@ -18,9 +18,11 @@ from ..compiler.ir.program import Program
 from ..compiler.kernel import Kernel
 from ..compiler.passes.differentiate import MODES, Directions, differentiate
 from ..compiler.pipeline import loaded, tangent_basis, trace_algorithm
-from ..compiler.store import of_algorithm
+from ..compiler.registry import compile_instead
+from ..compiler.store import kernel_function, of_algorithm
 from ..compiler.trace import inline, trace
-from ..mechanics.algorithms.catalogue import ALGORITHMS, CONFIGURATION_FIRST
+from ..mechanics.algorithms.catalogue import ALGORITHMS, CONFIGURATION_FIRST, WITH_WRENCHES
+from ..mechanics.algorithms.integration import METHODS
 from ..mechanism import Mechanism, one_of
 from .states import Float64Array
 
@@ -89,6 +91,28 @@ def inverse_dynamics_second_derivatives(
     axes is that of Pinocchio's ComputeRNEASecondOrderDerivatives.
     """
     ...
+
+
+@compile_instead("'rk4_step_derivatives', 'semi_implicit_step_derivatives' or that of another method")
+def step_derivatives(
+    mech: Mechanism,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike,
+    dt: ArrayLike,
+    method: str = "rk4",
+    wrenches: ArrayLike | None = None,
+) -> tuple[Float64Array, Float64Array]:
+    """(A, B), (2 nv, 2 nv) and (2 nv, nv): how the state after a step of dt changes with that before it, and with tau.
+
+    The step is that of ``rollout`` by ``method``, under joint forces and ``wrenches`` (n_links, 6) that stay the same
+    during it.  Rows and columns are (q, v), those of q along tangent directions: dx_next = A dx + B dtau, where small
+    changes of configurations are steps ``difference`` from one to the other.
+    """
+    name = f"{one_of('method', method, METHODS)}_step_derivatives"
+    if wrenches is not None:
+        return kernel_function(mech, WITH_WRENCHES[name], q)(q, v, tau, dt, wrenches)
+    return kernel_function(mech, name, q)(q, v, tau, dt)
 
 
 # -- of any kernel ----------------------------------------------------------------------------------------

@@ -72,6 +72,7 @@ def test_every_array_function_compiles():
             "rollout_vjp",
             "saturated",
             "simulate",
+            "step_derivatives",
         ),  # of many calls
     }
 
