@@ -103,6 +103,8 @@ def call_threaded(
         return ufunc(*arrays, out=out)
     states, longest = math.prod(batch), max(batch, default=1)
     count = min(get_num_threads(), states // enough, longest)
+    if count == 1 and states * operations <= _OPERATIONS_PER_CALL:
+        return ufunc(*arrays, out=out)
     calls = min(-(-states * operations // (count * _OPERATIONS_PER_CALL)), longest // count)
     overlap = any(np.may_share_memory(array, result) for result in given for array in arrays if result is not None)
     if overlap:
@@ -127,7 +129,7 @@ def _by_workers(
     tile = -(-tile // _STATES_PER_GROUP) * _STATES_PER_GROUP
     per_call = max(tile, count * _OPERATIONS_PER_CALL // operations)
     for start in range(0, states, per_call):
-        _threads().run(job.over(start, min(start + per_call, states), tile), count - 1)
+        _threads().run(job, start, min(start + per_call, states), tile, count - 1)
     return not job.raised  # NumPy says what it was
 
 
@@ -150,11 +152,14 @@ def _job(ufunc: np.ufunc, batch: tuple[int, ...], operands: Sequence[np.ndarray]
                 return None
         steps.append(step)
         inner.extend(array.strides[depth:])
-    return workers.Job(loop, [array.ctypes.data for array in operands], list(sizes.values()), [*steps, *inner])
+    bases = [array.ctypes.data for array in operands]
+    return workers.Job(loop, bases, list(sizes.values()), [*steps, *inner])
 
 
 def _step(shape: tuple[int, ...], strides: tuple[int, ...], batch: tuple[int, ...]) -> int | None:
     """Bytes from one state of a batch to the next, 0 for one state that serves all; None if they are not in a row."""
+    if len(shape) == 1 and shape == batch:
+        return strides[0]
     if math.prod(shape) == 1:
         return 0
     if shape != batch:

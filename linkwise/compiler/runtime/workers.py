@@ -11,6 +11,7 @@ import ctypes
 import platform
 import sys
 import threading
+from array import array
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -31,6 +32,8 @@ STATUS = (
     if platform.machine() in ("x86_64", "AMD64", "i686")
     else {"invalid": 1, "divide": 2, "over": 4, "under": 8}
 )
+
+ALL_STATUS = sum(STATUS.values())
 
 _SOURCE = f"""
 declare i32 @linkwise_sem_wait(ptr)
@@ -203,11 +206,15 @@ def native() -> _Native | None:
     )
 
 
-def _semaphore(functions: _Native) -> np.ndarray:
-    memory = np.zeros(SEMAPHORE // 8, np.int64)
-    if functions.sem_init(memory.ctypes.data, 0, 0) != 0:
+def _semaphore(functions: _Native) -> array[int]:
+    memory = array("q", bytes(SEMAPHORE))
+    if functions.sem_init(_address(memory), 0, 0) != 0:
         raise OSError("the system gave no semaphore for another thread: use fewer threads (linkwise.set_num_threads)")
     return memory
+
+
+def _address(words: array[int]) -> int:
+    return words.buffer_info()[0]
 
 
 class _Worker:
@@ -215,8 +222,8 @@ class _Worker:
 
     def __init__(self, functions: _Native):
         self.start = _semaphore(functions)
-        self.slot = np.array([0, self.start.ctypes.data], np.int64)
-        self.address = self.slot.ctypes.data
+        self.slot = array("q", (0, _address(self.start)))
+        self.address = _address(self.slot)
         self._post = functions.sem_post
         # The thread holds on to this object: what it sleeps on must not go away.
         threading.Thread(target=self._work, args=(functions,), name="linkwise", daemon=True).start()
@@ -226,7 +233,7 @@ class _Worker:
 
     def end(self) -> None:
         self.slot[0] = 0
-        self._post(self.start.ctypes.data)
+        self._post(_address(self.start))
 
 
 class Workers:
@@ -237,19 +244,22 @@ class Workers:
         self._idle: deque[_Worker] = deque()  # appending and popping are atomic
         self._started = 0
         self._lock = threading.Lock()
+        self._ends: deque[array[int]] = deque()  # semaphores of finished calls
 
-    def run(self, job: np.ndarray, wanted: int) -> None:
-        """Do a job with up to ``wanted`` threads besides the caller's."""
+    def run(self, job: Job, start: int, stop: int, tile: int, wanted: int) -> None:
+        """Do the states from ``start`` to ``stop`` with up to ``wanted`` threads besides the caller's, in tiles."""
         functions = native()
         assert functions is not None
         taken = self._taken(functions, wanted)
-        done = _semaphore(functions)
-        job[DONE] = done.ctypes.data
-        slots = np.array([worker.address for worker in taken], np.int64)
+        done = self._ends.pop() if self._ends else _semaphore(functions)
+        words = job.words
+        words[NEXT], words[COUNT], words[TILE], words[DONE] = start, stop, tile, _address(done)
+        slots = array("q", [worker.address for worker in taken])
         try:
-            functions.run(job.ctypes.data, slots.ctypes.data, len(taken))
+            functions.run(job.address, _address(slots), len(taken))
         finally:
             self._idle.extend(taken)
+            self._ends.append(done)
             if self.most == 0:
                 self.end()
 
@@ -269,8 +279,11 @@ class Workers:
     def end(self) -> None:
         """Its threads end; those that work do so first."""
         self.most = 0
-        while self._idle:
-            self._idle.pop().end()
+        while True:
+            try:
+                self._idle.pop().end()
+            except IndexError:
+                return
 
 
 class Job:
@@ -285,19 +298,18 @@ class Job:
     def __init__(self, loop: tuple[int, int], bases: Sequence[int], sizes: Sequence[int], steps: Sequence[int]):
         if len(bases) > MAX_OPERANDS or len(sizes) >= 2 * MAX_OPERANDS:
             raise ValueError(f"a loop may have {MAX_OPERANDS} operands, not {len(bases)}")
-        self._arrays = [np.array(numbers, np.int64) for numbers in ([0, *sizes], steps, bases)]
-        self.words = np.zeros(JOB_WORDS, np.int64)
-        self.words[[DIMENSIONS, STEPS, BASES]] = [array.ctypes.data for array in self._arrays]
-        self.words[[FUNCTION, DATA, OPERANDS, CORE]] = [*loop, len(bases), len(sizes)]
-        self.words[MASK] = sum(STATUS.values())
-
-    def over(self, start: int, stop: int, tile: int) -> np.ndarray:
-        """The words of the job for the states from ``start`` to ``stop``, in tiles."""
-        self.words[[NEXT, COUNT, TILE]] = start, stop, tile
-        return self.words
+        self.words = words = array("q", [0] * JOB_WORDS + [0, *sizes, *steps, *bases])
+        self.address = _address(words)
+        words[FUNCTION], words[DATA] = loop
+        words[OPERANDS], words[CORE], words[MASK] = len(bases), len(sizes), ALL_STATUS
+        words[DIMENSIONS] = self.address + 8 * JOB_WORDS
+        words[STEPS] = words[DIMENSIONS] + 8 * (1 + len(sizes))
+        words[BASES] = words[STEPS] + 8 * len(steps)
 
     @property
     def raised(self) -> bool:
         """Whether a floating-point status was set that numpy.errstate wants to know of."""
+        if not self.words[FLAGS]:
+            return False
         modes: Mapping[str, object] = np.geterr()
-        return any(int(self.words[FLAGS]) & bit and modes[name] != "ignore" for name, bit in STATUS.items())
+        return any(self.words[FLAGS] & bit and modes[name] != "ignore" for name, bit in STATUS.items())

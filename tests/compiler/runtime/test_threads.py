@@ -4,7 +4,7 @@ import threading
 import numpy as np
 import pytest
 
-from linkwise.compiler.runtime import threads
+from linkwise.compiler.runtime import threads, workers
 from linkwise.compiler.targets import numpy_reference
 from tests.compiler.targets.compiled import compiled
 from tests.compiler.targets.sample_programs import forward_dynamics, random_program
@@ -153,3 +153,54 @@ def test_long_work_can_be_interrupted_between_calls(count):
     with pytest.raises(KeyboardInterrupt):
         threads.call_threaded(Spy(), [x], operations=threads._OPERATIONS_PER_CALL // 10)
     assert sum(calls) < 1000 and max(calls) <= 10
+
+
+def test_threads_without_python_do_whole_batches_in_tiles(ufunc):
+    """Every tile is done once, whichever thread takes it, and the status of all threads is heard."""
+    if workers.native() is None:
+        pytest.skip("no semaphores here")
+    pool = workers.Workers(3)
+    q, v, tau = np.random.default_rng(0).standard_normal((3, 1000, 3))
+    want, out = ufunc(q, v, tau), np.empty((1000, 3))
+    job = threads._job(ufunc, (1000,), [q, v, tau, out])
+    for tile, wanted in ((16, 3), (48, 1), (2000, 3), (16, 0)):
+        out[...] = np.nan
+        pool.run(job, 0, 500, tile, wanted)
+        assert np.isnan(out[500:]).all()
+        pool.run(job, 500, 1000, tile, wanted)
+        np.testing.assert_array_equal(out, want)
+    assert not job.raised
+    q[700] = v[700] = 1e308
+    pool.run(job, 0, 1000, 16, 3)
+    with np.errstate(all="warn"):
+        assert job.raised
+    with np.errstate(all="ignore"):
+        assert not job.raised
+    pool.end()
+
+
+def test_what_needs_numpy_is_left_to_it(ufunc):
+    """Types to be cast, batches that are no rows, core dimensions that do not fit."""
+    x = np.ones((40, 3))
+    out = np.empty((40, 3))
+    assert threads._job(ufunc, (40,), [x, x, x, out]) is not None
+    assert threads._job(ufunc, (40,), [x, x[:1], np.ones(3), out[::-1]]) is not None
+    for other in (x.astype("f4"), np.ones((40, 2)), np.ones((2, 20, 3)), np.ones((20, 3))):
+        assert threads._job(ufunc, (40,), [other, x, x, out]) is None
+    rows = np.ones((4, 20, 3))[:, ::2]
+    assert threads._job(ufunc, (4, 10), [rows, rows, rows, np.empty((4, 10, 3))]) is None
+
+
+def test_calls_from_several_threads_at_once(ufunc):
+    """Threads are lent to one call at a time; the others do their work alone."""
+    arrays = np.random.default_rng(0).standard_normal((3, 400, 3))
+    want, found = ufunc(*arrays), []
+    callers = [
+        threading.Thread(target=lambda: found.append([threads.call_threaded(ufunc, arrays) for _ in range(20)]))
+        for _ in range(6)
+    ]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert len(found) == 6 and all(np.array_equal(result, want) for results in found for result in results)
