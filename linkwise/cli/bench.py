@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import click
 
 import linkwise as lw
 from linkwise.bench import ALGORITHMS, Conditions, Measurement, conditions, measure
+from linkwise.bench.comparison import Settings, cases, compare
+from linkwise.bench.comparison_report import slower_than, written
+from linkwise.bench.peers import ALL, TASKS
+from linkwise.bench.peers.protocol import CLOSED
 
 from .mechanism import Loaded, report_warnings, takes_mechanism
-from .screen import Progress, as_json, section, table
+from .screen import Progress, as_json, section, shown, table
 
-CLOSED = ("forward_dynamics", "mass_matrix")  # with loops; the mass matrix is that of the open tree
+OF_LOOPS = ("forward_dynamics", "mass_matrix")  # with loops; the mass matrix is that of the open tree
 
 
-@click.command(short_help="Time the kernels of a mechanism.")
-@takes_mechanism
+@click.command(short_help="Time the kernels of a mechanism, or linkwise beside other libraries.")
+@functools.partial(takes_mechanism, required=False)
 @click.option(
     "--algorithm",
     "algorithms",
@@ -30,7 +36,26 @@ CLOSED = ("forward_dynamics", "mass_matrix")  # with loops; the mass matrix is t
 @click.option("--dtype", type=click.Choice(lw.DTYPES), default="float64", show_default=True)
 @click.option("--threads", type=click.IntRange(1, 256), default=1, show_default=True)
 @click.option("--json", "json_wanted", is_flag=True, help="One JSON document; times in seconds.")
-def bench(found: Loaded, algorithms: Sequence[str], batch: int, dtype: str, threads: int, json_wanted: bool) -> None:
+@click.option(
+    "--peers", is_flag=True, help="Compare with all libraries that are installed, and write a page with plots."
+)
+@click.option("--quick", is_flag=True, help="With --peers: a small mechanism and small batches.")
+@click.option("--library", "libraries", type=click.Choice(tuple(ALL)), multiple=True, help="With --peers: only this.")
+@click.option(
+    "--output", type=click.Path(path_type=Path), default="comparison", show_default=True, help="With --peers."
+)
+def bench(
+    found: Loaded | None,
+    algorithms: Sequence[str],
+    batch: int,
+    dtype: str,
+    threads: int,
+    json_wanted: bool,
+    peers: bool,
+    quick: bool,
+    libraries: Sequence[str],
+    output: Path,
+) -> None:
     """Time inverse dynamics, forward dynamics and mass matrix, in batches and for one state.
 
     They are set against the machine's measured peak of fused multiply-adds, against the NumPy target of linkwise (which
@@ -38,15 +63,26 @@ def bench(found: Loaded, algorithms: Sequence[str], batch: int, dtype: str, thre
     With loops, forward dynamics is that of linkwise.closed, compiled terms with linear algebra in NumPy, and has no
     other library beside it.
 
+    With --peers, linkwise is set against Pinocchio, MuJoCo, Drake, code that CasADi generates, adam, frax, JaxSim and
+    MJX, those of them that are installed: inverse and forward dynamics, mass matrix and inverse, derivatives, rollouts
+    and closed dynamics, single calls and batches of 1 to 100,000 states; of FILE, or of arms, a quadruped, a humanoid,
+    chains of 5 to 10,000 links and mechanisms with loops.  That takes an hour on a quiet machine; --quick a minute.
+
     \b
     linkwise bench builtin:puma560
     linkwise bench robot.urdf --dtype float32 --threads 2 --json
+    linkwise bench --peers --quick --library Pinocchio --output comparison
     """
+    if peers:
+        _compare(found, quick, libraries or tuple(ALL), output)
+        return
+    if found is None:
+        raise click.UsageError("Missing argument 'FILE': a mechanism, or --peers for a comparison with other libraries")
     mech = report_warnings(found)
-    chosen = algorithms or (CLOSED if mech.loops else ALGORITHMS)
-    refused = [name for name in chosen if mech.loops and name not in CLOSED]
+    chosen = algorithms or (OF_LOOPS if mech.loops else ALGORITHMS)
+    refused = [name for name in chosen if mech.loops and name not in OF_LOOPS]
     if refused:
-        raise click.UsageError(f"{refused[0]} is for trees; with loops available: {', '.join(CLOSED)}")
+        raise click.UsageError(f"{refused[0]} is for trees; with loops available: {', '.join(OF_LOOPS)}")
     results = []
     with Progress(len(chosen) + 1) as progress:
         progress.at("the machine's peak")
@@ -61,6 +97,27 @@ def bench(found: Loaded, algorithms: Sequence[str], batch: int, dtype: str, thre
         click.echo(as_json({**document, "results": [dataclasses.asdict(result) for result in results]}))
     else:
         click.echo("\n".join(_text(mech, at, results)))
+
+
+def _compare(found: Loaded | None, quick: bool, libraries: Sequence[str], output: Path) -> None:
+    """The comparison of one mechanism, or of all."""
+    settings = Settings(libraries=libraries)
+    if quick:
+        settings = Settings(batches=(1, 100, 1_000), libraries=libraries, rounds=1, slice_seconds=0.02)
+    chosen = list(cases(quick))
+    if found is not None:
+        mech = report_warnings(found)
+        chosen = [(mech.name, lambda: mech, (CLOSED,) if mech.loops else tuple(TASKS))]
+    with Progress(sum(len(tasks) for _, _, tasks in chosen)) as progress:
+
+        def tell(what: str) -> None:
+            progress.at(what)
+            progress.done()
+
+        comparison = compare(settings, chosen, tell)
+    page = written(comparison, output)
+    lost = slower_than(comparison)
+    click.echo(f"{len(comparison.rows)} rows, another library faster in {len(lost)}; {shown(page)}")
 
 
 def _text(mech: lw.Mechanism, at: Conditions, results: Sequence[Measurement]) -> Iterable[str]:

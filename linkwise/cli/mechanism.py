@@ -28,12 +28,13 @@ class Loaded(NamedTuple):
     trust_units: bool = False
 
 
-def takes_mechanism(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the argument FILE with its options; what it is called with first is the mechanism, ``Loaded``."""
+def takes_mechanism(command: Callable[..., Any], required: bool = True) -> Callable[..., Any]:
+    """Give a command the argument FILE with its options; what it is called with first is the mechanism, ``Loaded``, or
+    None where FILE is not ``required`` and not given."""
 
     @functools.wraps(command)
     def run(
-        file: str,
+        file: str | None,
         floating_base: bool,
         loops: str | None,
         convention: str | None,
@@ -42,6 +43,8 @@ def takes_mechanism(command: Callable[..., Any]) -> Callable[..., Any]:
         trust_units: bool,
         **others: Any,
     ) -> Any:
+        if file is None:
+            return command(None, **others)
         if file == BUILTIN:
             click.echo("\n".join(table(None, [_described(name) for name in lw.mechanisms.__all__])))
             return None
@@ -66,7 +69,7 @@ def takes_mechanism(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option("--loops", metavar="FILE", help="TOML file of joints that close loops, beside a URDF file."),
         click.option("--floating-base", is_flag=True, help="Let the root link of the file move freely."),
-        click.argument("file"),
+        click.argument("file", required=required),
     ):
         decorated = option(decorated)
     return decorated

@@ -90,3 +90,13 @@ def test_bench_refuses_what_it_cannot_measure(run):
     )
     assert "computed in float64" in run("bench", "builtin:four_bar", "--dtype", "float32", fails=True)
     assert "--batch" in run("bench", "builtin:chain:2", "--batch", 0, fails=True)
+
+
+def test_bench_beside_other_libraries(run, here, monkeypatch):
+    from linkwise.bench import comparison
+
+    monkeypatch.setattr(comparison, "best", lambda *calls, **_: [calls[0]() is None or 1e-6])
+    text = run("bench", "builtin:double_pendulum", "--peers", "--quick", "--library", "Pinocchio", "--output", "pages")
+    assert "rows, another library faster in" in text and "comparison.md" in text
+    assert "| forward dynamics | **linkwise**, ns |" in (here / "pages" / "comparison.md").read_text()
+    assert "--peers" in run("bench", fails=True)

@@ -15,8 +15,8 @@ import numpy as np
 
 import linkwise as lw
 
+from .descriptions import urdf_of
 from .protocol import DERIVATIVES, ROLLOUT, STEP, STEPS, Calls, Peer, is_fixed_arm
-from .urdf import ROOT, text_of
 
 FLAGS = ("-O3", "-march=native", "-ffast-math", "-shared", "-fPIC")
 LONGEST = 30  # joints: beyond, C compilers take minutes for the code
@@ -40,7 +40,7 @@ def _function(casadi: Any, mech: lw.Mechanism, task: str) -> Any:
     from adam.casadi import KinDynComputations
 
     names = list(mech.joint_names)
-    robot = KinDynComputations(text_of(mech), names, ROOT, gravity=np.array([*mech.gravity, 0.0, 0.0, 0.0]))
+    robot = KinDynComputations(urdf_of(mech), names, gravity=np.array([*mech.gravity, 0.0, 0.0, 0.0]))
     q, v, u = (casadi.SX.sym(name, mech.nv) for name in ("q", "v", "u"))
     here, still = casadi.SX(np.eye(4)), casadi.SX.zeros(6)
     mass = robot.mass_matrix(here, q)[6:, 6:]
@@ -105,17 +105,19 @@ def _batch(casadi: Any, compiled: Any, task: str, nv: int) -> Callable[..., Call
         for k, x in enumerate(inputs):
             buffer.set_arg(k, x.data)
         buffer.set_res(0, out.data)
-        keep = (buffer, mapped, inputs)
+        keep = (buffer, mapped, inputs)  # the buffer holds addresses only
+
+        def call() -> Any:
+            return keep, run()
 
         def result() -> np.ndarray:
-            run()
+            call()
             if task == ROLLOUT:
                 return np.array(out[:, -1])
             if task in ("inverse_dynamics", "forward_dynamics"):
                 return np.array(out).reshape(count, nv)
             return np.swapaxes(out.reshape(shape), -1, -2).copy()  # CasADi stores columns first
 
-        run_kept: Callable[[], Any] = lambda: (keep, run())[1]  # noqa: E731 - holds on to what is written to
-        return run_kept, result
+        return call, result
 
     return batch

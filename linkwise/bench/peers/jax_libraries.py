@@ -13,9 +13,9 @@ import numpy as np
 
 import linkwise as lw
 
+from .descriptions import sdf_of, urdf_of
 from .mujoco import compiled
 from .protocol import ROLLOUT, STEP, STEPS, TASKS, Calls, Peer, is_fixed_arm
-from .urdf import ROOT, text_of
 
 LONGEST = 50  # joints: beyond, XLA takes minutes for unrolled recursions
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
@@ -76,7 +76,7 @@ def adam(mech: lw.Mechanism, task: str) -> Peer | None:
     from adam.jax import KinDynComputations
 
     gravity = np.array([*mech.gravity, 0.0, 0.0, 0.0])
-    robot = KinDynComputations(text_of(mech), list(mech.joint_names), ROOT, gravity=gravity)
+    robot = KinDynComputations(urdf_of(mech), list(mech.joint_names), gravity=gravity)
     here, still = np.eye(4), np.zeros(6)
 
     def mass(q: Any) -> Any:
@@ -101,13 +101,13 @@ def frax(mech: lw.Mechanism, task: str) -> Peer | None:
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "robot.urdf"
-        path.write_text(text_of(mech))
+        path.write_text(urdf_of(mech, massive_root=True))
         robot = Robot(str(path))
     if list(robot.joint_names) != list(mech.joint_names):
         return None
     parts: dict[str, Function] = {
         "inverse_dynamics": lambda q, v, a: robot.mass_matrix(q) @ a + robot.nonlinear_bias(q, v),
-        "forward_dynamics": robot.forward_dynamics,
+        "forward_dynamics": lambda q, v, tau: robot.forward_dynamics(q, v, tau, None),
         "mass_matrix": robot.mass_matrix,
         "mass_matrix_inverse": lambda q: robot.mass_matrix_inverse(robot.mass_matrix(q)),
     }
@@ -121,7 +121,7 @@ def jaxsim(mech: lw.Mechanism, task: str) -> Peer | None:
     import jaxsim.api as js
 
     model = js.model.JaxSimModel.build_from_model_description(
-        model_description=text_of(mech), gravity=-float(mech.gravity[2])
+        model_description=sdf_of(mech), gravity=-float(mech.gravity[2])
     )
     order = [list(model.joint_names()).index(name) for name in mech.joint_names]
     back = np.argsort(order)

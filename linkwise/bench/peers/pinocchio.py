@@ -9,7 +9,7 @@ import numpy as np
 
 import linkwise as lw
 
-from .protocol import LINEAR_FIRST, MATRICES, ROLLOUT, STEP, STEPS, Calls, Peer, of_kinds, one_by_one
+from .protocol import CLOSED, LINEAR_FIRST, MATRICES, ROLLOUT, STEP, STEPS, Calls, Peer, of_kinds, one_by_one
 
 HOW = {
     "inverse_dynamics": "rnea; batches by rneaInParallel with one thread",
@@ -19,6 +19,7 @@ HOW = {
     "inverse_dynamics_derivatives": "computeRNEADerivatives; batches in a loop from Python",
     "forward_dynamics_derivatives": "computeABADerivatives; batches in a loop from Python",
     ROLLOUT: "aba and integrate, step by step in a loop from Python",
+    CLOSED: "constraintDynamics, pins and balls as CONTACT_3D, proximal settings; batches in a loop from Python",
 }
 
 
@@ -27,15 +28,15 @@ class Model:
 
     def __init__(self, pin: Any, mech: lw.Mechanism):
         self.pin, self.model = pin, pin.Model()
-        ids: list[int] = []
+        self.ids = {-1: 0}
         self.q_order: list[int] = []
         self.v_order: list[int] = []
-        for body in mech.bodies:
-            parent = ids[body.parent] if body.parent >= 0 else 0
+        for i in _depth_first(mech):  # its sparse factorizations suppose that subtrees are contiguous
+            body = mech.bodies[i]
             pose = pin.SE3(np.array(body.rotation), np.array(body.position))
-            ids.append(self.model.addJoint(parent, _joint(pin, body.kind), pose, body.joint))
+            self.ids[i] = self.model.addJoint(self.ids[body.parent], _joint(pin, body.kind), pose, body.joint)
             inertia = pin.Inertia(body.mass, np.array(body.com), np.array(body.inertia))
-            self.model.appendBodyToJoint(ids[-1], inertia, pin.SE3.Identity())
+            self.model.appendBodyToJoint(self.ids[i], inertia, pin.SE3.Identity())
             q, v = np.arange(mech.nq)[mech.q_index(body.joint)], np.arange(mech.nv)[mech.v_index(body.joint)]
             if isinstance(body.kind, lw.Floating):
                 q, v = q[[4, 5, 6, 1, 2, 3, 0]], v[LINEAR_FIRST]
@@ -64,15 +65,33 @@ class Model:
 
 
 def peer(mech: lw.Mechanism, task: str) -> Peer | None:
-    if task not in HOW or not of_kinds(mech, lw.Revolute, lw.Prismatic, lw.Spherical, lw.Floating):
+    kinds = (lw.Revolute, lw.Prismatic, lw.Spherical, lw.Floating)
+    fits = _has_joints_of(mech) if task == CLOSED else of_kinds(mech, *kinds)
+    if task not in HOW or not fits:
         return None
     import pinocchio as pin
 
     own = Model(pin, mech)
-    single = {"rollout": _rollout}.get(task, _single)(own, task)
+    single = _closed(own, mech) if task == CLOSED else {ROLLOUT: _rollout}.get(task, _single)(own, task)
     parallel = task in ("inverse_dynamics", "forward_dynamics") and hasattr(pin, "rneaInParallel")
     batch = _parallel(own, task) if parallel else one_by_one(single)
     return Peer(f"Pinocchio {pin.__version__}", single, batch, HOW[task], 1_000_000 if parallel else 256)
+
+
+def _depth_first(mech: lw.Mechanism) -> list[int]:
+    """All bodies, each followed by those that it carries."""
+    order, waiting = [], [i for i in reversed(range(mech.n_links)) if mech.bodies[i].parent < 0]
+    while waiting:
+        order.append(waiting.pop())
+        waiting.extend(reversed(mech.children[order[-1]]))
+    return order
+
+
+def _has_joints_of(mech: lw.Mechanism) -> bool:
+    kinds = (lw.Revolute, lw.Prismatic, lw.Spherical, lw.Floating, lw.Universal)
+    return all(isinstance(loop, lw.Loop) for loop in mech.loops) and all(
+        type(body.kind) in kinds and body.mimic is None for body in mech.bodies
+    )
 
 
 def _joint(pin: Any, kind: lw.Joint) -> Any:
@@ -81,6 +100,8 @@ def _joint(pin: Any, kind: lw.Joint) -> Any:
         if axis in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)):  # its joints for these cost less
             return getattr(pin, f"JointModel{'R' if turns else 'P'}{'XYZ'[axis.index(1.0)]}")()
         return (pin.JointModelRevoluteUnaligned if turns else pin.JointModelPrismaticUnaligned)(np.array(axis))
+    if isinstance(kind, lw.Universal):
+        return pin.JointModelUniversal(np.array(kind.axis1), np.array(kind.axis2))
     return pin.JointModelFreeFlyer() if isinstance(kind, lw.Floating) else pin.JointModelSpherical()
 
 
@@ -129,6 +150,34 @@ def _rollout(own: Model, task: str) -> Callable[..., Calls]:
             return np.concatenate([q[own.q_back], v[own.v_back]])
 
         return run, result
+
+    return single
+
+
+def _closed(own: Model, mech: lw.Mechanism) -> Callable[..., Calls]:
+    """Loops as constraints: welds of six rows, everything else of three, which close planar loops and balls too."""
+    pin, model, data = own.pin, own.model, own.data
+    loops, of_loops = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
+    for loop in mech.loops:
+        assert isinstance(loop, lw.Loop)
+        sides: list[Any] = []
+        for link, pose in ((loop.link_a, loop.pose_a), (loop.link_b, loop.pose_b)):
+            frame = mech.frame(link)
+            place = pin.SE3(frame.rotation @ pose[0], frame.rotation @ pose[1] + frame.position)
+            sides += [own.ids[frame.body], place]
+        kind = pin.ContactType.CONTACT_6D if isinstance(loop.kind, lw.Fixed) else pin.ContactType.CONTACT_3D
+        loops.append(pin.RigidConstraintModel(kind, model, *sides, pin.ReferenceFrame.LOCAL))
+    of_loops.extend([loop.createData() for loop in loops])
+    settings = pin.ProximalSettings(1e-12, 1e-12, 1e-9, 20)
+    pin.initConstraintDynamics(model, data, loops, of_loops)
+
+    def single(*state: np.ndarray) -> Calls:
+        given = own.ordered(*state)
+
+        def call() -> Any:
+            return pin.constraintDynamics(model, data, *given, loops, of_loops, settings)
+
+        return call, lambda: np.array(call())[own.v_back]
 
     return single
 

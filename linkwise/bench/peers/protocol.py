@@ -16,6 +16,7 @@ LINEAR_FIRST = [3, 4, 5, 0, 1, 2]
 MATRICES = ("mass_matrix", "mass_matrix_inverse")
 DERIVATIVES = ("inverse_dynamics_derivatives", "forward_dynamics_derivatives")
 ROLLOUT = "rollout"
+CLOSED = "closed_forward_dynamics"  # of mechanisms with loops
 STEP, STEPS = 1e-3, 100  # of rollouts: seconds, and how many
 #: Inputs besides q of every task; results of several arrays are joined along their last axis.
 TASKS = {

@@ -1,0 +1,242 @@
+"""linkwise beside other libraries: the same mechanisms, tasks, states and answers, one thread, double precision.
+
+A comparison is a list of rows, each the time of one task for one mechanism in one library and one size of batch; every
+answer is compared before its time counts.  ``comparison_report`` writes them down.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import linkwise as lw
+
+from .peers import ALL, STEP, STEPS, TASKS, Peer, missing
+from .peers.protocol import CLOSED, ROLLOUT
+from .report import closed_states
+from .timing import best, cpu_name
+
+US = "linkwise"
+BATCHES = (1, 10, 100, 1_000, 10_000, 100_000)
+TOLERANCE = 1e-6  # of the largest number of an answer; rollouts and long chains lose digits on both sides
+PATIENCE = 60.0  # seconds that making a peer, or compiling, may take: beyond, larger mechanisms are not tried
+MEMORY = 400_000_000  # bytes of results in a batch
+
+
+@dataclass(frozen=True)
+class Row:
+    """Seconds per state.  ``batch`` is 0 for single calls; ``note`` says why there is no time."""
+
+    mechanism: str
+    nv: int
+    task: str
+    library: str
+    batch: int
+    seconds: float
+    error: float = 0.0
+    how: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How much is measured."""
+
+    batches: Sequence[int] = BATCHES
+    libraries: Sequence[str] = tuple(ALL)
+    rounds: int = 6
+    slice_seconds: float = 0.06
+
+
+@dataclass
+class Comparison:
+    """Rows, and what was compared with what."""
+
+    settings: Settings
+    rows: list[Row] = field(default_factory=list)
+    load: float = 0.0
+    seconds: float = 0.0
+
+    @property
+    def versions(self) -> dict[str, str]:
+        packages = ("linkwise", "numpy", "llvmlite", "pin", "mujoco", "drake", "casadi", "adam-robotics", "jax", "frax")
+        found = {"python": platform.python_version(), "processor": cpu_name()}
+        for package in (*packages, "jaxsim", "mujoco-mjx"):
+            try:
+                found[package] = importlib.metadata.version(package)
+            except importlib.metadata.PackageNotFoundError:
+                found[package] = lw.__version__ if package == "linkwise" else "not installed"
+        return found
+
+
+# -- what is compared -----------------------------------------------------------------------------------
+
+CHAINS = (5, 10, 20, 50, 100, 1_000, 10_000)
+OF_CHAINS = ("inverse_dynamics", "forward_dynamics")
+
+
+def cases(quick: bool) -> Iterator[tuple[str, Callable[[], lw.Mechanism], Sequence[str]]]:
+    """Name, maker and tasks of every mechanism."""
+    if quick:
+        yield "chain of 5", partial(_chain, 5), tuple(TASKS)
+        yield "four-bar", lw.mechanisms.four_bar, (CLOSED,)
+        return
+    yield "PUMA 560 (arm, 6 joints)", lambda: _without_rotors(lw.mechanisms.puma560()), tuple(TASKS)
+    yield "general arm, 7 joints", partial(_chain, 7), tuple(TASKS)
+    yield "quadruped (18 DoF)", lambda: lw.mechanisms.quadruped(()), tuple(TASKS)
+    yield "humanoid", lambda: lw.mechanisms.humanoid(()), tuple(TASKS)
+    for n in CHAINS:
+        yield f"chain of {n}", partial(_chain, n), OF_CHAINS
+    for name in ("four_bar", "delta_robot", "stewart_platform"):
+        yield name.replace("_", " "), getattr(lw.mechanisms, name), (CLOSED,)
+
+
+def _chain(n: int) -> lw.Mechanism:
+    return lw.mechanisms.chain(n).with_gravity((0.0, 0.0, -9.81))
+
+
+def _without_rotors(mech: lw.Mechanism) -> lw.Mechanism:
+    """Rotor inertias are left out: not all libraries have them."""
+    return replace(mech, bodies=tuple(replace(body, armature=(0.0,) * body.nv) for body in mech.bodies))
+
+
+# -- measuring ------------------------------------------------------------------------------------------
+
+
+def compare(
+    settings: Settings,
+    chosen: Sequence[tuple[str, Callable[[], lw.Mechanism], Sequence[str]]],
+    tell: Callable[[str], None] = lambda _: None,
+) -> Comparison:
+    """Measure everything; one after the other, in this process."""
+    begun = time.perf_counter()
+    found = Comparison(settings, load=os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan"))
+    tired: dict[tuple[str, str], str] = {}  # library and task -> the mechanism that took too long
+    before = lw.get_num_threads()
+    lw.set_num_threads(1)
+    try:
+        for name, make, tasks in chosen:
+            for task in tasks:
+                tell(f"{name}: {task}")
+                found.rows.extend(_task(name, make, task, settings, tired))
+    finally:
+        lw.set_num_threads(before)
+    found.seconds = time.perf_counter() - begun
+    return found
+
+
+def _task(
+    name: str,
+    make: Callable[[], lw.Mechanism],
+    task: str,
+    settings: Settings,
+    tired: dict[tuple[str, str], str],
+) -> Iterator[Row]:
+    mech = make()
+    if (US, task) in tired:
+        yield Row(name, mech.nv, task, US, 0, float("nan"), note=f"not tried: {tired[US, task]}")
+        return
+    begun = time.perf_counter()
+    function, states = ours(mech, task), _states(mech, task)
+    few = states(16)
+    expected = function(*few)
+    seconds = time.perf_counter() - begun
+    if seconds > PATIENCE:
+        tired[US, task] = f"{name} took {seconds:.0f} s to compile"
+    timed = partial(best, clock=time.perf_counter, rounds=settings.rounds, slice_seconds=settings.slice_seconds)
+    sizes = [n for n in settings.batches if n * expected[0].nbytes * (STEPS if task == ROLLOUT else 1) <= MEMORY]
+    one = [x[0].copy() for x in few]
+    (alone,) = timed(lambda: function(*one), repeats=20)
+    yield Row(name, mech.nv, task, US, 0, alone, how=f"compiled in {seconds:.1f} s")
+    for n in sizes:
+        given = states(n)
+        yield Row(name, mech.nv, task, US, n, timed(partial(function, *given))[0] / n)
+    for library in settings.libraries:
+        yield from _peer_rows(name, mech, task, library, (few, expected, states, sizes), timed, tired)
+
+
+def _peer_rows(
+    name: str, mech: lw.Mechanism, task: str, library: str, own: Any, timed: Any, tired: dict[tuple[str, str], str]
+) -> Iterator[Row]:
+    few, expected, states, sizes = own
+    blank = partial(Row, name, mech.nv, task, library, 0, float("nan"))
+    if missing(library):
+        yield blank(note=f"not installed: {', '.join(missing(library))}")
+        return
+    if (library, task) in tired:
+        yield blank(note=f"not tried: {tired[library, task]}")
+        return
+    begun = time.perf_counter()
+    try:
+        peer = ALL[library][1](mech, task)
+        if peer is None:
+            yield blank(note="does not have it")
+            return
+        call, result = peer.single(*(x[0] for x in few))
+        error = _difference(result(), expected[0])
+    except Exception as trouble:  # whatever other libraries raise is said, and does not end the comparison
+        yield blank(note=f"failed: {type(trouble).__name__}: {str(trouble)[:100]}")
+        return
+    seconds = time.perf_counter() - begun
+    if seconds > PATIENCE:
+        tired[library, task] = f"{name} took {seconds:.0f} s to prepare"
+    if not error < TOLERANCE:
+        yield blank(error=error, note=f"answers differ by {error:.1e}")
+        return
+    (alone,) = timed(call, repeats=20)
+    yield Row(name, mech.nv, task, peer.library, 0, alone, error, f"{peer.how} (ready in {seconds:.1f} s)")
+    yield from _batches(name, mech, task, peer, states, sizes, timed, error)
+
+
+def _batches(
+    name: str, mech: lw.Mechanism, task: str, peer: Peer, states: Any, sizes: Sequence[int], timed: Any, error: float
+) -> Iterator[Row]:
+    """Of a library without batches the loop over a few states stands for all sizes: its time per state is the same."""
+    measured: dict[int, float] = {}
+    for n in sizes if peer.batch is not None else ():
+        asked = min(n, peer.most)
+        if asked not in measured:
+            call, _ = peer.batch(*states(asked))  # type: ignore[misc]
+            call()  # what is compiled at the first call is compiled here
+            measured[asked] = timed(call)[0] / asked
+        yield Row(name, mech.nv, task, peer.library, n, measured[asked], error)
+
+
+def ours(mech: lw.Mechanism, task: str) -> Callable[..., np.ndarray]:
+    """A task as a function of arrays."""
+    if task == CLOSED:
+        return partial(lw.closed.forward_dynamics, mech)
+    if task == ROLLOUT:
+
+        def rollout(q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
+            end = lw.rollout(mech, q, v, tau[..., None, :], STEP, STEPS, "semi_implicit", final_only=True)
+            return np.concatenate(end, -1)
+
+        return rollout
+    return lw.compile(task, mech)
+
+
+def _states(mech: lw.Mechanism, task: str) -> Callable[[int], list[np.ndarray]]:
+    """Random states of one task, the same for every library."""
+
+    def states(count: int) -> list[np.ndarray]:
+        rng = np.random.default_rng(2024)
+        some = min(count, 1000)
+        q, v = closed_states(mech, rng, some) if task == CLOSED else lw.random_state(mech, rng, (some,))
+        wanted = {"v": v, "a": rng.normal(size=v.shape), "tau": rng.normal(size=v.shape)}
+        arrays = [q, *(wanted[name] for name in TASKS.get(task, ("v", "tau")))]
+        return [np.ascontiguousarray(np.tile(x, (-(-count // some), 1))[:count]) for x in arrays]
+
+    return states
+
+
+def _difference(found: np.ndarray, expected: np.ndarray) -> float:
+    return float(np.abs(np.asarray(found) - expected).max() / (np.abs(expected).max() or 1.0))
