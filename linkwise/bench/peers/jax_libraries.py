@@ -77,7 +77,7 @@ def adam(mech: lw.Mechanism, task: str) -> Peer | None:
 
     gravity = np.array([*mech.gravity, 0.0, 0.0, 0.0])
     robot = KinDynComputations(urdf_of(mech), list(mech.joint_names), gravity=gravity)
-    here, still = np.eye(4), np.zeros(6)
+    here, still = jax.numpy.eye(4), jax.numpy.zeros(6)
 
     def mass(q: Any) -> Any:
         return robot.mass_matrix(here, q)[6:, 6:]
