@@ -216,6 +216,83 @@ def test_semi_implicit_simulations_under_control_take_the_steps_of_rollouts():
     np.testing.assert_allclose(motion.q[-1], rolled[-1], atol=1e-9)
 
 
+# -- derivatives ------------------------------------------------------------------------------------------
+
+
+def pressed_quadruped() -> tuple[lw.Mechanism, np.ndarray, np.ndarray]:
+    """The library's, a little in the ground and sliding: away from kinks."""
+    mech = lw.mechanisms.quadruped(held=())
+    for leg in ("front_left", "front_right", "rear_left", "rear_right"):
+        mech = mech.with_shape(f"{leg}_foot", f"{leg}_toe", "sphere", 0.02)
+    mech = mech.with_ground(-0.02)
+    q, v = lw.neutral(mech), 0.05 * np.random.default_rng(1).normal(size=mech.nv)
+    q[6] -= 1e-3
+    return mech, q, v
+
+
+def differences(mech, function, q, v, step=1e-6):
+    """(d_q, d_v) of a function of (q, v), along tangent directions, by central differences."""
+    units = np.eye(mech.nv)
+    d_q = [function(lw.integrate(mech, q, e, step), v) - function(lw.integrate(mech, q, e, -step), v) for e in units]
+    d_v = [function(q, v + step * e) - function(q, v - step * e) for e in units]
+    return np.array(d_q).T / (2.0 * step), np.array(d_v).T / (2.0 * step)
+
+
+def assert_same_derivatives(found, expected):
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-7 * np.abs(other).max())
+
+
+def test_derivatives_of_joint_forces_include_contact():
+    mech, q, v = pressed_quadruped()
+    found = lw.acting.derivatives(mech, q, v)
+    assert_same_derivatives(found[:2], differences(mech, lambda q, v: lw.acting.forces(mech, q, v), q, v))
+
+
+def test_linear_models_include_contact():
+    mech, q, v = pressed_quadruped()
+    tau, n = np.zeros(mech.nv), mech.nv
+    model = lw.linearize(mech, q, v, tau)
+    expected = differences(mech, lambda q, v: lw.acting.forward_dynamics(mech, q, v, tau), q, v)
+    assert_same_derivatives((model.A[n:, :n], model.A[n:, n:]), expected)
+
+
+@pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
+def test_gradients_through_rollouts_include_contact(method):
+    mech, steps, dt = free_body("box", (0.1, 0.15, 0.05), friction=0.5), 30, 1e-3
+    q0, v0 = np.array([0.995, 0.0, 0.0998, 0.0, 0.0, 0.0, 0.06]), np.array([0.3, 0.5, 0.1, 0.4, 0.1, -0.3])
+    q0[:4] /= np.linalg.norm(q0[:4])
+    q, v = lw.rollout(mech, q0, v0, None, dt, steps, method)
+    assert lw.contact_points(mech, q, v).force.any()
+    weight = np.arange(1.0, 7.0)
+    found = lw.rollout_vjp(mech, q, v, None, dt, steps, (None, weight), method, wrt=("q0", "v0"))
+
+    def last(q0, v0):
+        return lw.rollout(mech, q0, v0, None, dt, steps, method, final_only=True)[1] @ weight
+
+    expected = differences(mech, last, q0, v0, 1e-7)
+    assert_same = zip((found["q0"], found["v0"]), expected, strict=True)
+    for one, other in assert_same:
+        np.testing.assert_allclose(one, other, atol=1e-5 * np.abs(other).max())
+
+
+# -- links among each other -------------------------------------------------------------------------------
+
+
+def test_links_that_collide_keep_their_momentum():
+    builder = lw.Builder().link("a", 1.0, inertia=(0.01,) * 3).link("b", 2.0, inertia=(0.02,) * 3)
+    builder.joint("free_a", lw.Floating(), "ground", "a").joint("free_b", lw.Floating(), "ground", "b")
+    builder.shape("ball", "a", "sphere", 0.1).shape("rod", "b", "capsule", (0.1, 0.2))
+    mech = builder.build(gravity=(0, 0, 0)).with_contact(("ball", "rod"), friction=0.3)
+    q = np.array([1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0.5, 0.03, 0.1])
+    v = np.array([0, 5.0, 0, 1, 0, 0, 0, 0, 3, 0, 0, 0])
+    path = lw.rollout(mech, q, v, None, 1e-4, 10_000, every=100)
+    momentum, energies = lw.momentum(mech, *path), energy(mech, *path)
+    np.testing.assert_allclose(momentum, np.broadcast_to(momentum[0], momentum.shape), atol=1e-9)
+    assert np.abs(path[1][-1, 9:] - v[9:]).max() > 0.01 and (np.diff(energies) < 1e-9).all()
+    assert energies[-1] < 0.9 * energies[0]
+
+
 # -- robots -----------------------------------------------------------------------------------------------
 
 
