@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -27,7 +28,7 @@ STANDARD_GRAVITY = 9.81
 WITHOUT_GROUND = "link with collision geometry"  # notes of files that have no ground
 BETWEEN_LINKS = (
     "moving links touch what is fixed to the ground alone, and pass through each other: mech.with_contact((a, b), ...) "
-    f"lets pairs of {' and '.join(kind + 's' for kind in ROUND)} touch; mech.shapes has them"
+    f"lets {' and '.join(kind + 's' for kind in ROUND)} touch, mech.with_contact(*mech.pairs_between_links) all of them"
 )
 LAW = tuple(field.name for field in dataclasses.fields(ContactLaw))
 
@@ -60,6 +61,21 @@ class Touching:
         shape (ends of capsules and cylinders, corners of boxes) count one by one."""
         pairs = ((pair, *map(self.shape, pair.shapes)) for pair in self.contact_pairs)
         return tuple(pair for pair, a, b in pairs for _ in (_parts(a) if b.kind == PLANE else (a,)))
+
+    @property
+    def pairs_between_links(self: Any) -> tuple[tuple[str, str], ...]:
+        """Names of spheres and capsules on different moving links that masks let touch, in pairs, but for those of
+        links that a joint connects, which overlap where they are connected; ``mech.with_contact(*these)`` lets all of
+        them touch."""
+        moving = [(shape, body) for shape in self.shapes if (body := shape.placed(self)[0]) >= 0]
+        carrying = {body for _, body in moving} | {i for i, body in enumerate(self.bodies) if body.mass > 0.0}
+        around = {body: _next_around(self, body, carrying) for _, body in moving}
+        return tuple(
+            (a.name, b.name)
+            for (a, one), (b, other) in itertools.combinations(moving, 2)
+            if one != other and other != around[one] and one != around[other]
+            if a.kind in ROUND and b.kind in ROUND and a.may_touch(b)
+        )
 
     def with_shape(
         self: Any, name: str, link: str, kind: str, size: Any = (), pose: Any = None, **more: Any
@@ -116,6 +132,14 @@ class Touching:
             self.shape(name)
         kept = (pair for pair in self.contact_pairs if shapes and not {*pair.shapes} & {*shapes})
         return replace(self, contact_pairs=tuple(kept))
+
+
+def _next_around(mech: Mechanism, body: int, carrying: set[int]) -> int:
+    """The link that carries this one, past those between several joints in one place."""
+    parent = mech.parents[body]
+    while parent >= 0 and parent not in carrying:
+        parent = mech.parents[parent]
+    return parent
 
 
 def _on_the_ground(known: Annotations) -> Annotations:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import pickle
 
@@ -10,6 +11,8 @@ import pytest
 
 import linkwise as lw
 from linkwise.mechanism import from_data, to_data
+from tests.compiler.targets import cuda_on_host
+from tests.compiler.targets.test_c_source import COMPILER, build
 from tests.oracle.contact import Contacts, normal_force
 
 KINDS = {"sphere": 1, "capsule": 2, "cylinder": 2, "box": 3, "ellipsoid": 3}
@@ -58,18 +61,21 @@ def test_wrenches_follow_from_poses_and_velocities(seed):
     assert pushing > 20
 
 
-@pytest.mark.parametrize("target", ["numpy", "c"])
-def test_other_targets_compute_the_same(target):
+@pytest.mark.skipif(COMPILER is None, reason="no C compiler on this machine")
+def test_other_targets_compute_the_same(monkeypatch, tmp_path):
+    """The NumPy reference, CUDA C on the host's compiler, and C."""
     rng = np.random.default_rng(1)
     mech = touching(rng, 1, **NUMBERS)
     q, v = lw.random_state(mech, rng, (3,))
-    if target == "c":
-        assert "sqrt" in lw.compile("contact_wrenches", mech).source("c")
-        return
-    expected = lw.contact_wrenches(mech, q, v)
-    np.testing.assert_allclose(
-        lw.compile("contact_wrenches", mech, target=target)(q, v), expected, rtol=1e-9, atol=1e-9
-    )
+    expected, same = lw.contact_wrenches(mech, q, v), {"rtol": 1e-9, "atol": 1e-9}
+    cuda_on_host.install(monkeypatch, tmp_path)
+    for target in ("numpy", "cuda"):
+        np.testing.assert_allclose(lw.compile("contact_wrenches", mech, target=target)(q, v), expected, **same)
+    library = build(lw.compile("contact_wrenches", mech).source("c"), tmp_path, ["-O1"])
+    found = np.empty_like(expected)
+    pointers = [ctypes.c_void_p(np.ascontiguousarray(x).ctypes.data) for x in (q, v, found)]
+    library.contact_wrenches_batch(ctypes.c_size_t(len(q)), *pointers)
+    np.testing.assert_allclose(found, expected, **same)
 
 
 @pytest.mark.parametrize("seed", range(3))

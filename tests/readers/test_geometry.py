@@ -46,6 +46,26 @@ def test_shapes_are_where_mujoco_has_them(name):
         assert shape.friction == model.geom_friction[k][0]
 
 
+@pytest.mark.parametrize("name", ["humanoid", "hopper"])
+def test_pairs_between_links_are_those_that_mujoco_looks_at(name):
+    (file,) = (file for file in gymnasium_files() if file.stem == name)
+    mech, model = load(file), mujoco.MjModel.from_xml_path(str(file))
+    round_shapes = {int(mujoco.mjtGeom.mjGEOM_SPHERE), int(mujoco.mjtGeom.mjGEOM_CAPSULE)}
+    expected = set()
+    for a in range(model.ngeom):
+        for b in range(a):
+            masks = model.geom_contype[[a, b]] & model.geom_conaffinity[[b, a]]
+            welds = model.body_weldid[model.geom_bodyid[[a, b]]]
+            around = model.body_weldid[model.body_parentid[welds]]
+            related = welds[0] == welds[1] or welds[0] == around[1] or welds[1] == around[0]
+            if masks.any() and welds.all() and not related and set(model.geom_type[[a, b]].tolist()) <= round_shapes:
+                expected.add(frozenset((model.geom(a).name, model.geom(b).name)))
+    names = {frozenset(pair) for pair in mech.pairs_between_links}
+    assert names == expected and len(names) == len(mech.pairs_between_links) > 2
+    touching = mech.with_contact(*mech.pairs_between_links)
+    assert len(touching.contact_pairs) == len(mech.contact_pairs) + len(names)
+
+
 def _as_mujoco(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
     """Free bodies have their position first."""
     parts = [q[mech.q_index(joint)] for joint in mech.joint_names]

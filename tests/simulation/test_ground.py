@@ -249,14 +249,6 @@ def test_derivatives_of_joint_forces_include_contact():
     assert_same_derivatives(found[:2], differences(mech, lambda q, v: lw.acting.forces(mech, q, v), q, v))
 
 
-def test_linear_models_include_contact():
-    mech, q, v = pressed_quadruped()
-    tau, n = np.zeros(mech.nv), mech.nv
-    model = lw.linearize(mech, q, v, tau)
-    expected = differences(mech, lambda q, v: lw.acting.forward_dynamics(mech, q, v, tau), q, v)
-    assert_same_derivatives((model.A[n:, :n], model.A[n:, n:]), expected)
-
-
 @pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
 def test_gradients_through_rollouts_include_contact(method):
     mech, steps, dt = free_body("box", (0.1, 0.15, 0.05), friction=0.5), 30, 1e-3
