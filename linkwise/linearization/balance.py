@@ -138,8 +138,8 @@ def _fallen(here: Balance) -> State:
 
 def has_potential(at: State, search: Search) -> bool:
     """Whether all that acts derives from an energy: not wrenches that rotate with their links, nor constant forces on
-    spherical and floating joints."""
-    if at.wrenches is not None and at.wrenches.any():
+    spherical and floating joints, nor actuators."""
+    if at.wrenches is not None and at.wrenches.any() or not getattr(at.passive, "has_potential", True):
         return False
     rotating = [at.mech.v_index(body.joint) for body in at.mech.bodies if not body.kind.rates_are_velocities]
     acting = at.tau != 0.0

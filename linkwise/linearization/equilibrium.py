@@ -18,9 +18,10 @@ from ..dynamics.closed.variations import State, state_of
 from ..dynamics.passive import Passive
 from ..dynamics.states import Float64Array
 from ..dynamics.trees import mass_matrix
-from ..mechanism import Mechanism, MechanismError, one_of
+from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
 from ..mechanism.checks import names_of
 from ..mechanism.quaternions import NOT_UNIT
+from .actuated import driven
 from .balance import Balance, Search, attempts, balance, has_potential, stiffness
 from .coordinates import coordinate_names, named_rows
 
@@ -80,6 +81,8 @@ def find_equilibrium(
     tolerance: float = BALANCED,
     max_steps: int = 200,
     stable: bool = False,
+    ctrl: ArrayLike | None = None,
+    activation: ArrayLike | None = None,
 ) -> Equilibrium:
     """A state of rest near ``q_guess``, or the joint forces that keep the mechanism at ``q_guess``.
 
@@ -88,7 +91,9 @@ def find_equilibrium(
                 balance, loops closed; stable or not, whichever is near.  "tau": the forces of the ``actuated`` joints
                 (all by default) that hold ``q_guess``, the smallest where there is a choice; ``tau`` at the others
     hold        joints that stay where the guess has them; the forces that this takes are part of the result
-    passive     springs, stops, ... (``linkwise.Passive``)
+    passive     springs, stops, ... (``linkwise.Passive``) in place of those of the mechanism's joints, which act
+                otherwise, as all that is in ``mech.acting`` does
+    ctrl, activation   control inputs and states of actuators, as for ``linearize``
     wrenches    (n_links, 6): external, constant in the link frames
     stable      with solve_for="q", only a minimum of the energy will do: the one that is reached by going down from the
                 guess.  (Directions without stiffness may remain: ``stable`` of the result is then None.)  Wrenches have
@@ -101,7 +106,9 @@ def find_equilibrium(
     """
     one_of("solve_for", solve_for, UNKNOWNS)
     furthest = math.inf if solve_for == "q" else NOT_UNIT
-    at = state_of(mech, q_guess, None, tau, wrenches, passive, "q_guess", furthest)
+    require_mechanism(mech)
+    elements = driven(mech, passive, ctrl, activation)
+    at = state_of(mech, q_guess, None, tau, wrenches, None, "q_guess", furthest, elements)
     if at.batch:
         raise MechanismError(f"find_equilibrium takes one state, not the batch {at.batch}")
     hold = names_of(hold)
@@ -116,8 +123,8 @@ def find_equilibrium(
     search = Search(np.setdiff1d(np.arange(mech.nv), held), hold, _scale(at), tolerance)
     if stable and not has_potential(at, search):
         raise MechanismError(
-            "stable=True looks for a minimum of the energy, which wrenches in link frames and joint forces on "
-            "spherical and floating joints do not have: leave it out, and look at .stable of what is found"
+            "stable=True looks for a minimum of the energy, which wrenches in link frames, actuators and joint forces "
+            "on spherical and floating joints do not have: leave it out, and look at .stable of what is found"
         )
     if mech.loops:
         at = at._replace(q=assemble(mech, at.q, hold=hold))

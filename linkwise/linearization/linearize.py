@@ -18,6 +18,7 @@ from ..dynamics.states import Float64Array
 from ..dynamics.trees import integrate, neutral, random_state
 from ..mechanism import Mechanism, MechanismError, one_of
 from ..mechanism.checks import names_of
+from .actuated import ACTIVATION, Model, driven, extended, inputs_of
 from .coordinates import RATE, coordinate_names, independent_by, named_rows
 from .local_form import local_form, plain_model
 from .state_space import StateSpace
@@ -39,6 +40,8 @@ def linearize(
     wrenches: ArrayLike | None = None,
     form: str = "local",
     projection: str = "orthogonal",
+    ctrl: ArrayLike | None = None,
+    activation: ArrayLike | None = None,
 ) -> StateSpace:
     """The linear model of a mechanism near the state (q, v) under joint forces ``tau``, exact, loops included.
 
@@ -48,10 +51,14 @@ def linearize(
                   but for ``mech.independent_joints`` where a file names them and they describe the motion),
                   "null_space" (orthonormal combinations), joint names, or rows (p, nv) with dy/dt = rows v
     inputs        joints that are driven, all by default; ``joint[k]`` is one coordinate of a joint with several; a
-                  mimic joint drives the one it mimics, as an output it has its own coordinate
+                  mimic joint drives the one it mimics, as an output it has its own coordinate; actuators by name, all
+                  with "ctrl", which is the default where ``ctrl`` is given
     outputs       what y is: positions of the independent coordinates by default; names of joints for their positions,
                   with ".rate" for velocities; or rows (l, 2 nv) on the steps of q and changes of v of all joints
-    passive       springs, dampers, ... (``linkwise.Passive``), which act beside ``tau``
+    passive       springs, dampers, ... (``linkwise.Passive``) in place of those of the mechanism's joints, which act
+                  otherwise, as all that is in ``mech.acting`` does
+    ctrl, activation   (n_ctrl,), (n_activation,): control inputs and states of actuators (``mech.actuator_names``);
+                  zero, and what the inputs lead to, if left out.  Activations are states of the model, behind others
     wrenches      (n_links, 6): external wrenches, constant in the link frames
     form          "local": 2 p states, the local state-space form (4.8-4.10); "underlying": the ODE of all 2 nv
                   coordinates, A = [Df] P, with two eigenvalues of zero for every constraint (4.1-4.4)
@@ -62,11 +69,12 @@ def linearize(
     general.
     A ``MechanismError`` says where loops are open, positions singular or coordinates ill-chosen.
     """
-    usual = form == "local" and passive is wrenches is independent is inputs is outputs is None
+    acting = driven(mech, passive, ctrl, activation) if isinstance(mech, Mechanism) else None
+    usual = form == "local" and acting is wrenches is independent is inputs is outputs is None
     if usual and (plain := plain_model(mech, q, v, tau)) is not None:
         return plain
     form, projection = one_of("form", form, FORMS), one_of("projection", projection, PROJECTIONS)
-    at = state_of(mech, q, v, tau, wrenches, passive)
+    at = state_of(mech, q, v, tau, wrenches, None, elements=acting)
     if 0 in at.batch:
         return _of_no_states(mech, at.batch, independent, inputs, outputs, form)
     names = coordinate_names(mech)
@@ -78,9 +86,10 @@ def linearize(
         b, acceleration = np.concatenate([np.zeros_like(b), b], axis=-2), near.acceleration
         drift, states, rows = np.concatenate([at.v, acceleration], axis=-1), names, np.eye(mech.nv)
         tangent = np.broadcast_to(np.eye(2 * mech.nv), (*at.batch, 2 * mech.nv, 2 * mech.nv))
-    input_names, driving = (names, None) if inputs is None else named_rows(mech, inputs, "inputs")
-    b = b if driving is None else b @ driving.T
+    given = inputs_of(mech, inputs, ctrl is not None)
+    a, b, drift, tangent = extended(Model(a, b, drift, tangent), acting, given, at.q, at.v)
     output_names, c = _outputs(mech, outputs, states, tangent)
+    own = [one.name + ACTIVATION for one in mech.actuators if one.has_activation] if acting is not None else []
     return StateSpace(
         mechanism=mech,
         q=at.q,
@@ -90,11 +99,11 @@ def linearize(
         A=a,
         B=b,
         C=c,
-        D=np.zeros((*at.batch, c.shape[-2], len(input_names))),
+        D=np.zeros((*at.batch, c.shape[-2], len(given.names))),
         drift=drift,
         independent=states,
-        state_names=(*states, *(name + RATE for name in states)),
-        input_names=input_names,
+        state_names=(*states, *(name + RATE for name in states), *own),
+        input_names=given.names,
         output_names=output_names,
         rows=np.broadcast_to(rows, (*at.batch, *rows.shape[-2:])),
         tangent=tangent,
@@ -114,7 +123,8 @@ def rate_jacobian(
     """(2 nv, 2 nv): derivative of (rate of the step from q, acceleration) by (step, change of v), for implicit
     integration: [Df] of trees, [Df] P with the orthogonal projection P of closed mechanisms (4.4).
 
-    With ``rank`` (``closed.generic_rank``) states need not have exactly closed loops.
+    With ``rank`` (``closed.generic_rank``) states need not have exactly closed loops.  ``passive`` elements act, and no
+    others of the mechanism.
     """
     return rate_jacobian_at(state_of(mech, q, v, tau, wrenches, passive, furthest=None), rank)
 
@@ -167,7 +177,7 @@ def _outputs(
     n = tangent.shape[-1]
     batch = tangent.shape[:-2]
     if outputs is None:
-        return states, np.broadcast_to(np.eye(n)[: n // 2], (*batch, n // 2, n))
+        return states, np.broadcast_to(np.eye(n)[: len(states)], (*batch, len(states), n))
     outputs = names_of(outputs)
     if all(isinstance(name, str) for name in outputs):
         called: list[str] = []

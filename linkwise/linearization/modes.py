@@ -64,7 +64,10 @@ def modes_of(matrix: Float64Array, mass: Float64Array, moved: Float64Array, name
     mass     (p, p): the inertia that belongs to y
     moved    (nv, 2 p): joint displacements per unit of x, their names
     """
-    values, vectors = _eigen_of_motion(matrix, mass)
+    if len(matrix) > 2 * len(mass):  # with states that are none of motion
+        values, vectors = (x.astype(complex) for x in np.linalg.eig(matrix))
+    else:
+        values, vectors = _eigen_of_motion(matrix, mass)
     shapes = moved @ vectors
     kept = values.imag >= 0.0
     values, shapes = values[kept] + 0.0, shapes[:, kept]  # no negative zeros

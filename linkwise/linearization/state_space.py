@@ -36,7 +36,7 @@ class StateSpace:
     A (n, n), B (n, k), C (l, n), D (l, k), drift (n,)   the model; drift is dx/dt at the point itself
     independent           what the coordinates are: joints (``joint[i]`` where one has several), or y1, y2, ... for
                           linear combinations of them
-    state_names, input_names, output_names   ".rate" marks velocities
+    state_names, input_names, output_names   ".rate" marks velocities, ".activation" states of actuators
     rows                  (p, nv): R, coordinates are R times steps of q
     tangent               (2 nv, n): steps of q and changes of v of all joints per unit of x (K and its derivative)
     form                  "local": the local state-space form (spencer2004 4.8); "underlying": all coordinates (4.2)
@@ -88,7 +88,7 @@ class StateSpace:
 
         self._require_one("modes")
         moved = self.tangent[: self.mechanism.nv]
-        k = moved[:, : moved.shape[1] // 2]
+        k = moved[:, : self.rows.shape[-2]]
         mass = k.T @ mass_matrix(self.mechanism, self.q) @ k
         return modes_of(self.A, mass, moved, coordinate_names(self.mechanism))
 
@@ -106,7 +106,9 @@ class StateSpace:
 
         step = difference(self.mechanism, self.q, np.asarray(q, dtype=float))
         change = np.asarray(v, dtype=float) - self.v
-        return np.concatenate([(self.rows @ x[..., None])[..., 0] for x in np.broadcast_arrays(step, change)], axis=-1)
+        moved = [(self.rows @ x[..., None])[..., 0] for x in np.broadcast_arrays(step, change)]
+        steady = np.zeros((*moved[0].shape[:-1], len(self.state_names) - 2 * moved[0].shape[-1]))  # of activations
+        return np.concatenate([*moved, steady], axis=-1)
 
     def discretize(self, dt: float) -> Discrete:
         """The model with forces held for ``dt``, from one matrix exponential."""

@@ -25,7 +25,7 @@ from ...mechanism import Mechanism, MechanismError
 from ...mechanism.quaternions import NOT_UNIT, with_unit_quaternions
 from ..by_joint import state_by_joint
 from ..derivatives import inverse_dynamics_derivatives, jacobian_of
-from ..passive import Passive, Resolved
+from ..passive import Passive
 from ..states import Float64Array, state_arrays
 from ..trees import inverse_dynamics
 from .decomposition import Decomposition, decompose, times, transposed_times
@@ -44,7 +44,7 @@ class State(NamedTuple):
     v: np.ndarray
     tau: np.ndarray
     wrenches: np.ndarray | None
-    passive: Resolved | None
+    passive: Any  # elements that act: ``Resolved``, or others with such functions of q and v; None for none
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -123,17 +123,18 @@ def state_of(
     passive: Passive | None,
     name: str = "q",
     furthest: float | None = NOT_UNIT,
+    elements: Any = None,
 ) -> State:
     """The arguments as arrays of one batch shape, checked; what is None is as ``states.otherwise`` says.  Quaternions
     of q, called ``name``, get unit length, from which they are not off by more than ``furthest``; with None they are
-    not looked at, as those in stages of an integrator."""
+    not looked at, as those in stages of an integrator.  ``elements`` are those of ``passive`` and others, resolved."""
     given = state_by_joint(mech, {"q": q, "v": v, "tau": tau})
     arrays = state_arrays(mech, given if wrenches is None else {**given, "wrenches": wrenches}, optional=True)
     if passive is not None and not isinstance(passive, Passive):
         raise TypeError(f"passive must be a linkwise.Passive, got {type(passive).__name__}")
     if furthest is not None:
         arrays["q"] = with_unit_quaternions(mech, name, arrays["q"], furthest)
-    elements = None if passive is None else passive.on(mech)
+    elements = passive.on(mech) if passive is not None else elements
     return State(mech, arrays["q"], arrays["v"], arrays["tau"], arrays.get("wrenches"), elements)
 
 

@@ -1,0 +1,150 @@
+"""Linear models of mechanisms on which elements act: control inputs as inputs, activations of actuators as states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..dynamics.passive import Passive
+from ..dynamics.resolved import ForceDerivatives, Resolved, no_controls, resolved
+from ..dynamics.states import real_numbers
+from ..mechanism import Mechanism, MechanismError
+from ..mechanism.checks import names_of
+from .coordinates import coordinate_names, named_rows
+
+CTRL = "ctrl"  # inputs="ctrl": all actuators
+ACTIVATION = ".activation"  # behind the names of actuators, for their states
+
+
+@dataclass(frozen=True)
+class Driven:
+    """What acts on a mechanism while its actuators have constant control inputs: as ``Resolved``, of q and v alone."""
+
+    elements: Resolved
+    ctrl: np.ndarray
+    activation: np.ndarray
+
+    def forces(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return self.elements.forces(q, v, self.ctrl, self.activation)
+
+    def derivatives(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self.elements.derivatives(q, v, self.ctrl, self.activation)
+
+    def energy(self, q: np.ndarray) -> np.ndarray:
+        return self.elements.energy(q)
+
+    @property
+    def has_potential(self) -> bool:
+        """Whether all its forces at rest derive from the energy: those of actuators do not."""
+        return not self.elements.n_ctrl
+
+    def all_derivatives(self, q: np.ndarray, v: np.ndarray) -> ForceDerivatives:
+        return self.elements.all_derivatives(q, v, self.ctrl, self.activation)
+
+    def rates(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return self.elements.forces_and_rates(q, v, self.ctrl, self.activation)[1]
+
+
+def driven(mech: Mechanism, passive: Any, ctrl: Any = None, activation: Any = None) -> Driven | None:
+    """What acts, None if nothing does.  Control inputs are zero if left out; activations of filters are then those that
+    their inputs lead to, of integrators zero."""
+    if passive is not None and not isinstance(passive, Passive):
+        raise TypeError(f"passive must be a linkwise.Passive, got {type(passive).__name__}")
+    elements = resolved(mech, passive)
+    if elements is None:
+        for name, given in ((CTRL, ctrl), ("activation", activation)):
+            if given is not None:
+                raise MechanismError(no_controls(mech, name))
+        return None
+    inputs = _numbers(mech, CTRL, ctrl, elements.n_ctrl, np.zeros(elements.n_ctrl))
+    held = [np.clip(inputs[..., i], *one.ctrl_range or (-np.inf, np.inf)) for i, one in enumerate(mech.actuators)]
+    steady = [
+        np.zeros_like(x) if one.dynamics == "integrator" else x
+        for x, one in zip(held, mech.actuators, strict=True)
+        if one.has_activation
+    ]
+    rest = np.stack(steady, axis=-1) if steady else np.zeros(0)
+    return Driven(elements, inputs, _numbers(mech, "activation", activation, elements.n_activation, rest))
+
+
+def _numbers(mech: Mechanism, name: str, given: Any, size: int, otherwise: np.ndarray) -> np.ndarray:
+    if given is None:
+        return otherwise
+    if not size:
+        raise MechanismError(no_controls(mech, name))
+    values = real_numbers(name, given)
+    if values.shape[-1:] != (size,) or not np.isfinite(values).all():
+        listed = ", ".join(one.name for one in mech.actuators if name == CTRL or one.has_activation)
+        raise MechanismError(f"{name} must be {size} finite numbers, for the actuators {listed}, not {given!r}")
+    return values
+
+
+class Inputs(NamedTuple):
+    """Names of inputs, and how they act: joint forces (nv, k) and control inputs (n_ctrl, k) per unit of each."""
+
+    names: tuple[str, ...]
+    forces: np.ndarray
+    controls: np.ndarray
+
+
+def inputs_of(mech: Mechanism, wanted: Any, by_ctrl: bool) -> Inputs:
+    """The inputs that are asked for: joints, actuators, or without a word actuators if ``by_ctrl``, else all joints."""
+    n, m = mech.nv, mech.n_ctrl
+    if wanted is None and not by_ctrl:
+        return Inputs(coordinate_names(mech), np.eye(n), np.zeros((m, n)))
+    if wanted is None or (isinstance(wanted, str) and wanted == CTRL):
+        return Inputs(mech.actuator_names, np.zeros((n, m)), np.eye(m))
+    names, forces, controls = list[str](), [np.zeros((0, n))], [np.zeros((0, m))]
+    for name in names_of(wanted):
+        if name in mech.actuator_names and name not in (*mech.joint_names, *coordinate_names(mech)):
+            own: Sequence[str] = (name,)
+            rows, inputs = np.zeros((1, n)), np.eye(m)[[mech.actuator_names.index(name)]]
+        else:
+            own, rows = named_rows(mech, (name,), "inputs")
+            inputs = np.zeros((len(rows), m))
+        names += own
+        forces.append(rows)
+        controls.append(inputs)
+    if len(set(names)) < len(names):
+        raise MechanismError(f"inputs names a coordinate twice: {', '.join(map(repr, names))}")
+    return Inputs(tuple(names), np.concatenate(forces).T, np.concatenate(controls).T)
+
+
+class Model(NamedTuple):
+    """A, B, drift and the tangent of a model, with activations behind the other states."""
+
+    a: np.ndarray
+    b: np.ndarray
+    drift: np.ndarray
+    tangent: np.ndarray
+
+
+def extended(model: Model, acting: Driven | None, inputs: Inputs, q: np.ndarray, v: np.ndarray) -> Model:
+    """The model with activations as states, and its inputs; ``model`` is driven by all joint forces, what depends on q
+    and v being in it."""
+    a, b, drift, tangent = model
+    if acting is None or not acting.elements.n_ctrl:
+        return model._replace(b=b @ inputs.forces)
+    n, more = v.shape[-1], acting.elements.n_activation
+    slopes = acting.all_derivatives(q, v)
+    by_state = slopes.by_q[..., n:, :] @ tangent[..., :n, :] + slopes.by_v[..., n:, :] @ tangent[..., n:, :]
+    driving = b @ (inputs.forces + slopes.by_ctrl[..., :n, :] @ inputs.controls)
+    whole = np.concatenate(
+        [
+            np.concatenate([a, b @ slopes.by_activation[..., :n, :]], axis=-1),
+            np.concatenate([by_state, slopes.by_activation[..., n:, :]], axis=-1),
+        ],
+        axis=-2,
+    )
+    batch = drift.shape[:-1]
+    below = np.broadcast_to(slopes.by_ctrl[..., n:, :] @ inputs.controls, (*batch, more, len(inputs.names)))
+    rates = np.broadcast_to(acting.rates(q, v), (*batch, more))
+    return Model(
+        whole,
+        np.concatenate([driving, below], axis=-2),
+        np.concatenate([drift, rates], axis=-1),
+        np.concatenate([tangent, np.zeros((*tangent.shape[:-1], more))], axis=-1),
+    )
