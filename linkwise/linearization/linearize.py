@@ -64,9 +64,8 @@ def linearize(
                   coordinates, A = [Df] P, with two eigenvalues of zero for every constraint (4.1-4.4)
     projection    P of the underlying form: "orthogonal", I - H^+ H, or "independent", along the chosen coordinates
 
-    q, v, tau, wrenches broadcast over leading batch dimensions; all states must have equally many degrees of
-    freedom.  Without states (a batch dimension of 0) the arrays are empty, shaped for those that the mechanism has in
-    general.
+    q, v, tau, wrenches broadcast over leading batch dimensions; all states must have equally many degrees of freedom.
+    Without states (a batch dimension of 0) the arrays are empty, shaped for those that the mechanism has in general.
     A ``MechanismError`` says where loops are open, positions singular or coordinates ill-chosen.
     """
     acting = driven(mech, passive, ctrl, activation) if isinstance(mech, Mechanism) else None

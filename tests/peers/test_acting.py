@@ -1,0 +1,111 @@
+"""What acts, file by file: forces of springs, damping, tendons, gravity compensation and actuators, and rates of
+activations, against MuJoCo's; damping and motors of URDF files against what their XML says."""
+
+from __future__ import annotations
+
+import warnings
+import xml.etree.ElementTree as ElementTree
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+
+mujoco = pytest.importorskip("mujoco")
+from tests.peers.mujoco_forces import Beside  # noqa: E402
+
+TOLERANCE = 1e-9  # of the largest force
+#: Files that differ from MuJoCo, and by what of their numbers; with fluids switched off in MuJoCo nothing else does.
+CAUSES = {
+    "fruitfly_v2/floor.xml": {"passive": "fluid"},
+    "fruitfly_v2/fruitfly.xml": {"passive": "fluid"},
+    "suite/fish.xml": {"passive": "fluid"},
+    "suite/swimmer.xml": {"passive": "fluid"},
+    "assets/swimmer.xml": {"passive": "fluid"},
+    "testdata/model.xml": {"passive": "fluid", "actuators": "actearly"},
+}
+QUICK = ("ant.xml", "half_cheetah.xml", "suite/cheetah.xml", "suite/manipulator.xml", "testdata/model.xml", "fish.xml")
+
+
+def folder(package: str) -> Path | None:
+    spec = find_spec(package)
+    return Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else None
+
+
+def mjcf_files() -> list:
+    """Every XML file of the packages, those of few degrees of freedom quick."""
+    found = []
+    for package, within in (("gymnasium", "envs/mujoco/assets"), ("dm_control", "."), ("mujoco", "testdata")):
+        home = folder(package)
+        for file in sorted((home / within).rglob("*.xml")) if home else ():
+            quick = str(file).endswith(QUICK)
+            label = f"{package}/{file.relative_to(home)}"
+            found.append(pytest.param(file, id=label, marks=() if quick else pytest.mark.slow))
+    return found
+
+
+def beside(file: Path) -> Beside:
+    try:
+        mujoco.MjModel.from_xml_path(str(file))
+    except ValueError as error:
+        pytest.skip(f"MuJoCo refuses it: {str(error).splitlines()[0]}")
+    return Beside(file)
+
+
+@pytest.mark.parametrize("file", mjcf_files())
+def test_forces_and_rates_are_those_of_mujoco(file):
+    pair = beside(file)
+    known = next((causes for end, causes in CAUSES.items() if str(file).endswith(end)), {})
+    for name, difference in pair.differences().items():
+        assert (difference < TOLERANCE) == (name not in known), (name, difference)
+    notes = " ".join(note.what for note in pair.mech.notes)
+    assert all(cause in notes for cause in known.values()), "what differs is named at load"
+    if "fluid" in known.values():
+        pair.model.opt.density = pair.model.opt.viscosity = 0.0
+        assert pair.differences()["passive"] < TOLERANCE
+    missing = pair.model.nu - pair.mech.n_ctrl
+    idle = [note for note in pair.mech.notes if note.what.endswith(" actuator")]
+    assert missing == sum(note.count for note in idle) and all(note.advice.startswith("does not act") for note in idle)
+
+
+def urdf_files() -> list:
+    home = folder("pinocchio")
+    found = sorted((home.parents[3] / "share" / "example-robot-data" / "robots").rglob("*.urdf")) if home else []
+    return [
+        pytest.param(
+            file, id=file.stem, marks=() if file.stem in ("panda", "anymal", "ur5_robot") else pytest.mark.slow
+        )
+        for file in found
+    ]
+
+
+@pytest.mark.parametrize("file", urdf_files())
+def test_damping_friction_and_motors_of_urdf_files(file):
+    """Forces by the numbers of the XML itself: damping and friction times velocities, reductions times inputs."""
+    root = ElementTree.parse(file).getroot()
+    if root.find("link") is None:
+        pytest.skip("no robot: xacro has left nothing of it")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lw.MechanismWarning)
+        mech = lw.load(file)
+    rng = np.random.default_rng(0)
+    q, v = lw.random_state(mech, rng)
+    expected = np.zeros(mech.nv)
+    for joint in root.findall("joint"):
+        dynamics = joint.find("dynamics")
+        if dynamics is not None and joint.get("name") in mech.joint_names:
+            place = mech.place(joint.get("name"))
+            own = place.velocities(v)
+            damped = -float(dynamics.get("damping", 0)) * own
+            rubbed = -float(dynamics.get("friction", 0)) * own / np.sqrt(own**2 + 1e-4)
+            expected[place.v_index] += place.ratio * (damped + rubbed)
+    found = lw.acting.forces(mech.with_acting("damping", "friction"), q, v)
+    np.testing.assert_allclose(found, expected, atol=TOLERANCE * max(1.0, np.abs(expected).max(initial=0.0)))
+    ctrl, driven = 1e-3 * rng.normal(size=mech.n_ctrl), np.zeros(mech.nv)
+    for u, motor in zip(ctrl, mech.actuators, strict=True):
+        driven[mech.v_index(motor.target)] += mech.place(motor.target).ratio * motor.gear[0] * u
+    if mech.n_ctrl:
+        found = lw.acting.forces(mech.with_acting("actuators"), q, 1e-6 * v, ctrl)
+        np.testing.assert_allclose(found, driven, atol=1e-12)
