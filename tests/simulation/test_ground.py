@@ -249,6 +249,15 @@ def test_derivatives_of_joint_forces_include_contact():
     assert_same_derivatives(found[:2], differences(mech, lambda q, v: lw.acting.forces(mech, q, v), q, v))
 
 
+def test_derivatives_at_a_kink_are_those_of_the_pressed_side():
+    mech, still = puck(**RIGID), np.zeros(2)
+    touching = np.array([0.1, 0.0])
+    assert lw.contact_points(mech, touching, still).gap == 0.0
+    assert lw.acting.derivatives(mech, touching, still).by_q[0, 0] == -RIGID["stiffness"]
+    smooth = mech.with_contact(smoothing=1e-3)
+    assert lw.acting.derivatives(smooth, touching, still).by_q[0, 0] == 0.0
+
+
 @pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
 def test_gradients_through_rollouts_include_contact(method):
     mech, steps, dt = free_body("box", (0.1, 0.15, 0.05), friction=0.5), 30, 1e-3
