@@ -249,6 +249,14 @@ def test_derivatives_of_joint_forces_include_contact():
     assert_same_derivatives(found[:2], differences(mech, lambda q, v: lw.acting.forces(mech, q, v), q, v))
 
 
+def test_linear_models_include_contact():
+    mech, q, v = pressed_quadruped()
+    tau, n = np.zeros(mech.nv), mech.nv
+    model = lw.linearize(mech, q, v, tau)
+    expected = differences(mech, lambda q, v: lw.acting.forward_dynamics(mech, q, v, tau), q, v)
+    assert_same_derivatives((model.A[n:, :n], model.A[n:, n:]), expected)
+
+
 def test_derivatives_at_a_kink_are_those_of_the_pressed_side():
     mech, still = puck(**RIGID), np.zeros(2)
     touching = np.array([0.1, 0.0])
