@@ -146,7 +146,7 @@ def _bound(expression: Expression, at: StackedOperators) -> float:
             inside = at.matrix(inner)
             size = np.linalg.norm(inside, 2) if inside.size else 0.0
             lost = _bound(inner, at) / size if size else 1.0
-            return float(np.linalg.cond(inside) / size * lost) if size else 1.0
+            return float(np.linalg.cond(inside) ** 2 / size * lost) if size else 1.0
         case _:
             matrix: Any = at.matrix(expression)
             return float(np.linalg.norm(matrix, 2)) if matrix.size else 0.0

@@ -97,6 +97,9 @@ class Expression:
     def __repr__(self) -> str:
         return str(self)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_hash"}  # of this process only
+
 
 @dataclass(frozen=True, repr=False)
 class Operator(Expression):
@@ -105,6 +108,13 @@ class Operator(Expression):
     record: Record
     link: str = ""
     adjoint: bool = False
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.record, self.link, self.adjoint))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @property
     def name(self) -> str:

@@ -104,6 +104,7 @@ LAWS = (*TRANSFER, *GAINS, *RICCATI)
 #: For every X link by link: nothing is inside the links next to the ground.  Stands for infinitely many rules.
 AT_THE_GROUND = Rule(E_phi @ M @ W.T, Sum((), W.T.domain, FORCE), "W X E_phi* = 0: nothing is inside the first links")
 
+MANY_TERMS = 48  # in a sum of which no shortest way is looked for
 _FROM_THE_GROUND = (W.T, gravity())
 _INWARD, _OUTWARD = (E_phi, phi, psi), (E_phi.T, phi.T, psi.T)
 
@@ -163,13 +164,15 @@ class Laws:
 
     def reduction(self, words: Mapping[Word, Weight]) -> list[tuple[Rule, Polynomial]]:
         """A short way to the normal form: each law with the sum after it was used wherever it applies.  Of the laws
-        that apply, the one that leaves least is taken."""
+        that apply, the one that leaves least is taken; of long sums the first."""
         steps: list[tuple[Rule, Polynomial]] = []
         now = dict(words)
         while True:
-            choices = [(rule, self._everywhere(now, rule)) for rule in self._applying(now)]
-            if not choices:
+            applying = self._applying(now)
+            if not applying:
                 return steps
+            tried = applying if len(now) <= MANY_TERMS else applying[:1]
+            choices = [(rule, self._everywhere(now, rule)) for rule in tried]
             steps.append(min(choices, key=lambda choice: sum(len(word) + 1 for word in choice[1])))
             now = steps[-1][1]
 

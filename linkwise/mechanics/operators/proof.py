@@ -9,9 +9,9 @@ finds none, nothing is settled.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 from .algebra import COMPOSITE, identity
 from .counterexample import Counterexample, search
@@ -23,7 +23,6 @@ from .words import (
     ONE,
     Polynomial,
     TooManyTerms,
-    Weight,
     Word,
     add,
     adjoint,
@@ -50,20 +49,26 @@ class Proof:
     """What ``prove`` found about ``left`` and ``right``.
 
     holds           True: proven; False: there is a counterexample; None: neither was found
-    steps           from the left side to the right side, each with the identity used and its source
+    ways            how both sides lead to one normal form
     lemmas          inverses that were used, with their proofs
     counterexample  a mechanism and a state at which the sides differ
     armature        whether joints may have rotors
+    reason          why nothing was settled
     """
 
     left: Expression
     right: Expression
     holds: bool | None
-    steps: tuple[ProofStep, ...] = ()
+    ways: tuple[Way, ...] = ()
     lemmas: tuple[Proof, ...] = ()
     counterexample: Counterexample | None = None
     armature: bool = True
     reason: str = ""
+
+    @cached_property
+    def steps(self) -> tuple[ProofStep, ...]:
+        """From the left side to the right side, each with the identity used and its source."""
+        return _chain(*self.ways) if self.ways else ()
 
     def __bool__(self) -> bool:
         raise TypeError(
@@ -99,11 +104,12 @@ def prove(left: Expression, right: Expression, armature: bool = True) -> Proof:
         )
     try:
         writing = _Writing(armature, any(part == COMPOSITE for side in (left, right) for part in side.walk()))
-        chains = [writing.chain(left), writing.chain(right)]
+        words = [writing.words(side) for side in (left, right)]
     except (TooManyTerms, RecursionError) as error:
         return _by_numbers(left, right, armature, str(error) or "the sides are too deep to be written out")
-    if chains[0].end == chains[1].end:
-        return Proof(left, right, True, _joined(*chains), tuple(writing.lemmas), armature=armature)
+    ways = tuple(Way(side, *own, writing.laws) for side, own in zip((left, right), words, strict=True))
+    if ways[0].end == ways[1].end:
+        return Proof(left, right, True, ways, tuple(writing.lemmas), armature=armature)
     return _by_numbers(left, right, armature, "the laws lead to different normal forms")
 
 
@@ -130,13 +136,36 @@ def _by_numbers(left: Expression, right: Expression, armature: bool, why: str) -
 # -- writing out ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Chain:
-    """One side on its way to its normal form."""
+@dataclass(frozen=True, eq=False)
+class Way:
+    """One side of a proof on its way to its normal form: the words it is multiplied out to, by which definitions."""
 
-    start: str
-    steps: tuple[ProofStep, ...]
-    end: Polynomial
+    side: Expression
+    words: Polynomial
+    definitions: tuple[str, ...]
+    laws: Laws
+
+    @cached_property
+    def end(self) -> Polynomial:
+        """The normal form; of numbers, x* A y and y* A* x are one word."""
+        words = self.laws.normal_form(self.words)
+        if (self.side.domain, self.side.codomain) != (SCALAR, SCALAR) or not has_adjoint(self.side):
+            return words
+        result: Polynomial = {}
+        for word, weight in words.items():
+            add(result, {min(word, adjoint(word), key=str): weight})
+        return result
+
+    def steps(self) -> list[ProofStep]:
+        """The forms on the way, each with the reason why it equals the one before."""
+        steps = [ProofStep(_printed(self.words, self.side), "; ".join(self.definitions) or "multiplied out")]
+        last = self.words
+        for rule, last in self.laws.reduction(self.words):
+            reason = f"{notation(rule.left)} = {notation(rule.right)}, {rule.source}"
+            steps.append(ProofStep(_printed(last, self.side), reason))
+        if last != self.end:
+            steps.append(ProofStep(_printed(self.end, self.side), "a number is its own adjoint"))
+        return steps
 
 
 class _Writing:
@@ -153,20 +182,10 @@ class _Writing:
         self._letters: list[tuple[Word, Polynomial, Rule]] = []
         self.laws = Laws(self._rules)
 
-    def chain(self, side: Expression) -> _Chain:
-        self._definitions.clear()
-        words = self._words(side)
-        steps, end = self._reduced(words, side)
-        return _Chain(notation(side), steps, _ordered(end, side))
-
-    def _reduced(self, words: Polynomial, side: Expression) -> tuple[tuple[ProofStep, ...], Polynomial]:
-        """The way of words to their normal form."""
-        steps = [ProofStep(_printed(words, side), "; ".join(self._definitions) or "multiplied out")]
-        for rule, after in self.laws.reduction(words):
-            reason = f"{notation(rule.left)} = {notation(rule.right)}, {rule.source}"
-            steps.append(ProofStep(_printed(after, side), reason))
-            words = after
-        return tuple(steps), words
+    def words(self, side: Expression) -> tuple[Polynomial, tuple[str, ...]]:
+        """A side multiplied out, and the definitions that were used for it."""
+        self._definitions = {}
+        return self._words(side), tuple(self._definitions)
 
     def _words(self, expression: Expression) -> Polynomial:
         return multiplied_out(rebuilt(expression, self._written), self._inverted)
@@ -204,12 +223,14 @@ class _Writing:
             return None
         inside, words = self._words(inner), self._words(known)
         unit = _identity(inner)
-        steps, end = self._reduced(times(inside, words), unit)
-        if end != {ONE: 1}:
+        ways = (
+            Way(inner @ known, times(inside, words), tuple(self._definitions), self.laws),
+            Way(unit, {ONE: 1}, (), self.laws),
+        )
+        if ways[0].end != ways[1].end:
             return None
         if len(inside) > 1 or len(next(iter(inside))) > 1:  # of single letters it is what the inverse letter means
-            shown = _distinct(notation(inner @ known), steps)
-            self.lemmas.append(Proof(inner @ known, unit, True, shown, armature=self.armature))
+            self.lemmas.append(Proof(inner @ known, unit, True, ways, armature=self.armature))
         return words
 
     def _letter(self, inner: Expression) -> Polynomial:
@@ -240,28 +261,12 @@ def _identity(inner: Expression) -> Expression:
     return identity(inner.codomain)
 
 
-def _ordered(words: Mapping[Word, Weight], side: Expression) -> Polynomial:
-    """The sum itself; of numbers, x* A y and y* A* x are one word."""
-    if (side.domain, side.codomain) != (SCALAR, SCALAR) or not has_adjoint(side):
-        return dict(words)
-    result: Polynomial = {}
-    for word, weight in words.items():
-        add(result, {min(word, adjoint(word), key=str): weight})
-    return result
-
-
-def _joined(left: _Chain, right: _Chain) -> tuple[ProofStep, ...]:
+def _chain(left: Way, right: Way) -> tuple[ProofStep, ...]:
     """From the left side down to the normal form, and from there up to the right side."""
-    steps = list(left.steps)
-    forms = [right.start, *(step.form for step in right.steps)]
-    for place in range(len(right.steps) - 1, -1, -1):
-        steps.append(ProofStep(forms[place], right.steps[place].reason))
-    return _distinct(left.start, steps)
-
-
-def _distinct(start: str, steps: Sequence[ProofStep]) -> tuple[ProofStep, ...]:
-    """Without steps that print the form before them again."""
-    before = (start, *(step.form for step in steps))
+    steps, backwards = left.steps(), right.steps()
+    forms = [notation(right.side), *(step.form for step in backwards)]
+    steps += [ProofStep(forms[place], backwards[place].reason) for place in reversed(range(len(backwards)))]
+    before = (notation(left.side), *(step.form for step in steps))
     return tuple(step for step, last in zip(steps, before, strict=False) if step.form != last)
 
 

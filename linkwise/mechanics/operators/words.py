@@ -146,6 +146,8 @@ def _term(first: Word, rests: Polynomial, domain: Space | None) -> Term:
 
 
 def _divided(weight: Weight, divisor: Weight) -> Weight:
+    if divisor in (1, -1):
+        return weight * divisor
     quotient = Fraction(weight) / divisor
     return quotient.numerator if quotient.denominator == 1 else quotient
 
