@@ -50,10 +50,10 @@ def forward_dynamics(
 
     ``method`` picks one of the papers' algorithms, which differ in rounding and cost only: "biased", "bias_free",
     "without_dalembert_forces" (rodriguez1992 Algorithms 3, 1 and 4), "filter_and_smoother" (rodriguez1986 Result 8.1,
-    known as the articulated-body algorithm), "composite_bodies" (the mass matrix, factored; Walker and Orin 1982).  By
-    default "composite_bodies" for arms of up to seven revolute joints, "biased" where most joints are revolute about
-    skew axes, "bias_free" where joints mimic others (the only one that takes coupled joints), else
-    "filter_and_smoother".
+    known as the articulated-body algorithm), "two_sweeps" (inwards and outwards, none for velocities before;
+    rodriguez1992, end of VII-D), "composite_bodies" (the mass matrix, factored; Walker and Orin 1982).  By default
+    "composite_bodies" for arms of up to seven revolute joints, "biased" where most joints are revolute about skew axes,
+    "bias_free" where joints mimic others (the only one that takes coupled joints), else "filter_and_smoother".
     """
     ...
 

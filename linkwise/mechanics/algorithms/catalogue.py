@@ -26,6 +26,7 @@ from . import (
     integration,
     jacobians,
     kinematics,
+    two_sweeps,
 )
 from . import diagonal_by_elimination as by_elimination
 from . import expressions as ex
@@ -134,8 +135,12 @@ ALGORITHMS: dict[str, Algorithm] = {
             "forward_dynamics",
             ("q", "v", "tau"),
             "a",
+            two_sweeps.forward_dynamics,
             options=("method",),
-            expression=lambda mech, method, wrenches=False: ex.forward_dynamics(mech, method, wrenches),
+            expression=lambda mech, method, wrenches=False: (
+                None if method == two_sweeps.NAME else ex.forward_dynamics(mech, method, wrenches)
+            ),
+            reason=two_sweeps.REASON,
             solves_motion=True,
             may_take_wrenches=True,
             defaults={"method": ex.fastest_method},

@@ -228,7 +228,7 @@ FORWARD_DYNAMICS = {
 def forward_dynamics(mechanism: Mechanism, method: str, pushed: bool = False) -> Expression:
     """Accelerations by one of the methods."""
     if method not in FORWARD_DYNAMICS:
-        raise ValueError(f"method must be one of {', '.join(FORWARD_DYNAMICS)}, got {method!r}")
+        raise ValueError(f"method must be one of {', '.join(FORWARD_DYNAMICS)}, two_sweeps, got {method!r}")
     if mechanism.mimic_joints and method != "bias_free":
         raise MechanismError(
             f"method {method!r} takes one joint at a time, and in mechanism {mechanism.name!r} some mimic others "

@@ -1,0 +1,127 @@
+"""Forward dynamics in two sweeps, without one for velocities first (promised at the end of rodriguez1992 VII-D).
+
+What a link's velocity does to the forces inside it is not known before the base is reached; but it is quadratic in the
+angular velocity w of the link: z(w) = z0 + z1 w + z2 (w, w).  So the filter carries the coefficients inwards, ten for
+every component of a force, and the smoother, which brings velocities out, puts them in.  Three sweeps take a third of
+the operations; two wait for two thirds as many links in a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations_with_replacement
+from typing import Any
+
+from ...mechanism import MechanismError
+from ..links.articulation import force_to_parent
+from ..links.forces import gyroscopic_force
+from ..links.kinematics import angular_velocity_base_to_tip, propagate_acceleration
+from ..operators.spaces import FORCE
+from ..operators.vectors import from_user
+from ..recursions.sweep import base_to_tip, tip_to_base
+from ..recursions.tree import Configuration, Tree
+from ..scalar import Scalar, is_zero
+from ..spatial import Force, Motion, Vector3
+from ..spatial.three import ZERO
+
+NAME = "two_sweeps"
+REASON = "forces are functions of velocities that are not known yet: no operator gives functions"
+
+Monomial = tuple[int, ...]  # axes, in order: () is 1, (0, 2) is x z
+
+
+class Quadratic:
+    """A polynomial of the components of a vector, of degree two at most: a scalar like any other to the mechanics."""
+
+    def __init__(self, coefficients: Mapping[Monomial, Scalar]):
+        self.coefficients = {m: c for m, c in coefficients.items() if not is_zero(c)}
+
+    def __add__(self, other: Any) -> Quadratic:
+        result = dict(self.coefficients)
+        for monomial, c in _coefficients(other).items():
+            result[monomial] = result[monomial] + c if monomial in result else c
+        return Quadratic(result)
+
+    def __neg__(self) -> Quadratic:
+        return Quadratic({m: -c for m, c in self.coefficients.items()})
+
+    def __sub__(self, other: Any) -> Quadratic:
+        return self + (-Quadratic(_coefficients(other)))
+
+    def __mul__(self, other: Any) -> Quadratic:
+        result = Quadratic({})
+        for left, c in self.coefficients.items():
+            result = result + Quadratic({tuple(sorted(left + m)): c * d for m, d in _coefficients(other).items()})
+        return result
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __rsub__(self, other: Any) -> Quadratic:
+        return -self + other
+
+
+def _coefficients(x: Any) -> Mapping[Monomial, Scalar]:
+    return x.coefficients if isinstance(x, Quadratic) else {(): x}
+
+
+def _monomials(w: Vector3) -> dict[Monomial, Scalar]:
+    """The products of the components of a vector, up to degree two."""
+    products: dict[Monomial, Scalar] = {(): 1.0, **{(i,): w[i] for i in range(3)}}
+    return products | {(i, j): w[i] * w[j] for i, j in combinations_with_replacement(range(3), 2)}
+
+
+def _at(x: Any, monomials: Mapping[Monomial, Scalar]) -> Any:
+    """A polynomial with a vector, or polynomials of another one, put in."""
+    total: Any = 0.0
+    for monomial, c in _coefficients(x).items():
+        total = total + monomials[monomial] * c
+    return total
+
+
+def forward_dynamics(
+    tree: Tree,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    tau: Sequence[Scalar],
+    wrenches: Sequence[Any] | None = None,
+    method: str = NAME,
+) -> list[Scalar]:
+    """(nv,): tip to base and base to tip."""
+    if tree.mechanism.mimic_joints:
+        raise MechanismError(
+            f"method {method!r} takes one joint at a time, and in mechanism {tree.mechanism.name!r} some mimic others "
+            f"({', '.join(tree.mechanism.mimic_joints)}): leave method out, or take 'bias_free'"
+        )
+    at = Configuration(tree, q)
+    links, rates, moments = tree.links, tree.per_joint(v), tree.per_joint(tau)
+    unknown = Vector3(*(Quadratic({(axis,): 1.0}) for axis in range(3)))
+    pushed = [None if wrenches is None else from_user(at, FORCE, i, wrenches[i]) for i in range(len(links))]
+
+    def filtered(i: int, outer: list[Force]) -> tuple[list[Any], Force]:
+        """The innovations of joint i, and the force on its parent, as functions of the parent's angular velocity."""
+        own = gyroscopic_force(links[i].inertia, unknown)
+        for force in outer:
+            own = own + force
+        if pushed[i] is not None:
+            own = own - pushed[i]  # type: ignore[operator]
+        joint, crossed = at.articulation(i), at.joint_kinematics[i]
+        parent = unknown if links[i].parent >= 0 else ZERO
+        spin = angular_velocity_base_to_tip(crossed, parent, at.coordinates[i], rates[i])
+        monomials = _monomials(spin.omega)
+        force = Force.of([_at(x, monomials) for x in own.flat()])
+        innovation = joint.innovation(moments[i], force)
+        return innovation, force_to_parent(crossed, spin, joint.remaining, joint.absorb(force, innovation))
+
+    innovations, _ = tip_to_base(links, "articulated inertias, forces as functions of velocities", filtered)
+
+    def smoothed(i: int, parent: tuple[Vector3, Motion, Any] | None) -> tuple[Vector3, Motion, list[Scalar]]:
+        omega, alpha, _ = parent or (ZERO, Motion(ZERO, -tree.gravity), None)
+        joint, crossed = at.articulation(i), at.joint_kinematics[i]
+        spin = angular_velocity_base_to_tip(crossed, omega, at.coordinates[i], rates[i])
+        monomials = _monomials(omega)
+        nu = joint.factor.solve([_at(x, monomials) for x in innovations[i]])
+        before = propagate_acceleration(crossed, spin, alpha)
+        accelerations = joint.rates(nu, before)
+        return spin.omega, before + crossed.relative_motion(accelerations), accelerations
+
+    return [x for _, _, own in base_to_tip(links, "velocities and accelerations", smoothed) for x in own]
