@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..mechanism import Mechanism
-from .ir import ops, printer
+from .ir import printer
+from .ir.looped import AnyProgram, LoopedProgram
 from .ir.program import Array, Program
 from .runtime.arrays import UnreadableArrayError, plain
 
@@ -36,13 +37,13 @@ class Kernel:
 
     def __init__(
         self,
-        program: Program,
+        program: AnyProgram,
         dtype: str,
         target: str,
         sweeps: Sequence[tuple[str, str]],
         function: Callable[..., Any],
-        optimized: Callable[[Program], Program],
-        emit: Callable[[Program, str, str], str],
+        optimized: Callable[[AnyProgram], AnyProgram],
+        emit: Callable[[AnyProgram, str, str], str],
         configurations: Mapping[str, Mechanism] | None = None,
         explain: Callable[[dict[str, int]], str] | None = None,
         origin: str = "",
@@ -55,7 +56,7 @@ class Kernel:
         self._explain = explain  # the plan from operations per sweep, where the expression is known
         self._origin = origin  # where it is not: why it is a recursion, or what it is derived from
         self.traced = program
-        self._optimized: Program | None = None
+        self._optimized: AnyProgram | None = None
         self._optimize = optimized
         self._emit = emit
         self.function = function  # what is called, without the object around it
@@ -93,14 +94,16 @@ class Kernel:
     def sparsity(self) -> Any:
         """Boolean, in the shape of the result: False where that is zero whatever the inputs are; a tuple if there are
         several results."""
-        patterns = tuple(
-            np.array([node.op is not ops.CONST or node.value != 0.0 for node in nodes], bool).reshape(array.shape)
-            for array, nodes in zip(self.traced.outputs, self.traced.results, strict=True)
-        )
+        patterns = self.traced.sparsity
         return patterns[0] if len(patterns) == 1 else patterns
 
     @property
-    def program(self) -> Program:
+    def straight_line(self) -> Program:
+        """The traced program without loops, link after link."""
+        return self.traced.unrolled if isinstance(self.traced, LoopedProgram) else self.traced
+
+    @property
+    def program(self) -> AnyProgram:
         """The program as it is emitted: simplified, fused and ordered."""
         if self._optimized is None:
             self._optimized = self._optimize(self.traced)
@@ -138,17 +141,18 @@ class Kernel:
                 which = f"sweeps {', '.join(numbers)} together: " if len(numbers) > 1 else ""
                 which = f"sweep {numbers[0]}: " if len(numbers) == 1 else which
                 lines += _section(which + label, counts.get(label, 0), sections.get(label, {}))
+        lines += _loops(self.program)
         lines.append(f"outside the sweeps: {counts.get('', 0)} operations; in all " + self._counted())
         return "\n".join(lines)
 
     def _sections(self) -> dict[str, dict[str, int]]:
         """Operations by section of the recursions, and in it by link, in the order in which they run."""
         sections: dict[str, dict[str, int]] = {}
-        for node in self.program.nodes:
+        for section, node, times in self.program.nodes_by_section:
             if node.op.counts:
-                label, _, link = node.section.rpartition(": ")
+                label, _, link = section.rpartition(": ")
                 own = sections.setdefault(label, {})
-                own[link] = own.get(link, 0) + len(node.op.counts)
+                own[link] = own.get(link, 0) + len(node.op.counts) * times
         return sections
 
     def _counted(self) -> str:
@@ -165,6 +169,18 @@ class Kernel:
         )
 
 
+def _loops(program: AnyProgram) -> list[str]:
+    """The loops of a program that has any."""
+    if not isinstance(program, LoopedProgram):
+        return []
+    lines = [f"Loops over the links ({program.cells} numbers kept between links and sweeps)"]
+    for loop in program.loops:
+        runs = zip(loop.repeats.tolist(), loop.bodies, strict=True)
+        bodies = ", ".join(f"{times} of {sum(body.program.op_counts.values())} operations" for times, body in runs)
+        lines += textwrap.wrap(f"{loop.label}: {bodies}", PLAN_WIDTH, initial_indent="  ", subsequent_indent="      ")
+    return lines
+
+
 def _section(title: str, count: int, of_links: Mapping[str, int]) -> list[str]:
     """One section of a plan: its operations, and where in it they are."""
     where = ", ".join(f"{link}\N{NO-BREAK SPACE}{n}" for link, n in of_links.items())
@@ -172,7 +188,7 @@ def _section(title: str, count: int, of_links: Mapping[str, int]) -> list[str]:
     return [f"  {title} ({count} operations)", *(row.replace("\N{NO-BREAK SPACE}", " ") for row in rows)]
 
 
-def explaining(function: Callable[..., Any], program: Program, dtype: str) -> Callable[..., Any]:
+def explaining(function: Callable[..., Any], program: AnyProgram, dtype: str) -> Callable[..., Any]:
     """``function(*arrays, out=None)``, whose complaints about arrays name the array and what was expected."""
 
     count = len(program.inputs)
@@ -190,7 +206,7 @@ def explaining(function: Callable[..., Any], program: Program, dtype: str) -> Ca
     return call
 
 
-def _explanation(program: Program, dtype: np.dtype, arrays: Sequence[Any], out: Any, error: Exception) -> Exception:
+def _explanation(program: AnyProgram, dtype: np.dtype, arrays: Sequence[Any], out: Any, error: Exception) -> Exception:
     """What is wrong with the arrays, in the user's terms; the original error if nothing is found."""
     name, expected = program.name, program.inputs
     if len(arrays) != len(expected):

@@ -20,10 +20,12 @@ import numpy as np
 from ..mechanics.algorithms.catalogue import ALGORITHMS, Algorithm, from_expression
 from ..mechanics.operators.explain import Computation, explain
 from ..mechanics.operators.expression import Expression
-from ..mechanics.recursions.sweep import SweepLog, logged
+from ..mechanics.recursions.rolled import NotRolled
+from ..mechanics.recursions.sweep_log import SweepLog, logged
 from ..mechanics.recursions.tree import Tree, build_tree
 from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
 from ..mechanism.family import Numbers
+from .ir.looped import AnyProgram, LoopedProgram
 from .ir.program import Array, Program
 from .ir.recurrence import Recurrence
 from .ir.spec import check
@@ -32,6 +34,7 @@ from .passes.differentiate import Directions, differentiate
 from .passes.fuse_multiply_add import fuse_multiply_add
 from .passes.order_for_registers import order_for_registers
 from .registry import DECIDED_OPTIONS, NAME_ALIASES, OPTION_ALIASES, TARGET_ALIASES, array_function
+from .rolling import examples_of, rolled
 from .runtime import llvm_loader
 from .runtime.arrays import all_plain
 from .runtime.cache import program_key
@@ -40,12 +43,15 @@ from .runtime.llvm_loader import MachineCode
 from .runtime.memory import collection_paused
 from .runtime.single_call import single_call
 from .runtime.threads import call_threaded, threaded
-from .targets import c_source, cuda_c, llvm_simd, numpy_reference
+from .targets import c_source, cuda_c, llvm_looped, llvm_simd, numpy_reference
 from .targets.protocol import Options, Target
 from .trace import inline, trace
 
 PARAMETER_SHAPES: dict[str, tuple[int, ...]] = {"mass": (), "com": (3,), "inertia": (3, 3), "pose": (4, 4)}
 DTYPES = ("float64", "float32")
+#: Programs have loops by default from so many links and operations on, if their bodies are at most such a part of all
+#: operations.  Straight-line code compiles in 0.1 ms per operation or more, and runs no faster beyond these lengths.
+LINKS_OF_LOOPS, OPERATIONS_OF_LOOPS, SHARE_OF_BODIES = 24, 10_000, 0.5
 LONG = 20_000  # operations: beyond, the short cut for single states saves little and would hold up other threads
 RELIABILITY = "reliability"  # the result that says how far the others can be relied on
 MAIN_ALGORITHMS = (
@@ -66,6 +72,7 @@ def compile(
     dtype: str = "float64",
     target: str = "cpu",
     parameters: Sequence[str] = (),
+    loops: bool | None = None,
     **options: Any,
 ) -> Kernel:
     """A kernel for one algorithm and one mechanism.
@@ -80,11 +87,13 @@ def compile(
     parameters   numbers of the mechanism that become inputs of the kernel after the algorithm's own: "mass"
                  (n_links,), "com" (n_links, 3), "inertia" (n_links, 3, 3) about the centre of mass, "pose"
                  (n_links, 4, 4) of each joint in its parent link, "gravity" (3,), or of one link: "forearm.mass"
+    loops        whether sweeps are loops over the links (True), or all links' operations follow one another (False);
+                 by default whatever compiles soon and runs fast: loops for many links of few kinds
     options      what the algorithm needs fixed, such as link="tool", frame="world"; of an expression simplify=False,
                  to compute it as it is written and not in the equal form that costs least (``Expression.simplify``)
     """
     try:
-        return _compiled(_algorithm(algorithm), mech, dtype, target, parameters, options)
+        return _compiled(_algorithm(algorithm), mech, dtype, target, parameters, loops, options)
     except RecursionError:
         if not isinstance(algorithm, Expression):
             raise
@@ -92,7 +101,13 @@ def compile(
 
 
 def _compiled(
-    chosen: Algorithm, mech: Mechanism, dtype: str, target: str, parameters: Sequence[str], options: dict[str, Any]
+    chosen: Algorithm,
+    mech: Mechanism,
+    dtype: str,
+    target: str,
+    parameters: Sequence[str],
+    loops: bool | None,
+    options: dict[str, Any],
 ) -> Kernel:
     require_mechanism(mech)
     dtype = one_of("dtype", np.dtype(dtype).name if dtype in (float, np.float64, np.float32) else dtype, DTYPES)
@@ -103,14 +118,14 @@ def _compiled(
     chosen.require_options({**DECIDED_OPTIONS, **options})
     chosen.check(mech)
     with collection_paused():
-        traced = trace_cheapest_form(chosen, mech, parameters, options)
+        traced = trace_cheapest_form(chosen, mech, parameters, options, loops)
         configurations = dict.fromkeys(chosen.configurations, mech)
         by_hand = f"a recursion written by hand: {chosen.reason}" if traced.computed is None and chosen.reason else ""
         return loaded(traced.program, dtype, target, traced.log.sweeps, configurations, traced.explanation, by_hand)
 
 
 def loaded(
-    program: Program,
+    program: AnyProgram,
     dtype: str,
     target: str,
     sweeps: Sequence[tuple[str, str]],
@@ -134,7 +149,7 @@ class Traced:
     saved       by computing it in another form than it was written in, in words
     """
 
-    program: Program
+    program: AnyProgram
     log: SweepLog
     computed: tuple[Computation, ...] | None
     tree: Tree
@@ -147,17 +162,23 @@ class Traced:
     @property
     def explanation(self) -> Callable[[dict[str, int]], str] | None:
         """The plan as text, from the operations of each sweep."""
-        computed, tree, saved = self.computed, self.tree, self.saved
-        return None if computed is None else lambda operations: explain(computed, tree, operations, saved)
+        computed, tree, saved, looped = self.computed, self.tree, self.saved, isinstance(self.program, LoopedProgram)
+        if computed is None:
+            return None
+        return lambda operations: explain(computed, examples_of(tree) if looped else tree, operations, saved)
 
 
 def trace_cheapest_form(
-    algorithm: Algorithm, mech: Mechanism, parameters: Sequence[str], options: Mapping[str, Any]
+    algorithm: Algorithm,
+    mech: Mechanism,
+    parameters: Sequence[str],
+    options: Mapping[str, Any],
+    loops: bool | None = False,
 ) -> Traced:
     """Stage 1 for an algorithm and those with the same result: the one with the fewest operations."""
-    written = best = trace_with_plan(algorithm, mech, parameters, options)
+    written = best = trace_with_plan(algorithm, mech, parameters, options, loops)
     for form in algorithm.forms(mech) if algorithm.forms and options.get("simplify", True) else ():
-        other = trace_with_plan(form, mech, parameters, options)
+        other = trace_with_plan(form, mech, parameters, options, loops)
         if other.operations < best.operations:
             best = replace(other, saved=f"{other.operations} operations instead of {written.operations}")
     return best
@@ -172,9 +193,14 @@ Expression._operations = staticmethod(operations)
 
 
 def trace_with_plan(
-    algorithm: Algorithm, mech: Mechanism, parameters: Sequence[str] = (), options: Mapping[str, Any] | None = None
+    algorithm: Algorithm,
+    mech: Mechanism,
+    parameters: Sequence[str] = (),
+    options: Mapping[str, Any] | None = None,
+    loops: bool | None = False,
 ) -> Traced:
-    """Stage 1: run the algorithm on symbols, by the plans that its expressions get for this mechanism."""
+    """Stage 1: run the algorithm on symbols, by the plans that its expressions get for this mechanism; link by link, or
+    once per kind of link where ``loops`` are wanted, or pay (None)."""
     own = [Array(name, shape) for name, shape in algorithm.shapes(mech)]
     extra, entries = _parameter_arrays(mech, parameters)
     base, log = derived_from(algorithm.differentiates, mech, parameters)
@@ -182,6 +208,10 @@ def trace_with_plan(
     options = algorithm.with_defaults(mech, {**decided, **(options or {})})
     computed = algorithm.computations(mech, **options)
     at_user_origins = algorithm.needs_user_origins(computed)
+    if loops or (loops is None and mech.n_links >= LINKS_OF_LOOPS):
+        found = _with_loops(algorithm, mech, parameters, options, computed, at_user_origins, bool(loops))
+        if found is not None:
+            return found
     trees: list[Tree] = []
 
     def run(*arrays: np.ndarray) -> list[np.ndarray]:
@@ -208,11 +238,44 @@ def trace_with_plan(
     return Traced(program, log, computed, algorithm.tree_for(trees[0]))
 
 
+def _with_loops(
+    algorithm: Algorithm,
+    mech: Mechanism,
+    parameters: Sequence[str],
+    options: Mapping[str, Any],
+    computed: tuple[Computation, ...] | None,
+    at_user_origins: bool,
+    wanted: bool,
+) -> Traced | None:
+    """The algorithm traced once per kind of link; None where it goes from link to link otherwise, or it does not pay,
+    unless it is ``wanted``."""
+    try:
+        if computed is None and not algorithm.link_by_link:
+            raise NotRolled("it is a recursion written by hand")
+        if parameters:
+            raise NotRolled("numbers of the mechanism are inputs")
+        tree = build_tree(mech, None, at_user_origins)
+        log = SweepLog()
+        with logged(log):
+            program = rolled(algorithm, mech, tree, computed, options, log)
+    except NotRolled as reason:
+        if wanted:
+            raise MechanismError(
+                f"{algorithm.name} of mechanism {mech.name!r} has no program with loops: {reason}; leave loops out"
+            ) from None
+        return None
+    bodies = sum(body.program.size for body, _ in program.bodies)
+    if not wanted and (program.size < OPERATIONS_OF_LOOPS or bodies > SHARE_OF_BODIES * program.size):
+        return None
+    return Traced(program, log, computed, tree)
+
+
 def trace_algorithm(
     algorithm: Algorithm, mech: Mechanism, parameters: Sequence[str] = (), options: Mapping[str, Any] | None = None
 ) -> tuple[Program, SweepLog]:
     """The program of an algorithm, and the sweeps that it makes."""
     traced = trace_with_plan(algorithm, mech, parameters, options)
+    assert isinstance(traced.program, Program)
     return traced.program, traced.log
 
 
@@ -231,45 +294,52 @@ def tangent_basis(mech: Mechanism) -> Program:
     return differentiate(rates, [Directions(1)], "forward")
 
 
-def optimize(program: Program) -> Program:
+def optimize(program: AnyProgram) -> AnyProgram:
     """Stages 2 and 3: simplify and order."""
+    if isinstance(program, LoopedProgram):
+        return check(program.with_bodies(lambda body: order_for_registers(fuse_multiply_add(body))))
     return check(order_for_registers(fuse_multiply_add(program)))
 
 
-def emit(program: Program, language: str, dtype: str) -> str:
+def emit(program: AnyProgram, language: str, dtype: str) -> str:
     """Stage 4: source text of an optimized program, for the machine at hand where that matters."""
     target = _WRITTEN[one_of("language", language, _WRITTEN)]
-    return target.emit(program, target.options(dtype))
+    return target.emit(_understood(program, target), target.options(dtype))
 
 
-def load(program: Program, dtype: str, target: str) -> Callable[..., Any]:
+def load(program: AnyProgram, dtype: str, target: str) -> Callable[..., Any]:
     """Stage 5: a function of arrays.  Machine code that is on disk already skips stages 2 to 4."""
     loader = _RUNNING[target].load
     assert loader is not None
-    return loader(program, dtype)
+    return loader(_understood(program, _RUNNING[target]), dtype)
 
 
-def load_recurrence(program: Program, recurrence: Recurrence, dtype: str, target: str) -> Callable[..., None]:
+def load_recurrence(program: AnyProgram, recurrence: Recurrence, dtype: str, target: str) -> Callable[..., None]:
     """Stage 5 for a program that is run again and again: ``f(*arrays, out=arrays)``, arrays shaped as ``Recurrence``
     says, with any batch axes before."""
     recurrence.check(program)
     loader = _RUNNING[target].load_recurrence
     assert loader is not None
-    return loader(program, recurrence, dtype)
+    return loader(_understood(program, _RUNNING[target]), recurrence, dtype)
+
+
+def _understood(program: AnyProgram, target: Target) -> AnyProgram:
+    """The program as the target takes it."""
+    return program.unrolled if isinstance(program, LoopedProgram) and not target.loops else program
 
 
 # -- where programs run -------------------------------------------------------------------------------
 
 
-def _on_cpu(program: Program, dtype: str) -> Callable[..., Any]:
+def _on_cpu(program: AnyProgram, dtype: str) -> Callable[..., Any]:
     if _no_ufunc(program):
         return _interpreted(program, dtype)
     code, ufunc = _machine_code(program, dtype)
-    operations = len(program.nodes)
+    operations = program.size
     general = explaining(threaded(ufunc, operations), program, dtype)
     if any(array.name == RELIABILITY for array in program.outputs):
         general = _without_warnings(general)
-    if operations > LONG:
+    if operations > LONG or isinstance(program, LoopedProgram):
         return general
     return single_call(code, program.inputs, program.outputs, dtype, general)
 
@@ -284,19 +354,21 @@ def _without_warnings(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _recurrence_on_cpu(program: Program, recurrence: Recurrence, dtype: str) -> Callable[..., None]:
+def _recurrence_on_cpu(program: AnyProgram, recurrence: Recurrence, dtype: str) -> Callable[..., None]:
     if _no_ufunc(program):
         return _interpreted_recurrence(program, recurrence, dtype)
     _, ufunc = _machine_code(program, dtype, recurrence)
 
     def run(*arrays: Any, out: Any) -> None:
         runs = math.prod(recurrence.lengths(program, [array.shape for array in arrays]))
-        call_threaded(ufunc, arrays, out, len(program.nodes) * runs)
+        call_threaded(ufunc, arrays, out, program.size * runs)
 
     return run
 
 
-def _machine_code(program: Program, dtype: str, recurrence: Recurrence | None = None) -> tuple[MachineCode, np.ufunc]:
+def _machine_code(
+    program: AnyProgram, dtype: str, recurrence: Recurrence | None = None
+) -> tuple[MachineCode, np.ufunc]:
     """The compiled loop, and the ufunc that runs it."""
     options = llvm_loader.host_options(dtype)
     code = llvm_loader.load(
@@ -305,27 +377,31 @@ def _machine_code(program: Program, dtype: str, recurrence: Recurrence | None = 
         options,
         program_key(program, options, recurrence),
     )
-    return code, make_gufunc(code, program.inputs, program.outputs, dtype, program.name, recurrence=recurrence)
+    tables = llvm_looped.tables(program, dtype) if isinstance(program, LoopedProgram) else None
+    ufunc = make_gufunc(
+        code, program.inputs, program.outputs, dtype, program.name, recurrence=recurrence, tables=tables
+    )
+    return code, ufunc
 
 
-def _no_ufunc(program: Program) -> bool:
+def _no_ufunc(program: AnyProgram) -> bool:
     """NumPy makes no ufunc of it: no inputs, or arrays without elements."""
     return not program.inputs or any(array.size == 0 for array in (*program.inputs, *program.outputs))
 
 
-def _on_gpu(program: Program, dtype: str) -> Callable[..., Any]:
+def _on_gpu(program: AnyProgram, dtype: str) -> Callable[..., Any]:
     from .runtime import gpu
 
     return explaining(gpu.load(optimize(program), Options(dtype)), program, dtype)
 
 
-def _recurrence_on_gpu(program: Program, recurrence: Recurrence, dtype: str) -> Callable[..., None]:
+def _recurrence_on_gpu(program: AnyProgram, recurrence: Recurrence, dtype: str) -> Callable[..., None]:
     from .runtime import gpu
 
     return gpu.load_recurrence(optimize(program), recurrence, Options(dtype))
 
 
-def _interpreted(program: Program, dtype: str) -> Callable[..., Any]:
+def _interpreted(program: AnyProgram, dtype: str) -> Callable[..., Any]:
     """The NumPy reference as a function like any other kernel's."""
 
     def run(*arrays: Any, out: Any = None) -> Any:
@@ -334,7 +410,7 @@ def _interpreted(program: Program, dtype: str) -> Callable[..., Any]:
     return explaining(run, program, dtype)
 
 
-def _interpreted_recurrence(program: Program, recurrence: Recurrence, dtype: str) -> Callable[..., None]:
+def _interpreted_recurrence(program: AnyProgram, recurrence: Recurrence, dtype: str) -> Callable[..., None]:
     def run(*arrays: Any, out: Any) -> None:
         delivered(numpy_reference.repeat(program, recurrence, arrays, dtype), out)
 
@@ -381,10 +457,10 @@ if not TYPE_CHECKING:
 
 
 for _target in (
-    Target("llvm", llvm_simd.emit, llvm_loader.host_options, "cpu", _on_cpu, _recurrence_on_cpu),
-    Target("c", c_source.emit),
-    Target("cuda", cuda_c.emit, name="cuda", load=_on_gpu, load_recurrence=_recurrence_on_gpu),
-    Target("numpy", numpy_reference.emit, Options, "numpy", _interpreted, _interpreted_recurrence),
+    Target("llvm", llvm_simd.emit, llvm_loader.host_options, "cpu", _on_cpu, _recurrence_on_cpu, loops=True),
+    Target("c", c_source.emit, loops=True),
+    Target("cuda", cuda_c.emit, name="cuda", load=_on_gpu, load_recurrence=_recurrence_on_gpu, loops=True),
+    Target("numpy", numpy_reference.emit, Options, "numpy", _interpreted, _interpreted_recurrence, loops=True),
 ):
     register_target(_target)
 

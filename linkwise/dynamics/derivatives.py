@@ -154,7 +154,7 @@ def jacobian_of(
     one_of("mode", mode, MODES)
     last = len(kernel.traced.outputs) - 1
     called = f"{kernel.name}_by_{by}", f"{kernel.traced.outputs[last].name}_by_{by}"
-    program = differentiate(kernel.traced, directions, mode, last, value or tangent_result, called)
+    program = differentiate(kernel.straight_line, directions, mode, last, value or tangent_result, called)
     if tangent_result:
         program = _with_tangent_rows(program, _mechanism_of_result(kernel), value)
     return loaded(program, kernel.dtype.name, kernel.target, (), kernel.configurations, origin=_derived_from(kernel))
@@ -176,7 +176,7 @@ def vjp_of(kernel: Kernel, wrt: str | Sequence[str] = "q", tangent: bool = True)
         raise ValueError(f"{kernel.name} is such a product already: differentiate it with jacobian_of")
 
     def weighed(*arrays: np.ndarray) -> list[np.ndarray]:
-        found = inline(kernel.traced, *arrays[:-1])[-1]
+        found = inline(kernel.straight_line, *arrays[:-1])[-1]
         return [np.asarray(sum((w * f for w, f in zip(arrays[-1].flat, found.flat, strict=True)), 0.0), dtype=object)]
 
     product = trace(weighed, [*inputs, InputArray(COTANGENT, result.shape)], [result.name], kernel.name)

@@ -321,7 +321,10 @@ def growth_of_cost() -> Exhibit:
         "mass matrix inverse (Section 10)": ("mass_matrix_inverse", {}),
     }
     counts = {
-        name: [sum(lw.compile(a, lw.mechanisms.chain(n), target="numpy", **options).op_counts.values()) for n in sizes]
+        name: [
+            sum(lw.compile(a, lw.mechanisms.chain(n), target="numpy", loops=False, **options).op_counts.values())
+            for n in sizes
+        ]
         for name, (a, options) in named.items()
     }
     order = {name: np.log2(values[-1] / values[-2]) for name, values in counts.items()}

@@ -153,7 +153,7 @@ def algorithms() -> Exhibit:
         **{name: requests[name] for name in list(requests)[1:]},
     }
     for name, (algorithm, options) in requests.items():
-        kernels = [lw.compile(algorithm, lw.mechanisms.chain(n), target="numpy", **options) for n in sizes]
+        kernels = [lw.compile(algorithm, lw.mechanisms.chain(n), target="numpy", loops=False, **options) for n in sizes]
         sweeps = "; ".join(f"{direction.replace('_', ' ')}: {what}" for direction, what in kernels[0].sweeps)
         rows.append((name, str(len(kernels[0].sweeps)), sweeps, *(str(sum(k.op_counts.values())) for k in kernels)))
     arm = lw.mechanisms.chain(12)

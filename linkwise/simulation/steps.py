@@ -62,6 +62,7 @@ def step_algorithm(mech: Mechanism, method: str, acting: Acting, more: tuple[str
         expression=None,
         recursion=step,
         may_take_wrenches=False,
+        link_by_link=False,  # elements may act between links
         sizes={**plain.sizes, **sizes},
         defaults={**plain.defaults, **({"settled": lambda _: SETTLED} if mech.loops else {})},
     )

@@ -19,10 +19,13 @@ from .program import Node, Program
 class Builder:
     """Makes interned nodes.  Operands and results are nodes or plain floats (constants)."""
 
-    def __init__(self) -> None:
+    def __init__(self, numbers: int | None = None) -> None:
+        """``numbers``: an input whose elements are fixed before the program runs, like constants."""
         self.section = ""
         self._table: dict[tuple, Node] = {}
         self._count = 0
+        self._numbers = numbers
+        self._fixed: set[Node] = set()  # what depends on numbers and constants alone
 
     # -- leaves ---------------------------------------------------------------------------------
 
@@ -38,7 +41,14 @@ class Builder:
         if node is None:
             node = self._table[key] = Node(op, args, value, self.section, self._count)
             self._count += 1
+            if self._numbers is not None and self._is_fixed(node):
+                self._fixed.add(node)
         return node
+
+    def _is_fixed(self, node: Node) -> bool:
+        if node.op is ops.INPUT:
+            return node.value[0] == self._numbers
+        return all(arg in self._fixed for arg in node.args)
 
     def _binary(self, op: ops.Op, a: Node, b: Node) -> Node:
         return self._intern((op, a.index, b.index), op, (a, b))
@@ -122,6 +132,12 @@ class Builder:
             return self.neg(self.mul(a.args[0], b))
         if b.op is ops.NEG:
             return self.neg(self.mul(a, b.args[0]))
+        if self._fixed and (a in self._fixed) != (b in self._fixed):
+            number, other = (a, b) if a in self._fixed else (b, a)
+            if other.op is ops.MUL:  # products of numbers are not computed by the program
+                for factor, rest in (other.args, other.args[::-1]):
+                    if factor in self._fixed:
+                        return self.mul(self.mul(number, factor), rest)
         if a.op is ops.CONST:  # constants stand first, so that products of constants are found above
             return self._binary(ops.MUL, a, b)
         return self._commutative(ops.MUL, a, b)

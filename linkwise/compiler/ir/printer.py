@@ -2,32 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from . import ops
+from .looped import INPUT, OUTPUT, AnyProgram, LoopedProgram, Place
 from .program import Node, Program
 
 
-def text(program: Program) -> str:
+def text(program: AnyProgram) -> str:
     """A readable listing; the same program always prints the same."""
-    number = {node: i for i, node in enumerate(program.nodes)}
+    if isinstance(program, LoopedProgram):
+        return _looped(program)
     lines = [f"program {program.name}"]
     lines += [f"  in  {a.name}{list(a.shape)}" for a in program.inputs]
-    section = None
-    for node in program.nodes:
-        if node.section != section and node.op not in (ops.CONST, ops.INPUT):
-            section = node.section
-            lines.append(f"  # {section}")
-        lines.append(f"  %{number[node]} = {_right_hand_side(node, program, number)}")
+    lines += _operations(program, lambda array, element: f"{program.inputs[array].name}[{element}]")
+    number = {node: i for i, node in enumerate(program.nodes)}
     for array, results in zip(program.outputs, program.results, strict=True):
         lines.append(f"  out {array.name}{list(array.shape)} = " + " ".join(f"%{number[n]}" for n in results))
     return "\n".join(lines) + "\n"
 
 
-def _right_hand_side(node: Node, program: Program, number: Mapping[Node, int]) -> str:
+def _looped(program: LoopedProgram) -> str:
+    def place(one: Place) -> str:
+        array = {INPUT: program.inputs, OUTPUT: program.outputs}.get(one.space)
+        name = one.space if array is None else array[one.array].name
+        return f"{name}[{one.offset}]" if one.base is None else f"{name}[@{one.base} + {one.offset}]"
+
+    lines = [f"program {program.name}: {program.cells} cells, {len(program.numbers)} numbers"]
+    lines += [f"  in  {a.name}{list(a.shape)}" for a in program.inputs]
+    for loop in program.loops:
+        lines.append(f"  loop {loop.label}: {len(loop.which)} iterations")
+        for k, (body, times) in enumerate(zip(loop.bodies, loop.repeats.tolist(), strict=True)):
+            lines.append(f"   body {k}, {times} times")
+            places = [place(one) for one in body.reads]
+            lines += _operations(body.program, lambda _, element, places=places: places[element])  # type: ignore[misc]
+            number = {node: i for i, node in enumerate(body.program.nodes)}
+            results = zip(body.writes, body.program.results[0], strict=True)
+            lines += [f"  {place(one)} = %{number[node]}" for one, node in results]
+    lines += [f"  out {a.name}{list(a.shape)}" for a in program.outputs]
+    return "\n".join(lines) + "\n"
+
+
+def _operations(program: Program, read: Callable[[int, int], str]) -> list[str]:
+    """A line for each node, and one where a new section starts."""
+    number = {node: i for i, node in enumerate(program.nodes)}
+    lines, section = [], None
+    for node in program.nodes:
+        if node.section != section and node.op not in (ops.CONST, ops.INPUT):
+            section = node.section
+            lines.append(f"  # {section}")
+        lines.append(f"  %{number[node]} = {_right_hand_side(node, read, number)}")
+    return lines
+
+
+def _right_hand_side(node: Node, read: Callable[[int, int], str], number: Mapping[Node, int]) -> str:
     if node.op is ops.CONST:
         return repr(node.value)
     if node.op is ops.INPUT:
-        array, element = node.value
-        return f"{program.inputs[array].name}[{element}]"
+        return read(*node.value)
     return f"{node.op} " + " ".join(f"%{number[a]}" for a in node.args)

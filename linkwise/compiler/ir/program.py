@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from . import ops
 
@@ -66,11 +68,33 @@ class Program:
         return dict(sorted(counts.items()))
 
     @property
+    def sparsity(self) -> tuple[np.ndarray, ...]:
+        """For each output, False where it is zero whatever the inputs are."""
+        return tuple(
+            np.array([not is_zero(node) for node in nodes], bool).reshape(array.shape)
+            for array, nodes in zip(self.outputs, self.results, strict=True)
+        )
+
+    @property
+    def size(self) -> int:
+        """Nodes that are evaluated per state: what its cost grows with."""
+        return len(self.nodes)
+
+    @property
+    def nodes_by_section(self) -> Iterator[tuple[str, Node, int]]:
+        """Section and number of evaluations of every node."""
+        return ((node.section, node, 1) for node in self.nodes)
+
+    @property
     def sine_cosine_pairs(self) -> dict[Node, Node]:
         """For each sine the cosine of the same angle and the other way round, where the program has both."""
         sines = {node.args[0]: node for node in self.nodes if node.op is ops.SIN}
         both = [(sines[node.args[0]], node) for node in self.nodes if node.op is ops.COS and node.args[0] in sines]
         return dict(both) | {cosine: sine for sine, cosine in both}
+
+
+def is_zero(node: Node) -> bool:
+    return node.op is ops.CONST and node.value == 0.0
 
 
 def reachable(results: Iterable[Iterable[Node]]) -> tuple[Node, ...]:

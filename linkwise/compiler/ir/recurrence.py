@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .program import Program
+from .looped import AnyProgram
 
 RECORDS, REPEATS = "records", "repeats"  # names of the axes that a recurrence adds to arrays
 
@@ -30,13 +30,13 @@ class Recurrence:
             return (RECORDS, REPEATS)
         return (RECORDS,) if array in dict(self.feeds) else ()
 
-    def lengths(self, program: Program, shapes: Sequence[tuple[int, ...]]) -> tuple[int, int]:
+    def lengths(self, program: AnyProgram, shapes: Sequence[tuple[int, ...]]) -> tuple[int, int]:
         """How many records and repeats the inputs of these shapes ask for."""
         position = next(i for i, array in enumerate(program.inputs) if array.name in self.per_run)
         records = len(shapes[position]) - len(program.inputs[position].shape) - 2
         return shapes[position][records], shapes[position][records + 1]
 
-    def check(self, program: Program) -> None:
+    def check(self, program: AnyProgram) -> None:
         """Refuse what is no recurrence of this program."""
         inputs, outputs = ({array.name: array for array in side} for side in (program.inputs, program.outputs))
         fed, back = dict(self.feeds), {array for _, array in self.feeds}

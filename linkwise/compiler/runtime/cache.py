@@ -23,6 +23,7 @@ from pathlib import Path
 import llvmlite
 import llvmlite.binding as llvm
 
+from ..ir.looped import AnyProgram, LoopedProgram
 from ..ir.program import Program
 from ..ir.recurrence import Recurrence
 from ..targets.protocol import Options
@@ -110,20 +111,30 @@ def directory() -> Path:
     return base / "linkwise"
 
 
-def program_key(program: Program, options: Options, recurrence: Recurrence | None = None) -> str:
+def program_key(program: AnyProgram, options: Options, recurrence: Recurrence | None = None) -> str:
     """A name for what compiling ``program`` with ``options`` gives, as a ``recurrence`` or not: equal keys, equal code.
 
     Besides these it covers the text of the compiler itself and the version of LLVM.  Take it before the passes:
     then neither they nor the emitter need to run when the object code is there.
     """
+    lines = [repr((program.name, program.inputs, program.outputs, options, recurrence, compiler_fingerprint()))]
+    if isinstance(program, LoopedProgram):  # numbers and positions are data of the code
+        lines.append(repr((program.cells, [loop.which.size for loop in program.loops])))
+        for body, _ in program.bodies:
+            lines += [repr((body.reads, body.writes)), *_content(body.program)]
+    else:
+        lines += _content(program)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def _content(program: Program) -> list[str]:
+    """Operations and results."""
     number = {node: i for i, node in enumerate(program.nodes)}
     lines = [
         f"{node.op.name} {node.value!r}" if not node.args else f"{node.op.name} {[number[arg] for arg in node.args]}"
         for node in program.nodes
     ]
-    lines.append(repr((program.name, program.inputs, program.outputs, options, recurrence, compiler_fingerprint())))
-    lines += [repr([number[node] for node in group]) for group in program.results]
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    return lines + [repr([number[node] for node in group]) for group in program.results]
 
 
 @cache

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.program import Array, Program
+from ..ir.looped import AnyProgram
+from ..ir.program import Array
 from ..ir.recurrence import Recurrence
 from ..targets import cuda_c
 from ..targets.protocol import Options
@@ -26,12 +27,12 @@ LONG = 20_000  # operations: code for one layout is compiled, with any strides, 
 KEPT = 256  # launches that are kept
 
 
-def load(program: Program, options: Options) -> GpuKernel:
+def load(program: AnyProgram, options: Options) -> GpuKernel:
     """Compile ``program`` for the GPU at hand."""
     return GpuKernel(program, options, cupy_with_device())
 
 
-def load_recurrence(program: Program, recurrence: Recurrence, options: Options) -> GpuRecurrence:
+def load_recurrence(program: AnyProgram, recurrence: Recurrence, options: Options) -> GpuRecurrence:
     """The same of a program that is run again and again."""
     return GpuRecurrence(program, options, cupy_with_device(), recurrence)
 
@@ -65,7 +66,7 @@ class _Known:
 class _Compiled:
     """A program on the GPU: code by layout, launches by shapes and strides."""
 
-    def __init__(self, program: Program, options: Options, cupy: Any, recurrence: Recurrence | None = None):
+    def __init__(self, program: AnyProgram, options: Options, cupy: Any, recurrence: Recurrence | None = None):
         self.inputs, self.outputs = program.inputs, program.outputs
         self.dtype = np.dtype(options.dtype)
         self._program, self._options, self._recurrence, self._cupy = program, options, recurrence, cupy
@@ -134,7 +135,7 @@ class _Compiled:
     def _layout(self, sizes: Sequence[int], strides: Any) -> cuda_c.Layout:
         arrays = (*self.inputs, *self.outputs)
         in_rows = [
-            len(self._program.nodes) <= LONG and steps[0] != 0 and _side_by_side(core, array.shape)
+            self._program.size <= LONG and steps[0] != 0 and _side_by_side(core, array.shape)
             for (steps, _, core), array in zip(strides, arrays, strict=True)
         ]
         return cuda_c.layout_for(self._program, self._options, len(sizes), in_rows)

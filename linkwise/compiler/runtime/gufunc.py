@@ -31,8 +31,10 @@ def make_gufunc(
     name: str,
     doc: str = "",
     recurrence: Recurrence | None = None,
+    tables: np.ndarray | None = None,
 ) -> np.ufunc:
-    """A ufunc that runs ``code``, a ``PyUFuncGenericFunction``, on arrays of ``dtype``, and owns it.
+    """A ufunc that runs ``code``, a ``PyUFuncGenericFunction``, on arrays of ``dtype``, and owns it and the ``tables``
+    that it reads.
 
     The core dimensions are fixed, but for those that a ``recurrence`` adds: wrong ones are refused by NumPy.  NumPy
     knows no core dimension of fixed size 0 and no ufunc without inputs: ``ValueError``; evaluate such programs with
@@ -48,7 +50,7 @@ def make_gufunc(
                 "use the NumPy reference target"
             )
     functions = (ctypes.c_void_p * 1)(code.address)
-    data = (ctypes.c_void_p * 1)(None)
+    data = (ctypes.c_void_p * 1)(None if tables is None else tables.ctypes.data)
     types = (ctypes.c_byte * len(arrays))(*[np.dtype(dtype).num] * len(arrays))
     texts = [
         ctypes.create_string_buffer(text.encode()) for text in (name, doc, _signature(inputs, outputs, recurrence))
@@ -56,7 +58,7 @@ def make_gufunc(
     ufunc = _constructor()(
         functions, data, types, 1, len(inputs), len(outputs), _NO_IDENTITY, texts[0], texts[1], 0, texts[2]
     )
-    _make_owner(ufunc, (code, functions, data, types, texts))  # NumPy copies none of it
+    _make_owner(ufunc, (code, functions, data, types, texts, tables))  # NumPy copies none of it
     return ufunc
 
 

@@ -10,6 +10,7 @@ from itertools import count
 import numpy as np
 
 from ..ir import ops
+from ..ir.looped import AnyProgram
 from ..ir.program import Array, Node, Program
 from .protocol import Options
 
@@ -75,6 +76,8 @@ class Body:
     there, and not all at the end.
     """
 
+    declarations: tuple[str, ...] = ()  # what must stand before the function
+
     def __init__(
         self,
         program: Program,
@@ -113,7 +116,8 @@ class Body:
                 self._text[node] = name
                 lines.append(f"const {self.real.name} {name} = {self._address(self.inputs[array], element)};")
         read = {node.value[0] for node in self.program.nodes if node.op is ops.INPUT}
-        return lines + [f"(void){name}; /* not used */" for k, name in enumerate(self.inputs) if k not in read]
+        unused = [name for k, name in enumerate(self.inputs) if k not in read and self.program.inputs[k].size]
+        return lines + [f"(void){name}; /* not used */" for name in unused]
 
     def _operations(self, eager: bool) -> list[str]:
         lines: list[str] = []
@@ -172,19 +176,19 @@ class Body:
         """Writes of those of the nodes that are results and not written yet."""
         return [f"{place} = {self._text[node]};" for node in nodes for place in self._places.pop(node, ())]
 
-    def parameters(self, restrict: str) -> list[str]:
-        """Declarations of the arrays, inputs first."""
-        reads = [f"const {self.real.name} *{restrict} {name}" for name in self.inputs]
-        return reads + [f"{self.real.name} *{restrict} {name}" for name in self.outputs]
 
-    def summary(self) -> list[str]:
-        """What the function computes, for a comment above it: arrays, core shapes, operations per state."""
-        counts = self.program.op_counts
-        lines = [_described("in ", name, array) for name, array in zip(self.inputs, self.program.inputs, strict=True)]
-        lines += [
-            _described("out", name, array) for name, array in zip(self.outputs, self.program.outputs, strict=True)
-        ]
-        return lines + ["operations per state: " + (", ".join(f"{v} {k}" for k, v in counts.items()) or "none")]
+def parameters(real: Real, inputs: list[str], outputs: list[str], restrict: str) -> list[str]:
+    """Declarations of the arrays, inputs first."""
+    reads = [f"const {real.name} *{restrict} {name}" for name in inputs]
+    return reads + [f"{real.name} *{restrict} {name}" for name in outputs]
+
+
+def summary(program: AnyProgram, inputs: list[str], outputs: list[str]) -> list[str]:
+    """What a function computes, for a comment above it: arrays, core shapes, operations per state."""
+    counts = program.op_counts
+    lines = [_described("in ", name, array) for name, array in zip(inputs, program.inputs, strict=True)]
+    lines += [_described("out", name, array) for name, array in zip(outputs, program.outputs, strict=True)]
+    return lines + ["operations per state: " + (", ".join(f"{v} {k}" for k, v in counts.items()) or "none")]
 
 
 def _described(direction: str, name: str, array: Array) -> str:

@@ -6,32 +6,39 @@ and additions are fused only where the program says so, and only where the machi
 
 from __future__ import annotations
 
-from ..ir.program import Program
-from .c_expressions import Body, real_of
+from ..ir.looped import AnyProgram, LoopedProgram
+from .c_expressions import Body, Real, parameters, real_of, summary
+from .c_loops import LoopedBody
 from .protocol import Options
 
 
-def emit(program: Program, options: Options) -> str:
+def emit(program: AnyProgram, options: Options) -> str:
     """C99 text of ``void NAME(inputs, outputs)`` and ``void NAME_batch(size_t n, inputs, outputs)``."""
-    body = Body(program, real_of(options), lambda array, element: f"{array}[{element}]", sincos=False)
-    parameters = ", ".join(body.parameters("restrict"))
+    body = _body(program, real_of(options))
+    arrays = ", ".join(parameters(body.real, body.inputs, body.outputs, "restrict"))
     lines = ["/*", f" * {body.function}: one state; {body.function}_batch: n states in contiguous rows."]
-    lines += [f" *   {line}" for line in body.summary()]
-    lines += [" */", "#include <math.h>", "#include <stddef.h>", "", *_fused_macro(body)]
-    lines += [f"void {body.function}({parameters})", "{"]
+    lines += [f" *   {line}" for line in summary(program, body.inputs, body.outputs)]
+    lines += [" */", "#include <math.h>", "#include <stddef.h>", "", *_fused_macro(body), *body.declarations]
+    lines += [f"void {body.function}({arrays})", "{"]
     lines += [f"    {line}".rstrip() for line in body.statements]
-    lines += ["}", "", f"void {body.function}_batch(size_t n, {parameters})", "{"]
+    lines += ["}", "", f"void {body.function}_batch(size_t n, {arrays})", "{"]
     lines += ["    for (size_t i = 0; i < n; ++i)", f"        {body.function}({', '.join(_rows(program, body))});", "}"]
     return "\n".join(lines) + "\n"
 
 
-def _rows(program: Program, body: Body) -> list[str]:
+def _body(program: AnyProgram, real: Real) -> Body | LoopedBody:
+    if isinstance(program, LoopedProgram):
+        return LoopedBody(program, real, lambda array, element, base: f"{array}[{base} + {element}]", sincos=False)
+    return Body(program, real, lambda array, element: f"{array}[{element}]", sincos=False)
+
+
+def _rows(program: AnyProgram, body: Body | LoopedBody) -> list[str]:
     """The place of state ``i`` in each array."""
     names, arrays = body.inputs + body.outputs, program.inputs + program.outputs
     return [f"{name} + i * {array.size}" for name, array in zip(names, arrays, strict=True)]
 
 
-def _fused_macro(body: Body) -> list[str]:
+def _fused_macro(body: Body | LoopedBody) -> list[str]:
     """FMA(a, b, c): one instruction where there is one; a library call that emulates it would be slow."""
     if not body.is_fused:
         return []

@@ -9,12 +9,15 @@ Threads beyond the last state do what that state's thread does.  A recurrence ke
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..ir.program import Array, Program
+from ..ir.looped import AnyProgram, LoopedProgram
+from ..ir.program import Array
 from ..ir.recurrence import RECORDS, REPEATS, Recurrence
-from .c_expressions import RESERVED, Body, Real, identifier, real_of
+from .c_expressions import RESERVED, Body, Real, identifier, parameters, real_of, summary
+from .c_loops import LoopedBody
 from .protocol import Options
 
 WARP = 32
@@ -36,7 +39,7 @@ class Layout:
     rows: tuple[bool, ...]
 
 
-def layout_for(program: Program, options: Options, batch: int = 1, in_rows: Sequence[bool] | None = None) -> Layout:
+def layout_for(program: AnyProgram, options: Options, batch: int = 1, in_rows: Sequence[bool] | None = None) -> Layout:
     """The layout of arrays of which ``in_rows`` says whether the elements of a state lie side by side.
 
     Results go through tiles, as many as shared memory has room for, as pieces of cache lines are slow to write; inputs
@@ -54,17 +57,19 @@ def layout_for(program: Program, options: Options, batch: int = 1, in_rows: Sequ
     return Layout(batch, tuple(rows))
 
 
-def threads_per_block(program: Program, options: Options, layout: Layout) -> int:
+def threads_per_block(program: AnyProgram, options: Options, layout: Layout) -> int:
     """The size of the blocks that the kernel must be launched with."""
     return WARP * _warps(_tile_sizes(program, layout), options)
 
 
-def emit(program: Program, options: Options, layout: Layout | None = None, recurrence: Recurrence | None = None) -> str:
+def emit(
+    program: AnyProgram, options: Options, layout: Layout | None = None, recurrence: Recurrence | None = None
+) -> str:
     """CUDA C text of ``extern "C" __global__ void NAME(n, sizes, arrays, strides)``."""
     return _Kernel(program, options, layout or layout_for(program, options), recurrence).text()
 
 
-def function_name(program: Program) -> str:
+def function_name(program: AnyProgram) -> str:
     """The name of the kernel in the emitted text."""
     return identifier(program.name, set(RESERVED))
 
@@ -74,7 +79,7 @@ def _pitch(array: Array) -> int:
     return array.size if array.size % 4 else array.size + 1
 
 
-def _tile_sizes(program: Program, layout: Layout) -> list[int]:
+def _tile_sizes(program: AnyProgram, layout: Layout) -> list[int]:
     arrays = (*program.inputs, *program.outputs)
     return [WARP * _pitch(array) if rows else 0 for array, rows in zip(arrays, layout.rows, strict=True)]
 
@@ -120,11 +125,14 @@ class _Operand:
         kind = f"const {real.name}" if self.is_input else real.name
         return f"{kind} *const _{self.name} = {place};"
 
-    def element(self, element: int) -> str:
-        """The place of an element of this thread's state."""
+    def element(self, element: int, base: str = "") -> str:
+        """The place of an element of this thread's state, or of one after the row that begins with element ``base``."""
         if self.tile is not None:
-            return f"_{self.name}[{element}]"
+            return f"_{self.name}[{base} + {element}]" if base else f"_{self.name}[{element}]"
         index, rest = [], element
+        if base:
+            width = math.prod(self.array.shape[1:])
+            index.append(f"({base} / {width}) * _{self.name}_stride0" if self.array.shape else "0")
         for axis in reversed(range(len(self.array.shape))):
             rest, k = divmod(rest, self.array.shape[axis])
             index += [f"{k} * _{self.name}_stride{axis}"] if k else []
@@ -139,7 +147,7 @@ class _Operand:
 class _Kernel:
     """The parts of one kernel's text."""
 
-    def __init__(self, program: Program, options: Options, layout: Layout, recurrence: Recurrence | None):
+    def __init__(self, program: AnyProgram, options: Options, layout: Layout, recurrence: Recurrence | None):
         self.program, self.recurrence, self.batch = program, recurrence, layout.batch
         self.real = real_of(options)
         sizes = _tile_sizes(program, layout)
@@ -147,7 +155,12 @@ class _Kernel:
         starts = itertools.accumulate(sizes, initial=0)
         self._tiles = [at if size else None for at, size in zip(starts, sizes, strict=False)]
         self.operands: dict[str, _Operand] = {}
-        self.body = Body(program, self.real, self._address, True, self._named, eager=recurrence is None)
+        self.body: Body | LoopedBody
+        if isinstance(program, LoopedProgram):
+            table = "__device__ const"
+            self.body = LoopedBody(program, self.real, self._address, True, self._named, table)
+        else:
+            self.body = Body(program, self.real, self._address, True, self._named, eager=recurrence is None)
         named = self.operands.values()
         self.inputs = [operand for operand in named if operand.is_input and operand.array.size]
         self.outputs = [operand for operand in named if not operand.is_input and operand.array.size]
@@ -159,9 +172,11 @@ class _Kernel:
             axes = self.recurrence.axes(array.name) if self.recurrence else ()
             self.operands[name] = _Operand(name, array, axes, self._tiles[place], place < len(inputs))
 
-    def _address(self, name: str, element: int) -> str:
+    def _address(self, name: str, element: int, base: str = "") -> str:
         fed = self._fed_back().get(name)
-        return self.operands[name].element(element) if fed is None else f"_now_{fed}[{element}]"
+        if fed is None:
+            return self.operands[name].element(element, base)
+        return f"_now_{fed}[{base} + {element}]" if base else f"_now_{fed}[{element}]"
 
     def _fed_back(self) -> dict[str, str]:
         """Arrays that a recurrence keeps in registers, inputs and outputs, each with the name of the input."""
@@ -174,14 +189,14 @@ class _Kernel:
     def text(self) -> str:
         body = self.body
         lines = ["/*", f" * {body.function}: n states, one thread each, blocks of {WARP * self.warps} threads."]
-        lines += [f" *   {line}" for line in body.summary()]
+        lines += [f" *   {line}" for line in summary(self.program, body.inputs, body.outputs)]
         lines += [
             " *",
             f" * Strides count elements: _x_step0{self._more_steps()} of the batch, then of x itself, row-major.",
         ]
         lines += [" * Where there is no stride but the batch's, the elements of a state lie side by side.", " */"]
         lines += [f"#define FMA(a, b, c) fma{self.real.suffix}(a, b, c)"] if body.is_fused else []
-        lines += ["", *(_movers(self.real) if self.tile_size else [])]
+        lines += ["", *body.declarations, *(_movers(self.real) if self.tile_size else [])]
         lines += [f'extern "C" __global__ void {body.function}(']
         lines += [",\n".join(f"    {parameter}" for parameter in self._parameters()) + ")", "{"]
         steps = [*self._places(), *(self._runs() if self.recurrence else self._once())]
@@ -195,7 +210,11 @@ class _Kernel:
         sizes = [f"_size{k}" for k in range(1, self.batch)]
         strides = [name for operand in self.operands.values() for name in operand.strides(self.batch)]
         whole = [f"const long long {name}" for name in ("n", *axes, *sizes)]
-        return [*whole, *self.body.parameters("__restrict__"), *(f"const long long {name}" for name in strides)]
+        return [
+            *whole,
+            *parameters(self.real, self.body.inputs, self.body.outputs, "__restrict__"),
+            *(f"const long long {name}" for name in strides),
+        ]
 
     def _places(self) -> list[str]:
         """Which states are this warp's and which is this thread's."""

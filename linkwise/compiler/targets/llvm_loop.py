@@ -11,9 +11,10 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ..ir.program import Array, Program
+from ..ir.looped import AnyProgram
+from ..ir.program import Array
 from ..ir.recurrence import RECORDS, REPEATS, Recurrence
-from .llvm_scratch import Scratch, identifier
+from .llvm_scratch import LoopScratch, Scratch, identifier
 from .llvm_transfer import DELIVER, GATHER, SCATTER, table
 from .llvm_vector import VectorType
 
@@ -90,15 +91,15 @@ def _suffix(axis: str | int) -> str:
     return f".{axis}" if isinstance(axis, str) else str(axis)
 
 
-def symbol(program: Program) -> str:
+def symbol(program: AnyProgram) -> str:
     """Name of the exported function."""
     return identifier(program.name)
 
 
-def transfers(program: Program, recurrence: Recurrence | None = None) -> list[tuple[str, int, int]]:
+def transfers(program: AnyProgram, scratch: Scratch | LoopScratch) -> list[tuple[str, int, int]]:
     """The moves that the arrays need: kind, rows, columns."""
     gathers = {(GATHER, *_rows_and_columns(array)) for array in program.inputs if array.size}
-    back = SCATTER if recurrence else DELIVER
+    back = SCATTER if scratch.in_order else DELIVER
     return sorted(gathers) + sorted({(back, *_rows_and_columns(array)) for array in program.outputs if array.size})
 
 
@@ -108,7 +109,11 @@ def _rows_and_columns(array: Array) -> tuple[int, int]:
 
 
 def loop(
-    program: Program, scratch: Scratch, compute: list[str], attributes: str, recurrence: Recurrence | None = None
+    program: AnyProgram,
+    scratch: Scratch | LoopScratch,
+    compute: list[str],
+    attributes: str,
+    recurrence: Recurrence | None = None,
 ) -> str:
     """The exported function; ``compute`` are the calls that go from the inputs in scratch to the outputs there."""
     inputs, outputs = _operands(program, scratch, recurrence)
@@ -119,8 +124,9 @@ def loop(
         stride_number += len(operand.axes) + len(operand.array.shape)
     setup += ["  call void @fill(ptr %scratch)"] if scratch.constants else []
     if recurrence is None:
+        back = SCATTER if scratch.in_order else DELIVER
         gathers = [line for operand in inputs for line in operand.transfer(GATHER, scratch.vector)]
-        deliveries = [line for operand in outputs for line in operand.transfer(DELIVER, scratch.vector)]
+        deliveries = [line for operand in outputs for line in operand.transfer(back, scratch.vector)]
         group, end = [*gathers, *compute, *deliveries], "group"
     else:
         setup += _sizes(inputs, outputs)
@@ -157,21 +163,23 @@ def loop(
 
 
 def _operands(
-    program: Program, scratch: Scratch, recurrence: Recurrence | None
+    program: AnyProgram, scratch: Scratch | LoopScratch, recurrence: Recurrence | None
 ) -> tuple[list[_Operand], list[_Operand]]:
     def named(side: str, arrays: tuple[Array, ...], offsets: list[int]) -> Iterator[_Operand]:
         for i, (array, offset) in enumerate(zip(arrays, offsets, strict=True)):
             yield _Operand(f"{side}{i}", array, recurrence.axes(array.name) if recurrence else (), offset)
 
     inputs = list(named("in", program.inputs, scratch.input_offsets))
-    outputs = list(named("out", program.outputs, [places[0] if places else 0 for places in scratch.places]))
-    if recurrence is None:
+    outputs = list(named("out", program.outputs, scratch.output_offsets))
+    if not scratch.in_order:
         outputs = [replace(operand, table=f"places_of_{operand.name}") for operand in outputs]
     return inputs, outputs
 
 
-def tables(scratch: Scratch) -> list[str]:
-    """Where the elements of each output lie."""
+def tables(scratch: Scratch | LoopScratch) -> list[str]:
+    """Where the elements of each output lie, if not in order."""
+    if isinstance(scratch, LoopScratch) or scratch.in_order:
+        return []
     return [table(f"places_of_out{i}", places) for i, places in enumerate(scratch.places) if places]
 
 

@@ -7,12 +7,11 @@ the fewest loads (Belady, IBM Systems Journal 5, 1966).  What lies in memory alr
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from ..ir import ops
 from ..ir.program import Node
-from .llvm_scratch import Scratch
 
 LOAD, COMPUTE, STORE, FORGET, CUT = "load", "compute", "store", "forget", "cut"
 CALLS = (ops.SIN, ops.COS, ops.ATAN2)  # functions, which may use all registers
@@ -26,7 +25,22 @@ class Action(NamedTuple):
 
     kind: str
     node: Node | None = None
-    slot: int = -1
+    slot: Any = None
+
+
+class Memory(Protocol):
+    """Where values lie: those that are there from the beginning, results, and room for values in between.  What a slot
+    is, only the memory knows."""
+
+    @property
+    def slots(self) -> Mapping[Node, Any]: ...
+
+    @property
+    def destinations(self) -> Mapping[Node, Sequence[Any]]: ...
+
+    def take(self) -> Any: ...
+
+    def give_back(self, slot: Any) -> None: ...
 
 
 def registers(features: str) -> int:
@@ -35,7 +49,7 @@ def registers(features: str) -> int:
     return (32 if many else 16) - SPARE
 
 
-def assigned(nodes: Sequence[Node], scratch: Scratch, count: int, cuts: Collection[int] = ()) -> Iterator[Action]:
+def assigned(nodes: Sequence[Node], scratch: Memory, count: int, cuts: Collection[int] = ()) -> Iterator[Action]:
     """What to do in turn to compute ``nodes`` with ``count`` registers; a cut comes before the positions ``cuts``."""
     plan = _Assignment(nodes, scratch, count)
     for position, node in enumerate(nodes):
@@ -54,14 +68,14 @@ class _Assignment:
     borrowed   slots of values that had to leave their registers, given back after the last use
     """
 
-    def __init__(self, nodes: Sequence[Node], scratch: Scratch, count: int):
+    def __init__(self, nodes: Sequence[Node], scratch: Memory, count: int):
         self.scratch, self.count = scratch, count
         self.uses: dict[Node, list[int]] = {}
         for position in reversed(range(len(nodes))):
             for arg in _operands(nodes[position]):
                 self.uses.setdefault(arg, []).append(position)
         self.memory = dict(scratch.slots)
-        self.borrowed: dict[Node, int] = {}
+        self.borrowed: dict[Node, Any] = {}
         self.held: dict[Node, None] = {}
         self.called: set[Node] = set()  # angles whose sine and cosine are known
 

@@ -5,14 +5,44 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
 
 from ..ir import ops
+from ..ir.looped import LoopedProgram
 from ..ir.program import Array, Node, Program
 from .llvm_vector import VectorType
 
 
 def identifier(name: str) -> str:
     return re.sub(r"\W", "_", name)
+
+
+@dataclass(frozen=True)
+class LoopScratch:
+    """The scratch area of a program with loops, in units of one vector: inputs, outputs, cells."""
+
+    program: LoopedProgram
+    vector: VectorType
+    constants: ClassVar[dict[int, float]] = {}  # results are all written by loops
+    in_order: ClassVar[bool] = True
+
+    @cached_property
+    def input_offsets(self) -> list[int]:
+        return _offsets(self.program.inputs, 0)[0]
+
+    @cached_property
+    def output_offsets(self) -> list[int]:
+        return _offsets(self.program.outputs, sum(array.size for array in self.program.inputs))[0]
+
+    @property
+    def cells(self) -> int:
+        return sum(array.size for array in (*self.program.inputs, *self.program.outputs))
+
+    @property
+    def bytes(self) -> int:
+        return (self.cells + self.program.cells) * self.vector.bytes
 
 
 class Scratch:
@@ -22,7 +52,7 @@ class Scratch:
     def __init__(self, program: Program, vector: VectorType, in_order: bool = False):
         """``in_order``: results lie there as in their arrays, one after the other.  Otherwise each value lies there
         once, however many elements of outputs it is, and ``places`` tells where."""
-        self.vector = vector
+        self.vector, self.in_order = vector, in_order
         self.input_names = [identifier(array.name) for array in program.inputs]
         self.input_offsets, self.size = _offsets(program.inputs, 0)
         self.slots = {n: self.input_offsets[n.value[0]] + n.value[1] for n in program.nodes if n.op is ops.INPUT}
@@ -56,6 +86,11 @@ class Scratch:
     @property
     def bytes(self) -> int:
         return self.size * self.vector.bytes
+
+    @property
+    def output_offsets(self) -> list[int]:
+        """Where each output begins, if its elements are in order."""
+        return [places[0] if places else 0 for places in self.places]
 
     def take(self) -> int:
         """A free slot."""

@@ -20,12 +20,15 @@ import itertools
 import math
 
 from ..ir import ops
+from ..ir.looped import AnyProgram, LoopedProgram
 from ..ir.program import Node, Program
 from ..ir.recurrence import Recurrence
 from . import llvm_math
 from .llvm_loop import loop, symbol, tables, transfers
+from .llvm_looped import looped
+from .llvm_operations import Writer
 from .llvm_registers import FORGET, LOAD, STORE, assigned, registers
-from .llvm_scratch import Scratch
+from .llvm_scratch import LoopScratch, Scratch
 from .llvm_transfer import copy, fill, transfer
 from .llvm_vector import VectorType
 from .protocol import Options
@@ -34,10 +37,6 @@ __all__ = ["HOST_SYMBOLS", "emit", "symbol"]
 
 NODES_PER_PART = 2000  # LLVM's time per operation grows beyond a few thousand; shorter parts run slower
 NODES_PER_RESULT = 3  # what storing a result counts for: LLVM's time per store grows beyond a few hundred
-# LLVM's scheduler compares every store with all accesses before it, back to the last fence: without any, that is most
-# of its time for programs with many results.  For one thread a fence is no instruction; it keeps accesses in order.
-ACCESSES_PER_FENCE = 256
-FENCE = '  fence syncscope("singlethread") acq_rel'
 # Functions of the host process that the emitted code may call; the loader binds them.
 HOST_SYMBOLS = (
     "linkwise_libm_sin",
@@ -49,26 +48,26 @@ HOST_SYMBOLS = (
     "PyErr_NoMemory",
 )
 
-_BINARY = {ops.ADD: "fadd", ops.SUB: "fsub", ops.MUL: "fmul", ops.DIV: "fdiv", ops.LESS: "fcmp olt"}
-_NEGATED_OPERAND = {ops.FMA: None, ops.FMS: 2, ops.FNMA: 0}  # so that all three become a*b + c
 
-
-def emit(program: Program, options: Options, recurrence: Recurrence | None = None) -> str:
+def emit(program: AnyProgram, options: Options, recurrence: Recurrence | None = None) -> str:
     """LLVM text of ``program``, run once or as a ``recurrence``; the exported function is ``symbol(program)``."""
     vector = VectorType(options.dtype, options.lanes)
     attributes = _attributes(vector)
-    scratch = Scratch(program, vector, in_order=recurrence is not None)
-    parts = _parts(program, scratch, registers(options.features), attributes)
-    compute = ["  call void @angles(ptr %scratch)"] if scratch.angles else []
-    compute += [f"  call void @part{number}(ptr %scratch)" for number in range(len(parts))]
-    used = {node.op for node in program.nodes}
+    count = registers(options.features)
+    scratch: Scratch | LoopScratch
+    if isinstance(program, LoopedProgram):
+        scratch, compute, functions = looped(program, vector, count, attributes)
+        used = {node.op for body, _ in program.bodies for node in body.program.nodes}
+    else:
+        scratch = Scratch(program, vector, in_order=recurrence is not None)
+        compute, functions = _straight(program, scratch, count, attributes)
+        used = {node.op for node in program.nodes}
     texts = [
         f"; {program.name}: {options.lanes} lanes of {options.dtype}",
         loop(program, scratch, compute, attributes, recurrence),
-        *([_angles(scratch, attributes)] if scratch.angles else []),
-        *parts,
-        *(transfer(*shape, vector, attributes) for shape in transfers(program, recurrence)),
-        *([] if recurrence else tables(scratch)),
+        *functions,
+        *(transfer(*shape, vector, attributes) for shape in transfers(program, scratch)),
+        *tables(scratch),
         *([copy(vector, attributes)] if recurrence else []),
         *([fill(scratch.constants, vector, attributes)] if scratch.constants else []),
         *([llvm_math.sincos(vector, attributes)] if ops.SIN in used or ops.COS in used else []),
@@ -76,6 +75,14 @@ def emit(program: Program, options: Options, recurrence: Recurrence | None = Non
         _declarations(vector),
     ]
     return "\n".join(texts)
+
+
+def _straight(program: Program, scratch: Scratch, count: int, attributes: str) -> tuple[list[str], list[str]]:
+    """The calls that compute, and the functions that these call."""
+    parts = _parts(program, scratch, count, attributes)
+    compute = ["  call void @angles(ptr %scratch)"] if scratch.angles else []
+    compute += [f"  call void @part{number}(ptr %scratch)" for number in range(len(parts))]
+    return compute, [*([_angles(scratch, attributes)] if scratch.angles else []), *parts]
 
 
 def _attributes(vector: VectorType) -> str:
@@ -150,32 +157,24 @@ def _pieces(program: Program, scratch: Scratch) -> tuple[list[Node], set[int]]:
     return nodes, {i for i, (before, piece) in enumerate(itertools.pairwise(pieces), 1) if before != piece}
 
 
-class _PartWriter:
-    """Writes the instructions of one part."""
+class _PartWriter(Writer):
+    """Writes the instructions of one part, whose values come from the scratch area."""
 
     def __init__(self, scratch: Scratch):
+        super().__init__(scratch.vector)
         self.input_names = scratch.input_names
-        self.vector = scratch.vector
-        self.real = scratch.vector.real
-        self.lines: list[str] = []
-        self.names: dict[Node, str] = {}  # of values in registers
-        self._pairs: set[str] = set()
-        self._accesses = 0
         self._loaded: set[int] = set()  # slots, since the last fence
-
-    def operand(self, node: Node) -> str:
-        return self.vector.splat(node.value) if node.op is ops.CONST else self.names[node]
 
     def load(self, node: Node, slot: int) -> None:
         """Take a value from the scratch area, where it may have been taken from before: LLVM would make one load of
         two if there were no fence between them, and keep the value."""
         if slot in self._loaded:
-            self._fence()
+            self.fence()
         self._loaded.add(slot)
         array, element = node.value if node.op is ops.INPUT else (0, 0)
         called = f"{self.input_names[array]}_{element}" if node.op is ops.INPUT else f"{node.op.name}{node.index}"
         name = self.names[node] = f"%{called}.{len(self.lines)}"
-        address = self._address(f"{name}.at", slot)
+        address = self.address(f"{name}.at", "%scratch", slot * self.vector.bytes)
         if node.op.result == "real":
             self.lines.append(f"  {name} = load {self.real}, ptr {address}")
         else:
@@ -183,62 +182,11 @@ class _PartWriter:
             self.lines.append(f"  {name} = fcmp une {self.real} {name}.real, zeroinitializer")
 
     def store(self, node: Node, slot: int) -> None:
-        value = self.operand(node)
-        if node.op.result == "bool":
-            one = self.vector.splat(1.0)
-            real = f"{value}.stored{len(self.lines)}"
-            self.lines.append(
-                f"  {real} = select {self.vector.boolean} {value}, {self.real} {one}, {self.real} zeroinitializer"
-            )
-            value = real
-        address = self._address(f"%slot{slot}.{len(self.lines)}", slot)
-        self.lines.append(f"  store {self.real} {value}, ptr {address}")
+        self.store_at(node, "%scratch", slot)
 
-    def _address(self, name: str, slot: int) -> str:
-        self._accesses += 1
-        if self._accesses % ACCESSES_PER_FENCE == 0:
-            self._fence()
-        self.lines.append(f"  {name} = getelementptr i8, ptr %scratch, i64 {slot * self.vector.bytes}")
-        return name
-
-    def _fence(self) -> None:
-        self.lines.append(FENCE)
+    def fence(self) -> None:
+        super().fence()
         self._loaded.clear()
-
-    def compute(self, node: Node) -> None:
-        op, real = node.op, self.real
-        args = [self.operand(arg) for arg in node.args]
-        name = self.names[node] = f"%{op.name}{node.index}"
-        if op in _BINARY:
-            right = f"{_BINARY[op]} {real} {args[0]}, {args[1]}"
-        elif op in _NEGATED_OPERAND:
-            negated = _NEGATED_OPERAND[op]
-            if negated is not None:
-                self.lines.append(f"  {name}.neg = fneg {real} {args[negated]}")
-                args[negated] = f"{name}.neg"
-            right = self._call(f"llvm.fmuladd.{self.vector.suffix}", args)
-        elif op is ops.NEG:
-            right = f"fneg {real} {args[0]}"
-        elif op is ops.SQRT:
-            right = self._call(f"llvm.sqrt.{self.vector.suffix}", args)
-        elif op is ops.ATAN2:
-            right = self._call("atan2", args)
-        elif op is ops.SELECT:
-            right = f"select {self.vector.boolean} {args[0]}, {real} {args[1]}, {real} {args[2]}"
-        else:
-            right = self._sine_or_cosine(node, args[0])
-        self.lines.append(f"  {name} = {right}")
-
-    def _call(self, function: str, args: list[str]) -> str:
-        return f"call {self.real} @{function}({', '.join(f'{self.real} {arg}' for arg in args)})"
-
-    def _sine_or_cosine(self, node: Node, angle: str) -> str:
-        """One call gives both; the second of the two takes what the first has called for."""
-        pair_type, pair = f"{{ {self.real}, {self.real} }}", f"%sincos{node.args[0].index}"
-        if pair not in self._pairs:
-            self._pairs.add(pair)
-            self.lines.append(f"  {pair} = call {pair_type} @sincos({self.real} {angle})")
-        return f"extractvalue {pair_type} {pair}, {int(node.op is ops.COS)}"
 
 
 def _angles(scratch: Scratch, attributes: str) -> str:

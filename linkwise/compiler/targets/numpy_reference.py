@@ -5,12 +5,15 @@ All other targets are compared with ``evaluate``.  ``emit`` writes the same comp
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..ir import ops
+from ..ir.looped import CELL, INPUT, NUMBER, OUTPUT, AnyProgram, LoopedProgram, Place
 from ..ir.program import Node, Program
 from ..ir.recurrence import Recurrence
 from .protocol import Options
@@ -51,19 +54,15 @@ _FORMULA = {
 }
 
 
-def evaluate(program: Program, arrays: Sequence[np.ndarray], dtype: str = "float64") -> list[np.ndarray]:
+def evaluate(program: AnyProgram, arrays: Sequence[np.ndarray], dtype: str = "float64") -> list[np.ndarray]:
     """Outputs of ``program``, each of shape ``batch + core``, for inputs of shape ``batch + core``.
 
     The batch shapes of the inputs are broadcast against each other.  Arithmetic is done in ``dtype``.
     """
-    if len(arrays) != len(program.inputs):
-        raise ValueError(f"{program.name} takes {len(program.inputs)} arrays, {len(arrays)} were given")
     kind = np.dtype(dtype)
-    arrays = [np.asarray(array) for array in arrays]
-    arrays = [array.astype(kind, casting="same_kind", copy=False) for array in arrays]
-    batch = np.broadcast_shapes(
-        *(_batch_shape(x, a.name, a.shape) for x, a in zip(arrays, program.inputs, strict=True))
-    )
+    arrays, batch = _prepared(program, arrays, kind)
+    if isinstance(program, LoopedProgram):
+        return _run_loops(program, arrays, batch, kind)
     outputs = [np.empty(batch + array.shape, dtype=kind) for array in program.outputs]
     places = _places_of_results(program, outputs)
     last_use = {arg: node for node in program.nodes for arg in node.args}
@@ -86,8 +85,54 @@ def evaluate(program: Program, arrays: Sequence[np.ndarray], dtype: str = "float
     return outputs
 
 
+def _prepared(
+    program: AnyProgram, arrays: Sequence[np.ndarray], kind: np.dtype
+) -> tuple[list[np.ndarray], tuple[int, ...]]:
+    """The arrays as numbers of one kind, and the shape of the batch."""
+    if len(arrays) != len(program.inputs):
+        raise ValueError(f"{program.name} takes {len(program.inputs)} arrays, {len(arrays)} were given")
+    arrays = [np.asarray(array) for array in arrays]
+    arrays = [array.astype(kind, casting="same_kind", copy=False) for array in arrays]
+    shapes = (_batch_shape(x, a.name, a.shape) for x, a in zip(arrays, program.inputs, strict=True))
+    return arrays, np.broadcast_shapes(*shapes)
+
+
+def _run_loops(
+    program: LoopedProgram, arrays: Sequence[np.ndarray], batch: tuple[int, ...], kind: np.dtype
+) -> list[np.ndarray]:
+    """What loops mean: iteration by iteration, read all, compute, write all."""
+
+    def flat(array: np.ndarray, core: tuple[int, ...]) -> np.ndarray:
+        spread = np.broadcast_to(array, batch + core)
+        return np.moveaxis(spread.reshape(*batch, math.prod(core)), -1, 0)
+
+    inputs = [flat(x, a.shape) for x, a in zip(arrays, program.inputs, strict=True)]
+    outputs = [np.empty((a.size, *batch), dtype=kind) for a in program.outputs]
+    cells = np.empty((program.cells, *batch), dtype=kind)
+    numbers = program.numbers.astype(kind)
+
+    def at(place: Place, bases: np.ndarray) -> tuple[np.ndarray, int]:
+        arrays = {INPUT: inputs, OUTPUT: outputs, CELL: [cells], NUMBER: [numbers]}[place.space]
+        return arrays[place.array], place.offset + (0 if place.base is None else bases[place.base])
+
+    for loop in program.loops:
+        for which, bases in zip(loop.which, loop.bases, strict=True):
+            body = loop.bodies[which]
+            sources = (at(place, bases) for place in body.reads)
+            reads = [np.broadcast_to(source[k], batch) for source, k in sources]
+            given = np.stack(reads, axis=-1) if reads else np.empty((*batch, 0), kind)
+            (found,) = evaluate(body.program, [given], kind.name)
+            for element, place in enumerate(body.writes):
+                target, k = at(place, bases)
+                target[k] = found[..., element]
+    return [
+        np.ascontiguousarray(np.moveaxis(x, 0, -1)).reshape(batch + a.shape)
+        for x, a in zip(outputs, program.outputs, strict=True)
+    ]
+
+
 def repeat(
-    program: Program, recurrence: Recurrence, arrays: Sequence[np.ndarray], dtype: str = "float64"
+    program: AnyProgram, recurrence: Recurrence, arrays: Sequence[np.ndarray], dtype: str = "float64"
 ) -> list[np.ndarray]:
     """Outputs of the recurrence, each of shape ``batch + (records,) + core``; its meaning is this plain loop."""
     recurrence.check(program)
@@ -132,9 +177,8 @@ def _places_of_results(program: Program, outputs: list[np.ndarray]) -> dict[Node
     return places
 
 
-def emit(program: Program, options: Options) -> str:
+def emit(program: AnyProgram, options: Options) -> str:
     """Python source of a function of the input arrays that returns a tuple of the output arrays."""
-    names = {node: f"t{number}" for number, node in enumerate(program.nodes)}
     parameters = [f"in_{array.name}" for array in program.inputs]
     real = f"np.{options.dtype}"
     lines = ["import numpy as np", "", "", f"def {program.name}({', '.join(parameters)}):"]
@@ -142,24 +186,79 @@ def emit(program: Program, options: Options) -> str:
         lines.append(f"    {parameter} = np.asarray({parameter}, dtype={real})")
     shapes = [f"{p}.shape[:{p}.ndim - {len(a.shape)}]" for p, a in zip(parameters, program.inputs, strict=True)]
     lines.append(f"    batch = np.broadcast_shapes({', '.join(shapes)})")
-    section = ""
-    for node in program.nodes:
-        if node.section != section and node.args:
-            section = node.section
-            lines.append(f"    # {section}")
-        if node.op is ops.CONST:
-            formula = f"{real}({node.value!r})"
-        elif node.op is ops.INPUT:
-            array, element = node.value
-            indices = "".join(f", {i}" for i in np.unravel_index(element, program.inputs[array].shape))
-            formula = f"{parameters[array]}[...{indices}]"
-        else:
-            formula = _FORMULA[node.op].format(*(names[arg] for arg in node.args))
-        lines.append(f"    {names[node]} = {formula}")
+    if isinstance(program, LoopedProgram):
+        lines += _looped_source(program, parameters, real)
+    else:
+        lines += _straight_source(program, parameters, real)
+    lines.append("    return (" + "".join(f"out_{array.name}, " for array in program.outputs) + ")")
+    return "\n".join(lines) + "\n"
+
+
+def _straight_source(program: Program, parameters: Sequence[str], real: str) -> list[str]:
+    def read(array: int, element: int) -> str:
+        indices = "".join(f", {i}" for i in np.unravel_index(element, program.inputs[array].shape))
+        return f"{parameters[array]}[...{indices}]"
+
+    lines, names = _assignments(program, read, real, "    ")
     for array, results in zip(program.outputs, program.results, strict=True):
         lines.append(f"    out_{array.name} = np.empty(batch + {array.shape}, dtype={real})")
         for element, node in enumerate(results):
             indices = "".join(f", {i}" for i in np.unravel_index(element, array.shape))
             lines.append(f"    out_{array.name}[...{indices}] = {names[node]}")
-    lines.append("    return (" + "".join(f"out_{array.name}, " for array in program.outputs) + ")")
-    return "\n".join(lines) + "\n"
+    return lines
+
+
+def _looped_source(program: LoopedProgram, parameters: Sequence[str], real: str) -> list[str]:
+    """Loops over the iterations, arrays flat with the batch last."""
+    flat = [f"flat_{array.name}" for array in program.inputs]
+    given = {INPUT: flat, OUTPUT: [f"flat_out_{array.name}" for array in program.outputs]}
+    given |= {CELL: ["cells"], NUMBER: ["numbers"]}
+
+    def at(place: Place) -> str:
+        base = "" if place.base is None else f"at[{place.base}] + "
+        return f"{given[place.space][place.array]}[{base}{place.offset}]"
+
+    lines = [f"    numbers = np.array({program.numbers.tolist()}, dtype={real})"]
+    for name, parameter, array in zip(flat, parameters, program.inputs, strict=True):
+        spread = f"np.broadcast_to({parameter}, batch + {array.shape}).reshape(*batch, {array.size})"
+        lines.append(f"    {name} = np.moveaxis({spread}, -1, 0)")
+    sizes = zip(given[OUTPUT], (array.size for array in program.outputs), strict=True)
+    for name, size in (*sizes, ("cells", program.cells)):
+        lines.append(f"    {name} = np.empty(({size}, *batch), dtype={real})")
+    for loop in program.loops:
+        lines.append(f"    # {loop.label}")
+        lines.append(f"    for body, at in zip({loop.which.tolist()}, {loop.bases.tolist()}):")
+        for k, body in enumerate(loop.bodies):
+            lines.append(f"        {'if' if k == 0 else 'elif'} body == {k}:")
+            read = partial(_read_at, [at(place) for place in body.reads])
+            own, names = _assignments(body.program, read, real, "            ")
+            results = zip(body.writes, body.program.results[0], strict=True)
+            lines += [*own, *(f"            {at(place)} = {names[node]}" for place, node in results)]
+    for name, array in zip(given[OUTPUT], program.outputs, strict=True):
+        lines.append(f"    out_{array.name} = np.moveaxis({name}, 0, -1).reshape(batch + {array.shape})")
+    return lines
+
+
+def _read_at(places: Sequence[str], _: int, element: int) -> str:
+    return places[element]
+
+
+def _assignments(
+    program: Program, read: Callable[[int, int], str], real: str, indent: str
+) -> tuple[list[str], dict[Node, str]]:
+    """A line for every node, and the nodes' names."""
+    names = {node: f"t{number}" for number, node in enumerate(program.nodes)}
+    lines: list[str] = []
+    section = ""
+    for node in program.nodes:
+        if node.section != section and node.args:
+            section = node.section
+            lines.append(f"{indent}# {section}")
+        if node.op is ops.CONST:
+            formula = f"{real}({node.value!r})"
+        elif node.op is ops.INPUT:
+            formula = read(*node.value)
+        else:
+            formula = _FORMULA[node.op].format(*(names[arg] for arg in node.args))
+        lines.append(f"{indent}{names[node]} = {formula}")
+    return lines, names

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..ir.program import Program
 from ..ir.recurrence import Recurrence
 
 
@@ -32,11 +31,14 @@ class Target:
     load              ``load(program, dtype)``, the program not yet optimized: a function ``f(*arrays, out=None)`` that
                       broadcasts over batches; there is one if there is a name
     load_recurrence   ``load_recurrence(program, recurrence, dtype)``: ``f(*arrays, out=arrays)``; None: no rollouts
+    loops             whether all of these take programs with loops (``compiler/ir/looped.py``); if not, they are given
+                      straight-line ones (``compiler/ir/program.py``) alone
     """
 
     language: str
-    emit: Callable[[Program, Options], str]
+    emit: Callable[[Any, Options], str]
     options: Callable[[str], Options] = Options
     name: str | None = None
-    load: Callable[[Program, str], Callable[..., Any]] | None = None
-    load_recurrence: Callable[[Program, Recurrence, str], Callable[..., None]] | None = None
+    load: Callable[[Any, str], Callable[..., Any]] | None = None
+    load_recurrence: Callable[[Any, Recurrence, str], Callable[..., None]] | None = None
+    loops: bool = False

@@ -129,6 +129,7 @@ class Algorithm:
     )  # core shapes of inputs and outputs that SHAPES does not name
     at_user_origins: bool = False  # a recursion whose result depends on where the links' origins are
     defaults: Mapping[str, Callable[[Mechanism], Any]] = field(default_factory=dict)  # options that are the mechanism's
+    link_by_link: bool = False  # a recursion that takes nothing from links but neighbours: sweeps may become loops
     with_loops: str = ""  # what does the same and heeds loops
     computed_as: Callable[[Expression], Expression] | None = None  # the equal form of which the plan is made
     forms: Callable[[Mechanism], Iterable[Algorithm]] | None = None  # others with the same result, maybe for less

@@ -92,6 +92,7 @@ def _step(name: str, method: integration.Method) -> Algorithm:
         reason=MANIFOLD,
         solves_motion=True,
         may_take_wrenches=True,
+        link_by_link=True,
         with_loops=f"closed_{name}_step, linkwise.rollout or linkwise.simulate",
     )
 
@@ -205,7 +206,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         ),
         Algorithm("contact_energy", ("q",), "energy", compliant_contact.contact_energy, reason=CONTACT),
         # -- kinematics
-        Algorithm("link_poses", ("q",), "poses", kinematics.link_poses, reason=POSES),
+        Algorithm("link_poses", ("q",), "poses", kinematics.link_poses, reason=POSES, link_by_link=True),
         Algorithm("frame_pose", ("q",), "pose", kinematics.frame_pose, ("link",), reason=POSES),
         Algorithm("link_velocities", ("q", "v"), "velocities", expression=lambda mech: ex.LINK_VELOCITIES),
         Algorithm(
@@ -287,9 +288,11 @@ ALGORITHMS: dict[str, Algorithm] = {
             with_loops="the jacobian times linkwise.closed.null_space",
         ),
         # -- the configuration manifold, steps in time
-        Algorithm("coordinate_rates", ("q", "v"), "q_rate", configuration.coordinate_rates, reason=MANIFOLD),
-        Algorithm("integrate", ("q", "v", "dt"), "q_next", configuration.integrate, reason=MANIFOLD),
-        Algorithm("difference", ("q0", "q1"), "v", configuration.difference, reason=MANIFOLD),
+        Algorithm(
+            "coordinate_rates", ("q", "v"), "q_rate", configuration.coordinate_rates, reason=MANIFOLD, link_by_link=True
+        ),
+        Algorithm("integrate", ("q", "v", "dt"), "q_next", configuration.integrate, reason=MANIFOLD, link_by_link=True),
+        Algorithm("difference", ("q0", "q1"), "v", configuration.difference, reason=MANIFOLD, link_by_link=True),
         Algorithm(
             "difference_jacobian",
             ("q0", "q1"),

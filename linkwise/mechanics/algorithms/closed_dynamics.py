@@ -13,7 +13,8 @@ from ..links.kinematics import AngularVelocity, angular_velocity_base_to_tip, pr
 from ..links.loop_elimination import Front, Solution, eliminate
 from ..recursions.cluster import ClusterDynamics, Load, articulate_cluster
 from ..recursions.schedule import BASE_TO_TIP, TIP_TO_BASE
-from ..recursions.sweep import base_to_tip, sweep_over, within
+from ..recursions.sweep import base_to_tip, sweep_over
+from ..recursions.sweep_log import within
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar, dot, is_constant, select, sqrt
 from ..spatial import ArticulatedInertia, Force, Motion

@@ -21,7 +21,7 @@ def bias_force(tree: Tree, q, v) -> list[Scalar]:
 
 def forward_dynamics(tree: Tree, q, v, tau, wrenches=None) -> list[Scalar]:
     """(nv,), by the method that is expected to cost least."""
-    mechanism = tree.mechanism
+    mechanism = tree.original
     expression = ex.forward_dynamics(mechanism, ex.fastest_method(mechanism), wrenches is not None)
     return apply(expression, ex.tree_of_forward_dynamics(tree), q, v=v, tau=tau, wrenches=wrenches)
 

@@ -42,7 +42,7 @@ from ..operators import (
 )
 from ..operators.expression import Factored, Vector
 from ..operators.spaces import force_at
-from ..recursions.frames import is_skew
+from ..recursions.frames import skew_axes
 from ..recursions.tree import Tree
 
 SLENDER = 1e-5  # of the largest moment of inertia: links with less about some axis are points or needles
@@ -247,8 +247,8 @@ def fastest_method(mechanism: Mechanism) -> str:
     """
     if mechanism.mimic_joints:
         return "bias_free"
-    revolute = (i for i, body in enumerate(mechanism.bodies) if body.kind.span == ABOUT_Z)
-    skew = sum(is_skew(mechanism, i) for i in revolute)
+    revolute = [body.kind.span == ABOUT_Z for body in mechanism.bodies]
+    skew = int(np.sum(skew_axes(mechanism) & np.array(revolute, bool)))
     if 2 * skew < mechanism.n_links:
         return "filter_and_smoother"
     return "composite_bodies" if is_arm(mechanism) and mechanism.n_links <= SHORT else "biased"
@@ -257,10 +257,10 @@ def fastest_method(mechanism: Mechanism) -> str:
 def tree_of_forward_dynamics(tree: Tree) -> Tree:
     """With regrouped inertias where the links of an arm resist rotation about all axes: fewer operations for the same
     D and G.  They are not positive: where links are points or needles digits are lost (two of the humanoid icub)."""
-    bodies = tree.mechanism.bodies
-    moments = np.array([np.linalg.eigvalsh(body.inertia) for body in bodies])
+    bodies = tree.original.bodies
+    moments = np.linalg.eigvalsh(np.array([body.inertia for body in bodies]).reshape(-1, 3, 3))
     solid = len(bodies) > 0 and moments.min() > SLENDER * moments.max()
-    return tree.regrouped if solid and is_arm(tree.mechanism) and not tree.mechanism.mimic_joints else tree
+    return tree.regrouped if solid and is_arm(tree.original) and not tree.original.mimic_joints else tree
 
 
 def is_arm(mechanism: Mechanism) -> bool:

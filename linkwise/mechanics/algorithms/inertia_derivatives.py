@@ -45,14 +45,13 @@ class InertiaRates:
     def inertia(self, i: int) -> ArticulatedInertia | None:
         """dP/dt; None where it is zero."""
         if i not in self._inertias:
-            total = None
-            for c in self.at.children[i]:
-                joint = self.joint(c)
-                if joint is not None:
-                    message = rate_to_parent(joint, self.moving[c])
-                    total = message if total is None else total + message
-            self._inertias[i] = total
+            self._inertias[i] = self.at.neighbours.from_children(i, (self, "dP"), self._rate_behind, None)
         return self._inertias[i]
+
+    def _rate_behind(self, i: int) -> ArticulatedInertia | None:
+        """What dP/dt of the parent of link i gets from it."""
+        joint = self.joint(i)
+        return None if joint is None else rate_to_parent(joint, self.moving[i])
 
     def joint(self, i: int) -> ArticulationRate | None:
         """Rates of P H*, D, G and P+; None where they are zero."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -24,12 +25,13 @@ class Cylindrical(Joint):
     position_measures: ClassVar = (Measure("angle", ANGLE), Measure("distance", LENGTH))
     span: ClassVar = (2, 5)
     slides: ClassVar[bool] = True
+    canonical_numbers: ClassVar = ()
     rotation_coordinate: ClassVar = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "axis", unit_axis(self.axis, "the axis of a cylindrical joint"))
 
-    @property
+    @cached_property
     def alignment(self) -> Alignment:
         return align_z(self.axis)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 from ..scalar import Scalar, cos, select, sin
@@ -22,6 +23,7 @@ class Helical(Joint):
     nv: ClassVar[int] = 1
     position_measures: ClassVar = (Measure("", ANGLE),)
     slides: ClassVar[bool] = True
+    canonical_numbers: ClassVar = ("pitch",)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "axis", unit_axis(self.axis, "the axis of a helical joint"))
@@ -30,7 +32,7 @@ class Helical(Joint):
             raise ValueError(f"the pitch of a helical joint must be finite (metres per radian), got {pitch}")
         object.__setattr__(self, "pitch", pitch)
 
-    @property
+    @cached_property
     def alignment(self) -> Alignment:
         return align_z(self.axis)
 

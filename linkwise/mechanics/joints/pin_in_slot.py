@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -29,6 +30,7 @@ class PinInSlot(Joint):
     nv: ClassVar[int] = 2
     position_measures: ClassVar = (Measure("distance", LENGTH), Measure("angle", ANGLE))
     slides: ClassVar[bool] = True
+    canonical_numbers: ClassVar = ("slot",)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "slide_axis", unit_axis(self.slide_axis, "the slide axis of a pin-in-slot joint"))
@@ -36,20 +38,21 @@ class PinInSlot(Joint):
         if np.linalg.norm(np.cross(self.slide_axis, self.pin_axis)) < 1e-6:
             raise ValueError("the axes of a pin-in-slot joint must not be parallel; use a cylindrical joint instead")
 
-    @property
+    @cached_property
     def alignment(self) -> Alignment:
         """z along the pin, x in the plane of pin and slot."""
         return align_xz(self.slide_axis, self.pin_axis)[0]
 
-    def _slot(self) -> Vector3:
+    @cached_property
+    def slot(self) -> Vector3:
         """The slot's direction in the canonical frame of the parent side: (sin b, 0, cos b)."""
         return Vector3(*align_xz(self.slide_axis, self.pin_axis)[1])
 
     def transform(self, q: Coordinates) -> Transform:
-        return Transform((Translation(self._slot() * q[0]), rotation_about(2, q[1])))
+        return Transform((Translation(self.slot * q[0]), rotation_about(2, q[1])))
 
     def motion(self, q: Coordinates) -> tuple[Motion, ...]:
-        along = rotation_about(2, q[1]).vector_into(self._slot())
+        along = rotation_about(2, q[1]).vector_into(self.slot)
         return (Motion(ZERO, along), Motion(Vector3(0.0, 0.0, 1.0), ZERO))
 
     def motion_rate(self, q: Coordinates, v: Coordinates) -> tuple[Motion, ...]:
@@ -58,7 +61,7 @@ class PinInSlot(Joint):
 
     def closure(self, rotation: Matrix3, position: Vector3) -> list[Scalar]:
         """The pin stays in the slot, and keeps its direction."""
-        slot = self._slot()
+        slot = self.slot
         across = position.z * slot.x - position.x * slot.z
         return [across, position.y, rotation.x.z, rotation.y.z]
 

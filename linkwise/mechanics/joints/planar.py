@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -29,11 +30,12 @@ class Planar(Joint):
     position_measures: ClassVar = (Measure("x", LENGTH), Measure("y", LENGTH), Measure("angle", ANGLE))
     span: ClassVar = (2, 3, 4)
     slides: ClassVar[bool] = True
+    canonical_numbers: ClassVar = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "normal", unit_axis(self.normal, "the normal of a planar joint"))
 
-    @property
+    @cached_property
     def alignment(self) -> Alignment:
         return align_z(self.normal)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -33,11 +34,12 @@ class Prismatic(Joint):
     position_measures: ClassVar = (Measure("", LENGTH),)
     span: ClassVar = (5,)
     slides: ClassVar[bool] = True
+    canonical_numbers: ClassVar = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "axis", unit_axis(self.axis, "the axis of a prismatic joint"))
 
-    @property
+    @cached_property
     def alignment(self) -> Alignment:
         return align_z(self.axis)
 

@@ -7,9 +7,10 @@ Everything a joint computes is written on scalars, so it can be traced.
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, NamedTuple
@@ -60,6 +61,9 @@ class Joint(ABC):
     #: Index of a coordinate that is an angle about the canonical z axis, where rotating the link frame about z is the
     #: same as an offset of this coordinate: the joint commutes with such rotations and its H* does not change by them.
     rotation_coordinate: ClassVar[int | None] = None
+    #: Attributes, numbers or tuples of them, in which joints of the kind differ in the canonical frame; None where they
+    #: differ in other ways.
+    canonical_numbers: ClassVar[tuple[str, ...] | None] = None
     #: The highest order of integration methods that ``step_rate`` carries where steps do not commute.
     step_order: ClassVar[int] = 5
 
@@ -117,6 +121,17 @@ class Joint(ABC):
     def steps_commute(self) -> bool:
         """Whether two steps (``integrate``) may be taken in either order."""
         return not self.structure_constants.any()
+
+    @property
+    def canonical_kind(self) -> Hashable:
+        """Equal for joints that do the same in their canonical frames, but for their ``canonical_numbers``."""
+        return self if self.canonical_numbers is None else type(self)
+
+    def with_canonical_numbers(self, values: Sequence[Any]) -> Joint:
+        """A joint of the kind with other ``canonical_numbers``, for tracing: they need not be known numbers."""
+        twin = copy.copy(self)
+        twin.__dict__.update(zip(self.canonical_numbers or (), values, strict=True))
+        return twin
 
     @abstractmethod
     def transform(self, q: Coordinates) -> Transform:
@@ -232,8 +247,9 @@ def _aligned(axis: tuple[float, ...]) -> Alignment:
         x = np.eye(3)[int(np.argmin(np.abs(z)))]
         x = x - z * (x @ z)
         x /= np.linalg.norm(x)
-    y = np.cross(z, x) + 0.0
-    return tuple((float(a), float(b), float(c)) for a, b, c in zip(x, y, z, strict=True))
+    (x1, x2, x3), (z1, z2, z3) = x.tolist(), z.tolist()
+    y1, y2, y3 = z2 * x3 - z3 * x2 + 0.0, z3 * x1 - z1 * x3 + 0.0, z1 * x2 - z2 * x1 + 0.0
+    return (x1, y1, z1), (x2, y2, z2), (x3, y3, z3)
 
 
 def align_xz(first: Sequence[float], second: Sequence[float]) -> tuple[Alignment, tuple[float, float, float]]:

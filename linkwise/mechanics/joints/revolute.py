@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 from ..scalar import Scalar
@@ -21,12 +22,13 @@ class Revolute(Joint):
     position_measures: ClassVar = (Measure("", ANGLE),)
     span: ClassVar = (2,)
     slides: ClassVar[bool] = True
+    canonical_numbers: ClassVar = ()
     rotation_coordinate: ClassVar = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "axis", unit_axis(self.axis, "the axis of a revolute joint"))
 
-    @property
+    @cached_property
     def alignment(self) -> Alignment:
         return align_z(self.axis)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -27,6 +28,7 @@ class Universal(Joint):
     nq: ClassVar[int] = 2
     nv: ClassVar[int] = 2
     position_measures: ClassVar = (Measure("1", ANGLE), Measure("2", ANGLE))
+    canonical_numbers: ClassVar = ("first_axis",)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "axis1", unit_axis(self.axis1, "the first axis of a universal joint"))
@@ -34,33 +36,34 @@ class Universal(Joint):
         if np.linalg.norm(np.cross(self.axis1, self.axis2)) < 1e-6:
             raise ValueError("the two axes of a universal joint must not be parallel; use a revolute joint instead")
 
-    @property
+    @cached_property
     def alignment(self) -> Alignment:
         """z along the second axis, x in the plane of both."""
         return align_xz(self.axis1, self.axis2)[0]
 
-    def _first_axis(self) -> Vector3:
+    @cached_property
+    def first_axis(self) -> Vector3:
         """axis1 in the canonical frame at zero: (sin b, 0, cos b)."""
         return Vector3(*align_xz(self.axis1, self.axis2)[1])
 
     def transform(self, q: Coordinates) -> Transform:
-        first = self._first_axis()
+        first = self.first_axis
         if first.z == 0.0:
             return Transform((rotation_about(0, q[0]), rotation_about(2, q[1])))
         tilt = Rotation(1, first.z, first.x)  # carries z to the first axis
         return Transform((tilt, rotation_about(2, q[0]), tilt.inverse(), rotation_about(2, q[1])))
 
     def motion(self, q: Coordinates) -> tuple[Motion, ...]:
-        first = rotation_about(2, q[1]).vector_into(self._first_axis())
+        first = rotation_about(2, q[1]).vector_into(self.first_axis)
         return (Motion(first, ZERO), Motion(Vector3(0.0, 0.0, 1.0), ZERO))
 
     def motion_rate(self, q: Coordinates, v: Coordinates) -> tuple[Motion, ...]:
-        rate = self._first_axis().x * v[1]
+        rate = self.first_axis.x * v[1]
         return Motion(Vector3(-(sin(q[1]) * rate), -(cos(q[1]) * rate), 0.0), ZERO), NO_MOTION
 
     def closure(self, rotation: Matrix3, position: Vector3) -> list[Scalar]:
         """The second axis keeps its angle to the first."""
-        first = self._first_axis()
+        first = self.first_axis
         second = Vector3(rotation.x.z, rotation.y.z, rotation.z.z)
         return [*position, first.dot(second) - first.z]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ..joints import Joint
-from ..scalar import Scalar
+from ..scalar import Scalar, is_zero
 from ..spatial import Force, Motion, RigidInertia, Transform, turn
 from ..spatial.factors import Rotation
 
@@ -25,7 +25,7 @@ class Link:
     parent: int
     joint: Joint
     place: Transform  # parent link's internal frame -> parent side of the joint
-    spin: float  # constant added to the joint's spin coordinate ...
+    spin: Scalar  # constant added to the joint's spin coordinate ...
     quarter_turns: int  # ... followed by this many exact quarter-turns
     inertia: RigidInertia
     regrouped: RigidInertia  # with inertia regrouped to the parent, for forces that are felt at joints only
@@ -35,7 +35,7 @@ class Link:
     def joint_kinematics(self, q: Sequence[Scalar]) -> JointKinematics:
         """The joint at coordinates ``q``."""
         transform, angle = self.joint.transform(q), self.joint.rotation_coordinate
-        if angle is not None and (self.spin or self.quarter_turns):
+        if angle is not None and not (is_zero(self.spin) and self.quarter_turns == 0):
             shifted = list(q)
             shifted[angle] = q[angle] + self.spin
             *before, last = self.joint.transform(shifted).factors

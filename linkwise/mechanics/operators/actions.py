@@ -91,7 +91,7 @@ def bias_acceleration(run: Evaluation, step: Step, i: int) -> Motion:
 def _gravity(run: Evaluation, step: Step, i: int) -> Motion | None:
     tree = run.at.tree
     into = run.at.joint_kinematics[i].transform.motion_into
-    return into(tree.base_acceleration) if tree.links[i].parent < 0 else None
+    return None if run.at.neighbours.has_parent(i) else into(tree.base_acceleration)
 
 
 def _convection(run: Evaluation, step: Step, i: int) -> Motion:
@@ -209,45 +209,43 @@ def _back(at: Configuration, c: int, force: Force | None) -> Force | None:
 
 
 def _from_children(run: Evaluation, step: Step, i: int) -> Force | None:
-    total = None
-    for c in run.at.children[i]:
-        total = plus(total, _back(run.at, c, run.input(step, "x", c)))
-    return total
+    return run.from_children(step, i, lambda c: _back(run.at, c, run.input(step, "x", c)))
 
 
 def _phi(run: Evaluation, step: Step, i: int) -> Force | None:
-    total = run.input(step, "x", i)
-    for c in run.at.children[i]:
-        total = plus(total, _back(run.at, c, plus(run.value(step, c), run.input(step, "w", c))))
-    return total
+    def behind(c: int) -> Force | None:
+        return _back(run.at, c, plus(run.value(step, c), run.input(step, "w", c)))
+
+    return run.from_children(step, i, behind, run.input(step, "x", i))
 
 
 def _psi(run: Evaluation, step: Step, i: int) -> Force | None:
     at = run.at
-    total = run.input(step, "x", i)
-    for c in at.children[i]:
+
+    def behind(c: int) -> Force | None:
         joint, force = at.articulation(c), run.value(step, c)
         innovation = minus(run.input(step, "y", c), None if force is None else _project(at, c, force))
         if innovation is not None:
             force = plus(force, _gain(at, c, innovation))
         force = plus(force, run.input(step, "w", c))
         if BIAS_ACCELERATION in step.absorbed:
-            spin = angular_velocity(run, step, c)
-            total = plus(total, force_to_parent(joint.kinematics, spin, joint.remaining, force))
-        else:
-            total = plus(total, _back(at, c, force))
-    return total
+            return force_to_parent(joint.kinematics, angular_velocity(run, step, c), joint.remaining, force)
+        return _back(at, c, force)
+
+    return run.from_children(step, i, behind, run.input(step, "x", i))
 
 
 def _from_parent(run: Evaluation, step: Step, i: int, role: str = "x") -> Motion | None:
     """z+: what reaches link i from its parent, biases included, before its own joint adds anything."""
-    tree, parent = run.at.tree, run.at.tree.links[i].parent
-    if parent >= 0:
-        motion = run.input(step, role, parent)
-        if step.action in (PHI_ADJOINT, PSI_ADJOINT):
-            motion = plus(run.value(step, parent), motion)
+
+    def of_parent(p: int) -> Motion | None:
+        motion = run.input(step, role, p)
+        return plus(run.value(step, p), motion) if step.action in (PHI_ADJOINT, PSI_ADJOINT) else motion
+
+    if run.at.neighbours.has_parent(i):
+        motion = run.from_parent(step, i, of_parent)
     else:
-        motion = tree.base_acceleration if GRAVITY in step.absorbed else None
+        motion = run.at.tree.base_acceleration if GRAVITY in step.absorbed else None
     kinematics = run.at.joint_kinematics[i]
     if BIAS_ACCELERATION in step.absorbed:
         propagate = propagate_acceleration if step.action is PHI_ADJOINT else propagate_acceleration_with_biases
@@ -370,8 +368,7 @@ def _omega(run: Evaluation, step: Step, i: int) -> Motion | None:
     at, force = run.at, run.input(step, "u", i)
     if force is not None and run.reaches(step, i):
         return respond(at.mobility(i), force)
-    parent = at.tree.links[i].parent
-    inner_motion = run.value(step, parent) if parent >= 0 else None
+    inner_motion = run.from_parent(step, i, lambda p: run.value(step, p))
     behind = None if inner_motion is None else at.joint_kinematics[i].transform.motion_into(inner_motion)
     rates = None if force is None else at.articulation(i).factor.solve(_project(at, i, force))
     rates = minus(rates, None if behind is None else _gain_adjoint(at, i, behind))
@@ -380,14 +377,16 @@ def _omega(run: Evaluation, step: Step, i: int) -> Motion | None:
 
 def _gain_adjoint_omega(run: Evaluation, step: Step, i: int) -> list[Scalar] | None:
     """K* Omega x, with Y K made once for all columns."""
-    at, parent = run.at, run.at.tree.links[i].parent
-    if parent < 0:
-        return None
-    force = run.input(step, "u", parent)
-    if force is not None and run.reaches(step, parent):
-        return [force.dot(response) for response in at.response_to_gain(i)]
-    motion = run.input(step, "omega", parent)
-    return None if motion is None else _gain_adjoint(at, i, at.joint_kinematics[i].transform.motion_into(motion))
+    at = run.at
+
+    def of_parent(p: int) -> Force | Motion | None:
+        force = run.input(step, "u", p)
+        return force if force is not None and run.reaches(step, p) else run.input(step, "omega", p)
+
+    found = run.from_parent(step, i, of_parent)
+    if isinstance(found, Force):
+        return [found.dot(response) for response in at.response_to_gain(i)]
+    return None if found is None else _gain_adjoint(at, i, at.joint_kinematics[i].transform.motion_into(found))
 
 
 def _join_omega(build: StepBuilder, action: Action, space: Space, value: Combination) -> Step:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ..recursions.rolled import NotRolled
 from ..recursions.schedule import BASE_TO_TIP, Sweep
-from ..recursions.sweep import within
-from ..recursions.tree import Configuration
+from ..recursions.sweep_log import within
+from ..recursions.tree import Configuration, RolledTree
 from .expression import Factored
 from .record import Combination, Step
 from .values import plus, times
@@ -65,6 +66,8 @@ class Evaluation:
     def value(self, step: Step, i: int) -> Any:
         if step.space is not None and step.space.is_single:
             i = -1  # one value for all links
+            if isinstance(self.at.tree, RolledTree):
+                raise NotRolled(f"{step.action.shown} takes or gives one value for all links")
         key = (step, i)
         if key not in self._values:
             label = self.labels.get(step)
@@ -78,6 +81,14 @@ class Evaluation:
     def input(self, step: Step, role: str, i: int) -> Any:
         """The value of one of the step's inputs at link i."""
         return self.total(step.inputs.get(role, ()), i)
+
+    def from_parent(self, step: Step, i: int, value: Callable[[int], Any]) -> Any:
+        """``value(parent)`` for the step at link i; None at the ground."""
+        return self.at.neighbours.from_parent(i, (self, step), value)
+
+    def from_children(self, step: Step, i: int, message: Callable[[int], Any], start: Any = None) -> Any:
+        """``start`` and what the children of link i pass on for the step, added up."""
+        return self.at.neighbours.from_children(i, (self, step), message, start)
 
     def reaches(self, step: Step, i: int) -> bool:
         """Whether the forces that enter the step all act on link i or further out."""

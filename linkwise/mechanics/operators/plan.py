@@ -17,7 +17,8 @@ from typing import Any
 from ...mechanism import Mechanism
 from ..links.factor import Elimination, Factor
 from ..recursions.schedule import BASE_TO_TIP, Sweep
-from ..recursions.sweep import base_to_tip, label_of, tip_to_base
+from ..recursions.sweep import base_to_tip, tip_to_base
+from ..recursions.sweep_log import label_of
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Matrix, Scalar, dot, transposed
 from . import actions
@@ -400,7 +401,10 @@ def _joined(factors: tuple[Expression, ...]) -> Expression:
 
 def depth_of(mechanism: Mechanism) -> int:
     """The number of joints on the longest way out."""
-    return max((len(mechanism.path(i)) for i in range(mechanism.n_links)), default=0)
+    depths: list[int] = []
+    for parent in mechanism.parents:
+        depths.append(depths[parent] + 1 if parent >= 0 else 1)
+    return max(depths, default=0)
 
 
 # -- applying ---------------------------------------------------------------------------------------------

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
 
 def _angular_velocity(run: Evaluation, step: Step, i: int) -> AngularVelocity:
-    parent = run.at.tree.links[i].parent
-    omega = run.value(step, parent).omega if parent >= 0 else ZERO
+    omega = run.from_parent(step, i, lambda p: run.value(step, p).omega) or ZERO
     rates = run.input(step, "v", i)
     return angular_velocity_base_to_tip(run.at.joint_kinematics[i], omega, run.at.coordinates[i], rates)
 
@@ -35,8 +34,7 @@ def angular_velocity(run: Evaluation, step: Step, i: int) -> AngularVelocity:
 
 
 def _reference(run: Evaluation, step: Step, i: int) -> Reference:
-    parent = run.at.tree.links[i].parent
-    alpha = run.value(step, parent).alpha if parent >= 0 else ZERO
+    alpha = run.from_parent(step, i, lambda p: run.value(step, p).alpha) or ZERO
     return reference_base_to_tip(run.at.joint_kinematics[i], angular_velocity(run, step, i), alpha)
 
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..recursions.neighbours import plus
 from ..scalar import Scalar, dot
 from ..spatial import Force, Vector3
 
-
-def plus(a: Any, b: Any) -> Any:
-    if a is None or b is None:
-        return b if a is None else a
-    return [x + y for x, y in zip(a, b, strict=True)] if isinstance(a, list) else a + b
+__all__ = ["halves", "inner", "minus", "plus", "times"]
 
 
 def minus(a: Any, b: Any) -> Any:

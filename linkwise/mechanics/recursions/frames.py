@@ -9,6 +9,7 @@ three numbers instead of six, one shift in the parent's own frame, and its turn 
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
 
@@ -44,28 +45,58 @@ class FrameChoice:
         return _turn_z(self.turn), np.array([0.0, 0.0, self.slide])
 
 
-def choose_frames(mechanism: Mechanism, movable: set[int]) -> list[FrameChoice]:
+Steps = tuple[np.ndarray, np.ndarray]  # rotations (n, 3, 3) and positions (n, 3)
+
+
+def canonical_steps(mechanism: Mechanism) -> Steps:
+    """Poses of the canonical frames of all bodies' joints (at zero) in the canonical frames of their parent bodies."""
+    if not mechanism.bodies:
+        return np.zeros((0, 3, 3)), np.zeros((0, 3))
+    axes = np.array([body.kind.alignment for body in mechanism.bodies])
+    parents = np.array(mechanism.parents)
+    before = np.where((parents >= 0)[:, None, None], axes[parents], np.eye(3)).transpose(0, 2, 1)
+    rotations = np.array([body.rotation for body in mechanism.bodies]) @ axes
+    positions = np.array([body.position for body in mechanism.bodies])
+    return before @ rotations, (before @ positions[..., None])[..., 0]
+
+
+def choose_frames(mechanism: Mechanism, movable: set[int], steps: Steps | None = None) -> list[FrameChoice]:
     """One choice per body.  ``movable``: bodies whose own and whose children's poses are constants."""
+    return chosen_and_placed(mechanism, movable, steps or canonical_steps(mechanism))[0]
+
+
+def chosen_and_placed(
+    mechanism: Mechanism, movable: set[int], steps: Steps
+) -> tuple[list[FrameChoice], list[Placement]]:
+    """One choice per body, and where that puts it (``place``)."""
     choices: list[FrameChoice] = []
-    sizes = [len(mechanism.subtree(i)) for i in range(len(mechanism.bodies))]
+    placements: list[Placement] = []
+    sizes = [1] * len(mechanism.bodies)  # of the subtrees
+    for i in reversed(range(len(sizes))):
+        if mechanism.parents[i] >= 0:
+            sizes[mechanism.parents[i]] += sizes[i]
     for i, body in enumerate(mechanism.bodies):
         if i not in movable or not body.kind.slides:
             choices.append(FrameChoice())
+            placements.append(place(mechanism, i, choices, steps))
             continue
         children = mechanism.children[i]
         main = max(children, key=lambda k: (sizes[k], -k)) if children else None
         turn = 0.0
         if body.kind.rotation_coordinate is not None or body.kind.only_slides:
-            turn = _turn_to_mass(body) if main is None else _turn_towards(*_canonical_step(mechanism, main))
-        along = place(mechanism, i, [*choices, FrameChoice(turn=turn)]).second_shift[2]
-        choices.append(FrameChoice(-float(along), turn))
-    return choices
+            turn = _turn_to_mass(body) if main is None else _turn_towards(steps[0][main], steps[1][main])
+        choices.append(FrameChoice(turn=turn))
+        found = place(mechanism, i, choices, steps)
+        choices[i] = FrameChoice(-float(found.second_shift[2]), turn)
+        placements.append(dataclasses.replace(found, second_shift=np.zeros(3)))
+    return choices, placements
 
 
-def place(mechanism: Mechanism, i: int, choices: list[FrameChoice]) -> Placement:
+def place(mechanism: Mechanism, i: int, choices: list[FrameChoice], steps: Steps | None = None) -> Placement:
     """Steps from the parent's internal frame to the joint of body ``i``, as few and as sparse as the frames allow."""
     body = mechanism.bodies[i]
-    rotation, position = _canonical_step(mechanism, i)
+    rotations, positions = steps or canonical_steps(mechanism)
+    rotation, position = rotations[i], positions[i]
     if body.parent >= 0:
         turn, slide = choices[body.parent].matrices()
         rotation, position = turn.T @ rotation, turn.T @ (position - slide)
@@ -90,16 +121,6 @@ def place(mechanism: Mechanism, i: int, choices: list[FrameChoice]) -> Placement
         quarter_turns, rest = 0, spin
     second = _clean(np.array([0.0, 0.0, along + own.slide]), max(1.0, abs(along)))
     return Placement(_clean(first, 1.0), rotation, second, rest, quarter_turns % 4)
-
-
-def _canonical_step(mechanism: Mechanism, i: int) -> tuple[np.ndarray, np.ndarray]:
-    """Pose of the canonical frame of body i's joint (at zero) in the canonical frame of its parent body."""
-    body = mechanism.bodies[i]
-    rotation, position = body.rotation @ np.array(body.kind.alignment), np.array(body.position)
-    if body.parent >= 0:
-        parent_axes = np.array(mechanism.bodies[body.parent].kind.alignment)
-        rotation, position = parent_axes.T @ rotation, parent_axes.T @ position
-    return rotation, position
 
 
 def _turn_towards(rotation: np.ndarray, position: np.ndarray) -> float:
@@ -144,9 +165,10 @@ def _split_shift(rotation: np.ndarray, position: np.ndarray, reach: float) -> tu
     return min(candidates, key=lambda c: 2 * np.count_nonzero(c[0]) + (c[1] != 0.0))
 
 
-def is_skew(mechanism: Mechanism, i: int) -> bool:
-    """Whether the axis of body i's joint is not parallel to its parent's (the world's z for the first)."""
-    return _is_skew(_canonical_step(mechanism, i)[0])
+def skew_axes(mechanism: Mechanism) -> np.ndarray:
+    """Whether the axis of each body's joint is not parallel to its parent's (the world's z for the first)."""
+    rotations, _ = canonical_steps(mechanism)
+    return np.hypot(rotations[:, 2, 0], rotations[:, 2, 1]) > ROUND_OFF
 
 
 def _is_skew(rotation: np.ndarray) -> bool:
@@ -174,5 +196,14 @@ def _snap_turn(angle: float) -> float:
 
 def _clean(values: np.ndarray, scale: float) -> np.ndarray:
     """Noise becomes an exact 0 (or an exact unit entry of a rotation)."""
-    values = np.where(np.abs(values) < ROUND_OFF * scale, 0.0, values)
-    return np.where(np.abs(np.abs(values) - 1.0) < ROUND_OFF, np.sign(values), values) if values.ndim == 2 else values
+    noise = ROUND_OFF * scale
+    if values.ndim == 1:
+        return np.array([0.0 if abs(x) < noise else x for x in values.tolist()])
+    return np.array([[_rounded(x, noise) for x in row] for row in values.tolist()])
+
+
+def _rounded(x: float, noise: float) -> float:
+    size = abs(x)
+    if size < noise:
+        return 0.0
+    return math.copysign(1.0, x) if abs(size - 1.0) < ROUND_OFF else x

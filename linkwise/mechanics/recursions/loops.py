@@ -22,7 +22,7 @@ from ..links.link import JointKinematics
 from ..scalar import Scalar, dot, is_zero
 from ..spatial import Force, Matrix3, Motion, Transform, Vector3
 from ..spatial.pose import Pose, beyond
-from .sweep import within
+from .sweep_log import within
 
 if TYPE_CHECKING:
     from .tree import Tree

@@ -29,8 +29,10 @@ from ..spatial import (
     orientation,
 )
 from ..spatial.three import ZERO
-from .frames import FrameChoice, choose_frames, place
+from .frames import FrameChoice, Placement, canonical_steps, chosen_and_placed
 from .loops import Tie, Walk, ways
+from .neighbours import Neighbours, TreeNeighbours
+from .rolled import LinksOfKinds
 
 Parameters = Mapping[
     tuple[str, int], Any
@@ -44,6 +46,11 @@ class Tree:
     mechanism: Mechanism
     links: tuple[Link, ...]
     gravity: Vector3
+
+    @property
+    def original(self) -> Mechanism:
+        """The mechanism that is computed with, of which ``mechanism`` may be a part that stands for all."""
+        return self.mechanism
 
     def coordinates(self, q: Sequence[Scalar]) -> list[list[Scalar]]:
         """Each joint's own coordinates; those of a mimic joint are of the joint it mimics, scaled and offset."""
@@ -95,6 +102,11 @@ class Tree:
         return [link.joint_kinematics(part) for link, part in zip(self.links, self.coordinates(q), strict=True)]
 
     @cached_property
+    def neighbours(self) -> Neighbours:
+        """How values pass between its links."""
+        return TreeNeighbours(self.mechanism.parents, self.mechanism.children)
+
+    @cached_property
     def dof_starts(self) -> tuple[int, ...]:
         """Where each joint's degrees of freedom begin in a vector over all joints, mimic joints included."""
         return (0, *accumulate(link.joint.nv for link in self.links))[:-1]
@@ -117,6 +129,27 @@ class Tree:
         )
 
 
+@dataclass(frozen=True)
+class RolledTree(Tree):
+    """One link for each kind of link of the ``whole`` mechanism; ``mechanism`` has a body for each."""
+
+    links: LinksOfKinds
+    whole: Mechanism
+
+    @property
+    def original(self) -> Mechanism:
+        return self.whole
+
+    @property
+    def neighbours(self) -> Neighbours:
+        return self.links.rolling
+
+    @cached_property
+    def regrouped(self) -> RolledTree:
+        links = (dataclasses.replace(link, inertia=link.regrouped) for link in self.links)
+        return dataclasses.replace(self, links=LinksOfKinds.of(links, self.links.rolling))
+
+
 class Configuration:
     """A tree at one configuration: what does not depend on the vectors, each computed once."""
 
@@ -124,7 +157,7 @@ class Configuration:
         self.tree = tree
         self.coordinates = tree.coordinates(q)
         self.joint_kinematics: list[JointKinematics] = tree.joint_kinematics(q)
-        self.children = tree.mechanism.children
+        self.neighbours = tree.neighbours
         self._inertias: dict[int, ArticulatedInertia] = {}
         self._joints: dict[int, Articulation] = {}
         self._composites: dict[tuple[int, bool], RigidInertia] = {}
@@ -134,12 +167,13 @@ class Configuration:
     def articulated(self, i: int) -> ArticulatedInertia:
         """P of link i (jain1995 4.8)."""
         if i not in self._inertias:
-            inertia = self.tree.links[i].inertia.articulated()
-            for c in self.children[i]:
-                remaining = self.articulation(c).remaining
-                inertia = inertia + self.joint_kinematics[c].transform.inertia_back(remaining)
-            self._inertias[i] = inertia
+            own, key = self.tree.links[i].inertia.articulated(), (self, "P+")
+            self._inertias[i] = self.neighbours.from_children(i, key, self._remaining_behind, own)
         return self._inertias[i]
+
+    def _remaining_behind(self, i: int) -> ArticulatedInertia:
+        """P+ of link i, moved to its parent."""
+        return self.joint_kinematics[i].transform.inertia_back(self.articulation(i).remaining)
 
     def articulation(self, i: int) -> Articulation:
         """D, G and P+ of link i (jain1995 4.8)."""
@@ -151,27 +185,29 @@ class Configuration:
         """Inertia of link i and all it carries, joints frozen (rodriguez1992 28)."""
         if (i, regrouped) not in self._composites:
             link = self.tree.links[i]
-            inertia = link.regrouped if regrouped else link.inertia
-            for c in self.children[i]:
-                inertia = inertia + self.joint_kinematics[c].transform.inertia_back(self.composite(c, regrouped))
-            self._composites[i, regrouped] = inertia
+            own = link.regrouped if regrouped else link.inertia
+
+            def behind(c: int) -> RigidInertia:
+                return self.joint_kinematics[c].transform.inertia_back(self.composite(c, regrouped))
+
+            key = (self, "C", regrouped)
+            self._composites[i, regrouped] = self.neighbours.from_children(i, key, behind, own)
         return self._composites[i, regrouped]
 
     def mobility(self, i: int) -> Matrix6:
         """Response of link i to a force on it (rodriguez1986 Section 10)."""
-        if i < 0:
-            return IMMOBILE
         if i not in self._mobilities:
-            propagated = propagate_mobility(
-                self.joint_kinematics[i].transform, self.mobility(self.tree.links[i].parent)
-            )
+            propagated = propagate_mobility(self.joint_kinematics[i].transform, self._parent_mobility(i))
             self._mobilities[i] = free_joint(self.articulation(i), propagated)
         return self._mobilities[i]
+
+    def _parent_mobility(self, i: int) -> Matrix6:
+        return self.neighbours.from_parent(i, (self, "Y"), self.mobility) or IMMOBILE
 
     def response_to_gain(self, i: int) -> list[Motion]:
         """Y_parent K_i: how the parent of link i responds to the columns of K (rodriguez1986 Section 10)."""
         if i not in self._responses:
-            back, mobility = self.joint_kinematics[i].transform.force_back, self.mobility(self.tree.links[i].parent)
+            back, mobility = self.joint_kinematics[i].transform.force_back, self._parent_mobility(i)
             self._responses[i] = [respond(mobility, back(g)) for g in self.articulation(i).gain]
         return self._responses[i]
 
@@ -196,8 +232,9 @@ def build_tree(mechanism: Mechanism, parameters: Parameters | None = None, at_us
     bodies = range(len(mechanism.bodies))
     held = {i for i in bodies if at_user_origins or ("pose", i) in given}
     held |= {mechanism.parents[i] for i in held}
-    choices = choose_frames(mechanism, set(bodies) - held)
-    links = _regroup([_link(mechanism, i, choices, given) for i in bodies])
+    steps = canonical_steps(mechanism)
+    choices, placements = chosen_and_placed(mechanism, set(bodies) - held, steps)
+    links = _regroup([_link(mechanism, i, choices, placements[i], given) for i in bodies])
     return Tree(mechanism, links, _vector(given.get(("gravity", -1), mechanism.gravity)))
 
 
@@ -216,13 +253,12 @@ def _regroup(links: list[Link]) -> tuple[Link, ...]:
     return tuple(dataclasses.replace(link, regrouped=inertia) for link, inertia in zip(links, inertias, strict=True))
 
 
-def _link(mechanism: Mechanism, i: int, choices: list[FrameChoice], given: Parameters) -> Link:
+def _link(mechanism: Mechanism, i: int, choices: list[FrameChoice], placement: Placement, given: Parameters) -> Link:
     body = mechanism.bodies[i]
     spin, quarter_turns = 0.0, 0
     if ("pose", i) in given:
         step = _traced_place(mechanism, i, choices, np.asarray(given["pose", i]))
     else:
-        placement = place(mechanism, i, choices)
         step = Transform(
             (
                 *_shift(placement.first_shift),

@@ -189,9 +189,9 @@ def test_the_accesses_of_a_part_are_fenced_off_from_each_other():
         (Array("x", (30,)), Array("y", (30,))), (Array("outer", (30, 30)),), reachable([products]), (tuple(products),)
     )
     parts = llvm_simd.emit(program, Options(lanes=8)).split("define internal void @part")[1:]
-    stretches = [stretch for part in parts for stretch in part.split("ret void")[0].split(llvm_simd.FENCE)]
+    stretches = [stretch for part in parts for stretch in part.split("ret void")[0].split(llvm_operations.FENCE)]
     accesses = [stretch.count("  store ") + stretch.count(" load ") for stretch in stretches]
-    assert sum(accesses) >= 960 and max(accesses) <= llvm_simd.ACCESSES_PER_FENCE
+    assert sum(accesses) >= 960 and max(accesses) <= llvm_operations.ACCESSES_PER_FENCE
     again = [len(places) - len(set(places)) for places in (re.findall(r"%(\w+)\.\d+ = load", x) for x in stretches)]
     assert (
         max(again) == 0

@@ -8,7 +8,7 @@ import pytest
 import linkwise as lw
 from linkwise.mechanics.algorithms.catalogue import ALGORITHMS
 from linkwise.mechanics.recursions import tree as trees
-from linkwise.mechanics.recursions.frames import FrameChoice, choose_frames, place
+from linkwise.mechanics.recursions.frames import FrameChoice, choose_frames, chosen_and_placed, place
 from linkwise.mechanics.recursions.tree import build_tree
 
 KINDS = lw.mechanisms.EVERY_KIND
@@ -41,7 +41,7 @@ RESULTS = {
 def unmoved(mechanism: lw.Mechanism) -> trees.Tree:
     """The tree whose internal frames stand where the joints' canonical frames are."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trees, "choose_frames", lambda mech, movable: choose_frames(mech, set()))
+        patch.setattr(trees, "chosen_and_placed", lambda mech, movable, steps: chosen_and_placed(mech, set(), steps))
         return build_tree(mechanism)
 
 

@@ -1,0 +1,177 @@
+"""An algorithm traced once per kind of link.
+
+The algorithm runs on a tree with one link for each kind.  The numbers of that link, what it takes from its neighbours
+and its elements of the inputs are symbols of the kind.  ``assemble`` makes loops of what was traced.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...mechanics.algorithms.algorithm import SHAPES, Algorithm
+from ...mechanics.joints import Joint
+from ...mechanics.operators.explain import Computation
+from ...mechanics.operators.spaces import COORDINATE, FORCE, JOINT, MOTION, Space
+from ...mechanics.recursions.kinds import Kind, kinds_of
+from ...mechanics.recursions.rolled import Assumed, LinksOfKinds, NotRolled, Rolling
+from ...mechanics.recursions.sweep_log import SweepLog
+from ...mechanics.recursions.tree import RolledTree, Tree
+from ...mechanism import GROUND, Frame, Mechanism
+from ..ir.builder import Builder
+from ..ir.looped import LoopedProgram
+from ..ir.program import Array, Node
+from ..trace import Symbol, symbols
+from .assembly import DividedArray, ElementOfKind, Leaves, Traced, assemble
+
+
+@dataclasses.dataclass(frozen=True)
+class Axis:
+    """What the first axis of an array counts: the numbers of q, of v, or the links, one after the other; () for an
+    array that belongs to no link."""
+
+    parts: tuple[str, ...]
+
+    def __add__(self, other: Axis) -> Axis:
+        return Axis(self.parts + other.parts)
+
+
+class _Counted:
+    """Stands for a mechanism where the shapes of arrays are asked for."""
+
+    nq, nv, n_links = Axis(("nq",)), Axis(("nv",)), Axis(("n_links",))
+
+
+def rolled(
+    algorithm: Algorithm,
+    mechanism: Mechanism,
+    tree: Tree,
+    computed: tuple[Computation, ...] | None,
+    options: Mapping[str, Any],
+    log: SweepLog,
+) -> LoopedProgram:
+    """The program with loops of an algorithm on the links of a tree; NotRolled where there is none."""
+    if mechanism.mimic_joints or not mechanism.bodies:
+        raise NotRolled("joints mimic others, or there is no link")
+    tree, algorithm = algorithm.tree_for(tree), dataclasses.replace(algorithm, on_tree=None)
+    if not all(isinstance(link.joint, Joint) for link in tree.links):
+        raise NotRolled("joints are looked at from elsewhere")
+    kinds = kinds_of(tree.links)
+    template = _template(mechanism, kinds)
+    inputs = [(name, *_divided(name, algorithm)) for name in algorithm.inputs]
+    outputs = [(name, *_divided(name, algorithm, computed)) for name in algorithm.outputs]
+    assumed = Assumed()
+    while True:
+        builder = Builder(numbers=len(inputs))
+        log.sweeps.clear()
+        log.on_section = lambda label, builder=builder: setattr(builder, "section", label)  # type: ignore[misc]
+        leaves = Leaves(builder, len(inputs))
+        rolling = Rolling(kinds, mechanism.parents, leaves.taken, _identity, assumed)
+        links = [
+            kind.link([leaves.number(k, int(column)) for column in np.flatnonzero(kind.varies)])
+            for k, kind in enumerate(kinds)
+        ]
+        at = RolledTree(template, LinksOfKinds.of(links, rolling), tree.gravity, whole=mechanism)
+        given = symbols([Array(name, _shape(axis, core, template)) for name, axis, core in inputs], builder)
+        found = algorithm.run(computed, at, given, options)
+        if rolling.confirmed():
+            break
+    results = [found] if len(outputs) == 1 else found
+    traced = Traced(
+        leaves,
+        rolling,
+        mechanism.parents,
+        [_array(part, mechanism, template) for part in inputs],
+        [_array(part, mechanism, template) for part in outputs],
+        [[_node(x, builder) for x in np.array(result, dtype=object).ravel()] for result in results],
+    )
+    return assemble(traced, algorithm.name)
+
+
+def examples_of(tree: Tree) -> Tree:
+    """A tree with one link of each kind, to be shown."""
+    kinds = kinds_of(tree.links)
+    links = tuple(
+        dataclasses.replace(kind.example, name=f"{kind.example.name} and {len(kind.links) - 1} like it")
+        if len(kind.links) > 1
+        else kind.example
+        for kind in kinds
+    )
+    return Tree(_template(tree.mechanism, kinds), links, tree.gravity)
+
+
+def _identity(number: Any) -> Hashable:
+    if isinstance(number, Symbol):
+        return number.node
+    return float(number) if isinstance(number, (int, float)) else None
+
+
+def _node(value: Any, builder: Builder) -> Node:
+    return value.node if isinstance(value, Symbol) else builder.const(value)
+
+
+def _template(mechanism: Mechanism, kinds: Sequence[Kind]) -> Mechanism:
+    """A mechanism with a body for each kind, in a row: sizes and places of its arrays are asked for, nothing else."""
+    bodies = [dataclasses.replace(mechanism.bodies[kind.links[0]], parent=k - 1) for k, kind in enumerate(kinds)]
+    names = [GROUND, *(body.link for body in bodies)]
+    frames = {name: Frame(name, k - 1, np.eye(3), np.zeros(3)) for k, name in enumerate(names)}
+    return Mechanism(mechanism.name, tuple(bodies), frames, mechanism.gravity)
+
+
+def _divided(
+    name: str, algorithm: Algorithm, computed: tuple[Computation, ...] | None = None
+) -> tuple[Axis, tuple[int, ...]]:
+    """How an array of an algorithm is divided among the links: its first axis, and the shape of what follows."""
+    if name in algorithm.spaces:
+        return _of_space(algorithm.spaces[name])
+    if name in algorithm.sizes or name not in SHAPES:
+        if computed is not None and len(computed) == 1 and name not in algorithm.sizes:
+            expression = computed[0].expression
+            if expression.is_vector and expression.codomain is not None:
+                return _of_space(expression.codomain)
+        raise NotRolled(f"nothing says how {name} is divided among the links")
+    try:
+        first, *rest = SHAPES[name](_Counted) or (Axis(()),)  # type: ignore[arg-type]
+    except (AttributeError, TypeError):
+        raise NotRolled(f"{name} is not divided among the links") from None
+    if not isinstance(first, Axis) or any(isinstance(size, Axis) for size in rest):
+        raise NotRolled(f"{name} is not divided among the links")
+    return first, tuple(rest)
+
+
+def _of_space(space: Space) -> tuple[Axis, tuple[int, ...]]:
+    if space in (JOINT, COORDINATE):
+        return _Counted.nv, ()
+    if space in (FORCE, MOTION):
+        return _Counted.n_links, (6,)
+    raise NotRolled(f"a vector of {space} is not divided among the links")
+
+
+def _shape(axis: Axis, core: tuple[int, ...], mechanism: Mechanism) -> tuple[int, ...]:
+    return (*((sum(getattr(mechanism, part) for part in axis.parts),) if axis.parts else ()), *core)
+
+
+def _array(part: tuple[str, Axis, tuple[int, ...]], mechanism: Mechanism, template: Mechanism) -> DividedArray:
+    name, axis, core = part
+    width = int(np.prod(core, dtype=int))
+    places: list[ElementOfKind] = []
+    offset = 0
+    for quantity in axis.parts:
+        starts = _starts(template, quantity)
+        for k in range(template.n_links):
+            size = (starts[k + 1] - starts[k]) * width
+            places += [ElementOfKind(k, (quantity, width), offset + c) for c in range(size)]
+        offset += getattr(mechanism, quantity) * width
+    if not axis.parts:
+        places = [ElementOfKind(None, None, c) for c in range(width)]
+    columns = {(quantity, width): _starts(mechanism, quantity)[:-1] * width for quantity in axis.parts}
+    return DividedArray(Array(name, _shape(axis, core, mechanism)), places, columns)
+
+
+def _starts(mechanism: Mechanism, quantity: str) -> np.ndarray:
+    """Where the numbers of each link begin among those of all."""
+    sizes = [1 if quantity == "n_links" else getattr(body, quantity) for body in mechanism.bodies]
+    return np.concatenate([[0], np.cumsum(sizes, dtype=int)])

@@ -1,0 +1,89 @@
+"""Programs with counted loops as C statements: tables of constants, and a ``for`` with a ``switch`` for each loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from ..ir import ops
+from ..ir.looped import CELL, NUMBER, OUTPUT, Loop, LoopedProgram, Place
+from ..ir.looped import Body as LoopBody
+from .c_expressions import RESERVED, Body, Real, identifier
+
+PER_LINE = 8  # numbers of a table
+
+
+class LoopedBody:
+    """One program with loops as C statements over named arrays, as ``Body`` is of straight-line code.
+
+    ``address(array, element, base)`` writes the place of an element after the one whose number is the text ``base``.
+    ``table`` stands before the constant tables: they are no part of the function.
+    """
+
+    def __init__(
+        self,
+        program: LoopedProgram,
+        real: Real,
+        address: Callable[[str, int, str], str],
+        sincos: bool,
+        named: Callable[[list[str], list[str]], None] | None = None,
+        table: str = "static const",
+        cells: Callable[[Real, int], list[str]] | None = None,
+    ):
+        self.real, self.program = real, program
+        self.is_fused = any(node.op in ops.FUSED for body, _ in program.bodies for node in body.program.nodes)
+        taken = set(RESERVED)
+        self.function = identifier(program.name, taken)
+        self.inputs = [identifier(array.name, taken) for array in program.inputs]
+        self.outputs = [identifier(array.name, taken) for array in program.outputs]
+        if named is not None:
+            named(self.inputs, self.outputs)
+        self._address, self._sincos = address, sincos
+        self.declarations = tuple(self._tables(table))
+        self.statements = [*(cells or _on_the_stack)(real, program.cells)]
+        for number, loop in enumerate(program.loops):
+            self.statements += self._loop(number, loop)
+
+    def _tables(self, table: str) -> Iterable[str]:
+        program = self.program
+        if len(program.numbers):
+            yield from _table(f"{table} {self.real.name} _numbers", map(self.real.literal, program.numbers.tolist()))
+        for number, loop in enumerate(program.loops):
+            yield from _table(f"{table} int _bases{number}", map(str, loop.bases.ravel().tolist()))
+            yield from _table(f"{table} int _bodies{number}", map(str, loop.which.tolist()))
+
+    def _loop(self, number: int, loop: Loop) -> list[str]:
+        lines = [f"/* {loop.label} */", f"for (int _t = 0; _t < {len(loop.which)}; ++_t) {{"]
+        lines += [f"    const int *const _at = _bases{number} + _t * {loop.bases.shape[1]};"]
+        lines += [f"    switch (_bodies{number}[_t]) {{"]
+        for k, body in enumerate(loop.bodies):
+            statements = Body(body.program, self.real, self._place_in(body), self._sincos, eager=True).statements
+            lines += [
+                f"    case {k}: {{",
+                *(f"        {line}".rstrip() for line in statements),
+                "        break;",
+                "    }",
+            ]
+        return [*lines, "    }", "}"]
+
+    def _place_in(self, body: LoopBody) -> Callable[[str, int], str]:
+        def place(side: str, element: int) -> str:
+            return self._place((body.reads if side == "reads" else body.writes)[element])
+
+        return place
+
+    def _place(self, place: Place) -> str:
+        base = "0" if place.base is None else f"_at[{place.base}]"
+        if place.space in (CELL, NUMBER):
+            return f"{'_cells' if place.space == CELL else '_numbers'}[{base} + {place.offset}]"
+        names = self.outputs if place.space == OUTPUT else self.inputs
+        return self._address(names[place.array], place.offset, base)
+
+
+def _on_the_stack(real: Real, cells: int) -> list[str]:
+    return [f"{real.name} _cells[{max(cells, 1)}];"]
+
+
+def _table(name: str, values: Iterable[str]) -> list[str]:
+    texts = list(values)
+    rows = [", ".join(texts[k : k + PER_LINE]) for k in range(0, len(texts), PER_LINE)]
+    return [f"{name}[{len(texts)}] = {{", *(f"    {row}," for row in rows), "};"]

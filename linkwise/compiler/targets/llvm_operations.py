@@ -1,0 +1,89 @@
+"""LLVM text of the operations of straight-line code, one state per vector lane."""
+
+from __future__ import annotations
+
+from ..ir import ops
+from ..ir.program import Node
+from .llvm_vector import VectorType
+
+# LLVM's scheduler compares every store with all accesses before it, back to the last fence: without any, that is most
+# of its time for programs with many results.  For one thread a fence is no instruction; it keeps accesses in order.
+ACCESSES_PER_FENCE = 256
+FENCE = '  fence syncscope("singlethread") acq_rel'
+
+_BINARY = {ops.ADD: "fadd", ops.SUB: "fsub", ops.MUL: "fmul", ops.DIV: "fdiv", ops.LESS: "fcmp olt"}
+_NEGATED_OPERAND = {ops.FMA: None, ops.FMS: 2, ops.FNMA: 0}  # so that all three become a*b + c
+
+
+class Writer:
+    """Writes instructions.  Subclasses know where values lie that are not computed."""
+
+    def __init__(self, vector: VectorType):
+        self.vector = vector
+        self.real = vector.real
+        self.lines: list[str] = []
+        self.names: dict[Node, str] = {}  # of values in registers
+        self._pairs: set[str] = set()
+        self._accesses = 0
+
+    def operand(self, node: Node) -> str:
+        return self.vector.splat(node.value) if node.op is ops.CONST else self.names[node]
+
+    def store_at(self, node: Node, base: str, offset: int) -> None:
+        """Store a value ``offset`` vectors past ``base``."""
+        value = self.operand(node)
+        if node.op.result == "bool":
+            one = self.vector.splat(1.0)
+            real = f"{value}.stored{len(self.lines)}"
+            self.lines.append(
+                f"  {real} = select {self.vector.boolean} {value}, {self.real} {one}, {self.real} zeroinitializer"
+            )
+            value = real
+        address = self.address(f"%to.{len(self.lines)}", base, offset * self.vector.bytes)
+        self.lines.append(f"  store {self.real} {value}, ptr {address}")
+
+    def address(self, name: str, base: str, shift: int) -> str:
+        """The place ``shift`` bytes past ``base``."""
+        self._accesses += 1
+        if self._accesses % ACCESSES_PER_FENCE == 0:
+            self.fence()
+        self.lines.append(f"  {name} = getelementptr i8, ptr {base}, i64 {shift}")
+        return name
+
+    def fence(self) -> None:
+        self.lines.append(FENCE)
+
+    def compute(self, node: Node) -> None:
+        op, real = node.op, self.real
+        args = [self.operand(arg) for arg in node.args]
+        name = self.names[node] = f"%{op.name}{node.index}"
+        if op in _BINARY:
+            right = f"{_BINARY[op]} {real} {args[0]}, {args[1]}"
+        elif op in _NEGATED_OPERAND:
+            negated = _NEGATED_OPERAND[op]
+            if negated is not None:
+                self.lines.append(f"  {name}.neg = fneg {real} {args[negated]}")
+                args[negated] = f"{name}.neg"
+            right = self._call(f"llvm.fmuladd.{self.vector.suffix}", args)
+        elif op is ops.NEG:
+            right = f"fneg {real} {args[0]}"
+        elif op is ops.SQRT:
+            right = self._call(f"llvm.sqrt.{self.vector.suffix}", args)
+        elif op is ops.ATAN2:
+            right = self._call("atan2", args)
+        elif op is ops.SELECT:
+            right = f"select {self.vector.boolean} {args[0]}, {real} {args[1]}, {real} {args[2]}"
+        else:
+            right = self._sine_or_cosine(node, args[0])
+        self.lines.append(f"  {name} = {right}")
+
+    def _call(self, function: str, args: list[str]) -> str:
+        return f"call {self.real} @{function}({', '.join(f'{self.real} {arg}' for arg in args)})"
+
+    def _sine_or_cosine(self, node: Node, angle: str) -> str:
+        """One call gives both; the second of the two takes what the first has called for."""
+        pair_type, pair = f"{{ {self.real}, {self.real} }}", f"%sincos{node.args[0].index}"
+        if pair not in self._pairs:
+            self._pairs.add(pair)
+            self.lines.append(f"  {pair} = call {pair_type} @sincos({self.real} {angle})")
+        return f"extractvalue {pair_type} {pair}, {int(node.op is ops.COS)}"

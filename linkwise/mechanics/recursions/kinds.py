@@ -1,0 +1,208 @@
+"""Links of the same kind: those for which a recursion does the same, with other numbers.
+
+Two links are of a kind if their joints are, if their numbers vanish at the same places, so that what folds away at one
+does at the other, and if they stand alike in the tree: on the ground or not, carrying others or not.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..links.link import Link
+from ..scalar import Scalar
+from ..spatial import Transform, Translation
+from ..spatial.factors import Orientation
+
+FEW = 64  # of so many links one is too rare for a kind of its own
+Standing = tuple[bool, bool, bool]  # on the ground, carries others, is the first to pass something on
+Form = Any  # of a value: what ``assembled`` needs besides its numbers
+
+
+def taken_apart(value: Any) -> tuple[Form, list[Scalar]]:
+    """The form of a nested value, and its numbers."""
+    numbers: list[Scalar] = []
+
+    def form_of(part: Any) -> Form:
+        if isinstance(part, (tuple, list)):
+            return type(part), tuple(map(form_of, part))
+        if part is None or isinstance(part, int):  # the axis of a rotation
+            return part
+        numbers.append(part)
+        return _NUMBER
+
+    return form_of(value), numbers
+
+
+def assembled(form: Form, numbers: Sequence[Scalar]) -> Any:
+    """The value of a form with these numbers."""
+    rest = iter(numbers)
+
+    def value_of(part: Form) -> Any:
+        if part is _NUMBER:
+            return next(rest)
+        if not isinstance(part, tuple):
+            return part
+        kind, parts = part
+        values = map(value_of, parts)
+        return kind._make(values) if hasattr(kind, "_make") else kind(values)
+
+    return value_of(form)
+
+
+_NUMBER = "number"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Links of one kind.
+
+    links      their numbers in the tree, ascending
+    example    the first of them
+    table      (links, numbers) of ``example``'s numbers for all of them
+    grounded   they stand on the ground
+    carries    they carry other links
+    first      what they pass on is the first that their parents get, in a sweep from tip to base
+    """
+
+    links: tuple[int, ...]
+    example: Link
+    table: np.ndarray
+    grounded: bool
+    carries: bool
+    first: bool
+
+    @cached_property
+    def varies(self) -> np.ndarray:
+        """Which numbers are not the same for all of the links.  A link that is the only one of its kind has the code of
+        any such link too: variants of a mechanism share it."""
+        if len(self.links) == 1:
+            return np.array([_folding(number) is None for number in self.table[0].tolist()], bool)
+        return (self.table != self.table[0]).any(axis=0)
+
+    def link(self, numbers: Sequence[Scalar]) -> Link:
+        """The link with the given ``numbers`` where they vary."""
+        (form, values), rest = taken_apart(_numbers_of(self.example)), iter(numbers)
+        values = [next(rest) if varies else value for value, varies in zip(values, self.varies, strict=True)]
+        of_joint, place, spin, inertia, regrouped, armature, user = assembled(form, values)
+        return dataclasses.replace(
+            self.example,
+            joint=self.example.joint.with_canonical_numbers(of_joint) if of_joint else self.example.joint,
+            place=place,
+            spin=spin,
+            inertia=inertia,
+            regrouped=regrouped,
+            armature=armature,
+            user=user,
+        )
+
+
+def kinds_of(links: Sequence[Link]) -> list[Kind]:
+    """The kinds of the links of a tree, in order of their first links.
+
+    A link that has few of its kind is taken as one in a general position, in which nothing folds away; and if there are
+    still few, as one with an armature too.  If it is the only one then, it stays as it is.
+    """
+    few = max(2, len(links) // FEW)
+    last_child = {link.parent: i for i, link in enumerate(links)}
+    standing = [(link.parent < 0, i in last_child, last_child[link.parent] == i) for i, link in enumerate(links)]
+    kinds: list[Kind] = []
+    left, special = list(range(len(links))), len(LEVELS) - 1
+    for level, (form_of, folds) in enumerate(LEVELS):
+        groups: dict[tuple[Hashable, Standing], list[tuple[int, Link, list[float]]]] = {}
+        for i in left:
+            link = form_of(links[i])
+            key, numbers = _outline(link, folds)
+            groups.setdefault((key, standing[i]), []).append((i, link, numbers))
+        left = []
+        for (_, stands), members in groups.items():
+            numbers_of_links = tuple(i for i, _, _ in members)
+            if level == special and len(members) == 1:
+                (i,) = numbers_of_links
+                kinds.append(Kind((i,), links[i], np.array([_plain_numbers(links[i])]), *stands))
+            elif level == special or len(members) >= few:
+                table = np.array([numbers for _, _, numbers in members])
+                kinds.append(Kind(numbers_of_links, members[0][1], table, *stands))
+            else:
+                left += numbers_of_links
+        left.sort()
+    return sorted(kinds, key=lambda kind: kind.links)
+
+
+def _numbers_of(link: Link) -> tuple[Any, ...]:
+    of_joint = tuple(getattr(link.joint, name) for name in link.joint.canonical_numbers or ())
+    return (of_joint, link.place, link.spin, link.inertia, link.regrouped, link.armature, link.user)
+
+
+def _outline(link: Link, folds: Callable[[Link], list[float]]) -> tuple[Hashable, list[float]]:
+    """What links of a kind share besides their standing, and the link's numbers, as ``taken_apart`` gives them."""
+    form = tuple((type(step), getattr(step, "axis", None)) for step in (*link.place.factors, None, *link.user.factors))
+    key = link.joint.canonical_kind, link.quarter_turns, form, *map(_folding, folds(link))
+    return key, _plain_numbers(link)
+
+
+def _plain_numbers(link: Link) -> list[float]:
+    """What ``taken_apart`` gives of the link's numbers, sooner: it is asked of every link."""
+    numbers = _of_joint(link) if link.joint.canonical_numbers else []
+    for step in link.place.factors:
+        numbers += step.numbers
+    numbers += (link.spin, *link.inertia.numbers, *link.regrouped.numbers, *link.armature)
+    for step in link.user.factors:
+        numbers += step.numbers
+    return numbers
+
+
+def _general(link: Link) -> Link:
+    """The same link, its place written as any place can be."""
+    angle = link.joint.rotation_coordinate
+    return dataclasses.replace(
+        link,
+        place=_general_transform(link.place),
+        spin=link.spin if angle is None else link.spin + link.quarter_turns * (math.pi / 2),
+        quarter_turns=0,
+        user=_general_transform(link.user),
+    )
+
+
+def _general_transform(transform: Transform) -> Transform:
+    return Transform((Translation(transform.position()), Orientation(transform.rotation())))
+
+
+def _of_joint(link: Link) -> list[float]:
+    return taken_apart([getattr(link.joint, name) for name in link.joint.canonical_numbers or ()])[1]
+
+
+#: How a link is written, and which of its numbers must fold away alike: from the most special kinds to the most general
+LEVELS: tuple[tuple[Callable[[Link], Link], Callable[[Link], list[float]]], ...] = (
+    (lambda link: link, _plain_numbers),
+    (_general, lambda link: [*_of_joint(link), *link.armature]),
+    (_general, _of_joint),
+)
+
+
+def _folding(number: float) -> float | None:
+    """The number, if operations with it fold away."""
+    return number if number in (0.0, 1.0, -1.0) else None
+
+
+def outward(kinds: Sequence[Kind], parents: Sequence[int]) -> Iterator[int]:
+    """The kinds in an order in which each but those on the ground has a parent of a kind before it."""
+    depth = [0] * len(parents)
+    for i, parent in enumerate(parents):
+        depth[i] = depth[parent] + 1 if parent >= 0 else 0
+    return iter(sorted(range(len(kinds)), key=lambda k: min(depth[i] for i in kinds[k].links)))
+
+
+def inward(kinds: Sequence[Kind], parents: Sequence[int]) -> Iterator[int]:
+    """The kinds in an order in which each but the last links has a child of a kind before it."""
+    height = [0] * len(parents)
+    for i in reversed(range(len(parents))):
+        if parents[i] >= 0:
+            height[parents[i]] = max(height[parents[i]], height[i] + 1)
+    return iter(sorted(range(len(kinds)), key=lambda k: min(height[i] for i in kinds[k].links)))

@@ -1,0 +1,44 @@
+"""What a link takes from its neighbours: the one way in which values pass between links of a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Protocol
+
+
+class Neighbours(Protocol):
+    """Links are asked about by number.  ``key`` names the quantity that passes between them."""
+
+    def has_parent(self, i: int) -> bool:
+        """Whether link i is carried by another, not by the ground."""
+
+    def from_parent(self, i: int, key: Hashable, value: Callable[[int], Any]) -> Any:
+        """``value(parent)``; None at the ground."""
+
+    def from_children(self, i: int, key: Hashable, message: Callable[[int], Any], start: Any) -> Any:
+        """``start`` and ``message(child)`` of every child added up; None is an exact zero."""
+
+
+class TreeNeighbours:
+    """Of a tree that is at hand link by link."""
+
+    def __init__(self, parents: Sequence[int], children: Sequence[Sequence[int]]):
+        self._parents, self._children = parents, children
+
+    def has_parent(self, i: int) -> bool:
+        return self._parents[i] >= 0
+
+    def from_parent(self, i: int, key: Hashable, value: Callable[[int], Any]) -> Any:
+        return value(self._parents[i]) if self._parents[i] >= 0 else None
+
+    def from_children(self, i: int, key: Hashable, message: Callable[[int], Any], start: Any) -> Any:
+        for c in self._children[i]:
+            start = plus(start, message(c))
+        return start
+
+
+def plus(a: Any, b: Any) -> Any:
+    """The sum of values at a link: forces, motions, inertias, lists of joint numbers or scalars."""
+    if a is None or b is None:
+        return b if a is None else a
+    return [x + y for x, y in zip(a, b, strict=True)] if isinstance(a, list) else a + b

@@ -1,0 +1,214 @@
+"""A tree as the kinds of its links: recursions run once per kind, on numbers that stand for those of any such link.
+
+What a link takes from its neighbours are unknown numbers too, but for those that are the same constant at every
+neighbour that it can have.  Which these are shows only when all kinds have been run: a run assumes, checks, and is
+repeated with fewer constants until the assumption holds (``Rolling.confirmed``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..links.link import Link
+from ..scalar import Scalar, is_constant
+from .kinds import Form, Kind, assembled, inward, outward, taken_apart
+from .neighbours import plus
+from .schedule import BASE_TO_TIP, TIP_TO_BASE
+from .sweep_log import label_of, within
+
+PARENT, CHILDREN = "parent", "children"  # where a link takes something from
+
+
+class NotRolled(Exception):
+    """What is computed does not go from link to link alone."""
+
+
+@dataclass(frozen=True, eq=False)
+class Passed:
+    """A quantity that passes between neighbours in one sweep: ``value(kind)`` is what links of a kind give."""
+
+    number: int
+    sweep: int
+    source: str
+    value: Callable[[int], Any]
+
+
+Pattern = tuple[Form, tuple[float | None, ...]]  # of what is taken: its form, and those of its numbers that are known
+
+
+@dataclass
+class Assumed:
+    """What a run assumes.
+
+    patterns   of what links take, by number of the quantity and kind
+    alike      (kind, number of the quantity, number in it) -> one before it that is always the same
+    """
+
+    patterns: dict[tuple[int, int], Pattern] = field(default_factory=dict)
+    alike: dict[tuple[int, int, int], tuple[int, int]] = field(default_factory=dict)
+
+
+class Rolling:
+    """The neighbours of links of each kind.
+
+    symbol(kind, passed, k)   the unknown number k of what a link of the kind takes
+    identity(number)          equal for equal numbers, known or not; None for what is no number
+    """
+
+    def __init__(
+        self,
+        kinds: Sequence[Kind],
+        parents: Sequence[int],
+        symbol: Callable[[int, Passed, int], Scalar],
+        identity: Callable[[Any], Hashable],
+        assumed: Assumed,
+    ):
+        self.kinds = kinds
+        self.passed: list[Passed] = []
+        self._symbol, self._identity, self._assumed = symbol, identity, assumed
+        self._used: dict[tuple[int, int], Pattern] = {}
+        self._by_key: dict[Hashable, Passed] = {}
+        self._orders = {BASE_TO_TIP: list(outward(kinds, parents)), TIP_TO_BASE: list(inward(kinds, parents))}
+        kind_of = {i: k for k, kind in enumerate(kinds) for i in kind.links}
+        self._near: dict[str, list[set[int]]] = {PARENT: [set() for _ in kinds], CHILDREN: [set() for _ in kinds]}
+        for i, parent in enumerate(parents):
+            if parent >= 0:
+                self._near[PARENT][kind_of[i]].add(kind_of[parent])
+                self._near[CHILDREN][kind_of[parent]].add(kind_of[i])
+        self.sweeps: list[str] = []  # their directions
+        self._names: list[str] = []
+        self._given: dict[tuple[int, int], tuple[Form, list[Scalar]]] = {}
+        self._visited: set[int] = set()
+
+    # -- sweeps -----------------------------------------------------------------------------------------
+
+    def start(self, direction: str, name: str) -> Iterator[int]:
+        """A new sweep: the kinds in an order in which each has a neighbour before it to take from."""
+        self.sweeps.append(direction)
+        self._names.append(name)
+        self._visited = set()
+        for k in self._orders[direction]:
+            yield k
+            self._visited.add(k)
+
+    # -- neighbours -------------------------------------------------------------------------------------
+
+    def has_parent(self, i: int) -> bool:
+        return not self.kinds[i].grounded
+
+    def from_parent(self, i: int, key: Hashable, value: Callable[[int], Any]) -> Any:
+        return self._taken(i, key, PARENT, value) if self.has_parent(i) else None
+
+    def from_children(self, i: int, key: Hashable, message: Callable[[int], Any], start: Any) -> Any:
+        return plus(start, self._taken(i, key, CHILDREN, message)) if self.kinds[i].carries else start
+
+    def _taken(self, i: int, key: Hashable, source: str, value: Callable[[int], Any]) -> Any:
+        now = len(self.sweeps) - 1
+        passed = self._by_key.get(key)
+        if passed is None:
+            passed = self._by_key[key] = Passed(len(self.passed), now, source, value)
+            self.passed.append(passed)
+        if now < 0 or passed.sweep != now or (self.sweeps[now] == BASE_TO_TIP) != (source == PARENT):
+            raise NotRolled("a link takes from its neighbours outside a sweep in this direction")
+        place = (passed.number, i)
+        pattern = self._assumed.patterns.get(place)
+        if pattern is None:
+            pattern = self._joined(passed, self._near[source][i] & self._visited)
+        self._used[place] = pattern
+        form, known = pattern
+        numbers = [self._symbol(i, *self._first_alike(i, passed, k)) if x is None else x for k, x in enumerate(known)]
+        return assembled(form, numbers)
+
+    def _first_alike(self, i: int, passed: Passed, k: int) -> tuple[Passed, int]:
+        number, k = self._assumed.alike.get((i, passed.number, k), (passed.number, k))
+        return self.passed[number], k
+
+    def _joined(self, passed: Passed, sources: Iterable[int]) -> Pattern:
+        """The pattern that the values of all these kinds have."""
+        parts = [self.given(passed, j) for j in sorted(sources)]
+        forms = {form for form, _ in parts if form is not None}
+        if not forms:
+            return None, ()
+        if len(forms) > 1:
+            raise NotRolled("neighbours pass on values of different forms")
+        (form,) = forms
+        count = max(len(numbers) for _, numbers in parts)
+        columns = zip(*(numbers or [0.0] * count for _, numbers in parts), strict=True)
+        return form, tuple(self._known(column) for column in columns)
+
+    def _known(self, numbers: Sequence[Scalar]) -> float | None:
+        """The constant that all of them are."""
+        for number in numbers:
+            if self._identity(number) is None:
+                raise NotRolled(f"{type(number).__name__} passes between links")
+        first = numbers[0]
+        return float(first) if is_constant(first) and all(is_constant(x) and x == first for x in numbers) else None
+
+    def confirmed(self) -> bool:
+        """Whether what was assumed holds for all neighbours; if not, what does is assumed next."""
+        patterns: dict[tuple[int, int], Pattern] = {}
+        for (number, i), used in self._used.items():
+            passed = self.passed[number]
+            found = self._joined(passed, self._near[passed.source][i])
+            patterns[number, i] = found if found == used else _weaker(used, found)
+        alike = self._alike()
+        holds = patterns == self._used and alike.items() <= self._assumed.alike.items()
+        self._assumed.patterns = patterns
+        self._assumed.alike |= alike
+        return holds
+
+    def _alike(self) -> dict[tuple[int, int, int], tuple[int, int]]:
+        """Numbers that links of a kind take which are the same as others that they take, at every neighbour."""
+        first: dict[Hashable, tuple[int, int]] = {}
+        alike: dict[tuple[int, int, int], tuple[int, int]] = {}
+        for (number, i), (_, known) in self._used.items():
+            passed = self.passed[number]
+            given = [self.given(passed, j)[1] for j in sorted(self._near[passed.source][i])]
+            for k, constant in enumerate(known):
+                if constant is None:
+                    values = tuple(self._identity(numbers[k]) if numbers else 0.0 for numbers in given)
+                    place = first.setdefault((i, passed.sweep, values), (number, k))
+                    if place != (number, k):
+                        alike[i, number, k] = place
+        return alike
+
+    def given(self, passed: Passed, j: int) -> tuple[Form, list[Scalar]]:
+        """What links of kind j give: its form and its numbers."""
+        if (passed.number, j) not in self._given:
+            direction, name = self.sweeps[passed.sweep], self._names[passed.sweep]
+            with within(label_of(direction, name, self.kinds[j].example.name)):
+                self._given[passed.number, j] = taken_apart(passed.value(j))
+        return self._given[passed.number, j]
+
+    def gives(self, passed: Passed) -> list[int]:
+        """The kinds whose values of a quantity links take."""
+        takers = [i for number, i in self._used if number == passed.number]
+        return sorted(set().union(*(self._near[passed.source][i] for i in takers)))
+
+
+def _weaker(a: Pattern, b: Pattern) -> Pattern:
+    if a[0] is None or b[0] is None:
+        form, known = b if a[0] is None else a
+        return form, tuple(x if x == 0.0 else None for x in known)
+    return b[0], tuple(x if x == y else None for x, y in zip(a[1], b[1], strict=True))
+
+
+class LinksOfKinds(tuple[Link, ...]):
+    """One link for each kind, with unknown numbers; ``rolling`` knows their neighbours."""
+
+    rolling: Rolling
+
+    @staticmethod
+    def of(links: Iterable[Link], rolling: Rolling) -> LinksOfKinds:
+        found = LinksOfKinds(links)
+        found.rolling = rolling
+        return found
+
+    def start(self, direction: str, name: str) -> Iterator[int]:
+        return self.rolling.start(direction, name)
+
+    def parent_value(self, i: int, values: Sequence[Any]) -> Any:
+        """What the step of a sweep gave at the parent of link i."""
+        return self.rolling.from_parent(i, ("sweep", len(self.rolling.sweeps)), values.__getitem__)
