@@ -9,7 +9,7 @@ from linkwise.compiler.ir.builder import Builder
 from linkwise.compiler.ir.program import Array, Program, reachable
 from linkwise.compiler.passes.fuse_multiply_add import fuse_multiply_add
 from linkwise.compiler.runtime import llvm_loader
-from linkwise.compiler.targets import llvm_loop, llvm_simd, numpy_reference
+from linkwise.compiler.targets import llvm_loop, llvm_operations, llvm_simd, numpy_reference
 from linkwise.compiler.targets.protocol import Options
 from tests.work import lines_run
 
