@@ -345,6 +345,25 @@ def quadruped():
     return mech, q, 100.0, 2.0
 
 
+def humanoid_of_urdf():
+    """Unitree's G1: balls under its soles, and gains that steps of 1 ms can follow where a joint moves little."""
+    pinocchio = pytest.importorskip("pinocchio")
+    robots = Path(pinocchio.__file__).parents[4] / "share" / "example-robot-data" / "robots"
+    mech = quietly(robots / "g1_description/urdf/g1_29dof_rev_1_0.urdf", floating_base=True)
+    mech = mech.with_ground(shapes=[shape.name for shape in mech.shapes if "ankle" in shape.link])
+    q = mech.initial.copy()
+    for side in ("left", "right"):
+        for joint, angle in (("hip_pitch", -0.1), ("knee", 0.25), ("ankle_pitch", -0.15)):
+            q[mech.q_index(f"{side}_{joint}_joint")] = angle
+    moved = 1.0 / np.linalg.inv(lw.mass_matrix(mech, q)).diagonal()
+    strong = np.array(
+        [any(part in name for part in ("hip", "knee", "ankle", "waist")) for name in mech.joint_names[1:]]
+    )
+    kp = np.minimum(np.where(strong, 400.0, 20.0), 0.2 * moved[6:] / 1e-6)
+    kd = np.minimum(np.where(strong, 10.0, 1.0), 0.7 * moved[6:] / 1e-3)
+    return mech, q, dict(zip(mech.joint_names[1:], kp, strict=True)), dict(zip(mech.joint_names[1:], kd, strict=True))
+
+
 def standing(make):
     """A robot just above the ground, the gains of feedback at its joints, and where its height is in q."""
     mech, q, kp, kd = make()
@@ -352,7 +371,7 @@ def standing(make):
     height = 6 if mech.bodies[0].nq == 7 else mech.q_index("rootz").start
     q[height] -= lw.contact_points(mech, q, np.zeros(mech.nv)).gap.min()
     moved = [body.joint for body in mech.bodies if body.joint not in (root, "rootx", "rootz", "rooty")]
-    gains = {"kp": dict.fromkeys(moved, kp), "kd": dict.fromkeys(moved, kd)}
+    gains = {k: x if isinstance(x, dict) else dict.fromkeys(moved, x) for k, x in (("kp", kp), ("kd", kd))}
     return mech, q, gains, height
 
 
@@ -367,7 +386,7 @@ def assert_stands(mech, start, height, q, v) -> None:
 @pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
 @pytest.mark.parametrize(
     "make", [ant, pytest.param(half_cheetah, marks=pytest.mark.slow), pytest.param(quadruped, marks=pytest.mark.slow),
-             pytest.param(humanoid, marks=pytest.mark.slow)]
+             pytest.param(humanoid, marks=pytest.mark.slow), pytest.param(humanoid_of_urdf, marks=pytest.mark.slow)]
 )  # fmt: skip
 def test_robots_stand_for_ten_seconds_of_rollouts(make, method):
     mech, start, gains, height = standing(make)
@@ -376,7 +395,7 @@ def test_robots_stand_for_ten_seconds_of_rollouts(make, method):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("make", [ant, half_cheetah, quadruped, humanoid])
+@pytest.mark.parametrize("make", [ant, half_cheetah, quadruped, humanoid, humanoid_of_urdf])
 def test_robots_stand_for_ten_seconds_of_simulation(make):
     mech, start, gains, height = standing(make)
     control = lw.joint_feedback(mech, start, **gains, gravity=False)
