@@ -341,7 +341,7 @@ def _on_cpu(program: AnyProgram, dtype: str) -> Callable[..., Any]:
         general = _without_warnings(general)
     if operations > LONG or isinstance(program, LoopedProgram):
         return general
-    return single_call(code, program.inputs, program.outputs, dtype, general)
+    return single_call(code, program.inputs, program.outputs, dtype, general, operations)
 
 
 def _without_warnings(function: Callable[..., Any]) -> Callable[..., Any]:

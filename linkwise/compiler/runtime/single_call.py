@@ -1,9 +1,9 @@
-"""One state without NumPy's machinery: a native function in front of the ufunc.
+"""One state, or a few, without NumPy's machinery: a native function in front of the ufunc.
 
 Deciding on loops, casts, strides and broadcasting costs a generalized ufunc about a microsecond, several times what
 a small kernel computes for one state.  The function made here looks at its arguments first: if they are exactly one
-state (plain contiguous arrays of the kernel's dtype and core shapes) it makes the results and runs the compiled loop
-once; everything else goes to the general function as it came.  Its code is the same for all kernels; what differs
+state (plain contiguous arrays of the kernel's dtype and core shapes), or a few of them in rows, it makes the results
+and runs the compiled loop once; everything else goes to the general function as it came.  Its code is the same for all kernels; what differs
 between kernels lies in a structure that the function has as its ``self``.
 """
 
@@ -26,6 +26,8 @@ from . import llvm_loader, numpy_api
 from .cache import compiler_fingerprint
 from .llvm_loader import MachineCode
 
+# States in rows, and operations, beyond which NumPy's machinery costs little; it lets other threads run meanwhile.
+_FEW, _SHORT = 64, 200_000
 _MAX_ARRAYS = 32  # inputs and outputs together; kernels with more take the general way
 _C_CONTIGUOUS_AND_ALIGNED = 0x0101  # NumPy's array flags
 _METH_FASTCALL_KEYWORDS = 0x0080 | 0x0002
@@ -49,9 +51,15 @@ def get_single_call_shortcut() -> bool:
 
 
 def single_call(
-    code: MachineCode, inputs: Sequence[Array], outputs: Sequence[Array], dtype: str, general: Callable[..., Any]
+    code: MachineCode,
+    inputs: Sequence[Array],
+    outputs: Sequence[Array],
+    dtype: str,
+    general: Callable[..., Any],
+    operations: int = 1,
 ) -> Callable[..., Any]:
-    """``general`` with a short cut for one state, by the loop ``code`` (a ``PyUFuncGenericFunction``).
+    """``general`` with a short cut for one state, or a few in rows, by the loop ``code`` (a
+    ``PyUFuncGenericFunction``), which does so many ``operations`` per state.
 
     The results are those of the ufunc: arrays, NumPy scalars where the core shape is ``()``, a tuple if there are
     several.  Where the loop raises floating-point flags, ``general`` computes the state again and reports them as
@@ -62,7 +70,7 @@ def single_call(
     if len(arrays) > _MAX_ARRAYS or not layout_is_known():
         return general
     description = np.dtype(dtype)
-    steps = [0] * len(arrays)  # from state to state, of which there is one; then along the axes
+    steps = [description.itemsize * math.prod(array.shape) for array in arrays]  # from state to state, then along axes
     for array in arrays:
         steps += [description.itemsize * math.prod(array.shape[axis + 1 :]) for axis in range(len(array.shape))]
     kernel = _Kernel(
@@ -72,7 +80,7 @@ def single_call(
         outputs=len(outputs),
         array_type=np.ndarray,
         dtype=description,
-        dimensions=_numbers([1]),
+        few=max(1, min(_FEW, _SHORT // max(1, operations))),
         steps=_numbers(steps),
         shapes=(_Shape * _MAX_ARRAYS)(*(_Shape(len(array.shape), _numbers(array.shape)) for array in arrays)),
     )
@@ -113,7 +121,7 @@ class _Kernel(ctypes.Structure):
         ("outputs", ctypes.c_int64),
         ("array_type", ctypes.py_object),
         ("dtype", ctypes.py_object),
-        ("dimensions", ctypes.POINTER(ctypes.c_int64)),
+        ("few", ctypes.c_int64),
         ("steps", ctypes.POINTER(ctypes.c_int64)),
         ("shapes", _Shape * _MAX_ARRAYS),
     ]
@@ -213,7 +221,7 @@ def _host_functions() -> dict[str, int]:
 _SOURCE = f"""
 %Array = type {{ i64, ptr, ptr, i32, ptr, ptr, ptr, ptr, i32 }}
 %Shape = type {{ i64, ptr }}
-%Kernel = type {{ ptr, ptr, i64, i64, ptr, ptr, ptr, ptr, [{_MAX_ARRAYS} x %Shape] }}
+%Kernel = type {{ ptr, ptr, i64, i64, ptr, ptr, i64, ptr, [{_MAX_ARRAYS} x %Shape] }}
 @linkwise_single_call_enabled = external global i8
 
 ; PyObject *linkwise_single_call(PyObject *self, PyObject *const *given, Py_ssize_t count, PyObject *keywords)
@@ -221,6 +229,11 @@ define ptr @linkwise_single_call(ptr %self, ptr %given, i64 %count, ptr %keyword
 entry:
   %data = alloca [{_MAX_ARRAYS} x ptr]     ; where the loop finds its arrays: inputs, then outputs
   %results = alloca [{_MAX_ARRAYS} x ptr]  ; the output arrays as objects
+  %states = alloca i64                     ; how many there are, and whether in rows: the same for all inputs
+  %in_rows = alloca i64
+  %row_sizes = alloca [{_MAX_ARRAYS} x i64]
+  store i64 1, ptr %states
+  store i64 0, ptr %in_rows
   %kernel.at = getelementptr %Array, ptr %self, i64 0, i32 2
   %kernel = load ptr, ptr %kernel.at
   %general.at = getelementptr %Kernel, ptr %kernel, i64 0, i32 1
@@ -241,7 +254,7 @@ entry:
   %promising = and i1 %fitting, %allowed
   br i1 %promising, label %input, label %anything
 
-; Is each input a plain array of this dtype, contiguous, of this shape?
+; Is each input a plain array of this dtype, contiguous, of this shape, or of a few of it in rows?
 input:
   %i = phi i64 [ 0, %entry ], [ %i.next, %input.fits ]
   %array.at = getelementptr ptr, ptr %given, i64 %i
@@ -256,7 +269,8 @@ input.array:
   %rank = sext i32 %rank.short to i64
   %core_rank.at = getelementptr %Kernel, ptr %kernel, i64 0, i32 8, i64 %i, i32 0
   %core_rank = load i64, ptr %core_rank.at
-  %rank.fits = icmp eq i64 %rank, %core_rank
+  %rows = sub i64 %rank, %core_rank
+  %rank.fits = icmp ule i64 %rows, 1
   %array_dtype.at = getelementptr %Array, ptr %array, i64 0, i32 7
   %array_dtype = load ptr, ptr %array_dtype.at
   %dtype.fits = icmp eq ptr %array_dtype, %dtype
@@ -270,13 +284,39 @@ input.array:
   %sizes = load ptr, ptr %sizes.at
   %core_sizes.at = getelementptr %Kernel, ptr %kernel, i64 0, i32 8, i64 %i, i32 1
   %core_sizes = load ptr, ptr %core_sizes.at
-  br i1 %fits.2, label %axis, label %anything
+  br i1 %fits.2, label %batch, label %anything
+batch:
+  %has_rows = icmp eq i64 %rows, 1
+  br i1 %has_rows, label %batch.rows, label %batch.known
+batch.rows:
+  %row_count = load i64, ptr %sizes
+  br label %batch.known
+batch.known:
+  %batch_size = phi i64 [ 1, %batch ], [ %row_count, %batch.rows ]
+  %first = icmp eq i64 %i, 0
+  br i1 %first, label %batch.first, label %batch.same
+batch.first:
+  store i64 %batch_size, ptr %states
+  store i64 %rows, ptr %in_rows
+  %few.at = getelementptr %Kernel, ptr %kernel, i64 0, i32 6
+  %few = load i64, ptr %few.at
+  %before = sub i64 %batch_size, 1  ; no states at all are left to NumPy as well
+  %is_few = icmp ult i64 %before, %few
+  br i1 %is_few, label %axis, label %anything
+batch.same:
+  %states.first = load i64, ptr %states
+  %rows.first = load i64, ptr %in_rows
+  %same_states = icmp eq i64 %batch_size, %states.first
+  %same_rows = icmp eq i64 %rows, %rows.first
+  %same = and i1 %same_states, %same_rows
+  br i1 %same, label %axis, label %anything
 axis:
-  %j = phi i64 [ 0, %input.array ], [ %j.next, %axis.size ]
-  %axes_left = icmp slt i64 %j, %rank
+  %j = phi i64 [ 0, %batch.first ], [ 0, %batch.same ], [ %j.next, %axis.size ]
+  %axes_left = icmp slt i64 %j, %core_rank
   br i1 %axes_left, label %axis.size, label %input.fits
 axis.size:
-  %size.at = getelementptr i64, ptr %sizes, i64 %j
+  %axis_place = add i64 %j, %rows
+  %size.at = getelementptr i64, ptr %sizes, i64 %axis_place
   %size = load i64, ptr %size.at
   %core_size.at = getelementptr i64, ptr %core_sizes, i64 %j
   %core_size = load i64, ptr %core_size.at
@@ -290,17 +330,38 @@ input.fits:
   store ptr %input_data, ptr %input_slot
   %i.next = add i64 %i, 1
   %inputs_left = icmp slt i64 %i.next, %inputs
-  br i1 %inputs_left, label %input, label %output
+  br i1 %inputs_left, label %input, label %outputs.begin
 
 ; New arrays for the outputs.
+outputs.begin:
+  %state_count = load i64, ptr %states
+  %row_axes = load i64, ptr %in_rows
+  store i64 %state_count, ptr %row_sizes
+  br label %output
 output:
-  %k = phi i64 [ 0, %input.fits ], [ %k.next, %output.made ]
+  %k = phi i64 [ 0, %outputs.begin ], [ %k.next, %output.made ]
   %slot = add i64 %inputs, %k
-  %out_rank.at = getelementptr %Kernel, ptr %kernel, i64 0, i32 8, i64 %slot, i32 0
-  %out_rank.long = load i64, ptr %out_rank.at
+  %out_core.at = getelementptr %Kernel, ptr %kernel, i64 0, i32 8, i64 %slot, i32 0
+  %out_core = load i64, ptr %out_core.at
+  %out_rank.long = add i64 %out_core, %row_axes
   %out_rank = trunc i64 %out_rank.long to i32
   %out_sizes.at = getelementptr %Kernel, ptr %kernel, i64 0, i32 8, i64 %slot, i32 1
-  %out_sizes = load ptr, ptr %out_sizes.at
+  %core_out_sizes = load ptr, ptr %out_sizes.at
+  br label %size_copy
+size_copy:
+  %c = phi i64 [ 0, %output ], [ %c.next, %size_copied ]
+  %sizes_left = icmp slt i64 %c, %out_core
+  br i1 %sizes_left, label %size_copied, label %sizes_known
+size_copied:
+  %size_from = getelementptr i64, ptr %core_out_sizes, i64 %c
+  %size_value = load i64, ptr %size_from
+  %c.next = add i64 %c, 1
+  %size_to = getelementptr i64, ptr %row_sizes, i64 %c.next
+  store i64 %size_value, ptr %size_to
+  br label %size_copy
+sizes_known:
+  %without_rows = icmp eq i64 %row_axes, 0
+  %out_sizes = select i1 %without_rows, ptr %core_out_sizes, ptr %row_sizes
   call void @Py_IncRef(ptr %dtype)  ; the new array takes this reference
   %result = call ptr @PyArray_NewFromDescr(ptr %array_type, ptr %dtype, i32 %out_rank, ptr %out_sizes, ptr null, \
 ptr null, i32 0, ptr null)
@@ -322,12 +383,10 @@ output.failed:
 
 compute:
   %loop = load ptr, ptr %kernel
-  %dimensions.at = getelementptr %Kernel, ptr %kernel, i64 0, i32 6
-  %dimensions = load ptr, ptr %dimensions.at
   %steps.at = getelementptr %Kernel, ptr %kernel, i64 0, i32 7
   %steps = load ptr, ptr %steps.at
   call void @PyUFunc_clearfperr()
-  call void %loop(ptr %data, ptr %dimensions, ptr %steps, ptr null)
+  call void %loop(ptr %data, ptr %states, ptr %steps, ptr null)
   %float_flags = call i32 @PyUFunc_getfperr()
   %error = call ptr @PyErr_Occurred()
   %failed = icmp ne ptr %error, null

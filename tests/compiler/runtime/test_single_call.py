@@ -68,6 +68,33 @@ def test_several_outputs_of_different_ranks(dtype):
 
 
 @needs_short_cut
+@pytest.mark.parametrize("count", [1, 2, 7, 64])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_few_states_in_rows(dtype, count):
+    loop, rng = sample(dtype), np.random.default_rng(count)
+    rows = [rng.uniform(0.5, 1.0, (count, *array.shape)).astype(dtype) for array in loop.program.inputs]
+    assert_same(loop.before(refuse)(*rows), loop.ufunc(*rows))
+
+
+@needs_short_cut
+def test_rows_that_differ_and_many_rows_are_left_to_the_general_function():
+    loop, rng = sample("float64"), np.random.default_rng(0)
+    shapes = [array.shape for array in loop.program.inputs]
+    function = loop.before(lambda *arrays: len(arrays))
+    assert function(*(rng.uniform(0.5, 1.0, (65, *shape)) for shape in shapes)) == len(shapes)
+    assert function(*(np.ones((0, *shape)) for shape in shapes)) == len(shapes)
+    assert function(*(np.ones((1 + (k == 0), *shape)) for k, shape in enumerate(shapes))) == len(shapes)
+    assert function(np.ones((1, *shapes[0])), *map(np.ones, shapes[1:])) == len(shapes)
+    assert function(*(np.ones((1, 1, *shape)) for shape in shapes)) == len(shapes)
+    arrays = loop.program.inputs, loop.program.outputs
+    long = single_call(loop.code, *arrays, "float64", lambda *arrays: len(arrays), operations=100_000)
+    assert_same(
+        long(*(np.ones((2, *shape)) for shape in shapes)), loop.ufunc(*(np.ones((2, *shape)) for shape in shapes))
+    )
+    assert long(*(np.ones((3, *shape)) for shape in shapes)) == len(shapes)
+
+
+@needs_short_cut
 def test_results_are_new_arrays_that_can_be_written_to():
     x, y = np.array([1.0, 2.0]), np.array([2.0, 4.0])
     function = ratio().before(refuse)
