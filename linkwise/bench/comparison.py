@@ -204,9 +204,14 @@ def _batches(
     for n in sizes if peer.batch is not None else ():
         asked = min(n, peer.most)
         if asked not in measured:
-            call, _ = peer.batch(*states(asked))  # type: ignore[misc]
-            call()  # what is compiled at the first call is compiled here
-            measured[asked] = timed(call)[0] / asked
+            try:
+                call, _ = peer.batch(*states(asked))  # type: ignore[misc]
+                call()  # what is compiled at the first call is compiled here
+                measured[asked] = timed(call)[0] / asked
+            except Exception as trouble:  # as above
+                note = f"batches failed: {type(trouble).__name__}: {str(trouble)[:100]}"
+                yield Row(name, mech.nv, task, peer.library, n, float("nan"), error, note=note)
+                return
         yield Row(name, mech.nv, task, peer.library, n, measured[asked], error)
 
 

@@ -123,12 +123,12 @@ def _mechanism(name: str, rows: Sequence[Row]) -> Iterator[str]:
         for library in dict.fromkeys(row.library for row in rows if row.task == task):
             found = {row.batch: row for row in rows if row.task == task and row.library == library}
             note = next((row.note for row in found.values() if row.note), "")
-            if note:
+            if note and not any(row.seconds > 0.0 for row in found.values()):
                 if not note.startswith("not installed"):
                     yield f"| {_words(task)} | {library} | {note} |" + " |" * len(heads)
                 continue
             cells = [_cell(found.get(batch), own.get(batch), library == US) for batch in batches]
-            error = "" if library == US else f"{max(row.error for row in found.values()):.0e}"
+            error = "" if library == US else f"{max(row.error for row in found.values()):.0e} {note}".strip()
             label = f"**{library}**, ns" if library == US else library
             yield f"| {_words(task)} | {label} | {' | '.join(cells)} | {error} |"
     yield ""

@@ -90,6 +90,24 @@ def test_wrong_answers_and_failures_give_no_times(monkeypatch):
     assert all(math.isnan(row.seconds) for row in rows if row.note)
 
 
+def test_batches_that_fail_leave_single_calls(monkeypatch):
+    def fails(*arrays):
+        raise RuntimeError("out of memory")
+
+    def made(mech, task):
+        found = comparing.ours(mech, task)
+        return comparing.Peer("Frail 1", lambda *x: (lambda: found(*x), lambda: found(*x)), fails)
+
+    for place in (comparing.ALL, ALL):
+        monkeypatch.setitem(place, "Frail", ((), made))
+    settings = Settings(batches=(1, 2), libraries=("Frail",), rounds=1, slice_seconds=0.001)
+    comparison = compare(settings, [("arm", lw.mechanisms.double_pendulum, ("mass_matrix",))])
+    theirs = [(row.batch, row.note) for row in comparison.rows if row.library == "Frail 1"]
+    assert theirs == [(0, ""), (1, "batches failed: RuntimeError: out of memory")]
+    line = next(line for line in page_lines(comparison) if "| Frail 1 |" in line and "| x " in line)
+    assert "batches failed" in line
+
+
 def test_sizes_that_take_too_long_end_the_series(monkeypatch):
     monkeypatch.setattr(comparing, "PATIENCE", -1.0)
     settings = Settings(batches=(1,), libraries=(), rounds=1, slice_seconds=0.001)
@@ -112,9 +130,9 @@ def test_installed_libraries_agree(library):
     np.testing.assert_allclose(found[0].batch(q)[1](), expected, rtol=1e-10)
 
 
+@pytest.mark.filterwarnings("ignore::linkwise.MechanismWarning")  # of limits, which need not act
 def test_the_mechanism_as_urdf():
     mech = lw.mechanisms.chain(6).with_gravity((0.0, 0.0, -9.81))
-    with pytest.warns(lw.MechanismWarning):  # of limits, which do not act
-        again = lw.load(urdf_of(mech))
+    again = lw.load(urdf_of(mech))
     q, v = lw.random_state(mech, np.random.default_rng(0), (5,))
     np.testing.assert_allclose(lw.inverse_dynamics(again, q, v, v), lw.inverse_dynamics(mech, q, v, v), rtol=1e-9)
