@@ -136,3 +136,16 @@ def test_the_mechanism_as_urdf():
     again = lw.load(urdf_of(mech))
     q, v = lw.random_state(mech, np.random.default_rng(0), (5,))
     np.testing.assert_allclose(lw.inverse_dynamics(again, q, v, v), lw.inverse_dynamics(mech, q, v, v), rtol=1e-9)
+
+
+@pytest.mark.parametrize("task", ["inverse_dynamics", "forward_dynamics"])
+def test_floating_bases_in_mujoco(task):
+    """Its linear velocities are along the world's axes, and so are accelerations and forces."""
+    pytest.importorskip("mujoco")
+    mech = lw.mechanisms.quadruped(())
+    rng = np.random.default_rng(0)
+    q, v = lw.random_state(mech, rng, (4,))
+    u = rng.normal(size=v.shape)
+    (peer,) = peers(mech, task, ("MuJoCo",))
+    expected = lw.compile(task, mech)(q, v, u)
+    np.testing.assert_allclose(peer.batch(q, v, u)[1](), expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())

@@ -91,8 +91,8 @@ def call_threaded(
 ) -> np.ndarray | tuple[np.ndarray, ...]:
     """``ufunc(*arrays, out=out)``, with the batch split over threads if it is large enough.
 
-    ``operations`` are those of one state.  The longest axis of the broadcast batch is cut into equal pieces, one share
-    of them for every thread.
+    ``operations`` are those of one state.  Rows of states are cut into tiles that threads take one at a time; where
+    NumPy is needed the longest axis of the broadcast batch is cut into equal pieces, a share for every thread.
     """
     arrays = [np.asarray(array) for array in arrays]
     batch = _batch_shape(ufunc, arrays)
@@ -103,13 +103,13 @@ def call_threaded(
         return ufunc(*arrays, out=out)
     states, longest = math.prod(batch), max(batch, default=1)
     count = min(get_num_threads(), states // enough, longest)
-    if count == 1 and states * operations <= _OPERATIONS_PER_CALL:
-        return ufunc(*arrays, out=out)
     calls = min(-(-states * operations // (count * _OPERATIONS_PER_CALL)), longest // count)
     overlap = any(np.may_share_memory(array, result) for result in given for array in arrays if result is not None)
     if overlap:
         return ufunc(*arrays, out=out)
     results = _results(ufunc, batch, given)
+    if count == 1 and calls == 1:
+        return ufunc(*arrays, out=tuple(results))
     if not _by_workers(ufunc, batch, [*arrays, *results], operations, count):
         _by_pool(ufunc, batch, [*arrays, *results], count, calls)
     return results[0] if len(results) == 1 else tuple(results)

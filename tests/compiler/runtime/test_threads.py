@@ -204,3 +204,14 @@ def test_calls_from_several_threads_at_once(ufunc):
     for caller in callers:
         caller.join()
     assert len(found) == 6 and all(np.array_equal(result, want) for results in found for result in results)
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_memory_of_large_results_is_used_again(ufunc, count):
+    """New memory costs more than the numbers that go there, with one thread as with several."""
+    threads.set_num_threads(count)
+    arrays = np.random.default_rng(0).standard_normal((3, 100_000, 3))
+    first = threads.call_threaded(ufunc, arrays, operations=1000)
+    place = first.ctypes.data
+    del first
+    assert threads.call_threaded(ufunc, arrays, operations=1000).ctypes.data == place
