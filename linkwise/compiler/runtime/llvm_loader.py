@@ -185,6 +185,7 @@ def _initialize() -> None:
         llvm.initialize()
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    llvm.initialize_native_asmparser()
 
 
 @cache

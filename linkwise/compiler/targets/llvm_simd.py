@@ -11,7 +11,8 @@ scratch area once per call: no group changes them.
 A recurrence runs the same code several times for each group (``llvm_loop``).
 
 Which values are in registers is decided before LLVM sees the code (``llvm_registers``).  Long straight-line code is cut
-into parts that hand values on through the scratch area, so that the time LLVM takes stays proportional to the length.
+into parts that hand values on through the scratch area, so that the time LLVM takes stays proportional to the length;
+where the processor is known, they are assembly (``x86_assembly``).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from ..ir import ops
 from ..ir.looped import AnyProgram, LoopedProgram
 from ..ir.program import Node, Program
 from ..ir.recurrence import Recurrence
-from . import llvm_math
+from . import llvm_math, x86_assembly
 from .llvm_loop import loop, symbol, tables, transfers
 from .llvm_looped import looped
 from .llvm_operations import Writer
@@ -36,6 +37,7 @@ from .protocol import Options
 __all__ = ["HOST_SYMBOLS", "emit", "symbol"]
 
 NODES_PER_PART = 2000  # LLVM's time per operation grows beyond a few thousand; shorter parts run slower
+NODES_FOR_LLVM = 4000  # longer programs are written as assembly where that is possible
 NODES_PER_RESULT = 3  # what storing a result counts for: LLVM's time per store grows beyond a few hundred
 # Functions of the host process that the emitted code may call; the loader binds them.
 HOST_SYMBOLS = (
@@ -53,14 +55,13 @@ def emit(program: AnyProgram, options: Options, recurrence: Recurrence | None = 
     """LLVM text of ``program``, run once or as a ``recurrence``; the exported function is ``symbol(program)``."""
     vector = VectorType(options.dtype, options.lanes)
     attributes = _attributes(vector)
-    count = registers(options.features)
     scratch: Scratch | LoopScratch
     if isinstance(program, LoopedProgram):
-        scratch, compute, functions = looped(program, vector, count, attributes)
+        scratch, compute, functions = looped(program, vector, registers(options.features), attributes)
         used = {node.op for body, _ in program.bodies for node in body.program.nodes}
     else:
         scratch = Scratch(program, vector, in_order=recurrence is not None)
-        compute, functions = _straight(program, scratch, count, attributes)
+        compute, functions = _straight(program, scratch, options.features, attributes)
         used = {node.op for node in program.nodes}
     texts = [
         f"; {program.name}: {options.lanes} lanes of {options.dtype}",
@@ -77,9 +78,9 @@ def emit(program: AnyProgram, options: Options, recurrence: Recurrence | None = 
     return "\n".join(texts)
 
 
-def _straight(program: Program, scratch: Scratch, count: int, attributes: str) -> tuple[list[str], list[str]]:
+def _straight(program: Program, scratch: Scratch, features: str, attributes: str) -> tuple[list[str], list[str]]:
     """The calls that compute, and the functions that these call."""
-    parts = _parts(program, scratch, count, attributes)
+    parts = _parts(program, scratch, features, attributes)
     compute = ["  call void @angles(ptr %scratch)"] if scratch.angles else []
     compute += [f"  call void @part{number}(ptr %scratch)" for number in range(len(parts))]
     return compute, [*([_angles(scratch, attributes)] if scratch.angles else []), *parts]
@@ -111,33 +112,41 @@ def _declarations(vector: VectorType) -> str:
 # -- straight-line code -------------------------------------------------------------------------
 
 
-def _parts(program: Program, scratch: Scratch, count: int, attributes: str) -> list[str]:
-    """``void @part<number>(ptr scratch)``, one after the other: together they compute all results, with ``count``
-    values in registers at a time."""
+def _parts(program: Program, scratch: Scratch, features: str, attributes: str) -> list[str]:
+    """``void @part<number>(ptr scratch)``, one after the other: together they compute all results."""
     nodes, cuts = _pieces(program, scratch)
-    writers, section = [_PartWriter(scratch)] if nodes else [], ""
-    for kind, node, slot in assigned(nodes, scratch, count, cuts):
-        if node is None:
-            writers.append(_PartWriter(scratch))
-            section = ""
-        elif kind == LOAD:
-            writers[-1].load(node, slot)
+    pieces: list[list[Action]] = [[]] if nodes else []
+    for action in assigned(nodes, scratch, registers(features), cuts):
+        if action.kind == CUT:
+            pieces.append([])
+        else:
+            pieces[-1].append(action)
+    by_hand = len(nodes) > NODES_FOR_LLVM and x86_assembly.available(features, scratch.vector)
+    texts = []
+    for number, actions in enumerate(pieces):
+        found = x86_assembly.function(f"part{number}", actions, scratch.vector) if by_hand else None
+        texts.append(found or _part(number, actions, scratch, attributes))
+    return texts
+
+
+def _part(number: int, actions: list[Action], scratch: Scratch, attributes: str) -> str:
+    """``void @part<number>(ptr scratch)``."""
+    writer, section = _PartWriter(scratch), ""
+    for kind, node, slot in actions:
+        assert node is not None
+        if kind == LOAD:
+            writer.load(node, slot)
         elif kind == STORE:
-            writers[-1].store(node, slot)
+            writer.store(node, slot)
         elif kind == FORGET:
-            del writers[-1].names[node]
+            del writer.names[node]
         else:
             if node.section != section:
                 section = node.section
-                writers[-1].lines.append(f"  ; {section}")
-            writers[-1].compute(node)
-    heads = (
-        f"define internal void @part{number}(ptr noalias %scratch) noinline nounwind {attributes} {{"
-        for number in range(len(writers))
-    )
-    return [
-        "\n".join([head, *writer.lines, "  ret void", "}", ""]) for head, writer in zip(heads, writers, strict=True)
-    ]
+                writer.lines.append(f"  ; {section}")
+            writer.compute(node)
+    head = f"define internal void @part{number}(ptr noalias %scratch) noinline nounwind {attributes} {{"
+    return "\n".join([head, *writer.lines, "  ret void", "}", ""])
 
 
 def _pieces(program: Program, scratch: Scratch) -> tuple[list[Node], set[int]]:

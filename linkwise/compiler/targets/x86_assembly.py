@@ -1,0 +1,169 @@
+"""Straight-line code as x86 assembly, where the processor has AVX-512: registers are assigned already, so that each
+operation is one instruction, and no compiler has to look at the code again.
+
+LLVM takes 50 us for an operation, its assembler one.  That pays for long programs; short ones are LLVM's, which also
+orders instructions.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from collections.abc import Sequence
+
+from ..ir import ops
+from ..ir.program import Node
+from .llvm_registers import COMPUTE, FORGET, LOAD, STORE, Action
+from .llvm_vector import VectorType
+
+NEEDED = ("+avx512f", "+avx512vl", "+avx512dq")
+SCRATCH = "%rdi"  # the first argument of a function
+TEMPORARY = 31  # a register that holds no value
+_TWO_OPERANDS = {ops.ADD: "vadd", ops.SUB: "vsub", ops.MUL: "vmul", ops.DIV: "vdiv"}
+_FUSED = {ops.FMA: "vfmadd", ops.FMS: "vfmsub", ops.FNMA: "vfnmadd"}
+KNOWN = {*_TWO_OPERANDS, *_FUSED, ops.NEG, ops.SQRT}
+
+
+def available(features: str, vector: VectorType) -> bool:
+    """Whether code can be written so for a machine, with vectors that fill its registers."""
+    return sys.platform == "linux" and vector.bytes == 64 and all(feature in features for feature in NEEDED)
+
+
+def function(name: str, actions: Sequence[Action], vector: VectorType) -> str | None:
+    """LLVM text of ``void @name(ptr scratch)`` in assembly; None where an operation has no instruction of its own."""
+    if not all(node is not None and node.op in KNOWN for kind, node, _ in actions if kind == COMPUTE):
+        return None
+    lines = _Writer(name, vector).written(actions)
+    text = "\n".join(f'module asm "{line}"' for line in lines)
+    return f"declare void @{name}(ptr)\n{text}\n"
+
+
+class _Writer:
+    """Writes the instructions of one function.
+
+    registers   of values
+    folded      values that are operands in memory of the next instruction, and where
+    """
+
+    def __init__(self, name: str, vector: VectorType):
+        self.name, self.vector = name, vector
+        self.kind = "pd" if vector.bits == 64 else "ps"
+        self.lines: list[str] = []
+        self.registers: dict[Node, int] = {}
+        self.folded: dict[Node, str] = {}
+        self.free = list(range(TEMPORARY - 1, -1, -1))
+        self.constants: dict[str, str] = {}  # bits -> label
+
+    def written(self, actions: Sequence[Action]) -> list[str]:
+        for position, (kind, node, slot) in enumerate(actions):
+            assert node is not None
+            if kind == LOAD:
+                place = f"{slot * self.vector.bytes}({SCRATCH})"
+                if not self.folded and _is_used_once(actions, position):
+                    self.folded[node] = place
+                else:
+                    self.registers[node] = self.free.pop()
+                    self._write("vmovap", place, self.registers[node])
+            elif kind == STORE:
+                self._write("vmovap", self.registers[node], f"{slot * self.vector.bytes}({SCRATCH})")
+            elif kind == FORGET:
+                if self.folded.pop(node, None) is None and node in self.registers:
+                    self.free.append(self.registers.pop(node))
+            else:
+                self._compute(node, {a.node for a in _forgotten_after(actions, position)})
+        number = ".quad" if self.vector.bits == 64 else ".long"
+        return [
+            ".text",
+            ".p2align 4",
+            f"{self.name}:",
+            *self.lines,
+            "vzeroupper",
+            "ret",
+            ".section .rodata",
+            ".p2align 3",
+            *(f"{label}: {number} {bits}" for bits, label in self.constants.items()),
+            ".text",
+        ]
+
+    def _write(self, instruction: str, *operands: str | int) -> None:
+        spelled = ", ".join(f"%zmm{x}" if isinstance(x, int) else x for x in operands)
+        kind = self.kind[-1] if instruction in ("vmovap", "vbroadcasts") else self.kind
+        self.lines.append(f"{instruction}{kind} {spelled}")
+
+    def _operand(self, node: Node) -> str | int:
+        if node.op is ops.CONST:
+            return self._constant(node.value)
+        return self.folded[node] if node in self.folded else self.registers[node]
+
+    def _constant(self, value: float) -> str:
+        """A number in memory that is spread over the lanes."""
+        format, whole = ("<d", "<Q") if self.vector.bits == 64 else ("<f", "<I")
+        bits = hex(struct.unpack(whole, struct.pack(format, self.vector.round(value)))[0])
+        label = self.constants.setdefault(bits, f".L{self.name}_{len(self.constants)}")
+        return f"{label}(%rip){{1to{self.vector.lanes}}}"
+
+    def _in_register(self, operand: str | int, register: int = TEMPORARY) -> int:
+        """The operand in a register, which is not its own if it had none."""
+        if isinstance(operand, int):
+            return operand
+        if "{1to" in operand:
+            self._write("vbroadcasts", operand.split("{")[0], register)
+        else:
+            self._write("vmovap", operand, register)
+        return register
+
+    def _compute(self, node: Node, dying: set[Node | None]) -> None:
+        result = self.free.pop()
+        if node.op in _FUSED:
+            result = self._fuse(node, dying, result)
+        elif node.op is ops.NEG:
+            (value,) = (self._operand(arg) for arg in node.args)
+            self._write("vxor", self._constant(-0.0), self._in_register(value), result)
+        elif node.op is ops.SQRT:
+            self._write("vsqrt", self._in_register(self._operand(node.args[0])), result)
+        else:
+            a, b = (self._operand(arg) for arg in node.args)
+            if isinstance(b, int) and not isinstance(a, int) and node.op in (ops.ADD, ops.MUL):
+                a, b = b, a
+            self._write(_TWO_OPERANDS[node.op], b, self._in_register(a), result)
+        self.registers[node] = result
+
+    def _fuse(self, node: Node, dying: set[Node | None], result: int) -> int:
+        """a * b + c and the like: the result takes the register of an operand that is needed no more, or of a copy.  One
+        operand may be in memory: b in the form 231, which ends up over c, or c in the form 213, over b."""
+        first, second, third = node.args
+        if not isinstance(self._operand(first), int) or (first in dying and second not in dying):
+            first, second = second, first
+        name = _FUSED[node.op]
+        a, b, c = self._in_register(self._operand(first)), self._operand(second), self._operand(third)
+        over = next(
+            (x for x in (third, second) if x in dying and x in self.registers and node.args.count(x) == 1), None
+        )
+        if over is not None:
+            self.free.append(result)
+            result = self.registers.pop(over)
+        elif isinstance(b, int) and not isinstance(c, int):
+            self._write("vmovap", b, result)
+            b, over = result, second
+        else:
+            self._in_register(c, result) if not isinstance(c, int) else self._write("vmovap", c, result)
+        self._write(f"{name}213", c, a, result) if over is second else self._write(f"{name}231", b, a, result)
+        return result
+
+
+def _forgotten_after(actions: Sequence[Action], position: int) -> Sequence[Action]:
+    """The values that an operation is the last to use."""
+    end = position + 1
+    while end < len(actions) and actions[end].kind == FORGET:
+        end += 1
+    return actions[position + 1 : end]
+
+
+def _is_used_once(actions: Sequence[Action], position: int) -> bool:
+    """Whether a loaded value is needed by the next operation alone."""
+    node, compute = actions[position].node, position + 1
+    while compute < len(actions) and actions[compute].kind in (LOAD, FORGET):
+        compute += 1
+    if compute == len(actions) or actions[compute].kind != COMPUTE:
+        return False
+    return any(action.node is node for action in _forgotten_after(actions, compute))

@@ -1,0 +1,103 @@
+"""Straight-line code as assembly: equal to the NumPy reference, one instruction for an operation."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from linkwise.compiler.ir import ops
+from linkwise.compiler.ir.builder import Builder
+from linkwise.compiler.ir.program import Array, Program, reachable
+from linkwise.compiler.passes.fuse_multiply_add import fuse_multiply_add
+from linkwise.compiler.runtime import llvm_loader
+from linkwise.compiler.targets import llvm_simd, numpy_reference, x86_assembly
+from linkwise.compiler.targets.llvm_vector import VectorType
+
+from .compiled import compiled
+from .sample_programs import forward_dynamics, random_program
+
+HERE = llvm_loader.host_options()
+pytestmark = pytest.mark.skipif(
+    not x86_assembly.available(HERE.features, VectorType("float64", HERE.lanes)), reason="needs AVX-512 and Linux"
+)
+
+
+@pytest.fixture(autouse=True)
+def all_in_assembly(monkeypatch):
+    monkeypatch.setattr(llvm_simd, "NODES_FOR_LLVM", 0)
+
+
+def assert_same(program: Program, dtype: str = "float64") -> None:
+    rng = np.random.default_rng(0)
+    arrays = [rng.uniform(0.5, 1.5, (11, *array.shape)).astype(dtype) for array in program.inputs]
+    found = compiled(program, dtype)(*arrays)
+    expected = numpy_reference.evaluate(program, arrays, dtype)
+    tolerance = 1e-12 if dtype == "float64" else 1e-3
+    for one, other in zip(found if isinstance(found, tuple) else (found,), expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
+
+
+def in_assembly(program: Program) -> list[str]:
+    text = llvm_simd.emit(program, HERE)
+    return [line for line in text.split("\n") if line.startswith("module asm")]
+
+
+@pytest.mark.parametrize("dtype", ("float64", "float32"))
+def test_a_recursion(dtype):
+    program = fuse_multiply_add(forward_dynamics(6))
+    assert in_assembly(program)
+    assert_same(program, dtype)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_programs_with_parts_that_are_llvm_s(seed):
+    assert_same(fuse_multiply_add(random_program(seed)))
+
+
+@pytest.mark.parametrize("op", (ops.FMA, ops.FMS, ops.FNMA), ids=lambda op: op.name)
+def test_fused_operations_whatever_their_operands_are(op):
+    """Inputs, constants and values, each for the last time or not, the same one twice or three times."""
+    builder = Builder()
+    x, y = builder.input(0, 0), builder.input(0, 1)
+    kept, once = builder.add(x, y), builder.mul(x, y)
+    results = []
+    for number, choice in enumerate(itertools.product(range(4), repeat=3)):
+        last = builder.add(once, builder.const(float(number)))  # of no other use
+        operands = [(x, kept, builder.const(0.75), last)[k] for k in choice]
+        results.append(builder.fused(op, *operands))
+    results.append(kept)
+    program = Program((Array("x", (2,)),), (Array("f", (65,)),), reachable([results]), (tuple(results),))
+    assert in_assembly(program)
+    assert_same(program)
+
+
+def test_each_other_operation():
+    builder = Builder()
+    x, y = builder.input(0, 0), builder.input(0, 1)
+    two = builder.const(2.0)
+    results = [builder.neg(x), builder.sqrt(builder.add(x, y)), builder.neg(builder.mul(x, y))]
+    results += [
+        function(a, b) for function in (builder.sub, builder.div) for a, b in ((x, y), (y, x), (two, y), (x, x))
+    ]
+    results += [builder.sub(x, two), builder.add(two, y), builder.mul(two, builder.sqrt(y))]
+    program = Program((Array("x", (2,)),), (Array("f", (14,)),), reachable([results]), (tuple(results),))
+    assert len(in_assembly(program)) > 14
+    assert_same(program)
+
+
+def test_one_instruction_for_an_operation():
+    program = fuse_multiply_add(forward_dynamics(12))
+    lines = in_assembly(program)
+    arithmetic = [
+        x for x in lines if any(x.startswith(f'module asm "v{op}') for op in ("fm", "fn", "add", "sub", "mul"))
+    ]
+    operations = [x for x in program.nodes if x.op in (ops.ADD, ops.SUB, ops.MUL, ops.FMA, ops.FMS, ops.FNMA)]
+    assert len(arithmetic) == len(operations)
+
+
+def test_only_for_machines_that_have_it():
+    vector = VectorType("float64", 8)
+    assert not x86_assembly.available("+avx2,+fma", vector)
+    assert not x86_assembly.available(HERE.features, VectorType("float64", 4))
