@@ -129,7 +129,7 @@ class _Writer:
         self.registers[node] = result
 
     def _fuse(self, node: Node, dying: set[Node | None], result: int) -> int:
-        """a * b + c and the like: the result takes the register of an operand that is needed no more, or of a copy.  One
+        """a * b + c and the like: the result takes the register of an operand that is needed no more, or a copy.  One
         operand may be in memory: b in the form 231, which ends up over c, or c in the form 213, over b."""
         first, second, third = node.args
         if not isinstance(self._operand(first), int) or (first in dying and second not in dying):
