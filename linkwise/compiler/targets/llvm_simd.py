@@ -28,7 +28,7 @@ from . import llvm_math, x86_assembly
 from .llvm_loop import loop, symbol, tables, transfers
 from .llvm_looped import looped
 from .llvm_operations import Writer
-from .llvm_registers import FORGET, LOAD, STORE, assigned, registers
+from .llvm_registers import CUT, FORGET, LOAD, STORE, Action, assigned, registers
 from .llvm_scratch import LoopScratch, Scratch
 from .llvm_transfer import copy, fill, transfer
 from .llvm_vector import VectorType
