@@ -9,9 +9,9 @@ three numbers instead of six, one shift in the parent's own frame, and its turn 
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,7 @@ SKEW_ENOUGH = 0.3  # sine of the angle between axes below which the common norma
 FAR = 3.0  # a frame slides no further than so many times the distance between its joint and the one before
 
 
-@dataclass(frozen=True)
-class Placement:
+class Placement(NamedTuple):
     """The constant steps from the parent's internal frame to the parent side of a joint, and the joint's offsets."""
 
     first_shift: np.ndarray  # in parent axes
@@ -88,7 +87,8 @@ def chosen_and_placed(
         choices.append(FrameChoice(turn=turn))
         found = place(mechanism, i, choices, steps)
         choices[i] = FrameChoice(-float(found.second_shift[2]), turn)
-        placements.append(dataclasses.replace(found, second_shift=np.zeros(3)))
+        first, rotation, _, spin, quarter_turns = found
+        placements.append(Placement(first, rotation, np.zeros(3), spin, quarter_turns))
     return choices, placements
 
 
@@ -111,7 +111,7 @@ def place(mechanism: Mechanism, i: int, choices: list[FrameChoice], steps: Steps
     elif body.kind.slides:  # the joint commutes with a turn about z
         rotation = rotation @ _turn_z(own.turn)
     rotation, position = _clean(rotation, 1.0), _clean(position, 1.0)
-    reach = FAR * float(np.linalg.norm(body.position))
+    reach = FAR * math.hypot(*body.position.tolist())
     first, along = _split_shift(rotation, position, reach) if body.kind.slides else (position, 0.0)
     quarter_turns = round(spin / (math.pi / 2))
     rest = spin - quarter_turns * (math.pi / 2)

@@ -125,7 +125,7 @@ class Tree:
     def regrouped(self) -> Tree:
         """The tree with inertia regrouped to parents where no joint can tell: the same mass matrix, D, G for less."""
         return dataclasses.replace(
-            self, links=tuple(dataclasses.replace(link, inertia=link.regrouped) for link in self.links)
+            self, links=tuple(link.with_inertias(link.regrouped, link.regrouped) for link in self.links)
         )
 
 
@@ -146,7 +146,7 @@ class RolledTree(Tree):
 
     @cached_property
     def regrouped(self) -> RolledTree:
-        links = (dataclasses.replace(link, inertia=link.regrouped) for link in self.links)
+        links = (link.with_inertias(link.regrouped, link.regrouped) for link in self.links)
         return dataclasses.replace(self, links=LinksOfKinds.of(links, self.links.rolling))
 
 
@@ -250,7 +250,7 @@ def _regroup(links: list[Link]) -> tuple[Link, ...]:
         inertias[i] = inertias[i] - handed
         if parent >= 0:
             inertias[parent] = inertias[parent] + place.inertia_back(handed)
-    return tuple(dataclasses.replace(link, regrouped=inertia) for link, inertia in zip(links, inertias, strict=True))
+    return tuple(link.with_inertias(link.inertia, inertia) for link, inertia in zip(links, inertias, strict=True))
 
 
 def _link(mechanism: Mechanism, i: int, choices: list[FrameChoice], placement: Placement, given: Parameters) -> Link:
@@ -282,8 +282,8 @@ def _without_noise(inertia: RigidInertia) -> RigidInertia:
     """Constants that are only the rounding error of a change of frame become exact zeros."""
 
     def clean(numbers: Sequence[Scalar]) -> list[Scalar]:
-        size = max((abs(x) for x in numbers if is_constant(x)), default=0.0)
-        return [0.0 if is_constant(x) and abs(x) < 1e-15 * size else x for x in numbers]
+        noise = 1e-15 * max((abs(x) for x in numbers if is_constant(x)), default=0.0)
+        return [0.0 if is_constant(x) and -noise < x < noise else x for x in numbers]
 
     return RigidInertia(inertia.mass, Vector3(*clean(inertia.h)), Symmetric3(*clean(inertia.moment)))
 
@@ -306,7 +306,8 @@ def _traced_place(mechanism: Mechanism, i: int, choices: list[FrameChoice], pose
 
 
 def _shift(values: np.ndarray) -> tuple[Translation, ...]:
-    return (Translation(_vector(values)),) if np.any(values) else ()
+    x, y, z = values.tolist()
+    return (Translation(Vector3(x, y, z)),) if x or y or z else ()
 
 
 def _scalar(value: Any) -> Scalar:
