@@ -5,17 +5,17 @@ from __future__ import annotations
 import dataclasses
 import numbers
 from collections.abc import Callable, Mapping, Sequence
-from itertools import accumulate, combinations, pairwise
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import ArrayLike
 
-from ..compiler.ir.program import Array, Program
+from ..compiler.ir.program import Array
 from ..compiler.ir.recurrence import Recurrence
 from ..compiler.kernel import KernelError
-from ..compiler.pipeline import load_recurrence, rollout_targets, trace_algorithm
+from ..compiler.pipeline import load_recurrence, rollout_targets, trace_with_plan
 from ..compiler.registry import DECIDED_OPTIONS
 from ..compiler.runtime.arrays import NoDeviceError, UnreadableArrayError, all_plain, is_foreign, on_device
 from ..compiler.runtime.device_arrays import DeviceCall
@@ -263,7 +263,7 @@ def _kernel(
     mechanism's own store or made now.  ``more`` are the names of inputs that only some rollouts have."""
 
     def recurrence(numbers: tuple[Any, ...] = ()) -> tuple[Callable[..., None], tuple[Array, ...]]:
-        program = _step(mech, method, acting, more, (*numbers, *parameters), dtype)
+        program = _step(mech, method, acting, more, (*numbers, *parameters), dtype, loops=None)
         per_run = tuple(array.name for array in program.inputs if array.name in PER_STEP)
         once_more = Recurrence(tuple((array.name, array.name.removesuffix(NEXT)) for array in program.outputs), per_run)
         return load_recurrence(program, once_more, dtype, target), program.inputs
@@ -281,10 +281,16 @@ def _kernel(
 
 
 def _step(
-    mech: Mechanism, method: str, acting: Acting, more: tuple[str, ...], parameters: Sequence[Any], dtype: str
-) -> Program:
+    mech: Mechanism,
+    method: str,
+    acting: Acting,
+    more: tuple[str, ...],
+    parameters: Sequence[Any],
+    dtype: str,
+    loops: bool | None = False,
+) -> Any:
     """The program of one step: from q, v and other inputs to the next q and v (and activations), and of closed
-    mechanisms how far they can be trusted."""
+    mechanisms how far they can be trusted.  ``loops``: as for ``compile``."""
     algorithm = step_algorithm(mech, method, acting, more)
     fed_back, options = [Array("q", (mech.nq,)), Array("v", (mech.nv,))], {}
     if acting.n_activation:
@@ -299,15 +305,9 @@ def _step(
             recursion=counting(algorithm.function),
             sizes={**algorithm.sizes, TRUSTED: (2,)},
         )
-    program, _ = trace_algorithm(algorithm, mech, parameters, options)
-    (state,) = program.results
-    ends = list(accumulate((array.size for array in fed_back), initial=0))
-    return dataclasses.replace(
-        program,
-        name=f"{method}_rollout",
-        outputs=tuple(Array(array.name + NEXT, array.shape) for array in fed_back),
-        results=tuple(state[start:end] for start, end in pairwise(ends)),
-    )
+    program = trace_with_plan(algorithm, mech, parameters, options, loops).program
+    parts = tuple(Array(array.name + NEXT, array.shape) for array in fed_back)
+    return dataclasses.replace(program.with_divided_output(parts), name=f"{method}_rollout")
 
 
 # -- what the caller gave -----------------------------------------------------------------------------

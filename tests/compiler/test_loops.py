@@ -161,6 +161,16 @@ def test_expressions_of_the_user():
         assert largest_error(looped(*arrays), straight(*arrays)) < 1e-11
 
 
+def test_rollouts_of_long_chains():
+    mech, rng = lw.mechanisms.chain(40), np.random.default_rng(2)
+    (q, v), tau = lw.random_state(mech, rng, (3,)), rng.normal(size=(3, 2, 40))
+    found = lw.rollout(mech, q, 0.1 * v, tau, 1e-3, 2, method="semi_implicit")
+    step = lw.compile("semi_implicit_step", mech, target="numpy", loops=False)
+    state = step(q, 0.1 * v, tau[:, 0], 1e-3)
+    state = step(state[:, :40], state[:, 40:], tau[:, 1], 1e-3)
+    np.testing.assert_allclose(np.concatenate([x[:, -1] for x in found[:2]], axis=-1), state, rtol=1e-9, atol=1e-9)
+
+
 # -- when ---------------------------------------------------------------------------------------------------
 
 

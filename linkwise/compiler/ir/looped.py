@@ -6,9 +6,11 @@ elements of the inputs and outputs, numbers of a table, and cells, the memory th
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -112,6 +114,26 @@ class LoopedProgram:
         for body, times in self.bodies:
             for node in body.program.nodes:
                 yield node.section, node, times
+
+    def with_divided_output(self, arrays: tuple[Array, ...]) -> LoopedProgram:
+        """The only output as several, one after the other, each with elements of all iterations: positions are counted
+        from where it begins."""
+        starts = list(accumulate((array.size for array in arrays), initial=0))
+
+        def divided(place: Place) -> Place:
+            if place.space != OUTPUT:
+                return place
+            which = bisect_right(starts, place.offset) - 1
+            return place._replace(array=which, offset=place.offset - starts[which])
+
+        loops = (
+            replace(
+                loop,
+                bodies=tuple(replace(body, writes=tuple(map(divided, body.writes))) for body in loop.bodies),
+            )
+            for loop in self.loops
+        )
+        return replace(self, outputs=arrays, loops=tuple(loops))
 
     def with_bodies(self, change: Callable[[Program], Program]) -> LoopedProgram:
         """The same with ``change(program)`` of every body."""

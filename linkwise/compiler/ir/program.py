@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,12 @@ class Program:
         if angles:
             counts["sincos"] = angles
         return dict(sorted(counts.items()))
+
+    def with_divided_output(self, arrays: tuple[Array, ...]) -> Program:
+        """The only output as several, one after the other."""
+        (flat,) = self.results
+        ends = list(accumulate((array.size for array in arrays), initial=0))
+        return replace(self, outputs=arrays, results=tuple(flat[start:end] for start, end in pairwise(ends)))
 
     @property
     def sparsity(self) -> tuple[np.ndarray, ...]:
