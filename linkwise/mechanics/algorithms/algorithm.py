@@ -308,7 +308,7 @@ def from_expression(expression: Expression) -> Algorithm:
     )
 
     def forms(mechanism: Mechanism) -> list[Algorithm]:
-        _, *others = promising_forms(specialized(expression, mechanism))
+        _, *others = promising_forms(expression, mechanism)
         return [replace(written, computed_as=partial(_another, form)) for form in others]
 
     return replace(written, forms=forms)

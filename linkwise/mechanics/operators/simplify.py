@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from ...mechanism import Mechanism
+from ...mechanism import Mechanism, require_mechanism
 from .algebra import (
     E_phi,
     G,
@@ -29,7 +29,7 @@ from .algebra import (
     tau_bar,
 )
 from .expression import Bias, Expression, Vector, product
-from .identities import Rule, UnknownInverse, canonical, expanded
+from .identities import Rule, UnknownInverse, canonical, expanded, needs_no_armature
 from .laws import GAINS, RICCATI, TRANSFER, laws_of
 from .plan import COLUMN, specialized
 from .record import Combination, Step
@@ -62,26 +62,31 @@ def simplified(expression: Expression, mech: Mechanism | None) -> Expression:
     """The equal form that costs least: by counted operations on a mechanism, or by the number of its steps."""
     if mech is None:
         return min(equal_forms(expression), key=lambda form: (extent(form)[:2], len(list(form.walk()))))
+    require_mechanism(mech)
     importlib.import_module(COMPILER)
-    forms = promising_forms(specialized(expression, mech))
+    forms = promising_forms(expression, mech)
     return min(forms, key=lambda form: (Expression._operations(form, mech), len(list(form.walk()))))
 
 
 Expression._simplified = staticmethod(simplified)
 
 
-def promising_forms(expression: Expression) -> tuple[Expression, ...]:
-    """The expression as it is written, and the forms that do something else with not many more steps than others."""
-    written, *others = equal_forms(expression)
+def promising_forms(expression: Expression, mech: Mechanism) -> tuple[Expression, ...]:
+    """For a mechanism, the expression as it is written, and the forms that do something else: of those with as many
+    recursions the one with the fewest steps, if these are not many more than others have."""
+    rotors = any(any(body.armature) for body in mech.bodies)
+    written, *others = equal_forms(specialized(expression, mech), rotors)
     if not others:
         return (written,)
     done = {form: extent(form) for form in (written, *others)}
     most = min(own.steps for own in done.values()) + MORE_STEPS
-    found = {done[written].work: written}
+    best: dict[int, Expression] = {}
     for form in others:
-        if done[form].steps <= most:
-            found.setdefault(done[form].work, form)
-    return tuple(found.values())
+        own = done[form]
+        if own.steps < done[best.setdefault(own.recursions, form)].steps:
+            best[own.recursions] = form
+    different = (form for form in best.values() if done[form].work != done[written].work)
+    return (written, *(form for form in different if done[form].steps <= most))
 
 
 class Extent(NamedTuple):
@@ -110,8 +115,13 @@ def _sum_of(terms: Combination, known: dict[Step, int]) -> int:
 
 
 @lru_cache(maxsize=1024)
-def equal_forms(expression: Expression) -> tuple[Expression, ...]:
-    """The expression as it is written, and other forms of it that differ when they are written out."""
+def equal_forms(expression: Expression, rotors: bool = True) -> tuple[Expression, ...]:
+    """The expression as it is written, and other forms of it that differ when they are written out.
+
+    rotors   whether joints may have them: an inverse that is known only without them has no other form then
+    """
+    if rotors and needs_no_armature(expression) is not None:
+        return (expression,)
     try:
         words = multiplied_out(expanded(expression))
     except (TooManyTerms, UnknownInverse, RecursionError):

@@ -29,6 +29,7 @@ from linkwise.mechanics.operators import (
     phi,
     psi,
     symbol,
+    tau,
     tau_bar,
 )
 from linkwise.mechanics.operators.algebra import COMPOSITE as r
@@ -240,6 +241,27 @@ def test_identities_of_the_papers(left, right, rotors):
     assert proof.holds is True, proof
     if not rotors:  # said to need joints without rotors: with them it is false
         assert op.prove(left, right).holds is False
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        pytest.param(tau_bar @ P @ H.T, P @ tau.T @ H.T, id="jain1995 B.6"),
+        pytest.param(
+            of_m(Omega, lambda_dot),
+            H @ phi @ (Omega @ Phi @ P + 0.5 * ((I + tau) @ lambda_dot)) @ H.T @ D_half.inv.T,
+            id="jain1995 6.7",
+        ),
+        pytest.param(m.T @ rates, D_half.T @ (rates - G.T @ E_phi.T @ V), id="jain1995 Table 1"),
+        pytest.param(E_phi @ phi, -(phi - I), id="jain1995 A.11"),
+        pytest.param(
+            D.inv @ WHITENING @ moments + G.T @ phi.T @ a, D.inv @ filtered + D.inv @ H @ P @ a, id="rodriguez1992 67"
+        ),
+    ],
+)
+def test_misprints_are_refuted(left, right):
+    """As printed (docs/errata.md)."""
+    assert op.prove(left, right, armature=False).holds is False
 
 
 def test_nine_in_ten_are_proven():

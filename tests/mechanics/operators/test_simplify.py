@@ -75,7 +75,7 @@ def test_forms_are_equal_and_none_is_chosen_that_costs_more(seed):
     for form in equal_forms(expression):
         size = at.size_of_terms(expression) + at.size_of_terms(form)
         np.testing.assert_allclose(at.matrix(form), at.matrix(expression), rtol=0.0, atol=1e-11 * size)
-    assert promising_forms(expression)[0] == expression
+    assert promising_forms(expression, mech)[0] == expression
     assert operations(expression, mech) <= operations(expression, mech, simplify=False)
 
 
@@ -87,8 +87,24 @@ def test_what_is_simple_stays_as_it_is():
         op.B("link3").T @ op.phi.T @ op.H.T,
         op.D - op.D,
     ):
-        assert promising_forms(expression) == (expression,)
+        assert promising_forms(expression, lw.mechanisms.puma560()) == (expression,)
         assert expression.simplify(lw.mechanisms.puma560()) == expression
+
+
+def test_what_is_known_without_rotors_only():
+    """Another form would be accepted where this is refused, and be wrong there."""
+    forgetful = (op.H @ op.phi @ op.M @ op.phi.T @ op.H.T).inv @ op.H @ op.phi @ op.link_vector("x")
+    assert forgetful.simplify() == forgetful
+    with pytest.raises(lw.MechanismError, match="known only without rotor inertias"):
+        forgetful.simplify(lw.mechanisms.puma560())
+    light = lw.mechanisms.stanford_arm()
+    assert not light.armature.any() and operations(forgetful, light) < operations(forgetful, light, simplify=False)
+    assert forgetful.simplify(light) != forgetful
+
+
+def test_a_mechanism_is_asked_for():
+    with pytest.raises(TypeError, match="a Mechanism is needed"):
+        (op.H @ op.phi).simplify("puma560")
 
 
 def test_inputs_stay_those_of_the_expression_as_written():
