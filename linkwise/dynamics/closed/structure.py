@@ -53,9 +53,10 @@ def _fronts(mech: Mechanism) -> tuple[tuple[Front, ...], ...]:
     opened, samples = jacobian(guesses), jacobian(q)
     found = []
     for cluster, rank in zip(tied, redundancy(mech).cluster_ranks, strict=True):
-        closed = samples[np.abs(errors[:, cluster.rows]).max(axis=-1, initial=0.0) < gap]
-        closed = closed if len(closed) else opened
-        order = _Order(mech, cluster, np.concatenate([closed, opened]), len(closed), rank, rounding)
+        is_closed = np.abs(errors[:, cluster.rows]).max(axis=-1, initial=0.0) < gap
+        there, around = (x[:, cluster.rows][:, :, cluster.coordinates] for x in (samples, opened))
+        closed = there[is_closed] if is_closed.any() else around
+        order = _Order(mech, cluster, np.concatenate([closed, around]), len(closed), rank, rounding)
         found.append(tuple(order.fronts))
     return tuple(found)
 
@@ -95,7 +96,7 @@ class _Group:
 class _Order:
     """The fronts of one cluster.
 
-    samples    G at sample configurations, the first ``closed`` of them assembled
+    samples    the cluster's part of G at sample configurations, the first ``closed`` of them assembled
     rank       how many constraints are independent
     rounding   relative to the largest entry: what is smaller may be rounding of the data
     """
@@ -107,15 +108,14 @@ class _Order:
         self.negligible, self.least = max(NEGLIGIBLE, rounding), max(LOOPS.rank, rounding)
         self.implied = max(IMPLIED, rounding)
         self.fronts: list[Front] = []
-        own = samples[:, cluster.rows][:, :, cluster.coordinates]
-        sizes = np.abs(own).max(axis=(0, 2))
+        sizes = np.abs(samples).max(axis=(0, 2))
         kept = [k for k, size in enumerate(sizes) if size > self.negligible * sizes.max()]
         groups = []
         for number in cluster.loops:
             within = mech.constraint_index(mech.loops[number].name)
             places = [k for k in kept if within.start <= cluster.rows[k] < within.stop]
             if places:
-                groups.append(_Group([cluster.rows[k] for k in places], [matrix[places] for matrix in own], []))
+                groups.append(_Group([cluster.rows[k] for k in places], [matrix[places] for matrix in samples], []))
         while groups:
             groups = self._merged([rest for group in groups for rest in self._eliminated(group, groups)])
 
