@@ -180,8 +180,9 @@ class SingularPositions:
         rest = x[self.mech.nq + self.mech.nv :]
         return np.concatenate([q, v, np.broadcast_to(rest, (len(q), len(rest)))], axis=-1)
 
-    def _ahead(self, q: np.ndarray, v: np.ndarray, a: np.ndarray, step: float) -> Ahead | None:
-        """The singular position that the next step comes near, or from whose neighbourhood it starts."""
+    def _ahead(self, q: np.ndarray, v: np.ndarray, a: np.ndarray, step: float, leaves: bool = False) -> Ahead | None:
+        """The singular position that the next step comes near, or from whose neighbourhood it starts; which it
+        ``leaves`` where it is in it, but for rounding, on whichever side of it."""
 
         def along(times: np.ndarray) -> np.ndarray:
             return self.conditioning(self._path(q, v, a, times))
@@ -189,7 +190,7 @@ class SingularPositions:
         times = step * LOOK
         values = along(times)
         if values[0] < NEAR:
-            return _way_out(along, step)
+            return _way_out(along, step, leaves)
         (dips,) = np.nonzero(_dips(values))
         if not len(dips) and values[-1] >= NEAR:
             return None
@@ -314,7 +315,7 @@ class SingularPositions:
         at_rest = np.abs(v).max(initial=0.0) <= AT_REST * np.abs(a).max(initial=0.0) * step
         if not at_rest:
             a = np.zeros_like(a)  # known there only as far as they do not depend on the branch
-        ahead = self._ahead(q, v, a, step)
+        ahead = self._ahead(q, v, a, step, leaves=True)
         if ahead is None:  # it stays there
             return None
         length = ahead.behind
@@ -363,9 +364,9 @@ class SingularPositions:
         return None
 
 
-def _way_out(along: Callable[[np.ndarray], np.ndarray], step: float) -> Ahead | None:
+def _way_out(along: Callable[[np.ndarray], np.ndarray], step: float, leaves: bool) -> Ahead | None:
     """What is ahead of a motion that is near a singular position, where ``along(times)`` is its conditioning: the same
-    time after it passes as before, or, if it leaves, until it is away or turns back."""
+    time after it passes as before, or, if it ``leaves`` or has passed, until it is away or turns back."""
     times = np.concatenate([[0.0], step * LADDER])
     values = along(times)
     rises = np.flatnonzero(SAME * values[:-1] < values[1:])
@@ -373,7 +374,7 @@ def _way_out(along: Callable[[np.ndarray], np.ndarray], step: float) -> Ahead | 
         return None
     times = np.linspace(0.0, times[rises[0] + 1], CLOSELY)
     passes = float(times[np.argmin(along(times))])
-    if passes:
+    if passes and not leaves:
         return Ahead(passes, 2.0 * passes)
     times = step * LADDER[rises[0] :]
     values = along(times)
