@@ -151,7 +151,7 @@ def _task(
     seconds = time.perf_counter() - begun
     if seconds > PATIENCE:
         tired[US, task] = f"{name} took {seconds:.0f} s to compile"
-    timed = partial(best, clock=time.perf_counter, rounds=settings.rounds, slice_seconds=settings.slice_seconds)
+    timed = partial(best, rounds=settings.rounds, slice_seconds=settings.slice_seconds)
     sizes = [n for n in settings.batches if n * expected[0].nbytes * (STEPS if task == ROLLOUT else 1) <= MEMORY]
     one = [x[0].copy() for x in few]
     (alone,) = timed(lambda: function(*one), repeats=20)
@@ -191,6 +191,7 @@ def _peer_rows(
     if not error < TOLERANCE:
         yield blank(error=error, note=f"answers differ by {error:.1e}")
         return
+    timed = partial(timed, clock=peer.clock)
     (alone,) = timed(call, repeats=20)
     yield Row(name, mech.nv, task, peer.library, 0, alone, error, f"{peer.how} (ready in {seconds:.1f} s)")
     yield from _batches(name, mech, task, peer, states, sizes, timed, error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,8 @@ def _peer(library: str, package: str, jax: Any, function: Function, how: str) ->
 
     one, many = jax.jit(function), jax.jit(jax.vmap(function))
     name = f"{library} {importlib.metadata.version(package)}"
-    return Peer(name, lambda *x: calls(one, x), lambda *x: calls(many, x), f"{how}; jit, batches by vmap", 10_000)
+    how = f"{how}; jit, batches by vmap"
+    return Peer(name, lambda *x: calls(one, x), lambda *x: calls(many, x), how, 10_000, time.perf_counter)
 
 
 def _tasks(jax: Any, parts: dict[str, Function]) -> dict[str, Function]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -37,6 +38,8 @@ class Peer(NamedTuple):
     batch    the same for arrays of states, one thread; None where the library has no such call
     how      what is called, in words
     most     states in a batch beyond which the library is not asked: its time or memory would end the run
+    clock    of the calling thread, which waits for other programs without being charged for it; where the library
+             works in threads of its own, the wall's
     """
 
     library: str
@@ -44,6 +47,7 @@ class Peer(NamedTuple):
     batch: Callable[..., Calls] | None = None
     how: str = ""
     most: int = 1_000_000
+    clock: Callable[[], float] = time.thread_time
 
 
 def one_by_one(single: Callable[..., Calls], most: int = 256) -> Callable[..., Calls]:
