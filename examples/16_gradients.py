@@ -1,20 +1,29 @@
 """Gradients through motions: an arm thrown from rest to a posture by the best of all joint forces, and its masses found
 from how it falls.
 
-python examples/16_gradients.py
+python examples/16_gradients.py [folder for pictures]
 """
 
+import sys
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
 import numpy as np
 from scipy.optimize import minimize
 
 import linkwise as lw
 
+FOLDER = Path(sys.argv[1] if len(sys.argv) > 1 else "demo")
 STEPS, DT = 60, 0.01
 ARM = lw.mechanisms.puma560()
 
 
-def reach(goal: np.ndarray) -> tuple[np.ndarray, float, int]:
-    """Joint forces (steps, nv) that bring the arm from rest to rest at ``goal`` with little effort."""
+def reach(goal: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+    """The motion (steps + 1, nq) from rest to rest at ``goal`` with little effort, the joint forces (steps, nv) that
+    make the arm move so, and how many gradients it took to find them."""
     start, still = np.zeros(ARM.nq), np.zeros(ARM.nv)
     hold = lw.gravity_force(ARM, start)
 
@@ -29,7 +38,7 @@ def reach(goal: np.ndarray) -> tuple[np.ndarray, float, int]:
     found = minimize(cost, np.zeros(STEPS * ARM.nv), jac=True, method="L-BFGS-B", options={"maxiter": 300})
     forces = hold + found.x.reshape(STEPS, ARM.nv)
     q, _ = lw.rollout(ARM, start, still, forces, DT, STEPS)
-    return forces, float(np.abs(q[-1] - goal).max()), found.nfev
+    return q, forces, found.nfev
 
 
 def masses_from_a_fall(factor: float) -> tuple[float, float]:
@@ -54,9 +63,23 @@ def masses_from_a_fall(factor: float) -> tuple[float, float]:
     return float(guess[2]), float(true[2])
 
 
+def draw(q: np.ndarray, goal: np.ndarray, path: Path) -> None:
+    figure, axes = plt.subplots(figsize=(6.0, 3.5), layout="constrained")
+    lines = axes.plot(DT * np.arange(STEPS + 1), q)
+    for line, angle in zip(lines, goal, strict=True):
+        axes.plot(DT * STEPS, angle, "o", color=line.get_color())
+    axes.set(xlabel="time (s)", ylabel="joint angles (rad)", title="from rest to rest by the best joint forces")
+    figure.savefig(path, dpi=150)
+
+
 if __name__ == "__main__":
+    FOLDER.mkdir(parents=True, exist_ok=True)
     goal = np.array([0.6, -0.4, 0.8, 0.3, -0.5, 0.2])
-    forces, off, evaluations = reach(goal)
-    print(f"{forces.size} joint forces found in {evaluations} gradients: {off:.4f} rad off at the end")
+    q, forces, gradients = reach(goal)
+    print(
+        f"{forces.size} joint forces found in {gradients} gradients: {np.abs(q[-1] - goal).max():.3f} rad off at the end"
+    )
+    draw(q, goal, FOLDER / "thrown_arm.png")
+    print(f"picture: {FOLDER / 'thrown_arm.png'}")
     found, true = masses_from_a_fall(1.3)
-    print(f"mass of the third link: {found:.6f} kg found, {true:.6f} kg true")
+    print(f"mass of the third link: {found:.3f} kg, off by {abs(found - true):.0e} kg")
