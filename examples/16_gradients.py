@@ -76,9 +76,8 @@ if __name__ == "__main__":
     FOLDER.mkdir(parents=True, exist_ok=True)
     goal = np.array([0.6, -0.4, 0.8, 0.3, -0.5, 0.2])
     q, forces, gradients = reach(goal)
-    print(
-        f"{forces.size} joint forces found in {gradients} gradients: {np.abs(q[-1] - goal).max():.3f} rad off at the end"
-    )
+    off = np.abs(q[-1] - goal).max()
+    print(f"{forces.size} joint forces found in {gradients} gradients: {off:.3f} rad off at the end")
     draw(q, goal, FOLDER / "thrown_arm.png")
     print(f"picture: {FOLDER / 'thrown_arm.png'}")
     found, true = masses_from_a_fall(1.3)
