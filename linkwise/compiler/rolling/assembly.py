@@ -183,7 +183,7 @@ class _Assembly:
         widths = [sum(1 for s, _ in offsets.values() if s == sweep) for sweep in range(len(self.sweeps))]
         region = max((count * width for (_, count), width in zip(blocks, widths, strict=True)), default=0)
         tables = _Tables(self, [sorted(nodes, key=_index) for nodes in self._table_nodes(stores, computed)])
-        own_sizes = np.array([len(nodes) for nodes in kept])
+        own_sizes = np.array([max(cells.values(), default=-1) + 1 for cells in kept])
         kind_of = np.empty(len(self.traced.parents), dtype=int)
         for k, kind in enumerate(self.kinds):
             kind_of[list(kind.links)] = k
@@ -288,7 +288,26 @@ class _Assembly:
                     stack.extend(node.args)
                 computed[sweep][k] |= here
                 done |= here
-        return computed, kept
+        return computed, [self._cells(k, kept[k], stores, computed) for k in range(len(self.kinds))]
+
+    def _cells(
+        self, k: int, kept: Iterable[Node], stores: list[list[list[Store]]], computed: list[list[set[Node]]]
+    ) -> dict[Node, int]:
+        """A cell for each value that is kept.  It is taken by another in the sweep that needs the value last: memory is
+        what limits long chains, and what is in a cache already is written at no cost."""
+        count = len(self.sweeps)
+        first = {node: s for s in reversed(range(count)) for node in computed[s][k]}
+        used = [{arg for node in computed[s][k] for arg in node.args} for s in range(count)]
+        used = [nodes | {node for _, node, _ in stores[s][k]} for s, nodes in enumerate(used)]
+        born = {node: self._sweep[node] if self._is_passed(node) else first[node] for node in kept}
+        cells: dict[Node, int] = {}
+        free_from: list[int] = []  # the sweep from which on each cell may hold something else
+        for node in sorted(kept, key=lambda node: (born[node], node.index)):
+            last = max(s for s in range(count) if node in used[s])
+            cell = next((c for c, sweep in enumerate(free_from) if sweep <= born[node]), len(free_from))
+            free_from[cell : cell + 1] = [last]
+            cells[node] = cell
+        return cells
 
     def _is_cheap(self, node: Node) -> bool:
         return node.op in CHEAP and all(self._is_given(arg) for arg in node.args)

@@ -139,12 +139,17 @@ def _pointer(pointer: Pointer, scratch: LoopScratch) -> list[str]:
 
 def _body(name: str, body: Body, vector: VectorType, count: int, attributes: str) -> str:
     """``void @body<name>(pointers)``: one iteration, with ``count`` values in registers at a time.  No two pointers
-    lead to the same place, and what is written is not read afterwards: a value is stored as soon as it is there."""
+    lead to the same place, and what is read where something is written is saved first: a value is stored as soon as it
+    is there."""
     memory = _BodyMemory(body)
     writer = _BodyWriter(vector)
     angles = _angles_first(body.program)  # calls drive values out of the registers: first, when few are alive
     computed = [*angles, *(node for node in body.program.nodes if node.args and node not in angles)]
     copied = (node for node in memory.destinations if not node.args)
+    for saved, before in memory.displaced.items():
+        writer.load(saved, before)
+        writer.store(saved, memory.slots[saved])
+        del writer.names[saved]
     section = ""
     for kind, node, place in assigned([*computed, *copied], memory, count):
         assert node is not None
@@ -172,8 +177,14 @@ class _BodyMemory:
     their registers."""
 
     def __init__(self, body: Body):
-        inputs = (node for node in body.program.nodes if node.op is ops.INPUT)
+        self.spilled = 0
+        self._free: list[Place] = []
+        inputs = [node for node in body.program.nodes if node.op is ops.INPUT]
         self.slots: dict[Node, Place] = {node: body.reads[node.value[1]] for node in inputs}
+        # Places that get something else before the body is done with what is there.
+        written = set(body.writes)
+        self.displaced = {node: place for node, place in self.slots.items() if place in written}
+        self.slots |= {node: self.take() for node in self.displaced}
         self.destinations: dict[Node, list[Place]] = {}
         self.constants: list[tuple[Place, Node]] = []
         for place, node in zip(body.writes, body.program.results[0], strict=True):
@@ -181,8 +192,6 @@ class _BodyMemory:
                 self.constants.append((place, node))
             else:
                 self.destinations.setdefault(node, []).append(place)
-        self.spilled = 0
-        self._free: list[Place] = []
 
     def take(self) -> Place:
         if self._free:
