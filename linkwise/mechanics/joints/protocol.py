@@ -239,15 +239,17 @@ def align_z(axis: Sequence[float]) -> Alignment:
 
 @lru_cache(maxsize=1024)  # trees ask for it again and again
 def _aligned(axis: tuple[float, ...]) -> Alignment:
-    z = np.asarray(axis, dtype=float)
-    main = int(np.argmax(np.abs(z)))
-    if np.count_nonzero(z) == 1:  # a coordinate axis: permute the others
-        x = np.roll(np.eye(3)[main], 1)
-    else:
-        x = np.eye(3)[int(np.argmin(np.abs(z)))]
-        x = x - z * (x @ z)
-        x /= np.linalg.norm(x)
-    (x1, x2, x3), (z1, z2, z3) = x.tolist(), z.tolist()
+    z1, z2, z3 = map(float, axis)
+    sizes = [abs(z1), abs(z2), abs(z3)]
+    x = [0.0, 0.0, 0.0]
+    if sizes.count(0.0) == 2:  # a coordinate axis: permute the others
+        x[(sizes.index(max(sizes)) + 1) % 3] = 1.0
+    else:  # across the coordinate axis that is farthest from it
+        k = sizes.index(min(sizes))
+        across = [(i == k) - z * axis[k] for i, z in enumerate((z1, z2, z3))]
+        length = math.sqrt(across[0] * across[0] + across[1] * across[1] + across[2] * across[2])
+        x = [value / length for value in across]
+    x1, x2, x3 = x
     y1, y2, y3 = z2 * x3 - z3 * x2 + 0.0, z3 * x1 - z1 * x3 + 0.0, z1 * x2 - z2 * x1 + 0.0
     return (x1, y1, z1), (x2, y2, z2), (x3, y3, z3)
 
