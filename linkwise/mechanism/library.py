@@ -140,6 +140,7 @@ def puma560() -> Mechanism:
     Rotor inertias, reflected through the gears, are the armatures. Link 1 only rotates about joint 1; its published
     moment of inertia about that axis (0.35, without any mass) is part of joint 1's armature, which is the same motion.
     Link 3's published principal moments miss the triangle inequality by 9 percent and are kept as published.
+    Its joint limits are known, and do not act: ``with_acting(True)`` lets them.
     """
     quarter, degree = math.pi / 2.0, math.pi / 180.0
     columns = ("a", "alpha", "d", "mass", "com", "inertia", "armature", "limits")
@@ -167,7 +168,8 @@ def puma560() -> Mechanism:
         row["limits"] = Limits(lower * degree, upper * degree)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InertiaWarning)  # link 3, see above
-        return from_dh(rows, "standard", name="puma560", strict=False)
+        mechanism = from_dh(rows, "standard", name="puma560", strict=False)
+    return mechanism.with_acting(limits=False)
 
 
 # Small classics --------------------------------------------------------------------------------------------------

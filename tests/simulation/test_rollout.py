@@ -16,7 +16,7 @@ from tests.physics.test_motion import _without_rotors as without_rotors
 
 METHODS = ("rk4", "semi_implicit")
 every_method = pytest.mark.parametrize("method", METHODS)
-ARM = lw.mechanisms.puma560().with_acting(False)  # whose limits would act
+ARM = lw.mechanisms.puma560()
 TREE = lw.mechanisms.random_tree(3, 21, joints=("spherical", "revolute"), floating_base=True)
 
 

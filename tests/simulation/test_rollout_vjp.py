@@ -13,7 +13,7 @@ from linkwise.compiler.kernel import KernelError
 from linkwise.mechanism.library import EVERY_KIND
 from tests.physics.test_mimic import tied_and_free
 
-ARM = lw.mechanisms.puma560().with_acting(False)  # whose limits would act
+ARM = lw.mechanisms.puma560()
 TREE = lw.mechanisms.random_tree(3, 21, joints=("spherical", "revolute"), floating_base=True)
 DT = 2e-3
 EIGHTH_ORDER = {1: 4 / 5, 2: -1 / 5, 3: 4 / 105, 4: -1 / 280}
