@@ -108,7 +108,7 @@ def rollout_vjp(
     parameters = _named("parameters", parameters, "{'mass': masses}")
     by = _asked_for(wrt, (*more, *parameters), (*(() if ctrl is None else ("ctrl",)), *parameters))
     given = _plain({"q": q, "v": v, "tau": tau, "dt": dt, **more, **parameters})
-    dtype = np.dtype(_precision(given, feedback or {}))
+    dtype = np.dtype(_precision(given, {**(feedback or {}), "ctrl": ctrl}))
     path = [_kept(name, given[name], size, dtype) for name, size in (("q", mech.nq), ("v", mech.nv))]
     every = _stride(path, steps)
     backward = _kernel(mech, method, acting, tuple(more), tuple(parameters), by, dtype.name, target)

@@ -102,7 +102,7 @@ def rollout(
     given = {**state_by_joint(mech, {"q": q0, "v": v0}), "tau": tau, "dt": dt, **more, **parameters}
     device = _device(mech, target, given)
     target, given = ("cuda", device.seen) if device else (target, _plain(given))
-    dtype = _precision(given, {**(feedback or {}), "q": q0, "v": v0})
+    dtype = _precision(given, {**(feedback or {}), "q": q0, "v": v0, "ctrl": ctrl, ACTIVATION: activation})
     run, inputs, of_variant = _kernel(mech, method, acting, tuple(more), tuple(parameters), dtype, target)
     given = {**given, **of_variant, TRUSTED: np.zeros(2)}
     named, batch = _arrays(mech, inputs, given, np.dtype(dtype), steps, every)

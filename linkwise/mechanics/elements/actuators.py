@@ -5,6 +5,7 @@ All actuators of a mechanism are one law, since what they give a joint together 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -128,8 +129,9 @@ def _rate(one: Actuator, control: Scalar, activation: Scalar) -> Scalar:
     if one.activation_range is None:
         return rate
     low, high = one.activation_range  # at its bounds an activation does not move outwards
-    inwards = select(activation < high, rate, select(rate < 0.0, rate, 0.0))
-    return select(low < activation, inwards, select(0.0 < rate, rate, 0.0))
+    if math.isfinite(high):
+        rate = select(activation < high, rate, select(rate < 0.0, rate, 0.0))
+    return select(low < activation, rate, select(0.0 < rate, rate, 0.0)) if math.isfinite(low) else rate
 
 
 def _slowed(force: Scalar, velocity: Scalar, limit: float) -> Scalar:
@@ -144,6 +146,5 @@ def clipped(x: Scalar, bounds: tuple[float, float] | None) -> Scalar:
     if bounds is None:
         return x
     low, high = bounds
-    if isinstance(x, (int, float)):
-        return min(max(x, low), high)
-    return select(low < x, select(x < high, x, high), low)
+    below = x if math.isinf(high) else select(x < high, x, high)
+    return below if math.isinf(low) else select(low < x, below, low)

@@ -74,20 +74,16 @@ def _hardness(mech: Mechanism) -> dict[str, tuple[float, ...]]:
 def effective_inertia(mech: Mechanism) -> np.ndarray:
     """(nv,): 1 / (M^-1)_ii at the configuration that the file starts from: what a force at one joint has to move while
     all others are free (the inverse of MuJoCo's ``dof_invweight0``).  Loops are left open."""
-    matrix = _inertia(mech)
-    scale = np.sqrt(np.maximum(matrix.diagonal(), 1e-300))
-    inverse = np.linalg.pinv(matrix / np.outer(scale, scale), hermitian=True).diagonal()
-    return np.where(inverse > 0.0, scale**2 / np.where(inverse > 0.0, inverse, 1.0), 1.0)
+    inverse = mobility(mech).diagonal()
+    return np.where(inverse > 0.0, 1.0 / np.where(inverse > 0.0, inverse, 1.0), 1.0)
 
 
-def inertia_diagonal(mech: Mechanism) -> np.ndarray:
-    """(nv,): the diagonal of the mass matrix at the configuration that the file starts from (MuJoCo's ``dof_M0``)."""
-    return _inertia(mech).diagonal()
-
-
-def _inertia(mech: Mechanism) -> np.ndarray:
+def mobility(mech: Mechanism) -> np.ndarray:
+    """(nv, nv): the inverse of the mass matrix there, of what moves inertia."""
     matrix = mass_matrix(build_tree(mech.spanning_tree), mech.initial.tolist())
-    return np.array(matrix, dtype=float).reshape(mech.nv, mech.nv)
+    whole = np.array(matrix, dtype=float).reshape(mech.nv, mech.nv)
+    scale = np.sqrt(np.maximum(whole.diagonal(), 1e-300))
+    return np.linalg.pinv(whole / np.outer(scale, scale), hermitian=True) / np.outer(scale, scale)
 
 
 def _rounded(stiffness: float) -> float:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.mechanics.elements.of_mechanism import effective_inertia, inertia_diagonal
+from linkwise.mechanics.elements.of_mechanism import effective_inertia, mobility
 from linkwise.mechanics.joints import Joint, Prismatic, Revolute
 from linkwise.mechanism import Actuator, EffortRange, GravityCompensation, Mechanism, Tendon
 from linkwise.mechanism.welding import RigidMass
@@ -49,12 +49,20 @@ class Numbers:
     dynprm: list[float] = field(default_factory=lambda: [1.0, 0.0, 0.0])
     gainprm: list[float] = field(default_factory=lambda: [1.0, 0.0, 0.0])
     biasprm: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])
+    kind: str = ""  # the tag whose words were used so far, "general" if types were given
 
     def read(self, element: Element) -> None:
-        """What one element says, in the words of its tag."""
-        getattr(self, f"_{element.tag}", lambda _: None)(element)
+        """What one element says, in the words of its tag; those of another tag begin anew."""
+        tag = element.tag
+        if tag != "general":
+            if self.kind not in ("", tag):
+                vars(self).update(vars(Numbers()))
+            self.kind = tag
+        getattr(self, f"_{tag}", lambda _: None)(element)
 
     def _general(self, element: Element) -> None:
+        if {"dyntype", "gaintype", "biastype"} & element.attributes.keys():
+            self.kind = "general"
         for name in ("dyntype", "gaintype", "biastype"):
             setattr(self, name, element.attributes.get(name, getattr(self, name)))
         for name in ("dynprm", "gainprm", "biasprm"):
@@ -89,7 +97,7 @@ class Numbers:
         self.dyntype, self.gaintype, self.biastype = "none", "fixed", "affine"
 
     def _damper(self, element: Element) -> None:
-        self.gainprm = [0.0, 0.0, -element.number("kv", 0.0)]
+        self.gainprm = [0.0, 0.0, -element.number("kv", -self.gainprm[2])]
         self.dyntype, self.gaintype, self.biastype = "none", "affine", "none"
 
     def _cylinder(self, element: Element) -> None:
@@ -147,10 +155,10 @@ class Actuation:
 
     def _tendon(self, name: str, element: Element) -> Tendon:
         arms = {joint: arm for joint, arm in lever_arms(element, self._scalar).items() if arm}
-        length = sum(arm * self._joints[joint].reference for joint, arm in arms.items())
+        length = sum(arm * self._spring_reference(joint) for joint, arm in arms.items())
         rest = element.numbers("springlength", 1, 2) if "springlength" in element.attributes else (-1.0,)
         low, high = rest if len(rest) == 2 else (rest[0], rest[0])
-        if (low, high) == (-1.0, -1.0):  # of the pose that the file gives
+        if (low, high) == (-1.0, -1.0):  # where springs of the joints are at rest
             low = high = length
         limited = is_limited(element, "limited", "range", self._settings) and self._settings.has("limit")
         return Tendon(
@@ -162,6 +170,10 @@ class Actuation:
             friction=element.number("frictionloss", 0.0) if self._settings.has("frictionloss") else 0.0,
             limits=(tuple(element.numbers("range", 2)) if limited else None),  # type: ignore[arg-type]
         )
+
+    def _spring_reference(self, joint: str) -> float:
+        value = self._joints[joint].element.number("springref", 0.0)
+        return self._settings.radians(value) if isinstance(self._kinds[joint], Revolute) else value
 
     # -- actuators ----------------------------------------------------------------------------------------------
 
@@ -301,30 +313,31 @@ def with_spring_dampers(mechanism: Mechanism, joints: Sequence[BodyJoint], setti
 
 
 def with_damping_ratios(driven: Sequence[Driven | None], mechanism: Mechanism) -> tuple[Actuator, ...]:
-    """The actuators, damping ratios made damping: 2 ratio sqrt(kp m), m the sum of M_ii / arm_i^2 over the coordinates
-    that are driven, M the mass matrix of the pose that the file gives (as MuJoCo has it)."""
+    """The actuators, damping ratios made damping: 2 ratio sqrt(kp m), with m the inertia that the actuator moves in the
+    pose that the file gives, 1 / (J M^-1 J*) for its lever arms J (as MuJoCo has it)."""
     found = []
     for one in (one for one in driven if one is not None):
         record = one.record
         if one.ratio is not None:
-            diagonal = inertia_diagonal(mechanism)
-            mass = sum(diagonal[at] / arm**2 for at, arm in _arms(record, mechanism) if abs(arm) > 1e-15)
-            damping = 2.0 * one.ratio * math.sqrt(record.gain[0] * mass)
+            arms = _arms(record, mechanism)
+            moved = float(arms @ mobility(mechanism) @ arms)
+            damping = 2.0 * one.ratio * math.sqrt(record.gain[0] / moved) if moved > 0.0 else 0.0
             record = replace(record, bias=(*record.bias[:2], -damping))
         found.append(record)
     return tuple(found)
 
 
-def _arms(record: Actuator, mechanism: Mechanism) -> Iterator[tuple[int, float]]:
-    """The coordinates of v that an actuator drives, and how: of joints and tendons."""
+def _arms(record: Actuator, mechanism: Mechanism) -> np.ndarray:
+    """(nv,): how an actuator drives coordinates, of joints and tendons."""
+    arms = np.zeros(mechanism.nv)
     joints: Sequence[tuple[str, float]] = [(record.target, 1.0)]
     if record.transmission == "tendon":
         joints = next(one.joints for one in mechanism.tendons if one.name == record.target)
     for joint, arm in joints if record.transmission != "site" else ():
         place = mechanism.place(joint)
-        own = np.arange(mechanism.nv)[place.v_index]
-        for k, at in enumerate(own):
-            yield int(at), arm * place.ratio * record.gear[k]
+        own = arms[place.v_index]
+        own += arm * place.ratio * np.array(record.gear[: len(own)])
+    return arms
 
 
 def _unknown_law(tag: str, numbers: Numbers) -> str:

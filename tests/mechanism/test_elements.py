@@ -1,0 +1,115 @@
+"""Elements as part of mechanisms: they survive edits and files, are switched, and lead somewhere."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.mechanism import from_data, to_data
+
+
+def arm() -> lw.Mechanism:
+    mech = lw.mechanisms.planar_arm(3).with_damping(joint1=0.5).with_limits(joint2=lw.Limits(-1.0, 2.0, stiffness=9.0))
+    return mech.with_elements(
+        lw.Actuator("motor", "joint1", gear=(2.0,), ctrl_range=(-1.0, np.inf)),
+        lw.Tendon("belt", (("joint2", 1.0), ("joint3", -0.5)), stiffness=3.0, limits=(-0.5, 0.5)),
+        lw.Actuator("pull", "belt", "tendon", dynamics="filter", time_constant=0.1),
+        lw.GravityCompensation("link3", 0.4, (0.1, 0.0, 0.0)),
+        lw.EffortRange("joint1", -3.0, 2.0),
+    )
+
+
+def test_they_are_part_of_the_mechanism():
+    mech = arm()
+    for again in (
+        pickle.loads(pickle.dumps(mech)),
+        from_data(json.loads(json.dumps(to_data(mech), allow_nan=False))),
+        mech.with_acting(False).with_acting(True),
+        mech.with_payload("link3", 0.0),
+    ):
+        assert again == mech and hash(again) == hash(mech) and again.acting == mech.acting
+    off = mech.with_acting(actuators=("pull",))
+    assert off != mech and from_data(to_data(off)) == off == pickle.loads(pickle.dumps(off))
+    assert mech.without_elements("pull") == mech.without_elements("pull", "pull") != mech
+    assert mech.with_gravity((0, 0, 0)).elements == mech.elements == mech.spanning_tree.elements
+
+
+def test_switching_as_a_whole_by_kinds_and_one_by_one():
+    mech, everything = arm(), arm().acting
+    assert list(everything) == ["damping", "limits", "actuators", "tendons", "gravity_compensation"]
+    assert not mech.with_acting(False).acting and mech.with_acting(False).idle == everything
+    assert mech.with_acting("damping", "tendons").acting == {"damping": ("joint1",), "tendons": ("belt",)}
+    some = mech.with_acting(actuators=("pull",), limits=False)
+    assert some.actuator_names == ("pull",) and (some.n_ctrl, some.n_activation) == (1, 1)
+    assert some.idle == {"limits": ("joint2",), "actuators": ("motor", "joint1")}
+    assert some.with_acting(actuators=True).actuator_names == ("motor", "pull")
+    for wrong, message in (
+        (lambda: mech.with_acting("dampers"), "unknown kind of element 'dampers'"),
+        (lambda: mech.with_acting(motors=False), "unknown kind of element 'motors'"),
+        (lambda: mech.with_acting(actuators=("pul",)), "no actuators of 'pul': did you mean 'pull'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            wrong()
+    with pytest.raises(TypeError, match="with_acting takes True, False or kinds"):
+        mech.with_acting(3)
+
+
+def test_forces_when_joints_are_locked():
+    """What is left of the forces is that of the whole mechanism with these joints at their places."""
+    mech = arm()
+    locked = mech.with_locked(joint2=0.7)
+    assert locked.actuator_names == ("motor", "pull") and locked.tendons[0].offset == 0.7
+    q, v = np.array([0.2, 0.7, 0.4]), np.array([0.3, 0.0, -0.5])
+    whole = lw.acting.forces(mech.with_acting(limits=False), q, v, [0.5, 0.1], [0.3])
+    found = lw.acting.forces(locked, q[[0, 2]], v[[0, 2]], [0.5, 0.1], [0.3])
+    np.testing.assert_allclose(found, whole[[0, 2]], atol=1e-13)
+    gone = mech.with_locked(joint2=0.2, joint3=0.0)
+    assert gone.actuator_names == ("motor",) and not gone.tendons
+    assert not mech.with_locked(joint1=0.0).without_elements("pull").actuators
+
+
+def test_gravity_compensation_is_mass_that_gravity_does_not_pull_at():
+    mech = lw.mechanisms.random_tree(4, 2, floating_base=True)
+    link, rng = mech.link_names[-1], np.random.default_rng(0)
+    q, v = lw.random_state(mech, rng)
+    point, mass = (0.1, -0.2, 0.3), 0.7
+    held = mech.with_elements(lw.GravityCompensation(link, mass, point))
+    lighter = lw.gravity_force(mech.with_payload(link, mass, point), q) - lw.gravity_force(mech, q)
+    np.testing.assert_allclose(lw.acting.forces(held, q, v), lighter, atol=1e-12)
+    moon = held.with_gravity((0.0, 0.0, -1.62))
+    np.testing.assert_allclose(lw.acting.forces(moon, q, v), lighter * 1.62 / 9.81, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("element", "message"),
+    [
+        (lw.Actuator("a", "elbow"), "no moving joint 'elbow'"),
+        (lw.Actuator("a", "t", "tendon"), "drives tendon 't', which does not exist: did you mean|known: 'belt'"),
+        (lw.Actuator("motor", "joint1"), "two actuators are named 'motor'"),
+        (lw.Tendon("t", (("elbow", 1.0),)), "no moving joint 'elbow'"),
+        (lw.GravityCompensation("hand", 1.0, (0, 0, 0)), "no link or frame 'hand'"),
+        (3, "an element of a mechanism is one of Actuator, Tendon"),
+    ],
+)
+def test_what_leads_nowhere_is_refused(element, message):
+    with pytest.raises(lw.MechanismError, match=message):
+        arm().with_elements(element)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: lw.Actuator("a", "j", "rope"), "unknown transmission of actuator 'a' 'rope'"),
+        (lambda: lw.Actuator("a", "j", gear=()), "one to six numbers"),
+        (lambda: lw.Actuator("a", "j", ctrl_range=(1.0, -1.0)), "lower <= upper"),
+        (lambda: lw.Actuator("a", "j", dynamics="filter", time_constant=0.0), "must be positive"),
+        (lambda: lw.Tendon("t", (), stiffness=-1.0), "must not be negative"),
+    ],
+)
+def test_numbers_are_checked(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
