@@ -45,9 +45,10 @@ class Forces:
         self.held_ctrl = None if self._ctrl_samples is None else self._ctrl_samples[0]
         counts = {len(x) for x in (self._samples, self._ctrl_samples) if x is not None and len(x) > 1}
         if len(counts) > 1:
+            rows, inputs = (0 if x is None else len(x) for x in (self._samples, self._ctrl_samples))
             raise MechanismError(
-                f"control has {len(self._samples or ())} rows and ctrl {len(self._ctrl_samples or ())}, each held for "
-                "an equal part of the duration: give equally many"
+                f"control has {rows} rows and ctrl {inputs}, each held for an equal part of the duration: give equally "
+                "many"
             )
         self.noted: dict[str, Any] = {
             "control": _as_data(control, self._samples is not None and np.ndim(control) == 1),

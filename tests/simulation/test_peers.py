@@ -27,7 +27,7 @@ every_robot = pytest.mark.parametrize("name", ROBOTS)
 def moving(name: str) -> tuple[lw.Mechanism, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The robot with all joints free, a state, and gains for its hinges that suit the inertia they see."""
     path, floating = ROBOTS[name]
-    mech = load(robot(path), floating)
+    mech = load(robot(path), floating).with_acting(False)
     mech = dataclasses.replace(mech, bodies=tuple(dataclasses.replace(body, mimic=None) for body in mech.bodies))
     rng = np.random.default_rng(4)
     q = lw.integrate(mech, lw.neutral(mech), 0.4 * rng.normal(size=mech.nv), 1.0)
