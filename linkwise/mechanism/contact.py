@@ -124,7 +124,13 @@ class Touching:
                   anew then.  By default 1 ms for pairs that did not touch before
         numbers   of ``lw.ContactLaw``
         """
-        return with_contact(self, pairs or [pair.shapes for pair in self.contact_pairs], step, numbers)
+        chosen = pairs or [pair.shapes for pair in self.contact_pairs]
+        if not chosen:
+            raise MechanismError(
+                f"nothing of mechanism {self.name!r} touches yet: give it a floor with mech.with_ground(), or name pairs "
+                "of shapes, with_contact(('foot', 'floor'))"
+            )
+        return with_contact(self, chosen, step, numbers)
 
     def without_contact(self: Any, *shapes: str) -> Mechanism:
         """A copy in which these shapes touch nothing; without names, in which nothing touches."""

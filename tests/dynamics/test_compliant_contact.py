@@ -164,6 +164,7 @@ BALL = lw.Builder().link("ball", 1.0, inertia=(0.1,) * 3).joint("free", lw.Float
 @pytest.mark.parametrize(
     "make, message",
     [
+        (lambda m: m.with_contact(friction=0.5), "nothing of mechanism .* touches yet.*with_ground"),
         (lambda m: m.with_ground(), "has no shapes on moving links.*with_shape"),
         (lambda m: m.with_shape("s", "bal", "sphere", 1), "no link or frame 'bal'.*ball"),
         (lambda m: m.with_shape("s", "ball", "sphre", 1), "kind of shape 'sphre'.*sphere"),
