@@ -127,8 +127,8 @@ class Touching:
         chosen = pairs or [pair.shapes for pair in self.contact_pairs]
         if not chosen:
             raise MechanismError(
-                f"nothing of mechanism {self.name!r} touches yet: give it a floor with mech.with_ground(), or name pairs "
-                "of shapes, with_contact(('foot', 'floor'))"
+                f"nothing of mechanism {self.name!r} touches yet: give it a floor with mech.with_ground(), or name "
+                "pairs of shapes, with_contact(('foot', 'floor'))"
             )
         return with_contact(self, chosen, step, numbers)
 
