@@ -68,10 +68,10 @@ def linearize(
     Without states (a batch dimension of 0) the arrays are empty, shaped for those that the mechanism has in general.
     A ``MechanismError`` says where loops are open, positions singular or coordinates ill-chosen.
     """
-    acting = driven(mech, passive, ctrl, activation) if isinstance(mech, Mechanism) else None
-    usual = form == "local" and acting is wrenches is independent is inputs is outputs is None
-    if usual and (plain := plain_model(mech, q, v, tau)) is not None:
+    usual = passive is ctrl is activation is wrenches is independent is inputs is outputs is None
+    if usual and form == "local" and (plain := plain_model(mech, q, v, tau)) is not None:
         return plain
+    acting = driven(mech, passive, ctrl, activation) if isinstance(mech, Mechanism) else None
     form, projection = one_of("form", form, FORMS), one_of("projection", projection, PROJECTIONS)
     at = state_of(mech, q, v, tau, wrenches, None, elements=acting)
     if 0 in at.batch:

@@ -17,6 +17,7 @@ from ..compiler.store import kernel_function, stored
 from ..dynamics.closed.derivatives import compiled_dofs
 from ..dynamics.closed.dynamics import RELIABLE
 from ..dynamics.closed.variations import State, applied_force, numbered, variations
+from ..dynamics.resolved import resolved
 from ..mechanics.algorithms.algorithm import Algorithm
 from ..mechanics.algorithms.catalogue_of_loops import CLUSTERS
 from ..mechanics.algorithms.closed_derivatives import closed_linearization, closed_linearization_by_pivoting
@@ -228,9 +229,10 @@ def _model(fields: dict[str, Any]) -> StateSpace:
 
 
 def _is_plain(mech: Any) -> bool:
-    """Whether nothing is to be looked at but the kernel's results: no quaternions, no coordinates that a file names."""
+    """Whether nothing is to be looked at but the kernel's results: no quaternions, no coordinates that a file names, no
+    elements that act."""
     plain = isinstance(mech, Mechanism) and mech.rates_are_velocities and not mech.independent_joints
-    return plain and compiled_dofs(mech) > 0
+    return plain and compiled_dofs(mech) > 0 and resolved(mech) is None
 
 
 class _Partition(NamedTuple):

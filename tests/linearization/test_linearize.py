@@ -307,6 +307,15 @@ def test_one_state_has_the_model_that_it_has_in_a_batch(name):
             close(getattr(one, field), getattr(batch, field)[0], 1e-11)
 
 
+def test_elements_of_a_closed_mechanism_are_in_its_model_of_one_state():
+    mech, (q, v), tau = built("five_bar"), random_state("five_bar", 2), np.ones(4)
+    joint = mech.joint_names[0]
+    damped = mech.with_elements(lw.Actuator("damper", joint, bias=(0.0, 0.0, -2.0)))
+    expected = lw.linearize(mech, q, v, tau, passive=lw.Passive.dampers({joint: 2.0}))
+    close(lw.linearize(damped, q, v, tau).A, expected.A, 1e-11)
+    assert np.abs(expected.A - lw.linearize(mech, q, v, tau).A).max() > 1e-3
+
+
 @pytest.mark.filterwarnings("error")
 def test_states_that_kernels_cannot_be_relied_on_for_are_told_without_warnings_of_arithmetic():
     five = built("five_bar")
