@@ -10,7 +10,6 @@ load      Program, Options                  -> function of arrays (machine code 
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -24,7 +23,6 @@ from ..mechanics.recursions.rolled import NotRolled
 from ..mechanics.recursions.sweep_log import SweepLog, logged
 from ..mechanics.recursions.tree import Tree, build_tree
 from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
-from ..mechanism.family import Numbers
 from .ir.looped import AnyProgram, LoopedProgram
 from .ir.program import Array, Program
 from .ir.recurrence import Recurrence
@@ -33,7 +31,8 @@ from .kernel import Kernel, explaining
 from .passes.differentiate import Directions, differentiate
 from .passes.fuse_multiply_add import fuse_multiply_add
 from .passes.order_for_registers import order_for_registers
-from .registry import DECIDED_OPTIONS, NAME_ALIASES, OPTION_ALIASES, TARGET_ALIASES, array_function
+from .registry import DECIDED_OPTIONS, OPTION_ALIASES, TARGET_ALIASES
+from .requests import algorithm_of, parameter_arrays
 from .rolling import examples_of, rolled
 from .runtime import llvm_loader
 from .runtime.arrays import all_plain
@@ -47,17 +46,12 @@ from .targets import c_source, cuda_c, llvm_looped, llvm_simd, numpy_reference
 from .targets.protocol import Options, Target
 from .trace import inline, trace
 
-PARAMETER_SHAPES: dict[str, tuple[int, ...]] = {"mass": (), "com": (3,), "inertia": (3, 3), "pose": (4, 4)}
 DTYPES = ("float64", "float32")
 #: Programs have loops by default from so many links and operations on, if their bodies are at most such a part of all
 #: operations.  Straight-line code compiles in 0.1 ms per operation or more, and runs no faster beyond these lengths.
 LINKS_OF_LOOPS, OPERATIONS_OF_LOOPS, SHARE_OF_BODIES = 24, 10_000, 0.5
 LONG = 20_000  # operations: beyond, the short cut for single states saves little and would hold up other threads
 RELIABILITY = "reliability"  # the result that says how far the others can be relied on
-MAIN_ALGORITHMS = (
-    "available: inverse_dynamics, forward_dynamics, mass_matrix, bias_force, jacobian, link_poses and every other "
-    "array function of linkwise by its name; docs/api.md lists all"
-)
 #: Expressions are walked by functions that call themselves, part by part.
 TOO_DEEP = (
     "the expression is too deep: factors and terms within one another are walked part by part, with Python's usual "
@@ -93,7 +87,7 @@ def compile(
                  to compute it as it is written and not in the equal form that costs least (``Expression.simplify``)
     """
     try:
-        return _compiled(_algorithm(algorithm), mech, dtype, target, parameters, loops, options)
+        return _compiled(algorithm_of(algorithm), mech, dtype, target, parameters, loops, options)
     except RecursionError:
         if not isinstance(algorithm, Expression):
             raise
@@ -202,7 +196,7 @@ def trace_with_plan(
     """Stage 1: run the algorithm on symbols, by the plans that its expressions get for this mechanism; link by link, or
     once per kind of link where ``loops`` are wanted, or pay (None)."""
     own = [Array(name, shape) for name, shape in algorithm.shapes(mech)]
-    extra, entries = _parameter_arrays(mech, parameters)
+    extra, entries = parameter_arrays(mech, parameters)
     base, log = derived_from(algorithm.differentiates, mech, parameters)
     decided = {name: DECIDED_OPTIONS[name](mech) for name in algorithm.options if name in DECIDED_OPTIONS}
     options = algorithm.with_defaults(mech, {**decided, **(options or {})})
@@ -463,71 +457,3 @@ for _target in (
     Target("numpy", numpy_reference.emit, Options, "numpy", _interpreted, _interpreted_recurrence, loops=True),
 ):
     register_target(_target)
-
-
-# -- what the caller asked for ------------------------------------------------------------------------
-
-
-def _algorithm(asked: Any) -> Algorithm:
-    if isinstance(asked, Algorithm):
-        return asked
-    if isinstance(asked, Expression):
-        return from_expression(asked)
-    if callable(asked):
-        return ALGORITHMS[_name_of(asked)]
-    if not isinstance(asked, str):
-        raise TypeError(f"an algorithm is a name, a function of linkwise or an operator expression, got {asked!r}")
-    name = NAME_ALIASES.get(asked.lower(), asked)
-    return ALGORITHMS[one_of("algorithm", name, (*ALGORITHMS, *NAME_ALIASES), MAIN_ALGORITHMS)]
-
-
-def _name_of(function: Callable[..., Any]) -> str:
-    """The algorithm that an array function of linkwise is made from; other functions are refused, whatever their
-    names."""
-    made = array_function(function)
-    if made is not None and made.algorithm is not None:
-        return made.algorithm
-    module, name = getattr(function, "__module__", None) or "", getattr(function, "__name__", repr(function))
-    full = f"{module}.{name}" if module else name
-    if made is not None or getattr(sys.modules.get(module), name, None) is function and module.startswith("linkwise."):
-        raise ValueError(f"{full} is no algorithm that can be compiled: {made.advice if made else MAIN_ALGORITHMS}")
-    meant = f"did you mean linkwise.{name}?" if name in ALGORITHMS else MAIN_ALGORITHMS
-    raise ValueError(
-        f"{full} is no function of linkwise, and only those are compiled: {meant} (for a computation of your own give "
-        "an operator expression, or a linkwise.Algorithm)"
-    )
-
-
-def _parameter_arrays(mech: Mechanism, names: Sequence[Any]) -> tuple[list[Array], list[list[tuple[Any, Any]]]]:
-    """One input per name, and for each the numbers it replaces: ((kind, body), index into the array)."""
-    if isinstance(names, str):
-        names = (names,)
-    arrays: list[Array] = []
-    entries: list[list[tuple[tuple[str, int], Any]]] = []
-    taken: set[tuple[str, int]] = set()
-    places: list[tuple[tuple[str, int], Any]]
-    for name in names:
-        if isinstance(name, Numbers):  # all that variants of a mechanism differ in, as one vector
-            arrays.append(Array("numbers", (name.size,)))
-            entries.append(name.places)
-            continue
-        if not isinstance(name, str):
-            raise TypeError(f"a parameter is named by a string such as 'mass' or 'forearm.mass', got {name!r}")
-        link, _, kind = name.rpartition(".")
-        if name == "gravity":
-            array, places = Array(name, (3,)), [(("gravity", -1), ...)]
-        elif link:
-            one_of(f"parameter of link {link!r}", kind, tuple(PARAMETER_SHAPES))
-            body = mech.link_names.index(one_of("moving link", link, mech.link_names))
-            array, places = Array(name, PARAMETER_SHAPES[kind]), [((kind, body), ...)]
-        else:
-            one_of("parameter", kind, (*PARAMETER_SHAPES, "gravity"))
-            array = Array(name, (mech.n_links, *PARAMETER_SHAPES[kind]))
-            places = [((kind, i), i) for i in range(mech.n_links)]
-        clash = taken.intersection(key for key, _ in places)
-        if clash:
-            raise ValueError(f"parameter {name!r} repeats numbers that another parameter already makes inputs")
-        taken.update(key for key, _ in places)
-        arrays.append(array)
-        entries.append(places)
-    return arrays, entries

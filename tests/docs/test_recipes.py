@@ -193,7 +193,9 @@ def followed(package: Path) -> dict[str, set[str]]:
     edit(compiler / "pipeline.py", "import c_source, ", "import plain, c_source, ")
     line = 'Target("python", plain.emit, name="python", load=plain.load),'
     edit(
-        compiler / "pipeline.py", '    Target("c", c_source.emit),\n', f'    Target("c", c_source.emit),\n    {line}\n'
+        compiler / "pipeline.py",
+        '    Target("c", c_source.emit, loops=True),\n',
+        f'    Target("c", c_source.emit, loops=True),\n    {line}\n',
     )
     note("target")
 
