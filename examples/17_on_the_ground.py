@@ -1,6 +1,6 @@
 """On the ground: a quadruped is dropped and stands, and slopes that its feet hold it on or do not.
 
-python examples/15_on_the_ground.py [folder for pictures]
+python examples/17_on_the_ground.py [folder for pictures]
 """
 
 import sys
@@ -81,7 +81,7 @@ def main() -> None:
     right.set(title="slid within 2 s", xlabel="slope (degrees)", ylabel="m", ylim=(-0.05, 2.0))
     right.legend(fontsize=7)
     FOLDER.mkdir(exist_ok=True, parents=True)
-    path = FOLDER / "15_on_the_ground.png"
+    path = FOLDER / "17_on_the_ground.png"
     figure.savefig(path, dpi=110)
     print(f"picture: {path}")
 
