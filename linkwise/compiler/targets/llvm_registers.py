@@ -62,7 +62,7 @@ def assigned(nodes: Sequence[Node], scratch: Memory, count: int, cuts: Collectio
 class _Assignment:
     """Which values are in registers, and where in memory the others are.
 
-    uses       for every value the positions where it is needed, the next one last
+    uses       for every value the positions where it is needed, the next one last; ``next_use`` is that
     held       those in registers
     memory     slots of values that are in memory
     borrowed   slots of values that had to leave their registers, given back after the last use
@@ -74,6 +74,7 @@ class _Assignment:
         for position in reversed(range(len(nodes))):
             for arg in _operands(nodes[position]):
                 self.uses.setdefault(arg, []).append(position)
+        self.next_use = {node: left[-1] for node, left in self.uses.items()}
         self.memory = dict(scratch.slots)
         self.borrowed: dict[Node, Any] = {}
         self.held: dict[Node, None] = {}
@@ -89,32 +90,34 @@ class _Assignment:
             for arg in operands:
                 if arg not in self.held:
                     if len(self.held) >= self.count:
-                        yield from self._leave(max((x for x in self.held if x not in operands), key=self._next_use))
+                        yield from self._leave(self._farthest())  # no operand: they are needed now
                     yield from self._load(arg)
             yield Action(COMPUTE, node)
             self.held[node] = None
         for arg in operands:
-            self.uses[arg].pop()
-            if not self.uses[arg]:
+            left = self.uses[arg]
+            left.pop()
+            self.next_use[arg] = left[-1] if left else NEVER
+            if not left:
                 yield from self._done(arg)
         for slot in self.scratch.destinations.get(node, ()):
             if node not in self.held:
                 yield from self._load(node)
             yield Action(STORE, node, slot)
             self.memory.setdefault(node, slot)
-        if self._next_use(node) == NEVER:
+        if self.next_use.setdefault(node, NEVER) == NEVER:
             yield from self._done(node)
         while len(self.held) > self.count:
-            yield from self._leave(max(self.held, key=self._next_use))
+            yield from self._leave(self._farthest())
 
     def cleared(self) -> Iterator[Action]:
         """All values leave their registers."""
         for node in list(self.held):
             yield from self._leave(node)
 
-    def _next_use(self, node: Node) -> int:
-        left = self.uses.get(node)
-        return left[-1] if left else NEVER
+    def _farthest(self) -> Node:
+        """The value in a register whose next use is farthest away."""
+        return max(self.held, key=self.next_use.__getitem__)
 
     def _load(self, node: Node) -> Iterator[Action]:
         self.held[node] = None
