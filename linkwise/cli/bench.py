@@ -103,7 +103,7 @@ def _compare(found: Loaded | None, quick: bool, libraries: Sequence[str], output
     """The comparison of one mechanism, or of all."""
     settings = Settings(libraries=libraries)
     if quick:
-        settings = Settings(batches=(1, 100, 1_000), libraries=libraries, rounds=1, slice_seconds=0.02)
+        settings = Settings(batches=(1, 100, 1_000), libraries=libraries, rounds=4, slice_seconds=0.02)
     chosen = list(cases(quick))
     if found is not None:
         mech = report_warnings(found)
