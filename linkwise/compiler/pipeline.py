@@ -47,9 +47,10 @@ from .targets.protocol import Options, Target
 from .trace import inline, trace
 
 DTYPES = ("float64", "float32")
-#: Programs have loops by default from so many links and operations on, if their bodies are at most such a part of all
-#: operations.  Straight-line code compiles in 0.1 ms per operation or more, and runs no faster beyond these lengths.
-LINKS_OF_LOOPS, OPERATIONS_OF_LOOPS, SHARE_OF_BODIES = 24, 10_000, 0.5
+#: Programs have loops by default from so many links on, and from so many operations on if their bodies are at most such
+#: a part of all operations.  Links that are alike lose little by general code, those of a humanoid a third of their
+#: speed; but straight-line code compiles in 0.1 ms per operation or more.
+LINKS_OF_LOOPS, SHARES_OF_BODIES = 24, ((10_000, 0.15), (60_000, 0.5))
 LONG = 20_000  # operations: beyond, the short cut for single states saves little and would hold up other threads
 RELIABILITY = "reliability"  # the result that says how far the others can be relied on
 #: Expressions are walked by functions that call themselves, part by part.
@@ -259,7 +260,9 @@ def _with_loops(
             ) from None
         return None
     bodies = sum(body.program.size for body, _ in program.bodies)
-    if not wanted and (program.size < OPERATIONS_OF_LOOPS or bodies > SHARE_OF_BODIES * program.size):
+    if not wanted and not any(
+        program.size >= most and bodies <= part * program.size for most, part in SHARES_OF_BODIES
+    ):
         return None
     return Traced(program, log, computed, tree)
 

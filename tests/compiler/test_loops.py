@@ -182,6 +182,8 @@ def test_long_chains_have_loops_and_arms_have_none():
     assert has_loops("forward_dynamics", lw.mechanisms.chain(60), method="biased")
     assert not has_loops("forward_dynamics", lw.mechanisms.chain(6), method="biased")
     assert not has_loops("forward_dynamics", lw.mechanisms.puma560(), method="biased")
+    humanoid = lw.mechanisms.random_tree(30, 0, ["revolute"], floating_base=True)  # few of its links are alike
+    assert not has_loops("forward_dynamics", humanoid, method="biased")
 
 
 def test_the_length_of_the_code_does_not_grow_with_the_chain():
