@@ -61,7 +61,7 @@ def test_other_libraries_that_are_faster_are_named_with_the_reason():
     comparison = Comparison(SMALL, rows)
     assert [(own.batch, row.library) for own, row in slower_than(comparison)] == [(0, "Other 1.0")]
     text = "\n".join(page_lines(comparison))
-    assert "arm, forward dynamics, single calls: Other 1.0 by 2.00; a call from Python costs" in text
+    assert "arm, forward dynamics, single calls: Other 1.0 by 2.00; one state fills one of the SIMD lanes" in text
     assert "- Gone: not installed: gone" in text
     assert "Nowhere" not in text and "Nowhere in 1 comparisons" in "\n".join(page_lines(Comparison(SMALL, rows[2:4])))
 
