@@ -17,7 +17,7 @@ import numpy as np
 
 import linkwise as lw
 
-BATCH, STEPS, DT, ROUNDS = 1024, 50, 1e-3, 7
+BATCH, STEPS, DT, ROUNDS = 1024, 50, 1e-3, 25
 LIMIT = 1.3
 FILES = {
     "half-cheetah": ("gymnasium", "envs/mujoco/assets/half_cheetah.xml"),
