@@ -86,8 +86,12 @@ def _class_section(one: type) -> Iterator[str]:
 
 
 def _members(one: type) -> Iterator[str]:
-    """What instances of a class offer besides their fields, in the order of the source."""
-    for name, member in vars(one).items():
+    """What instances of a class offer besides their fields, in the order of the source, inherited members last."""
+    ours = (base for base in one.__mro__ if base.__module__.startswith(lw.__name__))
+    members = {name: member for base in reversed([*ours]) for name, member in vars(base).items()}
+    inherited = [name for name in members if name not in vars(one)]
+    for name in (*vars(one), *inherited):
+        member = members[name]
         if isinstance(member, classmethod):
             member = getattr(one, name)  # bound: its signature is what users write
         if isinstance(member, (property, cached_property)) or inspect.isroutine(member):
