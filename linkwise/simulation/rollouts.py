@@ -360,6 +360,7 @@ def _by_joint(mech: Mechanism, name: str, given: Any) -> Any:
 
 def _precision(given: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
     """float32 if all arrays are; those that are made of numbers by joint or of nothing, as ``asked``, do not decide."""
+    asked = {**dict.fromkeys(FEEDBACK), **asked}
     made = {name for name, x in asked.items() if x is None or isinstance(x, Mapping)}
     chosen = [x for name, x in given.items() if x is not None and name not in made]
     single = all(map(is_single, chosen)) and any(map(_is_array, chosen))  # numbers alone say nothing

@@ -142,3 +142,23 @@ def test_variants_share_the_code_of_rollouts():
 def test_what_does_not_fit_is_refused(ask, message):
     with pytest.raises(ValueError, match=message):
         ask()
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_what_is_no_number_is_not_taken_for_a_bound(target):
+    ctrl = np.array([[np.nan, 0.0, 0.0], [5.0, 0.0, 0.0], [-5.0, 0.0, 0.0]])
+    _, v = lw.rollout(ARM, START, SPEED, None, DT, 1, ctrl=ctrl[:, None], activation=W, final_only=True, target=target)
+    assert np.isnan(v[0]).all() and np.isfinite(v[1:]).all()
+    forces = lw.acting.forces(ARM, START, SPEED, ctrl, W)
+    assert np.isnan(forces[0, 1]) and np.isfinite(forces[1:]).all()
+    within = lw.acting.forces(ARM, START, SPEED, ctrl / 5.0, W)  # the bounds of the servo
+    np.testing.assert_array_equal(forces[1:], within[1:])
+    unknown = lw.acting.forces(ARM, [0.3, np.nan, -0.4], SPEED, np.zeros(3), W)  # nor does a stop let it vanish
+    assert np.isnan(unknown[1])
+
+
+def test_nothing_that_is_given_decides_on_float32():
+    for start in (None, {}):
+        for feedback in (None, {"kd": 1.0}, {"kd": {}}):
+            assert lw.rollout(ARM, start, start, None, DT, 1, feedback=feedback)[0].dtype == np.float64

@@ -14,6 +14,7 @@ from ..joints import Floating, Spherical
 from ..scalar import Scalar, select
 from ..spatial import Force, Vector3
 from ..spatial import quaternion as quat
+from .at_joints import at_least, at_most
 from .law import ForceLaw, Situation
 
 SLOWING = 0.1  # of a velocity limit
@@ -130,8 +131,8 @@ def _rate(one: Actuator, control: Scalar, activation: Scalar) -> Scalar:
         return rate
     low, high = one.activation_range  # at its bounds an activation does not move outwards
     if math.isfinite(high):
-        rate = select(activation < high, rate, select(rate < 0.0, rate, 0.0))
-    return select(low < activation, rate, select(0.0 < rate, rate, 0.0)) if math.isfinite(low) else rate
+        rate = select(activation < high, rate, at_most(rate, 0.0))
+    return select(low < activation, rate, at_least(rate, 0.0)) if math.isfinite(low) else rate
 
 
 def _slowed(force: Scalar, velocity: Scalar, limit: float) -> Scalar:
@@ -146,5 +147,5 @@ def clipped(x: Scalar, bounds: tuple[float, float] | None) -> Scalar:
     if bounds is None:
         return x
     low, high = bounds
-    below = x if math.isinf(high) else select(x < high, x, high)
-    return below if math.isinf(low) else select(low < x, below, low)
+    below = x if math.isinf(high) else at_most(x, high)
+    return below if math.isinf(low) else at_least(below, low)

@@ -232,9 +232,19 @@ class Stop(Element):
 
 def positive(x: Scalar) -> Scalar:
     """x where it is above zero, else zero."""
-    return select(0.0 < x, x, 0.0)
+    return at_least(x, 0.0)
 
 
 def within(x: Scalar, most: Scalar) -> Scalar:
     """x, or ``most`` where that is less."""
-    return x if is_constant(most) and math.isinf(most) else select(x < most, x, most)
+    return x if is_constant(most) and math.isinf(most) else at_most(x, most)
+
+
+def at_least(x: Scalar, low: Scalar) -> Scalar:
+    """x, or ``low`` where x is not above it: there derivatives are zero.  NaN, neither above nor below, stays NaN."""
+    return select(low < x, x, select(x < low + 1.0, low, x))
+
+
+def at_most(x: Scalar, high: Scalar) -> Scalar:
+    """x, or ``high`` where x is not below it: there derivatives are zero.  NaN, neither above nor below, stays NaN."""
+    return select(x < high, x, select(high - 1.0 < x, high, x))
