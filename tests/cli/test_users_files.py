@@ -133,7 +133,7 @@ def test_every_command_has_an_example():
         assert examples(path, command), path
     names = {path[0] for path, _ in LEAVES}
     assert names == {
-        *("info", "dynamics", "simulate", "linearize", "operators"),
+        *("info", "dynamics", "simulate", "linearize", "operators", "prove"),
         *("export", "reproduce", "bench", "cache", "demo"),
     }
 

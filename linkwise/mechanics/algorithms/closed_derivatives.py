@@ -43,7 +43,7 @@ from .loop_constraints import constraints
 
 OPEN = 1e-8  # metres, sines of angles: loops that are open by more have no exact derivatives ...
 OPENING = 1e-6  # ... nor have motions that open them faster
-HUGE = 1e300  # what is larger, as the square of an acceleration, is not finite
+HUGE = 1e36  # what is larger, as the square of an acceleration, counts as not finite: single precision has no more
 
 
 def closed_forward_dynamics_derivatives(

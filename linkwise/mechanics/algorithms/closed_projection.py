@@ -18,7 +18,7 @@ from .loop_constraints import closures
 RELIABLE = 1.0  # see ``Solution.reliability``
 PASSES = 2
 SETTLED = 1e-6  # rad, m: a last correction that is larger leaves loops open by more than its square, about round-off
-BOUNDED = 1e150  # squares of velocities: larger ones are no numbers soon
+BOUNDED = 1e36  # squares of velocities: larger ones are no numbers soon, in single precision at once
 
 Part = dict[int, Scalar]  # of a vector over coordinates: that of one cluster
 
