@@ -149,17 +149,20 @@ class ActingElements:
         return family.variant(self, (), switched_off=off)
 
     def with_elements(self: Any, *elements: Any) -> Mechanism:
-        """A copy with further actuators, tendons and the like (``lw.Actuator``, ``lw.Tendon``, ...)."""
-        return dataclasses.replace(self, elements=(*self.elements, *elements))
+        """A copy with further actuators, tendons and the like (``lw.Actuator``, ``lw.Tendon``, ...).
+
+        Where ``actuated_joints`` is known, the joints that new actuators drive are among them.
+        """
+        return with_records(self, (*self.elements, *elements))
 
     def without_elements(self: Any, *names: str) -> Mechanism:
-        """A copy without the actuators, tendons and other elements of these names."""
+        """A copy without the actuators, tendons and other elements of these names; joints that lose their last actuator
+        are no longer among ``actuated_joints``."""
         known = [records.name_of(one) for one in self.elements]
         for name in names:
             if name not in known:
                 raise MechanismError(f"mechanism {self.name!r} has no element {name!r}: " + did_you_mean(name, known))
-        kept = tuple(one for one in self.elements if records.name_of(one) not in names)
-        return dataclasses.replace(self, elements=kept)
+        return with_records(self, tuple(one for one in self.elements if records.name_of(one) not in names))
 
     def _check_elements(self: Any) -> None:
         """Every record leads somewhere."""
@@ -200,6 +203,49 @@ def _require_scalar(mech: Any, joint: str, what: str) -> None:
     kind = mech.bodies[mech.body_index(joint)].kind
     if kind.nv != 1 or not kind.rates_are_velocities:
         raise MechanismError(f"{what} is at joint {joint!r}, which has not one coordinate whose rate is its velocity")
+
+
+# -- motors of joints -------------------------------------------------------------------------------------------
+
+
+def with_records(mech: Any, elements: tuple[Any, ...]) -> Mechanism:
+    """The mechanism with other records: joints are actuated that actuators drive now, and not those that they drove."""
+    changed = dataclasses.replace(mech, elements=elements)
+    if mech.annotations.actuated is None:
+        return changed
+    before, now = (dict.fromkeys(j for a in _actuators(m) for j in driven_by(m, a)) for m in (mech, changed))
+    kept = [joint for joint in mech.annotations.actuated if joint in now or joint not in before]
+    actuated = tuple(dict.fromkeys([*kept, *(joint for joint in now if joint not in before)]))
+    return dataclasses.replace(changed, annotations=dataclasses.replace(mech.annotations, actuated=actuated))
+
+
+def driven_only_at(mech: Any, joints: Sequence[str]) -> tuple[Any, ...]:
+    """The elements without the actuators that drive other joints; those of frames may move any joint, and stay."""
+    lost = [one for one in _actuators(mech) if not set(driven_by(mech, one)) <= set(joints)]
+    return tuple(one for one in mech.elements if one not in lost)
+
+
+def driven_by(mech: Any, actuator: Actuator) -> tuple[str, ...]:
+    """The joints that an actuator drives, mimicked ones in the place of those that mimic them; none of frames."""
+    joints = [actuator.target] if actuator.transmission in ("joint", "jointinparent") else []
+    if actuator.transmission == "tendon":
+        joints = [joint for one in mech.tendons if one.name == actuator.target for joint, _ in one.joints]
+    bodies = (mech.bodies[mech.body_index(joint)] for joint in joints)
+    return tuple(body.mimic.joint if body.mimic else body.joint for body in bodies)
+
+
+def _actuators(mech: Any) -> list[Actuator]:
+    """All, switched on or not."""
+    return [one for one in mech.elements if isinstance(one, Actuator)]
+
+
+def with_efforts(mech: Any, efforts: Mapping[str, float]) -> tuple[Any, ...]:
+    """The elements when the effort limits of joints are these: bounds of what the actuators there give, none where the
+    limit is infinite."""
+    driven = {one.target for one in _actuators(mech)} | {e.joint for e in mech.elements if isinstance(e, EffortRange)}
+    kept = (one for one in mech.elements if not (isinstance(one, EffortRange) and one.joint in efforts))
+    bounded = ((joint, most) for joint, most in efforts.items() if joint in driven and most < np.inf)
+    return (*kept, *(EffortRange(joint, -most, most) for joint, most in bounded))
 
 
 def locked(elements: tuple[Any, ...], values: Mapping[str, Sequence[float]]) -> tuple[Any, ...]:

@@ -6,6 +6,7 @@ by the names of joints: it stays true when joints are locked or loops added.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -55,15 +56,21 @@ class Note:
     @property
     def counted(self) -> str:
         """ "8 joints with damping"."""
-        head, link, tail = self.what.partition(" with ")
         if self.count == 1:
             return f"1 {self.what}"
-        plural = f"{head[:-1]}ies" if head.endswith("y") else f"{head}s"
-        return f"{self.count} {plural}{link}{tail}"
+        head, *tail = re.split("(?= with | of )", self.what, maxsplit=1)
+        return f"{self.count} {_plural(head)}{''.join(tail)}"
 
     def __str__(self) -> str:
         more = f" and {self.count - MOST_PLACES} more" if self.count > MOST_PLACES else ""
         return f"{self.counted} ({', '.join(self.where[:MOST_PLACES])}{more}): {self.advice}"
+
+
+def _plural(words: str) -> str:
+    """ "bodies", "meshes", "boxes", "joints"."""
+    if words.endswith("y"):
+        return f"{words[:-1]}ies"
+    return words + ("es" if words.endswith(("sh", "ch", "x", "s")) else "s")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.mechanism import checks
-from linkwise.mechanism.acting import locked
+from linkwise.mechanism.acting import locked, with_efforts
 from linkwise.mechanism.checks import MechanismError
 from linkwise.mechanism.family import variant, with_numbers
 from linkwise.mechanism.model import Mechanism
@@ -138,7 +138,17 @@ def set_of_joints(mech: Mechanism, quantity: str, values: Mapping[str, Any]) -> 
         bodies[index] = with_numbers(bodies[index], **{quantity: _checked_of_joint(bodies[index], quantity, value)})
         _refuse_defects(bodies[index], quantity)
     changed = map(mech.body_index, values) if quantity == "armature" else ()
-    return variant(mech, [("armature", index) for index in changed], bodies=tuple(bodies))
+    others: dict[str, Any] = {"bodies": tuple(bodies)}
+    if quantity == "limits":
+        pairs = zip(mech.bodies, bodies, strict=True)
+        new = {after.joint: after.limits.effort for before, after in pairs if _another_effort(before, after)}
+        others["elements"] = with_efforts(mech, {joint: most for joint, (most, *_) in new.items()})
+    return variant(mech, [("armature", index) for index in changed], **others)
+
+
+def _another_effort(before: Body, after: Body) -> bool:
+    """Whether the effort limit of a joint of one coordinate changed: others have no bound that acts."""
+    return before.kind.nv == 1 and before.kind.rates_are_velocities and before.limits.effort != after.limits.effort
 
 
 def _checked_of_joint(body: Body, quantity: str, value: Any) -> Any:

@@ -133,7 +133,10 @@ class GravityCompensation:
 
 @dataclass(frozen=True)
 class EffortRange:
-    """Bounds of the force that all actuators together give to a joint of one coordinate."""
+    """Bounds of the force that all actuators together give to a joint of one coordinate.
+
+    It acts whenever they do, and is not switched by itself; ``mech.with_limits`` with another effort replaces it.
+    """
 
     joint: str
     lower: float
@@ -146,12 +149,12 @@ class EffortRange:
         object.__setattr__(self, "upper", bounds[1])
 
 
-#: Records by class: the kind under which ``with_acting`` switches them.
+#: Records by class: the kind under which ``with_acting`` switches them; "": they act with others.
 RECORDS: dict[type, str] = {
     Actuator: "actuators",
     Tendon: "tendons",
     GravityCompensation: "gravity_compensation",
-    EffortRange: "actuators",
+    EffortRange: "",
 }
 
 

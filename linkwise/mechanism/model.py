@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.mechanism import annotation, checks, family, resistance
-from linkwise.mechanism.acting import ActingElements
+from linkwise.mechanism.acting import ActingElements, driven_only_at
 from linkwise.mechanism.annotation import Annotations, Note
 from linkwise.mechanism.checks import MechanismError
 from linkwise.mechanism.contact import Touching
@@ -418,7 +418,7 @@ class Mechanism(Constant, ActingElements, Touching):
 
     def with_limits(self, limits: Mapping[str, Any] = NO_JOINTS, /, **named: Any) -> Mechanism:
         """A copy with these limits: ``{joint name: Limits(...)}``, or joints as keywords.  They replace all limits of
-        the joint."""
+        the joint, that of what its actuators give it together included."""
         return _edit().set_of_joints(self, "limits", _edit().by_joint("limits", limits, named))
 
     def with_frame(self, name: str, link: str, pose: Any = None) -> Mechanism:
@@ -451,8 +451,12 @@ class Mechanism(Constant, ActingElements, Touching):
         return family.variant(self, (), annotations=annotation.with_postures(self, postures))
 
     def with_actuated(self, *joints: str) -> Mechanism:
-        """A copy whose motors are at these joints, ``with_actuated("a", "b")`` or a list of them, and nowhere else."""
-        return family.variant(self, (), annotations=annotation.with_actuated(self, joints))
+        """A copy whose motors are at these joints, ``with_actuated("a", "b")`` or a list of them, and nowhere else.
+
+        Actuators that drive other joints are taken away, those of frames stay; joints that have none get none.
+        """
+        known = annotation.with_actuated(self, joints)
+        return family.variant(self, (), annotations=known, elements=driven_only_at(self, known.actuated or ()))
 
     def with_groups(self, groups: Mapping[str, Iterable[str]]) -> Mechanism:
         """A copy with further groups of joints: ``{name: joint names}``."""

@@ -138,3 +138,13 @@ def test_motors_are_named_one_by_one_or_in_a_list():
     for wrong in (1, ["joint1", 2], [["joint1"]]):
         with pytest.raises(TypeError, match="with_actuated takes names of joints"):
             arm.with_actuated(wrong)
+
+
+def test_counts_are_in_the_plural():
+    kinds = ("mesh with contact", "box", "ball joint with limits", "body", "equality of spatial tendons", "sensor")
+    found = [lw.mechanism.Note(kind, ("here", "there"), "").counted for kind in kinds]
+    assert found == [
+        *("2 meshes with contact", "2 boxes", "2 ball joints with limits", "2 bodies"),
+        *("2 equalities of spatial tendons", "2 sensors"),
+    ]
+    assert lw.mechanism.Note("mesh", ("here",), "").counted == "1 mesh"

@@ -45,7 +45,7 @@ def test_switching_as_a_whole_by_kinds_and_one_by_one():
     assert mech.with_acting("damping", "tendons").acting == {"damping": ("joint1",), "tendons": ("belt",)}
     some = mech.with_acting(actuators=("pull",), limits=False)
     assert some.actuator_names == ("pull",) and (some.n_ctrl, some.n_activation) == (1, 1)
-    assert some.idle == {"limits": ("joint2",), "actuators": ("motor", "joint1")}
+    assert some.idle == {"limits": ("joint2",), "actuators": ("motor",)}
     assert some.with_acting(actuators=True).actuator_names == ("motor", "pull")
     for wrong, message in (
         (lambda: mech.with_acting("dampers"), "unknown kind of element 'dampers'"),
@@ -56,6 +56,43 @@ def test_switching_as_a_whole_by_kinds_and_one_by_one():
             wrong()
     with pytest.raises(TypeError, match="with_acting takes True, False or kinds"):
         mech.with_acting(3)
+
+
+def test_effort_ranges_are_no_actuators_and_act_with_them():
+    mech, still = arm(), np.zeros(3)
+    assert mech.acting["actuators"] == ("motor", "pull")
+    alone = mech.with_acting("actuators").with_acting(actuators=("motor",))
+    for u, force in ((0.5, 1.0), (9.0, 2.0)):
+        assert lw.acting.forces(alone, still, still, [u])[0] == force
+
+
+def test_effort_limits_that_act_follow_those_of_the_joint():
+    mech, still = arm().with_acting("actuators").with_acting(actuators=("motor",)), np.zeros(3)
+
+    def most(limits: lw.Limits) -> float:
+        changed = mech.with_limits(joint1=limits)
+        assert changed.effort_limit[0] == limits.effort
+        return lw.acting.forces(changed, still, still, [500.0])[0]
+
+    assert most(lw.Limits(effort=7.0)) == 7.0 and most(lw.Limits(effort=0.0)) == 0.0
+    assert most(lw.Limits(-1.0, 1.0)) == 2.0  # the joint had no limit and has none: the range of its motor stays
+    bounded = mech.with_limits(joint1=lw.Limits(effort=7.0))
+    assert lw.acting.forces(bounded.with_limits(joint1=lw.Limits()), still, still, [500.0])[0] == 1000.0
+    assert mech.with_limits(joint3=lw.Limits(effort=1.0)).elements == mech.elements  # no actuator is at this joint
+
+
+def test_motors_and_actuated_joints_agree():
+    mech = arm().with_actuated("joint1", "joint2", "joint3")
+    assert mech.actuator_names == ("motor", "pull")
+    assert mech.without_elements("motor").actuated_joints == ("joint2", "joint3")
+    assert mech.without_elements("pull", "motor").actuated_joints == ()
+    assert mech.with_actuated("joint1").actuator_names == ("motor",)
+    assert mech.with_actuated("joint2").actuator_names == ()  # the tendon would drive joint3 too
+    assert mech.with_actuated("joint3", "joint2").actuator_names == ("pull",)
+    second = lw.Actuator("second", "joint2")
+    assert mech.with_elements(second).without_elements("pull").actuated_joints == ("joint1", "joint2")
+    assert mech.with_actuated("joint1").with_elements(second).actuated_joints == ("joint1", "joint2")
+    assert arm().actuated_joints is None and arm().without_elements("motor").actuated_joints is None
 
 
 def test_forces_when_joints_are_locked():

@@ -213,6 +213,14 @@ def test_bad_meshes(tmp_path, name):
 
 # -- reports ------------------------------------------------------------------------------------------
 
+
+def acted(actuators, tendons=""):
+    """A body at the hinge j, with actuators and tendons."""
+    return model(
+        f'<body><joint name="j"/>{BALL}</body>', tail=f"<tendon>{tendons}</tendon><actuator>{actuators}</actuator>"
+    )
+
+
 REMARKS = {
     "armature of a free body": (
         body(f'<joint type="free" armature="1"/>{BALL}'),
@@ -233,6 +241,15 @@ REMARKS = {
         "<geom> has the unknown attribute 'densty'",
     ),
     "misspelt count": (model('<replicate count="2" offsets="1 0 0"><body/></replicate>'), "attribute 'offsets'"),
+    "misspelt gear": (acted('<motor joint="j" geer="2"/>'), "<motor> has the unknown attribute 'geer'.*mean 'gear'"),
+    "misspelt range": (acted('<general joint="j" ctrlrang="-1 1"/>'), "attribute 'ctrlrang'.*did you mean 'ctrlrange'"),
+    "stiff motor": (acted('<motor joint="j" kp="3"/>'), "<motor> has the unknown attribute 'kp'"),
+    "misspelt default of actuators": (model(head='<default><motor geer="1"/></default>'), "unknown attribute 'geer'"),
+    "misspelt tendon": (
+        acted("", '<fixed stifness="1"><joint joint="j" coef="1"/></fixed>'),
+        "<fixed> has the unknown attribute 'stifness'.*did you mean 'stiffness'",
+    ),
+    "misspelt arm": (acted("", '<fixed><joint joint="j" coef="1" coeff="1"/></fixed>'), "unknown attribute 'coeff'"),
     "misspelt tie": (equality('<joint joint1="j" polycoeff="1"/>'), "<joint> has the unknown attribute 'polycoeff'"),
     "nothing that moves": (body("<joint name='j'/>"), "nothing beyond these joints resists their motion: 'j'"),
 }

@@ -311,6 +311,9 @@ def test_motors_keep_to_effort_and_velocity_limits():
     assert lw.acting.forces(mech, still, still, ctrl=[0.1])[0] == pytest.approx(5.0)
     assert lw.acting.forces(mech, still, still, ctrl=[1.0])[0] == 10.0
     assert lw.acting.forces(mech, still, still, ctrl=[-1.0])[0] == -10.0
+    assert mech.acting["actuators"] == mech.actuator_names and len(mech.actuator_names) == 1
+    assert lw.acting.forces(mech.with_limits(j0=lw.Limits(effort=3.0)), still, still, ctrl=[1.0])[0] == 3.0
+    assert lw.acting.forces(mech.with_limits(j0=lw.Limits()), still, still, ctrl=[1.0])[0] == 50.0
     assert lw.acting.forces(mech, still, fast, ctrl=[1.0])[0] == pytest.approx(5.0)
     assert lw.acting.forces(mech, still, 2.0 * fast, ctrl=[1.0])[0] == 0.0
     assert lw.acting.forces(mech, still, 2.0 * fast, ctrl=[-1.0])[0] == -10.0  # it brakes

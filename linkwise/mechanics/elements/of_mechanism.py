@@ -123,7 +123,7 @@ def record_laws(mech: Mechanism) -> Iterator[ForceLaw]:
     if touching:
         yield CompliantContact(touching)
     if mech.actuators:
-        bounds = [one for one in mech.elements if isinstance(one, EffortRange) and mech.acts("actuators", one.joint)]
+        bounds = [one for one in mech.elements if isinstance(one, EffortRange)]
         yield Actuation(
             mech.actuators,
             tuple(one for one in mech.tendons if any(_drives(a, one) for a in mech.actuators)),

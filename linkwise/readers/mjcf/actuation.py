@@ -17,7 +17,7 @@ from linkwise.mechanics.elements.of_mechanism import effective_inertia, mobility
 from linkwise.mechanics.joints import Joint, Prismatic, Revolute
 from linkwise.mechanism import Actuator, EffortRange, GravityCompensation, Mechanism, Tendon
 from linkwise.mechanism.welding import RigidMass
-from linkwise.readers.mjcf.document import Defaults, Settings, is_limited
+from linkwise.readers.mjcf.document import Defaults, Settings, check_attributes, is_limited
 from linkwise.readers.mjcf.joints import BodyJoint
 from linkwise.readers.mjcf.omissions import nonzero
 from linkwise.readers.mjcf.tendons import lever_arms
@@ -129,6 +129,7 @@ class Actuation:
 
     def __init__(self, root: Element, settings: Settings, defaults: Defaults, joints: Sequence[BodyJoint]) -> None:
         self._root, self._settings, self._defaults = root, settings, defaults
+        self._check_attributes()
         self._joints = {joint.name: joint for joint in joints}
         self._kinds: dict[str, Joint] = {joint.name: joint.kind for joint in joints}
         self._scalar = [name for name, kind in self._kinds.items() if isinstance(kind, (Revolute, Prismatic))]
@@ -138,6 +139,13 @@ class Actuation:
             for one in section.children
             if one.tag == "fixed" and "name" in one.attributes
         }
+
+    def _check_attributes(self) -> None:
+        for section in (*self._root.all("tendon"), *self._root.all("actuator")):
+            for element in section.children:
+                check_attributes(element)
+                for joint in element.all("joint"):
+                    check_attributes(joint, "tendon joint")
 
     # -- tendons ------------------------------------------------------------------------------------------------
 

@@ -33,6 +33,37 @@ _SOLVER = ("margin", "solmix", "solref", "solimp", "solreflimit", "solimplimit",
 _EQUALITY = ("name", "class", "active", *_SOLVER)
 # What the two ends of an equality are, by the attributes that name them.
 EQUALITY_ENDS = {f"{kind}{end}": kind for kind in ("body", "joint", "site") for end in (1, 2)}
+_ACTUATOR = (
+    *("name", "class", "group", "joint", "jointinparent", "tendon", "site", "refsite", "slidersite", "cranksite"),
+    *("cranklength", "gear", "ctrllimited", "ctrlrange", "forcelimited", "forcerange", "lengthrange", "armature"),
+    *("damping", "delay", "interp", "nsample", "user"),
+)
+_ACTIVATION = ("actdim", "actearly", "actlimited", "actrange")
+_LAW = ("biasprm", "biastype", "dynprm", "dyntype", "gainprm", "gaintype")
+_SERVO = ("kp", "kv", "dampratio", "inheritrange")
+# What kinds of actuators have besides.
+_OF_ACTUATORS = {
+    "general": (*_ACTIVATION, *_LAW, "body", "inheritrange", "input", "ffrange", "velrange"),
+    "motor": (),
+    "position": (*_SERVO, "timeconst"),
+    "velocity": ("kv",),
+    "intvelocity": (*_SERVO, "actlimited", "actrange"),
+    "orientation": (*_SERVO, "input"),
+    "pid": (*_SERVO, "ki", "imax", "slewmax", "input", "ffrange", "posrange", "velrange"),
+    "damper": ("kv",),
+    "cylinder": ("timeconst", "area", "diameter", "bias"),
+    "muscle": ("timeconst", "tausmooth", "range", "force", "scale", "lmin", "lmax", "vmax", "fpmax", "fvmax"),
+    "adhesion": ("body", "gain"),
+    "dcmotor": (
+        *("cogging", "controller", "inductance", "input", "lugre", "motorconst", "nominal", "resistance", "saturation"),
+        "thermal",
+    ),
+}
+assert tuple(_OF_ACTUATORS) == ACTUATORS
+_TENDON = (
+    *("name", "class", "group", "limited", "range", "actuatorfrclimited", "actuatorfrcrange", "springlength"),
+    *("springyield", "stiffness", "damping", "frictionloss", "armature", "margin", "user", *_SOLVER),
+)
 # Attributes by element, those that do not matter here included; "equality joint" is the <joint> of an <equality>.
 _ATTRIBUTES = {
     "body": ("name", "childclass", "mocap", "gravcomp", "sleep", "simple", "fuse", "user", *_POSE),
@@ -59,6 +90,12 @@ _ATTRIBUTES = {
     "connect": ("body1", "body2", "anchor", "site1", "site2", *_EQUALITY),
     "weld": ("body1", "body2", "relpose", "anchor", "site1", "site2", "torquescale", *_EQUALITY),
     "equality joint": ("joint1", "joint2", "polycoef", *_EQUALITY),
+    "equality tendon": ("tendon1", "tendon2", "polycoef", *_EQUALITY),
+    "fixed": _TENDON,
+    "spatial": (*_TENDON, "width", "material", "rgba"),
+    "tendon": (*_TENDON, "width", "material", "rgba"),  # of default classes
+    "tendon joint": ("joint", "coef"),
+    **{tag: (*_ACTUATOR, *more) for tag, more in _OF_ACTUATORS.items()},
 }
 
 

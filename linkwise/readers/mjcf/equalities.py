@@ -40,7 +40,7 @@ def active(root: Element, settings: Settings, defaults: Defaults) -> list[Elemen
     found = [defaults.applied(one, tag="equality") for section in root.all("equality") for one in section.children]
     found = [one for one in found if flag(one, "active", True)]
     for one in found:
-        check_attributes(one, "equality joint" if one.tag == "joint" else None)
+        check_attributes(one, f"equality {one.tag}" if one.tag in ("joint", "tendon") else None)
     return found
 
 
