@@ -276,7 +276,13 @@ def follow(mech: Mechanism, q: ArrayLike, targets: Mapping[str, Any], largest: f
         own = mech.place(name)
         if driven_q[own.q_index].any():
             raise MechanismError(f"targets has two values for the coordinate that {name!r} moves with: give one")
-        goal[own.q_index], driven_q[own.q_index] = own.q_at(real_numbers(f"the target of {name!r}", values)), True
+        reached, size = own.q_at(real_numbers(f"the target of {name!r}", values)), own.q_index.stop - own.q_index.start
+        if np.size(reached) not in (1, size):
+            raise MechanismError(
+                f"the target of {name!r} must be {size} number{'s' * (size > 1)}, one position, not shape "
+                f"{np.shape(reached)}: follow leads to one position at a time"
+            )
+        goal[own.q_index], driven_q[own.q_index] = reached, True
     free = np.ones(mech.nv, dtype=bool)
     free[moved_by(mech, tuple(targets), "targets")] = False
     whole, done, pace = tree.difference(mech, q, goal), 0.0, 1.0
@@ -292,8 +298,8 @@ def follow(mech: Mechanism, q: ArrayLike, targets: Mapping[str, Any], largest: f
         if np.abs(change).max() <= largest:
             closed = closed_by(equations, there, free, LOOPS.aim * LOOPS.closed, LOOPS.closed, 15, columns)
             corrected = np.abs(tree.difference(mech, there, closed) / columns).max()
-            # On the same branch the correction is of second order in the step.
-            if equations.is_closed(closed, LOOPS.closed) and corrected <= 0.5 * np.abs(change).max():
+            # On the same branch the correction is of second order in the step, but for what was open at its start.
+            if equations.is_closed(closed, LOOPS.closed) and corrected <= 0.5 * np.abs(change).max() + LOOPS.closed:
                 q, done, pace = closed, done + pace, 1.5 * pace
                 continue
         pace *= 0.5

@@ -256,3 +256,11 @@ def test_generic_rank_sees_past_singular_positions():
     mech = built("five_bar")
     assert lw.closed.degrees_of_freedom(mech, STRETCHED) == 3 and lw.closed.generic_rank(mech, STRETCHED) == 2
     assert lw.closed.generic_rank(built("bricard"), np.zeros(5)) == 4
+
+
+def test_follow_to_where_it_is_and_one_position_at_a_time():
+    mech = lw.mechanisms.four_bar()
+    q = lw.closed.assemble(mech, np.zeros(3)) + [0.0, 1e-14, -1e-13]  # closed, but not to the last bit
+    np.testing.assert_allclose(lw.closed.follow(mech, q, {"crank_joint": q[0]}), q, atol=1e-11)
+    with pytest.raises(lw.MechanismError, match="'crank_joint' must be 1 number, one position"):
+        lw.closed.follow(mech, q, {"crank_joint": np.linspace(0.0, 1.0, 30)})
