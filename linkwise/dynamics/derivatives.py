@@ -106,8 +106,9 @@ def step_derivatives(
     """(A, B), (2 nv, 2 nv) and (2 nv, nv): how the state after a step of dt changes with that before it, and with tau.
 
     The step is that of ``rollout`` by ``method`` where nothing else acts (``mech.with_acting(False)``), under joint
-    forces and ``wrenches`` (n_links, 6) that stay the same during it.  Rows and columns are (q, v), those of q along tangent directions: dx_next = A dx + B dtau, where small
-    changes of configurations are steps ``difference`` from one to the other.
+    forces and ``wrenches`` (n_links, 6) that stay the same during it.  Rows and columns are (q, v), those of q along
+    tangent directions: dx_next = A dx + B dtau, where small changes of configurations are steps ``difference`` from one
+    to the other.
     """
     name = f"{one_of('method', method, METHODS)}_step_derivatives"
     if wrenches is not None:
