@@ -30,7 +30,7 @@ from ..mechanics.scalar import Scalar, select
 from ..mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
 from .rollout_passages import Passages
 from .run import warn_of_inconsistent_velocities
-from .steps import ACTIVATION, OneStep
+from .steps import ACTIVATION, OneStep, drifted, kick_bias
 
 Records = Sequence[np.ndarray]
 TRUSTED = "trusted"
@@ -295,13 +295,17 @@ def decomposed_step(
         x = method.advance(np.concatenate([q, v, *more], axis=-1), h, rates)
         q, v = x[:, :nq], x[:, nq:]
     else:
-        q, v = method.advance(
-            q,
-            np.concatenate([v, *more], axis=-1),
-            h,
-            lambda _, q, v: changes(q, v),
-            lambda q, v, h: tree.integrate(mech, q, v[:, :n], h[:, 0]),
-        )
+
+        def kicks(_: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+            found = changes(q, v)
+            found[:, :n] += kick_bias(mech, q, v[:, :n])
+            return found
+
+        def moved(q: np.ndarray, v: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            q, rates = drifted(mech, q, v[:, :n], h[:, 0])
+            return q, np.concatenate([rates, v[:, n:]], axis=-1)
+
+        q, v = method.advance(q, np.concatenate([v, *more], axis=-1), h, kicks, moved)
     closed_q, closed_v = closed.project(mech, q, v[:, :n], rank=rank)
     return (closed_q, closed_v, v[:, n:])[: 2 + len(more)]
 

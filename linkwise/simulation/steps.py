@@ -12,6 +12,9 @@ import numpy as np
 
 from ..compiler.kernel import Kernel
 from ..compiler.pipeline import compile
+from ..compiler.store import kernel_function
+from ..dynamics.trees import integrate
+from ..mechanics.algorithms import configuration
 from ..mechanics.algorithms.algorithm import Algorithm
 from ..mechanics.algorithms.catalogue import ALGORITHMS, WITH_WRENCHES
 from ..mechanics.algorithms.closed_projection import SETTLED
@@ -25,6 +28,36 @@ from ..mechanism import Mechanism, MechanismWarning, warn_caller
 FEEDBACK = ("target", "kp", "kd")
 ACTIVATION = "activation"
 SLACK = 1e-6  # by which a step may be longer than it is called
+
+
+MOVING = "one configuration after the other"
+DRIFT = Algorithm("drift", ("q", "v", "dt"), "state", configuration.drift, reason=MOVING)
+KICK_BIAS = Algorithm("kick_bias", ("q", "v"), "a", lambda tree, q, v: configuration.kick_bias(tree, v), reason=MOVING)
+
+
+def drifted(mech: Mechanism, q: np.ndarray, v: np.ndarray, h: Any) -> tuple[np.ndarray, np.ndarray]:
+    """q and v after moving without acceleration for h."""
+    if not _transports(mech):
+        return integrate(mech, q, v, h), v
+    found = kernel_function(mech, _drift_kernel, None)(q, v, h)
+    return found[..., : mech.nq], found[..., mech.nq :]
+
+
+def kick_bias(mech: Mechanism, q: np.ndarray, v: np.ndarray) -> np.ndarray | float:
+    """What accelerations lack of the changes of velocities that ``drifted`` transports."""
+    return kernel_function(mech, _kick_bias_kernel, None)(q, v) if _transports(mech) else 0.0
+
+
+def _drift_kernel(mech: Mechanism, dtype: str = "float64", parameters: Sequence[Any] = ()) -> Kernel:
+    return compile(DRIFT, mech, dtype, parameters=parameters)
+
+
+def _kick_bias_kernel(mech: Mechanism, dtype: str = "float64", parameters: Sequence[Any] = ()) -> Kernel:
+    return compile(KICK_BIAS, mech, dtype, parameters=parameters)
+
+
+def _transports(mech: Mechanism) -> bool:
+    return any(body.kind.transported for body in mech.bodies)
 
 
 def step_name(mech: Mechanism, method: str) -> str:

@@ -27,7 +27,7 @@ from ..mechanism import Mechanism
 from .forces import DIFFERENCE, Forces
 from .loops import Manifold
 from .singular_positions import SingularPositions
-from .steps import ACTIVATION, OneStep
+from .steps import ACTIVATION, OneStep, drifted, kick_bias
 
 Stepper = Callable[[float, np.ndarray, float], np.ndarray]  # (t, x, h) -> x after h
 FARTHEST_ROTATION = 2.0  # rad; coordinates that are differences of rotations end at 180 degrees from their origin
@@ -124,7 +124,8 @@ class System(ABC):
         n = x.shape[-1] - self.velocity_size
 
         def acceleration(c: float, position: np.ndarray, velocity: np.ndarray) -> np.ndarray:
-            return self.rates(t + c * h, np.concatenate([position, velocity], axis=-1))[..., n:]
+            x = np.concatenate([position, velocity], axis=-1)
+            return self.kicks(x, self.rates(t + c * h, x)[..., n:])
 
         return np.concatenate(splitting.advance(x[..., :n], x[..., n:], h, acceleration, self.drifted), axis=-1)
 
@@ -133,10 +134,14 @@ class System(ABC):
         """How many of the last numbers of x are velocities."""
         return self.mech.nv
 
-    def drifted(self, position: np.ndarray, velocity: np.ndarray, h: float) -> np.ndarray:
-        """The positions in x after moving for h with the velocities in x, or what they say about v, constant."""
+    def kicks(self, x: np.ndarray, rates: np.ndarray) -> np.ndarray:
+        """What the velocities in x change by, whose rates are given, where methods take them and positions in turn."""
+        return rates
+
+    def drifted(self, position: np.ndarray, velocity: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
+        """x after moving for h with the velocities in x, or what they say about v, constant."""
         v = self.state(np.concatenate([position, velocity], axis=-1))[1]
-        return tree.integrate(self.mech, position, v, h)
+        return tree.integrate(self.mech, position, v, h), velocity
 
 
 class JointVelocities(System):
@@ -166,6 +171,16 @@ class JointVelocities(System):
         plain = self.mech.rates_are_velocities
         rates = [v if plain else tree.coordinate_rates(self.mech, q, v), a]
         return np.concatenate(rates if changes is None else [*rates, changes], axis=-1)
+
+    def kicks(self, x: np.ndarray, rates: np.ndarray) -> np.ndarray:
+        rates = rates.copy()
+        rates[..., : self.mech.nv] += kick_bias(self.mech, *self.state(x))
+        return rates
+
+    def drifted(self, position: np.ndarray, velocity: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
+        n = self.mech.nv
+        q, v = drifted(self.mech, position, velocity[..., :n], h)
+        return q, np.concatenate([v, velocity[..., n:]], axis=-1)
 
     def at_state(self, state: tuple[np.ndarray, np.ndarray], x: np.ndarray) -> np.ndarray:
         """x with another (q, v)."""
@@ -410,5 +425,5 @@ class IndependentCoordinates(System):
     def velocity_size(self) -> int:
         return len(self._settled[0]) // 2
 
-    def drifted(self, position: np.ndarray, velocity: np.ndarray, h: float) -> np.ndarray:
-        return position + h * velocity
+    def drifted(self, position: np.ndarray, velocity: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
+        return position + h * velocity, velocity

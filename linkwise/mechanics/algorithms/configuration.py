@@ -20,6 +20,19 @@ def integrate(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], dt: Scalar) 
     return [x for kind, (at, rates) in _independent(tree, q, v) for x in kind.integrate(at, rates, dt)]
 
 
+def drift(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], dt: Scalar) -> list[Scalar]:
+    """(nq + nv,): q and v after moving without acceleration for dt (``Joint.drift``)."""
+    dt = dt.item() if hasattr(dt, "item") else dt
+    ends = [kind.drift(at, rates, dt) for kind, (at, rates) in _independent(tree, q, v)]
+    return [x for which in range(2) for end in ends for x in end[which]]
+
+
+def kick_bias(tree: Tree, v: Sequence[Scalar]) -> list[Scalar]:
+    """(nv,): what accelerations lack of the change of velocities that ``drift`` transports (``Joint.kick_bias``)."""
+    m = tree.mechanism
+    return [x for b in m.bodies if not b.mimic for x in b.kind.kick_bias(list(v[m.v_index(b.joint)]))]
+
+
 def difference(tree: Tree, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[Scalar]:
     """(nv,): the constant v that leads from q0 to q1 in unit time."""
     pairs = ((b.kind, tree.mechanism.q_index(b.joint)) for b in tree.mechanism.bodies if not b.mimic)

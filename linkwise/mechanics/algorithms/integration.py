@@ -28,7 +28,7 @@ from ..recursions.tree import Tree
 from ..scalar import Scalar
 from .closed_dynamics import ClosedMotion, Fronts
 from .closed_projection import PASSES, SETTLED, if_positive, project
-from .configuration import difference, integrate
+from .configuration import difference, drift, integrate, kick_bias
 from .dynamics import forward_dynamics
 
 Vector = list[Scalar]
@@ -99,7 +99,8 @@ def _forests(
 @dataclass(frozen=True)
 class Splitting:
     """Velocities and positions in turn: v changes by ``kicks[i]`` times dt a(q, v), then q moves by ``drifts[i]`` times
-    dt v."""
+    dt v.  Linear velocities along axes that turn are constant vectors while q moves (``Joint.drift``): a is the rate of
+    such a vector, ``Joint.kick_bias`` more than that of its numbers, in which the turning of the axes is seen."""
 
     kicks: tuple[float, ...]
     drifts: tuple[float, ...]
@@ -110,13 +111,14 @@ class Splitting:
         return sum(kick != 0.0 for kick in self.kicks)
 
     def advance(self, q: Any, v: np.ndarray, h: Any, acceleration: Callable[..., Any], drift: Callable[..., Any]):
-        """q and v after a step of h; ``acceleration(c, q, v)`` after the part c of it, ``drift(q, v, h)`` moves q."""
+        """q and v after a step of h; ``acceleration(c, q, v)`` after the part c of it, ``drift(q, v, h)`` is q and v
+        after moving."""
         times = (0.0, *accumulate(self.drifts))
         for c, kick, forth in zip(times, self.kicks, self.drifts, strict=False):
             if kick:
                 v = v + acceleration(c, q, v) * (h * kick)
             if forth:
-                q = drift(q, v, h * forth)
+                q, v = drift(q, v, h * forth)
         return q, v
 
 
@@ -183,13 +185,15 @@ def advanced(method: Method, tree: Tree, q, v, dt, rates: Rates, more: Sequence[
         return _array(rates(q, x[:n].tolist(), x[n:].tolist()))
 
     if isinstance(method, Splitting):
-        q, x = method.advance(
-            list(q),
-            _array([*v, *more]),
-            dt,
-            lambda _, q, x: changes(q, x),
-            lambda q, x, h: integrate(tree, q, x[:n].tolist(), h),
-        )
+
+        def kick(_: float, q: Sequence[Scalar], x: np.ndarray) -> np.ndarray:
+            return changes(q, x) + _array([*kick_bias(tree, x[:n].tolist()), *[0.0] * (len(x) - n)])
+
+        def moved(q: Sequence[Scalar], x: np.ndarray, h: Any) -> tuple[Vector, np.ndarray]:
+            end = drift(tree, q, x[:n].tolist(), h)
+            return end[: len(q)], _array([*end[len(q) :], *x[n:]])
+
+        q, x = method.advance(list(q), _array([*v, *more]), dt, kick, moved)
         return [*q, *x.tolist()]
     refuse_lost_orders(method, tree.mechanism)
 

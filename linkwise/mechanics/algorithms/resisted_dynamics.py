@@ -7,7 +7,9 @@ are solved for, and nowhere else:
     [H phi (M + h C) phi* H*] dv/dt = T - H phi [M phi* (a + g) + b - f(V)]
 
 so that the articulated-body recursion with P of M + h C solves it, at the cost of the recursion itself (the biased
-form, rodriguez1992 Algorithm 3, whose bias forces are those of M).
+form, rodriguez1992 Algorithm 3, whose bias forces are those of M).  Where velocities change by dv/dt + k in a step
+(``Joint.kick_bias``), V changes with that sum, which takes the place of dv/dt above once the mass matrix times k is
+added to T.
 """
 
 from __future__ import annotations
@@ -15,11 +17,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..operators.plan import applied, plan_for, specialized
+from ..operators.plan import applied, apply, plan_for, specialized
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar
 from ..spatial import ArticulatedInertia
 from . import expressions as ex
+from .configuration import kick_bias
 
 Resistances = Mapping[int, ArticulatedInertia]
 
@@ -51,5 +54,10 @@ def resisted_forward_dynamics(
     mechanism = tree.mechanism
     expression = specialized(ex.forward_dynamics(mechanism, "biased", wrenches is not None), mechanism)
     internal = {i: tree.links[i].user.inertia_back(own) for i, own in resistances.items()}
+    bias = kick_bias(tree, v)
+    if any(body.kind.transported for body in mechanism.bodies):
+        kicked = apply(ex.MASS_MATRIX @ ex.v, tree, q, v=bias)
+        tau = [x + y for x, y in zip(tau, kicked, strict=True)]
     vectors = {"v": v, "tau": tau, "wrenches": wrenches}
-    return applied(plan_for(expression, mechanism), expression, Resisted(tree, q, internal), vectors)
+    found = applied(plan_for(expression, mechanism), expression, Resisted(tree, q, internal), vectors)
+    return [x - k for x, k in zip(found, bias, strict=True)]

@@ -24,7 +24,7 @@ import numpy as np
 from ..joints.protocol import Joint
 from ..recursions.tree import Tree
 from ..scalar import Scalar, cos, select, sin, sqrt
-from .configuration import integrate
+from .configuration import drift, integrate, kick_bias
 from .dynamics_derivatives import accelerations_with_derivatives
 from .integration import Method, Splitting, refuse_lost_orders, step_rates
 
@@ -60,6 +60,39 @@ class _Motion:
         a, (by_q, by_v, by_tau) = accelerations_with_derivatives(self.tree, q, v.tolist(), self.tau, self.wrenches)
         return _array(a), _product(by_q, d_q) + _product(by_v, d_v) + _product(by_tau, self.d_tau)
 
+    def kicks(
+        self, q: Sequence[Scalar], v: np.ndarray, d_q: np.ndarray, d_v: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The same of ``Joint.kick_bias`` more: [angular, linear] of joints that transport linear velocities."""
+        a, d_a = self.accelerations(q, v, d_q, d_v)
+        for kind, at in self._free:
+            angular, linear = _parts(kind, v[at])
+            d_angular, d_linear = _parts(kind, d_v[at])
+            turning, moving = _adjoint(kind, angular), _adjoint(kind, linear)
+            d_a[at] = d_a[at] + _product(turning, d_linear) - _product(moving, d_angular)
+        return a + _array(kick_bias(self.tree, v.tolist())), d_a
+
+    def drifted(
+        self, q: Sequence[Scalar], v: np.ndarray, d_q: np.ndarray, d_v: np.ndarray, h: np.ndarray
+    ) -> tuple[Sequence[Scalar], np.ndarray, np.ndarray, np.ndarray]:
+        """q and v after ``Joint.drift``, and their changes.  Joints that transport linear velocities move along them,
+        then turn by w: v becomes exp(-ad_w) v, of which the change with w is [exp(-ad_w) v, F dw]."""
+        first, d_first = np.full_like(v, 0.0), np.full_like(d_v, 0.0)
+        turn, d_turn = v * h, d_v * h
+        for kind, at in self._free:
+            (turn[at], first[at]), (d_turn[at], d_first[at]) = _parts(kind, turn[at]), _parts(kind, d_turn[at])
+        between, d_between = self.moved(q, first, d_q, d_first) if self._transport else (q, d_q)
+        _, d_end = self.moved(between, turn, d_between, d_turn)
+        end = drift(self.tree, q, v.tolist(), h)
+        v, d_v = _array(end[len(q) :]), d_v.copy()
+        for kind, at in self._free:
+            if kind.transported:
+                ad = _adjoint(kind, turn[at])
+                ends = _ends(kind, ad)
+                d_v[at] = d_v[at] - _product(ad, _product(ends, d_v[at]))  # exp(-ad) = 1 - ad F
+                d_v[at] = d_v[at] + _product(_adjoint(kind, v[at]), _product(ends, d_turn[at]))
+        return end[: len(q)], v, d_end, d_v
+
     def moved(
         self, q: Sequence[Scalar], u: np.ndarray, d_q: np.ndarray, d_u: np.ndarray
     ) -> tuple[Sequence[Scalar], np.ndarray]:
@@ -80,6 +113,10 @@ class _Motion:
             twice = _product(by_u, d_bent) - _product(_adjoint(kind, bent), d_u[at])
             change[at] = d_v[at] + d_bent * 0.5 + twice * (1.0 / 12.0)
         return _array(step_rates(self.tree, u.tolist(), v.tolist())), change
+
+    @property
+    def _transport(self) -> bool:
+        return any(kind.transported for kind, _ in self._free)
 
     @property
     def _free(self) -> list[tuple[Joint, slice]]:
@@ -122,13 +159,12 @@ def _staged(method, motion: _Motion, q, v, h: Scalar) -> tuple[np.ndarray, np.nd
 def _split(method: Splitting, motion: _Motion, q, v, h: Scalar) -> tuple[np.ndarray, np.ndarray]:
     """The same of a method that takes velocities and positions in turn."""
     v, d_q, d_v = _array(v), motion.d_q, motion.d_v
-    for kick, drift in zip(method.kicks, method.drifts, strict=False):
+    for kick, forth in zip(method.kicks, method.drifts, strict=False):
         if kick:
-            a, d_a = motion.accelerations(q, v, d_q, d_v)
+            a, d_a = motion.kicks(q, v, d_q, d_v)
             v, d_v = v + a * _array([h * kick]), d_v + d_a * _array([h * kick])
-        if drift:
-            along = _array([h * drift])
-            q, d_q = motion.moved(q, v * along, d_q, d_v * along)
+        if forth:
+            q, v, d_q, d_v = motion.drifted(q, v, d_q, d_v, _array([h * forth]))
     return d_q, d_v
 
 
@@ -141,6 +177,14 @@ def _adjoint(kind: Joint, u: np.ndarray) -> np.ndarray:
     for i, j, k in np.argwhere(kind.structure_constants).tolist():
         matrix[k, j] = matrix[k, j] + u[i] * float(kind.structure_constants[i, j, k])
     return matrix
+
+
+def _parts(kind: Joint, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """v without the numbers that joints of the kind transport, and these alone."""
+    rest, transported = v.copy(), v.copy()
+    for k in range(kind.nv):
+        (rest if k in kind.transported else transported)[k] = 0.0
+    return rest, transported
 
 
 def _ends(kind: Joint, ad: np.ndarray) -> np.ndarray:

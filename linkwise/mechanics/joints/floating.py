@@ -28,6 +28,7 @@ class Floating(Joint):
         *(Measure(name, LENGTH) for name in ("x", "y", "z")),
     )
     span: ClassVar = (0, 1, 2, 3, 4, 5)
+    transported: ClassVar = (3, 4, 5)
 
     def transform(self, q: Coordinates) -> Transform:
         return Transform((Translation(Vector3(*q[4:])), Orientation(quat.rotation_matrix(q[:4]))))
@@ -45,6 +46,15 @@ class Floating(Joint):
         rotation, translation = Vector3(*v[:3]) * dt, Vector3(*v[3:]) * dt
         moved = quat.rotation_matrix(q[:4]) @ quat.displacement(rotation, translation)
         return [*quat.normalized(quat.product(q[:4], quat.exponential(rotation))), *(Vector3(*q[4:]) + moved)]
+
+    def kick_bias(self, v: Coordinates) -> list[Scalar]:
+        return [0.0, 0.0, 0.0, *Vector3(*v[:3]).cross(Vector3(*v[3:]))]
+
+    def drift(self, q: Coordinates, v: Coordinates, dt: Scalar) -> tuple[list[Scalar], list[Scalar]]:
+        turn, linear = quat.exponential(Vector3(*v[:3]) * dt), Vector3(*v[3:])
+        position = Vector3(*q[4:]) + quat.rotation_matrix(q[:4]) @ (linear * dt)
+        transported = quat.rotation_matrix(turn).T @ linear
+        return [*quat.normalized(quat.product(q[:4], turn)), *position], [*v[:3], *transported]
 
     def difference(self, q0: Coordinates, q1: Coordinates) -> list[Scalar]:
         rotation = quat.logarithm(quat.product(quat.conjugate(quat.normalized(q0[:4])), quat.normalized(q1[:4])))

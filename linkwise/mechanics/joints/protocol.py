@@ -64,6 +64,8 @@ class Joint(ABC):
     #: Attributes, numbers or tuples of them, in which joints of the kind differ in the canonical frame; None where they
     #: differ in other ways.
     canonical_numbers: ClassVar[tuple[str, ...] | None] = None
+    #: Which numbers of v are a linear velocity along axes that the others, an angular velocity, turn.
+    transported: ClassVar[tuple[int, ...]] = ()
     #: The highest order of integration methods that ``step_rate`` carries where steps do not commute.
     step_order: ClassVar[int] = 5
 
@@ -164,6 +166,16 @@ class Joint(ABC):
     def difference(self, q0: Coordinates, q1: Coordinates) -> list[Scalar]:
         """The constant v that takes q0 to q1 in unit time: integrate(q0, difference(q0, q1), 1) is q1."""
         return [b - a for a, b in zip(q0, q1, strict=True)]
+
+    def kick_bias(self, v: Coordinates) -> list[Scalar]:
+        """What dv/dt lacks of the rate of v along axes that do not turn: zero, but for ``transported`` numbers.  Methods
+        that take velocities and positions in turn change the vector, then ``drift`` turns the axes."""
+        return [0.0] * self.nv
+
+    def drift(self, q: Coordinates, v: Coordinates, dt: Scalar) -> tuple[list[Scalar], list[Scalar]]:
+        """q and v after moving for dt without acceleration: with constant v, but for ``transported`` numbers, which are
+        those of a constant vector along axes that turn."""
+        return self.integrate(q, v, dt), list(v)
 
     def step_rate(self, step: Coordinates, v: Coordinates) -> list[Scalar]:
         """Rate of the step u(t) for which integrate(q0, u, 1) moves with v.  It is v where steps commute; elsewhere the
