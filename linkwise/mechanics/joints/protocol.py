@@ -168,8 +168,8 @@ class Joint(ABC):
         return [b - a for a, b in zip(q0, q1, strict=True)]
 
     def kick_bias(self, v: Coordinates) -> list[Scalar]:
-        """What dv/dt lacks of the rate of v along axes that do not turn: zero, but for ``transported`` numbers.  Methods
-        that take velocities and positions in turn change the vector, then ``drift`` turns the axes."""
+        """What dv/dt lacks of the rate of v along axes that do not turn: zero, but for ``transported`` numbers.
+        Methods that take velocities and positions in turn change the vector, then ``drift`` turns the axes."""
         return [0.0] * self.nv
 
     def drift(self, q: Coordinates, v: Coordinates, dt: Scalar) -> tuple[list[Scalar], list[Scalar]]:
