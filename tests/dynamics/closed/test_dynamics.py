@@ -422,5 +422,5 @@ def test_work_does_not_grow_with_the_number_of_states():
         lw.closed.forward_dynamics(*arguments)  # compiled
         return lines_run(lambda: lw.closed.forward_dynamics(*arguments))
 
-    assert work(4000) < work(100) + 50  # besides what it takes to share them among threads
-    assert 2 * work() < work(2)  # one small matrix needs none of the ways of NumPy around LAPACK
+    assert work(8000) < 500  # lines of Python: for threads that share the states, none for each state
+    assert work() <= work(2) <= work(100)  # a few states take a short cut
