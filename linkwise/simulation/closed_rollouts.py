@@ -73,7 +73,7 @@ def onto_loops(
     start, given = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (start, given))
     is_open = np.broadcast_to((np.abs(error).max(axis=-1, initial=0.0) > closed.LOOPS.closed)[..., None], (*batch, 1))
     to = np.where(is_open, found[..., : mech.nq], start), np.array(found[..., mech.nq :])
-    known = _finite(batch, start, given)
+    known = finite_states(batch, start, given)
     poor = ~(reliability > RELIABLE) & known
     if poor.any() and not poses:
         to[0][poor], to[1][poor] = closed.project(mech, start[poor], given[poor], rank=_rank(mech))
@@ -129,7 +129,7 @@ def look_after(
     records    q and v, (..., records, n): where trajectories are kept, the initial states not among them
     """
     ended, unresolved = (np.array(np.maximum(-1 - trusted[..., k].astype(int), -1)) for k in range(2))
-    ended = np.where(_finite(ended.shape, given["q"], given["v"]), ended, -1)
+    ended = np.where(finite_states(ended.shape, given["q"], given["v"]), ended, -1)
     lost = np.full(ended.shape, -1)
     again = (ended >= 0) | ((unresolved >= 0) & (given["dt"] > 0.0))
     if again.any() and not varied:
@@ -198,7 +198,7 @@ class Followed:
                 others[ACTIVATION] = activation[0]
             state, reliability, ahead = kernel(q, v, forces, dt, *others.values())
             there = np.split(state, ends, axis=-1)[: len(now)]
-            known = _finite(dt.shape, q, v, forces, *others.values())
+            known = finite_states(dt.shape, q, v, forces, *others.values())
             past = self._past_singular_positions(k, now, known & (ahead < WATCHED**2), there)
             poor = ~(reliability > RELIABLE) & known & ~past
             self.unresolved[(self.unresolved < 0) & (ahead < RESOLVED**2) & ~past] = k
@@ -310,7 +310,7 @@ def decomposed_step(
     return (closed_q, closed_v, v[:, n:])[: 2 + len(more)]
 
 
-def _finite(batch: tuple[int, ...], *arrays: np.ndarray) -> np.ndarray:
+def finite_states(batch: tuple[int, ...], *arrays: np.ndarray) -> np.ndarray:
     """(...): whether all numbers of a state are."""
     return np.logical_and.reduce([np.isfinite(x).all(axis=tuple(range(len(batch), x.ndim))) for x in arrays])
 

@@ -33,7 +33,7 @@ from ..mechanics.elements.law import Acting
 from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
 from ..mechanism.quaternions import with_unit_quaternions
 from .bodies import check_bodies
-from .closed_rollouts import SETTLED, TRUSTED, counting, look_after, onto_loops
+from .closed_rollouts import SETTLED, TRUSTED, counting, finite_states, look_after, onto_loops, warn_first
 from .steps import ACTIVATION, FEEDBACK, step_algorithm, step_name, warn_of_long_steps
 
 GAINS = ("kp", "kd")
@@ -121,6 +121,7 @@ def rollout(
         _run_closed(mech, method, acting, run, named, batch, kept, varied)
     elif steps:
         run(*named.values(), out=tuple(kept))
+        _warn_of_lost(mech, method, named, batch, kept, every)
     return _returned(results, return_activation, axes)
 
 
@@ -229,6 +230,30 @@ def _run_closed(
     with np.errstate(all="ignore"):
         run(*given.values(), out=(*records, _over_and_over(trusted, records[0].shape[-2])))
     look_after(mech, method, acting, _with_batch(given, batch), varied, trusted, records)
+
+
+def _warn_of_lost(
+    mech: Mechanism,
+    method: str,
+    given: Mapping[Array, np.ndarray],
+    batch: tuple[int, ...],
+    records: Sequence[np.ndarray],
+    every: int,
+) -> None:
+    """Where numbers that are finite have led to some that are not, which stay so: the last record tells."""
+    lost = ~np.isfinite(records[1][..., -1, :]).all(axis=-1)
+    if not lost.any():
+        return
+    inputs = _with_batch({array: x for array, x in given.items() if array.name != "numbers"}, batch)
+    lost &= finite_states(batch, *inputs.values())
+    first = np.argmin(np.isfinite(records[1]).all(axis=-1), axis=-1)
+    warn_first(
+        np.where(lost, (first + 1) * every, -1),
+        inputs["dt"],
+        f"steps of {method!r} are too long for the motion of mechanism {mech.name!r}, whose velocities grew beyond all "
+        "numbers",
+        "take smaller steps, or lw.simulate with method='radau' where damping, friction or stops of joints are stiff",
+    )
 
 
 def _over_and_over(last: np.ndarray, records: int) -> np.ndarray:

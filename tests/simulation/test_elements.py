@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -162,3 +164,20 @@ def test_nothing_that_is_given_decides_on_float32():
     for start in (None, {}):
         for feedback in (None, {"kd": 1.0}, {"kd": {}}):
             assert lw.rollout(ARM, start, start, None, DT, 1, feedback=feedback)[0].dtype == np.float64
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_motions_that_are_lost_are_told_of():
+    mech = lw.mechanisms.planar_arm(2).with_damping({lw.mechanisms.planar_arm(2).joint_names[1]: 1e5})
+    speeds = np.zeros((3, 2))
+    speeds[1] = 1.0, 2.0
+    with pytest.warns(
+        lw.MechanismWarning, match=r"too long .* first in state \(1,\), at t = .* \(1 of 3 states\)"
+    ) as told:
+        _, v = lw.rollout(mech.with_gravity((0, 0, 0)), None, speeds, None, 0.01, 200)
+    (message,) = (str(one.message) for one in told if issubclass(one.category, lw.MechanismWarning))  # but NumPy's
+    step = round(float(message.split("t = ")[1].split(" s")[0]) / 0.01)
+    assert np.isfinite(v[1, :step]).all() and not np.isfinite(v[1, step]).all()
+    with warnings.catch_warnings():  # what is given as no number is no surprise
+        warnings.simplefilter("error", lw.MechanismWarning)
+        lw.rollout(mech, None, [np.nan, 0.0], None, 0.01, 2)
