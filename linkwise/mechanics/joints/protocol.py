@@ -259,7 +259,7 @@ def _aligned(axis: tuple[float, ...]) -> Alignment:
     else:  # across the coordinate axis that is farthest from it
         k = sizes.index(min(sizes))
         across = [(i == k) - z * axis[k] for i, z in enumerate((z1, z2, z3))]
-        length = math.sqrt(across[0] * across[0] + across[1] * across[1] + across[2] * across[2])
+        length = math.hypot(*across)
         x = [value / length for value in across]
     x1, x2, x3 = x
     y1, y2, y3 = z2 * x3 - z3 * x2 + 0.0, z3 * x1 - z1 * x3 + 0.0, z1 * x2 - z2 * x1 + 0.0
