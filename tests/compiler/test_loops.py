@@ -211,6 +211,13 @@ def test_what_has_no_loops_says_so(name):
         lw.compile(name, lw.mechanisms.chain(5), loops=True)
 
 
+def test_factored_matrices_have_no_loops():
+    mech = lw.mechanisms.random_tree(30, 1)
+    with pytest.raises(lw.MechanismError, match="a matrix over all links is factored"):
+        lw.compile("forward_dynamics", mech, loops=True, method="composite_bodies")
+    assert not has_loops("forward_dynamics", mech, method="composite_bodies")
+
+
 def test_mimic_joints_and_parameters_are_compiled_straight():
     mech = lw.mechanisms.chain(5)
     with pytest.raises(lw.MechanismError, match="inputs"):

@@ -16,10 +16,11 @@ from typing import Any
 
 from ...mechanism import Mechanism
 from ..links.factor import Elimination, Factor
+from ..recursions.rolled import NotRolled
 from ..recursions.schedule import BASE_TO_TIP, Sweep
 from ..recursions.sweep import base_to_tip, tip_to_base
 from ..recursions.sweep_log import label_of
-from ..recursions.tree import Configuration, Tree
+from ..recursions.tree import Configuration, RolledTree, Tree
 from ..scalar import Matrix, Scalar, dot, transposed
 from . import actions
 from .algebra import D_INV, L, S, phi
@@ -109,6 +110,8 @@ class Recursions:
 
     def evaluation(self, at: Configuration, vectors: Vectors) -> Callable[[Vectors], Evaluation]:
         """Factors the inner matrices; what is returned makes an evaluation with further vectors."""
+        if self.factored and isinstance(at.tree, RolledTree):
+            raise NotRolled("a matrix over all links is factored")
         factors = {inverse: _factor(inverse, plan.run(at, vectors)) for inverse, plan in self.factored}
         composites = any(step.action is actions.COMPOSITE for step in self.regrouped)
         return lambda more: Evaluation(at, {**vectors, **more}, self.regrouped, composites, factors)
