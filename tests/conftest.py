@@ -29,7 +29,14 @@ LONG_CASES = {
     "test_forward_dynamics_is_that_of_free_bodies": tuple(f"-{seed}]" for seed in range(6, 12)),
     "test_random_mechanisms_with_some_of_their_loops": ("[2-", "[3-"),
     "test_errors_are_like_pinocchios": ("100 links",),
-    "test_every_robot": ("tiago_dual",),
+    "test_every_robot": ("tiago_dual", "centauro", "g1_29dof_with_hand", "alex_psyonic"),
+    "test_the_examples_of_the_help_run": ("Command bench",),
+    "test_random_mechanisms": ("[2-general]", "[0-general]", "[2-planar]", "[2-massless]"),
+    "test_random_mechanisms_on_floating_bases_by_differences": ("general-6",),
+    "test_the_equations_of_motion_along_the_null_space": ("delta_robot",),
+    "test_cuda_text_on_the_host": ("asfortranarray",),
+    "test_what_is_printed_is_what_ran": ("[rk4_step_derivatives",),
+    "test_against_the_program_of_the_step": ("[1-rk4]",),
 }
 
 
