@@ -104,8 +104,7 @@ def rollout(
     target, given = ("cuda", device.seen) if device else (target, _plain(given))
     dtype = _precision(given, {**(feedback or {}), "q": q0, "v": v0, "ctrl": ctrl, ACTIVATION: activation})
     run, inputs, of_variant = _kernel(mech, method, acting, tuple(more), tuple(parameters), dtype, target)
-    given = {**given, **of_variant, TRUSTED: np.zeros(2)}
-    named, batch = _arrays(mech, inputs, given, np.dtype(dtype), steps, every)
+    named, batch = _arrays(mech, inputs, {**given, **of_variant, TRUSTED: np.zeros(2)}, np.dtype(dtype), steps, every)
     varied = _prepared(mech, method, acting, named, parameters)
     axes = (*batch,) if final_only else (*batch, steps // every + 1)
     initial, shapes = _starts(mech, acting, named, axes)

@@ -36,7 +36,7 @@ MECHANISMS = {
     "bushy tree": lambda: lw.mechanisms.random_tree(20, 8),
     "floating tree": lambda: lw.mechanisms.random_tree(12, 5, floating_base=True),
     "equal links": lambda: lw.mechanisms.planar_arm(7),
-    "one link": lambda: lw.mechanisms.chain(1),
+    "one link": lambda: lw.mechanisms.random_tree(1, 3, ["prismatic"]),
     "pins in slots": lambda: lw.mechanisms.random_tree(9, 2, ["pin_in_slot", "helical", "universal", "planar"]),
 }
 
