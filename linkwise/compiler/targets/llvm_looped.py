@@ -16,7 +16,7 @@ from ..ir import ops
 from ..ir.looped import CELL, INPUT, NUMBER, OUTPUT, Body, Loop, LoopedProgram, Place
 from ..ir.program import Node, Program
 from .llvm_operations import Writer
-from .llvm_registers import FORGET, LOAD, STORE, assigned
+from .llvm_registers import assigned
 from .llvm_scratch import LoopScratch
 from .llvm_vector import VectorType
 
@@ -150,20 +150,7 @@ def _body(name: str, body: Body, vector: VectorType, count: int, attributes: str
         writer.load(saved, before)
         writer.store(saved, memory.slots[saved])
         del writer.names[saved]
-    section = ""
-    for kind, node, place in assigned([*computed, *copied], memory, count):
-        assert node is not None
-        if kind == LOAD:
-            writer.load(node, place)
-        elif kind == STORE:
-            writer.store(node, place)
-        elif kind == FORGET:
-            del writer.names[node]
-        else:
-            if node.section != section:
-                section = node.section
-                writer.lines.append(f"  ; {section}")
-            writer.compute(node)
+    writer.perform(assigned([*computed, *copied], memory, count))
     for at, constant in memory.constants:
         writer.store(constant, at)
     room = [f"  %spilled = alloca [{memory.spilled} x {vector.real}], align 64"] if memory.spilled else []
@@ -219,35 +206,19 @@ def _angles_first(program: Program) -> dict[Node, None]:
 class _BodyWriter(Writer):
     """Writes the instructions of a body."""
 
-    def __init__(self, vector: VectorType):
-        super().__init__(vector)
-        self._loaded: set[Place] = set()  # since the last fence
-
     def load(self, node: Node, place: Place) -> None:
-        """Take a value from its place; a fence keeps LLVM from making one load of two (``llvm_simd``)."""
-        if place in self._loaded:
-            self.fence()
-        self._loaded.add(place)
-        vector = self.vector
-        name = self.names[node] = f"%read{len(self.lines)}"
-        size = vector.bits // 8 if place.space == NUMBER else vector.bytes
-        address = self.address(f"{name}.at", _name(place[:3]), place.offset * size)
-        if place.space == NUMBER:
-            self.lines += [
-                f"  {name}.one = load {vector.scalar}, ptr {address}",
-                f"  {name}.first = insertelement {self.real} poison, {vector.scalar} {name}.one, i32 0",
-                f"  {name} = shufflevector {self.real} {name}.first, {self.real} poison, "
-                f"<{vector.lanes} x i32> zeroinitializer",
-            ]
-        elif node.op.result == "real":
-            self.lines.append(f"  {name} = load {self.real}, ptr {address}")
-        else:
-            self.lines.append(f"  {name}.real = load {self.real}, ptr {address}")
-            self.lines.append(f"  {name} = fcmp une {self.real} {name}.real, zeroinitializer")
+        vector, base = self.vector, _name(place[:3])
+        if place.space != NUMBER:
+            self.load_from(node, place, "read", base, place.offset * vector.bytes)
+            return
+        address = self.place_of(node, place, "number", base, place.offset * (vector.bits // 8))
+        name = self.names[node]
+        self.lines += [
+            f"  {name}.one = load {vector.scalar}, ptr {address}",
+            f"  {name}.first = insertelement {self.real} poison, {vector.scalar} {name}.one, i32 0",
+            f"  {name} = shufflevector {self.real} {name}.first, {self.real} poison, "
+            f"<{vector.lanes} x i32> zeroinitializer",
+        ]
 
     def store(self, node: Node, place: Place) -> None:
         self.store_at(node, _name(place[:3]), place.offset)
-
-    def fence(self) -> None:
-        super().fence()
-        self._loaded.clear()

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from ..ir import ops
 from ..ir.program import Node
+from .llvm_registers import FORGET, LOAD, STORE, Action
 from .llvm_vector import VectorType
 
 # LLVM's scheduler compares every store with all accesses before it, back to the last fence: without any, that is most
@@ -16,7 +20,7 @@ _NEGATED_OPERAND = {ops.FMA: None, ops.FMS: 2, ops.FNMA: 0}  # so that all three
 
 
 class Writer:
-    """Writes instructions.  Subclasses know where values lie that are not computed."""
+    """Writes instructions.  Subclasses know where values lie that are not computed: they ``load`` and ``store``."""
 
     def __init__(self, vector: VectorType):
         self.vector = vector
@@ -25,9 +29,54 @@ class Writer:
         self.names: dict[Node, str] = {}  # of values in registers
         self._pairs: set[str] = set()
         self._accesses = 0
+        self._loaded: set[Any] = set()  # slots, since the last fence
+        self._section = ""
+
+    def perform(self, actions: Iterable[Action]) -> None:
+        """What the assignment of registers says, in turn; a comment where a new section begins."""
+        for kind, node, slot in actions:
+            assert node is not None
+            if kind == LOAD:
+                self.load(node, slot)
+            elif kind == STORE:
+                self.store(node, slot)
+            elif kind == FORGET:
+                del self.names[node]
+            else:
+                if node.section != self._section:
+                    self._section = node.section
+                    self.lines.append(f"  ; {node.section}")
+                self.compute(node)
+
+    def load(self, node: Node, slot: Any) -> None:
+        """Take a value from its place."""
+        raise NotImplementedError
+
+    def store(self, node: Node, slot: Any) -> None:
+        """Put a value into its place."""
+        raise NotImplementedError
 
     def operand(self, node: Node) -> str:
         return self.vector.splat(node.value) if node.op is ops.CONST else self.names[node]
+
+    def load_from(self, node: Node, slot: Any, called: str, base: str, shift: int) -> None:
+        """Load a vector ``shift`` bytes past ``base``."""
+        address = self.place_of(node, slot, called, base, shift)
+        name = self.names[node]
+        if node.op.result == "real":
+            self.lines.append(f"  {name} = load {self.real}, ptr {address}")
+        else:
+            self.lines.append(f"  {name}.real = load {self.real}, ptr {address}")
+            self.lines.append(f"  {name} = fcmp une {self.real} {name}.real, zeroinitializer")
+
+    def place_of(self, node: Node, slot: Any, called: str, base: str, shift: int) -> str:
+        """The address that a value is about to be loaded from, under a new name.  It may have been loaded before: LLVM
+        would make one load of two if there were no fence between them, and keep the value."""
+        if slot in self._loaded:
+            self.fence()
+        self._loaded.add(slot)
+        name = self.names[node] = f"%{called}.{len(self.lines)}"
+        return self.address(f"{name}.at", base, shift)
 
     def store_at(self, node: Node, base: str, offset: int) -> None:
         """Store a value ``offset`` vectors past ``base``."""
@@ -52,6 +101,7 @@ class Writer:
 
     def fence(self) -> None:
         self.lines.append(FENCE)
+        self._loaded.clear()
 
     def compute(self, node: Node) -> None:
         op, real = node.op, self.real

@@ -28,7 +28,7 @@ from . import llvm_math, x86_assembly
 from .llvm_loop import loop, symbol, tables, transfers
 from .llvm_looped import looped
 from .llvm_operations import Writer
-from .llvm_registers import CUT, FORGET, LOAD, STORE, Action, assigned, registers
+from .llvm_registers import CUT, Action, assigned, registers
 from .llvm_scratch import LoopScratch, Scratch
 from .llvm_transfer import copy, fill, transfer
 from .llvm_vector import VectorType
@@ -131,20 +131,8 @@ def _parts(program: Program, scratch: Scratch, features: str, attributes: str) -
 
 def _part(number: int, actions: list[Action], scratch: Scratch, attributes: str) -> str:
     """``void @part<number>(ptr scratch)``."""
-    writer, section = _PartWriter(scratch), ""
-    for kind, node, slot in actions:
-        assert node is not None
-        if kind == LOAD:
-            writer.load(node, slot)
-        elif kind == STORE:
-            writer.store(node, slot)
-        elif kind == FORGET:
-            del writer.names[node]
-        else:
-            if node.section != section:
-                section = node.section
-                writer.lines.append(f"  ; {section}")
-            writer.compute(node)
+    writer = _PartWriter(scratch)
+    writer.perform(actions)
     head = f"define internal void @part{number}(ptr noalias %scratch) noinline nounwind {attributes} {{"
     return "\n".join([head, *writer.lines, "  ret void", "}", ""])
 
@@ -172,30 +160,14 @@ class _PartWriter(Writer):
     def __init__(self, scratch: Scratch):
         super().__init__(scratch.vector)
         self.input_names = scratch.input_names
-        self._loaded: set[int] = set()  # slots, since the last fence
 
     def load(self, node: Node, slot: int) -> None:
-        """Take a value from the scratch area, where it may have been taken from before: LLVM would make one load of
-        two if there were no fence between them, and keep the value."""
-        if slot in self._loaded:
-            self.fence()
-        self._loaded.add(slot)
         array, element = node.value if node.op is ops.INPUT else (0, 0)
         called = f"{self.input_names[array]}_{element}" if node.op is ops.INPUT else f"{node.op.name}{node.index}"
-        name = self.names[node] = f"%{called}.{len(self.lines)}"
-        address = self.address(f"{name}.at", "%scratch", slot * self.vector.bytes)
-        if node.op.result == "real":
-            self.lines.append(f"  {name} = load {self.real}, ptr {address}")
-        else:
-            self.lines.append(f"  {name}.real = load {self.real}, ptr {address}")
-            self.lines.append(f"  {name} = fcmp une {self.real} {name}.real, zeroinitializer")
+        self.load_from(node, slot, called, "%scratch", slot * self.vector.bytes)
 
     def store(self, node: Node, slot: int) -> None:
         self.store_at(node, "%scratch", slot)
-
-    def fence(self) -> None:
-        super().fence()
-        self._loaded.clear()
 
 
 def _angles(scratch: Scratch, attributes: str) -> str:
