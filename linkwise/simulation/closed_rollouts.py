@@ -4,54 +4,52 @@ for.
 Compiled steps eliminate loops by pivots that may be too small for some states, close loops by a fixed number of
 iterations, and may be too long to resolve the motion near singular positions.  Every trajectory therefore counts its
 steps up to the first that cannot be relied on, and up to the first that does not resolve the motion.  Trajectories with
-such a step are followed again, one step after the other: near singular positions by the arcs that ``simulate`` takes
-too, elsewhere by the compiled step or, where that cannot be relied on, by singular value decompositions.
+such a step are followed again past it, one step after the other: near singular positions by the arcs that ``simulate``
+takes too, elsewhere by the compiled step or, where that cannot be relied on, by singular value decompositions.  Then
+compiled steps take over again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
+from ..compiler.ir.program import Array
 from ..compiler.pipeline import compile
 from ..compiler.store import kernel_function, stored
 from ..dynamics import closed
-from ..dynamics import trees as tree
 from ..dynamics.closed.constraints import loop_of
-from ..dynamics.closed.structure import fronts
-from ..dynamics.resolved import Resolved
 from ..mechanics.algorithms.closed_projection import RELIABLE
-from ..mechanics.algorithms.integration import METHODS, Tableau
 from ..mechanics.elements.law import Acting
 from ..mechanics.scalar import Scalar, select
-from ..mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
-from .rollout_passages import Passages
+from ..mechanism import Mechanism, MechanismWarning, warn_caller
+from .followed_rollouts import RESOLVED, WATCHED, Followed, Records, Resumed, finite_states, independent_constraints
 from .run import warn_of_inconsistent_velocities
-from .steps import ACTIVATION, OneStep, drifted, kick_bias
+from .steps import PER_STEP
 
-Records = Sequence[np.ndarray]
 TRUSTED = "trusted"
-RESOLVED = 3.0  # steps to a singular position: with fewer, energies are off by a millionth and more
-WATCHED = 12.0  # the same: with more, arcs keep energies no better than steps do
+COUNTS = 3  # see ``counting``
 SETTLED = {"float64": 1e-6, "float32": 1e-3}  # rad, m: the last correction of positions
 
 
 def counting(step: Callable[..., Any]) -> Callable[..., list[Scalar]]:
     """The closed step with one more input, which comes back at the end of the state: ``trusted``, how many steps were
-    made that can be relied on, and how many that resolve the motion.  With the first that does not each of them ends,
-    and is -1 minus the number."""
+    made that can be relied on, how many that resolve the motion, and after how many of them a singular position came
+    near, to which the next ones lead.  With the first step that does not, each of the first two ends, and is -1 minus
+    the number."""
 
     def counted(*given: Any, **options: Any) -> list[Scalar]:
-        *others, trusted = given
-        state, reliability, steps = step(*others, **options)
-        ends = (select(RELIABLE < reliability, 0.0, 1.0), select(steps < RESOLVED**2, 1.0, 0.0))
-        state = list(state)
-        for count, end in zip(trusted, ends, strict=True):
-            state.append(select(count < 0.0, count, select(0.5 < end, -1.0 - count, count + 1.0)))
-        return state
+        *others, (relied, resolved, near) = given
+        state, reliability, ahead = step(*others, **options)
+        poor, rough = select(RELIABLE < reliability, 0.0, 1.0), select(ahead < RESOLVED**2, 1.0, 0.0)
+        away = select(ahead < WATCHED**2, near, relied + select(0.5 < poor + rough, 0.0, 1.0))
+        near = select(relied < 0.0, near, select(resolved < 0.0, near, away))
+        ends = ((relied, poor), (resolved, rough))
+        counts = [select(count < 0.0, count, select(0.5 < end, -1.0 - count, count + 1.0)) for count, end in ends]
+        return [*state, *counts, near]
 
     return counted
 
@@ -76,7 +74,7 @@ def onto_loops(
     known = finite_states(batch, start, given)
     poor = ~(reliability > RELIABLE) & known
     if poor.any() and not poses:
-        to[0][poor], to[1][poor] = closed.project(mech, start[poor], given[poor], rank=_rank(mech))
+        to[0][poor], to[1][poor] = closed.project(mech, start[poor], given[poor], rank=independent_constraints(mech))
     warn_of_inconsistent_velocities(mech, (to[0][known], to[1][known]), given[known])
     return to[0].astype(q.dtype), to[1].astype(v.dtype)
 
@@ -104,9 +102,44 @@ def _refuse_open(mech: Mechanism, q: np.ndarray, error: np.ndarray) -> None:
     )
 
 
-def _rank(mech: Mechanism) -> int:
-    """How many constraints are independent away from singular positions."""
-    return sum(front.pivots for own in fronts(mech) for front in own)
+# -- compiled steps -----------------------------------------------------------------------------------
+
+
+def run_closed(
+    mech: Mechanism,
+    method: str,
+    acting: Acting,
+    run: Callable[..., None],
+    arrays: Mapping[Array, np.ndarray],
+    given: Mapping[str, np.ndarray],
+    records: Records,
+    varied: bool,
+) -> None:
+    """Run a recurrence; what cannot be relied on is made again.
+
+    arrays   inputs of the recurrence, those of every step (..., records, every, ...)
+    given, records, varied   as for ``look_after``
+    """
+
+    def counted(inputs: Sequence[np.ndarray], out: Records) -> np.ndarray:
+        trusted = np.zeros((*out[0].shape[:-2], COUNTS), out[0].dtype)
+        with np.errstate(all="ignore"):
+            run(*inputs, out=(*out, _over_and_over(trusted, out[0].shape[-2])))
+        return trusted
+
+    def resumed(some: Mapping[str, np.ndarray]) -> tuple[Records, np.ndarray]:
+        inputs = [some[name][:, :, None] if name in PER_STEP else some[name] for name in (x.name for x in arrays)]
+        out = [np.empty((*some["tau"].shape[:2], x.shape[-1]), x.dtype) for x in records]
+        return out, counted(inputs, out)
+
+    trusted = counted(list(arrays.values()), records)
+    look_after(mech, method, acting, resumed, given, varied, trusted, records)
+
+
+def _over_and_over(last: np.ndarray, records: int) -> np.ndarray:
+    """(..., records, n): an array of records that are all written to the same place (..., n), where the last stays."""
+    shape, strides = last.shape, last.strides
+    return as_strided(last, (*shape[:-1], records, shape[-1]), (*strides[:-1], 0, strides[-1]))
 
 
 # -- what cannot be relied on -------------------------------------------------------------------------
@@ -116,6 +149,7 @@ def look_after(
     mech: Mechanism,
     method: str,
     acting: Acting,
+    resumed: Resumed,
     given: Mapping[str, np.ndarray],
     varied: bool,
     trusted: np.ndarray,
@@ -123,18 +157,19 @@ def look_after(
 ) -> None:
     """Follow the trajectories again that cannot be relied on, and warn of what remains.
 
+    resumed    runs compiled steps
     given      inputs of the rollout with all batch axes; those of every step (..., steps, ...)
     varied     whether numbers of the mechanism differ from state to state
-    trusted    (..., 2): what ``counting`` ended with
+    trusted    (..., 3): what ``counting`` ended with
     records    q and v, (..., records, n): where trajectories are kept, the initial states not among them
     """
     ended, unresolved = (np.array(np.maximum(-1 - trusted[..., k].astype(int), -1)) for k in range(2))
     ended = np.where(finite_states(ended.shape, given["q"], given["v"]), ended, -1)
-    lost = np.full(ended.shape, -1)
-    again = (ended >= 0) | ((unresolved >= 0) & (given["dt"] > 0.0))
+    lost, again = np.full(ended.shape, -1), (ended >= 0) | (unresolved >= 0)
     if again.any() and not varied:
-        followed = Followed(mech, method, acting, {name: x[again] for name, x in given.items()})
-        followed.write(records, again)
+        followed = Followed(mech, method, acting, resumed, {name: x[again] for name, x in given.items()})
+        for record, own in zip(records, followed.records(records), strict=True):
+            record[again] = own
         followed.passages.told.warn(mech, np.argwhere(again))
         unresolved[again], lost[again] = followed.unresolved, followed.lost
     dt, name = given["dt"], mech.name
@@ -146,173 +181,6 @@ def look_after(
     warn_first(lost, dt, f"the loops of mechanism {name!r} cannot be kept closed", "take smaller steps")
     advice = "energies may change there; take smaller steps, or lw.simulate for these states"
     warn_first(unresolved, dt, f"steps do not resolve the motion of mechanism {name!r} near singular positions", advice)
-
-
-# -- step by step -------------------------------------------------------------------------------------
-
-
-@dataclass
-class Followed:
-    """Some trajectories followed again, each step by arcs near singular positions, else by the compiled one or, where
-    that cannot be relied on, by singular value decompositions.
-
-    given       inputs of the rollout for these trajectories, (n, ...), those of every step (n, steps, ...)
-    unresolved  (n,): after how many steps the motion was not resolved first, or -1
-    lost        (n,): after how many steps loops could not be closed any more, or -1; the states are NaN then
-    """
-
-    mech: Mechanism
-    method: str
-    acting: Acting
-    given: Mapping[str, np.ndarray]
-    unresolved: np.ndarray = field(init=False)
-    lost: np.ndarray = field(init=False)
-    passages: Passages = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.passages = Passages(self.mech, self.acting, self.given)
-        self.unresolved, self.lost = (np.full(len(self.given["q"]), -1) for _ in range(2))
-
-    def write(self, records: Records, where: np.ndarray) -> None:
-        """The trajectories to the places ``where`` (...) of records."""
-        steps = self.given["tau"].shape[-2]
-        every = steps // records[0].shape[-2]
-        kept = [states for k, states in enumerate(self.states(steps), 1) if k % every == 0]
-        for record, own in zip(records, zip(*kept, strict=True), strict=True):
-            record[where] = np.stack(own, axis=-2)
-
-    def states(self, steps: int) -> Iterator[tuple[np.ndarray, ...]]:
-        """(q, v), and the activations if there are any, after every step."""
-        more = tuple(name for name in ("wrenches", "ctrl", ACTIVATION) if name in self.given)
-        ends = np.cumsum([self.mech.nq, self.mech.nv])
-        now = [self.given[name].astype(float) for name in ("q", "v", *([ACTIVATION] if ACTIVATION in more else []))]
-        dt, kernel = (
-            self.given["dt"].astype(float),
-            kernel_function(self.mech, OneStep(self.method, self.acting, more), None),
-        )
-        for k in range(steps):
-            q, v, *activation = now
-            forces = self._forces(q, v, k)
-            others = {name: self.given[name][:, k].astype(float) for name in more if name != ACTIVATION}
-            if activation:
-                others[ACTIVATION] = activation[0]
-            state, reliability, ahead = kernel(q, v, forces, dt, *others.values())
-            there = np.split(state, ends, axis=-1)[: len(now)]
-            known = finite_states(dt.shape, q, v, forces, *others.values())
-            past = self._past_singular_positions(k, now, known & (ahead < WATCHED**2), there)
-            poor = ~(reliability > RELIABLE) & known & ~past
-            self.unresolved[(self.unresolved < 0) & (ahead < RESOLVED**2) & ~past] = k
-            if poor.any():
-                again = self._by_decomposition(
-                    k,
-                    np.flatnonzero(poor),
-                    q[poor],
-                    v[poor],
-                    dt[poor],
-                    forces[poor],
-                    {n: x[poor] for n, x in others.items()},
-                )
-                for one, own in zip(there, again, strict=True):
-                    one[poor] = own
-            now = there
-            yield tuple(now)
-
-    def _past_singular_positions(
-        self, k: int, now: Sequence[np.ndarray], near: np.ndarray, there: Sequence[np.ndarray]
-    ) -> np.ndarray:
-        """(n,): which trajectories take an arc in step k, of those that are near a singular position or on an arc
-        already; where it leads is written to ``there``."""
-        past = np.zeros(len(near), bool)
-        for i in np.flatnonzero(self.given["dt"] > 0.0).tolist():  # arcs lead forward in time
-            if near[i] or self.passages.is_inside(i):
-                reached = self.passages.reached(i, k, [part[i] for part in now])
-                if reached is not None:
-                    past[i] = True
-                    for part, own in zip(there, reached, strict=True):
-                        part[i] = own
-        return past
-
-    def _forces(self, q: np.ndarray, v: np.ndarray, k: int) -> np.ndarray:
-        """Joint forces of a step that are constant during it."""
-        tau = self.given["tau"][:, k].astype(float)
-        if "target" not in self.given:
-            return tau
-        way = tree.difference(self.mech, q, self.given["target"][:, k].astype(float))
-        return tau + self.given["kp"] * way - self.given["kd"] * v
-
-    def _by_decomposition(
-        self,
-        k: int,
-        which: np.ndarray,
-        q: np.ndarray,
-        v: np.ndarray,
-        dt: np.ndarray,
-        tau: np.ndarray,
-        others: Mapping[str, np.ndarray],
-    ) -> tuple[np.ndarray, ...]:
-        """The states after a step of some; NaN where loops cannot be closed."""
-        try:
-            return decomposed_step(self.mech, self.method, self.acting, q, v, dt[:, None], tau, **others)
-        except MechanismError:
-            if len(which) == 1:
-                self.lost[which] = np.where(self.lost[which] < 0, k, self.lost[which])
-                lost = [q, v, *([others[ACTIVATION]] if ACTIVATION in others else [])]
-                return tuple(np.full_like(x, np.nan) for x in lost)
-        alone = [
-            self._by_decomposition(k, which[i], q[i], v[i], dt[i], tau[i], {name: x[i] for name, x in others.items()})
-            for i in (slice(i, i + 1) for i in range(len(which)))
-        ]
-        return tuple(np.concatenate(parts) for parts in zip(*alone, strict=True))
-
-
-def decomposed_step(
-    mech: Mechanism,
-    name: str,
-    acting: Acting,
-    q: np.ndarray,
-    v: np.ndarray,
-    h: np.ndarray,
-    tau: np.ndarray,
-    wrenches: Any = None,
-    ctrl: Any = None,
-    activation: Any = None,
-) -> tuple[np.ndarray, ...]:
-    """One step of a method and the projection after it, by NumPy: (q, v), and the activations if there are any."""
-    method, rank, elements = METHODS[name], _rank(mech), Resolved(mech, acting)
-    nq, n, more = mech.nq, mech.nv, [] if activation is None else [activation]
-
-    def changes(q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Of v and activations, one behind the other."""
-        forces, rates = elements.forces_and_rates(q, v[:, :n], ctrl, v[:, n:] if more else None)
-        a = closed.accelerations(mech, q, v[:, :n], tau + forces, wrenches=wrenches, rank=rank)
-        return np.concatenate([a, rates], axis=-1)
-
-    def rates(_: float, x: np.ndarray) -> np.ndarray:
-        q, v = x[:, :nq], x[:, nq:]
-        return np.concatenate([tree.coordinate_rates(mech, q, v[:, :n]), changes(q, v)], axis=-1)
-
-    if isinstance(method, Tableau):
-        x = method.advance(np.concatenate([q, v, *more], axis=-1), h, rates)
-        q, v = x[:, :nq], x[:, nq:]
-    else:
-
-        def kicks(_: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-            found = changes(q, v)
-            found[:, :n] += kick_bias(mech, q, v[:, :n])
-            return found
-
-        def moved(q: np.ndarray, v: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            q, rates = drifted(mech, q, v[:, :n], h[:, 0])
-            return q, np.concatenate([rates, v[:, n:]], axis=-1)
-
-        q, v = method.advance(q, np.concatenate([v, *more], axis=-1), h, kicks, moved)
-    closed_q, closed_v = closed.project(mech, q, v[:, :n], rank=rank)
-    return (closed_q, closed_v, v[:, n:])[: 2 + len(more)]
-
-
-def finite_states(batch: tuple[int, ...], *arrays: np.ndarray) -> np.ndarray:
-    """(...): whether all numbers of a state are."""
-    return np.logical_and.reduce([np.isfinite(x).all(axis=tuple(range(len(batch), x.ndim))) for x in arrays])
 
 
 # -- what is said about it ----------------------------------------------------------------------------

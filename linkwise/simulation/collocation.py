@@ -25,8 +25,8 @@ ROUNDING = 1e-14  # relative: changes that are not worth another iteration
 class Motion(Protocol):
     """What collocation needs to know of the equations of motion; x = [q, v, ...]."""
 
-    def rates(self, t: float, x: np.ndarray) -> np.ndarray:
-        """dx/dt of one state."""
+    def rates_along(self, times: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """(k, n): dx/dt of k states, each at its own time."""
         ...
 
     def closed(self, x: np.ndarray) -> np.ndarray:
@@ -90,7 +90,7 @@ def collocated(
     path = np.zeros((stages + 1, len(x)))
     while ROUNDING < changes[-1] and (len(changes) < 4 or changes[-1] < SETTLING * changes[-3]):
         on_manifold = motion.closed(states)
-        slopes = np.array([motion.rates(t + max(time, 0.0), one) for time, one in zip(times, on_manifold, strict=True)])
+        slopes = motion.rates_along(t + np.maximum(times, 0.0), on_manifold)
         path = legendre.legint(to_coefficients @ slopes, lbnd=known, scl=half)
         path[0] += x
         states, before = inside @ path, states

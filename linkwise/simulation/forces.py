@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -145,6 +146,37 @@ class Forces:
         if not np.isfinite(given).all() and np.isfinite(q).all() and np.isfinite(v).all():
             raise MechanismError(f"at t = {t:.6g} s wrenches gives numbers that are not finite: {given}")
         return np.broadcast_to(given, shape)
+
+    def along(
+        self,
+        times: np.ndarray,
+        state: tuple[np.ndarray, np.ndarray],
+        activation: np.ndarray,
+        batch: tuple[np.ndarray, np.ndarray],
+        index: tuple[int, ...],
+    ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
+        """Joint forces (k, nv), rates of activations and wrenches, the latter None where there are none, that act on a
+        member of a batch in states (k, nq), (k, nv) at k times; ``batch`` is where all others stand meanwhile, as
+        functions of the user see them."""
+
+        def sampled(function: Function | None, held: np.ndarray | None, at: Callable[..., Any]) -> Any:
+            if function is None:
+                return None if held is None else held[index]
+            rows = []
+            for t, *own in zip(times.tolist(), *state, strict=True):
+                whole = [np.array(x) for x in batch]
+                for x, member in zip(whole, own, strict=True):
+                    x[index] = member
+                rows.append(at(t, *whole)[index])
+            return np.array(rows)
+
+        tau = sampled(self._control, self.held, self.commanded)
+        wrenches = sampled(self._push, self._constant_wrenches, self.wrenches)
+        if self._acting is None:
+            return np.broadcast_to(tau, state[1].shape), None, wrenches
+        ctrl = sampled(self._ctrl, self.held_ctrl, self.controls)
+        forces, rates = self._acting.forces_and_rates(*state, ctrl, activation)
+        return tau + forces, rates, wrenches
 
     def with_elements(
         self, q: np.ndarray, v: np.ndarray, commanded: np.ndarray, ctrl: np.ndarray, activation: np.ndarray

@@ -35,7 +35,6 @@ from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
 from .bodies import check_bodies
 from .rollouts import (
     NEXT,
-    PER_STEP,
     _acting,
     _arrays,
     _controls,
@@ -47,6 +46,7 @@ from .rollouts import (
     _step,
     rollout,
 )
+from .steps import PER_STEP
 
 STATE = ("q", "v")
 INITIAL = {"q0": "q", "v0": "v"}  # what callers know as initial states -> inputs of a step

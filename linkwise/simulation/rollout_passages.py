@@ -15,7 +15,7 @@ from ..mechanism import Mechanism, MechanismWarning, warn_caller
 from .crossings import Crossings
 from .forces import Forces
 from .loops import Manifold
-from .singular_positions import SingularPositions
+from .singular_positions import BESIDE, SingularPositions
 from .systems import JointVelocities
 
 AT_ENDS = 1e-9  # of a step: forces of a step hold from a little before its start
@@ -52,6 +52,15 @@ class Passages:
         self._crossings: dict[int, Crossings] = {}
         self.told = Told()
 
+    def tell_of_corners(self, which: np.ndarray, closest: np.ndarray, times: np.ndarray) -> np.ndarray:
+        """(n,): whether trajectories that came as close to a singular position as ``closest`` (n, nq), at these times,
+        passed beside it, as corners that steps can resolve; where these are sharp, that is told."""
+        conditioning = self._policy.of(which).conditioning(closest)
+        for i, time, least in zip(which.tolist(), times.tolist(), conditioning.tolist(), strict=True):
+            if least >= BESIDE:
+                self._policy_of(i).tell_of_corner(time, least)
+        return conditioning >= BESIDE
+
     def is_inside(self, trajectory: int) -> bool:
         """Whether an arc that was begun goes on."""
         return trajectory in self._crossings and self._crossings[trajectory].is_inside
@@ -68,10 +77,13 @@ class Passages:
         return np.split(found, np.cumsum([len(part) for part in state])[:-1])
 
     def _system(self, trajectory: int) -> JointVelocities:
-        policy = self._policy.of((trajectory,)).telling(lambda *said: self.told.found.append((trajectory, *said)))
+        policy = self._policy_of(trajectory)
         held = {name: partial(self._held, name, trajectory) for name in ("wrenches", "ctrl") if name in self._given}
         forces = Forces(self._mech, partial(self._forces, trajectory), self._elements, (), **held)
         return JointVelocities(self._mech, forces, Manifold(policy, projects=True))
+
+    def _policy_of(self, trajectory: int) -> SingularPositions:
+        return self._policy.of((trajectory,)).telling(lambda *said: self.told.found.append((trajectory, *said)))
 
     def _step(self, trajectory: int, t: float) -> int:
         """The number of the step at a time."""

@@ -9,7 +9,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 from numpy.typing import ArrayLike
 
 from ..compiler.ir.program import Array
@@ -33,13 +32,12 @@ from ..mechanics.elements.law import Acting
 from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
 from ..mechanism.quaternions import with_unit_quaternions
 from .bodies import check_bodies
-from .closed_rollouts import SETTLED, TRUSTED, counting, finite_states, look_after, onto_loops, warn_first
-from .steps import ACTIVATION, FEEDBACK, step_algorithm, step_name, warn_of_long_steps
+from .closed_rollouts import COUNTS, SETTLED, TRUSTED, counting, finite_states, onto_loops, run_closed, warn_first
+from .steps import ACTIVATION, FEEDBACK, PER_STEP, step_algorithm, step_name, warn_of_long_steps
 
 GAINS = ("kp", "kd")
 CONFIGURATIONS = {"q": "q0", "target": "the target of feedback"}  # inputs, and what callers know them as
 NEXT = "_next"
-PER_STEP = ("tau", "wrenches", "target", "ctrl")  # inputs that may change from step to step
 
 
 def rollout(
@@ -104,7 +102,9 @@ def rollout(
     target, given = ("cuda", device.seen) if device else (target, _plain(given))
     dtype = _precision(given, {**(feedback or {}), "q": q0, "v": v0, "ctrl": ctrl, ACTIVATION: activation})
     run, inputs, of_variant = _kernel(mech, method, acting, tuple(more), tuple(parameters), dtype, target)
-    named, batch = _arrays(mech, inputs, {**given, **of_variant, TRUSTED: np.zeros(2)}, np.dtype(dtype), steps, every)
+    named, batch = _arrays(
+        mech, inputs, {**given, **of_variant, TRUSTED: np.zeros(COUNTS)}, np.dtype(dtype), steps, every
+    )
     varied = _prepared(mech, method, acting, named, parameters)
     axes = (*batch,) if final_only else (*batch, steps // every + 1)
     initial, shapes = _starts(mech, acting, named, axes)
@@ -117,7 +117,7 @@ def rollout(
         named = {k: x.copy() if any(np.may_share_memory(x, to) for to in out) else x for k, x in named.items()}
     kept = _started(initial, results, steps, final_only)
     if steps and mech.loops:
-        _run_closed(mech, method, acting, run, named, batch, kept, varied)
+        run_closed(mech, method, acting, run, named, _with_batch(named, batch), kept, varied)
     elif steps:
         run(*named.values(), out=tuple(kept))
         _warn_of_lost(mech, method, named, batch, kept, every)
@@ -214,23 +214,6 @@ def _is_array(x: Any) -> bool:
     return isinstance(x, np.ndarray) or on_device(x)
 
 
-def _run_closed(
-    mech: Mechanism,
-    method: str,
-    acting: Acting,
-    run: Callable[..., None],
-    given: Mapping[Array, np.ndarray],
-    batch: tuple[int, ...],
-    records: Sequence[np.ndarray],
-    varied: bool,
-) -> None:
-    """Run a recurrence of a closed mechanism; what cannot be relied on is made again."""
-    trusted = np.zeros((*batch, 2), records[0].dtype)
-    with np.errstate(all="ignore"):
-        run(*given.values(), out=(*records, _over_and_over(trusted, records[0].shape[-2])))
-    look_after(mech, method, acting, _with_batch(given, batch), varied, trusted, records)
-
-
 def _warn_of_lost(
     mech: Mechanism,
     method: str,
@@ -253,12 +236,6 @@ def _warn_of_lost(
         "numbers",
         "take smaller steps, or lw.simulate with method='radau' where damping, friction or stops of joints are stiff",
     )
-
-
-def _over_and_over(last: np.ndarray, records: int) -> np.ndarray:
-    """(..., records, n): an array of records that are all written to the same place (..., n), where the last stays."""
-    shape, strides = last.shape, last.strides
-    return as_strided(last, (*shape[:-1], records, shape[-1]), (*strides[:-1], 0, strides[-1]))
 
 
 def _with_batch(given: Mapping[Array, np.ndarray], batch: tuple[int, ...]) -> dict[str, np.ndarray]:
@@ -320,14 +297,14 @@ def _step(
     if acting.n_activation:
         fed_back.append(Array(ACTIVATION, (acting.n_activation,)))
     if mech.loops:
-        fed_back.append(Array(TRUSTED, (2,)))
+        fed_back.append(Array(TRUSTED, (COUNTS,)))
         options = {"fronts": DECIDED_OPTIONS["fronts"](mech), "settled": SETTLED[dtype]}
         algorithm = dataclasses.replace(
             algorithm,
             inputs=(*algorithm.inputs, TRUSTED),
             output="result",
             recursion=counting(algorithm.function),
-            sizes={**algorithm.sizes, TRUSTED: (2,)},
+            sizes={**algorithm.sizes, TRUSTED: (COUNTS,)},
         )
     program = trace_with_plan(algorithm, mech, parameters, options, loops).program
     parts = tuple(Array(array.name + NEXT, array.shape) for array in fed_back)

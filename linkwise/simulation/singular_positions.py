@@ -33,7 +33,7 @@ from .collocation import Arc, collocated, gauss_pairs, outer_pairs
 NEAR = 0.2  # conditioning: with less, a step of any method is replaced by an arc
 SINGULAR = 1e-5  # conditioning: with less, rounding decides in which direction a state would be projected
 THROUGH = 1e-5  # conditioning: what passes more closely goes through, but for errors of integration
-BESIDE = 1e-3  # conditioning: what passes more closely is led straight on too, as errors decide on which side it passes
+BESIDE = 1e-4  # conditioning: what passes more closely is led straight on too, as errors decide on which side it passes
 SHARP = 0.02  # conditioning: what passes more closely turns a corner at which small changes lead to other motions
 SAFELY = 0.01  # of the way to another branch: the most that projection may move a state
 NEARLY_CLOSED = 1e-6  # radians, or sizes of loops, times the usual conditioning
@@ -59,6 +59,10 @@ class Motion(collocation.Motion, Protocol):
     """What the policy needs to know of one motion of joint velocities; x = [q, v] and, behind, what else changes."""
 
     def state(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]: ...
+
+    def rates(self, t: float, x: np.ndarray) -> np.ndarray:
+        """dx/dt of one state."""
+        ...
 
     def settled(self, x: np.ndarray) -> np.ndarray:
         """x of the end of an arc, as the motion goes on from it: on the manifold, its energy kept if that is wanted."""
@@ -257,13 +261,18 @@ class SingularPositions:
 
     def _told_of_corner(self, arc: Arc, time: float, least: float) -> bool:
         """Say so if an arc turns a sharp corner."""
-        if least < SHARP and arc.t_old < time < arc.t:
+        if arc.t_old < time < arc.t:
+            self.tell_of_corner(time, least)
+        return True
+
+    def tell_of_corner(self, time: float, least: float) -> None:
+        """Say so if a motion turns a sharp corner, by its least conditioning."""
+        if least < SHARP:
             self._say(
                 time,
                 f"turns a sharp corner beside a singular position (its conditioning falls to {least:.1g} of the usual "
                 "one): small errors before may lead to a motion on the other side",
             )
-        return True
 
     def _shorter(
         self, motion: Motion, t: float, x: np.ndarray, a: np.ndarray, ahead: Ahead, rounded: float

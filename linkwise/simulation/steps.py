@@ -27,6 +27,7 @@ from ..mechanism import Mechanism, MechanismWarning, warn_caller
 
 FEEDBACK = ("target", "kp", "kd")
 ACTIVATION = "activation"
+PER_STEP = ("tau", "wrenches", "target", "ctrl")  # inputs of rollouts that may change from step to step
 SLACK = 1e-6  # by which a step may be longer than it is called
 
 

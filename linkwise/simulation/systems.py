@@ -167,8 +167,26 @@ class JointVelocities(System):
         self._count[0] += 1
         q, v = self.state(x)
         tau, changes = self.forces.all_and_rates(t, q, v, self.activation(x))
-        a = self.manifold.accelerations(q, v, tau, self.forces.wrenches(t, q, v))
-        plain = self.mech.rates_are_velocities
+        return self._rates(self.manifold, q, v, tau, changes, self.forces.wrenches(t, q, v))
+
+    def rates_along(self, times: np.ndarray, x: np.ndarray, batch: np.ndarray, index: tuple[int, ...]) -> np.ndarray:
+        """(k, n): the rates of a member of a batch in k states x (k, n), each at its own time, the others standing
+        still."""
+        self._count[0] += len(times)
+        q, v = self.state(x)
+        acting = self.forces.along(times, (q, v), self.activation(x), self.state(batch), index)
+        return self._rates(self.manifold.of(index), q, v, *acting)
+
+    def _rates(
+        self,
+        manifold: Manifold,
+        q: np.ndarray,
+        v: np.ndarray,
+        tau: np.ndarray,
+        changes: np.ndarray | None,
+        wrenches: np.ndarray | None,
+    ) -> np.ndarray:
+        a, plain = manifold.accelerations(q, v, tau, wrenches), self.mech.rates_are_velocities
         rates = [v if plain else tree.coordinate_rates(self.mech, q, v), a]
         return np.concatenate(rates if changes is None else [*rates, changes], axis=-1)
 
@@ -294,6 +312,9 @@ class Member:
         whole = self.x.copy()  # forces may be different for every state of a batch
         whole[self.index] = x
         return self.system.rates(t, whole)[self.index]
+
+    def rates_along(self, times: np.ndarray, x: np.ndarray) -> np.ndarray:
+        return self.system.rates_along(times, x, self.x, self.index)
 
     def closed(self, x: np.ndarray) -> np.ndarray:
         return self.system.at_state(self.manifold.closed(*self.state(x)), x)

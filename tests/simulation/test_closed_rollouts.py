@@ -13,7 +13,7 @@ from linkwise.compiler.runtime import threads
 from linkwise.dynamics.closed import assembly
 from linkwise.mechanics.algorithms import integration
 from linkwise.mechanics.algorithms.catalogue import ALGORITHMS, WITH_WRENCHES, register_integrator
-from linkwise.simulation import closed_rollouts
+from linkwise.simulation import closed_rollouts, followed_rollouts, shorter_steps
 from tests.dynamics.closed.built_in import STRETCHED, SYMMETRIC, built, random_state
 from tests.oracle.random_closed import case
 
@@ -285,7 +285,8 @@ def test_elements_act_in_steps_by_decompositions_too(method, monkeypatch):
     assert np.abs(expected[2][:, -1] - (1.0 - 0.7 * np.exp(-STEPS * 1e-3 / 0.1))).max() < 1e-3
     bare = lw.rollout(driven().with_acting(False), q, v, None, 1e-3, STEPS, method)
     assert np.abs(bare[1] - expected[1]).max() > 1e-3
-    monkeypatch.setattr(closed_rollouts, "RELIABLE", 1e9)  # no compiled step is good enough
+    for module in (closed_rollouts, followed_rollouts, shorter_steps):
+        monkeypatch.setattr(module, "RELIABLE", 1e9)  # no compiled step is good enough
     same(lw.rollout(driven(), q, v, None, 1e-3, STEPS, method, **options), expected, 1e-11)
     motion = lw.simulate(driven(), q[0], v[0], STEPS * 1e-3, method=method, step=1e-3, ctrl=[1.0], activation=[0.3])
     same((motion.q, motion.v, motion.activation), [x[0] for x in expected], 1e-9)
@@ -298,15 +299,16 @@ def test_steps_by_decompositions_are_the_same(method, monkeypatch):
     pushes = np.random.default_rng(1).normal(size=(3, STEPS, 4, 6))
     steps = np.array([1e-3, 5e-4, 2e-3])
     expected = lw.rollout(built("five_bar"), q, v, tau, steps, STEPS, method, wrenches=pushes, **options)
-    monkeypatch.setattr(closed_rollouts, "RELIABLE", 1e9)  # no compiled step is good enough
+    for module in (closed_rollouts, followed_rollouts, shorter_steps):
+        monkeypatch.setattr(module, "RELIABLE", 1e9)  # no compiled step is good enough
     made = []
-    plain = closed_rollouts.decomposed_step
+    plain = followed_rollouts.decomposed_step
 
     def counted(*given, **more):
         made.append(len(given[3]))
         return plain(*given, **more)
 
-    monkeypatch.setattr(closed_rollouts, "decomposed_step", counted)
+    monkeypatch.setattr(followed_rollouts, "decomposed_step", counted)
     mech = lw.mechanisms.five_bar()  # with no compiled code yet
     found = lw.rollout(mech, q, v, tau, steps, STEPS, method, wrenches=pushes, **options)
     assert sum(made) == 3 * STEPS
@@ -363,14 +365,53 @@ def test_a_start_in_a_singular_position():
     assert np.isfinite(found[0]).all() and np.abs(lw.closed.position_error(mech, found[0])).max() < 1e-11
 
 
-def test_states_and_times_are_named_where_steps_are_too_long():
+def test_long_steps_are_divided_near_singular_positions(quiet):
+    """Motions of several radians per step, in which little is far from one."""
     mech, q, v, _ = states("five_bar")
+    found = lw.rollout(mech, q, 30.0 * v, None, np.array([1e-5, 0.05, 1e-5]), 20)
+    exact = lw.simulate(mech, q[1], 30.0 * v[1], 1.0, t_eval=np.linspace(0.0, 1.0, 21), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(found[0][1], exact.q, atol=1e-5)
+    assert np.abs(lw.closed.position_error(mech, found[0])).max() < 1e-12
+    kept = lw.rollout(mech, q[1], 30.0 * v[1], None, 0.05, 20, every=4)
+    same(kept, [x[1, ::4] for x in found], 1e-12)
+
+
+def test_states_and_times_are_named_where_there_are_no_arcs():
+    """Backwards in time."""
+    mech, q, v = swinging()
     with pytest.warns(lw.MechanismWarning) as caught:
-        found = lw.rollout(mech, q, 30.0 * v, None, np.array([1e-5, 0.05, 1e-5]), 20)
+        found = lw.rollout(mech, np.array([q, q]), np.array([0.1 * v, -v]), None, np.array([-1e-5, -DT]), 450)
     message = " ".join(str(one.message) for one in caught)
-    assert "in state (1,), at t = " in message and "(1 of 3 states)" in message and "take smaller steps" in message
-    assert np.isfinite(found[0][::2]).all()
-    assert np.abs(lw.closed.position_error(mech, found[0][::2])).max() < 1e-12
+    assert "in state (1,), at t = -0." in message and "(1 of 2 states)" in message and "take smaller steps" in message
+    assert np.isfinite(found[0]).all() and np.abs(lw.closed.position_error(mech, found[0])).max() < 1e-11
+
+
+def test_many_motions_beside_and_through_singular_positions(monkeypatch):
+    """Energies are kept, each is what it is alone, and after a singular position compiled steps take over."""
+    mech = built("five_bar")
+    start = lw.closed.assemble(mech, SYMMETRIC)
+    basis = lw.closed.null_space(mech, start)
+    v = np.random.default_rng(3).normal(size=(40, 2)) @ basis.T * 2.0
+    v[0] = 0.0  # the symmetric motion goes through, at 0.65 s
+    counted = []
+    plain = followed_rollouts.Followed._step
+    monkeypatch.setattr(
+        followed_rollouts.Followed,
+        "_step",
+        lambda self, which, *given: counted.append(which) or plain(self, which, *given),
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lw.MechanismWarning)
+        found = lw.rollout(mech, start, v, None, DT, 800)
+        through = np.unique(np.concatenate(counted))
+        alone = [lw.rollout(mech, start, one, None, DT, 800, every=10) for one in v[:4]]
+    assert 0 < len(through) <= 3 and sum(map(len, counted)) < 200  # of 32,000 steps
+    energy = lw.kinetic_energy(mech, *found) + lw.potential_energy(mech, found[0])
+    assert np.ptp(energy, axis=1).max() < 1e-6 * np.abs(energy).max()
+    assert np.abs(lw.closed.position_error(mech, found[0])).max() < 1e-12
+    np.testing.assert_allclose(found[0][0, :, 1], found[0][0, :, 3], atol=1e-8)  # symmetric beyond
+    for k, one in enumerate(alone):
+        same(one, [x[k, ::10] for x in found], 1e-9)
 
 
 def test_loops_that_cannot_be_kept_closed_end_a_trajectory():

@@ -152,10 +152,14 @@ def test_a_batch_passes_one_by_one():
     """Each at its own time, and each as it does alone."""
     starts = [passing.parallelograms(2, speed, 1.0) for speed in (1.0, 3.0, -5.0)]
     mech, q, v = starts[0].mech, np.array([one.q for one in starts]), np.array([one.v for one in starts])
-    together = lw.simulate(mech, q, v, 1.0, method="rk4", step=5e-3)
+
+    def damped(t, q, v):
+        return -0.1 * (1.0 + t) * v
+
+    together = lw.simulate(mech, q, v, 1.0, control=damped, method="rk4", step=5e-3)
     assert starts[0].off(together.q).max() < 1e-9
     for k in range(3):
-        alone = lw.simulate(mech, q[k], v[k], 1.0, method="rk4", step=5e-3)
+        alone = lw.simulate(mech, q[k], v[k], 1.0, control=damped, method="rk4", step=5e-3)
         np.testing.assert_allclose(together.q[:, k], alone.q, atol=1e-9)
 
 

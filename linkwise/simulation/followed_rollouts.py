@@ -1,0 +1,305 @@
+"""Trajectories of closed mechanisms that compiled steps cannot be relied on for everywhere, followed again.
+
+Compiled steps take them to where a singular position comes near.  What passes beside it is resolved by shorter steps,
+compiled too, of all trajectories together.  What goes through takes the arcs of ``simulate``, each trajectory for
+itself.  Then compiled steps take over again, until the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..compiler.store import kernel_function
+from ..dynamics import closed
+from ..dynamics import trees as tree
+from ..dynamics.closed.structure import fronts
+from ..dynamics.resolved import Resolved
+from ..mechanics.algorithms.closed_projection import RELIABLE
+from ..mechanics.algorithms.integration import METHODS, Tableau
+from ..mechanics.elements.law import Acting
+from ..mechanism import Mechanism, MechanismError
+from .rollout_passages import Passages
+from .shorter_steps import ShorterSteps
+from .steps import ACTIVATION, PER_STEP, OneStep, drifted, kick_bias
+
+Records = Sequence[np.ndarray]
+#: All states after every step, q, v and activations if there are any, (n, steps, ...), and what ``counting`` ends with,
+#: of trajectories with inputs by name (n, ...), those of every step (n, steps, ...).
+Resumed = Callable[[Mapping[str, np.ndarray]], tuple[Records, np.ndarray]]
+RESOLVED = 3.0  # steps to a singular position: with fewer, energies are off by a millionth and more
+WATCHED = 12.0  # the same: with more, arcs keep energies no better than steps do
+SHORTER = "rk4"  # the method of shorter steps
+LARGEST = 2**23  # numbers that are kept of trajectories while they are followed again
+
+
+@dataclass
+class Followed:
+    """Some trajectories followed again: by compiled steps as far as these can be relied on, then past the singular
+    position one step after the other, by arcs near it, else by the compiled step or, where that cannot be relied on, by
+    singular value decompositions; then by compiled steps again, all together, until the next.
+
+    resumed     runs compiled steps
+    given       inputs of the rollout for these trajectories, (n, ...), those of every step (n, steps, ...)
+    unresolved  (n,): after how many steps the motion was not resolved first, or -1
+    lost        (n,): after how many steps loops could not be closed any more, or -1; the states are NaN then
+    """
+
+    mech: Mechanism
+    method: str
+    acting: Acting
+    resumed: Resumed
+    given: Mapping[str, np.ndarray]
+    unresolved: np.ndarray = field(init=False)
+    lost: np.ndarray = field(init=False)
+    passages: Passages = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.passages = Passages(self.mech, self.acting, self.given)
+        self.unresolved, self.lost = (np.full(len(self.given["q"]), -1) for _ in range(2))
+        self._steps = self.given["tau"].shape[1]
+        self._state_names = [name for name in ("q", "v", ACTIVATION) if name in self.given]
+        self._more = tuple(name for name in ("wrenches", "ctrl", ACTIVATION) if name in self.given)
+
+    def _kernel(self, method: str) -> Callable[..., tuple[np.ndarray, ...]]:
+        """One compiled step."""
+        return kernel_function(self.mech, OneStep(method, self.acting, self._more), None)
+
+    def records(self, like: Records) -> list[np.ndarray]:
+        """q, v and activations if there are any, (n, records, ...), as ``like`` keeps them."""
+        self._now = [self.given[name].astype(float) for name in self._state_names]
+        self._made = np.zeros(len(self._now[0]), dtype=int)  # steps
+        self._every = self._steps // like[0].shape[-2]
+        self._kept = [np.empty((len(self._made), *x.shape[-2:]), x.dtype) for x in like]
+        while len(which := np.flatnonzero(self._made < self._steps)):
+            ends = self._by_compiled_steps(which)
+            which, ends = which[ends >= 0], ends[ends >= 0]
+            through = self._by_shorter_steps(which, ends)
+            self._past(which[through], ends[through])
+        return self._kept
+
+    def _keep(self, i: int, states: Sequence[np.ndarray]) -> None:
+        """Note the states (k, ...) of a trajectory after its next k steps."""
+        before, count = int(self._made[i]), len(states[0])
+        first, last = before // self._every, (before + count) // self._every
+        for kept, own in zip(self._kept, states, strict=True):
+            kept[i, first:last] = own[(first + 1) * self._every - before - 1 :: self._every]
+        for now, own in zip(self._now, states, strict=True):
+            now[i] = own[-1:] if count else now[i : i + 1]
+        self._made[i] = before + count
+
+    def _by_compiled_steps(self, which: np.ndarray) -> np.ndarray:
+        """Take these trajectories as far as compiled steps do, up to where a singular position comes near; (n,): which
+        step it is that they cannot be relied on for, or -1 at the end."""
+        ends = np.full(len(which), -1)
+        longest = self._steps - int(self._made[which].min())
+        size = longest * sum(self.given[name].shape[-1] for name in ("q", "v", "tau"))
+        some = max(1, LARGEST // size)
+        for part in (slice(k, k + some) for k in range(0, len(which), some)):
+            own = which[part]
+            states, trusted = self.resumed(self._inputs(own))
+            relied, resolved, near = trusted.astype(int).T
+            first = np.minimum(*(np.where(count < 0, -1 - count, self._steps) for count in (relied, resolved)))
+            left = self._steps - self._made[own]
+            good = np.where(first < left, np.minimum(near, first), left)
+            ends[part] = np.where(first < left, self._made[own] + first, -1)
+            for k, (i, count) in enumerate(zip(own.tolist(), good.tolist(), strict=True)):
+                self._keep(i, [x[k, :count] for x in states])
+        return ends
+
+    def _inputs(self, which: np.ndarray) -> dict[str, np.ndarray]:
+        """Those of some trajectories from where they are; as many steps for all, though some end before."""
+        first = self._made[which]
+        ahead = np.minimum(first[:, None] + np.arange(self._steps - first.min()), self._steps - 1)
+        found = {name: x[which[:, None], ahead] if name in PER_STEP else x[which] for name, x in self.given.items()}
+        for name, now in zip(self._state_names, self._now, strict=True):
+            found[name] = now[which].astype(self.given[name].dtype)
+        return found
+
+    # -- beside singular positions ------------------------------------------------------------------------------
+
+    def _by_shorter_steps(self, which: np.ndarray, ends: np.ndarray) -> np.ndarray:
+        """Take trajectories beyond the steps ``ends`` by shorter ones, until compiled steps will do again; (n,): where
+        that does not do, as they go through a singular position.  Those are left where they were."""
+        begun, before = self._made[which].copy(), [x[which] for x in self._now]
+        dt = self.given["dt"][which].astype(float)
+        motions = ShorterSteps(self._kernel(SHORTER), before, dt)
+        forces, others = self._driven(which, begun, before)
+        on = np.arange(len(which))
+        while len(on):
+            motions.advance(on, forces[on], [x[on] for x in others])
+            arrived = on[(motions.left[on] == 0.0) & ~motions.failed[on]]
+            for j in arrived.tolist():
+                self._keep(int(which[j]), [x[j : j + 1] for x in motions.x])
+            k = self._made[which]
+            goes_on = (k < self._steps) & ~((k > ends) & (motions.away >= WATCHED * np.abs(dt))) & ~motions.failed
+            further = arrived[goes_on[arrived]]
+            if len(further):
+                motions.begin(further)
+                driven = self._driven(which[further], k[further], [x[further] for x in motions.x])
+                forces[further] = driven[0]
+                for whole, own in zip(others, driven[1], strict=True):
+                    whole[further] = own
+            on = on[~motions.failed[on] & ((motions.left[on] != 0.0) | goes_on[on])]
+        through, rest = motions.failed.copy(), np.flatnonzero(~motions.failed)
+        times = begun * dt + motions.when
+        through[rest] = ~self.passages.tell_of_corners(which[rest], motions.closest[rest], times[rest])
+        self._made[which[through]] = begun[through]
+        for now, x in zip(self._now, before, strict=True):
+            now[which[through]] = x[through]
+        return through
+
+    def _driven(
+        self, which: np.ndarray, k: np.ndarray, now: Sequence[np.ndarray]
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Joint forces and other inputs of the k-th step of some, which are constant during it."""
+        others = [self.given[name][which, k].astype(float) for name in self._more if name != ACTIVATION]
+        return self._forces(which, k, now[0], now[1]), others
+
+    # -- past singular positions --------------------------------------------------------------------------------
+
+    def _past(self, which: np.ndarray, ends: np.ndarray) -> None:
+        """Take trajectories one step after the other beyond those ``ends``, until compiled steps will do again."""
+        while len(which):
+            k, now = self._made[which], [x[which] for x in self._now]
+            there, settled = self._step(which, k, now)
+            for i, *states in zip(which.tolist(), *there, strict=True):
+                self._keep(i, [x[None] for x in states])
+            unknown = ~np.logical_and.reduce([np.isfinite(x).all(axis=-1) for x in there])
+            for i in which[unknown].tolist():  # and stays so
+                self._keep(i, [np.full((self._steps - self._made[i], x.shape[-1]), np.nan) for x in self._now])
+            on = (self._made[which] < self._steps) & ~(settled & (ends < k + 1))
+            which, ends = which[on], ends[on]
+
+    def _step(self, which: np.ndarray, k: np.ndarray, now: Sequence[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
+        """The states after the k-th step of each of these trajectories, and whether compiled steps will do from
+        there."""
+        q, v, *activation = now
+        dt, (forces, others) = self.given["dt"][which].astype(float), self._driven(which, k, now)
+        inputs = [*others, *activation]
+        state, reliability, ahead = self._kernel(self.method)(q, v, forces, dt, *inputs)
+        there = np.split(state, np.cumsum([x.shape[-1] for x in now])[:-1], axis=-1)
+        known = finite_states(dt.shape, q, v, forces, *inputs)
+        past = self._past_singular_positions(which, k, now, known & (ahead < WATCHED**2), there)
+        poor = ~(reliability > RELIABLE) & known & ~past
+        first = (self.unresolved[which] < 0) & (ahead < RESOLVED**2) & ~past
+        self.unresolved[which[first]] = k[first]
+        if poor.any():
+            named = {name: x[poor] for name, x in zip(self._more, inputs, strict=True)}
+            again = self._by_decomposition(which[poor], k[poor], q[poor], v[poor], dt[poor], forces[poor], named)
+            for one, own in zip(there, again, strict=True):
+                one[poor] = own
+        return there, known & ~past & ~poor & (ahead >= WATCHED**2)
+
+    def _past_singular_positions(
+        self,
+        which: np.ndarray,
+        k: np.ndarray,
+        now: Sequence[np.ndarray],
+        near: np.ndarray,
+        there: Sequence[np.ndarray],
+    ) -> np.ndarray:
+        """(n,): which of these trajectories take an arc in the k-th step, of those that are near a singular position or
+        on an arc already; where it leads is written to ``there``."""
+        past = np.zeros(len(which), bool)
+        for j in np.flatnonzero(self.given["dt"][which] > 0.0).tolist():  # arcs lead forward in time
+            i = int(which[j])
+            if near[j] or self.passages.is_inside(i):
+                reached = self.passages.reached(i, int(k[j]), [part[j] for part in now])
+                if reached is not None:
+                    past[j] = True
+                    for part, own in zip(there, reached, strict=True):
+                        part[j] = own
+        return past
+
+    def _forces(self, which: np.ndarray, k: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Joint forces of a step that are constant during it."""
+        tau = self.given["tau"][which, k].astype(float)
+        if "target" not in self.given:
+            return tau
+        way = tree.difference(self.mech, q, self.given["target"][which, k].astype(float))
+        return tau + self.given["kp"][which] * way - self.given["kd"][which] * v
+
+    def _by_decomposition(
+        self,
+        which: np.ndarray,
+        k: np.ndarray,
+        q: np.ndarray,
+        v: np.ndarray,
+        dt: np.ndarray,
+        tau: np.ndarray,
+        others: Mapping[str, np.ndarray],
+    ) -> tuple[np.ndarray, ...]:
+        """The states after a step of some; NaN where loops cannot be closed."""
+        try:
+            return decomposed_step(self.mech, self.method, self.acting, q, v, dt[:, None], tau, **others)
+        except MechanismError:
+            if len(which) == 1:
+                self.lost[which] = np.where(self.lost[which] < 0, k, self.lost[which])
+                lost = [q, v, *([others[ACTIVATION]] if ACTIVATION in others else [])]
+                return tuple(np.full_like(x, np.nan) for x in lost)
+        alone = [
+            self._by_decomposition(
+                which[i], k[i], q[i], v[i], dt[i], tau[i], {name: x[i] for name, x in others.items()}
+            )
+            for i in (slice(i, i + 1) for i in range(len(which)))
+        ]
+        return tuple(np.concatenate(parts) for parts in zip(*alone, strict=True))
+
+
+def decomposed_step(
+    mech: Mechanism,
+    name: str,
+    acting: Acting,
+    q: np.ndarray,
+    v: np.ndarray,
+    h: np.ndarray,
+    tau: np.ndarray,
+    wrenches: Any = None,
+    ctrl: Any = None,
+    activation: Any = None,
+) -> tuple[np.ndarray, ...]:
+    """One step of a method and the projection after it, by NumPy: (q, v), and the activations if there are any."""
+    method, rank, elements = METHODS[name], independent_constraints(mech), Resolved(mech, acting)
+    nq, n, more = mech.nq, mech.nv, [] if activation is None else [activation]
+
+    def changes(q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Of v and activations, one behind the other."""
+        forces, rates = elements.forces_and_rates(q, v[:, :n], ctrl, v[:, n:] if more else None)
+        a = closed.accelerations(mech, q, v[:, :n], tau + forces, wrenches=wrenches, rank=rank)
+        return np.concatenate([a, rates], axis=-1)
+
+    def rates(_: float, x: np.ndarray) -> np.ndarray:
+        q, v = x[:, :nq], x[:, nq:]
+        return np.concatenate([tree.coordinate_rates(mech, q, v[:, :n]), changes(q, v)], axis=-1)
+
+    if isinstance(method, Tableau):
+        x = method.advance(np.concatenate([q, v, *more], axis=-1), h, rates)
+        q, v = x[:, :nq], x[:, nq:]
+    else:
+
+        def kicks(_: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+            found = changes(q, v)
+            found[:, :n] += kick_bias(mech, q, v[:, :n])
+            return found
+
+        def moved(q: np.ndarray, v: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            q, rates = drifted(mech, q, v[:, :n], h[:, 0])
+            return q, np.concatenate([rates, v[:, n:]], axis=-1)
+
+        q, v = method.advance(q, np.concatenate([v, *more], axis=-1), h, kicks, moved)
+    closed_q, closed_v = closed.project(mech, q, v[:, :n], rank=rank)
+    return (closed_q, closed_v, v[:, n:])[: 2 + len(more)]
+
+
+def finite_states(batch: tuple[int, ...], *arrays: np.ndarray) -> np.ndarray:
+    """(...): whether all numbers of a state are."""
+    return np.logical_and.reduce([np.isfinite(x).all(axis=tuple(range(len(batch), x.ndim))) for x in arrays])
+
+
+def independent_constraints(mech: Mechanism) -> int:
+    """How many constraints are independent away from singular positions."""
+    return sum(front.pivots for own in fronts(mech) for front in own)
