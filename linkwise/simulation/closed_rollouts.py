@@ -31,7 +31,7 @@ from .run import warn_of_inconsistent_velocities
 from .steps import PER_STEP
 
 TRUSTED = "trusted"
-COUNTS = 3  # see ``counting``
+NONE_YET = np.zeros(3)  # what ``counting`` starts with
 SETTLED = {"float64": 1e-6, "float32": 1e-3}  # rad, m: the last correction of positions
 
 
@@ -122,7 +122,7 @@ def run_closed(
     """
 
     def counted(inputs: Sequence[np.ndarray], out: Records) -> np.ndarray:
-        trusted = np.zeros((*out[0].shape[:-2], COUNTS), out[0].dtype)
+        trusted = np.zeros((*out[0].shape[:-2], *NONE_YET.shape), out[0].dtype)
         with np.errstate(all="ignore"):
             run(*inputs, out=(*out, _over_and_over(trusted, out[0].shape[-2])))
         return trusted

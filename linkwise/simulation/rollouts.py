@@ -32,7 +32,7 @@ from ..mechanics.elements.law import Acting
 from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
 from ..mechanism.quaternions import with_unit_quaternions
 from .bodies import check_bodies
-from .closed_rollouts import COUNTS, SETTLED, TRUSTED, counting, finite_states, onto_loops, run_closed, warn_first
+from .closed_rollouts import NONE_YET, SETTLED, TRUSTED, counting, finite_states, onto_loops, run_closed, warn_first
 from .steps import ACTIVATION, FEEDBACK, PER_STEP, step_algorithm, step_name, warn_of_long_steps
 
 GAINS = ("kp", "kd")
@@ -102,9 +102,7 @@ def rollout(
     target, given = ("cuda", device.seen) if device else (target, _plain(given))
     dtype = _precision(given, {**(feedback or {}), "q": q0, "v": v0, "ctrl": ctrl, ACTIVATION: activation})
     run, inputs, of_variant = _kernel(mech, method, acting, tuple(more), tuple(parameters), dtype, target)
-    named, batch = _arrays(
-        mech, inputs, {**given, **of_variant, TRUSTED: np.zeros(COUNTS)}, np.dtype(dtype), steps, every
-    )
+    named, batch = _arrays(mech, inputs, {**given, **of_variant, TRUSTED: NONE_YET}, np.dtype(dtype), steps, every)
     varied = _prepared(mech, method, acting, named, parameters)
     axes = (*batch,) if final_only else (*batch, steps // every + 1)
     initial, shapes = _starts(mech, acting, named, axes)
@@ -297,14 +295,14 @@ def _step(
     if acting.n_activation:
         fed_back.append(Array(ACTIVATION, (acting.n_activation,)))
     if mech.loops:
-        fed_back.append(Array(TRUSTED, (COUNTS,)))
+        fed_back.append(Array(TRUSTED, NONE_YET.shape))
         options = {"fronts": DECIDED_OPTIONS["fronts"](mech), "settled": SETTLED[dtype]}
         algorithm = dataclasses.replace(
             algorithm,
             inputs=(*algorithm.inputs, TRUSTED),
             output="result",
             recursion=counting(algorithm.function),
-            sizes={**algorithm.sizes, TRUSTED: (COUNTS,)},
+            sizes={**algorithm.sizes, TRUSTED: NONE_YET.shape},
         )
     program = trace_with_plan(algorithm, mech, parameters, options, loops).program
     parts = tuple(Array(array.name + NEXT, array.shape) for array in fed_back)
