@@ -118,6 +118,7 @@ _LATER = {
         "rotor_inertias",
     ),
     ".control.joints": ("joint_feedback", "saturated"),
+    ".interop": ("interop",),
     ".linearization": ("StateSpace", "find_equilibrium", "linearization", "linearize"),
     ".mechanics.algorithms.algorithm": ("Algorithm",),
     ".mechanics.algorithms.catalogue": ("register_integrator",),

@@ -462,6 +462,16 @@ class Mechanism(Constant, ActingElements, Touching):
         """A copy with further groups of joints: ``{name: joint names}``."""
         return family.variant(self, (), annotations=annotation.with_groups(self, groups))
 
+    def save(self, path: Any, strict: bool = False) -> None:
+        """Write it to a file, ``"robot.urdf"`` or ``"robot.xml"`` (MJCF); ``lw.load`` of it has the same dynamics.
+
+        What the format cannot say is told in one ``lw.OmissionWarning``, with ``strict`` as an error; joints and loops
+        that cannot be composed of what it has are an error.
+        """
+        from linkwise.writers import save
+
+        save(self, path, strict)
+
     @cached_property
     def spanning_tree(self) -> Mechanism:
         """The same mechanism without its loops."""

@@ -18,6 +18,7 @@ FLOATING_BASE = "floating_base"  # the joint by which a root link moves freely
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 MAX_BYTES = 64 * 1024 * 1024
 MAX_DEPTH = 200
+NO_LIMIT = 1e300  # limits from here on are none
 _INVALID_TOKEN = expat.errors.codes[expat.errors.XML_ERROR_INVALID_TOKEN]
 _COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven")
 
@@ -77,6 +78,11 @@ def register_reader(root_element: str, format_name: str) -> Callable[[AnyReader]
         return reader
 
     return note
+
+
+def unbounded(limit: float) -> float:
+    """A limit, infinite where its number is one that stands for none: formats have no infinite numbers."""
+    return math.copysign(math.inf, limit) if abs(limit) >= NO_LIMIT else limit
 
 
 @dataclass

@@ -14,7 +14,7 @@ from linkwise.readers.mjcf.actuators import Rotor
 from linkwise.readers.mjcf.document import Settings, choice, is_limited
 from linkwise.readers.mjcf.poses import HERE, rotation_about
 from linkwise.readers.mjcf.tree import Node, unused
-from linkwise.readers.protocol import Element, omit, warn
+from linkwise.readers.protocol import Element, omit, unbounded, warn
 
 _TYPES = ("hinge", "slide", "ball", "free")
 
@@ -146,7 +146,7 @@ def _limits(joint: BodyJoint, settings: Settings, rotor: Rotor) -> Limits:
     if is_limited(element, "limited", "range", settings, needed=not isinstance(joint.kind, Spherical)):
         if settings.has("limit") and isinstance(joint.kind, (Revolute, Prismatic)):
             convert = settings.radians if isinstance(joint.kind, Revolute) else float
-            bounds["lower"], bounds["upper"] = map(convert, element.numbers("range", 2))
+            bounds["lower"], bounds["upper"] = (unbounded(convert(x)) for x in element.numbers("range", 2))
         elif settings.has("limit"):
             omit(element, "ball joint with limits", "the rotation angle of a ball joint has no limits here")
     if is_limited(element, "actuatorfrclimited", "actuatorfrcrange", settings):

@@ -2,7 +2,9 @@
 
 Kinematics, inertias, limits, damping, friction and mimic joints are read, loops and couplings of URDF+, and which
 joints have motors, collision geometry as shapes; what concerns looks is skipped; what is not read and constrains,
-drives or collides is noted.  Files
+drives or collides is noted.  Of what the format has no words for and ``mech.save`` writes, ``armature``,
+``spring_stiffness`` and ``spring_reference`` of <dynamics>, a number or one per coordinate, and <gravity xyz="..."/> of
+<robot> are read.  Files
 in the wild hold moments of inertia that no body can have: these are kept as written and reported as ``InertiaWarning``;
 a negative mass is refused.
 """
@@ -44,7 +46,7 @@ _ATTRIBUTES: dict[str, tuple[str, ...]] = {
     "origin": ("xyz", "rpy", "quat_xyzw"),
     "axis": ("xyz",),
     "limit": ("lower", "upper", "velocity", "effort", "acceleration", "deceleration", "jerk"),
-    "dynamics": ("damping", "friction"),
+    "dynamics": ("damping", "friction", "armature", "spring_stiffness", "spring_reference"),
     "mimic": ("joint", "multiplier", "offset"),
     "loop": ("name", "type"),
     "coupling": ("name", "type"),
@@ -99,7 +101,9 @@ def from_xml(
         constraints.add_couplings(builder, root, joints, rules)
     for joint in joints:
         add_joint(builder, joint, rules.get(joint.text("name")))
-    gravity = STANDARD_GRAVITY if gravity is None else gravity
+    given = root.first("gravity")
+    if gravity is None:
+        gravity = STANDARD_GRAVITY if given is None else given.numbers("xyz", 3)
     mech = builder.build(name or root.attributes.get("name", "").strip() or "robot", gravity, strict=False)
     independent, actuated = constraints.independent_joints(joints), actuated_joints(root, mech)
     if floating_base and independent is not None:

@@ -8,7 +8,7 @@ from linkwise.mechanism.checks import close_names
 from linkwise.readers.protocol import Element, omit
 
 # What is read elsewhere, what neither constrains nor drives, and words of what constrains.
-_READ = ("link", "joint", "loop", "coupling", "transmission", "ros2_control")
+_READ = ("link", "joint", "loop", "coupling", "transmission", "ros2_control", "gravity")
 _SILENT = ("material", "sensor", "mujoco", "author", "verify_license")
 _CONSTRAINING = ("loop", "coupling", "constraint", "bushing", "gear", "closure", "cable", "equality")
 

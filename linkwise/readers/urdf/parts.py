@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from linkwise.mechanics.joints import Fixed, Floating, Joint, Planar, Prismatic,
 from linkwise.mechanics.spatial.quaternion import rotation_matrix
 from linkwise.mechanism import Builder, Limits, Mimic, Pose, snapped
 from linkwise.mechanism.poses import rotation_from_rpy
-from linkwise.readers.protocol import Element
+from linkwise.readers.protocol import Element, unbounded
 
 ONE_COORDINATE = ("revolute", "continuous", "prismatic")  # types of joints that can mimic others
 
@@ -86,7 +87,22 @@ def add_joint(builder: Builder, joint: Element, mimic: Mimic | None) -> None:
         friction=dynamics.number("friction", 0.0) if dynamics else 0.0,
         limits=_limits(joint),
         mimic=mimic if made.nv > 0 else None,  # a joint that cannot move has nothing to mimic with
+        **_extensions(dynamics, made),
     )
+
+
+def _extensions(dynamics: Element | None, kind: Joint) -> dict[str, Any]:
+    """Rotor inertia and spring, for which plain URDF has no words."""
+    words = {"armature": ("armature", kind.nv), "spring_stiffness": ("stiffness", kind.nv)}
+    words["spring_reference"] = ("rest", kind.nq)
+    if dynamics is None or kind.nv == 0:
+        return {}
+    found: dict[str, Any] = {}
+    for word, (name, size) in words.items():
+        if word in dynamics.attributes:
+            values = dynamics.numbers(word, 1, size)
+            found[name] = values[0] if len(values) == 1 else values
+    return found
 
 
 def kind(joint: Element, without: Iterable[str] = ()) -> Joint:
@@ -113,7 +129,7 @@ def _limits(joint: Element) -> Limits | None:
     bounds = {key: limit.number(key, np.inf, finite=False) for key in ("velocity", "effort")}
     if joint.text("type") in ("revolute", "prismatic"):
         bounds |= {key: limit.number(key, 0.0, finite=False) for key in ("lower", "upper")}
-    return Limits(**bounds)
+    return Limits(**{key: unbounded(value) for key, value in bounds.items()})
 
 
 def mimic_rules(joints: Iterable[Element]) -> dict[str, Mimic]:

@@ -1,0 +1,13 @@
+"""Beside other libraries: states, forces, matrices and Jacobians in the orders and conventions of Pinocchio and MuJoCo,
+and models of theirs from a mechanism's numbers.
+
+    there = lw.interop.to_pinocchio(mech, model)
+    tau = there.inverse.tau(q_there, pinocchio.rnea(model, data, there.q(q), there.v(q, v), there.a(q, v, a)))
+"""
+
+from .conversion import Conversion
+from .mechanisms import to_mechanism
+from .mujoco import from_mujoco, to_mujoco
+from .pinocchio import from_pinocchio, pinocchio_model, to_pinocchio
+
+__all__ = ["Conversion", "from_mujoco", "from_pinocchio", "pinocchio_model", "to_mechanism", "to_mujoco", "to_pinocchio"]

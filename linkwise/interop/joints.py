@@ -1,0 +1,175 @@
+"""One joint in the coordinates of another library: how its q there follows from ours, and its velocities.
+
+With v_there = B v for a joint's own velocities, B is orthogonal for every joint here: an order of numbers, or a rotation
+of some of them.  Forces therefore change as velocities do, and the inverse of B is its transpose.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+QUATERNION_LAST = [1, 2, 3, 0]
+POSITION_FIRST = [4, 5, 6, 1, 2, 3, 0]
+LINEAR_FIRST = [3, 4, 5, 0, 1, 2]
+
+
+class Same:
+    """The same numbers: hinges, slides, and all joints whose coordinates are rates."""
+
+    def q_there(self, q: np.ndarray) -> np.ndarray:
+        """(..., nq there) of (..., nq here)."""
+        return q
+
+    def q_here(self, q: np.ndarray) -> np.ndarray:
+        """The inverse."""
+        return q
+
+    def forth(self, q: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """B x, for velocities or forces x (..., nv) at our coordinates q."""
+        return x
+
+    def back(self, q: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """B* x."""
+        return x
+
+    def drift(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """dB/dt v: accelerations there are B a + drift."""
+        return np.zeros_like(v)
+
+
+class Endless(Same):
+    """An angle as its cosine and sine: unlimited revolute joints of Pinocchio.  Whole turns are not kept."""
+
+    def q_there(self, q: np.ndarray) -> np.ndarray:
+        return np.concatenate([np.cos(q), np.sin(q)], axis=-1)
+
+    def q_here(self, q: np.ndarray) -> np.ndarray:
+        return np.arctan2(q[..., 1:], q[..., :1])
+
+
+@dataclass(frozen=True)
+class Reordered(Same):
+    """The same numbers in another order: ``x_there = x[order]``."""
+
+    q_order: Any
+    v_order: Any
+
+    def q_there(self, q: np.ndarray) -> np.ndarray:
+        return q[..., self.q_order]
+
+    def q_here(self, q: np.ndarray) -> np.ndarray:
+        return q[..., np.argsort(self.q_order)]
+
+    def forth(self, q: np.ndarray, x: np.ndarray) -> np.ndarray:
+        return x[..., self.v_order]
+
+    def back(self, q: np.ndarray, x: np.ndarray) -> np.ndarray:
+        return x[..., np.argsort(self.v_order)]
+
+
+BALL = Reordered(QUATERNION_LAST, [0, 1, 2])  # quaternions x, y, z, w
+FREE_FLYER = Reordered(POSITION_FIRST, LINEAR_FIRST)  # both parts of velocities in child axes
+
+
+class PlanarInChildAxes(Same):
+    """``q = [x, y, cos, sin]``, velocities along axes that rotate with the child."""
+
+    def q_there(self, q: np.ndarray) -> np.ndarray:
+        return np.concatenate([q[..., :2], np.cos(q[..., 2:]), np.sin(q[..., 2:])], axis=-1)
+
+    def q_here(self, q: np.ndarray) -> np.ndarray:
+        return np.concatenate([q[..., :2], np.arctan2(q[..., 3:], q[..., 2:3])], axis=-1)
+
+    def forth(self, q: np.ndarray, x: np.ndarray) -> np.ndarray:
+        return self._rotated(-q[..., 2], x)
+
+    def back(self, q: np.ndarray, x: np.ndarray) -> np.ndarray:
+        return self._rotated(q[..., 2], x)
+
+    def drift(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        x, y, rate = np.moveaxis(self.forth(q, v), -1, 0)
+        return np.stack([rate * y, -rate * x, np.zeros_like(rate)], axis=-1)
+
+    @staticmethod
+    def _rotated(angle: np.ndarray, x: np.ndarray) -> np.ndarray:
+        c, s = np.cos(angle), np.sin(angle)
+        return np.stack([c * x[..., 0] - s * x[..., 1], s * x[..., 0] + c * x[..., 1], x[..., 2]], axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Elsewhere(Same):
+    """A floating joint whose frame is at another pose in the ground: ``rotation`` and ``position`` of ours in that."""
+
+    rotation: np.ndarray
+    position: np.ndarray
+
+    def q_there(self, q: np.ndarray) -> np.ndarray:
+        turned = product(quaternion_of(self.rotation), q[..., :4])
+        return np.concatenate([turned, q[..., 4:] @ self.rotation.T + self.position], axis=-1)
+
+    def q_here(self, q: np.ndarray) -> np.ndarray:
+        turned = product(quaternion_of(self.rotation) * (1.0, -1.0, -1.0, -1.0), q[..., :4])
+        return np.concatenate([turned, (q[..., 4:] - self.position) @ self.rotation], axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class FreeInWorldAxes(Same):
+    """MuJoCo's free joint: the pose in the world, position first; linear velocity along the world's axes, angular
+    velocity along the child's.  ``rotation`` and ``position`` are the pose of the joint's frame in the ground."""
+
+    rotation: np.ndarray
+    position: np.ndarray
+
+    def q_there(self, q: np.ndarray) -> np.ndarray:
+        return np.roll(Elsewhere(self.rotation, self.position).q_there(q), 3, axis=-1)
+
+    def q_here(self, q: np.ndarray) -> np.ndarray:
+        return Elsewhere(self.rotation, self.position).q_here(np.roll(q, -3, axis=-1))
+
+    def forth(self, q: np.ndarray, x: np.ndarray) -> np.ndarray:
+        linear = np.einsum("...ij,...j->...i", self._axes(q), x[..., 3:])
+        return np.concatenate([linear, np.broadcast_to(x[..., :3], linear.shape)], axis=-1)
+
+    def back(self, q: np.ndarray, x: np.ndarray) -> np.ndarray:
+        linear = np.einsum("...ji,...j->...i", self._axes(q), x[..., :3])
+        return np.concatenate([np.broadcast_to(x[..., 3:], linear.shape), linear], axis=-1)
+
+    def drift(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        turning = np.concatenate([np.zeros_like(v[..., :3]), np.cross(v[..., :3], v[..., 3:])], axis=-1)
+        return self.forth(q, turning)
+
+    def _axes(self, q: np.ndarray) -> np.ndarray:
+        """(..., 3, 3): the child's axes in the world."""
+        return self.rotation @ rotation_of(q[..., :4])
+
+
+# -- quaternions w, x, y, z -------------------------------------------------------------------------------------
+
+
+def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The rotation b, then a."""
+    w = a[..., :1] * b[..., :1] - np.sum(a[..., 1:] * b[..., 1:], axis=-1, keepdims=True)
+    vector = a[..., :1] * b[..., 1:] + b[..., :1] * a[..., 1:] + np.cross(a[..., 1:], b[..., 1:])
+    return np.concatenate([w, vector], axis=-1)
+
+
+def rotation_of(quaternion: np.ndarray) -> np.ndarray:
+    """(..., 3, 3) of quaternions of any length but zero."""
+    w, x, y, z = np.moveaxis(quaternion / np.linalg.norm(quaternion, axis=-1, keepdims=True), -1, 0)
+    rows = (
+        (1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)),
+        (2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)),
+        (2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)),
+    )
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+
+
+def quaternion_of(rotation: np.ndarray) -> np.ndarray:
+    """(4,) of unit length, w not negative."""
+    from scipy.spatial.transform import Rotation
+
+    found = np.asarray(Rotation.from_matrix(rotation).as_quat())[[3, 0, 1, 2]]
+    return found if found[0] >= 0.0 else -found

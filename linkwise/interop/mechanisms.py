@@ -1,0 +1,35 @@
+"""Two mechanisms of linkwise: one that was written to a file and read again, variants with joints in other orders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+import linkwise as lw
+
+from .conversion import Conversion
+from .joints import Elsewhere, Same
+from .pairing import Foreign, paired
+
+
+def to_mechanism(mech: lw.Mechanism, other: lw.Mechanism, others: Iterable[str] = ()) -> Conversion:
+    """Conversion of states, forces and matrices to the order of another mechanism with the same joints, as one that
+    ``mech.save`` wrote has when it is read again: joints in depth-first order (MJCF), joints composed of several.
+
+    others   names of joints there that are locked in ``mech``: they stay at ``other.initial``
+    """
+    there = {}
+    for body in other.bodies:
+        if not body.mimic:
+            q, v = range(other.nq)[other.q_index(body.joint)], range(other.nv)[other.v_index(body.joint)]
+            there[body.joint] = Foreign(list(q), list(v), body.kind.nv == 6, body.kind.kind_name())
+
+    def chart(body: Any, joint: Foreign) -> Same:
+        if not isinstance(body.kind, lw.Floating) or body.parent >= 0:
+            return Same()
+        (twin,) = (one for one in other.bodies if not one.mimic and other.v_index(one.joint).start == joint.v[0])
+        return Elsewhere(twin.rotation.T @ body.rotation, twin.rotation.T @ (body.position - twin.position))
+
+    return Conversion(paired(mech, "linkwise", there, chart, np.array(other.initial), other.nv, others), forth=True)

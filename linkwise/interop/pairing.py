@@ -1,0 +1,84 @@
+"""Joints of a mechanism and of a model found by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import linkwise as lw
+
+from .conversion import Pairing, Tie
+from .joints import Same
+
+
+class Foreign(NamedTuple):
+    """A joint of another library: where its coordinates are, and whether it moves freely in space."""
+
+    q: list[int]
+    v: list[int]
+    free: bool
+    kind: str
+
+
+Chart = Callable[[Any, Foreign], Same]  # of one of our bodies and the joint there
+
+
+def paired(
+    mech: lw.Mechanism,
+    library: str,
+    there: Mapping[str, Foreign],
+    chart: Chart,
+    q_start: np.ndarray,
+    nv: int,
+    others: Iterable[str],
+) -> Pairing:
+    """The joints of both sides by their names.
+
+    there    joints of the other library that have coordinates
+    others   names of those that the mechanism does not have, which keep ``q_start``
+
+    A joint that has been composed of several there is found by the names of its coordinates, "joint.x"; a floating
+    joint that is left over on either side meets the other.
+    """
+    left, ties = dict(there), []
+    for body in mech.bodies:
+        names = _found(mech, body, left)
+        place = mech.place(body.joint)
+        if names is None and body.mimic:  # which it does there as well
+            continue
+        if names is None:
+            raise lw.MechanismError(
+                f"joint {body.joint!r} of mechanism {mech.name!r} is not in the model of {library}, whose joints are "
+                f"{', '.join(there) or 'none'}"
+            )
+        parts = [left.pop(name) for name in names]
+        whole = parts[0]
+        if len(parts) > 1:
+            whole = Foreign([k for p in parts for k in p.q], [k for p in parts for k in p.v], False, "")
+        made = chart(body, whole)
+        fits = len(whole.q) == len(made.q_there(np.array(body.kind.neutral()))) and len(whole.v) == body.kind.nv
+        if not fits:
+            raise lw.MechanismError(
+                f"joint {body.joint!r} is {body.kind!r} here, and {whole.kind or 'another'} with {len(whole.q)} "
+                f"coordinates and {len(whole.v)} velocities in {library}: the two are not the same mechanism"
+            )
+        ties.append(Tie(made, place, whole.q, whole.v, body.mimic is not None))
+    unknown = [name for name in left if name not in others]
+    if unknown:
+        raise lw.MechanismError(
+            f"the model of {library} has joints that mechanism {mech.name!r} has not: {', '.join(unknown)}; where they "
+            "are locked here, name them in others="
+        )
+    return Pairing(mech, library, tuple(ties), np.array(q_start, dtype=float), nv)
+
+
+def _found(mech: lw.Mechanism, body: Any, there: Mapping[str, Foreign]) -> list[str] | None:
+    if body.joint in there:
+        return [body.joint]
+    composed = [f"{body.joint}.{one.name}" for one in body.kind.measures("q")]
+    if all(name in there for name in composed):
+        return composed
+    free = [name for name, one in there.items() if one.free and name not in mech.joint_names]
+    return free[:1] if isinstance(body.kind, lw.Floating) and len(free) == 1 else None

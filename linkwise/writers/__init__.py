@@ -1,0 +1,45 @@
+"""Mechanisms written to files: ``mech.save`` and ``linkwise convert``.
+
+What a format cannot say is told: in one warning where it does not concern how the parts move, and as an error where it
+does (joints and loops that cannot be composed of what the format has).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from linkwise.mechanism import Mechanism, MechanismError
+from linkwise.writers import mjcf, urdf
+from linkwise.writers.report import Report
+
+__all__ = ["FORMATS", "save", "text_of"]
+
+#: Ending of a file name -> its format, and who writes it.
+FORMATS: dict[str, tuple[str, Callable[[Mechanism, Report], str]]] = {
+    ".urdf": ("URDF", urdf.written),
+    ".xml": ("MJCF", mjcf.written),
+    ".mjcf": ("MJCF", mjcf.written),
+}
+
+
+def save(mech: Mechanism, path: str | os.PathLike[str], strict: bool = False) -> None:
+    """Write a mechanism to a file, whose ending says the format; see ``Mechanism.save``."""
+    target = Path(path)
+    ending = target.suffix.lower()
+    if ending not in FORMATS:
+        known = ", ".join(f"{one} ({name})" for one, (name, _) in FORMATS.items())
+        raise MechanismError(f"{target.name!r} has no ending of a format that mechanisms are saved in: {known}")
+    text = text_of(mech, ending, str(target), strict)  # before the file is touched
+    target.write_text(text, encoding="utf-8")
+
+
+def text_of(mech: Mechanism, ending: str, place: Any = None, strict: bool = False) -> str:
+    """The document that ``save`` writes; ``place`` is what messages call it."""
+    name, written = FORMATS[ending]
+    report = Report(name, place or f"{name} of {mech.name}", strict)
+    text = written(mech, report)
+    report.tell()
+    return text

@@ -1,0 +1,138 @@
+"""Joints that a format lacks, composed of ones it has: exactly the same motions and coordinates.
+
+A joint of several coordinates becomes one joint per coordinate, with links without mass in between: joint "u" has
+"u.1" and "u.2" in its place, in the order of its coordinates.  A screw is a rotation and an advance that mimics it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from linkwise.mechanics.joints import Cylindrical, Helical, Joint, PinInSlot, Planar, Prismatic, Revolute, Universal
+from linkwise.mechanism import Body, Frame, Limits, Mechanism, Mimic
+from linkwise.mechanism.annotation import Coordinates
+from linkwise.writers.report import Report
+
+ADVANCE = "advance"  # the joint "screw.advance" goes along with the rotation of "screw"
+
+
+def with_joints_of(mech: Mechanism, has: Callable[[Joint], bool], report: Report) -> Mechanism:
+    """The mechanism with joints alone that a format ``has``; what cannot be composed of such is refused."""
+    names: dict[str, tuple[str, ...]] = {}
+    bodies: list[Body] = []
+    place = {-1: -1}  # of a body here -> there
+    for index, body in enumerate(mech.bodies):
+        made = [body] if has(body.kind) else _parts(body, report)
+        for number, part in enumerate(made):
+            parent = place[body.parent] if number == 0 else len(bodies) - 1
+            bodies.append(replace(part, parent=parent))
+        place[index] = len(bodies) - 1
+        names[body.joint] = tuple(part.joint for part in made)
+    if len(bodies) == len(mech.bodies):
+        return mech
+    for joint, parts in names.items():
+        if len(parts) > 1:
+            report.remark("joints composed of several", f"{joint} ({', '.join(parts)})")
+    frames = {name: replace(frame, body=place[frame.body]) for name, frame in mech.frames.items()}
+    for index, body in enumerate(bodies):
+        frames.setdefault(body.link, Frame(body.link, index, np.eye(3), np.zeros(3)))
+    return replace(
+        mech,
+        bodies=tuple(bodies),
+        frames=frames,
+        annotations=_renamed(mech, names),
+        switched_off=tuple((kind, part) for kind, name in mech.switched_off for part in names.get(name, (name,))),
+    )
+
+
+def _parts(body: Body, report: Report) -> list[Body]:
+    """The bodies that move as this one does, one after the other; the last has its mass."""
+    kind = body.kind
+    if isinstance(kind, Helical):
+        rotation = _without_mass(replace(body, kind=Revolute(kind.axis)), f"{body.link}/{body.joint}")
+        rule = body.mimic or Mimic(body.joint)
+        advance = Mimic(rule.joint, kind.pitch * rule.ratio, kind.pitch * rule.offset)
+        return [rotation, _along(body, f"{body.joint}.{ADVANCE}", Prismatic(kind.axis), mimic=advance)]
+    steps: tuple[Joint, ...]
+    if isinstance(kind, Universal):
+        steps = Revolute(kind.axis1), Revolute(kind.axis2)
+    elif isinstance(kind, Cylindrical):
+        steps = Revolute(kind.axis), Prismatic(kind.axis)
+    elif isinstance(kind, PinInSlot):
+        steps = Prismatic(kind.slide_axis), Revolute(kind.pin_axis)
+    elif isinstance(kind, Planar):
+        x, y, z = np.array(kind.alignment).T
+        steps = Prismatic(x), Prismatic(y), Revolute(z)
+    else:
+        raise report.refuse(
+            f"{report.format_name} has no joint that moves as {body.joint!r} does, {kind!r}, nor can one be composed"
+        )
+    made = []
+    for k, (step, measure) in enumerate(zip(steps, kind.measures("q"), strict=True)):
+        part = _along(body, f"{body.joint}.{measure.name}", step, k)
+        first, last = k == 0, k == len(steps) - 1
+        if first:
+            part = replace(part, rotation=body.rotation, position=body.position)
+        made.append(part if last else _without_mass(part, f"{body.link}/{part.joint}"))
+    return made
+
+
+def _along(body: Body, joint: str, kind: Joint, k: int | None = None, mimic: Mimic | None = None) -> Body:
+    """The body moved by a joint of one coordinate where the one before it has left it; k is the coordinate whose
+    numbers it has, None for none."""
+
+    def own(values: Any) -> tuple[float, ...]:
+        return (0.0,) if k is None else (values[k],)
+
+    limits = Limits()
+    if k is not None:
+        given = vars(body.limits)
+        limits = Limits(**{name: None if values is None else (values[k],) for name, values in given.items()})
+    return replace(
+        body,
+        joint=joint,
+        kind=kind,
+        rotation=np.eye(3),
+        position=np.zeros(3),
+        armature=own(body.armature),
+        damping=own(body.damping),
+        friction=own(body.friction),
+        stiffness=own(body.stiffness),
+        rest=own(body.rest),
+        limits=limits,
+        mimic=mimic,
+    )
+
+
+def _without_mass(body: Body, link: str) -> Body:
+    return replace(body, link=link, mass=0.0, com=np.zeros(3), inertia=np.zeros((3, 3)))
+
+
+def _renamed(mech: Mechanism, names: dict[str, tuple[str, ...]]) -> Any:
+    """What is known of the mechanism, by the names of the new joints."""
+    known = mech.annotations
+
+    def split(coordinates: Coordinates) -> Coordinates:
+        found: list[tuple[str, tuple[float, ...]]] = []
+        for joint, values in coordinates:
+            parts = names.get(joint, (joint,))
+            single = len(parts) == len(values) > 1
+            found += [(part, (x,)) for part, x in zip(parts, values, strict=True)] if single else [(joint, values)]
+        return tuple(found)
+
+    def spread(joints: Sequence[str] | None) -> tuple[str, ...] | None:
+        return None if joints is None else tuple(part for joint in joints for part in names.get(joint, (joint,)))
+
+    return replace(
+        known,
+        initial=split(known.initial),
+        postures=tuple((name, split(own)) for name, own in known.postures),
+        keyframes=tuple((name, split(velocities), *more) for name, velocities, *more in known.keyframes),
+        groups=tuple((name, spread(joints) or ()) for name, joints in known.groups),
+        actuated=spread(known.actuated),
+        independent=spread(known.independent),
+    )

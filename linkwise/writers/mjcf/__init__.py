@@ -1,0 +1,51 @@
+"""MJCF, the model format of MuJoCo: the inverse of ``readers/mjcf``.
+
+Bodies without mass that only stand between two joints become further joints of the body that they carry, since MuJoCo
+moves nothing without mass.  Loops are equalities of sites: ``connect`` for balls, ``weld``, and two ``connect`` along the
+axis for hinges.
+"""
+
+from __future__ import annotations
+
+import math
+
+from linkwise.mechanics.joints import Floating, Joint, Prismatic, Revolute, Spherical
+from linkwise.mechanism import Mechanism
+from linkwise.writers.composed_joints import with_joints_of
+from linkwise.writers.mjcf.bodies import Bodies
+from linkwise.writers.mjcf.constraints import write_equalities
+from linkwise.writers.mjcf.contact import write_contacts
+from linkwise.writers.mjcf.elements import write_actuators, write_tendons
+from linkwise.writers.mjcf.keyframes import write_keyframes
+from linkwise.writers.report import Report, listed
+from linkwise.writers.xml import document, element
+
+
+def written(mech: Mechanism, report: Report) -> str:
+    """The mechanism as MJCF text."""
+    mech = with_joints_of(mech, _has, report)
+    root = element(None, "mujoco", model=mech.name)
+    element(root, "compiler", angle="radian", autolimits="false", inertiafromgeom="false")
+    step = mech.contact_step if mech.contact_pairs else None
+    element(root, "option", gravity=mech.gravity, timestep=step)
+    bodies = Bodies(mech, report)
+    bodies.write(element(root, "worldbody"))
+    write_contacts(root, mech, report)
+    write_tendons(root, mech)
+    write_equalities(root, mech, bodies, report)
+    write_actuators(root, mech, bodies, report)
+    write_keyframes(root, mech, bodies.order)
+    for body in mech.bodies:
+        if min(body.limits.velocity) < math.inf:
+            report.omit("velocity limit", body.joint)
+    for group in mech.groups:
+        report.omit("group of joints", group)
+    if mech.idle:
+        report.remark("switched off here, and acting when read again", listed(mech.idle))
+    if [mech.bodies[i].joint for i in bodies.order] != list(mech.joint_names):
+        report.remark("joints are in depth-first order there (lw.interop.to_mechanism converts states)")
+    return document(root)
+
+
+def _has(kind: Joint) -> bool:
+    return isinstance(kind, (Revolute, Prismatic, Spherical, Floating))

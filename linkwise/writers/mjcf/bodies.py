@@ -1,0 +1,316 @@
+"""Bodies with their joints, masses, frames as sites and shapes as geoms."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from linkwise.mechanics.joints import Floating, Joint, Prismatic, Revolute, Spherical
+from linkwise.mechanism import GROUND, PLANE, Body, EffortRange, GravityCompensation, Mechanism, Pose, Shape
+from linkwise.mechanism.acting import driven_by
+from linkwise.mechanism.checks import inertia_defects
+from linkwise.mechanism.elements import Actuator
+from linkwise.mechanism.poses import rotation_from_quaternion
+from linkwise.mechanism.welding import composed
+from linkwise.writers.report import Report
+from linkwise.writers.xml import element
+
+HERE: Pose = (np.eye(3), np.zeros(3))
+WORLD = "world"
+TYPES: dict[type[Joint], str] = {Revolute: "hinge", Prismatic: "slide", Spherical: "ball", Floating: "free"}
+NO_LIMIT = 1e300  # the format has no infinite numbers
+TOUCHES_NOTHING = (1 << 30, 0)  # masks of a geom that meets no other by masks
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A body of the file: links without mass, the last with what they carry, moved by joints one after the other.
+
+    name, frame   of the body's frame: the last link's own, or a frame fixed to it, at this pose in it
+    """
+
+    links: tuple[int, ...]
+    name: str
+    frame: Pose
+
+
+class Bodies:
+    """Writes all bodies, depth first; knows in what order joints are then, and where sites are."""
+
+    def __init__(self, mech: Mechanism, report: Report) -> None:
+        self.mech, self._report = mech, report
+        self.order: list[int] = []
+        self._elements: dict[int, tuple[Element, Pose]] = {}  # of a body -> its element, and its frame in the link's
+        self._sites: dict[str, tuple[int, Pose]] = {}
+        self._names = {GROUND, WORLD, *mech.frames}
+        self.initial = {body.joint: mech.place(body.joint).positions(mech.initial) for body in mech.bodies}
+
+    def write(self, world: Element) -> None:
+        """Everything below ``<worldbody>``."""
+        self._elements[-1] = (world, HERE)
+        self._frames(-1, GROUND)
+        for index, parent in enumerate(self.mech.parents):
+            if parent < 0:
+                self._body(index)
+
+    # -- sites --------------------------------------------------------------------------------------------------
+
+    def site(self, link: str, pose: Pose, name: str) -> str:
+        """The name of a site at a pose on a link or frame: one that is there, or a new one."""
+        frame = self.mech.frame(link)
+        placed = composed((frame.rotation, frame.position), pose)
+        for known, (body, there) in self._sites.items():
+            if body == frame.body and all(np.array_equal(a, b) for a, b in zip(there, placed, strict=True)):
+                return known
+        while name in self._names:
+            name += "_"
+        self._names.add(name)
+        self._site(frame.body, placed, name)
+        return name
+
+    def _site(self, body: int, pose: Pose, name: str) -> None:
+        parent, origin = self._elements[body]
+        element(parent, "site", name=name, **place(seen_from(origin, pose)))
+        self._sites[name] = (body, pose)
+
+    def _frames(self, body: int, own: str) -> None:
+        """All frames of a body but that of the body itself."""
+        for frame in self.mech.frames.values():
+            fixed_world = frame.body < 0 and frame.name in (GROUND, WORLD)
+            if frame.body == body and frame.name != own and not fixed_world:
+                self._site(body, (frame.rotation, frame.position), frame.name)
+        for shape in self.mech.shapes:
+            carrier, pose = shape.placed(self.mech)
+            if carrier == body:
+                parent, origin = self._elements[body]
+                geom(parent, shape, seen_from(origin, pose))
+
+    # -- bodies -------------------------------------------------------------------------------------------------
+
+    def _body(self, index: int) -> None:
+        chain, mech = self._chain(index), self.mech
+        first, last = mech.bodies[chain.links[0]], mech.bodies[chain.links[-1]]
+        parent, origin = self._elements[first.parent]
+        poses, pose = self._poses(chain)
+        made = element(parent, "body", name=chain.name, **place(seen_from(origin, pose)))
+        if last.mass or last.inertia.any():
+            self._inertial(made, chain.links[-1], chain.frame)
+        else:
+            self._report.remark("bodies without mass, which linkwise reads and MuJoCo refuses", chain.name)
+        for link, seen in zip(chain.links, poses, strict=True):
+            self.order.append(link)
+            self._joint(made, mech.bodies[link], seen)
+            expected = f"{chain.name}/{mech.bodies[link].joint}"
+            if mech.bodies[link].link not in (expected, chain.name):
+                self._report.remark("links without mass, by new names", f"{mech.bodies[link].link} ({expected})")
+        self._elements[chain.links[-1]] = (made, chain.frame)
+        self._frames(chain.links[-1], chain.name)
+        for child in mech.children[chain.links[-1]]:
+            self._body(child)
+
+    def _chain(self, index: int) -> Chain:
+        links, mech = [index], self.mech
+        while self._only_stands_between(links[-1]):
+            links.append(mech.children[links[-1]][0])
+        last = mech.bodies[links[-1]]
+        base = last.link.removesuffix(f"/{last.joint}")  # as the reader calls the link of a joint that is elsewhere
+        if base != last.link and base in mech.frames and mech.frames[base].body == links[-1]:
+            frame = mech.frames[base]
+            if np.array_equal(frame.rotation, np.eye(3)) and not isinstance(last.kind, Floating):
+                return Chain(tuple(links), base, (frame.rotation, frame.position))
+        if last.link == WORLD:
+            raise self._report.refuse(f'"{WORLD}" is the fixed world of MJCF; a link has this name: rename it')
+        return Chain(tuple(links), last.link, HERE)
+
+    def _only_stands_between(self, index: int) -> bool:
+        """Whether a link has neither mass nor anything fixed to it, and carries one other."""
+        body, mech = self.mech.bodies[index], self.mech
+        if body.mass or body.inertia.any() or len(mech.children[index]) != 1 or isinstance(body.kind, Floating):
+            return False
+        if isinstance(mech.bodies[mech.children[index][0]].kind, Floating):
+            return False
+        used = [frame.name for frame in mech.frames.values() if frame.body == index and frame.name != body.link]
+        used += [shape.link for shape in mech.shapes if shape.placed(mech)[0] == index]
+        ends = [link for loop in mech.loops if hasattr(loop, "link_a") for link in (loop.link_a, loop.link_b)]
+        return not used and body.link not in ends and not self._is_target(body.link)
+
+    def _is_target(self, link: str) -> bool:
+        """Whether an element acts on a link."""
+        targets = [one.target for one in self.mech.elements if isinstance(one, Actuator) and one.transmission == "site"]
+        return link in targets + [one.link for one in self.mech.elements if isinstance(one, GravityCompensation)]
+
+    def _poses(self, chain: Chain) -> tuple[list[Pose], Pose]:
+        """The body's frame seen from each link of the chain, in the configuration that the file has, and from the
+        parent."""
+        seen, poses = chain.frame, []
+        for link in reversed(chain.links):
+            body = self.mech.bodies[link]
+            poses.append(seen)
+            moved = composed(moved_by(body.kind, self.initial[body.joint]), seen)
+            seen = composed((body.rotation, body.position), moved)
+            if isinstance(body.kind, Spherical) and any(self.initial[body.joint][1:]):
+                self._report.omit("initial orientation of ball joint", body.joint)
+        return poses[::-1], seen
+
+    def _inertial(self, made: Element, index: int, frame: Pose) -> None:
+        body = self.mech.bodies[index]
+        rotation, com = seen_from(frame, (np.eye(3), body.com))
+        moments = rotation @ body.inertia @ rotation.T if not np.array_equal(rotation, np.eye(3)) else body.inertia
+        full = moments[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+        if share := self._held_up(index):
+            made.set("gravcomp", repr(share))
+        element(made, "inertial", pos=com, mass=body.mass, fullinertia=full)
+        if body.mass <= 0.0 or np.linalg.eigvalsh(moments)[0] <= 0.0 or inertia_defects(body.mass, body.inertia):
+            self._report.remark("masses or inertias that linkwise reads and MuJoCo refuses", body.link)
+
+    def _held_up(self, index: int) -> float:
+        """The share of a body's weight that is held up; zero where that does not act at its centre of mass."""
+        mech, body = self.mech, self.mech.bodies[index]
+        total, moment = 0.0, np.zeros(3)
+        for one in (one for one in mech.elements if isinstance(one, GravityCompensation)):
+            frame = mech.frame(one.link)
+            if frame.body == index:
+                total += one.mass
+                moment += one.mass * (frame.rotation @ np.array(one.point) + frame.position - body.com)
+        if total and np.abs(moment).max() > 1e-12 * max(abs(total), 1.0):
+            self._report.omit("gravity compensation beside the centre of mass", body.link)
+            return 0.0
+        return total / body.mass if total else 0.0
+
+    # -- joints -------------------------------------------------------------------------------------------------
+
+    def _joint(self, made: Element, body: Body, seen: Pose) -> None:
+        numbers = self._numbers(body)
+        if isinstance(body.kind, Floating):
+            if body.parent >= 0:
+                raise self._report.refuse(
+                    f"joint {body.joint!r} floats on the moving link {self.mech.bodies[body.parent].link!r}, and MJCF "
+                    "has free joints on the world alone"
+                )
+            if not (np.array_equal(body.rotation, np.eye(3)) and not body.position.any()):
+                self._report.remark("coordinates that are those of the pose in the world", body.joint)
+            if not numbers:
+                element(made, "freejoint", name=body.joint)
+                return
+        anchor = -(seen[0].T @ seen[1]) + 0.0
+        scalar = isinstance(body.kind, (Revolute, Prismatic))
+        element(
+            made,
+            "joint",
+            name=body.joint,
+            type=TYPES[type(body.kind)],
+            axis=seen[0].T @ np.array(body.kind.axis) if isinstance(body.kind, (Revolute, Prismatic)) else None,
+            pos=anchor if anchor.any() and isinstance(body.kind, (Revolute, Spherical)) else None,
+            ref=(self.initial[body.joint][0] or None) if scalar else None,
+            **numbers,
+        )
+
+    def _numbers(self, body: Body) -> dict[str, Any]:
+        """Armature, damping, friction, spring and limits."""
+        found: dict[str, Any] = {}
+        words = {"armature": "armature", "damping": "damping", "friction": "frictionloss", "stiffness": "stiffness"}
+        for name, word in words.items():
+            values = getattr(body, name)
+            if len(set(values)) > 1:
+                self._report.omit(f"{name} that differs between coordinates", body.joint)
+            elif values[0]:
+                found[word] = values[0]
+        scalar = isinstance(body.kind, (Revolute, Prismatic))
+        if any(body.stiffness) and scalar:
+            found["springref"] = body.rest[0]
+        elif any(body.stiffness) and not np.allclose(body.rest, self._reference(body), rtol=0.0, atol=1e-15):
+            self._report.omit("rest of the spring", body.joint)
+        if isinstance(body.kind, Floating) and {"armature", "stiffness", "frictionloss"} & found.keys():
+            self._report.remark("armature, spring and friction along the world's axes in MuJoCo", body.joint)
+        limits = body.limits
+        if scalar and np.isfinite([*limits.lower, *limits.upper]).any():
+            bounds = limits.lower[0], limits.upper[0]
+            found |= {"limited": True, "range": [min(max(x, -NO_LIMIT), NO_LIMIT) for x in bounds]}
+        elif np.isfinite([*limits.lower, *limits.upper]).any():
+            self._report.omit("limits of position", body.joint)
+        if limits.stiffness is not None or limits.damping is not None:
+            self._report.omit("stiffness and damping of limits", body.joint)
+        if scalar and (efforts := self._efforts(body)) is not None:
+            found |= {"actuatorfrclimited": True, "actuatorfrcrange": efforts}
+        return found
+
+    def _reference(self, body: Body) -> tuple[float, ...]:
+        """Where MuJoCo has the springs of balls and free joints at rest."""
+        return tuple(self.initial[body.joint]) if isinstance(body.kind, Floating) else body.kind.neutral()
+
+    def _efforts(self, body: Body) -> tuple[float, float] | None:
+        """What actuators together give a joint at most; where they have bounds of their own, these say it."""
+        for one in self.mech.elements:
+            if isinstance(one, EffortRange) and one.joint == body.joint:
+                return max(one.lower, -NO_LIMIT), min(one.upper, NO_LIMIT)
+        most = body.limits.effort[0]
+        actuators = (one for one in self.mech.elements if isinstance(one, Actuator))
+        driven = any(body.joint in driven_by(self.mech, one) for one in actuators)
+        return None if driven or not 0.0 < most < math.inf else (-most, most)
+
+
+def moved_by(kind: Joint, q: np.ndarray) -> Pose:
+    """The pose of the child side of a joint in its parent side."""
+    if isinstance(kind, Prismatic):
+        return np.eye(3), float(q[0]) * np.array(kind.axis)
+    if isinstance(kind, Revolute) and q[0]:
+        half = 0.5 * float(q[0])
+        return rotation_from_quaternion([math.cos(half), *(math.sin(half) * np.array(kind.axis))]), np.zeros(3)
+    if isinstance(kind, Floating):
+        return rotation_from_quaternion(np.array(q[:4])), np.array(q[4:])
+    return HERE
+
+
+def seen_from(frame: Pose, pose: Pose) -> Pose:
+    """A pose in the frame that the other is given in."""
+    if frame is HERE:
+        return pose
+    return frame[0].T @ pose[0], frame[0].T @ (pose[1] - frame[1])
+
+
+def place(pose: Pose) -> dict[str, Any]:
+    """``pos`` and ``quat``, left out where they say nothing."""
+    rotation, position = pose
+    turned = not np.array_equal(rotation, np.eye(3))
+    return {
+        "pos": position + 0.0 if np.any(position) else None,
+        "quat": quaternion(rotation) if turned else None,
+    }
+
+
+def quaternion(rotation: np.ndarray) -> np.ndarray:
+    """[w, x, y, z], from the largest of the squares that the matrix holds (Shepperd 1978)."""
+    r = np.asarray(rotation)
+    squares = np.array([np.trace(r), *np.diag(r)])
+    largest = int(np.argmax(squares))
+    if largest == 0:
+        vector = np.array([r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]])
+        found = np.array([1.0 + squares[0], *vector])
+    else:
+        i, j, k = (largest - 1 + step for step in range(3))
+        i, j, k = i % 3, j % 3, k % 3
+        found = np.zeros(4)
+        found[0] = r[k, j] - r[j, k]
+        found[1 + i] = 1.0 + r[i, i] - r[j, j] - r[k, k]
+        found[1 + j], found[1 + k] = r[j, i] + r[i, j], r[k, i] + r[i, k]
+    found = found / np.linalg.norm(found)
+    return found if found[0] >= 0.0 else -found
+
+
+def geom(parent: Element, shape: Shape, pose: Pose) -> Element:
+    """A shape; its masks are set where contacts are written."""
+    return element(
+        parent,
+        "geom",
+        name=shape.name,
+        type=shape.kind,
+        size=shape.size if shape.kind != PLANE else (0.0, 0.0, 1.0),
+        friction=(shape.friction, 0.005, 0.0001),
+        contype=shape.category,
+        conaffinity=shape.collides_with,
+        **place(pose),
+    )

@@ -1,0 +1,72 @@
+"""``<equality>``: loops, mimic joints and couplings."""
+
+from __future__ import annotations
+
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from linkwise.mechanics.joints import Fixed, Revolute, Spherical
+from linkwise.mechanism import Coupling, Loop, Mechanism
+from linkwise.writers.mjcf.bodies import Bodies
+from linkwise.writers.report import Report
+from linkwise.writers.xml import element
+
+
+def write_equalities(root: Element, mech: Mechanism, bodies: Bodies, report: Report) -> None:
+    """All constraints, exactly: MuJoCo's solver keeps them as well as its settings let it."""
+    if not (mech.loops or mech.mimic_joints):
+        return
+    section = element(root, "equality")
+    for body in mech.bodies:
+        if body.mimic:
+            own, mimicked = (float(bodies.initial[name][0]) for name in (body.joint, body.mimic.joint))
+            offset = body.mimic.offset + body.mimic.ratio * mimicked - own
+            rule = (offset, body.mimic.ratio, 0.0, 0.0, 0.0)
+            element(section, "joint", joint1=body.joint, joint2=body.mimic.joint, polycoef=rule)
+    for loop in mech.loops:
+        if isinstance(loop, Coupling):
+            _coupling(root, section, bodies, loop)
+        else:
+            _loop(section, mech, bodies, loop, report)
+
+
+def _loop(section: Element, mech: Mechanism, bodies: Bodies, loop: Loop, report: Report) -> None:
+    if isinstance(loop.kind, (Spherical, Fixed)):
+        tag = "connect" if isinstance(loop.kind, Spherical) else "weld"
+        _meet(section, bodies, tag, loop, loop.name, np.zeros(3))
+    elif isinstance(loop.kind, Revolute):
+        # A hinge holds two points of its axis together; as far from each other as the hinge is from its links.
+        reach = max(float(np.linalg.norm(position)) for _, position in (loop.pose_a, loop.pose_b)) or 1.0
+        names = loop.name, f"{loop.name}.2"
+        _meet(section, bodies, "connect", loop, names[0], np.zeros(3))
+        _meet(section, bodies, "connect", loop, names[1], reach * np.array(loop.kind.axis))
+        report.remark("hinges that close loops, as two points of their axes", f"{names[0]} ({', '.join(names)})")
+    else:
+        raise report.refuse(
+            f"MJCF has no equality for the loop {loop.name!r}, which {loop.kind!r} closes; save mech.spanning_tree, "
+            "which is without loops, or write URDF"
+        )
+
+
+def _meet(section: Element, bodies: Bodies, tag: str, loop: Loop, name: str, at: np.ndarray) -> None:
+    """Two sites that coincide, at a point in the frames of the loop."""
+    sites = []
+    for side, link, (rotation, position) in (("a", loop.link_a, loop.pose_a), ("b", loop.link_b, loop.pose_b)):
+        sites.append(bodies.site(link, (rotation, position + rotation @ at), f"{name}.{side}"))
+    element(section, tag, name=name, site1=sites[0], site2=sites[1])
+
+
+def _coupling(root: Element, section: Element, bodies: Bodies, coupling: Coupling) -> None:
+    """A fixed tendon whose length is the sum, held where it is to be."""
+    tendons = root.find("tendon")
+    tendons = element(root, "tendon") if tendons is None else tendons
+    taken = {one.get("name") for one in tendons}
+    name = coupling.name
+    while name in taken:
+        name += "_"
+    tendon = element(tendons, "fixed", name=name)
+    for joint, ratio in coupling.ratios:
+        element(tendon, "joint", joint=joint, coef=ratio)
+    length = sum(ratio * float(bodies.initial[joint][0]) for joint, ratio in coupling.ratios)
+    element(section, "tendon", name=coupling.name, tendon1=name, polycoef=(coupling.offset - length, 0.0, 0.0, 0.0, 0.0))

@@ -1,0 +1,57 @@
+"""Contacts as pairs of geoms, and masks that let nothing else touch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from xml.etree.ElementTree import Element
+
+from linkwise.mechanism import PLANE, Mechanism
+from linkwise.mechanism.contact import STEP, Defaults
+from linkwise.mechanism.shapes import can_touch
+from linkwise.writers.mjcf.bodies import TOUCHES_NOTHING
+from linkwise.writers.report import Report
+from linkwise.writers.xml import element
+
+
+def write_contacts(root: Element, mech: Mechanism, report: Report) -> None:
+    """``<pair>`` for each contact.  Masks stay where they lead to these contacts alone, as linkwise reads them."""
+    if not mech.shapes:
+        return
+    acting = {frozenset(pair.shapes) for pair in mech.contact_pairs}
+    if not _by_masks(mech) <= acting:
+        for geom in root.iter("geom"):
+            for word, mask in zip(("contype", "conaffinity"), TOUCHES_NOTHING, strict=True):
+                geom.set(word, str(mask))
+        if any((shape.category, shape.collides_with) != (1, 1) for shape in mech.shapes):
+            report.omit("masks of shapes that are not to touch what they could")
+    section = element(root, "contact") if mech.contact_pairs else None
+    defaults, step = Defaults(mech), min(STEP, mech.contact_step)
+    for pair in mech.contact_pairs:
+        law = pair.law
+        sliding = law.friction
+        element(
+            section,
+            "pair",
+            geom1=pair.shape_a,
+            geom2=pair.shape_b,
+            condim=3 if sliding else 1,
+            friction=(sliding, sliding, 0.005, 0.0001, 0.0001) if sliding else None,
+            margin=law.margin,
+        )
+        again = defaults.pair(pair.shape_a, pair.shape_b, step, sliding).law
+        if replace(again, margin=law.margin) != law:
+            report.omit("numbers of contact (stiffness, dissipation, ...)", pair.name)
+
+
+def _by_masks(mech: Mechanism) -> set[frozenset[str]]:
+    """Pairs of moving and fixed shapes that masks let touch."""
+    placed = [(shape, shape.placed(mech)[0]) for shape in mech.shapes]
+    moving = [shape for shape, body in placed if body >= 0]
+    fixed = [shape for shape, body in placed if body < 0]
+    found = set()
+    for one in moving:
+        for other in fixed:
+            a, b = (other, one) if one.kind == PLANE else (one, other)
+            if one.may_touch(other) and can_touch(a, b):
+                found.add(frozenset((one.name, other.name)))
+    return found

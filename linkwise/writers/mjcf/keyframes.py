@@ -1,0 +1,51 @@
+"""Postures as keyframes, in MuJoCo's order and conventions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from linkwise.mechanics.joints import Floating
+from linkwise.mechanics.spatial.quaternion import rotation_matrix
+from linkwise.mechanism import Actuator, Mechanism
+from linkwise.mechanism.welding import composed
+from linkwise.writers.mjcf.bodies import quaternion
+from linkwise.writers.xml import element
+
+
+def write_keyframes(root: Element, mech: Mechanism, order: Sequence[int]) -> None:
+    """A key for each posture; ``order`` is that of the joints in the file."""
+    if not mech.postures:
+        return
+    section = element(root, "keyframe")
+    actuators = [one for one in mech.elements if isinstance(one, Actuator)]
+    known = {name: tuple(map(dict, more)) for name, *more in mech.annotations.keyframes}
+    for name, q in mech.postures.items():
+        velocities, inputs, activations = known.get(name, ({}, {}, {}))
+        qpos: list[float] = []
+        qvel: list[float] = []
+        for index in order:
+            body, place = mech.bodies[index], mech.place(mech.bodies[index].joint)
+            own, rates = place.positions(q), np.array(velocities.get(body.joint, (0.0,) * body.kind.nv))
+            if body.mimic:
+                rates = place.ratio * np.array(velocities.get(body.mimic.joint, (0.0,)))
+            if isinstance(body.kind, Floating):
+                axes = np.array(rotation_matrix(own[:4].tolist()), dtype=float)
+                rotation, position = composed((body.rotation, body.position), (axes, own[4:]))
+                own = np.array([*position, *quaternion(rotation)])
+                rates = np.array([*(rotation @ rates[3:]), *rates[:3]])
+            qpos += own.tolist()
+            qvel += rates.tolist()
+        ctrl = [inputs.get(one.name, (0.0,))[0] for one in actuators]
+        act = [activations.get(one.name, (0.0,))[0] for one in actuators if one.has_activation]
+        element(
+            section,
+            "key",
+            name=name,
+            qpos=qpos,
+            qvel=qvel if any(qvel) else None,
+            ctrl=ctrl if any(ctrl) else None,
+            act=act if any(act) else None,
+        )

@@ -1,0 +1,58 @@
+"""What a format cannot say, and what is read again under other names: collected while writing, told in one warning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from linkwise.mechanism import MechanismError, MechanismWarning, OmissionWarning, warn_caller
+
+MOST_NAMES = 4  # that a line names
+
+
+class Report:
+    """Of one document.
+
+    format_name   such as "URDF"
+    place         what the document is called in messages
+    strict        whether what cannot be said is an error
+    """
+
+    def __init__(self, format_name: str, place: str, strict: bool = False) -> None:
+        self.format_name, self._place, self._strict = format_name, place, strict
+        self._omitted: dict[str, list[str]] = {}
+        self._remarks: dict[str, list[str]] = {}
+
+    def omit(self, what: str, name: str = "") -> None:
+        """Something that the format cannot say is left out, of the named joint, link, ..."""
+        self._omitted.setdefault(what, []).extend([name] if name else [])
+
+    def remark(self, message: str, name: str = "") -> None:
+        """Something is written otherwise than it is here; names go behind the message."""
+        self._remarks.setdefault(message, []).extend([name] if name else [])
+
+    def refuse(self, message: str) -> MechanismError:
+        """An error to raise: what moves or holds parts cannot be said."""
+        return MechanismError(f"{self._place}: {message}")
+
+    def tell(self) -> None:
+        """One warning, or an error."""
+        left_out = "; ".join(_counted(what, names) for what, names in self._omitted.items())
+        messages = [f"{self.format_name} cannot say, and leaves out: {left_out}"] if left_out else []
+        messages += [f"{what}: {listed(names)}" if names else what for what, names in self._remarks.items()]
+        if not messages:
+            return
+        told = f"{self._place}: " + "; ".join(messages)
+        if left_out and self._strict:
+            raise MechanismError(told)
+        warn_caller(told, OmissionWarning if left_out else MechanismWarning)
+
+
+def _counted(what: str, names: list[str]) -> str:
+    return f"{what} of {listed(names)}" if names else what
+
+
+def listed(names: Iterable[str]) -> str:
+    """ "a, b and 3 more"."""
+    all_names = list(dict.fromkeys(names))
+    more = f" and {len(all_names) - MOST_NAMES} more" if len(all_names) > MOST_NAMES else ""
+    return ", ".join(all_names[:MOST_NAMES]) + more

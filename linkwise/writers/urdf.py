@@ -1,0 +1,251 @@
+"""URDF, with loops of URDF+: the inverse of ``readers/urdf``."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from linkwise.mechanics.joints import Fixed, Floating, Joint, Planar, Prismatic, Revolute, Spherical
+from linkwise.mechanism import GROUND, Actuator, Body, Coupling, EffortRange, Loop, Mechanism, Pose, Shape, Tendon
+from linkwise.writers.composed_joints import with_joints_of
+from linkwise.writers.report import Report, listed
+from linkwise.writers.xml import document, element
+
+STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+NO_LIMIT = sys.float_info.max  # the format has no infinite numbers
+_MOMENTS = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
+_LOOPS = {Revolute: "revolute", Prismatic: "prismatic", Planar: "planar", Spherical: "spherical", Fixed: "fixed"}
+
+
+def written(mech: Mechanism, report: Report) -> str:
+    """The mechanism as URDF text: its ground is the root link "ground", frames are links without mass."""
+    mech = with_joints_of(mech, _has, report)
+    root = element(None, "robot", name=mech.name)
+    if tuple(mech.gravity.tolist()) != STANDARD_GRAVITY:
+        element(root, "gravity", xyz=mech.gravity)
+        report.remark("gravity, which linkwise reads and others skip")
+    shapes = _shapes_by_link(mech, report)
+    moving = {body.link: body for body in mech.bodies}
+    for frame in mech.frames:
+        link = element(root, "link", name=frame)
+        if frame in moving:
+            _inertial(link, moving[frame])
+        for shape in shapes.get(frame, ()):
+            _collision(link, shape)
+    for body in mech.bodies:
+        _joint(root, mech, body, report)
+    _welds(root, mech)
+    _loops(root, mech, report)
+    _motors(root, mech, report)
+    _note_the_rest(mech, report)
+    return document(root)
+
+
+def _has(kind: Joint) -> bool:
+    """Readers such as Pinocchio's take z for the normal of all planar joints: others are composed."""
+    along_z = isinstance(kind, Planar) and np.array_equal(kind.alignment, np.eye(3))
+    return along_z or isinstance(kind, (Revolute, Prismatic, Floating, Spherical))
+
+
+def _origin(parent: Element, pose: Pose) -> None:
+    rotation, position = pose
+    if not (np.array_equal(rotation, np.eye(3)) and not np.any(position)):
+        element(parent, "origin", xyz=position, rpy=roll_pitch_yaw(rotation))
+
+
+def roll_pitch_yaw(r: np.ndarray) -> tuple[float, float, float]:
+    """Angles with r = Rz(yaw) Ry(pitch) Rx(roll), exact where the pitch is straight up too."""
+    flat = math.hypot(r[0, 0], r[1, 0])
+    yaw = math.atan2(r[1, 0], r[0, 0]) if flat > 1e-12 else 0.0
+    pitch = math.atan2(-r[2, 0], flat)
+    # What is left of the rotation is about x, however well yaw and pitch are determined.
+    across = np.array([-math.sin(yaw), math.cos(yaw), 0.0])
+    return math.atan2(-float(across @ r[:, 2]), float(across @ r[:, 1])), pitch, yaw
+
+
+def _inertial(link: Element, body: Body) -> None:
+    if body.mass == 0.0 and not body.inertia.any():
+        return
+    inertial = element(link, "inertial")
+    _origin(inertial, (np.eye(3), body.com))
+    element(inertial, "mass", value=body.mass)
+    element(inertial, "inertia", **{name: body.inertia[place] for name, place in _MOMENTS.items()})
+
+
+# -- joints -----------------------------------------------------------------------------------------------------
+
+
+def _joint(root: Element, mech: Mechanism, body: Body, report: Report) -> None:
+    independent = mech.annotations.independent
+    free = None if independent is None or body.mimic or body.joint in independent else "false"
+    joint = element(root, "joint", name=body.joint, type=_type(body), independent=free)
+    element(joint, "parent", link=mech.bodies[body.parent].link if body.parent >= 0 else GROUND)
+    element(joint, "child", link=body.link)
+    _origin(joint, (body.rotation, body.position))
+    axis = getattr(body.kind, "axis", getattr(body.kind, "normal", None))
+    if axis is not None:
+        element(joint, "axis", xyz=axis)
+    _limit(joint, body, report)
+    uniform = {name: _one_number(getattr(body, name)) for name in ("damping", "friction")}
+    for name, value in uniform.items():
+        if value is None:
+            report.omit(f"{name} that differs between coordinates", body.joint)
+    more = _extension(body)
+    for name in more:
+        report.remark(f"{name}, which linkwise reads and others skip", body.joint)
+    if any(uniform.values()) or more:
+        element(joint, "dynamics", damping=uniform["damping"] or 0.0, friction=uniform["friction"] or 0.0, **more)
+    if body.mimic:
+        element(joint, "mimic", joint=body.mimic.joint, multiplier=body.mimic.ratio, offset=body.mimic.offset)
+    if isinstance(body.kind, Spherical):
+        report.remark("spherical joints, which URDF proper does not have", body.joint)
+    if any(x is not None for x in (body.limits.stiffness, body.limits.damping)):
+        report.omit("stiffness and damping of limits", body.joint)
+
+
+def _extension(body: Body) -> dict[str, Any]:
+    """What the format has no words for: rotor inertias, and springs in the words of SDF."""
+    found: dict[str, Any] = {"armature": body.armature} if any(body.armature) else {}
+    if any(body.stiffness):
+        found |= {"spring_stiffness": body.stiffness, "spring_reference": body.rest}
+    return found
+
+
+def _type(body: Body) -> str:
+    if isinstance(body.kind, Revolute):
+        return "revolute" if math.isfinite(body.limits.lower[0]) or math.isfinite(body.limits.upper[0]) else "continuous"
+    return {Prismatic: "prismatic", Planar: "planar", Floating: "floating", Spherical: "spherical"}[type(body.kind)]
+
+
+def _limit(joint: Element, body: Body, report: Report) -> None:
+    limits = body.limits
+    most = {name: _one_number(getattr(limits, name)) for name in ("velocity", "effort")}
+    for name, value in most.items():
+        if value is None:
+            report.omit(f"{name} limit that differs between coordinates", body.joint)
+    numbers: dict[str, Any] = {name: _finite(math.inf if x is None else x) for name, x in most.items()}
+    kind = joint.get("type")
+    if kind in ("revolute", "prismatic"):
+        numbers |= {"lower": _finite(limits.lower[0]), "upper": _finite(limits.upper[0])}
+    elif np.isfinite([*limits.lower, *limits.upper]).any():
+        report.omit("limits of position", body.joint)
+    if kind in ("revolute", "prismatic") or min(numbers["velocity"], numbers["effort"]) < NO_LIMIT:
+        element(joint, "limit", **numbers)
+
+
+def _finite(x: float) -> float:
+    return min(max(x, -NO_LIMIT), NO_LIMIT)
+
+
+def _one_number(values: tuple[float, ...]) -> float | None:
+    """The number that all coordinates have; None where they differ."""
+    return values[0] if len(set(values)) == 1 else None
+
+
+def _welds(root: Element, mech: Mechanism) -> None:
+    """Frames that are fixed to moving links or the ground."""
+    taken = {GROUND, *mech.joint_names}
+    for frame in mech.frames.values():
+        if frame.name in (GROUND, *mech.link_names):
+            continue
+        name = f"{frame.name}_fixed"
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        joint = element(root, "joint", name=name, type="fixed")
+        element(joint, "parent", link=mech.bodies[frame.body].link if frame.body >= 0 else GROUND)
+        element(joint, "child", link=frame.name)
+        _origin(joint, (frame.rotation, frame.position))
+
+
+# -- what is more than a tree -----------------------------------------------------------------------------------
+
+
+def _loops(root: Element, mech: Mechanism, report: Report) -> None:
+    for loop in mech.loops:
+        if isinstance(loop, Coupling) or type(loop.kind) not in _LOOPS:
+            what = "couplings of joints" if isinstance(loop, Coupling) else f"loops that {loop.kind!r} closes"
+            raise report.refuse(
+                f"URDF has no {what}, such as {loop.name!r}; save mech.spanning_tree, which is without loops"
+                + (", or write MJCF" if isinstance(loop, Coupling) else "")
+            )
+        _loop(root, loop)
+    if mech.loops:
+        report.remark("loops as <loop> of URDF+, which others skip", listed([loop.name for loop in mech.loops]))
+
+
+def _loop(root: Element, loop: Loop) -> None:
+    made = element(root, "loop", name=loop.name, type=_LOOPS[type(loop.kind)])
+    for tag, link, pose in (("predecessor", loop.link_a, loop.pose_a), ("successor", loop.link_b, loop.pose_b)):
+        _origin(element(made, tag, link=link), pose)
+    axis = getattr(loop.kind, "axis", getattr(loop.kind, "normal", None))
+    if axis is not None:
+        element(made, "axis", xyz=axis)
+
+
+def _motors(root: Element, mech: Mechanism, report: Report) -> None:
+    """Actuators whose input is a torque: transmissions; their bounds are the effort limits of the joints."""
+    motors: dict[str, Actuator] = {}
+    for one in (one for one in mech.elements if isinstance(one, Actuator)):
+        plain = Actuator(one.name, one.target, gear=one.gear[:1])
+        if one == plain and one.target not in motors:
+            motors[one.target] = one
+        else:
+            report.omit("actuator that is more than a torque at a joint", one.name)
+    for target, one in motors.items():
+        made = element(root, "transmission", name=one.name)
+        element(made, "type").text = "transmission_interface/SimpleTransmission"
+        joint = element(made, "joint", name=target)
+        element(joint, "hardwareInterface").text = "hardware_interface/EffortJointInterface"
+        motor = element(made, "actuator", name=one.name)
+        element(motor, "mechanicalReduction").text = repr(one.gear[0])
+    for one in (one for one in mech.elements if isinstance(one, EffortRange)):
+        effort = mech.bodies[mech.body_index(one.joint)].limits.effort[0]
+        if one.joint not in motors or (one.lower, one.upper) != (-effort, effort):
+            report.omit("range of what actuators give together", one.joint)
+
+
+def _shapes_by_link(mech: Mechanism, report: Report) -> dict[str, list[Shape]]:
+    found: dict[str, list[Shape]] = {}
+    for shape in mech.shapes:
+        if shape.kind in ("plane", "ellipsoid"):
+            report.omit(f"{shape.kind} to touch", shape.name)
+        else:
+            found.setdefault(shape.link, []).append(shape)
+    for shape in mech.shapes:
+        if (shape.friction, shape.category, shape.collides_with) != (1.0, 1, 1):
+            report.omit("friction or masks", shape.name)
+    return found
+
+
+def _collision(link: Element, shape: Shape) -> None:
+    collision = element(link, "collision", name=shape.name)
+    _origin(collision, shape.pose)
+    geometry, double = element(collision, "geometry"), [2.0 * x for x in shape.size]
+    if shape.kind == "box":
+        element(geometry, "box", size=double)
+    elif shape.kind == "sphere":
+        element(geometry, "sphere", radius=shape.size[0])
+    else:
+        element(geometry, shape.kind, radius=shape.size[0], length=double[1])
+
+
+def _note_the_rest(mech: Mechanism, report: Report) -> None:
+    """What has no place in the format."""
+    for one in mech.elements:
+        if not isinstance(one, (Actuator, EffortRange)):
+            what = "tendon" if isinstance(one, Tendon) else "gravity compensation"
+            report.omit(what, one.name if isinstance(one, Tendon) else one.link)
+    for pair in mech.contact_pairs:
+        report.omit("contact", pair.name)
+    for what, names in (("posture", mech.postures), ("group of joints", mech.groups)):
+        for name in names:
+            report.omit(what, name)
+    if mech.annotations.initial:
+        report.omit("initial configuration", "")
+    if mech.idle:
+        report.remark("switched off here, and acting when read again", listed(mech.idle))
