@@ -1,5 +1,6 @@
 """The spatial operator algebra of multibody dynamics, compiled link by link.  Written by tools/stub.py."""
 
+from . import interop as interop
 from . import linearization as linearization
 from . import viewer as viewer
 from .compiler.export import c_file as c_file
@@ -223,6 +224,7 @@ __all__ = [
     "gravity_force",
     "inertial_parameters",
     "integrate",
+    "interop",
     "inverse_dynamics",
     "inverse_dynamics_derivatives",
     "inverse_dynamics_second_derivatives",

@@ -1,13 +1,25 @@
 """Beside other libraries: states, forces, matrices and Jacobians in the orders and conventions of Pinocchio and MuJoCo,
-and models of theirs from a mechanism's numbers.
+models of theirs from a mechanism's numbers, and mechanisms as text of the formats that ``mech.save`` writes.
 
     there = lw.interop.to_pinocchio(mech, model)
     tau = there.inverse.tau(q_there, pinocchio.rnea(model, data, there.q(q), there.v(q, v), there.a(q, v, a)))
 """
 
 from .conversion import Conversion
+from .documents import mjcf_text, urdf_text
 from .mechanisms import to_mechanism
-from .mujoco import from_mujoco, to_mujoco
+from .mujoco import from_mujoco, mujoco_model, to_mujoco
 from .pinocchio import from_pinocchio, pinocchio_model, to_pinocchio
 
-__all__ = ["Conversion", "from_mujoco", "from_pinocchio", "pinocchio_model", "to_mechanism", "to_mujoco", "to_pinocchio"]
+__all__ = [
+    "Conversion",
+    "from_mujoco",
+    "from_pinocchio",
+    "mjcf_text",
+    "mujoco_model",
+    "pinocchio_model",
+    "to_mechanism",
+    "to_mujoco",
+    "to_pinocchio",
+    "urdf_text",
+]

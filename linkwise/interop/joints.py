@@ -1,7 +1,7 @@
 """One joint in the coordinates of another library: how its q there follows from ours, and its velocities.
 
-With v_there = B v for a joint's own velocities, B is orthogonal for every joint here: an order of numbers, or a rotation
-of some of them.  Forces therefore change as velocities do, and the inverse of B is its transpose.
+With v_there = B v for a joint's own velocities, B is orthogonal for every joint: an order of numbers, or a rotation of
+some of them.  Forces therefore change as velocities do, and the inverse of B is its transpose.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""MuJoCo: coordinates."""
+"""MuJoCo: models made from a mechanism's numbers, and coordinates."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import linkwise as lw
+from linkwise.writers import text_of
 
 from .conversion import Conversion
 from .joints import FreeInWorldAxes, Same
@@ -48,6 +49,13 @@ def to_mujoco(mech: lw.Mechanism, model: Any, others: Iterable[str] = ()) -> Con
 def from_mujoco(mech: lw.Mechanism, model: Any, others: Iterable[str] = ()) -> Conversion:
     """Conversion from MuJoCo's to linkwise's coordinates; arguments as ``to_mujoco``."""
     return to_mujoco(mech, model, others).inverse
+
+
+def mujoco_model(mech: lw.Mechanism) -> Any:
+    """An ``mujoco.MjModel`` of the mechanism, by way of ``mjcf_text``; what of it MJCF cannot say is told."""
+    import mujoco
+
+    return mujoco.MjModel.from_xml_string(text_of(mech, ".xml", remarks=False))
 
 
 def _chart(body: Any, joint: Foreign) -> Same:

@@ -65,6 +65,10 @@ def paired(
                 f"coordinates and {len(whole.v)} velocities in {library}: the two are not the same mechanism"
             )
         ties.append(Tie(made, place, whole.q, whole.v, body.mimic is not None))
+        if isinstance(body.kind, lw.Helical) and (advance := left.pop(f"{body.joint}.advance", None)):
+            pitch = body.kind.pitch  # a screw that is a hinge and a slide there
+            along = place._replace(ratio=pitch * place.ratio, offset=pitch * place.offset)
+            ties.append(Tie(made, along, advance.q, advance.v, mimics=True))
     unknown = [name for name in left if name not in others]
     if unknown:
         raise lw.MechanismError(

@@ -36,10 +36,11 @@ def save(mech: Mechanism, path: str | os.PathLike[str], strict: bool = False) ->
     target.write_text(text, encoding="utf-8")
 
 
-def text_of(mech: Mechanism, ending: str, place: Any = None, strict: bool = False) -> str:
-    """The document that ``save`` writes; ``place`` is what messages call it."""
+def text_of(mech: Mechanism, ending: str, place: Any = None, strict: bool = False, remarks: bool = True) -> str:
+    """The document that ``save`` writes; ``place`` is what messages call it, ``remarks`` whether what is written otherwise
+    than it is here is told as well."""
     name, written = FORMATS[ending]
-    report = Report(name, place or f"{name} of {mech.name}", strict)
+    report = Report(name, place or f"{name} of {mech.name}", strict, remarks)
     text = written(mech, report)
     report.tell()
     return text

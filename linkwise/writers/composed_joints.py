@@ -131,7 +131,7 @@ def _renamed(mech: Mechanism, names: dict[str, tuple[str, ...]]) -> Any:
         known,
         initial=split(known.initial),
         postures=tuple((name, split(own)) for name, own in known.postures),
-        keyframes=tuple((name, split(velocities), *more) for name, velocities, *more in known.keyframes),
+        keyframes=tuple((name, split(v), inputs, states) for name, v, inputs, states in known.keyframes),
         groups=tuple((name, spread(joints) or ()) for name, joints in known.groups),
         actuated=spread(known.actuated),
         independent=spread(known.independent),

@@ -15,10 +15,11 @@ class Report:
     format_name   such as "URDF"
     place         what the document is called in messages
     strict        whether what cannot be said is an error
+    remarks       whether what is written otherwise than it is here is told
     """
 
-    def __init__(self, format_name: str, place: str, strict: bool = False) -> None:
-        self.format_name, self._place, self._strict = format_name, place, strict
+    def __init__(self, format_name: str, place: str, strict: bool = False, remarks: bool = True) -> None:
+        self.format_name, self._place, self._strict, self._tells_remarks = format_name, place, strict, remarks
         self._omitted: dict[str, list[str]] = {}
         self._remarks: dict[str, list[str]] = {}
 
@@ -38,7 +39,8 @@ class Report:
         """One warning, or an error."""
         left_out = "; ".join(_counted(what, names) for what, names in self._omitted.items())
         messages = [f"{self.format_name} cannot say, and leaves out: {left_out}"] if left_out else []
-        messages += [f"{what}: {listed(names)}" if names else what for what, names in self._remarks.items()]
+        remarks = self._remarks if self._tells_remarks else {}
+        messages += [f"{what}: {listed(names)}" if names else what for what, names in remarks.items()]
         if not messages:
             return
         told = f"{self._place}: " + "; ".join(messages)

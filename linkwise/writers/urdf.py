@@ -117,7 +117,9 @@ def _extension(body: Body) -> dict[str, Any]:
 
 def _type(body: Body) -> str:
     if isinstance(body.kind, Revolute):
-        return "revolute" if math.isfinite(body.limits.lower[0]) or math.isfinite(body.limits.upper[0]) else "continuous"
+        return (
+            "revolute" if math.isfinite(body.limits.lower[0]) or math.isfinite(body.limits.upper[0]) else "continuous"
+        )
     return {Prismatic: "prismatic", Planar: "planar", Floating: "floating", Spherical: "spherical"}[type(body.kind)]
 
 
@@ -203,10 +205,10 @@ def _motors(root: Element, mech: Mechanism, report: Report) -> None:
         element(joint, "hardwareInterface").text = "hardware_interface/EffortJointInterface"
         motor = element(made, "actuator", name=one.name)
         element(motor, "mechanicalReduction").text = repr(one.gear[0])
-    for one in (one for one in mech.elements if isinstance(one, EffortRange)):
-        effort = mech.bodies[mech.body_index(one.joint)].limits.effort[0]
-        if one.joint not in motors or (one.lower, one.upper) != (-effort, effort):
-            report.omit("range of what actuators give together", one.joint)
+    for bounds in (one for one in mech.elements if isinstance(one, EffortRange)):
+        effort = mech.bodies[mech.body_index(bounds.joint)].limits.effort[0]
+        if bounds.joint not in motors or (bounds.lower, bounds.upper) != (-effort, effort):
+            report.omit("range of what actuators give together", bounds.joint)
 
 
 def _shapes_by_link(mech: Mechanism, report: Report) -> dict[str, list[Shape]]:

@@ -3,35 +3,23 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 
 import linkwise as lw
 
-ROOT = "world"
+_MASS = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
 
 
 def urdf_of(mech: lw.Mechanism, massive_root: bool = False) -> str:
-    """Links and joints by the mechanism's names, its ground as the link ``world``, with a mass where readers want one
-    of every link."""
-    mass = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
-    lines = [f'<robot name="{mech.name}">', f'  <link name="{ROOT}">{mass if massive_root else ""}</link>']
-    for body in mech.bodies:
-        moments = " ".join(f'{name}="{value!r}"' for name, value in _moments(body.inertia).items())
-        lines += [
-            f'  <link name="{body.link}"><inertial><origin xyz="{_numbers(body.com)}" rpy="0 0 0"/>',
-            f'    <mass value="{float(body.mass)!r}"/><inertia {moments}/></inertial></link>',
-        ]
-    for body in mech.bodies:
-        kind = "revolute" if isinstance(body.kind, lw.Revolute) else "prismatic"
-        parent = mech.bodies[body.parent].link if body.parent >= 0 else ROOT
-        axis = _numbers(body.kind.axis)  # type: ignore[attr-defined]
-        lines += [
-            f'  <joint name="{body.joint}" type="{kind}"><parent link="{parent}"/><child link="{body.link}"/>',
-            f'    <origin xyz="{_numbers(body.position)}" rpy="{_numbers(_roll_pitch_yaw(body.rotation))}"/>',
-            f'    <axis xyz="{axis}"/><limit lower="-1e3" upper="1e3" effort="1e9" velocity="1e9"/></joint>',
-        ]
-    return "\n".join([*lines, "</robot>", ""])
+    """As ``mech.save`` writes it, with limits, which some readers want of every joint; and a mass of its ground where
+    readers want one of every link."""
+    bounded = mech.with_limits({name: lw.Limits(-1e3, 1e3, 1e9, 1e9) for name in mech.joint_names})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lw.MechanismWarning)
+        text = lw.interop.urdf_text(bounded)
+    return text.replace('<link name="ground" />', f'<link name="ground">{_MASS}</link>') if massive_root else text
 
 
 def sdf_of(mech: lw.Mechanism) -> str:

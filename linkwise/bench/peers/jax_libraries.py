@@ -15,7 +15,7 @@ import numpy as np
 import linkwise as lw
 
 from .descriptions import sdf_of, urdf_of
-from .mujoco import compiled
+from .mujoco import model_of
 from .protocol import ROLLOUT, STEP, STEPS, TASKS, Calls, Peer, is_fixed_arm
 
 LONGEST = 50  # joints: beyond, XLA takes minutes for unrolled recursions
@@ -155,11 +155,9 @@ def mjx(mech: lw.Mechanism, task: str) -> Peer | None:
     import mujoco
     from mujoco import mjx as library
 
-    found = compiled(mujoco, mech)
-    if found is None:
-        return None
-    model, order = found
-    if order != list(range(mech.nv)):
+    model = model_of(mujoco, mech)
+    order = None if model is None else lw.interop.to_mujoco(mech, model).q(np.arange(float(mech.nq)))
+    if order is None or model.nq != model.nv or not np.array_equal(order, np.arange(mech.nq)):
         return None
     put = library.put_model(model)
     blank = library.make_data(put)

@@ -5,6 +5,7 @@ Every call is its whole pipeline up to joint forces or accelerations; contacts a
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -24,79 +25,25 @@ HOW = {
 }
 
 
-def spec(mujoco: Any, mech: lw.Mechanism) -> Any:
-    """The mechanism in MuJoCo's terms."""
-    types = mujoco.mjtJoint
-    kinds = {lw.Revolute: types.mjJNT_HINGE, lw.Prismatic: types.mjJNT_SLIDE, lw.Floating: types.mjJNT_FREE}
-    made = mujoco.MjSpec()
-    made.option.gravity, made.option.timestep = np.array(mech.gravity), STEP
-    made.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT | mujoco.mjtDisableBit.mjDSBL_CONTACT
-    made.compiler.degree = False
-    bodies: list[Any] = []
-    for body in mech.bodies:
-        parent = bodies[body.parent] if body.parent >= 0 else made.worldbody
-        quaternion = np.zeros(4)
-        mujoco.mju_mat2Quat(quaternion, np.ascontiguousarray(body.rotation).ravel())
-        child = parent.add_body(name=body.link, pos=np.array(body.position), quat=quaternion)
-        axis = np.array(getattr(body.kind, "axis", (0.0, 0.0, 1.0)))
-        child.add_joint(name=body.joint, type=kinds[type(body.kind)], axis=axis, armature=body.armature[0])
-        child.mass, child.ipos, child.explicitinertial = body.mass, np.array(body.com), True
-        child.fullinertia = body.inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
-        bodies.append(child)
-    return made
-
-
-def compiled(mujoco: Any, mech: lw.Mechanism) -> tuple[Any, list[int]] | None:
-    """The model of hinges and slides and where they stand in it; None where MuJoCo does not accept the mechanism."""
-    model = _model(mujoco, mech) if of_kinds(mech, lw.Revolute, lw.Prismatic) else None
-    return None if model is None else (model, [model.joint(name).qposadr[0] for name in mech.joint_names])
-
-
-def _model(mujoco: Any, mech: lw.Mechanism) -> Any:
-    if any(body.mass <= 0.0 for body in mech.bodies):
+def model_of(mujoco: Any, mech: lw.Mechanism) -> Any:
+    """The model of a mechanism of hinges and slides, on a base that is fixed or free; None for others, and where MuJoCo
+    does not accept its inertias."""
+    base, *others = mech.bodies
+    free = type(base.kind) is lw.Floating and not np.any(base.armature)
+    plain = all(type(body.kind) in (lw.Revolute, lw.Prismatic) and body.mimic is None for body in others)
+    if not plain or not (free or of_kinds(mech, lw.Revolute, lw.Prismatic)) or mech.loops:
         return None
     try:
-        return spec(mujoco, mech).compile()
-    except ValueError:  # inertias that MuJoCo does not accept
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", lw.MechanismWarning)  # what acts is switched off
+            model = lw.interop.mujoco_model(mech)
+    except ValueError:
         return None
-
-
-class Floating:
-    """A floating base in MuJoCo's coordinates: position before quaternion, linear velocity along the world's axes.
-
-    Velocities there are B v of linkwise's, accelerations B a + dB/dt v, forces B^-* tau."""
-
-    def __init__(self, mech: lw.Mechanism, model: Any):
-        names, self.origin = mech.joint_names[1:], np.array(mech.bodies[0].position)
-        self.q_order = [*range(7), *(model.joint(name).qposadr[0] for name in names)]
-        self.v_order = [*range(6), *(model.joint(name).dofadr[0] for name in names)]
-
-    @staticmethod
-    def fits(mech: lw.Mechanism) -> bool:
-        base, *others = mech.bodies
-        free = type(base.kind) is lw.Floating and np.array_equal(base.rotation, np.eye(3))
-        rest = all(type(body.kind) in (lw.Revolute, lw.Prismatic) and body.mimic is None for body in others)
-        return free and rest and not mech.loops and not np.any(base.armature)
-
-    def configuration(self, q: np.ndarray) -> np.ndarray:
-        found = np.empty(len(q))
-        found[self.q_order] = [*(q[4:7] + self.origin), *q[:4], *q[7:]]
-        return found
-
-    def matrix(self, mujoco: Any, q: np.ndarray) -> np.ndarray:
-        """B."""
-        rotation, count = np.empty(9), len(self.v_order)
-        mujoco.mju_quat2Mat(rotation, np.ascontiguousarray(q[:4]))
-        found = np.zeros((count, count))
-        found[:3, 3:6], found[3:6, :3] = rotation.reshape(3, 3), np.eye(3)
-        found[self.v_order[6:], range(6, count)] = 1.0
-        return found
-
-    def convection(self, mujoco: Any, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """dB/dt v."""
-        turned = np.zeros(len(v))
-        turned[3:6] = np.cross(v[:3], v[3:6])
-        return self.matrix(mujoco, q) @ turned
+    off = mujoco.mjtDisableBit
+    model.opt.disableflags |= int(off.mjDSBL_CONSTRAINT | off.mjDSBL_CONTACT | off.mjDSBL_ACTUATION)
+    model.opt.disableflags |= int(off.mjDSBL_SPRING | off.mjDSBL_DAMPER)
+    model.opt.timestep = STEP
+    return model
 
 
 def peer(mech: lw.Mechanism, task: str) -> Peer | None:
@@ -104,21 +51,16 @@ def peer(mech: lw.Mechanism, task: str) -> Peer | None:
         return None
     import mujoco
 
-    if Floating.fits(mech):
-        model = _model(mujoco, mech)
-        if model is None or task not in ("inverse_dynamics", "forward_dynamics"):
-            return None
-        single = _floating(mujoco, mech, model, task)
-        return Peer(f"MuJoCo {mujoco.__version__}", single, one_by_one(single), HOW[task], 256)
-    found = compiled(mujoco, mech)
-    if found is None:
+    floating = isinstance(mech.bodies[0].kind, lw.Floating)
+    model = model_of(mujoco, mech)
+    if model is None or (floating and task not in ("inverse_dynamics", "forward_dynamics")):
         return None
-    model, order = found
+    there = lw.interop.to_mujoco(mech, model)
     if task == ROLLOUT:
-        batch = _rollout(mujoco, model, order)
+        batch = _rollout(mujoco, model, there)
         single = _of_one(batch)
         return Peer(f"MuJoCo {mujoco.__version__}", single, batch, HOW[task], 10_000)
-    single = _single(mujoco, model, order, task)
+    single = _single(mujoco, model, there, task)
     return Peer(f"MuJoCo {mujoco.__version__}", single, one_by_one(single), HOW[task], 256)
 
 
@@ -130,13 +72,16 @@ def _of_one(batch: Callable[..., Calls]) -> Callable[..., Calls]:
     return single
 
 
-def _single(mujoco: Any, model: Any, order: list[int], task: str) -> Callable[..., Calls]:
-    fields = {"inverse_dynamics": ("qvel", "qacc"), "forward_dynamics": ("qvel", "qfrc_applied")}
-
-    def single(q: np.ndarray, *others: np.ndarray) -> Calls:
-        data = mujoco.MjData(model)
-        for name, values in zip(("qpos", *fields.get(task, ())), (q, *others), strict=True):
-            getattr(data, name)[order] = values
+def _single(mujoco: Any, model: Any, there: Any, task: str) -> Callable[..., Calls]:
+    def single(*state: np.ndarray) -> Calls:
+        data, (q, *others) = mujoco.MjData(model), state
+        data.qpos[:] = there.q(q)
+        if others:
+            data.qvel[:] = there.v(q, others[0])
+        if task == "inverse_dynamics":
+            data.qacc[:] = there.a(q, *others)
+        elif task == "forward_dynamics":
+            data.qfrc_applied[:] = there.tau(q, others[1])
         matrix, unit = np.zeros((model.nv, model.nv)), np.eye(model.nv)
 
         def composite() -> None:
@@ -159,54 +104,32 @@ def _single(mujoco: Any, model: Any, order: list[int], task: str) -> Callable[..
             "mass_matrix": full,
             "mass_matrix_inverse": inverse,
         }
+        read: dict[str, Callable[[], np.ndarray]] = {
+            "inverse_dynamics": lambda: there.inverse.tau(data.qpos, data.qfrc_inverse),
+            "forward_dynamics": lambda: there.inverse.a(data.qpos, data.qvel, data.qacc),
+            "mass_matrix": lambda: there.inverse.matrix(data.qpos, matrix),
+            "mass_matrix_inverse": lambda: there.inverse.matrix(data.qpos, matrix, takes="tau", gives="v"),
+        }
 
         def result() -> np.ndarray:
             calls[task]()
-            if task == "inverse_dynamics":
-                return np.array(data.qfrc_inverse[order])
-            if task == "forward_dynamics":
-                return np.array(data.qacc[order])
-            return matrix[np.ix_(order, order)]
+            return read[task]()
 
         return calls[task], result
 
     return single
 
 
-def _floating(mujoco: Any, mech: lw.Mechanism, model: Any, task: str) -> Callable[..., Calls]:
-    base = Floating(mech, model)
-    inverse = task == "inverse_dynamics"
-
-    def single(q: np.ndarray, v: np.ndarray, u: np.ndarray) -> Calls:
-        data, b = mujoco.MjData(model), base.matrix(mujoco, q)
-        bent = base.convection(mujoco, q, v)
-        data.qpos[:], data.qvel[:] = base.configuration(q), b @ v
-        if inverse:
-            data.qacc[:] = b @ u + bent
-        else:
-            data.qfrc_applied[:] = np.linalg.solve(b.T, u)
-        function = mujoco.mj_inverse if inverse else mujoco.mj_forward
-
-        def result() -> np.ndarray:
-            function(model, data)
-            return b.T @ data.qfrc_inverse if inverse else np.linalg.solve(b, data.qacc - bent)
-
-        return (lambda: function(model, data)), result
-
-    return single
-
-
-def _rollout(mujoco: Any, model: Any, order: list[int]) -> Callable[..., Calls]:
+def _rollout(mujoco: Any, model: Any, there: Any) -> Callable[..., Calls]:
     from mujoco import rollout
 
     def batch(q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> Calls:
-        data, count, nv = mujoco.MjData(model), len(q), model.nv
+        data, count, nq = mujoco.MjData(model), len(q), model.nq
         kind = mujoco.mjtState.mjSTATE_FULLPHYSICS
         start = np.zeros((count, mujoco.mj_stateSize(model, kind)))
-        start[:, [1 + k for k in order]] = q  # after the time
-        start[:, [1 + nv + k for k in order]] = v
-        forces = np.zeros((count, STEPS, nv))
-        forces[:, :, order] = tau[:, None]
+        start[:, 1 : 1 + nq] = there.q(q)  # after the time
+        start[:, 1 + nq : 1 + nq + model.nv] = there.v(q, v)
+        forces = np.repeat(there.tau(q, tau)[:, None], STEPS, axis=1)
         states = np.zeros((count, STEPS, start.shape[1]))
         runner = rollout.Rollout(nthread=0)
         applied = mujoco.mjtState.mjSTATE_QFRC_APPLIED
@@ -218,9 +141,8 @@ def _rollout(mujoco: Any, model: Any, order: list[int]) -> Callable[..., Calls]:
 
         def result() -> np.ndarray:
             run()
-            return np.concatenate(
-                [states[:, -1, [1 + k for k in order]], states[:, -1, [1 + nv + k for k in order]]], -1
-            )
+            last = states[:, -1, 1:]
+            return np.concatenate(there.inverse.state(last[:, :nq], last[:, nq : nq + model.nv]), -1)
 
         return run, result
 

@@ -9,7 +9,7 @@ import numpy as np
 
 import linkwise as lw
 
-from .protocol import CLOSED, LINEAR_FIRST, MATRICES, ROLLOUT, STEP, STEPS, Calls, Peer, of_kinds, one_by_one
+from .protocol import CLOSED, MATRICES, ROLLOUT, STEP, STEPS, Calls, Peer, of_kinds, one_by_one
 
 HOW = {
     "inverse_dynamics": "rnea; batches by rneaInParallel with one thread",
@@ -24,41 +24,25 @@ HOW = {
 
 
 class Model:
-    """A model, and where its coordinates are in linkwise's."""
+    """A model, and how its coordinates follow from linkwise's."""
 
     def __init__(self, pin: Any, mech: lw.Mechanism):
-        self.pin, self.model = pin, pin.Model()
-        self.ids = {-1: 0}
-        self.q_order: list[int] = []
-        self.v_order: list[int] = []
-        for i in _depth_first(mech):  # its sparse factorizations suppose that subtrees are contiguous
-            body = mech.bodies[i]
-            pose = pin.SE3(np.array(body.rotation), np.array(body.position))
-            self.ids[i] = self.model.addJoint(self.ids[body.parent], _joint(pin, body.kind), pose, body.joint)
-            inertia = pin.Inertia(body.mass, np.array(body.com), np.array(body.inertia))
-            self.model.appendBodyToJoint(self.ids[i], inertia, pin.SE3.Identity())
-            q, v = np.arange(mech.nq)[mech.q_index(body.joint)], np.arange(mech.nv)[mech.v_index(body.joint)]
-            if isinstance(body.kind, lw.Floating):
-                q, v = q[[4, 5, 6, 1, 2, 3, 0]], v[LINEAR_FIRST]
-            elif isinstance(body.kind, lw.Spherical):
-                q = q[[1, 2, 3, 0]]
-            self.q_order.extend(q)
-            self.v_order.extend(v)
-        self.model.gravity.linear = np.array(mech.gravity)
-        if any(any(body.armature) for body in mech.bodies):
-            self.model.armature = np.concatenate([body.armature for body in mech.bodies])[self.v_order]
-        self.q_back, self.v_back = np.argsort(self.q_order), np.argsort(self.v_order)
+        self.pin, self.model = pin, lw.interop.pinocchio_model(mech)
+        self.there = lw.interop.to_pinocchio(mech, self.model)
+        self.here = self.there.inverse
         self.data = self.model.createData()
+        self._neutral = self.there.q(lw.neutral(mech))  # its velocities are ours in another order at any q
 
     def ordered(self, q: np.ndarray, *others: np.ndarray) -> list[np.ndarray]:
-        return [
-            np.ascontiguousarray(q[..., self.q_order]),
-            *(np.ascontiguousarray(x[..., self.v_order]) for x in others),
-        ]
+        return [np.ascontiguousarray(x) for x in (self.there.q(q), *(self.there.v(q, x) for x in others))]
+
+    def vectors(self, x: np.ndarray) -> np.ndarray:
+        """Velocities or forces as linkwise has them."""
+        return self.here.v(self._neutral, x)
 
     def block(self, matrix: np.ndarray) -> np.ndarray:
         """A matrix over its velocities as linkwise has it."""
-        return np.array(matrix)[np.ix_(self.v_back, self.v_back)]
+        return self.here.matrix(self._neutral, np.array(matrix))
 
     def symmetric(self, upper: np.ndarray) -> np.ndarray:
         return self.block(np.triu(upper) + np.triu(upper, 1).T)
@@ -78,31 +62,11 @@ def peer(mech: lw.Mechanism, task: str) -> Peer | None:
     return Peer(f"Pinocchio {pin.__version__}", single, batch, HOW[task], 1_000_000 if parallel else 256)
 
 
-def _depth_first(mech: lw.Mechanism) -> list[int]:
-    """All bodies, each followed by those that it carries."""
-    order, waiting = [], [i for i in reversed(range(mech.n_links)) if mech.bodies[i].parent < 0]
-    while waiting:
-        order.append(waiting.pop())
-        waiting.extend(reversed(mech.children[order[-1]]))
-    return order
-
-
 def _has_joints_of(mech: lw.Mechanism) -> bool:
     kinds = (lw.Revolute, lw.Prismatic, lw.Spherical, lw.Floating, lw.Universal)
     return all(isinstance(loop, lw.Loop) for loop in mech.loops) and all(
         type(body.kind) in kinds and body.mimic is None for body in mech.bodies
     )
-
-
-def _joint(pin: Any, kind: lw.Joint) -> Any:
-    if isinstance(kind, lw.Revolute | lw.Prismatic):
-        turns, axis = isinstance(kind, lw.Revolute), tuple(kind.axis)
-        if axis in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)):  # its joints for these cost less
-            return getattr(pin, f"JointModel{'R' if turns else 'P'}{'XYZ'[axis.index(1.0)]}")()
-        return (pin.JointModelRevoluteUnaligned if turns else pin.JointModelPrismaticUnaligned)(np.array(axis))
-    if isinstance(kind, lw.Universal):
-        return pin.JointModelUniversal(np.array(kind.axis1), np.array(kind.axis2))
-    return pin.JointModelFreeFlyer() if isinstance(kind, lw.Floating) else pin.JointModelSpherical()
 
 
 def _single(own: Model, task: str) -> Callable[..., Calls]:
@@ -123,7 +87,7 @@ def _single(own: Model, task: str) -> Callable[..., Calls]:
             return np.stack([own.block(data.dtau_dq), own.block(data.dtau_dv), own.symmetric(data.M)])
         if task == "forward_dynamics_derivatives":
             return np.stack([own.block(data.ddq_dq), own.block(data.ddq_dv), own.symmetric(data.Minv)])
-        return np.array(found)[own.v_back]
+        return own.vectors(np.array(found))
 
     def single(*state: np.ndarray) -> Calls:
         arrays = own.ordered(*state)
@@ -147,7 +111,7 @@ def _rollout(own: Model, task: str) -> Callable[..., Calls]:
 
         def result() -> np.ndarray:
             q, v = run()
-            return np.concatenate([q[own.q_back], v[own.v_back]])
+            return np.concatenate(own.here.state(q, v))
 
         return run, result
 
@@ -164,7 +128,8 @@ def _closed(own: Model, mech: lw.Mechanism) -> Callable[..., Calls]:
         for link, pose in ((loop.link_a, loop.pose_a), (loop.link_b, loop.pose_b)):
             frame = mech.frame(link)
             place = pin.SE3(frame.rotation @ pose[0], frame.rotation @ pose[1] + frame.position)
-            sides += [own.ids[frame.body], place]
+            joint = model.getJointId(mech.joint_names[frame.body]) if frame.body >= 0 else 0
+            sides += [joint, place]
         kind = pin.ContactType.CONTACT_6D if isinstance(loop.kind, lw.Fixed) else pin.ContactType.CONTACT_3D
         loops.append(pin.RigidConstraintModel(kind, model, *sides, pin.ReferenceFrame.LOCAL))
     of_loops.extend([loop.createData() for loop in loops])
@@ -177,7 +142,7 @@ def _closed(own: Model, mech: lw.Mechanism) -> Callable[..., Calls]:
         def call() -> Any:
             return pin.constraintDynamics(model, data, *given, loops, of_loops, settings)
 
-        return call, lambda: np.array(call())[own.v_back]
+        return call, lambda: own.vectors(np.array(call()))
 
     return single
 
@@ -192,7 +157,7 @@ def _parallel(own: Model, task: str) -> Callable[..., Calls]:
 
         def result() -> np.ndarray:
             function(1, pool, *arrays, out)
-            return out.T[:, own.v_back]
+            return own.vectors(out.T)
 
         return (lambda: function(1, pool, *arrays, out)), result
 

@@ -13,7 +13,6 @@ import linkwise as lw
 #: A call of a library, and what it returns as linkwise has it.
 Calls = tuple[Callable[[], Any], Callable[[], np.ndarray]]
 
-LINEAR_FIRST = [3, 4, 5, 0, 1, 2]
 MATRICES = ("mass_matrix", "mass_matrix_inverse")
 DERIVATIVES = ("inverse_dynamics_derivatives", "forward_dynamics_derivatives")
 ROLLOUT = "rollout"

@@ -1,8 +1,8 @@
 """MJCF, the model format of MuJoCo: the inverse of ``readers/mjcf``.
 
 Bodies without mass that only stand between two joints become further joints of the body that they carry, since MuJoCo
-moves nothing without mass.  Loops are equalities of sites: ``connect`` for balls, ``weld``, and two ``connect`` along the
-axis for hinges.
+moves nothing without mass.  Loops are equalities of sites: ``connect`` for balls, ``weld``, and for hinges two
+``connect`` along the axis.
 """
 
 from __future__ import annotations

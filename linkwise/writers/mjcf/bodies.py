@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from linkwise.mechanics.joints import Floating, Joint, Prismatic, Revolute, Spherical
-from linkwise.mechanism import GROUND, PLANE, Body, EffortRange, GravityCompensation, Mechanism, Pose, Shape
+from linkwise.mechanism import GROUND, PLANE, Body, EffortRange, GravityCompensation, Loop, Mechanism, Pose, Shape
 from linkwise.mechanism.acting import driven_by
 from linkwise.mechanism.checks import inertia_defects
 from linkwise.mechanism.elements import Actuator
@@ -52,7 +52,7 @@ class Bodies:
     def write(self, world: Element) -> None:
         """Everything below ``<worldbody>``."""
         self._elements[-1] = (world, HERE)
-        self._frames(-1, GROUND)
+        self._frames(-1, GROUND, WORLD)
         for index, parent in enumerate(self.mech.parents):
             if parent < 0:
                 self._body(index)
@@ -77,11 +77,10 @@ class Bodies:
         element(parent, "site", name=name, **place(seen_from(origin, pose)))
         self._sites[name] = (body, pose)
 
-    def _frames(self, body: int, own: str) -> None:
-        """All frames of a body but that of the body itself."""
+    def _frames(self, body: int, *own: str) -> None:
+        """All frames and shapes of a body, but the frames that are there when it is read."""
         for frame in self.mech.frames.values():
-            fixed_world = frame.body < 0 and frame.name in (GROUND, WORLD)
-            if frame.body == body and frame.name != own and not fixed_world:
+            if frame.body == body and frame.name not in own:
                 self._site(body, (frame.rotation, frame.position), frame.name)
         for shape in self.mech.shapes:
             carrier, pose = shape.placed(self.mech)
@@ -108,7 +107,7 @@ class Bodies:
             if mech.bodies[link].link not in (expected, chain.name):
                 self._report.remark("links without mass, by new names", f"{mech.bodies[link].link} ({expected})")
         self._elements[chain.links[-1]] = (made, chain.frame)
-        self._frames(chain.links[-1], chain.name)
+        self._frames(chain.links[-1], chain.name, last.link)
         for child in mech.children[chain.links[-1]]:
             self._body(child)
 
@@ -135,7 +134,7 @@ class Bodies:
             return False
         used = [frame.name for frame in mech.frames.values() if frame.body == index and frame.name != body.link]
         used += [shape.link for shape in mech.shapes if shape.placed(mech)[0] == index]
-        ends = [link for loop in mech.loops if hasattr(loop, "link_a") for link in (loop.link_a, loop.link_b)]
+        ends = [link for loop in mech.loops if isinstance(loop, Loop) for link in (loop.link_a, loop.link_b)]
         return not used and body.link not in ends and not self._is_target(body.link)
 
     def _is_target(self, link: str) -> bool:

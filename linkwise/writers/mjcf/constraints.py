@@ -69,4 +69,6 @@ def _coupling(root: Element, section: Element, bodies: Bodies, coupling: Couplin
     for joint, ratio in coupling.ratios:
         element(tendon, "joint", joint=joint, coef=ratio)
     length = sum(ratio * float(bodies.initial[joint][0]) for joint, ratio in coupling.ratios)
-    element(section, "tendon", name=coupling.name, tendon1=name, polycoef=(coupling.offset - length, 0.0, 0.0, 0.0, 0.0))
+    element(
+        section, "tendon", name=coupling.name, tendon1=name, polycoef=(coupling.offset - length, 0.0, 0.0, 0.0, 0.0)
+    )

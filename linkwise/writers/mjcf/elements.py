@@ -72,4 +72,3 @@ def write_actuators(root: Element, mech: Mechanism, bodies: Bodies, report: Repo
 
 def _finite(x: float) -> float:
     return min(max(x, -NO_LIMIT), NO_LIMIT)
-

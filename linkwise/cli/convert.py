@@ -1,0 +1,36 @@
+"""linkwise convert: a mechanism in another file format."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import click
+
+from .files import check_output
+from .mechanism import Loaded, report_warnings, takes_mechanism
+from .screen import shown
+
+
+@click.command(short_help="A mechanism in another format: URDF, MJCF.")
+@takes_mechanism
+@click.argument("output")
+@click.option("--strict", is_flag=True, help="Fail where the format cannot say all of the mechanism.")
+def convert(found: Loaded, output: str, strict: bool) -> None:
+    """Write the mechanism FILE to OUTPUT, whose ending says the format: .urdf, .xml or .mjcf (MJCF).
+
+    Loops become <loop> of URDF+ or equalities of MJCF; joints that a format lacks are composed of ones that it has.
+    What the format cannot say is told on stderr.
+
+    \b
+    linkwise convert robot.urdf robot.xml
+    linkwise convert builtin:stewart_platform platform.xml
+    """
+    check_output(output)
+    mech = report_warnings(found, notes=False)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        mech.save(output, strict=strict)
+    for warning in caught:
+        click.echo(f"linkwise: warning: {warning.message}", err=True)
+    click.echo(f"{shown(Path(output))}: {mech.name}, {mech.n_links} moving links, nq={mech.nq}, nv={mech.nv}")

@@ -1,0 +1,125 @@
+"""Coordinates of Pinocchio: what it computes from converted states, converted back, is what linkwise computes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from tests.peers.robots import READABLE, load, pin, robot
+
+QUICK = {"panda.urdf", "solo12.urdf", "romeo_small.urdf", "double_pendulum_continuous.urdf"}
+FILES = [pytest.param(f, id=f.name, marks=() if f.name in QUICK else pytest.mark.slow) for f in READABLE]
+
+
+def symmetric(upper: np.ndarray) -> np.ndarray:
+    return np.triu(upper) + np.triu(upper, 1).T
+
+
+def assert_converts(mech: lw.Mechanism, model, tolerance: float = 1e-12) -> None:
+    """Inverse dynamics, mass matrix and Jacobians by way of Pinocchio; and everything there and back."""
+    there, rng, data = lw.interop.to_pinocchio(mech, model), np.random.default_rng(0), model.createData()
+    here = there.inverse
+    q, v = lw.random_state(mech, rng, (4,))
+    a = rng.normal(size=v.shape)
+    q_there, v_there, a_there = there.q(q), there.v(q, v), there.a(q, v, a)
+    assert q_there.shape == (4, model.nq) and v_there.shape == (4, model.nv)
+    found = here.tau(
+        q_there, np.array([pin.rnea(model, data, *x) for x in zip(q_there, v_there, a_there, strict=True)])
+    )
+    tree = mech.spanning_tree
+    expected = lw.compile("inverse_dynamics", tree, target="numpy")(q, v, a)
+    scale = max(1.0, np.abs(expected).max())
+    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * scale)
+    mass = np.array([symmetric(pin.crba(model, data, x)) for x in q_there])
+    expected = lw.compile("mass_matrix", tree, target="numpy")(q)
+    np.testing.assert_allclose(here.matrix(q_there, mass), expected, rtol=0, atol=tolerance * np.abs(expected).max())
+    link = mech.link_names[-1]
+    frame = model.getFrameId(link)
+    jacobians = np.array([pin.computeFrameJacobian(model, data, x, frame, pin.ReferenceFrame.LOCAL) for x in q_there])
+    expected = lw.compile("jacobian", tree, target="numpy", link=link)(q)
+    np.testing.assert_allclose(here.jacobian(q_there, jacobians), expected, rtol=0, atol=1e-12)
+    # There and back, one state or many.
+    for ours, theirs, back in (
+        (v, v_there, here.v(q_there, v_there)),
+        (a, a_there, here.a(q_there, v_there, a_there)),
+        (v, v, here.tau(q_there, there.tau(q, v))),
+        (expected, expected, here.jacobian(q_there, there.jacobian(q, expected))),
+    ):
+        np.testing.assert_allclose(back, ours, rtol=0, atol=1e-12)
+        assert theirs.shape[0] == 4
+    again = lw.difference(tree, q, here.q(q_there))
+    np.testing.assert_allclose(np.sin(again), 0.0, atol=1e-12)  # whole turns of endless joints are not kept
+    np.testing.assert_array_equal(there.q(q[0]), q_there[0])
+
+
+@pytest.mark.parametrize("floating", [False, True], ids=["fixed", "floating"])
+@pytest.mark.parametrize("file", FILES)
+def test_robots(file, floating):
+    mech = load(file, floating)
+    if not mech.nv:
+        pytest.skip("nothing moves")
+    model = pin.buildModelFromUrdf(str(file), *([pin.JointModelFreeFlyer()] if floating else []))
+    assert_converts(mech, model)
+
+
+def test_mimic_joints_that_are_mimic_joints_there_too():
+    file = robot("panda_description/urdf/panda.urdf")
+    mech = load(file)
+    model = pin.buildModelFromUrdf(str(file), True)
+    assert model.nv == mech.nv == 8
+    assert_converts(mech, model)
+
+
+@pytest.mark.parametrize("seed, floating", [(0, False), (1, True), (2, False)])
+def test_models_from_numbers(seed, floating):
+    """All kinds of joints, in the order that Pinocchio wants; planar ones are composites there, and rates ours."""
+    mech = lw.mechanisms.random_tree(9, seed, floating_base=floating)
+    assert_converts(mech, lw.interop.pinocchio_model(mech))
+
+
+def test_planar_joints_of_pinocchio():
+    """q is x, y, cosine and sine, and velocities are along axes that turn."""
+    text = """<robot name="r"><link name="ground"/><link name="a"><inertial><origin xyz="0.3 0.1 0.2"/><mass value="2"/>
+      <inertia ixx="1" ixy="0" ixz="0" iyy="1.2" iyz="0" izz="0.7"/></inertial></link><link name="b"><inertial>
+      <origin xyz="0.1 0 0"/><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>
+      </link><joint name="p" type="planar"><parent link="ground"/><child link="a"/><axis xyz="0 0 1"/></joint>
+      <joint name="c" type="continuous"><parent link="a"/><child link="b"/><axis xyz="1 0 0"/></joint></robot>"""
+    assert_converts(lw.load(text), pin.buildModelFromXML(text))
+
+
+def test_matrices_of_other_kinds():
+    """The inverse of the mass matrix, and derivatives of accelerations, where Pinocchio has another order."""
+    mech = lw.mechanisms.random_tree(6, 6, joints=("revolute", "prismatic"), floating_base=True)
+    model = lw.interop.pinocchio_model(mech)
+    there, data = lw.interop.to_pinocchio(mech, model), model.createData()
+    assert tuple(model.names)[1:] != mech.joint_names
+    q, v = lw.random_state(mech, np.random.default_rng(1))
+    tau = np.linspace(-1.0, 1.0, mech.nv)
+    pin.computeABADerivatives(model, data, there.q(q), there.v(q, v), there.tau(q, tau))
+    d_q, d_v, d_tau = lw.forward_dynamics_derivatives(mech, q, v, tau)
+    here, q_there = there.inverse, there.q(q)
+    scale = np.abs(d_q).max()
+    np.testing.assert_allclose(here.matrix(q_there, data.ddq_dq, gives="v"), d_q, rtol=0, atol=1e-11 * scale)
+    np.testing.assert_allclose(here.matrix(q_there, data.ddq_dv, gives="v"), d_v, rtol=0, atol=1e-11 * scale)
+    inverse = here.matrix(q_there, symmetric(data.Minv), takes="tau", gives="v")
+    np.testing.assert_allclose(inverse, d_tau, rtol=0, atol=1e-11 * np.abs(d_tau).max())
+    np.testing.assert_allclose(there.matrix(q, d_tau, takes="tau", gives="v"), symmetric(data.Minv), rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(here.spatial(here.spatial(np.arange(6.0))), np.arange(6.0))
+
+
+def test_what_does_not_fit_is_told():
+    file = robot("panda_description/urdf/panda.urdf")
+    mech, model = load(file), pin.buildModelFromUrdf(str(file))
+    locked = mech.with_locked(panda_joint3=0.2)
+    with pytest.raises(lw.MechanismError, match="has joints that mechanism 'panda' has not: panda_joint3"):
+        lw.interop.to_pinocchio(locked, model)
+    there = lw.interop.to_pinocchio(locked, model, others=["panda_joint3"])
+    assert there.q(np.ones(locked.nq))[2] == 0.0 and there.v(np.ones(locked.nq), np.ones(locked.nv))[2] == 0.0
+    with pytest.raises(lw.MechanismError, match="'joint1' of mechanism 'chain_2' is not in the model of Pinocchio"):
+        lw.interop.to_pinocchio(lw.mechanisms.chain(2), model)
+    with pytest.raises(ValueError, match=r"v of linkwise for mechanism 'panda' must have shape \(..., 8\), got \(9,\)"):
+        lw.interop.to_pinocchio(mech, model).v(np.ones(8), np.ones(9))
+    with pytest.raises(ValueError, match="takes and gives 'v' or 'tau', not 'a'"):
+        there.matrix(np.ones(locked.nq), np.eye(locked.nv), gives="a")
+    assert repr(there.inverse) == "<Conversion of 'panda' from Pinocchio to linkwise>"

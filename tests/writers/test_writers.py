@@ -1,0 +1,169 @@
+"""What is written, in what words; what a format cannot say is told, or refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from tests.writers.round_trip import again, assert_same_dynamics, assert_same_numbers
+
+mujoco = pytest.importorskip("mujoco")
+
+
+def machine() -> lw.Builder:
+    """A crank on a screw, a gear, a slider."""
+    builder = lw.Builder()
+    for name in ("crank", "nut", "wheel", "slide"):
+        builder.link(name, 1.0, (0.1, 0.02, 0.03), (0.02, 0.03, 0.04))
+    builder.joint("turn", lw.Revolute((0, 1, 0)), "ground", "crank", (0.1, 0.2, 0.3), stiffness=3.0, rest=0.4)
+    builder.joint("screw", lw.Helical((1, 0, 0), 0.02), "crank", "nut", lw.pose((0.3, 0, 0), rpy=(0.1, 1.5, -2.0)))
+    builder.joint("gear", lw.Revolute(), "ground", "wheel", damping=0.3, friction=0.1, armature=0.2)
+    builder.joint("rail", lw.Prismatic((1, 1, 0)), "wheel", "slide", limits=lw.Limits(-1.0, np.inf, 2.0, 30.0))
+    return builder.frame("tool", "slide", lw.pose((0, 0, 0.1), rpy=(0, np.pi / 2, 0.3)))
+
+
+ELEMENTS = (
+    lw.Tendon("rope", (("turn", 0.3), ("rail", -0.5)), 20.0, (0.1, 0.3), 0.7, 0.2, (-1.0, 2.0), offset=0.25),
+    lw.Actuator("puller", "rope", "tendon", (2.0,), (3.0, 0.5, 0.0), (1.0, -4.0, -0.3), ctrl_range=(-1.0, 1.0)),
+    lw.Actuator("servo", "gear", gain=(30.0,), bias=(0.0, -30.0, -2.0), dynamics="filter", time_constant=0.1),
+    lw.Actuator("jet", "tool", "site", (1.0, 2.0, 3.0, 4.0, 5.0, 6.0), force_range=(-2.0, 5.0)),
+    lw.GravityCompensation("slide", 0.4, (0.1, 0.02, 0.03)),
+    lw.EffortRange("turn", -3.0, 4.0),
+)
+
+
+def test_all_that_mjcf_can_say():
+    """Springs, tendons with constant parts, actuators of all kinds, a coupling, a screw; forces at random states."""
+    mech = machine().coupling("belt", {"turn": 2.0, "gear": -1.0, "rail": 0.5}, 0.3).build("machine")
+    mech = mech.with_elements(*ELEMENTS).with_postures({"up": {"turn": 0.4, "rail": 0.2}})
+    with pytest.warns(lw.OmissionWarning, match="MJCF cannot say, and leaves out: velocity limit of rail") as told:
+        text = lw.interop.mjcf_text(mech)
+    assert "joints composed of several: screw (screw, screw.advance)" in str(told[0].message) and len(told) == 1
+    read = again(mech, "mjcf")
+    assert_same_dynamics(mech, read)
+    (coupling,) = read.loops
+    assert dict(coupling.ratios) == {"turn": 2.0, "gear": -1.0, "rail": 0.5} and coupling.offset == pytest.approx(0.3)
+    rng = np.random.default_rng(0)
+    q, v = lw.random_state(mech.spanning_tree, rng)
+    there, ctrl, activation = lw.interop.to_mechanism(mech, read), rng.normal(size=3), np.array([0.3])
+    state = there.state(q, v)
+    forces = there.inverse.tau(state[0], lw.acting.forces(read, *state, ctrl, activation))
+    np.testing.assert_allclose(forces, lw.acting.forces(mech, q, v, ctrl, activation), atol=1e-12)
+    np.testing.assert_allclose(read.postures["up"], there.q(mech.postures["up"]), atol=1e-15)
+    # MuJoCo takes it, and has the same forces of springs, dampers, tendons and actuators.
+    model = mujoco.MjModel.from_xml_string(text)
+    data, there = mujoco.MjData(model), lw.interop.to_mujoco(mech, model)
+    data.qpos[:], data.qvel[:], data.ctrl[:], data.act[:] = there.q(q), there.v(q, v), ctrl, activation
+    mujoco.mj_forward(model, data)
+    found = there.inverse.tau(data.qpos, data.qfrc_passive + data.qfrc_actuator)
+    smooth = mech.with_acting("springs", "damping", "actuators", "gravity_compensation", "tendons")
+    smooth = smooth.without_elements("rope", "puller").with_elements(  # friction and limits are constraints there
+        lw.Tendon("rope", (("turn", 0.3), ("rail", -0.5)), 20.0, (0.1, 0.3), 0.7, offset=0.25), ELEMENTS[1]
+    )
+    order = [smooth.actuator_names.index(name) for name in mech.actuator_names]
+    np.testing.assert_allclose(
+        found, lw.acting.forces(smooth, q, v, ctrl[np.argsort(order)], activation), rtol=0, atol=1e-10
+    )
+
+
+def test_all_that_urdf_can_say():
+    mech = machine().joint("ball", lw.Spherical(), "slide", "hand").link("hand", 0.3, inertia=(0.1, 0.1, 0.1))
+    mech = mech.shape("palm", "hand", "box", (0.1, 0.2, 0.3), (0, 0, 0.1)).build("machine", (0.0, 0.0, -1.62))
+    mech = mech.with_elements(lw.Actuator("motor", "rail", gear=(7.0,)))
+    with pytest.warns(lw.MechanismWarning) as told:
+        text = lw.interop.urdf_text(mech)
+    (message,) = (str(one.message) for one in told)
+    for part in (
+        "spherical joints, which URDF proper does not have: ball",
+        "gravity, which linkwise reads",
+        "screw.advance",
+    ):
+        assert part in message
+    assert "leaves out" not in message and "<transmission" in text
+    with pytest.warns(lw.OmissionWarning):
+        read = lw.load(text)
+    assert_same_dynamics(mech, read)
+    assert [one for one in read.elements if isinstance(one, lw.Actuator)] == [lw.Actuator("motor", "rail", gear=(7.0,))]
+    for name in ("armature", "damping", "friction", "stiffness", "limits"):
+        assert getattr(read.bodies[read.body_index("rail")], name) == getattr(mech.bodies[3], name)
+    assert read.bodies[0].stiffness == (3.0,) and read.bodies[0].rest == (0.4,)
+    (shape,) = read.shapes
+    assert (shape.name, shape.kind, shape.size) == ("palm", "box", (0.1, 0.2, 0.3))
+
+
+def test_on_the_ground():
+    """Shapes and contacts; MuJoCo has the same pairs."""
+    mech = lw.Builder().link("ball", 2.0, inertia=(0.1, 0.1, 0.1)).joint("free", lw.Floating(), "ground", "ball")
+    mech = mech.shape("skin", "ball", "sphere", 0.2).shape("rod", "ball", "capsule", (0.05, 0.3), (0.1, 0, 0)).build()
+    mech = mech.with_ground(0.1, friction=0.6, shapes=["skin"])
+    text = lw.interop.mjcf_text(mech)
+    read = again(mech, "mjcf")
+    assert read.contact_pairs == mech.contact_pairs
+    assert {shape.name for shape in read.shapes} == {"skin", "rod", "floor"}
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    data.qpos[:3] = 0.0, 0.0, 0.25
+    mujoco.mj_forward(model, data)
+    touching = {frozenset(model.geom(g).name for g in contact.geom) for contact in data.contact}
+    assert touching == {frozenset(("skin", "floor"))}
+    with pytest.warns(lw.OmissionWarning, match=r"numbers of contact \(stiffness, dissipation, ...\) of skin/floor"):
+        lw.interop.mjcf_text(mech.with_contact(stiffness=123.0))
+
+
+def test_loops_hold_in_mujoco():
+    """A four-bar falls in MuJoCo as here, as well as its soft constraints let it."""
+    mech = lw.mechanisms.four_bar()
+    thick = [mass * np.eye(3) * 1e-3 + inertia for mass, inertia in zip(mech.masses, mech.inertias, strict=True)]
+    bodies = [
+        replace(body, inertia=own) for body, own in zip(mech.bodies, thick, strict=True)
+    ]  # MuJoCo has no thin rods
+    mech = replace(mech, bodies=tuple(bodies))
+    with pytest.warns(lw.MechanismWarning, match=r"as two points of their axes: pin \(pin, pin.2\)"):
+        model = mujoco.MjModel.from_xml_string(lw.interop.mjcf_text(mech))
+    model.opt.timestep = 1e-4
+    model.eq_solref[:] = (2e-4, 1.0)
+    there, data = lw.interop.to_mujoco(mech, model), mujoco.MjData(model)
+    motion = lw.simulate(mech, None, None, 0.3)
+    data.qpos[:] = there.q(motion.q[0])
+    for _ in range(3000):
+        mujoco.mj_step(model, data)
+    np.testing.assert_allclose(there.inverse.q(data.qpos), motion.q[-1], atol=2e-3)
+
+
+def test_what_cannot_be_said_is_refused(tmp_path):
+    tree = lw.Builder().link("a", 1.0, inertia=(1, 1, 1)).link("b", 1.0, inertia=(1, 1, 1))
+    tree.joint("hinge", lw.Revolute(), "ground", "a").joint("fly", lw.Floating(), "a", "b")
+    mech = tree.build("pair")
+    with pytest.raises(lw.MechanismError, match="'fly' floats on the moving link 'a', and MJCF has free joints"):
+        mech.save(tmp_path / "pair.xml")
+    sliding = tree.loop("slot", lw.Cylindrical(), "ground", None, "b").build("pair")
+    with pytest.raises(lw.MechanismError, match="URDF has no loops that Cylindrical.*'slot'; save mech.spanning_tree"):
+        sliding.save(tmp_path / "pair.urdf")
+    coupled = machine().coupling("belt", {"turn": 1.0, "gear": 2.0}).build()
+    with pytest.raises(lw.MechanismError, match="no couplings of joints, such as 'belt'.*or write MJCF"):
+        coupled.save(tmp_path / "machine.urdf")
+    with pytest.raises(lw.MechanismError, match="'a.step' has no ending of a format .* .urdf .URDF., .xml .MJCF."):
+        mech.save(tmp_path / "a.step")
+    with pytest.raises(lw.MechanismError, match="leaves out: velocity limit of rail"):
+        machine().build().save(tmp_path / "machine.xml", strict=True)
+    assert not list(tmp_path.iterdir())
+
+
+def test_links_without_mass_are_joints_of_the_body_they_carry(tmp_path):
+    """So that MuJoCo accepts them; the names of links are those that linkwise reads."""
+    text = """<mujoco><compiler angle="radian"/><worldbody><body name="arm" pos="0 0 1" euler="0.1 0.2 0.3">
+      <joint name="x" type="slide" axis="1 0 0" ref="0.2"/><joint name="y" axis="0 1 1" pos="0.1 0 0" ref="-0.3"/>
+      <joint name="z" pos="0 0.3 0.1"/><inertial pos="0.1 0 0" mass="1" diaginertia="0.1 0.2 0.25"/>
+      <site name="tip" pos="0 0 0.4" euler="0.4 0 0"/></body></worldbody></mujoco>"""
+    mech = lw.load(text)
+    mech.save(tmp_path / "arm.xml")
+    assert (tmp_path / "arm.xml").read_text().count("<body") == 1
+    read = lw.load(tmp_path / "arm.xml")
+    assert read.link_names == mech.link_names == ("arm/x", "arm/y", "arm/z")
+    np.testing.assert_allclose(read.initial, mech.initial, atol=1e-15)
+    assert_same_dynamics(mech, read)
+    assert_same_numbers(mech, read)
+    mujoco.MjModel.from_xml_path(str(tmp_path / "arm.xml"))
