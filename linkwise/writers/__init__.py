@@ -37,8 +37,9 @@ def save(mech: Mechanism, path: str | os.PathLike[str], strict: bool = False) ->
 
 
 def text_of(mech: Mechanism, ending: str, place: Any = None, strict: bool = False, remarks: bool = True) -> str:
-    """The document that ``save`` writes; ``place`` is what messages call it.  With ``remarks`` it is told as well what is
-    written otherwise than it is here."""
+    """The document that ``save`` writes; ``place`` is what messages call it.
+
+    With ``remarks`` it is told as well what is written otherwise than it is here."""
     name, written = FORMATS[ending]
     report = Report(name, place or f"{name} of {mech.name}", strict, remarks)
     text = written(mech, report)
