@@ -102,6 +102,7 @@ _LATER = {
         "vjp_of",
     ),
     ".dynamics.diagonal": ("diagonal",),
+    ".dynamics.estimation": ("estimation",),
     ".compiler.export": ("c_file", "export_c"),
     ".dynamics.frames": (
         "effective_inertia",

@@ -86,6 +86,21 @@ SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
     "multipliers": lambda m: (m.n_constraints,),
     "constraint_motion": lambda m: (m.nv + 2 * m.n_constraints,),
     "step_rate_jacobian": lambda m: (m.nv, m.nv),
+    "residuals": lambda m: (m.nv,),
+    "weighted": lambda m: (m.nv,),
+    "deviations": lambda m: (m.nv,),
+    "of_rates": lambda m: (m.nv, 2),
+    "of_forces": lambda m: (m.nv, 2),
+    "variances": lambda m: (m.n_links, 6),
+    "sensed": lambda m: (m.n_links, 6),
+    "weights": lambda m: (m.n_links, 6),
+    "innovations": lambda m: (m.nv, 4),
+    "estimated_joints": lambda m: (m.nv, 4),
+    "wrench_covariances": lambda m: (m.n_links, 6, 6),
+    "filter_covariances": lambda m: (m.n_links, 4, 6, 6),
+    "filtered_joints": lambda m: (m.nv, 9),
+    "forces_and_co_states": lambda m: (m.n_links, 2, 6),
+    "gains_and_variances": lambda m: (m.nv, 7),
 }
 
 Size = tuple[int, ...] | Callable[[Mechanism], tuple[int, ...]]

@@ -31,6 +31,7 @@ from . import (
 from . import diagonal_by_elimination as by_elimination
 from . import expressions as ex
 from .algorithm import CONFIGURATION_FIRST, SHAPES, Algorithm, from_expression
+from .catalogue_of_estimation import ESTIMATION_ALGORITHMS
 from .catalogue_of_loops import LOOP_ALGORITHMS, MANIFOLD, STEP, closed_step
 from .coriolis_matrix import coriolis_matrix
 from .regressor import regressor
@@ -348,6 +349,8 @@ ALGORITHMS: dict[str, Algorithm] = {
             reason=COMPOSITE_BODIES,
         ),
         Algorithm("regressor", ("q", "v", "a"), "regressor", regressor, reason=COMPOSITE_BODIES, ignores_loops=True),
+        # -- estimation
+        *ESTIMATION_ALGORITHMS,
         # -- loops
         *LOOP_ALGORITHMS,
         # -- saha1999: twists at the mass centres
