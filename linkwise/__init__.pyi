@@ -24,6 +24,7 @@ from .dynamics import acting as acting
 from .dynamics import closed as closed
 from .dynamics import denoc as denoc
 from .dynamics import diagonal as diagonal
+from .dynamics import estimation as estimation
 from .dynamics.centroidal import center_of_mass_acceleration as center_of_mass_acceleration
 from .dynamics.centroidal import center_of_mass_jacobian as center_of_mass_jacobian
 from .dynamics.centroidal import center_of_mass_velocity as center_of_mass_velocity
@@ -209,6 +210,7 @@ __all__ = [
     "diagonal",
     "difference",
     "effective_inertia",
+    "estimation",
     "events",
     "export_c",
     "find_equilibrium",

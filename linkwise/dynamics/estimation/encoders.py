@@ -12,7 +12,8 @@ from ...mechanism import Mechanism, MechanismError, require_mechanism
 from ..states import Float64Array, real_numbers
 
 DENSITIES = 10.0 ** np.arange(-4.0, 13.0)  # (rad/s^3)^2 s, tried first
-REFINED = 12  # further halvings of the interval of the logarithm
+REFINED = 12  # further steps that narrow the logarithm
+FAR = 1e3
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,13 +107,12 @@ def _step(dt: float, density: Float64Array) -> tuple[Float64Array, Float64Array]
 
 
 def _filtered(t: Float64Array, q: Float64Array, deviation: Float64Array, density: Float64Array) -> _Filtered:
-    """Starts from the first three measurements' own scale: nothing is known before."""
-    span = t[-1] - t[0]
     n = q.shape[1]
-    # Beyond all that is plausible, yet not so far that digits are lost.
-    reach = np.ptp(q, axis=0) + deviation + np.sqrt(density * span**5)
-    start = 1e2 * reach[:, None] / np.array([1.0, t[1] - t[0], (t[1] - t[0]) ** 2]) ** 0.5
-    start = np.maximum(start, 1e2 * reach[:, None] / np.array([1.0, span, span**2]))
+    # Nothing is known before: far beyond the first and second differences, yet not so far that digits are lost.
+    steps = np.diff(t)[:, None]
+    rates = np.diff(q, axis=0) / steps
+    reach = np.stack([deviation, np.abs(rates).max(axis=0), np.abs(np.diff(rates, axis=0) / steps[1:]).max(axis=0)], -1)
+    start = FAR * (reach + deviation[:, None] / steps.min() ** np.arange(3))
     state = np.column_stack([q[0], np.zeros((n, 2))])
     covariance = np.einsum("ni,ij->nij", start**2, np.eye(3))
     out = _Filtered([], [], [], np.zeros(n))

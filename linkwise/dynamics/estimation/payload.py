@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from ...compiler.store import float64_function
 from ...mechanism import InertiaWarning, Mechanism, MechanismError, one_of
+from ...mechanism.inertial_parameters import NAMES
 from ..identification import PER_LINK, inertial_parameters, regressor
 from ..states import Float64Array, state_arrays
 from ..trees import inverse_dynamics
@@ -21,6 +23,7 @@ MOST_STEPS, SETTLED = (
     20,
     1e-6,
 )  # steps of Gauss and Newton; the last changes parameters by that part of their deviations
+POINT = NAMES[:4]  # the parameters of a point
 MOMENTS = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))  # rows and columns of the last six parameters of a link
 
 
@@ -29,15 +32,17 @@ class PayloadEstimate:
     """A rigid body held by a link.
 
     link                 the link
-    parameters           (4,): mass and mass times centre of mass; or (10,), with rotational inertia about the link's
-                         origin, as ``linkwise.inertial_parameters`` has them
-    covariance           (4, 4) or (10, 10): of their errors
+    names                of the parameters: "m", "mx", ...
+    parameters           (k,): mass, mass times centre of mass, rotational inertia about the link's origin, as
+                         ``linkwise.inertial_parameters`` has them
+    covariance           (k, k): of their errors
     mechanism            the mechanism that holds it
     a                    (..., nv): the joint accelerations, smoothed
     chi_square           weighted squares that remain; about ``degrees_of_freedom`` if noise and model are right
     """
 
     link: str
+    names: tuple[str, ...]
     parameters: Float64Array
     covariance: Float64Array
     mechanism: Mechanism
@@ -47,22 +52,27 @@ class PayloadEstimate:
 
     @property
     def mass(self) -> float:
-        return float(self.parameters[0])
+        return float(self._of("m"))
 
     @property
     def mass_std(self) -> float:
-        return float(np.sqrt(self.covariance[0, 0]))
+        k = self.names.index("m")
+        return float(np.sqrt(self.covariance[k, k]))
 
     @property
     def com(self) -> Float64Array:
         """(3,): centre of mass in the link's frame."""
-        return self.parameters[1:4] / self.mass
+        return np.array([self._of(name) for name in POINT[1:]]) / self.mass
 
     @property
     def com_std(self) -> Float64Array:
         """(3,)"""
-        slopes = np.column_stack([-self.com, np.eye(3)]) / self.mass
-        return np.sqrt(np.diag(slopes @ self.covariance[:4, :4] @ slopes.T))
+        own = [self.names.index(name) for name in POINT if name in self.names]
+        slopes = np.column_stack([-self.com, np.eye(3)])[:, [POINT.index(self.names[k]) for k in own]] / self.mass
+        return np.sqrt(np.diag(slopes @ self.covariance[np.ix_(own, own)] @ slopes.T))
+
+    def _of(self, name: str) -> float:
+        return self.parameters[self.names.index(name)] if name in self.names else 0.0
 
     def __str__(self) -> str:
         centre = ", ".join(f"{x:.4g} +- {s:.1g}" for x, s in zip(self.com, self.com_std, strict=True))
@@ -77,13 +87,14 @@ def estimate_payload(
     tau: ArrayLike,
     link: str,
     noise: Noise,
-    inertia: bool = False,
+    parameters: Sequence[str] = POINT,
 ) -> PayloadEstimate:
     """The payload that ``link`` holds, from motions and joint forces measured at many states (batch dimensions).
 
-    noise     of joint accelerations, joint forces and wrenches, independent from state to state; accelerations of all
-              joints are needed, q and v are taken as exact
-    inertia   estimate rotational inertia too, ten numbers in all; else the payload is a point
+    noise        of joint accelerations, joint forces and wrenches, independent from state to state; accelerations of
+                 all joints are needed, q and v are taken as exact
+    parameters   which of "m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz" to estimate, the others being
+                 zero; without rotational inertias the payload is a point
 
     Residuals of joint forces are weighted with the inverse of their covariance, which noise of accelerations makes
     full, by the filter, O(n_links) a state; the steps of Gauss and Newton smooth the accelerations along the way.
@@ -94,7 +105,8 @@ def estimate_payload(
     batch = v.shape[:-1]
     q, v, a, tau = (array.reshape(-1, array.shape[-1]) for array in (q, v, a, tau))
     weighting = _Weighting(mech, noise)
-    size = PER_LINK if inertia else 4
+    columns_of = _columns(parameters)
+    size = len(columns_of)
     if np.isfinite(weighting.of_tau).sum() * len(v) < size:
         raise MechanismError(
             f"{v.size} measured joint forces cannot tell {size} numbers of a payload: give more states"
@@ -102,7 +114,7 @@ def estimate_payload(
     own = inertial_parameters(mech)
     found, rates, held = np.zeros(size), a, mech
     for _ in range(MOST_STEPS):
-        ten, slopes = (found, np.eye(size)) if inertia else _point(found)
+        ten, slopes = _ten(found, columns_of)
         held = _holding(mech, own, place, ten)
         residuals = tau - inverse_dynamics(held, q, v, a)
         columns = regressor(mech, q, v, rates)[..., PER_LINK * place : PER_LINK * (place + 1)] @ slopes
@@ -110,7 +122,7 @@ def estimate_payload(
         information = np.einsum("nij,nik->jk", columns, weighted)
         values, vectors = np.linalg.eigh(_scaled(information))
         if values[0] < 1e-12 * values[-1]:
-            raise MechanismError(_untold(link, information, vectors[:, 0], inertia))
+            raise MechanismError(_untold(link, [NAMES[k] for k in columns_of], vectors[:, 0]))
         covariance = np.linalg.inv(information)
         step = covariance @ np.einsum("nij,ni->j", weighted, residuals)
         found = found + step
@@ -124,7 +136,8 @@ def estimate_payload(
     residuals = tau - inverse_dynamics(held, q, v, a)
     chi_square = float(np.sum(residuals * weighting(held, q, residuals[..., None])[..., 0]))
     free = int(np.isfinite(weighting.of_tau).sum()) * len(v) - size
-    return PayloadEstimate(link, found, covariance, held, rates.reshape(*batch, mech.nv), chi_square, free)
+    names = tuple(NAMES[k] for k in columns_of)
+    return PayloadEstimate(link, names, found, covariance, held, rates.reshape(*batch, mech.nv), chi_square, free)
 
 
 class _Weighting:
@@ -159,6 +172,26 @@ def _holding(mech: Mechanism, own: Float64Array, place: int, payload: Float64Arr
         return mech.with_inertial_parameters(parameters, strict=False)
 
 
+def _columns(parameters: Sequence[str]) -> list[int]:
+    """Places of the parameters among the ten."""
+    if isinstance(parameters, str):
+        parameters = (parameters,)
+    places = sorted({NAMES.index(one_of("parameter of a payload", name, NAMES)) for name in parameters})
+    if not places or places[0] != 0:
+        raise MechanismError("the parameters of a payload begin with its mass, 'm'")
+    return places
+
+
+def _ten(found: Float64Array, places: list[int]) -> tuple[Float64Array, Float64Array]:
+    """The ten parameters of a payload, and their derivatives by those that are estimated."""
+    ten = np.zeros(PER_LINK)
+    ten[places] = found
+    if places[-1] >= len(POINT):
+        return ten, np.eye(PER_LINK)[:, places]
+    whole, slopes = _point(ten[: len(POINT)])
+    return whole, slopes[:, places]
+
+
 def _point(four: Float64Array) -> tuple[Float64Array, Float64Array]:
     """The ten parameters of a point with mass and mass times position, and their derivatives (10, 4)."""
     mass, first = four[0], four[1:]
@@ -185,9 +218,7 @@ def _scaled(information: Float64Array) -> Float64Array:
     return information / np.outer(scale, scale)
 
 
-def _untold(link: str, information: Float64Array, direction: Float64Array, inertia: bool) -> str:
-    names = ("mass", "m x", "m y", "m z", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")[: len(information)]
+def _untold(link: str, names: Sequence[str], direction: Float64Array) -> str:
     share = ", ".join(name for name, x in zip(names, direction, strict=True) if abs(x) > 0.1)
-    advice = "; without inertia=True fewer numbers are asked for" if inertia else ""
     what = f"the measured joint forces do not tell {share} of a payload of {link!r} apart"
-    return f"{what}: move more joints, or more{advice}"
+    return f"{what}: move more joints, or more, or leave one out of the parameters"

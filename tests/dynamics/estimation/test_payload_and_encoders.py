@@ -10,6 +10,7 @@ import linkwise as lw
 from tests.dynamics.estimation.least_squares import Dense
 from tests.physics.trees import close
 
+TEN = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 NOISE = Noise(acceleration=0.05, torque=(0.3, 0.2, 0.1))
 
 
@@ -40,7 +41,7 @@ def test_payload_without_noise_is_exact(arm):
     assert found.chi_square < 1e-9
     assert found.degrees_of_freedom == 56
     body = arm.with_payload(link, 1.5, (0.02, -0.03, 0.2), np.diag([0.01, 0.02, 0.015]))
-    found = estimate_payload(arm, *measured(arm, body, rng, 20, noisy=False), link, NOISE, inertia=True)
+    found = estimate_payload(arm, *measured(arm, body, rng, 20, noisy=False), link, NOISE, TEN)
     difference = lw.inertial_parameters(body) - lw.inertial_parameters(arm)
     close(found.parameters, difference[-10:], 1e-7)
     assert str(found).startswith(f"payload of {link!r}: 1.5 +-")
@@ -65,7 +66,7 @@ def test_payload_is_generalized_least_squares(arm):
     link, rng = arm.link_names[-1], np.random.default_rng(2)
     holding = arm.with_payload(link, 1.5, (0.02, -0.03, 0.2), np.diag([0.01, 0.02, 0.015]))
     q, v, a, tau = measured(arm, holding, rng, 8)
-    found = estimate_payload(arm, q, v, a, tau, link, NOISE, inertia=True)
+    found = estimate_payload(arm, q, v, a, tau, link, NOISE, TEN)
     information, gradient = np.zeros((10, 10)), np.zeros(10)
     for k in range(8):
         covariance = Dense.of(found.mechanism, q[k]).covariance(
@@ -84,11 +85,15 @@ def test_payloads_that_cannot_be_told_are_refused(arm):
     q, v, a, tau = measured(arm, arm, rng, 4)
     still = np.zeros_like(v)
     with pytest.raises(lw.MechanismError, match="do not tell .*Ixx.* apart"):
-        estimate_payload(arm, q, still, still, tau, link, NOISE, inertia=True)
+        estimate_payload(arm, q, still, still, tau, link, NOISE, TEN)
     with pytest.raises(lw.MechanismError, match="cannot tell 10 numbers"):
-        estimate_payload(arm, q[0], v[0], a[0], tau[0], link, NOISE, inertia=True)
+        estimate_payload(arm, q[0], v[0], a[0], tau[0], link, NOISE, TEN)
     with pytest.raises(lw.MechanismError, match="finite Noise.acceleration"):
         estimate_payload(arm, q, v, a, tau, link, Noise(acceleration=np.inf, torque=1.0))
+    with pytest.raises(lw.MechanismError, match="begin with its mass"):
+        estimate_payload(arm, q, v, a, tau, link, NOISE, ("mx", "my"))
+    with pytest.raises(ValueError, match="unknown parameter of a payload 'mass'"):
+        estimate_payload(arm, q, v, a, tau, link, NOISE, ("mass",))
     with pytest.raises(ValueError, match="moving link"):
         estimate_payload(arm, q, v, a, tau, "hand", NOISE)
 
