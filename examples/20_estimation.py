@@ -67,7 +67,19 @@ def push_and_torques(arm: lw.Mechanism, rng: np.random.Generator) -> None:
     pushed = push[:, 2, 4] > 6.0
     place = found.wrenches[pushed, 2, 2].mean() / side[pushed].mean()
     print(f"somebody pushes 0.50 m from the third joint; found: {place:.2f} m")
+    difference = max(np.abs(at_once(arm, motion, measured, noise, k) - found.a[k]).max() for k in (0, 300, 599))
+    print(f"accelerations by least squares over all unknowns at once, largest difference: {difference:.0e}")
     draw(t, tau, measured, found, push, FOLDER / "20_estimation.png")
+
+
+def at_once(arm: lw.Mechanism, motion, measured: np.ndarray, noise: Noise, k: int) -> np.ndarray:
+    """The accelerations at time k by one large least-squares problem."""
+    q, v, a = motion.q[k], motion.v[k], motion.a[k]
+    jacobian = lw.jacobian(arm, q, "link3")[2:5]
+    forces = np.hstack([lw.mass_matrix(arm, q), -jacobian.T]) / TORQUES[:, None]
+    prior = np.diag(1.0 / np.concatenate([motion.a_std[k], noise.of_wrenches(arm)[2, 2:5]]))
+    residual = (measured[k] - lw.inverse_dynamics(arm, q, v, a)) / TORQUES
+    return a + np.linalg.lstsq(np.vstack([forces, prior]), np.concatenate([residual, np.zeros(6)]), rcond=None)[0][:3]
 
 
 def draw(t, tau, measured, found, push, path: Path) -> None:

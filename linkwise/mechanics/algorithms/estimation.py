@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from ...mechanism import MechanismError
 from ..links.knowledge import (
     AT_GROUND,
     EXACT,
@@ -34,6 +33,7 @@ from ..scalar import Matrix, Scalar
 from ..spatial import ArticulatedInertia, Force
 from ..spatial.inertia import NOTHING_ARTICULATED
 from ..spatial.motion import NO_FORCE
+from .filter_gains import require_independent_joints
 
 REASON = "covariances: a second recursion outward beside that of the co-states, which no operator names"
 
@@ -51,11 +51,7 @@ class Filter:
     """
 
     def __init__(self, tree: Tree, q, residuals, of_rates, of_forces, variances, sensed=None):
-        if tree.mechanism.mimic_joints:
-            raise MechanismError(
-                f"estimation takes one joint at a time, and in mechanism {tree.mechanism.name!r} some mimic others "
-                f"({', '.join(tree.mechanism.mimic_joints)}): load the mechanism with its mimic joints free"
-            )
+        require_independent_joints(tree)
         self.tree, self.at, self.variances, self.sensed = tree, Configuration(tree, q), variances, sensed
         self.residuals, starts = tree.per_joint(residuals), tree.dof_starts
         self.noises = [

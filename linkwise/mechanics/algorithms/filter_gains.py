@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...mechanism import MechanismError
 from ..recursions.sweep import tip_to_base
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Matrix, Scalar, is_constant, is_zero, select, sqrt
@@ -19,6 +20,7 @@ Root = list[Force]  # the columns of A
 
 def filter_gains(tree: Tree, q, deviations) -> Matrix:
     """(nv, 7): the gain of each degree of freedom in the link's frame, and its innovation variance."""
+    require_independent_joints(tree)
     at, noises = Configuration(tree, q), tree.per_joint(deviations)
 
     def step(i: int, outer: list[Root]) -> tuple[list[list[Scalar]], Root]:
@@ -31,6 +33,15 @@ def filter_gains(tree: Tree, q, deviations) -> Matrix:
 
     rows, _ = tip_to_base(tree.links, "gains, by square roots", step)
     return [row for joint in rows for row in joint]
+
+
+def require_independent_joints(tree: Tree) -> None:
+    """Refuse joints that mimic others."""
+    if tree.mechanism.mimic_joints:
+        raise MechanismError(
+            f"estimation takes one joint at a time, and in mechanism {tree.mechanism.name!r} some mimic others "
+            f"({', '.join(tree.mechanism.mimic_joints)}): load the mechanism with its mimic joints free"
+        )
 
 
 def update(root: Root, row: Sequence[Scalar], deviation: Scalar) -> tuple[Force, Scalar, Root]:
