@@ -99,6 +99,7 @@ def _declarations(vector: VectorType) -> str:
             f"declare {real} @llvm.fmuladd.{vector.suffix}({real}, {real}, {real})",
             f"declare {real} @llvm.sqrt.{vector.suffix}({real})",
             "declare i64 @llvm.umin.i64(i64, i64)",
+            "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
             "declare ptr @PyMem_RawMalloc(i64)",
             "declare void @PyMem_RawFree(ptr)",
             "declare i32 @PyGILState_Ensure()",

@@ -1,4 +1,5 @@
 import ctypes
+import math
 import re
 
 import numpy as np
@@ -154,6 +155,27 @@ def test_constants_stay_between_computed_results(lanes, dtype, monkeypatch):
     assert_same(program, compiled(program, dtype, lanes), arrays_for(program, (2 * lanes + 3,)), dtype)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "lanes"), [("float64", 2), ("float64", 4), ("float64", 8), ("float32", 4), ("float32", 16)]
+)
+def test_results_with_and_without_gaps_are_the_same(dtype, lanes):
+    """Matrices without gaps in memory are stored by cache lines, the last of which may overlap the one before."""
+    shapes = (7,), (8,), (9,), (3, 5), (4, 4), (17,), (2, 3, 11), (33, 16)
+    builder = Builder()
+    x = builder.input(0, 0)
+    results = tuple(tuple(builder.mul(x, builder.const(1.0 + i)) for i in range(math.prod(shape))) for shape in shapes)
+    arrays = tuple(Array(f"out{i}", shape) for i, shape in enumerate(shapes))
+    program = Program((Array("x", (1,)),), arrays, reachable(results), results, "numbers")
+    function, states = compiled(program, dtype, lanes), np.arange(1.0, lanes + 4.0, dtype=dtype)
+    expected = [np.multiply.outer(states, 1.0 + np.arange(math.prod(s), dtype=dtype)).reshape(-1, *s) for s in shapes]
+    room = [np.zeros((len(states), *shape[:-1], shape[-1] + 1), dtype) for shape in shapes]
+    apart = tuple(array[..., :-1] for array in room)
+    for found in (function(states[:, None]), function(states[:, None], out=apart)):
+        for ours, theirs in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+    assert not any(array[..., -1].any() for array in room)
+
+
 def constant_matrix(size: int) -> Program:
     builder = Builder()
     values = [builder.const(1.0 + row if row == column else 0.0) for row in range(size) for column in range(size)]
@@ -163,7 +185,7 @@ def constant_matrix(size: int) -> Program:
 
 def test_text_of_a_constant_matrix_does_not_grow_with_it():
     small, large = (llvm_simd.emit(constant_matrix(size), Options(lanes=8)) for size in (100, 200))
-    assert small.count("\n") == large.count("\n") < 500
+    assert small.count("\n") == large.count("\n") < 700
     program = constant_matrix(200)
     assert_same(program, compiled(program), arrays_for(program, (9,)))
 
