@@ -60,15 +60,20 @@ def acting_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def ctrl_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--ctrl."""
+    return click.option(
+        "--ctrl",
+        multiple=True,
+        metavar="[ACTUATOR=]U",
+        help="Control input of an actuator, zero by default; or of all of them: U or U,U,...",
+    )(command)
+
+
 def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """--limits, --limit-damping and --ctrl."""
     for option in (
-        click.option(
-            "--ctrl",
-            multiple=True,
-            metavar="[ACTUATOR=]U",
-            help="Control input of an actuator, zero by default; or of all of them: U or U,U,...",
-        ),
+        ctrl_option,
         click.option(
             "--limit-damping",
             type=float,

@@ -12,7 +12,7 @@ import numpy as np
 
 import linkwise as lw
 
-from .acting import Idle, acting_lines, acting_options, idle_elements, with_acting
+from .acting import Idle, acting_lines, acting_options, controls, ctrl_option, idle_elements, with_acting
 from .files import check_output, check_picture
 from .mechanism import Loaded, report_warnings, takes_mechanism
 from .screen import as_json, free_width, section, shown, table
@@ -41,16 +41,19 @@ WIDTH = 110  # letters of a line of a matrix in a pipe
     "--independent", metavar="JOINT,JOINT...", help="Coordinates of a mechanism with loops; chosen if left out."
 )
 @click.option(
-    "--inputs", metavar="JOINT,JOINT...", help="Joints that are driven (and that hold, with --at held); all by default."
+    "--inputs",
+    metavar="JOINT,JOINT...",
+    help="What drives: joints, which hold with --at held, actuators, or ctrl for all these, the default with --ctrl.",
 )
 @acting_options
+@ctrl_option
 @click.option("--output", "-o", metavar="FILE.npz", help="The arrays A, B, C, D, drift, q, v, tau.")
 @click.option("--plot", metavar="FILE", help="Eigenvalues in the complex plane: .png, .svg or .pdf.")
 @click.option("--json", "json_wanted", is_flag=True, help="One JSON document; complex numbers are [real, imaginary].")
 def linearize(
     found: Loaded, positions: Sequence[str], velocities: Sequence[str], start: str | None, degrees: bool, at: str,
-    stable: bool, independent: str | None, inputs: str | None, acting: str | None, passive: bool, output: str | None,
-    plot: str | None, json_wanted: bool,
+    stable: bool, independent: str | None, inputs: str | None, acting: str | None, passive: bool, ctrl: Sequence[str],
+    output: str | None, plot: str | None, json_wanted: bool,
 ) -> None:  # fmt: skip
     """Linear model dx/dt = drift + A x + B u near a state: matrices, eigenvalues, frequencies, damping, modes.
 
@@ -64,19 +67,19 @@ def linearize(
     q, v = state(mech, positions, velocities, start, degrees, found.trust_units)
     idle: list[Idle | lw.Note] = [*idle_elements(mech), *mech.notes]
     driven = _names(inputs)
-    tau = stability = None
+    tau, stability, commanded = None, None, controls(mech, ctrl)
     if stable and at != "equilibrium":
         raise click.UsageError("--stable is for --at equilibrium")
     if at != "state":
         if np.any(v):
             raise click.UsageError(f"--at {at} is a state of rest: leave --v out")
         if at == "equilibrium":
-            rest = lw.find_equilibrium(mech, q, stable=stable)
+            rest = lw.find_equilibrium(mech, q, stable=stable, ctrl=commanded)
         else:
-            rest = lw.find_equilibrium(mech, q, solve_for="tau", actuated=driven)
+            rest = lw.find_equilibrium(mech, q, solve_for="tau", actuated=driven, ctrl=commanded)
             tau = rest.tau
         q, stability = rest.q, rest.stable
-    model = lw.linearize(mech, q, v, tau, independent=_names(independent), inputs=driven)
+    model = lw.linearize(mech, q, v, tau, independent=_names(independent), inputs=driven, ctrl=commanded)
     files = list(_written(model, output, plot))
     facts = {
         **_facts(model, files),

@@ -1,7 +1,8 @@
 """What acts on a mechanism by itself, as functions of arrays: joint forces of its springs, actuators and the like,
 their derivatives, and dynamics under them.
 
-q is (..., nq), v, tau and forces (..., nv), ``ctrl`` (..., n_ctrl) the control inputs of ``mech.actuator_names``,
+q is (..., nq), v, tau and forces (..., nv), ``ctrl`` (..., n_ctrl) the control inputs of ``mech.actuator_names``, or
+{actuator: input},
 ``activation`` (..., n_activation) the states of actuators with dynamics; both are zero where they are None.
 ``mech.with_acting`` says what acts, and ``passive`` (``linkwise.Passive``) takes the place of the springs, damping,
 friction and limits of the joints.
@@ -16,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from ..mechanism import Mechanism, MechanismError
 from . import closed, trees
+from .by_actuator import inputs_by_actuator
 from .passive import Passive
 from .resolved import ForceDerivatives, Resolved, no_controls, resolved
 from .states import Float64Array, real_numbers, state_arrays
@@ -102,6 +104,7 @@ def _asked(
     elements = resolved(mech, passive) or Resolved.nothing(mech)
     state = state_arrays(mech, {"q": q, "v": v}, finite=False)
     more = []
+    ctrl = inputs_by_actuator(mech, ctrl)
     for name, given, size in (("ctrl", ctrl, elements.n_ctrl), ("activation", activation, elements.n_activation)):
         values = np.zeros(size) if given is None else real_numbers(name, given)
         if given is not None and not size:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..dynamics.by_actuator import inputs_by_actuator
 from ..dynamics.passive import Passive
 from ..dynamics.resolved import ForceDerivatives, Resolved, no_controls, resolved
 from ..dynamics.states import real_numbers
@@ -53,7 +54,7 @@ def driven(mech: Mechanism, passive: Any, ctrl: Any = None, activation: Any = No
     their inputs lead to, of integrators zero."""
     if passive is not None and not isinstance(passive, Passive):
         raise TypeError(f"passive must be a linkwise.Passive, got {type(passive).__name__}")
-    elements = resolved(mech, passive)
+    elements, ctrl = resolved(mech, passive), inputs_by_actuator(mech, ctrl)
     if elements is None:
         for name, given in ((CTRL, ctrl), ("activation", activation)):
             if given is not None:

@@ -57,8 +57,8 @@ def linearize(
                   with ".rate" for velocities; or rows (l, 2 nv) on the steps of q and changes of v of all joints
     passive       springs, dampers, ... (``linkwise.Passive``) in place of those of the mechanism's joints, which act
                   otherwise, as all that is in ``mech.acting`` does
-    ctrl, activation   (n_ctrl,), (n_activation,): control inputs and states of actuators (``mech.actuator_names``);
-                  zero, and what the inputs lead to, if left out.  Activations are states of the model, behind others
+    ctrl, activation   (n_ctrl,) or {actuator: input}, (n_activation,): control inputs and states of actuators; zero,
+                  and what the inputs lead to, if left out.  Activations are states of the model, behind others
     wrenches      (n_links, 6): external wrenches, constant in the link frames
     form          "local": 2 p states, the local state-space form (4.8-4.10); "underlying": the ODE of all 2 nv
                   coordinates, A = [Df] P, with two eigenvalues of zero for every constraint (4.1-4.4)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..dynamics import trees as tree
+from ..dynamics.by_actuator import inputs_by_actuator
 from ..dynamics.resolved import Resolved, no_controls
 from ..dynamics.states import real_numbers
 from ..mechanism import Mechanism, MechanismError
@@ -33,6 +34,7 @@ class Forces:
         ctrl: Any = None,
     ):
         self._mech, self._batch, self._acting = mech, batch, acting
+        ctrl = inputs_by_actuator(mech, ctrl)
         self._push: Function | None = wrenches if callable(wrenches) else None
         self._constant_wrenches = None if self._push or wrenches is None else _wrenches(mech, wrenches, batch)
         self._control: Function | None = control if callable(control) else None
@@ -41,7 +43,7 @@ class Forces:
         self.n_ctrl, self.n_activation = (acting.n_ctrl, acting.n_activation) if acting else (0, 0)
         if ctrl is not None and not self.n_ctrl:
             raise MechanismError(no_controls(mech, "ctrl"))
-        self._ctrl: Function | None = ctrl if callable(ctrl) else None
+        self._ctrl: Function | None = _by_actuator(mech, ctrl) if callable(ctrl) else None
         self._ctrl_samples = None if self._ctrl else _samples("ctrl", self.n_ctrl, ctrl, batch)
         self.held_ctrl = None if self._ctrl_samples is None else self._ctrl_samples[0]
         counts = {len(x) for x in (self._samples, self._ctrl_samples) if x is not None and len(x) > 1}
@@ -218,6 +220,11 @@ class Forces:
             still = np.zeros(self._mech.nv)
             tau = tau - tree.inverse_dynamics(self._mech.spanning_tree, at, still, still, self.wrenches(t, q, v))
         return np.concatenate([tau, self.controls(t, q, v)])
+
+
+def _by_actuator(mech: Mechanism, ctrl: Function) -> Function:
+    """A function that may give control inputs by the names of actuators, as one that gives arrays."""
+    return lambda t, q, v: inputs_by_actuator(mech, ctrl(t, q, v))
 
 
 def _as_data(given: Any, constant: bool) -> Any:

@@ -33,19 +33,8 @@ from ..mechanics.algorithms.integration import METHODS as STEPS
 from ..mechanics.elements.law import Acting
 from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
 from .bodies import check_bodies
-from .rollouts import (
-    NEXT,
-    _acting,
-    _arrays,
-    _controls,
-    _count,
-    _feedback,
-    _named,
-    _plain,
-    _precision,
-    _step,
-    rollout,
-)
+from .rollout_inputs import acting_laws, by_name, controls_of, count, feedback_of, input_arrays, plain_arrays, precision
+from .rollouts import NEXT, _step, rollout
 from .steps import PER_STEP
 
 STATE = ("q", "v")
@@ -100,20 +89,20 @@ def rollout_vjp(
             "linkwise.closed.forward_dynamics_derivatives step by step, or use mech.spanning_tree if they are open"
         )
     ALGORITHMS[f"{method}_step"].check(mech)
-    steps = _count("steps", steps, 0)
-    acting = _acting(mech, passive)
+    steps = count("steps", steps, 0)
+    acting = acting_laws(mech, passive)
     _refuse_activations(mech, acting)
     more = {} if wrenches is None else {"wrenches": wrenches}
-    more |= _feedback(mech, feedback) | _controls(mech, acting, ctrl, None)
-    parameters = _named("parameters", parameters, "{'mass': masses}")
+    more |= feedback_of(mech, feedback) | controls_of(mech, acting, ctrl, None)
+    parameters = by_name("parameters", parameters, "{'mass': masses}")
     by = _asked_for(wrt, (*more, *parameters), (*(() if ctrl is None else ("ctrl",)), *parameters))
-    given = _plain({"q": q, "v": v, "tau": tau, "dt": dt, **more, **parameters})
-    dtype = np.dtype(_precision(given, {**(feedback or {}), "ctrl": ctrl}))
+    given = plain_arrays({"q": q, "v": v, "tau": tau, "dt": dt, **more, **parameters})
+    dtype = np.dtype(precision(given, {**(feedback or {}), "ctrl": ctrl}))
     path = [_kept(name, given[name], size, dtype) for name, size in (("q", mech.nq), ("v", mech.nv))]
     every = _stride(path, steps)
     backward = _kernel(mech, method, acting, tuple(more), tuple(parameters), by, dtype.name, target)
     starts = {name: states[..., 0, :] for name, states in zip(STATE, path, strict=True)}
-    arrays, batch = _arrays(mech, backward.given, given | starts, dtype, steps, 1)
+    arrays, batch = input_arrays(mech, backward.given, given | starts, dtype, steps, 1)
     driven = {array.name: x for array, x in arrays.items()}
     for name in parameters:
         check_bodies(mech, name, driven[name])

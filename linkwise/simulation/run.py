@@ -95,7 +95,7 @@ def simulate(
     passive         springs, dampers, friction, stops, cylinders in place of those of the mechanism's own joints, which
                     act otherwise; ``mech.with_acting`` switches all that acts
     ctrl            control inputs of the actuators (``mech.actuator_names``), in the forms of ``control``: None (zero),
-                    ``ctrl(t, q, v)``, an array (n_ctrl,) or (steps, n_ctrl)
+                    ``ctrl(t, q, v)``, an array (n_ctrl,) or (steps, n_ctrl); or {actuator: input}, functions too
     activation      (..., n_activation): initial activations of actuators with dynamics, zero by default
     wrenches        external wrenches [moment; force] on the links, at their origins and in their frames: an array
                     (n_links, 6), constant, or ``wrenches(t, q, v)`` that gives one

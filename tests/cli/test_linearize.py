@@ -82,3 +82,16 @@ BAD = [
 @pytest.mark.parametrize(("options", "message"), BAD, ids=[message[:30] for _, message in BAD])
 def test_bad_input_is_one_line(run, options, message):
     assert message in run("linearize", "builtin:double_pendulum", *options, fails=True)
+
+
+def test_control_inputs(run, here):
+    """Actuators are the inputs where their control inputs are given."""
+    servo = """<mujoco><worldbody><body><joint name="hip" axis="0 1 0"/><geom size="0.1" pos="0.5 0 0"/></body>
+      </worldbody><actuator><position name="servo" joint="hip" kp="50"/></actuator></mujoco>"""
+    (here / "servo.xml").write_text(servo)
+    found = json.loads(run("linearize", "servo.xml", "--ctrl", "servo=0.4", "--at", "equilibrium", "--json"))
+    assert found["inputs"] == ["servo"] and found["stable"]
+    mech = lw.load(here / "servo.xml")
+    rest = lw.find_equilibrium(mech, ctrl={"servo": 0.4})
+    assert found["q"] == pytest.approx(rest.q.tolist()) and 0.0 < abs(found["q"][0] - 0.4) < 1.0
+    assert "has no actuator 'knee'" in run("linearize", "servo.xml", "--ctrl", "knee=1", fails=True)

@@ -1,0 +1,174 @@
+"""What callers give to rollouts: by the names of joints and actuators or as arrays, checked, in one precision."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..compiler.ir.program import Array
+from ..compiler.kernel import KernelError
+from ..compiler.runtime.arrays import UnreadableArrayError, all_plain, on_device
+from ..compiler.store import is_single
+from ..control.actuation import actuated_coordinates
+from ..dynamics.by_actuator import inputs_by_actuator
+from ..dynamics.by_joint import configuration_by_joint, rates_by_joint
+from ..dynamics.passive import Passive
+from ..dynamics.resolved import no_controls, resolved
+from ..dynamics.states import otherwise
+from ..dynamics.trees import neutral
+from ..mechanics.elements.law import Acting
+from ..mechanism import Mechanism, MechanismError, one_of
+from ..mechanism.quaternions import with_unit_quaternions
+from .steps import ACTIVATION, FEEDBACK, PER_STEP
+
+GAINS = ("kp", "kd")
+CONFIGURATIONS = {"q": "q0", "target": "the target of feedback"}  # inputs, and what callers know them as
+
+
+def by_name(what: str, given: Mapping[str, Any] | None, example: str) -> Mapping[str, Any]:
+    if given is not None and not isinstance(given, Mapping):
+        raise TypeError(f"{what} must map names to values, such as {example}, got {given!r}")
+    return given or {}
+
+
+def acting_laws(mech: Mechanism, passive: Any) -> Acting:
+    """What acts by itself."""
+    if passive is not None and not isinstance(passive, Passive):
+        raise TypeError(f"passive must be a linkwise.Passive, such as Passive.of(mech), not {passive!r}")
+    elements = resolved(mech, passive)
+    return Acting() if elements is None else elements.acting
+
+
+def controls_of(mech: Mechanism, acting: Acting, ctrl: Any, activation: Any) -> dict[str, Any]:
+    """Control inputs and activations, where there are any; zero where nothing is given."""
+    found = {}
+    for name, given, size in (("ctrl", ctrl, acting.n_ctrl), (ACTIVATION, activation, acting.n_activation)):
+        if name == "ctrl":
+            given = inputs_by_actuator(mech, given)
+        if size:
+            found[name] = np.zeros(size, np.float32) if given is None else given  # exact, and decides on no precision
+        elif given is not None:
+            raise MechanismError(f"rollout: {no_controls(mech, name)}")
+    return found
+
+
+def feedback_of(mech: Mechanism, given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Target and gains, all three of them if there is any."""
+    named = by_name("feedback", given, "{'target': q, 'kp': 100.0, 'kd': 10.0}")
+    for name in named:
+        one_of("part of feedback", name, FEEDBACK)
+    if "kp" in named and "target" not in named:
+        raise ValueError("rollout: feedback with kp needs a target, the configuration that it leads to")
+    if not named:
+        return {}
+    still = neutral(mech).astype(np.float32)  # exact, and does not decide on the precision
+    return {"target": still, "kp": 0.0, "kd": 0.0} | {name: _by_joint(mech, name, x) for name, x in named.items()}
+
+
+def _by_joint(mech: Mechanism, name: str, given: Any) -> Any:
+    """Target or gains as an array if they are given by the names of joints."""
+    if not isinstance(given, Mapping):
+        return given
+    return configuration_by_joint(mech, name, given) if name == "target" else rates_by_joint(mech, name, given, 0.0)
+
+
+def _is_array(x: Any) -> bool:
+    return isinstance(x, np.ndarray) or on_device(x)
+
+
+def precision(given: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
+    """float32 if all arrays are; those that are made of numbers by joint or of nothing, as ``asked``, do not decide."""
+    asked = {**dict.fromkeys(FEEDBACK), **asked}
+    made = {name for name, x in asked.items() if x is None or isinstance(x, Mapping)}
+    chosen = [x for name, x in given.items() if x is not None and name not in made]
+    single = all(map(is_single, chosen)) and any(map(_is_array, chosen))  # numbers alone say nothing
+    return "float32" if single else "float64"
+
+
+def stride(steps: int, every: int, final_only: bool) -> int:
+    """The number of steps from one kept state to the next."""
+    every = count("every", every, 1)
+    if final_only:
+        if every != 1:
+            raise ValueError("give every or final_only, not both: final_only keeps the last state alone")
+        return max(1, steps)
+    if steps % every:
+        raise ValueError(f"every must divide the number of steps: {steps} steps are no multiple of {every}")
+    return every
+
+
+def count(what: str, value: Any, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
+        raise ValueError(f"{what} must be an integer, at least {least}, got {value!r}")
+    return int(value)
+
+
+def input_arrays(
+    mech: Mechanism, inputs: Sequence[Array], given: Mapping[str, Any], dtype: np.dtype, steps: int, every: int
+) -> tuple[dict[Array, np.ndarray], tuple[int, ...]]:
+    """The inputs of the recurrence, those given per step as (..., records, every, core), and the shape of the batch."""
+    arrays, batches = {}, {}
+    for array in inputs:
+        per_step, core = array.name in PER_STEP, array.shape
+        values = own = _numbers(mech, array.name, given[array.name], dtype)
+        if per_step and values.ndim == len(core):
+            values = values[None]
+        elif array.name in GAINS and values.ndim == 0:
+            values = np.where(actuated_coordinates(mech, mech.initial, None), values, 0.0).astype(dtype)
+        lead = values.ndim - len(core)
+        if lead < per_step or values.shape[lead:] != core or (per_step and values.shape[lead - 1] not in (1, steps)):
+            raise KernelError(_misfit(array, own.shape, steps if per_step else None))
+        if array.name in CONFIGURATIONS and isinstance(values, np.ndarray):
+            values = with_unit_quaternions(mech, CONFIGURATIONS[array.name], values)
+        batches[array.name] = values.shape[: lead - per_step]
+        if per_step:
+            cut = (*batches[array.name], steps // every, every, *core)
+            values = np.broadcast_to(values, (*batches[array.name], steps, *core)).reshape(cut)
+        arrays[array] = values
+    try:
+        return arrays, np.broadcast_shapes(*batches.values())
+    except ValueError:
+        listed = ", ".join(f"{name} {batch}" for name, batch in batches.items())
+        raise KernelError(f"rollout: the batch shapes do not broadcast: {listed}") from None
+
+
+def plain_arrays(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Arrays of other libraries as NumPy's."""
+    try:
+        return dict(zip(given, all_plain(list(given.values())), strict=True))
+    except UnreadableArrayError as error:
+        raise KernelError(f"rollout: {list(given)[error.place]} {error}") from None
+
+
+def _numbers(mech: Mechanism, name: str, given: Any, dtype: np.dtype) -> np.ndarray:
+    if given is None:
+        if name in ("q", "v", "tau"):
+            return otherwise(mech, name).astype(dtype)
+        raise KernelError(f"rollout: {name} is missing")
+    if callable(given):
+        raise TypeError(
+            f"rollout: {name} must be an array, given before the motion: lw.simulate takes functions of (t, q, v)"
+        )
+    try:
+        values = given if on_device(given) else np.asarray(given)
+    except ValueError as ragged:
+        raise KernelError(f"rollout: {name} is no array: {ragged}") from None
+    if not np.can_cast(values.dtype, np.float64):
+        raise KernelError(
+            f"rollout: {name} has dtype {values.dtype}, but real numbers that {dtype} can hold are needed"
+        )
+    return values.astype(dtype, copy=False)
+
+
+def _misfit(array: Array, shape: tuple[int, ...], steps: int | None) -> str:
+    core = ", ".join(map(str, array.shape))
+    expected = f"(..., {core})" if core else "(...)"
+    if steps is not None:
+        expected = (
+            f"({core}{',' * (len(array.shape) == 1)}), ({steps}, {core}) or (..., {steps}, {core}); for values that "
+            f"stay the same at all times but differ between states (..., 1, {core})"
+        )
+    return f"rollout: {array.name} has shape {shape}, expected {expected}"

@@ -1,0 +1,54 @@
+"""Control inputs by the names of actuators, wherever control inputs are taken."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from tests.simulation.test_elements import ARM, SPEED, START, W
+
+NAMED, ARRAY = {"slow": 0.4, "servo": -0.2}, np.array([-0.2, 0.4, 0.0])
+
+
+def test_functions_of_one_state():
+    assert ARM.actuator_names == ("servo", "slow", "pull")
+    np.testing.assert_array_equal(
+        lw.acting.forces(ARM, START, SPEED, NAMED, W), lw.acting.forces(ARM, START, SPEED, ARRAY, W)
+    )
+    by_name, by_order = (lw.linearize(ARM, START, ctrl=ctrl, activation=W) for ctrl in (NAMED, ARRAY))
+    np.testing.assert_array_equal(by_name.A, by_order.A)
+    assert by_name.input_names == ARM.actuator_names
+    rest = [lw.find_equilibrium(ARM, START, solve_for="tau", ctrl=ctrl).tau for ctrl in (NAMED, ARRAY)]
+    np.testing.assert_array_equal(*rest)
+
+
+def test_motions():
+    first, second = (lw.rollout(ARM, START, SPEED, None, 5e-3, 10, ctrl=ctrl) for ctrl in (NAMED, ARRAY))
+    np.testing.assert_array_equal(first[0], second[0])
+    ramp = np.linspace(0.0, 1.0, 10)
+    rows = np.zeros((10, 3))
+    rows[:, 0] = ramp
+    first, second = (lw.rollout(ARM, START, SPEED, None, 5e-3, 10, ctrl=c) for c in ({"servo": ramp}, rows))
+    np.testing.assert_array_equal(first[0], second[0])
+    motions = [
+        lw.simulate(ARM, START, SPEED, 0.05, method="rk4", ctrl=ctrl)
+        for ctrl in (NAMED, ARRAY, lambda t, q, v: NAMED, lambda t, q, v: ARRAY)
+    ]
+    for motion in motions[1:]:
+        np.testing.assert_array_equal(motion.ctrl, motions[0].ctrl)
+        np.testing.assert_allclose(motion.q, motions[0].q, rtol=0, atol=1e-13)
+    again = motions[0].resume(0.01, ctrl={"servo": 0.1})
+    np.testing.assert_array_equal(again.ctrl[-1], [0.1, 0.0, 0.0])
+
+
+def test_precision_and_mistakes():
+    start, speed = START.astype(np.float32), SPEED.astype(np.float32)
+    dt = np.float32(5e-3)
+    assert lw.rollout(ARM, start, speed, None, dt, 2, ctrl=NAMED)[0].dtype == np.float32
+    with pytest.raises(lw.MechanismError, match="has no actuator 'sevro' that acts: did you mean 'servo'?"):
+        lw.rollout(ARM, START, SPEED, None, 5e-3, 2, ctrl={"sevro": 1.0})
+    with pytest.raises(lw.MechanismError, match=r"shapes of the inputs do not broadcast: servo \(2,\), slow \(3,\)"):
+        lw.rollout(ARM, START, SPEED, None, 5e-3, 2, ctrl={"servo": [1.0, 2.0], "slow": [1.0, 2.0, 3.0]})
+    with pytest.raises(lw.MechanismError, match="no actuator of mechanism 'double_pendulum' acts"):
+        lw.simulate(lw.mechanisms.double_pendulum(), None, None, 0.1, ctrl={"motor": 1.0})
