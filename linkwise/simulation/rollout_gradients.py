@@ -90,7 +90,7 @@ def rollout_vjp(
         )
     ALGORITHMS[f"{method}_step"].check(mech)
     steps = count("steps", steps, 0)
-    acting = acting_laws(mech, passive)
+    acting = acting_laws(mech, passive, method, dt)
     _refuse_activations(mech, acting)
     more = {} if wrenches is None else {"wrenches": wrenches}
     more |= feedback_of(mech, feedback) | controls_of(mech, acting, ctrl, None)

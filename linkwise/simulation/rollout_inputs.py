@@ -22,7 +22,7 @@ from ..dynamics.trees import neutral
 from ..mechanics.elements.law import Acting
 from ..mechanism import Mechanism, MechanismError, one_of
 from ..mechanism.quaternions import with_unit_quaternions
-from .steps import ACTIVATION, FEEDBACK, PER_STEP
+from .steps import ACTIVATION, FEEDBACK, PER_STEP, explicit_step
 
 GAINS = ("kp", "kd")
 CONFIGURATIONS = {"q": "q0", "target": "the target of feedback"}  # inputs, and what callers know them as
@@ -34,11 +34,11 @@ def by_name(what: str, given: Mapping[str, Any] | None, example: str) -> Mapping
     return given or {}
 
 
-def acting_laws(mech: Mechanism, passive: Any) -> Acting:
-    """What acts by itself."""
+def acting_laws(mech: Mechanism, passive: Any, method: str, dt: Any) -> Acting:
+    """What acts by itself, in such steps."""
     if passive is not None and not isinstance(passive, Passive):
         raise TypeError(f"passive must be a linkwise.Passive, such as Passive.of(mech), not {passive!r}")
-    elements = resolved(mech, passive)
+    elements = resolved(mech, passive, explicit_step(method, dt))
     return Acting() if elements is None else elements.acting
 
 

@@ -97,7 +97,7 @@ def rollout(
     require_mechanism(mech)
     method, target = one_of("method", method, STEPS), one_of("target", target, rollout_targets())
     ALGORITHMS[step_name(mech, method)].check(mech)
-    steps, acting = count("steps", steps, 0), acting_laws(mech, passive)
+    steps, acting = count("steps", steps, 0), acting_laws(mech, passive, method, dt)
     every = stride(steps, every, final_only)
     more = {} if wrenches is None else {"wrenches": wrenches}
     more |= feedback_of(mech, feedback) | controls_of(mech, acting, ctrl, activation)

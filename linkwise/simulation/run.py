@@ -33,7 +33,7 @@ from .loops import Manifold
 from .recording import Progress, Record, Stretch, run
 from .settings import GIVEN, Settings, check_positive, checked, with_floats
 from .singular_positions import SingularPositions
-from .steps import warn_of_long_steps
+from .steps import explicit_step, warn_of_long_steps
 from .systems import IndependentCoordinates, JointVelocities, System, TotalRates
 from .trajectory import KEEP, Dense, End, Trajectory
 
@@ -114,7 +114,7 @@ def simulate(
         method, step, rtol, atol, stabilization, coordinates, formulation, baumgarte, tolerance, worst_condition
     )
     settings = checked(mech, asked, duration, keep_energy, independent)
-    acting = resolved(mech, _passive(passive))
+    acting = resolved(mech, _passive(passive), explicit_step(settings.method, settings.step))
     if keep_energy and not control is acting is wrenches is None:
         raise ValueError(NOT_FREE)
     q, v = _initial_state(mech, q0, v0, method, coordinates)
@@ -151,7 +151,8 @@ def resumed(
     control, wrenches = _kept("control", control, settings.control), _kept("wrenches", wrenches, settings.wrenches)
     independent = _independent_again(independent, end)
     ctrl = _kept("ctrl", ctrl, settings.ctrl)
-    forces = Forces(mech, control, resolved(mech, before.passive), end.q.shape[:-1], wrenches, ctrl)
+    acting = resolved(mech, before.passive, explicit_step(settings.method, settings.step))
+    forces = Forces(mech, control, acting, end.q.shape[:-1], wrenches, ctrl)
     system = _system(mech, settings, forces, _manifold(mech, settings, end.q.shape[:-1]), independent)
     if isinstance(system, IndependentCoordinates) and end.chart is not None:
         system.restore(end.chart, end.x, end.q, end.v)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -29,6 +30,7 @@ FEEDBACK = ("target", "kp", "kd")
 ACTIVATION = "activation"
 PER_STEP = ("tau", "wrenches", "target", "ctrl")  # inputs of rollouts that may change from step to step
 SLACK = 1e-6  # by which a step may be longer than it is called
+USUAL_STEP = 1e-3  # s
 
 
 MOVING = "one configuration after the other"
@@ -100,6 +102,20 @@ def step_algorithm(mech: Mechanism, method: str, acting: Acting, more: tuple[str
         sizes={**plain.sizes, **sizes},
         defaults={**plain.defaults, **({"settled": lambda _: SETTLED} if mech.loops else {})},
     )
+
+
+def explicit_step(method: str, dt: Any) -> float | None:
+    """The length of steps that laws must be made for, where a method evaluates forces explicitly in steps that do not
+    become shorter by themselves: that of the longest, or up to twice as long, so that most share their code."""
+    if method not in METHODS or implicit_share(METHODS[method]) is not None:
+        return None
+    try:
+        longest = float(np.abs(np.asarray(dt, float)).max(initial=0.0))
+    except (TypeError, ValueError):  # on a GPU, or no number, which others complain of
+        longest = USUAL_STEP
+    if not 0.0 < longest < math.inf:
+        return USUAL_STEP
+    return USUAL_STEP * 2.0 ** math.ceil(math.log2(longest / USUAL_STEP) - SLACK)
 
 
 def warn_of_long_steps(mech: Mechanism, method: str, acting: Acting, dt: Any) -> None:

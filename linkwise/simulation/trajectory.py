@@ -17,13 +17,14 @@ from ..dynamics import closed
 from ..dynamics import trees as tree
 from ..dynamics.derivatives import jacobian_of
 from ..dynamics.passive import Passive
-from ..dynamics.resolved import resolved
+from ..dynamics.resolved import Resolved, resolved
 from ..dynamics.states import Float64Array
 from ..mechanism import Mechanism, MechanismError
 from .events import Occurrence
 from .integrators import quintic
 from .recording import Stretch
 from .settings import Settings
+from .steps import explicit_step
 from .systems import Chart
 
 
@@ -143,16 +144,21 @@ class Trajectory:
         """(m, ...): of gravity."""
         return np.asarray(tree.potential_energy(self.mechanism, self.q))
 
+    @property
+    def _elements(self) -> Resolved | None:
+        """What acted."""
+        return resolved(self.mechanism, self.passive, explicit_step(self.settings.method, self.settings.step))
+
     @cached_property
     def passive_energy(self) -> Float64Array:
         """(m, ...): of springs, stops and constant pushes."""
-        elements = resolved(self.mechanism, self.passive)
+        elements = self._elements
         return np.zeros(self.q.shape[:-1]) if elements is None else elements.energy(self.q)
 
     @cached_property
     def passive_forces(self) -> Float64Array:
         """(m, ..., nv): of all elements, those of actuators included, which acted besides ``tau``."""
-        elements = resolved(self.mechanism, self.passive)
+        elements = self._elements
         if elements is None:
             return np.zeros(self.v.shape)
         return elements.forces(self.q, self.v, self.ctrl, self.activation)

@@ -1,21 +1,23 @@
-"""Forward dynamics of links that resist their own acceleration beyond their inertia: one implicit step in velocities.
+"""Forward dynamics of links and joints that resist acceleration beyond their inertia: one implicit step in velocities.
 
 A force f(V) on a link that falls off quickly with its velocity V is taken at the end of a step h, to first order:
-f(V + h dV/dt) = f(V) - h C phi* H* dv/dt with C = -df/dV.  That h C adds to the link's inertia wherever accelerations
-are solved for, and nowhere else:
+f(V + h dV/dt) = f(V) - h C phi* H* dv/dt with C = -df/dV; a force at joints likewise, with a diagonal matrix B = -df/dv.
+That h C adds to the link's inertia, and h B to rotor inertias R, wherever accelerations are solved for, and nowhere
+else:
 
-    [H phi (M + h C) phi* H*] dv/dt = T - H phi [M phi* (a + g) + b - f(V)]
+    [H phi (M + h C) phi* H* + R + h B] dv/dt = T - H phi [M phi* (a + g) + b - f(V)]
 
-so that the articulated-body recursion with P of M + h C solves it, at the cost of the recursion itself (the biased
-form, rodriguez1992 Algorithm 3, whose bias forces are those of M).  Where velocities change by dv/dt + k in a step
-(``Joint.kick_bias``), V changes with that sum, which takes the place of dv/dt above once the mass matrix times k is
-added to T.
+so that the articulated-body recursion with P of M + h C and D of R + h B solves it, at the cost of the recursion itself
+(the biased form, rodriguez1992 Algorithm 3, whose bias forces are those of M; any form where C is zero).  Where
+velocities change by dv/dt + k in a step (``Joint.kick_bias``), V changes with that sum, which takes the place of dv/dt
+above once the mass matrix times k is added to T.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..operators.plan import applied, apply, plan_for, specialized
 from ..recursions.tree import Configuration, Tree
@@ -23,14 +25,20 @@ from ..scalar import Scalar
 from ..spatial import ArticulatedInertia
 from . import expressions as ex
 from .configuration import kick_bias
+from .dynamics import forward_dynamics
 
-Resistances = Mapping[int, ArticulatedInertia]
+
+class Resistances(NamedTuple):
+    """h C by link, at origins in user frames, and the diagonal of h B by the link of the joint."""
+
+    links: dict[int, ArticulatedInertia]
+    joints: dict[int, list[Scalar]]
 
 
 class Resisted(Configuration):
     """A tree whose links have ``resistances`` added to their inertia where it is articulated: in internal frames."""
 
-    def __init__(self, tree: Tree, q: Sequence[Scalar], resistances: Resistances):
+    def __init__(self, tree: Tree, q: Sequence[Scalar], resistances: Mapping[int, ArticulatedInertia]):
         super().__init__(tree, q)
         self._resistances = resistances
 
@@ -42,22 +50,39 @@ class Resisted(Configuration):
         return self._inertias[i]
 
 
-def takes_resistances(tree: Tree) -> bool:
+def links_may_resist(tree: Tree) -> bool:
     """Whether joints can be taken one at a time, as the recursion does."""
     return not tree.mechanism.mimic_joints
+
+
+def with_resisting_joints(tree: Tree, resistances: Resistances) -> Tree:
+    """The tree with h B added to its rotor inertias."""
+    if not resistances.joints:
+        return tree
+    links = list(tree.links)
+    for i, own in resistances.joints.items():
+        armature = tuple(x + y for x, y in zip(links[i].armature, own, strict=True))
+        links[i] = dataclasses.replace(links[i], armature=armature)
+    return dataclasses.replace(tree, links=tuple(links))
 
 
 def resisted_forward_dynamics(
     tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar], wrenches: Any, resistances: Resistances
 ) -> list[Scalar]:
-    """(nv,): accelerations; ``resistances`` h C are at links' origins in their user frames."""
-    mechanism = tree.mechanism
-    expression = specialized(ex.forward_dynamics(mechanism, "biased", wrenches is not None), mechanism)
-    internal = {i: tree.links[i].user.inertia_back(own) for i, own in resistances.items()}
+    """(nv,): accelerations."""
+    mechanism, resisting = tree.mechanism, with_resisting_joints(tree, resistances)
+    transported = [i for i, body in enumerate(mechanism.bodies) if body.kind.transported]
+    if not resistances.links and not any(i in resistances.joints for i in transported):
+        return forward_dynamics(resisting, q, v, tau, wrenches)
     bias = kick_bias(tree, v)
-    if any(body.kind.transported for body in mechanism.bodies):
+    if transported:
         kicked = apply(ex.MASS_MATRIX @ ex.v, tree, q, v=bias)
         tau = [x + y for x, y in zip(tau, kicked, strict=True)]
-    vectors = {"v": v, "tau": tau, "wrenches": wrenches}
-    found = applied(plan_for(expression, mechanism), expression, Resisted(tree, q, internal), vectors)
+    if resistances.links:
+        expression = specialized(ex.forward_dynamics(mechanism, "biased", wrenches is not None), mechanism)
+        internal = {i: tree.links[i].user.inertia_back(own) for i, own in resistances.links.items()}
+        vectors = {"v": v, "tau": tau, "wrenches": wrenches}
+        found = applied(plan_for(expression, mechanism), expression, Resisted(resisting, q, internal), vectors)
+    else:
+        found = forward_dynamics(resisting, q, v, tau, wrenches)
     return [x - k for x, k in zip(found, bias, strict=True)]

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from ...mechanism import Actuator, Mechanism, Tendon
 from ..joints import Floating, Spherical
-from ..scalar import Scalar, select
+from ..scalar import Scalar, is_constant, is_zero, select
 from ..spatial import Force, Vector3
 from ..spatial import quaternion as quat
-from .at_joints import at_least, at_most
+from .at_joints import at_least, at_most, one_if, positive
 from .law import ForceLaw, Situation
 
 SLOWING = 0.1  # of a velocity limit
@@ -45,6 +45,7 @@ class Actuation(ForceLaw):
     def act(self, at: Situation, ctrl: Sequence[Scalar], activation: Sequence[Scalar]) -> Sequence[Scalar]:
         tendons, states, rates = {one.name: one for one in self.tendons}, iter(activation), []
         at_joints: dict[str, list[Scalar]] = {}
+        slopes: dict[str, Scalar] = {}
         for one, control in zip(self.actuators, ctrl, strict=True):
             control = clipped(control, one.ctrl_range)
             if one.has_activation:
@@ -52,19 +53,27 @@ class Actuation(ForceLaw):
                 rates.append(_rate(one, control, state))
                 control = clipped(state, one.activation_range)
             through = _transmission(at, one, tendons)
-            force = clipped(_affine(one.gain, through) * control + _affine(one.bias, through), one.force_range)
+            whole = _affine(one.gain, through) * control + _affine(one.bias, through)
+            force, falling = clipped(whole, one.force_range), _falling(one, control, whole)
+            reach = through.reach
             for joint, arms in through.arms.items():
                 known = at_joints.get(joint, [0.0] * len(arms))
                 at_joints[joint] = [x + arm * force for x, arm in zip(known, arms, strict=True)]
+                if at.step is not None and reach and not is_zero(falling):  # at least what couples joints of a tendon
+                    slopes[joint] = slopes.get(joint, 0.0) + falling * (abs(arms[0]) * reach)
             if one.transmission == "site":
                 push, moment = Vector3(*one.gear[:3]), Vector3(*one.gear[3:])
                 at.push_frame(one.target, Force(moment * force, push * force))
         bounds, speeds = {joint: (lower, upper) for joint, lower, upper in self.bounds}, dict(self.speeds)
         for joint, forces in at_joints.items():
+            slope = slopes.get(joint, 0.0) * _inside(forces[0], bounds.get(joint))
             forces = [clipped(force, bounds.get(joint)) for force in forces]
             if joint in speeds:
-                forces = [_slowed(forces[0], at.velocities(joint)[0], speeds[joint])]
+                force, fading = _slowed(forces[0], at.velocities(joint)[0], speeds[joint])
+                forces, slope = [force], slope + fading
             at.push_joint(joint, forces)
+            if not is_zero(slope):
+                at.resist_joint(joint, [slope])
         return rates
 
 
@@ -75,6 +84,12 @@ class _Through:
     length: Scalar
     rate: Scalar
     arms: Mapping[str, Sequence[Scalar]]
+
+    @property
+    def reach(self) -> float:
+        """The sum of its arms' sizes where they are constant and each at one coordinate, else zero."""
+        arms = [own[0] for own in self.arms.values() if len(own) == 1 and is_constant(own[0])]
+        return sum(map(abs, arms)) if len(arms) == len(self.arms) else 0.0
 
 
 def _transmission(at: Situation, one: Actuator, tendons: Mapping[str, Tendon]) -> _Through:
@@ -135,11 +150,27 @@ def _rate(one: Actuator, control: Scalar, activation: Scalar) -> Scalar:
     return select(low < activation, rate, at_least(rate, 0.0)) if math.isfinite(low) else rate
 
 
-def _slowed(force: Scalar, velocity: Scalar, limit: float) -> Scalar:
-    """The force, less of it or none where it drives a joint faster near its limit."""
+def _slowed(force: Scalar, velocity: Scalar, limit: float) -> tuple[Scalar, Scalar]:
+    """The force, less of it or none where it drives a joint faster near its limit; and by how much it then falls off
+    with the velocity."""
     speed = select(0.0 < velocity, velocity, -velocity)
-    share = clipped((limit - speed) * (1.0 / (SLOWING * limit)), (0.0, 1.0))
-    return select(0.0 < force * velocity, force * share, force)
+    left = (limit - speed) * (1.0 / (SLOWING * limit))
+    driving = 0.0 < force * velocity
+    slope = select(0.0 < force, force, -force) * (1.0 / (SLOWING * limit)) * _inside(left, (0.0, 1.0))
+    return select(driving, force * clipped(left, (0.0, 1.0)), force), select(driving, slope, 0.0)
+
+
+def _falling(one: Actuator, control: Scalar, whole: Scalar) -> Scalar:
+    """By how much the force of an actuator falls off with the rate of its length, at least zero."""
+    falls = -(one.gain[2] * control + one.bias[2])
+    return positive(falls) * _inside(whole, one.force_range)
+
+
+def _inside(x: Scalar, bounds: tuple[float, float] | None) -> Scalar:
+    """1 where ``clipped`` leaves x as it is, else 0."""
+    if bounds is None:
+        return 1.0
+    return one_if(bounds[0] < x) * one_if(x < bounds[1])
 
 
 def clipped(x: Scalar, bounds: tuple[float, float] | None) -> Scalar:

@@ -141,6 +141,7 @@ class Damper(Element):
     def push(self, at: Situation, numbers: Numbers) -> None:
         rates = zip(numbers["damping"], at.velocities(self.joint), strict=True)
         at.push_joint(self.joint, [-(d * v) for d, v in rates])
+        at.resist_joint(self.joint, numbers["damping"])
 
 
 @dataclass(frozen=True)
@@ -161,8 +162,11 @@ class Friction(Element):
         return found
 
     def push(self, at: Situation, numbers: Numbers) -> None:
-        rows = zip(numbers["friction"], numbers["speed"], at.velocities(self.joint), strict=True)
-        at.push_joint(self.joint, [-(f * v / sqrt(v * v + s * s)) for f, s, v in rows])
+        rates = at.velocities(self.joint)
+        rows = zip(numbers["friction"], numbers["speed"], rates, strict=True)
+        drags = [f / sqrt(v * v + s * s) for f, s, v in rows]
+        at.push_joint(self.joint, [-(drag * v) for drag, v in zip(drags, rates, strict=True)])
+        at.resist_joint(self.joint, drags)  # the secant: velocities never change their sign, and come to rest
 
 
 @dataclass(frozen=True)
@@ -204,40 +208,76 @@ class Stop(Element):
         return np.isfinite([own["lower"], own["upper"]]).ravel().tolist()
 
     def push(self, at: Situation, numbers: Numbers) -> None:
-        rates, forces = at.velocities(self.joint), []
-        for k, sides in enumerate(self._depths(at, numbers)):
-            force: Scalar = 0.0
-            for side, depth in sides:
-                damped = within(depth, numbers["width"][k]) * numbers["damping"][k] * side * rates[k]
-                force = force - side * (numbers["stiffness"][k] * positive(depth + damped))
-            forces.append(force)
+        q, rates, forces, slopes = at.positions(self.joint), at.velocities(self.joint), [], []
+        bounds = self._bounds(at.tree.mechanism, numbers)
+        for k, rate in enumerate(rates):
+            stiffness, damping, width = (numbers[name][k] for name in ("stiffness", "damping", "width"))
+            response = stop_response(q[k], rate, bounds[k], stiffness, damping, width, at.step)
+            forces.append(response[0])
+            slopes.append(response[1])
         at.push_joint(self.joint, forces)
+        at.resist_joint(self.joint, slopes)
 
     def stored(self, at: Situation, numbers: Numbers) -> Scalar:
         total: Scalar = 0.0
-        for stiffness, sides in zip(numbers["stiffness"], self._depths(at, numbers), strict=True):
-            for _, depth in sides:
-                total = total + 0.5 * stiffness * depth * depth
+        q, bounds = at.positions(self.joint), self._bounds(at.tree.mechanism, numbers)
+        for k, stiffness in enumerate(numbers["stiffness"]):
+            depth = excess(q[k], bounds[k])
+            total = total + 0.5 * stiffness * depth * depth
         return total
 
-    def _depths(self, at: Situation, numbers: Numbers) -> list[list[tuple[float, Scalar]]]:
-        """For every coordinate (side, depth beyond its bound there), where there is one."""
-        finite, q = self._finite(at.tree.mechanism), at.positions(self.joint)
-        bounds = ((-1.0, numbers["lower"], finite[: len(q)]), (1.0, numbers["upper"], finite[len(q) :]))
+    def _bounds(self, mech: Mechanism, numbers: Numbers) -> list[tuple[Scalar | None, Scalar | None]]:
+        """For every coordinate its bounds, None where there is none."""
+        finite, count = self._finite(mech), len(numbers["lower"])
         return [
-            [(side, positive(side * (x - bound[k]))) for side, bound, there in bounds if there[k]]
-            for k, x in enumerate(q)
+            (numbers["lower"][k] if finite[k] else None, numbers["upper"][k] if finite[count + k] else None)
+            for k in range(count)
         ]
 
 
+def excess(x: Scalar, bounds: tuple[Scalar | None, Scalar | None]) -> Scalar:
+    """How far x is beyond its bounds, negative below the lower one, zero between them.  NaN stays NaN."""
+    lower, upper = bounds
+    below: Scalar = 0.0 if lower is None else (x - lower) * one_if(x < lower)
+    return below if upper is None else below + (x - upper) * one_if(upper < x)
+
+
+def stop_response(
+    x: Scalar,
+    rate: Scalar,
+    bounds: tuple[Scalar | None, Scalar | None],
+    stiffness: Scalar,
+    damping: Scalar,
+    width: Scalar,
+    step: Scalar | None,
+) -> tuple[Scalar, Scalar]:
+    """The force of a stop, and its slope by the rate with the sign changed, not negative; with a ``step`` at the
+    depth that is reached by its end.  One law for both sides, of which x is beyond one at most."""
+    beyond = excess(x if step is None else x + step * rate, bounds)
+    depth = select(beyond < 0.0, -beyond, beyond)
+    damped = damping * within(depth, width)
+    push = beyond + damped * rate
+    pushing = one_if(0.0 < push * beyond)  # else it would pull
+    force = -(stiffness * (push * pushing))
+    if step is None:
+        return force, 0.0
+    grows = 1.0 + damping * select(depth < width, select(beyond < 0.0, -rate, rate), 0.0)
+    return force, stiffness * pushing * (damped + step * select(0.0 < grows, grows, 0.0))
+
+
+def one_if(condition: Scalar) -> Scalar:
+    """1 where a condition holds, else 0: a factor that, unlike a choice, leaves NaN as it is."""
+    return select(condition, 1.0, 0.0)
+
+
 def positive(x: Scalar) -> Scalar:
-    """x where it is above zero, else zero."""
-    return at_least(x, 0.0)
+    """x where it is above zero, else zero; NaN stays NaN."""
+    return x * one_if(0.0 < x)
 
 
 def within(x: Scalar, most: Scalar) -> Scalar:
     """x, or ``most`` where that is less."""
-    return x if is_constant(most) and math.isinf(most) else at_most(x, most)
+    return x if is_constant(most) and math.isinf(most) else select(most < x, most, x)
 
 
 def at_least(x: Scalar, low: Scalar) -> Scalar:

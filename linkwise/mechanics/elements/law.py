@@ -24,6 +24,7 @@ from typing import NamedTuple
 from ...mechanism import Mechanism
 from ..algorithms import expressions as ex
 from ..algorithms.kinematics import internal_poses
+from ..algorithms.resisted_dynamics import Resistances
 from ..operators.plan import apply, evaluate
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar
@@ -33,18 +34,30 @@ from ..spatial.pose import Pose, beyond
 from ..spatial.three import ZERO
 
 
+class Implicitly(NamedTuple):
+    """That forces are to be those of the end of a step: its length, and whether links resist too, or joints alone."""
+
+    step: Scalar
+    links: bool = True
+
+
 class Situation:
     """A mechanism at one state, as a law sees it, and what laws have added so far.
 
-    step   where forces are to be those of the end of a step, its length, else None: laws that can then say how they
-           resist a change of velocities (``resist``)
+    step        where forces at joints are to be those of the end of a step, its length, else None: laws then say how
+                they resist a change of velocities (``resist_joint``)
+    link_step   the same of wrenches on links (``resist``)
 
     What several laws ask for (poses, velocities) is computed once, and only if one does.
     """
 
-    def __init__(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], step: Scalar | None = None) -> None:
-        self.tree, self.q, self.v, self.step = tree, list(q), list(v), step
-        self.resistances: dict[int, ArticulatedInertia] = {}
+    def __init__(
+        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], implicitly: Implicitly | None = None
+    ) -> None:
+        self.tree, self.q, self.v = tree, list(q), list(v)
+        self.step = None if implicitly is None else implicitly.step
+        self.link_step = self.step if implicitly is not None and implicitly.links else None
+        self.resistances = Resistances({}, {})
         self._at_joints: list[Scalar] = [0.0] * tree.mechanism.nv
         self._on_links: dict[int, Force] = {}
 
@@ -102,8 +115,19 @@ class Situation:
 
     def resist(self, link: int, resistance: ArticulatedInertia) -> None:
         """By how much a wrench on a link falls off with its acceleration, along its own axes, at its origin."""
-        known = self.resistances.get(link)
-        self.resistances[link] = resistance if known is None else known + resistance
+        known = self.resistances.links.get(link)
+        self.resistances.links[link] = resistance if known is None else known + resistance
+
+    def resist_joint(self, joint: str, slopes: Sequence[Scalar]) -> None:
+        """By how much forces at a joint fall off with its own velocities, not negative; nothing if steps are explicit.
+
+        What it falls off with velocities of other joints may be counted as its own: steps stay of their order with any
+        resistance, and are stable with one that is not too small."""
+        if self.step is None:
+            return
+        body = self.tree.mechanism.body_index(joint)
+        known = self.resistances.joints.get(body, [0.0] * len(slopes))
+        self.resistances.joints[body] = [x + self.step * slope for x, slope in zip(known, slopes, strict=True)]
 
     @property
     def joint_forces(self) -> list[Scalar]:
@@ -157,12 +181,12 @@ class ForceLaw(ABC):
 
 class Forces(NamedTuple):
     """What laws add at one state: joint forces (nv,), wrenches (n_links, 6) in link frames or None, the rates of their
-    activations, and the resistances of links (``resisted_dynamics.py``)."""
+    activations, and the resistances of joints and links (``resisted_dynamics.py``)."""
 
     joint_forces: list[Scalar]
     wrenches: list[list[Scalar]] | None
     rates: list[Scalar]
-    resistances: dict[int, ArticulatedInertia]
+    resistances: Resistances
 
 
 @dataclass(frozen=True)
@@ -189,10 +213,10 @@ class Acting:
         ctrl: Sequence[Scalar] = (),
         activation: Sequence[Scalar] = (),
         numbers: Sequence[Scalar] | None = None,
-        step: Scalar | None = None,
+        implicitly: Implicitly | None = None,
     ) -> Forces:
-        """What all laws add; ``numbers`` replace those of the laws, one after the other; ``step``: as ``Situation``."""
-        at, rates = Situation(tree, q, v, step), list[Scalar]()
+        """What all laws add; ``numbers`` replace those of the laws, one after the other."""
+        at, rates = Situation(tree, q, v, implicitly), list[Scalar]()
         ctrls = self._parts(ctrl, [law.n_ctrl for law in self.laws])
         activations = self._parts(activation, [law.n_activation for law in self.laws])
         for law, own, own_ctrl, own_activation in zip(

@@ -7,12 +7,16 @@ from typing import Any
 
 from ..algorithms.closed_dynamics import ClosedMotion, Fronts
 from ..algorithms.closed_projection import SETTLED
-from ..algorithms.dynamics import forward_dynamics
 from ..algorithms.integration import Method, Splitting, Vector, advanced, closed_advanced
-from ..algorithms.resisted_dynamics import Resistances, resisted_forward_dynamics, takes_resistances
+from ..algorithms.resisted_dynamics import (
+    Resistances,
+    links_may_resist,
+    resisted_forward_dynamics,
+    with_resisting_joints,
+)
 from ..recursions.tree import Tree
-from ..scalar import Scalar
-from .law import Acting
+from ..scalar import Scalar, select
+from .law import Acting, Implicitly
 
 
 def acting_step(
@@ -31,13 +35,10 @@ def acting_step(
     the step."""
 
     def motion(q: Sequence[Scalar], v: Vector, forces: Vector, pushes: Any, resistances: Resistances) -> Vector:
-        if resistances:
-            return resisted_forward_dynamics(tree, q, v, forces, pushes, resistances)
-        return forward_dynamics(tree, q, v, forces, pushes)
+        return resisted_forward_dynamics(tree, q, v, forces, pushes, resistances)
 
-    share = implicit_share(method) if takes_resistances(tree) else None
-    implicit = None if share is None else share * (dt.item() if hasattr(dt, "item") else dt)
-    accelerations = _rates(acting, tree, tau, wrenches, ctrl, motion, implicit)
+    implicitly = _implicitly(method, dt, links_may_resist(tree))
+    accelerations = _rates(acting, tree, tau, wrenches, ctrl, motion, implicitly)
     return advanced(method, tree, q, v, dt, accelerations, activation)
 
 
@@ -45,6 +46,15 @@ def implicit_share(method: Method) -> float | None:
     """The share of a step that its one change of velocities takes, in which laws may be implicit; None where a method
     has several: what they add up to depends on them being explicit."""
     return sum(method.kicks) if isinstance(method, Splitting) and method.evaluations == 1 else None
+
+
+def _implicitly(method: Method, dt: Any, links: bool) -> Implicitly | None:
+    """Steps back in time, in which damping feeds energy, are explicit: their length counts as zero."""
+    share = implicit_share(method)
+    if share is None:
+        return None
+    length = share * (dt.item() if hasattr(dt, "item") else dt)
+    return Implicitly(select(0.0 < length, length, 0.0), links)
 
 
 def closed_acting_step(
@@ -65,11 +75,11 @@ def closed_acting_step(
     """The same with loops closed, and how far it can be relied on: see ``integration.closed_step``."""
     stages: list[ClosedMotion] = []
 
-    def motion(q: Sequence[Scalar], v: Vector, forces: Vector, pushes: Any, _: Resistances) -> Vector:
-        stages.append(ClosedMotion(tree, q, v, pushes, fronts))
+    def motion(q: Sequence[Scalar], v: Vector, forces: Vector, pushes: Any, resistances: Resistances) -> Vector:
+        stages.append(ClosedMotion(with_resisting_joints(tree, resistances), q, v, pushes, fronts))
         return stages[-1].under(forces)
 
-    accelerations = _rates(acting, tree, tau, wrenches, ctrl, motion)
+    accelerations = _rates(acting, tree, tau, wrenches, ctrl, motion, _implicitly(method, dt, links=False))
     return closed_advanced(method, tree, q, v, dt, accelerations, stages, fronts, settled, activation)
 
 
@@ -80,12 +90,12 @@ def _rates(
     wrenches: Any,
     ctrl: Sequence[Scalar],
     motion: Callable[..., Any],
-    implicit: Scalar | None = None,
+    implicitly: Implicitly | None,
 ) -> Callable[..., Vector]:
     """Accelerations and rates of activations at (q, v, activations)."""
 
     def rates(q: Sequence[Scalar], v: Vector, activation: Vector) -> Vector:
-        found = acting.forces(tree, q, v, ctrl, activation, step=implicit)
+        found = acting.forces(tree, q, v, ctrl, activation, implicitly=implicitly)
         forces = [x + y for x, y in zip(tau, found.joint_forces, strict=True)]
         return [*motion(q, v, forces, _together(wrenches, found.wrenches), found.resistances), *found.rates]
 

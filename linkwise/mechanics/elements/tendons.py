@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...mechanism import Tendon
 from ..scalar import Scalar, sqrt
 from .actuators import along
-from .at_joints import FRICTION_SPEED, positive, within
+from .at_joints import FRICTION_SPEED, excess, stop_response
 from .law import ForceLaw, Situation
 
 
@@ -25,21 +26,25 @@ class TendonLaw(ForceLaw):
     limit_stiffness: float
     limit_damping: float
     limit_width: float
+    friction_speed: float = FRICTION_SPEED
 
     def act(self, at: Situation, ctrl: Sequence[Scalar] = (), activation: Sequence[Scalar] = ()) -> Sequence[Scalar]:
         tendon = self.tendon
         length, rate = along(at, tendon)
-        force = -(tendon.damping * rate)
+        force, slope = -(tendon.damping * rate), tendon.damping
         if tendon.stiffness:
-            for side, depth in _beyond(length, tendon.rest):
-                force = force - side * (tendon.stiffness * depth)
+            force = force - tendon.stiffness * _beyond(length, tendon.rest)
         if tendon.friction:
-            force = force - tendon.friction * rate / sqrt(rate * rate + FRICTION_SPEED**2)
-        for side, depth in _beyond(length, tendon.limits):
-            damped = within(depth, self.limit_width) * self.limit_damping * side * rate
-            force = force - side * (self.limit_stiffness * positive(depth + damped))
+            drag = tendon.friction / sqrt(rate * rate + self.friction_speed**2)
+            force, slope = force - drag * rate, slope + drag
+        if tendon.limits:
+            stop = (self.limit_stiffness, self.limit_damping, self.limit_width)
+            push, grown = stop_response(length, rate, _finite(tendon.limits), *stop, at.step)
+            force, slope = force + push, slope + grown
+        reach = sum(abs(arm) for _, arm in tendon.joints)
         for joint, arm in tendon.joints:
             at.push_joint(joint, [force * arm])
+            at.resist_joint(joint, [slope * (abs(arm) * reach)])  # at least what couples its joints
         return ()
 
     def energy(self, at: Situation) -> Scalar:
@@ -49,21 +54,18 @@ class TendonLaw(ForceLaw):
             (self.tendon.stiffness, self.tendon.rest),
             (self.limit_stiffness, self.tendon.limits),
         ):
-            for _, depth in _beyond(length, bounds):
-                total = total + 0.5 * stiffness * depth * depth
+            depth = _beyond(length, bounds)
+            total = total + 0.5 * stiffness * depth * depth
         return total
 
 
-def _beyond(length: Scalar, bounds: tuple[float, float] | None) -> list[tuple[float, Scalar]]:
-    """(side, depth) beyond each bound that is finite; between equal bounds one depth of either sign."""
+def _beyond(length: Scalar, bounds: tuple[float, float] | None) -> Scalar:
+    """How far a length is beyond its bounds; between equal bounds by which it differs."""
     if bounds is None:
-        return []
-    low, high = bounds
-    if low == high:
-        return [(1.0, length - low)]
-    found: list[tuple[float, Scalar]] = []
-    for side, bound in ((-1.0, low), (1.0, high)):
-        if abs(bound) != float("inf"):
-            depth = side * (length - bound)
-            found.append((side, positive(depth)))
-    return found
+        return 0.0
+    return length - bounds[0] if bounds[0] == bounds[1] else excess(length, _finite(bounds))
+
+
+def _finite(bounds: tuple[float, float]) -> tuple[float | None, float | None]:
+    low, high = (None if math.isinf(bound) else bound for bound in bounds)
+    return low, high

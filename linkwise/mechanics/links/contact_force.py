@@ -5,14 +5,14 @@ damping in vibroimpact", J. Appl. Mech. 42, 1975) with three changes, none of wh
 in smoothly, the loss fades smoothly where shapes separate (as in A. Castro et al., "Irrotational contact fields",
 2023), and the damping that it amounts to is bounded.  With phi(p) >= 0 the smoothed depth and u = dp/dt,
 
-    f = k phi (1 + (psi(d u) - 1) / (1 + phi k d / c))
+    f = k phi psi(d u / (1 + phi k d / c))
 
     psi(x) = 1 + x  for x >= 0,   (1 + x/2)^2  for -2 <= x < 0,   0 below
 
-psi - 1 has the sign of u and is at least -1: f is never negative, k phi is conservative, the rest only loses energy.
-Friction -mu f w / sqrt(w.w + s^2 + (mu f / c)^2) of the sliding velocity w lies inside Coulomb's cone, only loses
-energy too, and is no stronger than a damper of c: what explicit steps can follow does not depend on the load.  Steps
-that take contact implicitly follow any damping, and leave the bound out (1 / c = 0).
+psi - 1 has the sign of u and is at least -1: f is never negative, k phi is conservative, the rest only loses energy;
+the slope of f by u is at most c.  Friction -mu f w / sqrt(w.w + s^2 + (mu f / c)^2) of the sliding velocity w lies
+inside Coulomb's cone, only loses energy too, and is no stronger than a damper of c: what explicit steps can follow does
+not depend on the load.  Steps that take contact implicitly follow any friction, and leave its bound out.
 """
 
 from __future__ import annotations
@@ -73,30 +73,30 @@ class Response(NamedTuple):
 def contact_response(law: Law, normal: Vector3, depth: Scalar, velocity: Vector3, step: Scalar = 0.0) -> Response:
     """The force as ``contact_force`` has it, or with a ``step`` h that of the depth p + h u which is reached by the end
     of the step, with its slopes by the velocity (of friction its secant, the factor of -w): for methods that take
-    contact implicitly, and for which damping needs no bound."""
+    contact implicitly, and for which friction needs no bound."""
     rate = -normal.dot(velocity)
-    bound = 1.0 / law.damping if is_zero(step) else 0.0
-    push, along = normal_response(law, depth + step * rate, rate, step, bound)
+    push, along = normal_response(law, depth + step * rate, rate, step)
     if law.friction == 0.0:
         return Response(normal * push, along, 0.0)
     sliding = velocity + normal * rate
     most = law.friction * push
-    viscous = most * bound  # the speed at which damping reaches its bound
+    viscous = most * (1.0 / law.damping if is_zero(step) else 0.0)  # the speed at which damping reaches its bound
     drag = most / sqrt(sliding.dot(sliding) + law.slip_speed**2 + viscous * viscous)
     return Response(normal * push - sliding * drag, along, drag)
 
 
-def normal_response(law: Law, depth: Scalar, rate: Scalar, step: Scalar, bound: float) -> tuple[Scalar, Scalar]:
-    """f, and its slope by the rate, where the depth changes by ``step`` times as much; ``bound`` is 1 / c."""
+def normal_response(law: Law, depth: Scalar, rate: Scalar, step: Scalar) -> tuple[Scalar, Scalar]:
+    """f, and its slope by the rate, not negative, where the depth changes by ``step`` times as much."""
     phi, growth = smoothed_depth(law, depth)
-    elastic = law.stiffness * phi
-    scaled = at_least(law.dissipation * rate, -2.0)
-    shrinking = at_most(scaled, 0.0)
-    loss = scaled + 0.25 * (shrinking * shrinking)  # psi - 1
-    share = 1.0 / (1.0 + (law.dissipation * law.stiffness * bound) * phi)
-    by_depth = law.stiffness * growth * (1.0 + loss * share * share)
-    by_rate = law.dissipation * elastic * share * (1.0 + 0.5 * shrinking)
-    return elastic + elastic * loss * share, step * by_depth + by_rate
+    share = 1.0 / (1.0 + (law.dissipation * law.stiffness / law.damping) * phi)
+    x = at_least(law.dissipation * rate * share, -2.0)
+    shrinking = at_most(x, 0.0)
+    psi, slope = 1.0 + x + 0.25 * (shrinking * shrinking), 1.0 + 0.5 * shrinking
+    by_rate = law.stiffness * phi * slope * (law.dissipation * share)
+    if is_zero(step):
+        return law.stiffness * phi * psi, by_rate
+    by_depth = (psi - x * slope * (1.0 - share)) * (law.stiffness * growth)
+    return law.stiffness * phi * psi, step * by_depth + by_rate
 
 
 def smoothed_depth(law: Law, depth: Scalar) -> tuple[Scalar, Scalar]:
