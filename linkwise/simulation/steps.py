@@ -13,7 +13,7 @@ import numpy as np
 
 from ..compiler.kernel import Kernel
 from ..compiler.pipeline import compile
-from ..compiler.store import kernel_function
+from ..compiler.store import kernel_function, stored
 from ..dynamics.trees import integrate
 from ..mechanics.algorithms import configuration
 from ..mechanics.algorithms.algorithm import Algorithm
@@ -22,6 +22,7 @@ from ..mechanics.algorithms.closed_projection import SETTLED
 from ..mechanics.algorithms.integration import METHODS, fed_back
 from ..mechanics.elements.contact import CompliantContact
 from ..mechanics.elements.law import Acting
+from ..mechanics.elements.stability import SmallMotions
 from ..mechanics.elements.steps import acting_step, closed_acting_step, implicit_share
 from ..mechanics.recursions.tree import Tree
 from ..mechanism import Mechanism, MechanismWarning, warn_caller
@@ -106,28 +107,46 @@ def step_algorithm(mech: Mechanism, method: str, acting: Acting, more: tuple[str
 
 def explicit_step(method: str, dt: Any) -> float | None:
     """The length of steps that laws must be made for, where a method evaluates forces explicitly in steps that do not
-    become shorter by themselves: that of the longest, or up to twice as long, so that most share their code."""
+    become shorter by themselves: that of the longest."""
     if method not in METHODS or implicit_share(METHODS[method]) is not None:
         return None
     try:
         longest = float(np.abs(np.asarray(dt, float)).max(initial=0.0))
     except (TypeError, ValueError):  # on a GPU, or no number, which others complain of
-        longest = USUAL_STEP
-    if not 0.0 < longest < math.inf:
         return USUAL_STEP
-    return USUAL_STEP * 2.0 ** math.ceil(math.log2(longest / USUAL_STEP) - SLACK)
+    return longest if 0.0 < longest < math.inf else USUAL_STEP
 
 
 def warn_of_long_steps(mech: Mechanism, method: str, acting: Acting, dt: Any) -> None:
-    """Where steps are longer than contacts are made for, which an explicit method may then feed energy."""
-    implicit = implicit_share(METHODS[method]) is not None and not mech.mimic_joints and not mech.loops
-    made_for = [law.longest_step(mech, implicit) for law in acting.laws if isinstance(law, CompliantContact)]
+    """Where steps are longer than springs, dampers, servos or contacts allow, which a method then feeds energy."""
+    implicit = implicit_share(METHODS[method]) is not None
     longest = float(np.abs(dt).max(initial=0.0))
+    if not acting.laws or not math.isfinite(longest):
+        return
+    if not mech.loops:
+        _warn_of_unstable_steps(mech, method, acting, longest, implicit)
+    implicit &= not mech.mimic_joints and not mech.loops
+    made_for = [law.longest_step(mech, implicit) for law in acting.laws if isinstance(law, CompliantContact)]
     if made_for and longest > min(made_for) * (1.0 + SLACK):
         other = "" if implicit else "; method='semi_implicit' takes contact with the ground implicitly, at any step"
         warn_caller(
             f"steps of {longest:g} s are longer than the {min(made_for):g} s that contacts of mechanism {mech.name!r} "
             f"are made for, and may feed them energy: mech.with_contact(step={longest:g}) makes them softer{other}",
+            MechanismWarning,
+        )
+
+
+def _warn_of_unstable_steps(mech: Mechanism, method: str, acting: Acting, step: float, implicit: bool) -> None:
+    def longest() -> float:
+        return SmallMotions.of(mech, acting).longest_step(METHODS[method], step)
+
+    stable = stored(mech, ("longest step", method, acting, step), longest)
+    if stable < step:
+        what = "springs or servos" if implicit else "damping, springs or servos"
+        other = "" if implicit else ", or method='semi_implicit', which takes damping of joints implicitly"
+        warn_caller(
+            f"steps of {step:g} s are too long for {what} of mechanism {mech.name!r}, whose motion grows without bound "
+            f"in steps of {method!r}: take steps of {float(f'{stable:.1g}'):g} s{other}",
             MechanismWarning,
         )
 

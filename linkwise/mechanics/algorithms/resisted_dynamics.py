@@ -1,7 +1,7 @@
 """Forward dynamics of links and joints that resist acceleration beyond their inertia: one implicit step in velocities.
 
 A force f(V) on a link that falls off quickly with its velocity V is taken at the end of a step h, to first order:
-f(V + h dV/dt) = f(V) - h C phi* H* dv/dt with C = -df/dV; a force at joints likewise, with a diagonal matrix B = -df/dv.
+f(V + h dV/dt) = f(V) - h C phi* H* dv/dt with C = -df/dV; a force at joints likewise, with a diagonal B = -df/dv.
 That h C adds to the link's inertia, and h B to rotor inertias R, wherever accelerations are solved for, and nowhere
 else:
 

@@ -9,6 +9,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from ...mechanism import Actuator, Mechanism, Tendon
 from ..joints import Floating, Spherical
 from ..scalar import Scalar, is_constant, is_zero, select
@@ -75,6 +77,26 @@ class Actuation(ForceLaw):
             if not is_zero(slope):
                 at.resist_joint(joint, [slope])
         return rates
+
+    def add_linear(self, mech: Mechanism, stiffness: np.ndarray, damping: np.ndarray) -> None:
+        """Of servos: what their biases fall off with lengths and rates."""
+        tendons = {one.name: one.joints for one in self.tendons}
+        for one in self.actuators:
+            joints = tendons.get(one.target, ()) if one.transmission == "tendon" else ((one.target, 1.0),)
+            if one.transmission == "site" or any(mech.bodies[mech.body_index(j)].kind.nv != 1 for j, _ in joints):
+                continue
+            arms = one.gear[0] * moment_arms(mech, joints)
+            stiffness += max(0.0, -one.bias[1]) * np.outer(arms, arms)
+            damping += max(0.0, -one.bias[2]) * np.outer(arms, arms)
+
+
+def moment_arms(mech: Mechanism, joints: Sequence[tuple[str, float]]) -> np.ndarray:
+    """(nv,): the rate of a tendon's length by the velocities."""
+    arms = np.zeros(mech.nv)
+    for joint, arm in joints:
+        place = mech.place(joint)
+        arms[place.v_index] += place.ratio * arm
+    return arms
 
 
 @dataclass(frozen=True)

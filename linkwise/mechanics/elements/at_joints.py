@@ -20,6 +20,7 @@ from ..jet import jet, parts
 from ..scalar import Scalar, is_constant, select, sqrt
 from .law import ForceLaw, Situation
 
+RETURN_STEPS = 4.0
 FRICTION_SPEED = 1e-2  # rad/s or m/s below which dry friction is regularised
 Numbers = Mapping[str, Sequence[Scalar]]
 
@@ -90,6 +91,12 @@ class Element(ForceLaw):
         """The potential energy."""
         return 0.0
 
+    def add_diagonal(self, mech: Mechanism, matrix: np.ndarray, numbers: Sequence[float]) -> None:
+        """Add numbers, one per velocity of the joint, to the diagonal of a matrix over all velocities."""
+        place = mech.place(self.joint)
+        rows = np.arange(mech.nv)[place.v_index]
+        matrix[rows, rows] += place.ratio**2 * np.array(numbers)
+
 
 def _body(mech: Mechanism, joint: str) -> Body:
     return mech.bodies[mech.body_index(joint)]
@@ -120,6 +127,9 @@ class Spring(Element):
             forces.append(-sum((pull * parts(d)[1] for pull, d in zip(pulls, moved, strict=True)), 0.0))
         at.push_joint(self.joint, forces)
 
+    def add_linear(self, mech: Mechanism, stiffness: np.ndarray, damping: np.ndarray) -> None:
+        self.add_diagonal(mech, stiffness, self.at(_body(mech, self.joint))["stiffness"])
+
     def stored(self, at: Situation, numbers: Numbers) -> Scalar:
         stretch = self._stretch(at, at.positions(self.joint), numbers)
         return 0.5 * sum((k * d * d for k, d in zip(numbers["stiffness"], stretch, strict=True)), 0.0)
@@ -142,6 +152,9 @@ class Damper(Element):
         rates = zip(numbers["damping"], at.velocities(self.joint), strict=True)
         at.push_joint(self.joint, [-(d * v) for d, v in rates])
         at.resist_joint(self.joint, numbers["damping"])
+
+    def add_linear(self, mech: Mechanism, stiffness: np.ndarray, damping: np.ndarray) -> None:
+        self.add_diagonal(mech, damping, self.at(_body(mech, self.joint))["damping"])
 
 
 @dataclass(frozen=True)
@@ -251,18 +264,35 @@ def stop_response(
     width: Scalar,
     step: Scalar | None,
 ) -> tuple[Scalar, Scalar]:
-    """The force of a stop, and its slope by the rate with the sign changed, not negative; with a ``step`` at the
-    depth that is reached by its end.  One law for both sides, of which x is beyond one at most."""
-    beyond = excess(x if step is None else x + step * rate, bounds)
-    depth = select(beyond < 0.0, -beyond, beyond)
-    damped = damping * within(depth, width)
-    push = beyond + damped * rate
-    pushing = one_if(0.0 < push * beyond)  # else it would pull
-    force = -(stiffness * (push * pushing))
-    if step is None:
-        return force, 0.0
-    grows = 1.0 + damping * select(depth < width, select(beyond < 0.0, -rate, rate), 0.0)
-    return force, stiffness * pushing * (damped + step * select(0.0 < grows, grows, 0.0))
+    """The force of a stop, and its slope by the rate with the sign changed, not negative.  One law for both sides, of
+    which x is beyond one at most.
+
+    With a ``step`` the spring is at the depth that is reached by its end.  Whether the stop pushes is then decided at
+    the start of the step, or at its end where x is within bounds still: what leaves is held until it has left, as it
+    would otherwise be pressed in again by the next step."""
+    beyond = excess(x, bounds)
+    reached = beyond
+    if step is not None:
+        outside = 0.0 < beyond * beyond
+        entered = excess(x + step * rate, bounds)
+        beyond, reached = select(outside, beyond, entered), select(outside, beyond + step * rate, entered)
+        if not is_unbounded(width):
+            damping = damping * _slow_enough(step, damping * width)
+    damped = damping * within(select(beyond < 0.0, -beyond, beyond), width)
+    pushing = one_if(0.0 < (beyond + damped * rate) * beyond)  # else it would pull
+    force = -(stiffness * (reached + damped * rate) * pushing)
+    return (force, 0.0) if step is None else (force, stiffness * pushing * (damped + step))
+
+
+def _slow_enough(step: Scalar, time: Scalar) -> Scalar:
+    """The factor of a damping with which what is pressed in comes out in this ``time``, that makes it last several
+    steps: if it came out within one, the next step would find nothing that pushes, and it would be pressed in again."""
+    ratio = RETURN_STEPS * step / time
+    return select(ratio < 1.0, 1.0, ratio)
+
+
+def is_unbounded(width: Scalar) -> bool:
+    return is_constant(width) and math.isinf(width)
 
 
 def one_if(condition: Scalar) -> Scalar:
@@ -277,7 +307,7 @@ def positive(x: Scalar) -> Scalar:
 
 def within(x: Scalar, most: Scalar) -> Scalar:
     """x, or ``most`` where that is less."""
-    return x if is_constant(most) and math.isinf(most) else select(most < x, most, x)
+    return x if is_unbounded(most) else select(most < x, most, x)
 
 
 def at_least(x: Scalar, low: Scalar) -> Scalar:

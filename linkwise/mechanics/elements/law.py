@@ -21,6 +21,8 @@ from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
+import numpy as np
+
 from ...mechanism import Mechanism
 from ..algorithms import expressions as ex
 from ..algorithms.kinematics import internal_poses
@@ -163,6 +165,11 @@ class ForceLaw(ABC):
     def energy(self, at: Situation) -> Scalar:
         """Potential energy, if its forces derive from one; laws with ``numbers`` take them too."""
         return 0.0
+
+    def add_linear(self, mech: Mechanism, stiffness: np.ndarray, damping: np.ndarray) -> None:
+        """Add to these (nv, nv) by how much joint forces fall off with coordinates and velocities at most, where they
+        do so linearly: what the length of explicit steps depends on."""
+        return
 
     # Compiled code for single calls is shared by laws of one structure, which differ in their numbers only.
 

@@ -88,7 +88,7 @@ def _stop(body: Body, inertia: list[float], explicit_step: float | None) -> Stop
 def stop_numbers(inertia: float, least: float, explicit_step: float | None) -> tuple[float, float]:
     """Stiffness, at least ``least``, and damping of a stop before what has this inertia."""
     own = _rounded(inertia / LIMIT_TIME**2)
-    stiffness = max(own, _rounded(least))
+    stiffness = max(own, _rounded(least, math.ceil))
     if explicit_step is not None:
         stiffness = min(stiffness, _rounded(inertia / (LIMIT_STEPS * explicit_step) ** 2, math.floor))
     return stiffness, 2.0 * LIMIT_TIME * math.sqrt(own / stiffness) / LIMIT_WIDTH

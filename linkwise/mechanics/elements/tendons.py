@@ -6,9 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...mechanism import Tendon
+import numpy as np
+
+from ...mechanism import Mechanism, Tendon
 from ..scalar import Scalar, sqrt
-from .actuators import along
+from .actuators import along, moment_arms
 from .at_joints import FRICTION_SPEED, excess, stop_response
 from .law import ForceLaw, Situation
 
@@ -46,6 +48,11 @@ class TendonLaw(ForceLaw):
             at.push_joint(joint, [force * arm])
             at.resist_joint(joint, [slope * (abs(arm) * reach)])  # at least what couples its joints
         return ()
+
+    def add_linear(self, mech: Mechanism, stiffness: np.ndarray, damping: np.ndarray) -> None:
+        arms = moment_arms(mech, self.tendon.joints)
+        stiffness += self.tendon.stiffness * np.outer(arms, arms)
+        damping += self.tendon.damping * np.outer(arms, arms)
 
     def energy(self, at: Situation) -> Scalar:
         length, _ = along(at, self.tendon)

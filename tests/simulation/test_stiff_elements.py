@@ -1,0 +1,117 @@
+"""Damping, dry friction, stops and servos that are stiff for the steps that are taken: implicit steps against closed
+forms and dense matrices, explicit ones with laws that they can follow, and a warning where there are none."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+
+
+def slider(mass: float = 2.0, **joint) -> lw.Mechanism:
+    """A mass that slides along x, without gravity."""
+    builder = lw.Builder().link("mass", mass).joint("slide", lw.Prismatic((1, 0, 0)), "ground", "mass", **joint)
+    return builder.build("slider", (0, 0, 0))
+
+
+def test_semi_implicit_steps_solve_for_forces_of_joints_at_their_end():
+    """(M + h B) a = tau - bias + f with B = diag(damping, secants of friction, gains of servos; at least what couples
+    the joints of a tendon): assembled densely."""
+    mech = lw.mechanisms.planar_arm(4)
+    a, b, c, d = mech.joint_names
+    mech = mech.with_damping({a: 40.0}).with_elements(
+        lw.Tendon("brake", ((b, 1.0),), friction=3.0),
+        lw.Actuator("servo", c, gear=(2.0,), gain=(9.0,), bias=(0.0, -9.0, -5.0), force_range=(-20.0, 20.0)),
+        lw.Actuator("cut off", d, gain=(1.0,), bias=(0.0, 0.0, -50.0), force_range=(-1.0, 1.0)),
+        lw.Tendon("belt", ((a, 1.0), (d, -0.5)), damping=8.0),
+    )
+    rng, h = np.random.default_rng(0), 2e-3
+    q, v = (0.3 * x for x in lw.random_state(mech, rng))
+    ctrl, belt = np.array([0.3, -0.2]), np.array([1.0, 0.0, 0.0, -0.5])
+    secant = 3.0 / math.hypot(v[1], 0.01)
+    servo = 9.0 * (ctrl[0] - 2.0 * q[2]) - 5.0 * 2.0 * v[2]
+    cut_off = np.clip(ctrl[1] - 50.0 * v[3], -1.0, 1.0)
+    assert abs(servo) < 20.0 and abs(cut_off) == 1.0
+    forces = np.array([-40.0 * v[0], -secant * v[1], 2.0 * servo, cut_off]) - 8.0 * belt * (belt @ v)
+    resistances = [40.0 + 8.0 * 1.5, secant, 4.0 * 5.0, 8.0 * 0.5 * 1.5]
+    matrix = lw.mass_matrix(mech, q) + h * np.diag(resistances)
+    expected = v + h * np.linalg.solve(matrix, forces - lw.bias_force(mech, q, v))
+    _, found = lw.rollout(mech, q, v, None, h, 1, "semi_implicit", ctrl=ctrl, final_only=True)
+    np.testing.assert_allclose(found, expected, atol=1e-11)
+    _, back = lw.rollout(mech, q, v, None, -h, 1, "semi_implicit", ctrl=ctrl, final_only=True)
+    explicit = np.linalg.solve(lw.mass_matrix(mech, q), forces - lw.bias_force(mech, q, v))
+    np.testing.assert_allclose(back, v - h * explicit, atol=1e-11)  # back in time there is nothing to resist
+
+
+def test_damping_of_any_size_is_stable_and_of_first_order_in_semi_implicit_steps():
+    errors = []
+    for h in (1e-3, 5e-4):
+        _, v = lw.rollout(slider(damping=4.0), None, [1.0], None, h, round(0.5 / h), "semi_implicit", final_only=True)
+        errors.append(v[0] - math.exp(-1.0))
+    assert 0.0 < errors[1] < errors[0] < 1e-3 and errors[0] / errors[1] == pytest.approx(2.0, abs=0.01)
+    _, v = lw.rollout(slider(damping=1e6), None, [1.0], [3.0], 0.01, 50, "semi_implicit")
+    np.testing.assert_allclose(v[-1], 3.0 / 1e6)
+    assert (np.diff(v[:, 0]) <= 0.0).all()
+
+
+@pytest.mark.parametrize(("method", "creeping"), [("semi_implicit", 0.01), ("rk4", 0.5)])
+def test_dry_friction_comes_to_rest_without_chatter(method, creeping):
+    """A mass that friction stops within a step neither turns back nor goes on: it creeps at the speed at which friction
+    balances the load.  Explicit steps of h follow a friction that sets in at f h / m, here 0.5."""
+    mech = slider(0.02, friction=1.0)
+    _, v = lw.rollout(mech, None, [3.0], [0.6], 0.01, 1000, method)
+    share = 0.6 / math.sqrt(1.0 - 0.6**2)
+    assert v.min() > 0.0 and (np.diff(v[:, 0]) < 1e-9).all()
+    assert v[-1, 0] == pytest.approx(creeping * share, rel=1e-3)
+
+
+def test_stops_hold_under_full_effort_and_at_usual_speeds():
+    """Where nothing is said of its numbers, at steps up to 5 ms: pressed with the full effort of the joint it gives way
+    by 0.01 rad at most; run into at some rad/s it holds within about as much, and returns less."""
+    builder = lw.Builder().link("wrist", 0.1, inertia=(1e-3, 1e-3, 1e-3))
+    limits = lw.Limits(-1.0, 1.0, effort=30.0)
+    builder.joint("turn", lw.Revolute((0, 0, 1)), "ground", "wrist", limits=limits)
+    mech = builder.build("wrist", (0, 0, 0))
+    for method, h in (("semi_implicit", 1e-3), ("semi_implicit", 5e-3), ("rk4", 1.25e-4)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            pressed, at_rest = lw.rollout(mech, None, None, [30.0], h, round(1.0 / h), method)
+            hit, after = lw.rollout(mech, None, [5.0], None, h, round(0.5 / h), method)
+        assert 1.005 < pressed[-1, 0] < 1.0101 and abs(at_rest[-1, 0]) < 1e-3
+        assert 1.0 < hit.max() < 1.011 and -5.0 < after.min() < 0.0
+    # explicit steps that are longer find a softer stop, and are stable too
+    pressed, at_rest = lw.rollout(mech, None, None, [30.0], 4e-3, 500)
+    assert 1.0 < pressed[-1, 0] < 5.0 and abs(at_rest[-1, 0]) < 1e-3
+
+
+def test_all_methods_bounce_from_a_stop_as_an_accurate_integration_does():
+    mech = slider(limits=lw.Limits(-1.0, 0.1))
+    exact = lw.simulate(mech, None, [1.0], 0.3, rtol=1e-10, atol=1e-12, step=1e-3)
+    assert np.diff(exact.energy).max() < 1e-9
+    for method, errors in (("rk4", (0.07, 1e-5)), ("semi_implicit", (0.15, 0.016))):
+        for h, error in zip((1e-3, 1e-4), errors, strict=True):  # 1 ms is half the time constant of the stop
+            q, v = lw.rollout(mech, None, [1.0], None, h, round(0.3 / h), method)
+            assert v[-1, 0] == pytest.approx(exact.v[-1, 0], abs=error)
+            assert q.max() == pytest.approx(exact.q.max(), abs=5e-4)
+            assert -1.0 < v[-1, 0] < 0.0
+
+
+def test_steps_that_are_too_long_for_dampers_and_servos_are_warned_of():
+    damped = slider(damping=4000.0)  # a rate of 2000 per second, of which RK4 follows 2.785 per step
+    with pytest.warns(lw.MechanismWarning, match=r"0.0015 s are too long for damping.*'rk4': take steps of 0.001 s"):
+        lw.rollout(damped, None, [1.0], None, 1.5e-3, 1)
+    servo = slider().with_elements(lw.Actuator("servo", "slide", gain=(8e6,), bias=(0.0, -8e6, 0.0)))
+    with pytest.warns(lw.MechanismWarning, match=r"too long for springs or servos.*'semi_implicit': take steps of"):
+        lw.rollout(servo, None, [1.0], None, 1.5e-3, 1, "semi_implicit")  # 2000 rad/s, of which it follows 2 per step
+    with pytest.warns(lw.MechanismWarning, match="too long for damping"):
+        lw.simulate(damped, None, [1.0], 0.01, method="rk4", step=2e-3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lw.rollout(damped, None, [1.0], None, 1.3e-3, 1)
+        lw.rollout(damped, None, [1.0], None, 0.1, 1, "semi_implicit")
+        lw.rollout(servo, None, [1.0], None, 0.9e-3, 1, "semi_implicit")
+        lw.simulate(damped, None, [1.0], 0.01)
