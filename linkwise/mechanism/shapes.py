@@ -137,10 +137,10 @@ def _symmetric(matrix: np.ndarray) -> np.ndarray:
 class ContactLaw:
     """The force between two shapes at a depth p that grows at the rate u, while the touching points slide at w.
 
-    Along the normal, never pulling (phi is p, rounded off to zero below ``smoothing``; psi is 1 + d u of Hunt and
-    Crossley where the depth grows, (1 + d u / 2)^2 where it shrinks down to zero, and zero beyond):
+    Along the normal, never pulling (phi is p, rounded off to zero below ``smoothing``; psi(x) is 1 + x of Hunt and
+    Crossley where the depth grows, (1 + x / 2)^2 where it shrinks down to zero, and zero beyond):
 
-        f = stiffness phi (1 + (psi - 1) / (1 + phi stiffness d / damping)),    d = dissipation
+        f = stiffness phi psi(d u / (1 + phi stiffness d / damping)),    d = dissipation
 
     and along the surface, inside the cone of friction,
 
@@ -149,7 +149,7 @@ class ContactLaw:
     stiffness     N/m
     dissipation   s/m; zero for no loss along the normal
     damping       N s/m: the largest that dissipation and friction come to, however deep the contact, so that explicit
-                  methods can follow; infinite for none, which implicit steps (``method="semi_implicit"``) always take
+                  methods can follow; infinite for none, which implicit steps (``method="semi_implicit"``) take of friction
     friction      coefficient of Coulomb
     slip_speed    m/s: friction is viscous well below, dry well above
     smoothing     m: depth below which the force sets in smoothly; zero for a kink

@@ -109,3 +109,41 @@ def test_damping_friction_and_motors_of_urdf_files(file):
     if mech.n_ctrl:
         found = lw.acting.forces(mech.with_acting("actuators"), q, 1e-6 * v, ctrl)
         np.testing.assert_allclose(found, driven, atol=1e-12)
+
+
+SERVOED = """<mujoco><compiler angle="radian"/><option timestep="0.002" integrator="{integrator}"/><worldbody>
+  <body name="a"><joint name="ja" axis="0 1 0" damping="3" armature="0.001"/>
+    <geom type="capsule" fromto="0 0 0 0.4 0 0" size="0.03" contype="0"/>
+    <body name="b" pos="0.4 0 0"><joint name="jb" axis="0 1 1" damping="0.05"/>
+      <geom type="capsule" fromto="0 0 0 0.3 0 0" size="0.02" contype="0"/>
+      <body name="c" pos="0.3 0 0"><joint name="jc" axis="1 0 0" stiffness="2"/>
+        <joint name="jd" type="slide" axis="1 0 0" damping="200" stiffness="100"/>
+        <geom type="sphere" size="0.03" pos="0.1 .05 0" contype="0"/></body></body></body>
+</worldbody><actuator>{actuators}</actuator></mujoco>"""
+
+
+@pytest.mark.parametrize(
+    ("integrator", "actuators"),
+    [
+        ("Euler", '<motor joint="ja" gear="3"/><motor joint="jc" gear="0.1"/>'),
+        ("implicitfast", '<position joint="ja" kp="80" kv="20"/><velocity joint="jc" kv="3"/>'),
+    ],
+)
+def test_semi_implicit_steps_are_those_of_mujoco(integrator, actuators):
+    """Its Euler steps take the damping of joints implicitly, those of "implicitfast" that of servos too; dampings of
+    which explicit steps of this length would not be stable."""
+    text, ctrl = SERVOED.format(integrator=integrator, actuators=actuators), np.array([-0.5, 0.7])
+    model, mech = mujoco.MjModel.from_xml_string(text), lw.load(text)
+    data = mujoco.MjData(model)
+    data.qvel[:], data.ctrl[:] = [0.3, -1.0, 2.0, 0.1], ctrl
+    start = np.zeros(4)
+    names = ["ja", "jb", "jc", "jd"]
+    order = [mech.v_index(name).start for name in names]
+    start[order] = data.qvel
+    q, _ = lw.rollout(mech, None, start, None, 0.002, 100, "semi_implicit", ctrl=ctrl)
+    theirs = []
+    for _ in range(100):
+        mujoco.mj_step(model, data)
+        theirs.append(data.qpos.copy())
+    assert np.ptp(theirs, axis=0).min() > 1e-4
+    np.testing.assert_allclose(q[1:, order], theirs, atol=1e-11)

@@ -287,7 +287,9 @@ def test_elements_act_in_steps_by_decompositions_too(method, monkeypatch):
     assert np.abs(bare[1] - expected[1]).max() > 1e-3
     for module in (closed_rollouts, followed_rollouts, shorter_steps):
         monkeypatch.setattr(module, "RELIABLE", 1e9)  # no compiled step is good enough
-    same(lw.rollout(driven(), q, v, None, 1e-3, STEPS, method, **options), expected, 1e-11)
+    # Compiled steps of "semi_implicit" take damping implicitly, those by decompositions explicitly.
+    near = {"rk4": 1e-11, "semi_implicit": 1e-3}[method]
+    same(lw.rollout(driven(), q, v, None, 1e-3, STEPS, method, **options), expected, near)
     motion = lw.simulate(driven(), q[0], v[0], STEPS * 1e-3, method=method, step=1e-3, ctrl=[1.0], activation=[0.3])
     same((motion.q, motion.v, motion.activation), [x[0] for x in expected], 1e-9)
 
