@@ -41,7 +41,7 @@ def measured(name: str) -> tuple[lw.Mechanism, float, float]:
     """Seconds with and without."""
     mech, rng = mechanism(name), np.random.default_rng(0)
     bare = mech.with_acting(False)
-    q, v = lw.random_state(mech, rng, (BATCH,))
+    q, v = lw.random_state(mech, rng, (BATCH,), within_limits=True)
     ctrl, tau = rng.normal(size=(STEPS, mech.n_ctrl)), rng.normal(size=(STEPS, mech.nv))
     runs = (
         lambda: lw.rollout(mech, q, v, None, DT, STEPS, ctrl=ctrl, final_only=True),

@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -21,8 +21,11 @@ from ..scalar import Scalar, is_constant, select, sqrt
 from .law import ForceLaw, Situation
 
 RETURN_STEPS = 4.0
+SOFTER = 0.01  # of its stiffness, by which a stop with a knee pushes harder the deeper it is beyond that
+INFINITE = ("lower", "upper", "width", "knee")  # numbers that may be so
 FRICTION_SPEED = 1e-2  # rad/s or m/s below which dry friction is regularised
 Numbers = Mapping[str, Sequence[Scalar]]
+Bounds = tuple[Scalar | None, Scalar | None]
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ class Element(ForceLaw):
         what = f"the {name.replace('_', ' ')} of a {type(self).__name__.lower()} at joint {self.joint!r}"
         if np.asarray(value).dtype.kind not in "iuf":
             raise MechanismError(f"{what} must be a number or several, not {value!r}")
-        numbers = np.array(checks.per_coordinate(what, value, size, finite=name not in ("lower", "upper", "width")))
+        numbers = np.array(checks.per_coordinate(what, value, size, finite=name not in INFINITE))
         if self.fields[name][1] and (numbers < 0.0).any():
             raise MechanismError(f"{what} must not be negative, got {value!r}")
         return numbers
@@ -187,6 +190,7 @@ class Stop(Element):
     """Springs that hold q between ``lower`` and ``upper``: at a depth p beyond a bound they push back with
     ``stiffness (p + damping min(p, width) dp/dt)``, never pulling: Hunt and Crossley's law, continuous at contact, with
     a damping that grows no further beyond the depth ``width``, so that steps of explicit methods can follow it there.
+    With a ``knee`` p is min(p, knee) + ``SOFTER`` p: what starts far outside comes back slowly.
 
     Where a stop is just touched, or about to let go, derivatives are those of the side on which it does not push.
     """
@@ -196,12 +200,14 @@ class Stop(Element):
     stiffness: Any
     damping: Any = 0.0
     width: Any = math.inf
+    knee: Any = math.inf
     fields: ClassVar = {
         "lower": ("nq", False),
         "upper": ("nq", False),
         "stiffness": ("nq", True),
         "damping": ("nq", True),
         "width": ("nq", True),
+        "knee": ("nq", True),
     }
 
     def at(self, body: Body) -> dict[str, list[float]]:
@@ -213,75 +219,86 @@ class Stop(Element):
         return super().at(body)
 
     def structure(self, mech: Mechanism) -> Hashable:
-        """Bounds that are infinite leave no code."""
-        return *super().structure(mech), *self._finite(mech)  # type: ignore[misc]
+        """Numbers that are infinite leave no code."""
+        return *super().structure(mech), *(x for name in INFINITE for x in self._finite(mech)[name])  # type: ignore[misc]
 
-    def _finite(self, mech: Mechanism) -> list[bool]:
+    def _finite(self, mech: Mechanism) -> dict[str, list[bool]]:
         own = self.at(_body(mech, self.joint))
-        return np.isfinite([own["lower"], own["upper"]]).ravel().tolist()
+        return {name: np.isfinite(own[name]).tolist() for name in INFINITE}
 
     def push(self, at: Situation, numbers: Numbers) -> None:
-        q, rates, forces, slopes = at.positions(self.joint), at.velocities(self.joint), [], []
-        bounds = self._bounds(at.tree.mechanism, numbers)
-        for k, rate in enumerate(rates):
-            stiffness, damping, width = (numbers[name][k] for name in ("stiffness", "damping", "width"))
-            response = stop_response(q[k], rate, bounds[k], stiffness, damping, width, at.step)
-            forces.append(response[0])
-            slopes.append(response[1])
-        at.push_joint(self.joint, forces)
-        at.resist_joint(self.joint, slopes)
+        rows = zip(at.positions(self.joint), at.velocities(self.joint), self._springs(at, numbers), strict=True)
+        responses = [spring.response(x, rate, bounds, at.step) for x, rate, (spring, bounds) in rows]
+        at.push_joint(self.joint, [force for force, _ in responses])
+        at.resist_joint(self.joint, [slope for _, slope in responses])
 
     def stored(self, at: Situation, numbers: Numbers) -> Scalar:
-        total: Scalar = 0.0
-        q, bounds = at.positions(self.joint), self._bounds(at.tree.mechanism, numbers)
-        for k, stiffness in enumerate(numbers["stiffness"]):
-            depth = excess(q[k], bounds[k])
-            total = total + 0.5 * stiffness * depth * depth
-        return total
+        rows = zip(at.positions(self.joint), self._springs(at, numbers), strict=True)
+        return sum((spring.energy(x, bounds) for x, (spring, bounds) in rows), 0.0)
 
-    def _bounds(self, mech: Mechanism, numbers: Numbers) -> list[tuple[Scalar | None, Scalar | None]]:
-        """For every coordinate its bounds, None where there is none."""
-        finite, count = self._finite(mech), len(numbers["lower"])
-        return [
-            (numbers["lower"][k] if finite[k] else None, numbers["upper"][k] if finite[count + k] else None)
-            for k in range(count)
-        ]
+    def _springs(self, at: Situation, numbers: Numbers) -> list[tuple[StopSpring, Bounds]]:
+        """For every coordinate its spring and its bounds, None where there is none."""
+        finite, found = self._finite(at.tree.mechanism), []
+        for k in range(len(numbers["lower"])):
+            own = {name: numbers[name][k] for name in self.fields}
+            own |= {name: math.inf for name in ("width", "knee") if not finite[name][k]}
+            lower, upper = (own[name] if finite[name][k] else None for name in ("lower", "upper"))
+            found.append((StopSpring(*(own[name] for name in StopSpring._fields)), (lower, upper)))
+        return found
 
 
-def excess(x: Scalar, bounds: tuple[Scalar | None, Scalar | None]) -> Scalar:
+def excess(x: Scalar, bounds: Bounds) -> Scalar:
     """How far x is beyond its bounds, negative below the lower one, zero between them.  NaN stays NaN."""
     lower, upper = bounds
-    below: Scalar = 0.0 if lower is None else (x - lower) * one_if(x < lower)
-    return below if upper is None else below + (x - upper) * one_if(upper < x)
+    nearest = x if upper is None else select(upper < x, upper, x)
+    return x - (nearest if lower is None else select(x < lower, lower, nearest))
 
 
-def stop_response(
-    x: Scalar,
-    rate: Scalar,
-    bounds: tuple[Scalar | None, Scalar | None],
-    stiffness: Scalar,
-    damping: Scalar,
-    width: Scalar,
-    step: Scalar | None,
-) -> tuple[Scalar, Scalar]:
-    """The force of a stop, and its slope by the rate with the sign changed, not negative.  One law for both sides, of
-    which x is beyond one at most.
+class StopSpring(NamedTuple):
+    """The numbers of a stop at one coordinate: see ``Stop``."""
 
-    With a ``step`` the spring is at the depth that is reached by its end.  Whether the stop pushes is then decided at
-    the start of the step, or at its end where x is within bounds still: what leaves is held until it has left, as it
-    would otherwise be pressed in again by the next step."""
-    beyond = excess(x, bounds)
-    reached = beyond
-    if step is not None:
-        outside = 0.0 < beyond * beyond
-        entered = excess(x + step * rate, bounds)
-        beyond, reached = select(outside, beyond, entered), select(outside, beyond + step * rate, entered)
-        if not is_unbounded(width):
-            damping = damping * _slow_enough(step, damping * width)
-    damped = damping * within(select(beyond < 0.0, -beyond, beyond), width)
-    pushing = one_if(0.0 < (beyond + damped * rate) * beyond)  # else it would pull
-    force = -(stiffness * (reached + damped * rate) * pushing)
-    return (force, 0.0) if step is None else (force, stiffness * pushing * (damped + step))
+    stiffness: Scalar
+    damping: Scalar
+    width: Scalar
+    knee: Scalar
+
+    def response(self, x: Scalar, rate: Scalar, bounds: Bounds, step: Scalar | None) -> tuple[Scalar, Scalar]:
+        """The force, and its slope by the rate with the sign changed, not negative.  One law for both sides, of which x
+        is beyond one at most.
+
+        With a ``step`` the spring is at the depth that is reached by its end.  Whether the stop pushes is then decided
+        at the start of the step, or at its end where x is within bounds still: what leaves is held until it has left,
+        as it would otherwise be pressed in again by the next step."""
+        damping = self.damping
+        beyond = excess(x, bounds)
+        if step is not None:
+            outside, entered, way = 0.0 < beyond * beyond, excess(x + step * rate, bounds), step * rate
+            beyond, reached = select(outside, beyond, entered), select(outside, beyond + way, entered)
+            if not is_unbounded(self.width):
+                damping = damping * _slow_enough(step, damping * self.width)
+        side = select(beyond < 0.0, -1.0, 1.0)
+        depth = beyond * side
+        damped = damping * within(depth, self.width)
+        loss = damped * (rate * side)
+        push = self._bent(depth) + loss
+        pushing = one_if(0.0 < push)  # else it would pull
+        if step is None:
+            return -(self.stiffness * (push * pushing * side)), 0.0
+        push = self._bent(reached * side) + loss
+        return -(self.stiffness * (push * pushing * side)), self.stiffness * pushing * (damped + step)
+
+    def energy(self, x: Scalar, bounds: Bounds) -> Scalar:
+        """The integral of ``_bent``, times the stiffness."""
+        beyond = excess(x, bounds)
+        depth = select(beyond < 0.0, -beyond, beyond)
+        if is_unbounded(self.knee):
+            return 0.5 * self.stiffness * depth * depth
+        first = within(depth, self.knee)
+        return 0.5 * self.stiffness * (first * (2.0 * depth - first) + SOFTER * depth * depth)
+
+    def _bent(self, depth: Scalar) -> Scalar:
+        """What the stiffness is a factor of: the depth up to the knee, and a little of all of it."""
+        return depth if is_unbounded(self.knee) else within(depth, self.knee) + SOFTER * depth
 
 
 def _slow_enough(step: Scalar, time: Scalar) -> Scalar:

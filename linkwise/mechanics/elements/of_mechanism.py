@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from ..algorithms.dynamics import mass_matrix
 from ..joints.protocol import ANGLE, LENGTH
 from ..recursions.tree import build_tree
 from .actuators import Actuation
-from .at_joints import FRICTION_SPEED, Damper, Friction, Spring, Stop
+from .at_joints import FRICTION_SPEED, Damper, Friction, Spring, Stop, StopSpring
 from .contact import CompliantContact
 from .gravity_compensation import HoldingUp
 from .law import Acting, ForceLaw
@@ -25,13 +25,15 @@ from .tendons import TendonLaw
 
 #: How stops of joint limits push back where nothing is said: as stiff as makes the joint's own effective inertia m
 #: swing with this time constant, m / LIMIT_TIME^2, or stiffer where the joint's full effort would press it in deeper
-#: than LIMIT_DEPTH; with a damping that is critical from the depth LIMIT_WIDTH on.
+#: than LIMIT_DEPTH; with a damping that is critical from the depth LIMIT_WIDTH on; and softer from the depth LIMIT_KNEE
+#: on, or the force there, so that what starts outside is not thrown back.
 LIMIT_TIME = 0.002
 LIMIT_DEPTH = {ANGLE: 0.01, LENGTH: 0.001}  # rad, m
 LIMIT_WIDTH = 0.001
+LIMIT_KNEE = 0.02
 LIMIT_DAMPING = 2.0 * LIMIT_TIME / LIMIT_WIDTH
-#: Explicit methods follow a stiffness of m / (LIMIT_STEPS h)^2, and a friction that is a damping of m / h at most.
-LIMIT_STEPS = 2.0
+#: Explicit methods follow what swings with this many of their steps as time constant, critically damped.
+LIMIT_STEPS = 1.5
 
 
 def acting_on(mech: Mechanism, explicit_step: float | None = None) -> Acting:
@@ -49,7 +51,8 @@ def acting_on(mech: Mechanism, explicit_step: float | None = None) -> Acting:
 def passive_laws(mech: Mechanism, explicit_step: float | None) -> Iterator[ForceLaw]:
     """Springs, damping, friction and limits of the joints."""
     limited, rubbing = (set(mech.acting.get(kind, ())) for kind in ("limits", "friction"))
-    inertia = _inertia_by_joint(mech) if limited or (rubbing and explicit_step) else {}
+    inertia = _by_joint(mech, effective_inertia(mech)) if limited else {}
+    most = _followed(mech, explicit_step) if limited or rubbing else {}
     for body in mech.bodies:
         joint = body.joint
         if any(body.stiffness) and mech.acts("springs", joint):
@@ -57,46 +60,65 @@ def passive_laws(mech: Mechanism, explicit_step: float | None) -> Iterator[Force
         if any(body.damping) and mech.acts("damping", joint):
             yield Damper(joint, body.damping)
         if joint in rubbing:
-            yield Friction(joint, body.friction, _friction_speeds(body, inertia, explicit_step))
+            speeds = (_rounded(f / x.damping, math.ceil) for f, x in zip(body.friction, most[joint], strict=True))
+            yield Friction(joint, body.friction, tuple(max(FRICTION_SPEED, speed) for speed in speeds))
         if joint in limited:
-            yield _stop(body, inertia[joint], explicit_step)
+            yield _stop(body, inertia[joint], most[joint])
 
 
-def _friction_speeds(body: Body, inertia: dict[str, list[float]], explicit_step: float | None) -> tuple[float, ...]:
-    """The speeds at which friction is regularised."""
-    if explicit_step is None:
-        return (FRICTION_SPEED,) * body.kind.nv
-    speeds = (f * explicit_step / m for f, m in zip(body.friction, inertia[body.joint], strict=True))
-    return tuple(max(FRICTION_SPEED, _rounded(speed, math.ceil)) for speed in speeds)
+class Followed(NamedTuple):
+    """The largest stiffness and damping that steps can follow."""
+
+    stiffness: float = math.inf
+    damping: float = math.inf
+
+    @classmethod
+    def by(cls, inertia: float, explicit_step: float | None) -> Followed:
+        """What has this inertia in explicit steps."""
+        if explicit_step is None:
+            return cls()
+        time = LIMIT_STEPS * explicit_step
+        return cls(inertia / time**2, 2.0 * inertia / time)
 
 
-def _stop(body: Body, inertia: list[float], explicit_step: float | None) -> Stop:
+def _followed(mech: Mechanism, explicit_step: float | None) -> dict[str, list[Followed]]:
+    """Joint -> what steps can follow at each of its coordinates, and at all joints together."""
+    inertia = np.ones(mech.nv) if explicit_step is None else least_inertia(mech)
+    return {joint: [Followed.by(m, explicit_step) for m in own] for joint, own in _by_joint(mech, inertia).items()}
+
+
+def _stop(body: Body, inertia: list[float], most: list[Followed]) -> Stop:
     limits = body.limits
     if limits.stiffness is not None:
-        damping, width = (LIMIT_DAMPING, LIMIT_WIDTH) if limits.damping is None else (limits.damping, math.inf)
-        return Stop(body.joint, limits.lower, limits.upper, limits.stiffness, damping, width)
+        own = (LIMIT_DAMPING, LIMIT_WIDTH) if limits.damping is None else (limits.damping, math.inf)
+        return Stop(body.joint, limits.lower, limits.upper, limits.stiffness, *own)
     kinds = [measure.of for measure in body.kind.position_measures]
     depths = (LIMIT_DEPTH.get(kind, LIMIT_DEPTH[ANGLE]) for kind in kinds)
-    rows = zip(inertia, limits.effort, depths, strict=True)
-    pairs = [stop_numbers(m, effort / depth if effort < math.inf else 0.0, explicit_step) for m, effort, depth in rows]
-    stiffness, damping = (tuple(column) for column in zip(*pairs, strict=True))
+    rows = zip(inertia, [0.0 if math.isinf(x) else x for x in limits.effort], depths, most, strict=True)
+    springs = [default_stop(*row) for row in rows]
+    numbers: dict[str, Any] = {name: [getattr(one, name) for one in springs] for name in StopSpring._fields}
     if limits.damping is not None:
-        return Stop(body.joint, limits.lower, limits.upper, stiffness, limits.damping)
-    return Stop(body.joint, limits.lower, limits.upper, stiffness, damping, LIMIT_WIDTH)
+        numbers |= {"damping": limits.damping, "width": math.inf}
+    return Stop(body.joint, limits.lower, limits.upper, **{name: _hashable(x) for name, x in numbers.items()})
 
 
-def stop_numbers(inertia: float, least: float, explicit_step: float | None) -> tuple[float, float]:
-    """Stiffness, at least ``least``, and damping of a stop before what has this inertia."""
+def _hashable(x: Any) -> Any:
+    return tuple(x) if isinstance(x, list) else x
+
+
+def default_stop(inertia: float, effort: float, depth: float, most: Followed) -> StopSpring:
+    """A stop before what has this inertia, pressed by this effort, which should not be deeper than this.  It is softer
+    from a force on that is far more than it should meet."""
     own = _rounded(inertia / LIMIT_TIME**2)
-    stiffness = max(own, _rounded(least, math.ceil))
-    if explicit_step is not None:
-        stiffness = min(stiffness, _rounded(inertia / (LIMIT_STEPS * explicit_step) ** 2, math.floor))
-    return stiffness, 2.0 * LIMIT_TIME * math.sqrt(own / stiffness) / LIMIT_WIDTH
+    stiffness = max(own, _rounded(effort / depth, math.ceil))
+    damping = 2.0 * LIMIT_TIME * math.sqrt(own * stiffness)  # critical
+    stiffness, damping = (min(x, _rounded(y, math.floor)) for x, y in zip((stiffness, damping), most, strict=True))
+    force = max(LIMIT_KNEE * own, _rounded(2.0 * effort, math.ceil))
+    return StopSpring(stiffness, damping / (stiffness * LIMIT_WIDTH), LIMIT_WIDTH, force / stiffness)
 
 
-def _inertia_by_joint(mech: Mechanism) -> dict[str, list[float]]:
+def _by_joint(mech: Mechanism, inertia: np.ndarray) -> dict[str, list[float]]:
     """Joint -> what a force at each of its coordinates moves; of a mimic joint what the mimicked one does."""
-    inertia = effective_inertia(mech)
     found = {}
     for body in mech.bodies:
         place = mech.place(body.joint)
@@ -107,8 +129,20 @@ def _inertia_by_joint(mech: Mechanism) -> dict[str, list[float]]:
 def effective_inertia(mech: Mechanism) -> np.ndarray:
     """(nv,): 1 / (M^-1)_ii at the configuration that the file starts from: what a force at one joint has to move while
     all others are free (the inverse of MuJoCo's ``dof_invweight0``).  Loops are left open."""
-    inverse = mobility(mech).diagonal()
-    return np.where(inverse > 0.0, 1.0 / np.where(inverse > 0.0, inverse, 1.0), 1.0)
+    return _reciprocal(mobility(mech).diagonal())
+
+
+def least_inertia(mech: Mechanism) -> np.ndarray:
+    """(nv,): 1 / sum over j of |(M^-1)_ij| sqrt(m_j / m_i) with m of ``effective_inertia``: forces that are small for
+    these at all joints together are so whatever their signs (Gershgorin, of M^-1 scaled to a diagonal of ones)."""
+    inverse = np.abs(mobility(mech))
+    scale = np.sqrt(_reciprocal(inverse.diagonal()))
+    return scale**2 * _reciprocal(scale * (inverse @ scale))
+
+
+def _reciprocal(x: np.ndarray) -> np.ndarray:
+    """1 / x, and 1 where nothing moves."""
+    return np.where(x > 0.0, 1.0 / np.where(x > 0.0, x, 1.0), 1.0)
 
 
 def mobility(mech: Mechanism) -> np.ndarray:
@@ -121,7 +155,7 @@ def mobility(mech: Mechanism) -> np.ndarray:
 
 def _rounded(x: float, to_integer: Callable[[float], int] = round) -> float:
     """To a power of two: variants that differ a little, by a payload say, keep the same laws and share their code."""
-    return 2.0 ** to_integer(math.log2(x)) if x > 0.0 else 0.0
+    return 2.0 ** to_integer(math.log2(x)) if 0.0 < x < math.inf else x
 
 
 # -- of records -------------------------------------------------------------------------------------------------
@@ -130,16 +164,15 @@ def _rounded(x: float, to_integer: Callable[[float], int] = round) -> float:
 def _tendon_law(mech: Mechanism, tendon: Tendon, explicit_step: float | None) -> ForceLaw | None:
     if not (tendon.stiffness or tendon.damping or tendon.friction or tendon.limits):
         return None
-    stiffness = damping = 0.0
-    speed = FRICTION_SPEED
+    stop, speed = StopSpring(0.0, 0.0, math.inf, math.inf), FRICTION_SPEED
     if tendon.limits or (tendon.friction and explicit_step):
         inertia = effective_inertia(mech)
         moved = sum(arm**2 / inertia[mech.v_index(joint)][0] for joint, arm in tendon.joints)
         if moved and tendon.limits:
-            stiffness, damping = stop_numbers(1.0 / moved, 0.0, explicit_step)
+            stop = default_stop(1.0 / moved, 0.0, 1.0, Followed.by(1.0 / moved, explicit_step))
         if explicit_step is not None:
             speed = max(speed, _rounded(tendon.friction * explicit_step * moved, math.ceil))
-    return TendonLaw(tendon, stiffness, damping, LIMIT_WIDTH, speed)
+    return TendonLaw(tendon, stop, speed)
 
 
 #: Record -> its law on a mechanism; actuators are one law together.

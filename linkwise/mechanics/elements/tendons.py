@@ -11,7 +11,7 @@ import numpy as np
 from ...mechanism import Mechanism, Tendon
 from ..scalar import Scalar, sqrt
 from .actuators import along, moment_arms
-from .at_joints import FRICTION_SPEED, excess, stop_response
+from .at_joints import FRICTION_SPEED, StopSpring, excess
 from .law import ForceLaw, Situation
 
 
@@ -25,9 +25,7 @@ class TendonLaw(ForceLaw):
     """
 
     tendon: Tendon
-    limit_stiffness: float
-    limit_damping: float
-    limit_width: float
+    stop: StopSpring
     friction_speed: float = FRICTION_SPEED
 
     def act(self, at: Situation, ctrl: Sequence[Scalar] = (), activation: Sequence[Scalar] = ()) -> Sequence[Scalar]:
@@ -40,8 +38,7 @@ class TendonLaw(ForceLaw):
             drag = tendon.friction / sqrt(rate * rate + self.friction_speed**2)
             force, slope = force - drag * rate, slope + drag
         if tendon.limits:
-            stop = (self.limit_stiffness, self.limit_damping, self.limit_width)
-            push, grown = stop_response(length, rate, _finite(tendon.limits), *stop, at.step)
+            push, grown = self.stop.response(length, rate, _finite(tendon.limits), at.step)
             force, slope = force + push, slope + grown
         reach = sum(abs(arm) for _, arm in tendon.joints)
         for joint, arm in tendon.joints:
@@ -56,14 +53,9 @@ class TendonLaw(ForceLaw):
 
     def energy(self, at: Situation) -> Scalar:
         length, _ = along(at, self.tendon)
-        total: Scalar = 0.0
-        for stiffness, bounds in (
-            (self.tendon.stiffness, self.tendon.rest),
-            (self.limit_stiffness, self.tendon.limits),
-        ):
-            depth = _beyond(length, bounds)
-            total = total + 0.5 * stiffness * depth * depth
-        return total
+        stretch = _beyond(length, self.tendon.rest)
+        total = 0.5 * self.tendon.stiffness * stretch * stretch
+        return total + self.stop.energy(length, _finite(self.tendon.limits)) if self.tendon.limits else total
 
 
 def _beyond(length: Scalar, bounds: tuple[float, float] | None) -> Scalar:
