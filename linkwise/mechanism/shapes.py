@@ -149,7 +149,7 @@ class ContactLaw:
     stiffness     N/m
     dissipation   s/m; zero for no loss along the normal
     damping       N s/m: the largest that dissipation and friction come to, however deep the contact, so that explicit
-                  methods can follow; infinite for none, which implicit steps (``method="semi_implicit"``) take of friction
+                  methods can follow; infinite for none, which "semi_implicit" steps take for that of friction
     friction      coefficient of Coulomb
     slip_speed    m/s: friction is viscous well below, dry well above
     smoothing     m: depth below which the force sets in smoothly; zero for a kink
