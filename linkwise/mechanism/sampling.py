@@ -14,7 +14,7 @@ def within_range_of(
 ) -> tuple[np.ndarray, np.ndarray]:
     """(q, v) within the limits of position and velocity, those of mimic joints included: drawn again, uniformly, where
     a range is finite, and mirrored at a limit that stands alone."""
-    lower, upper, fastest = _common_limits(mech)
+    lower, upper, fastest = common_limits(mech)
     _refuse_strange_limits(mech, lower, upper)
     bounded = np.isfinite(lower) & np.isfinite(upper)
     q = np.where(q < lower, 2.0 * np.where(np.isfinite(lower), lower, 0.0) - q, q)
@@ -25,7 +25,7 @@ def within_range_of(
     return q, v
 
 
-def _common_limits(mech: Mechanism) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def common_limits(mech: Mechanism) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(nq,), (nq,), (nv,): lower, upper and velocity limits that keep mimic joints within their own limits too."""
     lower, upper, fastest = mech.q_lower.copy(), mech.q_upper.copy(), mech.v_limit.copy()
     for body in mech.bodies:

@@ -25,6 +25,24 @@ def rotation_matrix(q: Sequence[Scalar]) -> Matrix3:
     )
 
 
+def from_matrix(rotation: Matrix3) -> list[Scalar]:
+    """A unit quaternion of a rotation matrix, by the largest of its four numbers (Shepperd, "Quaternion from rotation
+    matrix", Journal of Guidance and Control 1, 1978): accurate for all angles."""
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = rotation
+    candidates = [
+        (xx + yy + zz, [1.0 + xx + yy + zz, zy - yz, xz - zx, yx - xy]),
+        (xx, [zy - yz, 1.0 + xx - yy - zz, xy + yx, xz + zx]),
+        (yy, [xz - zx, xy + yx, 1.0 - xx + yy - zz, yz + zy]),
+        (zz, [yx - xy, xz + zx, yz + zy, 1.0 - xx - yy + zz]),
+    ]
+    largest, best = candidates[0]
+    for size, numbers in candidates[1:]:
+        better = largest < size
+        best = [select(better, new, old) for new, old in zip(numbers, best, strict=True)]
+        largest = select(better, size, largest)
+    return normalized(best)
+
+
 def product(a: Sequence[Scalar], b: Sequence[Scalar]) -> list[Scalar]:
     """The quaternion of the rotation a followed, in a's own axes, by b."""
     av, bv = Vector3(*a[1:]), Vector3(*b[1:])

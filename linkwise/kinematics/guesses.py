@@ -1,0 +1,85 @@
+"""Where iterations start: configurations drawn at random once, and of these the nearest to what is to be reached.
+
+Distances are those of the numbers of targets: positions, rotation matrices, directions.  A product of matrices compares
+all targets of a batch with a block of configurations; each attempt takes another block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..compiler.store import stored
+from ..dynamics.trees import random_state
+from ..mechanics.algorithms.inverse_kinematics import Goal
+from ..mechanics.joints import Floating
+from ..mechanism import Mechanism
+from .targets import numbers_at
+
+BLOCK, BLOCKS = 512, 16
+METRES_PER_ROTATION = 0.2  # what differences of axes count in metres; arms reach about one
+
+
+@dataclass(frozen=True)
+class Guesses:
+    """Blocks of configurations (BLOCKS, BLOCK, nq) with what frames reach there, as float32: it only ranks them."""
+
+    q: np.ndarray
+    reached: np.ndarray
+    half_squares: np.ndarray
+    scale: np.ndarray
+
+    def any(self, count: int, rng: np.random.Generator) -> np.ndarray:
+        """(count, nq): some of them."""
+        return self.q.reshape(BLOCKS * BLOCK, -1)[rng.integers(BLOCKS * BLOCK, size=count)]
+
+    def nearest(self, target: np.ndarray, block: int) -> np.ndarray:
+        """(states, nq): for each target (states, n) the configuration of a block that comes nearest."""
+        block %= BLOCKS
+        likeness = (target * self.scale).astype(np.float32) @ self.reached[block]
+        likeness -= self.half_squares[block]
+        return self.q[block][likeness.argmax(axis=-1)]
+
+
+def guesses(mech: Mechanism, goals: tuple[Goal, ...], limits: np.ndarray, seed: int) -> Guesses:
+    """Drawn within ``limits`` (2, nq), kept with the mechanism."""
+    key = ("inverse_kinematics_guesses", goals, limits.tobytes(), seed)
+    return stored(mech, key, lambda: _drawn(mech, goals, limits, seed))
+
+
+def _drawn(mech: Mechanism, goals: tuple[Goal, ...], limits: np.ndarray, seed: int) -> Guesses:
+    q = random_configurations(mech, limits, np.random.default_rng(seed), BLOCKS * BLOCK, mech.initial)
+    scale = np.concatenate([_scale(goal) for goal in goals])
+    reached = (numbers_at(mech, goals, q) * scale).astype(np.float32).reshape(BLOCKS, BLOCK, -1)
+    return Guesses(
+        q.reshape(BLOCKS, BLOCK, -1),
+        np.ascontiguousarray(reached.swapaxes(-1, -2)),
+        0.5 * np.sum(reached**2, axis=-1),
+        scale,
+    )
+
+
+def _scale(goal: Goal) -> np.ndarray:
+    positions = [1.0] * 3 if goal.position > 0.0 else []
+    return np.array(positions + [METRES_PER_ROTATION] * (goal.size - len(positions)))
+
+
+def random_configurations(
+    mech: Mechanism, limits: np.ndarray, rng: np.random.Generator, count: int, base: np.ndarray
+) -> np.ndarray:
+    """(count, nq): uniform within ``limits`` where they are finite; floating joints as in ``base`` (..., nq)."""
+    q = random_state(mech, rng, (count,))[0]
+    lower, upper = limits
+    bounded = np.isfinite(lower) & np.isfinite(upper)
+    q[:, bounded] = rng.uniform(lower[bounded], upper[bounded], (count, int(bounded.sum())))
+    q = np.clip(q, lower, upper)
+    for at in floating(mech):
+        q[:, at] = base[..., at]
+    return q
+
+
+def floating(mech: Mechanism) -> Sequence[slice]:
+    """The coordinates of floating joints in q."""
+    return [mech.q_index(body.joint) for body in mech.bodies if isinstance(body.kind, Floating)]

@@ -1,0 +1,375 @@
+"""Inverse kinematics of many targets at once: compiled iterations, and a driver that batches what is left again.
+
+A kernel runs several iterations (``mechanics/algorithms/inverse_kinematics.py``) of a batch of states without
+returning.  States that have not converged are gathered into a smaller batch, and go on while they get nearer; those
+that do not start again from another guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..compiler.ir.recurrence import Recurrence
+from ..compiler.pipeline import load_recurrence, trace_algorithm
+from ..compiler.store import float64_function, stored
+from ..dynamics.by_joint import configuration_by_joint
+from ..dynamics.states import Float64Array, common_batch, real_numbers
+from ..mechanics.algorithms.algorithm import Algorithm
+from ..mechanics.algorithms.inverse_kinematics import Goal, inverse_kinematics_step, limited_coordinates
+from ..mechanism import Mechanism, MechanismError, require_mechanism
+from ..mechanism.quaternions import with_unit_quaternions
+from ..mechanism.sampling import common_limits
+from .guesses import Guesses, guesses, random_configurations
+from .targets import goals_and_numbers
+
+DAMPING = 0.03  # mu: most of what it is between 0.01 and 0.1 is equal; see benchmarks/inverse_kinematics.py
+LONGEST = 3.0  # of a step, in radians and metres over all joints: what linear models are good for at most
+CHUNK = 8  # iterations until states are looked at: about as many as most need from a guess that leads there
+NEAR = 0.1  # metres or radians: what is nearer after a chunk is likely to converge
+FALLING, PATIENT_FALLING = 0.7, 0.98  # of the error before a chunk: what has fallen less is stuck, in most cases
+LANES, COPIES = 192, 16  # states that are worth a call: fewer are tried from up to so many guesses at once
+NEAREST = 2  # attempts from the nearest guess; those that are left then start anywhere
+PATIENT = 40  # attempts after which states may take long, as they may from a start that the caller gives
+TOLERANCE_OF_LOOPS = 1e-11  # what the functions of closed mechanisms ask for
+CALM = 1e-7  # radians or metres: a step of the posture alone that is shorter changes nothing
+REASON = "a residual, its Jacobian and a damped step: no operator has rotations that are measured by their angles"
+
+
+@dataclass(frozen=True, eq=False)
+class InverseKinematics:
+    """Configurations that reach targets, as far as they were found.
+
+    q            (..., nq): of states that have not converged the nearest that was met
+    converged    (...,) of bool: whether all targets are reached within the tolerance (and loops closed)
+    error        (...,): the largest distance (m) of a position, or angle (rad) of a rotation or direction, to its
+                 target; of loops what ``closed.position_error`` has
+    iterations   (...,) of int: of the attempt that led to q
+    attempts     (...,) of int: guesses that were tried
+    """
+
+    mechanism: Mechanism
+    q: Float64Array
+    converged: np.ndarray
+    error: Float64Array
+    iterations: np.ndarray
+    attempts: np.ndarray
+    tolerance: float
+
+    def require(self) -> Float64Array:
+        """``q``, or an ``InverseKinematicsError`` that tells how many targets were not reached and how near it came."""
+        if not self.converged.all():
+            raise InverseKinematicsError(self)
+        return self.q
+
+    def __str__(self) -> str:
+        count = self.converged.size
+        solved = f"{int(self.converged.sum())} of {count} solved" if count > 1 else "solved" if count else "no targets"
+        if count == 1 and not self.converged.all():
+            solved = "not solved"
+        most = float(self.error.max(initial=0.0))
+        return f"inverse kinematics of {self.mechanism.name}: {solved}, largest error {most:.1e} (m, rad)"
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+
+class InverseKinematicsError(MechanismError):
+    """Targets were not reached."""
+
+    def __init__(self, result: InverseKinematics):
+        self.result = result
+        missed = ~result.converged
+        super().__init__(
+            f"{int(missed.sum())} of {missed.size} targets of mechanism {result.mechanism.name!r} were not reached "
+            f"within {result.tolerance:g}: the nearest configurations miss them by "
+            f"{float(result.error[missed].min()):.3g} to {float(result.error[missed].max()):.3g} (m, rad).  They may "
+            "be out of reach, or only within limits=False; more attempts=... may find what few guesses lead to"
+        )
+
+
+def inverse_kinematics(
+    mech: Mechanism,
+    targets: Mapping[str, Any],
+    q0: Any = None,
+    *,
+    posture: Any = None,
+    limits: Any = True,
+    tolerance: float = 1e-8,
+    attempts: int = 100,
+    iterations: int = 200,
+    seed: int = 0,
+) -> InverseKinematics:
+    """Configurations in which frames reach ``targets``: many at once, compiled, by damped least squares.
+
+    targets      {frame: target}, all to be reached together: poses (..., 4, 4), positions (..., 3) or
+                 ``linkwise.FrameTarget`` (rotations, directions, weights), in the world; batches broadcast
+    q0           (..., nq) or {joint: ...}: where iterations start; None for guesses of the library's.  Targets that are
+                 not reached from there are tried from guesses; a floating base starts where it is in q0
+    posture      (..., nq) or {joint: ...}: the configuration that is preferred, as far as targets leave a choice; where
+                 iterations start, if q0 does not say
+    limits       True: those of the joints (``mech.q_lower``, ``mech.q_upper``), mimic joints included; False: none; or
+                 (lower, upper), each (nq,)
+    tolerance    of every position (m), rotation and direction (rad)
+    attempts     guesses that are tried for each target; 1: q0 alone
+    iterations   of an attempt at most
+    seed         of the guesses: equal calls have equal results
+
+    Loops are closed in the result.  Targets out of reach end at a least-squares compromise and are not ``converged``;
+    ``result.require()`` raises an error for them.
+    """
+    require_mechanism(mech)
+    _check_counts(tolerance, attempts, iterations)
+    goals, numbers = goals_and_numbers(mech, targets)
+    given = {"q0": _configuration(mech, "q0", q0), "posture": _configuration(mech, "posture", posture)}
+    start = given["q0"] if given["q0"] is not None else given["posture"]
+    bounds = _limits(mech, limits)
+    batches = {"targets": numbers.shape[:-1]}
+    batches |= {name: x.shape[:-1] for name, x in given.items() if x is not None}
+    batch = common_batch(batches)
+
+    def flat(x: np.ndarray) -> np.ndarray:
+        return np.broadcast_to(x, batch + x.shape[-1:]).reshape(-1, x.shape[-1])
+
+    search = _Search(
+        mech,
+        goals,
+        flat(numbers),
+        None if given["posture"] is None else flat(given["posture"]),
+        bounds,
+        float(tolerance),
+        iterations,
+        seed,
+    )
+    search.run(None if start is None else flat(start), attempts)
+    return search.result(batch)
+
+
+def _check_counts(tolerance: Any, attempts: Any, iterations: Any) -> None:
+    if not (np.isscalar(tolerance) and np.isreal(tolerance) and 0.0 < tolerance < np.inf):
+        raise ValueError(f"tolerance must be a positive number (m, rad), got {tolerance!r}")
+    for name, count in (("attempts", attempts), ("iterations", iterations)):
+        if not (isinstance(count, (int, np.integer)) and count >= 1):
+            raise ValueError(f"{name} must be a whole number from 1 on, got {count!r}")
+
+
+def _configuration(mech: Mechanism, name: str, given: Any) -> Float64Array | None:
+    if given is None:
+        return None
+    q = configuration_by_joint(mech, name, given) if isinstance(given, Mapping) else real_numbers(name, given)
+    if q.shape[-1:] != (mech.nq,) or not np.isfinite(q).all():
+        raise MechanismError(f"{name} must be finite numbers of shape (..., {mech.nq}) for {mech.name!r}, got {q.shape}")
+    return with_unit_quaternions(mech, name, q)
+
+
+def _limits(mech: Mechanism, limits: Any) -> np.ndarray:
+    """(2, nq): lower and upper."""
+    if limits is True:
+        found = np.array(common_limits(mech)[:2])
+    elif limits is False:
+        found = np.array([[-np.inf], [np.inf]]) * np.ones(mech.nq)
+    else:
+        try:
+            lower, upper = (real_numbers("limits", x) for x in limits)
+            found = np.array([np.broadcast_to(x, (mech.nq,)) for x in (lower, upper)])
+        except (TypeError, ValueError):
+            raise MechanismError(
+                f"limits must be True, False or (lower, upper), each of {mech.nq} numbers, got {limits!r}"
+            ) from None
+    if not (found[0] <= found[1]).all():
+        k = int(np.argmin(found[0] <= found[1]))
+        raise MechanismError(f"no configuration is within the limits of {mech.coordinate_names('q')[k]!r}: {found[:, k]}")
+    return found
+
+
+def _kernel(mech: Mechanism, goals: tuple[Goal, ...], limited: tuple[int, ...], redundant: bool) -> Callable[..., None]:
+    """Iterations of a batch, kept with the mechanism."""
+
+    def make() -> Callable[..., None]:
+        sizes = {
+            "progress": (3,),
+            "progress_next": (3,),
+            "target": (sum(goal.size for goal in goals),),
+            "limits": (2, mech.nv),
+            "posture": (mech.nq,),
+            "settings": (4,),
+            "run": (),
+        }
+        algorithm = Algorithm(
+            "inverse_kinematics_step",
+            ("q", "progress", "target", "limits", "posture", "settings", "run"),
+            ("q_next", "progress_next"),
+            inverse_kinematics_step,
+            ("goals", "limited", "redundant"),
+            reason=REASON,
+            sizes=sizes,
+        )
+        options = {"goals": goals, "limited": limited, "redundant": redundant}
+        program, _ = trace_algorithm(algorithm, mech, options=options)
+        again = Recurrence((("q_next", "q"), ("progress_next", "progress")), ("run",))
+        return load_recurrence(program, again, "float64", "cpu")
+
+    return stored(mech, ("inverse_kinematics", goals, limited, redundant), make)
+
+
+class _Search:
+    """Targets (n, ...), and the nearest configurations so far."""
+
+    def __init__(
+        self,
+        mech: Mechanism,
+        goals: tuple[Goal, ...],
+        target: np.ndarray,
+        posture: np.ndarray | None,
+        bounds: np.ndarray,
+        tolerance: float,
+        iterations: int,
+        seed: int,
+    ):
+        self.mech, self.goals, self.target, self.posture, self.bounds = mech, goals, target, posture, bounds
+        self.tolerance, self.iterations, self.seed = tolerance, iterations, seed
+        self._limits, limited = _limits_of_rates(mech, bounds)
+        self._kernel = _kernel(mech, goals, limited, posture is not None)
+        self._aim = min(tolerance, TOLERANCE_OF_LOOPS) if mech.loops else tolerance
+        self._settings = np.array([self._aim, DAMPING, LONGEST, CALM])
+        n = len(target)
+        self.q = np.zeros((n, mech.nq))
+        self.error, self.taken, self.attempts = np.full(n, np.inf), np.zeros(n, dtype=int), np.zeros(n, dtype=int)
+        self.reached = np.zeros(n, dtype=bool)
+        self._rng, self._blocks = np.random.default_rng(seed), 0
+
+    def run(self, start: np.ndarray | None, attempts: int) -> None:
+        """Attempts from ``start`` (n, nq), then from guesses, until all targets are reached or all are made."""
+        at = np.arange(len(self.target))
+        self.attempts[:] = 1
+        lanes = _Lanes(at, self._guess(at, start) if start is None else np.clip(start, *self.bounds))
+        if start is not None:
+            lanes.falling[:] = PATIENT_FALLING
+        while len(lanes.at):
+            before = np.where(lanes.steps > 0, lanes.progress[:, 0], np.inf)
+            lanes.steps += CHUNK
+            lanes.q, lanes.progress = self._iterate(lanes.at, lanes.q, lanes.progress, CHUNK)
+            error = self._with_alignment(lanes.q, lanes.progress[:, 0])
+            going = self._keep(lanes, error)
+            going &= ~self.reached[lanes.at]
+            hopeless = error > lanes.falling * before
+            hopeless |= (error > NEAR) & (lanes.falling < PATIENT_FALLING)
+            hopeless |= lanes.steps >= self.iterations
+            hopeless &= (error > self._aim) & going
+            again = hopeless & (self.attempts[lanes.at] < attempts)
+            self._start_again(lanes, again, start)
+            lanes = self._widened(lanes.where(going & (again | ~hopeless)), start, attempts)
+        self._measure()
+
+    def _iterate(self, at: np.ndarray, q: np.ndarray, progress: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
+        """q and [error, iterations, unrest] of the targets ``at`` after so many iterations."""
+        moved, news = np.empty((len(at), 1, self.mech.nq)), np.empty((len(at), 1, 3))
+        posture = self.q[:1] if self.posture is None else self.posture[at]
+        run = np.zeros((1, steps))
+        with np.errstate(all="ignore"):
+            self._kernel(
+                q, progress, self.target[at], self._limits, posture, self._settings, run, out=(moved, news)
+            )
+        return moved[:, 0], news[:, 0]
+
+    def _keep(self, lanes: _Lanes, error: np.ndarray) -> np.ndarray:
+        """Take over what is nearer than before, and what has come to rest in its target; which lanes have not."""
+        resting = (error <= self._aim) & ((lanes.progress[:, 2] <= CALM) | (lanes.steps >= self.iterations))
+        better = np.flatnonzero((resting | (error < self.error[lanes.at])) & ~self.reached[lanes.at])
+        better = better[np.argsort(-error[better], kind="stable")]  # of several lanes of one target the best is last
+        own = lanes.at[better]
+        self.q[own], self.error[own] = lanes.q[better], error[better]
+        self.taken[own] = lanes.progress[better, 1].astype(int)
+        self.reached[lanes.at[resting]] = True
+        return ~resting
+
+    def _start_again(self, lanes: _Lanes, which: np.ndarray, start: np.ndarray | None) -> None:
+        """Another guess for these lanes."""
+        rows = np.flatnonzero(which)
+        if not len(rows):
+            return
+        at = lanes.at[rows]
+        np.add.at(self.attempts, at, 1)
+        lanes.q[rows] = self._guess(at, start)
+        lanes.progress[rows], lanes.steps[rows] = 0.0, 0
+        lanes.falling[rows] = np.where(self.attempts[at] > PATIENT, PATIENT_FALLING, FALLING)
+
+    def _widened(self, lanes: _Lanes, start: np.ndarray | None, attempts: int) -> _Lanes:
+        """The same lanes, and where few are left others of the same targets, from other guesses."""
+        if 2 * len(lanes.at) > LANES or attempts == 1:
+            return lanes
+        few = np.unique(lanes.at)
+        copies = (min(COPIES * len(few), LANES) - len(lanes.at)) // max(len(few), 1)
+        if copies < 1:
+            return lanes
+        more = _Lanes(np.tile(few, copies), np.zeros((copies * len(few), self.mech.nq)))
+        self._start_again(more, self.attempts[more.at] < attempts, start)
+        more = more.where(self.attempts[more.at] < attempts)
+        return lanes.and_(more)
+
+    def _guess(self, at: np.ndarray, start: np.ndarray | None) -> np.ndarray:
+        """(len(at), nq): the nearest of some configurations; others where several such have led nowhere."""
+        if start is not None or self.mech.loops:
+            base = self.mech.initial if start is None else start[at]
+            return random_configurations(self.mech, self.bounds, self._rng, len(at), base)
+        drawn = self._guesses
+        if self._blocks < NEAREST:  # the first of all targets, or the second of those that are left
+            self._blocks += 1
+            return drawn.nearest(self.target[at], self._blocks)
+        return drawn.any(len(at), self._rng)
+
+    @cached_property
+    def _guesses(self) -> Guesses:
+        return guesses(self.mech, self.goals, self.bounds, self.seed)
+
+    def _with_alignment(self, q: np.ndarray, error: np.ndarray) -> np.ndarray:
+        """The error; infinite where loops are closed as mirror images, back to back."""
+        if not self.mech.loops:
+            return error
+        aligned = float64_function(self.mech, "loop_alignments")(q) > 0.0
+        return np.where(aligned.all(axis=-1), error, np.inf)
+
+    def _measure(self) -> None:
+        """The errors of those that have not converged are those before their last step: look again."""
+        missed = np.flatnonzero(~self.reached & np.isfinite(self.error))
+        if len(missed):
+            self.error[missed] = self._iterate(missed, self.q[missed], np.zeros((len(missed), 3)), 1)[1][:, 0]
+
+    def result(self, batch: tuple[int, ...]) -> InverseKinematics:
+        converged = self.error <= self.tolerance
+        shaped: Any = [x.reshape(batch) for x in (converged, self.error, self.taken, self.attempts)]
+        return InverseKinematics(self.mech, self.q.reshape(*batch, self.mech.nq), *shaped, self.tolerance)
+
+
+class _Lanes:
+    """Iterations under way: of which target, where they are, what they have done, and what they must fall by."""
+
+    def __init__(self, at: np.ndarray, q: np.ndarray):
+        self.at, self.q = at, q
+        self.progress = np.zeros((len(at), 3))
+        self.steps = np.zeros(len(at), dtype=int)
+        self.falling = np.full(len(at), FALLING)
+
+    def where(self, mask: np.ndarray) -> _Lanes:
+        found = _Lanes.__new__(_Lanes)
+        found.__dict__ = {name: values[mask] for name, values in self.__dict__.items()}
+        return found
+
+    def and_(self, others: _Lanes) -> _Lanes:
+        found = _Lanes.__new__(_Lanes)
+        found.__dict__ = {name: np.concatenate([x, others.__dict__[name]]) for name, x in self.__dict__.items()}
+        return found
+
+
+def _limits_of_rates(mech: Mechanism, bounds: np.ndarray) -> tuple[np.ndarray, tuple[int, ...]]:
+    """(2, nv): limits of the coordinates whose rates are in v; and which of them have some."""
+    limits = np.zeros((2, mech.nv))
+    place = limited_coordinates(mech)
+    for k, at in place.items():
+        limits[:, k] = bounds[:, at]
+    finite = np.isfinite(bounds).any(axis=0)
+    return limits, tuple(k for k, at in place.items() if finite[at])

@@ -1,0 +1,98 @@
+"""Rotations: matrices (..., 3, 3) with the axes of the rotated frame as columns, and rotation vectors (..., 3).
+
+All functions broadcast over leading axes.  A rotation vector is the axis times the angle in radians, along the axes
+of either frame: they agree on it.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..dynamics.states import Float64Array, real_numbers
+from ..mechanics.spatial import Matrix3, Vector3
+from ..mechanics.spatial import quaternion as quat
+from ..mechanism import MechanismError
+from .compiled import Compiled
+
+__all__ = ["compose", "exp", "from_quaternion", "interpolate", "inverse", "log", "to_quaternion"]
+
+TOLERANCE = 1e-6  # of R* R: what rotations that were computed are off by, or given in seven digits
+
+_exp = Compiled("so3_exp", lambda vector: quat.rotation_matrix(quat.exponential(Vector3(*vector))), vector=(3,))
+_log = Compiled(
+    "so3_log", lambda rotation: quat.logarithm(quat.from_matrix(Matrix3.from_rows(rotation))), rotation=(3, 3)
+)
+_from_quaternion = Compiled("so3_from_quaternion", quat.rotation_matrix, quaternion=(4,))
+_to_quaternion = Compiled(
+    "so3_to_quaternion", lambda rotation: quat.from_matrix(Matrix3.from_rows(rotation)), rotation=(3, 3)
+)
+
+
+def exp(vector: ArrayLike) -> Float64Array:
+    """(..., 3, 3): the rotation of a rotation vector (..., 3)."""
+    return _exp(vector)
+
+
+def log(rotation: ArrayLike) -> Float64Array:
+    """(..., 3): the shortest rotation vector of a rotation (..., 3, 3), of length pi at most.  Of half a turn there are
+    two, of which one is given."""
+    return _log(checked_rotations("rotation", rotation))
+
+
+def compose(*rotations: ArrayLike) -> Float64Array:
+    """(..., 3, 3): the first rotation followed, in the rotated frame, by the others: their matrix product."""
+    return reduce(np.matmul, [_three_by_three(x) for x in rotations], np.eye(3))
+
+
+def inverse(rotation: ArrayLike) -> Float64Array:
+    """(..., 3, 3): the transposed matrix."""
+    return np.swapaxes(_three_by_three(rotation), -1, -2)
+
+
+def interpolate(first: ArrayLike, last: ArrayLike, share: ArrayLike) -> Float64Array:
+    """(..., 3, 3): on the way from one rotation to another with constant angular velocity, after ``share`` (...,) of
+    it; 0 is the first, 1 the last, others go beyond."""
+    first = _three_by_three(first)
+    way = log(inverse(first) @ _three_by_three(last))
+    return first @ exp(way * real_numbers("share", share)[..., None])
+
+
+def from_quaternion(quaternion: ArrayLike) -> Float64Array:
+    """(..., 3, 3): the rotation of a quaternion [w, x, y, z] of any length but zero."""
+    return _from_quaternion(quaternion)
+
+
+def to_quaternion(rotation: ArrayLike) -> Float64Array:
+    """(..., 4): a unit quaternion [w, x, y, z] of a rotation; its negative is the other."""
+    return _to_quaternion(checked_rotations("rotation", rotation))
+
+
+def checked_rotations(what: str, given: Any) -> Float64Array:
+    """(..., 3, 3): matrices, or ``scipy.spatial.transform.Rotation``, that are rotations."""
+    array = real_numbers(what, given.as_matrix() if hasattr(given, "as_matrix") else given)
+    if array.shape[-2:] != (3, 3):
+        raise MechanismError(f"{what} must have shape (..., 3, 3), got {array.shape}")
+    off = np.abs(np.swapaxes(array, -1, -2) @ array - np.eye(3)).max(initial=0.0)
+    if not off < TOLERANCE or (_determinant(array) < 0.0).any():
+        raise MechanismError(
+            f"{what} is no rotation: R^T R differs from the identity by {off:.1e}, or its determinant is -1; "
+            "linkwise.so3.exp and scipy.spatial.transform.Rotation make rotations"
+        )
+    return array
+
+
+def _three_by_three(given: Any) -> Float64Array:
+    array = real_numbers("rotation", given.as_matrix() if hasattr(given, "as_matrix") else given)
+    if array.shape[-2:] != (3, 3):
+        raise MechanismError(f"a rotation must have shape (..., 3, 3), got {array.shape}")
+    return array
+
+
+def _determinant(rotation: np.ndarray) -> np.ndarray:
+    """Without the detour of ``np.linalg.det`` through a factorization per matrix."""
+    (a, b, c), (d, e, f), (g, h, i) = np.moveaxis(rotation, (-2, -1), (0, 1))
+    return a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g)

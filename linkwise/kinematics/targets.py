@@ -1,0 +1,131 @@
+"""What frames are to reach: poses, positions, rotations, directions, as callers give them and as compiled code takes
+them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..dynamics.states import Float64Array, common_batch, real_numbers
+from ..dynamics.trees import frame_pose
+from ..mechanics.algorithms.inverse_kinematics import Goal
+from ..mechanism import Mechanism, MechanismError
+from .so3 import TOLERANCE, checked_rotations
+
+FORMS = "a pose (..., 4, 4), a position (..., 3) or a linkwise.FrameTarget"
+
+
+@dataclass(frozen=True, eq=False)
+class FrameTarget:
+    """What one frame is to reach: a position, a rotation or a direction, or a position and one of these.
+
+    position          (..., 3): of the frame's origin in the world
+    rotation          (..., 3, 3): its axes as columns, or a ``scipy.spatial.transform.Rotation``
+    axis, direction   (3,) and (..., 3): an axis of the frame that is to point along a direction of the world; the frame
+                      may turn about it
+    position_weight, rotation_weight   how much an error of a metre, or a radian, counts; where all targets are reached
+                      weights do not matter
+    """
+
+    position: Any = None
+    rotation: Any = None
+    axis: Any = None
+    direction: Any = None
+    position_weight: float = 1.0
+    rotation_weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        if (self.axis is None) != (self.direction is None):
+            raise ValueError("a FrameTarget takes axis and direction together: an axis of the frame, and where it points")
+        if self.axis is not None and self.rotation is not None:
+            raise ValueError("a FrameTarget takes a rotation or an axis with its direction: a rotation says both")
+        if self.position is None and self.rotation is None and self.axis is None:
+            raise ValueError("a FrameTarget takes a position, a rotation, or an axis and its direction: none is given")
+        for name in ("position_weight", "rotation_weight"):
+            weight = getattr(self, name)
+            if not (isinstance(weight, (int, float)) and 0.0 < weight < np.inf):
+                raise ValueError(f"{name} of a FrameTarget must be a positive number, got {weight!r}")
+
+
+def goals_and_numbers(mech: Mechanism, targets: Any) -> tuple[tuple[Goal, ...], Float64Array]:
+    """The goals, and the numbers of their targets (..., n), of one batch shape."""
+    if not isinstance(targets, Mapping) or not targets:
+        raise TypeError(f"targets must be a dictionary from names of frames to {FORMS}, got {targets!r}")
+    goals, arrays, batches = [], [], {}
+    for frame, given in targets.items():
+        goal, parts = _goal(mech, frame, given)
+        goals.append(goal)
+        for what, array, core in parts:
+            name = f"{what} of {frame!r}"
+            arrays.append((array, core))
+            batches[name] = array.shape[: array.ndim - core]
+    batch = common_batch(batches)
+    flat = [np.broadcast_to(x, batch + x.shape[x.ndim - core :]).reshape(*batch, -1) for x, core in arrays]
+    return tuple(goals), np.ascontiguousarray(np.concatenate(flat, axis=-1))
+
+
+def numbers_at(mech: Mechanism, goals: tuple[Goal, ...], q: np.ndarray) -> Float64Array:
+    """(..., n): the numbers of targets that are reached at q."""
+    parts = []
+    for goal in goals:
+        pose = frame_pose(mech, q, goal.frame)
+        if goal.position > 0.0:
+            parts.append(pose[..., :3, 3])
+        if goal.rotation > 0.0:
+            turned = pose[..., :3, :3]
+            parts.append(turned.reshape(*turned.shape[:-2], 9) if goal.axis is None else turned @ np.array(goal.axis))
+    return np.concatenate(parts, axis=-1)
+
+
+def _goal(mech: Mechanism, frame: Any, given: Any) -> tuple[Goal, list[tuple[str, Float64Array, int]]]:
+    """One goal, and its arrays with their names and the number of their own axes."""
+    if mech.frame(frame).body < 0:
+        raise MechanismError(f"the target of {frame!r} cannot be reached: the frame is fixed to the ground")
+    target = given if isinstance(given, FrameTarget) else _from_array(frame, given)
+    parts: list[tuple[str, Float64Array, int]] = []
+    if target.position is not None:
+        parts.append(("position", _vectors(f"the position of {frame!r}", target.position), 1))
+    if target.rotation is not None:
+        parts.append(("rotation", checked_rotations(f"the rotation of {frame!r}", target.rotation), 2))
+    axis = None
+    if target.axis is not None:
+        one = _units(f"the axis of {frame!r}", target.axis)
+        if one.ndim != 1:
+            raise MechanismError(f"the axis of {frame!r} must be three numbers, got shape {one.shape}")
+        axis = (float(one[0]), float(one[1]), float(one[2]))
+        parts.append(("direction", _units(f"the direction of {frame!r}", target.direction), 1))
+    position = float(target.position_weight) if target.position is not None else 0.0
+    rotation = float(target.rotation_weight) if len(parts) > (target.position is not None) else 0.0
+    return Goal(frame, position, rotation, axis), parts
+
+
+def _from_array(frame: str, given: Any) -> FrameTarget:
+    array = real_numbers(f"the target of {frame!r}", given)
+    if array.shape[-2:] == (4, 4):
+        if not np.allclose(array[..., 3, :], (0.0, 0.0, 0.0, 1.0), atol=TOLERANCE):
+            raise MechanismError(f"the target of {frame!r} is no pose: its last row must be 0 0 0 1")
+        return FrameTarget(array[..., :3, 3], array[..., :3, :3])
+    if array.shape[-1:] == (3,) and array.shape[-2:] != (3, 3):
+        return FrameTarget(array)
+    hint = ": for a rotation or three positions write linkwise.FrameTarget" if array.shape[-2:] == (3, 3) else ""
+    raise MechanismError(f"the target of {frame!r} must be {FORMS}, got shape {array.shape}{hint}")
+
+
+def _vectors(what: str, given: Any) -> Float64Array:
+    array = real_numbers(what, given)
+    if array.shape[-1:] != (3,):
+        raise MechanismError(f"{what} must have shape (..., 3), got {array.shape}")
+    if not np.isfinite(array).all():
+        raise MechanismError(f"{what} must be finite")
+    return array
+
+
+def _units(what: str, given: Any) -> Float64Array:
+    array = _vectors(what, given)
+    length = np.linalg.norm(array, axis=-1, keepdims=True)
+    if not (length > 0.0).all():
+        raise MechanismError(f"{what} must not be zero")
+    return array / length

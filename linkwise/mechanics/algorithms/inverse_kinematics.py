@@ -1,0 +1,221 @@
+"""One iteration of inverse kinematics: residuals of goals and loops, their Jacobian, a damped step within limits.
+
+The iteration is that of Levenberg and Marquardt with the damping of Sugihara ("Solvability-Unconcerned Inverse
+Kinematics by the Levenberg-Marquardt Method", IEEE Transactions on Robotics 27, 2011): with residuals e and Jacobian J
+
+    u = u0 + J* (J J* + lambda)^-1 (e - J u0),        lambda = mu |e|^2 / 2
+
+which needs no line search, and is quadratic in the end as lambda vanishes with e.  u0 leads to a preferred posture; in
+the end only its part in the null space of J is left.  Coordinates at a limit towards which the gradient J* e pushes
+them are held there (the projection of Bertsekas, "Projected Newton methods", SIAM J. Control and Optimization 20, 1982).
+
+Rotations are measured by their rotation vectors: J* e is the gradient of |e|^2 / 2 exactly, and u leads along the
+geodesic to the target where J has full rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...mechanism import Mechanism
+from ..links.factor import Factor
+from ..links.loop_elimination import BIAS
+from ..recursions.tree import Configuration, Tree
+from ..scalar import Matrix, Scalar, atan2, dot, is_zero, select, sqrt
+from ..spatial import IDENTITY, ZERO, Matrix3, Vector3
+from ..spatial import quaternion as quat
+from ..spatial.pose import beyond
+from .configuration import difference, integrate
+from .jacobians import observe
+from .kinematics import way_to
+from .loop_constraints import closures
+
+FLOOR = 1e-12  # of the trace of J J*: the least damping, far above its round-off, far below what slows the end
+ROTATION, DIRECTION = "rotation", "direction"
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What is asked of one frame: weights of its position and of its rotation or direction; zero where none is.
+
+    axis   of the frame, a unit vector along its own axes, that is to point along a direction; None for rotations
+    """
+
+    frame: str
+    position: float = 1.0
+    rotation: float = 1.0
+    axis: tuple[float, float, float] | None = None
+
+    @property
+    def size(self) -> int:
+        """Numbers of its target: a position, then a rotation matrix by rows or a direction, in the world."""
+        return 3 * (self.position > 0.0) + (self.rotation > 0.0) * (9 if self.axis is None else 3)
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """Rows of the weighted Jacobian (nv numbers each), weighted residuals, and the squared lengths of the residuals
+    that have one unit, without weights."""
+
+    rows: Matrix
+    errors: list[Scalar]
+    squares: list[Scalar]
+
+    def add(self, weight: float, rows: Sequence[Sequence[Scalar]], errors: Sequence[Scalar]) -> None:
+        self.rows.extend([weight * x for x in row] for row in rows)
+        self.errors.extend(weight * x for x in errors)
+        self.squares.append(dot(errors, errors))
+
+
+def residuals(tree: Tree, q: Sequence[Scalar], goals: Sequence[Goal], target: Sequence[Scalar]) -> Residuals:
+    """Of all goals, one after the other, and of the loops; ``target`` has the numbers of ``Goal.size`` of each."""
+    found, numbers = Residuals([], [], []), iter(target)
+
+    def three() -> Vector3:
+        return Vector3(next(numbers), next(numbers), next(numbers))
+
+    for goal in goals:
+        observer = observe(tree, q, goal.frame, "world_aligned")
+        jacobian = observer.matrix(observer.columns())
+        rotation, position = beyond((IDENTITY, ZERO), way_to(observer.at, goal.frame))
+        if goal.position > 0.0:
+            found.add(goal.position, jacobian[3:], three() - position)
+        if goal.rotation > 0.0 and goal.axis is None:
+            wanted = Matrix3(three(), three(), three())
+            way = quat.logarithm(quat.from_matrix(wanted.times(rotation.T)))
+            found.add(goal.rotation, jacobian[:3], way)
+        elif goal.rotation > 0.0 and goal.axis is not None:
+            across = [rotation @ Vector3(*column) for column in _across(goal.axis)]
+            rows = [[one.dot(Vector3(*column)) for column in zip(*jacobian[:3], strict=True)] for one in across]
+            way = _way_of_axis(rotation @ Vector3(*goal.axis), three(), across)
+            found.add(goal.rotation, rows, [one.dot(way) for one in across])
+    if tree.mechanism.loops:
+        for row in closures(Configuration(tree, q)):
+            numbers_of_row = [row.numbers.get(k, 0.0) for k in range(tree.mechanism.nv)]
+            found.add(1.0, [numbers_of_row], [-row.numbers[BIAS]])
+    return found
+
+
+def _across(axis: Sequence[float]) -> list[list[float]]:
+    """Two unit vectors across an axis and each other."""
+    first = np.eye(3)[int(np.argmin(np.abs(axis)))]
+    second = np.cross(axis, first)
+    second /= np.linalg.norm(second)
+    return [np.cross(second, axis).tolist(), second.tolist()]
+
+
+def _way_of_axis(axis: Vector3, wanted: Vector3, across: Sequence[Vector3]) -> Vector3:
+    """The shortest rotation vector that takes a unit vector to another; half a turn about one of ``across`` where they
+    are opposite."""
+    turn, cosine = axis.cross(wanted), axis.dot(wanted)
+    square = turn.dot(turn)
+    tiny = square < 1e-24
+    sine = sqrt(select(tiny, 2.0, square))
+    ratio = select(tiny, 1.0, atan2(sine, cosine) / sine)
+    back = select(tiny, select(cosine < 0.0, np.pi, 0.0), 0.0)
+    return turn * ratio + across[0] * back
+
+
+def limited_coordinates(mech: Mechanism) -> dict[int, int]:
+    """The velocity coordinates that are rates of a coordinate of q, and that coordinate: those that limits hold."""
+    found: dict[int, int] = {}
+    for body in mech.bodies:
+        if not body.mimic and body.kind.rates_are_velocities:
+            q, v = mech.q_index(body.joint), mech.v_index(body.joint)
+            found.update(zip(range(mech.nv)[v], range(mech.nq)[q], strict=True))
+    return found
+
+
+def inverse_kinematics_step(
+    tree: Tree,
+    q: Sequence[Scalar],
+    progress: Sequence[Scalar],
+    target: Sequence[Scalar],
+    limits: Matrix,
+    posture: Sequence[Scalar],
+    settings: Sequence[Scalar],
+    run: Scalar,
+    *,
+    goals: tuple[Goal, ...],
+    limited: tuple[int, ...],
+    redundant: bool,
+) -> tuple[list[Scalar], list[Scalar]]:
+    """q after one iteration, and [error, iterations, unrest]: the largest residual at the q that was given, the count
+    of iterations so far, and the length of a step that only the posture asks for.
+
+    limits     (2, nv): lower and upper, of the coordinates that are ``limited``
+    settings   [tolerance, mu, longest step, tolerance of unrest]
+    redundant  whether a posture is preferred
+    run        not used: recurrences have an input per run
+    """
+    tolerance, mu, longest, calm = settings
+    found = residuals(tree, q, goals, target)
+    mech = tree.mechanism
+    place = limited_coordinates(mech)
+    step0 = difference(tree, q, posture) if redundant else [0.0] * mech.nv
+    free = _free(found, place, limited, q, limits, step0 if redundant else None)
+    rows = [[x * f for x, f in zip(row, free, strict=True)] for row in found.rows]
+    step0 = [x * f for x, f in zip(step0, free, strict=True)]
+    damping = 0.5 * mu * dot(found.errors, found.errors)
+    step = _step(rows, found.errors, step0, damping)
+    length = sqrt(dot(step, step))
+    shorter = select(longest < length, longest / select(longest < length, length, 2.0), 1.0)
+    largest = found.squares[0]
+    for square in found.squares[1:]:
+        largest = select(largest < square, square, largest)
+    error = sqrt(largest)
+    unrest = length if redundant else 0.0
+    done = select(tolerance < error, 0.0, select(calm < unrest, 0.0, 1.0) if redundant else 1.0)
+    moving = 1.0 - done
+    moved = integrate(tree, q, step, shorter * moving)
+    for k in limited:
+        at = place[k]
+        lower, upper = limits[0][k], limits[1][k]
+        moved[at] = select(moved[at] < lower, lower, select(upper < moved[at], upper, moved[at]))
+    q_next = [select(done > 0.5, old, new) for old, new in zip(q, moved, strict=True)]
+    return q_next, [error, progress[1] + moving, unrest]
+
+
+def _free(
+    found: Residuals,
+    place: dict[int, int],
+    limited: Sequence[int],
+    q: Sequence[Scalar],
+    limits: Matrix,
+    step0: Sequence[Scalar] | None,
+) -> list[Scalar]:
+    """(nv,): zero for coordinates at a limit that the gradient pushes beyond it, one for others."""
+    free: list[Scalar] = [1.0] * len(found.rows[0])
+    for k in limited:
+        push = dot((row[k] for row in found.rows), found.errors)
+        if is_zero(push):
+            if step0 is None:
+                continue
+            push = step0[k]
+        x, lower, upper = q[place[k]], limits[0][k], limits[1][k]
+        down = select(lower < x, 1.0, select(push < 0.0, 0.0, 1.0))
+        free[k] = select(x < upper, down, select(push > 0.0, 0.0, 1.0))
+    return free
+
+
+def _step(rows: Matrix, errors: Sequence[Scalar], step0: Sequence[Scalar], damping: Scalar) -> list[Scalar]:
+    """u0 + J* (J J* + lambda)^-1 (e - J u0), by the smaller of the matrices J J* and J* J."""
+    m, n = len(rows), len(rows[0])
+    missing = [e - dot(row, step0) for e, row in zip(errors, rows, strict=True)]
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    sides = rows if m <= n else columns
+    matrix = [[dot(a, b) for b in sides[: i + 1]] for i, a in enumerate(sides)]
+    trace = sum(row[-1] for row in matrix)
+    shift = damping + trace * FLOOR
+    full = [[matrix[max(i, j)][min(i, j)] for j in range(len(sides))] for i in range(len(sides))]
+    for i in range(len(sides)):
+        full[i][i] = full[i][i] + shift
+    factor = Factor.of(full)
+    if m <= n:
+        multipliers = factor.solve(missing)
+        return [u + dot(column, multipliers) for u, column in zip(step0, columns, strict=True)]
+    found = factor.solve([dot(column, missing) for column in columns])
+    return [u + x for u, x in zip(step0, found, strict=True)]
