@@ -83,6 +83,12 @@ from .dynamics.trees import operational_inertia as operational_inertia
 from .dynamics.trees import potential_energy as potential_energy
 from .dynamics.trees import random_state as random_state
 from .dynamics.trees import static_forces as static_forces
+from .kinematics import se3 as se3
+from .kinematics import so3 as so3
+from .kinematics.inverse import InverseKinematics as InverseKinematics
+from .kinematics.inverse import InverseKinematicsError as InverseKinematicsError
+from .kinematics.inverse import inverse_kinematics as inverse_kinematics
+from .kinematics.targets import FrameTarget as FrameTarget
 from .linearization.equilibrium import find_equilibrium as find_equilibrium
 from .linearization.linearize import linearize as linearize
 from .linearization.state_space import StateSpace as StateSpace
@@ -153,9 +159,12 @@ __all__ = [
     "EffortRange",
     "Fixed",
     "Floating",
+    "FrameTarget",
     "GravityCompensation",
     "Helical",
     "InertiaWarning",
+    "InverseKinematics",
+    "InverseKinematicsError",
     "Joint",
     "Kernel",
     "KernelError",
@@ -230,6 +239,7 @@ __all__ = [
     "inverse_dynamics",
     "inverse_dynamics_derivatives",
     "inverse_dynamics_second_derivatives",
+    "inverse_kinematics",
     "jacobian",
     "jacobian_derivatives",
     "jacobian_of",
@@ -271,9 +281,11 @@ __all__ = [
     "rotor_inertias",
     "saturated",
     "scalar",
+    "se3",
     "set_num_threads",
     "set_single_call_shortcut",
     "simulate",
+    "so3",
     "static_forces",
     "step_derivatives",
     "viewer",

@@ -18,7 +18,7 @@ from ..mechanics.joints import Floating
 from ..mechanism import Mechanism
 from .targets import numbers_at
 
-BLOCK, BLOCKS = 512, 16
+BLOCK, BLOCKS = 256, 32
 METRES_PER_ROTATION = 0.2  # what differences of axes count in metres; arms reach about one
 
 
@@ -27,8 +27,7 @@ class Guesses:
     """Blocks of configurations (BLOCKS, BLOCK, nq) with what frames reach there, as float32: it only ranks them."""
 
     q: np.ndarray
-    reached: np.ndarray
-    half_squares: np.ndarray
+    reached: np.ndarray  # (BLOCKS, n + 1, BLOCK): scaled numbers, and half their squares
     scale: np.ndarray
 
     def any(self, count: int, rng: np.random.Generator) -> np.ndarray:
@@ -38,9 +37,10 @@ class Guesses:
     def nearest(self, target: np.ndarray, block: int) -> np.ndarray:
         """(states, nq): for each target (states, n) the configuration of a block that comes nearest."""
         block %= BLOCKS
-        likeness = (target * self.scale).astype(np.float32) @ self.reached[block]
-        likeness -= self.half_squares[block]
-        return self.q[block][likeness.argmax(axis=-1)]
+        scaled = np.empty((len(target), target.shape[-1] + 1), np.float32)
+        np.multiply(target, self.scale, out=scaled[:, :-1], casting="unsafe")
+        scaled[:, -1] = -1.0
+        return self.q[block][(scaled @ self.reached[block]).argmax(axis=-1)]
 
 
 def guesses(mech: Mechanism, goals: tuple[Goal, ...], limits: np.ndarray, seed: int) -> Guesses:
@@ -53,12 +53,8 @@ def _drawn(mech: Mechanism, goals: tuple[Goal, ...], limits: np.ndarray, seed: i
     q = random_configurations(mech, limits, np.random.default_rng(seed), BLOCKS * BLOCK, mech.initial)
     scale = np.concatenate([_scale(goal) for goal in goals])
     reached = (numbers_at(mech, goals, q) * scale).astype(np.float32).reshape(BLOCKS, BLOCK, -1)
-    return Guesses(
-        q.reshape(BLOCKS, BLOCK, -1),
-        np.ascontiguousarray(reached.swapaxes(-1, -2)),
-        0.5 * np.sum(reached**2, axis=-1),
-        scale,
-    )
+    with_squares = np.concatenate([reached, 0.5 * np.sum(reached**2, axis=-1, keepdims=True)], axis=-1)
+    return Guesses(q.reshape(BLOCKS, BLOCK, -1), np.ascontiguousarray(with_squares.swapaxes(-1, -2)), scale)
 
 
 def _scale(goal: Goal) -> np.ndarray:

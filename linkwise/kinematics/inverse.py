@@ -20,7 +20,7 @@ from ..compiler.store import float64_function, stored
 from ..dynamics.by_joint import configuration_by_joint
 from ..dynamics.states import Float64Array, common_batch, real_numbers
 from ..mechanics.algorithms.algorithm import Algorithm
-from ..mechanics.algorithms.inverse_kinematics import Goal, inverse_kinematics_step, limited_coordinates
+from ..mechanics.algorithms.inverse_kinematics import PROGRESS, Goal, inverse_kinematics_step, limited_coordinates
 from ..mechanism import Mechanism, MechanismError, require_mechanism
 from ..mechanism.quaternions import with_unit_quaternions
 from ..mechanism.sampling import common_limits
@@ -28,10 +28,10 @@ from .guesses import Guesses, guesses, random_configurations
 from .targets import goals_and_numbers
 
 DAMPING = 0.03  # mu: most of what it is between 0.01 and 0.1 is equal; see benchmarks/inverse_kinematics.py
-LONGEST = 3.0  # of a step, in radians and metres over all joints: what linear models are good for at most
+LONGEST = 2.0  # of a step, in radians and metres over all joints: what linear models are good for at most
 CHUNK = 8  # iterations until states are looked at: about as many as most need from a guess that leads there
 NEAR = 0.1  # metres or radians: what is nearer after a chunk is likely to converge
-FALLING, PATIENT_FALLING = 0.7, 0.98  # of the error before a chunk: what has fallen less is stuck, in most cases
+FALLING, PATIENT_FALLING = 0.7, 0.999  # of the error before a chunk: what has fallen less is stuck, in most cases
 LANES, COPIES = 192, 16  # states that are worth a call: fewer are tried from up to so many guesses at once
 NEAREST = 2  # attempts from the nearest guess; those that are left then start anywhere
 PATIENT = 40  # attempts after which states may take long, as they may from a start that the caller gives
@@ -150,7 +150,7 @@ def inverse_kinematics(
 
 
 def _check_counts(tolerance: Any, attempts: Any, iterations: Any) -> None:
-    if not (np.isscalar(tolerance) and np.isreal(tolerance) and 0.0 < tolerance < np.inf):
+    if not (isinstance(tolerance, (int, float)) and 0.0 < tolerance < np.inf):
         raise ValueError(f"tolerance must be a positive number (m, rad), got {tolerance!r}")
     for name, count in (("attempts", attempts), ("iterations", iterations)):
         if not (isinstance(count, (int, np.integer)) and count >= 1):
@@ -162,7 +162,9 @@ def _configuration(mech: Mechanism, name: str, given: Any) -> Float64Array | Non
         return None
     q = configuration_by_joint(mech, name, given) if isinstance(given, Mapping) else real_numbers(name, given)
     if q.shape[-1:] != (mech.nq,) or not np.isfinite(q).all():
-        raise MechanismError(f"{name} must be finite numbers of shape (..., {mech.nq}) for {mech.name!r}, got {q.shape}")
+        raise MechanismError(
+            f"{name} must be finite numbers of shape (..., {mech.nq}) for {mech.name!r}, got {q.shape}"
+        )
     return with_unit_quaternions(mech, name, q)
 
 
@@ -182,7 +184,9 @@ def _limits(mech: Mechanism, limits: Any) -> np.ndarray:
             ) from None
     if not (found[0] <= found[1]).all():
         k = int(np.argmin(found[0] <= found[1]))
-        raise MechanismError(f"no configuration is within the limits of {mech.coordinate_names('q')[k]!r}: {found[:, k]}")
+        raise MechanismError(
+            f"no configuration is within the limits of {mech.coordinate_names('q')[k]!r}: {found[:, k]}"
+        )
     return found
 
 
@@ -191,8 +195,8 @@ def _kernel(mech: Mechanism, goals: tuple[Goal, ...], limited: tuple[int, ...], 
 
     def make() -> Callable[..., None]:
         sizes = {
-            "progress": (3,),
-            "progress_next": (3,),
+            "progress": (PROGRESS,),
+            "progress_next": (PROGRESS,),
             "target": (sum(goal.size for goal in goals),),
             "limits": (2, mech.nv),
             "posture": (mech.nq,),
@@ -248,44 +252,46 @@ class _Search:
         self.attempts[:] = 1
         lanes = _Lanes(at, self._guess(at, start) if start is None else np.clip(start, *self.bounds))
         if start is not None:
-            lanes.falling[:] = PATIENT_FALLING
+            lanes.be_patient(at)
         while len(lanes.at):
-            before = np.where(lanes.steps > 0, lanes.progress[:, 0], np.inf)
             lanes.steps += CHUNK
+            before = lanes.error
             lanes.q, lanes.progress = self._iterate(lanes.at, lanes.q, lanes.progress, CHUNK)
-            error = self._with_alignment(lanes.q, lanes.progress[:, 0])
-            going = self._keep(lanes, error)
-            going &= ~self.reached[lanes.at]
-            hopeless = error > lanes.falling * before
-            hopeless |= (error > NEAR) & (lanes.falling < PATIENT_FALLING)
+            lanes.error = self._with_alignment(lanes.q, lanes.progress[:, 0])
+            hopeless = lanes.error > np.minimum(lanes.falling * before, lanes.near)
             hopeless |= lanes.steps >= self.iterations
-            hopeless &= (error > self._aim) & going
-            again = hopeless & (self.attempts[lanes.at] < attempts)
+            going = self._keep(lanes, hopeless)
+            again = hopeless & going & (self.attempts[lanes.at] < attempts)
             self._start_again(lanes, again, start)
             lanes = self._widened(lanes.where(going & (again | ~hopeless)), start, attempts)
         self._measure()
 
-    def _iterate(self, at: np.ndarray, q: np.ndarray, progress: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
-        """q and [error, iterations, unrest] of the targets ``at`` after so many iterations."""
-        moved, news = np.empty((len(at), 1, self.mech.nq)), np.empty((len(at), 1, 3))
+    def _iterate(
+        self, at: np.ndarray, q: np.ndarray, progress: np.ndarray, steps: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """q and progress of the targets ``at`` after so many iterations."""
+        moved, news = np.empty((len(at), 1, self.mech.nq)), np.empty((len(at), 1, PROGRESS))
         posture = self.q[:1] if self.posture is None else self.posture[at]
         run = np.zeros((1, steps))
         with np.errstate(all="ignore"):
-            self._kernel(
-                q, progress, self.target[at], self._limits, posture, self._settings, run, out=(moved, news)
-            )
+            self._kernel(q, progress, self.target[at], self._limits, posture, self._settings, run, out=(moved, news))
         return moved[:, 0], news[:, 0]
 
-    def _keep(self, lanes: _Lanes, error: np.ndarray) -> np.ndarray:
-        """Take over what is nearer than before, and what has come to rest in its target; which lanes have not."""
-        resting = (error <= self._aim) & ((lanes.progress[:, 2] <= CALM) | (lanes.steps >= self.iterations))
-        better = np.flatnonzero((resting | (error < self.error[lanes.at])) & ~self.reached[lanes.at])
-        better = better[np.argsort(-error[better], kind="stable")]  # of several lanes of one target the best is last
-        own = lanes.at[better]
-        self.q[own], self.error[own] = lanes.q[better], error[better]
-        self.taken[own] = lanes.progress[better, 1].astype(int)
+    def _keep(self, lanes: _Lanes, hopeless: np.ndarray) -> np.ndarray:
+        """Take over what has come to rest in its target, and what ends nearer than others; which lanes' targets are
+        not reached."""
+        resting = lanes.error <= self._aim
+        if self.posture is not None:
+            hopeless &= ~resting
+            resting &= (lanes.progress[:, 2] <= CALM) | (lanes.steps >= self.iterations)
+        ended = np.flatnonzero((resting | hopeless) & ~self.reached[lanes.at])
+        ended = ended[lanes.error[ended] < self.error[lanes.at[ended]]]
+        if len(ended) <= LANES:  # of several lanes of one target the best must be the last
+            ended = ended[np.argsort(-lanes.error[ended])]
+        own = lanes.at[ended]
+        self.q[own], self.error[own], self.taken[own] = lanes.q[ended], lanes.error[ended], lanes.progress[ended, 1]
         self.reached[lanes.at[resting]] = True
-        return ~resting
+        return ~self.reached[lanes.at]
 
     def _start_again(self, lanes: _Lanes, which: np.ndarray, start: np.ndarray | None) -> None:
         """Another guess for these lanes."""
@@ -295,14 +301,17 @@ class _Search:
         at = lanes.at[rows]
         np.add.at(self.attempts, at, 1)
         lanes.q[rows] = self._guess(at, start)
-        lanes.progress[rows], lanes.steps[rows] = 0.0, 0
-        lanes.falling[rows] = np.where(self.attempts[at] > PATIENT, PATIENT_FALLING, FALLING)
+        lanes.progress[rows], lanes.steps[rows], lanes.error[rows] = 0.0, 0, np.inf
+        if self.attempts[at[0]] > PATIENT:
+            lanes.be_patient(rows[self.attempts[at] > PATIENT])
 
     def _widened(self, lanes: _Lanes, start: np.ndarray | None, attempts: int) -> _Lanes:
         """The same lanes, and where few are left others of the same targets, from other guesses."""
         if 2 * len(lanes.at) > LANES or attempts == 1:
             return lanes
         few = np.unique(lanes.at)
+        if start is not None:  # what the caller started has the first word
+            few = few[self.attempts[few] > 1]
         copies = (min(COPIES * len(few), LANES) - len(lanes.at)) // max(len(few), 1)
         if copies < 1:
             return lanes
@@ -337,22 +346,35 @@ class _Search:
         """The errors of those that have not converged are those before their last step: look again."""
         missed = np.flatnonzero(~self.reached & np.isfinite(self.error))
         if len(missed):
-            self.error[missed] = self._iterate(missed, self.q[missed], np.zeros((len(missed), 3)), 1)[1][:, 0]
+            self.error[missed] = self._iterate(missed, self.q[missed], np.zeros((len(missed), PROGRESS)), 1)[1][:, 0]
 
     def result(self, batch: tuple[int, ...]) -> InverseKinematics:
         converged = self.error <= self.tolerance
-        shaped: Any = [x.reshape(batch) for x in (converged, self.error, self.taken, self.attempts)]
-        return InverseKinematics(self.mech, self.q.reshape(*batch, self.mech.nq), *shaped, self.tolerance)
+        return InverseKinematics(
+            self.mech,
+            self.q.reshape(*batch, self.mech.nq),
+            converged.reshape(batch),
+            self.error.reshape(batch),
+            self.taken.reshape(batch),
+            self.attempts.reshape(batch),
+            self.tolerance,
+        )
 
 
 class _Lanes:
-    """Iterations under way: of which target, where they are, what they have done, and what they must fall by."""
+    """Iterations under way: of which target, where they are, what they have done, their errors; what these must fall
+    by in a chunk, and what they must be below."""
 
     def __init__(self, at: np.ndarray, q: np.ndarray):
         self.at, self.q = at, q
-        self.progress = np.zeros((len(at), 3))
+        self.progress = np.zeros((len(at), PROGRESS))
+        self.error = np.full(len(at), np.inf)
         self.steps = np.zeros(len(at), dtype=int)
-        self.falling = np.full(len(at), FALLING)
+        self.falling, self.near = np.full(len(at), FALLING), np.full(len(at), NEAR)
+
+    def be_patient(self, rows: np.ndarray) -> None:
+        """These may take long."""
+        self.falling[rows], self.near[rows] = PATIENT_FALLING, np.inf
 
     def where(self, mask: np.ndarray) -> _Lanes:
         found = _Lanes.__new__(_Lanes)

@@ -76,10 +76,10 @@ def checked_rotations(what: str, given: Any) -> Float64Array:
     array = real_numbers(what, given.as_matrix() if hasattr(given, "as_matrix") else given)
     if array.shape[-2:] != (3, 3):
         raise MechanismError(f"{what} must have shape (..., 3, 3), got {array.shape}")
-    off = np.abs(np.swapaxes(array, -1, -2) @ array - np.eye(3)).max(initial=0.0)
-    if not off < TOLERANCE or (_determinant(array) < 0.0).any():
+    off = _distance_from_rotations(array)
+    if not off < TOLERANCE:
         raise MechanismError(
-            f"{what} is no rotation: R^T R differs from the identity by {off:.1e}, or its determinant is -1; "
+            f"{what} is no rotation: its rows are off by {off:.1e} from being orthogonal, unit and right-handed; "
             "linkwise.so3.exp and scipy.spatial.transform.Rotation make rotations"
         )
     return array
@@ -92,7 +92,11 @@ def _three_by_three(given: Any) -> Float64Array:
     return array
 
 
-def _determinant(rotation: np.ndarray) -> np.ndarray:
-    """Without the detour of ``np.linalg.det`` through a factorization per matrix."""
-    (a, b, c), (d, e, f), (g, h, i) = np.moveaxis(rotation, (-2, -1), (0, 1))
-    return a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g)
+def _distance_from_rotations(matrices: np.ndarray) -> float:
+    """The largest of what x x - 1, y y - 1, x y and x cross y - z are for rows x, y, z; not finite if they are not."""
+    if not matrices.size:
+        return 0.0
+    (a, b, c), (d, e, f), (g, h, i) = np.ascontiguousarray(np.moveaxis(matrices, (-2, -1), (0, 1)))
+    lengths = (a * a + b * b + c * c - 1.0, d * d + e * e + f * f - 1.0, a * d + b * e + c * f)
+    across = (b * f - c * e - g, c * d - a * f - h, a * e - b * d - i)
+    return float(max(np.abs(x).max() for x in (*lengths, *across)))

@@ -15,6 +15,7 @@ from ..mechanics.algorithms.inverse_kinematics import Goal
 from ..mechanism import Mechanism, MechanismError
 from .so3 import TOLERANCE, checked_rotations
 
+LAST_ROW = np.array([0.0, 0.0, 0.0, 1.0])
 FORMS = "a pose (..., 4, 4), a position (..., 3) or a linkwise.FrameTarget"
 
 
@@ -39,7 +40,9 @@ class FrameTarget:
 
     def __post_init__(self) -> None:
         if (self.axis is None) != (self.direction is None):
-            raise ValueError("a FrameTarget takes axis and direction together: an axis of the frame, and where it points")
+            raise ValueError(
+                "a FrameTarget takes axis and direction together: an axis of the frame, and where it points"
+            )
         if self.axis is not None and self.rotation is not None:
             raise ValueError("a FrameTarget takes a rotation or an axis with its direction: a rotation says both")
         if self.position is None and self.rotation is None and self.axis is None:
@@ -105,7 +108,7 @@ def _goal(mech: Mechanism, frame: Any, given: Any) -> tuple[Goal, list[tuple[str
 def _from_array(frame: str, given: Any) -> FrameTarget:
     array = real_numbers(f"the target of {frame!r}", given)
     if array.shape[-2:] == (4, 4):
-        if not np.allclose(array[..., 3, :], (0.0, 0.0, 0.0, 1.0), atol=TOLERANCE):
+        if not np.abs(array[..., 3, :] - LAST_ROW).max(initial=0.0) < TOLERANCE:
             raise MechanismError(f"the target of {frame!r} is no pose: its last row must be 0 0 0 1")
         return FrameTarget(array[..., :3, 3], array[..., :3, :3])
     if array.shape[-1:] == (3,) and array.shape[-2:] != (3, 3):

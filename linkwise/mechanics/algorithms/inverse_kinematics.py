@@ -5,9 +5,11 @@ Kinematics by the Levenberg-Marquardt Method", IEEE Transactions on Robotics 27,
 
     u = u0 + J* (J J* + lambda)^-1 (e - J u0),        lambda = mu |e|^2 / 2
 
-which needs no line search, and is quadratic in the end as lambda vanishes with e.  u0 leads to a preferred posture; in
+which needs no line search, and is quadratic in the end as lambda vanishes with e.  Where |e| has grown, mu is raised
+for the steps that follow: targets out of reach end in a compromise, too.  u0 leads to a preferred posture; in
 the end only its part in the null space of J is left.  Coordinates at a limit towards which the gradient J* e pushes
-them are held there (the projection of Bertsekas, "Projected Newton methods", SIAM J. Control and Optimization 20, 1982).
+them are held there (the projection of Bertsekas, "Projected Newton methods", SIAM Journal on Control and Optimization
+20, 1982).
 
 Rotations are measured by their rotation vectors: J* e is the gradient of |e|^2 / 2 exactly, and u leads along the
 geodesic to the target where J has full rank.
@@ -34,7 +36,8 @@ from .kinematics import way_to
 from .loop_constraints import closures
 
 FLOOR = 1e-12  # of the trace of J J*: the least damping, far above its round-off, far below what slows the end
-ROTATION, DIRECTION = "rotation", "direction"
+RAISE = 4.0  # by what damping is raised where a step has led away
+PROGRESS = 5  # numbers of it
 
 
 @dataclass(frozen=True)
@@ -143,8 +146,9 @@ def inverse_kinematics_step(
     limited: tuple[int, ...],
     redundant: bool,
 ) -> tuple[list[Scalar], list[Scalar]]:
-    """q after one iteration, and [error, iterations, unrest]: the largest residual at the q that was given, the count
-    of iterations so far, and the length of a step that only the posture asks for.
+    """q after one iteration, and its progress: [error, iterations, unrest, cost, boost], the largest residual at the q
+    that was given, the count of iterations so far, the length of a step that only the posture asks for, |e|^2 / 2, and
+    by what mu is raised; zeros before the first.
 
     limits     (2, nv): lower and upper, of the coordinates that are ``limited``
     settings   [tolerance, mu, longest step, tolerance of unrest]
@@ -159,8 +163,9 @@ def inverse_kinematics_step(
     free = _free(found, place, limited, q, limits, step0 if redundant else None)
     rows = [[x * f for x, f in zip(row, free, strict=True)] for row in found.rows]
     step0 = [x * f for x, f in zip(step0, free, strict=True)]
-    damping = 0.5 * mu * dot(found.errors, found.errors)
-    step = _step(rows, found.errors, step0, damping)
+    cost = 0.5 * dot(found.errors, found.errors)
+    boost = _boost(cost, progress[3], progress[4])
+    step = _step(rows, found.errors, step0, mu * boost * cost)
     length = sqrt(dot(step, step))
     shorter = select(longest < length, longest / select(longest < length, length, 2.0), 1.0)
     largest = found.squares[0]
@@ -176,7 +181,13 @@ def inverse_kinematics_step(
         lower, upper = limits[0][k], limits[1][k]
         moved[at] = select(moved[at] < lower, lower, select(upper < moved[at], upper, moved[at]))
     q_next = [select(done > 0.5, old, new) for old, new in zip(q, moved, strict=True)]
-    return q_next, [error, progress[1] + moving, unrest]
+    return q_next, [error, progress[1] + moving, unrest, cost, boost]
+
+
+def _boost(cost: Scalar, cost_before: Scalar, before: Scalar) -> Scalar:
+    """By what mu is raised: more where the cost has grown, less where it has not; once if there was none before."""
+    less = select(before < 2.0, 1.0, 0.5 * before)
+    return select(cost_before > 0.0, select(cost_before < cost, RAISE * before, less), 1.0)
 
 
 def _free(

@@ -1,0 +1,111 @@
+"""linkwise ik: a configuration in which frames are where they are wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+import numpy as np
+
+import linkwise as lw
+
+from .files import check_picture
+from .mechanism import Loaded, report_warnings, takes_mechanism
+from .screen import as_json, section, table
+from .state import coordinates, finite_numbers, state
+from .units import ANGLE, DEGREE, places, units
+
+FORM = "FRAME=X,Y,Z or FRAME=X,Y,Z,ROLL,PITCH,YAW"
+
+
+@click.command(short_help="Inverse kinematics.")
+@takes_mechanism
+@click.option(
+    "--target",
+    "wanted",
+    multiple=True,
+    required=True,
+    metavar="FRAME=X,Y,Z[,R,P,Y]",
+    help="Where a link or frame is to be in the world: a position (m), or a pose with roll, pitch and yaw (rad); "
+    "several frames by several options.",
+)
+@click.option("--q", "positions", multiple=True, metavar="JOINT=Q", help="Start there; commas between several numbers.")
+@click.option("--start", metavar="FILE|POSTURE", help="Start from a table or a posture, as in simulate.")
+@click.option("--posture", is_flag=True, help="Stay as near to the start as the targets allow.")
+@click.option("--no-limits", is_flag=True, help="Go beyond the limits of joints.")
+@click.option("--tolerance", default=1e-8, show_default=True, help="Of positions (m) and rotations (rad).")
+@click.option("--attempts", default=100, show_default=True, help="Guesses that are tried; 1: the start alone.")
+@click.option("--degrees", is_flag=True, help="Angles in degrees, on the command line and in the table.")
+@click.option("--plot", metavar="FILE", help="A drawing of the configuration: .png, .svg or .pdf.")
+@click.option("--json", "json_wanted", is_flag=True, help="One JSON document, in metres and radians.")
+def ik(
+    found: Loaded, wanted: Sequence[str], positions: Sequence[str], start: str | None, posture: bool, no_limits: bool,
+    tolerance: float, attempts: int, degrees: bool, plot: str | None, json_wanted: bool,
+) -> int:  # fmt: skip
+    """A configuration in which frames reach targets, within the limits of the joints, loops closed.  Exit code 1 if
+    there is none to be found.
+
+    \b
+    linkwise ik builtin:puma560 --target link6=0.4,0.2,0.3
+    linkwise ik builtin:puma560 --target link6=0.4,0.2,0.3,180,0,30 --degrees --q joint2=-45 --plot reach.png
+    """
+    check_picture(plot, ".png", ".svg", ".pdf")
+    mech = report_warnings(found, notes=False)
+    targets = dict(_target(text, degrees) for text in wanted)
+    if len(targets) < len(wanted):
+        raise click.UsageError("--target: a frame is given twice; give each frame one target")
+    given = bool(positions or start or posture)
+    q0 = state(mech, positions, (), start, degrees, found.trust_units)[0] if given else None
+    result = lw.inverse_kinematics(
+        mech,
+        targets,
+        q0,
+        posture=q0 if posture else None,
+        limits=not no_limits,
+        tolerance=tolerance,
+        attempts=attempts,
+    )
+    if plot:
+        lw.viewer.draw(mech, result.q, path=plot)
+    facts = {
+        "mechanism": mech.name,
+        "converged": bool(result.converged),
+        "error": float(result.error),
+        "iterations": int(result.iterations),
+        "attempts": int(result.attempts),
+        "q": result.q,
+        "frames": {name: lw.frame_pose(mech, result.q, name) for name in targets},
+        "files": [plot] if plot else [],
+    }
+    click.echo(as_json(facts) if json_wanted else "\n".join(_text(mech, result, facts, degrees)))
+    return 0 if result.converged else 1
+
+
+def _target(text: str, degrees: bool) -> tuple[str, Any]:
+    frame, equals, numbers = text.rpartition("=")
+    if not equals:
+        raise click.UsageError(f"--target {text}: the form is {FORM}")
+    values = finite_numbers(f"--target {text}", numbers)
+    if len(values) == 3:
+        return frame, np.array(values)
+    if len(values) != 6:
+        raise click.UsageError(f"--target {text}: {len(values)} numbers; the form is {FORM}")
+    return frame, lw.pose(values[:3], rpy=np.array(values[3:]) * (DEGREE if degrees else 1.0))
+
+
+def _text(mech: lw.Mechanism, result: lw.InverseKinematics, facts: dict[str, Any], degrees: bool) -> Iterable[str]:
+    counts = f"attempts: {facts['attempts']}, iterations of the last: {facts['iterations']}"
+    verdict = "reached" if facts["converged"] else "NOT reached: the nearest that was found"
+    yield click.style(mech.name, bold=True) + f": {verdict}, error {facts['error']:.1e} (m, rad); {counts}"
+    unit = units(mech)["q"].replace("rad", "deg") if degrees else units(mech)["q"]
+    angles = set(places(mech, ANGLE, "q")) if degrees else set()
+    rows = [
+        (one.name, f"{np.round(result.q[one.q] / (DEGREE if one.q in angles else 1.0), 9) + 0.0:.6g}")
+        for one in coordinates(mech)
+    ]
+    yield from section("configuration", table(("joint", f"q ({unit})"), rows, (1,)))
+    poses = [(name, *(f"{x:.6g}" for x in np.round(pose[:3, 3], 9) + 0.0)) for name, pose in facts["frames"].items()]
+    yield from section("frames", table(("frame", "x (m)", "y (m)", "z (m)"), poses, (1, 2, 3)))
+    if facts["files"]:
+        yield from section("files", facts["files"])

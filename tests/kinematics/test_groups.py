@@ -1,0 +1,92 @@
+"""Rotations and poses against SciPy: exponentials, logarithms near nothing and near half a turn, the ways between."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.linalg import expm
+from scipy.spatial.transform import Rotation, Slerp
+
+import linkwise as lw
+
+RNG = np.random.default_rng(7)
+AXES = RNG.normal(size=(60, 3))
+AXES /= np.linalg.norm(AXES, axis=-1, keepdims=True)
+ANGLES = np.concatenate([[0.0, 1e-12, 1e-7, 1e-3, 1e-2], RNG.uniform(0.0, np.pi, 50), np.pi - np.logspace(-12, -2, 5)])
+VECTORS = AXES * ANGLES[:, None]
+TWISTS = np.concatenate([VECTORS, RNG.normal(size=(60, 3))], axis=-1)
+
+
+def matrix_of(twist: np.ndarray) -> np.ndarray:
+    x, y, z, *linear = twist
+    made = np.zeros((4, 4))
+    made[:3, :3], made[:3, 3] = [[0, -z, y], [z, 0, -x], [-y, x, 0]], linear
+    return made
+
+
+def test_rotations_are_those_of_scipy():
+    expected = Rotation.from_rotvec(VECTORS)
+    np.testing.assert_allclose(lw.so3.exp(VECTORS), expected.as_matrix(), atol=1e-15)
+    np.testing.assert_allclose(lw.so3.log(expected.as_matrix()), VECTORS, atol=1e-14)
+    w, x, y, z = np.moveaxis(lw.so3.to_quaternion(expected.as_matrix()), -1, 0)
+    np.testing.assert_allclose(
+        Rotation.from_quat(np.stack([x, y, z, w], -1)).as_matrix(), expected.as_matrix(), atol=1e-15
+    )
+    np.testing.assert_allclose(
+        lw.so3.from_quaternion(3.0 * np.stack([w, x, y, z], -1)), expected.as_matrix(), atol=1e-15
+    )
+
+
+@pytest.mark.parametrize(
+    "axis", [(1, 0, 0), (0, 1, 0), (0, 0, 1), (-0.6, 0.8, 0), (0.6, 0, -0.8), (2 / 3, 1 / 3, 2 / 3)]
+)
+def test_half_a_turn_has_one_of_two_logarithms(axis):
+    half = 2.0 * np.outer(axis, axis) - np.eye(3)
+    found = lw.so3.log(half)
+    np.testing.assert_allclose(np.linalg.norm(found), np.pi)
+    np.testing.assert_allclose(lw.so3.exp(found), half, atol=1e-15)
+
+
+def test_poses_are_matrix_exponentials():
+    poses = lw.se3.exp(TWISTS)
+    np.testing.assert_allclose(poses, [expm(matrix_of(twist)) for twist in TWISTS], atol=2e-15)
+    np.testing.assert_allclose(lw.se3.log(poses), TWISTS, atol=1e-13)
+
+
+def test_products_inverses_and_adjoints():
+    a, b = lw.se3.exp(TWISTS[::2]), lw.se3.exp(TWISTS[1::2])
+    np.testing.assert_allclose(lw.se3.compose(a, b, lw.se3.inverse(b)), a, atol=1e-14)
+    np.testing.assert_allclose(lw.se3.inverse(a), np.linalg.inv(a), atol=1e-14)
+    np.testing.assert_allclose(
+        lw.so3.compose(a[..., :3, :3], lw.so3.inverse(a[..., :3, :3])), np.eye(3) * np.ones((30, 1, 1)), atol=1e-15
+    )
+    # Ad(T) x is the twist of T exp(x) T^-1.
+    twist = TWISTS[:30] * 0.3
+    around = lw.se3.log(lw.se3.compose(a, lw.se3.exp(twist), lw.se3.inverse(a)))
+    np.testing.assert_allclose((lw.se3.adjoint(a) @ twist[..., None])[..., 0], around, atol=1e-12)
+    np.testing.assert_array_equal(lw.se3.pose(a[..., :3, :3], a[..., :3, 3]), a)
+
+
+def test_ways_between():
+    a, b = Rotation.from_rotvec(VECTORS[:2]), Rotation.from_rotvec(VECTORS[20:22])
+    shares = np.array([0.0, 0.3, 1.0])
+    found = lw.so3.interpolate(a.as_matrix()[:, None], b.as_matrix()[:, None], shares)
+    for k in range(2):
+        ends = Rotation.concatenate([a[k], b[k]])
+        np.testing.assert_allclose(found[k], Slerp([0.0, 1.0], ends)(shares).as_matrix(), atol=1e-14)
+    first, last = lw.se3.exp(TWISTS[20:22])
+    at = lw.se3.interpolate(first, last, shares)
+    np.testing.assert_allclose(at[[0, 2]], [first, last], atol=1e-14)
+    way = lw.se3.log(lw.se3.compose(lw.se3.inverse(first), last))
+    np.testing.assert_allclose(lw.se3.log(lw.se3.compose(lw.se3.inverse(first), at[1])), 0.3 * way, atol=1e-13)
+
+
+def test_single_precision_and_bad_input():
+    assert lw.so3.exp(VECTORS.astype(np.float32)).dtype == np.float32
+    for wrong in (2.0 * np.eye(3), np.diag([1.0, 1.0, -1.0]), np.full((3, 3), np.nan)):
+        with pytest.raises(lw.MechanismError, match="is no rotation"):
+            lw.so3.log(wrong)
+    with pytest.raises(lw.MechanismError, match=r"shape \(\.\.\., 4, 4\), got \(3, 3\)"):
+        lw.se3.log(np.eye(3))
+    with pytest.raises(lw.MechanismError, match="last row"):
+        lw.se3.inverse(np.ones((4, 4)))
