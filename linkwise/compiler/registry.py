@@ -48,7 +48,6 @@ OTHER_LIBRARIES = {
     "mj_integratePos": "integrate",
     "mj_differentiatePos": "difference",
     "mjd_transitionFD": "linearize",
-    "inverse_kinematics": "jacobian in a loop with linkwise.integrate",
 }
 
 
