@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,9 +17,24 @@ from .named_coordinates import LimitSlack, NamedCoordinate
 
 LARGEST_STEP = 0.5  # of a coordinate, from one configuration to the next
 ON_BRANCH = 0.5  # of a step: the largest correction on the same branch
+STRAIGHT = 0.5  # cosine: directions of motion at both ends of a step on the same branch differ by less
+SAME = 1e-6  # dimensionless: what is nearer is the same configuration
 QUICK, CAREFUL, EXACT = 1.0 / 4.0, 1e-3, 1e-11  # of the way between neighbours: the smallest step towards the next one
 FIRST_STEP, DOUBLINGS = 0.02, 6  # along a curve towards the place where a coordinate turns back
 NEIGHBOURS = ((0, 1), (0, -1), (1, 1), (1, -1))  # axis and sense
+
+
+class Segments(NamedTuple):
+    """Edges of a grid in parts along which the mechanism moves a little only.
+
+    edge     (n,): which edge
+    shares   (n, 2): from where to where on it, 0 at its lower node and 1 at the other
+    q        (n, 2, nq): the configurations there
+    """
+
+    edge: np.ndarray
+    shares: np.ndarray
+    q: np.ndarray
 
 
 class Sheet:
@@ -28,7 +45,7 @@ class Sheet:
     q       (n, nq): of the nodes that are reached
     node    (n, 2): which these are
     number  (n1, n2): their place in q, -1 for what is not reached
-    bases   (n, nv, dof): of the motions that the loops allow, turned alike everywhere
+    bases   (n, nv, dof): of the motions that the loops allow, turned alike everywhere (``oriented``)
     """
 
     def __init__(
@@ -51,7 +68,8 @@ class Sheet:
         self._tried: dict[tuple[int, int, int], float] = {}  # number of a node, axis, sense -> smallest step
         self._begin(start)
         self._spread()
-        self._orient()
+        self._still = self._independent_rows(start)
+        self.bases = self.oriented(self.q)
 
     # Reaching nodes ------------------------------------------------------------------------------------------------
 
@@ -118,10 +136,16 @@ class Sheet:
             self.parent = np.concatenate([self.parent, sources[some][new]])
 
     def _advance(
-        self, q: np.ndarray, start: np.ndarray, goal: np.ndarray, smallest: float
+        self,
+        q: np.ndarray,
+        start: np.ndarray,
+        goal: np.ndarray,
+        smallest: float,
+        met: list[tuple[np.ndarray, np.ndarray, np.ndarray]] | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """From q (n, nq) with the coordinates ``start`` (n, 2) towards ``goal`` (n, 2), in straight lines: the
-        configurations reached, and which part (n,) of the way."""
+        configurations reached, and which part (n,) of the way.  What is met between is added to ``met``: which of them,
+        parts of the way, configurations."""
         q, done, pace = q.copy(), np.zeros(len(q)), np.ones(len(q))
         while len(active := np.flatnonzero((done < 1.0) & (pace >= smallest))):
             ahead = np.minimum(done[active] + pace[active], 1.0)
@@ -131,21 +155,20 @@ class Sheet:
             )
             q[active[ok]], done[active[ok]] = there[ok], ahead[ok]
             pace[active] = np.where(ok, 1.5, 0.5) * pace[active]
+            if met is not None:
+                met.append((active[ok], ahead[ok], there[ok]))
         return q, done
 
     def _moved(self, q: np.ndarray, change: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Configurations with the coordinates at ``values``, ``change`` away from those of q; and whether they are
         certainly of the same assembly mode."""
-        count = self.mech.n_constraints + len(self.family.held)
-        wanted = np.concatenate([np.zeros((len(q), count)), change], axis=-1)
-        motion = np.zeros((len(q), self.mech.nv))
-        motion[:, self.pinned.columns] = self.pinned.decomposed(q).solve(wanted)
+        motion = self._motion(q, change)
         guess = self.family.moved(q, motion)
         there, closed = self.pinned.corrected(guess, self._targets(values))
         size = np.abs(motion).max(axis=-1)
         correction = np.abs(self.family.difference(guess, there)).max(axis=-1)
         ok = closed & (size <= LARGEST_STEP) & (correction <= ON_BRANCH * size + 1e-12)
-        ok[ok] = self._same_side(q[ok], there[ok])
+        ok[ok] = _is_straight(motion[ok], self._motion(there[ok], change[ok])) & self._same_side(q[ok], there[ok])
         return there, ok if self.slack is None else ok & (self.slack(there) >= 0.0).all(axis=-1)
 
     def _same_side(self, q: np.ndarray, there: np.ndarray) -> np.ndarray:
@@ -155,17 +178,32 @@ class Sheet:
         before, behind = (np.linalg.det(row @ basis) for row, basis in zip(rows, bases, strict=True))
         return before * behind * same_sense(*bases) > 0.0
 
+    def _motion(self, q: np.ndarray, change: np.ndarray) -> np.ndarray:
+        """(n, nv): by which the two coordinates change so (n, 2), to first order."""
+        count = self.mech.n_constraints + len(self.family.held)
+        wanted = np.concatenate([np.zeros((len(q), count)), change], axis=-1)
+        motion = np.zeros((len(q), self.mech.nv))
+        motion[:, self.pinned.columns] = self.pinned.decomposed(q).solve(wanted)
+        return motion
+
     def _targets(self, values: np.ndarray) -> np.ndarray:
         held = np.broadcast_to(self.held, (*values.shape[:-1], len(self.held)))
         return np.concatenate([held, values], axis=-1)
 
-    def _orient(self) -> None:
-        """Bases of the motions at all nodes, each turned like that of the node from which it was reached."""
-        self.bases = self.whole.basis(self.q)
-        signs = same_sense(self.bases[self.parent], self.bases)
-        for k in range(1, len(signs)):
-            signs[k] *= signs[self.parent[k]]
-        self.bases[..., 0] *= signs[:, None]
+    def _independent_rows(self, start: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        """(..., nq) -> (..., dof, nv): rates of the two coordinates and of those that are held, as many of the latter
+        as determine all motions together with the former."""
+        joints = np.eye(self.mech.nv)[~self.family.free]
+
+        def rows(q: np.ndarray) -> np.ndarray:
+            named = [one.rows(q)[..., None, :] for one in (*self.pair, *self.family.held)]
+            return np.concatenate([*named, np.broadcast_to(joints, (*q.shape[:-1], *joints.shape))], axis=-2)
+
+        left, kept = rows(start) @ self.whole.basis(start), [0, 1]
+        while len(kept) < self.whole.dof:
+            others = left @ (np.eye(self.whole.dof) - np.linalg.pinv(left[kept]) @ left[kept])
+            kept.append(int(np.argmax(np.linalg.norm(others, axis=-1))))
+        return lambda q: rows(q)[..., kept, :]
 
     # What it is asked ----------------------------------------------------------------------------------------------
 
@@ -183,25 +221,57 @@ class Sheet:
         found[self.node[:, 0], self.node[:, 1]] = values
         return found
 
-    def inner_edges(self) -> tuple[np.ndarray, list[Edge]]:
-        """Edges with both ends reached: the numbers (n, 2) of the ends, and which these edges are."""
+    def oriented(self, q: np.ndarray) -> np.ndarray:
+        """(..., nv, dof): a basis of the motions that the loops allow, turned like those of the two coordinates and of
+        what is held: these determine all motions wherever the sheet does not end."""
+        bases = self.whole.basis(q)
+        bases[..., 0] *= np.where(np.linalg.det(self._still(q) @ bases) < 0.0, -1.0, 1.0)[..., None]
+        return bases
+
+    @cached_property
+    def inner_edges(self) -> tuple[Segments, list[Edge]]:
+        """Edges that join two nodes, and which these are."""
         nodes, edges = [np.zeros((0, 2), dtype=int)], []
         for axis in (0, 1):
             pairs = (self.number[:-1], self.number[1:]) if axis == 0 else (self.number[:, :-1], self.number[:, 1:])
             both = np.argwhere((pairs[0] >= 0) & (pairs[1] >= 0))
             nodes.append(np.stack([side[both[:, 0], both[:, 1]] for side in pairs], axis=-1))
             edges += [(axis, int(i), int(j)) for i, j in both]
-        return np.concatenate(nodes), edges
+        segments = self._segments(*np.concatenate(nodes).T)
+        joined = np.unique(segments.edge)
+        place = np.full(len(edges), -1)
+        place[joined] = np.arange(len(joined))
+        return segments._replace(edge=place[segments.edge]), [edges[k] for k in joined.tolist()]
 
-    def between(self, low: np.ndarray, high: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-        """The configurations between neighbouring nodes, numbers low (n,) and high (n,): of the pairs
-        ``which`` (k,) at the shares (k,)."""
-        way = self.family.shortest(self.q[low], self.q[high])
-        start, change = self.at_node(self.node[low]), self.at_node(self.node[high]) - self.at_node(self.node[low])
+    def _segments(self, low: np.ndarray, high: np.ndarray) -> Segments:
+        """Of the edges between nodes low (n,) and high (n,); none of those along which the mechanism gets elsewhere."""
+        start, goal = self.at_node(self.node[low]), self.at_node(self.node[high])
+        met: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = [(np.arange(len(low)), np.zeros(len(low)), self.q[low])]
+        there, done = self._advance(self.q[low], start, goal, CAREFUL, met)
+        apart = np.abs(self.family.shortest(there, self.q[high])).max(axis=-1, initial=0.0)
+        edge, share, q = (np.concatenate(part) for part in zip(*met, strict=True))
+        order = np.lexsort((share, edge))
+        order = order[((done >= 1.0) & (apart < SAME))[edge[order]]]
+        edge, share, q = edge[order], share[order], q[order]
+        within = np.flatnonzero(edge[:-1] == edge[1:])
+        pairs = np.stack([within, within + 1], axis=-1)
+        return Segments(edge[within], share[pairs], q[pairs])
+
+    def between(self, edges: list[Edge], segments: Segments) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+        """The configurations on segments of the edges: of those numbered ``which`` (k,) at the shares (k,); NaN where
+        loops cannot be closed."""
+        way = self.family.shortest(segments.q[:, 0], segments.q[:, 1])
+        axis, *lower = np.array(edges, dtype=int).reshape(-1, 3)[segments.edge].T
+        lower_node = np.stack(lower, axis=-1)
+        start, goal = self.at_node(lower_node), self.at_node(lower_node + np.eye(2, dtype=int)[axis])
+        from_share, length = segments.shares[:, 0], np.diff(segments.shares, axis=-1)[:, 0]
 
         def at(share: np.ndarray, which: np.ndarray) -> np.ndarray:
-            guess = self.family.moved(self.q[low[which]], way[which], share)
-            return self.pinned.corrected(guess, self._targets(start[which] + share[:, None] * change[which]))[0]
+            part = (share - from_share[which]) / length[which]
+            guess = self.family.moved(segments.q[which, 0], way[which], part)
+            targets = self._targets(start[which] + share[:, None] * (goal - start)[which])
+            q, closed = self.pinned.corrected(guess, targets)
+            return np.where(closed[:, None], q, np.nan)
 
         return at
 
@@ -261,3 +331,10 @@ class Sheet:
         none = at_high > 0.0  # where it was left is as far as is known
         high[none], at_high[none] = low[none], 0.0
         return at(bracketed_roots(slope, low, high, at_low, at_high), every)
+
+
+def _is_straight(motion: np.ndarray, later: np.ndarray) -> np.ndarray:
+    """(n,): whether a mechanism goes on as it began to move; behind a position where a coordinate turns back it would
+    come back instead."""
+    sizes = np.linalg.norm(motion, axis=-1) * np.linalg.norm(later, axis=-1)
+    return np.asarray(np.einsum("ni,ni->n", motion, later) >= STRAIGHT * sizes)

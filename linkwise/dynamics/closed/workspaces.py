@@ -17,10 +17,11 @@ from .measures import Measure, measures, same_sense
 from .named_coordinates import LimitSlack, NamedCoordinate, named_coordinate
 from .paths import TOO_LONG, UNLIMITED
 from .ranges import range_found, warn_of_unknown_ends
-from .sheets import Sheet
+from .sheets import Segments, Sheet
 
 BOUNDARY, LIMIT = "boundary", "limit"
 MARGIN = 0.05  # of a range
+ZERO = 1e-5  # of a measure at the ends of the interval: what is larger is a jump, not a zero
 Signed = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
@@ -173,13 +174,8 @@ def boundary_curves(sheet: Sheet) -> list[SingularCurve]:
 
 def sign_curves(sheet: Sheet, measure: Measure) -> list[SingularCurve]:
     """Where a measure changes its sign."""
-    nodes, edges = sheet.inner_edges()
-
-    def signed(q: np.ndarray, low: np.ndarray) -> np.ndarray:
-        basis = sheet.whole.basis(q)
-        return measure(q, basis) * same_sense(sheet.bases[low], basis)
-
-    q, crossed = _crossings(sheet, nodes, signed)
+    segments, edges = sheet.inner_edges
+    q, crossed = _crossings(sheet, segments, edges, lambda q, which: measure(q, sheet.oriented(q)))
     return _curves(sheet, np.full(len(q), measure.kind), [edges[k] for k in crossed], q)
 
 
@@ -189,31 +185,33 @@ def dependence_curves(sheet: Sheet) -> list[SingularCurve]:
     rank = sheet.whole.rank
     if not rank:
         return []
-    nodes, edges = sheet.inner_edges()
-    there = decompose(sheet.whole.jacobian(sheet.q))
+    segments, edges = sheet.inner_edges
+    there = decompose(sheet.whole.jacobian(segments.q[:, 0]))
 
-    def signed(q: np.ndarray, low: np.ndarray) -> np.ndarray:
+    def signed(q: np.ndarray, which: np.ndarray) -> np.ndarray:
         here = decompose(sheet.whole.jacobian(q))
-        left = same_sense(there.u[low][..., :rank], here.u[..., :rank])
-        return left * same_sense(there.v[low][..., :rank], here.v[..., :rank]) * here.s[..., rank - 1]
+        left = same_sense(there.u[which][..., :rank], here.u[..., :rank])
+        return left * same_sense(there.v[which][..., :rank], here.v[..., :rank]) * here.s[..., rank - 1]
 
-    q, crossed = _crossings(sheet, nodes, signed)
+    q, crossed = _crossings(sheet, segments, edges, signed)
     return _curves(sheet, np.full(len(q), "constraint"), [edges[k] for k in crossed], q)
 
 
-def _crossings(sheet: Sheet, nodes: np.ndarray, signed: Signed) -> tuple[np.ndarray, np.ndarray]:
-    """Configurations (k, nq) on edges of the grid at which ``signed(q, node)``, continuous beside the node, changes its
-    sign; and the numbers of these edges, whose ends are ``nodes`` (n, 2)."""
-    ends = np.array([signed(sheet.q[nodes[:, side]], nodes[:, 0]) for side in (0, 1)])
+def _crossings(sheet: Sheet, segments: Segments, edges: list[Edge], signed: Signed) -> tuple[np.ndarray, np.ndarray]:
+    """Configurations (k, nq) on edges of the grid at which ``signed(q, segment)``, continuous along a segment, changes
+    its sign; and the numbers of these edges, each of which has one."""
+    ends = np.array([signed(segments.q[:, side], np.arange(len(segments.edge))) for side in (0, 1)])
     crossed = np.flatnonzero((ends[0] < 0.0) != (ends[1] < 0.0))
-    low, high = nodes[crossed].T
     if not len(crossed):
         return np.zeros((0, sheet.q.shape[1])), crossed
-    between = sheet.between(low, high)
+    between = sheet.between(edges, segments)
     shares = bracketed_roots(
-        lambda share, which: signed(between(share, which), low[which]),
-        np.zeros(len(low)),
-        np.ones(len(low)),
+        lambda share, which: signed(between(share, crossed[which]), crossed[which]),
+        *segments.shares[crossed].T,
         *ends[:, crossed],
     )
-    return between(shares, np.arange(len(low))), crossed
+    q = between(shares, crossed)
+    found = np.abs(signed(q, crossed)) <= ZERO * np.abs(ends[:, crossed]).max(axis=0)
+    edge, first, counts = np.unique(segments.edge[crossed[found]], return_index=True, return_counts=True)
+    once = counts % 2 == 1  # twice is as good as not at all, as far as curves between edges are concerned
+    return q[np.flatnonzero(found)[first[once]]], edge[once]

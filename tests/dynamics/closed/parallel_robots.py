@@ -99,3 +99,66 @@ def stewart_determinant(position: np.ndarray, yaw: float) -> float:
     legs = position + arms - feet
     legs /= np.linalg.norm(legs, axis=-1, keepdims=True)
     return float(np.linalg.det(np.hstack([np.cross(arms, legs), legs])))
+
+
+# -- the 3-RRR, a plate in the plane on three legs of two links ------------------------------------------
+
+FEET = np.radians((90.0, 210.0, 330.0))  # on a circle of radius 1, and the ankles likewise on the plate
+
+
+class ThreeLegs:
+    """Legs of hip, knee and ankle, driven at "hip0", "hip1", "hip2"; the joint "plate" has its place and angle."""
+
+    def __init__(self, near: float, far: float, plate: float):
+        self.near, self.far, self.plate = near, far, plate
+        turn = lw.Revolute((0, 0, 1))
+        builder = lw.Builder().link("plate", 1.0, (0, 0, 0), (0.05, 0.05, 0.05))
+        builder.joint("plate", lw.Planar((0, 0, 1)), "ground", "plate")
+        for k, angle in enumerate(FEET):
+            outward = np.array([np.cos(angle), np.sin(angle), 0.0])
+            for name, length, parent, at in (("hip", near, "ground", outward), ("knee", far, f"hip{k}", (near, 0, 0))):
+                builder.link(f"{name}{k}", 1.0, (length / 2, 0, 0), (0.0, 0.05, 0.05))
+                builder.joint(f"{name}{k}", turn, parent, f"{name}{k}", (None, at))
+            builder.loop(f"ankle{k}", turn, f"knee{k}", (None, (far, 0, 0)), "plate", (None, plate * outward))
+        self.mech = builder.build("three_legs")
+
+    def spans(self, x, y, angle) -> np.ndarray:
+        """(..., 3, 2): from feet to ankles."""
+        ankles = [(x + self.plate * np.cos(a + angle), y + self.plate * np.sin(a + angle)) for a in FEET]
+        pairs = zip(ankles, FEET, strict=True)
+        return np.stack([np.stack([p - np.cos(a), r - np.sin(a)], -1) for (p, r), a in pairs], -2)
+
+    def reaches(self, x, y, angle) -> np.ndarray:
+        """(...): whether all legs reach."""
+        spans = np.linalg.norm(self.spans(x, y, angle), axis=-1)
+        return ((spans < self.near + self.far) & (spans > abs(self.near - self.far))).all(axis=-1)
+
+    def at(self, x: float, y: float, angle: float, signs) -> np.ndarray:
+        """(nq,): with knees of these signs."""
+        spans = self.spans(x, y, angle)
+        square = (spans**2).sum(axis=-1)
+        knees = signs * np.arccos((square - self.near**2 - self.far**2) / (2.0 * self.near * self.far))
+        inside = np.arctan2(self.far * np.sin(knees), self.near + self.far * np.cos(knees))
+        hips = np.arctan2(spans[:, 1], spans[:, 0]) - inside
+        q = np.zeros(self.mech.nq)
+        for name, value in (("plate", (x, y, angle)), *((f"hip{k}", hips[k]) for k in range(3))):
+            q[self.mech.q_index(name)] = value
+        for k in range(3):
+            q[self.mech.q_index(f"knee{k}")] = knees[k]
+        return q
+
+    def _angles(self, q: np.ndarray, name: str) -> np.ndarray:
+        return np.stack([q[..., self.mech.q_index(f"{name}{k}").start] for k in range(3)], axis=-1)
+
+    def serial(self, q: np.ndarray) -> np.ndarray:
+        """(..., 3): zero where a leg is stretched or folded."""
+        return np.sin(self._angles(q, "knee"))
+
+    def parallel(self, q: np.ndarray) -> np.ndarray:
+        """(...): zero where the lines of the three outer links meet in a point, or are parallel."""
+        hips, place = self._angles(q, "hip"), q[..., self.mech.q_index("plate")][..., None, :2]
+        turned = hips + self._angles(q, "knee")
+        arm = np.stack([np.cos(FEET), np.sin(FEET)], -1) + self.near * np.stack([np.cos(hips), np.sin(hips)], -1)
+        arm, along = arm - place, np.stack([np.cos(turned), np.sin(turned)], -1)
+        moment = arm[..., 0] * along[..., 1] - arm[..., 1] * along[..., 0]
+        return np.linalg.det(np.concatenate([along, moment[..., None]], axis=-1))

@@ -14,6 +14,7 @@ from .parallel_robots import (
     FAR,
     GAP,
     NEAR,
+    ThreeLegs,
     delta_legs,
     elbows_of,
     stewart_determinant,
@@ -235,6 +236,59 @@ def test_a_slice_of_the_workspace_of_a_stewart_platform_ends_at_limits_of_legs()
     edge = np.concatenate([curve.points for curve in found.curves])
     lengths = stewart_legs(np.column_stack([edge, np.ones(len(edge))]))
     assert np.minimum(np.abs(lengths + 0.15), np.abs(lengths - 0.2)).min(axis=-1).max() < 1e-9
+
+
+HIPS = ("hip0", "hip1", "hip2")
+LEG_CASES = [  # lengths of links, radius and angle of the plate, signs of knees
+    pytest.param((0.9, 0.9, 0.3, 0.2, (1, 1, 1))),  # legs fold to nothing inside the workspace
+    pytest.param((0.9, 0.7, 0.3, 0.2, (1, 1, 1)), marks=pytest.mark.slow),
+    pytest.param((0.75, 0.75, 0.2, -0.5, (1, -1, 1)), marks=pytest.mark.slow),
+    pytest.param((0.6, 0.95, 0.35, 0.7, (-1, -1, 1)), marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize("case", LEG_CASES)
+def test_three_legs_that_fold_are_singular_where_their_determinants_vanish(case):
+    near, far, plate, angle, signs = case
+    legs = ThreeLegs(near, far, plate)
+    mech, box = legs.mech, ((-1.5, 1.5), (-1.52, 1.5))
+    start = legs.at(0.0, 0.0, angle, np.array(signs))
+    options = {"q": start, "inputs": HIPS, "outputs": ("plate",), "points": 21}
+    found = lw.closed.workspace(mech, ("plate[0]", "plate[1]"), box, hold=("plate[2]",), **options)
+    assert np.array_equal(found.is_reached, legs.reaches(*np.meshgrid(found.first, found.second, indexing="ij"), angle))
+    q = found.q[found.is_reached]
+    assert np.abs(lw.closed.position_error(mech, q)).max() < 1e-12
+    assert np.array_equal(np.sign(legs.serial(q)), np.broadcast_to(signs, (len(q), 3)))
+    sides = np.sign(found.measures["input"][found.is_reached]) * np.sign(legs.parallel(q))
+    assert abs(sides.sum()) == len(q)  # the same regions, up to one sign for all
+    assert {curve.kind for curve in found.curves} <= {"boundary", "input"}
+    for curve in found.curves:
+        assert np.abs(lw.closed.position_error(mech, curve.q)).max() < 1e-12
+        inside = curve.kind == "input"
+        zero = np.abs(legs.parallel(curve.q)) if inside else np.abs(legs.serial(curve.q)).min(axis=-1)
+        assert zero.max() < (1e-9 if inside else 1e-6)  # a knee is known to the root of what the position is
+    if near == far and signs == (1, 1, 1):
+        assert [curve.is_closed for curve in found.curves_of("input")] == [True] * 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8))
+def test_three_legs_over_their_inputs_stay_in_one_assembly_mode(seed):
+    rng = np.random.default_rng(seed)
+    near, far, angle, plate = (rng.uniform(*ends) for ends in ((0.5, 1.0), (0.5, 1.0), (-1.0, 1.0), (0.1, 0.4)))
+    legs = ThreeLegs(near, near if seed % 3 == 0 else far, plate)
+    mech, start = legs.mech, legs.at(0.0, 0.0, angle, rng.choice([-1.0, 1.0], 3))
+    box = [(x - np.pi, x + np.pi) for x in (start[mech.q_index(name).start] for name in HIPS[:2])]
+    found = lw.closed.workspace(mech, HIPS[:2], box, start, HIPS, ("plate",), hold=HIPS[2:], points=25)
+    q = found.q[found.is_reached]
+    assert len(np.unique(np.sign(legs.parallel(q)))) == 1
+    sides = np.sign(found.measures["output"][found.is_reached]) * np.sign(legs.serial(q).prod(axis=-1))
+    assert abs(sides.sum()) == len(q)
+    for curve in found.curves:
+        assert np.abs(lw.closed.position_error(mech, curve.q)).max() < 1e-12
+        inside = curve.kind == "output"
+        zero = np.abs(legs.serial(curve.q)).min(axis=-1) if inside else np.abs(legs.parallel(curve.q))
+        assert zero.max() < 1e-6
 
 
 def test_loops_that_depend_on_each_other_along_a_curve():
