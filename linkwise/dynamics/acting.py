@@ -10,6 +10,7 @@ friction and limits of the joints.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -72,12 +73,10 @@ def forward_dynamics(
     passive: Passive | None = None,
 ) -> Float64Array:
     """(nv,): accelerations under joint forces ``tau`` and all that acts; loops are kept closed."""
-    total = forces(mech, q, v, ctrl, activation, passive)
-    if tau is not None:
-        total = total + real_numbers("tau", tau)
-    if mech.loops:
-        return closed.forward_dynamics(mech, q, v, total, wrenches=wrenches)
-    return trees.forward_dynamics(mech, np.asarray(q, float), np.asarray(v, float), total, wrenches)
+    q, v, given = state_arrays(mech, {"q": q, "v": v, "tau": np.zeros(mech.nv) if tau is None else tau}, False).values()
+    total = given + forces(mech, q, v, ctrl, activation, passive)
+    find = closed.forward_dynamics if mech.loops else trees.forward_dynamics
+    return find(mech, q, v, total, wrenches=wrenches)
 
 
 def inverse_dynamics(
@@ -89,11 +88,23 @@ def inverse_dynamics(
     activation: ArrayLike | None = None,
     wrenches: ArrayLike | None = None,
     passive: Passive | None = None,
+    actuated: Sequence[str] | None = None,
+    independent: Any = None,
 ) -> Float64Array:
     """(nv,): the joint forces that are missing, besides all that acts, for the accelerations ``a``.  Of mechanisms with
-    loops those of ``closed.inverse_dynamics``, less what acts."""
+    loops those of ``closed.inverse_dynamics``, less what acts.
+
+    actuated      joints that can exert them (default: all); of all forces that do, the least
+    independent   ``a`` is that of these joints, rows or coordinates only, the rest follows; see
+                  ``closed.forward_dynamics``
+    """
+    if actuated is not None or independent is not None or isinstance(a, Mapping):
+        state = state_arrays(mech, {"q": q, "v": v}, finite=False)
+        acting = forces(mech, state["q"], state["v"], ctrl, activation, passive)
+        return closed.forces_besides(mech, state["q"], state["v"], a, acting, actuated, independent, wrenches)
+    q, v, a = state_arrays(mech, {"q": q, "v": v, "a": a}, finite=False).values()
     find = closed.inverse_dynamics if mech.loops else trees.inverse_dynamics
-    needed = find(mech, np.asarray(q, float), np.asarray(v, float), np.asarray(a, float), wrenches=wrenches)
+    needed = find(mech, q, v, a, wrenches=wrenches)
     return needed - forces(mech, q, v, ctrl, activation, passive)
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from ..compiler.registry import Function, array_function, register
 from ..mechanism import Mechanism, MechanismError, require_mechanism
 from ..mechanism.checks import per_coordinate
 from .states import Float64Array, real_numbers
 
 
-def configuration_by_joint(mech: Mechanism, what: str, named: Mapping[str, Any]) -> Float64Array:
-    """(nq,): the initial configuration with these coordinates of joints, loops closed."""
+def coordinates_by_joint(mech: Mechanism, what: str, named: Mapping[str, Any]) -> Float64Array:
+    """(nq,): the initial configuration with these coordinates of joints, loops as they are then."""
     q = mech.initial.copy()
     for joint, values in named.items():
         place, kind = mech.place(joint), mech.bodies[mech.body_index(joint)].kind
@@ -21,6 +24,12 @@ def configuration_by_joint(mech: Mechanism, what: str, named: Mapping[str, Any])
         if given.size != kind.nq:
             raise MechanismError(f"{what}: joint {joint!r} has {kind.nq} coordinates, got {values!r}")
         q[place.q_index] = place.q_at(given.reshape(kind.nq))
+    return q
+
+
+def configuration_by_joint(mech: Mechanism, what: str, named: Mapping[str, Any]) -> Float64Array:
+    """(nq,): the same with loops closed, the named joints held."""
+    q = coordinates_by_joint(mech, what, named)
     if not mech.loops:
         return q
     from .closed.assembly import assemble  # here, as functions of closed mechanisms take states by joint too
@@ -46,6 +55,21 @@ def state_by_joint(mech: Mechanism, given: Mapping[str, Any]) -> dict[str, Any]:
                 q = found[name.replace("v", "q")]
                 found[name] = velocities_by_joint(mech, name, values, real_numbers("q", q), found[name])
     return found
+
+
+def taking_joints(function: Function) -> Function:
+    """The same function of a mechanism and arrays, made from an algorithm, which takes these by joint too."""
+    signature, known = inspect.signature(function), array_function(function)
+    assert known is not None
+
+    @functools.wraps(function)
+    def call(mech: Mechanism, *given: Any, **named: Any) -> Any:
+        if any(isinstance(values, Mapping) for values in (*given, *named.values())):
+            _, *arrays = signature.bind(mech, *given, **named).arguments.items()
+            return function(mech, **state_by_joint(mech, dict(arrays)))
+        return function(mech, *given, **named)
+
+    return register(cast(Function, call), known)
 
 
 def velocities_by_joint(

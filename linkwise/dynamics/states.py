@@ -20,13 +20,15 @@ def state_arrays(
 ) -> dict[str, Float64Array]:
     """The values given by name as float64 arrays with the batch shape that all broadcast to.
 
-    given      "q" (..., nq), "v", "a" and "tau" (..., nv), "wrenches" (..., n_links, 6); "q0" and "v0" likewise
+    given      "q" (..., nq), "v", "a" and "tau" (..., nv), "wrenches" (..., n_links, 6); "q0" and "v0" likewise; all
+               but wrenches also by the names of joints, see ``by_joint.state_by_joint``
     finite     refuse what is not finite
     optional   take what is None as ``otherwise`` says
 
     A ``MechanismError`` names the array that is wrong and what it should be.
     """
     require_mechanism(mech)
+    given = _without_names(mech, given)
     if optional:
         given = {name: otherwise(mech, name) if values is None else values for name, values in given.items()}
     arrays = {name: real_numbers(name, values) for name, values in given.items()}
@@ -50,12 +52,22 @@ def checked_arrays(mech: Mechanism, wrenches: Any = None, **given: Any) -> list[
     """The values given by name, as for ``state_arrays``, as float64 arrays that keep their own batch shapes, finite or
     not; wrenches, which kernels take as they are, must fit to them."""
     require_mechanism(mech)
-    arrays = [real_numbers(name, values) for name, values in given.items()]
-    batches = {name: _batch(mech, name, array) for name, array in zip(given, arrays, strict=True)}
+    named = _without_names(mech, given)
+    arrays = [real_numbers(name, values) for name, values in named.items()]
+    batches = {name: _batch(mech, name, array) for name, array in zip(named, arrays, strict=True)}
     if wrenches is not None:
         batches["wrenches"] = _batch(mech, "wrenches", real_numbers("wrenches", wrenches))
     common_batch(batches)
     return arrays
+
+
+def _without_names(mech: Mechanism, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What is given by the names of joints as arrays."""
+    if not any(isinstance(values, Mapping) for values in given.values()):
+        return given
+    from .by_joint import state_by_joint  # here, as loops are closed for that
+
+    return state_by_joint(mech, given)
 
 
 def checked_motion(mech: Mechanism, q: Any, v: Any, tau: Any, wrenches: Any = None) -> Sequence[Float64Array]:

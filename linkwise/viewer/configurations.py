@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +55,8 @@ def one_configuration(mech: lw.Mechanism, q: Any) -> np.ndarray:
         raise TypeError(f"a Mechanism is needed, got {type(mech).__name__}: make one with linkwise.load or Builder")
     if q is None:
         return closed_near(mech, mech.initial)
+    if isinstance(q, Mapping):  # by joint
+        q = lw.closed.assemble(mech, q, hold=tuple(q))
     values = _numbers(mech, q)
     if values.ndim > 1:
         raise ValueError(

@@ -59,7 +59,7 @@ def draw(
 ) -> Figure:
     """A drawing of a mechanism at ``q`` (nq,), as a figure; written to ``path`` if there is one.
 
-    q         by default the initial configuration, or with loops a closed one near it
+    q         by default the initial configuration, or with loops a closed one near it; also by joint, {"crank": 0.5}
     ax        axes to draw into, of any figure; they need projection="3d" for a view in space
     view      "auto": flat for a mechanism that moves in one plane, else "3d"; or "xy", "xz", "yz"
     axes      centre lines of the joints' axes

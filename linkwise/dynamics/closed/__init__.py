@@ -1,7 +1,9 @@
 """Closed mechanisms (spencer2004): loop constraints, assembly, dynamics that survives singular positions, projection.
 
 q is (nq,), v, a and tau are (nv,), each with any leading batch shape unless a function says otherwise; m is the number
-of loop constraints, ``mech.n_constraints``.
+of loop constraints, ``mech.n_constraints``.  All of them may be given by joint, as in {"crank": 0.5}: q is then the
+initial configuration with these coordinates, its loops closed; v has the least velocities of the other joints that keep
+them closed; tau is zero elsewhere.
 """
 
 from .assembly import AssemblyError, assemble, follow, generic_rank, project
@@ -14,7 +16,9 @@ from .coordinates import ChartError, Coordinates, ImplicitCoordinates, implicit_
 from .derivatives import forward_dynamics_derivatives
 from .dynamics import ALL_METHODS as ALL_METHODS
 from .dynamics import accelerations as accelerations
-from .dynamics import forward_dynamics, inverse_dynamics, null_space
+from .dynamics import forward_dynamics, null_space
+from .inverse import forces_besides as forces_besides
+from .inverse import inverse_dynamics
 from .paths import MotionPath
 from .ranges import RangeEnd, RangeOfMotion, range_of_motion
 from .reactions import constraint_forces, impact, impact_impulses, joint_wrenches, loop_reactions, multipliers

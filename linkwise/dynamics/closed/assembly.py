@@ -12,6 +12,7 @@ from ...compiler.registry import compile_instead
 from ...mechanism import Mechanism, MechanismError
 from ...mechanism.checks import names_of
 from .. import trees as tree
+from ..by_joint import coordinates_by_joint
 from ..states import Float64Array, checked_arrays, common_batch, real_numbers
 from .closing import LoopEquations, closed_by
 from .constraints import decomposed, moved_by, one_state, position_error, require_finite
@@ -40,14 +41,15 @@ class AssemblyError(MechanismError):
 @compile_instead("'closed_assembly_iteration', one iteration, which also says how far it can be relied on")
 def assemble(
     mech: Mechanism,
-    q_guess: ArrayLike,
+    q_guess: ArrayLike | Mapping[str, Any],
     hold: Sequence[str] = (),
     tolerance: float = LOOPS.closed,
     max_steps: int = 300,
     tries: int = TRIES,
 ) -> Float64Array:
     """(nq,): a configuration near ``q_guess`` in which all loops are closed, the coordinates of the joints named in
-    ``hold`` unchanged but for quaternions, which get unit length.
+    ``hold`` unchanged but for quaternions, which get unit length.  A guess by joint, {"crank": 0.5}, is for the other
+    joints that of ``mech.initial``.
 
     Levenberg-Marquardt on the configuration manifold: every step makes the error smaller, none moves a coordinate by
     more than half a radian or half the size of the loops.  Where that ends with a loop open, as it does at a stationary
@@ -58,6 +60,8 @@ def assemble(
     Loops are closed where ``position_error``, its lengths in units of the sizes of the loops, is below ``tolerance``,
     and to what the data allow where constraints are redundant but for rounding (``redundancy``).
     """
+    if isinstance(q_guess, Mapping):
+        q_guess = coordinates_by_joint(mech, "q_guess", q_guess)
     (guess,) = checked_arrays(mech, q=q_guess)
     hold = names_of(hold)
     free = np.ones(mech.nv, dtype=bool)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...compiler.store import kernel_function, of_algorithm
 from ...mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
 from ...mechanism.checks import names_of
+from ..by_joint import taking_joints
 from ..states import Float64Array, checked_arrays
 from .contacts import loop_mask, row_mask, that_count
 from .decomposition import Decomposition, decompose
@@ -19,6 +20,7 @@ from .tolerances import LOOPS
 SURELY_CLOSED = LOOPS.open_by_mistake**2  # the sum of squares
 
 
+@taking_joints
 @of_algorithm("position_error")
 def position_error(mech: Mechanism, q: ArrayLike) -> Float64Array:
     """(m,): g(q), zero where all loops are closed; metres and sines of angles, 6 - DoF of the joint per loop, and one
@@ -29,12 +31,14 @@ def position_error(mech: Mechanism, q: ArrayLike) -> Float64Array:
     ...
 
 
+@taking_joints
 @of_algorithm("constraint_jacobian")
 def constraint_jacobian(mech: Mechanism, q: ArrayLike) -> Float64Array:
     """(m, nv): G with dg/dt = G v (2.2)."""
     ...
 
 
+@taking_joints
 @of_algorithm("constraint_bias")
 def constraint_bias(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
     """(m,): dG/dt v; loops stay closed while ``G a + constraint_bias`` is zero (2.3)."""

@@ -3,7 +3,7 @@ values (``variations.py``)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from ...compiler.registry import compile_instead
 from ...compiler.store import kernel_function, stored
 from ...mechanism import Mechanism
 from .. import derivatives as trees
-from ..states import Float64Array
+from ..states import Float64Array, checked_motion
 from .dynamics import RELIABLE
 from .redundancy import redundancy
 from .structure import fronts
@@ -37,6 +37,8 @@ def forward_dynamics_derivatives(
 
     A ``MechanismError`` says where loops are open, velocities inconsistent with them or positions singular.
     """
+    if any(isinstance(x, Mapping) for x in (q, v, tau)):
+        q, v, tau = checked_motion(mech, q, v, tau)
     if not mech.loops:
         return trees.forward_dynamics_derivatives(mech, q, v, tau, wrenches)
     if wrenches is None and compiled_dofs(mech):

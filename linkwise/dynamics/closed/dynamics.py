@@ -4,29 +4,26 @@ motion (spencer2004 2.4, 2.5, 2.43, 3.5), of which "svd" is the reference."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...compiler.kernel import KernelError
 from ...compiler.registry import ArrayFunction, compile_instead, register
 from ...compiler.store import float64_function, kernel_function
 from ...mechanism import Mechanism, MechanismError, one_of
-from ...mechanism.checks import names_of
 from .. import trees as tree
-from ..states import Float64Array, checked_arrays, checked_motion, common_batch, real_numbers
+from ..states import Float64Array, checked_arrays, checked_motion, real_numbers
 from .constraints import (
     constraint_jacobian,
-    driven_by,
-    loop_of,
-    require_length,
     velocity_rows,
     warn_if_open,
 )
 from .contacts import by_kernel, loop_mask, that_count
 from .coordinates import Coordinates, ImplicitCoordinates
-from .decomposition import Decomposition, decompose, solved, times, transposed_times
+from .decomposition import decompose, solved, times
 from .formulations import METHODS, basis_by
 from .redundancy import closable_error, redundancy
 from .structure import fronts
@@ -97,9 +94,15 @@ def forward_dynamics(
     so: the accelerations keep them as open as they are.
     """
     if wrenches is baumgarte is independent is rank is tolerance is active is None and method == "elimination":
-        if type(q) is np.ndarray and q.ndim == 1:  # by far the most calls, and short
-            a, reliability = float64_function(mech, "closed_motion")(q, v, tau)
-        else:
+        try:
+            if type(q) is np.ndarray and q.ndim == 1:  # by far the most calls, and short
+                a, reliability = float64_function(mech, "closed_motion")(q, v, tau)
+            else:
+                a, reliability = _eliminated(mech, q, v, tau)
+        except (KernelError, TypeError):
+            if not any(isinstance(x, Mapping) for x in (q, v, tau)):
+                raise
+            q, v, tau = checked_motion(mech, q, v, tau)  # by joint
             a, reliability = _eliminated(mech, q, v, tau)
         if a.ndim == 1:
             if reliability > RELIABLE:
@@ -280,135 +283,6 @@ def null_space(
     return basis[..., :dofs]
 
 
-def inverse_dynamics(
-    mech: Mechanism,
-    q: ArrayLike,
-    v: ArrayLike,
-    a: ArrayLike,
-    actuated: Sequence[str] | None = None,
-    weights: ArrayLike | None = None,
-    wrenches: ArrayLike | None = None,
-    independent: Any = None,
-    distribution: ArrayLike | None = None,
-    active: ArrayLike | None = None,
-) -> Float64Array:
-    """(nv,): joint forces that produce the accelerations ``a``, zero at joints not ``actuated`` (default: all are),
-    while loops hold, all or those that are ``active`` (as for ``forward_dynamics``).
-
-    a              (nv,), consistent with the loops; with ``independent`` (as for ``forward_dynamics``) only those of
-                   these joints, rows or coordinates, the rest follows
-    weights        one positive number per actuated coordinate: the forces with the least sum of weights * force^2 are
-                   given, plain least squares by default, wherever loops leave a choice
-    distribution   (actuated coordinates, k) or (actuated coordinates,): patterns by which the effort is shared, one per
-                   column; the forces are ``distribution @ x`` with the x that produces the motion, the smallest if k
-                   exceeds the degrees of freedom.  If K_a* W = 1 (K = ``null_space(..., independent=...)`` at the
-                   actuated coordinates), x is the generalized force of those independent coordinates
-
-    A ``MechanismWarning`` says so where loops are open by more than 1 mm or 1 mrad.
-    """
-    q, v = checked_arrays(mech, q=q, v=v)
-    mask = loop_mask(mech, active, q=q, v=v)
-    warn_if_open(mech, closable_error(mech, q), mask)
-    driven = np.arange(mech.nv) if actuated is None else driven_by(mech, actuated, "actuated")
-
-    def reference(q: Any, v: Any, a: Any, mask: Any, wrenches: Any) -> Float64Array:
-        return _forces_for(mech, q, v, a, actuated, driven, weights, wrenches, independent, distribution, mask)
-
-    if weights is not None or distribution is not None or independent is not None:
-        return reference(q, v, a, mask, wrenches)
-    q, v, a = checked_arrays(mech, wrenches, q=q, v=v, a=a)
-    options = () if actuated is None else (("actuated", tuple(names_of(actuated))),)
-    return by_kernel(mech, "inverse_dynamics", (q, v, a), reference, mask, wrenches, options)
-
-
-register(inverse_dynamics, ArrayFunction("closed_inverse_dynamics"))
-
-
-def _forces_for(
-    mech: Mechanism,
-    q: np.ndarray,
-    v: np.ndarray,
-    a: Any,
-    actuated: Sequence[str] | None,
-    driven: np.ndarray,
-    weights: ArrayLike | None,
-    wrenches: Any,
-    independent: Any,
-    distribution: ArrayLike | None,
-    active: Float64Array | None,
-) -> Float64Array:
-    """``inverse_dynamics`` by NumPy's linear algebra; ``driven`` are the places of the actuated joints."""
-    at = terms(mech, q, v, active=active)
-    svd = decompose(at.jacobian)
-    if independent is not None:
-        a = _all_accelerations(mech, at, svd, q, v, a, independent)
-    q, v, a = checked_arrays(mech, wrenches, q=q, v=v, a=a)
-    _refuse_inconsistent(mech, at, a)
-    load = times(at.mass, a) + bias_under(mech, at, q, v, wrenches)
-    patterns = _patterns(len(driven), weights, distribution)
-    reach = _reach(svd.null[..., driven, :], patterns)
-    found = times(patterns, decompose(reach).solve(transposed_times(svd.null, load)))
-    tau = np.zeros((*found.shape[:-1], mech.nv))
-    tau[..., driven] = found
-    missing = np.abs(transposed_times(svd.null, tau - load)).max(axis=-1, initial=0.0)
-    if np.any(missing > LOOPS.acceleration * np.maximum(1.0, np.abs(load).max(axis=-1, initial=0.0))):
-        shared = "" if distribution is None else f", shared as the {patterns.shape[-1]} columns of distribution say,"
-        names = ", ".join(map(repr, mech.joint_names if actuated is None else names_of(actuated))) or "(none)"
-        raise MechanismError(
-            f"the joints {names} of mechanism {mech.name!r}{shared} cannot produce this "
-            f"acceleration: {np.max(missing):.3g} of the force along the degrees of freedom is missing; "
-            + (
-                "actuate at least as many joints as there are degrees of freedom, of those that move with them here"
-                if distribution is None
-                else "give as many independent columns as there are degrees of freedom, of joints that can drive them"
-            )
-        )
-    return tau
-
-
-def _reach(null: np.ndarray, patterns: np.ndarray) -> np.ndarray:
-    """(..., p, k): what the patterns of forces do along the DoF, with the rows of an orthonormal basis of motions that
-    belong to the driven joints; nothing where that is less than what closed loops leave unknown, as at dead centres."""
-    reach = np.swapaxes(null, -1, -2) @ patterns
-    known = (
-        np.linalg.norm(reach, axis=-2, keepdims=True) > LOOPS.closed * np.linalg.norm(patterns, axis=-2)[..., None, :]
-    )
-    return np.where(known | ~np.isfinite(reach), reach, 0.0)
-
-
-def _all_accelerations(
-    mech: Mechanism, at: Terms, svd: Decomposition, q: np.ndarray, v: np.ndarray, a: ArrayLike, independent: Any
-) -> np.ndarray:
-    """(..., nv): the accelerations of all joints from those of the independent coordinates, K a + k (2.42b)."""
-    a = real_numbers("a", a)
-    chosen: Any = independent_at(mech, q, independent)
-    count = len(chosen) if chosen.ndim == 1 else chosen.shape[-2]
-    if a.size or count:  # functions of no state at all do not tell how many they are
-        require_length("a", a, count, " of the independent coordinates")
-    common_batch({"q": q.shape[:-1], "v": v.shape[:-1], "a": a.shape[:-1]})
-    basis, offset = basis_by("partitioning", at.jacobian, at.bias, svd, chosen)
-    return times(basis[..., : a.shape[-1]], a - _curvature(q, v, independent)) + offset
-
-
-def _patterns(count: int, weights: ArrayLike | None, distribution: ArrayLike | None) -> np.ndarray:
-    """(..., count, k): forces of the actuated coordinates per unit of what is kept small."""
-    if weights is not None and distribution is not None:
-        raise MechanismError("weights and distribution both say how the effort is shared: give one of them")
-    if distribution is not None:
-        columns = real_numbers("distribution", distribution)
-        columns = columns[:, None] if columns.ndim == 1 else columns
-        if columns.ndim < 2 or columns.shape[-2] != count or not np.isfinite(columns).all():
-            raise MechanismError(
-                f"distribution must have finite rows for the {count} actuated coordinates, in the order of actuated, "
-                f"and a column per degree of freedom: shape (..., {count}, k), not {np.shape(distribution)}"
-            )
-        return columns
-    scale = np.ones(count) if weights is None else real_numbers("weights", weights)
-    if scale.shape != (count,) or not np.all(scale > 0.0):
-        raise MechanismError(f"weights must be {count} positive numbers, one per actuated coordinate, not {weights!r}")
-    return np.diag(1.0 / np.sqrt(scale))
-
-
 # -- shared -------------------------------------------------------------------------------------------
 
 
@@ -442,7 +316,7 @@ def _gains(baumgarte: Any) -> tuple[float, float]:
     return alpha, beta
 
 
-def _curvature(q: np.ndarray, v: np.ndarray, independent: Any) -> np.ndarray | float:
+def curvature_of(q: np.ndarray, v: np.ndarray, independent: Any) -> np.ndarray | float:
     """Second derivatives of independent coordinates while v is constant; joints and rows have none."""
     if not isinstance(independent, (Coordinates, ImplicitCoordinates)):
         return 0.0
@@ -456,16 +330,3 @@ def _per_state(function: Callable[..., Any], *arrays: np.ndarray, empty: tuple[i
     results = [np.asarray(function(*(x[state] for x in given)), dtype=float) for state in np.ndindex(batch)]
     core = results[0].shape if results else empty
     return np.array(results).reshape(*batch, *core)
-
-
-def _refuse_inconsistent(mech: Mechanism, at: Terms, a: np.ndarray) -> None:
-    opening = np.abs(times(at.jacobian, a) + at.bias)
-    scale = np.abs(at.jacobian) @ np.abs(a)[..., None]
-    tolerance = max(LOOPS.acceleration, redundancy(mech).rounding)
-    if opening.size and np.any(opening > tolerance * (1.0 + scale[..., 0] + np.abs(at.bias))):
-        row = int(np.argmax(opening.reshape(-1, opening.shape[-1]).max(axis=0)))
-        raise MechanismError(
-            f"the accelerations violate the constraints of loop {loop_of(mech, row)!r} of mechanism {mech.name!r} (by "
-            f"{opening.max():.3g} per second squared): give those of independent joints with independent=..., "
-            "the others follow"
-        )

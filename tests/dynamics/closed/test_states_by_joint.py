@@ -1,0 +1,105 @@
+"""States by the names of joints in functions of closed mechanisms: what they are as arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+
+from .built_in import built
+
+ANGLE, SPEED, FORCE = {"crank_joint": 0.7}, {"crank_joint": 1.5}, {"crank_joint": 0.3}
+
+
+def arrays() -> tuple[lw.Mechanism, np.ndarray, np.ndarray, np.ndarray]:
+    """The same state of the four-bar as arrays."""
+    mech = built("four_bar")
+    guess = mech.initial.copy()
+    guess[mech.q_index("crank_joint")] = 0.7
+    q = lw.closed.assemble(mech, guess, hold="crank_joint")
+    v = lw.closed.null_space(mech, q, independent="crank_joint")[:, 0] * 1.5
+    tau = np.zeros(mech.nv)
+    tau[mech.v_index("crank_joint")] = 0.3
+    return mech, q, v, tau
+
+
+def test_states_by_joint_are_the_same_everywhere():
+    mech, q, v, tau = arrays()
+    closed, near = lw.closed, {"rtol": 1e-10, "atol": 1e-10}
+    pairs = [
+        (closed.forward_dynamics(mech, ANGLE, SPEED, FORCE), closed.forward_dynamics(mech, q, v, tau)),
+        (closed.forward_dynamics(mech, q, SPEED, FORCE), closed.forward_dynamics(mech, q, v, tau)),
+        (closed.multipliers(mech, ANGLE, SPEED, FORCE), closed.multipliers(mech, q, v, tau)),
+        (closed.joint_wrenches(mech, ANGLE, SPEED, FORCE), closed.joint_wrenches(mech, q, v, tau)),
+        (closed.impact(mech, ANGLE, SPEED), v),
+        (closed.project(mech, ANGLE, SPEED)[1], v),
+        (closed.constraint_jacobian(mech, ANGLE), closed.constraint_jacobian(mech, q)),
+        (closed.constraint_bias(mech, ANGLE, v=SPEED), closed.constraint_bias(mech, q, v)),
+        (closed.position_error(mech, q=ANGLE), np.zeros(mech.n_constraints)),
+        (np.abs(closed.null_space(mech, ANGLE)), np.abs(closed.null_space(mech, q))),
+        (closed.follow(mech, ANGLE, {"crank_joint": 0.9}), closed.follow(mech, q, {"crank_joint": 0.9})),
+        (closed.time_to_singular(mech, ANGLE, SPEED), closed.time_to_singular(mech, q, v)),
+        (closed.conditioning(mech, ANGLE, 2), closed.conditioning(mech, q, 2)),
+        (closed.local_parametrization(mech, ANGLE).origin, q),
+        (closed.forward_dynamics_derivatives(mech, ANGLE, SPEED, FORCE)[0], None),
+        (lw.acting.forward_dynamics(mech, ANGLE, SPEED, FORCE), closed.forward_dynamics(mech, q, v, tau)),
+    ]
+    expected = closed.forward_dynamics_derivatives(mech, q, v, tau)[0]
+    for found, other in pairs:
+        np.testing.assert_allclose(found, expected if other is None else other, **near)
+    assert closed.degrees_of_freedom(mech, ANGLE) == closed.generic_rank(mech, ANGLE) - 1 == 1
+    around = [closed.range_of_motion(mech, "rocker_joint", start).ends[0].value for start in (ANGLE, q)]
+    assert around[0] == pytest.approx(around[1], abs=1e-10)
+
+
+def test_a_guess_by_joint():
+    mech, q, *_ = arrays()
+    np.testing.assert_allclose(lw.closed.assemble(mech, ANGLE, hold="crank_joint"), q, atol=1e-10)
+    near = lw.closed.assemble(mech, {"crank_joint": 0.7, "rocker_joint": 0.9})
+    assert np.abs(lw.closed.position_error(mech, near)).max() < 1e-12
+    with pytest.raises(lw.MechanismError, match="no moving joint 'crankjoint'.*crank_joint"):
+        lw.closed.assemble(mech, {"crankjoint": 0.7})
+
+
+def test_accelerations_by_joint_are_those_of_independent_joints():
+    mech, q, v, _ = arrays()
+    alone = lw.closed.inverse_dynamics(mech, q, v, [2.0], independent="crank_joint", actuated="crank_joint")
+    found = lw.closed.inverse_dynamics(mech, ANGLE, SPEED, {"crank_joint": 2.0}, actuated="crank_joint")
+    np.testing.assert_allclose(found, alone, atol=1e-10)
+    a = lw.closed.forward_dynamics(mech, q, v, found)
+    assert a[mech.v_index("crank_joint")] == pytest.approx(2.0)
+    with pytest.raises(lw.MechanismError, match="leave out independent"):
+        lw.closed.inverse_dynamics(mech, q, v, {"crank_joint": 2.0}, independent="rocker_joint")
+
+
+# -- which joints drive -------------------------------------------------------------------------------
+
+
+def test_passive_joints_are_those_that_are_not_actuated():
+    mech, q, v, _ = arrays()
+    wanted = {"independent": "crank_joint"}
+    others = [name for name in mech.joint_names if name != "crank_joint"]
+    expected = lw.closed.inverse_dynamics(mech, q, v, [2.0], actuated="crank_joint", **wanted)
+    np.testing.assert_allclose(lw.closed.inverse_dynamics(mech, q, v, [2.0], passive=others, **wanted), expected)
+    one = lw.closed.inverse_dynamics(mech, q, v, [2.0], passive="rocker_joint", **wanted)
+    assert one[mech.v_index("rocker_joint")] == 0.0
+    with pytest.raises(lw.MechanismError, match="give one of them"):
+        lw.closed.inverse_dynamics(mech, q, v, [2.0], actuated="crank_joint", passive=others, **wanted)
+    with pytest.raises(lw.MechanismError, match="no moving joint 'rocker'"):
+        lw.closed.inverse_dynamics(mech, q, v, [2.0], passive="rocker", **wanted)
+
+
+def test_inverse_dynamics_beside_elements():
+    mech, q, v, _ = arrays()
+    mech = mech.with_damping({"rocker_joint": 2.0})
+    with pytest.raises(lw.MechanismError, match="with independent=") as caught:
+        lw.acting.inverse_dynamics(mech, q, v, np.ones(mech.nv))
+    assert "loop" in str(caught.value)
+    for given in ({"a": [2.0], "independent": "crank_joint"}, {"a": {"crank_joint": 2.0}}):
+        tau = lw.acting.inverse_dynamics(mech, q, v, actuated="crank_joint", **given)
+        assert np.flatnonzero(tau).tolist() == [mech.v_index("crank_joint").start]
+        a = lw.acting.forward_dynamics(mech, q, v, tau)
+        assert a[mech.v_index("crank_joint")] == pytest.approx(2.0)
+    still = lw.closed.inverse_dynamics(mech, q, v, [2.0], independent="crank_joint", actuated="crank_joint")
+    assert np.abs(still - tau).max() > 0.1  # what the damper takes
