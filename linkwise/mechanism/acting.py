@@ -77,6 +77,12 @@ class ActingElements:
         """Named states: postures with velocities, control inputs and activations (keyframes of MJCF)."""
         return keyframes(self)
 
+    @property
+    def timestep(self: Any) -> float | None:
+        """The time step that its file (``<option timestep>`` of MJCF) means simulations to take, s; None where it says
+        nothing.  ``lw.rollout`` takes it where dt is None."""
+        return self.annotations.timestep
+
     # Records ------------------------------------------------------------------------------------------------------
 
     @cached_property

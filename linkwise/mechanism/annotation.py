@@ -85,6 +85,7 @@ class Annotations:
     fixed_joints   names of joints that do not move, which no body has
     actuated       names of the joints that have motors; None where nothing is said of motors
     independent    names of the joints whose coordinates are meant to be independent; None where nothing is said
+    timestep       s, that the file means simulations to take; None where it says nothing
     """
 
     notes: tuple[Note, ...] = ()
@@ -95,6 +96,7 @@ class Annotations:
     actuated: tuple[str, ...] | None = None
     independent: tuple[str, ...] | None = None
     keyframes: tuple[tuple[str, Coordinates, Coordinates, Coordinates], ...] = ()
+    timestep: float | None = None
 
     def with_fixed(self, joints: Iterable[str]) -> Annotations:
         """The same with further joints that no longer move."""

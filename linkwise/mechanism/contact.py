@@ -14,7 +14,7 @@ import numpy as np
 
 from linkwise.mechanism import checks
 from linkwise.mechanism.annotation import Annotations
-from linkwise.mechanism.checks import MechanismError
+from linkwise.mechanism.checks import MechanismError, MechanismWarning
 from linkwise.mechanism.mobility_of_points import PointMobility
 from linkwise.mechanism.shapes import PLANE, ROUND, ContactLaw, ContactPair, Shape, bumps, can_touch
 
@@ -80,9 +80,12 @@ class Touching:
     def with_shape(
         self: Any, name: str, link: str, kind: str, size: Any = (), pose: Any = None, **more: Any
     ) -> Mechanism:
-        """A copy with a further shape (``lw.Shape``) fixed to a link, which touches nothing before ``with_ground`` or
-        ``with_contact`` says so."""
-        return replace(self, shapes=(*self.shapes, Shape(name, link, kind, size, pose, **more)))
+        """A copy with a further shape (``lw.Shape``) fixed to a link.
+
+        It touches planes of the ground that all other shapes on moving links touch, as with a floor from
+        ``with_ground``; anything else ``with_ground`` or ``with_contact`` has to say.
+        """
+        return with_shape(self, Shape(name, link, kind, size, pose, **more))
 
     def with_ground(
         self: Any,
@@ -138,6 +141,27 @@ class Touching:
             self.shape(name)
         kept = (pair for pair in self.contact_pairs if shapes and not {*pair.shapes} & {*shapes})
         return replace(self, contact_pairs=tuple(kept))
+
+
+def with_shape(mech: Mechanism, shape: Shape) -> Mechanism:
+    """The mechanism with a further shape, on the ground if all others are."""
+    whole = replace(mech, shapes=(*mech.shapes, shape))
+    if shape.placed(whole)[0] < 0:
+        return whole
+    moving = [one.name for one in mech.shapes if one.placed(mech)[0] >= 0]
+    touching = {pair.shapes: pair for pair in mech.contact_pairs}
+    for plane in (one for one in mech.shapes if one.kind == PLANE and one.placed(mech)[0] < 0):
+        found = [touching.get((name, plane.name)) for name in moving if can_touch(mech.shape(name), plane)]
+        others = [pair for pair in found if pair is not None]
+        if others and len(others) == len(found) and can_touch(shape, plane):
+            whole = with_contact(whole, [(shape.name, plane.name)], min(pair.step for pair in others), {})
+        elif others:
+            checks.warn_caller(
+                f"shape {shape.name!r} does not touch {plane.name!r}, as some others do: mech.with_contact("
+                f"({shape.name!r}, {plane.name!r})) lets it",
+                MechanismWarning,
+            )
+    return whole
 
 
 def _next_around(mech: Mechanism, body: int, carrying: set[int]) -> int:

@@ -9,6 +9,7 @@ directions, nv numbers each.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
@@ -31,9 +32,19 @@ from ..dynamics.states import Float64Array
 from ..mechanics.algorithms.catalogue import ALGORITHMS
 from ..mechanics.algorithms.integration import METHODS as STEPS
 from ..mechanics.elements.law import Acting
-from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
+from ..mechanism import LimitWarning, Mechanism, MechanismError, one_of, require_mechanism
 from .bodies import check_bodies
-from .rollout_inputs import acting_laws, by_name, controls_of, count, feedback_of, input_arrays, plain_arrays, precision
+from .rollout_inputs import (
+    acting_laws,
+    by_name,
+    controls_of,
+    count,
+    feedback_of,
+    input_arrays,
+    plain_arrays,
+    precision,
+    step_length,
+)
 from .rollouts import NEXT, _step, rollout
 from .steps import PER_STEP
 
@@ -41,6 +52,7 @@ STATE = ("q", "v")
 INITIAL = {"q0": "q", "v0": "v"}  # what callers know as initial states -> inputs of a step
 HERE, WEIGHT, GRADIENT = "_here", "_weight", "_gradient"  # ends of names of inputs: see ``_backward_step``
 TARGETS = ("cpu", "numpy")
+SAME = {"float64": 1e-8, "float32": 1e-3}  # relative: what states may differ by and be the same
 
 
 def rollout_vjp(
@@ -48,7 +60,7 @@ def rollout_vjp(
     q: ArrayLike,
     v: ArrayLike,
     tau: ArrayLike | None,
-    dt: ArrayLike,
+    dt: ArrayLike | None,
     steps: int,
     cotangent: tuple[ArrayLike | None, ArrayLike | None],
     method: str = "rk4",
@@ -74,12 +86,13 @@ def rollout_vjp(
 
     A dictionary by these names, of (..., nv) for "q0" (along tangent directions), "v0" and gains, (..., steps, nv) for
     "tau" and "target" (of each step, whatever shape was given; along tangent directions), likewise for "ctrl", (...,
-    steps, n_links, 6) for
-    "wrenches", (...) for "dt", and the shapes of parameters.  Leading axes are those of the whole batch: an argument
-    that states share has the sum over them as its gradient.
+    steps, n_links, 6) for "wrenches", (...) for "dt", and the shapes of parameters.  Leading axes are those of the
+    whole batch: an argument that states share has the sum over them as its gradient.
 
     One sweep backwards, at about three times the cost of the rollout, however many numbers there are to differentiate
-    by.  Derivatives are those of the discrete steps, exact but for rounding.
+    by.  Derivatives are those of the discrete steps, exact but for rounding.  At kinks they are those of the side on
+    which nothing changes: a control input at its bound, or beyond, has none, however the function would change if it
+    went back inside.  A motion that was made with other arguments is refused where its first or last step tells.
     """
     require_mechanism(mech)
     method, target = one_of("method", method, STEPS), one_of("target", target, TARGETS)
@@ -96,7 +109,7 @@ def rollout_vjp(
     more |= feedback_of(mech, feedback) | controls_of(mech, acting, ctrl, None)
     parameters = by_name("parameters", parameters, "{'mass': masses}")
     by = _asked_for(wrt, (*more, *parameters), (*(() if ctrl is None else ("ctrl",)), *parameters))
-    given = plain_arrays({"q": q, "v": v, "tau": tau, "dt": dt, **more, **parameters})
+    given = plain_arrays({"q": q, "v": v, "tau": tau, "dt": step_length(mech, dt), **more, **parameters})
     dtype = np.dtype(precision(given, {**(feedback or {}), "ctrl": ctrl}))
     path = [_kept(name, given[name], size, dtype) for name, size in (("q", mech.nq), ("v", mech.nv))]
     every = _stride(path, steps)
@@ -109,13 +122,22 @@ def rollout_vjp(
     weights = [_weights(x, name, mech.nv, path[0].shape[-2], dtype) for name, x in zip(STATE, cotangent, strict=True)]
     batch = np.broadcast_shapes(batch, *(x.shape[:-2] for x in weights))
     sweep = _Sweep(backward, batch, steps, weights)
+
+    def again(record: int) -> tuple[dict[str, np.ndarray], Sequence[np.ndarray]]:
+        """What drives from one kept state to the next, and the states on the way, which must lead there."""
+        inside = _segment(driven, record * every, every)
+        start = [x[..., record, :] for x in path]
+        states = _between(mech, start, inside, every, method, parameters, target, passive)
+        _check_arrival(states, [x[..., record + 1, :] for x in path], (record + 1) * every)
+        return inside, states
+
     if every == 1:
+        for record in {0, steps - 1} if steps else ():  # enough to tell another method, and other inputs mostly
+            again(record)
         sweep.over(0, path, driven, weights)
     else:
         for record in reversed(range(steps // every)):
-            inside = _segment(driven, record * every, every)
-            start = [x[..., record, :] for x in path]
-            states = _between(mech, start, inside, every, method, parameters, target, passive)
+            inside, states = again(record)
             sweep.over(record * every, states, inside, [_at_the_first(x[..., record, :], every) for x in weights])
     return {name: sweep.gradients[INITIAL.get(name, name)] for name in by}
 
@@ -377,7 +399,25 @@ def _between(
     options: dict[str, Any] = {"parameters": {name: driven[name] for name in parameters}, "passive": passive}
     if "ctrl" in driven:
         options["ctrl"] = driven["ctrl"][..., 0, :]
-    return rollout(mech, q, v, tau, dt, steps, method, wrenches=wrenches, feedback=feedback, target=target, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LimitWarning)  # told where the motion started
+        return rollout(
+            mech, q, v, tau, dt, steps, method, wrenches=wrenches, feedback=feedback, target=target, **options
+        )
+
+
+def _check_arrival(states: Sequence[np.ndarray], kept: Sequence[np.ndarray], step: int) -> None:
+    """Refuse states that were kept of another motion."""
+    for path, there in zip(states, kept, strict=True):
+        found = path[..., -1, :]
+        difference = np.abs(found - there)
+        size = 1.0 + np.abs(there).max(axis=-1, keepdims=True, initial=0.0)
+        if (difference > SAME[there.dtype.name] * size).any():  # what is not finite is not compared
+            raise KernelError(
+                f"rollout_vjp: q and v are not the motion that rollout makes with these arguments: at step {step} they "
+                f"are off by {np.nanmax(difference):.2g}; give tau, dt, method, ctrl, feedback, wrenches, parameters "
+                "and passive as rollout was given them"
+            )
 
 
 def _at_the_first(weight: np.ndarray, steps: int) -> np.ndarray:

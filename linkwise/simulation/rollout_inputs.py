@@ -88,6 +88,16 @@ def precision(given: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
     return "float32" if single else "float64"
 
 
+def step_length(mech: Mechanism, dt: Any) -> Any:
+    """dt, that of the mechanism's file if it is left out."""
+    if dt is None and mech.timestep is None:
+        raise MechanismError(
+            f"rollout: dt is None, and mechanism {mech.name!r} has no time step of its own (mech.timestep, <option "
+            "timestep> of MJCF): give the length of a step, in seconds"
+        )
+    return mech.timestep if dt is None else dt
+
+
 def stride(steps: int, every: int, final_only: bool) -> int:
     """The number of steps from one kept state to the next."""
     every = count("every", every, 1)

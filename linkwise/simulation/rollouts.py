@@ -37,8 +37,10 @@ from .rollout_inputs import (
     input_arrays,
     plain_arrays,
     precision,
+    step_length,
     stride,
 )
+from .starts import warn_of_starts_beyond_limits
 from .steps import ACTIVATION, PER_STEP, step_algorithm, step_name, warn_of_long_steps
 
 NEXT = "_next"
@@ -49,7 +51,7 @@ def rollout(
     q0: ArrayLike | None,
     v0: ArrayLike | None,
     tau: ArrayLike | None,
-    dt: ArrayLike,
+    dt: ArrayLike | None,
     steps: int,
     method: str = "rk4",
     *,
@@ -70,7 +72,7 @@ def rollout(
     q0, v0       (..., nq), (..., nv): initial states, their batches broadcast; None and {joint: ...} as in ``simulate``
     tau          joint forces: None for none, (nv,) the same at all times, (steps, nv) in every step, (..., steps, nv)
                  for every state too, (..., 1, nv) for every state the same at all times; constant during a step
-    dt           length of a step: a number, or one for each state; may be negative
+    dt           length of a step: a number, or one for each state; may be negative; None for ``mech.timestep``
     method       "rk4", of fourth order, "semi_implicit" (v first, then q with the new v; contact implicitly), of first
                  order at a quarter of the cost, or the name of one of your own (``linkwise.register_integrator``)
     wrenches     external, in link frames: None, or (n_links, 6) and more axes as tau
@@ -102,13 +104,15 @@ def rollout(
     more = {} if wrenches is None else {"wrenches": wrenches}
     more |= feedback_of(mech, feedback) | controls_of(mech, acting, ctrl, activation)
     parameters = by_name("parameters", parameters, "{'mass': masses}")
-    given = {**state_by_joint(mech, {"q": q0, "v": v0}), "tau": tau, "dt": dt, **more, **parameters}
+    given = {**state_by_joint(mech, {"q": q0, "v": v0}), "tau": tau, "dt": step_length(mech, dt), **more, **parameters}
     device = _device(mech, target, given)
     target, given = ("cuda", device.seen) if device else (target, plain_arrays(given))
     dtype = precision(given, {**(feedback or {}), "q": q0, "v": v0, "ctrl": ctrl, ACTIVATION: activation})
     run, inputs, of_variant = _kernel(mech, method, acting, tuple(more), tuple(parameters), dtype, target)
     named, batch = input_arrays(mech, inputs, {**given, **of_variant, TRUSTED: NONE_YET}, np.dtype(dtype), steps, every)
     varied = _prepared(mech, method, acting, named, parameters)
+    if passive is None and not device:
+        warn_of_starts_beyond_limits(mech, next(iter(named.values())))
     axes = (*batch,) if final_only else (*batch, steps // every + 1)
     initial, shapes = _starts(mech, acting, named, axes)
     if device:

@@ -33,6 +33,7 @@ from .loops import Manifold
 from .recording import Progress, Record, Stretch, run
 from .settings import GIVEN, Settings, check_positive, checked, with_floats
 from .singular_positions import SingularPositions
+from .starts import warn_of_starts_beyond_limits
 from .steps import explicit_step, warn_of_long_steps
 from .systems import IndependentCoordinates, JointVelocities, System, TotalRates
 from .trajectory import KEEP, Dense, End, Trajectory
@@ -120,6 +121,8 @@ def simulate(
     q, v = _initial_state(mech, q0, v0, method, coordinates)
     if mech.loops and stabilization is None:  # which leaves them as they are
         closed.warn_if_open(mech, closed.position_error(mech, q))
+    if passive is None:
+        warn_of_starts_beyond_limits(mech, q)
     forces = Forces(mech, control, acting, q.shape[:-1], wrenches, ctrl)
     _check_activation(forces, coordinates)
     settings, manifold, corrected = _onto_manifold(mech, settings, q, v, keep_energy)

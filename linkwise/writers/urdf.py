@@ -247,7 +247,8 @@ def _note_the_rest(mech: Mechanism, report: Report) -> None:
     for what, names in (("posture", mech.postures), ("group of joints", mech.groups)):
         for name in names:
             report.omit(what, name)
-    if mech.annotations.initial:
-        report.omit("initial configuration", "")
+    for what, there in (("initial configuration", mech.annotations.initial), ("time step", mech.timestep)):
+        if there:
+            report.omit(what)
     if mech.idle:
         report.remark("switched off here, and acting when read again", listed(mech.idle))

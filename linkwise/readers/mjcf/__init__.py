@@ -26,7 +26,7 @@ from linkwise.readers.mjcf.actuators import driven_joints, rotors_of
 from linkwise.readers.mjcf.assembly import Assembly
 from linkwise.readers.mjcf.attachments import with_attachments
 from linkwise.readers.mjcf.document import Defaults, settings_of, with_includes
-from linkwise.readers.mjcf.geometry import with_shapes
+from linkwise.readers.mjcf.geometry import timestep_of, with_shapes
 from linkwise.readers.mjcf.joints import joints_of
 from linkwise.readers.mjcf.masses import masses_of
 from linkwise.readers.mjcf.meshes import Meshes
@@ -89,6 +89,7 @@ def from_xml(
         initial=keyframes.initial_of(bodies, joints),
         postures=keyframes.postures_of(root, all_joints),
         actuated=driven_joints(root, settings, kinds),
+        timestep=timestep_of(root),
     )
     actuation = Actuation(root, settings, defaults, all_joints)
     elements = (*actuation.tendons(), *gravity_compensation(bodies, masses, assembly.frame_of))

@@ -69,7 +69,7 @@ def with_shapes(
     geoms = list(_geoms(bodies, frame_of, {pair.attributes.get(key, "") for pair in pairs for key in _SIDES}))
     shapes = tuple(geom.shape for geom in geoms if geom.shape is not None)
     mechanism = replace(mechanism, shapes=shapes)
-    contacts = _Contacts(mechanism, min(STEP, _timestep(root)))
+    contacts = _Contacts(mechanism, min(STEP, timestep_of(root) or STEP))
     excluded = {frozenset((one.text("body1"), one.text("body2"))) for one in _inside(root, "exclude")}
     by_name = {geom.name: geom for geom in geoms}
     for pair in pairs:
@@ -88,9 +88,10 @@ def _inside(root: Element, tag: str) -> Iterator[Element]:
     return (one for part in root.all("contact") for one in part.all(tag))
 
 
-def _timestep(root: Element) -> float:
+def timestep_of(root: Element) -> float | None:
+    """The time step that the document gives."""
     given = [option.number("timestep") for option in root.all("option") if "timestep" in option.attributes]
-    return given[-1] if given and given[-1] > 0.0 else STEP
+    return given[-1] if given and given[-1] > 0.0 else None
 
 
 def _geoms(bodies: list[Node], frame_of: Mapping[str, str], paired: set[str]) -> Iterator[Geom]:

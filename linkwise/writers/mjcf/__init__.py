@@ -26,11 +26,11 @@ def written(mech: Mechanism, report: Report) -> str:
     mech = with_joints_of(mech, _has, report)
     root = element(None, "mujoco", model=mech.name)
     element(root, "compiler", angle="radian", autolimits="false", inertiafromgeom="false")
-    step = mech.contact_step if mech.contact_pairs else None
+    step = mech.timestep or (mech.contact_step if mech.contact_pairs else None)
     element(root, "option", gravity=mech.gravity, timestep=step)
     bodies = Bodies(mech, report)
     bodies.write(element(root, "worldbody"))
-    write_contacts(root, mech, report)
+    write_contacts(root, mech, step, report)
     write_tendons(root, mech)
     write_equalities(root, mech, bodies, report)
     write_actuators(root, mech, bodies, report)

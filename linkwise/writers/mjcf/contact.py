@@ -13,8 +13,10 @@ from linkwise.writers.report import Report
 from linkwise.writers.xml import element
 
 
-def write_contacts(root: Element, mech: Mechanism, report: Report) -> None:
-    """``<pair>`` for each contact.  Masks stay where they lead to these contacts alone, as linkwise reads them."""
+def write_contacts(root: Element, mech: Mechanism, timestep: float | None, report: Report) -> None:
+    """``<pair>`` for each contact.  Masks stay where they lead to these contacts alone, as linkwise reads them.
+
+    timestep   of the file, which numbers of contacts depend on when they are read"""
     if not mech.shapes:
         return
     acting = {frozenset(pair.shapes) for pair in mech.contact_pairs}
@@ -25,7 +27,7 @@ def write_contacts(root: Element, mech: Mechanism, report: Report) -> None:
         if any((shape.category, shape.collides_with) != (1, 1) for shape in mech.shapes):
             report.omit("masks of shapes that are not to touch what they could")
     section = element(root, "contact") if mech.contact_pairs else None
-    defaults, step = Defaults(mech), min(STEP, mech.contact_step)
+    defaults, step = Defaults(mech), min(STEP, timestep or STEP)
     for pair in mech.contact_pairs:
         law = pair.law
         sliding = law.friction

@@ -1,0 +1,81 @@
+"""What stopped new users of simulation: silent starts beyond limits, steps of files, gradients of other motions."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+
+HINGE = """<mujoco><option timestep="0.004"/><worldbody><body><joint name="hip" axis="0 1 0" range="-30 60"/>
+  <geom size="0.1" pos="0.5 0 0"/></body></worldbody><actuator><motor name="m" joint="hip" ctrlrange="-1 1"/></actuator>
+  </mujoco>"""
+
+
+@pytest.fixture(scope="module")
+def hinge():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lw.OmissionWarning)
+        return lw.load(HINGE)
+
+
+def test_starts_beyond_limits_are_told(hinge):
+    told = "starts beyond limits that act, and is pushed back: 'hip' at 1.5, outside -0.5236 .. 1.047"
+    with pytest.warns(lw.LimitWarning, match=told):
+        lw.simulate(hinge, [1.5], None, 0.01)
+    with pytest.warns(lw.LimitWarning, match=told):
+        lw.rollout(hinge, [[0.0], [1.5]], [0.0], None, 1e-3, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lw.rollout(hinge, [1.0], [0.0], None, 1e-3, 2)
+        lw.rollout(hinge.with_acting(limits=False), [1.5], [0.0], None, 1e-3, 2)
+
+
+def test_the_time_step_of_a_file(hinge):
+    assert hinge.timestep == 0.004 and lw.mechanisms.double_pendulum().timestep is None
+    found, expected = (lw.rollout(hinge, [0.1], [0.0], None, dt, 5) for dt in (None, 0.004))
+    np.testing.assert_array_equal(found[0], expected[0])
+    with pytest.raises(lw.MechanismError, match="dt is None, and mechanism 'double_pendulum' has no time step"):
+        lw.rollout(lw.mechanisms.double_pendulum(), None, None, None, None, 5)
+    assert hinge.with_gravity((0, 0, -1.6)).with_damping(hip=0.1).timestep == 0.004
+    assert lw.load(lw.interop.mjcf_text(hinge)).timestep == 0.004
+
+
+def test_gradients_tell_that_the_motion_is_another(hinge):
+    ctrl, options = np.full((20, 1), 0.5), {"wrt": "q0"}
+    motion = lw.rollout(hinge, [0.1], [0.0], None, 1e-3, 20, ctrl=ctrl)
+    weights = (np.ones(1), None)
+    lw.rollout_vjp(hinge, *motion, None, 1e-3, 20, weights, ctrl=ctrl, **options)
+    for wrong in ({"method": "semi_implicit", "ctrl": ctrl}, {"ctrl": 0.8 * ctrl}, {}):
+        with pytest.raises(lw.KernelError, match="are not the motion that rollout makes with these arguments"):
+            lw.rollout_vjp(hinge, *motion, None, 1e-3, 20, weights, **wrong, **options)
+    kept = lw.rollout(hinge, [0.1], [0.0], None, 1e-3, 20, ctrl=ctrl, every=5)
+    middle = ctrl.copy()
+    middle[8] = 0.9
+    with pytest.raises(lw.KernelError, match="at step 10 they are off by"):
+        lw.rollout_vjp(hinge, *kept, None, 1e-3, 20, weights, ctrl=middle, **options)
+
+
+def test_gradients_by_control_inputs_at_their_bounds_are_zero(hinge):
+    for u, moves in ((0.9, True), (1.0, False), (1.3, False)):
+        ctrl = np.full((10, 1), u)
+        motion = lw.rollout(hinge, [0.1], [0.0], None, 1e-3, 10, ctrl=ctrl)
+        found = lw.rollout_vjp(hinge, *motion, None, 1e-3, 10, (np.ones(1), None), wrt="ctrl", ctrl=ctrl)["ctrl"]
+        assert bool(found[:-1].any()) == moves
+
+
+def test_a_shape_that_comes_after_the_ground_is_on_it_too():
+    ball = lw.Builder().link("ball", 1.0, inertia=(0.1, 0.1, 0.1)).joint("free", lw.Floating(), "ground", "ball")
+    ball = ball.shape("skin", "ball", "sphere", 0.2).build()
+    late = ball.with_ground(step=5e-4).with_shape("nose", "ball", "sphere", 0.1, (0.2, 0, 0))
+    early = ball.with_shape("nose", "ball", "sphere", 0.1, (0.2, 0, 0)).with_ground(step=5e-4)
+    assert set(late.contact_pairs) == set(early.contact_pairs)
+    stone = ball.with_ground().with_shape("stone", "ground", "sphere", 0.1)
+    assert len(stone.contact_pairs) == 1
+    some = ball.with_shape("tail", "ball", "sphere", 0.1).with_ground(shapes=["skin"])
+    with pytest.warns(
+        lw.MechanismWarning, match=r"'nose' does not touch 'floor', as some others do: mech.with_contact"
+    ):
+        assert len(some.with_shape("nose", "ball", "sphere", 0.1).contact_pairs) == 1
