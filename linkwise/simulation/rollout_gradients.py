@@ -12,6 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -122,22 +123,14 @@ def rollout_vjp(
     weights = [_weights(x, name, mech.nv, path[0].shape[-2], dtype) for name, x in zip(STATE, cotangent, strict=True)]
     batch = np.broadcast_shapes(batch, *(x.shape[:-2] for x in weights))
     sweep = _Sweep(backward, batch, steps, weights)
-
-    def again(record: int) -> tuple[dict[str, np.ndarray], Sequence[np.ndarray]]:
-        """What drives from one kept state to the next, and the states on the way, which must lead there."""
-        inside = _segment(driven, record * every, every)
-        start = [x[..., record, :] for x in path]
-        states = _between(mech, start, inside, every, method, parameters, target, passive)
-        _check_arrival(states, [x[..., record + 1, :] for x in path], (record + 1) * every)
-        return inside, states
-
+    between = partial(_between, mech, method, parameters, target, passive)
     if every == 1:
         for record in {0, steps - 1} if steps else ():  # enough to tell another method, and other inputs mostly
-            again(record)
+            _once_more(between, record, 1, path, driven)
         sweep.over(0, path, driven, weights)
     else:
         for record in reversed(range(steps // every)):
-            inside, states = again(record)
+            inside, states = _once_more(between, record, every, path, driven)
             sweep.over(record * every, states, inside, [_at_the_first(x[..., record, :], every) for x in weights])
     return {name: sweep.gradients[INITIAL.get(name, name)] for name in by}
 
@@ -380,15 +373,29 @@ def _segment(driven: Mapping[str, np.ndarray], first: int, count: int) -> dict[s
     return parts
 
 
+def _once_more(
+    between: Callable[..., Sequence[np.ndarray]],
+    record: int,
+    every: int,
+    path: Sequence[np.ndarray],
+    driven: Mapping[str, np.ndarray],
+) -> tuple[dict[str, np.ndarray], Sequence[np.ndarray]]:
+    """What drives from one kept state to the next, and the states on the way, which must lead there."""
+    inside = _segment(driven, record * every, every)
+    states = between([x[..., record, :] for x in path], inside, every)
+    _check_arrival(states, [x[..., record + 1, :] for x in path], (record + 1) * every)
+    return inside, states
+
+
 def _between(
     mech: Mechanism,
-    start: Sequence[np.ndarray],
-    driven: Mapping[str, np.ndarray],
-    steps: int,
     method: str,
     parameters: Mapping[str, Any],
     target: str,
     passive: Passive | None,
+    start: Sequence[np.ndarray],
+    driven: Mapping[str, np.ndarray],
+    steps: int,
 ) -> Sequence[np.ndarray]:
     """The states from one checkpoint to the next."""
     (q, v), tau, dt = start, driven["tau"][..., 0, :], driven["dt"]

@@ -110,9 +110,7 @@ def rollout(
     dtype = precision(given, {**(feedback or {}), "q": q0, "v": v0, "ctrl": ctrl, ACTIVATION: activation})
     run, inputs, of_variant = _kernel(mech, method, acting, tuple(more), tuple(parameters), dtype, target)
     named, batch = input_arrays(mech, inputs, {**given, **of_variant, TRUSTED: NONE_YET}, np.dtype(dtype), steps, every)
-    varied = _prepared(mech, method, acting, named, parameters)
-    if passive is None and not device:
-        warn_of_starts_beyond_limits(mech, next(iter(named.values())))
+    varied = _prepared(mech, method, acting, named, parameters, passive is None)
     axes = (*batch,) if final_only else (*batch, steps // every + 1)
     initial, shapes = _starts(mech, acting, named, axes)
     if device:
@@ -132,13 +130,20 @@ def rollout(
 
 
 def _prepared(
-    mech: Mechanism, method: str, acting: Acting, arrays: dict[Array, Any], parameters: Mapping[str, Any]
+    mech: Mechanism,
+    method: str,
+    acting: Acting,
+    arrays: dict[Array, Any],
+    parameters: Mapping[str, Any],
+    limits_act: bool,
 ) -> bool:
-    """Refuse numbers that no body has, warn of steps that are too long for contacts, and close the loops of the initial
-    states; whether numbers of the mechanism differ from state to state."""
+    """Refuse numbers that no body has, warn of steps that are too long and of starts beyond limits, and close the loops
+    of the initial states; whether numbers of the mechanism differ from state to state."""
     dt = next(x for array, x in arrays.items() if array.name == "dt")
     if isinstance(dt, np.ndarray):  # on a GPU they are taken as they are
         warn_of_long_steps(mech, method, acting, dt)
+        if limits_act:
+            warn_of_starts_beyond_limits(mech, next(iter(arrays.values())))
     varied = {array.name: x for array, x in arrays.items() if array.name in parameters}
     for name, values in varied.items():
         check_bodies(mech, name, values)
