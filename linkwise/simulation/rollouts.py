@@ -86,8 +86,7 @@ def rollout(
     target       "cpu", "cuda" (arrays on a GPU choose it, and are not checked), or "numpy": the slow reference
     passive      elements (``linkwise.Passive``) in place of the springs, damping, friction and limits of the joints,
                  which act otherwise, as all that is in ``mech.acting`` does (``mech.with_acting`` switches it)
-    ctrl         control inputs of the actuators (``mech.actuator_names``), in the shapes of tau, or {actuator: number,
-                 (steps,) or (..., steps)}; None for zero
+    ctrl         control inputs of ``mech.actuator_names`` in the shapes of tau, or {actuator: ...}; None for zero
     activation   (..., n_activation): initial activations of actuators with dynamics; None for zero; with
                  ``return_activation`` the result is (q, v, activation)
 
