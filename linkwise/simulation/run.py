@@ -118,11 +118,9 @@ def simulate(
     acting = resolved(mech, _passive(passive), explicit_step(settings.method, settings.step))
     if keep_energy and not control is acting is wrenches is None:
         raise ValueError(NOT_FREE)
-    q, v = _initial_state(mech, q0, v0, method, coordinates)
+    q, v = _initial_state(mech, q0, v0, method, coordinates, passive is None)
     if mech.loops and stabilization is None:  # which leaves them as they are
         closed.warn_if_open(mech, closed.position_error(mech, q))
-    if passive is None:
-        warn_of_starts_beyond_limits(mech, q)
     forces = Forces(mech, control, acting, q.shape[:-1], wrenches, ctrl)
     _check_activation(forces, coordinates)
     settings, manifold, corrected = _onto_manifold(mech, settings, q, v, keep_energy)
@@ -352,7 +350,7 @@ def _few(values: np.ndarray) -> str:
 
 
 def _initial_state(
-    mech: Mechanism, q0: ArrayLike | None, v0: ArrayLike | None, method: str, coordinates: str
+    mech: Mechanism, q0: ArrayLike | None, v0: ArrayLike | None, method: str, coordinates: str, limits_act: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """Initial positions and velocities with one batch shape."""
     q, v = state_arrays(mech, state_by_joint(mech, {"q0": q0, "v0": v0}), optional=True).values()
@@ -366,6 +364,8 @@ def _initial_state(
             f"method={method!r} chooses its steps for one state at a time: for a batch use one of the methods "
             f"{', '.join(STEPS)}, or simulate its states one by one"
         )
+    if limits_act:
+        warn_of_starts_beyond_limits(mech, q)
     return with_unit_quaternions(mech, "q0", q.copy()), v.copy()
 
 
