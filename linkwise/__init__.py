@@ -124,6 +124,7 @@ _LATER = {
     ".kinematics.targets": ("FrameTarget",),
     ".kinematics.so3": ("so3",),
     ".kinematics.se3": ("se3",),
+    ".trajectories": ("trajectories",),
     ".linearization": ("StateSpace", "find_equilibrium", "linearization", "linearize"),
     ".mechanics.algorithms.algorithm": ("Algorithm",),
     ".mechanics.algorithms.catalogue": ("register_integrator",),

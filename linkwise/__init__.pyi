@@ -2,6 +2,7 @@
 
 from . import interop as interop
 from . import linearization as linearization
+from . import trajectories as trajectories
 from . import viewer as viewer
 from .compiler.export import c_file as c_file
 from .compiler.export import export_c as export_c
@@ -288,6 +289,7 @@ __all__ = [
     "so3",
     "static_forces",
     "step_derivatives",
+    "trajectories",
     "viewer",
     "vjp_of",
 ]

@@ -68,14 +68,8 @@ def cycloid(
     From 0 to pi it is the printed formula.
     """
     start, way = np.asarray(start, dtype=float), np.asarray(end, dtype=float) - np.asarray(start, dtype=float)
-    frequency = 2.0 * math.pi / duration
-    phase = frequency * np.asarray(t, dtype=float)[:, None]
-    share = way / (2.0 * math.pi)
-    return (
-        start + share * (phase - np.sin(phase)),
-        share * frequency * (1.0 - np.cos(phase)),
-        share * frequency**2 * np.sin(phase),
-    )
+    share, rate, change = (x[:, None] for x in lw.trajectories.cycloid(np.asarray(t, dtype=float), duration))
+    return start + way * share, way * rate, way * change
 
 
 def planar_torques() -> Torques:

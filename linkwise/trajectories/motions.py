@@ -1,0 +1,111 @@
+"""Motions: a path and a law of time along it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..dynamics.by_joint import rates_by_joint
+from ..dynamics.states import Float64Array, real_numbers
+from ..dynamics.trees import inverse_dynamics
+from ..mechanism import Mechanism, MechanismError
+from .laws import law_of, peaks
+from .paths import Path, line
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """A path over time: ``motion(t)`` gives q, v and a, each with the leading shape of t; at rest beyond its ends.
+
+    law   from t (...,) to s, ds/dt and d2s/dt2 along the path
+    """
+
+    path: Path
+    duration: float
+    law: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
+
+    @property
+    def mechanism(self) -> Mechanism:
+        return self.path.mechanism
+
+    def __call__(self, t: ArrayLike) -> tuple[Float64Array, Float64Array, Float64Array]:
+        s, rate, change = self.law(real_numbers("t", t))
+        q, first, second = self.path(s)
+        rate, change = np.asarray(rate)[..., None], np.asarray(change)[..., None]
+        return q, first * rate, first * change + second * rate**2
+
+    def sample(self, count: int = 201) -> tuple[Float64Array, Float64Array, Float64Array, Float64Array]:
+        """t (count,), q, v, a at equal times from the start to the end."""
+        t = np.linspace(0.0, self.duration, count)
+        return t, *self(t)
+
+    def torques(self, t: ArrayLike) -> Float64Array:
+        """(..., nv): joint forces that the motion takes, by inverse dynamics."""
+        return inverse_dynamics(self.mechanism, *self(t))
+
+    def __str__(self) -> str:
+        return f"motion of {self.mechanism.name} over {self.duration:.4g} s"
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+
+def along(path: Path, duration: float | None = None) -> Motion:
+    """A motion along a path whose parameter is the time, from its start; or stretched to a ``duration``."""
+    whole = path.end - path.start
+    total = whole if duration is None else float(duration)
+    if not 0.0 < total < np.inf:
+        raise ValueError(f"duration must be a positive number of seconds, got {duration!r}")
+    scale = whole / total
+
+    def law(t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        inside = np.where((t >= 0.0) & (t <= total), 1.0, 0.0)
+        return path.start + np.clip(t, 0.0, total) * scale, inside * scale, np.zeros_like(inside)
+
+    return Motion(path, total, law)
+
+
+def point_to_point(
+    mech: Mechanism, q0: Any, q1: Any, duration: float | None = None, law: Any = "cycloid", acceleration: Any = None
+) -> Motion:
+    """From rest in q0 to rest in q1, all joints together.
+
+    duration       seconds; None for the shortest in which no joint exceeds ``mech.v_limit`` or ``acceleration``
+    law            "cycloid" (saha1999 38), "quintic", "trapezoid", or a function ``law(t, duration)`` that gives s,
+                   ds/dt and d2s/dt2
+    acceleration   bounds: one number, (nv,) or {joint: number}
+    """
+    path, chosen = line(mech, q0, q1), law_of(law)
+    if duration is None:
+        duration = _shortest(mech, path.coefficients[0, 0], peaks(chosen), acceleration)
+    total = float(duration)
+    chosen(np.zeros(()), total)  # says what is wrong with the duration
+    return Motion(path, total, lambda t: chosen(t, total))
+
+
+def _shortest(mech: Mechanism, way: np.ndarray, most: tuple[float, float], acceleration: Any) -> float:
+    bound = bounds_of(mech, "acceleration", acceleration, np.full(mech.nv, np.inf))
+    needs = [most[0] * np.abs(way) / mech.v_limit, np.sqrt(most[1] * np.abs(way) / bound)]
+    duration = float(np.max(needs, initial=0.0))
+    if not 0.0 < duration < np.inf:
+        raise MechanismError(
+            "no bound says how long the motion takes: give a duration, an acceleration=..., or velocity limits of the "
+            "joints (mech.with_limits)"
+            if duration == 0.0 and way.any()
+            else "q0 and q1 are equal, or a joint that moves may not: give a duration"
+        )
+    return duration
+
+
+def bounds_of(mech: Mechanism, name: str, given: Any, otherwise: np.ndarray) -> Float64Array:
+    """(nv,): positive bounds, from one number, nv of them, those of joints by name, or None for ``otherwise``."""
+    if given is None:
+        return otherwise
+    values = rates_by_joint(mech, name, given, np.inf) if isinstance(given, dict) else real_numbers(name, given)
+    if values.shape not in ((), (mech.nv,)) or not (values > 0.0).all():
+        raise MechanismError(f"{name} must be a positive number, {mech.nv} of them or {{joint: number}}, got {given!r}")
+    return np.broadcast_to(values, (mech.nv,))

@@ -1,0 +1,196 @@
+"""Paths on the configuration manifold of any joints: polynomials in the tangent space at each of their knots.
+
+Between two knots the path is q(s) = integrate(q_k, x(s), 1) with a polynomial x.  Where v is not dq/ds (rotations that
+are free), x' = D v and x'' = D a + b, with D and b of ``difference(q_k, q)`` (``difference_jacobian`` and
+``difference_bias`` among the algorithms): so pieces meet with equal velocities and accelerations, for all joints.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import solve_banded
+
+from ..compiler.store import float64_function
+from ..dynamics.states import Float64Array, real_numbers
+from ..dynamics.trees import difference, integrate
+from ..mechanism import Mechanism, MechanismError, require_mechanism
+from ..mechanism.quaternions import with_unit_quaternions
+
+#: Coefficients of the quintic x(h y), y from 0 to 1, by x', x'' at its ends (times h, h^2) and x(h); x(0) = 0.
+HERMITE = np.linalg.inv(
+    np.array(
+        [
+            [1.0, 0.0, 0.0, 0.0, 0.0],
+            [0.0, 2.0, 0.0, 0.0, 0.0],
+            [1.0, 1.0, 1.0, 1.0, 1.0],
+            [1.0, 2.0, 3.0, 4.0, 5.0],
+            [0.0, 2.0, 6.0, 12.0, 20.0],
+        ]
+    )
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """A curve of configurations over the parameter s, twice differentiable.
+
+    knots          (n + 1,): where pieces begin and end, growing
+    q              (n, nq): configurations where pieces begin
+    coefficients   (n, 5, nv): x(s) = sum over k of coefficients[k - 1] (s - knot)^k, k from 1 to 5
+    """
+
+    mechanism: Mechanism
+    knots: Float64Array
+    q: Float64Array
+    coefficients: Float64Array
+
+    @property
+    def start(self) -> float:
+        return float(self.knots[0])
+
+    @property
+    def end(self) -> float:
+        return float(self.knots[-1])
+
+    def __call__(self, s: ArrayLike) -> tuple[Float64Array, Float64Array, Float64Array]:
+        """q (..., nq), and its first and second derivatives by s, along tangents (..., nv); beyond its ends the path
+        stays there."""
+        at = np.clip(real_numbers("s", s), self.start, self.end)
+        piece = np.clip(np.searchsorted(self.knots, at, side="right") - 1, 0, len(self.q) - 1)
+        y = (at - self.knots[piece])[..., None]
+        c = np.moveaxis(self.coefficients[piece], -2, 0)
+        x = y * (c[0] + y * (c[1] + y * (c[2] + y * (c[3] + y * c[4]))))
+        first = c[0] + y * (2.0 * c[1] + y * (3.0 * c[2] + y * (4.0 * c[3] + y * 5.0 * c[4])))
+        second = 2.0 * c[1] + y * (6.0 * c[2] + y * (12.0 * c[3] + y * 20.0 * c[4]))
+        start = self.q[piece]
+        q = integrate(self.mechanism, start, x, 1.0)
+        if self.mechanism.rates_are_velocities:
+            return q, first, second
+        jacobian = float64_function(self.mechanism, "difference_jacobian")(start, q)
+        v = np.linalg.solve(jacobian, first[..., None])[..., 0]
+        bias = float64_function(self.mechanism, "difference_bias")(start, q, v)
+        return q, v, np.linalg.solve(jacobian, (second - bias)[..., None])[..., 0]
+
+
+def line(mech: Mechanism, q0: Any, q1: Any) -> Path:
+    """From q0 to q1 with constant velocity while s goes from 0 to 1: straight for ordinary coordinates, the shortest
+    rotation and a screw for joints that move freely."""
+    first, last = (_configurations(mech, name, q, 1) for name, q in (("q0", q0), ("q1", q1)))
+    coefficients = np.zeros((1, 5, mech.nv))
+    coefficients[0, 0] = difference(mech, first, last)
+    return Path(mech, np.array([0.0, 1.0]), first[None], coefficients)
+
+
+def spline(
+    mech: Mechanism,
+    waypoints: Any,
+    at: Any = None,
+    velocities: Any = None,
+    accelerations: Any = None,
+) -> Path:
+    """A path through configurations (n, nq), twice differentiable, for any joints.
+
+    at              (n,): the parameter (or time) of each, growing; by default the distances between them, the whole
+                    path from 0 to 1
+    velocities      (2, nv): derivatives at both ends; or (n, nv): at every waypoint.  By default zero at the ends if
+                    ``at`` are times; else such that the curvature there is zero (the natural spline)
+    accelerations   (n, nv): second derivatives at every waypoint, together with all velocities
+
+    By default it is the cubic spline of ordinary coordinates.  For rotations the same equations are solved for tangent
+    vectors; pieces are then of fifth degree, and meet in the same way.
+    """
+    require_mechanism(mech)
+    q = _configurations(mech, "waypoints", waypoints, 2)
+    if len(q) < 2:
+        raise MechanismError(f"a spline goes through two waypoints or more, got {len(q)}")
+    ways = difference(mech, q[:-1], q[1:])
+    knots = _knots(ways, at)
+    n = len(q)
+    if velocities is None and at is not None:
+        velocities = np.zeros((2, mech.nv))
+    given = None if velocities is None else real_numbers("velocities", velocities)
+    if given is not None and given.shape not in ((2, mech.nv), (n, mech.nv)):
+        raise MechanismError(
+            f"velocities must have shape (2, {mech.nv}), at the ends, or ({n}, {mech.nv}), got {given.shape}"
+        )
+    whole = given is not None and given.shape == (n, mech.nv)
+    v = given if whole and given is not None else _spline_velocities(np.diff(knots), ways, given)
+    if accelerations is None:
+        a = _spline_accelerations(np.diff(knots), ways, v)
+    else:
+        a = real_numbers("accelerations", accelerations)
+        if a.shape != (n, mech.nv) or not whole:
+            raise MechanismError(
+                f"accelerations ({n}, {mech.nv}) go with velocities ({n}, {mech.nv}) at every waypoint"
+            )
+    return Path(mech, knots, q[:-1], _pieces(mech, q, np.diff(knots), ways, v, a))
+
+
+def _knots(ways: np.ndarray, at: Any) -> np.ndarray:
+    if at is None:
+        lengths = np.linalg.norm(ways, axis=-1)
+        if not (lengths > 0.0).all():
+            k = int(np.argmin(lengths > 0.0))
+            raise MechanismError(f"waypoints {k} and {k + 1} are equal: leave one out, or give the times with at=...")
+        return np.concatenate([[0.0], np.cumsum(lengths) / lengths.sum()])
+    knots = real_numbers("at", at)
+    if knots.shape != (len(ways) + 1,) or not (np.diff(knots) > 0.0).all() or not np.isfinite(knots).all():
+        raise MechanismError(f"at must be {len(ways) + 1} growing numbers, one for each waypoint, got {at!r}")
+    return knots
+
+
+def _spline_velocities(h: np.ndarray, ways: np.ndarray, ends: np.ndarray | None) -> np.ndarray:
+    """(n, nv): those of the cubic spline with given velocities at its ends, or without curvature there."""
+    n = len(h) + 1
+    slopes = ways / h[:, None]
+    band = np.zeros((3, n))
+    band[1, [0, -1]] = 1.0
+    right = np.empty((n, ways.shape[-1]))
+    if ends is None:
+        band[1, [0, -1]], band[0, 1], band[2, -2] = 2.0, 1.0, 1.0
+        right[0], right[-1] = 3.0 * slopes[0], 3.0 * slopes[-1]
+    else:
+        right[0], right[-1] = ends
+    band[1, 1:-1] = 2.0 * (h[:-1] + h[1:])
+    band[0, 2:], band[2, :-2] = h[:-1], h[1:]
+    right[1:-1] = 3.0 * (h[1:, None] * slopes[:-1] + h[:-1, None] * slopes[1:])
+    return solve_banded((1, 1), band, right)
+
+
+def _spline_accelerations(h: np.ndarray, ways: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """(n, nv): those of the cubic pieces with these velocities, where two meet the mean of both."""
+    slopes, steps = ways / h[:, None], h[:, None]
+    first = (6.0 * slopes - 4.0 * v[:-1] - 2.0 * v[1:]) / steps
+    last = (-6.0 * slopes + 2.0 * v[:-1] + 4.0 * v[1:]) / steps
+    return np.concatenate([first[:1], 0.5 * (first[1:] + last[:-1]), last[-1:]])
+
+
+def _pieces(
+    mech: Mechanism, q: np.ndarray, h: np.ndarray, ways: np.ndarray, v: np.ndarray, a: np.ndarray
+) -> np.ndarray:
+    """(n - 1, 5, nv): coefficients of the quintic pieces with these velocities and accelerations at their ends."""
+    v_end, a_end = v[1:], a[1:]
+    if not mech.rates_are_velocities:
+        jacobian = float64_function(mech, "difference_jacobian")(q[:-1], q[1:])
+        bias = float64_function(mech, "difference_bias")(q[:-1], q[1:], v_end)
+        v_end = (jacobian @ v_end[..., None])[..., 0]
+        a_end = (jacobian @ a_end[..., None])[..., 0] + bias
+    step = h[:, None]
+    ends = np.stack([step * v[:-1], step**2 * a[:-1], ways, step * v_end, step**2 * a_end], axis=1)
+    powers = h[:, None, None] ** -np.arange(1.0, 6.0)[:, None]
+    return (HERMITE @ ends) * powers
+
+
+def _configurations(mech: Mechanism, name: str, given: Any, axes: int) -> Float64Array:
+    require_mechanism(mech)
+    q = real_numbers(name, given)
+    if q.ndim != axes or q.shape[-1] != mech.nq or not np.isfinite(q).all():
+        shape = f"({mech.nq},)" if axes == 1 else f"(n, {mech.nq})"
+        raise MechanismError(
+            f"{name} must be finite numbers of shape {shape} for mechanism {mech.name!r}, got {q.shape}"
+        )
+    return with_unit_quaternions(mech, name, q)

@@ -1,0 +1,200 @@
+"""The fastest motion along a path within bounds of torques, velocities and accelerations.
+
+With x = (ds/dt)^2 and u = d2s/dt2 all bounds at a place of the path are linear in (u, x): joint forces are
+
+    tau = m u + b x + c,    c = ID(q, 0, 0),    m = ID(q, 0, q') - c,    b = ID(q, q', q'') - c
+
+with inverse dynamics ID, which is compiled and evaluated for all places at once.  Places are taken in steps in which u
+is constant, x' = x + 2 u ds.  Backward from the end, the values of x from which the end can be reached are an interval
+at each place, the ends of which are two linear programs in two unknowns; forward from the start, the largest u that
+stays in these intervals is the fastest (Pham and Pham, "A New Approach to Time-Optimal Path Parameterization Based on
+Reachability Analysis", IEEE Transactions on Robotics 34, 2018).  Bounds are kept at both ends of every step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..dynamics.states import Float64Array
+from ..dynamics.trees import inverse_dynamics
+from ..mechanism import Mechanism, MechanismError
+from .motions import Motion, bounds_of
+from .paths import Path
+
+FASTEST = 1e8  # of x, where nothing else bounds it
+SLACK = 1e-9  # by which the unknowns of a linear program may miss a constraint, relative
+PARALLEL = 1e-12  # sine of an angle between lines that have no common point
+
+
+class InfeasiblePathError(MechanismError):
+    """No motion along a path keeps within the bounds."""
+
+
+@dataclass(frozen=True)
+class _Bounds:
+    """For every place: rows [a, b] and right sides h of a u + b x <= h, of length one or zero; and the largest x."""
+
+    rows: np.ndarray  # (places, n, 2)
+    right: np.ndarray  # (places, n)
+    largest: np.ndarray  # (places,)
+
+
+def time_optimal(
+    path: Path | Motion, effort: Any = None, velocity: Any = None, acceleration: Any = None, points: int = 400
+) -> Motion:
+    """The fastest motion along ``path`` (of a ``Motion``: along its path), from rest to rest.
+
+    effort         bounds of joint forces, in both directions: one number, (nv,), {joint: number}; None: the effort
+                   limits of the joints
+    velocity       bounds of joint velocities likewise; None: the velocity limits of the joints
+    acceleration   bounds of joint accelerations likewise; None: none
+    points         steps along the path, in each of which d2s/dt2 is constant
+
+    Joint forces are those of ``inverse_dynamics``: gravity and inertia, without what else may act on the mechanism.
+    """
+    path = path.path if isinstance(path, Motion) else path
+    if not isinstance(path, Path):
+        raise TypeError(f"path must be a linkwise.trajectories.Path or Motion, got {path!r}")
+    if not (isinstance(points, int) and points >= 2):
+        raise ValueError(f"points must be a whole number from 2 on, got {points!r}")
+    mech = path.mechanism
+    if mech.loops:
+        raise MechanismError(
+            f"time_optimal would ignore the loops of mechanism {mech.name!r}: what its motors need is no linear "
+            "function alone; plan along mech.spanning_tree if the loops are meant to be open"
+        )
+    efforts = bounds_of(mech, "effort", effort, mech.effort_limit)
+    velocities = bounds_of(mech, "velocity", velocity, mech.v_limit)
+    accelerations = bounds_of(mech, "acceleration", acceleration, np.full(mech.nv, np.inf))
+    if not np.isfinite(np.concatenate([efforts, velocities, accelerations])).any():
+        raise MechanismError(
+            "no joint has an effort or velocity limit: give effort=..., velocity=... or acceleration=..."
+        )
+    places = np.linspace(path.start, path.end, points + 1)
+    bounds = _bounds(path, places, efforts, velocities, accelerations)
+    lower, upper = _controllable(mech, places, bounds)
+    x, u = _fastest(places, bounds, lower, upper)
+    return _motion(path, places, x, u)
+
+
+def _bounds(
+    path: Path, places: np.ndarray, efforts: np.ndarray, velocities: np.ndarray, accelerations: np.ndarray
+) -> _Bounds:
+    mech = path.mechanism
+    q, first, second = path(places)
+    still = np.zeros_like(first)
+    weight = inverse_dynamics(mech, q, still, still)
+    by_u = inverse_dynamics(mech, q, still, first) - weight
+    by_x = inverse_dynamics(mech, q, first, second) - weight
+    _refuse_weights(mech, places, weight, efforts)
+    limited, fast = np.isfinite(efforts), np.isfinite(accelerations)
+    a = np.concatenate([by_u[:, limited], -by_u[:, limited], first[:, fast], -first[:, fast]], axis=-1)
+    b = np.concatenate([by_x[:, limited], -by_x[:, limited], second[:, fast], -second[:, fast]], axis=-1)
+    room = [efforts - weight, efforts + weight]
+    right = np.concatenate([*(x[:, limited] for x in room), *[np.tile(accelerations[fast], (len(places), 1))] * 2], -1)
+    size = np.hypot(a, b)
+    size = np.where(size > 0.0, size, 1.0)
+    with np.errstate(divide="ignore"):
+        largest = np.min((velocities / np.abs(first)) ** 2, axis=-1, initial=FASTEST)
+    return _Bounds(np.stack([a / size, b / size], axis=-1), right / size, largest)
+
+
+def _refuse_weights(mech: Mechanism, places: np.ndarray, weight: np.ndarray, efforts: np.ndarray) -> None:
+    heavy = np.abs(weight) > efforts
+    if heavy.any():
+        k, j = (int(i) for i in np.argwhere(heavy)[0])
+        name = mech.coordinate_names("v")[j]
+        raise InfeasiblePathError(
+            f"at s = {places[k]:.4g} of the path joint {name!r} needs {abs(weight[k, j]):.4g} to hold still, and its "
+            f"effort limit is {efforts[j]:.4g}: raise it, or plan another path"
+        )
+
+
+def _controllable(mech: Mechanism, places: np.ndarray, bounds: _Bounds) -> tuple[np.ndarray, np.ndarray]:
+    """(places,) each: the least and the largest x from which the end can be reached at rest."""
+    lower, upper = np.zeros(len(places)), np.zeros(len(places))
+    for k in reversed(range(len(places) - 1)):
+        rows, right = _step_constraints(places, bounds, k, lower[k + 1], upper[k + 1])
+        found = _range_of_x(rows, right)
+        if found is None:
+            raise InfeasiblePathError(
+                f"near s = {places[k]:.4g} of the path of mechanism {mech.name!r} no motion keeps within bounds and "
+                "comes to rest at its end: raise them, plan another path, or take more points"
+            )
+        lower[k], upper[k] = max(found[0], 0.0), max(found[1], 0.0)
+    if lower[0] > SLACK:
+        raise InfeasiblePathError(
+            f"a motion of mechanism {mech.name!r} that starts at rest does not keep within bounds: raise them, or plan "
+            "another path"
+        )
+    return lower, upper
+
+
+def _step_constraints(
+    places: np.ndarray, bounds: _Bounds, k: int, least: float, most: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and right sides of what a step from place k must keep: bounds at both of its ends, and an x' from ``least``
+    to ``most`` there."""
+    twice = 2.0 * (places[k + 1] - places[k])
+    ahead = bounds.rows[k + 1] @ np.array([[1.0, 0.0], [twice, 1.0]])
+    own = np.array([[0.0, -1.0], [0.0, 1.0], [-twice, -1.0], [twice, 1.0]])
+    right = np.array([0.0, bounds.largest[k], -least, most])
+    return np.concatenate([bounds.rows[k], ahead, own]), np.concatenate([bounds.right[k], bounds.right[k + 1], right])
+
+
+def _range_of_x(rows: np.ndarray, right: np.ndarray) -> tuple[float, float] | None:
+    """The least and the largest x of all (u, x) with rows (u, x) <= right; None if there are none: both are taken in
+    points where two of the lines meet."""
+    used = np.abs(rows).sum(axis=-1) > 0.0
+    if (right[~used] < 0.0).any():
+        return None
+    rows, right = rows[used], right[used]
+    size = np.hypot(rows[:, 0], rows[:, 1])
+    rows, right = rows / size[:, None], right / size
+    i, j = np.triu_indices(len(rows), 1)
+    cross = rows[i, 0] * rows[j, 1] - rows[i, 1] * rows[j, 0]
+    meet = np.abs(cross) > PARALLEL
+    i, j, cross = i[meet], j[meet], cross[meet]
+    u = (right[i] * rows[j, 1] - right[j] * rows[i, 1]) / cross
+    x = (rows[i, 0] * right[j] - rows[j, 0] * right[i]) / cross
+    over = rows[:, :1] * u + rows[:, 1:] * x - right[:, None]
+    inside = (over <= SLACK * (1.0 + np.abs(u) + np.abs(x))).all(axis=0)
+    return (float(x[inside].min()), float(x[inside].max())) if inside.any() else None
+
+
+def _fastest(
+    places: np.ndarray, bounds: _Bounds, lower: np.ndarray, upper: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """x (places,) and u (places - 1,) with the largest u that can still come to rest at the end."""
+    x, u = np.zeros(len(places)), np.zeros(len(places) - 1)
+    for k in range(len(u)):
+        rows, right = _step_constraints(places, bounds, k, lower[k + 1], upper[k + 1])
+        left = right - rows[:, 1] * x[k]
+        rising = rows[:, 0] > PARALLEL
+        u[k] = np.min(left[rising] / rows[rising, 0])
+        ahead = np.clip(x[k] + 2.0 * u[k] * (places[k + 1] - places[k]), lower[k + 1], upper[k + 1])
+        x[k + 1] = ahead
+        u[k] = (x[k + 1] - x[k]) / (2.0 * (places[k + 1] - places[k]))
+    return x, u
+
+
+def _motion(path: Path, places: np.ndarray, x: np.ndarray, u: np.ndarray) -> Motion:
+    speed = np.sqrt(x)
+    together = speed[:-1] + speed[1:]
+    if not (together > 0.0).all():
+        k = int(np.argmin(together > 0.0))
+        raise InfeasiblePathError(f"at s = {places[k]:.4g} of the path the bounds allow no motion: raise them")
+    times = np.concatenate([[0.0], np.cumsum(2.0 * np.diff(places) / together)])
+
+    def law(t: np.ndarray) -> tuple[Float64Array, Float64Array, Float64Array]:
+        inside = np.where((t >= 0.0) & (t <= times[-1]), 1.0, 0.0)
+        at = np.clip(t, 0.0, times[-1])
+        k = np.clip(np.searchsorted(times, at, side="right") - 1, 0, len(u) - 1)
+        since = at - times[k]
+        rate = speed[k] + u[k] * since
+        return places[k] + since * (speed[k] + 0.5 * u[k] * since), inside * rate, inside * u[k]
+
+    return Motion(path, float(times[-1]), law)

@@ -1,0 +1,114 @@
+"""Laws of time, paths and motions: derivatives against differences, splines against SciPy's, on any joints."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.interpolate import CubicSpline
+
+import linkwise as lw
+from linkwise import trajectories as tr
+
+STEP = 1e-5
+
+
+@pytest.mark.parametrize("law", [tr.cycloid, tr.quintic, tr.trapezoid, lambda t, T: tr.trapezoid(t, T, 0.5)])
+def test_laws_start_and_end_at_rest_and_have_their_derivatives(law):
+    t = np.linspace(0.01, 1.99, 117)
+    s, rate, change = law(t, 2.0)
+    np.testing.assert_allclose((law(t + STEP, 2.0)[0] - law(t - STEP, 2.0)[0]) / (2 * STEP), rate, atol=1e-4)
+    smooth = np.abs(law(t + STEP, 2.0)[2] - law(t - STEP, 2.0)[2]) < 1e-3
+    slope = (law(t + STEP, 2.0)[1] - law(t - STEP, 2.0)[1]) / (2 * STEP)
+    np.testing.assert_allclose(slope[smooth], change[smooth], atol=1e-6)
+    assert smooth.sum() > 100 and (np.diff(s) > 0.0).all()
+    np.testing.assert_allclose(
+        [law(np.array(x), 2.0)[0] for x in (-1.0, 0.0, 1.0, 2.0, 5.0)], [0, 0, 0.5, 1, 1], atol=1e-15
+    )
+    assert all(law(np.array(x), 2.0)[1] == 0.0 for x in (-1.0, 5.0))
+
+
+@pytest.mark.seed("saha1999", "38", by="library")
+def test_the_cycloid_is_the_printed_one():
+    t, duration = np.linspace(0.0, 10.0, 41), 10.0
+    printed = 0.5 * (2.0 * np.pi / duration * t - np.sin(2.0 * np.pi / duration * t))
+    np.testing.assert_allclose(np.pi * tr.cycloid(t, duration)[0], printed, atol=1e-14)
+    q, v, a = tr.point_to_point(lw.mechanisms.planar_arm(3), np.zeros(3), np.full(3, np.pi), duration)(t)
+    np.testing.assert_allclose(q, np.tile(printed[:, None], 3), atol=1e-14)
+
+
+def test_splines_of_ordinary_coordinates_are_those_of_scipy():
+    mech, rng = lw.mechanisms.chain(4), np.random.default_rng(0)
+    q, at, t = rng.normal(size=(6, 4)), np.array([0.0, 0.5, 0.9, 2.0, 2.2, 3.0]), np.linspace(0.0, 3.0, 50)
+    ends = rng.normal(size=(2, 4))
+    for given, kind in ((None, "clamped"), (ends, ((1, ends[0]), (1, ends[1])))):
+        expected = CubicSpline(at, q, bc_type=kind)
+        for found, order in zip(tr.spline(mech, q, at, given)(t), range(3), strict=True):
+            np.testing.assert_allclose(found, expected(t, order), atol=1e-9)
+    natural = tr.spline(mech, q)
+    expected = CubicSpline(natural.knots, q, bc_type="natural")
+    np.testing.assert_allclose(natural(t / 3.0)[2], expected(t / 3.0, 2), atol=1e-8)
+
+
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 8))])
+def test_motions_of_all_joints_pass_their_waypoints_and_have_their_derivatives(seed):
+    mech = lw.mechanisms.random_tree(6, seed, floating_base=seed % 2 == 1)
+    rng = np.random.default_rng(seed)
+    q, _ = lw.random_state(mech, rng, (4,))
+    at = np.array([0.0, 1.0, 1.5, 3.0])
+    path = tr.spline(mech, q, at)
+    motion = tr.along(path)
+    np.testing.assert_allclose(lw.difference(mech, motion(at)[0], q), 0.0, atol=1e-12)
+    t = np.array([0.2, 0.8, 1.2, 2.0, 2.9])
+    _, v, a = motion(t)
+    (before, v_before, _), (after, v_after, _) = motion(t - STEP), motion(t + STEP)
+    np.testing.assert_allclose(lw.difference(mech, before, after) / (2 * STEP), v, atol=1e-6)
+    np.testing.assert_allclose((v_after - v_before) / (2 * STEP), a, atol=1e-5)
+    # Pieces meet with equal velocities and accelerations, and the ends are at rest.
+    (left, *rates_left), (right, *rates_right) = path(at[1:-1] - 1e-12), path(at[1:-1] + 1e-12)
+    np.testing.assert_allclose(lw.difference(mech, left, right), 0.0, atol=1e-10)
+    np.testing.assert_allclose(rates_left, rates_right, atol=1e-8)
+    np.testing.assert_allclose(motion(at[[0, -1]])[1], 0.0, atol=1e-9)
+    one = tr.point_to_point(mech, q[0], q[1], 2.0, law="quintic")
+    np.testing.assert_allclose(lw.difference(mech, one(2.0)[0], q[1]), 0.0, atol=1e-12)
+    np.testing.assert_allclose(one(1.0)[1], 15.0 / 16.0 * lw.difference(mech, q[0], q[1]), atol=1e-9)
+
+
+def test_velocities_and_accelerations_at_waypoints_are_met():
+    mech, rng = lw.mechanisms.random_tree(3, 5, [lw.Spherical]), np.random.default_rng(1)
+    q, v = lw.random_state(mech, rng, (3,))
+    a = rng.normal(size=v.shape)
+    path = tr.spline(mech, q, [0.0, 1.0, 2.5], v, a)
+    for found, expected in zip(path([0.0, 1.0, 2.5])[1:], (v, a), strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+def test_the_shortest_duration_of_a_law():
+    mech = lw.mechanisms.chain(2).with_limits({f"joint{k}": lw.Limits(velocity=2.0) for k in (1, 2)})
+    motion = tr.point_to_point(mech, [0.0, 0.0], [3.0, -1.0], law="trapezoid", acceleration={"joint2": 0.5})
+    _, _, v, a = motion.sample(4001)
+    assert motion.duration == pytest.approx(max(3.0 / 0.75 / 2.0, np.sqrt(1.0 / 0.75 / 0.25 / 0.5)), rel=1e-3)
+    assert np.abs(v).max() <= 2.0 + 1e-9 and np.abs(a[:, 1]).max() <= 0.5 + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda m: tr.point_to_point(m, [0.0, 0.0], [1.0, 1.0], -1.0), "duration must be"),
+        (lambda m: tr.point_to_point(m, [0.0, 0.0], [1.0, 1.0]), "no bound says how long"),
+        (lambda m: tr.point_to_point(m, [0.0], [1.0, 1.0], 1.0), r"q0 must be finite numbers of shape \(2,\)"),
+        (lambda m: tr.point_to_point(m, [0.0, 0.0], [1.0, 1.0], 1.0, law="cubic"), "unknown law 'cubic'"),
+        (lambda m: tr.spline(m, [[0.0, 0.0]]), "two waypoints or more"),
+        (lambda m: tr.spline(m, np.zeros((2, 2))), "waypoints 0 and 1 are equal"),
+        (lambda m: tr.spline(m, np.eye(2), [1.0, 0.0]), "growing numbers"),
+        (lambda m: tr.spline(m, np.eye(2), None, np.zeros(2)), "velocities must have shape"),
+        (
+            lambda m: tr.spline(m, np.eye(3)[:, :2], [0.0, 1.0, 2.0], None, np.zeros((3, 2))),
+            "accelerations .* go with velocities",
+        ),
+        (lambda m: tr.trapezoid(0.0, 1.0, 0.7), "ramp must be"),
+        (lambda m: tr.along(tr.line(m, [0.0, 0.0], [1.0, 1.0]), 0.0), "duration must be"),
+    ],
+)
+def test_bad_input(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(lw.mechanisms.chain(2))
