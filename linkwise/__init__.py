@@ -38,6 +38,8 @@ from .dynamics.trees import (
     random_state,
     static_forces,
 )
+from .mechanics.contacts import *  # noqa: F403 - every kind of contact is public
+from .mechanics.contacts import __all__ as _CONTACTS
 from .mechanics.joints import *  # noqa: F403 - every kind of joint is public
 from .mechanics.joints import __all__ as _JOINTS
 from .mechanism import (
@@ -46,6 +48,7 @@ from .mechanism import (
     ContactLaw,
     ContactPair,
     Coupling,
+    Drive,
     EffortRange,
     GravityCompensation,
     InertiaWarning,
@@ -150,6 +153,7 @@ __all__ = [
     "ContactLaw",
     "ContactPair",
     "Coupling",
+    "Drive",
     "EffortRange",
     "GravityCompensation",
     "InertiaWarning",
@@ -207,7 +211,7 @@ __all__ = [
     "set_num_threads",
     "static_forces",
 ]
-__all__.extend(name for name in (*_JOINTS, *_HOME) if name not in __all__)
+__all__.extend(name for name in (*_JOINTS, *_CONTACTS, *_HOME) if name not in __all__)
 __all__.sort()
 
 

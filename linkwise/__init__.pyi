@@ -99,6 +99,10 @@ from .mechanics.algorithms.algorithm import Algorithm as Algorithm
 from .mechanics.algorithms.catalogue import register_integrator as register_integrator
 from .mechanics.algorithms.integration import Splitting as Splitting
 from .mechanics.algorithms.integration import Tableau as Tableau
+from .mechanics.contacts.ball import Ball as Ball
+from .mechanics.contacts.distance import Distance as Distance
+from .mechanics.contacts.knife_edge import KnifeEdge as KnifeEdge
+from .mechanics.contacts.wheel import Wheel as Wheel
 from .mechanics.joints.cylindrical import Cylindrical as Cylindrical
 from .mechanics.joints.fixed import Fixed as Fixed
 from .mechanics.joints.floating import Floating as Floating
@@ -120,6 +124,7 @@ from .mechanism.checks import MechanismWarning as MechanismWarning
 from .mechanism.checks import MissingConstraintWarning as MissingConstraintWarning
 from .mechanism.checks import OmissionWarning as OmissionWarning
 from .mechanism.dh import from_dh as from_dh
+from .mechanism.drives import Drive as Drive
 from .mechanism.elements import Actuator as Actuator
 from .mechanism.elements import EffortRange as EffortRange
 from .mechanism.elements import GravityCompensation as GravityCompensation
@@ -149,6 +154,7 @@ __version__: str
 __all__ = [
     "Actuator",
     "Algorithm",
+    "Ball",
     "BaseParameters",
     "Builder",
     "ContactLaw",
@@ -157,6 +163,8 @@ __all__ = [
     "Coupling",
     "Cylindrical",
     "DTYPES",
+    "Distance",
+    "Drive",
     "EffortRange",
     "Fixed",
     "Floating",
@@ -169,6 +177,7 @@ __all__ = [
     "Joint",
     "Kernel",
     "KernelError",
+    "KnifeEdge",
     "LANGUAGES",
     "LimitWarning",
     "Limits",
@@ -196,6 +205,7 @@ __all__ = [
     "Tendon",
     "Trajectory",
     "Universal",
+    "Wheel",
     "__version__",
     "acceleration_parts",
     "acting",

@@ -18,6 +18,7 @@ from typing import Any
 
 import linkwise as lw
 from linkwise.mechanics.algorithms.catalogue import ALGORITHMS
+from linkwise.mechanics.contacts import Contact
 from linkwise.mechanics.joints import Joint
 from linkwise.mechanics.operators import Expression, Space
 
@@ -38,6 +39,7 @@ def page() -> str:
     modules = {name: value for name, value in public.items() if isinstance(value, ModuleType)}
     classes = {name: value for name, value in public.items() if inspect.isclass(value)}
     joints = {name: value for name, value in classes.items() if issubclass(value, Joint)}
+    contacts = {name: value for name, value in classes.items() if issubclass(value, Contact)}
     errors = {name: value for name, value in classes.items() if issubclass(value, (Exception, Warning))}
     choices = {name: value for name, value in public.items() if isinstance(value, tuple)}
     functions = {name: value for name, value in public.items() if name not in modules | classes | choices}
@@ -49,11 +51,14 @@ def page() -> str:
     lines += ["", "## Kinds of joints", ""]
     for name, joint in joints.items():
         lines += _entry(name, joint)
+    lines += ["", "## Kinds of contacts", ""]
+    for name, contact in contacts.items():
+        lines += _entry(name, contact)
     lines += ["", "## Errors and warnings", ""]
     for name, error in errors.items():
         lines += _entry(name, error)
     for name, one in classes.items():
-        if name not in joints | errors:
+        if name not in joints | contacts | errors:
             lines += ["", f"## {name}", "", *_class_section(one)]
     lines += ["", "## Rows of a Denavit-Hartenberg table", "", *_fenced(_after_first_paragraph(lw.from_dh))]
     lines += ["", "## Names that `lw.compile` takes", "", *_algorithms()]

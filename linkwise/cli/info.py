@@ -62,7 +62,7 @@ def facts_of(mech: lw.Mechanism, warnings: Sequence[str]) -> dict[str, Any]:
         "couplings": [
             {"name": one.name, "ratios": dict(one.ratios), "offset": one.offset}
             for one in mech.loops
-            if isinstance(one, lw.Coupling)
+            if isinstance(one, lw.Coupling) and one.drive is None and not one.ratios_change
         ],
         "contacts": contact_facts(mech),
         "independent": mech.independent_joints,

@@ -68,12 +68,16 @@ def parameter_arrays(mech: Mechanism, names: Sequence[Any]) -> tuple[list[Array]
         link, _, kind = name.rpartition(".")
         if name == "gravity":
             array, places = Array(name, (3,)), [(("gravity", -1), ...)]
+        elif name == "drive":
+            array = Array(name, (len(mech.driven), 3))
+            driven = [k for k, loop in enumerate(mech.loops) if loop.drive is not None]
+            places = [(("drive", k), row) for row, k in enumerate(driven)]
         elif link:
             one_of(f"parameter of link {link!r}", kind, tuple(PARAMETER_SHAPES))
             body = mech.link_names.index(one_of("moving link", link, mech.link_names))
             array, places = Array(name, PARAMETER_SHAPES[kind]), [((kind, body), ...)]
         else:
-            one_of("parameter", kind, (*PARAMETER_SHAPES, "gravity"))
+            one_of("parameter", kind, (*PARAMETER_SHAPES, "gravity", "drive"))
             array = Array(name, (mech.n_links, *PARAMETER_SHAPES[kind]))
             places = [((kind, i), i) for i in range(mech.n_links)]
         clash = taken.intersection(key for key, _ in places)

@@ -84,9 +84,10 @@ def velocities_by_joint(
     jacobian = counted_jacobian(mech, q)
     free = np.ones(mech.nv, dtype=bool)
     free[[i for joint in named for i in range(mech.nv)[mech.v_index(joint)]]] = False
-    v = given - decompose(jacobian * free).solve(times(jacobian, given))
-    opening = np.abs(times(jacobian, v))
-    refused = opening > LOOPS.velocity_by_mistake * times(np.abs(jacobian), np.abs(given)).max(axis=-1)[..., None]
+    v = given - decompose(jacobian * free).solve(times(jacobian, given) - mech.drive_rates)
+    opening = np.abs(times(jacobian, v) - mech.drive_rates)
+    speeds = times(np.abs(jacobian), np.abs(given)) + np.abs(mech.drive_rates)
+    refused = opening > LOOPS.velocity_by_mistake * speeds.max(axis=-1)[..., None]
     if refused.any():
         *state, row = (int(i) for i in np.argwhere(refused)[0])
         which = f" in state {tuple(state)}" if state else ""

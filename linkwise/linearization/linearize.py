@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ..dynamics.closed import AssemblyError, assemble, degrees_of_freedom, generic_rank
 from ..dynamics.closed.derivatives import rate_jacobian_at
-from ..dynamics.closed.variations import Variations, state_of, variations
+from ..dynamics.closed.variations import State, Variations, state_of, variations
 from ..dynamics.passive import Passive
 from ..dynamics.states import Float64Array
 from ..dynamics.trees import integrate, neutral, random_state
@@ -20,7 +20,7 @@ from ..mechanism import Mechanism, MechanismError, one_of
 from ..mechanism.checks import names_of
 from .actuated import ACTIVATION, Model, driven, extended, inputs_of
 from .coordinates import RATE, coordinate_names, independent_by, named_rows
-from .local_form import local_form, plain_model
+from .local_form import LocalForm, local_form, plain_model
 from .state_space import StateSpace
 
 FORMS = ("local", "underlying")
@@ -49,7 +49,8 @@ def linearize(
                   joint, {joint: coordinates}; the state need not be an equilibrium (the model then has a drift)
     independent   the coordinates of a closed mechanism: "partitioning" (those of joints, well conditioned; also None,
                   but for ``mech.independent_joints`` where a file names them and they describe the motion),
-                  "null_space" (orthonormal combinations), joint names, or rows (p, nv) with dy/dt = rows v
+                  "null_space" (orthonormal combinations), joint names, or rows (p, nv) with dy/dt = rows v; those of
+                  velocities where constraints are on velocities alone (wheels): positions then have more, well chosen
     inputs        joints that are driven, all by default; ``joint[k]`` is one coordinate of a joint with several; a
                   mimic joint drives the one it mimics, as an output it has its own coordinate; actuators by name, all
                   with "ctrl", which is the default where ``ctrl`` is given
@@ -76,15 +77,8 @@ def linearize(
     at = state_of(mech, q, v, tau, wrenches, None, elements=acting)
     if 0 in at.batch:
         return _of_no_states(mech, at.batch, independent, inputs, outputs, form)
-    names = coordinate_names(mech)
-    if form == "local":
-        states, rows, a, b, drift, tangent, acceleration = local_form(at, independent)
-    else:
-        near = variations(at, partial(independent_by, wanted=independent))
-        a, b = near.rates @ _projection(near, projection), near.independent.basis @ near.response
-        b, acceleration = np.concatenate([np.zeros_like(b), b], axis=-2), near.acceleration
-        drift, states, rows = np.concatenate([at.v, acceleration], axis=-1), names, np.eye(mech.nv)
-        tangent = np.broadcast_to(np.eye(2 * mech.nv), (*at.batch, 2 * mech.nv, 2 * mech.nv))
+    found = local_form(at, independent) if form == "local" else _underlying_form(at, independent, projection)
+    states, rows, a, b, drift, tangent, acceleration, rate_names, rate_rows = found
     given = inputs_of(mech, inputs, ctrl is not None)
     a, b, drift, tangent = extended(Model(a, b, drift, tangent), acting, given, at.q, at.v)
     output_names, c = _outputs(mech, outputs, states, tangent)
@@ -101,12 +95,13 @@ def linearize(
         D=np.zeros((*at.batch, c.shape[-2], len(given.names))),
         drift=drift,
         independent=states,
-        state_names=(*states, *(name + RATE for name in states), *own),
+        state_names=(*states, *(name + RATE for name in rate_names or states), *own),
         input_names=given.names,
         output_names=output_names,
         rows=np.broadcast_to(rows, (*at.batch, *rows.shape[-2:])),
         tangent=tangent,
         form=form,
+        rate_rows=None if rate_rows is None else np.broadcast_to(rate_rows, (*at.batch, *rate_rows.shape[-2:])),
     )
 
 
@@ -160,13 +155,27 @@ def _regular(mech: Mechanism) -> np.ndarray:
     )
 
 
+def _underlying_form(at: State, independent: Any, projection: str) -> LocalForm:
+    """The underlying ODE of all coordinates, in the shape of a local form (4.1-4.4)."""
+    n, near = at.mech.nv, variations(at, partial(independent_by, wanted=independent))
+    b = near.independent.basis @ near.response
+    return LocalForm(
+        coordinate_names(at.mech),
+        np.eye(n),
+        near.rates @ _projection(near, projection),
+        np.concatenate([np.zeros_like(b), b], axis=-2),
+        np.concatenate([at.v, near.acceleration], axis=-1),
+        np.broadcast_to(np.eye(2 * n), (*at.batch, 2 * n, 2 * n)),
+        near.acceleration,
+    )
+
+
 def _projection(near: Variations, kind: str) -> np.ndarray:
     """(2 p, 2 nv): coordinates of the projection of any step on the tangent space, P = tangent @ this (4.3, 4.4)."""
     if kind == "orthogonal":
         return np.linalg.pinv(near.tangent)
-    rows = near.independent.rows
-    nothing = np.zeros_like(rows)
-    return np.block([[rows, nothing], [nothing, rows]])
+    rows, rate_rows = near.positions.rows, near.independent.rows
+    return np.block([[rows, np.zeros_like(rows)], [np.zeros_like(rate_rows), rate_rows]])
 
 
 def _outputs(

@@ -14,6 +14,7 @@ import numpy as np
 from ..compiler.kernel import Kernel
 from ..compiler.pipeline import compile
 from ..compiler.store import kernel_function, stored
+from ..dynamics.closed.decomposition import times
 from ..dynamics.closed.derivatives import compiled_dofs
 from ..dynamics.closed.dynamics import RELIABLE
 from ..dynamics.closed.variations import State, applied_force, numbered, variations
@@ -30,7 +31,8 @@ _ARRAY, _FLOAT64 = np.ndarray, np.dtype("float64")
 
 
 class LocalForm(NamedTuple):
-    """A model in the independent coordinates, driven by all joint forces; see ``StateSpace``."""
+    """A model in the independent coordinates, driven by all joint forces; see ``StateSpace``.  Names and rows are those
+    of positions; of velocities, too, where these are others."""
 
     names: tuple[str, ...]
     rows: np.ndarray
@@ -39,6 +41,8 @@ class LocalForm(NamedTuple):
     drift: np.ndarray
     tangent: np.ndarray
     acceleration: np.ndarray
+    rate_names: tuple[str, ...] | None = None
+    rate_rows: np.ndarray | None = None
 
 
 def local_form(at: State, wanted: Any) -> LocalForm:
@@ -47,17 +51,22 @@ def local_form(at: State, wanted: Any) -> LocalForm:
 
 
 def _reference(at: State, wanted: Any) -> LocalForm:
-    near = variations(at, partial(independent_by, wanted=wanted))
-    chosen = near.independent
-    drift = np.stack([at.v, near.acceleration], axis=-2) @ np.swapaxes(chosen.rows, -1, -2)
+    of_positions = wanted if isinstance(wanted, str) and wanted == "null_space" else "partitioning"
+    near = variations(
+        at, partial(independent_by, wanted=wanted), choose_positions=partial(independent_by, wanted=of_positions)
+    )
+    chosen, positions = near.independent, near.positions
+    own = () if positions is chosen else (chosen.names, chosen.rows)
+    held = np.zeros((*near.response.shape[:-2], positions.rows.shape[-2], at.mech.nv))
     return LocalForm(
-        chosen.names,
-        chosen.rows,
+        positions.names,
+        positions.rows,
         near.own_rates,
-        np.concatenate([np.zeros_like(near.response), near.response], axis=-2),
-        drift.reshape(*at.batch, -1),
+        np.concatenate([held, near.response], axis=-2),
+        np.concatenate([times(positions.rows, at.v), times(chosen.rows, near.acceleration)], axis=-1),
         near.tangent,
         near.acceleration,
+        *own,
     )
 
 

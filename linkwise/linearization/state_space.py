@@ -40,6 +40,8 @@ class StateSpace:
     rows                  (p, nv): R, coordinates are R times steps of q
     tangent               (2 nv, n): steps of q and changes of v of all joints per unit of x (K and its derivative)
     form                  "local": the local state-space form (spencer2004 4.8); "underlying": all coordinates (4.2)
+    rate_rows             (p', nv): R of velocities where it is another one, because of constraints on velocities alone:
+                          changes of velocities in x are R times changes of v
     mechanism, q, v, tau  where
     acceleration          (nv,): of all joints, there
     """
@@ -61,6 +63,7 @@ class StateSpace:
     rows: Float64Array
     tangent: Float64Array
     form: str
+    rate_rows: Float64Array | None = None
 
     @property
     def residual(self) -> float:
@@ -87,6 +90,11 @@ class StateSpace:
         from ..dynamics.trees import mass_matrix
 
         self._require_one("modes")
+        if self.rate_rows is not None:
+            raise MechanismError(
+                f"mechanism {self.mechanism.name!r} has constraints on velocities alone, and modes are of equally many "
+                "positions and velocities: see eigenvalues(), and A"
+            )
         moved = self.tangent[: self.mechanism.nv]
         k = moved[:, : self.rows.shape[-2]]
         mass = k.T @ mass_matrix(self.mechanism, self.q) @ k
@@ -106,8 +114,11 @@ class StateSpace:
 
         step = difference(self.mechanism, self.q, np.asarray(q, dtype=float))
         change = np.asarray(v, dtype=float) - self.v
-        moved = [(self.rows @ x[..., None])[..., 0] for x in np.broadcast_arrays(step, change)]
-        steady = np.zeros((*moved[0].shape[:-1], len(self.state_names) - 2 * moved[0].shape[-1]))  # of activations
+        both = zip((self.rows, self.rows if self.rate_rows is None else self.rate_rows), (step, change), strict=True)
+        moved = [(rows @ x[..., None])[..., 0] for rows, x in both]
+        batch, known = np.broadcast_shapes(*(x.shape[:-1] for x in moved)), sum(x.shape[-1] for x in moved)
+        moved = [np.broadcast_to(x, (*batch, x.shape[-1])) for x in moved]
+        steady = np.zeros((*batch, len(self.state_names) - known))  # of activations
         return np.concatenate([*moved, steady], axis=-1)
 
     def discretize(self, dt: float) -> Discrete:

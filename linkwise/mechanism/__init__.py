@@ -15,6 +15,7 @@ from linkwise.mechanism.checks import (
     warn_caller,
 )
 from linkwise.mechanism.dh import from_dh
+from linkwise.mechanism.drives import Drive
 from linkwise.mechanism.elements import Actuator, EffortRange, GravityCompensation, Tendon
 from linkwise.mechanism.model import GROUND, Mechanism, require_mechanism
 from linkwise.mechanism.parts import Body, Constraint, Coupling, Frame, Limits, Loop, Mimic, Place, Pose
@@ -34,6 +35,7 @@ __all__ = [
     "ContactLaw",
     "ContactPair",
     "Coupling",
+    "Drive",
     "EffortRange",
     "Frame",
     "GravityCompensation",

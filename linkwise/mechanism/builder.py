@@ -12,8 +12,9 @@ from linkwise.mechanics.joints import Joint
 from linkwise.mechanism import checks
 from linkwise.mechanism.annotation import Annotations
 from linkwise.mechanism.checks import InertiaWarning, LimitWarning, MechanismError, MechanismWarning
+from linkwise.mechanism.loop_declarations import LoopDeclarations
 from linkwise.mechanism.model import GROUND, Mechanism
-from linkwise.mechanism.parts import Body, Constraint, Coupling, Frame, Limits, Loop, Mimic, Pose
+from linkwise.mechanism.parts import Body, Constraint, Coupling, Frame, Limits, Mimic, Pose
 from linkwise.mechanism.poses import checked_pose
 from linkwise.mechanism.shapes import Shape
 from linkwise.mechanism.welding import NOTHING, RigidMass, combined, composed
@@ -39,7 +40,7 @@ class _Joint:
     rest: tuple[float, ...]
 
 
-class Builder:
+class Builder(LoopDeclarations):
     """Collects links, joints, loops and couplings in any order; ``build`` checks them as a whole.
 
     The fixed world is the link named "ground". ``source`` (a file name, say) is put in front of every message, and
@@ -123,28 +124,6 @@ class Builder:
             stiffness=checks.per_coordinate(f"the stiffness of {what}", stiffness, kind.nv),
             rest=checks.rest_position(f"the rest of {what}", rest, kind),
         )
-        return self
-
-    def loop(
-        self, name: str, kind: Joint, link_a: str, pose_a: Any = None, link_b: str = GROUND, pose_b: Any = None
-    ) -> Builder:
-        """Close a loop: frame ``pose_a`` on ``link_a`` and frame ``pose_b`` on ``link_b`` become the two sides of a
-        joint of this kind (``link_b``'s side is the one that moves)."""
-        self._check_new("loop", name, self._loops)
-        try:
-            self._loops[name] = Loop(name, kind, link_a, pose_a, link_b, pose_b)
-        except MechanismError as error:
-            raise MechanismError(f"{self._prefix}{error}") from error
-        return self
-
-    def coupling(self, name: str, ratios: Any, offset: float = 0.0) -> Builder:
-        """Tie joints together as gears and belts do: the sum of ratio times coordinate over ``ratios``, {joint name:
-        ratio}, equals ``offset``.  One joint that follows one other is said by ``mimic`` of ``joint``."""
-        self._check_new("loop", name, self._loops)
-        try:
-            self._loops[name] = Coupling(name, ratios, offset)
-        except MechanismError as error:
-            raise MechanismError(f"{self._prefix}{error}") from error
         return self
 
     def frame(self, name: str, link: str, pose: Any = None) -> Builder:

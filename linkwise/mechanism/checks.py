@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.mechanics.joints import Joint
+from linkwise.mechanics.contacts import Contact
+from linkwise.mechanics.joints import Joint, LoopKind
 
 ORTHONORMAL_TOLERANCE = 1e-4  # of R^T R: entries rounded to five digits are off by up to 1.7e-5
 ROUND_OFF = 4e-16  # two units in the last place at 1: what a product of rotations may be off by
@@ -118,11 +119,21 @@ def checked_kind(what: str, kind: Any) -> Joint:
     """``kind`` if it is a joint, rather than the class of one or something else."""
     if isinstance(kind, type):
         raise MechanismError(f"{what}: kind is the class {kind.__name__}; make a joint of it: {kind.__name__}(...)")
+    if isinstance(kind, Contact):
+        raise MechanismError(
+            f"{what}: a {type(kind).__name__} ties links that joints move, it moves none: hang the link on a joint, "
+            "such as Floating(), and add the contact with .loop(...)"
+        )
     if not isinstance(kind, Joint):
         raise MechanismError(f"{what}: kind must be a joint such as Revolute((0, 0, 1)), not {kind!r}")
     if not kind.rates_are_velocities:
         _refuse_changing_motions(what, kind)
     return kind
+
+
+def checked_loop_kind(what: str, kind: Any) -> LoopKind:
+    """``kind`` if it can close a loop: a joint, or a contact such as a wheel."""
+    return kind if isinstance(kind, Contact) else checked_kind(what, kind)
 
 
 def _refuse_changing_motions(what: str, kind: Joint) -> None:

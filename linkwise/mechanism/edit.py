@@ -74,8 +74,14 @@ def _with_locked(mech: Mechanism, loop: Constraint, values: Mapping[str, list[fl
         )
     if not isinstance(loop, Coupling):
         return loop
+    if loop.ratios_change and any(joint in values for joint, _ in loop.ratios):
+        raise MechanismError(
+            f"coupling {loop.name!r} of mechanism {mech.name!r} has ratios that are functions of its joints: none of "
+            "them can be locked"
+        )
     free = tuple((joint, ratio) for joint, ratio in loop.ratios if joint not in values)
-    return Coupling(loop.name, free, loop.offset - sum(r * values[j][0] for j, r in loop.ratios if j in values))
+    offset = loop.offset - sum(r * values[j][0] for j, r in loop.ratios if j in values)
+    return Coupling(loop.name, free, offset, loop.drive, loop.keeps_position)
 
 
 def _locked_coordinates(mech: Mechanism, joints: Mapping[str, Any]) -> dict[str, list[float]]:

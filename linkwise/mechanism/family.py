@@ -10,15 +10,16 @@ import os
 import threading
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from linkwise.mechanism.drives import Instant
     from linkwise.mechanism.model import Mechanism
     from linkwise.mechanism.parts import Frame
 
-#: Numbers that compiled code looks at: ("inertial", body), ("armature", body) or ("gravity", -1).
+#: Numbers that compiled code looks at: ("inertial", body), ("armature", body), ("drive", loop) or ("gravity", -1).
 Change = tuple[str, int]
 GRAVITY: Change = ("gravity", -1)
 #: Where a body's ten numbers have what, and which of them mechanics may divide by: mass, moments about the axes.
@@ -34,7 +35,19 @@ _FIELDS = (
 )
 #: What follows from names, joints and the tree alone, and is not computed again for a variant.
 _STRUCTURE = (
-    *("nq", "nv", "n_constraints", "joint_names", "link_names", "parents", "children", "_tips"),
+    *(
+        "nq",
+        "nv",
+        "n_constraints",
+        "holonomic_rows",
+        "is_nonholonomic",
+        "driven",
+        "joint_names",
+        "link_names",
+        "parents",
+        "children",
+        "_tips",
+    ),
     *("_body_of_joint", "_slices", "_coordinate_names"),
     *("rates_are_velocities", "structure_constants", "steps_commute"),
 )
@@ -81,8 +94,10 @@ def variant(mech: Mechanism, changes: Iterable[Change], **values: Any) -> Mechan
 
 def without_loops(mech: Mechanism) -> Mechanism:
     """The spanning tree: those of a family are a family."""
-    copy = _family_member(mech, mech._family.without_loops, mech._changed, {"loops": ()})
-    copy.__dict__.pop("n_constraints", None)
+    changed = frozenset(one for one in mech._changed if one[0] != "drive")
+    copy = _family_member(mech, mech._family.without_loops, changed, {"loops": ()})
+    for name in ("n_constraints", "holonomic_rows", "is_nonholonomic", "driven"):
+        copy.__dict__.pop(name, None)
     return copy
 
 
@@ -125,8 +140,8 @@ class Numbers:
             if kind == "inertial":
                 own, divided_by, count = _OF_A_BODY, _DIVISORS_OF_A_BODY, 10
             else:
-                count = 3 if kind == "gravity" else mech.bodies[i].kind.nv
-                own, divided_by = {kind: np.arange(count)}, () if kind == "gravity" else tuple(range(count))
+                count = mech.bodies[i].kind.nv if kind == "armature" else 3
+                own, divided_by = {kind: np.arange(count)}, tuple(range(count)) if kind == "armature" else ()
             self.places += [((name, i), self.size + at) for name, at in own.items()]
             divisors += [self.size + at for at in divided_by]
             self.size += count
@@ -141,6 +156,8 @@ class Numbers:
                 body = mech.bodies[i]
                 (xx, xy, xz), (_, yy, yz), (_, _, zz) = body.inertia.tolist()
                 values += (body.mass, *body.com.tolist(), xx, xy, xz, yy, yz, zz)
+            elif kind == "drive":
+                values += cast("Instant", mech.loops[i].drive)
             else:
                 values += mech.gravity.tolist() if kind == "gravity" else mech.bodies[i].armature
         return np.array(values, dtype)

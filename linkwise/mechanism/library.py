@@ -41,14 +41,17 @@ from linkwise.mechanism.library_closed import (
     stewart_platform,
 )
 from linkwise.mechanism.library_legged import humanoid, quadruped
+from linkwise.mechanism.library_rolling import bicycle, differential_drive, rolling_disk, snakeboard
 from linkwise.mechanism.model import GROUND, Mechanism
 from linkwise.mechanism.parts import Limits
 
 __all__ = [
+    "bicycle",
     "bricard",
     "cart_pole",
     "chain",
     "delta_robot",
+    "differential_drive",
     "double_pendulum",
     "five_bar",
     "flyball_governor",
@@ -62,7 +65,9 @@ __all__ = [
     "puma560",
     "quadruped",
     "random_tree",
+    "rolling_disk",
     "slider_crank",
+    "snakeboard",
     "stanford_arm",
     "stewart_platform",
 ]

@@ -6,7 +6,6 @@ before children. The ground is body -1. Everything here is immutable: arrays are
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,8 +20,9 @@ from linkwise.mechanism import annotation, checks, family, resistance
 from linkwise.mechanism.acting import ActingElements, driven_only_at
 from linkwise.mechanism.annotation import Annotations, Note
 from linkwise.mechanism.checks import MechanismError
+from linkwise.mechanism.constrained import Constrained
 from linkwise.mechanism.contact import Touching
-from linkwise.mechanism.parts import Body, Constant, Constraint, Coupling, Frame, Loop, Place, counted_parts
+from linkwise.mechanism.parts import Body, Constant, Constraint, Frame, Place, counted_parts
 from linkwise.mechanism.shapes import ContactPair, Shape, check_shapes
 
 GROUND = "ground"
@@ -30,7 +30,7 @@ NO_JOINTS: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Mechanism(Constant, ActingElements, Touching):
+class Mechanism(Constant, Constrained, ActingElements, Touching):
     """A tree of bodies with optional loops. Build one with ``Builder``, a reader or ``linkwise.mechanisms``.
 
     name      for messages and generated code
@@ -116,23 +116,6 @@ class Mechanism(Constant, ActingElements, Touching):
     def n_links(self) -> int:
         """Number of moving links, one per moving joint."""
         return len(self.bodies)
-
-    @cached_property
-    def n_constraints(self) -> int:
-        """Number of scalar constraints: 6 minus the degrees of freedom of the joint for every loop, 1 for couplings."""
-        return sum(loop.n_constraints for loop in self.loops)
-
-    def constraint_index(self, loop: str) -> slice:
-        """Where the constraints of the named loop or coupling are among all."""
-        start = 0
-        for one in self.loops:
-            if one.name == loop:
-                return slice(start, start + one.n_constraints)
-            start += one.n_constraints
-        raise MechanismError(
-            f"mechanism {self.name!r} has no loop {loop!r}: "
-            + checks.did_you_mean(loop, [one.name for one in self.loops])
-        )
 
     @cached_property
     def joint_names(self) -> tuple[str, ...]:
@@ -386,15 +369,6 @@ class Mechanism(Constant, ActingElements, Touching):
     def with_gravity(self, gravity: Any) -> Mechanism:
         """A copy in another field of gravity, (3,) in the ground frame."""
         return family.variant(self, [family.GRAVITY], gravity=checks.checked_array("gravity", gravity, (3,)))
-
-    def with_loops(self, *loops: Constraint) -> Mechanism:
-        """A copy with loops and couplings added, ``with_loops(first, second)``."""
-        for loop in loops:
-            if not isinstance(loop, (Loop, Coupling)):
-                raise MechanismError(
-                    f"with_loops takes linkwise.Loop and Coupling objects one by one, got a {type(loop).__name__}"
-                )
-        return dataclasses.replace(self, loops=(*self.loops, *loops))
 
     def with_locked(self, joints: Mapping[str, Any] = NO_JOINTS, /, **named: Any) -> Mechanism:
         """A copy with joints frozen: ``with_locked(elbow=0.3)`` or ``with_locked({"elbow": 0.3})``.

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.mechanics.joints import Joint
+from linkwise.mechanics.contacts import Contact
+from linkwise.mechanics.joints import Joint, LoopKind
+from linkwise.mechanics.spatial import Matrix3, Vector3
 from linkwise.mechanism import checks
 from linkwise.mechanism.checks import MechanismError
+from linkwise.mechanism.drives import Drive, Instant
 from linkwise.mechanism.poses import checked_pose
 
 if TYPE_CHECKING:
@@ -220,30 +223,47 @@ class Frame(Constant):
 
 @dataclass(frozen=True, eq=False)
 class Loop(Constant):
-    """A joint that closes a loop: the frame ``pose_a`` on ``link_a`` is its fixed side, ``pose_b`` on ``link_b`` the
-    moving one. Links are frame names, poses ``(rotation, position)`` in those frames."""
+    """A joint that closes a loop, or a contact: the frame ``pose_a`` on ``link_a`` is its fixed side, ``pose_b`` on
+    ``link_b`` the moving one. Links are frame names, poses ``(rotation, position)`` in those frames.
+
+    With a ``drive`` the one number of a closure, such as that of ``Distance``, follows a function of time.
+    """
 
     name: str
-    kind: Joint
+    kind: LoopKind
     link_a: str
     pose_a: Pose
     link_b: str
     pose_b: Pose
+    drive: Drive | Instant | None = None
 
     def __post_init__(self) -> None:
         checks.checked_name("loop", self.name)
-        checks.checked_kind(f"loop {self.name!r}", self.kind)
-        if self.kind.nv == 6:
+        checks.checked_loop_kind(f"loop {self.name!r}", self.kind)
+        if not self.kind.n_constraints:
             raise MechanismError(
                 f"loop {self.name!r}: a joint with six degrees of freedom closes nothing; leave it out"
             )
+        if self.drive is not None and self.n_constraints != 1:
+            raise MechanismError(
+                f"loop {self.name!r}: a drive moves one number, and this loop has {self.n_constraints} constraints: "
+                "drive a Distance, or a joint with a coupling"
+            )
+        object.__setattr__(self, "drive", checked_drive(f"loop {self.name!r}", self.drive))
         object.__setattr__(self, "pose_a", checked_pose(f"pose_a of loop {self.name!r}", self.pose_a))
         object.__setattr__(self, "pose_b", checked_pose(f"pose_b of loop {self.name!r}", self.pose_b))
 
     @property
     def n_constraints(self) -> int:
-        """Number of scalar constraints: 6 minus the degrees of freedom of the joint."""
-        return 6 - self.kind.nv
+        """Number of scalar constraints: 6 minus the degrees of freedom of a joint."""
+        return self.kind.n_constraints
+
+    @property
+    def holonomic(self) -> tuple[bool, ...]:
+        """Of each constraint, whether it is on positions; those on velocities alone are behind them."""
+        still = Matrix3(*(Vector3(*row) for row in np.eye(3).tolist())), Vector3(0.0, 0.0, 0.0)
+        positions = len(self.kind.closure(*still))
+        return (True,) * positions + (False,) * (self.n_constraints - positions)
 
     def bodies_within(self, mech: Mechanism) -> tuple[int, ...]:
         """Bodies whose joints move its two sides against each other, ascending: not those of a free base, nor of
@@ -270,7 +290,12 @@ class Coupling(Constant):
     """Joints that gears or belts tie together: the sum of ratio times coordinate over ``ratios`` equals ``offset``.
 
     ratios   {joint name: ratio}, kept as ((joint, ratio), ...); each joint has one coordinate whose rate is its
-             velocity, own coordinates of mimic joints count
+             velocity, own coordinates of mimic joints count.  A ratio may be a function of {joint name: coordinate}
+             of these joints, written with ``linkwise.mechanics.scalar``: then velocities alone are constrained, the sum
+             of ratio times velocity being zero, or the velocity of the drive
+
+    drive    what it follows in time: the sum equals ``offset`` plus its position, or has its velocity
+    keeps_position   whether it is on positions; not where a drive gives a velocity alone
 
     It is one constraint, among those of loops: ``mech.loops`` has both.  Where one joint follows one other, ``Mimic``
     says so without a constraint.
@@ -279,12 +304,14 @@ class Coupling(Constant):
     name: str
     ratios: Any
     offset: float = 0.0
+    drive: Drive | Instant | None = None
+    keeps_position: bool = True
 
     def __post_init__(self) -> None:
         what = f"coupling {checks.checked_name('coupling', self.name)!r}"
         try:
             given = tuple(self.ratios.items() if isinstance(self.ratios, Mapping) else self.ratios)
-            ratios = tuple((joint, checks.checked_number(f"a ratio of {what}", ratio)) for joint, ratio in given)
+            ratios = tuple((joint, _ratio(what, ratio)) for joint, ratio in given)
         except (TypeError, ValueError) as error:
             if isinstance(error, MechanismError):
                 raise
@@ -294,11 +321,31 @@ class Coupling(Constant):
             raise MechanismError(f"{what} needs a ratio for each of its joints, one of them not zero: {self.ratios!r}")
         object.__setattr__(self, "ratios", ratios)
         object.__setattr__(self, "offset", checks.checked_number(f"the offset of {what}", self.offset))
+        object.__setattr__(self, "drive", checked_drive(what, self.drive))
+        if self.ratios_change and isinstance(self.drive, Drive) and self.drive.position is not None:
+            raise MechanismError(f"{what} has ratios that change, and follows no position: give its drive a velocity")
+        if self.ratios_change or (isinstance(self.drive, Drive) and self.drive.position is None):
+            object.__setattr__(self, "keeps_position", False)
 
     @property
     def n_constraints(self) -> int:
         """Number of scalar constraints: one."""
         return 1
+
+    @property
+    def ratios_change(self) -> bool:
+        """Whether ratios are functions of the coordinates."""
+        return any(callable(ratio) for _, ratio in self.ratios)
+
+    def ratios_at(self, coordinates: Sequence[Any]) -> list[Any]:
+        """Ratios, where its joints have these coordinates, numbers of any kind."""
+        named = {joint: x for (joint, _), x in zip(self.ratios, coordinates, strict=True)}
+        return [ratio(named) if callable(ratio) else ratio for _, ratio in self.ratios]
+
+    @property
+    def holonomic(self) -> tuple[bool, ...]:
+        """Whether it is on positions: not where the rate alone is given."""
+        return (self.keeps_position,)
 
     def bodies_within(self, mech: Mechanism) -> tuple[int, ...]:
         """Bodies whose joints it ties together, ascending."""
@@ -317,7 +364,7 @@ class Coupling(Constant):
                     f"coupling {self.name!r}: joint {joint!r} needs one coordinate whose rate is its velocity, and is "
                     f"{kind!r}"
                 )
-            row[place.q_index] += ratio * place.ratio
+            row[place.q_index] += 1.0 if callable(ratio) else ratio * place.ratio
         if not row.any():
             raise MechanismError(
                 f"coupling {self.name!r} of {', '.join(repr(joint) for joint, _ in self.ratios)} constrains nothing: "
@@ -325,17 +372,33 @@ class Coupling(Constant):
             )
 
 
+def _ratio(what: str, ratio: Any) -> Any:
+    return ratio if callable(ratio) else checks.checked_number(f"a ratio of {what}", ratio)
+
+
 Constraint = Loop | Coupling
+
+
+def checked_drive(what: str, drive: Any) -> Drive | Instant | None:
+    """``drive`` if it can be one; functions of time become drives."""
+    if drive is None or isinstance(drive, (Drive, Instant)):
+        return drive
+    if callable(drive):
+        return Drive(drive)
+    raise MechanismError(f"{what}: a drive is a function of time or lw.Drive(position, velocity), not {drive!r}")
 
 
 def counted_parts(mech: Mechanism) -> str:
     """How many of each there are."""
     counts = [f"{mech.n_links} moving link" + "s" * (mech.n_links != 1), f"nq={mech.nq}", f"nv={mech.nv}"]
-    couplings = sum(isinstance(loop, Coupling) for loop in mech.loops)
+    couplings = sum(isinstance(loop, Coupling) and loop.name not in mech.driven for loop in mech.loops)
+    contacts = sum(isinstance(loop, Loop) and isinstance(loop.kind, Contact) for loop in mech.loops)
     for count, what in (
         (len(mech.mimic_joints), "mimic joint"),
-        (len(mech.loops) - couplings, "loop"),
+        (len(mech.loops) - couplings - contacts - len(mech.driven), "loop"),
+        (contacts, "contact"),
         (couplings, "coupling"),
+        (len(mech.driven), "drive"),
         (len(mech.contact_pairs), "contact pair"),
     ):
         if count:

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from linkwise.mechanics import joints
+from linkwise.mechanics.contacts import CONTACTS
 from linkwise.mechanism.annotation import Annotations, Note
 from linkwise.mechanism.checks import MechanismError, did_you_mean
+from linkwise.mechanism.drives import Drive, Instant
 from linkwise.mechanism.elements import RECORDS
 from linkwise.mechanism.model import Mechanism
 from linkwise.mechanism.parts import Body, Constraint, Coupling, Frame, Limits, Loop, Mimic
@@ -73,7 +75,12 @@ def plain(value: Any) -> Any:
         return [plain(one) for one in value]
     if isinstance(value, float) and math.isinf(value):
         return str(value)
-    if isinstance(value, joints.Joint):
+    if isinstance(value, Drive) or callable(value):
+        raise MechanismError(
+            "drives are functions of time, and ratios may be functions of coordinates, which files do not hold: save "
+            "mech.spanning_tree, or mech.at_time(t)"
+        )
+    if isinstance(value, joints.LoopKind):
         return _joint_data(value)
     return _fields(value) if dataclasses.is_dataclass(value) else value
 
@@ -92,8 +99,10 @@ def _body(data: Mapping[str, Any]) -> Body:
 
 
 def _constraint(data: Mapping[str, Any]) -> Constraint:
-    """Loops have a kind of joint, couplings have ratios."""
-    return Coupling(**data) if "ratios" in data else Loop(**{**data, "kind": _joint(data["kind"])})
+    """Loops have a kind of joint, couplings have ratios; files of earlier versions know no drives."""
+    drive = data.get("drive")
+    own = {**data, "drive": None if drive is None else Instant(*drive)}
+    return Coupling(**own) if "ratios" in own else Loop(**{**own, "kind": _joint(own["kind"])})
 
 
 def _contact_pair(data: Mapping[str, Any]) -> ContactPair:
@@ -123,11 +132,11 @@ def _infinite(value: Any) -> Any:
     return float(value) if value in ("inf", "-inf") else value
 
 
-def _joint_data(joint: joints.Joint) -> dict[str, Any]:
-    """A joint as its kind and fields, if that is enough to make it again."""
+def _joint_data(joint: joints.LoopKind) -> dict[str, Any]:
+    """A joint or contact as its kind and fields, if that is enough to make it again."""
     kind, name = type(joint), joint.kind_name()
     data = {"type": name, **_fields(joint)}
-    if joints.KINDS.get(name) is not kind:
+    if (joints.KINDS | CONTACTS).get(name) is not kind:
         raise MechanismError(
             f"joints of kind {name!r} cannot be saved: another class has been defined by this name since; "
             "give each kind of joint a name of its own, or make the mechanism again with the new one"
@@ -145,13 +154,14 @@ def _joint_data(joint: joints.Joint) -> dict[str, Any]:
     return data
 
 
-def _joint(data: Mapping[str, Any]) -> joints.Joint:
-    fields = dict(data)
+def _joint(data: Mapping[str, Any]) -> Any:
+    """A joint, or a contact."""
+    fields, kinds = dict(data), joints.KINDS | CONTACTS
     name = fields.pop("type")
-    if name not in joints.KINDS:
+    if name not in kinds:
         where = f"; import {name.rpartition('.')[0]}, where it is defined, first" if "." in str(name) else ""
-        raise MechanismError(f"unknown kind of joint {name!r}: " + did_you_mean(name, joints.KINDS) + where)
-    return joints.KINDS[name](**{key: _tuples(x) for key, x in fields.items()})
+        raise MechanismError(f"unknown kind of joint {name!r}: " + did_you_mean(name, kinds) + where)
+    return kinds[name](**{key: _tuples(x) for key, x in fields.items()})
 
 
 def _tuples(value: Any) -> Any:

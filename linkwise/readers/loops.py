@@ -32,7 +32,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.mechanics.joints import KINDS, Joint
+from linkwise.mechanics.contacts import CONTACTS, Contact
+from linkwise.mechanics.joints import KINDS, LoopKind
 from linkwise.mechanism import Constraint, Coupling, Loop, Mechanism, MechanismError
 from linkwise.mechanism.checks import checked_array, did_you_mean
 from linkwise.mechanism.poses import rotation_from_quaternion, rotation_from_rpy
@@ -127,20 +128,23 @@ def _coupling(what: str, table: Mapping[str, Any]) -> Coupling:
     return Coupling(table.get("name", ""), table["ratios"], table.get("offset", 0.0))
 
 
-def _kinds() -> dict[str, type[Joint]]:
-    """The kinds of joints that can close a loop, by what files call them: pin_in_slot for PinInSlot."""
-    closing = ((name, kind) for name, kind in KINDS.items() if getattr(kind, "nv", 6) < 6)
-    return {name if "." in name else re.sub("(?<=.)(?=[A-Z])", "_", name).lower(): kind for name, kind in closing}
+def _kinds() -> dict[str, type[LoopKind]]:
+    """The kinds of joints that can close a loop, and of contacts, by what files call them: pin_in_slot for
+    PinInSlot."""
+    closing = [(name, kind) for name, kind in KINDS.items() if getattr(kind, "nv", 6) < 6]
+    own: list[tuple[str, type[LoopKind]]] = [*closing, *CONTACTS.items()]
+    return {name if "." in name else re.sub("(?<=.)(?=[A-Z])", "_", name).lower(): kind for name, kind in own}
 
 
-def _kind(what: str, table: Mapping[str, Any]) -> Joint:
-    """The joint, with the keys that its kind needs and no others."""
+def _kind(what: str, table: Mapping[str, Any]) -> LoopKind:
+    """The joint, with the keys that its kind needs and no others; a contact may leave out those that it knows."""
     kinds, given = _kinds(), table["kind"]
     meant = {known.replace("_", ""): known for known in kinds if "." not in known}
     name = given if given in kinds else meant.get(given.lower().replace("_", ""), "")
     if not name:
         raise MechanismError(f"{what}: unknown kind {given!r}: {did_you_mean(given.lower(), kinds)}")
-    fields = {_WORDS.get(field.name, field.name): field for field in dataclasses.fields(kinds[name]) if field.init}
+    record: Any = kinds[name]
+    fields = {_WORDS.get(field.name, field.name): field for field in dataclasses.fields(record) if field.init}
     known = (*_COMMON, *fields)
     for key in table:
         if key not in known:
@@ -149,12 +153,17 @@ def _kind(what: str, table: Mapping[str, Any]) -> Joint:
     for key, field in fields.items():
         like = table.get(key) if field.default is dataclasses.MISSING else field.default
         shape = np.asarray(like, dtype=object).shape
+        if isinstance(like, (str, bool)) and isinstance(table.get(key, like), type(like)):
+            values[field.name] = table.get(key, like)
+            continue
+        if key not in table and issubclass(record, Contact) and field.default is not dataclasses.MISSING:
+            continue
         if key not in table:
             raise MechanismError(f"{what}: a {name} loop needs {key} = {'[x, y, z]' if shape == (3,) else '...'}")
         numbers = checked_array(f"{key} of {what}", table[key], shape).tolist()
         values[field.name] = tuple(numbers) if shape else numbers
     try:
-        return kinds[name](**values)
+        return record(**values)
     except ValueError as error:
         raise MechanismError(f"{what}: {error}") from None
 

@@ -25,7 +25,7 @@ from ..dynamics.states import Float64Array
 from ..mechanics.algorithms.catalogue import ALGORITHMS
 from ..mechanics.algorithms.integration import METHODS as STEPS
 from ..mechanics.elements.law import Acting
-from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
+from ..mechanism import Mechanism, MechanismError, one_of
 from .bodies import check_bodies
 from .closed_rollouts import NONE_YET, SETTLED, TRUSTED, counting, finite_states, onto_loops, run_closed, warn_first
 from .rollout_inputs import (
@@ -41,7 +41,7 @@ from .rollout_inputs import (
     stride,
 )
 from .starts import warn_of_starts_beyond_limits
-from .steps import ACTIVATION, PER_STEP, step_algorithm, step_name, warn_of_long_steps
+from .steps import ACTIVATION, PER_STEP, require_without_drives, step_algorithm, step_name, warn_of_long_steps
 
 NEXT = "_next"
 
@@ -95,7 +95,7 @@ def rollout(
     passed by its arcs.  Initial states must be assembled (``closed.assemble``); a ``MechanismWarning`` tells of
     velocities that loops do not allow, which are projected, and of motions that arcs do not continue.
     """
-    require_mechanism(mech)
+    require_without_drives(mech)
     method, target = one_of("method", method, STEPS), one_of("target", target, rollout_targets())
     ALGORITHMS[step_name(mech, method)].check(mech)
     steps, acting = count("steps", steps, 0), acting_laws(mech, passive, method, dt)

@@ -25,6 +25,7 @@ from ..mechanism import (
     warn_caller,
 )
 from ..mechanism.quaternions import with_unit_quaternions
+from .drives import DrivenVelocities
 from .events import Event, Watch
 from .forces import Forces
 from .functions import Function
@@ -116,18 +117,18 @@ def simulate(
     )
     settings = checked(mech, asked, duration, keep_energy, independent)
     acting = resolved(mech, _passive(passive), explicit_step(settings.method, settings.step))
-    if keep_energy and not control is acting is wrenches is None:
-        raise ValueError(NOT_FREE)
-    q, v = _initial_state(mech, q0, v0, method, coordinates, passive is None)
+    _check_free(keep_energy, control, acting, wrenches)
+    now = mech.at_time(0.0)
+    q, v = _initial_state(now, q0, v0, method, coordinates, passive is None)
     if mech.loops and stabilization is None:  # which leaves them as they are
-        closed.warn_if_open(mech, closed.position_error(mech, q))
+        closed.warn_if_open(now, closed.position_error(now, q))
     forces = Forces(mech, control, acting, q.shape[:-1], wrenches, ctrl)
     _check_activation(forces, coordinates)
-    settings, manifold, corrected = _onto_manifold(mech, settings, q, v, keep_energy)
+    settings, manifold, corrected = _onto_manifold(now, settings, q, v, keep_energy)
     system = _system(mech, settings, forces, manifold, independent)
     x = _with_activation(system, system.start(*corrected), activation)
     state = system.state(x)
-    warn_of_inconsistent_velocities(mech, state, v)
+    warn_of_inconsistent_velocities(now, state, v)
     start = Stretch(0.0, 0.0, x, state, system.chart)
     integrator = _integrator(system, settings, None)
     times = _sample_times(0.0, duration, t_eval, output_step)
@@ -154,7 +155,8 @@ def resumed(
     ctrl = _kept("ctrl", ctrl, settings.ctrl)
     acting = resolved(mech, before.passive, explicit_step(settings.method, settings.step))
     forces = Forces(mech, control, acting, end.q.shape[:-1], wrenches, ctrl)
-    system = _system(mech, settings, forces, _manifold(mech, settings, end.q.shape[:-1]), independent)
+    manifold = _manifold(mech.at_time(end.t), settings, end.q.shape[:-1])
+    system = _system(mech, settings, forces, manifold, independent)
     if isinstance(system, IndependentCoordinates) and end.chart is not None:
         system.restore(end.chart, end.x, end.q, end.v)
     start = Stretch(0.0, end.t, end.x, (end.q, end.v), end.chart)
@@ -204,7 +206,13 @@ def _followed(
         t=np.array([sample.t for sample in samples]),
         q=q,
         v=v,
-        a=system.manifold.accelerations(q, v, system.forces.with_elements(q, v, tau, ctrl, activation), wrenches),
+        a=system.accelerations(
+            np.array([sample.t for sample in samples]),
+            q,
+            v,
+            system.forces.with_elements(q, v, tau, ctrl, activation),
+            wrenches,
+        ),
         tau=tau,
         passive=passive,
         events=record.occurrences,
@@ -274,6 +282,8 @@ def _system(
     manifold: Manifold,
     independent: Any,
 ) -> System:
+    if mech.waits_for_time:
+        return DrivenVelocities(mech, forces, manifold)
     if settings.coordinates == "joint":
         return JointVelocities(mech, forces, manifold)
     if settings.coordinates == "independent":
@@ -291,6 +301,11 @@ def _integrator(system: System, settings: Settings, end: End | None) -> Adaptive
         return Fixed(system, method, step, origin, index)
     limit, first = math.inf if step is None else step, None if end is None else end.step
     return Adaptive(system, method, settings.rtol, settings.atol, limit, first)
+
+
+def _check_free(keep_energy: bool, *forces: Any) -> None:
+    if keep_energy and any(force is not None for force in forces):
+        raise ValueError(NOT_FREE)
 
 
 def _check_activation(forces: Forces, coordinates: str) -> None:
@@ -313,7 +328,7 @@ def _with_activation(system: System, x: np.ndarray, activation: Any) -> np.ndarr
         raise MechanismError(
             f"activation must be {n} finite numbers, one per actuator with dynamics, not {activation!r}"
         )
-    x[..., -n:] = given
+    system.activation(x)[...] = given  # a view
     return x
 
 
@@ -333,7 +348,7 @@ def warn_of_inconsistent_velocities(mech: Mechanism, state: tuple[np.ndarray, np
     change, speed = (np.abs(x).max(axis=-1, initial=0.0) for x in (v - given, given))
     if not mech.loops or not (change > closed.LOOPS.velocity_by_mistake * speed).any():
         return
-    violations = (closed.constraint_jacobian(mech, q) @ given[..., None])[..., 0]
+    violations = (closed.constraint_jacobian(mech, q) @ given[..., None])[..., 0] - mech.drive_rates
     violations = np.abs(violations).reshape(-1, violations.shape[-1]).max(axis=0, initial=0.0)
     loop = max(mech.loops, key=lambda one: violations[mech.constraint_index(one.name)].max(initial=0.0))
     shown = "" if v.ndim > 1 else f", {_few(given)} to {_few(v)}"
@@ -366,7 +381,8 @@ def _initial_state(
         )
     if limits_act:
         warn_of_starts_beyond_limits(mech, q)
-    return with_unit_quaternions(mech, "q0", q.copy()), v.copy()
+    q, v = with_unit_quaternions(mech, "q0", q.copy()), v.copy()
+    return (q, closed.project(mech, q, v)[1]) if mech.driven and v0 is None else (q, v)  # as slow as drives let it be
 
 
 def _sample_times(start: float, duration: float, t_eval: Any, output_step: float | None) -> np.ndarray | None:

@@ -123,6 +123,8 @@ def _check_stabilization(mech: Mechanism, asked: Settings, keep_energy: bool) ->
         raise ValueError(f"stabilization must be 'projection', 'baumgarte' or None, not {stabilization!r}")
     if asked.baumgarte is not None and stabilization != "baumgarte":
         raise ValueError("baumgarte=(alpha, beta) needs stabilization='baumgarte'")
+    if keep_energy and mech.driven:
+        raise ValueError("keep_energy is for free motions: drives change the energy")
     if keep_energy and (stabilization != "projection" or coordinates != "joint"):
         raise ValueError("keep_energy needs stabilization='projection' and coordinates='joint'")
     projects = stabilization == "projection" and (mech.loops or keep_energy)
@@ -148,6 +150,13 @@ def _gains(baumgarte: Any) -> tuple[float, float]:
 def _check_coordinates(mech: Mechanism, coordinates: str, independent: Any) -> None:
     if independent is not None and coordinates != "independent":
         raise ValueError("independent=... needs coordinates='independent'")
+    if mech.driven and not mech.waits_for_time:
+        raise MechanismError(
+            f"mechanism {mech.name!r} is what drives make of it at one time: simulate the mechanism itself, and not "
+            "what at_time(t) gives"
+        )
+    if mech.driven and coordinates != "joint":
+        raise MechanismError(f"drives of mechanism {mech.name!r} move joints: use coordinates='joint'")
     if coordinates in ("nu", "xi") and mech.loops:
         raise MechanismError(
             f"mechanism {mech.name!r} has loops, and its mass matrix no such factors: use coordinates='joint' or "

@@ -25,7 +25,7 @@ from ..mechanics.elements.law import Acting
 from ..mechanics.elements.stability import SmallMotions
 from ..mechanics.elements.steps import acting_step, closed_acting_step, implicit_share
 from ..mechanics.recursions.tree import Tree
-from ..mechanism import Mechanism, MechanismWarning, warn_caller
+from ..mechanism import Mechanism, MechanismError, MechanismWarning, require_mechanism, warn_caller
 
 FEEDBACK = ("target", "kp", "kd")
 ACTIVATION = "activation"
@@ -62,6 +62,16 @@ def _kick_bias_kernel(mech: Mechanism, dtype: str = "float64", parameters: Seque
 
 def _transports(mech: Mechanism) -> bool:
     return any(body.kind.transported for body in mech.bodies)
+
+
+def require_without_drives(mech: Mechanism) -> None:
+    """Refuse what is no mechanism, and those that follow functions of time, which are no part of a kernel."""
+    require_mechanism(mech)
+    if mech.driven:
+        raise MechanismError(
+            f"rollout: drives of mechanism {mech.name!r} follow functions of time, which kernels do not know: use "
+            "lw.simulate, or joint forces and feedback that lead it there"
+        )
 
 
 def step_name(mech: Mechanism, method: str) -> str:

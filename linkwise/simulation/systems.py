@@ -89,6 +89,12 @@ class System(ABC):
     def rates(self, t: float, x: np.ndarray) -> np.ndarray:
         """dx/dt."""
 
+    def accelerations(
+        self, t: np.ndarray, q: np.ndarray, v: np.ndarray, tau: np.ndarray, wrenches: np.ndarray | None
+    ) -> np.ndarray:
+        """(m, ..., nv): at the times t (m,), under all joint forces ``tau`` and external ``wrenches``."""
+        return self.manifold.accelerations(q, v, tau, wrenches)
+
     @abstractmethod
     def corrected(self, x: np.ndarray) -> np.ndarray:
         """x, of a step or an interpolation, back on the manifold."""

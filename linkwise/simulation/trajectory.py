@@ -171,12 +171,20 @@ class Trajectory:
     @cached_property
     def constraint_error(self) -> Float64Array:
         """(m, ...): the norm of g(q), by how much loops are open; zero without loops."""
-        return np.linalg.norm(closed.position_error(self.mechanism, self.q), axis=-1)
+        return np.linalg.norm(self._by_moments(closed.position_error, self.q), axis=-1)
 
     @cached_property
     def velocity_error(self) -> Float64Array:
         """(m, ...): the norm of G v, how fast loops open."""
-        return np.linalg.norm((self._jacobians @ self.v[..., None])[..., 0], axis=-1)
+        rates = self._by_moments(lambda now, v: v[..., :1] * 0.0 + now.drive_rates, self.v)
+        return np.linalg.norm((self._jacobians @ self.v[..., None])[..., 0] - rates, axis=-1)
+
+    def _by_moments(self, function: Callable[..., Any], *arrays: np.ndarray) -> Float64Array:
+        """A function of the mechanism and arrays with the times in front; of each moment, where drives change it."""
+        if not self.mechanism.waits_for_time:
+            return function(self.mechanism, *arrays)
+        rows = zip(self.t.tolist(), *arrays, strict=True)
+        return np.array([function(self.mechanism.at_time(t), *row) for t, *row in rows])
 
     @cached_property
     def loop_condition(self) -> Float64Array:
@@ -196,16 +204,14 @@ class Trajectory:
     def loop_reactions(self) -> Float64Array:
         """(m, ..., number of loops, 6): ``closed.loop_reactions`` under all that acted: commanded and passive forces,
         wrenches, and Baumgarte's terms if there were any."""
-        return closed.loop_reactions(
-            self.mechanism,
-            self.q,
-            self.v,
-            self.tau + self.passive_forces,
-            method=self.settings.formulation,
-            baumgarte=self.settings.gains,
-            wrenches=self.wrenches,
-            rank=self.settings.array("rank", int, self.q.shape[1:-1]),
-        )
+        rank = self.settings.array("rank", int, self.q.shape[1:-1])
+        options: dict[str, Any] = {"method": self.settings.formulation, "baumgarte": self.settings.gains, "rank": rank}
+
+        def reactions(now: Mechanism, q: Any, v: Any, tau: Any, wrenches: Any = None) -> Float64Array:
+            return closed.loop_reactions(now, q, v, tau, wrenches=wrenches, **options)
+
+        pushed = () if self.wrenches is None else (self.wrenches,)
+        return self._by_moments(reactions, self.q, self.v, self.tau + self.passive_forces, *pushed)
 
     @property
     def _jacobians(self) -> np.ndarray:

@@ -114,7 +114,7 @@ def _numbers(mech: lw.Mechanism, q: Any) -> np.ndarray:
 def closed_near(mech: lw.Mechanism, q: np.ndarray, hold: Sequence[str] = ()) -> np.ndarray:
     """q, or with loops that are open there a configuration near it in which they are closed, the joints named in
     ``hold`` where they are."""
-    if not mech.loops or np.abs(lw.closed.position_error(mech, q)).max(initial=0.0) < OPEN:
+    if not mech.loops or mech.waits_for_time or np.abs(lw.closed.position_error(mech, q)).max(initial=0.0) < OPEN:
         return q
     try:
         return lw.closed.assemble(mech, q, hold=hold)

@@ -143,15 +143,15 @@ class Skeleton:
     def _gaps(self, q: np.ndarray) -> np.ndarray:
         """(n_loops,)"""
         loops = _closing(self.mech)
-        if not loops:
-            return np.zeros(0)
+        if not loops or self.mech.waits_for_time:  # then it is not known where they should be
+            return np.zeros(len(loops))
         error = lw.closed.position_error(self.mech, q)
         return np.array([np.linalg.norm(error[self.mech.constraint_index(loop.name)]) for loop in loops])
 
 
 def _closing(mech: lw.Mechanism) -> list[lw.Loop]:
-    """The joints that close loops; couplings of joints are nowhere to be seen."""
-    return [loop for loop in mech.loops if isinstance(loop, lw.Loop)]
+    """The joints that close loops; couplings of joints are nowhere to be seen, and contacts are where links touch."""
+    return [loop for loop in mech.loops if isinstance(loop, lw.Loop) and isinstance(loop.kind, lw.Joint)]
 
 
 def bounds(sketches: Sequence[Sketch]) -> np.ndarray:

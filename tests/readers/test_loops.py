@@ -115,6 +115,14 @@ def test_poses_left_out_are_the_links_own():
         ({"kind": "pin_in_slot", "slide_axis": [1, 0, 0], "pin_axis": [0, 1, 0]}, lw.PinInSlot((1, 0, 0), (0, 1, 0))),
         ({"kind": "spherical"}, lw.Spherical()),
         ({"kind": "Fixed"}, lw.Fixed()),
+        ({"kind": "wheel", "radius": 0.3, "axis": [1, 0, 0]}, lw.Wheel(0.3, (1, 0, 0))),
+        (
+            {"kind": "wheel", "radius": 0.3, "grip": "lateral", "contact": False},
+            lw.Wheel(0.3, (0, 1, 0), 0.0, "lateral", False),
+        ),
+        ({"kind": "ball", "radius": 0.3}, lw.Ball(0.3)),
+        ({"kind": "knife_edge"}, lw.KnifeEdge()),
+        ({"kind": "distance", "length": 0.7}, lw.Distance(0.7)),
     ],
 )
 def test_every_kind(keys, kind):
@@ -129,8 +137,20 @@ def test_all_kinds_are_listed_where_one_is_unknown():
     told = subprocess.run([sys.executable, "-c", script, FOUR_BAR, repr(TABLE)], capture_output=True, text=True)
     assert told.stderr.strip().endswith(
         "unknown kind 'xyzzy': known: 'cylindrical', 'fixed', 'helical', 'pin_in_slot', 'planar', 'prismatic', "
-        "'revolute', 'spherical', 'universal'"
+        "'revolute', 'spherical', 'universal', 'ball', 'distance', 'knife_edge', ..."
     )
+
+
+def test_wheels_that_are_not_understood_are_refused():
+    table = {"name": "w", "kind": "wheel", "link_a": "base", "link_b": "coupler"}
+    for keys, message in (
+        ({}, "a wheel loop needs radius"),
+        ({"radius": 0.3, "grip": "some"}, "unknown grip 'some'"),
+        ({"radius": 0.3, "contact": "yes"}, "contact"),
+        ({"radius": -0.3}, "radius of a wheel must be positive"),
+    ):
+        with pytest.raises(MechanismError, match=message):
+            lw.load(FOUR_BAR, loops=[{**table, **keys}])
 
 
 @dataclass(frozen=True)

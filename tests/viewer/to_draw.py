@@ -21,6 +21,7 @@ FLAT = (
     "parallel_four_bar_robot",
     "planar_arm",
     "slider_crank",
+    "snakeboard",
 )
 KINDS = {
     "revolute": lw.Revolute((1.0, 2.0, 3.0)),

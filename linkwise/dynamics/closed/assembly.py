@@ -199,9 +199,10 @@ def _largest_move(mech: Mechanism, start: np.ndarray, q: np.ndarray) -> np.ndarr
 
 
 def _consistent_velocities(mech: Mechanism, q: np.ndarray, v: np.ndarray, rank: Any) -> np.ndarray:
-    """V2 V2* v = v - G^+ G v."""
-    null = decomposed(mech, q, rank=rank).null
-    return np.einsum("...ij,...kj,...k->...i", null, null, v)
+    """V2 V2* v = v - G^+ G v, and what drives ask for."""
+    found = decomposed(mech, q, rank=rank)
+    consistent = np.einsum("...ij,...kj,...k->...i", found.null, found.null, v)
+    return consistent + found.solve(mech.drive_rates) if mech.driven else consistent
 
 
 def _at_energy(

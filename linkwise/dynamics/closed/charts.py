@@ -16,7 +16,7 @@ from ...mechanism import Mechanism, MechanismError
 from .. import trees as tree
 from ..states import Float64Array
 from .assembly import generic_rank
-from .constraints import one_state, warn_if_open
+from .constraints import one_state, require_holonomic, warn_if_open
 from .coordinates import FAILING, ChartError, Coordinates, ImplicitCoordinates, linear_coordinates
 from .decomposition import decompose
 from .dynamics import bias_under, independent_at, terms
@@ -177,6 +177,7 @@ def local_parametrization(mech: Mechanism, q: ArrayLike, independent: Any = None
     more than 1 mm or 1 mrad.
     """
     q = one_state("local_parametrization", mech, q=q)[0].copy()
+    require_holonomic("local_parametrization", mech)
     warn_if_open(mech, closable_error(mech, q))
     rank = int(generic_rank(mech, q))
     given = isinstance(independent, (Coordinates, ImplicitCoordinates))

@@ -164,6 +164,7 @@ def _iterated(
         if not np.any(active):
             break
         error, jacobian = equations.at(q)
+        jacobian = jacobian * equations.mech.holonomic_rows[:, None]  # a search may go where no wheel rolls
         # Damping in proportion to the error keeps convergence quadratic, and redundant constraints from causing motion.
         change = -units * decompose(jacobian * (units * free)).damped(error, damping * size)
         largest = np.abs(change).max(axis=-1, initial=0.0, keepdims=True)

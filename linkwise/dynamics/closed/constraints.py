@@ -103,6 +103,16 @@ def one_state(who: str, mech: Mechanism, wrenches: Any = None, **given: Any) -> 
     return arrays
 
 
+def require_holonomic(who: str, mech: Mechanism) -> None:
+    """Refuse constraints on velocities alone where only those on positions have a meaning."""
+    if mech.is_nonholonomic:
+        loop = loop_of(mech, int(np.argmin(mech.holonomic_rows)))
+        raise MechanismError(
+            f"{who} asks where positions can be, and {loop!r} of mechanism {mech.name!r} constrains velocities alone: "
+            "no coordinates of positions follow from it"
+        )
+
+
 def warn_if_open(mech: Mechanism, error: Float64Array, active: Float64Array | None = None) -> None:
     """Say which loop is open where a result is asked for that supposes it to be closed; error is g (..., m), ``active``
     as from ``loop_mask``."""

@@ -59,6 +59,14 @@ class Decomposition(NamedTuple):
         u, inverse, v = self._independent
         return times(u, inverse * transposed_times(v, x))
 
+    def softened(self, x: np.ndarray, fraction: float) -> np.ndarray:
+        """(..., m): what is left of x where G^+ is to be the damped least-squares inverse, G* (G G* + d^2)^-1 with d
+        this fraction of the largest singular value: G^+ softened(x) = V (S / (S^2 + d^2)) U* x (spencer2004 3.3)."""
+        square = self.s**2
+        damping = np.maximum(fraction**2 * square[..., :1], np.finfo(float).tiny)
+        u = self.u[..., : self.s.shape[-1]]
+        return times(u, square / (square + damping) * transposed_times(u, x))
+
     def damped(self, x: np.ndarray, damping: np.ndarray) -> np.ndarray:
         """(..., n): V (S / (S^2 + damping)) U* x, a step of Levenberg and Marquardt; damping is (...)."""
         k = self.s.shape[-1]

@@ -72,6 +72,7 @@ def forward_dynamics(
     rank: Any = None,
     tolerance: float | None = None,
     active: ArrayLike | None = None,
+    damping: float | None = None,
 ) -> Float64Array:
     """(nv,): accelerations under joint forces ``tau`` and external ``wrenches`` (n_links, 6), all loops kept closed, or
     those that are ``active``.
@@ -88,12 +89,17 @@ def forward_dynamics(
                   constraints that are redundant but for the rounding of the data (``redundancy``) do not count
     active        (..., number of loops) booleans: loops that hold, state by state; the others let go, as contacts do;
                   one kernel serves all
+    damping       softens constraints (3.3): the damped least-squares inverse of G, with this fraction of its largest
+                  singular value, in place of the pseudo-inverse; accelerations stay bounded, and do not keep loops
+                  closed near singular positions
 
-    With ``baumgarte``, ``independent`` or another ``tolerance`` the elimination has no part: "svd" is taken.
+    With ``baumgarte``, ``independent``, ``damping`` or another ``tolerance`` the elimination has no part: "svd" is
+    taken.
     Where loops are open by more than 1 mm or 1 mrad and ``baumgarte`` does not close them, a ``MechanismWarning`` says
     so: the accelerations keep them as open as they are.
     """
-    if wrenches is baumgarte is independent is rank is tolerance is active is None and method == "elimination":
+    plain = wrenches is baumgarte is independent is rank is tolerance is active is damping is None
+    if plain and method == "elimination":
         try:
             if type(q) is np.ndarray and q.ndim == 1:  # by far the most calls, and short
                 a, reliability = float64_function(mech, "closed_motion")(q, v, tau)
@@ -111,7 +117,11 @@ def forward_dynamics(
             return a
     q, v, tau = checked_motion(mech, q, v, tau, wrenches)
     mask = loop_mask(mech, active, q=q, v=v, tau=tau)
-    a = accelerations(mech, q, v, tau, method, baumgarte, wrenches, independent, rank, tolerance, mask)
+    if damping is None:
+        a = accelerations(mech, q, v, tau, method, baumgarte, wrenches, independent, rank, tolerance, mask)
+    else:
+        given = (method, baumgarte, wrenches, independent, rank, tolerance, mask)
+        a = motion_under(mech, q, v, tau, *given, damping=damping)[1]
     if baumgarte is None:
         warn_if_open(mech, closable_error(mech, q), mask)
     return a
@@ -179,6 +189,7 @@ def motion_under(
     rank: Any = None,
     tolerance: float | None = None,
     active: Float64Array | None = None,
+    damping: float | None = None,
 ) -> tuple[Terms, Float64Array]:
     """The terms of the equations of motion, and their solution by NumPy's linear algebra, for loops that may be
     open."""
@@ -189,7 +200,11 @@ def motion_under(
     bias = at.bias
     if baumgarte is not None:
         alpha, beta = _gains(baumgarte)
-        bias = bias + 2.0 * alpha * times(at.jacobian, v) + beta**2 * at.error
+        bias = bias + 2.0 * alpha * (times(at.jacobian, v) - mech.drive_rates) + beta**2 * at.error
+    if damping is not None:
+        if not damping > 0.0:
+            raise MechanismError(f"damping must be a positive fraction of the largest singular value, not {damping!r}")
+        bias = decompose(at.jacobian, tolerance, rank).softened(bias, damping)
     if method == "lagrange":
         if independent is not None:
             raise MechanismError("method='lagrange' has no independent coordinates: leave out method or independent")

@@ -15,7 +15,7 @@ from ...mechanism import Mechanism, MechanismError
 from ...mechanism.checks import names_of
 from .. import trees as tree
 from .assembly import AssemblyError, assemble
-from .constraints import moved_by, one_state, position_error, require_finite
+from .constraints import moved_by, one_state, position_error, require_finite, require_holonomic
 from .decomposition import Decomposition, decompose
 from .named_coordinates import NamedCoordinate, named_coordinate, velocity_map
 from .redundancy import closable_error, closable_jacobian
@@ -178,6 +178,7 @@ class Family:
 def family(mech: Mechanism, q: np.ndarray, hold: Sequence[str]) -> Family:
     """The configurations that are reached from q while the named coordinates are held; whole joints may have any
     number of them."""
+    require_holonomic("a range or workspace", mech)
     hold = names_of(hold)
     joints = [name for name in hold if name in mech.joint_names]
     held = tuple(

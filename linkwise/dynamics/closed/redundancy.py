@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...compiler.store import kernel_function, stored
-from ...mechanics.joints import Joint
+from ...mechanics.joints import LoopKind
 from ...mechanics.spatial import Matrix3, Vector3
 from ...mechanism import Loop, Mechanism, MechanismError, MechanismWarning, warn_caller
 from ...mechanism.clusters import Cluster, clusters
@@ -143,7 +143,7 @@ def redundancy(mech: Mechanism, q: ArrayLike | None = None) -> Redundancy:
     try:
         return mech._kernels[redundancy]
     except (KeyError, AttributeError):  # not decided yet, or no mechanism
-        return stored(mech, redundancy, lambda: _decided_in_family(mech))
+        return stored(mech, redundancy, lambda: _decided_in_family(mech.structure))
 
 
 def decide_around(mech: Mechanism, q: np.ndarray) -> None:
@@ -426,15 +426,17 @@ def _in_words(loop: Constraint) -> list[str]:
 
 
 @lru_cache(maxsize=64)
-def _prevented(kind: Joint) -> tuple[str, ...]:
-    """The motions that each number of a closure prevents where the two sides coincide, along the axes of pose_a."""
+def _prevented(kind: LoopKind) -> tuple[str, ...]:
+    """The motions that each constraint prevents where the two sides coincide, along the axes of pose_a."""
     axes, small = np.array(kind.alignment, dtype=float), 1e-6
     still = np.array(kind.closure(Matrix3.from_rows(np.eye(3).tolist()), Vector3(0.0, 0.0, 0.0)), dtype=float)
     rotated = [
         kind.closure(Matrix3.from_rows(_rotated(axis, small).tolist()), Vector3(0.0, 0.0, 0.0)) for axis in range(3)
     ]
     moved = [kind.closure(Matrix3.from_rows(np.eye(3).tolist()), Vector3(*(small * np.eye(3)[k]))) for k in range(3)]
-    rates = (np.array([*rotated, *moved], dtype=float) - still).T / small  # (6 - nv, 6), in canonical axes
+    rates = (np.array([*rotated, *moved], dtype=float) - still).T / small  # by numbers of the closure, canonical axes
+    sliding = kind.sliding(Matrix3.from_rows(np.eye(3).tolist()), Vector3(0.0, 0.0, 0.0))
+    rates = np.array([*rates, *(row.flat() for row in sliding)], dtype=float)
     return tuple(_words(axes @ rate[:3], axes @ rate[3:]) for rate in rates)
 
 

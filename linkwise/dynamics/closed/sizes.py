@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiler.store import kernel_function, stored
-from ...mechanics.joints import LENGTH, Joint
+from ...mechanics.joints import LENGTH, LoopKind
 from ...mechanics.spatial import Matrix3, Vector3
 from ...mechanism import Loop, Mechanism
 from .. import trees as tree
@@ -34,13 +34,13 @@ class Sizes(NamedTuple):
 
 def sizes(mech: Mechanism) -> Sizes:
     """The sizes of a mechanism's loops, measured once."""
-    return stored(mech, sizes, lambda: _measured(mech))
+    return stored(mech.structure, sizes, lambda: _measured(mech.structure))
 
 
 def _measured(mech: Mechanism) -> Sizes:
     lengths_of_v = _lengths(mech, "v")
-    angles, _ = tree.random_state(mech, np.random.default_rng(0), (SAMPLES,))
-    angles = np.where(_lengths(mech, "q"), tree.neutral(mech), angles)
+    anywhere, _ = tree.random_state(mech, np.random.default_rng(0), (SAMPLES,))
+    angles = np.where(_lengths(mech, "q"), tree.neutral(mech), anywhere)
     jacobians = kernel_function(mech, "constraint_jacobian", None)(angles)
     loops, rows, columns = np.ones(len(mech.loops)), np.ones(mech.n_constraints), np.zeros(mech.nv)
     extent = _extent(mech)
@@ -55,9 +55,10 @@ def _measured(mech: Mechanism) -> Sizes:
     for loop in mech.loops:
         if not isinstance(loop, Loop):  # a coupling, in the units of its joints
             at = mech.constraint_index(loop.name)
-            rows[at] = 1.0 / np.abs(jacobians[0, at] * columns).max()
+            rows[at] = 1.0 / (np.abs(jacobians[:, at] * columns).max() or 1.0)
     noise = 16.0 * np.finfo(float).eps * extent / loops.min(initial=np.inf)
-    return Sizes(loops, rows, columns, jacobians.any(axis=(0, 2)), noise)
+    structural = kernel_function(mech, "constraint_jacobian", None)(anywhere).any(axis=(0, 2))
+    return Sizes(loops, rows, columns, structural, noise)
 
 
 class Units(NamedTuple):
@@ -74,7 +75,7 @@ class Units(NamedTuple):
 
 def units(mech: Mechanism) -> Units:
     """The units of a mechanism, measured once."""
-    return stored(mech, units, lambda: _units(mech))
+    return stored(mech.structure, units, lambda: _units(mech.structure))
 
 
 def _units(mech: Mechanism) -> Units:
@@ -99,11 +100,13 @@ def _lengths(mech: Mechanism, quantity: str) -> np.ndarray:
     return np.array([of == LENGTH for of in measures], dtype=bool)
 
 
-def _are_lengths(kind: Joint) -> np.ndarray:
-    """(6 - nv,): which numbers of a closure are metres: those that change with the position alone."""
+def _are_lengths(kind: LoopKind) -> np.ndarray:
+    """(n_constraints,): which constraints are in metres: numbers of a closure that change with the position alone, and
+    those of velocities."""
     still = Matrix3.from_rows(np.eye(3).tolist())
     here, there = (kind.closure(still, Vector3(*(scale * x for x in (0.3, 0.5, 0.7)))) for scale in (1.0, 2.0))
-    return np.array(here, dtype=float) != np.array(there, dtype=float)
+    found = np.array(here, dtype=float) != np.array(there, dtype=float)
+    return np.concatenate([found, np.ones(kind.n_constraints - len(found), dtype=bool)])
 
 
 def _extent(mech: Mechanism) -> float:

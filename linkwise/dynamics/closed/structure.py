@@ -36,7 +36,7 @@ SMALL = 8  # coordinates of a cluster; in larger ones the code does not provide 
 
 def fronts(mech: Mechanism) -> tuple[tuple[Front, ...], ...]:
     """The fronts of every cluster, kept with the mechanism."""
-    return stored(mech, fronts, lambda: _fronts(mech))
+    return stored(mech.structure, fronts, lambda: _fronts(mech.structure))
 
 
 def _fronts(mech: Mechanism) -> tuple[tuple[Front, ...], ...]:

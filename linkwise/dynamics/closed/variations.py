@@ -7,6 +7,9 @@ linearization.py), because these matrices only occur multiplied:
     dK*/dy (tau_NE - tau) = K* d(G* lambda)/dq K,    dK/dt = -L d(G v)/dq K,    K* M d2K/dt2 from -L d(G a + dG/dt v)/dq
 
 where [K, L] is the inverse of [R; G] (4.11), or its pseudo-inverse where constraints are redundant.
+
+Where some constraints are on velocities alone, positions have more independent coordinates than velocities: steps of q
+are along the null space of the other constraints, changes of v along that of all.
 """
 
 from __future__ import annotations
@@ -99,6 +102,8 @@ class Variations(NamedTuple):
     y is R times the step that leads from the state to its neighbour (``difference``), dy/dt stands for R v.
 
     independent     the coordinates, with K
+    positions       those of q; others than ``independent``, which are of v, where there are constraints on velocities
+                    alone, and then y is R_q times the step, of as many numbers as there are
     tangent         (2 nv, 2 p): steps of q and changes of v, per unit of (y, dy/dt): the derivative of Psi
     rates           (2 nv, 2 p): changes of their rates: that of f(Psi)
     own_rates       (2 p, 2 p): A, changes of the rates of (y, dy/dt)
@@ -107,6 +112,7 @@ class Variations(NamedTuple):
     """
 
     independent: Independent
+    positions: Independent
     tangent: np.ndarray
     rates: np.ndarray
     own_rates: np.ndarray
@@ -151,8 +157,10 @@ def variations(
     at: State,
     choose: Callable[[Mechanism, Decomposition], Independent] = along_null_space,
     rank: int | None = None,
+    choose_positions: Callable[[Mechanism, Decomposition], Independent] = along_null_space,
 ) -> Variations:
-    """Everything about the neighbourhood of ``at`` in the independent coordinates that ``choose`` gives.
+    """Everything about the neighbourhood of ``at`` in the independent coordinates that ``choose`` gives, and in those
+    of positions that ``choose_positions`` gives where they are others.
 
     ``rank`` bounds the number of independent constraints where loops are not exactly closed; then nothing is checked.
     """
@@ -166,31 +174,38 @@ def variations(
         _refuse_singular_positions(at, svd)  # where no choice is right, that is what there is to say
         raise
     here = _motion(at, own, chosen)
-    rows, basis, closing = here.independent.rows, here.independent.basis, here.independent.closing
-    p = basis.shape[-1]
+    basis, closing = here.independent.basis, here.independent.closing
+    positions = chosen
+    if at.mech.is_nonholonomic:
+        positions = choose_positions(at.mech, decompose(own.jacobian * at.mech.holonomic_rows[:, None]))
+    rows, steps, p = positions.rows, positions.basis, positions.basis.shape[-1]
 
     # Derivatives of tau_NE - tau + G* lambda by q and v, of G a + dG/dt v by q, and of G v by q.
     by_q, by_v = force_derivatives(at, here.acceleration)
     reaction_by_q, bias_by_q, velocity_by_q = _constraint_derivatives(at, svd, here, rank is None)
     step_rates = _step_rate_jacobian(at)
-    bias_by_v = 2.0 * (
-        velocity_by_q - own.jacobian @ step_rates
-    )  # d(dG/dt v)/dv: 2 dG/dt but for what does not commute
+    if positions is chosen:  # d(dG/dt v)/dv: 2 dG/dt but for what does not commute
+        bias_by_v = 2.0 * (velocity_by_q - own.jacobian @ step_rates)
+    else:
+        bias_by_v = _bias_by_v(at, here)
 
     # K, dK/dt and what the loops add to accelerations, by (y, dy/dt).
-    still = np.zeros_like(basis)
-    steps_of_q = np.concatenate([basis, still], axis=-1)
-    steps_of_v = np.concatenate([-(closing @ (velocity_by_q @ basis)), basis], axis=-1)
+    steps_of_q = np.concatenate([steps, np.zeros_like(basis)], axis=-1)
+    steps_of_v = np.concatenate([-(closing @ (velocity_by_q @ steps)), basis], axis=-1)
     bent = closing @ (bias_by_q @ steps_of_q + bias_by_v @ steps_of_v)
 
     # A21 and A22 of Section 4.2 side by side, for any joints and with joint forces (B.3, B.5).
     missing = (by_q + reaction_by_q) @ steps_of_q + by_v @ steps_of_v - own.mass @ bent
-    own_rates = np.zeros((*at.batch, 2 * p, 2 * p))
-    own_rates[..., :p, :p] = rows @ (step_rates @ basis)
-    own_rates[..., :p, p:] = np.eye(p)
+    own_rates = np.zeros((*at.batch, steps_of_q.shape[-1], steps_of_q.shape[-1]))
+    if positions is chosen:
+        own_rates[..., :p, :p] = rows @ (step_rates @ basis)
+        own_rates[..., :p, p:] = np.eye(p)
+    else:
+        own_rates[..., :p, :] = rows @ (steps_of_v + step_rates @ steps_of_q)
     own_rates[..., p:, :] -= here.response @ missing
     return Variations(
         here.independent,
+        positions,
         np.concatenate([steps_of_q, steps_of_v], axis=-2),
         np.concatenate([steps_of_v + step_rates @ steps_of_q, basis @ own_rates[..., p:, :] - bent], axis=-2),
         own_rates,
@@ -264,6 +279,18 @@ def _constraint_motion_by_q(mech: Mechanism, dtype: str, parameters: Sequence[An
     return jacobian_of(compile("constraint_motion", mech, dtype, parameters=parameters), "q", mode="forward")
 
 
+def _bias_by_v(at: State, here: _Motion) -> np.ndarray:
+    """(m, nv): of G a + dG/dt v by v, for any constraints."""
+    n, m = at.mech.nv, at.mech.n_constraints
+    found = kernel_function(at.mech, _constraint_motion_by_v, None)(at.q, at.v, here.acceleration, here.multipliers)
+    return found[..., n : n + m, :]
+
+
+def _constraint_motion_by_v(mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> Kernel:
+    """The derivative of ``constraint_motion`` by v."""
+    return jacobian_of(compile("constraint_motion", mech, dtype, parameters=parameters), "v", mode="forward")
+
+
 def reaction_derivative(at: State, multipliers: np.ndarray) -> np.ndarray:
     """(nv, nv): of G* lambda along q."""
     n = at.mech.nv
@@ -288,7 +315,7 @@ def _refuse_open(at: State, own: Terms) -> None:
         return
     mech = at.mech
     opening = np.abs(own.error).reshape(-1, mech.n_constraints)
-    velocity = np.abs(times(own.jacobian, at.v)).reshape(-1, mech.n_constraints)
+    velocity = np.abs(times(own.jacobian, at.v) - mech.drive_rates).reshape(-1, mech.n_constraints)
     if opening.max(initial=0.0) > LOOPS.open_in_derivatives:
         raise MechanismError(
             f"loop {_loop(mech, opening)!r} of mechanism {mech.name!r} is open by {opening.max():.3g}: close it with "

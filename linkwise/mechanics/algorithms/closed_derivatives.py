@@ -39,7 +39,7 @@ from .independent_coordinates import (
 )
 from .linearization import step_rate_jacobian
 from .loop_changes import loop_changes
-from .loop_constraints import constraints
+from .loop_constraints import constraints, driven_rates
 
 OPEN = 1e-8  # metres, sines of angles: loops that are open by more have no exact derivatives ...
 OPENING = 1e-6  # ... nor have motions that open them faster
@@ -131,7 +131,9 @@ class Neighbourhood:
 
     def __init__(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau, wrenches, fronts: Fronts):
         self.tree, self.q, self.v = tree, list(q), list(v)
-        self.rows, self.errors = constraints(Configuration(tree, q), v)
+        at = Configuration(tree, q)
+        self.driven = driven_rates(at)
+        self.rows, self.errors = constraints(at, v)
         self.motions = eliminated(tree, self.rows, fronts)
         self.columns = columns_of(self.motions)
         self.basis = transposed(self.columns)
@@ -148,7 +150,7 @@ class Neighbourhood:
     def consistency(self) -> Scalar:
         """The reliability, negative too if loops are open at all or the velocities open them, or if the motion is not
         finite."""
-        rates = [row.times(self.v) for row in self.rows]
+        rates = [row.times(self.v) - aim for row, aim in zip(self.rows, self.driven, strict=True)]
         found = select(dot(rates, rates) < OPENING**2, self._unless_open(OPEN), -1.0)
         return select(dot(self.acceleration, self.acceleration) < HUGE, found, -1.0)
 

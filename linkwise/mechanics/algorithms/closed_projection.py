@@ -13,7 +13,7 @@ from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar, dot, select
 from .closed_dynamics import Fronts
 from .configuration import integrate
-from .loop_constraints import closures
+from .loop_constraints import closures, driven_rates
 
 RELIABLE = 1.0  # see ``Solution.reliability``
 PASSES = 2
@@ -89,7 +89,8 @@ def project(
     size: Scalar = 0.0
     consistent = list(v)
     for number in range(passes):
-        rows = dict(enumerate(closures(Configuration(tree, q), nearby if number == 0 else None)))
+        at = Configuration(tree, q)
+        rows, rates = dict(enumerate(closures(at, nearby if number == 0 else None))), driven_rates(at)
         change: list[Scalar] = [0.0] * tree.mechanism.nv
         for cluster, own in zip(clusters(tree.mechanism), fronts, strict=True):
             if not own:
@@ -99,8 +100,10 @@ def project(
             for c, x in along.part(motion.offset).items():
                 change[c] = motion.offset[c] - x
             if number == passes - 1:
-                for c, x in along.part({c: v[c] for c in cluster.coordinates}).items():
-                    consistent[c] = x
+                driven = motion.closing({r: rates[r] for r in motion.rows})
+                free = {c: v[c] - driven[c] for c in cluster.coordinates}
+                for c, x in along.part(free).items():
+                    consistent[c] = x + driven[c]
                 firmness.append(motion.margin)
                 closing.append(motion.remaining)
                 extremes += motion.extremes

@@ -21,7 +21,7 @@ from ..spatial import ArticulatedInertia, Force
 from ..spatial.motion import NO_MOTION
 from . import expressions as ex
 from .closed_dynamics import ClosedMotion, known
-from .loop_constraints import constraints, loop_motion_maps
+from .loop_constraints import constraints, driven_rates, loop_motion_maps
 
 INCONSISTENT = 1e-8  # relative: accelerations that open loops faster, and forces that miss more of those asked for
 
@@ -173,13 +173,13 @@ class Impact(HeldMotion):
         at_rest = [0.0] * tree.mechanism.nv
         super().__init__(tree, q, at_rest, None, active)
         self.ground = NO_MOTION
-        self.rows = [_closing(row, v) for row in self.rows]
+        self.rows = [_closing(row, v, aim) for row, aim in zip(self.rows, driven_rates(self.at), strict=True)]
         self.jumps = self.under(at_rest)
 
 
-def _closing(row: Row, v: Sequence[Scalar]) -> Row:
+def _closing(row: Row, v: Sequence[Scalar], aim: Scalar) -> Row:
     coefficients = {c: x for c, x in row.numbers.items() if c != BIAS}
-    return Row(coefficients, dot(coefficients.values(), [v[c] for c in coefficients]))
+    return Row(coefficients, dot(coefficients.values(), [v[c] for c in coefficients]) - aim)
 
 
 def _wrenches(tree: Tree, q: Sequence[Scalar], forces: Sequence[Scalar]) -> Matrix:

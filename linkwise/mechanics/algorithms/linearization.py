@@ -5,32 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..jet import jet, parts
-from ..recursions.tree import Tree
+from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar, dot
-from .configuration import coordinate_rates
-from .loop_constraints import constraint_jacobian, position_error
+from .loop_constraints import constraint_jacobian, first_rates, second_rates
 
 
 def constraint_motion(
     tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar], multipliers: Sequence[Scalar]
 ) -> list[Scalar]:
-    """(nv + 2 m,): [G* lambda; d2g/dt2 = G a + dG/dt v; dg/dt = G v].
+    """(nv + 2 m,): [G* lambda; G a + dG/dt v; G v], the last two d2g/dt2 and dg/dt where constraints are on positions.
 
     Its derivatives along q are all that a linearization asks of the derivatives of K: those of the first part stand for
     dK/dy, those of the others for the second and the first time derivative of K.
     """
     rows = constraint_jacobian(tree, q)
     forces = [dot([row[k] for row in rows], multipliers) for k in range(tree.mechanism.nv)]
-    error = [parts(x) for x in position_error(tree, _accelerating(tree, q, v, a))]
-    return forces + [second for _, _, second in error] + [first for _, first, _ in error]
-
-
-def _accelerating(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]) -> list[Scalar]:
-    """q as jets along a motion with velocity v and acceleration a."""
-    first = coordinate_rates(tree, q, v)
-    moving = [jet(x, d) for x, d in zip(q, first, strict=True)]
-    second = coordinate_rates(tree, moving, [jet(x, d) for x, d in zip(v, a, strict=True)])
-    return [jet(x, d, parts(dd)[1]) for x, d, dd in zip(q, first, second, strict=True)]
+    at, rates, accelerations = Configuration(tree, q), tree.velocities(v), tree.velocities(a)
+    second = [x for way in at.ways for x in second_rates(at, way, rates, accelerations)]
+    return forces + second + [x for way in at.ways for x in first_rates(at, way, rates)]
 
 
 def step_rate_jacobian(tree: Tree, v: Sequence[Scalar]) -> list[list[Scalar]]:

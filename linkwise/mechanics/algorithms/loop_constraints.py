@@ -14,7 +14,7 @@ from ..links.loop_elimination import Row
 from ..operators.plan import apply
 from ..recursions.loops import Tie, Walk, ways
 from ..recursions.tree import Configuration, Tree
-from ..scalar import Matrix, Scalar
+from ..scalar import Matrix, Scalar, dot
 from ..spatial import Matrix3, Motion, Vector3
 from ..spatial.motion import NO_MOTION
 from . import expressions as ex
@@ -41,7 +41,8 @@ def constraint_jacobian(tree: Tree, q: Sequence[Scalar]) -> Matrix:
 
 
 def constraint_bias(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
-    """(m,): dG/dt v, the second derivative of g along the motion with constant v, without forming dG/dt (2.3)."""
+    """(m,): dG/dt v, the second derivative of g along the motion with constant v, without forming dG/dt (2.3); less the
+    accelerations that drives ask for."""
     at, rates = Configuration(tree, q), tree.velocities(v)
     return [x for way in at.ways for x in _bias(at, way, rates)]
 
@@ -51,6 +52,11 @@ def constraints(at: Configuration, v: Sequence[Scalar]) -> tuple[list[Row], list
     rates = at.tree.velocities(v)
     rows = [row for way in at.ways for row in map(Row, _rows(at, way), _bias(at, way, rates))]
     return rows, [x for way in at.ways for x in way.closure()]
+
+
+def driven_rates(at: Configuration) -> list[Scalar]:
+    """(m,): what G v is to be, zero but for drives."""
+    return [way.aim.velocity for way in at.ways for _ in range(way.loop.n_constraints)]
 
 
 def closures(at: Configuration, rows: Sequence[Row] | None = None) -> list[Row]:
@@ -74,19 +80,28 @@ def _rows(at: Configuration, way: Walk | Tie) -> list[dict[int, Scalar]]:
 
 
 def _bias(at: Configuration, way: Walk | Tie, rates: Sequence[Sequence[Scalar]]) -> list[Scalar]:
-    """dG/dt v of a loop or coupling.  Couplings are linear in coordinates."""
-    return [0.0] if isinstance(way, Tie) else way.curvature(*_motion_along(at, way, rates))
+    """dG/dt v of a loop or coupling, less the acceleration that a drive asks for."""
+    if isinstance(way, Tie):
+        found = [way.turning([rates[i][0] for i, _ in way.bodies])]
+    else:
+        found = way.curvature(*_motion_along(at, way, rates))
+    return [x - way.aim.acceleration for x in found]
 
 
 def second_rates(
-    at: Configuration, way: Walk, rates: Sequence[Sequence[Scalar]], accelerations: Sequence[Sequence[Scalar]]
+    at: Configuration, way: Walk | Tie, rates: Sequence[Sequence[Scalar]], accelerations: Sequence[Sequence[Scalar]]
 ) -> list[Scalar]:
-    """G a + dG/dt v of a loop, for velocities and accelerations by joint."""
+    """G a + dG/dt v of a loop or coupling, for velocities and accelerations by joint."""
+    if isinstance(way, Tie):
+        (moved,) = first_rates(at, way, accelerations)
+        return [moved + way.turning([rates[i][0] for i, _ in way.bodies])]
     return way.curvature(*_motion_along(at, way, rates, accelerations))
 
 
-def first_rates(at: Configuration, way: Walk, rates: Sequence[Sequence[Scalar]]) -> list[Scalar]:
-    """G v of a loop, for velocities by joint."""
+def first_rates(at: Configuration, way: Walk | Tie, rates: Sequence[Sequence[Scalar]]) -> list[Scalar]:
+    """G v of a loop or coupling, for velocities by joint."""
+    if isinstance(way, Tie):
+        return [dot((ratio for _, ratio in way.bodies), [rates[i][0] for i, _ in way.bodies])]
     moving = (way.relative_motion(s, at.joint_kinematics[s.link].relative_motion(rates[s.link])) for s in way.stations)
     return way.closure_rate(reduce(Motion.__add__, moving, NO_MOTION))
 

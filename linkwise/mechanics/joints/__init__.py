@@ -13,6 +13,7 @@ from .protocol import LENGTH as LENGTH
 from .protocol import OTHER as OTHER
 from .protocol import QUATERNION as QUATERNION
 from .protocol import Joint
+from .protocol import LoopKind as LoopKind
 from .protocol import Measure as Measure
 from .revolute import Revolute
 from .spherical import Spherical

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..scalar import Scalar
-from ..spatial import Matrix3, Motion, RigidInertia, Transform, Vector3
+from ..spatial import Force, Matrix3, Motion, RigidInertia, Transform, Vector3
 from ..spatial.inertia import NO_INERTIA
 from ..spatial.motion import NO_MOTION
 
@@ -43,8 +43,49 @@ class Measure(NamedTuple):
 KINDS: dict[str, type[Joint]] = {}
 
 
+class LoopKind(ABC):
+    """What ties two links that are in the tree already: a joint that closes a loop, or a contact.
+
+    Its constraints are those of ``closure`` on the pose of side B in side A, and behind them those of ``sliding``, on
+    the velocity of B against A alone.
+    """
+
+    @classmethod
+    def kind_name(cls) -> str:
+        """What files call this kind: by its name those of linkwise, with their module's all others."""
+        own = cls.__module__.startswith("linkwise.mechanics.")
+        return cls.__name__ if own else f"{cls.__module__}.{cls.__qualname__}"
+
+    @property
+    @abstractmethod
+    def n_constraints(self) -> int:
+        """How many numbers ``closure`` and ``sliding`` have together."""
+
+    @property
+    def alignment(self) -> Alignment:
+        """Axes of the canonical frame, as columns, in the link frame."""
+        return IDENTITY_ALIGNMENT
+
+    @abstractmethod
+    def closure(self, rotation: Matrix3, position: Vector3) -> list[Scalar]:
+        """Numbers that vanish where side B may be in this pose in side A.
+
+        Both sides in canonical axes.  They are metres and sines of angles, smooth everywhere, and independent of each
+        other to first order where they vanish.  They vanish at mirror images too: see ``loop_alignment``.
+        """
+
+    def sliding(self, rotation: Matrix3, position: Vector3) -> list[Force]:
+        """Nonholonomic constraints, metres per second: rows whose product with the motion of B against A, at B's origin
+        along A's axes, vanishes.  Positions follow from none of them."""
+        return []
+
+    def loop_alignment(self, rotation: Matrix3, position: Vector3) -> Scalar:
+        """Where ``closure`` vanishes: positive at poses that are meant, negative at mirror images, back to back."""
+        return 1.0
+
+
 @dataclass(frozen=True)
-class Joint(ABC):
+class Joint(LoopKind):
     """One kind of joint.  ``q`` has ``nq`` numbers, the tangent vector ``v`` has ``nv``."""
 
     nq: ClassVar[int]
@@ -73,21 +114,15 @@ class Joint(ABC):
         super().__init_subclass__(**options)
         KINDS[cls.kind_name()] = cls
 
-    @classmethod
-    def kind_name(cls) -> str:
-        """What files call this kind of joint: by its name those of linkwise, with their module's all others."""
-        own = cls.__module__.startswith(f"{__package__}.")
-        return cls.__name__ if own else f"{cls.__module__}.{cls.__qualname__}"
+    @property
+    def n_constraints(self) -> int:
+        """6 minus the degrees of freedom."""
+        return 6 - self.nv
 
     @property
     def only_slides(self) -> bool:
         """Whether all that the joint does is to move its link along the canonical z axis."""
         return self.span == (5,)
-
-    @property
-    def alignment(self) -> Alignment:
-        """Axes of the canonical frame, as columns, in the link frame."""
-        return IDENTITY_ALIGNMENT
 
     def measures(self, quantity: str) -> tuple[Measure, ...]:
         """What the numbers of "q" or "v" are, one entry each."""
@@ -194,18 +229,6 @@ class Joint(ABC):
         for i, j, k in np.argwhere(self.structure_constants).tolist():
             total[k] = total[k] + a[i] * b[j] * float(self.structure_constants[i, j, k])
         return total
-
-    @abstractmethod
-    def closure(self, rotation: Matrix3, position: Vector3) -> list[Scalar]:
-        """6 - nv numbers that vanish where the joint can bring its child side to this pose in its parent side.
-
-        Both sides in canonical axes.  They are metres and sines of angles, smooth everywhere, and independent of each
-        other to first order where they vanish.  They vanish at mirror images too: see ``loop_alignment``.
-        """
-
-    def loop_alignment(self, rotation: Matrix3, position: Vector3) -> Scalar:
-        """Where ``closure`` vanishes: positive at poses of the joint, negative at mirror images, back to back."""
-        return 1.0
 
     @classmethod
     def drawn(cls, rng: np.random.Generator) -> Joint:

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import singledispatch
+from typing import Any
 
 import numpy as np
 
 from ...mechanism import Coupling, Loop, Mechanism
+from ..contacts import Ball, Distance, KnifeEdge, Wheel
 from ..joints import (
     Cylindrical,
     Fixed,
     Helical,
-    Joint,
+    LoopKind,
     PinInSlot,
     Planar,
     Prismatic,
@@ -27,9 +29,9 @@ from ..joints import (
 
 
 @singledispatch
-def closure_gradient(kind: Joint, rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
-    """(6 - nv, 6): change of the numbers that vanish where the joint closes the loop, per twist [omega; v] of its side
-    B against side A.
+def closure_gradient(kind: LoopKind, rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
+    """(n_constraints, 6): change of the numbers that vanish where the joint closes the loop, per twist [omega; v] of
+    its side B against side A; then what is constrained of that twist itself.
 
     rotation, position   pose of B in A, both in the joint's canonical axes; twists are at B's origin along A's axes
     """
@@ -98,6 +100,39 @@ def _(kind: Fixed, rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
     return np.vstack([TRANSLATION, _rotation_error(rotation)])
 
 
+@closure_gradient.register
+def _(kind: Wheel, rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
+    """The material point that touches: on the ring of the wheel, as far down as it gets, and the crown below that."""
+    axis, normal = rotation @ kind.axis, np.eye(3)[2]
+    down = axis * axis[2] - normal
+    touching = (kind.radius - kind.crown) * down / np.linalg.norm(down) - kind.crown * normal
+    forward = np.cross(axis, normal) / np.linalg.norm(np.cross(axis, normal))
+    rows = _at_point(touching, (normal, forward, np.cross(normal, forward)))
+    return rows[[kind.contact, kind.grip in ("full", "forward"), kind.grip in ("full", "lateral")]]
+
+
+@closure_gradient.register
+def _(kind: Ball, rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
+    return _at_point(np.array([0.0, 0.0, -kind.radius]), np.eye(3)[[2, 0, 1]])[0 if kind.contact else 1 :]
+
+
+@closure_gradient.register
+def _(kind: Distance, rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
+    return np.array([[0.0, 0.0, 0.0, *(position / np.linalg.norm(position))]])
+
+
+@closure_gradient.register
+def _(kind: KnifeEdge, rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
+    normal = np.eye(3)[2]
+    across = np.cross(normal, rotation @ kind.direction)
+    return _at_point(np.zeros(3), (normal, across / np.linalg.norm(across)))[0 if kind.contact else 1 :]
+
+
+def _at_point(point: np.ndarray, directions: Any) -> np.ndarray:
+    """(k, 6): components of the velocity of a point of B, given from B's origin."""
+    return np.hstack([np.cross(point, np.array(directions)), np.array(directions)])
+
+
 TRANSLATION = np.eye(6)[3:]  # B's origin along A's axes
 
 
@@ -145,6 +180,8 @@ def _coupling_row(
     coupling: Coupling, mech: Mechanism, in_world: Sequence[np.ndarray], motions: Sequence[np.ndarray]
 ) -> np.ndarray:
     """(1, 6 n_links): each joint's rate is the part along H* of the motion of its link against its parent."""
+    if coupling.ratios_change:
+        raise TypeError(f"the dense operators do not know coupling {coupling.name!r}, whose ratios are functions")
     row = np.zeros((1, 6 * mech.n_links))
     for joint, ratio in coupling.ratios:
         link = mech.body_index(joint)

@@ -71,11 +71,13 @@ def _bias(run: Evaluation, step: Step, i: int) -> list[Scalar]:
     for way in run.at.ways:
         if isinstance(way, Tie):
             biases = {link: bias_acceleration(run, step, link) for link in way.links(by_joints=True)}
-            found += way.curvature(biases)
+            seen = ((link, run.input(step, "V", link)) for link in way.links(by_joints=False))
+            moving = {link: motion for link, motion in seen if motion is not None}
+            found += [x - way.aim.acceleration for x in way.curvature(biases, moving)]
             continue
         velocities = [run.input(step, "V", side.link) or NO_MOTION for side in way.sides]
         with around(way.loop):
-            found += _curvature(way, velocities)
+            found += [x - way.aim.acceleration for x in _curvature(way, velocities)]
     return found
 
 

@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ...mechanism import Constraint, Coupling, Loop, snapped
+from ...mechanism import Constraint, Coupling, Loop, MechanismError, snapped
 from ..jet import jet, parts
 from ..links.link import JointKinematics
 from ..scalar import Scalar, dot, is_zero
@@ -29,6 +29,26 @@ if TYPE_CHECKING:
 
 AROUND_THE_LOOPS = "around the loops"  # what emitted code is labelled with
 ROUND_OFF = 1e-15  # metres: what is smaller is noise of multiplying constant frames
+
+
+class Aim(NamedTuple):
+    """What a drive asks of each number of a closure: its value, rate and second rate."""
+
+    position: Scalar = 0.0
+    velocity: Scalar = 0.0
+    acceleration: Scalar = 0.0
+
+
+def aim_of(loop: Constraint, asked: Sequence[Scalar] | None) -> Aim:
+    """Of a loop; refused where a drive is a function of a time that is not known."""
+    if loop.drive is None:
+        return Aim()
+    if asked is None:
+        raise MechanismError(
+            f"{loop.name!r} follows a function of time: ask about a moment, with mech.at_time(t) in place of mech, or "
+            "compile with parameters=('drive',); lw.simulate follows it"
+        )
+    return Aim(*asked)
 
 
 @dataclass(frozen=True)
@@ -49,6 +69,7 @@ class Walk:
     stations   the joints on the way, as the links that they move
     sides      the links that carry A and B; none that is the ground, and none where one link carries both
     end        the pose of B in A, both in the joint's canonical axes
+    asked      of the closure, by a drive: its value, rate and second rate
     """
 
     loop: Loop
@@ -56,16 +77,25 @@ class Walk:
     stations: tuple[Station, ...]
     sides: tuple[Station, ...]
     end: Pose
+    asked: Sequence[Scalar] | None
+
+    @property
+    def aim(self) -> Aim:
+        return aim_of(self.loop, self.asked)
 
     def closure(self) -> list[Scalar]:
-        return self.loop.kind.closure(*self.end)
+        """What must vanish; nothing to see where velocities alone are constrained."""
+        found = [x - self.aim.position for x in self.loop.kind.closure(*self.end)]
+        return [*found, *[0.0] * (self.loop.n_constraints - len(found))]
 
     @cached_property
     def gradient(self) -> list[Force]:
         """How the closure changes per unit motion of B against A, at B's origin along A's axes: one row each."""
         units = [[1.0 if i == k else 0.0 for i in range(6)] for k in range(6)]
-        columns = [[parts(x)[1] for x in self._moving_closure(Motion.of(unit), None)] for unit in units]
-        return [Force.of(row) for row in zip(*columns, strict=True)]
+        columns = [
+            [parts(x)[1] for x in self.loop.kind.closure(*self._moving(Motion.of(unit), None))] for unit in units
+        ]
+        return [*(Force.of(row) for row in zip(*columns, strict=True)), *self.loop.kind.sliding(*self.end)]
 
     def closure_rate(self, relative: Motion) -> list[Scalar]:
         """How the closure changes when B moves against A."""
@@ -113,12 +143,20 @@ class Walk:
         return Force(rotation.T @ moment, rotation.T @ force.force) * station.sense
 
     def curvature(self, relative: Motion, rate: Motion) -> list[Scalar]:
-        """Second derivative of the closure while B moves against A with velocity ``relative`` and the components of
-        that velocity, along A's axes, change at ``rate``."""
-        return [parts(x)[2] for x in self._moving_closure(relative, rate)]
+        """Second derivative of the closure, and first of what is constrained of velocities, while B moves against A
+        with velocity ``relative`` and the components of that velocity, along A's axes, change at ``rate``."""
+        moving = self._moving(relative, rate)
+        sliding = zip(self.loop.kind.sliding(*self.end), self.loop.kind.sliding(*moving), strict=True)
+        return [
+            *(parts(x)[2] for x in self.loop.kind.closure(*moving)),
+            *(
+                row.dot(rate) + Force.of([parts(x)[1] for x in turning.flat()]).dot(relative)
+                for row, turning in sliding
+            ),
+        ]
 
-    def _moving_closure(self, relative: Motion, rate: Motion | None) -> list[Scalar]:
-        """The closure as jets along a motion of B against A; without a rate, of first order."""
+    def _moving(self, relative: Motion, rate: Motion | None) -> Pose:
+        """The pose of B in A as jets along a motion of B against A; without a rate, of first order."""
         rotation, position = self.end
         spin, columns = relative.angular, rotation.columns()
         rotated = [Matrix3(*(spin.cross(column) for column in columns)).T]
@@ -127,7 +165,7 @@ class Walk:
             rotated.append(Matrix3(*(rate.angular.cross(c) + spin.cross(spin.cross(c)) for c in columns)).T)
             moved.append(rate.linear)
         rows = (Vector3(*map(jet, *same)) for same in zip(rotation, *rotated, strict=True))
-        return self.loop.kind.closure(Matrix3(*rows), Vector3(*map(jet, position, *moved)))
+        return Matrix3(*rows), Vector3(*map(jet, position, *moved))
 
 
 @dataclass(frozen=True)
@@ -138,6 +176,7 @@ class Tie:
     bodies        the links whose joints it ties together, with their ratios
     coordinates   of these joints
     joints        every joint of the tree
+    asked         of the sum, by a drive: its value, rate and second rate
     """
 
     loop: Coupling
@@ -145,9 +184,16 @@ class Tie:
     bodies: tuple[tuple[int, float], ...]
     coordinates: tuple[Scalar, ...]
     joints: Sequence[JointKinematics]
+    asked: Sequence[Scalar] | None
+
+    @property
+    def aim(self) -> Aim:
+        return aim_of(self.loop, self.asked)
 
     def closure(self) -> list[Scalar]:
-        return [dot((ratio for _, ratio in self.bodies), self.coordinates, -self.loop.offset)]
+        if not self.loop.keeps_position:
+            return [0.0]
+        return [dot((ratio for _, ratio in self.bodies), self.coordinates, -self.loop.offset) - self.aim.position]
 
     def links(self, by_joints: bool) -> tuple[int, ...]:
         """The tied ones; with their parents where links move by themselves."""
@@ -178,10 +224,26 @@ class Tie:
                 total = force if total is None else total + force
         return total
 
-    def curvature(self, biases: Mapping[int, Motion]) -> list[Scalar]:
-        """Second derivative while the links have no accelerations: their joints then take back the bias accelerations
-        of ``biases``."""
-        return [-sum((self._axis(i).dot(biases[i]) * ratio for i, ratio in self.bodies), 0.0)]
+    def curvature(self, biases: Mapping[int, Motion], velocities: Mapping[int, Motion]) -> list[Scalar]:
+        """Second derivative while the links have ``velocities`` and no accelerations: their joints then take back the
+        bias accelerations of ``biases``."""
+        taken_back = sum((self._axis(i).dot(biases[i]) * ratio for i, ratio in self.bodies), 0.0)
+        return [self.turning([self._joint_rate(i, velocities) for i, _ in self.bodies]) - taken_back]
+
+    def turning(self, rates: Sequence[Scalar]) -> Scalar:
+        """dG/dt v, for the rates of its joints: zero but for ratios that change with coordinates."""
+        if not self.loop.ratios_change:
+            return 0.0
+        moving = self.loop.ratios_at([jet(x, rate) for x, rate in zip(self.coordinates, rates, strict=True)])
+        return dot([parts(ratio)[1] for ratio in moving], rates)
+
+    def _joint_rate(self, i: int, velocities: Mapping[int, Motion]) -> Scalar:
+        """Of the joint of link i, from the velocities of links."""
+        found = self._axis(i).dot(velocities[i]) if i in velocities else 0.0
+        parent = self._parent(i)
+        if parent in velocities:
+            found = found - self._axis(i).dot(self.joints[i].transform.motion_into(velocities[parent]))
+        return found
 
     def _parent(self, i: int) -> int:
         return self.joints[i].link.parent
@@ -214,9 +276,11 @@ def _way(
 ) -> Walk | Tie:
     if isinstance(loop, Loop):
         return walk(tree, joint_kinematics, loop)
-    bodies = tuple((tree.mechanism.body_index(joint), ratio) for joint, ratio in loop.ratios)
-    rows = tree.mechanism.constraint_index(loop.name)
-    return Tie(loop, rows, bodies, tuple(coordinates[i][0] for i, _ in bodies), joint_kinematics)
+    links = [tree.mechanism.body_index(joint) for joint, _ in loop.ratios]
+    own = tuple(coordinates[i][0] for i in links)
+    bodies = tuple(zip(links, loop.ratios_at(own), strict=True))
+    rows, asked = tree.mechanism.constraint_index(loop.name), tree.drives.get(loop.name)
+    return Tie(loop, rows, bodies, own, joint_kinematics, asked)
 
 
 def walk(tree: Tree, joint_kinematics: Sequence[JointKinematics], loop: Loop) -> Walk:
@@ -235,7 +299,8 @@ def walk(tree: Tree, joint_kinematics: Sequence[JointKinematics], loop: Loop) ->
         stations.append(Station(i, 1.0, pose))
     sides = (Station(body_a, -1.0, from_a), Station(body_b, 1.0, pose)) if body_a != body_b else ()
     moving = tuple(side for side in sides if side.link >= 0)
-    return Walk(loop, tree.mechanism.constraint_index(loop.name), tuple(stations), moving, beyond(pose, side_b))
+    rows = tree.mechanism.constraint_index(loop.name)
+    return Walk(loop, rows, tuple(stations), moving, beyond(pose, side_b), tree.drives.get(loop.name))
 
 
 def _side(tree: Tree, loop: Loop, link: str, pose: tuple[np.ndarray, np.ndarray]) -> tuple[int, Transform]:

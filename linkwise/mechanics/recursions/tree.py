@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...mechanism import Mechanism
+from ...mechanism.drives import Instant
 from ..links.articulation import Articulation, articulate
 from ..links.link import JointKinematics, Link
 from ..links.mobility import IMMOBILE, Matrix6, free_joint, propagate_mobility, respond
@@ -41,11 +42,12 @@ Parameters = Mapping[
 
 @dataclass(frozen=True)
 class Tree:
-    """Links parents first, gravity in the ground frame, and where each link's coordinates are."""
+    """Links parents first, gravity in the ground frame, where each link's coordinates are, and what drives ask for."""
 
     mechanism: Mechanism
     links: tuple[Link, ...]
     gravity: Vector3
+    drives: Mapping[str, Sequence[Scalar]] = field(default_factory=dict, kw_only=True)
 
     @property
     def original(self) -> Mechanism:
@@ -235,7 +237,19 @@ def build_tree(mechanism: Mechanism, parameters: Parameters | None = None, at_us
     steps = canonical_steps(mechanism)
     choices, placements = chosen_and_placed(mechanism, set(bodies) - held, steps)
     links = _regroup([_link(mechanism, i, choices, placements[i], given) for i in bodies])
-    return Tree(mechanism, links, _vector(given.get(("gravity", -1), mechanism.gravity)))
+    gravity = _vector(given.get(("gravity", -1), mechanism.gravity))
+    return Tree(mechanism, links, gravity, drives=_drives(mechanism, given))
+
+
+def _drives(mechanism: Mechanism, given: Parameters) -> dict[str, Sequence[Scalar]]:
+    """What drives ask for: positions, velocities and accelerations, by loop; none where no time is known."""
+    known: dict[str, Sequence[Scalar]] = {}
+    for k, loop in enumerate(mechanism.loops):
+        if ("drive", k) in given:
+            known[loop.name] = list(given["drive", k])
+        elif isinstance(loop.drive, Instant):
+            known[loop.name] = list(loop.drive)
+    return known
 
 
 def _regroup(links: list[Link]) -> tuple[Link, ...]:

@@ -26,6 +26,11 @@ def write_equalities(root: Element, mech: Mechanism, bodies: Bodies, report: Rep
             element(section, "joint", joint1=body.joint, joint2=body.mimic.joint, polycoef=rule)
     for loop in mech.loops:
         if isinstance(loop, Coupling):
+            if loop.drive is not None or not loop.keeps_position:
+                raise report.refuse(
+                    f"MJCF has no equality for {loop.name!r}, which follows time or constrains velocities alone; save "
+                    "mech.spanning_tree, which is without it"
+                )
             _coupling(root, section, bodies, loop)
         else:
             _loop(section, mech, bodies, loop, report)

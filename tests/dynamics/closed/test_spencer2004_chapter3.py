@@ -50,6 +50,26 @@ def test_the_singular_value_decomposition_does_both():
     np.testing.assert_allclose(chart.forward_dynamics(Q, V, TAU), y_acceleration, atol=1e-10)
 
 
+def test_constraints_are_softened_by_damped_least_squares():
+    """Section 3.3: the damped least-squares inverse in place of the pseudo-inverse in (3.5b)."""
+    q = lw.closed.assemble(MECH, STRETCHED + np.array([1e-2, 2e-2, 0.0, 0.0]))
+    _, v = lw.closed.project(MECH, q, 10.0 * V)
+    constraint, bias, (_, sigma, vt) = parts(q, v)
+    assert sigma[1] < 0.05 * sigma[0]
+    v2, mass, force = vt[2:].T, lw.mass_matrix(MECH, q), TAU - lw.bias_force(MECH, q, v)
+    largest = []
+    for fraction in (1e-3, 1e-1, 1.0):
+        damped = constraint.T @ np.linalg.inv(constraint @ constraint.T + (fraction * sigma[0]) ** 2 * np.eye(2))
+        offset = -damped @ bias
+        printed = v2 @ np.linalg.solve(v2.T @ mass @ v2, v2.T @ (force - mass @ offset)) + offset
+        found = lw.closed.forward_dynamics(MECH, q, v, TAU, method="svd", damping=fraction)
+        np.testing.assert_allclose(found, printed, rtol=1e-9)
+        largest.append(np.abs(offset).max())
+    assert largest[0] > 10.0 * largest[1] > 10.0 * largest[2]
+    with pytest.raises(lw.MechanismError, match="damping must be a positive fraction"):
+        lw.closed.forward_dynamics(MECH, q, v, TAU, damping=0.0)
+
+
 @seed("3.9", by="library")
 def test_stabilization_enters_the_offset():
     q, v = Q + 0.01, V + 0.1

@@ -1,0 +1,113 @@
+"""What a mechanism has to do with constraints: rows of loops, couplings and contacts, and drives that follow time."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwise.mechanism import checks, family
+from linkwise.mechanism.checks import MechanismError
+from linkwise.mechanism.drives import Drive, Instant
+from linkwise.mechanism.parts import Constraint, Coupling, Loop
+
+if TYPE_CHECKING:
+    from linkwise.mechanism.model import Mechanism
+
+
+class Constrained:
+    """The constraints of a mechanism; ``Mechanism`` inherits it."""
+
+    name: str
+    loops: tuple[Constraint, ...]
+
+    @cached_property
+    def n_constraints(self) -> int:
+        """Number of scalar constraints: 6 minus the degrees of freedom of the joint for every loop, 1 for couplings."""
+        return sum(loop.n_constraints for loop in self.loops)
+
+    @cached_property
+    def holonomic_rows(self) -> NDArray[np.bool_]:
+        """(n_constraints,): which constraints are on positions; the others are nonholonomic, on velocities alone."""
+        rows = np.array([row for loop in self.loops for row in loop.holonomic], dtype=bool)
+        rows.flags.writeable = False
+        return rows
+
+    @cached_property
+    def is_nonholonomic(self) -> bool:
+        """Whether some constraints are on velocities alone, as those of wheels, balls and knife edges are."""
+        return not self.holonomic_rows.all()
+
+    @cached_property
+    def driven(self) -> tuple[str, ...]:
+        """The loops and couplings that follow functions of time, by name."""
+        return tuple(loop.name for loop in self.loops if loop.drive is not None)
+
+    @cached_property
+    def waits_for_time(self) -> bool:
+        """Whether what its drives ask for is not known, as no time is: see ``at_time``."""
+        return any(isinstance(loop.drive, Drive) for loop in self.loops)
+
+    def drives_at(self, t: float) -> NDArray[np.float64]:
+        """(number of driven, 3): the positions, velocities and accelerations that drives ask for at the time t."""
+        drives = [loop.drive for loop in self.loops if loop.drive is not None]
+        rows = [drive.at(t) if isinstance(drive, Drive) else drive for drive in drives]
+        return np.array(rows, dtype=float).reshape(-1, 3)
+
+    @cached_property
+    def drive_rates(self) -> NDArray[np.float64]:
+        """(n_constraints,): the velocities G v that drives ask for, zero of all other constraints."""
+        rates = np.zeros(self.n_constraints)
+        for name, (_, rate, _) in zip(self.driven, self.drives_at(math.nan), strict=True):  # known, whatever the time
+            rates[self.constraint_index(name)] = rate
+        rates.flags.writeable = False
+        return rates
+
+    def at_time(self: Any, t: float) -> Mechanism:
+        """The mechanism as its drives make it at the time ``t``: for all questions about one moment.
+
+        ``simulate`` follows drives by itself.
+        """
+        if not self.waits_for_time:
+            return self
+        numbers = iter(self.drives_at(checks.checked_number("the time", t)).tolist())
+        loops = tuple(
+            loop if loop.drive is None else family.with_numbers(loop, drive=Instant(*next(numbers)))
+            for loop in self.loops
+        )
+        changes = [("drive", k) for k, loop in enumerate(loops) if loop.drive is not None]
+        moment = family.variant(self, changes, loops=loops)
+        moment.__dict__["_structure"] = self.__dict__.setdefault("_first_moment", moment)
+        return moment
+
+    @property
+    def structure(self: Any) -> Mechanism:
+        """The mechanism that knows what does not change with time: itself, or the first moment that was asked for."""
+        if self.waits_for_time:
+            return self.__dict__.get("_first_moment") or self.at_time(0.0)
+        return self.__dict__.get("_structure", self)
+
+    def constraint_index(self, loop: str) -> slice:
+        """Where the constraints of the named loop or coupling are among all."""
+        start = 0
+        for one in self.loops:
+            if one.name == loop:
+                return slice(start, start + one.n_constraints)
+            start += one.n_constraints
+        raise MechanismError(
+            f"mechanism {self.name!r} has no loop {loop!r}: "
+            + checks.did_you_mean(loop, [one.name for one in self.loops])
+        )
+
+    def with_loops(self: Any, *loops: Constraint) -> Mechanism:
+        """A copy with loops and couplings added, ``with_loops(first, second)``."""
+        for loop in loops:
+            if not isinstance(loop, (Loop, Coupling)):
+                raise MechanismError(
+                    f"with_loops takes linkwise.Loop and Coupling objects one by one, got a {type(loop).__name__}"
+                )
+        return dataclasses.replace(self, loops=(*self.loops, *loops))

@@ -1,0 +1,101 @@
+"""What drives follow: numbers that are functions of time, with the two derivatives that velocities and accelerations
+need (rheonomic constraints)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from linkwise.mechanics.jet import Jet, parts
+from linkwise.mechanism.checks import MechanismError
+
+Function = Callable[[Any], Any]
+
+
+class Instant(NamedTuple):
+    """What a drive asks for at one time: the value, its rate and second rate."""
+
+    position: float = 0.0
+    velocity: float = 0.0
+    acceleration: float = 0.0
+
+
+@dataclass(frozen=True)
+class Drive:
+    """A number that follows a function of time.
+
+    position       ``f(t)``; None where the rate alone is given, and no position is kept
+    velocity       its rate ``f'(t)``, a function or a constant
+    acceleration   its second rate ``f''(t)``
+
+    Rates that are left out are found by differentiating what is given, exactly: such a function works with plain
+    arithmetic and NumPy's sin, cos and sqrt.  Give all three where it is made otherwise, a spline for instance.
+    """
+
+    position: Function | None = None
+    velocity: Function | float | None = None
+    acceleration: Function | float | None = None
+
+    def __post_init__(self) -> None:
+        if self.position is None and self.velocity is None:
+            raise MechanismError("a drive follows a position f(t), or a velocity: give one of them")
+        for name in ("position", "velocity", "acceleration"):
+            value = getattr(self, name)
+            if value is not None and not callable(value):
+                object.__setattr__(self, name, _number(f"the {name} of a drive", value))
+        if self.position is not None and not callable(self.position):
+            raise MechanismError(
+                f"the position of a drive is a function of time, not {self.position!r}: what stays in one place is a "
+                "coupling with an offset, or a locked joint"
+            )
+
+    def at(self, t: float) -> Instant:
+        """What it asks for at the time t."""
+        if self.position is None:
+            found = self._with_rates("velocity", self.velocity, t)[:2]
+            return Instant(0.0, found[0], found[1] if self.acceleration is None else _value(self.acceleration, t))
+        if self.velocity is not None and self.acceleration is not None:
+            given = (self.position, self.velocity, self.acceleration)
+            return Instant(*(_number("the value of a drive", _value(one, t)) for one in given))
+        value, rate, second = self._with_rates("position", self.position, t)
+        if self.velocity is not None:
+            rate, second, _ = self._with_rates("velocity", self.velocity, t)
+        return Instant(value, rate, second)
+
+    def _with_rates(self, name: str, function: Any, t: float) -> tuple[float, float, float]:
+        """The value of a function and its first two rates."""
+        try:
+            value, first, second = parts(function(Jet(float(t), 1.0)) if callable(function) else function)
+            return _number(name, value), _number(name, first), _number(name, second)
+        except MechanismError:
+            raise
+        except Exception as error:
+            raise MechanismError(
+                f"the {name} of a drive could not be differentiated ({type(error).__name__}: {error}): give its rates "
+                "too, Drive(position, velocity, acceleration)"
+            ) from error
+
+
+def _value(given: Any, t: float) -> Any:
+    return given(float(t)) if callable(given) else given
+
+
+def _number(what: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise MechanismError(f"{what} must be one number, got {value!r}") from None
+    if not math.isfinite(number):
+        raise MechanismError(f"{what} must be finite, got {number}")
+    return number
+
+
+def drive_of(given: Any, velocity: Any = None, acceleration: Any = None) -> Drive:
+    """A drive from what a user gives for one."""
+    if isinstance(given, Drive):
+        if velocity is not None or acceleration is not None:
+            raise MechanismError("a Drive has its own velocity and acceleration: give them there")
+        return given
+    return Drive(given, velocity, acceleration)

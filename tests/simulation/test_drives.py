@@ -1,0 +1,170 @@
+"""Joints and distances that follow functions of time, against equations of motion in which time is put in by hand."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy.interpolate import CubicSpline
+
+import linkwise as lw
+from linkwise.mechanism.plain_data import from_data, to_data
+from tests.oracle import rolling
+
+
+def shaken(*drive, **more):
+    """A pendulum under a cart that is driven along x."""
+    builder = lw.Builder().link("cart", 2.0, inertia=(0.1, 0.1, 0.1)).link("bob", 1.0, (0, 0, -0.5), (0.01, 0.01, 0.01))
+    builder.joint("slide", lw.Prismatic((1, 0, 0)), "ground", "cart").joint(
+        "pin", lw.Revolute((0, 1, 0)), "cart", "bob"
+    )
+    return builder.drive("shaker", "slide", *drive, **more).build("shaken")
+
+
+def pendulum_rates(t, s):
+    """By hand: I w' = m l (cos(angle) x'' - g sin(angle))."""
+    return [s[1], 0.5 * (np.cos(s[0]) * -1.8 * np.sin(3.0 * t) - 9.81 * np.sin(s[0])) / 0.26]
+
+
+@pytest.fixture(scope="module")
+def mech():
+    return shaken(lambda t: 0.2 * np.sin(3.0 * t))
+
+
+def test_shaken_pendulum(mech):
+    assert "1 drive" in repr(mech) and mech.driven == ("shaker",)
+    times = np.linspace(0.0, 5.0, 21)
+    motion = lw.simulate(mech, None, None, 5.0, rtol=1e-10, atol=1e-10, t_eval=times)
+    expected = rolling.integrated(pendulum_rates, [0.0, 0.0], times)
+    assert np.abs(np.stack([motion.q[:, 1], motion.v[:, 1]], axis=-1) - expected).max() < 1e-8
+    assert motion.q[:, 0] == pytest.approx(0.2 * np.sin(3.0 * times), abs=1e-14)
+    assert motion.v[:, 0] == pytest.approx(0.6 * np.cos(3.0 * times), abs=1e-13)
+    assert motion.a[:, 0] == pytest.approx(-1.8 * np.sin(3.0 * times), abs=1e-13)
+    assert motion.constraint_error.max() < 1e-14 and motion.velocity_error.max() < 1e-13
+    again = lw.simulate(mech, None, None, 2.0, rtol=1e-10, atol=1e-10).resume(3.0)
+    assert again.q[-1] == pytest.approx(motion.q[-1], abs=1e-8)
+    # What the drive does is the change of energy, by Simpson's rule.
+    fine = lw.simulate(mech, None, None, 1.0, rtol=1e-11, atol=1e-11, output_step=1e-2)
+    weights = np.where(np.arange(101) % 2, 4.0, 2.0)
+    weights[[0, -1]] = 1.0
+    forces = [
+        lw.closed.constraint_forces(mech.at_time(t), q, v, np.zeros(2)) @ v
+        for t, q, v in zip(fine.t, fine.q, fine.v, strict=True)
+    ]
+    assert weights @ forces / 300.0 == pytest.approx(fine.energy[-1] - fine.energy[0], abs=1e-6)
+    fixed = lw.simulate(mech, None, None, 1.0, method="rk4", step=1e-3)
+    assert fixed.q[-1] == pytest.approx(fine.q[-1], abs=1e-9)
+    pulled = lw.simulate(mech, None, None, 0.2, stabilization="baumgarte", rtol=1e-9, atol=1e-9)
+    assert pulled.q[-1] == pytest.approx(fine.q[20], abs=1e-7)
+
+
+def test_one_moment(mech):
+    """At a time, a driven mechanism is one with constraints that move: all of lw.closed answers."""
+    now = mech.at_time(0.3)
+    q, v = lw.closed.project(now, [0.1, 0.4], [0.0, 1.0])
+    assert q[0] == pytest.approx(0.2 * np.sin(0.9)) and v[0] == pytest.approx(0.6 * np.cos(0.9))
+    assert lw.closed.degrees_of_freedom(now, q) == 1
+    tau = np.array([0.3, -0.2])
+    expected = (0.5 * (np.cos(q[1]) * -1.8 * np.sin(0.9) - 9.81 * np.sin(q[1])) - 0.2) / 0.26
+    for method in ("elimination", "svd", "lagrange"):
+        a = lw.closed.forward_dynamics(now, q, v, tau, method=method)
+        assert a == pytest.approx([-1.8 * np.sin(0.9), expected])
+    whole = lw.inverse_dynamics(now.spanning_tree, q, v, a)
+    assert lw.closed.constraint_forces(now, q, v, tau) == pytest.approx(whole - tau)
+    assert lw.closed.inverse_dynamics(now, q, v, a) == pytest.approx([0.0, whole[1]], abs=1e-12)
+    kernel = lw.compile("closed_forward_dynamics", mech, parameters=("drive",))
+    assert kernel(q, v, tau, mech.drives_at(0.3)) == pytest.approx(a)
+    # Linear: with the cart's motion given, the pendulum alone.
+    model = lw.linearize(now, q, v, tau)
+    slope = 0.5 * (-np.sin(q[1]) * -1.8 * np.sin(0.9) - 9.81 * np.cos(q[1])) / 0.26
+    assert model.A == pytest.approx(np.array([[0.0, 1.0], [slope, 0.0]]))
+    assert from_data(to_data(now)) == now
+    assert lw.simulate(mech, None, {"pin": 1.0}, 0.01).v[0] == pytest.approx([0.6, 1.0])
+
+
+def test_given_velocities(mech):
+    """A velocity alone keeps no position: the cart starts anywhere."""
+    moving = shaken(velocity=0.5)
+    assert moving.is_nonholonomic and not mech.is_nonholonomic
+    motion = lw.simulate(moving, [3.0, 0.1], None, 2.0)
+    assert motion.q[-1, 0] == pytest.approx(4.0, abs=1e-9)
+    speeding = shaken(velocity=lambda t: 0.5 * t * t)
+    assert speeding.drives_at(2.0) == pytest.approx(np.array([[0.0, 2.0, 2.0]]))
+    assert lw.simulate(speeding, [0.0, 0.1], None, 2.0).q[-1, 0] == pytest.approx(8.0 / 6.0, abs=1e-8)
+
+
+def test_driven_length():
+    """A pendulum whose string is pulled in keeps its angular momentum where there is no gravity."""
+    builder = lw.Builder().link("bob", 2.0, inertia=(1e-9, 1e-9, 1e-9)).joint("base", lw.Planar(), "ground", "bob")
+    builder.distance("string", "ground", (0.0, 0.0, 0.0), "bob", (0.0, 0.0, 0.0), lambda t: 1.0 - 0.25 * t)
+    mech = builder.build("pulled", gravity=(0.0, 0.0, 0.0))
+    motion = lw.simulate(mech, [1.0, 0.0, 0.0], [-0.25, 2.0, 0.0], 2.0, rtol=1e-11, atol=1e-11)
+    x, y, _ = motion.q.T
+    assert np.hypot(x, y) == pytest.approx(1.0 - 0.25 * motion.t, abs=1e-12)
+    assert x * motion.v[:, 1] - y * motion.v[:, 0] == pytest.approx(2.0, abs=1e-8)
+    still = lw.Builder().link("bob", 2.0, inertia=(1.0,) * 3).joint("base", lw.Floating(), "ground", "bob", (0, 0, -1))
+    pendulum = still.distance("rod", "ground", (0, 0, 0), "bob", (0, 0, 0), 1.0).build("rod")
+    assert lw.closed.degrees_of_freedom(pendulum, lw.neutral(pendulum)) == 5
+    (wrench,) = lw.closed.loop_reactions(pendulum, lw.neutral(pendulum), np.zeros(6), np.zeros(6))
+    assert wrench == pytest.approx([0.0, 0.0, 0.0, 0.0, 0.0, 2.0 * 9.81])
+
+
+def test_snakeboard_moves_by_its_gait():
+    """With rotor and axles driven in the same rhythm it gets ahead: the same under the torques that it took."""
+    board = lw.mechanisms.snakeboard()
+    gait = {"rotor": (0.7, 1.0), "front_axle": (0.3, 1.0), "rear_axle": (-0.3, 1.0)}
+    drives = [
+        lw.Coupling(f"{joint}_motor", {joint: 1.0}, drive=lambda t, a=a, w=w: a * np.sin(w * t))
+        for joint, (a, w) in gait.items()
+    ]
+    mech = board.with_loops(*drives)
+    assert lw.closed.degrees_of_freedom(mech.at_time(0.1), np.zeros(6)) == 1
+    motion = lw.simulate(mech, None, None, 4.0 * np.pi, rtol=1e-10, atol=1e-10, output_step=0.1)
+    assert motion.q[:, 3:] == pytest.approx(np.outer(np.sin(motion.t), [a for a, _ in gait.values()]), abs=1e-12)
+    assert np.abs(motion.q[-1, :2]).max() > 0.05  # where two periods have led
+    for k in range(0, len(motion.t), 40):
+        q, v = motion.q[k], motion.v[k]
+        multipliers = lw.closed.multipliers(mech.at_time(motion.t[k]), q, v, np.zeros(6))
+        torque = np.array([0.0, 0.0, 0.0, *-multipliers[2:]])
+        rates = rolling.snakeboard_rates(
+            6.0, 0.016 + 2 * 0.1 * 0.2**2, 0.072, 0.0013, 0.2, lambda t, torque=torque: torque
+        )
+        assert rates(0.0, np.concatenate([q, v]))[6:] == pytest.approx(motion.a[k], abs=1e-9)
+
+
+def test_given_derivatives_and_what_can_be_kept():
+    knots = np.linspace(0.0, 2.0, 9)
+    spline = CubicSpline(knots, 0.1 * knots**2)
+    mech = shaken(spline, spline.derivative(), spline.derivative(2))
+    assert mech.drives_at(0.5)[0] == pytest.approx([0.025, 0.1, 0.2])
+    assert mech.with_gravity((0.0, 0.0, -1.0)).at_time(0.5).drives_at(9.0) == pytest.approx(mech.drives_at(0.5))
+    assert pickle.loads(pickle.dumps(mech)).drives_at(0.5) == pytest.approx(mech.drives_at(0.5))
+    given = shaken(lambda t: t, lambda t: 1.0, 0.0)
+    assert given.drives_at(3.0) == pytest.approx(np.array([[3.0, 1.0, 0.0]]))
+    part = shaken(lambda t: t * t, lambda t: 2.0 * t)
+    assert part.drives_at(3.0) == pytest.approx(np.array([[9.0, 6.0, 2.0]]))
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: shaken(), "a drive follows a position f\\(t\\), or a velocity"),
+        (lambda: shaken(0.3), "is a function of time, not 0.3.*coupling with an offset"),
+        (lambda: shaken(lambda t: np.exp(t)).at_time(1.0), "could not be differentiated.*give its rates"),
+        (lambda: shaken(lambda t: [1.0, 2.0]).at_time(1.0), "must be one number"),
+        (lambda: shaken(lambda t: 1.0, lambda t: np.nan, 0.0).at_time(1.0), "must be finite"),
+        (lambda: shaken(lambda t: t).at_time("noon"), "the time"),
+        (lambda: lw.closed.position_error(shaken(lambda t: t), [0.0, 0.0]), "'shaker' follows a function of time"),
+        (lambda: lw.rollout(shaken(lambda t: t), None, None, None, 1e-3, 3), "use lw.simulate"),
+        (lambda: lw.simulate(shaken(lambda t: t).at_time(0.0), None, None, 1.0), "simulate the mechanism itself"),
+        (lambda: to_data(shaken(lambda t: t)), "files do not hold"),
+        (lambda: lw.Loop("a", lw.Revolute(), "b", None, "c", None, lambda t: t), "a drive moves one number"),
+        (lambda: lw.Coupling("a", {"b": 1.0}, drive=3.0), "a drive is a function of time"),
+        (lambda: lw.Builder().distance("d", "a", (0, 0, 0), "b", (0, 0, 0), 0.0), "Spherical"),
+        (lambda: lw.simulate(shaken(lambda t: t), None, None, 1.0, coordinates="independent"), "coordinates='joint'"),
+    ],
+)
+def test_what_is_wrong_is_said(make, said):
+    with pytest.raises(lw.MechanismError, match=said):
+        make()
