@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, zip_longest
 from typing import Any
 
 import numpy as np
@@ -47,9 +47,9 @@ from .rollout_inputs import (
     step_length,
 )
 from .rollouts import NEXT, _step, rollout
-from .steps import PER_STEP
+from .steps import ACTIVATION, PER_STEP
 
-STATE = ("q", "v")
+STATE = ("q", "v", ACTIVATION)  # the last where actuators have states of their own
 INITIAL = {"q0": "q", "v0": "v"}  # what callers know as initial states -> inputs of a step
 HERE, WEIGHT, GRADIENT = "_here", "_weight", "_gradient"  # ends of names of inputs: see ``_backward_step``
 TARGETS = ("cpu", "numpy")
@@ -63,7 +63,7 @@ def rollout_vjp(
     tau: ArrayLike | None,
     dt: ArrayLike | None,
     steps: int,
-    cotangent: tuple[ArrayLike | None, ArrayLike | None],
+    cotangent: Sequence[ArrayLike | None],
     method: str = "rk4",
     *,
     wrt: str | Sequence[str] | None = None,
@@ -73,6 +73,7 @@ def rollout_vjp(
     target: str = "cpu",
     passive: Passive | None = None,
     ctrl: ArrayLike | None = None,
+    activation: ArrayLike | None = None,
 ) -> dict[str, Float64Array]:
     """Gradient of a function of the motion that ``rollout`` gave by what that started from and was driven with.
 
@@ -81,14 +82,18 @@ def rollout_vjp(
                  needs less memory and takes as long as one more rollout
     tau, dt, steps, method, wrenches, feedback, parameters, passive, ctrl    as ``rollout`` was given them
     cotangent    (w_q, w_v), each (..., nv): how the function changes with the last state, along tangent directions of
-                 q and by v; or (..., steps // k + 1, nv): with every state that is kept; None for not at all
+                 q and by v; or (..., steps // k + 1, nv): with every state that is kept; None for not at all; with a
+                 third of n_activation numbers where actuators have states of their own, if it changes with these
+    activation   what ``rollout(..., return_activation=True)`` returned third, where they have
     wrt          the names of what to differentiate by: "q0", "v0", "tau", "dt", "wrenches", "target", "kp", "kd",
-                 "ctrl", and those of ``parameters``; without it q0, v0, tau, ctrl if given, and all ``parameters``
+                 "ctrl", "activation" (the initial one), and those of ``parameters``; without it q0, v0, tau, ctrl if
+                 given, activation if there is one, and all ``parameters``
 
     A dictionary by these names, of (..., nv) for "q0" (along tangent directions), "v0" and gains, (..., steps, nv) for
     "tau" and "target" (of each step, whatever shape was given; along tangent directions), likewise for "ctrl", (...,
-    steps, n_links, 6) for "wrenches", (...) for "dt", and the shapes of parameters.  Leading axes are those of the
-    whole batch: an argument that states share has the sum over them as its gradient.
+    steps, n_links, 6) for "wrenches", (..., n_activation) for "activation", (...) for "dt", and the shapes of
+    parameters.  Leading axes are those of the whole batch: an argument that states share has the sum over them as its
+    gradient.
 
     One sweep backwards, at about three times the cost of the rollout, however many numbers there are to differentiate
     by.  Derivatives are those of the discrete steps, exact but for rounding.  At kinks they are those of the side on
@@ -105,22 +110,23 @@ def rollout_vjp(
     ALGORITHMS[f"{method}_step"].check(mech)
     steps = count("steps", steps, 0)
     acting = acting_laws(mech, passive, method, dt)
-    _refuse_activations(mech, acting)
+    sizes = _state_sizes(mech, acting, activation)
     more = {} if wrenches is None else {"wrenches": wrenches}
-    more |= feedback_of(mech, feedback) | controls_of(mech, acting, ctrl, None)
+    more |= feedback_of(mech, feedback) | controls_of(mech, acting, ctrl, activation)
     parameters = by_name("parameters", parameters, "{'mass': masses}")
-    by = _asked_for(wrt, (*more, *parameters), (*(() if ctrl is None else ("ctrl",)), *parameters))
+    by = _asked_for(wrt, (*more, *parameters), (*_driven(ctrl, activation), *parameters))
     given = plain_arrays({"q": q, "v": v, "tau": tau, "dt": step_length(mech, dt), **more, **parameters})
     dtype = np.dtype(precision(given, {**(feedback or {}), "ctrl": ctrl}))
-    path = [_kept(name, given[name], size, dtype) for name, size in (("q", mech.nq), ("v", mech.nv))]
+    path = [_kept(name, given[name], size, dtype) for name, size in sizes.items()]
     every = _stride(path, steps)
     backward = _kernel(mech, method, acting, tuple(more), tuple(parameters), by, dtype.name, target)
-    starts = {name: states[..., 0, :] for name, states in zip(STATE, path, strict=True)}
+    starts = {name: states[..., 0, :] for name, states in zip(sizes, path, strict=True)}
     arrays, batch = input_arrays(mech, backward.given, given | starts, dtype, steps, 1)
     driven = {array.name: x for array, x in arrays.items()}
     for name in parameters:
         check_bodies(mech, name, driven[name])
-    weights = [_weights(x, name, mech.nv, path[0].shape[-2], dtype) for name, x in zip(STATE, cotangent, strict=True)]
+    tangents = {name: mech.nv if name == "q" else size for name, size in sizes.items()}
+    weights = [_weights(x, name, tangents[name], path[0].shape[-2], dtype) for name, x in zip_longest(sizes, cotangent)]
     batch = np.broadcast_shapes(batch, *(x.shape[:-2] for x in weights))
     sweep = _Sweep(backward, batch, steps, weights)
     between = partial(_between, mech, method, parameters, target, passive)
@@ -158,7 +164,7 @@ class _Sweep:
             name = _plain_name(array.name)
             axes = (*batch, steps) if name in PER_STEP else batch
             self.gradients[name] = np.zeros((*axes, *array.shape), weights[0].dtype)
-        for name, weight in zip(STATE, weights, strict=True):
+        for name, weight in zip(STATE, weights, strict=False):
             self.gradients[name][...] = weight[..., -1, :]
 
     def over(
@@ -174,7 +180,7 @@ class _Sweep:
         if not count:
             return
         given = dict(driven)
-        for name, path, weight in zip(STATE, states, weights, strict=True):
+        for name, path, weight in zip(STATE, states, weights, strict=False):
             given[name], given[name + HERE] = path[..., :-1, None, :], weight[..., :-1, None, :]
         inputs, outputs = [], []
         for array in self.backward.program.inputs:
@@ -250,28 +256,30 @@ def _kernel(
 def _backward_step(mech: Mechanism, step: Program, by: Sequence[str]) -> Program:
     """The program of one step backwards.  It takes what the step takes, and then
 
-    q_here, v_here         what the function owes to the state at the start of the step itself
-    q_weight, v_weight     the gradient by the state at its end; the program gives that by the state at its start
+    q_here, v_here, ...    what the function owes to the state at the start of the step itself
+    q_weight, ...          the gradient by the state at its end; the program gives that by the state at its start
     ..._gradient           gradients by other inputs; those by inputs that all steps share are sums over the steps
     """
     names = [array.name for array in step.inputs]
-    wanted = [*STATE, *(name for name in by if name not in STATE)]
+    state = [name for name in STATE if name in names]
+    n = len(state)
+    wanted = [*state, *(name for name in by if name not in STATE)]
     gradient = _weighed_gradient(mech, step, wanted)
     rows = tangent_rows(mech)
     sizes = [mech.nv if _is_configuration(name) else step.inputs[names.index(name)].size for name in wanted]
     shapes = [(mech.nv,) if _is_configuration(x) else step.inputs[names.index(x)].shape for x in wanted]
     carried = [Array(x + (WEIGHT if x in STATE else GRADIENT), shape) for x, shape in zip(wanted, shapes, strict=True)]
-    here = [Array(name + HERE, (mech.nv,)) for name in STATE]
+    here = [Array(name + HERE, shape) for name, shape in zip(state, shapes, strict=False)]
 
     def run(*arrays: np.ndarray) -> list[np.ndarray]:
-        own, (q_here, v_here), before = arrays[: len(names)], arrays[len(names) :][:2], arrays[len(names) + 2 :]
+        own, at_start, before = arrays[: len(names)], arrays[len(names) :][:n], arrays[len(names) + n :]
         end = inline(step, *own)[0]
         tangent = inline(rows, end, end)[0]  # (nv, nq): a change of the configuration as a step from it
-        found = inline(gradient, *own, tangent.T @ before[0], before[1])[0]
+        found = inline(gradient, *own, tangent.T @ before[0], *before[1:n])[0]
         ends = accumulate(sizes, initial=0)
         parts = [found[a:b].reshape(shape) for (a, b), shape in zip(pairwise(ends), shapes, strict=True)]
-        parts[:2] = parts[0] + q_here, parts[1] + v_here
-        for i, name in enumerate(wanted[2:], 2):
+        parts[:n] = [part + own for part, own in zip(parts, at_start, strict=False)]
+        for i, name in enumerate(wanted[n:], n):
             parts[i] = parts[i] if name in PER_STEP else parts[i] + before[i]
         return parts
 
@@ -302,13 +310,21 @@ def _is_configuration(name: str) -> bool:
 # -- what the caller gave -------------------------------------------------------------------------------------
 
 
-def _refuse_activations(mech: Mechanism, acting: Acting) -> None:
-    if acting.n_activation:
+def _state_sizes(mech: Mechanism, acting: Acting, activation: Any) -> dict[str, int]:
+    """What a state consists of, and how many numbers of each."""
+    if not acting.n_activation:
+        return {"q": mech.nq, "v": mech.nv}
+    if activation is None:
         names = ", ".join(one.name for one in mech.actuators if one.has_activation)
         raise MechanismError(
-            f"rollout_vjp differentiates motions of mechanisms whose actuators have no states of their own, and "
-            f"{names} of {mech.name!r} have: switch them off with mech.with_acting(actuators=...)"
+            f"{names} of mechanism {mech.name!r} have states of their own: give rollout_vjp the activation that "
+            "rollout(..., return_activation=True) returned third"
         )
+    return {"q": mech.nq, "v": mech.nv, ACTIVATION: acting.n_activation}
+
+
+def _driven(ctrl: Any, activation: Any) -> tuple[str, ...]:
+    return tuple(name for name, given in (("ctrl", ctrl), (ACTIVATION, activation)) if given is not None)
 
 
 def _asked_for(
@@ -334,9 +350,11 @@ def _kept(name: str, given: Any, size: int, dtype: np.dtype) -> np.ndarray:
 
 def _stride(path: Sequence[np.ndarray], steps: int) -> int:
     """The number of steps from one kept state to the next."""
-    q, v = (states.shape[-2] - 1 for states in path)
+    q, v, *others = (states.shape[-2] - 1 for states in path)
     if q != v:
         raise KernelError(f"rollout_vjp: q has {q + 1} states and v {v + 1}: give both as rollout returned them")
+    if any(other != q for other in others):
+        raise KernelError(f"rollout_vjp: q has {q + 1} states and activation {others[0] + 1}: give both as returned")
     if q == steps:
         return 1
     if q < 1 or steps % q:
@@ -398,7 +416,7 @@ def _between(
     steps: int,
 ) -> Sequence[np.ndarray]:
     """The states from one checkpoint to the next."""
-    (q, v), tau, dt = start, driven["tau"][..., 0, :], driven["dt"]
+    (q, v, *activation), tau, dt = start, driven["tau"][..., 0, :], driven["dt"]
     wrenches = driven["wrenches"][..., 0, :, :] if "wrenches" in driven else None
     feedback = None
     if "target" in driven:
@@ -406,6 +424,8 @@ def _between(
     options: dict[str, Any] = {"parameters": {name: driven[name] for name in parameters}, "passive": passive}
     if "ctrl" in driven:
         options["ctrl"] = driven["ctrl"][..., 0, :]
+    if activation:
+        options |= {"activation": activation[0], "return_activation": True}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LimitWarning)  # told where the motion started
         return rollout(

@@ -109,9 +109,42 @@ def test_elements_and_control_inputs():
         found = lw.rollout_vjp(mech, q, v, None, DT, steps, weight, ctrl=ctrl)
         agree(along(found["ctrl"], direction, 1), slope(lambda s: final(ctrl=ctrl + s * direction)))
         agree(along(found["q0"], v0, 1), slope(lambda s: final(q0=q0 + s * v0)))
-    filtered = mech.with_elements(lw.Actuator("slow", first, dynamics="filter"))
-    with pytest.raises(lw.MechanismError, match="no states of their own, and slow of"):
-        lw.rollout_vjp(filtered, q, v, None, DT, steps, weight)
+
+
+@pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
+def test_activations(method):
+    """Of actuators with states of their own: gradients by their initial states, and of functions of their last ones."""
+    mech, rng, steps = lw.mechanisms.planar_arm(2), np.random.default_rng(4), 12
+    first, second = mech.joint_names
+    mech = mech.with_damping({first: 3.0}).with_elements(
+        lw.Actuator("slow", first, gear=(5.0,), dynamics="filter", time_constant=0.05),
+        lw.Actuator("direct", second, gain=(2.0,), bias=(0.0, -1.0, -0.3)),
+        lw.Actuator("sum", second, gear=(2.0,), dynamics="integrator", activation_range=(-9.0, 9.0)),
+    )
+    q0, v0, w0 = rng.normal(size=(2, 2)), rng.normal(size=(2, 2)), rng.normal(size=(2, 2))
+    ctrl, weights = rng.normal(size=(2, steps, 3)), rng.normal(size=(3, 2, 2))
+    directions = {
+        "q0": rng.normal(size=(2, 2)),
+        "activation": rng.normal(size=(2, 2)),
+        "ctrl": rng.normal(size=ctrl.shape),
+    }
+
+    def final(q0=q0, activation=w0, ctrl=ctrl):
+        found = lw.rollout(
+            mech, q0, v0, None, DT, steps, method, ctrl=ctrl, activation=activation, return_activation=True
+        )
+        return sum(np.sum(w * x[:, -1], axis=-1) for w, x in zip(weights, found, strict=True))
+
+    values = {"q0": q0, "activation": w0, "ctrl": ctrl}
+    for every in (1, 4):
+        options = {"ctrl": ctrl, "activation": w0, "return_activation": True, "every": every}
+        q, v, w = lw.rollout(mech, q0, v0, None, DT, steps, method, **options)
+        found = lw.rollout_vjp(mech, q, v, None, DT, steps, tuple(weights), method, ctrl=ctrl, activation=w)
+        for name, direction in directions.items():
+            expected = slope(lambda s, n=name, d=direction: final(**{n: values[n] + s * d}))
+            agree(along(found[name], direction, 1), expected)
+    with pytest.raises(lw.MechanismError, match="slow, sum of .* give rollout_vjp the activation"):
+        lw.rollout_vjp(mech, q, v, None, DT, steps, tuple(weights), method, ctrl=ctrl)
 
 
 def test_parameters_gains_targets_and_the_length_of_steps():
