@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -129,35 +129,32 @@ def explicit_step(method: str, dt: Any) -> float | None:
 
 def warn_of_long_steps(mech: Mechanism, method: str, acting: Acting, dt: Any) -> None:
     """Where steps are longer than springs, dampers, servos or contacts allow, which a method then feeds energy."""
-    implicit = implicit_share(METHODS[method]) is not None
     longest = float(np.abs(dt).max(initial=0.0))
     if not acting.laws or not math.isfinite(longest):
         return
+    key = ("long steps", method, acting, longest)
+    for complaint in stored(mech, key, lambda: tuple(_complaints(mech, method, acting, longest))):
+        warn_caller(complaint, MechanismWarning)
+
+
+def _complaints(mech: Mechanism, method: str, acting: Acting, step: float) -> Iterator[str]:
+    implicit = implicit_share(METHODS[method]) is not None
     if not mech.loops:
-        _warn_of_unstable_steps(mech, method, acting, longest, implicit)
+        stable = SmallMotions.of(mech, acting).longest_step(METHODS[method], step)
+        if stable < step:
+            what = "springs or servos" if implicit else "damping, springs or servos"
+            other = "" if implicit else ", or method='semi_implicit', which takes damping of joints implicitly"
+            yield (
+                f"steps of {step:g} s are too long for {what} of mechanism {mech.name!r}, whose motion grows without "
+                f"bound in steps of {method!r}: take steps of {float(f'{stable:.1g}'):g} s{other}"
+            )
     implicit &= not mech.mimic_joints and not mech.loops
     made_for = [law.longest_step(mech, implicit) for law in acting.laws if isinstance(law, CompliantContact)]
-    if made_for and longest > min(made_for) * (1.0 + SLACK):
+    if made_for and step > min(made_for) * (1.0 + SLACK):
         other = "" if implicit else "; method='semi_implicit' takes contact with the ground implicitly, at any step"
-        warn_caller(
-            f"steps of {longest:g} s are longer than the {min(made_for):g} s that contacts of mechanism {mech.name!r} "
-            f"are made for, and may feed them energy: mech.with_contact(step={longest:g}) makes them softer{other}",
-            MechanismWarning,
-        )
-
-
-def _warn_of_unstable_steps(mech: Mechanism, method: str, acting: Acting, step: float, implicit: bool) -> None:
-    def longest() -> float:
-        return SmallMotions.of(mech, acting).longest_step(METHODS[method], step)
-
-    stable = stored(mech, ("longest step", method, acting, step), longest)
-    if stable < step:
-        what = "springs or servos" if implicit else "damping, springs or servos"
-        other = "" if implicit else ", or method='semi_implicit', which takes damping of joints implicitly"
-        warn_caller(
-            f"steps of {step:g} s are too long for {what} of mechanism {mech.name!r}, whose motion grows without bound "
-            f"in steps of {method!r}: take steps of {float(f'{stable:.1g}'):g} s{other}",
-            MechanismWarning,
+        yield (
+            f"steps of {step:g} s are longer than the {min(made_for):g} s that contacts of mechanism {mech.name!r} "
+            f"are made for, and may feed them energy: mech.with_contact(step={step:g}) makes them softer{other}"
         )
 
 

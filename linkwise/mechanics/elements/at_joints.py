@@ -269,23 +269,22 @@ class StopSpring(NamedTuple):
         With a ``step`` the spring is at the depth that is reached by its end.  Whether the stop pushes is then decided
         at the start of the step, or at its end where x is within bounds still: what leaves is held until it has left,
         as it would otherwise be pressed in again by the next step."""
-        damping = self.damping
-        beyond = excess(x, bounds)
+        damping, beyond = self.damping, excess(x, bounds)
+        on_the_way: Scalar = 0.0  # how much of the step is not in the depth yet
         if step is not None:
-            outside, entered, way = 0.0 < beyond * beyond, excess(x + step * rate, bounds), step * rate
-            beyond, reached = select(outside, beyond, entered), select(outside, beyond + way, entered)
+            outside = 0.0 < beyond * beyond
+            beyond = select(outside, beyond, excess(x + step * rate, bounds))
+            on_the_way = select(outside, step, 0.0)
             if not is_unbounded(self.width):
                 damping = damping * _slow_enough(step, damping * self.width)
         side = select(beyond < 0.0, -1.0, 1.0)
-        depth = beyond * side
+        depth, inwards = beyond * side, rate * side
         damped = damping * within(depth, self.width)
-        loss = damped * (rate * side)
-        push = self._bent(depth) + loss
-        pushing = one_if(0.0 < push)  # else it would pull
+        push = self._bent(depth) + damped * inwards
+        stiffness = select(0.0 < push, self.stiffness, 0.0)  # else it would pull
         if step is None:
-            return -(self.stiffness * (push * pushing * side)), 0.0
-        push = self._bent(reached * side) + loss
-        return -(self.stiffness * (push * pushing * side)), self.stiffness * pushing * (damped + step)
+            return -(push * stiffness * side), 0.0
+        return -((push + on_the_way * inwards) * stiffness * side), stiffness * (damped + step)
 
     def energy(self, x: Scalar, bounds: Bounds) -> Scalar:
         """The integral of ``_bent``, times the stiffness."""

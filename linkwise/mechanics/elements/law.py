@@ -202,6 +202,14 @@ class Acting:
 
     laws: tuple[ForceLaw, ...] = ()
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Computed once: kernels are looked up by it in every call."""
+        return hash(self.laws)
+
     @cached_property
     def n_ctrl(self) -> int:
         """Number of control inputs."""
