@@ -38,7 +38,7 @@ def acting_laws(mech: Mechanism, passive: Any, method: str, dt: Any) -> Acting:
     """What acts by itself, in such steps."""
     if passive is not None and not isinstance(passive, Passive):
         raise TypeError(f"passive must be a linkwise.Passive, such as Passive.of(mech), not {passive!r}")
-    elements = resolved(mech, passive, explicit_step(method, dt))
+    elements = resolved(mech, passive, explicit_step(method, step_length(mech, dt)))
     return Acting() if elements is None else elements.acting
 
 
