@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from matplotlib.figure import Figure
 
 import linkwise as lw
 
@@ -34,6 +35,31 @@ def linkage() -> None:
     for position in singular:
         print(f"{position.kind:>7} singularity, crank at {np.degrees(position.q[0]) + 90.0:.3f} degrees")
     lw.viewer.plot_range(found, singular, path=picture("range"))
+
+
+def transmission() -> None:
+    """How well a crank-rocker passes on what its crank does, over a full turn."""
+    crank, coupler, rocker, base = 0.3, 0.9, 0.8, 1.0
+    mech = lw.mechanisms.four_bar(crank, coupler, rocker, base)
+    path = lw.closed.range_of_motion(mech, "crank_joint").path
+    ends = ("crank_joint", "rocker_joint")
+    angle = lw.closed.transmission_angle(mech, path.q, *ends)
+    advantage = lw.closed.mechanical_advantage(mech, path.q, *ends)
+    turned = path.q[:, 0] + np.pi / 2.0  # the crank is upright at zero
+    square = crank**2 + base**2 - 2.0 * crank * base * np.cos(turned)
+    formula = np.arccos((coupler**2 + rocker**2 - square) / (2.0 * coupler * rocker))
+    off = np.abs(angle - np.minimum(formula, np.pi - formula)).max()
+    print(f"transmission angle from {np.degrees(angle.min()):.2f} degrees on, by the law of cosines to {off:.1e}")
+    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True)
+    order = np.argsort(turned % (2.0 * np.pi))
+    at = np.degrees(turned % (2.0 * np.pi))[order]
+    above.plot(at, np.degrees(angle)[order])
+    above.set_ylabel("transmission angle\n(degrees)")
+    below.plot(at, np.where(np.abs(advantage) < 20.0, advantage, np.nan)[order])
+    below.set_ylabel("mechanical advantage")
+    below.set_xlabel("crank (degrees)")
+    figure.savefig(picture("transmission"))
 
 
 def robot() -> lw.Mechanism:
@@ -64,4 +90,5 @@ def workspace() -> None:
 
 
 linkage()
+transmission()
 workspace()

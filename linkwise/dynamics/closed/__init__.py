@@ -27,6 +27,7 @@ from .singular import conditioning, time_to_singular
 from .singular import usual_conditioning as usual_conditioning
 from .singular_positions import SingularPosition, singular_positions
 from .tolerances import LOOPS as LOOPS
+from .transmission import mechanical_advantage, transmission_angle
 from .workspaces import SingularCurve, Workspace, workspace
 
 __all__ = [
@@ -50,6 +51,8 @@ __all__ = [
     "impact_impulses",
     "implicit_coordinates",
     "inverse_dynamics",
+    "mechanical_advantage",
+    "transmission_angle",
     "joint_wrenches",
     "local_parametrization",
     "loop_reactions",

@@ -64,7 +64,7 @@ def loop_reactions(
     arrays, mask, wrenches, options = _given(mech, q, v, tau, active, options)
 
     def reference(*given: Any) -> Float64Array:
-        return _wrenches(mech, given[0], _multipliers(mech, options, *given))
+        return wrenches_of_loops(mech, given[0], _multipliers(mech, options, *given))
 
     if options:
         return reference(*arrays, mask, wrenches)
@@ -124,7 +124,7 @@ def impact_impulses(mech: Mechanism, q: ArrayLike, v: ArrayLike, active: ArrayLi
     arrays, mask = _given_velocities(mech, q, v, active)
 
     def reference(q: np.ndarray, v: np.ndarray, mask: Any, _: Any) -> Float64Array:
-        return _wrenches(mech, q, _impact(mech, q, v, mask)[1])
+        return wrenches_of_loops(mech, q, _impact(mech, q, v, mask)[1])
 
     return by_kernel(mech, "impact_impulses", arrays, reference, mask)
 
@@ -187,7 +187,7 @@ def _multipliers(mech: Mechanism, options: Options, *given: Any) -> Float64Array
     return -svd.solve_transposed(forces)
 
 
-def _wrenches(mech: Mechanism, q: np.ndarray, forces: Float64Array) -> Float64Array:
+def wrenches_of_loops(mech: Mechanism, q: np.ndarray, forces: Float64Array) -> Float64Array:
     """Multipliers as wrenches of side A on side B of each loop, in ``pose_b``."""
     maps = kernel_function(mech, "loop_motion_maps", None)(q)
     wrenches = [

@@ -328,9 +328,15 @@ class Sheet:
             low[ahead], at_low[ahead] = high[ahead], at_high[ahead]
             high[ahead] *= 2.0
             at_high[ahead] = slope(high[ahead], ahead)
-        none = at_high > 0.0  # where it was left is as far as is known
-        high[none], at_high[none] = low[none], 0.0
-        return at(bracketed_roots(slope, low, high, at_low, at_high), every)
+        turns = np.flatnonzero(~(at_high > 0.0))
+        q = start.copy()
+        if len(turns):
+            ends = (x[turns] for x in (low, high, at_low, at_high))
+            q[turns] = at(bracketed_roots(lambda x, which: slope(x, turns[which]), *ends), turns)
+        none = np.flatnonzero(at_high > 0.0)  # it touches the boundary, say: as far as it can be followed
+        if len(none):
+            q[none], _ = self._advance(self.q[sources[none]], self.at_node(self.node[sources[none]]), goal[none], EXACT)
+        return q
 
 
 def _is_straight(motion: np.ndarray, later: np.ndarray) -> np.ndarray:

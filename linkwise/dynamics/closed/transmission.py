@@ -1,0 +1,163 @@
+"""How well a linkage passes motion and force on, from an input to an output."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...compiler.store import kernel_function
+from ...mechanism import Loop, Mechanism, MechanismError
+from ...mechanism.checks import names_of
+from .. import trees as tree
+from ..states import Float64Array, checked_arrays
+from .constraints import counted_jacobian, require_finite, velocity_rows, warn_if_open
+from .decomposition import decompose, times
+from .families import Family, family, require_dof
+from .named_coordinates import NamedCoordinate, named_coordinate
+from .reactions import wrenches_of_loops
+from .redundancy import closable_error
+
+STILL = 1e-12  # relative to the fastest coordinate, lengths in units of the mechanism: what is slower stands still
+NOTHING = 1e-9  # of the largest force
+
+
+def mechanical_advantage(
+    mech: Mechanism, q: ArrayLike, input: str, output: str, hold: Sequence[str] = ()
+) -> Float64Array | float:
+    """(...): the force that the output exerts per unit of force at the input, without friction, weight and inertia: the
+    rate of the input over that of the output.
+
+    input, output   coordinates as ``range_of_motion`` takes them: joints, ``joint[k]``, or ``link.x``, ``.y``, ``.z``;
+                    forces are those along them, moments at revolute joints
+    hold            joints that stand still; as many as leave one degree of freedom
+
+    Infinite where the output stands still while the input moves (a toggle, or dead centre), zero where the input
+    does.  Its inverse is the ratio of the velocities.
+    """
+    ends = named_coordinate(mech, input), named_coordinate(mech, output)
+    q, made = _moving(mech, "mechanical_advantage", q, hold)
+    given, found = (_rate(made, one, q) for one in ends)
+    units = [one.unit(made.units) for one in ends]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = given / found * (units[0] / units[1])
+    return ratio if q.ndim > 1 else float(ratio)
+
+
+def transmission_angle(
+    mech: Mechanism,
+    q: ArrayLike,
+    input: str,
+    output: str,
+    at: str | None = None,
+    hold: Sequence[str] = (),
+) -> Float64Array | float:
+    """(...): in radians, from 0 to pi / 2: 90 degrees less the angle between the force that moves the output link and
+    the direction in which that moves where the force acts.  Of a four-bar it is the angle between coupler and rocker,
+    or what that lacks of 180 degrees; of a slider-crank the angle between the rod and the normal of the slide.
+
+    input, output   joints of one degree of freedom; the output link is the one that the output joint moves
+    at              the joint or loop by which the output link is moved, where it has several that carry forces
+    hold            joints that stand still; as many as leave one degree of freedom
+
+    Links have neither weight nor inertia.  At 90 degrees all of the force moves the output; at 0 none of it does.
+    """
+    for name in (input, output, *names_of(hold)):
+        mech.body_index(name)
+    q, made = _moving(mech, "transmission_angle", q, hold)
+    ends = named_coordinate(mech, input), named_coordinate(mech, output)
+    given, found = (_rate(made, one, q) * one.unit(made.units) for one in ends)
+    rows = velocity_rows(mech, [input], "input")[0], velocity_rows(mech, [output], "output")[0]
+    # Forces at input and output that balance each other, in every position: neither is zero in the other's dead centre.
+    forces = found[..., None] * rows[0] - given[..., None] * rows[1]
+    pushes = _pushes(mech, q, forces, hold, output)
+    one = _chosen(mech, pushes, output, at)
+    moving = _velocity_at(mech, q, output, one.place)
+    sizes = np.linalg.norm(one.force, axis=-1) * np.linalg.norm(moving, axis=-1)
+    useful = np.abs(np.einsum("...i,...i->...", one.force, moving))
+    angle = np.arcsin(np.minimum(np.divide(useful, sizes, out=np.full(sizes.shape, np.nan), where=sizes > 0.0), 1.0))
+    return angle if q.ndim > 1 else float(angle)
+
+
+# -- motion -------------------------------------------------------------------------------------------
+
+
+def _moving(mech: Mechanism, who: str, q: ArrayLike, hold: Sequence[str]) -> tuple[Float64Array, Family]:
+    """The configurations, checked, and the motion of one degree of freedom."""
+    (q,) = checked_arrays(mech, q=q)
+    require_finite(mech, q)
+    warn_if_open(mech, closable_error(mech, q))
+    if not q.size:
+        return q, Family(mech, np.ones(mech.nv, dtype=bool), (), mech.nv - 1)
+    made = family(mech, q.reshape(-1, mech.nq)[0], hold)
+    require_dof(who, made, hold, 1)
+    return q, made
+
+
+def _rate(made: Family, coordinate: NamedCoordinate, q: Float64Array) -> Float64Array:
+    """(...): that of a coordinate as the mechanism moves, dimensionless; zero but for rounding is zero."""
+    rate = np.einsum("...i,...i->...", coordinate.dimensionless(made.units).rows(q), made.basis(q)[..., 0])
+    return np.where(np.abs(rate) > STILL, rate, 0.0)
+
+
+def _velocity_at(mech: Mechanism, q: Float64Array, joint: str, place: Float64Array) -> Float64Array:
+    """(..., 3): velocity in the world of a point of the link that a joint moves, by that joint alone."""
+    link = mech.link_names[mech.body_index(joint)]
+    column = tree.jacobian(mech, q, link, "world_aligned")[..., mech.v_index(joint).start]
+    return column[..., 3:] + np.cross(column[..., :3], place - tree.frame_pose(mech, q, link)[..., :3, 3])
+
+
+# -- forces -------------------------------------------------------------------------------------------
+
+
+class _Push(NamedTuple):
+    """A joint or loop that acts on a link: the force (..., 3) and its place (..., 3), in the world; signs are open."""
+
+    name: str
+    force: Float64Array
+    place: Float64Array
+
+
+def _pushes(mech: Mechanism, q: Float64Array, forces: Float64Array, hold: Sequence[str], output: str) -> list[_Push]:
+    """All that act on the output link but for its own joint, under joint forces (..., nv) in balance."""
+    loops = counted_jacobian(mech, q)
+    held = np.broadcast_to(rows := velocity_rows(mech, hold, "hold"), (*q.shape[:-1], *rows.shape))
+    balance = decompose(np.concatenate([loops, held], axis=-2)).solve_transposed(forces)
+    multipliers = balance[..., : mech.n_constraints]
+    weightless, still = mech.with_gravity((0.0, 0.0, 0.0)), np.zeros(mech.nv)
+    inside = kernel_function(weightless, "joint_wrenches_within_loops", None)(q, still, still, multipliers)
+    between = wrenches_of_loops(mech, q, multipliers)
+    body, found = mech.body_index(output), []
+    for k, child in enumerate(mech.bodies):
+        if child.parent == body:
+            pose = tree.frame_pose(mech, q, mech.link_names[k])
+            found.append(_Push(child.joint, times(pose[..., :3, :3], inside[..., k, 3:]), pose[..., :3, 3]))
+    for k, loop in enumerate(mech.loops):
+        if isinstance(loop, Loop) and body in (mech.frame(loop.link_a).body, mech.frame(loop.link_b).body):
+            rotation, position = (np.asarray(part, float) for part in loop.pose_b)
+            pose = tree.frame_pose(mech, q, loop.link_b)
+            force = times(pose[..., :3, :3] @ rotation, between[..., k, 3:])
+            found.append(_Push(loop.name, force, times(pose[..., :3, :3], position) + pose[..., :3, 3]))
+    return found
+
+
+def _chosen(mech: Mechanism, pushes: list[_Push], output: str, at: Any) -> _Push:
+    """The one by which the output link is moved."""
+    names = [one.name for one in pushes]
+    if at is not None:
+        if at not in names:
+            raise MechanismError(
+                f"nothing called {at!r} acts on the link that joint {output!r} of mechanism {mech.name!r} moves; "
+                f"available: {', '.join(names) or '(none)'}"
+            )
+        return pushes[names.index(at)]
+    sizes = [float(np.abs(one.force).max(initial=0.0)) for one in pushes]
+    strong = [one for one, size in zip(pushes, sizes, strict=True) if size > NOTHING * max(sizes, default=0.0)]
+    if len(strong) == 1:
+        return strong[0]
+    raise MechanismError(
+        f"the link that joint {output!r} of mechanism {mech.name!r} moves is pushed by "
+        + (f"{', '.join(one.name for one in strong)}: say which with at=" if strong else "nothing: name another output")
+    )

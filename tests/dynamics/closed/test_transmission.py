@@ -1,0 +1,124 @@
+"""Mechanical advantage and transmission angle against the formulas of four-bar and slider-crank in textbooks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+
+from .built_in import built
+
+CRANK, COUPLER, ROCKER, BASE = 0.3, 0.9, 0.8, 1.0
+ARM, ROD = 0.15, 0.3
+
+
+def turned(mech: lw.Mechanism, angles: np.ndarray) -> np.ndarray:
+    """(n, nq): with the crank at these angles, from the configuration at zero on."""
+    found, q = [], lw.closed.assemble(mech, lw.neutral(mech))
+    for angle in angles:
+        q = lw.closed.follow(mech, q, {"crank_joint": angle})
+        found.append(q)
+    return np.array(found)
+
+
+def four_bar_angles(crank: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Between coupler and rocker, and between crank and coupler, by the law of cosines, the crank upright at zero."""
+    angle = crank + np.pi / 2.0
+    diagonal = np.sqrt(CRANK**2 + BASE**2 - 2.0 * CRANK * BASE * np.cos(angle))
+    at_rocker = np.arccos((COUPLER**2 + ROCKER**2 - diagonal**2) / (2.0 * COUPLER * ROCKER))
+    return at_rocker, diagonal
+
+
+def test_a_four_bar():
+    mech, angles = built("four_bar"), np.linspace(0.0, 2.0 * np.pi, 25)
+    q = turned(mech, angles)
+    at_rocker, _ = four_bar_angles(angles)
+    found = lw.closed.transmission_angle(mech, q, "crank_joint", "rocker_joint")
+    np.testing.assert_allclose(found, np.minimum(at_rocker, np.pi - at_rocker), atol=1e-9)
+    # Torques by the force F along the coupler: F CRANK sin(angle to the crank) and F ROCKER sin(transmission angle).
+    way = lw.frame_pose(mech, q, "coupler")[:, :2, 3]
+    pin = np.array([lw.frame_pose(mech, one, "rocker")[:2] @ [*pin_on_rocker(mech), 0.0, 1.0] for one in q])
+    lever_in = way[:, 0] * (pin - way)[:, 1] - way[:, 1] * (pin - way)[:, 0]
+    lever_out = (pin - [BASE, 0.0])[:, 0] * (pin - way)[:, 1] - (pin - [BASE, 0.0])[:, 1] * (pin - way)[:, 0]
+    advantage = lw.closed.mechanical_advantage(mech, q, "crank_joint", "rocker_joint")
+    np.testing.assert_allclose(advantage, lever_out / lever_in, rtol=1e-8)
+    back = lw.closed.mechanical_advantage(mech, q[3], "rocker_joint", "crank_joint")
+    assert isinstance(back, float) and back == pytest.approx(1.0 / advantage[3])
+
+
+def pin_on_rocker(mech: lw.Mechanism) -> np.ndarray:
+    """(2,): where the loop's joint is on the rocker."""
+    return np.asarray(mech.loops[0].pose_b[1])[:2]
+
+
+def test_a_four_bar_at_its_dead_centres():
+    mech = built("four_bar")
+    for end in lw.closed.range_of_motion(mech, "rocker_joint").dead_centres:
+        assert lw.closed.mechanical_advantage(mech, end.q, "crank_joint", "rocker_joint") in (np.inf, -np.inf)
+        assert lw.closed.mechanical_advantage(mech, end.q, "rocker_joint", "crank_joint") == 0.0
+        at_rocker, _ = four_bar_angles(end.q[mech.q_index("crank_joint")][0])
+        found = lw.closed.transmission_angle(mech, end.q, "crank_joint", "rocker_joint")
+        assert found == pytest.approx(min(at_rocker, np.pi - at_rocker), abs=1e-6)
+        assert lw.closed.transmission_angle(mech, end.q, "rocker_joint", "crank_joint") == pytest.approx(0.0, abs=1e-6)
+
+
+def test_a_slider_crank_either_way():
+    mech, angles = built("slider_crank"), np.linspace(0.1, 6.1, 17)
+    q = turned(mech, angles)
+    crank = angles + np.pi / 2.0
+    tilt = np.arcsin(ARM * np.sin(crank) / ROD)  # of the rod, against the slide
+    found = lw.closed.transmission_angle(mech, q, "crank_joint", "slider_joint")
+    np.testing.assert_allclose(found, np.pi / 2.0 - np.abs(tilt), atol=1e-9)
+    speed = -ARM * np.sin(crank) - ARM * np.cos(crank) * np.tan(tilt)  # of the slider, per unit of the crank's
+    np.testing.assert_allclose(lw.closed.mechanical_advantage(mech, q, "crank_joint", "slider_joint"), 1.0 / speed)
+    # The other way round the rod pushes the crank.
+    found = lw.closed.transmission_angle(mech, q, "slider_joint", "crank_joint")
+    between = np.abs(np.sin(crank + tilt))
+    np.testing.assert_allclose(np.sin(found), between, atol=1e-9)
+    tip = lw.closed.mechanical_advantage(mech, q, "slider_joint", "slider.x")
+    np.testing.assert_allclose(tip, 1.0)
+
+
+def test_several_degrees_of_freedom_and_batches():
+    mech = built("five_bar")
+    q = lw.closed.assemble(mech, [2.0, 1.9, 1.5, 1.9])
+    with pytest.raises(lw.MechanismError, match="has 2: hold 1 more"):
+        lw.closed.mechanical_advantage(mech, q, "joint1", "joint2")
+    one = lw.closed.mechanical_advantage(mech, q, "joint1", "joint2", hold="joint4")
+    basis = lw.closed.null_space(mech, q)
+    still = basis @ np.array([basis[3, 1], -basis[3, 0]])
+    assert one == pytest.approx(still[0] / still[1])
+    many = lw.closed.mechanical_advantage(mech, np.tile(q, (2, 3, 1)), "joint1", "joint2", hold="joint4")
+    assert many.shape == (2, 3) and np.allclose(many, one)
+    assert lw.closed.transmission_angle(mech, np.tile(q, (2, 1)), "joint1", "joint2", hold="joint4").shape == (2,)
+
+
+def test_refusals_say_what_to_do():
+    mech = built("four_bar")
+    q = {"crank_joint": 0.5}
+    with pytest.raises(lw.MechanismError, match="nothing called 'pivot' acts on the link.*available: pin"):
+        lw.closed.transmission_angle(mech, q, "crank_joint", "rocker_joint", at="pivot")
+    with pytest.raises(lw.MechanismError, match="no moving joint 'rocker'.*'rocker_joint' moves"):
+        lw.closed.transmission_angle(mech, q, "crank_joint", "rocker")
+    same = lw.closed.transmission_angle(mech, q, "crank_joint", "rocker_joint", at="pin")
+    assert same == pytest.approx(lw.closed.transmission_angle(mech, q, "crank_joint", "rocker_joint"))
+    with pytest.raises(lw.MechanismError, match="is pushed by nothing: name another output"):
+        lw.closed.transmission_angle(mech, q, "crank_joint", "crank_joint")
+
+
+def test_a_link_that_is_moved_by_several():
+    """The bar on three cranks, against one of them: both others push it."""
+    turn, builder = lw.Revolute((0, 0, 1)), lw.Builder()
+    for k in range(3):
+        builder.link(f"crank{k}", 1.0, (0.3, 0, 0), (0.01, 0.03, 0.03))
+        builder.joint(f"crank{k}", turn, "ground", f"crank{k}", (None, (1.0 * k, 0.2 * k, 0.0)))
+    builder.link("bar", 1.0, (1.0, 0.2, 0), (0.01, 0.3, 0.3)).joint("bar", turn, "crank0", "bar", (None, (0.6, 0, 0)))
+    for k in (1, 2):
+        builder.loop(f"pin{k}", turn, "bar", (None, (1.0 * k, 0.2 * k, 0)), f"crank{k}", (None, (0.6, 0, 0)))
+    mech = builder.build("three_cranks")
+    q = {"crank0": 0.7}
+    with pytest.raises(lw.MechanismError, match="is pushed by pin1, pin2: say which with at="):
+        lw.closed.transmission_angle(mech, q, "crank0", "bar")
+    angle = lw.closed.transmission_angle(mech, q, "crank0", "bar", at="pin1")
+    assert 0.0 < angle < np.pi / 2.0
