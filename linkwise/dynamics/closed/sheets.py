@@ -18,6 +18,7 @@ from .named_coordinates import LimitSlack, NamedCoordinate
 LARGEST_STEP = 0.5  # of a coordinate, from one configuration to the next
 ON_BRANCH = 0.5  # of a step: the largest correction on the same branch
 STRAIGHT = 0.5  # cosine: directions of motion at both ends of a step on the same branch differ by less
+AT_LIMIT = 1e-9  # dimensionless: what is nearer to a limit of a joint, or beyond, is stopped by it
 SAME = 1e-6  # dimensionless: what is nearer is the same configuration
 QUICK, CAREFUL, EXACT = 1.0 / 4.0, 1e-3, 1e-11  # of the way between neighbours: the smallest step towards the next one
 FIRST_STEP, DOUBLINGS = 0.02, 6  # along a curve towards the place where a coordinate turns back
@@ -291,7 +292,7 @@ class Sheet:
                 if len(own):
                     q[own] = self._turning_back(sources[own], k, way)
         if self.slack is not None and len(sources):
-            beyond = np.flatnonzero((self.slack(q) < -1e-9).any(axis=-1))
+            beyond = np.flatnonzero((self.slack(q) < AT_LIMIT).any(axis=-1))
             goals = self.at_node(nodes[beyond] + sense[beyond, None] * np.eye(2, dtype=int)[axis[beyond]])
             q[beyond], _ = self._advance(self.q[sources[beyond]], self.at_node(nodes[beyond]), goals, EXACT)
             at_limit[beyond] = True
