@@ -107,6 +107,7 @@ _LATER = {
     ".dynamics.diagonal": ("diagonal",),
     ".dynamics.estimation": ("estimation",),
     ".compiler.export": ("c_file", "export_c"),
+    ".dynamics.formulas": ("FormulaError", "Formulas", "symbolic"),
     ".dynamics.frames": (
         "effective_inertia",
         "frame_acceleration",

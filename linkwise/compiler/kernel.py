@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from .ir import printer
 from .ir.looped import AnyProgram, LoopedProgram
 from .ir.program import Array, Program
 from .runtime.arrays import UnreadableArrayError, plain
+
+if TYPE_CHECKING:
+    from .formulas import Formulas
 
 PLAN_WIDTH = 112  # of the text of a plan, in columns
 
@@ -123,6 +126,22 @@ class Kernel:
     def source(self, language: str = "llvm") -> str:
         """Generated source in one of ``linkwise.LANGUAGES``: "llvm", "c", "cuda" or "numpy"."""
         return self._emit(self.program, language, self.dtype.name)
+
+    def formulas(self) -> Formulas:
+        """Closed formulas of the results in symbols for the elements of the inputs, the mechanism's numbers being
+        numbers; for small mechanisms.  ``linkwise.symbolic`` has symbols for those, too."""
+        from .formulas import expanded  # here, as few ask for them
+        from .formulas.formulas import formulas_of
+
+        program = self.straight_line
+        shapes = self.input_shapes
+        return formulas_of(
+            self.name,
+            [(array.name, array.shape) for array in program.inputs],
+            [(array.name, array.shape) for array in program.outputs],
+            lambda algebra, given: expanded(program, algebra, given),
+            holonomic=shapes.get("q") == shapes.get("v", shapes.get("q")),
+        )
 
     def plan(self) -> str:
         """How the result is computed, with the operations that each part costs: the levels from expression to

@@ -1,0 +1,157 @@
+"""How a formula is written: which factors are taken out of brackets, in which order terms and factors stand."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from .polynomial import Algebra, Monomial, Polynomial, product_of
+
+#: Factors that several terms share are taken out of brackets in this order; no others are, as in textbooks.
+TAKEN_OUT = ("acceleration", "force", "gravity", "named", "mass", "sin", "cos")
+#: Terms stand in the order of these, a term with several by the first; those with none of them come before masses.
+TERMS = ("acceleration", "force", "gravity", "velocity", "named", "mass")
+PLACES = {"acceleration": 0, "force": 1, "named": 2, "": 3, "mass": 4, "velocity": 5, "gravity": 6}
+#: And factors.
+FACTORS = (
+    "mass",
+    "inertia",
+    "gravity",
+    "named",
+    "length",
+    "other",
+    "coordinate",
+    "sin",
+    "cos",
+    "velocity",
+    "force",
+    "acceleration",
+)
+
+
+@dataclass(frozen=True)
+class Term:
+    """coefficient * factors * (bracket)."""
+
+    coefficient: float
+    factors: Monomial
+    bracket: Sum | None = None
+
+
+@dataclass(frozen=True)
+class Sum:
+    """Terms in order, and the polynomial that they add up to."""
+
+    terms: tuple[Term, ...]
+    value: Polynomial
+
+    @property
+    def key(self) -> tuple:
+        return tuple(sorted((m, round(c, 9)) for m, c in self.value.terms.items()))
+
+
+def arranged(value: Polynomial) -> Sum:
+    """A polynomial as it is written."""
+    terms = sorted(_terms(value), key=lambda term: _place(value.algebra, term))
+    return Sum(tuple(terms), value)
+
+
+def _terms(value: Polynomial) -> list[Term]:
+    if len(value) < 2:
+        return [Term(c, m) for m, c in value.terms.items()]
+    common, scale = _common(value), _common_coefficient(value)
+    if common:
+        rest = Polynomial(value.algebra, {product_of([m, _inverse(common)]): c / scale for m, c in value.terms.items()})
+        inner = arranged(rest)
+        if len(inner.terms) == 1:
+            (only,) = inner.terms
+            return [Term(scale * only.coefficient, product_of([common, only.factors]), only.bracket)]
+        if 2 * sum(t.coefficient < 0.0 for t in inner.terms) > len(inner.terms):
+            inner, scale = arranged(-rest), -scale
+        return [Term(scale, common, inner)]
+    shared = _shared(value)
+    if shared is None:
+        return [Term(c, m) for m, c in value.terms.items()]
+    own = {m: c for m, c in value.terms.items() if dict(m).get(shared, 0) != 0}
+    others = {m: c for m, c in value.terms.items() if m not in own}
+    return _terms(Polynomial(value.algebra, own)) + _terms(Polynomial(value.algebra, others))
+
+
+def _inverse(m: Monomial) -> Monomial:
+    return tuple((a, -p) for a, p in m)
+
+
+def _common(value: Polynomial) -> Monomial:
+    """The factors that all terms have; of lengths and velocities those that all have to the same power."""
+    first, *others = (dict(m) for m in value.terms)
+    found = []
+    for atom, power in first.items():
+        powers = [power, *(m.get(atom, 0) for m in others)]
+        if len(set(powers)) > 1 and value.algebra.atoms[atom].kind not in TAKEN_OUT:
+            continue
+        if min(powers) > 0:
+            found.append((atom, min(powers)))
+        elif max(powers) < 0:
+            found.append((atom, max(powers)))
+    return tuple(sorted(found))
+
+
+def _common_coefficient(value: Polynomial) -> float:
+    """The number that all coefficients are multiples of."""
+    coefficients = [abs(c) for c in value.terms.values()]
+    least = min(coefficients)
+    return least if all(abs(c / least - round(c / least)) < 1e-9 for c in coefficients) else 1.0
+
+
+def _shared(value: Polynomial) -> int | None:
+    """The factor of several terms that is taken out first."""
+    counts: dict[int, int] = {}
+    for m in value.terms:
+        for atom, _ in m:
+            counts[atom] = counts.get(atom, 0) + 1
+    atoms = value.algebra.atoms
+    several = [a for a, n in counts.items() if n > 1 and atoms[a].kind in TAKEN_OUT]
+    return min(several, key=lambda a: (TAKEN_OUT.index(atoms[a].kind), -counts[a], atoms[a].name), default=None)
+
+
+def _place(algebra: Algebra, term: Term) -> tuple:
+    """Where a term stands among others: by the first of its kinds, then as in a dictionary."""
+    every = {a for a, _ in term.factors} | (term.bracket.value.atoms() if term.bracket else set())
+    kinds = {algebra.atoms[a].kind for a in every}
+    kind = next((kind for kind in TERMS if kind in kinds), "")
+    names = sorted(_natural(algebra.atoms[a].name) for a in every if algebra.atoms[a].kind == kind)
+    plain = [(a, p) for a, p in term.factors if algebra.atoms[a].kind not in ("sin", "cos")]
+    letters = sorted(_natural(algebra.atoms[a].name) for a, p in plain for _ in range(abs(p)))
+    return PLACES[kind], names[:1], letters, term.factors
+
+
+def _natural(name: str) -> tuple[str, int]:
+    letters = name.rstrip("0123456789")
+    return letters, int(name[len(letters) :] or 0)
+
+
+def in_order(algebra: Algebra, factors: Monomial) -> Monomial:
+    """The factors of a product as they are written."""
+
+    def place(factor: tuple[int, int]) -> tuple:
+        atom = algebra.atoms[factor[0]]
+        return FACTORS.index(atom.kind), _natural(atom.name)
+
+    return tuple(sorted(factors, key=place))
+
+
+def brackets(whole: Sum) -> list[Sum]:
+    """All brackets within, outer ones first."""
+    found = []
+    for term in whole.terms:
+        if term.bracket is not None:
+            found += [term.bracket, *brackets(term.bracket)]
+    return found
+
+
+def size(whole: Sum) -> int:
+    """How many factors it takes to write."""
+    return sum(
+        len(t.factors) + (size(t.bracket) if t.bracket else 0) + (not math.isclose(abs(t.coefficient), 1.0))
+        for t in whole.terms
+    )

@@ -1,0 +1,103 @@
+"""From a program to polynomials: every operation carried out on symbols."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from ..ir import ops
+from ..ir.program import Node, Program
+from .polynomial import Algebra, Polynomial
+
+MOST_TERMS, MOST_PRODUCTS = 3_000, 100_000  # of a formula, and of two that are multiplied
+
+
+class FormulaError(ValueError):
+    """There is no readable formula."""
+
+
+def expanded(program: Program, algebra: Algebra, given: Callable[[int, int], Polynomial]) -> list[list[Polynomial]]:
+    """The elements of each output, in terms of ``given(array, element)``, what the inputs are."""
+    values: dict[Node, Polynomial] = {}
+    for node in program.nodes:
+        if node.op is ops.CONST:
+            values[node] = algebra.constant(node.value)
+        elif node.op is ops.INPUT:
+            values[node] = given(*node.value)
+        else:
+            args = [values[arg] for arg in node.args]
+            if node.op is ops.MUL and len(args[0]) * len(args[1]) > MOST_PRODUCTS:
+                raise _too_long(program.name)
+            values[node] = _operation(node, args, algebra, program.name)
+        if len(values[node]) > MOST_TERMS:
+            raise _too_long(program.name)
+    return [[values[node] for node in nodes] for nodes in program.results]
+
+
+def _too_long(name: str) -> FormulaError:
+    return FormulaError(
+        f"a formula of {name} has more than {MOST_TERMS} terms: formulas are for small mechanisms; lock joints "
+        "(mech.with_locked), or keep numbers as they are (parameters=())"
+    )
+
+
+def _operation(node: Node, args: list[Polynomial], algebra: Algebra, name: str) -> Polynomial:
+    if node.op is ops.ADD:
+        return args[0] + args[1]
+    if node.op is ops.SUB:
+        return args[0] - args[1]
+    if node.op is ops.MUL:
+        return args[0] * args[1]
+    if node.op is ops.NEG:
+        return -args[0]
+    if node.op is ops.DIV:
+        return args[0] * inverse(args[1])
+    if node.op in (ops.SIN, ops.COS):
+        return of_angle(node.op.name, args[0])
+    if node.op is ops.SQRT:
+        return _root(args[0])
+    raise FormulaError(
+        f"{name} has no closed formula: it depends on a comparison or an angle of two numbers ({node.op})"
+    )
+
+
+def inverse(value: Polynomial) -> Polynomial:
+    """1 / value: a product where value is one, else an abbreviation for what is divided by."""
+    if not value.terms:
+        raise FormulaError("a formula divides by zero: a block that is inverted is singular")
+    if len(value) == 1:
+        return value.power(-1)
+    number, lead = value.algebra.named("D", "D", value)
+    return Polynomial(value.algebra, {((number, -1),): 1.0 / lead})
+
+
+def _root(value: Polynomial) -> Polynomial:
+    if value.is_constant:
+        return value.algebra.constant(math.sqrt(value.constant))
+    number, lead = value.algebra.named("R", "R", value, root=True)
+    return Polynomial(value.algebra, {((number, 1),): math.sqrt(lead)})
+
+
+def of_angle(kind: str, angle: Polynomial) -> Polynomial:
+    """The sine or cosine of a sum of coordinates and a constant, by the addition theorems."""
+    algebra, sine, cosine = angle.algebra, math.sin(angle.constant), math.cos(angle.constant)
+    s, c = algebra.constant(_exact(sine)), algebra.constant(_exact(cosine))
+    for m, multiple in angle.terms.items():
+        if not m:
+            continue
+        whole = round(multiple)
+        if len(m) != 1 or m[0][1] != 1 or abs(multiple - whole) > 1e-12:
+            raise FormulaError(
+                "a formula has the sine of an angle that is no sum of coordinates (a mimic joint's ratio?)"
+            )
+        base = ((m[0][0], 1),)
+        own_s = Polynomial(algebra, {((algebra.trigonometric("sin", base), 1),): math.copysign(1.0, whole)})
+        own_c = Polynomial(algebra, {((algebra.trigonometric("cos", base), 1),): 1.0})
+        for _ in range(abs(whole)):
+            s, c = s * own_c + c * own_s, c * own_c - s * own_s
+    return s if kind == "sin" else c
+
+
+def _exact(x: float) -> float:
+    """Of quarter turns."""
+    return float(round(x)) if abs(x - round(x)) < 1e-15 else x

@@ -1,0 +1,319 @@
+"""Closed formulas of small mechanisms, in symbols named after joints and parameters."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..compiler.formulas import Algebra, FormulaError, Formulas, Polynomial, expanded
+from ..compiler.formulas.formulas import elements
+from ..compiler.ir.program import Program
+from ..compiler.pipeline import compile
+from ..mechanism import Mechanism, MechanismError, require_mechanism
+
+PARAMETERS = ("mass", "com", "inertia", "pose", "gravity")
+AXES = "xyz"
+MOST_INVERTED = 4  # degrees of freedom up to which matrices are inverted by cofactors
+CONSISTENT = 1e-9  # relative: symbols that are said to be others must have their numbers
+RESERVED = re.compile(r"(q|v|a|tau|s|c|u|k|D)\d+|Delta")
+BY_COFACTORS = ("mass_matrix_inverse", "forward_dynamics")
+
+
+def symbolic(
+    mech: Mechanism,
+    algorithm: str = "inverse_dynamics",
+    symbols: Mapping[str, str] | None = None,
+    parameters: Sequence[str] = PARAMETERS,
+    **options: Any,
+) -> Formulas:
+    """Closed formulas of an algorithm: "inverse_dynamics", "mass_matrix", "mass_matrix_inverse", "forward_dynamics",
+    "bias_force", "gravity_force", "coriolis_matrix", "kinetic_energy", "jacobian" and others that ``compile`` knows.
+
+    symbols      what symbols are in terms of others, such as {"r1": "l1/2", "I1": "m1*l1**2/12"} for a uniform rod, or
+                 only other names, {"l1": "L"}; must hold for the mechanism's numbers
+    parameters   which of the mechanism's numbers are symbols: "mass", "com", "inertia", "pose", "gravity"; others are
+                 numbers, as rotor inertias and rotations always are, and zeros are zeros
+    options      of the algorithm, such as link="tip"
+
+    Symbols: coordinates q1, velocities v1, accelerations a1, joint forces tau1; c12 and s12 are the cosine and sine of
+    q1 + q2; link k has mass mk, mass centre at rk (xk, yk, zk if it is on no axis), inertia Ik (Ixxk, ... if several
+    count) about it, and carries the next joint at lk (lxk, lyk, lzk; branches pk of the link beyond); g is gravity.
+    """
+    require_mechanism(mech)
+    wrong = [name for name in parameters if name not in PARAMETERS]
+    if wrong:
+        raise ValueError(f"unknown parameter {wrong[0]!r}: available: {', '.join(PARAMETERS)}")
+    if algorithm in BY_COFACTORS and mech.nv <= MOST_INVERTED:
+        make: Callable[[_Symbols], Formulas] = _inverse if algorithm == "mass_matrix_inverse" else _forward
+    else:
+        make = _Compiled(algorithm, options)
+    first = _Symbols(mech, parameters)
+    short = first.short_names(set(_Compiled("mass_matrix", {})(first).symbols))
+    named = _Symbols(mech, parameters, short)
+    return make(named.with_definitions(symbols) if symbols else named)
+
+
+class _Compiled:
+    """Formulas by the program of a kernel."""
+
+    def __init__(self, algorithm: str, options: Mapping[str, Any]):
+        self.algorithm, self.options = algorithm, options
+
+    def __call__(self, symbols: _Symbols) -> Formulas:
+        program, results = symbols.expand(self.algorithm, self.options)
+        outputs = [(o.name, o.shape, values) for o, values in zip(program.outputs, results, strict=True)]
+        return symbols.formulas(self.algorithm, program, outputs)
+
+
+def _inverse(symbols: _Symbols) -> Formulas:
+    """Cofactors over the determinant."""
+    n = symbols.mech.nv
+    program, (flat,) = symbols.expand("mass_matrix")
+    cofactors, over = _inverted(symbols.algebra, flat, n)
+    entries = [value * over for row in cofactors for value in row]
+    return symbols.formulas("mass_matrix_inverse", program, [("mass_matrix_inverse", (n, n), entries)])
+
+
+def _forward(symbols: _Symbols) -> Formulas:
+    """The inverse mass matrix times u = tau less bias forces."""
+    n, algebra = symbols.mech.nv, symbols.algebra
+    program, _ = symbols.expand("forward_dynamics", traced_only=True)
+    _, (bias,) = symbols.expand("bias_force")
+    _, (flat,) = symbols.expand("mass_matrix")
+    forces = []
+    for k, tau in enumerate(elements("tau", (n,), algebra, symbols.holonomic)):
+        value = tau - bias[k]
+        forces.append(value if len(value) == 1 else algebra.abbreviation(f"u{k + 1}", f"u_{{{k + 1}}}", value))
+    cofactors, over = _inverted(algebra, flat, n)
+    entries = []
+    for row in cofactors:
+        total = algebra.constant(0.0)
+        for cofactor, force in zip(row, forces, strict=True):
+            total = total + cofactor * force
+        entries.append(total * over)
+    return symbols.formulas("forward_dynamics", program, [("a", (n,), entries)])
+
+
+def _inverted(algebra: Algebra, flat: Sequence[Polynomial], n: int) -> tuple[list[list[Polynomial]], Polynomial]:
+    """The adjugate of a symmetric matrix, and one over its determinant."""
+    matrix = [list(flat[n * i : n * i + n]) for i in range(n)]
+
+    def determinant(rows: list[int], columns: list[int]) -> Polynomial:
+        if not rows:
+            return algebra.constant(1.0)
+        total = algebra.constant(0.0)
+        for k, column in enumerate(columns):
+            entry = matrix[rows[0]][column]
+            if entry.terms:
+                total = total + entry * determinant(rows[1:], columns[:k] + columns[k + 1 :]) * (-1.0) ** k
+        return total
+
+    every = list(range(n))
+
+    def cofactor(i: int, j: int) -> Polynomial:
+        return determinant([k for k in every if k != i], [k for k in every if k != j]) * (-1.0) ** (i + j)
+
+    upper = {(i, j): cofactor(i, j) for i in every for j in every[i:]}
+    whole = determinant(every, every)
+    over = whole.power(-1) if len(whole) == 1 else algebra.abbreviation("Delta", r"\Delta", whole).power(-1)
+    return [[upper[min(i, j), max(i, j)] for j in every] for i in every], over
+
+
+class _Symbols:
+    """What a mechanism's numbers are called."""
+
+    def __init__(
+        self,
+        mech: Mechanism,
+        parameters: Sequence[str],
+        renamed: Mapping[str, str] | None = None,
+        definitions: Mapping[str, str] | None = None,
+        values: Mapping[str, float] | None = None,
+    ):
+        self.mech, self.parameters, self.renamed = mech, tuple(p for p in PARAMETERS if p in parameters), renamed or {}
+        self.definitions, self.algebra = definitions or {}, Algebra()
+        self.values: dict[str, float] = dict(values or {})
+        self.holonomic = mech.nq == mech.nv
+        self._given: dict[str, list[Polynomial]] = {}
+
+    # -- formulas -------------------------------------------------------------------------------------
+
+    def expand(
+        self, algorithm: str, options: Mapping[str, Any] | None = None, traced_only: bool = False
+    ) -> tuple[Program, list[list[Polynomial]]]:
+        """The program of an algorithm, and the elements of its results."""
+        kernel = compile(
+            algorithm, self.mech, target="numpy", parameters=self.parameters, loops=False, **(options or {})
+        )
+        program = kernel.straight_line
+        given = [self.elements(array.name, array.shape) for array in program.inputs]
+        if traced_only:
+            return program, []
+        return program, expanded(program, self.algebra, lambda array, element: given[array][element])
+
+    def formulas(self, name: str, program: Program, outputs: Any) -> Formulas:
+        inputs = [(a.name, a.shape, self.elements(a.name, a.shape)) for a in program.inputs if a.name not in PARAMETERS]
+        return Formulas(name, self.algebra, inputs, outputs, self.values)
+
+    def elements(self, name: str, shape: tuple[int, ...]) -> list[Polynomial]:
+        """What each element of an array is: a symbol, or a number."""
+        if name not in self._given:
+            if name in PARAMETERS:
+                self._given[name] = [x for part in self._of_parameter(name) for x in part]
+            else:
+                self._given[name] = elements(name, shape, self.algebra, self.holonomic)
+        return self._given[name]
+
+    # -- parameters -----------------------------------------------------------------------------------
+
+    def _of_parameter(self, name: str) -> list[list[Polynomial]]:
+        bodies = self.mech.bodies
+        if name == "gravity":
+            size = float(np.linalg.norm(self.mech.gravity))
+            return [
+                [
+                    self._number("g", size, "gravity") * _clean(x / size) if size else self._zero
+                    for x in self.mech.gravity.tolist()
+                ]
+            ]
+        if name == "mass":
+            return [[self._number(f"m{k}", body.mass, "mass")] for k, body in enumerate(bodies, 1)]
+        if name == "com":
+            return [
+                self._vector(body.com, f"r{k}", [f"{axis}{k}" for axis in AXES]) for k, body in enumerate(bodies, 1)
+            ]
+        if name == "inertia":
+            return [self._inertia(k, body.inertia) for k, body in enumerate(bodies, 1)]
+        return [self._pose(i) for i in range(len(bodies))]
+
+    @property
+    def _zero(self) -> Polynomial:
+        return self.algebra.constant(0.0)
+
+    def _number(self, name: str, value: float, kind: str) -> Polynomial:
+        """The symbol of a positive number; zeros are zeros."""
+        if value == 0.0:
+            return self._zero
+        name = self.renamed.get(name, name)
+        if name in self.definitions:
+            return _parsed(self.definitions[name], self.algebra)
+        self.values[name] = value
+        return self.algebra.symbol(name, kind=kind)
+
+    def _vector(self, value: np.ndarray, alone: str, names: Sequence[str]) -> list[Polynomial]:
+        """Along an axis: one symbol, positive; else one for each component."""
+        numbers = [_clean(x) for x in value.tolist()]
+        if sum(x != 0.0 for x in numbers) == 1:
+            return [self._number(alone, abs(x), "length") * float(np.sign(x)) if x else self._zero for x in numbers]
+        return [self._number(name, x, "length") for name, x in zip(names, numbers, strict=True)]
+
+    def _inertia(self, k: int, value: np.ndarray) -> list[Polynomial]:
+        found = []
+        for i in range(3):
+            for j in range(3):
+                name = f"I{AXES[min(i, j)]}{AXES[max(i, j)]}{k}"
+                found.append(self._number(name, _clean(float(value[min(i, j), max(i, j)])), "inertia"))
+        return found
+
+    def _pose(self, i: int) -> list[Polynomial]:
+        body = self.mech.bodies[i]
+        siblings = [b for b in self.mech.bodies if b.parent == body.parent]
+        stem, number = ("l", body.parent + 1) if len(siblings) == 1 else ("p", i + 1)
+        position = self._vector(body.position, f"{stem}{number}", [f"{stem}{axis}{number}" for axis in AXES])
+        rows = []
+        for r in range(3):
+            rows += [*(self.algebra.constant(_clean(x)) for x in body.rotation[r].tolist()), position[r]]
+        return [*rows, *(self.algebra.constant(x) for x in (0.0, 0.0, 0.0, 1.0))]
+
+    # -- names ----------------------------------------------------------------------------------------
+
+    def short_names(self, used: set[str]) -> dict[str, str]:
+        """Of inertias: Ik, where only one of a link counts."""
+        short = {}
+        for k in range(1, self.mech.n_links + 1):
+            own = [name for name in used if name[0] == "I" and name[1:3].isalpha() and name[3:] == str(k)]
+            if len(own) == 1:
+                short[own[0]] = f"I{k}"
+        return short
+
+    def with_definitions(self, symbols: Mapping[str, str]) -> _Symbols:
+        """Symbols in terms of others, whose numbers follow from them, and are checked."""
+        for parameter in self.parameters:
+            self.elements(parameter, ())  # so that all are known
+        for name in symbols:
+            if name not in self.values:
+                known = ", ".join(sorted(self.values))
+                raise FormulaError(f"mechanism {self.mech.name!r} has no symbol {name!r}: available: {known}")
+        parsed = {name: _parsed(text, self.algebra) for name, text in symbols.items()}
+        values = {name: value for name, value in self.values.items() if name not in symbols}
+        atoms = self.algebra.atoms
+        for name, value in parsed.items():  # those that tell the number of a new symbol
+            if len(value) == 1:
+                ((m, c),) = value.terms.items()
+                if len(m) == 1 and m[0][1] == 1:
+                    values.setdefault(atoms[m[0][0]].name, self.values[name] / c)
+        for name, value in parsed.items():
+            number = sum(c * _product(m, atoms, values, name) for m, c in value.terms.items())
+            if abs(number - self.values[name]) > CONSISTENT * abs(self.values[name]):
+                raise MechanismError(
+                    f"{name} = {symbols[name]} does not hold for mechanism {self.mech.name!r}: "
+                    f"{self.values[name]:g} is not {number:g}"
+                )
+        return _Symbols(self.mech, self.parameters, self.renamed, symbols, values)
+
+
+def _product(monomial: Any, atoms: Any, values: Mapping[str, float], name: str) -> float:
+    total = 1.0
+    for a, p in monomial:
+        if atoms[a].name not in values:
+            raise FormulaError(
+                f"nothing tells the number of {atoms[a].name}, of which {name} is made: say what it alone is equal to"
+            )
+        total *= values[atoms[a].name] ** p
+    return total
+
+
+def _clean(x: float) -> float:
+    """Without the rounding error of quarter turns."""
+    return float(round(x)) if abs(x - round(x)) < 1e-14 else x
+
+
+def _parsed(text: str, algebra: Algebra) -> Polynomial:
+    """A formula in symbols, from text in Python's syntax."""
+
+    def walk(node: ast.AST) -> Polynomial:
+        match node:
+            case ast.Constant(value=int() | float() as number):
+                return algebra.constant(number)
+            case ast.Name(id=name):
+                if RESERVED.fullmatch(name):
+                    raise FormulaError(
+                        f"{name} is a coordinate, a velocity, an acceleration, a force, a sine or cosine, or the name "
+                        f"of an abbreviation: choose another name in {text!r}"
+                    )
+                return algebra.symbol(name, kind={"m": "mass", "I": "inertia", "g": "gravity"}.get(name[0], "length"))
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return -walk(operand)
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                return walk(left) + walk(right)
+            case ast.BinOp(left=left, op=ast.Sub(), right=right):
+                return walk(left) - walk(right)
+            case ast.BinOp(left=left, op=ast.Mult(), right=right):
+                return walk(left) * walk(right)
+            case ast.BinOp(left=left, op=ast.Div(), right=right) if len(divisor := walk(right)) == 1:
+                return walk(left) * divisor.power(-1)
+            case ast.BinOp(left=left, op=ast.Pow(), right=ast.Constant(value=int() as exponent)):
+                return walk(left).power(exponent)
+        raise FormulaError(f"{text!r} is no sum of products of symbols, such as 'm1*l1**2/12'")
+
+    try:
+        return walk(ast.parse(text, mode="eval").body)
+    except SyntaxError:
+        raise FormulaError(f"{text!r} is no formula, such as 'm1*l1**2/12'") from None
+
+
+__all__ = ["FormulaError", "Formulas", "symbolic"]

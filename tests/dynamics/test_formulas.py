@@ -1,0 +1,214 @@
+"""Closed formulas: equal to the kernels' numbers as they are printed, and as textbooks print them."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from tests.physics.trees import close
+
+RODS = {k: text for i in (1, 2, 3) for k, text in ((f"r{i}", f"l{i}/2"), (f"I{i}", f"m{i}*l{i}**2/12"))}
+
+
+def double_pendulum() -> lw.Mechanism:
+    """Two links with mass centres on their axes, hanging at q = 0; z up."""
+    builder = lw.Builder()
+    builder.link("upper", 1.3, (0, 0, -0.4), (0.02, 0.03, 0.02)).link("lower", 0.7, (0, 0, -0.25), (0.01, 0.02, 0.015))
+    builder.joint("shoulder", lw.Revolute((0, 1, 0)), "ground", "upper")
+    builder.joint("elbow", lw.Revolute((0, 1, 0)), "upper", "lower", (None, (0, 0, -0.9)))
+    return builder.build("double_pendulum")
+
+
+def cart_pole() -> lw.Mechanism:
+    builder = lw.Builder().link("cart", 2.0, (0, 0, 0), np.eye(3)).link("pole", 0.3, (0, 0, 0.4), (0.01, 0.012, 0.005))
+    builder.joint("slide", lw.Prismatic((1, 0, 0)), "ground", "cart")
+    builder.joint("hinge", lw.Revolute((0, 1, 0)), "cart", "pole")
+    return builder.build("cart_pole")
+
+
+def branching() -> lw.Mechanism:
+    """All that has no textbook: branches, oblique mass centres, a rotor, a helical joint."""
+    builder = lw.Builder().link("trunk", 2.0, (0.1, 0.2, 0), np.diag([0.1, 0.2, 0.3]))
+    builder.link("left", 0.5, (0, 0.3, 0), (0.01, 0.02, 0.03)).link("right", 0.4, (0.2, 0, 0.1), (0.03, 0.02, 0.01))
+    builder.joint("turn", lw.Revolute((0, 0, 1)), "ground", "trunk", armature=0.05)
+    builder.joint("swing", lw.Revolute((1, 0, 0)), "trunk", "left", (None, (0.5, 0, 0)))
+    builder.joint("screw", lw.Helical((0, 0, 1), 0.1), "trunk", "right", (None, (0, 0.4, 0.2)))
+    return builder.build("branching")
+
+
+def as_printed(formulas: lw.Formulas, numbers: dict[str, float]) -> dict[str, float]:
+    """What Python makes of the printed lines."""
+    names = {"sin": math.sin, "cos": math.cos, "sqrt": math.sqrt, **numbers}
+    exec(formulas.text(), names)
+    return names
+
+
+CASES = [
+    (make, algorithm, options)
+    for make in (double_pendulum, lambda: lw.mechanisms.planar_arm(3), cart_pole, branching)
+    for algorithm, options in (
+        ("mass_matrix", {}),
+        ("inverse_dynamics", {}),
+        ("mass_matrix_inverse", {}),
+        ("forward_dynamics", {}),
+        ("gravity_force", {}),
+        ("coriolis_matrix", {}),
+        ("kinetic_energy", {}),
+    )
+]
+
+
+@pytest.mark.parametrize(("make", "algorithm", "options"), CASES, ids=lambda x: getattr(x, "__name__", str(x)))
+def test_formulas_are_the_kernels_numbers(make, algorithm, options):
+    """Called, and as the printed text is read by Python; at the mechanism's own numbers, and at others."""
+    mech, rng = make(), np.random.default_rng(0)
+    formulas = lw.symbolic(mech, algorithm, **options)
+    kernel = lw.compile(algorithm, mech, target="numpy", **options)
+    arrays = [rng.normal(size=(3, *shape)) for shape in kernel.input_shapes.values()]
+    expected = kernel(*arrays)
+    core = expected.ndim - 1
+    close(formulas(*arrays), expected, 1e-12, core)
+    numbers = dict(formulas.values)
+    for name, array in zip(kernel.inputs, arrays, strict=True):
+        numbers |= {f"{name}{k + 1}": x for k, x in enumerate(array[1])}
+    printed = as_printed(formulas, numbers)
+    stem = {"mass_matrix": "M", "mass_matrix_inverse": "W", "forward_dynamics": "a", "coriolis_matrix": "C"}
+    stem = stem.get(algorithm, "E" if algorithm == "kinetic_energy" else "tau")
+    for place in np.ndindex(expected.shape[1:]):
+        name = stem + "".join(str(k + 1) for k in place)
+        assert printed[name] == pytest.approx(expected[1][place], rel=1e-12, abs=1e-12)
+
+
+def test_symbols_take_other_numbers():
+    """Formulas in masses and lengths hold for all of them."""
+    mech = double_pendulum()
+    formulas = lw.symbolic(mech, "inverse_dynamics")
+    heavier = mech.with_payload("lower", 0.5, (0, 0, -0.25))
+    x = np.random.default_rng(1).normal(size=(3, 2))
+    close(formulas(*x, m2=1.2), lw.inverse_dynamics(heavier, *x), 1e-12)
+    with pytest.raises(TypeError, match="no symbol 'm7'"):
+        formulas(*x, m7=1.0)
+    with pytest.raises(TypeError, match="take 3 arrays"):
+        formulas(x[0])
+
+
+def test_kernels_have_formulas_in_their_inputs():
+    """Numbers of the mechanism as numbers, simple fractions exact; parameters that are inputs as symbols."""
+    kernel = lw.compile("mass_matrix", lw.mechanisms.planar_arm(2), target="numpy")
+    assert str(kernel.formulas()).splitlines()[1:] == ["M11 = 5/3 + c2", "M12 = 1/3 + c2/2", "M21 = M12", "M22 = 1/3"]
+    kernel = lw.compile("gravity_force", lw.mechanisms.planar_arm(1), target="numpy", parameters=("mass",))
+    assert kernel.formulas()[0] == "4.905*m1*c1"
+    inverse = lw.compile("mass_matrix_inverse", lw.mechanisms.planar_arm(3), target="numpy")
+    q = np.random.default_rng(2).normal(size=(4, 3))
+    close(inverse.formulas()(q), inverse(q), 1e-11, 2)  # by what each joint divides by
+    assert re.search(r"^D1 = ", str(inverse.formulas()), re.M)
+
+
+# -- as textbooks print them ----------------------------------------------------------------------------
+
+
+def test_double_pendulum_as_in_textbooks():
+    """Spong, Hutchinson and Vidyasagar, Robot Modeling and Control (2006), 7.4: the planar elbow manipulator."""
+    formulas = lw.symbolic(lw.mechanisms.planar_arm(2), "mass_matrix")
+    assert str(formulas).splitlines() == [
+        "c2 = cos(q2)",
+        "M11 = I1 + I2 + m1*r1**2 + m2*(l1**2 + 2*l1*r2*c2 + r2**2)",
+        "M12 = I2 + m2*(l1*r2*c2 + r2**2)",
+        "M21 = M12",
+        "M22 = I2 + m2*r2**2",
+    ]
+    gravity = lw.symbolic(lw.mechanisms.planar_arm(2), "gravity_force")
+    assert gravity[0] == "g*(m1*r1*c1 + m2*(l1*c1 + r2*c12))"
+    assert gravity[1] == "m2*g*r2*c12"
+    bias = lw.symbolic(lw.mechanisms.planar_arm(2).with_gravity((0, 0, 0)), "bias_force")
+    assert bias[0] == "-m2*l1*r2*s2*(2*v1*v2 + v2**2)"
+    assert bias[1] == "m2*l1*r2*s2*v1**2"
+    hanging = lw.symbolic(double_pendulum(), "gravity_force")
+    assert hanging[1] == "m2*g*r2*s12"
+    assert bias.latex(align=False).splitlines()[0] == (
+        r"\tau_{1} = -m_{2} l_{1} r_{2} s_{2} \left(2 \dot{q}_{1} \dot{q}_{2} + \dot{q}_{2}^{2}\right)"
+    )
+
+
+@pytest.mark.seed("saha1999", "Figure 5", by="library")
+def test_planar_arm_of_saha1999_as_its_explicit_expressions():
+    """Section 6.1 evaluates the torques explicitly and compares them with the recursive ones along (38): elements of
+    the inertia matrix and gravity terms of three uniform rods, known from their kinetic and potential energy."""
+    arm = lw.mechanisms.planar_arm(3)
+    matrix = lw.symbolic(arm, "mass_matrix", RODS)
+    assert matrix[2, 2] == "m3*l3**2/3"
+    assert matrix[1, 2] == "m3*(l2*l3*c3/2 + l3**2/3)"
+    assert matrix[0, 2] == "m3*(l1*l3*c23/2 + l2*l3*c3/2 + l3**2/3)"
+    gravity = lw.symbolic(arm, "gravity_force", RODS)
+    assert gravity[2] == "m3*g*l3*c123/2"
+    t = np.linspace(0.0, 10.0, 50)[:, None] * np.ones(3)
+    rate = 2.0 * np.pi / 10.0
+    q, v = 0.5 * (rate * t - np.sin(rate * t)), 0.5 * rate * (1.0 - np.cos(rate * t))  # (38)
+    a = 0.5 * rate**2 * np.sin(rate * t)
+    close(lw.symbolic(arm, "inverse_dynamics", RODS)(q, v, a), lw.inverse_dynamics(arm, q, v, a), 1e-12)
+
+
+@pytest.mark.seed("rodriguez1986", "Section 11", by="library")
+def test_two_link_inverse_of_rodriguez1986():
+    """Symbols for the scalar elements of the inverse, by (10.1) with a division per joint, and by cofactors."""
+    arm = lw.mechanisms.planar_arm(2)
+    inverse = lw.symbolic(arm, "mass_matrix_inverse")
+    assert str(inverse).splitlines()[2:] == [
+        "Delta = I2*(I1 + m1*r1**2) + m2*(I1*r2**2 + I2*l1**2 + m1*r1**2*r2**2 + m2*l1**2*r2**2*s2**2)",
+        "W11 = (I2 + m2*r2**2)/Delta",
+        "W12 = -(I2 + m2*(l1*r2*c2 + r2**2))/Delta",
+        "W21 = W12",
+        "W22 = (I1 + I2 + m1*r1**2 + m2*(l1**2 + 2*l1*r2*c2 + r2**2))/Delta",
+    ]
+    recursive = lw.compile("mass_matrix_inverse", arm, target="numpy", parameters=("mass", "com")).formulas()
+    q = np.random.default_rng(3).normal(size=(5, 2))
+    found = recursive(q, arm.masses, arm.coms)
+    close(found, inverse(q), 1e-12, 2)
+    assert len(re.findall(r"^D\d+ = ", str(recursive), re.M)) == 2  # one division per joint
+    close(found, lw.mass_matrix_inverse(arm, q), 1e-12, 2)
+
+
+def test_sympy_gets_the_same():
+    sympy = pytest.importorskip("sympy")
+    arm = lw.mechanisms.planar_arm(2)
+    torques, matrix, energy = (lw.symbolic(arm, name) for name in ("inverse_dynamics", "mass_matrix", "kinetic_energy"))
+    assert torques.sympy().shape == (2, 1)
+    v, a = (sympy.Matrix(sympy.symbols(names, real=True)) for names in ("v1 v2", "a1 a2"))
+    assert sympy.expand((v.T * matrix.sympy() * v)[0] / 2 - energy.sympy()) == 0
+    assert sympy.expand(torques.sympy().jacobian(a) - matrix.sympy()) == sympy.zeros(2, 2)
+    x = np.random.default_rng(4).normal(size=(3, 2))
+    numbers = torques.values | {f"{letter}{k + 1}": x[i, k] for i, letter in enumerate("qva") for k in range(2)}
+    inserted = lw.symbolic(arm, "mass_matrix_inverse").sympy() * torques.sympy()
+    found = inserted.subs({symbol: numbers[symbol.name] for symbol in inserted.free_symbols})
+    close([float(y) for y in found], np.linalg.solve(matrix(x[0]), torques(*x)), 1e-12)
+
+
+# -- what is refused ------------------------------------------------------------------------------------
+
+
+def test_formulas_that_make_no_sense_are_refused():
+    arm = lw.mechanisms.planar_arm(2)
+    for symbols, says in (
+        ({"r7": "l1"}, "has no symbol 'r7': available: I1, I2, "),
+        ({"r1": "l1/3"}, "r1 = l1/3 does not hold for mechanism 'planar_arm_2': 0.5 is not 0.333333"),
+        ({"r1": "a1/2"}, "a1 is a coordinate"),
+        ({"r1": "sin(l1)"}, "no sum of products"),
+        ({"r1": "l1/"}, "is no formula"),
+        ({"r1": "L + h"}, "nothing tells the number of"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(says).replace("available:", "available:")):
+            lw.symbolic(arm, "mass_matrix", symbols)
+    with pytest.raises(ValueError, match="unknown parameter 'masses'"):
+        lw.symbolic(arm, "mass_matrix", parameters=("masses",))
+    with pytest.raises(ValueError, match="unknown algorithm"):
+        lw.symbolic(arm, "torque")
+    with pytest.raises(lw.FormulaError, match="terms: formulas are for small mechanisms"):
+        lw.symbolic(lw.mechanisms.chain(4), "inverse_dynamics")
+    with pytest.raises(lw.FormulaError, match="depends on a comparison"):
+        lw.symbolic(lw.mechanisms.random_tree(1, 0, ["spherical"]), "integrate")
+    with pytest.raises(IndexError, match="2 indices"):
+        lw.symbolic(arm, "mass_matrix")[0]
