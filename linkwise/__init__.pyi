@@ -6,6 +6,8 @@ from . import trajectories as trajectories
 from . import viewer as viewer
 from .compiler.export import c_file as c_file
 from .compiler.export import export_c as export_c
+from .compiler.formulas.expand import FormulaError as FormulaError
+from .compiler.formulas.formulas import Formulas as Formulas
 from .compiler.kernel import Kernel as Kernel
 from .compiler.kernel import KernelError as KernelError
 from .compiler.pipeline import DTYPES as DTYPES
@@ -46,6 +48,7 @@ from .dynamics.derivatives import jacobian_rate as jacobian_rate
 from .dynamics.derivatives import jacobian_second_rate as jacobian_second_rate
 from .dynamics.derivatives import step_derivatives as step_derivatives
 from .dynamics.derivatives import vjp_of as vjp_of
+from .dynamics.formulas import symbolic as symbolic
 from .dynamics.frames import effective_inertia as effective_inertia
 from .dynamics.frames import frame_acceleration as frame_acceleration
 from .dynamics.frames import frame_velocity as frame_velocity
@@ -168,6 +171,8 @@ __all__ = [
     "EffortRange",
     "Fixed",
     "Floating",
+    "FormulaError",
+    "Formulas",
     "FrameTarget",
     "GravityCompensation",
     "Helical",
@@ -299,6 +304,7 @@ __all__ = [
     "so3",
     "static_forces",
     "step_derivatives",
+    "symbolic",
     "trajectories",
     "viewer",
     "vjp_of",

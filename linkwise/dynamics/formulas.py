@@ -51,9 +51,7 @@ def symbolic(
         make: Callable[[_Symbols], Formulas] = _inverse if algorithm == "mass_matrix_inverse" else _forward
     else:
         make = _Compiled(algorithm, options)
-    first = _Symbols(mech, parameters)
-    short = first.short_names(set(_Compiled("mass_matrix", {})(first).symbols))
-    named = _Symbols(mech, parameters, short)
+    named = _Symbols(mech, parameters, _short_names(mech, parameters))
     return make(named.with_definitions(symbols) if symbols else named)
 
 
@@ -121,6 +119,20 @@ def _inverted(algebra: Algebra, flat: Sequence[Polynomial], n: int) -> tuple[lis
     whole = determinant(every, every)
     over = whole.power(-1) if len(whole) == 1 else algebra.abbreviation("Delta", r"\Delta", whole).power(-1)
     return [[upper[min(i, j), max(i, j)] for j in every] for i in every], over
+
+
+def _short_names(mech: Mechanism, parameters: Sequence[str]) -> dict[str, str]:
+    """Of inertias: Ik, where only one of a link counts."""
+    try:
+        used = _Compiled("mass_matrix", {})(_Symbols(mech, parameters)).symbols
+    except FormulaError:  # it is long: then several count
+        return {}
+    short = {}
+    for k in range(1, mech.n_links + 1):
+        own = [name for name in used if name[0] == "I" and name[1:3].isalpha() and name[3:] == str(k)]
+        if len(own) == 1:
+            short[own[0]] = f"I{k}"
+    return short
 
 
 class _Symbols:
@@ -230,15 +242,6 @@ class _Symbols:
         return [*rows, *(self.algebra.constant(x) for x in (0.0, 0.0, 0.0, 1.0))]
 
     # -- names ----------------------------------------------------------------------------------------
-
-    def short_names(self, used: set[str]) -> dict[str, str]:
-        """Of inertias: Ik, where only one of a link counts."""
-        short = {}
-        for k in range(1, self.mech.n_links + 1):
-            own = [name for name in used if name[0] == "I" and name[1:3].isalpha() and name[3:] == str(k)]
-            if len(own) == 1:
-                short[own[0]] = f"I{k}"
-        return short
 
     def with_definitions(self, symbols: Mapping[str, str]) -> _Symbols:
         """Symbols in terms of others, whose numbers follow from them, and are checked."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from .polynomial import Algebra, Monomial, Polynomial, product_of
 
 #: Factors that several terms share are taken out of brackets in this order; no others are, as in textbooks.
-TAKEN_OUT = ("acceleration", "force", "gravity", "named", "mass", "sin", "cos")
+TAKEN_OUT = ("acceleration", "force", "gravity", "named", "mass", "inertia", "sin", "cos")
 #: Terms stand in the order of these, a term with several by the first; those with none of them come before masses.
 TERMS = ("acceleration", "force", "gravity", "velocity", "named", "mass")
 PLACES = {"acceleration": 0, "force": 1, "named": 2, "": 3, "mass": 4, "velocity": 5, "gravity": 6}
@@ -31,11 +31,12 @@ FACTORS = (
 
 @dataclass(frozen=True)
 class Term:
-    """coefficient * factors * (bracket)."""
+    """coefficient * factors * (bracket)**power."""
 
     coefficient: float
     factors: Monomial
     bracket: Sum | None = None
+    power: int = 1
 
 
 @dataclass(frozen=True)
@@ -65,10 +66,11 @@ def _terms(value: Polynomial) -> list[Term]:
         inner = arranged(rest)
         if len(inner.terms) == 1:
             (only,) = inner.terms
-            return [Term(scale * only.coefficient, product_of([common, only.factors]), only.bracket)]
+            return [Term(scale * only.coefficient, product_of([common, only.factors]), only.bracket, only.power)]
         if 2 * sum(t.coefficient < 0.0 for t in inner.terms) > len(inner.terms):
             inner, scale = arranged(-rest), -scale
-        return [Term(scale, common, inner)]
+        root = _square_root(inner.value)
+        return [Term(scale, common, inner) if root is None else Term(scale, common, arranged(root), 2)]
     shared = _shared(value)
     if shared is None:
         return [Term(c, m) for m, c in value.terms.items()]
@@ -101,6 +103,15 @@ def _common_coefficient(value: Polynomial) -> float:
     coefficients = [abs(c) for c in value.terms.values()]
     least = min(coefficients)
     return least if all(abs(c / least - round(c / least)) < 1e-9 for c in coefficients) else 1.0
+
+
+def _square_root(value: Polynomial) -> Polynomial | None:
+    """The sum of velocities of which a sum of their products is the square."""
+    squares = [m[0][0] for m, c in value.terms.items() if len(m) == 1 and m[0][1] == 2 and c == 1.0]
+    if any(value.algebra.atoms[a].kind != "velocity" for a in squares):
+        return None
+    root = Polynomial(value.algebra, {((a, 1),): 1.0 for a in squares})
+    return root if squares and (root * root).terms == value.terms else None
 
 
 def _shared(value: Polynomial) -> int | None:

@@ -195,9 +195,17 @@ class Formulas:
         ]
         counts: dict[tuple, int] = {}
         inner: dict[tuple, Sum] = {}
-        for bracket in (bracket for whole in wholes for bracket in brackets(whole)):
-            counts[bracket.key] = counts.get(bracket.key, 0) + 1
-            inner[bracket.key] = bracket
+
+        def count(whole: Sum) -> None:
+            for bracket in (term.bracket for term in whole.terms if term.bracket is not None):
+                known = bracket.key in counts
+                counts[bracket.key] = counts.get(bracket.key, 0) + 1
+                inner[bracket.key] = bracket
+                if not known or size(bracket) < ABBREVIATED:  # what has a name is written once
+                    count(bracket)
+
+        for whole in wholes:
+            count(whole)
         long = [key for key, n in counts.items() if n > 1 and size(inner[key]) >= ABBREVIATED]
         long.sort(key=lambda key: size(inner[key]))
         return [(key, f"k{n}", inner[key]) for n, key in enumerate(long, 1)]

@@ -31,8 +31,8 @@ class Text:
         ordered = in_order(self.algebra, term.factors)
         over, under = [f for f in ordered if f[1] > 0], [(a, -p) for a, p in ordered if p < 0]
         numbers = self.number(abs(term.coefficient))
-        alone = bool(under) and not over and not any(numbers)
-        bracket = [self.bracket(term.bracket, alone)] if term.bracket is not None else []
+        alone = bool(under) and not over and not any(numbers) and term.power == 1
+        bracket = [self.raised(self.bracket(term.bracket, alone), term.power)] if term.bracket is not None else []
         return "-" if term.coefficient < 0.0 else "+", self.quotient(numbers, over, bracket, under)
 
     def bracket(self, inner: Sum, alone: bool) -> str:
@@ -50,8 +50,10 @@ class Text:
         )
 
     def power(self, atom: int, power: int) -> str:
-        name = self.algebra.atoms[atom].name
-        return name if power == 1 else f"{name}**{power}"
+        return self.raised(self.algebra.atoms[atom].name, power)
+
+    def raised(self, text: str, power: int) -> str:
+        return text if power == 1 else f"{text}**{power}"
 
     def quotient(self, numbers: tuple[str, str], over: Any, bracket: list[str], under: Any) -> str:
         factors = [*filter(None, numbers[:1]), *(self.power(*f) for f in over), *bracket]
@@ -75,7 +77,10 @@ class Latex(Text):
             return one.latex
         if one.kind in ("sin", "cos"):
             return f"{one.latex[0]}^{{{power}}}{one.latex[1:]}"
-        return f"{one.latex}^{{{power}}}"
+        return self.raised(one.latex, power)
+
+    def raised(self, text: str, power: int) -> str:
+        return text if power == 1 else f"{text}^{{{power}}}"
 
     def quotient(self, numbers: tuple[str, str], over: Any, bracket: list[str], under: Any) -> str:
         factors = [*(self.power(*f) for f in over), *bracket]
@@ -102,7 +107,7 @@ class Sympy:
         return self.library.Add(*(self._term(term) for term in whole.terms))
 
     def _term(self, term: Term) -> Any:
-        inner = [self.sum(term.bracket)] if term.bracket is not None else []
+        inner = [self.sum(term.bracket) ** term.power] if term.bracket is not None else []
         return self.library.Mul(self._number(term.coefficient), *self.factors(term.factors), *inner)
 
     def factors(self, monomial: Monomial) -> list[Any]:
