@@ -20,6 +20,8 @@ def test_text_latex_and_numbers(run):
 def test_bad_input_is_one_line(run):
     arm = "builtin:planar_arm:1"
     assert "write SYMBOL=FORMULA" in run("formulas", arm, "--let", "r1", fails=True)
-    assert "r1 = l1/3 does not hold" in run("formulas", arm, "--let", "r1=l1/3", "--let", "I1=m1*l1**2/12", fails=True)
+    assert "I1 = m1*l1**2/12 does not hold" in run(
+        "formulas", arm, "--let", "r1=l1/3", "--let", "I1=m1*l1**2/12", fails=True
+    )
     assert "goes with --of jacobian" in run("formulas", arm, "--link", "tip", fails=True)
     assert "formulas are for small mechanisms" in run("formulas", "builtin:chain:4", fails=True)
