@@ -92,8 +92,7 @@ def rollout_vjp(
     A dictionary by these names, of (..., nv) for "q0" (along tangent directions), "v0" and gains, (..., steps, nv) for
     "tau" and "target" (of each step, whatever shape was given; along tangent directions), likewise for "ctrl", (...,
     steps, n_links, 6) for "wrenches", (..., n_activation) for "activation", (...) for "dt", and the shapes of
-    parameters.  Leading axes are those of the whole batch: an argument that states share has the sum over them as its
-    gradient.
+    parameters.  Leading axes are those of the whole batch: the gradient by what states share is the sum over them.
 
     One sweep backwards, at about three times the cost of the rollout, however many numbers there are to differentiate
     by.  Derivatives are those of the discrete steps, exact but for rounding.  At kinks they are those of the side on
@@ -108,8 +107,7 @@ def rollout_vjp(
             "linkwise.closed.forward_dynamics_derivatives step by step, or use mech.spanning_tree if they are open"
         )
     ALGORITHMS[f"{method}_step"].check(mech)
-    steps = count("steps", steps, 0)
-    acting = acting_laws(mech, passive, method, dt)
+    steps, acting = count("steps", steps, 0), acting_laws(mech, passive, method, dt)
     sizes = _state_sizes(mech, acting, activation)
     more = {} if wrenches is None else {"wrenches": wrenches}
     more |= feedback_of(mech, feedback) | controls_of(mech, acting, ctrl, activation)
@@ -120,13 +118,12 @@ def rollout_vjp(
     path = [_kept(name, given[name], size, dtype) for name, size in sizes.items()]
     every = _stride(path, steps)
     backward = _kernel(mech, method, acting, tuple(more), tuple(parameters), by, dtype.name, target)
-    starts = {name: states[..., 0, :] for name, states in zip(sizes, path, strict=True)}
-    arrays, batch = input_arrays(mech, backward.given, given | starts, dtype, steps, 1)
+    given |= {name: states[..., 0, :] for name, states in zip(sizes, path, strict=True)}
+    arrays, batch = input_arrays(mech, backward.given, given, dtype, steps, 1)
     driven = {array.name: x for array, x in arrays.items()}
     for name in parameters:
         check_bodies(mech, name, driven[name])
-    tangents = {name: mech.nv if name == "q" else size for name, size in sizes.items()}
-    weights = [_weights(x, name, tangents[name], path[0].shape[-2], dtype) for name, x in zip_longest(sizes, cotangent)]
+    weights = _all_weights(cotangent, sizes | {"q": mech.nv}, path[0].shape[-2], dtype)
     batch = np.broadcast_shapes(batch, *(x.shape[:-2] for x in weights))
     sweep = _Sweep(backward, batch, steps, weights)
     between = partial(_between, mech, method, parameters, target, passive)
@@ -363,6 +360,11 @@ def _stride(path: Sequence[np.ndarray], steps: int) -> int:
             "rollout(..., every=k) keeps (final_only keeps too few)"
         )
     return steps // q
+
+
+def _all_weights(cotangent: Any, sizes: Mapping[str, int], records: int, dtype: np.dtype) -> list[np.ndarray]:
+    """What the function owes to each part of the states that are kept."""
+    return [_weights(x, name, sizes[name], records, dtype) for name, x in zip_longest(sizes, cotangent)]
 
 
 def _weights(given: Any, name: str, nv: int, records: int, dtype: np.dtype) -> np.ndarray:
