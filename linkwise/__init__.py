@@ -137,6 +137,7 @@ _LATER = {
     ".mechanics.scalar": ("scalar",),
     ".dynamics.passive": ("Passive",),
     ".dynamics.acting": ("acting",),
+    ".simulation.functions": ("held",),
     ".simulation.rollouts": ("rollout",),
     ".simulation.rollout_gradients": ("rollout_vjp",),
     ".compiler.runtime.cache": ("cache",),

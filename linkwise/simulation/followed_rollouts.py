@@ -24,7 +24,7 @@ from ..mechanics.elements.law import Acting
 from ..mechanism import Mechanism, MechanismError
 from .rollout_passages import Passages
 from .shorter_steps import ShorterSteps
-from .steps import ACTIVATION, PER_STEP, OneStep, drifted, kick_bias
+from .steps import ACTIVATION, PER_STEP, OneStep, drifted, feedback_forces, kick_bias
 
 Records = Sequence[np.ndarray]
 #: All states after every step, q, v and activations if there are any, (n, steps, ...), and what ``counting`` ends with,
@@ -220,8 +220,8 @@ class Followed:
         tau = self.given["tau"][which, k].astype(float)
         if "target" not in self.given:
             return tau
-        way = tree.difference(self.mech, q, self.given["target"][which, k].astype(float))
-        return tau + self.given["kp"][which] * way - self.given["kd"][which] * v
+        target = self.given["target"][which, k].astype(float)
+        return tau + feedback_forces(self.mech, self.given, which, target, q, v)
 
     def _by_decomposition(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -12,8 +13,9 @@ from ..dynamics.by_actuator import inputs_by_actuator
 from ..dynamics.resolved import Resolved, no_controls
 from ..dynamics.states import real_numbers
 from ..mechanism import Mechanism, MechanismError
-from .functions import Function, answer
+from .functions import Function, Held, answer
 
+EARLY = 1e-9  # of a period: what is so near to its end is at it
 DIFFERENCE = 1e-7  # relative step by which a controller is differenced
 
 
@@ -34,6 +36,9 @@ class Forces:
         ctrl: Any = None,
     ):
         self._mech, self._batch, self._acting = mech, batch, acting
+        given = {"control": control, "ctrl": ctrl}
+        self._asked = {name: function for name, function in given.items() if isinstance(function, Held)}
+        control, ctrl = (None if name in self._asked else x for name, x in given.items())
         ctrl = inputs_by_actuator(mech, ctrl)
         self._push: Function | None = wrenches if callable(wrenches) else None
         self._constant_wrenches = None if self._push or wrenches is None else _wrenches(mech, wrenches, batch)
@@ -41,7 +46,7 @@ class Forces:
         self._samples: np.ndarray | None = None if self._control else _samples("control", mech.nv, control, batch)
         self.held: np.ndarray | None = None if self._samples is None else self._samples[0]
         self.n_ctrl, self.n_activation = (acting.n_ctrl, acting.n_activation) if acting else (0, 0)
-        if ctrl is not None and not self.n_ctrl:
+        if given["ctrl"] is not None and not self.n_ctrl:
             raise MechanismError(no_controls(mech, "ctrl"))
         self._ctrl: Function | None = _by_actuator(mech, ctrl) if callable(ctrl) else None
         self._ctrl_samples = None if self._ctrl else _samples("ctrl", self.n_ctrl, ctrl, batch)
@@ -53,23 +58,44 @@ class Forces:
                 f"control has {rows} rows and ctrl {inputs}, each held for an equal part of the duration: give equally "
                 "many"
             )
+        if len({one.period for one in self._asked.values()}) > 1 or (self._asked and counts):
+            raise MechanismError("control and ctrl, where one is held, must have the same period, or one be constant")
         self.noted: dict[str, Any] = {
-            "control": _as_data(control, self._samples is not None and np.ndim(control) == 1),
+            "control": _as_data(given["control"], self._samples is not None and np.ndim(control) == 1),
             "wrenches": _as_data(wrenches, self._constant_wrenches is not None),
             "ctrl": _as_data(ctrl, self._ctrl_samples is not None and np.ndim(ctrl) == 1),
         }
+        self.noted |= dict.fromkeys(self._asked, "given")
 
     @property
-    def segments(self) -> int:
-        """Number of equal parts of the duration in each of which the commanded force is one smooth function."""
+    def _segments(self) -> int:
+        """Number of rows, each held for an equal part of the duration."""
         return max(len(x) if x is not None else 1 for x in (self._samples, self._ctrl_samples))
 
-    def enter(self, segment: int) -> None:
-        """Command the forces of this segment from now on."""
+    @property
+    def change(self) -> bool:
+        """Whether what is held changes during a motion."""
+        return bool(self._asked) or self._segments > 1
+
+    def boundaries(self, start: float, end: float) -> np.ndarray:
+        """The times between which commanded forces are one smooth function: where rows end, where functions that are
+        held are asked."""
+        if not self._asked:
+            return np.linspace(start, end, self._segments + 1)
+        period = next(iter(self._asked.values())).period
+        first, last = math.floor(start / period + EARLY) + 1, math.ceil(end / period - EARLY)
+        return np.array([start, *(period * k for k in range(first, last)), end])
+
+    def enter(self, segment: int, t: float, q: np.ndarray, v: np.ndarray) -> None:
+        """Command the forces of this segment from now on; functions that are held are asked at its start."""
         if self._samples is not None:
             self.held = self._samples[segment if len(self._samples) > 1 else 0]
         if self._ctrl_samples is not None:
             self.held_ctrl = self._ctrl_samples[segment if len(self._ctrl_samples) > 1 else 0]
+        if "control" in self._asked:
+            self.held = self._forces_of(self._asked["control"], t, q, v)
+        if "ctrl" in self._asked:
+            self.held_ctrl = self._inputs_of(_by_actuator(self._mech, self._asked["ctrl"]), t, q, v)
 
     @property
     def depend_on_state(self) -> bool:
@@ -96,7 +122,10 @@ class Forces:
         if self._control is None:
             assert self.held is not None
             return self.held
-        tau = answer("the controller", self._control, t, q, v)
+        return self._forces_of(self._control, t, q, v)
+
+    def _forces_of(self, control: Function, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        tau = answer("the controller", control, t, q, v)
         if tau.shape != v.shape:
             if tau.shape[-1:] != (self._mech.nv,) or np.broadcast_shapes(tau.shape, v.shape) != v.shape:
                 raise MechanismError(
@@ -114,7 +143,10 @@ class Forces:
         if self._ctrl is None:
             assert self.held_ctrl is not None
             return self.held_ctrl
-        given, shape = answer("ctrl", self._ctrl, t, q, v), (*v.shape[:-1], self.n_ctrl)
+        return self._inputs_of(self._ctrl, t, q, v)
+
+    def _inputs_of(self, ctrl: Function, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        given, shape = answer("ctrl", ctrl, t, q, v), (*v.shape[:-1], self.n_ctrl)
         if given.shape[-1:] != shape[-1:] or given.ndim > len(shape):
             raise MechanismError(
                 f"at t = {t:.6g} s ctrl gives an array of shape {given.shape}, expected {shape}: one number per "

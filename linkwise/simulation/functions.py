@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +14,31 @@ from ..mechanism import MechanismError
 
 Function = Callable[[float, np.ndarray, np.ndarray], Any]
 REAL = "biuf"  # kinds of dtypes that are real numbers
+
+
+@dataclass(frozen=True)
+class Held:
+    """A function of (t, q, v) that is asked every ``period`` seconds, at multiples of it, and held in between."""
+
+    function: Function
+    period: float
+
+    def __call__(self, t: float, q: np.ndarray, v: np.ndarray) -> Any:
+        return self.function(t, q, v)
+
+
+def held(control: Function, period: float) -> Held:
+    """A digital controller: ``control(t, q, v)`` is asked every ``period`` seconds, at multiples of it, and what it
+    gives is held in between (zero-order hold).
+
+    ``control`` and ``ctrl`` of ``simulate`` take it, and ``tau`` and ``ctrl`` of ``rollout``, where the period is a
+    whole number of steps and q and v are those of all states.
+    """
+    if not callable(control):
+        raise TypeError(f"held takes a function of (t, q, v), not {control!r}")
+    if isinstance(period, bool) or not isinstance(period, numbers.Real) or not 0.0 < period < math.inf:
+        raise MechanismError(f"the period of a held controller must be a positive number of seconds, not {period!r}")
+    return Held(control, float(period))
 
 
 def answer(who: str, function: Function, t: float, q: np.ndarray, v: np.ndarray, kinds: str = REAL) -> np.ndarray:

@@ -129,13 +129,14 @@ def run(
 ) -> None:
     """Go from where the record ends to ``end``, segment by segment, until something stops it."""
     sampler, start = Sampler(system, times), record.last
-    boundaries = np.linspace(start.t, end, system.forces.segments + 1)
+    boundaries = system.forces.boundaries(start.t, end)
     try:
-        system.forces.enter(0)
+        system.forces.enter(0, start.t, *start.state)
         watch.start(start.t, *start.state)
         record.stretches[-1] = replace(start, samples=sampler.start(start.t, start.x, start.state))
         for segment, boundary in enumerate(boundaries[1:]):
-            system.forces.enter(segment)
+            if segment:
+                system.forces.enter(segment, float(record.last.t), *record.last.state)
             for step in integrator.steps(record.last.t, record.last.x, float(boundary)):
                 record.stretches.append(_taken(system, step, sampler, watch))
                 progress.show(record.last.t)

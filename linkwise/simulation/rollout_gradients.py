@@ -47,7 +47,7 @@ from .rollout_inputs import (
     step_length,
 )
 from .rollouts import NEXT, _step, rollout
-from .steps import ACTIVATION, PER_STEP
+from .steps import ACTIVATION, GAIN, PER_STEP
 
 STATE = ("q", "v", ACTIVATION)  # the last where actuators have states of their own
 INITIAL = {"q0": "q", "v0": "v"}  # what callers know as initial states -> inputs of a step
@@ -86,8 +86,8 @@ def rollout_vjp(
                  third of n_activation numbers where actuators have states of their own, if it changes with these
     activation   what ``rollout(..., return_activation=True)`` returned third, where they have
     wrt          the names of what to differentiate by: "q0", "v0", "tau", "dt", "wrenches", "target", "kp", "kd",
-                 "ctrl", "activation" (the initial one), and those of ``parameters``; without it q0, v0, tau, ctrl if
-                 given, activation if there is one, and all ``parameters``
+                 "gain", "ctrl", "activation" (the initial one), and those of ``parameters``; without it q0, v0, tau,
+                 ctrl if given, activation if there is one, and all ``parameters``
 
     A dictionary by these names, of (..., nv) for "q0" (along tangent directions), "v0" and gains, (..., steps, nv) for
     "tau" and "target" (of each step, whatever shape was given; along tangent directions), likewise for "ctrl", (...,
@@ -423,6 +423,7 @@ def _between(
     feedback = None
     if "target" in driven:
         feedback = {"target": driven["target"][..., 0, :], "kp": driven["kp"], "kd": driven["kd"]}
+        feedback |= {GAIN: driven[GAIN]} if GAIN in driven else {}
     options: dict[str, Any] = {"parameters": {name: driven[name] for name in parameters}, "passive": passive}
     if "ctrl" in driven:
         options["ctrl"] = driven["ctrl"][..., 0, :]

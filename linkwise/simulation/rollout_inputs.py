@@ -22,7 +22,7 @@ from ..dynamics.trees import neutral
 from ..mechanics.elements.law import Acting
 from ..mechanism import Mechanism, MechanismError, one_of
 from ..mechanism.quaternions import with_unit_quaternions
-from .steps import ACTIVATION, FEEDBACK, PER_STEP, explicit_step
+from .steps import ACTIVATION, FEEDBACK, GAIN, PER_STEP, explicit_step
 
 GAINS = ("kp", "kd")
 CONFIGURATIONS = {"q": "q0", "target": "the target of feedback"}  # inputs, and what callers know them as
@@ -59,13 +59,14 @@ def feedback_of(mech: Mechanism, given: Mapping[str, Any] | None) -> dict[str, A
     """Target and gains, all three of them if there is any."""
     named = by_name("feedback", given, "{'target': q, 'kp': 100.0, 'kd': 10.0}")
     for name in named:
-        one_of("part of feedback", name, FEEDBACK)
-    if "kp" in named and "target" not in named:
-        raise ValueError("rollout: feedback with kp needs a target, the configuration that it leads to")
+        one_of("part of feedback", name, (*FEEDBACK, GAIN))
+    if {"kp", GAIN} & {*named} and "target" not in named:
+        raise ValueError("rollout: feedback with kp or gain needs a target, the configuration that it leads to")
     if not named:
         return {}
     still = neutral(mech).astype(np.float32)  # exact, and does not decide on the precision
-    return {"target": still, "kp": 0.0, "kd": 0.0} | {name: _by_joint(mech, name, x) for name, x in named.items()}
+    found = {"target": still, "kp": 0.0, "kd": 0.0} | {name: _by_joint(mech, name, x) for name, x in named.items()}
+    return {name: found[name] for name in (*FEEDBACK, GAIN) if name in found}
 
 
 def _by_joint(mech: Mechanism, name: str, given: Any) -> Any:
@@ -91,8 +92,8 @@ def precision(given: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
 def step_length(mech: Mechanism, dt: Any) -> Any:
     """dt, that of the mechanism's file if it is left out."""
     if dt is None and mech.timestep is None:
-        raise MechanismError(
-            f"rollout: dt is None, and mechanism {mech.name!r} has no time step of its own (mech.timestep, <option "
+        raise KernelError(
+            f"rollout: dt is missing, and mechanism {mech.name!r} has no time step of its own (mech.timestep, <option "
             "timestep> of MJCF): give the length of a step, in seconds"
         )
     return mech.timestep if dt is None else dt

@@ -8,7 +8,6 @@ from functools import partial
 
 import numpy as np
 
-from ..dynamics import trees as tree
 from ..dynamics.resolved import Resolved
 from ..mechanics.elements.law import Acting
 from ..mechanism import Mechanism, MechanismWarning, warn_caller
@@ -16,6 +15,7 @@ from .crossings import Crossings
 from .forces import Forces
 from .loops import Manifold
 from .singular_positions import BESIDE, SingularPositions
+from .steps import feedback_forces
 from .systems import JointVelocities
 
 AT_ENDS = 1e-9  # of a step: forces of a step hold from a little before its start
@@ -99,5 +99,5 @@ class Passages:
         given, tau = self._given, self._held("tau", trajectory, t, q, v)
         if "target" not in given:
             return tau
-        way = tree.difference(self._mech, q, self._held("target", trajectory, t, q, v))
-        return tau + given["kp"][trajectory] * way - given["kd"][trajectory] * v
+        target = self._held("target", trajectory, t, q, v)
+        return tau + feedback_forces(self._mech, given, trajectory, target, q, v)

@@ -28,6 +28,7 @@ from ..mechanics.elements.law import Acting
 from ..mechanism import Mechanism, MechanismError, one_of
 from .bodies import check_bodies
 from .closed_rollouts import NONE_YET, SETTLED, TRUSTED, counting, finite_states, onto_loops, run_closed, warn_first
+from .held_rollouts import asking_controllers
 from .rollout_inputs import (
     acting_laws,
     by_name,
@@ -46,6 +47,7 @@ from .steps import ACTIVATION, PER_STEP, require_without_drives, step_algorithm,
 NEXT = "_next"
 
 
+@asking_controllers
 def rollout(
     mech: Mechanism,
     q0: ArrayLike | None,
@@ -71,14 +73,14 @@ def rollout(
 
     q0, v0       (..., nq), (..., nv): initial states, their batches broadcast; None and {joint: ...} as in ``simulate``
     tau          joint forces: None for none, (nv,) the same at all times, (steps, nv) in every step, (..., steps, nv)
-                 for every state too, (..., 1, nv) for every state the same at all times; constant during a step
+                 for every state too, (..., 1, nv) for every state the same at all times; or ``lw.held``, a controller
     dt           length of a step: a number, or one for each state; may be negative; None for ``mech.timestep``
     method       "rk4", of fourth order, "semi_implicit" (v first, then q with the new v; contact implicitly), of first
                  order at a quarter of the cost, or the name of one of your own (``linkwise.register_integrator``)
     wrenches     external, in link frames: None, or (n_links, 6) and more axes as tau
     feedback     {"target": ..., "kp": ..., "kd": ...}: joint forces kp (target - q) - kd v besides tau, of the start of
-                 each step.  The target is a configuration, in the shapes of tau; gains are (..., nv), or one number for
-                 all joints with motors (``mech.actuated_joints``, else all but floating ones); all as {joint: ...} too
+                 each step, and gain [target - q; -v] with "gain" (..., nv, 2 nv).  The target has the shapes of tau; kp
+                 and kd are (..., nv) or a number, for all joints with motors; all but gain as {joint: ...} too
     parameters   numbers of the mechanism that differ from state to state, as ``compile`` names them:
                  {"mass": (..., n_links), "forearm.com": (..., 3)}; masses and inertias that no body has are refused
     every        keep each ``every``-th state only: (..., steps // every + 1, nq); ``final_only``: the last, (..., nq)

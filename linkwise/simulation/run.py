@@ -86,8 +86,8 @@ def simulate(
     q0, v0          the initial state; None for ``mech.initial`` (the file's configuration, else neutral), loops
                     closed, and at rest; {joint: coordinates}, the others so; loops are closed with the named joints
                     held, and others move the least that keeps them closed while the named ones have their velocities
-    control         joint forces: None (zero); ``control(t, q, v) -> tau``; an array (nv,), constant; or (steps, nv),
-                    each row held for an equal part of the duration (steps of the integrator end where a row does)
+    control         joint forces: None (zero); ``control(t, q, v) -> tau``, or ``lw.held(control, period)``, asked at a
+                    rate; an array (nv,), constant; or (steps, nv), each row held for an equal part of the duration
     method          "dop853", "rk45", "rk23", explicit, or "radau", "bdf", "lsoda", implicit: adaptive, with ``rtol``
                     and ``atol``, their steps no longer than ``step``; "rk4" and "semi_implicit": steps of ``step``
                     (1 ms by default, adjusted to a whole number of them), batches of states (..., nq) allowed

@@ -14,7 +14,7 @@ import numpy as np
 from ..compiler.kernel import Kernel
 from ..compiler.pipeline import compile
 from ..compiler.store import kernel_function, stored
-from ..dynamics.trees import integrate
+from ..dynamics.trees import difference, integrate
 from ..mechanics.algorithms import configuration
 from ..mechanics.algorithms.algorithm import Algorithm
 from ..mechanics.algorithms.catalogue import ALGORITHMS, WITH_WRENCHES
@@ -28,6 +28,7 @@ from ..mechanics.recursions.tree import Tree
 from ..mechanism import Mechanism, MechanismError, MechanismWarning, require_mechanism, warn_caller
 
 FEEDBACK = ("target", "kp", "kd")
+GAIN = "gain"  # of all states at once, besides
 ACTIVATION = "activation"
 PER_STEP = ("tau", "wrenches", "target", "ctrl")  # inputs of rollouts that may change from step to step
 SLACK = 1e-6  # by which a step may be longer than it is called
@@ -94,12 +95,14 @@ def step_algorithm(mech: Mechanism, method: str, acting: Acting, more: tuple[str
         given = dict(zip(inputs, arrays, strict=True))
         q, v, tau, dt, wrenches = (given.get(name) for name in ("q", "v", "tau", "dt", "wrenches"))
         if "target" in given:
-            tau = fed_back(tree, q, v, tau, *(given[name] for name in FEEDBACK))
+            target, kp, kd = (given[name] for name in FEEDBACK)
+            tau = fed_back(tree, q, v, tau, target, kp, kd, given.get(GAIN))
         if not acting.laws:
             return plain.function(tree, q, v, tau, dt, *(() if wrenches is None else (wrenches,)), **options)
         return whole(tree, q, v, tau, dt, wrenches, given.get("ctrl", ()), given.get(ACTIVATION, ()), **options)
 
-    sizes = {"target": (mech.nq,), "kp": (mech.nv,), "kd": (mech.nv,)}
+    sizes: dict[str, tuple[int, ...]] = {"target": (mech.nq,), "kp": (mech.nv,), "kd": (mech.nv,)}
+    sizes[GAIN] = (mech.nv, 2 * mech.nv)
     sizes |= {"ctrl": (acting.n_ctrl,), ACTIVATION: (acting.n_activation,)}
     if acting.n_activation:
         sizes["state"] = (mech.nq + mech.nv + acting.n_activation,)
@@ -113,6 +116,15 @@ def step_algorithm(mech: Mechanism, method: str, acting: Acting, more: tuple[str
         sizes={**plain.sizes, **sizes},
         defaults={**plain.defaults, **({"settled": lambda _: SETTLED} if mech.loops else {})},
     )
+
+
+def feedback_forces(mech: Mechanism, given: Any, which: Any, target: Any, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """(..., nv): what feedback with the gains of the states ``which`` adds to joint forces."""
+    way = difference(mech, q, target)
+    forces = given["kp"][which] * way - given["kd"][which] * v
+    if GAIN not in given:
+        return forces
+    return forces + (given[GAIN][which] @ np.concatenate([way, -v], axis=-1)[..., None])[..., 0]
 
 
 def explicit_step(method: str, dt: Any) -> float | None:

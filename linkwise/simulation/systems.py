@@ -64,7 +64,7 @@ class System(ABC):
 
     def frozen(self) -> System:
         """This system as it is now: with the forces held now, in the variables used now."""
-        if self.chart is None and self.forces.segments == 1:
+        if self.chart is None and not self.forces.change:
             return self  # neither ever changes
         now = copy.copy(self)
         now.forces = copy.copy(self.forces)

@@ -217,11 +217,15 @@ def refuse_lost_orders(method: Tableau, mechanism: Mechanism) -> None:
             )
 
 
-def fed_back(tree: Tree, q, v, tau, target, kp, kd) -> Vector:
-    """(nv,): ``tau + kp (target - q) - kd v``, as a digital controller gives it, ``target - q`` being ``difference(q,
-    target)``."""
+def fed_back(tree: Tree, q, v, tau, target, kp, kd, gain=None) -> Vector:
+    """(nv,): ``tau + kp (target - q) - kd v + gain [target - q; -v]``, as a digital controller gives it, ``target - q``
+    being ``difference(q, target)``; the gain is (nv, 2 nv)."""
     way = difference(tree, q, target)
-    return [f + p * x - d * w for f, p, x, d, w in zip(tau, kp, way, kd, v, strict=True)]
+    forces = [f + p * x - d * w for f, p, x, d, w in zip(tau, kp, way, kd, v, strict=True)]
+    if gain is None:
+        return forces
+    state = [*way, *(-w for w in v)]
+    return [f + sum((k * x for k, x in zip(row, state, strict=True)), 0.0) for f, row in zip(forces, gain, strict=True)]
 
 
 def _moved(x: np.ndarray, h: Any, coefficients: Sequence[float], slopes: Sequence[np.ndarray]) -> np.ndarray:
