@@ -146,6 +146,7 @@ from .readers import register_reader as register_reader
 from .readers.dh_table import load_dh as load_dh
 from .readers.srdf import load_srdf as load_srdf
 from .simulation import events as events
+from .simulation.functions import held as held
 from .simulation.rollout_gradients import rollout_vjp as rollout_vjp
 from .simulation.rollouts import rollout as rollout
 from .simulation.run import SimulationError as SimulationError
@@ -249,6 +250,7 @@ __all__ = [
     "get_num_threads",
     "get_single_call_shortcut",
     "gravity_force",
+    "held",
     "inertial_parameters",
     "integrate",
     "interop",
