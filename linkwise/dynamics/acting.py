@@ -16,14 +16,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..compiler.pipeline import compile
+from ..compiler.store import stored
+from ..mechanics.algorithms.algorithm import Algorithm
+from ..mechanics.elements.actuators import Actuation
+from ..mechanics.elements.law import Situation
+from ..mechanics.recursions.tree import Tree
+from ..mechanics.scalar import Scalar
 from ..mechanism import Mechanism, MechanismError
 from . import closed, trees
 from .by_actuator import inputs_by_actuator
 from .passive import Passive
-from .resolved import ForceDerivatives, Resolved, no_controls, resolved
+from .resolved import INPUTS, LAW, ForceDerivatives, Resolved, no_controls, resolved
 from .states import Float64Array, real_numbers, state_arrays
 
-__all__ = ["activation_rates", "derivatives", "forces", "forward_dynamics", "inverse_dynamics"]
+__all__ = [
+    "activation_rates",
+    "actuator_forces",
+    "derivatives",
+    "forces",
+    "forward_dynamics",
+    "inverse_dynamics",
+]
 
 
 def forces(
@@ -45,6 +59,31 @@ def activation_rates(
     """(n_activation,): the rates of the activations."""
     elements, given = _asked(mech, q, v, ctrl, activation, None)
     return elements.forces_and_rates(*given)[1]
+
+
+def actuator_forces(
+    mech: Mechanism, q: ArrayLike, v: ArrayLike, ctrl: ArrayLike | None = None, activation: ArrayLike | None = None
+) -> Float64Array:
+    """(n_ctrl,): the force of each actuator that acts, in the order of ``mech.actuator_names``: what its gain, bias and
+    ranges lead to, before the gear, and before joints bound what all actuators give them together."""
+    elements, given = _asked(mech, q, v, ctrl, activation, None)
+    if not elements.n_ctrl:
+        return np.zeros((*np.broadcast_shapes(given[0].shape[:-1], given[1].shape[:-1]), 0))
+    sizes = {"ctrl": (elements.n_ctrl,), "activation": (elements.n_activation,), "forces": (elements.n_ctrl,)}
+    inputs = [name for name in INPUTS if name not in sizes or sizes[name][0]]
+    (law,) = (one for one in elements.acting.laws if isinstance(one, Actuation))
+
+    def run(tree: Tree, *arrays: Any) -> list[Scalar]:
+        named = dict(zip(inputs, arrays, strict=True))
+        driven = law.driven(Situation(tree, named["q"], named["v"]), named["ctrl"], named.get("activation", ()))
+        return [one.force for one in driven]
+
+    def make() -> Any:
+        algorithm = Algorithm("actuator_forces", tuple(inputs), "forces", run, reason=LAW, sizes=sizes)
+        return compile(algorithm, mech).function
+
+    named = dict(zip(INPUTS, given, strict=True))
+    return np.asarray(stored(mech, ("actuator_forces", law), make)(*(named[name] for name in inputs)))
 
 
 def derivatives(

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from ..compiler.pipeline import compile
 from ..dynamics import closed
 from ..dynamics import trees as tree
+from ..dynamics.acting import actuator_forces
 from ..dynamics.derivatives import jacobian_of
 from ..dynamics.passive import Passive
 from ..dynamics.resolved import Resolved, resolved
@@ -162,6 +163,13 @@ class Trajectory:
         if elements is None:
             return np.zeros(self.v.shape)
         return elements.forces(self.q, self.v, self.ctrl, self.activation)
+
+    @cached_property
+    def actuator_forces(self) -> Float64Array:
+        """(m, ..., n_ctrl): of each actuator, in the order of ``mech.actuator_names``; see
+        ``acting.actuator_forces``."""
+        driven = (x if x is not None and x.shape[-1] else None for x in (self.ctrl, self.activation))
+        return actuator_forces(self.mechanism, self.q, self.v, *driven)
 
     @property
     def energy(self) -> Float64Array:

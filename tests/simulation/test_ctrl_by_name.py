@@ -52,3 +52,18 @@ def test_precision_and_mistakes():
         lw.rollout(ARM, START, SPEED, None, 5e-3, 2, ctrl={"servo": [1.0, 2.0], "slow": [1.0, 2.0, 3.0]})
     with pytest.raises(lw.MechanismError, match="no actuator of mechanism 'double_pendulum' acts"):
         lw.simulate(lw.mechanisms.double_pendulum(), None, None, 0.1, ctrl={"motor": 1.0})
+
+
+def test_forces_of_actuators():
+    """By hand: a servo cut off at its input, a filter, an integrator through a tendon."""
+    q, v = START, SPEED
+    found = lw.acting.actuator_forces(ARM, q, v, {"servo": 1.7, "slow": 5.0}, W)
+    expected = [9.0 * 1.0 - 9.0 * q[1] - 1.0 * v[1], W[0], W[1]]  # activations are what drives the others
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13)
+    batch = lw.acting.actuator_forces(ARM, np.stack([q, 2 * q]), v, ARRAY, W)
+    assert batch.shape == (2, 3)
+    motion = lw.simulate(ARM, START, SPEED, 0.05, method="rk4", ctrl={"servo": 1.7})
+    assert motion.actuator_forces.shape == (len(motion.t), 3)
+    np.testing.assert_allclose(motion.actuator_forces[:, 0], 9.0 - 9.0 * motion.q[:, 1] - motion.v[:, 1], atol=1e-12)
+    free = lw.simulate(lw.mechanisms.double_pendulum(), None, None, 0.01)
+    assert free.actuator_forces.shape == (len(free.t), 0)

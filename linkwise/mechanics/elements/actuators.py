@@ -6,8 +6,9 @@ All actuators of a mechanism are one law, since what they give a joint together 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -45,18 +46,11 @@ class Actuation(ForceLaw):
         return tuple(one.target for one in self.actuators if one.transmission == "site")
 
     def act(self, at: Situation, ctrl: Sequence[Scalar], activation: Sequence[Scalar]) -> Sequence[Scalar]:
-        tendons, states, rates = {one.name: one for one in self.tendons}, iter(activation), []
         at_joints: dict[str, list[Scalar]] = {}
         slopes: dict[str, Scalar] = {}
-        for one, control in zip(self.actuators, ctrl, strict=True):
-            control = clipped(control, one.ctrl_range)
-            if one.has_activation:
-                state = next(states)
-                rates.append(_rate(one, control, state))
-                control = clipped(state, one.activation_range)
-            through = _transmission(at, one, tendons)
-            whole = _affine(one.gain, through) * control + _affine(one.bias, through)
-            force, falling = clipped(whole, one.force_range), _falling(one, control, whole)
+        rates: list[Scalar] = []
+        for one, through, force, falling, rate in self.driven(at, ctrl, activation):
+            rates += rate
             reach = through.reach
             for joint, arms in through.arms.items():
                 known = at_joints.get(joint, [0.0] * len(arms))
@@ -78,6 +72,19 @@ class Actuation(ForceLaw):
                 at.resist_joint(joint, [slope])
         return rates
 
+    def driven(self, at: Situation, ctrl: Sequence[Scalar], activation: Sequence[Scalar]) -> Iterator[_Driven]:
+        """Each actuator with its force, before what it gives a joint with others is bounded."""
+        tendons, states = {one.name: one for one in self.tendons}, iter(activation)
+        for one, control in zip(self.actuators, ctrl, strict=True):
+            control, rate = clipped(control, one.ctrl_range), list[Scalar]()
+            if one.has_activation:
+                state = next(states)
+                rate = [_rate(one, control, state)]
+                control = clipped(state, one.activation_range)
+            through = _transmission(at, one, tendons)
+            whole = _affine(one.gain, through) * control + _affine(one.bias, through)
+            yield _Driven(one, through, clipped(whole, one.force_range), _falling(one, control, whole), rate)
+
     def add_linear(self, mech: Mechanism, stiffness: np.ndarray, damping: np.ndarray) -> None:
         """Of servos: what their biases fall off with lengths and rates."""
         tendons = {one.name: one.joints for one in self.tendons}
@@ -97,6 +104,17 @@ def moment_arms(mech: Mechanism, joints: Sequence[tuple[str, float]]) -> np.ndar
         place = mech.place(joint)
         arms[place.v_index] += place.ratio * arm
     return arms
+
+
+class _Driven(NamedTuple):
+    """An actuator at one state: its transmission, its force, by how much that falls off with the rate of its length,
+    and the rate of its activation if it has one."""
+
+    actuator: Actuator
+    through: _Through
+    force: Scalar
+    falling: Scalar
+    rate: list[Scalar]
 
 
 @dataclass(frozen=True)
