@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...compiler.registry import compile_instead
 from ...compiler.store import float64_function
 from ...mechanism import Mechanism, MechanismError
 from ..identification import rotor_inertias
@@ -51,6 +52,7 @@ class KalmanFilter:
         return -0.5 * np.sum(self.innovations**2 / self.D + np.log(2.0 * np.pi * self.D), axis=-1)
 
 
+@compile_instead("'kalman_filter'")
 def kalman(
     mech: Mechanism,
     q: ArrayLike,
@@ -90,6 +92,7 @@ def kalman(
     )
 
 
+@compile_instead("'filter_gains'")
 def gains(mech: Mechanism, q: ArrayLike, torque_noise: ArrayLike = 0.0) -> tuple[Float64Array, Float64Array]:
     """The gains G (..., nv, 6) and innovation variances D (..., nv) of ``kalman`` by propagation of square roots.
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...compiler.registry import compile_instead
 from ...compiler.store import float64_function
 from ...mechanism import Mechanism, MechanismError, require_mechanism
 from ..states import Float64Array, common_batch, real_numbers, state_arrays
@@ -47,6 +48,7 @@ class Estimate:
         return _root(np.diagonal(self.wrench_covariances, axis1=-2, axis2=-1))
 
 
+@compile_instead("'estimate', or 'estimate_with_sensors'")
 def smooth(
     mech: Mechanism,
     q: ArrayLike,
@@ -85,6 +87,7 @@ def smooth(
     )
 
 
+@compile_instead("'estimation_innovations'")
 def log_likelihood(
     mech: Mechanism,
     q: ArrayLike,

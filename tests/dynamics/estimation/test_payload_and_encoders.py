@@ -115,10 +115,10 @@ def driven(rng: np.random.Generator, t: np.ndarray, jerk: float, joints: int) ->
 def test_encoders_tell_velocities_and_accelerations():
     """The model's own motions, at uneven times: intervals contain the truth, the jerk is found, dense least squares
     agrees."""
-    mech, rng = lw.mechanisms.planar_arm(40), np.random.default_rng(4)
+    mech, rng = lw.mechanisms.planar_arm(20), np.random.default_rng(4)
     t = np.cumsum(rng.uniform(0.005, 0.015, 60))
-    truth = driven(rng, t, 30.0, 40)
-    q = truth[..., 0] + 1e-3 * rng.normal(size=(60, 40))
+    truth = driven(rng, t, 30.0, 20)
+    q = truth[..., 0] + 1e-3 * rng.normal(size=(60, 20))
     found = encoder_motion(mech, t, q, 1e-3, 30.0)
     estimates = np.stack([found.q, found.v, found.a], -1)
     deviations = np.stack([found.q_std, found.v_std, found.a_std], -1)

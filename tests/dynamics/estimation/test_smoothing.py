@@ -11,7 +11,7 @@ from linkwise.dynamics.estimation.noise import certainty_and_spread
 from tests.dynamics.estimation.least_squares import Dense
 from tests.physics.trees import CASES, close, tree_of
 
-SMALL = [case for case in CASES if case[0] in (3, 5) and case[1] < 2]
+SMALL = [(3, 0, True), (3, 1, False), (5, 0, False), (5, 1, True)]
 TREES = pytest.mark.parametrize(
     "case", [*SMALL, *(pytest.param(c, marks=pytest.mark.slow) for c in CASES if c not in SMALL)], ids=str
 )
@@ -71,6 +71,46 @@ def test_likelihood_and_weights_are_those_of_the_dense_covariance(case):
     variances = determinants / (arrays[2][:, 0] * arrays[3][:, 0])
     close(quadratic.sum(), e @ weighted, 1e-9, core=0)
     close(np.log(variances).sum(), np.linalg.slogdet(covariance)[1], 1e-9, core=0)
+
+
+def test_loops_over_links_give_the_same():
+    """Long chains have loops: what is compiled once per kind of link against straight-line code."""
+    mech, rng = lw.mechanisms.planar_arm(12), np.random.default_rng(0)
+    looped, straight = (lw.compile("estimate", mech, target="numpy", loops=loops) for loops in (True, False))
+    arrays = [rng.uniform(0.2, 1.0, shape) for shape in straight.input_shapes.values()]
+    for found, expected in zip(looped(*arrays), straight(*arrays), strict=True):
+        close(found, expected, 1e-12, expected.ndim)
+    counts = [
+        sum(lw.compile("estimate", lw.mechanisms.planar_arm(n), target="numpy").op_counts.values()) for n in (4, 8, 12)
+    ]
+    assert counts[2] - counts[1] == counts[1] - counts[0]  # so much for each link
+
+
+@pytest.mark.slow
+def test_intervals_on_a_tree_of_all_joints():
+    """1,000 cases on a floating base with joints of all kinds: accelerations of the base are not measured, its six
+    forces are zero, and every link may be pushed."""
+    mech, rng = lw.mechanisms.random_tree(5, 12, floating_base=True), np.random.default_rng(8)
+    of_a, of_tau = np.full(mech.nv, 0.3), np.full(mech.nv, 0.2)
+    of_a[:6], of_tau[:6] = np.inf, 0.0
+    noise = Noise(of_a, of_tau, np.full((mech.n_links, 6), 0.5))
+    q, v = lw.random_state(mech, rng, (1000,))
+    a = rng.normal(size=v.shape)
+    push = 0.5 * rng.normal(size=(1000, mech.n_links, 6))
+    a[:, :6] = 0.0  # the base accelerates as its forces, which are none, let it
+    bias = lw.inverse_dynamics(mech, q, v, a, push)[:, :6]
+    a[:, :6] = -np.linalg.solve(lw.mass_matrix(mech, q)[:, :6, :6], bias[..., None])[..., 0]
+    tau = lw.inverse_dynamics(mech, q, v, a, push)
+    measured = a + np.where(np.isinf(of_a), 0.0, of_a) * rng.normal(size=a.shape)
+    found = lw.estimation.smooth(mech, q, v, measured, tau + of_tau * rng.normal(size=a.shape), noise)
+    for value, deviation, truth in (
+        (found.a, found.a_std, a),
+        (found.tau[:, 6:], found.tau_std[:, 6:], tau[:, 6:]),
+        (found.wrenches, found.wrench_std, push),
+    ):
+        inside = (np.abs(value - truth) < 1.959964 * deviation).reshape(1000, -1)
+        assert 0.93 < inside.mean() < 0.97
+        assert np.all((inside.mean(axis=0) > 0.925) & (inside.mean(axis=0) < 0.975))
 
 
 # -- the public functions -------------------------------------------------------------------------------
