@@ -34,7 +34,7 @@ def formulas(found: Loaded, what: str, link: str | None, given: tuple[str, ...],
     Coordinates are q1, q2, ..., velocities v1, accelerations a1, joint forces tau1; c12 is the cosine of q1 + q2; link
     k has mass mk, its centre of mass at rk, inertia Ik about it and carries the next joint at lk; g is gravity.
 
-    \\b
+    \b
     linkwise formulas builtin:planar_arm:2
     linkwise formulas builtin:planar_arm:2 --of inverse --latex
     linkwise formulas builtin:planar_arm:1 --let r1=l1/2 --let "I1=m1*l1**2/12"

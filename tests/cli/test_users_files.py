@@ -134,7 +134,8 @@ def test_every_command_has_an_example():
     names = {path[0] for path, _ in LEAVES}
     assert names == {
         *("info", "dynamics", "simulate", "linearize", "operators", "prove"),
-        *("convert", "estimate", "export", "formulas", "reproduce", "bench", "cache", "demo"),
+        *("ik", "trajectory", "estimate", "formulas"),
+        *("convert", "export", "reproduce", "bench", "cache", "demo"),
     }
 
 
