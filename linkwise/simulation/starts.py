@@ -13,6 +13,8 @@ MOST_NAMES = 4
 def warn_of_starts_beyond_limits(mech: Mechanism, q: np.ndarray) -> None:
     """One warning that names joints whose limits act and whose coordinates q (..., nq) are beyond them: stops push
     them back from the first moment on."""
+    if not isinstance(q, np.ndarray):
+        return  # on a GPU: looking at it would wait for what runs there
     beyond = []
     inside = (q >= mech.q_lower - BEYOND) & (q <= mech.q_upper + BEYOND)
     if inside.all() and not mech.mimic_joints:  # the usual case, quickly

@@ -42,6 +42,7 @@ class _Launch:
     """What a call needs that its shapes and strides decide.
 
     kernel    the compiled function
+    shared    bytes of shared memory that it asks for
     head      sizes, before the addresses of the arrays
     tail      strides, after them
     results   shapes of the outputs
@@ -50,6 +51,7 @@ class _Launch:
     kernel: Any
     grid: tuple[int]
     block: tuple[int]
+    shared: int
     head: tuple[Any, ...]
     tail: tuple[Any, ...]
     results: tuple[tuple[int, ...], ...]
@@ -89,7 +91,7 @@ class _Compiled:
 
     def run(self, launch: _Launch, arrays: Sequence[Any]) -> None:
         if launch.grid[0]:
-            launch.kernel(launch.grid, launch.block, (*launch.head, *arrays, *launch.tail))
+            launch.kernel(launch.grid, launch.block, (*launch.head, *arrays, *launch.tail), shared_mem=launch.shared)
 
     def _new_launch(self, values: Sequence[Any], results: Sequence[Any] | None) -> _Launch:
         batch, lengths, shapes = self.sizes(values)
@@ -98,13 +100,13 @@ class _Compiled:
         strides += [self._strides(s, t, a, batch) for (s, t), a in zip(places, self.outputs, strict=True)]
         sizes, strides = _merged(batch, strides)
         layout = self._layout(sizes, strides)
-        kernel, threads = self._kernel(layout)
+        kernel, threads, shared = self._kernel(layout)
         tail = []
         for (steps, axes, core), rows in zip(strides, layout.rows, strict=True):
             tail += [*steps, *axes, *(() if rows else core)]
         states = math.prod(batch)
         head = (states, *lengths, *sizes[1:])
-        return _Launch(kernel, (-(-states // threads),), (threads,), _int64(head), _int64(tail), shapes)
+        return _Launch(kernel, (-(-states // threads),), (threads,), shared, _int64(head), _int64(tail), shapes)
 
     def sizes(self, values: Sequence[Any]) -> tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[int, ...], ...]]:
         """The shape of the batch, the lengths of the axes of a recurrence, and the shapes of the outputs."""
@@ -140,11 +142,14 @@ class _Compiled:
         ]
         return cuda_c.layout_for(self._program, self._options, len(sizes), in_rows)
 
-    def _kernel(self, layout: cuda_c.Layout) -> tuple[Any, int]:
+    def _kernel(self, layout: cuda_c.Layout) -> tuple[Any, int, int]:
         if layout not in self._kernels:
-            text = cuda_c.emit(self._program, self._options, layout, self._recurrence)
+            text, threads, shared = cuda_c.emitted(self._program, self._options, layout, self._recurrence)
             function = self._cupy.RawModule(code=text).get_function(cuda_c.function_name(self._program))
-            self._kernels[layout] = function, cuda_c.threads_per_block(self._program, self._options, layout)
+            if shared:
+                function.max_dynamic_shared_size_bytes = shared
+                function.preferred_shared_memory_carveout = 100  # percent
+            self._kernels[layout] = function, threads, shared
         return self._kernels[layout]
 
     def converted(self, values: Any, name: str) -> Any:

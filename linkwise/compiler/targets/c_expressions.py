@@ -115,26 +115,36 @@ class Body:
                 name = identifier(f"{self.inputs[array]}_{element}", taken)
                 self._text[node] = name
                 lines.append(f"const {self.real.name} {name} = {self._address(self.inputs[array], element)};")
+        return lines + self._unused()
+
+    def _unused(self) -> list[str]:
         read = {node.value[0] for node in self.program.nodes if node.op is ops.INPUT}
         unused = [name for k, name in enumerate(self.inputs) if k not in read and self.program.inputs[k].size]
-        return lines + [f"(void){name}; /* not used */" for name in unused]
+        return [f"(void){name}; /* not used */" for name in unused]
 
     def _operations(self, eager: bool) -> list[str]:
         lines: list[str] = []
         section = ""
         for node in self.program.nodes:
             if node.op is ops.CONST:
-                literal = self.real.literal(node.value)
-                self._text[node] = f"({literal})" if literal.startswith("-") else literal
+                self._text[node] = self._literal(node)
             elif node not in self._text:
                 if node.section != section:
                     section = node.section
-                    lines += ["", f"/* {_comment(section)} */"]
+                    lines += self._heading(section)
                 lines.append(self._statement(node))
             if eager and node in self._text:
                 partner = self._partner.get(node)
                 lines += self._writes([node] if partner is None else [node, partner])
         return lines
+
+    def _literal(self, node: Node) -> str:
+        literal = self.real.literal(node.value)
+        return f"({literal})" if literal.startswith("-") else literal
+
+    @staticmethod
+    def _heading(section: str) -> list[str]:
+        return ["", f"/* {_comment(section)} */"]
 
     def _statement(self, node: Node) -> str:
         name = self._name(node)

@@ -12,15 +12,17 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..ir.looped import AnyProgram, LoopedProgram
 from ..ir.program import Array
 from ..ir.recurrence import RECORDS, REPEATS, Recurrence
+from . import cuda_spills
 from .c_expressions import RESERVED, Body, Real, identifier, parameters, real_of, summary
 from .c_loops import LoopedBody
+from .cuda_spills import WARP
 from .protocol import Options
 
-WARP = 32
 MOST_WARPS = 4  # in a block
 SHARED_BYTES = 48 * 1024  # that a block has without asking for more
 LINE_BYTES = 128  # of the cache: of shorter rows a warp finds in it what it has not asked for yet
@@ -57,16 +59,26 @@ def layout_for(program: AnyProgram, options: Options, batch: int = 1, in_rows: S
     return Layout(batch, tuple(rows))
 
 
-def threads_per_block(program: AnyProgram, options: Options, layout: Layout) -> int:
-    """The size of the blocks that the kernel must be launched with."""
-    return WARP * _warps(_tile_sizes(program, layout), options)
+class Emitted(NamedTuple):
+    """A kernel, and how it must be launched: threads in a block, and bytes of shared memory besides its own."""
+
+    text: str
+    threads: int
+    shared_bytes: int
+
+
+def emitted(program: AnyProgram, options: Options, layout: Layout, recurrence: Recurrence | None = None) -> Emitted:
+    """CUDA C text of ``extern "C" __global__ void NAME(n, sizes, arrays, strides)``."""
+    kernel = _Kernel(program, options, layout, recurrence)
+    waiting = kernel.warps * WARP * kernel.waiting.near * ITEM_BYTES[options.dtype] if kernel.waiting else 0
+    return Emitted(kernel.text(), WARP * kernel.warps, waiting)
 
 
 def emit(
     program: AnyProgram, options: Options, layout: Layout | None = None, recurrence: Recurrence | None = None
 ) -> str:
-    """CUDA C text of ``extern "C" __global__ void NAME(n, sizes, arrays, strides)``."""
-    return _Kernel(program, options, layout or layout_for(program, options), recurrence).text()
+    """The text alone."""
+    return emitted(program, options, layout or layout_for(program, options), recurrence).text
 
 
 def function_name(program: AnyProgram) -> str:
@@ -155,10 +167,17 @@ class _Kernel:
         starts = itertools.accumulate(sizes, initial=0)
         self._tiles = [at if size else None for at, size in zip(starts, sizes, strict=False)]
         self.operands: dict[str, _Operand] = {}
+        self.waiting: cuda_spills.Waiting | None = None
         self.body: Body | LoopedBody
         if isinstance(program, LoopedProgram):
             table = "__device__ const"
             self.body = LoopedBody(program, self.real, self._address, True, self._named, table)
+        elif cuda_spills.are_needed(program, self.real):
+            self.warps = 1  # so that shared memory is used up
+            fed = {name for _, name in recurrence.feeds} if recurrence else set()
+            kept = sum(array.size for array in program.inputs if array.name in fed)
+            self.waiting = cuda_spills.Waiting(self.real, kept)
+            self.body = cuda_spills.SpilledBody(program, self.real, self._address, self._named, self.waiting)
         else:
             self.body = Body(program, self.real, self._address, True, self._named, eager=recurrence is None)
         named = self.operands.values()
@@ -176,6 +195,8 @@ class _Kernel:
         fed = self._fed_back().get(name)
         if fed is None:
             return self.operands[name].element(element, base)
+        if self.waiting:
+            return cuda_spills.near(self._kept_from(fed) + element)
         return f"_now_{fed}[{base} + {element}]" if base else f"_now_{fed}[{element}]"
 
     def _fed_back(self) -> dict[str, str]:
@@ -183,6 +204,15 @@ class _Kernel:
         names = {operand.array.name: name for name, operand in self.operands.items()}
         pairs = self.recurrence.feeds if self.recurrence else ()
         return {names[one]: names[fed] for output, fed in pairs for one in (output, fed)}
+
+    def _kept_from(self, name: str) -> int:
+        """Where an array that is fed back begins among the values that wait."""
+        start = 0
+        for operand in self.operands.values():
+            if operand.name == name:
+                break
+            start += operand.array.size if operand.is_input and operand.name in self._fed_back() else 0
+        return start
 
     # -- text ---------------------------------------------------------------------------------------------
 
@@ -235,6 +265,12 @@ class _Kernel:
                 f"__shared__ {self.real.name} _tiles[{self.warps * self.tile_size}];",
                 f"{self.real.name} *const _tile = _tiles + threadIdx.x / {WARP} * {self.tile_size};",
             ]
+        if self.waiting:
+            lines += [
+                f"extern __shared__ {self.real.name} _waiting[];",
+                f"volatile {self.real.name} *const _near = _waiting + _lane;",
+                *([f"volatile {self.real.name} _far[{self.waiting.far}];"] if self.waiting.far else []),
+            ]
         return lines
 
     def _staged(self, operands: Sequence[_Operand], again: bool = False) -> list[str]:
@@ -261,8 +297,11 @@ class _Kernel:
         fed = [operand for operand in once if operand.name in self._fed_back()]
         lines = [*self._staged(once), *self._pointers(once)]
         for operand in fed:
-            values = ", ".join(operand.element(k) for k in range(operand.array.size))
-            lines += [f"{self.real.name} _now_{operand.name}[{operand.array.size}] = {{{values}}};"]
+            values = [operand.element(k) for k in range(operand.array.size)]
+            if self.waiting:
+                lines += [f"{self._address(operand.name, k)} = {value};" for k, value in enumerate(values)]
+            else:
+                lines += [f"{self.real.name} _now_{operand.name}[{operand.array.size}] = {{{', '.join(values)}}};"]
         run = [*self._staged(per_run, again=True), *self._pointers(per_run), "", *self.body.statements]
         return [*lines, *_loop(RECORDS, [*_loop(REPEATS, run), *self._record()])]
 

@@ -16,9 +16,9 @@ from ..ir import ops
 from ..ir.looped import CELL, INPUT, NUMBER, OUTPUT, Body, Loop, LoopedProgram, Place
 from ..ir.program import Node, Program
 from .llvm_operations import Writer
-from .llvm_registers import assigned
 from .llvm_scratch import LoopScratch
 from .llvm_vector import VectorType
+from .register_assignment import assigned
 
 Pointer = tuple[str, int, int | None]  # space, array, base
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from ..ir import ops
 from ..ir.program import Node
-from .llvm_registers import FORGET, LOAD, STORE, Action
 from .llvm_vector import VectorType
+from .register_assignment import FORGET, LOAD, STORE, Action
 
 # LLVM's scheduler compares every store with all accesses before it, back to the last fence: without any, that is most
 # of its time for programs with many results.  For one thread a fence is no instruction; it keeps accesses in order.

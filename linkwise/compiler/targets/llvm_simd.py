@@ -10,9 +10,9 @@ scratch area once per call: no group changes them.
 
 A recurrence runs the same code several times for each group (``llvm_loop``).
 
-Which values are in registers is decided before LLVM sees the code (``llvm_registers``).  Long straight-line code is cut
-into parts that hand values on through the scratch area, so that the time LLVM takes stays proportional to the length;
-where the processor is known, they are assembly (``x86_assembly``).
+Which values are in registers is decided before LLVM sees the code (``register_assignment``).  Long straight-line code
+is cut into parts that hand values on through the scratch area, so that the time LLVM takes stays proportional to the
+length; where the processor is known, they are assembly (``x86_assembly``).
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from . import llvm_math, x86_assembly
 from .llvm_loop import loop, symbol, tables, transfers
 from .llvm_looped import looped
 from .llvm_operations import Writer
-from .llvm_registers import CUT, Action, assigned, registers
 from .llvm_scratch import LoopScratch, Scratch
 from .llvm_transfer import copy, fill, transfer
 from .llvm_vector import VectorType
 from .protocol import Options
+from .register_assignment import CUT, Action, assigned, registers
 
 __all__ = ["HOST_SYMBOLS", "emit", "symbol"]
 

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 from ..ir import ops
 from ..ir.program import Node
-from .llvm_registers import COMPUTE, FORGET, LOAD, STORE, Action
 from .llvm_vector import VectorType
+from .register_assignment import COMPUTE, FORGET, LOAD, STORE, Action
 
 NEEDED = ("+avx512f", "+avx512vl", "+avx512dq")
 SCRATCH = "%rdi"  # the first argument of a function

@@ -16,7 +16,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.compiler.runtime import gpu
-from linkwise.compiler.targets import cuda_c, numpy_reference
+from linkwise.compiler.targets import cuda_c, cuda_spills, numpy_reference
 from linkwise.compiler.targets.protocol import Options
 from linkwise.mechanics.algorithms.catalogue import Algorithm
 from tests.compiler.targets import cuda_on_host
@@ -66,6 +66,43 @@ def test_kernel_agrees_with_the_reference(cupy_on_host, dtype, batch):
     for array, expected in zip(got, numpy_reference.evaluate(program, [q, masses], dtype), strict=True):
         assert type(array) is np.ndarray and array.dtype == dtype and array.shape == expected.shape
         np.testing.assert_allclose(array, expected, rtol=32 * eps, atol=32 * eps)
+
+
+@pytest.fixture
+def few_registers(monkeypatch):
+    """Most values wait in shared memory, some in local memory."""
+    monkeypatch.setattr(cuda_spills, "REGISTERS", {"double": 6, "float": 6})
+    monkeypatch.setattr(cuda_spills, "NEAR_BYTES", 32 * 8 * 12)
+    monkeypatch.setattr(cuda_spills, "FEW_BYTES", 0)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_values_that_registers_have_no_room_for(cupy_on_host, few_registers, dtype):
+    """Conditions, sines with their cosines, constants and inputs as results among them."""
+    program = every_operation()
+    q, masses = random_inputs((70,))
+    got = gpu.load(program, Options(dtype=dtype))(q, masses)
+    (module,) = cupy_on_host.modules
+    assert "_near[" in module.code and "blocks of 32 threads" in module.code
+    eps = np.finfo(dtype).eps
+    for array, expected in zip(got, numpy_reference.evaluate(program, [q, masses], dtype), strict=True):
+        np.testing.assert_allclose(array, expected, rtol=32 * eps, atol=32 * eps)
+
+
+def test_forward_dynamics_and_rollouts_with_few_registers(cupy_on_host, few_registers):
+    mech = lw.mechanisms.puma560()
+    rng = np.random.default_rng(3)
+    q, v, tau = rng.normal(size=(3, 40, mech.nv))
+    expected = lw.forward_dynamics(mech, q, v, tau)
+    found = lw.compile("forward_dynamics", mech, target="cuda")(q, v, tau)
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+    assert "_far[" in cupy_on_host.modules[-1].code
+    options = {"method": "rk4", "final_only": True}
+    ends = lw.rollout(mech, q, v, tau[:, None], 1e-3, 5, target="cuda", **options)
+    assert "_near[" in cupy_on_host.modules[-1].code
+    wanted = lw.rollout(mech, q, v, tau[:, None], 1e-3, 5, **options)
+    for ours, theirs in zip(ends, wanted, strict=True):
+        np.testing.assert_allclose(np.asarray(ours), theirs, rtol=1e-10, atol=1e-12)
 
 
 def test_device_arrays_stay_on_the_device(cupy_on_host):

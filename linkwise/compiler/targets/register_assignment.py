@@ -49,9 +49,16 @@ def registers(features: str) -> int:
     return (32 if many else 16) - SPARE
 
 
-def assigned(nodes: Sequence[Node], scratch: Memory, count: int, cuts: Collection[int] = ()) -> Iterator[Action]:
-    """What to do in turn to compute ``nodes`` with ``count`` registers; a cut comes before the positions ``cuts``."""
-    plan = _Assignment(nodes, scratch, count)
+def assigned(
+    nodes: Sequence[Node],
+    scratch: Memory,
+    count: int,
+    cuts: Collection[int] = (),
+    calls: Collection[ops.Op] = CALLS,
+) -> Iterator[Action]:
+    """What to do in turn to compute ``nodes`` with ``count`` registers; a cut comes before the positions ``cuts``, and
+    no register is used across ``calls``."""
+    plan = _Assignment(nodes, scratch, count, calls)
     for position, node in enumerate(nodes):
         if position in cuts:
             yield from plan.cleared()
@@ -68,8 +75,8 @@ class _Assignment:
     borrowed   slots of values that had to leave their registers, given back after the last use
     """
 
-    def __init__(self, nodes: Sequence[Node], scratch: Memory, count: int):
-        self.scratch, self.count = scratch, count
+    def __init__(self, nodes: Sequence[Node], scratch: Memory, count: int, calls: Collection[ops.Op]):
+        self.scratch, self.count, self.calls = scratch, count, calls
         self.uses: dict[Node, list[int]] = {}
         for position in reversed(range(len(nodes))):
             for arg in _operands(nodes[position]):
@@ -84,7 +91,7 @@ class _Assignment:
         """Compute a value, unless it is in memory from the beginning, and store it where it is a result."""
         operands = _operands(node)
         if node not in self.memory:
-            if node.op in CALLS and not (node.op is not ops.ATAN2 and node.args[0] in self.called):
+            if node.op in self.calls and not (node.op is not ops.ATAN2 and node.args[0] in self.called):
                 self.called.add(node.args[0])
                 yield from self.cleared()
             for arg in operands:

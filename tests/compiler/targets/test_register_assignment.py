@@ -8,9 +8,9 @@ from linkwise.compiler.ir import ops
 from linkwise.compiler.ir.builder import Builder
 from linkwise.compiler.ir.program import Array, Program, reachable
 from linkwise.compiler.passes.fuse_multiply_add import fuse_multiply_add
-from linkwise.compiler.targets.llvm_registers import COMPUTE, CUT, FORGET, LOAD, STORE, assigned, registers
 from linkwise.compiler.targets.llvm_scratch import Scratch
 from linkwise.compiler.targets.llvm_vector import VectorType
+from linkwise.compiler.targets.register_assignment import COMPUTE, CUT, FORGET, LOAD, STORE, assigned, registers
 from tests.compiler.targets.sample_programs import forward_dynamics, random_program
 
 
