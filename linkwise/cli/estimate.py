@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import click
 import numpy as np
@@ -55,6 +56,7 @@ def estimate(
     mech = report_warnings(found)
     needed = ("q", "v", "a") if encoder_noise is None else ("t", "q")
     table = read_table(measurements, mech, needed, ("t", "tau"), trust_units=found.trust_units)
+    of_a: Any
     if encoder_noise is None:
         q, v, a, of_a = table["q"], table["v"], table["a"], _deviations("--acceleration-noise", acceleration_noise, 0.0)
     else:
