@@ -58,13 +58,13 @@ class Modes(NamedTuple):
 
 
 def modes_of(matrix: Float64Array, mass: Float64Array, moved: Float64Array, names: tuple[str, ...]) -> Modes:
-    """Modes of dx/dt = A x, x = (y, dy/dt).
+    """Modes of dx/dt = A x, x = (y, dy/dt), or of more states, or fewer velocities, than that.
 
     matrix   (2 p, 2 p): A
     mass     (p, p): the inertia that belongs to y
     moved    (nv, 2 p): joint displacements per unit of x, their names
     """
-    if len(matrix) > 2 * len(mass):  # with states that are none of motion
+    if len(matrix) != 2 * len(mass):  # states that are none of motion, or velocities that are constrained alone
         values, vectors = (x.astype(complex) for x in np.linalg.eig(matrix))
     else:
         values, vectors = _eigen_of_motion(matrix, mass)

@@ -90,11 +90,6 @@ class StateSpace:
         from ..dynamics.trees import mass_matrix
 
         self._require_one("modes")
-        if self.rate_rows is not None:
-            raise MechanismError(
-                f"mechanism {self.mechanism.name!r} has constraints on velocities alone, and modes are of equally many "
-                "positions and velocities: see eigenvalues(), and A"
-            )
         moved = self.tangent[: self.mechanism.nv]
         k = moved[:, : self.rows.shape[-2]]
         mass = k.T @ mass_matrix(self.mechanism, self.q) @ k

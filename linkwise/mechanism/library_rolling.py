@@ -33,7 +33,7 @@ def bicycle() -> Mechanism:
     The origin of "frame" is where the rear wheel touches the ground at the neutral configuration.
     """
     base, trail, tilt, rear, front = 1.02, 0.08, math.pi / 10.0, 0.3, 0.35
-    head = np.array([base + trail, 0.0, 0.0])  # where the steering axis meets the ground
+    head = np.array([base + trail - 0.7 * math.tan(tilt), 0.0, 0.7])  # on the steering axis
     builder = Builder()
     builder.link("frame", 85.0, (0.3, 0.0, 0.9), [[9.2, 0.0, -2.4], [0.0, 11.0, 0.0], [-2.4, 0.0, 2.8]])
     builder.link("rear", 2.0, inertia=(0.0603, 0.12, 0.0603))

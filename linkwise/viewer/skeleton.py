@@ -19,6 +19,7 @@ import linkwise as lw
 
 SAME_POINT = 1e-9  # metres
 USUAL_SIZE, LEAST_SIZE = 0.02, 0.008  # of a joint's symbol, as a share of the picture's diagonal
+RIM = 32  # straight lines around a wheel
 FLAT = 1e-6  # thickness over width below which points lie in a plane
 
 
@@ -27,7 +28,7 @@ class LinkShape:
     """One link.  Points are in the link's frame as a shape, in the world as part of a sketch.
 
     bars     (m, 2, 3) from the joint to what the link carries
-    thin     (m, 2, 3) to its mass centre, and to welded frames beside the ways to other joints
+    thin     (m, 2, 3) to its mass centre, to welded frames beside the ways to other joints, and around its wheels
     plate    (k, 3) corners, or none (0, 3)
     centre   (3,) of mass
     """
@@ -197,10 +198,27 @@ def _shape(mech: lw.Mechanism, index: int) -> LinkShape:
     ends += [tip for tip in tips if any(_beyond(tip, end) for end in ends)]
     return LinkShape(
         bars=_from_origin(ends),
-        thin=_from_origin([*tips, *_distinct([body.com], besides=[origin])]),
+        thin=np.concatenate([_from_origin([*tips, *_distinct([body.com], besides=[origin])]), *_rims(mech, index)]),
         plate=plate,
         centre=np.asarray(body.com),
     )
+
+
+def _rims(mech: lw.Mechanism, index: int) -> list[np.ndarray]:
+    """(m, 2, 3) each: the rims of the wheels, and great circles of the balls, that a link rolls on, with a spoke."""
+    found = []
+    for loop in mech.loops:
+        if not isinstance(loop, lw.Loop) or not isinstance(loop.kind, (lw.Wheel, lw.Ball)):
+            continue
+        holder, frame = _attachment(mech, loop, "b")
+        axes = [loop.kind.axis] if isinstance(loop.kind, lw.Wheel) else np.eye(3)
+        for axis in axes if holder == index else ():
+            across = np.linalg.svd((frame[:3, :3] @ axis)[:, None])[0][:, 1:]  # two directions in its plane
+            angles = np.linspace(0.0, 2.0 * np.pi, RIM + 1)
+            ring = frame[:3, 3] + loop.kind.radius * np.stack([np.cos(angles), np.sin(angles)], axis=-1) @ across.T
+            found.append(np.stack([ring[:-1], ring[1:]], axis=1))
+            found.append(np.stack([frame[:3, 3], ring[0]])[None])
+    return found
 
 
 def _floats(mech: lw.Mechanism, index: int) -> bool:

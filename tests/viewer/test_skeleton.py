@@ -67,6 +67,22 @@ def test_sides_of_a_loop_meet_when_it_is_closed_and_only_then(name):
     assert gaps(opened).max() > 1e-3
 
 
+def test_wheels_have_rims():
+    """In their plane, at their radius, and on the ground where they touch it."""
+    mech = lw.mechanisms.bicycle()
+    sketch = Skeleton(mech).at(lw.neutral(mech))
+    for link, radius in ((1, 0.3), (3, 0.35)):
+        ring = sketch.links[link].thin[-33:-1, 0]
+        np.testing.assert_allclose(np.linalg.norm(ring - sketch.links[link].centre, axis=1), radius, rtol=1e-12)
+        np.testing.assert_allclose(ring[:, 1], 0.0, atol=1e-12)
+        assert abs(ring[:, 2].min()) < 0.01 * radius
+    ball = (
+        lw.Builder().link("ball", 1.0, inertia=(1.0,) * 3).joint("base", lw.Floating(), "ground", "ball", (0, 0, 0.2))
+    )
+    rolling = ball.ball("floor", "ball", 0.2).build("ball")
+    assert len(Skeleton(rolling).at(lw.neutral(rolling)).links[0].thin) == 3 * 33
+
+
 def test_a_uniform_rod_that_carries_nothing_is_drawn_in_its_full_length():
     mech = lw.mechanisms.double_pendulum(length=0.7)
     sketch = Skeleton(mech).at(np.array([0.4, -0.9]))
