@@ -48,6 +48,7 @@ class States:
     events: Sequence[Any]
     smooth: tuple[np.ndarray, np.ndarray, np.ndarray]
     passive: Any
+    velocity_error: np.ndarray | None = None
 
 
 @style.styled
@@ -138,8 +139,8 @@ def _states(trajectory: Any, mech: lw.Mechanism | None) -> States:
             f"one motion is plotted: t (m,), q (m, {mech.nq}) and v (m, {mech.nv}), but the shapes are {t.shape}, "
             f"{q.shape} and {v.shape}; choose one of a batch"
         )
-    own = [getattr(trajectory, name, None) for name in ("tau", "energy", "constraint_error")]
-    tau, energy, error = [None if x is None else np.asarray(x, dtype=float) for x in own]
+    own = [getattr(trajectory, name, None) for name in ("tau", "energy", "constraint_error", "velocity_error")]
+    tau, energy, error, slip = [None if x is None else np.asarray(x, dtype=float) for x in own]
     if tau is not None and tau.shape != v.shape:
         raise ValueError(f"tau has shape {tau.shape}, expected {v.shape} as v")
     tau = tau if tau is not None and tau.any() else None
@@ -149,11 +150,14 @@ def _states(trajectory: Any, mech: lw.Mechanism | None) -> States:
         smooth = (times, *trajectory.at(times))
     conserves = tau is None and not _dissipates(mech, trajectory)
     events, passive = getattr(trajectory, "events", ()), getattr(trajectory, "passive", None)
-    return States(mech, t, q, v, tau, energy, error, conserves, events, smooth, passive)
+    return States(mech, t, q, v, tau, energy, error, conserves, events, smooth, passive, slip)
 
 
 def _dissipates(mech: Any, trajectory: Any) -> bool:
-    """Whether something other than joint forces adds or takes energy: wrenches, actuators, dampers, friction."""
+    """Whether something other than joint forces adds or takes energy: drives, wrenches, actuators, dampers,
+    friction."""
+    if getattr(mech, "driven", ()):
+        return True
     passive, acting = getattr(trajectory, "passive", None), getattr(mech, "acting", {})
     of_joints = () if passive is not None else ("damping", "friction", "limits")
     if not {*of_joints, "actuators", "tendons", "contact"}.isdisjoint(acting):
@@ -262,8 +266,10 @@ def _plot_loops(panels: _Panels, row: int, states: States) -> None:
     error = states.constraint_error
     if error is None:
         error = np.linalg.norm(lw.closed.position_error(states.mech, states.q), axis=-1)
-    jacobian = lw.closed.constraint_jacobian(states.mech, states.q)
-    slip = np.linalg.norm((jacobian @ states.v[..., None])[..., 0], axis=-1)
+    slip = states.velocity_error
+    if slip is None:
+        jacobian = lw.closed.constraint_jacobian(states.mech, states.q)
+        slip = np.linalg.norm((jacobian @ states.v[..., None])[..., 0], axis=-1)
     for column, (values, label) in enumerate(((error, "loop error (m)"), (slip, "slip in loops (m/s)"))):
         ax = panels.add(row, column)
         ax.plot(states.t, values, color=COLOURS[1])

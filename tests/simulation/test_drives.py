@@ -10,6 +10,7 @@ from scipy.interpolate import CubicSpline
 
 import linkwise as lw
 from linkwise.mechanism.plain_data import from_data, to_data
+from linkwise.viewer.trajectory import _states as trajectory_states
 from tests.oracle import rolling
 
 
@@ -42,6 +43,9 @@ def test_shaken_pendulum(mech):
     assert motion.v[:, 0] == pytest.approx(0.6 * np.cos(3.0 * times), abs=1e-13)
     assert motion.a[:, 0] == pytest.approx(-1.8 * np.sin(3.0 * times), abs=1e-13)
     assert motion.constraint_error.max() < 1e-14 and motion.velocity_error.max() < 1e-13
+    shown = trajectory_states(motion, None)
+    assert not shown.conserves and shown.velocity_error.max() < 1e-13
+    assert motion.loop_reactions.shape == (21, 1, 6)
     again = lw.simulate(mech, None, None, 2.0, rtol=1e-10, atol=1e-10).resume(3.0)
     assert again.q[-1] == pytest.approx(motion.q[-1], abs=1e-8)
     # What the drive does is the change of energy, by Simpson's rule.
