@@ -130,6 +130,7 @@ from .mechanism.dh import from_dh as from_dh
 from .mechanism.drives import Drive as Drive
 from .mechanism.elements import Actuator as Actuator
 from .mechanism.elements import EffortRange as EffortRange
+from .mechanism.elements import FluidForce as FluidForce
 from .mechanism.elements import GravityCompensation as GravityCompensation
 from .mechanism.elements import Tendon as Tendon
 from .mechanism.model import Mechanism as Mechanism
@@ -172,6 +173,7 @@ __all__ = [
     "EffortRange",
     "Fixed",
     "Floating",
+    "FluidForce",
     "FormulaError",
     "Formulas",
     "FrameTarget",

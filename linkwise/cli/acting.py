@@ -53,7 +53,7 @@ def acting_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--acting",
             metavar="KIND,KIND...",
             help="What of the file acts: all by default, none, or some of springs, damping, friction, limits, "
-            "actuators, tendons, gravity_compensation, contact.",
+            "actuators, tendons, gravity_compensation, fluid, contact.",
         ),
     ):
         command = option(command)

@@ -16,7 +16,7 @@ from linkwise.mechanism.checks import (
 )
 from linkwise.mechanism.dh import from_dh
 from linkwise.mechanism.drives import Drive
-from linkwise.mechanism.elements import Actuator, EffortRange, GravityCompensation, Tendon
+from linkwise.mechanism.elements import Actuator, EffortRange, FluidForce, GravityCompensation, Tendon
 from linkwise.mechanism.model import GROUND, Mechanism, require_mechanism
 from linkwise.mechanism.parts import Body, Constraint, Coupling, Frame, Limits, Loop, Mimic, Place, Pose
 from linkwise.mechanism.plain_data import from_data, to_data
@@ -38,6 +38,7 @@ __all__ = [
     "Drive",
     "EffortRange",
     "Frame",
+    "FluidForce",
     "GravityCompensation",
     "InertiaWarning",
     "Limits",

@@ -20,6 +20,7 @@ from linkwise.mechanism.elements import (
     RECORDS,
     Actuator,
     EffortRange,
+    FluidForce,
     GravityCompensation,
     Tendon,
 )
@@ -149,7 +150,7 @@ class ActingElements:
         ``with_acting("damping", "actuators")`` these kinds alone; ``with_acting(limits=False)`` switches one kind,
         ``with_acting(actuators=("hip", "knee"))`` lets these alone of a kind act.
 
-        Kinds are springs, damping, friction, limits, actuators, tendons, gravity_compensation and contact.
+        Kinds are springs, damping, friction, limits, actuators, tendons, gravity_compensation, fluid and contact.
         """
         off = records.switched(self._known_elements, self.switched_off, only, kinds)
         return family.variant(self, (), switched_off=off)
@@ -181,7 +182,7 @@ class ActingElements:
                     _require_scalar(self, joint, f"tendon {one.name!r}")
             elif isinstance(one, EffortRange):
                 _require_scalar(self, one.joint, "an effort range")
-            elif isinstance(one, GravityCompensation):
+            elif isinstance(one, (GravityCompensation, FluidForce)):
                 self.frame(one.link)
             elif isinstance(one, Actuator):
                 _check_target(self, one, tendons)

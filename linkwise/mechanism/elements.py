@@ -17,7 +17,7 @@ from linkwise.mechanism.checks import MechanismError, did_you_mean
 
 #: What can be switched (``Mechanism.with_acting``): of joints, and of records.
 OF_JOINTS = ("springs", "damping", "friction", "limits")
-KINDS = (*OF_JOINTS, "actuators", "tendons", "gravity_compensation", "contact")
+KINDS = (*OF_JOINTS, "actuators", "tendons", "gravity_compensation", "fluid", "contact")
 
 Range = tuple[float, float]
 TRANSMISSIONS = ("joint", "jointinparent", "tendon", "site")
@@ -131,6 +131,57 @@ class GravityCompensation:
         object.__setattr__(self, "point", _numbers(f"the point that holds up {self.link!r}", self.point))
 
 
+FLUID_SHAPES = ("box", "ellipsoid")
+FLUID_COEFFICIENTS = (0.5, 0.25, 1.5, 1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class FluidForce:
+    """What a fluid does to a part of a link that moves through it, as MuJoCo's two models of it say.
+
+    link           the link or frame that the part is fixed to
+    shape          "box": viscous and quadratic drag along and about each axis; "ellipsoid": drag by the area that is
+                   seen along the velocity, lift, and the forces of fluid that moves along
+    size           sides of the box, or half axes of the ellipsoid
+    density, viscosity   of the fluid
+    axes           (3, 3), by rows: the part's axes as columns in the link's frame; None for those of the link
+    position       of its middle there
+    wind           (3,): the velocity of the fluid, in the world
+    coefficients   of ellipsoids: blunt drag, slender drag, angular drag, lift by circulation (Kutta), lift of spinning
+                   bodies (Magnus)
+    """
+
+    link: str
+    shape: str
+    size: tuple[float, float, float]
+    density: float
+    viscosity: float = 0.0
+    axes: tuple[tuple[float, ...], ...] | None = None
+    position: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    wind: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    coefficients: tuple[float, ...] = FLUID_COEFFICIENTS
+
+    def __post_init__(self) -> None:
+        what = f"the fluid around {self.link!r}"
+        checks.one_of(f"shape in {what}", self.shape, FLUID_SHAPES)
+        sizes = {"size": 3, "position": 3, "wind": 3, "coefficients": len(FLUID_COEFFICIENTS)}
+        for name, count in sizes.items():
+            numbers = _numbers(f"the {name} of {what}", getattr(self, name))
+            if len(numbers) != count:
+                raise MechanismError(f"the {name} of {what} must be {count} numbers, not {getattr(self, name)!r}")
+            object.__setattr__(self, name, numbers)
+        for name in ("density", "viscosity"):
+            number = checks.checked_number(f"the {name} of {what}", getattr(self, name))
+            if number < 0.0:
+                raise MechanismError(f"the {name} of {what} must not be negative, got {number:g}")
+            object.__setattr__(self, name, number)
+        if min(self.size) <= 0.0:
+            raise MechanismError(f"the size of {what} must be positive, not {self.size}")
+        rows = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)) if self.axes is None else self.axes
+        rotation = checks.checked_rotation(f"the axes of {what}", rows)
+        object.__setattr__(self, "axes", tuple(tuple(float(x) for x in row) for row in rotation))
+
+
 @dataclass(frozen=True)
 class EffortRange:
     """Bounds of the force that all actuators together give to a joint of one coordinate.
@@ -154,6 +205,7 @@ RECORDS: dict[type, str] = {
     Actuator: "actuators",
     Tendon: "tendons",
     GravityCompensation: "gravity_compensation",
+    FluidForce: "fluid",
     EffortRange: "",
 }
 

@@ -51,6 +51,9 @@ class Findings:
             warn_caller("\n".join(_in_places(*one) for one in self._remarks.items()), MechanismWarning)
 
 
+OF_BODIES = {"gravity_compensation": "held up", "fluid": "in a fluid"}
+
+
 def acting_summary(mechanism: Mechanism) -> str:
     """What acts, in one line with counts; nothing if nothing does."""
     counts = [_counted(kind, len(names)) for kind, names in mechanism.acting.items()]
@@ -61,8 +64,10 @@ def _counted(kind: str, count: int) -> str:
     """ "8 joints with damping", "1 actuator"."""
     if kind in OF_JOINTS:
         return f"{count} joint{'s' * (count != 1)} with {kind}"
-    word = {"gravity_compensation": "body held up", "contact": "contact"}.get(kind, kind.removesuffix("s"))
-    return f"{count} {'bodies held up' if word == 'body held up' and count != 1 else word + 's' * (count != 1)}"
+    if kind in OF_BODIES:
+        return f"{count} {'body' if count == 1 else 'bodies'} {OF_BODIES[kind]}"
+    word = kind.removesuffix("s")
+    return f"{count} {word + 's' * (count != 1)}"
 
 
 def summary(notes: Sequence[Note]) -> str:

@@ -10,7 +10,8 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from linkwise.mechanics.joints import Fixed, Floating, Joint, Planar, Prismatic, Revolute, Spherical
-from linkwise.mechanism import GROUND, Actuator, Body, Coupling, EffortRange, Loop, Mechanism, Pose, Shape, Tendon
+from linkwise.mechanism import GROUND, Actuator, Body, Coupling, EffortRange, Loop, Mechanism, Pose, Shape
+from linkwise.mechanism.elements import RECORDS, name_of
 from linkwise.writers.composed_joints import with_joints_of
 from linkwise.writers.report import Report, listed
 from linkwise.writers.xml import document, element
@@ -240,8 +241,7 @@ def _note_the_rest(mech: Mechanism, report: Report) -> None:
     """What has no place in the format."""
     for one in mech.elements:
         if not isinstance(one, (Actuator, EffortRange)):
-            what = "tendon" if isinstance(one, Tendon) else "gravity compensation"
-            report.omit(what, one.name if isinstance(one, Tendon) else one.link)
+            report.omit(RECORDS[type(one)].replace("_", " ").removesuffix("s"), name_of(one))
     for pair in mech.contact_pairs:
         report.omit("contact", pair.name)
     for what, names in (("posture", mech.postures), ("group of joints", mech.groups)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import pickle
 
@@ -121,6 +122,34 @@ def test_gravity_compensation_is_mass_that_gravity_does_not_pull_at():
     np.testing.assert_allclose(lw.acting.forces(moon, q, v), lighter * 1.62 / 9.81, atol=1e-12)
 
 
+def test_fluids_only_take_energy_away_and_survive_files():
+    mech = lw.mechanisms.random_tree(4, 2, floating_base=True)
+    parts = [
+        lw.FluidForce(mech.link_names[0], "box", (0.1, 0.2, 0.3), 1000.0, 0.5, position=(0.1, 0.0, 0.2)),
+        lw.FluidForce(mech.link_names[-1], "ellipsoid", (0.1, 0.2, 0.3), 900.0, 0.1),
+    ]
+    wet, rng = mech.with_elements(*parts), np.random.default_rng(0)
+    assert wet.acting == {"fluid": (mech.link_names[0], mech.link_names[-1])}
+    q, v = lw.random_state(wet, rng, (50,))
+    assert (np.sum(lw.acting.forces(wet, q, v) * v, axis=-1) < 0.0).all()
+    again = from_data(json.loads(json.dumps(to_data(wet))))
+    assert again == wet
+    np.testing.assert_array_equal(lw.acting.forces(again, q[0], v[0]), lw.acting.forces(wet, q[0], v[0]))
+    still = lw.acting.forces(
+        mech.with_elements(*(dataclasses.replace(x, wind=(1, 2, 3)) for x in parts)), q[0], 0 * v[0]
+    )
+    assert np.abs(still).max() > 1.0
+    for change, message in (
+        ({"shape": "ball"}, "shape in the fluid around"),
+        ({"size": (1.0, 2.0)}, "must be 3 numbers"),
+        ({"size": (1.0, 0.0, 2.0)}, "must be positive"),
+        ({"density": -1.0}, "must not be negative"),
+        ({"axes": np.ones((3, 3))}, "rotation|orthonormal"),
+    ):
+        with pytest.raises((lw.MechanismError, ValueError), match=message):
+            dataclasses.replace(parts[0], **change)
+
+
 @pytest.mark.parametrize(
     ("element", "message"),
     [
@@ -129,6 +158,7 @@ def test_gravity_compensation_is_mass_that_gravity_does_not_pull_at():
         (lw.Actuator("motor", "joint1"), "two actuators are named 'motor'"),
         (lw.Tendon("t", (("elbow", 1.0),)), "no moving joint 'elbow'"),
         (lw.GravityCompensation("hand", 1.0, (0, 0, 0)), "no link or frame 'hand'"),
+        (lw.FluidForce("hand", "box", (1, 1, 1), 1.0), "no link or frame 'hand'"),
         (3, "an element of a mechanism is one of Actuator, Tendon"),
     ],
 )

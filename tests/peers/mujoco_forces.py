@@ -100,7 +100,9 @@ class Beside:
     def differences(self, seed: int = 0, states: int = 3) -> dict[str, float]:
         """The largest relative differences of passive forces, forces of actuators and rates of activations."""
         rng, largest = np.random.default_rng(seed), {"passive": 0.0, "actuators": 0.0, "activations": 0.0}
-        passive = _without_constraints(self.mech.with_acting("springs", "damping", "tendons", "gravity_compensation"))
+        passive = _without_constraints(
+            self.mech.with_acting("springs", "damping", "tendons", "gravity_compensation", "fluid")
+        )
         driven = self.mech.with_acting("actuators")
         for _ in range(states):
             q, v = lw.random_state(self.mech, rng)

@@ -62,11 +62,6 @@ NOTED = {
     "flexcomp": (model(JOINT + "<flexcomp name='f'/>"), ["1 deformable body"], "are not read"),
     "composite": (model(JOINT + "<composite prefix='c'/>"), ["1 composite"], "save the model from MuJoCo"),
     "plugin": (moving(f"<joint/>{BALL}<plugin plugin='p'/>"), ["1 plugin"], "not in the file"),
-    "fluid": (
-        model(head="<option density='1.2' viscosity='0.1'/>"),
-        ["1 fluid with density and viscosity"],
-        "left out",
-    ),
     "mocap": (model(JOINT + '<body name="m" mocap="true"/>'), ["1 mocap body"], "kept where the file has it"),
     "limit of a ball": (
         moving(f'<joint type="ball" range="0 30"/>{BALL}'),

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...mechanism import Actuator, Body, EffortRange, GravityCompensation, Mechanism, Tendon
+from ...mechanism import Actuator, Body, EffortRange, FluidForce, GravityCompensation, Mechanism, Tendon
 from ...mechanism.elements import RECORDS, name_of
 from ..algorithms.dynamics import mass_matrix
 from ..joints.protocol import ANGLE, LENGTH
@@ -19,6 +19,7 @@ from ..recursions.tree import build_tree
 from .actuators import Actuation
 from .at_joints import FRICTION_SPEED, Damper, Friction, Spring, Stop, StopSpring
 from .contact import CompliantContact
+from .fluid import FluidLaw
 from .gravity_compensation import HoldingUp
 from .law import Acting, ForceLaw
 from .tendons import TendonLaw
@@ -179,6 +180,7 @@ def _tendon_law(mech: Mechanism, tendon: Tendon, explicit_step: float | None) ->
 LAWS: dict[type, Callable[[Mechanism, Any, float | None], ForceLaw | None]] = {
     Tendon: _tendon_law,
     GravityCompensation: lambda mech, record, _: HoldingUp(record),
+    FluidForce: lambda mech, record, _: FluidLaw(record),
 }
 
 

@@ -1,11 +1,11 @@
 """MJCF, the model format of MuJoCo.
 
 Read are bodies and their joints (several in one body too), masses given or computed from geoms and meshes, armature,
-springs, damping, friction and limits, actuators, fixed tendons, sites and fixed bodies as frames, ``connect`` and
-``weld`` as loops, linear ``joint`` equalities as mimic joints; the initial configuration and keyframes; and settings of
-the compiler, default classes, included files, attached models, frames and replicated subtrees; geoms as shapes, and
+springs, damping, friction and limits, actuators, fixed tendons, fluids, sites and fixed bodies as frames, ``connect``
+and ``weld`` as loops, linear ``joint`` equalities as mimic joints; the initial configuration and keyframes; settings
+of the compiler, default classes, included files, attached models, frames and replicated subtrees; geoms as shapes, and
 contact between those that move and the world.  What concerns looks is skipped; what acts or measures and is left out
-(other contact, sensors, spatial tendons, fluids, ...) is in ``mech.notes``.
+(other contact, sensors, spatial tendons, ...) is in ``mech.notes``.
 
 Coordinates are MuJoCo's, in the order of MuJoCo's joints: hinges and slides are zero where MuJoCo's are (``ref``
 counts), a free body's position and orientation are those in the world.  Every body's name is that of a frame with
@@ -25,7 +25,8 @@ from linkwise.readers.mjcf.actuation import Actuation, gravity_compensation, wit
 from linkwise.readers.mjcf.actuators import driven_joints, rotors_of
 from linkwise.readers.mjcf.assembly import Assembly
 from linkwise.readers.mjcf.attachments import with_attachments
-from linkwise.readers.mjcf.document import Defaults, settings_of, with_includes
+from linkwise.readers.mjcf.document import Defaults, merged, settings_of, with_includes
+from linkwise.readers.mjcf.fluid import fluid_forces
 from linkwise.readers.mjcf.geometry import timestep_of, with_shapes
 from linkwise.readers.mjcf.joints import joints_of
 from linkwise.readers.mjcf.masses import masses_of
@@ -93,6 +94,7 @@ def from_xml(
     )
     actuation = Actuation(root, settings, defaults, all_joints)
     elements = (*actuation.tendons(), *gravity_compensation(bodies, masses, assembly.frame_of))
+    elements += tuple(fluid_forces(merged(root, "option"), bodies, masses, assembly.frame_of, settings))
     mechanism = replace(mechanism, annotations=known, elements=(*elements, *actuation.effort_ranges()))
     mechanism = with_spring_dampers(mechanism, all_joints, settings)
     driven = list(actuation.actuators(frames))

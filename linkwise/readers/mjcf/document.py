@@ -227,7 +227,7 @@ class Settings:
 
 def settings_of(root: Element, folder: Path | None) -> Settings:
     """The settings of a document; where several elements set the same thing, the last one counts."""
-    compiler, option = _merged(root, "compiler"), _merged(root, "option")
+    compiler, option = merged(root, "compiler"), merged(root, "option")
     check_attributes(compiler)
     if choice(compiler, "coordinate", ("local", "global"), "local") == "global":
         raise compiler.error('coordinate="global" is no longer part of MJCF; save the model with coordinate="local"')
@@ -266,7 +266,7 @@ def settings_of(root: Element, folder: Path | None) -> Settings:
     )
 
 
-def _merged(root: Element, tag: str) -> Element:
+def merged(root: Element, tag: str) -> Element:
     """All elements of one tag as a single one."""
     found = list(root.all(tag))
     attributes = {key: value for one in found for key, value in one.attributes.items()}

@@ -37,10 +37,6 @@ def note(root: Element, bodies: list[Node], settings: Settings, defaults: Defaul
         omit(flex, "deformable body", "deformable bodies are not read")
     for sensor in _inside(root, "sensor"):
         omit(sensor, "sensor", "not read: lw.frame_pose, lw.link_velocities, lw.link_accelerations compute such")
-    for option in root.all("option"):
-        fluid = [key for key in ("density", "viscosity") if nonzero(option, key)]
-        if fluid:
-            omit(option, f"fluid with {' and '.join(fluid)}", "forces on the bodies are left out")
     for body in bodies[1:]:
         if body.element.attributes.get("mocap") == "true":
             omit(body.element, "mocap body", "kept where the file has it")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from linkwise.mechanics.joints import Floating, Joint, Prismatic, Revolute, Spherical
-from linkwise.mechanism import Mechanism
+from linkwise.mechanism import FluidForce, Mechanism
 from linkwise.writers.composed_joints import with_joints_of
 from linkwise.writers.mjcf.bodies import Bodies
 from linkwise.writers.mjcf.constraints import write_equalities
@@ -38,6 +38,9 @@ def written(mech: Mechanism, report: Report) -> str:
     for body in mech.bodies:
         if min(body.limits.velocity) < math.inf:
             report.omit("velocity limit", body.joint)
+    for one in mech.elements:
+        if isinstance(one, FluidForce):
+            report.omit("fluid", one.link)
     for group in mech.groups:
         report.omit("group of joints", group)
     if mech.idle:

@@ -1,0 +1,88 @@
+"""Fluids: what ``density``, ``viscosity`` and ``wind`` of ``<option>`` do to every body that moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from linkwise.mechanism import FluidForce
+from linkwise.mechanism.elements import FLUID_COEFFICIENTS
+from linkwise.mechanism.welding import RigidMass
+from linkwise.readers.mjcf.document import Settings, choice
+from linkwise.readers.mjcf.masses import GEOM_TYPES, size_of
+from linkwise.readers.mjcf.poses import orientation_of
+from linkwise.readers.mjcf.tree import Node
+from linkwise.readers.protocol import Element, omit
+
+LEAST = 1e-15  # MuJoCo's mjMINVAL: kg, and of moments
+
+
+def fluid_forces(
+    option: Element,
+    bodies: Sequence[Node],
+    masses: Mapping[str, RigidMass],
+    frames: Mapping[str, str],
+    settings: Settings,
+) -> Iterator[FluidForce]:
+    """Of every body that moves: on its ellipsoids, where it has geoms with that ``fluidshape``, else on the box of its
+    inertia."""
+    fluid: dict[str, Any] = {name: option.number(name, 0.0) for name in ("density", "viscosity")}
+    if not any(fluid.values()) or not settings.has("damper"):
+        return
+    fluid["wind"] = option.vector("wind", (0.0, 0.0, 0.0))
+    for body in bodies[1:]:
+        mass = masses[body.name]
+        if not body.moves or mass.mass < LEAST:
+            continue
+        around = [one for one in body.geoms if choice(one[0], "fluidshape", ("none", "ellipsoid"), "none") != "none"]
+        if not around:
+            axes = _axes(body, mass, settings)
+            moments = (axes.T @ mass.inertia @ axes).diagonal()
+            squares = np.maximum(LEAST, moments.sum() - 2.0 * moments) / mass.mass * 6.0
+            place: dict[str, Any] = {"axes": axes.tolist(), "position": mass.com.tolist()}
+            yield FluidForce(frames[body.name], "box", np.sqrt(squares).tolist(), **place, **fluid)
+        for geom, (rotation, position) in around:
+            kind = choice(geom, "type", GEOM_TYPES, "sphere")
+            if kind in ("mesh", "sdf", "hfield", "plane") or "mesh" in geom.attributes:
+                omit(geom, f"{kind} in a fluid", "does not act: its half axes are not read")
+                continue
+            given = geom.numbers("fluidcoef", 1, 5) if "fluidcoef" in geom.attributes else ()
+            yield FluidForce(
+                frames[body.name],
+                "ellipsoid",
+                _half_axes(kind, size_of(geom, kind)),
+                axes=rotation.tolist(),
+                position=position.tolist(),
+                coefficients=(*given, *FLUID_COEFFICIENTS[len(given) :]),
+                **fluid,
+            )
+
+
+def _half_axes(kind: str, size: np.ndarray) -> Any:
+    """(3,): of the ellipsoid in the place of a shape."""
+    if kind == "sphere":
+        return [size[0]] * 3
+    if kind in ("capsule", "cylinder"):
+        return [size[0], size[0], size[1] + (size[0] if kind == "capsule" else 0.0)]
+    return size.tolist()
+
+
+def _axes(body: Node, mass: RigidMass, settings: Settings) -> np.ndarray:
+    """(3, 3): principal axes as MuJoCo has them: as given, those of the only geom, or of the inertia itself.  Where
+    moments are equal, they matter: drag along each axis is quadratic."""
+    if body.inertial is not None and settings.inertia_from_geoms != "true":
+        inertial, (rotation, _) = body.inertial
+        if "fullinertia" not in inertial.attributes:
+            return rotation @ orientation_of(inertial, settings)
+    elif len(solid := [one for one in body.geoms if _has_mass(one[0])]) == 1:
+        geom, (rotation, _) = solid[0]
+        if choice(geom, "type", GEOM_TYPES, "sphere") != "mesh" and "mesh" not in geom.attributes:
+            return rotation
+    axes = np.linalg.eigh(mass.inertia)[1]
+    return axes * np.sign(np.linalg.det(axes))
+
+
+def _has_mass(geom: Element) -> bool:
+    return geom.number("mass" if "mass" in geom.attributes else "density", 1.0) > 0.0
