@@ -11,7 +11,6 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
-from scipy.linalg import solve_continuous_are
 
 import linkwise as lw
 
@@ -28,31 +27,10 @@ def cart_pole() -> lw.Mechanism:
     return builder.joint("hinge", lw.Revolute((0, 1, 0)), "cart", "pole").build("cart_pole")
 
 
-def regulator(model: lw.StateSpace, weight: float, effort: float) -> np.ndarray:
-    """The gain (inputs, states) of u = -gain x that minimizes weight |x|^2 + effort |u|^2 over all time."""
-    states, inputs = model.B.shape
-    solution = solve_continuous_are(model.A, model.B, weight * np.eye(states), effort * np.eye(inputs))
-    return model.B.T @ solution / effort
-
-
-def feedback(model: lw.StateSpace, gain: np.ndarray):
-    """The controller: the forces of the equilibrium and the regulator's answer to what differs from it."""
-    driven = [model.mechanism.v_index(name).start for name in model.input_names]
-
-    def control(t, q, v):
-        tau = model.tau.copy()
-        tau[driven] -= gain @ model.state_at(q, v)
-        return tau
-
-    return control
-
-
-def balanced(model: lw.StateSpace, gain: np.ndarray, q0: np.ndarray, duration: float):
+def balanced(model: lw.StateSpace, control, q0: np.ndarray, duration: float):
     """Simulate the mechanism itself, not its linear model, under the regulator."""
     still = np.zeros(model.mechanism.nv)
-    motion = lw.simulate(
-        model.mechanism, q0, still, duration, control=feedback(model, gain), rtol=1e-8, atol=1e-10, output_step=0.02
-    )
+    motion = lw.simulate(model.mechanism, q0, still, duration, control=control, rtol=1e-8, atol=1e-10, output_step=0.02)
     left = np.abs(model.state_at(motion.q[-1], motion.v[-1])).max()
     print(f"  after {duration:g} s: {left:.0e} of the displacement is left")
     return motion
@@ -64,10 +42,10 @@ def main() -> None:
     upright = lw.linearize(cart, [0.0, 0.0], inputs=("slide",))
     print(upright)
     print(upright.table())
-    gain = regulator(upright, 1.0, 0.1)
-    closed = np.linalg.eigvals(upright.A - upright.B @ gain)
-    print(f"  slowest eigenvalue {upright.eigenvalues().real.max():.2f} becomes {closed.real.max():.2f} 1/s")
-    swing = balanced(upright, gain, np.array([0.0, 0.4]), 20.0)
+    regulator = lw.lqr(upright, 1.0, 0.1)
+    closed = regulator.eigenvalues().real.max()
+    print(f"  slowest eigenvalue {upright.eigenvalues().real.max():.2f} becomes {closed:.2f} 1/s")
+    swing = balanced(upright, regulator, np.array([0.0, 0.4]), 20.0)
 
     loader = lw.mechanisms.loader()
     held = lw.find_equilibrium(loader, lw.neutral(loader), solve_for="tau", actuated=PISTONS)
@@ -77,7 +55,7 @@ def main() -> None:
     model = lw.linearize(loader, held.q, None, held.tau, independent=PISTONS, inputs=PISTONS)
     print(model.modes())
     lifted = lw.closed.follow(loader, held.q, {"lift_piston_joint": 0.05, "tilt_piston_joint": -0.03})
-    motion = balanced(model, regulator(model, 1.0, 1e-8), lifted, 15.0)
+    motion = balanced(model, lw.lqr(model, 1.0, 1e-8), lifted, 15.0)
     difference = np.abs(lw.linearize(loader, held.q, None, held.tau, independent="null_space").eigenvalues() ** 2)
     own = np.abs(model.eigenvalues() ** 2)
     print(f"  eigenvalues in other coordinates agree to {np.abs(np.sort(difference) - np.sort(own)).max():.0e}")

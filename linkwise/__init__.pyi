@@ -21,8 +21,12 @@ from .compiler.runtime.single_call import set_single_call_shortcut as set_single
 from .compiler.runtime.threads import get_num_threads as get_num_threads
 from .compiler.runtime.threads import set_num_threads as set_num_threads
 from .compiler.targets.protocol import Target as Target
+from .control.decoupled import decoupled_tracking as decoupled_tracking
 from .control.joints import joint_feedback as joint_feedback
 from .control.joints import saturated as saturated
+from .control.operational_space import operational_space_control as operational_space_control
+from .control.regulators import lqr as lqr
+from .control.tracking import computed_torque as computed_torque
 from .dynamics import acting as acting
 from .dynamics import closed as closed
 from .dynamics import denoc as denoc
@@ -229,11 +233,13 @@ __all__ = [
     "centroidal_momentum_matrix_rate",
     "closed",
     "compile",
+    "computed_torque",
     "contact_energy",
     "contact_points",
     "contact_wrenches",
     "coordinate_rates",
     "coriolis_matrix",
+    "decoupled_tracking",
     "denoc",
     "diagonal",
     "difference",
@@ -278,6 +284,7 @@ __all__ = [
     "load_dh",
     "load_srdf",
     "load_trajectory",
+    "lqr",
     "manipulability",
     "mass_matrix",
     "mass_matrix_derivatives",
@@ -288,6 +295,7 @@ __all__ = [
     "momentum_rate",
     "neutral",
     "operational_inertia",
+    "operational_space_control",
     "operators",
     "pose",
     "potential_energy",

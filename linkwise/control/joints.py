@@ -14,6 +14,7 @@ from ..dynamics.trees import difference
 from ..mechanism import Mechanism, MechanismError, require_mechanism
 from ..mechanism.quaternions import with_unit_quaternions
 from .actuation import actuated_coordinates, gravity_held
+from .compiled import CompiledControl, SaturatedLaw
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,8 +100,8 @@ class Saturated:
         return np.clip(real_numbers("what control returns", self.control(t, q, v)), -self.limit, self.limit)
 
 
-def saturated(mech: Mechanism, control: Callable[..., Any], limit: Any = None) -> Saturated:
-    """``control`` with its joint forces cut off at what the motors can do.
+def saturated(mech: Mechanism, control: Callable[..., Any], limit: Any = None) -> Saturated | CompiledControl:
+    """``control`` with its joint forces cut off at what the motors can do; one that is compiled stays so.
 
     limit   the largest force: one number, one for each of the nv coordinates, {joint: number, or one per degree of
             freedom}, or None for the effort limits of the mechanism's own joints, as its file gives them; joints
@@ -111,7 +112,11 @@ def saturated(mech: Mechanism, control: Callable[..., Any], limit: Any = None) -
         raise TypeError(f"control must be a function of (t, q, v), not {control!r}; cut an array off with np.clip")
     if limit is None:
         limit = mech.effort_limit
-    return Saturated(control, _per_coordinate(mech, "limit", limit, np.inf))
+    bound = _per_coordinate(mech, "limit", limit, np.inf)
+    if isinstance(control, CompiledControl):
+        law = SaturatedLaw(control.law.n_ctrl, control.law, tuple(bound.tolist()))
+        return CompiledControl(control.mech, law, control.reference)
+    return Saturated(control, bound)
 
 
 # -- numbers by joint -----------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from ..compiler.kernel import KernelError
 from ..compiler.runtime.arrays import UnreadableArrayError, all_plain, on_device
 from ..compiler.store import is_single
 from ..control.actuation import actuated_coordinates
+from ..control.compiled import CompiledControl
 from ..dynamics.by_actuator import inputs_by_actuator
 from ..dynamics.by_joint import configuration_by_joint, rates_by_joint
 from ..dynamics.passive import Passive
@@ -40,6 +41,24 @@ def acting_laws(mech: Mechanism, passive: Any, method: str, dt: Any) -> Acting:
         raise TypeError(f"passive must be a linkwise.Passive, such as Passive.of(mech), not {passive!r}")
     elements = resolved(mech, passive, explicit_step(method, step_length(mech, dt)))
     return Acting() if elements is None else elements.acting
+
+
+def with_controller(
+    mech: Mechanism, acting: Acting, feedback: Any, ctrl: Any, dt: Any, steps: int
+) -> tuple[Acting, Mapping[str, Any] | None, Any]:
+    """What acts, feedback and control inputs, where feedback may be a compiled controller: that is one more law, whose
+    reference follows the inputs of actuators."""
+    if not isinstance(feedback, CompiledControl):
+        return acting, feedback, ctrl
+    if feedback.mech.nq != mech.nq or feedback.mech.nv != mech.nv:
+        raise MechanismError(f"rollout: the controller is one of {feedback.mech.name!r}, not of {mech.name!r}")
+    reference = feedback.references(step_length(mech, dt), steps)
+    own = np.zeros(acting.n_ctrl) if ctrl is None else np.asarray(inputs_by_actuator(mech, ctrl), dtype=float)
+    own = own[None] if own.ndim == 1 else own
+    rows = np.broadcast_shapes(own.shape[:-1], reference.shape[:-1])
+    both = [np.broadcast_to(x, (*rows, x.shape[-1])) for x in (own, reference)]
+    together = np.concatenate(both, axis=-1)
+    return Acting((*acting.laws, feedback.law)), None, together if together.shape[-1] else None
 
 
 def controls_of(mech: Mechanism, acting: Acting, ctrl: Any, activation: Any) -> dict[str, Any]:

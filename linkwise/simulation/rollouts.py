@@ -19,6 +19,7 @@ from ..compiler.runtime.arrays import NoDeviceError, UnreadableArrayError, is_fo
 from ..compiler.runtime.device_arrays import DeviceCall
 from ..compiler.store import stored
 from ..compiler.variants import shared_by_variants
+from ..control.compiled import CompiledControl
 from ..dynamics.by_joint import state_by_joint
 from ..dynamics.passive import Passive
 from ..dynamics.states import Float64Array
@@ -40,6 +41,7 @@ from .rollout_inputs import (
     precision,
     step_length,
     stride,
+    with_controller,
 )
 from .starts import warn_of_starts_beyond_limits
 from .steps import ACTIVATION, PER_STEP, require_without_drives, step_algorithm, step_name, warn_of_long_steps
@@ -58,7 +60,7 @@ def rollout(
     method: str = "rk4",
     *,
     wrenches: ArrayLike | None = None,
-    feedback: Mapping[str, Any] | None = None,
+    feedback: Mapping[str, Any] | CompiledControl | None = None,
     parameters: Mapping[str, Any] | None = None,
     every: int = 1,
     final_only: bool = False,
@@ -80,7 +82,8 @@ def rollout(
     wrenches     external, in link frames: None, or (n_links, 6) and more axes as tau
     feedback     {"target": ..., "kp": ..., "kd": ...}: joint forces kp (target - q) - kd v besides tau, of the start of
                  each step, and gain [target - q; -v] with "gain" (..., nv, 2 nv).  The target has the shapes of tau; kp
-                 and kd are (..., nv) or a number, for all joints with motors; all but gain as {joint: ...} too
+                 and kd are (..., nv) or a number, for all joints with motors; all but gain as {joint: ...} too.
+                 Or a compiled controller (``lw.computed_torque``, ...), in every stage of a step
     parameters   numbers of the mechanism that differ from state to state, as ``compile`` names them:
                  {"mass": (..., n_links), "forearm.com": (..., 3)}; masses and inertias that no body has are refused
     every        keep each ``every``-th state only: (..., steps // every + 1, nq); ``final_only``: the last, (..., nq)
@@ -101,8 +104,8 @@ def rollout(
     method, target = one_of("method", method, STEPS), one_of("target", target, rollout_targets())
     ALGORITHMS[step_name(mech, method)].check(mech)
     steps, acting = count("steps", steps, 0), acting_laws(mech, passive, method, dt)
-    every = stride(steps, every, final_only)
-    more = {} if wrenches is None else {"wrenches": wrenches}
+    acting, feedback, ctrl = with_controller(mech, acting, feedback, ctrl, dt, steps)
+    every, more = stride(steps, every, final_only), {} if wrenches is None else {"wrenches": wrenches}
     more |= feedback_of(mech, feedback) | controls_of(mech, acting, ctrl, activation)
     parameters = by_name("parameters", parameters, "{'mass': masses}")
     given = {**state_by_joint(mech, {"q": q0, "v": v0}), "tau": tau, "dt": step_length(mech, dt), **more, **parameters}
@@ -115,8 +118,7 @@ def rollout(
     axes = (*batch,) if final_only else (*batch, steps // every + 1)
     initial, shapes = _starts(mech, acting, named, axes)
     if device:
-        arrays = list(named.values())
-        found = _run_on_device(device, run, arrays, initial, out, shapes, np.dtype(dtype), steps, final_only)
+        found = _run_on_device(device, run, [*named.values()], initial, out, shapes, np.dtype(dtype), steps, final_only)
         return _returned(found, return_activation, axes)
     results = _results(out, shapes, np.dtype(dtype))
     if out is not None:

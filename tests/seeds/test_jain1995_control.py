@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
+from scipy.optimize import minimize
 
 import linkwise as lw
 
@@ -267,3 +268,32 @@ def test_the_prescribed_configuration_is_not_reached_from_everywhere():
     at_rest, stretched = np.zeros(2), np.zeros(2)
     assert np.abs(regulation.error(stretched)[:3]).max() > 0.1
     close(lw.forward_dynamics(mech, stretched, at_rest, regulation(0.0, stretched, at_rest)), at_rest)
+
+
+@results("jain1995", "Control 8.2", by="library")
+def test_from_an_open_set_of_starts_it_ends_elsewhere():
+    """An arm with its elbow on the other side: a minimum of the springs' energy away from the goal.  By the paper's own
+    function every motion that starts near it, with less energy than leads out, ends in it."""
+    mech = lw.mechanisms.planar_arm(2).with_gravity((0.0, 0.0, 0.0))
+    regulation = lw.diagonal.end_effector_regulation(
+        mech, "tip", lw.frame_pose(mech, np.array([0.4, 1.2]), "tip"), orientation_gain=2.0
+    )
+    place = minimize(regulation.potential, np.array([1.6, -1.2]), tol=1e-14).x
+    slopes = (
+        np.array([regulation.pull(place + step) - regulation.pull(place - step) for step in 1e-5 * np.eye(2)]) / 2e-5
+    )
+    energy = lambda step: regulation.potential(place + step)  # noqa: E731
+    h = 1e-3
+    curvature = [
+        [
+            (energy(h * (a + b)) - energy(h * (a - b)) - energy(h * (b - a)) + energy(-h * (a + b))) / (4 * h * h)
+            for b in np.eye(2)
+        ]
+        for a in np.eye(2)
+    ]
+    assert np.abs(regulation.pull(place)).max() < 1e-4 and np.abs(regulation.error(place)).max() > 0.5
+    assert np.linalg.eigvalsh(curvature).min() > 0.1 and np.abs(slopes).max() > 0.1
+    q, v = motion(mech, place + 0.05, np.zeros(2), lambda q, v: regulation(0.0, q, v), np.array([0.0, 6.0]))[
+        -1
+    ].reshape(2, 2)
+    np.testing.assert_allclose(q, place, atol=1e-2)

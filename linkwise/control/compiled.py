@@ -1,0 +1,185 @@
+"""Controllers that are compiled: joint forces as a function of state and reference, written once on scalars.
+
+A ``ControlLaw`` is an element that acts (``mechanics/elements/law.py``), whose control inputs are the reference: so
+``rollout`` has it inside its compiled steps, and ``control(t, q, v)``, for ``simulate``, evaluates a kernel of the same
+code.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..compiler.pipeline import compile
+from ..compiler.store import stored
+from ..dynamics.by_joint import configuration_by_joint, rates_by_joint
+from ..dynamics.states import Float64Array, checked_arrays, real_numbers
+from ..mechanics.algorithms.algorithm import Algorithm
+from ..mechanics.elements.law import ForceLaw, Situation
+from ..mechanics.recursions.tree import Tree
+from ..mechanics.scalar import Scalar, select
+from ..mechanism import Mechanism, MechanismError
+from ..mechanism.quaternions import with_unit_quaternions
+from .actuation import actuated_coordinates
+
+REASON = "a control law: errors of positions and rotations, and what a model makes of them"
+Reference = Callable[[float], np.ndarray]
+Numbers = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class ControlLaw(ForceLaw):
+    """Joint forces of a controller; ``n_ctrl`` numbers of reference, constant during a step of a rollout."""
+
+    n_ctrl: int = 0
+    looks_at_gravity = True
+
+    @abstractmethod
+    def torques(
+        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
+    ) -> list[Scalar]:
+        """(nv,)"""
+
+    def act(self, at: Situation, ctrl: Sequence[Scalar], activation: Sequence[Scalar]) -> Sequence[Scalar]:
+        tau, mech = self.torques(at.tree, at.q, at.v, ctrl), at.tree.mechanism
+        for body in mech.bodies:
+            if not body.mimic:
+                at.push_joint(body.joint, tau[mech.v_index(body.joint)])
+        return ()
+
+
+@dataclass(frozen=True)
+class SaturatedLaw(ControlLaw):
+    """Another law whose forces go no further than ``limit`` in either direction."""
+
+    law: ControlLaw | None = None
+    limit: Numbers = ()
+
+    def torques(
+        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
+    ) -> list[Scalar]:
+        assert self.law is not None
+        tau = self.law.torques(tree, q, v, reference)
+        return [clipped(x, bound) for x, bound in zip(tau, self.limit, strict=True)]
+
+
+def clipped(x: Scalar, bound: float) -> Scalar:
+    """x, no further from zero than ``bound``."""
+    return select(x > bound, bound, select(x < -bound, -bound, x)) if np.isfinite(bound) else x
+
+
+@dataclass(frozen=True, eq=False)
+class Constant:
+    """A reference that stays."""
+
+    numbers: np.ndarray
+
+    def __call__(self, t: float) -> np.ndarray:
+        return self.numbers
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledControl:
+    """A controller ``control(t, q, v) -> tau``, for batches too: for ``simulate``, and for ``rollout(...,
+    feedback=control)``.
+
+    law         what is compiled
+    reference   from a time to the numbers that the law follows; None if it follows none
+    """
+
+    mech: Mechanism
+    law: ControlLaw
+    reference: Reference | None
+
+    def __call__(self, t: float, q: Any, v: Any) -> Float64Array:
+        q, v = checked_arrays(self.mech, q=q, v=v)
+        return self._kernel(q, v, *(() if self.reference is None else (self.reference(t),)))
+
+    def references(self, dt: Any, steps: int) -> np.ndarray:
+        """(steps, n_ctrl), or (1, n_ctrl) if it stays: the reference in the middle of every step."""
+        if self.reference is None:
+            return np.zeros((1, 0))
+        if isinstance(self.reference, Constant):
+            return self.reference.numbers[None]
+        if np.ndim(dt) != 0:
+            raise MechanismError("rollout: a controller with a reference takes one dt for all states")
+        return np.array([self.reference((k + 0.5) * float(dt)) for k in range(max(steps, 1))])
+
+    @cached_property
+    def _kernel(self) -> Callable[..., Any]:
+        law, mech = self.law, self.mech
+
+        def make() -> Any:
+            inputs = ("q", "v", "reference") if law.n_ctrl else ("q", "v")
+
+            def run(tree: Tree, q: Any, v: Any, reference: Any = ()) -> list[Scalar]:
+                return law.torques(tree, q, v, reference)
+
+            algorithm = Algorithm("control", inputs, "tau", run, reason=REASON, sizes={"reference": (law.n_ctrl,)})
+            return compile(algorithm, mech).function
+
+        return stored(mech, ("control", law), make)
+
+
+# -- what callers give --------------------------------------------------------------------------------------
+
+
+def require_motors(mech: Mechanism, what: str) -> None:
+    """All joints have motors, and none is in a loop."""
+    if mech.loops:
+        raise MechanismError(
+            f"{what} would ignore the loops of mechanism {mech.name!r}: linkwise.lqr of its linear model and "
+            "linkwise.joint_feedback heed them; mech.spanning_tree is the mechanism with its loops open"
+        )
+    driven = actuated_coordinates(mech, mech.initial, None)
+    if not driven.all():
+        names = [body.joint for body in mech.bodies if not (body.mimic or driven[mech.v_index(body.joint)].all())]
+        raise MechanismError(
+            f"{what} needs a motor at every joint, and {', '.join(map(repr, names))} of mechanism {mech.name!r} has "
+            "none: linkwise.lqr of a linear model balances what has fewer motors; mech.with_actuated(...) says which "
+            "joints have some"
+        )
+
+
+def gains(mech: Mechanism, name: str, given: Any) -> Numbers:
+    """nv numbers that are not negative: one for all, one each, or by joint, zero for the others."""
+    values = rates_by_joint(mech, name, given, 0.0) if isinstance(given, Mapping) else real_numbers(name, given)
+    if values.shape not in ((), (mech.nv,)) or not (np.isfinite(values).all() and (values >= 0.0).all()):
+        raise ValueError(
+            f"{name} must be a number, {mech.nv} of them or {{joint: number}}, not negative, got {given!r}"
+        )
+    return tuple(np.broadcast_to(values, (mech.nv,)).tolist())
+
+
+def bounds(mech: Mechanism, name: str, given: Any) -> Numbers:
+    """nv positive numbers, infinite where there is no bound."""
+    values = rates_by_joint(mech, name, given, np.inf) if isinstance(given, Mapping) else real_numbers(name, given)
+    if values.shape not in ((), (mech.nv,)) or not (values > 0.0).all():
+        raise ValueError(f"{name} must be a positive number, {mech.nv} of them or {{joint: number}}, got {given!r}")
+    return tuple(np.broadcast_to(values, (mech.nv,)).tolist())
+
+
+def joint_reference(mech: Mechanism, given: Any) -> Reference:
+    """From t to [q, v, a] (nq + 2 nv,): of a motion (``lw.trajectories``), a function of t that gives q, (q, v) or
+    (q, v, a), or a configuration, (nq,) or {joint: ...}."""
+    if not callable(given):
+        q = configuration_by_joint(mech, "reference", given) if isinstance(given, Mapping) else given
+        return Constant(_joint_numbers(mech, q))
+    return lambda t: _joint_numbers(mech, given(t))
+
+
+def _joint_numbers(mech: Mechanism, given: Any) -> np.ndarray:
+    q, *rates = given if isinstance(given, tuple) else (given,)
+    parts = [with_unit_quaternions(mech, "reference", real_numbers("reference", q))]
+    parts += [real_numbers("reference", x) for x in rates] + [np.zeros(mech.nv)] * (2 - len(rates))
+    if [x.shape for x in parts] != [(mech.nq,), (mech.nv,), (mech.nv,)] or not all(np.isfinite(x).all() for x in parts):
+        raise MechanismError(
+            f"a reference is a configuration ({mech.nq},), or a function of t that gives it, with velocities and "
+            f"accelerations ({mech.nv},), finite; got shapes {[x.shape for x in parts]}"
+        )
+    return np.concatenate(parts)

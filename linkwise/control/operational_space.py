@@ -1,0 +1,171 @@
+"""Control of a frame in the world (Khatib, "A unified approach for motion and force control of robot manipulators: the
+operational space formulation", IEEE Journal of Robotics and Automation 3, 1987), and of the posture in what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..dynamics.by_joint import configuration_by_joint
+from ..dynamics.states import Float64Array, real_numbers
+from ..mechanics.algorithms.configuration import difference
+from ..mechanics.algorithms.dynamics import inverse_dynamics, mass_matrix
+from ..mechanics.algorithms.frame_motion import jacobian_rate_times_velocity
+from ..mechanics.algorithms.jacobians import jacobian
+from ..mechanics.algorithms.kinematics import way_to
+from ..mechanics.links.factor import Elimination, Factor
+from ..mechanics.recursions.tree import Configuration, Tree
+from ..mechanics.scalar import Matrix, Scalar, dot, is_zero, select
+from ..mechanics.spatial import IDENTITY, ZERO, Matrix3, Vector3
+from ..mechanics.spatial import quaternion as quat
+from ..mechanics.spatial.pose import beyond
+from ..mechanism import Mechanism, MechanismError, require_mechanism
+from ..mechanism.quaternions import with_unit_quaternions
+from .compiled import CompiledControl, Constant, ControlLaw, Numbers, Reference, gains, require_motors
+
+SINGULAR = 1e-4  # of the trace of J M^-1 J*: pivots below it are raised towards it, so that forces stay finite
+
+
+@dataclass(frozen=True)
+class OperationalSpaceLaw(ControlLaw):
+    """tau = J* (J M^-1 J*)^-1 (x_r'' + kd (x_r' - J v) + kp e - dJ/dt v - J u0) + ID(q, v, u0), with the acceleration
+    u0 = posture_kp (posture - q) - posture_kd v that is left where the frame does not feel it.
+
+    The reference is position (3), rotation by rows (9) if it is held, velocity and acceleration of the frame, linear
+    parts alone if it is not.
+    """
+
+    frame: str = ""
+    rotation: bool = True
+    kp: float = 0.0
+    kd: float = 0.0
+    posture: Numbers = ()
+    posture_kp: Numbers = ()
+    posture_kd: Numbers = ()
+
+    def torques(
+        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
+    ) -> list[Scalar]:
+        first = 0 if self.rotation else 3  # of the rows [omega; v]
+        rows = jacobian(tree, q, self.frame, "world_aligned")[first:]
+        drift = jacobian_rate_times_velocity(tree, q, v, self.frame, "world_aligned")[first:]
+        error = self._error(tree, q, reference)
+        rates, accelerations = np.array_split(np.array(reference[len(reference) - 2 * len(rows) :], dtype=object), 2)
+        way = difference(tree, q, list(self.posture))
+        own = [kp * e - kd * x for kp, e, kd, x in zip(self.posture_kp, way, self.posture_kd, v, strict=True)]
+        wanted = [
+            a + self.kd * (rate - dot(row, v)) + self.kp * e - bias - dot(row, own)
+            for a, rate, row, e, bias in zip(accelerations, rates, rows, error, drift, strict=True)
+        ]
+        felt = [
+            k for k, row in enumerate(rows) if not all(map(is_zero, row))
+        ]  # a planar arm has no way out of its plane
+        rows, wanted = [rows[k] for k in felt], [wanted[k] for k in felt]
+        mass = Elimination(mass_matrix(tree, q))
+        moved = [mass.solve(row) for row in rows]
+        mobility = [[dot(row, column) for column in moved] for row in rows]
+        force = _damped(mobility).solve(wanted)
+        tau = inverse_dynamics(tree, q, v, own)
+        return [x + dot(column, force) for x, column in zip(tau, zip(*rows, strict=True), strict=True)]
+
+    def _error(self, tree: Tree, q: Sequence[Scalar], reference: Sequence[Scalar]) -> list[Scalar]:
+        rotation, position = beyond((IDENTITY, ZERO), way_to(Configuration(tree, q), self.frame))
+        apart = Vector3(*reference[:3]) - position
+        if not self.rotation:
+            return list(apart)
+        wanted = Matrix3.from_rows(np.array(reference[3:12], dtype=object).reshape(3, 3).tolist())
+        return [*quat.logarithm(quat.from_matrix(wanted.times(rotation.T))), *apart]
+
+
+def _damped(mobility: Matrix) -> Factor:
+    """Of J M^-1 J*: as it is, but near singular positions, where it is damped the more the smaller its least pivot."""
+    count = len(mobility)
+    floor = sum(mobility[k][k] for k in range(count)) * SINGULAR
+    least = floor
+    for pivot in Factor.of(mobility).pivots:
+        least = select(pivot < least, pivot, least)
+    missing = 1.0 - least / floor
+    shift = floor * missing * missing
+    return Factor.of([[x + shift if i == j else x for j, x in enumerate(row)] for i, row in enumerate(mobility)])
+
+
+def operational_space_control(
+    mech: Mechanism,
+    frame: str,
+    target: Any,
+    kp: float = 100.0,
+    kd: float = 20.0,
+    posture: Any = None,
+    posture_kp: Any = 10.0,
+    posture_kd: Any = 6.0,
+) -> CompiledControl:
+    """A controller that leads a frame to a pose or position, or along a motion, as if it were a free body: its errors
+    obey d2e/dt2 + kd de/dt + kp e = 0; what the frame does not feel leads to a posture.
+
+    target     a pose (4, 4) or a position (3,) in the world; or a function of t that gives it, or a tuple of it, the
+               frame's velocity and its acceleration: [omega; v] in world axes at its origin, (6,), or (3,) with a
+               position
+    kp, kd     1/s^2 and 1/s
+    posture    (nq,) or {joint: ...}: the initial configuration by default; posture_kp, posture_kd: a number, nv of
+               them or {joint: number}
+
+    Every joint needs a motor.  Near singular positions of the frame's Jacobian forces stay finite: they are damped,
+    and errors along lost directions decay no more.
+    """
+    require_mechanism(mech)
+    require_motors(mech, "operational_space_control")
+    if mech.frame(frame).body < 0:
+        raise MechanismError(f"frame {frame!r} is fixed to the ground: no joint moves it")
+    for name, gain in (("kp", kp), ("kd", kd)):
+        if not (isinstance(gain, (int, float)) and 0.0 <= gain < np.inf):
+            raise ValueError(f"{name} must be a number that is not negative, got {gain!r}")
+    first = _numbers(frame, target(0.0) if callable(target) else target)
+    size = first.size
+    rotation = size == 24
+    q = mech.initial if posture is None else posture
+    q = configuration_by_joint(mech, "posture", q) if isinstance(q, Mapping) else real_numbers("posture", q)
+    if q.shape != (mech.nq,) or not np.isfinite(q).all():
+        raise MechanismError(f"posture must be {mech.nq} finite numbers, one configuration of {mech.name!r}, got {q!r}")
+    law = OperationalSpaceLaw(
+        size,
+        frame,
+        rotation,
+        float(kp),
+        float(kd),
+        tuple(with_unit_quaternions(mech, "posture", q).tolist()),
+        gains(mech, "posture_kp", posture_kp),
+        gains(mech, "posture_kd", posture_kd),
+    )
+    return CompiledControl(mech, law, _reference(frame, target, size) if callable(target) else Constant(first))
+
+
+def _reference(frame: str, given: Any, size: int) -> Reference:
+    def at(t: float) -> np.ndarray:
+        numbers = _numbers(frame, given(t))
+        if numbers.size != size:
+            raise MechanismError(f"the target of {frame!r} is a pose at some times and a position at others")
+        return numbers
+
+    return at
+
+
+def _numbers(frame: str, given: Any) -> Float64Array:
+    """Position, rotation, velocity and acceleration, one after the other."""
+    where, *rates = given if isinstance(given, tuple) and np.ndim(given[0]) > 0 else (given,)
+    pose = real_numbers(f"the target of {frame!r}", where)
+    if pose.shape not in ((4, 4), (3,)):
+        raise MechanismError(
+            f"the target of {frame!r} must be a pose (4, 4) or a position (3,), got shape {pose.shape}"
+        )
+    count = 6 if pose.ndim == 2 else 3
+    changes = [real_numbers(f"the target of {frame!r}", x) for x in rates] + [np.zeros(count)] * (2 - len(rates))
+    if [x.shape for x in changes] != [(count,)] * 2:
+        raise MechanismError(f"velocity and acceleration of the target of {frame!r} must have shape ({count},)")
+    place = [pose[:3, 3], pose[:3, :3].ravel()] if count == 6 else [pose]
+    numbers = np.concatenate([*place, *changes])
+    if not np.isfinite(numbers).all():
+        raise MechanismError(f"the target of {frame!r} must be finite")
+    return numbers

@@ -1,0 +1,126 @@
+"""Linear-quadratic regulators of linear models, of trees and of closed mechanisms in independent coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..dynamics.states import Float64Array, real_numbers
+from ..mechanics.algorithms.configuration import difference
+from ..mechanics.recursions.tree import Tree
+from ..mechanics.scalar import Scalar, dot
+from ..mechanism import MechanismError
+from .compiled import CompiledControl, ControlLaw, Numbers
+
+StateSpace = Any  # of ``linearization``, which stands beside
+SINGULAR = 1e-9  # relative: modes that inputs move by less are not moved
+
+
+@dataclass(frozen=True)
+class RegulatorLaw(ControlLaw):
+    """tau = tau_0 - K [difference(q_0, q); v - v_0]."""
+
+    q: Numbers = ()
+    v: Numbers = ()
+    tau: Numbers = ()
+    gain: tuple[Numbers, ...] = ()  # by rows (nv, 2 nv)
+
+    def torques(
+        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
+    ) -> list[Scalar]:
+        apart = [*difference(tree, list(self.q), q), *(x - y for x, y in zip(v, self.v, strict=True))]
+        return [tau - dot(row, apart) for tau, row in zip(self.tau, self.gain, strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class Regulator(CompiledControl):
+    """u = -gain x: a controller ``control(t, q, v) -> tau`` that brings a mechanism back to the point of its model.
+
+    gain    (inputs, states)
+    cost    (states, states): S; all that follows from x costs x* S x
+    """
+
+    model: StateSpace
+    gain: Float64Array
+    cost: Float64Array
+
+    def eigenvalues(self) -> np.ndarray:
+        """Of the model under the controller: A - B gain."""
+        return np.linalg.eigvals(self.model.A - self.model.B @ self.gain)
+
+
+def lqr(model: StateSpace, Q: Any = 1.0, R: Any = 1.0) -> Regulator:
+    """The controller that minimizes the integral of x* Q x + u* R u for a linear model (``lw.linearize``).
+
+    model   at an equilibrium, with the inputs that have motors: ``lw.linearize(mech, q, None, tau, inputs=...)``; of a
+            mechanism with loops in its independent coordinates
+    Q, R    weights of states and inputs: numbers, one per state or input, or symmetric matrices
+
+    The mechanism itself is brought back from where the model still holds: that is for a simulation to show.
+    """
+    from scipy.linalg import solve_continuous_are
+
+    if not hasattr(model, "state_at"):
+        raise TypeError(f"lqr takes a linear model, lw.linearize(...), got {model!r}")
+    if model.A.ndim > 2:
+        raise MechanismError(f"lqr takes a model of one state, this one has the batch shape {model.A.shape[:-2]}")
+    if not model.is_equilibrium:
+        raise MechanismError(
+            f"the model is of no equilibrium: its rates are up to {model.residual:.3g} there.  lw.find_equilibrium "
+            "finds one, with solve_for='tau' the forces that make a position one"
+        )
+    if any(name.endswith(".activation") for name in model.state_names):
+        raise MechanismError(
+            "lqr gives joint forces, and the inputs of this model are those of actuators with dynamics"
+        )
+    states, inputs = model.B.shape
+    weights = _weights("Q", Q, states, semidefinite=True), _weights("R", R, inputs, semidefinite=False)
+    _refuse_unreachable(model)
+    try:
+        cost = solve_continuous_are(model.A, model.B, *weights)
+    except (np.linalg.LinAlgError, ValueError) as error:
+        raise MechanismError(f"the Riccati equation of the model has no solution for these weights: {error}") from None
+    gain = np.linalg.solve(weights[1], model.B.T @ cost)
+    return Regulator(model.mechanism, _law(model, gain), None, model, gain, cost)
+
+
+def _law(model: StateSpace, gain: np.ndarray) -> RegulatorLaw:
+    """The gain of all joints: inputs are some of the joint forces, states are R times steps and velocities."""
+    mech, p = model.mechanism, len(model.rows)
+    names = list(mech.coordinate_names("v"))
+    whole = np.zeros((mech.nv, 2 * mech.nv))
+    places = [names.index(name) for name in model.input_names]
+    whole[places] = np.hstack([gain[:, :p] @ model.rows, gain[:, p:] @ model.rows])
+    numbers = (tuple(np.asarray(x, dtype=float).tolist()) for x in (model.q, model.v, model.tau))
+    return RegulatorLaw(0, *numbers, tuple(tuple(row) for row in whole.tolist()))
+
+
+def _weights(name: str, given: Any, size: int, semidefinite: bool) -> np.ndarray:
+    values = real_numbers(name, given)
+    if values.shape in ((), (size,)):
+        values = np.diag(np.broadcast_to(values, (size,)))
+    if values.shape != (size, size) or not np.allclose(values, values.T):
+        raise ValueError(
+            f"{name} must be a number, {size} of them or a symmetric matrix ({size}, {size}), got {given!r}"
+        )
+    least = np.linalg.eigvalsh(values).min()
+    if least < 0.0 or (least == 0.0 and not semidefinite):
+        raise ValueError(f"{name} must be positive{'' if not semidefinite else ' or zero'} in every direction")
+    return values
+
+
+def _refuse_unreachable(model: StateSpace) -> None:
+    """Every mode that does not decay must be moved by some input (Hautus)."""
+    for value in np.linalg.eigvals(model.A):
+        if value.real < 0.0:
+            continue
+        whole = np.hstack([model.A - value * np.eye(len(model.A)), model.B]).astype(complex)
+        singular = np.linalg.svd(whole, compute_uv=False)
+        if singular[-1] < SINGULAR * singular[0]:
+            raise MechanismError(
+                f"the inputs {', '.join(map(repr, model.input_names))} do not reach a motion of the model that does "
+                f"not decay (eigenvalue {value:.3g}): give more inputs to linearize"
+            )

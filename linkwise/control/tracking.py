@@ -1,0 +1,45 @@
+"""Computed torque: inverse dynamics of the accelerations that lead back to a motion; errors are linear, decoupled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..mechanics.algorithms.configuration import difference
+from ..mechanics.algorithms.dynamics import inverse_dynamics
+from ..mechanics.recursions.tree import Tree
+from ..mechanics.scalar import Scalar
+from ..mechanism import Mechanism, require_mechanism
+from .compiled import CompiledControl, ControlLaw, Numbers, gains, joint_reference, require_motors
+
+
+@dataclass(frozen=True)
+class ComputedTorqueLaw(ControlLaw):
+    """tau = ID(q, v, a_r + kd (v_r - v) + kp (q_r - q)); the reference is [q_r, v_r, a_r]."""
+
+    kp: Numbers = ()
+    kd: Numbers = ()
+
+    def torques(
+        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
+    ) -> list[Scalar]:
+        nq, nv = tree.mechanism.nq, tree.mechanism.nv
+        wanted, rates, accelerations = reference[:nq], reference[nq : nq + nv], reference[nq + nv :]
+        numbers = zip(accelerations, self.kd, rates, v, self.kp, difference(tree, q, wanted), strict=True)
+        return inverse_dynamics(tree, q, v, [a + kd * (r - x) + kp * e for a, kd, r, x, kp, e in numbers])
+
+
+def computed_torque(mech: Mechanism, reference: Any, kp: Any = 100.0, kd: Any = 20.0) -> CompiledControl:
+    """A controller that follows a motion by inverse dynamics: errors e obey d2e/dt2 + kd de/dt + kp e = 0, each joint
+    on its own (for free rotations to first order in the error).
+
+    reference   a motion (``lw.trajectories``), a function of t that gives q, (q, v) or (q, v, a), or a configuration
+    kp, kd      1/s^2 and 1/s: a number, nv of them or {joint: number}; kd = 2 sqrt(kp) is critically damped
+
+    Every joint needs a motor.  Inertia and gravity are compensated, not friction and others that act.
+    """
+    require_mechanism(mech)
+    require_motors(mech, "computed_torque")
+    law = ComputedTorqueLaw(mech.nq + 2 * mech.nv, gains(mech, "kp", kp), gains(mech, "kd", kd))
+    return CompiledControl(mech, law, joint_reference(mech, reference))

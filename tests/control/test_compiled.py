@@ -1,0 +1,214 @@
+"""Controllers that are compiled: what they make of a mechanism by forward dynamics, in simulations and in rollouts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.linalg import solve_continuous_are
+
+import linkwise as lw
+from linkwise import trajectories as tr
+
+KINDS = ("revolute", "prismatic", "spherical", "universal", "helical", "cylindrical", "planar")
+
+
+@pytest.fixture(scope="module")
+def puma() -> lw.Mechanism:
+    return lw.mechanisms.puma560()
+
+
+@pytest.fixture(scope="module")
+def motion(puma) -> tr.Motion:
+    return tr.point_to_point(puma, np.zeros(6), [1.0, -0.5, 0.3, 0.2, 0.4, 0.1], 0.4)
+
+
+# -- computed torque ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)])
+def test_computed_torque_makes_accelerations_what_they_should_be(seed):
+    mech = lw.mechanisms.random_tree(5, seed, KINDS)
+    rng = np.random.default_rng(seed)
+    (q, v), (wanted, rates) = lw.random_state(mech, rng, (6,)), lw.random_state(mech, rng)
+    kp, kd, accelerations = rng.uniform(1.0, 2.0, (2, mech.nv)).tolist() + [rng.normal(size=mech.nv)]
+    control = lw.computed_torque(mech, lambda t: (wanted, rates, accelerations), kp, kd)
+    found = lw.forward_dynamics(mech, q, v, control(0.0, q, v))
+    np.testing.assert_allclose(found, accelerations + kd * (rates - v) + kp * lw.difference(mech, q, wanted), atol=1e-8)
+
+
+def test_errors_decay_as_planned_in_simulations_and_rollouts(puma, motion):
+    control = lw.computed_torque(puma, motion, kp=100.0, kd=20.0)
+    start = np.full(6, 0.1)
+    run = lw.simulate(puma, start, np.zeros(6), 0.3, control=control, method="rk4", step=1e-3)
+    expected = 0.1 * (1.0 + 10.0 * run.t) * np.exp(-10.0 * run.t)
+    np.testing.assert_allclose(run.q - motion(run.t)[0], np.tile(expected[:, None], 6), atol=1e-9)
+    q, _ = lw.rollout(puma, start, None, None, 1e-3, 300, feedback=control)
+    np.testing.assert_allclose(q[-1], run.q[-1], atol=1e-5)  # references are held during steps
+    still = lw.computed_torque(puma, {"joint2": -0.4}, kp=100.0, kd=20.0)
+    held = lw.saturated(puma, still, 40.0)
+    q, _ = lw.rollout(puma, start, None, None, 1e-3, 50, feedback=held)
+    again = lw.simulate(puma, start, np.zeros(6), 0.05, control=held, method="rk4", step=1e-3)
+    np.testing.assert_allclose(q[-1], again.q[-1], atol=1e-12)
+    np.testing.assert_allclose(held(0.0, start, np.zeros(6)), np.clip(still(0.0, start, np.zeros(6)), -40.0, 40.0))
+
+
+# -- operational space ----------------------------------------------------------------------------------------
+
+
+def test_a_frame_moves_as_a_free_body_and_postures_do_not_disturb_it(puma):
+    rng = np.random.default_rng(1)
+    arm = lw.mechanisms.chain(8)
+    q, v = lw.random_state(arm, rng, (5,))
+    frame = arm.link_names[-1]
+    pose = lw.frame_pose(arm, lw.random_state(arm, rng)[0], frame)
+    velocity, acceleration = rng.normal(size=(2, 6))
+    for gain in (0.0, 10.0):
+        control = lw.operational_space_control(
+            arm, frame, lambda t: (pose, velocity, acceleration), 30.0, 9.0, rng.normal(size=8), gain, gain
+        )
+        a = lw.forward_dynamics(arm, q, v, control(0.0, q, v))
+        moved = lw.frame_acceleration(arm, q, v, a, frame, frame="world_aligned", classical=True)
+        at = lw.frame_pose(arm, q, frame)
+        way = lw.so3.log(pose[:3, :3] @ lw.so3.inverse(at[:, :3, :3]))
+        error = np.concatenate([way, pose[:3, 3] - at[:, :3, 3]], axis=-1)
+        rate = lw.frame_velocity(arm, q, v, frame, frame="world_aligned")
+        np.testing.assert_allclose(moved, acceleration + 9.0 * (velocity - rate) + 30.0 * error, rtol=1e-3, atol=1e-2)
+
+
+def test_a_position_is_reached_and_the_posture_as_far_as_it_lets():
+    arm = lw.mechanisms.planar_arm(4)
+    goal, posture = np.array([2.0, 1.5, 0.0]), np.full(4, 0.4)
+    control = lw.operational_space_control(arm, "tip", goal, 50.0, 14.0, posture, 20.0, 9.0)
+    q, v = lw.rollout(arm, np.full(4, 0.3), None, None, 2e-3, 4000, feedback=control, final_only=True)
+    np.testing.assert_allclose(lw.frame_pose(arm, q, "tip")[:3, 3], goal, atol=1e-5)
+    jacobian = lw.jacobian(arm, q, "tip", "world_aligned")[3:5]
+    inertia = lw.mass_matrix(arm, q)
+    # At rest M u0 is balanced by a force at the tip: u0 has no part that the tip does not feel.
+    left = inertia @ (posture - q)
+    np.testing.assert_allclose(left - jacobian.T @ np.linalg.lstsq(jacobian.T, left, rcond=None)[0], 0.0, atol=1e-4)
+    np.testing.assert_allclose(v, 0.0, atol=1e-4)
+
+
+# -- linear-quadratic regulators ------------------------------------------------------------------------------
+
+
+def upright() -> lw.StateSpace:
+    builder = lw.Builder()
+    builder.link("cart", 1.0, inertia=(0.01, 0.01, 0.01)).joint("slide", lw.Prismatic((1, 0, 0)), "ground", "cart")
+    builder.link("pole", 0.3, (0.0, 0.0, 0.5), (0.025, 0.025, 0.0001))
+    mech = builder.joint("hinge", lw.Revolute((0, 1, 0)), "cart", "pole").build("cart_pole")
+    return lw.linearize(mech, [0.0, 0.0], inputs=("slide",))
+
+
+def test_a_pole_is_balanced_at_the_least_cost():
+    model = upright()
+    control = lw.lqr(model, [1.0, 2.0, 1.0, 1.0], 0.1)
+    expected = solve_continuous_are(model.A, model.B, np.diag([1.0, 2.0, 1.0, 1.0]), np.diag([0.1]))
+    np.testing.assert_allclose(control.cost, expected)
+    assert control.eigenvalues().real.max() < 0.0 < model.eigenvalues().real.max()
+    x = 1e-4 * np.array([1.0, -2.0, 0.5, 1.0])
+    run = lw.simulate(model.mechanism, *model.joint_motion(x), 15.0, control=control, output_step=0.002)
+    states = model.state_at(run.q, run.v)
+    forces = np.array([control(0.0, q, v)[0] for q, v in zip(run.q, run.v, strict=True)])
+    spent = np.sum(states**2 * [1.0, 2.0, 1.0, 1.0], axis=-1) + 0.1 * forces**2
+    assert np.trapezoid(spent, run.t) == pytest.approx(x @ expected @ x, rel=1e-3)
+    q, v = lw.rollout(model.mechanism, [0.0, 0.3], None, None, 1e-2, 1500, feedback=control, final_only=True)
+    np.testing.assert_allclose([q, v], 0.0, atol=1e-3)
+
+
+def test_a_mechanism_with_a_loop_is_held_by_one_motor():
+    mech = lw.mechanisms.four_bar()
+    q = lw.closed.assemble(mech, {"crank_joint": 0.9})
+    held = lw.find_equilibrium(mech, q, solve_for="tau", actuated=("crank_joint",))
+    model = lw.linearize(mech, held.q, None, held.tau, independent=("crank_joint",), inputs=("crank_joint",))
+    control = lw.lqr(model, [1e4, 1.0], 0.01)
+    start = lw.closed.follow(mech, held.q, {"crank_joint": float(held.q[0]) + 0.1})
+    run = lw.simulate(mech, start, np.zeros(mech.nv), 3.0, control=control)
+    np.testing.assert_allclose(run.q[-1], held.q, atol=1e-3)
+    q, _ = lw.rollout(mech, start, None, None, 5e-3, 600, feedback=control, final_only=True)
+    np.testing.assert_allclose(q, run.q[-1], atol=1e-6)
+
+
+# -- decoupled tracking ---------------------------------------------------------------------------------------
+
+
+def rate_of_lyapunov(control, mech, t, q, v, tau) -> float:
+    """By central differences along the motion under these forces."""
+    h, a = 1e-5, lw.forward_dynamics(mech, q, v, tau)
+
+    def at(step):
+        return control.lyapunov(t + step, lw.integrate(mech, q, v + 0.5 * step * a, step), v + step * a)
+
+    return float(at(h) - at(-h)) / (2 * h)
+
+
+@pytest.mark.seed("jain1995", "Control 8.1", by="library")
+def test_total_rates_of_the_error_decay_on_their_own(puma, motion):
+    control = lw.decoupled_tracking(puma, motion, 10.0, 5.0, limit=np.inf)
+    run = lw.simulate(puma, np.full(6, 0.3), np.zeros(6), 0.3, control=control, method="rk4", step=1e-3)
+    energy = np.array([control.lyapunov(t, q, v) for t, q, v in zip(run.t, run.q, run.v, strict=True)])
+    np.testing.assert_allclose(energy, energy[0] * np.exp(-20.0 * run.t), rtol=1e-6)
+    rest = lw.decoupled_tracking(puma, np.zeros(6), 2.0, 0.0, limit=np.inf)  # Lambda = 0: Control 8.1
+    printed = lw.diagonal.rate_feedback(puma, 2.0)
+    rng = np.random.default_rng(0)
+    q, v = lw.random_state(puma, rng)
+    np.testing.assert_allclose(rest(0.0, q, v), printed(0.0, q, v), atol=1e-9)
+    np.testing.assert_allclose(
+        rate_of_lyapunov(control, puma, 0.1, q, v, control(0.1, q, v)), control.lyapunov_rate(0.1, q, v), rtol=1e-5
+    )
+
+
+def test_bounded_forces_keep_the_lyapunov_function_falling():
+    """Made smaller as a whole the feedback still takes energy out; each joint cut off on its own it may not."""
+    arm = lw.mechanisms.planar_arm(3).with_gravity((0.0, 0.0, 0.0))
+    limit = np.array([20.0, 200.0, 200.0])
+    control = lw.decoupled_tracking(arm, np.zeros(3), 20.0, 0.2, limit)
+    free = lw.decoupled_tracking(arm, np.zeros(3), 20.0, 0.2, np.inf)
+    rng = np.random.default_rng(3)
+    bounded, cut = [], []
+    for _ in range(30):
+        q, v = rng.uniform(-1.5, 1.5, 3), rng.uniform(-1.0, 1.0, 3)
+        tau = control(0.0, q, v)
+        assert (np.abs(tau) <= limit + 1e-9).all()
+        if np.abs(free(0.0, q, v) - tau).max() > 1.0:  # a bound is reached
+            bounded.append(rate_of_lyapunov(control, arm, 0.0, q, v, tau))
+            cut.append(rate_of_lyapunov(control, arm, 0.0, q, v, np.clip(free(0.0, q, v), -limit, limit)))
+    assert len(bounded) > 5 and max(bounded) < 1e-6 < max(cut)
+    q, v = lw.rollout(arm, [0.5, -0.4, 0.6], None, None, 2e-3, 15000, feedback=control, final_only=True)
+    np.testing.assert_allclose(q, 0.0, atol=1e-2)
+
+
+# -- what cannot be done --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: lw.computed_torque(lw.mechanisms.four_bar(), np.zeros(3)), "would ignore the loops"),
+        (lambda: lw.computed_torque(lw.mechanisms.random_tree(2, 0, floating_base=True), None), "needs a motor at"),
+        (lambda: lw.computed_torque(lw.mechanisms.chain(2), [0.0]), r"a reference is a configuration \(2,\)"),
+        (lambda: lw.computed_torque(lw.mechanisms.chain(2), [0.0, 0.0], kp=-1.0), "kp must be"),
+        (lambda: lw.decoupled_tracking(lw.mechanisms.chain(2), [0.0, 0.0], limit=0.0), "limit must be a positive"),
+        (lambda: lw.operational_space_control(lw.mechanisms.chain(2), "ground", np.zeros(3)), "fixed to the ground"),
+        (lambda: lw.operational_space_control(lw.mechanisms.chain(2), "link2", np.zeros(2)), "a pose .4, 4. or a pos"),
+        (lambda: lw.operational_space_control(lw.mechanisms.chain(2), "link2", np.zeros(3), kp=-1.0), "kp must be"),
+        (lambda: lw.lqr(upright(), [1.0, 2.0]), r"Q must be a number, 4 of them"),
+        (lambda: lw.lqr(upright(), 1.0, 0.0), "R must be positive"),
+        (lambda: lw.lqr(upright().A), "lqr takes a linear model"),
+        (lambda: lw.lqr(lw.linearize(lw.mechanisms.planar_arm(2), [0.3, 0.2])), "the model is of no equilibrium"),
+        (
+            lambda: lw.lqr(lw.linearize(lw.mechanisms.cart_pole().with_gravity((0, 0, 0)), [0, 0], inputs=("hinge",))),
+            "do not reach a motion",
+        ),
+        (
+            lambda: lw.rollout(
+                lw.mechanisms.chain(3), None, None, None, 1e-2, 2,
+                feedback=lw.computed_torque(lw.mechanisms.chain(2), [0.0, 0.0]),
+            ),
+            "the controller is one of 'chain_2'",
+        ),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_done_is_said(call, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        call()
