@@ -94,8 +94,8 @@ def _law(model: StateSpace, gain: np.ndarray) -> RegulatorLaw:
     whole = np.zeros((mech.nv, 2 * mech.nv))
     places = [names.index(name) for name in model.input_names]
     whole[places] = np.hstack([gain[:, :p] @ model.rows, gain[:, p:] @ model.rows])
-    numbers = (tuple(np.asarray(x, dtype=float).tolist()) for x in (model.q, model.v, model.tau))
-    return RegulatorLaw(0, *numbers, tuple(tuple(row) for row in whole.tolist()))
+    q, v, tau = (tuple(np.asarray(x, dtype=float).tolist()) for x in (model.q, model.v, model.tau))
+    return RegulatorLaw(0, q, v, tau, tuple(tuple(row) for row in whole.tolist()))
 
 
 def _weights(name: str, given: Any, size: int, semidefinite: bool) -> np.ndarray:
