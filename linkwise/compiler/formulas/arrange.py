@@ -48,7 +48,7 @@ class Sum:
 
     @property
     def key(self) -> tuple:
-        return tuple(sorted((m, round(c, 9)) for m, c in self.value.terms.items()))
+        return self.value.key
 
 
 def arranged(value: Polynomial) -> Sum:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from .polynomial import Algebra, Angle, Monomial, Polynomial, product_of
+from .polynomial import Algebra, Angle, Monomial, Polynomial, product_of, without_noise
 
-SAME = 1e-9  # coefficients that differ by less, relative, are equal
+SAME = 1e-13  # coefficients that differ by less, relative, are equal
 
 
 def collected(value: Polynomial) -> Polynomial:
@@ -52,7 +52,7 @@ def _joined_pair(value: Polynomial, a: Angle, b: Angle) -> Polynomial:
             del terms[m], terms[other]
             for n, c in _of_sum(algebra, kind, a, b, sign):
                 product = product_of([rest, n])
-                terms[product] = terms.get(product, 0.0) + c * x
+                terms[product] = without_noise(terms.get(product, 0.0) + c * x, abs(x))
     return Polynomial(algebra, terms)
 
 
@@ -86,8 +86,8 @@ def _with_squares(value: Polynomial) -> list[Polynomial]:
             if powers.get(number, 0) > 1 and sine not in powers:
                 rest = product_of([m, ((number, -2),)])
                 for n, sign in ((rest, 1.0), (product_of([rest, ((sine, 2),)]), -1.0)):
-                    terms[n] = terms.get(n, 0.0) + sign * c
+                    terms[n] = without_noise(terms.get(n, 0.0) + sign * c, abs(c))
             else:
-                terms[m] = terms.get(m, 0.0) + c
-        found.append(Polynomial(algebra, {m: c for m, c in terms.items() if abs(c) > SAME}))
+                terms[m] = without_noise(terms.get(m, 0.0) + c, abs(c))
+        found.append(Polynomial(algebra, terms))
     return found

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 LARGEST_DENOMINATOR = 24
-NOISE = 1e-12  # coefficients that are so small beside the others are round-off
+NOISE = 1e-13  # what remains of a sum, relative to its terms: less is round-off
 Monomial = tuple[tuple[int, int], ...]  # atoms by number, with their powers
 Angle = tuple[tuple[int, int], ...]  # atoms by number, with their integer multiples
 
@@ -59,7 +59,6 @@ class Algebra:
         """The number of the sine or cosine of a sum of angles, whose first multiple is positive."""
 
         def make() -> Atom:
-            plus, shown = "".join(self._index(a) for a, n in angle), ""
             if all(n == 1 for _, n in angle):
                 separator = "_" if any(len(self._index(a)) > 1 for a, _ in angle) else ""
                 plus = separator.join(self._index(a) for a, _ in angle)
@@ -86,7 +85,7 @@ class Algebra:
         """An abbreviation for a polynomial with leading coefficient one, and that coefficient."""
         lead = value.terms[value.leading]
         value = value * (1.0 / lead)
-        key = ("named", root, tuple(sorted((m, round(c, 10)) for m, c in value.terms.items())))
+        key = ("named", root, value.key)
 
         def make() -> Atom:
             count = 1 + sum(atom.kind == "named" and atom.name.startswith(stem) for atom in self.atoms)
@@ -107,8 +106,7 @@ class Polynomial:
 
     def __init__(self, algebra: Algebra, terms: Mapping[Monomial, float]):
         self.algebra = algebra
-        largest = max((abs(c) for c in terms.values()), default=0.0)
-        self.terms = {m: c for m, c in terms.items() if abs(c) > NOISE * largest}
+        self.terms = {m: c for m, c in terms.items() if c}
 
     def __len__(self) -> int:
         return len(self.terms)
@@ -126,13 +124,16 @@ class Polynomial:
         """The first monomial, in a fixed order."""
         return min(self.terms)
 
+    @property
+    def key(self) -> tuple:
+        """Equal for polynomials that are equal up to round-off."""
+        return tuple(sorted((m, float(f"{c:.12g}")) for m, c in self.terms.items()))
+
     def __add__(self, other: Polynomial) -> Polynomial:
         found = dict(self.terms)
         for m, c in other.terms.items():
-            found[m] = found.get(m, 0.0) + c
-        sizes = [abs(c) for p in (self, other) for c in p.terms.values()]
-        least = NOISE * max(sizes, default=0.0)
-        return Polynomial(self.algebra, {m: c for m, c in found.items() if abs(c) > least})
+            found[m] = without_noise(found.get(m, 0.0) + c, abs(c))
+        return Polynomial(self.algebra, found)
 
     def __neg__(self) -> Polynomial:
         return self * -1.0
@@ -144,13 +145,13 @@ class Polynomial:
         if not isinstance(other, Polynomial):
             return Polynomial(self.algebra, {m: c * other for m, c in self.terms.items()} if other else {})
         found: dict[Monomial, float] = {}
-        size = 0.0
+        sizes: dict[Monomial, float] = {}
         for m, c in self.terms.items():
             for n, d in other.terms.items():
-                size = max(size, abs(c * d))
                 for product, sign in self._reduced(_joined(m, n)):
                     found[product] = found.get(product, 0.0) + sign * c * d
-        return Polynomial(self.algebra, {m: c for m, c in found.items() if abs(c) > NOISE * size})
+                    sizes[product] = max(sizes.get(product, 0.0), abs(c * d))
+        return Polynomial(self.algebra, {m: without_noise(c, sizes[m]) for m, c in found.items()})
 
     def _reduced(self, m: Monomial) -> Iterator[tuple[Monomial, float]]:
         """A product in normal form: s^2 = 1 - c^2."""
@@ -191,6 +192,11 @@ class Polynomial:
                     product = product * values[a].power(p)
             total = total + product
         return total
+
+
+def without_noise(total: float, size: float) -> float:
+    """A sum with a term of that size, or zero if nothing but round-off remains."""
+    return total if abs(total) > NOISE * size else 0.0
 
 
 def _joined(m: Monomial, n: Monomial) -> Monomial:

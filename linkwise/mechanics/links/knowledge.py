@@ -77,8 +77,8 @@ UNKNOWN = Knowledge(NOTHING, NOTHING_ARTICULATED, NOTHING_ARTICULATED, NO_FORCE,
 class Elimination(NamedTuple):
     """One degree of freedom of a joint after its acceleration and measured force are taken into account.
 
-    The gradient of g along mu is ``of_force`` (on lambda) + ``of_force_behind`` (on beta) + ``miss``, along a it is
-    ``of_rate`` - ``of_rate_behind`` + ``pull``; their inverse Hessian is [[alike, cross], [cross, -apart]].
+    The gradient of g over mu and a is [of_force* lambda + of_force_behind* beta + miss,
+    of_rate* lambda - of_rate_behind* beta + pull]; the inverse of its Hessian is [[mu_mu, mu_a], [mu_a, -a_a]].
     """
 
     h: Motion
@@ -88,21 +88,26 @@ class Elimination(NamedTuple):
     of_rate_behind: Force  # Y h
     miss: Scalar  # h* z less the measured force
     pull: Scalar  # h* y
-    alike: Scalar
-    cross: Scalar
-    apart: Scalar
+    mu_mu: Scalar
+    mu_a: Scalar
+    a_a: Scalar
     left: tuple[Scalar, Scalar, Scalar]  # of the measured force: how it goes with both gradients, its least variance
-    determinant: Scalar
-    rate_information: Scalar
+    determinant: Scalar  # A D + C^2, times what makes it finite
+    rate_information: Scalar  # A, likewise
     innovation: Scalar
-    quadratic: Scalar
+    quadratic: Scalar  # twice what the measurement takes from the logarithm of the likelihood
     gain: Force
 
 
 def eliminate(
     known: Knowledge, h: Motion, rotor: Scalar, measured: Scalar, of_rate: Noise, of_force: Noise
 ) -> tuple[Elimination, Knowledge]:
-    """Take in one degree of freedom; ``measured`` is its force."""
+    """Take in one degree of freedom; ``measured`` is its force.
+
+    With variances r of the force and 1/n of the acceleration, the Hessian of g over (mu, a) is [[D, C], [C, -A]] with
+    D = h* P h + r, A = h* Y h + n, C = h* F h + rho, and what remains of g has its Schur complement.  Numerators and
+    denominators of r and n are multiplied through, so that neither 0 nor infinity is divided by.
+    """
     ph, m = known.covariance @ h, transposed_times(known.response, h)
     k, w = times(known.response, h), known.information @ h
     miss, pull = known.force.dot(h) - measured, known.evidence.dot(h)
@@ -113,25 +118,25 @@ def eliminate(
     both = of_rate.spread * coupling
     determinant = rate * force + of_force.certainty * both * coupling
     once = 1.0 / determinant
-    alike, cross, apart = (
+    mu_mu, mu_a, a_a = (
         of_force.certainty * rate * once,
         of_force.certainty * both * once,
         of_rate.spread * force * once,
     )
-    along_force, along_rate = ph * alike + k * cross, ph * cross - k * apart
+    along_force, along_rate = ph * mu_mu + k * mu_a, ph * mu_a - k * a_a
     rest = of_force.spread * once
     left = (rest * rate, rest * both, rest * (rate * spread + both * coupling))
-    quadratic = miss * (alike * miss + 2.0 * cross * pull) - apart * pull * pull
+    quadratic = miss * (mu_mu * miss + 2.0 * mu_a * pull) - a_a * pull * pull
     innovation = -(miss + both * pull / rate)
     done = Elimination(
-        h, ph, m, k, w, miss, pull, alike, cross, apart, left, determinant, rate, innovation, quadratic, along_force
+        h, ph, m, k, w, miss, pull, mu_mu, mu_a, a_a, left, determinant, rate, innovation, quadratic, along_force
     )  # fmt: skip
     kept = Knowledge(
         rank_one(rank_one(known.response, along_force, m, -1.0), along_rate, w, 1.0),
         less(known.covariance, ph, along_force, k, along_rate),
-        less(known.information, m, w * cross - m * alike, w, m * cross + w * apart),
+        less(known.information, m, w * mu_a - m * mu_mu, w, m * mu_a + w * a_a),
         known.force - along_force * miss - along_rate * pull,
-        known.evidence - m * (alike * miss + cross * pull) + w * (cross * miss - apart * pull),
+        known.evidence - m * (mu_mu * miss + mu_a * pull) + w * (mu_a * miss - a_a * pull),
     )
     return done, kept
 
@@ -155,8 +160,8 @@ AT_GROUND = Estimate(NO_MOTION, NO_MOTION)
 def smooth(done: Elimination, behind: Estimate) -> tuple[Estimate, Scalar, Scalar, Scalar]:
     """Beyond a degree of freedom; its acceleration, its force, and the co-state of its measurement."""
     along_force, along_rate = _gradient(done, behind)
-    mu = -(done.alike * along_force + done.cross * along_rate)
-    rate = done.apart * along_rate - done.cross * along_force
+    mu = -(done.mu_mu * along_force + done.mu_a * along_rate)
+    rate = done.a_a * along_rate - done.mu_a * along_force
     missed = done.left[0] * along_force + done.left[1] * along_rate
     beyond = Estimate(behind.co_state + done.h * mu, behind.acceleration + done.h * rate)
     return beyond, rate, missed, mu
@@ -191,7 +196,7 @@ def spread_beyond(done: Elimination, behind: Spread) -> tuple[Spread, Scalar, Sc
     own, other = (done.of_force, done.of_force_behind), (done.of_rate, done.of_rate_behind * -1.0)
     seen_own, seen_other = _seen(behind, *own), _seen(behind, *other)
     g11, g12, g22 = _product(own, seen_own), _product(own, seen_other), _product(other, seen_other)
-    a, c, d = done.alike, done.cross, done.apart
+    a, c, d = done.mu_mu, done.mu_a, done.a_a
     t1, t2, t3, t4 = a * g11 + c * g12, a * g12 + c * g22, c * g11 - d * g12, c * g12 - d * g22
     co_state, mixed, rate = t1 * a + t2 * c - a, t1 * c - t2 * d - c, t3 * c - t4 * d + d
     e, f, least = done.left

@@ -84,7 +84,7 @@ def test_covariances_are_those_of_the_conditioned_gaussian(tree, noisy):
 
 def test_filtered_joint_forces_are_forward_dynamics():
     """A batch of moving states under wrenches; the likelihood is that of the mass matrix as a covariance."""
-    mech, rng = lw.mechanisms.stanford_arm(), np.random.default_rng(1)
+    mech, rng = lw.mechanisms.chain(3), np.random.default_rng(1)
     q, v = lw.random_state(mech, rng, (3,))
     tau, wrenches = rng.normal(size=v.shape), rng.normal(size=(3, mech.n_links, 6))
     found = lw.estimation.kalman(mech, q, v, tau, wrenches=wrenches)
