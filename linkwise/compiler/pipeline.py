@@ -48,9 +48,9 @@ from .trace import inline, trace
 
 DTYPES = ("float64", "float32")
 #: Programs have loops by default from so many links on, and from so many operations on if their bodies are at most such
-#: a part of all operations.  Links that are alike lose little by general code, those of a humanoid a third of their
-#: speed; but straight-line code compiles in 0.1 ms per operation or more.
-LINKS_OF_LOOPS, SHARES_OF_BODIES = 24, ((10_000, 0.15), (60_000, 0.5))
+#: a part of all operations.  Links that are alike lose a sixth by general code, those of a humanoid a third of their
+#: speed; but straight-line code compiles in 0.05 ms per operation or more.
+LINKS_OF_LOOPS, SHARES_OF_BODIES = 24, ((25_000, 0.15), (60_000, 0.5))
 LONG = 20_000  # operations: beyond, the short cut for single states saves little and would hold up other threads
 RELIABILITY = "reliability"  # the result that says how far the others can be relied on
 #: Expressions are walked by functions that call themselves, part by part.
