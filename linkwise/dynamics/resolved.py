@@ -102,6 +102,12 @@ class Resolved:
         found, n = self._evaluated("forces", (q, v, ctrl, activation)), self.mech.nv
         return found[..., :n], found[..., n:]
 
+    def wrenches(self, q: np.ndarray, v: np.ndarray, ctrl: Any = None, activation: Any = None) -> np.ndarray:
+        """(..., n_links, 6): of laws that act on links, in link frames; their part in ``forces`` is through them."""
+        if not self.acting.laws:
+            return np.zeros((*np.broadcast_shapes(q.shape[:-1], v.shape[:-1]), self.mech.n_links, 6))
+        return self._evaluated("wrenches", (q, v, ctrl, activation))
+
     def derivatives(
         self, q: np.ndarray, v: np.ndarray, ctrl: Any = None, activation: Any = None
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -198,10 +204,12 @@ class _Request:
             numbers = given.get(NUMBERS)
             if self.what == "energy":
                 return acting.energy(tree, given["q"], numbers)
-            return acting.joint_forces(
-                tree, given["q"], given["v"], given.get("ctrl", ()), given.get("activation", ()), numbers
-            )
+            state = given["q"], given["v"], given.get("ctrl", ()), given.get("activation", ()), numbers
+            if self.what == "wrenches":
+                return acting.forces(tree, *state).wrenches or [[0.0] * 6] * mech.n_links
+            return acting.joint_forces(tree, *state)
 
-        result = () if self.what == "energy" else (mech.nv + acting.n_activation,)
-        name = f"acting_{'energy' if self.what == 'energy' else 'forces'}"
-        return Algorithm(name, inputs, "result", run, reason=LAW, sizes={**sizes, "result": result})
+        results = {"energy": (), "wrenches": (mech.n_links, 6)}
+        name = self.what if self.what in results else "forces"
+        result = results.get(name, (mech.nv + acting.n_activation,))
+        return Algorithm(f"acting_{name}", inputs, "result", run, reason=LAW, sizes={**sizes, "result": result})

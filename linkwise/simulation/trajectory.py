@@ -212,14 +212,43 @@ class Trajectory:
     def loop_reactions(self) -> Float64Array:
         """(m, ..., number of loops, 6): ``closed.loop_reactions`` under all that acted: commanded and passive forces,
         wrenches, and Baumgarte's terms if there were any."""
-        rank = self.settings.array("rank", int, self.q.shape[1:-1])
-        options: dict[str, Any] = {"method": self.settings.formulation, "baumgarte": self.settings.gains, "rank": rank}
+        return closed.loop_reactions(*self._driven, **self._formulation)
 
-        def reactions(now: Mechanism, q: Any, v: Any, tau: Any, wrenches: Any = None) -> Float64Array:
-            return closed.loop_reactions(now, q, v, tau, wrenches=wrenches, **options)
+    @cached_property
+    def joint_wrenches(self) -> Float64Array:
+        """(m, ..., n_links, 6): [moment; force] that each moving joint transmitted onto its link, at the link's origin,
+        in link axes (``closed.joint_wrenches``), under all that acted; struts and contacts act on links, not through
+        their joints."""
+        pushes, elements = self.wrenches, resolved(self.mechanism, self.passive)
+        if elements is not None:
+            own = elements.wrenches(self.q, self.v, self.ctrl, self.activation)
+            pushes = own if pushes is None else pushes + own
+        if not self.mechanism.loops:
+            return tree.joint_wrenches(self.mechanism, self.q, self.v, self.a, pushes)
+        forces = closed.multipliers(*self._driven, **self._formulation)
+        return closed.wrenches_of_joints(self.mechanism, self.q, self.v, self.a, forces, pushes)
 
-        pushed = () if self.wrenches is None else (self.wrenches,)
-        return self._by_moments(reactions, self.q, self.v, self.tau + self.passive_forces, *pushed)
+    @property
+    def reactions(self) -> dict[str, Float64Array]:
+        """(m, ..., 6) by name: the ``joint_wrenches`` of moving joints and the ``loop_reactions`` of loops."""
+        found = {body.joint: self.joint_wrenches[..., k, :] for k, body in enumerate(self.mechanism.bodies)}
+        loops = enumerate(self.mechanism.loops)
+        return found | {loop.name: self.loop_reactions[..., k, :] for k, loop in loops}
+
+    @property
+    def _driven(self) -> tuple[Any, ...]:
+        """The motion and all joint forces."""
+        return self.mechanism, self.q, self.v, self.tau + self.passive_forces
+
+    @property
+    def _formulation(self) -> dict[str, Any]:
+        """How loops were kept closed."""
+        return {
+            "method": self.settings.formulation,
+            "baumgarte": self.settings.gains,
+            "wrenches": self.wrenches,
+            "rank": self.settings.array("rank", int, self.q.shape[1:-1]),
+        }
 
     @property
     def _jacobians(self) -> np.ndarray:

@@ -22,6 +22,7 @@ from .inverse import inverse_dynamics
 from .paths import MotionPath
 from .ranges import RangeEnd, RangeOfMotion, range_of_motion
 from .reactions import constraint_forces, impact, impact_impulses, joint_wrenches, loop_reactions, multipliers
+from .reactions import wrenches_of_joints as wrenches_of_joints
 from .redundancy import ClusterRedundancy, Redundancy, redundancy
 from .singular import conditioning, time_to_singular
 from .singular import usual_conditioning as usual_conditioning

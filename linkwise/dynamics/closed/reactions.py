@@ -93,10 +93,7 @@ def joint_wrenches(
         a = accelerations(mech, q, v, tau, wrenches=wrenches, active=mask)
         if not mech.loops:
             return tree.joint_wrenches(mech, q, v, a, wrenches)
-        forces = _multipliers(mech, {}, q, v, tau, mask, wrenches)
-        if wrenches is None:
-            return kernel_function(mech, "joint_wrenches_within_loops", None)(q, v, a, forces)
-        return kernel_function(mech, "joint_wrenches_within_loops_with_wrenches", None)(q, v, a, forces, wrenches)
+        return wrenches_of_joints(mech, q, v, a, _multipliers(mech, {}, q, v, tau, mask, wrenches), wrenches)
 
     return by_kernel(mech, "joint_wrenches", arrays, reference, mask, wrenches)
 
@@ -185,6 +182,15 @@ def _reaction(
 def _multipliers(mech: Mechanism, options: Options, *given: Any) -> Float64Array:
     forces, svd = _reaction(mech, options, *given)
     return -svd.solve_transposed(forces)
+
+
+def wrenches_of_joints(
+    mech: Mechanism, q: np.ndarray, v: np.ndarray, a: np.ndarray, forces: np.ndarray, wrenches: Any = None
+) -> Float64Array:
+    """(..., n_links, 6): ``joint_wrenches`` of a mechanism with loops from accelerations and multipliers (..., m)."""
+    if wrenches is None:
+        return kernel_function(mech, "joint_wrenches_within_loops", None)(q, v, a, forces)
+    return kernel_function(mech, "joint_wrenches_within_loops_with_wrenches", None)(q, v, a, forces, wrenches)
 
 
 def wrenches_of_loops(mech: Mechanism, q: np.ndarray, forces: Float64Array) -> Float64Array:

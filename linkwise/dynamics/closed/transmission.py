@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...compiler.store import kernel_function
 from ...mechanism import Loop, Mechanism, MechanismError
 from ...mechanism.checks import names_of
 from .. import trees as tree
@@ -17,7 +16,7 @@ from .constraints import counted_jacobian, require_finite, velocity_rows, warn_i
 from .decomposition import decompose, times
 from .families import Family, family, require_dof
 from .named_coordinates import NamedCoordinate, named_coordinate
-from .reactions import wrenches_of_loops
+from .reactions import wrenches_of_joints, wrenches_of_loops
 from .redundancy import closable_error
 
 STILL = 1e-12  # relative to the fastest coordinate, lengths in units of the mechanism: what is slower stands still
@@ -127,7 +126,7 @@ def _pushes(mech: Mechanism, q: Float64Array, forces: Float64Array, hold: Sequen
     balance = decompose(np.concatenate([loops, held], axis=-2)).solve_transposed(forces)
     multipliers = balance[..., : mech.n_constraints]
     weightless, still = mech.with_gravity((0.0, 0.0, 0.0)), np.zeros(mech.nv)
-    inside = kernel_function(weightless, "joint_wrenches_within_loops", None)(q, still, still, multipliers)
+    inside = wrenches_of_joints(weightless, q, still, still, multipliers)
     between = wrenches_of_loops(mech, q, multipliers)
     body, found = mech.body_index(output), []
     for k, child in enumerate(mech.bodies):
