@@ -13,4 +13,12 @@ def _fronts(mech: Mechanism) -> Any:
     return fronts(mech)
 
 
+def _loop_size(mech: Mechanism) -> float:
+    """Metres: the size of the smallest loop, at most 1, by which it is judged how open one is."""
+    from .closed.sizes import sizes
+
+    return float(sizes(mech).loops.min(initial=1.0))
+
+
 DECIDED_OPTIONS["fronts"] = _fronts
+DECIDED_OPTIONS["loop_size"] = _loop_size

@@ -13,6 +13,7 @@ from ..dynamics.closed.assembly import assemble, generic_rank
 from ..dynamics.closed.constraints import moved_by
 from ..dynamics.closed.decomposition import decompose
 from ..dynamics.closed.redundancy import closable_error
+from ..dynamics.closed.sizes import sizes
 from ..dynamics.closed.tolerances import LOOPS
 from ..dynamics.closed.variations import State, state_of
 from ..dynamics.passive import Passive
@@ -169,10 +170,11 @@ def _scale(at: State) -> float:
 def _holding(at: State, actuated: Sequence[str] | None, tolerance: float) -> Equilibrium:
     """Forces of the actuated joints that keep the configuration."""
     mech = at.mech
-    opening = np.abs(closable_error(mech, at.q)).max(initial=0.0)
-    if opening > LOOPS.open_in_derivatives:
+    error = closable_error(mech, at.q)
+    if np.abs(sizes(mech).rows * error).max(initial=0.0) > LOOPS.open_in_derivatives:
         raise MechanismError(
-            f"the loops of mechanism {mech.name!r} are open by {opening:.3g}: close them with linkwise.closed.assemble"
+            f"the loops of mechanism {mech.name!r} are open by {np.abs(error).max():.3g}: close them with "
+            "linkwise.closed.assemble"
         )
     driving = np.eye(mech.nv) if actuated is None else named_rows(mech, actuated, "actuated")[1]
     at = at._replace(tau=np.where(driving.any(axis=0), 0.0, at.tau))

@@ -22,6 +22,7 @@ from ..compiler.pipeline import compile
 from ..compiler.store import kernel_function, stored
 from ..dynamics import closed
 from ..dynamics.closed.constraints import loop_of
+from ..dynamics.closed.sizes import sizes
 from ..mechanics.algorithms.closed_projection import RELIABLE
 from ..mechanics.elements.law import Acting
 from ..mechanics.scalar import Scalar, select
@@ -61,11 +62,12 @@ def onto_loops(
     mech: Mechanism, q: np.ndarray, v: np.ndarray, parameters: Mapping[str, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
     """The initial states with their loops closed to round-off, and velocities that keep them so.  Loops that are open
-    by more than a millimetre or a milliradian are refused."""
+    by more than a thousandth of their size or a milliradian are refused."""
     poses = {name: np.asarray(x, float) for name, x in parameters.items() if name.rpartition(".")[2] == "pose"}
     start, given = np.asarray(q, float), np.asarray(v, float)
     error = _function(mech, "position_error", tuple(poses))(start, *poses.values())
     _refuse_open(mech, start, error)
+    error = error * sizes(mech).rows
     found, reliability = _function(mech, "closed_projection", tuple(poses))(start, given, *poses.values())
     batch = found.shape[:-1]
     start, given = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (start, given))
@@ -88,7 +90,7 @@ def _function(mech: Mechanism, algorithm: str, parameters: tuple[str, ...]) -> C
 
 def _refuse_open(mech: Mechanism, q: np.ndarray, error: np.ndarray) -> None:
     gaps = np.abs(error)
-    if not (gaps > closed.LOOPS.open_by_mistake).any():
+    if not (gaps * sizes(mech).rows > closed.LOOPS.open_by_mistake).any():
         return
     *state, row = np.unravel_index(np.nanargmax(gaps), gaps.shape)
     index, gap = tuple(map(int, state)), float(np.nanmax(gaps))

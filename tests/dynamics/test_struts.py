@@ -223,5 +223,12 @@ def test_struts_that_do_not_fit_the_mechanism():
     together = lw.Passive.damper_between("ground", (1, 0, 0), tip, (0, 0, 0), 1.0)
     with pytest.raises(MechanismError, match="coincide, so that its force has no direction"):
         together.forces(mech, [0, 0], [0, 0])
+    hinge = lw.Passive.damper_between(mech.link_names[0], (1, 0, 0), tip, (0, 0, 0), 1.0)
+    for ask in (
+        lambda: hinge.forces(mech, [0.1, 0.2], [1.0, 0.5]),
+        lambda: lw.rollout(mech, [0.1, 0.2], None, None, 0.01, 1, passive=hinge),
+    ):
+        with pytest.raises(MechanismError, match="coincide at every configuration .*Passive.dampers"):
+            ask()
     with pytest.raises(TypeError, match="named by strings"):
         Strut(1, (0, 0, 0), "ground", (0, 0, 0))

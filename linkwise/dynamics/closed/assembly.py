@@ -19,7 +19,7 @@ from .constraints import decomposed, moved_by, one_state, position_error, requir
 from .decomposition import decompose
 from .projection import projected_by_elimination
 from .redundancy import decide_around, loop_equations
-from .sizes import random_configurations
+from .sizes import random_configurations, sizes
 from .tolerances import LOOPS
 
 ROUND_OFF = 4.0 * np.finfo(float).eps  # of quaternions: they have unit length as well as numbers can say
@@ -267,7 +267,7 @@ def follow(mech: Mechanism, q: ArrayLike, targets: Mapping[str, Any], largest: f
     """
     (q,) = one_state("follow", mech, q=q)
     loop, residual = _worst_loop(mech, q) if mech.loops else ("", 0.0)
-    if residual > LOOPS.open_by_mistake:
+    if np.abs(sizes(mech).rows * position_error(mech, q)).max(initial=0.0) > LOOPS.open_by_mistake:
         raise AssemblyError(
             f"loop {loop!r} of mechanism {mech.name!r} is open by {residual:.3g} at the start: there is no branch to "
             "follow; assemble it first",

@@ -32,6 +32,9 @@ SLOWEST = 0.9  # contraction rate of Newton's iteration above which it is not co
 class LocalParametrization:
     """A chart around ``origin``; make one with ``local_parametrization``.
 
+    Coordinates y that are joints or rows are relative: y = R (q - origin), zero at the origin.  With the crank as the
+    independent joint ``configuration([0.1])`` has it turned by 0.1 from where it is at the origin, not to 0.1.
+
     ``y`` may be given with a configuration where it is known; otherwise it is looked for near that of the origin.
     """
 
@@ -52,7 +55,8 @@ class LocalParametrization:
     def configuration(
         self, y: ArrayLike, guess: ArrayLike | None = None, tolerance: float = LOOPS.closed, max_steps: int = 30
     ) -> Float64Array:
-        """(nq,): Psi(y), by Newton's iteration on [R(q, y); g(q)] from ``guess`` (the origin if none is given).
+        """(nq,): Psi(y), by Newton's iteration on [R(q, y); g(q)] from ``guess`` (the origin if none is given); y of
+        joints and rows is what they differ by from the origin.
 
         It stops when the distance to the solution, rho / (1 - rho) times the last step with the contraction rate rho
         estimated from the steps, is below ``tolerance`` (2.3.1), and raises ``ChartError`` where it does not contract.
@@ -169,12 +173,12 @@ class LocalParametrization:
 def local_parametrization(mech: Mechanism, q: ArrayLike, independent: Any = None) -> LocalParametrization:
     """A chart of the constraint manifold around the assembled configuration ``q``.
 
-    independent   None: coordinates in the tangent space at q (3.1); joint names: their coordinates (partitioning);
-                  rows (p, nv): y = R (q - origin) (2.32); ``Coordinates``: any functions y = c(q);
-                  ``implicit_coordinates(...)``: any relation R(q, y) = 0 (2.25)
+    independent   None: coordinates in the tangent space at q (3.1); joint names: what their coordinates differ by from
+                  those at q (partitioning); rows (p, nv): y = R (q - origin) (2.32); ``Coordinates``: any functions
+                  y = c(q); ``implicit_coordinates(...)``: any relation R(q, y) = 0 (2.25)
 
     ``ChartError`` if they do not describe the motion at q (2.27, 2.28); a ``MechanismWarning`` where loops are open by
-    more than 1 mm or 1 mrad.
+    more than a thousandth of their size or 1 mrad.
     """
     q = one_state("local_parametrization", mech, q=q)[0].copy()
     require_holonomic("local_parametrization", mech)

@@ -15,6 +15,7 @@ from ..by_joint import taking_joints
 from ..states import Float64Array, checked_arrays
 from .contacts import loop_mask, row_mask, that_count
 from .decomposition import Decomposition, decompose
+from .sizes import sizes
 from .tolerances import LOOPS
 
 SURELY_CLOSED = LOOPS.open_by_mistake**2  # the sum of squares
@@ -53,11 +54,13 @@ def degrees_of_freedom(
 
     Constraints that are redundant but for the rounding of the data (``redundancy``) do not count; with ``tolerance``
     those do whose singular value is above it times the largest.  q must be assembled: where loops are open, redundant
-    constraints look independent.
+    constraints look independent, and a ``MechanismWarning`` says so.
     """
     (q,) = checked_arrays(mech, q=q)
     require_finite(mech, q)
-    dofs = mech.nv - decomposed(mech, q, tolerance, active=loop_mask(mech, active, q=q)).rank
+    mask = loop_mask(mech, active, q=q)
+    warn_if_open(mech, position_error(mech, q), mask)
+    dofs = mech.nv - decomposed(mech, q, tolerance, active=mask).rank
     return int(dofs) if np.ndim(dofs) == 0 else dofs
 
 
@@ -116,6 +119,7 @@ def require_holonomic(who: str, mech: Mechanism) -> None:
 def warn_if_open(mech: Mechanism, error: Float64Array, active: Float64Array | None = None) -> None:
     """Say which loop is open where a result is asked for that supposes it to be closed; error is g (..., m), ``active``
     as from ``loop_mask``."""
+    error = error * sizes(mech).rows
     if active is not None:
         error = error * row_mask(mech, active)
     if (error.dot(error) if error.ndim == 1 else np.vdot(error, error)) <= SURELY_CLOSED:  # the usual case, and quick
@@ -123,8 +127,10 @@ def warn_if_open(mech: Mechanism, error: Float64Array, active: Float64Array | No
     gaps = np.abs(error).reshape(-1, error.shape[-1])
     worst = np.fmax.reduce(gaps, axis=0, initial=0.0)  # states that are unknown say nothing
     if worst.max() > LOOPS.open_by_mistake:
+        row = int(np.argmax(worst))
+        gap = worst[row] / sizes(mech).rows[row]
         warn_caller(
-            f"loop {loop_of(mech, int(np.argmax(worst)))!r} of mechanism {mech.name!r} is open by {worst.max():.3g} "
+            f"loop {loop_of(mech, row)!r} of mechanism {mech.name!r} is open by {gap:.3g} "
             "(metres or radians): close it with closed.assemble or closed.project, or, where accelerations are asked "
             "for, with baumgarte=(alpha, beta)",
             MechanismWarning,

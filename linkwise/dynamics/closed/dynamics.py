@@ -95,8 +95,8 @@ def forward_dynamics(
 
     With ``baumgarte``, ``independent``, ``damping`` or another ``tolerance`` the elimination has no part: "svd" is
     taken.
-    Where loops are open by more than 1 mm or 1 mrad and ``baumgarte`` does not close them, a ``MechanismWarning`` says
-    so: the accelerations keep them as open as they are.
+    Where loops are open by more than a thousandth of their size or 1 mrad and ``baumgarte`` does not close them, a
+    ``MechanismWarning`` says so: the accelerations keep them as open as they are.
     """
     plain = wrenches is baumgarte is independent is rank is tolerance is active is damping is None
     if plain and method == "elimination":

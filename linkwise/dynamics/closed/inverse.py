@@ -47,7 +47,7 @@ def inverse_dynamics(
                    exceeds the degrees of freedom.  If K_a* W = 1 (K = ``null_space(..., independent=...)`` at the
                    actuated coordinates), x is the generalized force of those independent coordinates
 
-    A ``MechanismWarning`` says so where loops are open by more than 1 mm or 1 mrad.
+    A ``MechanismWarning`` says so where loops are open by more than a thousandth of their size or 1 mrad.
     """
     if isinstance(a, Mapping):
         a, independent = accelerations_of_joints(mech, a, independent)

@@ -21,8 +21,9 @@ class LoopTolerances:
     aim                  of ``closed``: where iterations go on to if they can, mostly with one step more: round-off
     open_in_derivatives  a loop with a larger error cannot be linearized: errors g make redundant constraints seem
                          independent by about g, and this is the threshold ``rank`` below which they are not
-    open_by_mistake      a loop with a larger error, a millimetre or a milliradian, was not meant to be closed; below,
-                         it may come from a file with few digits or a long integration, and results still mean something
+    open_by_mistake      a loop with a larger error, a thousandth of its size or a milliradian, was not meant to be
+                         closed; below, it may come from a file with few digits or a long integration, and results still
+                         mean something
     velocity_in_derivatives   relative to G and v: velocities that open loops faster do not belong to the mechanism that
                          is linearized; round-off of velocities from ``project`` is ten orders below
     velocity_by_mistake  relative to v: initial velocities that projection changes by more were meant otherwise; below,

@@ -34,6 +34,7 @@ from ..trees import inverse_dynamics
 from .decomposition import Decomposition, decompose, times, transposed_times
 from .dynamics import Terms, terms
 from .redundancy import redundancy
+from .sizes import sizes
 from .tolerances import LOOPS
 
 SINGULAR = 1e-6  # relative: constraints that become independent faster than this, per unit of motion, are not redundant
@@ -314,11 +315,13 @@ def _refuse_open(at: State, own: Terms) -> None:
     if not at.mech.loops:
         return
     mech = at.mech
-    opening = np.abs(own.error).reshape(-1, mech.n_constraints)
+    rows = sizes(mech).rows
+    opening = np.abs(rows * own.error).reshape(-1, mech.n_constraints)
     velocity = np.abs(times(own.jacobian, at.v) - mech.drive_rates).reshape(-1, mech.n_constraints)
     if opening.max(initial=0.0) > LOOPS.open_in_derivatives:
+        gap = (opening / rows).max()
         raise MechanismError(
-            f"loop {_loop(mech, opening)!r} of mechanism {mech.name!r} is open by {opening.max():.3g}: close it with "
+            f"loop {_loop(mech, opening)!r} of mechanism {mech.name!r} is open by {gap:.3g}: close it with "
             "linkwise.closed.assemble or project before linearizing"
         )
     fastest = 1.0 + np.abs(own.jacobian).max(initial=0.0) * np.abs(at.v).max(initial=0.0)

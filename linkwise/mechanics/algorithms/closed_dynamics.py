@@ -21,7 +21,7 @@ from ..spatial import ArticulatedInertia, Force, Motion
 from ..spatial.three import ZERO
 from .loop_constraints import constraints
 
-CLOSED = 1e-3  # metres, sines of angles: loops that are open by more were not meant to be closed
+CLOSED = 1e-3  # sizes of loops, sines of angles: loops that are open by more were not meant to be closed
 FAR = 1e9  # steps
 Fronts = tuple[tuple[Front, ...], ...]  # for every cluster
 
@@ -41,11 +41,13 @@ def known(doubt: Scalar, values: Sequence[Scalar]) -> list[Scalar]:
     return [value + unknown for value in values]
 
 
-def closed_motion(tree: Tree, q, v, tau, wrenches=None, *, fronts: Fronts) -> tuple[list[Scalar], Scalar]:
+def closed_motion(
+    tree: Tree, q, v, tau, wrenches=None, *, fronts: Fronts, loop_size: float = 1.0
+) -> tuple[list[Scalar], Scalar]:
     """(nv,) and (): accelerations, and whether they can be relied on: above 1 if so, small if pivots of the elimination
-    are (``Solution.reliability``), negative if loops are open by mistake."""
+    are (``Solution.reliability``), negative if loops, the smallest of ``loop_size``, may be open by mistake."""
     motion = ClosedMotion(tree, q, v, wrenches, fronts)
-    return motion.under(tau), select(motion.error < CLOSED**2, motion.reliability, -motion.error)
+    return motion.under(tau), select(motion.error < (CLOSED * loop_size) ** 2, motion.reliability, -motion.error)
 
 
 class ArticulatedCluster(Protocol):

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...mechanism import Mechanism, MechanismError
 from ..recursions.tree import Tree
-from ..scalar import Scalar, sqrt
+from ..scalar import Scalar, is_constant, sqrt
 from ..spatial import Force, Vector3
 from .law import ForceLaw, Situation
 
@@ -90,7 +90,7 @@ class Strut(ForceLaw):
         if self.is_linear:
             pull = between * stiffness
         else:
-            length = sqrt(between.dot(between))
+            length = self._distance(at, between)
             direction = between * (1.0 / length)
             rate = direction.dot(
                 self._velocity(at, self.link_b, self.point_b) - self._velocity(at, self.link_a, self.point_a)
@@ -106,7 +106,7 @@ class Strut(ForceLaw):
         between = self.between(at)
         if self.is_linear:
             return 0.5 * stiffness * between.dot(between)
-        length = sqrt(between.dot(between))
+        length = self._distance(at, between)
         stretch = length - free_length
         return 0.5 * stiffness * stretch * stretch - push * length
 
@@ -114,6 +114,17 @@ class Strut(ForceLaw):
         """From point a to point b, in the world."""
         (rotation_a, a), (rotation_b, b) = at.pose(self.link_a), at.pose(self.link_b)
         return b + rotation_b @ Vector3(*self.point_b) - (a + rotation_a @ Vector3(*self.point_a))
+
+    def _distance(self, at: Situation, between: Vector3) -> Scalar:
+        """Between the points; those that always coincide, as at a hinge, are refused."""
+        square = between.dot(between)
+        if is_constant(square) and square == 0.0:
+            raise MechanismError(
+                f"the points of {self} coincide at every configuration of mechanism {at.tree.mechanism.name!r}, so "
+                "that its force has no direction: move one of them; a damper or spring about a joint is one of "
+                "Passive.dampers or Passive.springs"
+            )
+        return sqrt(square)
 
     def length(self, tree: Tree, q: Sequence[Scalar]) -> Scalar:
         """The square of the distance of its points."""

@@ -146,3 +146,29 @@ def test_a_slide_alone_ends_at_its_limits(unit):
     found = lw.closed.range_of_motion(builder.build("cart"), "track", limits=True)
     np.testing.assert_allclose([found.lower / unit, found.upper / unit], [-0.3, 0.5], rtol=1e-12)
     assert described(found) == ["joint limittrack"] * 4
+
+
+@pytest.mark.parametrize("unit", FACTORS)
+def test_what_is_open_is_said_by_the_size_of_loops(unit):
+    """A hundredth of the crank is a mistake, a millionth is none, whatever the unit."""
+    mech, q = slider_crank(unit)
+    still, slide = np.zeros(mech.nv), mech.q_index("slide")
+    for part, is_open in ((1e-2, True), (1e-6, False)):
+        apart = q.copy()
+        apart[slide] += part * ROD * unit
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", lw.MechanismWarning)
+            assert lw.closed.degrees_of_freedom(mech, apart) in (0, 1)
+            lw.closed.forward_dynamics(mech, apart, still, still)
+            lw.closed.joint_wrenches(mech, apart, still, still)
+        assert ["loop 'pin' of" in str(one.message) for one in told] == [True] * 3 * is_open
+        if is_open:
+            with pytest.raises(lw.closed.AssemblyError, match="is open by .* at the start"):
+                lw.closed.follow(mech, apart, {"crank": 1.1})
+            with pytest.raises(lw.closed.AssemblyError, match="rollout: loop 'pin'"):
+                lw.rollout(mech, apart, None, None, 1e-3, 1)
+            with pytest.raises(lw.MechanismError, match="before linearizing"):
+                lw.linearize(mech, apart)
+        else:
+            lw.closed.follow(mech, apart, {"crank": 1.1})
+            lw.rollout(mech, apart, None, None, 1e-3, 1)
