@@ -10,21 +10,66 @@ from typing import Any, cast
 import numpy as np
 
 from ..compiler.registry import Function, array_function, register
+from ..mechanics.joints import QUATERNION
 from ..mechanism import Mechanism, MechanismError, require_mechanism
-from ..mechanism.checks import per_coordinate
+from ..mechanism.checks import did_you_mean, per_coordinate
+from ..mechanism.naming import ANGLES
 from .states import Float64Array, real_numbers
 
 
 def coordinates_by_joint(mech: Mechanism, what: str, named: Mapping[str, Any]) -> Float64Array:
     """(nq,): the initial configuration with these coordinates of joints, loops as they are then."""
     q = mech.initial.copy()
+    orientations: dict[str, dict[str, float]] = {}
     for joint, values in named.items():
+        if joint not in mech.joint_names and _one_coordinate(mech, what, joint, values, q, orientations):
+            continue
         place, kind = mech.place(joint), mech.bodies[mech.body_index(joint)].kind
         given = real_numbers(f"the {what} of {joint!r}", values)
         if given.size != kind.nq:
             raise MechanismError(f"{what}: joint {joint!r} has {kind.nq} coordinates, got {values!r}")
         q[place.q_index] = place.q_at(given.reshape(kind.nq))
+    for joint, angles in orientations.items():
+        start = mech.q_index(joint).start
+        q[start : start + 4] = _quaternion(*(angles.get(angle, 0.0) for angle in ANGLES))
     return q
+
+
+def _one_coordinate(
+    mech: Mechanism, what: str, name: str, value: Any, q: Float64Array, orientations: dict[str, dict[str, float]]
+) -> bool:
+    """Whether a name is that of one coordinate, "base.x", which is then set, or of an angle of an orientation,
+    "base.yaw", which is noted."""
+    joint, _, word = name.rpartition(".")
+    place = mech.coordinate_place("q", name)
+    if place is None and joint not in mech.joint_names:
+        return False
+    number = real_numbers(f"the {what} of {name!r}", value)
+    if number.size != 1:
+        raise MechanismError(f"{what}: {name!r} is one number, got {value!r}")
+    if place is not None:
+        q[place] = float(number.reshape(()))
+        return True
+    kind = mech.bodies[mech.body_index(joint)].kind
+    if word in ANGLES and kind.measures("q")[0].of == QUATERNION:
+        orientations.setdefault(joint, {})[word] = float(number.reshape(()))
+        return True
+    words = [one.name for one in kind.measures("q") if one.name]
+    words += ANGLES if words and kind.measures("q")[0].of == QUATERNION else ()
+    raise MechanismError(f"{what}: joint {joint!r} has no coordinate {word!r}: " + did_you_mean(word, words))
+
+
+def _quaternion(roll: float, pitch: float, yaw: float) -> Float64Array:
+    """[w, x, y, z] of rotations about fixed axes x, y, z, in this order."""
+    (sr, sp, sy), (cr, cp, cy) = np.sin([roll / 2, pitch / 2, yaw / 2]), np.cos([roll / 2, pitch / 2, yaw / 2])
+    return np.array(
+        [
+            cr * cp * cy + sr * sp * sy,
+            sr * cp * cy - cr * sp * sy,
+            cr * sp * cy + sr * cp * sy,
+            cr * cp * sy - sr * sp * cy,
+        ]
+    )
 
 
 def configuration_by_joint(mech: Mechanism, what: str, named: Mapping[str, Any]) -> Float64Array:
@@ -83,7 +128,7 @@ def velocities_by_joint(
 
     jacobian = counted_jacobian(mech, q)
     free = np.ones(mech.nv, dtype=bool)
-    free[[i for joint in named for i in range(mech.nv)[mech.v_index(joint)]]] = False
+    free[[i for name in named for i in range(mech.nv)[_velocities_of(mech, name)]]] = False
     v = given - decompose(jacobian * free).solve(times(jacobian, given) - mech.drive_rates)
     opening = np.abs(times(jacobian, v) - mech.drive_rates)
     speeds = times(np.abs(jacobian), np.abs(given)) + np.abs(mech.drive_rates)
@@ -100,11 +145,21 @@ def velocities_by_joint(
     return v
 
 
+def _velocities_of(mech: Mechanism, name: str) -> slice:
+    """Where in v a joint is, or one coordinate."""
+    place = mech.coordinate_place("v", name)
+    return slice(place, place + 1) if place is not None else mech.v_index(name)
+
+
 def rates_by_joint(mech: Mechanism, what: str, named: Mapping[str, Any], otherwise: float) -> Float64Array:
     """(nv,): numbers of the named joints, one or as many as they have degrees of freedom, the others as
     ``otherwise``."""
     values = np.full(mech.nv, otherwise)
     for joint, value in named.items():
+        place = mech.coordinate_place("v", joint)
+        if place is not None and joint not in mech.joint_names:
+            values[place] = per_coordinate(f"{what} of {joint!r}", value, 1, finite=False)[0]
+            continue
         body = mech.bodies[mech.body_index(joint)]
         if body.mimic:
             raise MechanismError(

@@ -22,6 +22,7 @@ from linkwise.mechanism.annotation import Annotations, Note
 from linkwise.mechanism.checks import MechanismError
 from linkwise.mechanism.constrained import Constrained
 from linkwise.mechanism.contact import Touching
+from linkwise.mechanism.naming import NamedCoordinates
 from linkwise.mechanism.parts import Body, Constant, Constraint, Frame, Place, counted_parts
 from linkwise.mechanism.shapes import ContactPair, Shape, check_shapes
 
@@ -30,7 +31,7 @@ NO_JOINTS: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Mechanism(Constant, Constrained, ActingElements, Touching):
+class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinates):
     """A tree of bodies with optional loops. Build one with ``Builder``, a reader or ``linkwise.mechanisms``.
 
     name      for messages and generated code
@@ -208,24 +209,13 @@ class Mechanism(Constant, Constrained, ActingElements, Touching):
         return self._slices[self.body_index(joint)][1]
 
     def place(self, joint: str) -> Place:
-        """Where the named joint's own coordinates are, with the ratio and offset of a joint that mimics another."""
+        """Where the named joint's own coordinates are, with the ratio and offset of a joint that mimics another; or one
+        of its coordinates, "joint.x", where rates are velocities."""
+        if joint not in self._body_of_joint and (one := self.single_place(joint)) is not None:
+            return one
         body = self.bodies[self.body_index(joint)]
         ratio, offset = (body.mimic.ratio, body.mimic.offset) if body.mimic else (1.0, 0.0)
         return Place(joint, self.q_index(joint), self.v_index(joint), ratio, offset)
-
-    def coordinate_names(self, quantity: str) -> tuple[str, ...]:
-        """One name per number of "q" or "v": the joint's, or ``joint[k]`` where it has several."""
-        if quantity not in ("q", "v"):
-            raise MechanismError(f"coordinates are those of 'q' or 'v', not {quantity!r}")
-        return self._coordinate_names[quantity]
-
-    @cached_property
-    def _coordinate_names(self) -> dict[str, tuple[str, ...]]:
-        names: dict[str, list[str]] = {"q": [], "v": []}
-        for body in self.bodies:
-            for quantity, count in (("q", body.nq), ("v", body.nv)):
-                names[quantity] += [body.joint] if count == 1 else [f"{body.joint}[{k}]" for k in range(count)]
-        return {quantity: tuple(one) for quantity, one in names.items()}
 
     # The configuration manifold --------------------------------------------------------------------------------------
 

@@ -1,0 +1,89 @@
+"""Names of single coordinates: the part of ``Mechanism`` that is about them."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import Any
+
+from linkwise.mechanics.joints import ANGLE, QUATERNION
+from linkwise.mechanism.checks import MechanismError
+from linkwise.mechanism.parts import Body, Place
+
+ANGLES = ("roll", "pitch", "yaw")  # by which orientations can be given: rotations about fixed axes x, y, z
+
+
+class NamedCoordinates:
+    """Numbers of q and v by name."""
+
+    bodies: tuple[Body, ...]
+
+    @cached_property
+    def q_names(self) -> tuple[str, ...]:
+        """One name per number of q: the joint's, or "joint.x" of joints with several; quaternions are "joint.qw",
+        "joint.qx", ...  States by joint take these too, and "joint.roll", ".pitch", ".yaw" of orientations."""
+        return tuple(_named(body, one.name) for body in self._own for one in body.kind.measures("q"))
+
+    @cached_property
+    def v_names(self) -> tuple[str, ...]:
+        """One name per number of v: the joint's, or "joint.x" of joints with several; of joints with quaternions
+        "joint.wx", ..., the angular velocity, and "joint.vx", ..., both along the axes of the child."""
+        found = []
+        for body in self._own:
+            has_quaternion = any(one.of == QUATERNION for one in body.kind.measures("q"))
+            for one in body.kind.measures("v"):
+                letter = "w" if one.of == ANGLE else "v"
+                found.append(_named(body, letter + one.name[-1:] if has_quaternion else one.name))
+        return tuple(found)
+
+    def coordinate_names(self, quantity: str) -> tuple[str, ...]:
+        """One name per number of "q" or "v": the joint's, or ``joint[k]`` where it has several."""
+        if quantity not in ("q", "v"):
+            raise MechanismError(f"coordinates are those of 'q' or 'v', not {quantity!r}")
+        return self._coordinate_names[quantity]
+
+    def coordinate_place(self, quantity: str, name: str) -> int | None:
+        """Where in "q" or "v" a single coordinate is, by either of its names; None if there is none."""
+        return self._coordinate_places[quantity].get(name)
+
+    def single_place(self: Any, name: str) -> Place | None:
+        """The place of one coordinate of a joint with several, whose rate is its velocity; None of other names."""
+        place = self.coordinate_place("q", name)
+        if place is None:
+            return None
+        body = self.bodies[self.body_index(self.joint_of_coordinate(name))]
+        if not body.kind.rates_are_velocities:
+            raise MechanismError(
+                f"{name!r} is one number of an orientation or position whose rate is no velocity of its own: name the "
+                f"whole joint {body.joint!r}"
+            )
+        velocity = self.v_index(body.joint).start + place - self.q_index(body.joint).start
+        return Place(name, slice(place, place + 1), slice(velocity, velocity + 1), 1.0, 0.0)
+
+    def joint_of_coordinate(self, name: str) -> str:
+        """The joint that a name of a coordinate begins with."""
+        return re.sub(r"\[\d+\]$", "", name) if name.endswith("]") else name.rpartition(".")[0]
+
+    @property
+    def _own(self) -> list[Body]:
+        return [body for body in self.bodies if not body.mimic]
+
+    @cached_property
+    def _coordinate_names(self) -> dict[str, tuple[str, ...]]:
+        names: dict[str, list[str]] = {"q": [], "v": []}
+        for body in self.bodies:
+            for quantity, count in (("q", body.nq), ("v", body.nv)):
+                names[quantity] += [body.joint] if count == 1 else [f"{body.joint}[{k}]" for k in range(count)]
+        return {quantity: tuple(one) for quantity, one in names.items()}
+
+    @cached_property
+    def _coordinate_places(self) -> dict[str, dict[str, int]]:
+        found: dict[str, dict[str, int]] = {}
+        for quantity, named in (("q", self.q_names), ("v", self.v_names)):
+            pairs = zip(self.coordinate_names(quantity), named, strict=True)
+            found[quantity] = {name: k for k, names in enumerate(pairs) for name in names}
+        return found
+
+
+def _named(body: Body, measure: str) -> str:
+    return f"{body.joint}.{measure}" if measure else body.joint
