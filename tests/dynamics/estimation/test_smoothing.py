@@ -73,6 +73,31 @@ def test_likelihood_and_weights_are_those_of_the_dense_covariance(case):
     close(np.log(variances).sum(), np.linalg.slogdet(covariance)[1], 1e-9, core=0)
 
 
+def test_likelihood_of_everything_that_is_measured():
+    """Joint forces and link accelerations as one Gaussian vector, by its dense covariance."""
+    mech, rng = lw.mechanisms.planar_arm(3), np.random.default_rng(6)
+    q, v, a, tau = (rng.normal(size=3) for _ in range(4))
+    of_a, of_tau, of_wrench, _ = draw(mech, rng, False)
+    of_sensed = np.where(rng.random((3, 6)) < 0.4, rng.uniform(0.5, 2.0, (3, 6)), np.inf)
+    sensed = rng.normal(size=(3, 6))
+    noise = Noise(of_a, of_tau, of_wrench, of_sensed)
+    found = lw.estimation.log_likelihood(mech, q, v, a, tau, noise, None, sensed)
+    dense, known = Dense.of(mech, q), np.isfinite(of_sensed.ravel())
+    map_of_unknowns = np.vstack(
+        [
+            np.hstack([dense.mass_matrix, -dense.jacobian.T]),
+            np.hstack([dense.jacobian, np.zeros((18, 18))])[known],
+        ]
+    )
+    prior, own = np.concatenate([of_a, of_wrench.ravel()]) ** 2, np.concatenate([of_tau, of_sensed.ravel()[known]]) ** 2
+    covariance = map_of_unknowns * prior @ map_of_unknowns.T + np.diag(own)
+    residual = np.concatenate(
+        [tau - lw.inverse_dynamics(mech, q, v, a), (sensed - lw.link_accelerations(mech, q, v, a)).ravel()[known]]
+    )
+    squares = residual @ np.linalg.solve(covariance, residual)
+    close(found, -0.5 * (squares + np.linalg.slogdet(2.0 * np.pi * covariance)[1]), 1e-9, core=0)
+
+
 def test_loops_over_links_give_the_same():
     """Long chains have loops: what is compiled once per kind of link against straight-line code."""
     mech, rng = lw.mechanisms.planar_arm(12), np.random.default_rng(0)
