@@ -116,6 +116,7 @@ _LATER = {
         "jacobian_rate_times_velocity",
         "manipulability",
     ),
+    ".dynamics.momenta": ("momenta",),
     ".dynamics.identification": (
         "BaseParameters",
         "base_parameters",

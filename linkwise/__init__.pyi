@@ -32,6 +32,7 @@ from .dynamics import closed as closed
 from .dynamics import denoc as denoc
 from .dynamics import diagonal as diagonal
 from .dynamics import estimation as estimation
+from .dynamics import momenta as momenta
 from .dynamics.centroidal import center_of_mass_acceleration as center_of_mass_acceleration
 from .dynamics.centroidal import center_of_mass_jacobian as center_of_mass_jacobian
 from .dynamics.centroidal import center_of_mass_velocity as center_of_mass_velocity
@@ -290,6 +291,7 @@ __all__ = [
     "mass_matrix_derivatives",
     "mass_matrix_inverse",
     "mechanisms",
+    "momenta",
     "momentum",
     "momentum_matrix",
     "momentum_rate",

@@ -48,6 +48,15 @@ INTERRUPTED = 130  # exit code, as of every program that Ctrl-C ended
     show_default=True,
     help="Integrator: dop853, rk45, rk23, radau, bdf, lsoda; with fixed steps rk4, semi_implicit.",
 )
+@click.option(
+    "--coordinates",
+    "variables",
+    metavar="NAME",
+    default="joint",
+    show_default=True,
+    help="What is integrated: joint, momentum (fixed steps also symplectic_euler, stormer_verlet, implicit_midpoint), "
+    "nu, xi, independent.",
+)
 @click.option("--step", type=float, help="Fixed step (0.001 s), or the longest step of adaptive methods.")
 @click.option(
     "--tolerance", type=float, default=1e-9, show_default=True, help="Relative and absolute, of adaptive methods."
@@ -68,7 +77,7 @@ INTERRUPTED = 130  # exit code, as of every program that Ctrl-C ended
 @click.pass_context
 def simulate(
     context: click.Context, found: Loaded, duration: float | None, positions: Sequence[str], velocities: Sequence[str],
-    start: str | None, degrees: bool, method: str, step: float | None, tolerance: float, every: float,
+    start: str | None, degrees: bool, method: str, variables: str, step: float | None, tolerance: float, every: float,
     torques: str | None, kp: Sequence[str], kd: Sequence[str], target: Sequence[str], hold_gravity: bool,
     saturate: bool, acting: str | None, passive: bool, limits: float | None, limit_damping: float | None,
     ctrl: Sequence[str], output: str | None, plot: str | None, gif: str | None, json_wanted: bool,
@@ -100,7 +109,7 @@ def simulate(
     if not (np.isfinite(every) and every > 0.0 and duration / every <= MAX_ROWS):
         raise click.UsageError(f"--every {every:g}: rows must be apart, and no more than {MAX_ROWS:g} of them")
     options: dict[str, Any] = {"method": method, "rtol": tolerance, "atol": tolerance, "output_step": every}
-    options |= {} if step is None else {"step": step}
+    options |= {"coordinates": variables} if step is None else {"coordinates": variables, "step": step}
     options |= {"ctrl": controls(mech, ctrl), "progress": sys.stderr.isatty()}
     code, trouble = 0, None
     try:

@@ -368,6 +368,8 @@ def _machine_code(
 ) -> tuple[MachineCode, np.ufunc]:
     """The compiled loop, and the ufunc that runs it."""
     options = llvm_loader.host_options(dtype)
+    if recurrence is not None:
+        options = replace(options, lanes=options.lanes * recurrence.registers)
     code = llvm_loader.load(
         lambda: llvm_simd.emit(optimize(program), options, recurrence),
         llvm_simd.symbol(program),

@@ -20,5 +20,13 @@ def _loop_size(mech: Mechanism) -> float:
     return float(sizes(mech).loops.min(initial=1.0))
 
 
+def _form(mech: Mechanism) -> str:
+    """How the velocities of momenta are found."""
+    from .momenta import cheapest_form
+
+    return cheapest_form(mech)
+
+
 DECIDED_OPTIONS["fronts"] = _fronts
 DECIDED_OPTIONS["loop_size"] = _loop_size
+DECIDED_OPTIONS["form"] = _form

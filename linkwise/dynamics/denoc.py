@@ -14,7 +14,16 @@ from ..compiler.store import of_algorithm
 from ..mechanism import Mechanism
 from .states import Float64Array
 
-__all__ = ["coriolis_matrix", "forces", "forward_dynamics", "inertia_matrix", "inverse_dynamics", "matrices", "udu"]
+__all__ = [
+    "accelerations",
+    "coriolis_matrix",
+    "forces",
+    "forward_dynamics",
+    "inertia_matrix",
+    "inverse_dynamics",
+    "matrices",
+    "udu",
+]
 
 
 def _side_by_side(both: Float64Array) -> tuple[Float64Array, Float64Array]:
@@ -66,6 +75,13 @@ def udu(mech: Mechanism, q: ArrayLike) -> tuple[Float64Array, Float64Array]:
 @of_algorithm("denoc_inverse_dynamics")
 def inverse_dynamics(mech: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Float64Array:
     """(nv,): joint forces by the recursions of Section 5.1; equals ``lw.inverse_dynamics``, which costs less."""
+    ...
+
+
+@of_algorithm("denoc_accelerations")
+def accelerations(mech: Mechanism, q: ArrayLike, phi: ArrayLike) -> Float64Array:
+    """(nv,): the accelerations of generalized forces phi = tau - C v through U D U* (33-37), the three steps of
+    Section 5.2 alone."""
     ...
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 import linkwise as lw
+from linkwise import operators as op
 
 
 class Count(NamedTuple):
@@ -99,6 +100,7 @@ OURS = {
     "forward_dynamics": "linkwise",
     "denoc_inverse_dynamics": "linkwise, in the paper's form (lw.denoc)",
     "denoc_forward_dynamics": "linkwise, in the paper's form (lw.denoc)",
+    "denoc_accelerations": "linkwise, in the paper's form, phi given (lw.denoc.accelerations)",
 }
 
 
@@ -125,6 +127,13 @@ def general_arm(n: int) -> lw.Mechanism:
 def counted(algorithm: str, n: int) -> Count:
     """What one evaluation for the general arm of n joints costs."""
     counts = lw.compile(algorithm, general_arm(n), target="numpy").op_counts
+    return Count(counts.get("mul", 0) + counts.get("div", 0), counts.get("add", 0))
+
+
+def solved(n: int) -> Count:
+    """What the inverse mass matrix times a vector costs by articulated inertias, in frames of our choice."""
+    inverse = (op.H @ op.phi @ op.M @ op.phi.T @ op.H.T).inv @ op.joint_vector("phi")
+    counts = lw.compile(inverse, general_arm(n), target="numpy", simplify=False).op_counts
     return Count(counts.get("mul", 0) + counts.get("div", 0), counts.get("add", 0))
 
 

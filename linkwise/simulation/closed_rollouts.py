@@ -126,7 +126,7 @@ def run_closed(
     def counted(inputs: Sequence[np.ndarray], out: Records) -> np.ndarray:
         trusted = np.zeros((*out[0].shape[:-2], *NONE_YET.shape), out[0].dtype)
         with np.errstate(all="ignore"):
-            run(*inputs, out=(*out, _over_and_over(trusted, out[0].shape[-2])))
+            run(*inputs, out=(*out, over_and_over(trusted, out[0].shape[-2])))
         return trusted
 
     def resumed(some: Mapping[str, np.ndarray]) -> tuple[Records, np.ndarray]:
@@ -138,7 +138,7 @@ def run_closed(
     look_after(mech, method, acting, resumed, given, varied, trusted, records)
 
 
-def _over_and_over(last: np.ndarray, records: int) -> np.ndarray:
+def over_and_over(last: np.ndarray, records: int) -> np.ndarray:
     """(..., records, n): an array of records that are all written to the same place (..., n), where the last stays."""
     shape, strides = last.shape, last.strides
     return as_strided(last, (*shape[:-1], records, shape[-1]), (*strides[:-1], 0, strides[-1]))

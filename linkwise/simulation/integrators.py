@@ -13,7 +13,7 @@ import numpy as np
 import scipy.integrate
 
 from ..dynamics import closed
-from ..mechanics.algorithms.integration import METHODS as STEPS
+from ..mechanics.algorithms.steps_in_variables import methods_in
 from ..mechanism import MechanismError
 from .collocation import Arc
 from .crossings import Between, Crossings
@@ -205,7 +205,7 @@ class Fixed:
 
     def _stepper(self) -> Stepper:
         """A step that ends on the manifold."""
-        step, corrected = self._system.step(STEPS[self._method]), self._system.corrected
+        step, corrected = self._system.step(methods_in("momentum")[self._method]), self._system.corrected
         return self._system.compiled_step(self._method) or (lambda t, x, h: corrected(step(t, x, h)))
 
 

@@ -31,7 +31,6 @@ from ..dynamics.derivatives import tangent_rows
 from ..dynamics.passive import Passive
 from ..dynamics.states import Float64Array
 from ..mechanics.algorithms.catalogue import ALGORITHMS
-from ..mechanics.algorithms.integration import METHODS as STEPS
 from ..mechanics.elements.law import Acting
 from ..mechanism import LimitWarning, Mechanism, MechanismError, one_of, require_mechanism
 from .bodies import check_bodies
@@ -47,7 +46,7 @@ from .rollout_inputs import (
     step_length,
 )
 from .rollouts import NEXT, _step, rollout
-from .steps import ACTIVATION, GAIN, PER_STEP
+from .steps import ACTIVATION, GAIN, PER_STEP, method_in
 
 STATE = ("q", "v", ACTIVATION)  # the last where actuators have states of their own
 INITIAL = {"q0": "q", "v0": "v"}  # what callers know as initial states -> inputs of a step
@@ -74,13 +73,14 @@ def rollout_vjp(
     passive: Passive | None = None,
     ctrl: ArrayLike | None = None,
     activation: ArrayLike | None = None,
+    coordinates: str = "joint",
 ) -> dict[str, Float64Array]:
     """Gradient of a function of the motion that ``rollout`` gave by what that started from and was driven with.
 
     q, v         what ``rollout`` returned, (..., steps + 1, nq) and (..., steps + 1, nv); or checkpoints of it, made
                  with ``every=k``: (..., steps // k + 1, nq).  The states between them are then computed again, which
                  needs less memory and takes as long as one more rollout
-    tau, dt, steps, method, wrenches, feedback, parameters, passive, ctrl    as ``rollout`` was given them
+    tau, dt, steps, method, wrenches, feedback, parameters, passive, ctrl, coordinates    as ``rollout`` was given them
     cotangent    (w_q, w_v), each (..., nv): how the function changes with the last state, along tangent directions of
                  q and by v; or (..., steps // k + 1, nv): with every state that is kept; None for not at all; with a
                  third of n_activation numbers where actuators have states of their own, if it changes with these
@@ -100,14 +100,14 @@ def rollout_vjp(
     went back inside.  A motion that was made with other arguments is refused where its first or last step tells.
     """
     require_mechanism(mech)
-    method, target = one_of("method", method, STEPS), one_of("target", target, TARGETS)
+    of_step, target = method_in(mech.spanning_tree, coordinates, method), one_of("target", target, TARGETS)
     if mech.loops:
         raise MechanismError(
             f"rollout_vjp differentiates motions of trees, and mechanism {mech.name!r} has loops: compose "
             "linkwise.closed.forward_dynamics_derivatives step by step, or use mech.spanning_tree if they are open"
         )
-    ALGORITHMS[f"{method}_step"].check(mech)
-    steps, acting = count("steps", steps, 0), acting_laws(mech, passive, method, dt)
+    ALGORITHMS[f"{of_step}_step"].check(mech)
+    steps, acting = count("steps", steps, 0), acting_laws(mech, passive, of_step, dt)
     sizes = _state_sizes(mech, acting, activation)
     more = {} if wrenches is None else {"wrenches": wrenches}
     more |= feedback_of(mech, feedback) | controls_of(mech, acting, ctrl, activation)
@@ -117,16 +117,15 @@ def rollout_vjp(
     dtype = np.dtype(precision(given, {**(feedback or {}), "ctrl": ctrl}))
     path = [_kept(name, given[name], size, dtype) for name, size in sizes.items()]
     every = _stride(path, steps)
-    backward = _kernel(mech, method, acting, tuple(more), tuple(parameters), by, dtype.name, target)
+    backward = _kernel(mech, of_step, acting, tuple(more), tuple(parameters), by, dtype.name, target)
     given |= {name: states[..., 0, :] for name, states in zip(sizes, path, strict=True)}
     arrays, batch = input_arrays(mech, backward.given, given, dtype, steps, 1)
     driven = {array.name: x for array, x in arrays.items()}
     for name in parameters:
         check_bodies(mech, name, driven[name])
     weights = _all_weights(cotangent, sizes | {"q": mech.nv}, path[0].shape[-2], dtype)
-    batch = np.broadcast_shapes(batch, *(x.shape[:-2] for x in weights))
-    sweep = _Sweep(backward, batch, steps, weights)
-    between = partial(_between, mech, method, parameters, target, passive)
+    sweep = _Sweep(backward, np.broadcast_shapes(batch, *(x.shape[:-2] for x in weights)), steps, weights)
+    between = partial(_between, mech, method, parameters, target, passive, coordinates)
     if every == 1:
         for record in {0, steps - 1} if steps else ():  # enough to tell another method, and other inputs mostly
             _once_more(between, record, 1, path, driven)
@@ -413,6 +412,7 @@ def _between(
     parameters: Mapping[str, Any],
     target: str,
     passive: Passive | None,
+    coordinates: str,
     start: Sequence[np.ndarray],
     driven: Mapping[str, np.ndarray],
     steps: int,
@@ -425,6 +425,7 @@ def _between(
         feedback = {"target": driven["target"][..., 0, :], "kp": driven["kp"], "kd": driven["kd"]}
         feedback |= {GAIN: driven[GAIN]} if GAIN in driven else {}
     options: dict[str, Any] = {"parameters": {name: driven[name] for name in parameters}, "passive": passive}
+    options["coordinates"] = coordinates
     if "ctrl" in driven:
         options["ctrl"] = driven["ctrl"][..., 0, :]
     if activation:

@@ -24,12 +24,12 @@ from ..dynamics.by_joint import state_by_joint
 from ..dynamics.passive import Passive
 from ..dynamics.states import Float64Array
 from ..mechanics.algorithms.catalogue import ALGORITHMS
-from ..mechanics.algorithms.integration import METHODS as STEPS
 from ..mechanics.elements.law import Acting
 from ..mechanism import Mechanism, MechanismError, one_of
 from .bodies import check_bodies
 from .closed_rollouts import NONE_YET, SETTLED, TRUSTED, counting, finite_states, onto_loops, run_closed, warn_first
 from .held_rollouts import asking_controllers
+from .momentum_rollouts import MOMENTA, SHORT, initial_momenta, scratch
 from .rollout_inputs import (
     acting_laws,
     by_name,
@@ -44,7 +44,17 @@ from .rollout_inputs import (
     with_controller,
 )
 from .starts import warn_of_starts_beyond_limits
-from .steps import ACTIVATION, PER_STEP, require_without_drives, step_algorithm, step_name, warn_of_long_steps
+from .steps import (
+    ACTIVATION,
+    CARRIED,
+    PER_STEP,
+    carrying_step,
+    method_in,
+    require_without_drives,
+    step_algorithm,
+    step_name,
+    warn_of_long_steps,
+)
 
 NEXT = "_next"
 
@@ -70,6 +80,7 @@ def rollout(
     ctrl: ArrayLike | None = None,
     activation: ArrayLike | None = None,
     return_activation: bool = False,
+    coordinates: str = "joint",
 ) -> tuple[Float64Array, ...]:
     """Motion of many states at once: q (..., steps + 1, nq) and v (..., steps + 1, nv), the initial state first.
 
@@ -94,6 +105,7 @@ def rollout(
     ctrl         control inputs of ``mech.actuator_names`` in the shapes of tau, or {actuator: ...}; None for zero
     activation   (..., n_activation): initial activations of actuators with dynamics; None for zero; with
                  ``return_activation`` the result is (q, v, activation)
+    coordinates  what methods are applied to beside q: "joint" (v), "momentum" (``lw.momenta``), "nu" or "xi" (total)
 
     Batches are spread over threads.  All-float32 arguments are computed in float32.  Loops are kept closed: every step
     ends with a projection of q and v as ``simulate`` makes it, and singular positions that steps do not resolve are
@@ -101,7 +113,7 @@ def rollout(
     velocities that loops do not allow, which are projected, and of motions that arcs do not continue.
     """
     require_without_drives(mech)
-    method, target = one_of("method", method, STEPS), one_of("target", target, rollout_targets())
+    method, target = method_in(mech, coordinates, method), one_of("target", target, rollout_targets())
     ALGORITHMS[step_name(mech, method)].check(mech)
     steps, acting = count("steps", steps, 0), acting_laws(mech, passive, method, dt)
     acting, feedback, ctrl = with_controller(mech, acting, feedback, ctrl, dt, steps)
@@ -113,7 +125,8 @@ def rollout(
     target, given = ("cuda", device.seen) if device else (target, plain_arrays(given))
     dtype = precision(given, {**(feedback or {}), "q": q0, "v": v0, "ctrl": ctrl, ACTIVATION: activation})
     run, inputs, of_variant = _kernel(mech, method, acting, tuple(more), tuple(parameters), dtype, target)
-    named, batch = input_arrays(mech, inputs, {**given, **of_variant, TRUSTED: NONE_YET}, np.dtype(dtype), steps, every)
+    given = {**given, **of_variant, **_before_the_first_step(mech)}
+    named, batch = input_arrays(mech, inputs, given, np.dtype(dtype), steps, every)
     varied = _prepared(mech, method, acting, named, parameters, passive is None)
     axes = (*batch,) if final_only else (*batch, steps // every + 1)
     initial, shapes = _starts(mech, acting, named, axes)
@@ -124,12 +137,33 @@ def rollout(
     if out is not None:
         named = {k: x.copy() if any(np.may_share_memory(x, to) for to in out) else x for k, x in named.items()}
     kept = _started(initial, results, steps, final_only)
-    if steps and mech.loops:
-        run_closed(mech, method, acting, run, named, _with_batch(named, batch), kept, varied)
-    elif steps:
-        run(*named.values(), out=tuple(kept))
-        _warn_of_lost(mech, method, named, batch, kept, every)
+    if steps:
+        _run(mech, method, acting, run, named, batch, kept, varied, every)
     return _returned(results, return_activation, axes)
+
+
+def _before_the_first_step(mech: Mechanism) -> dict[str, np.ndarray]:
+    """What steps hand on besides states, where they do, as it is before anything is known of it."""
+    return {TRUSTED: NONE_YET, **dict.fromkeys(CARRIED, np.zeros(mech.nv))}
+
+
+def _run(
+    mech: Mechanism,
+    method: str,
+    acting: Acting,
+    run: Callable[..., None],
+    named: Mapping[Array, np.ndarray],
+    batch: tuple[int, ...],
+    kept: list[np.ndarray],
+    varied: bool,
+    every: int,
+) -> None:
+    """Run a recurrence on the CPU."""
+    if mech.loops:
+        run_closed(mech, method, acting, run, named, _with_batch(named, batch), kept, varied)
+    else:
+        run(*named.values(), out=(*kept, *scratch(named, batch, kept)))
+        _warn_of_lost(mech, method, named, batch, kept, every)
 
 
 def _prepared(
@@ -153,6 +187,7 @@ def _prepared(
     if mech.loops:
         q, v, *_ = arrays
         arrays[q], arrays[v] = onto_loops(mech, arrays[q], arrays[v], varied)
+    arrays.update(initial_momenta(mech, arrays, varied))
     return bool(varied)
 
 
@@ -276,9 +311,11 @@ def _kernel(
     mechanism's own store or made now.  ``more`` are the names of inputs that only some rollouts have."""
 
     def recurrence(numbers: tuple[Any, ...] = ()) -> tuple[Callable[..., None], tuple[Array, ...]]:
-        program = _step(mech, method, acting, more, (*numbers, *parameters), dtype, loops=None)
+        hands_on = method.startswith(MOMENTA) and target != "cuda"  # where the arrays between steps would be written
+        program = _step(mech, method, acting, more, (*numbers, *parameters), dtype, None, hands_on)
         per_run = tuple(array.name for array in program.inputs if array.name in PER_STEP)
-        once_more = Recurrence(tuple((array.name, array.name.removesuffix(NEXT)) for array in program.outputs), per_run)
+        feeds = tuple((array.name, array.name.removesuffix(NEXT)) for array in program.outputs)
+        once_more = Recurrence(feeds, per_run, 2 if hands_on and program.size < SHORT else 1)
         return load_recurrence(program, once_more, dtype, target), program.inputs
 
     def shared(numbers: Any) -> Any:
@@ -301,13 +338,17 @@ def _step(
     parameters: Sequence[Any],
     dtype: str,
     loops: bool | None = False,
+    hands_on: bool = False,
 ) -> Any:
     """The program of one step: from q, v and other inputs to the next q and v (and activations), and of closed
-    mechanisms how far they can be trusted.  ``loops``: as for ``compile``."""
-    algorithm = step_algorithm(mech, method, acting, more)
+    mechanisms how far they can be trusted.  ``loops``: as for ``compile``; ``hands_on``: steps in momenta take what is
+    known of them from the step before."""
+    algorithm = (carrying_step if hands_on else step_algorithm)(mech, method, acting, more)
     fed_back, options = [Array("q", (mech.nq,)), Array("v", (mech.nv,))], {}
     if acting.n_activation:
         fed_back.append(Array(ACTIVATION, (acting.n_activation,)))
+    if hands_on:
+        fed_back += [Array(name, (mech.nv,)) for name in CARRIED]
     if mech.loops:
         fed_back.append(Array(TRUSTED, NONE_YET.shape))
         options = {"fronts": DECIDED_OPTIONS["fronts"](mech), "settled": SETTLED[dtype]}

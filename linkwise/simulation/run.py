@@ -16,6 +16,7 @@ from ..dynamics.by_joint import state_by_joint
 from ..dynamics.passive import Passive
 from ..dynamics.resolved import no_controls, resolved
 from ..dynamics.states import real_numbers, state_arrays
+from ..mechanics.algorithms.steps_in_variables import VARIABLES, methods_in
 from ..mechanism import (
     Mechanism,
     MechanismError,
@@ -29,15 +30,16 @@ from .drives import DrivenVelocities
 from .events import Event, Watch
 from .forces import Forces
 from .functions import Function
-from .integrators import MULTISTEP, STEPS, Adaptive, Fixed
+from .integrators import ADAPTIVE, MULTISTEP, Adaptive, Fixed
 from .loops import Manifold
 from .recording import Progress, Record, Stretch, run
 from .settings import GIVEN, Settings, check_positive, checked, with_floats
 from .singular_positions import SingularPositions
 from .starts import warn_of_starts_beyond_limits
 from .steps import explicit_step, warn_of_long_steps
-from .systems import IndependentCoordinates, JointVelocities, System, TotalRates
+from .systems import IndependentCoordinates, JointVelocities, System
 from .trajectory import KEEP, Dense, End, Trajectory
+from .variables import Momenta, TotalRates
 
 NOT_FREE = (
     "keep_energy is for free motions: control, passive elements and wrenches change the energy, and so does what acts "
@@ -101,8 +103,8 @@ def simulate(
     activation      (..., n_activation): initial activations of actuators with dynamics, zero by default
     wrenches        external wrenches [moment; force] on the links, at their origins and in their frames: an array
                     (n_links, 6), constant, or ``wrenches(t, q, v)`` that gives one
-    coordinates     what is integrated: "joint" (q, v); "nu" or "xi" (q, total joint rates: ``lw.diagonal``), trees
-                    only; "independent" (independent coordinates of a closed mechanism and their rates), those of
+    coordinates     what is integrated: "joint" (q, v); "momentum" (q, p: ``lw.momenta``), "nu" or "xi" (q, total joint
+                    rates: ``lw.diagonal``), trees only; "independent" (independent coordinates of loops, their rates):
                     ``independent`` (see ``closed.local_parametrization``) until they are worse than ``worst_condition``
     events          one or several, from ``lw.events``, or functions of (t, q, v): their zeros are found and recorded
     t_eval, output_step   times at which to sample, or a distance of samples; the ends of steps by default
@@ -116,7 +118,7 @@ def simulate(
         method, step, rtol, atol, stabilization, coordinates, formulation, baumgarte, tolerance, worst_condition
     )
     settings = checked(mech, asked, duration, keep_energy, independent)
-    acting = resolved(mech, _passive(passive), explicit_step(settings.method, settings.step))
+    acting = resolved(mech, _passive(passive), _explicit_step(settings))
     _check_free(keep_energy, control, acting, wrenches)
     now = mech.at_time(0.0)
     q, v = _initial_state(now, q0, v0, method, coordinates, passive is None)
@@ -153,7 +155,7 @@ def resumed(
     control, wrenches = _kept("control", control, settings.control), _kept("wrenches", wrenches, settings.wrenches)
     independent = _independent_again(independent, end)
     ctrl = _kept("ctrl", ctrl, settings.ctrl)
-    acting = resolved(mech, before.passive, explicit_step(settings.method, settings.step))
+    acting = resolved(mech, before.passive, _explicit_step(settings))
     forces = Forces(mech, control, acting, end.q.shape[:-1], wrenches, ctrl)
     manifold = _manifold(mech.at_time(end.t), settings, end.q.shape[:-1])
     system = _system(mech, settings, forces, manifold, independent)
@@ -288,16 +290,17 @@ def _system(
         return JointVelocities(mech, forces, manifold)
     if settings.coordinates == "independent":
         return IndependentCoordinates(mech, forces, manifold, independent, settings.worst_condition)
-    return TotalRates(mech, forces, manifold, settings.coordinates == "nu")
+    kind = Momenta if settings.coordinates == "momentum" else TotalRates
+    return kind(mech, forces, manifold, settings.coordinates)
 
 
 def _integrator(system: System, settings: Settings, end: End | None) -> Adaptive | Fixed:
     method, step = settings.method, settings.step
-    if method in STEPS:
+    if method not in ADAPTIVE:
         assert step is not None
         origin, step, index = end.grid if end is not None and end.grid is not None else (0.0, step, 0)
         if system.forces.acting is not None:
-            warn_of_long_steps(system.mech, method, system.forces.acting.acting, step)
+            warn_of_long_steps(system.mech, _step_name(settings), system.forces.acting.acting, step)
         return Fixed(system, method, step, origin, index)
     limit, first = math.inf if step is None else step, None if end is None else end.step
     return Adaptive(system, method, settings.rtol, settings.atol, limit, first)
@@ -308,8 +311,18 @@ def _check_free(keep_energy: bool, *forces: Any) -> None:
         raise ValueError(NOT_FREE)
 
 
+def _step_name(settings: Settings) -> str:
+    """The name of fixed steps in the coordinates of a motion."""
+    other = settings.coordinates in VARIABLES and settings.method not in ADAPTIVE
+    return f"{settings.coordinates}_{settings.method}" if other else settings.method
+
+
+def _explicit_step(settings: Settings) -> float | None:
+    return explicit_step(_step_name(settings), settings.step)
+
+
 def _check_activation(forces: Forces, coordinates: str) -> None:
-    if forces.n_activation and coordinates != "joint":
+    if forces.n_activation and coordinates == "independent":
         raise MechanismError(
             f"coordinates={coordinates!r} are those of the mechanism alone, and some of its actuators have states of "
             "their own: use coordinates='joint', or switch them off with mech.with_acting(actuators=...)"
@@ -372,12 +385,12 @@ def _initial_state(
     if q.ndim > 1 and coordinates == "independent":
         raise MechanismError(
             "coordinates='independent' take one state at a time: for a batch use coordinates='joint' with one of the "
-            f"methods {', '.join(STEPS)}"
+            f"methods {', '.join(methods_in('joint'))}"
         )
-    if q.ndim > 1 and method not in STEPS:
+    if q.ndim > 1 and method in ADAPTIVE:
         raise MechanismError(
             f"method={method!r} chooses its steps for one state at a time: for a batch use one of the methods "
-            f"{', '.join(STEPS)}, or simulate its states one by one"
+            f"{', '.join(methods_in(coordinates))}, or simulate its states one by one"
         )
     if limits_act:
         warn_of_starts_beyond_limits(mech, q)

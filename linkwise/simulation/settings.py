@@ -12,10 +12,12 @@ import numpy as np
 
 from ..dynamics import closed
 from ..dynamics.states import Float64Array
+from ..mechanics.algorithms.steps_in_variables import VARIABLES, methods_in
 from ..mechanism import Mechanism, MechanismError, one_of
-from .integrators import ADAPTIVE, MULTISTEP, STEPS, whole_steps
+from .integrators import ADAPTIVE, MULTISTEP, whole_steps
+from .steps import check_method, refuse_loops
 
-COORDINATES = ("joint", "nu", "xi", "independent")
+COORDINATES = ("joint", *VARIABLES, "independent")
 STABILIZATIONS = ("projection", "baumgarte", None)
 DEFAULT_STEP = 1e-3
 GAINS = (10.0, 10.0)
@@ -84,11 +86,11 @@ class Settings:
 def checked(mech: Mechanism, asked: Settings, duration: Any, keep_energy: bool, independent: Any) -> Settings:
     """The settings that a caller asks for, with what is left to us filled in and numbers as floats; refused where they
     contradict each other."""
-    one_of("method", asked.method, (*ADAPTIVE, *STEPS))
-    _check_stabilization(mech, asked, keep_energy)
     one_of("coordinates", asked.coordinates, COORDINATES)
+    check_method(asked.method, asked.coordinates, tuple(ADAPTIVE))
+    _check_stabilization(mech, asked, keep_energy)
     one_of("formulation", asked.formulation, closed.ALL_METHODS)
-    step = DEFAULT_STEP if asked.step is None and asked.method in STEPS else asked.step
+    step = DEFAULT_STEP if asked.step is None and asked.method not in ADAPTIVE else asked.step
     settings = with_floats(replace(asked, step=step, baumgarte=_gains(asked.baumgarte)), duration)
     _check_coordinates(mech, settings.coordinates, independent)
     return settings
@@ -104,7 +106,7 @@ def with_floats(settings: Settings, duration: Any) -> Settings:
     if settings.step is not None:
         found["step"] = settings.step
         check_positive("step", settings.step, "number of seconds")
-        if settings.method in STEPS:
+        if settings.method not in ADAPTIVE:
             whole_steps(duration, settings.step)
     floats: dict[str, Any] = {name: float(value) for name, value in found.items()}
     return replace(settings, **floats)
@@ -131,7 +133,7 @@ def _check_stabilization(mech: Mechanism, asked: Settings, keep_energy: bool) ->
     if (projects or coordinates == "independent") and method in MULTISTEP:
         raise ValueError(
             f"{method} works with values of earlier steps, which projection would falsify: use 'baumgarte' or None, or "
-            f"one of {', '.join(name for name in (*STEPS, *ADAPTIVE) if name not in MULTISTEP)}"
+            f"one of {', '.join(name for name in (*methods_in('joint'), *ADAPTIVE) if name not in MULTISTEP)}"
         )
 
 
@@ -157,11 +159,8 @@ def _check_coordinates(mech: Mechanism, coordinates: str, independent: Any) -> N
         )
     if mech.driven and coordinates != "joint":
         raise MechanismError(f"drives of mechanism {mech.name!r} move joints: use coordinates='joint'")
-    if coordinates in ("nu", "xi") and mech.loops:
-        raise MechanismError(
-            f"mechanism {mech.name!r} has loops, and its mass matrix no such factors: use coordinates='joint' or "
-            "'independent', or mech.spanning_tree if the loops are meant to be open"
-        )
+    if coordinates in VARIABLES:
+        refuse_loops(mech, coordinates)
     if mech.nv == 0:
         raise MechanismError(f"mechanism {mech.name!r} has no joint that moves: there is nothing to simulate")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,24 +13,27 @@ import numpy as np
 
 from ..compiler.kernel import Kernel
 from ..compiler.pipeline import compile
+from ..compiler.registry import DECIDED_OPTIONS
 from ..compiler.store import kernel_function, stored
 from ..dynamics.trees import difference, integrate
 from ..mechanics.algorithms import configuration
 from ..mechanics.algorithms.algorithm import Algorithm
 from ..mechanics.algorithms.catalogue import ALGORITHMS, WITH_WRENCHES
 from ..mechanics.algorithms.closed_projection import SETTLED
-from ..mechanics.algorithms.integration import METHODS, fed_back
+from ..mechanics.algorithms.integration import METHODS, Tableau, fed_back
+from ..mechanics.algorithms.steps_in_variables import SYMPLECTIC, VARIABLES, methods_in
 from ..mechanics.elements.contact import CompliantContact
 from ..mechanics.elements.law import Acting
 from ..mechanics.elements.stability import SmallMotions
-from ..mechanics.elements.steps import acting_step, closed_acting_step, implicit_share
+from ..mechanics.elements.steps import acting_step, acting_step_in, closed_acting_step, implicit_share
 from ..mechanics.recursions.tree import Tree
-from ..mechanism import Mechanism, MechanismError, MechanismWarning, require_mechanism, warn_caller
+from ..mechanism import Mechanism, MechanismError, MechanismWarning, one_of, require_mechanism, warn_caller
 
 FEEDBACK = ("target", "kp", "kd")
 GAIN = "gain"  # of all states at once, besides
 ACTIVATION = "activation"
 PER_STEP = ("tau", "wrenches", "target", "ctrl")  # inputs of rollouts that may change from step to step
+CARRIED = ("p", "p_rate")  # what steps in momenta hand on
 SLACK = 1e-6  # by which a step may be longer than it is called
 USUAL_STEP = 1e-3  # s
 
@@ -75,6 +78,43 @@ def require_without_drives(mech: Mechanism) -> None:
         )
 
 
+def method_in(mech: Mechanism, coordinates: str, method: str) -> str:
+    """The name of a method in these coordinates, as steps have it: "rk4", "momentum_rk4"."""
+    check_method(method, one_of("coordinates", coordinates, ("joint", *VARIABLES)))
+    if coordinates == "joint":
+        return method
+    refuse_loops(mech, coordinates)
+    return f"{coordinates}_{method}"
+
+
+def check_method(method: str, coordinates: str, more: Sequence[str] = ()) -> None:
+    """Refuse methods that these coordinates do not take, besides ``more``."""
+    if method in SYMPLECTIC and coordinates != "momentum":
+        raise ValueError(
+            f"method {method!r} is symplectic in canonical coordinates: give coordinates='momentum' with it, or take "
+            f"one of {', '.join((*more, *methods_in(coordinates)))}"
+        )
+    one_of("method", method, (*more, *methods_in(coordinates)))
+
+
+def refuse_loops(mech: Mechanism, coordinates: str) -> None:
+    """Momenta and total rates of closed mechanisms are tied by loops, as velocities are."""
+    if mech.loops:
+        raise MechanismError(
+            f"coordinates={coordinates!r}: mechanism {mech.name!r} has loops, and its mass matrix no such factors: use "
+            "coordinates='joint' (in simulate also 'independent'), or mech.spanning_tree if the loops are meant to be "
+            "open"
+        )
+
+
+def _parts(name: str) -> tuple[str, Any]:
+    """The coordinates and the method of a name that ``method_in`` gives."""
+    if name in METHODS:
+        return "joint", METHODS[name]
+    coordinates, _, method = name.partition("_")
+    return coordinates, methods_in(coordinates)[method]
+
+
 def step_name(mech: Mechanism, method: str) -> str:
     """The algorithm of a step on which nothing acts."""
     return f"closed_{method}_step" if mech.loops else f"{method}_step"
@@ -89,7 +129,10 @@ def step_algorithm(mech: Mechanism, method: str, acting: Acting, more: tuple[str
     if not acting.laws and not set(more) & {*FEEDBACK}:
         return ALGORITHMS[WITH_WRENCHES[plain.name]] if "wrenches" in more else plain
     inputs = (*plain.inputs, *more)
-    whole: Any = partial(closed_acting_step if mech.loops else acting_step, METHODS[method], acting)
+    coordinates, chosen = _parts(method)
+    if coordinates != "joint":
+        return _step_in(mech, plain, coordinates, chosen, acting, inputs)
+    whole: Any = partial(closed_acting_step if mech.loops else acting_step, chosen, acting)
 
     def step(tree: Tree, *arrays: Any, **options: Any) -> Any:
         given = dict(zip(inputs, arrays, strict=True))
@@ -101,6 +144,45 @@ def step_algorithm(mech: Mechanism, method: str, acting: Acting, more: tuple[str
             return plain.function(tree, q, v, tau, dt, *(() if wrenches is None else (wrenches,)), **options)
         return whole(tree, q, v, tau, dt, wrenches, given.get("ctrl", ()), given.get(ACTIVATION, ()), **options)
 
+    return _with_inputs(mech, plain, inputs, step, acting)
+
+
+def carrying_step(mech: Mechanism, method: str, acting: Acting, more: tuple[str, ...] = ()) -> Algorithm:
+    """The same in momenta, which the step gets from the one before, and hands on, with their rates under no joint
+    forces (``CARRIED``)."""
+    plain, (coordinates, chosen) = ALGORITHMS[step_name(mech, method)], _parts(method)
+    found = _step_in(mech, plain, coordinates, chosen, acting, (*plain.inputs, *more, *CARRIED))
+    if acting.n_activation:
+        size = mech.nq + 3 * mech.nv + acting.n_activation
+        return dataclasses.replace(found, sizes={**found.sizes, "state": (size,)})
+    rolls = not acting.laws and not set(more) & {*FEEDBACK}
+    return dataclasses.replace(found, output="state_and_momenta", link_by_link=rolls)
+
+
+def _step_in(
+    mech: Mechanism, plain: Algorithm, coordinates: str, method: Any, acting: Acting, inputs: tuple[str, ...]
+) -> Algorithm:
+    """In other variables than joint velocities."""
+    decided = {name: DECIDED_OPTIONS[name](mech) for name in plain.options}
+    variables = VARIABLES[coordinates](**decided)
+
+    def step(tree: Tree, *arrays: Any) -> Any:
+        given = dict(zip(inputs, arrays, strict=True))
+        q, v, tau, dt = (given[name] for name in ("q", "v", "tau", "dt"))
+        if "target" in given:
+            target, kp, kd = (given[name] for name in FEEDBACK)
+            tau = fed_back(tree, q, v, tau, target, kp, kd, given.get(GAIN))
+        driven = given.get("wrenches"), given.get("ctrl", ()), given.get(ACTIVATION, ())
+        carried = (list(given["p"]), list(given["p_rate"])) if "p" in given else None
+        return acting_step_in(variables, method, acting, tree, q, v, tau, dt, *driven, carried)
+
+    return dataclasses.replace(_with_inputs(mech, plain, inputs, step, acting), options=())
+
+
+def _with_inputs(
+    mech: Mechanism, plain: Algorithm, inputs: tuple[str, ...], step: Callable[..., Any], acting: Acting
+) -> Algorithm:
+    """A step with more inputs than the plain one."""
     sizes: dict[str, tuple[int, ...]] = {"target": (mech.nq,), "kp": (mech.nv,), "kd": (mech.nv,)}
     sizes[GAIN] = (mech.nv, 2 * mech.nv)
     sizes |= {"ctrl": (acting.n_ctrl,), ACTIVATION: (acting.n_activation,)}
@@ -130,7 +212,9 @@ def feedback_forces(mech: Mechanism, given: Any, which: Any, target: Any, q: np.
 def explicit_step(method: str, dt: Any) -> float | None:
     """The length of steps that laws must be made for, where a method evaluates forces explicitly in steps that do not
     become shorter by themselves: that of the longest."""
-    if method not in METHODS or implicit_share(METHODS[method]) is not None:
+    coordinates, _, rest = method.partition("_")
+    in_variables = coordinates in VARIABLES and rest in methods_in(coordinates)
+    if not in_variables and (method not in METHODS or implicit_share(METHODS[method]) is not None):
         return None
     try:
         longest = float(np.abs(np.asarray(dt, float)).max(initial=0.0))
@@ -150,9 +234,10 @@ def warn_of_long_steps(mech: Mechanism, method: str, acting: Acting, dt: Any) ->
 
 
 def _complaints(mech: Mechanism, method: str, acting: Acting, step: float) -> Iterator[str]:
-    implicit = implicit_share(METHODS[method]) is not None
-    if not mech.loops:
-        stable = SmallMotions.of(mech, acting).longest_step(METHODS[method], step)
+    coordinates, chosen = _parts(method)
+    implicit = coordinates == "joint" and implicit_share(chosen) is not None
+    if not mech.loops and (coordinates == "joint" or isinstance(chosen, Tableau)):  # which all variables take alike
+        stable = SmallMotions.of(mech, acting).longest_step(chosen, step)
         if stable < step:
             what = "springs or servos" if implicit else "damping, springs or servos"
             other = "" if implicit else ", or method='semi_implicit', which takes damping of joints implicitly"

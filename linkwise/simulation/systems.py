@@ -11,13 +11,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from ..compiler.pipeline import compile
 from ..compiler.store import kernel_function
-from ..dynamics import closed, diagonal
+from ..dynamics import closed
 from ..dynamics import trees as tree
 from ..dynamics.derivatives import jacobian_of
 from ..mechanics.algorithms.closed_projection import RELIABLE
@@ -119,7 +119,34 @@ class System(ABC):
         """One step of a method as a kernel, where there is one; it ends on the manifold."""
         return None
 
-    def step(self, method: Tableau | Splitting) -> Stepper:
+    def _compiled(self, name: str, evaluations: int) -> Callable[..., Any] | None:
+        """What the compiled step of rollouts of this name gives for (t, x, h); None where something comes between the
+        stages of the method, which ask for rates so many times."""
+        forces, constant = self.forces, cast(Callable[..., np.ndarray], self.forces.all)
+        elements = forces.elements if evaluations > 1 else forces.acting  # whatever changes is looked at once
+        if elements is None:
+            if forces.n_activation or (evaluations > 1 and forces.depend_on_state):  # forces are constant in a step
+                return None
+            acting, more = Acting(), ("wrenches",) * forces.push_links
+        else:
+            sizes = {"wrenches": forces.push_links, "ctrl": elements.n_ctrl, ACTIVATION: elements.n_activation}
+            acting, more = elements.acting, tuple(key for key, size in sizes.items() if size)
+            constant = forces.commanded
+        kernel = kernel_function(self.mech, OneStep(name, acting, more), None)
+
+        def step(t: float, x: np.ndarray, h: float) -> Any:
+            self._count[0] += evaluations
+            q, v = self.state(x)
+            given = {
+                "wrenches": self.forces.wrenches(t, q, v),
+                "ctrl": self.forces.controls(t, q, v),
+                ACTIVATION: self.activation(x),
+            }
+            return kernel(q, v, constant(t, q, v), h, *(given[key] for key in more))
+
+        return step
+
+    def step(self, method: Any) -> Stepper:
         """One step of a method, from the rates."""
         return partial(self._runge_kutta, method) if isinstance(method, Tableau) else partial(self._split, method)
 
@@ -230,38 +257,16 @@ class JointVelocities(System):
         return Member(self, x, index)
 
     def compiled_step(self, method: str) -> Stepper | None:
-        cost = METHODS[method].evaluations
-        elements = self.forces.elements if cost > 1 else self.forces.acting  # whatever changes is looked at once
+        """On loops, states that the compiled step cannot be relied on for are left to the step from the rates."""
         if self.mech.loops and not self.manifold.is_that_of_compiled_steps:
             return None
-        if elements is None:
-            if self.forces.n_activation or (cost > 1 and self.forces.depend_on_state):  # forces are constant in a step
-                return None
-            return self._compiled(method, Acting(), ("wrenches",) * self.forces.push_links, self.forces.all)
-        sizes = {"wrenches": self.forces.push_links, "ctrl": elements.n_ctrl, ACTIVATION: elements.n_activation}
-        more = tuple(name for name, size in sizes.items() if size)
-        return self._compiled(method, elements.acting, more, self.forces.commanded)
-
-    def _compiled(
-        self, method: str, acting: Acting, more: tuple[str, ...], constant: Callable[..., np.ndarray]
-    ) -> Stepper:
-        """The compiled step of rollouts, with ``more`` inputs (``step_algorithm``) besides ``constant`` joint forces.
-        On loops, states that it cannot be relied on for are left to the step from the rates."""
-        kernel = kernel_function(self.mech, OneStep(method, acting, more), None)
-        from_rates, cost = self.step(METHODS[method]), METHODS[method].evaluations
+        compiled = self._compiled(method, METHODS[method].evaluations)
+        if compiled is None or not self.mech.loops:
+            return None if compiled is None else lambda t, x, h: self.corrected(compiled(t, x, h))
+        from_rates = self.step(METHODS[method])
 
         def step(t: float, x: np.ndarray, h: float) -> np.ndarray:
-            self._count[0] += cost
-            q, v = self.state(x)
-            given = {
-                "wrenches": self.forces.wrenches(t, q, v),
-                "ctrl": self.forces.controls(t, q, v),
-                ACTIVATION: self.activation(x),
-            }
-            found = kernel(q, v, constant(t, q, v), h, *(given[name] for name in more))
-            if not self.mech.loops:
-                return self.corrected(found)
-            state, reliability, _ = found
+            state, reliability, _ = compiled(t, x, h)
             fine = np.asarray(reliability > RELIABLE)[..., None]
             return state if fine.all() else np.where(fine, state, self.corrected(from_rates(t, x, h)))
 
@@ -327,38 +332,6 @@ class Member:
 
     def settled(self, x: np.ndarray) -> np.ndarray:
         return self.system.at_state(self.manifold.settled(*self.state(x)), x)
-
-
-class TotalRates(System):
-    """x = [q, nu] or [q, xi]: the diagonalized equations of motion (jain1995 Algorithm 8.1)."""
-
-    def __init__(self, mech: Mechanism, forces: Forces, manifold: Manifold, normalized: bool):
-        super().__init__(mech, forces, manifold)
-        self.corrects = manifold.corrects
-        self._normalized = normalized
-
-    def start(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        return np.concatenate([q, diagonal.rates(self.mech, q, v, self._normalized)], axis=-1)
-
-    def state(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        q = x[..., : self.mech.nq]
-        return q, diagonal.velocities(self.mech, q, x[..., self.mech.nq :], self._normalized)
-
-    def rates(self, t: float, x: np.ndarray) -> np.ndarray:
-        self._count[0] += 1
-        q, total = x[..., : self.mech.nq], x[..., self.mech.nq :]
-        forces = self.forces
-        here = self.state(x) if forces.depend_on_state else (q, total)  # held forces and wrenches do not look at it
-        tau, wrenches = forces.all(t, *here), forces.wrenches(t, *here)
-        changes, v = diagonal.motion(self.mech, q, total, tau, wrenches, normalized=self._normalized)
-        return np.concatenate([tree.coordinate_rates(self.mech, q, v), changes], axis=-1)
-
-    def corrected(self, x: np.ndarray) -> np.ndarray:
-        # Total rates do not depend on the length of a quaternion, so they stay as they are.
-        if not self.corrects:
-            return x
-        nq = self.mech.nq
-        return np.concatenate([self.manifold.with_unit_quaternions(x[..., :nq]), x[..., nq:]], axis=-1)
 
 
 class IndependentCoordinates(System):

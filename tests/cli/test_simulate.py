@@ -148,3 +148,13 @@ def test_bad_torques(run, here):
     assert "t must increase" in run(*arm, fails=True)
     (here / "tau.csv").write_text("t,tau1,tau2\n0,1,2\n1,1,2\n")
     assert "covers 1 s" in run(*arm, "--duration", 2, fails=True)
+
+
+def test_momenta_and_symplectic_methods(run):
+    options = ("--q", "joint1=0.3", "--method", "stormer_verlet", "--step", 0.01)
+    document = json.loads(run(*FALL, *options, "--coordinates", "momentum", "--json"))
+    expected = lw.simulate(
+        lw.mechanisms.planar_arm(3), [0.3, 0, 0], None, 0.5, None, "stormer_verlet", 0.01, coordinates="momentum"
+    )
+    np.testing.assert_array_equal(document["end"]["q"], expected.end.q)
+    assert "give coordinates='momentum' with it" in run(*FALL, *options, fails=True)

@@ -17,12 +17,14 @@ class Recurrence:
     feeds       ((output, input), ...): each output replaces the input of this name before the next run.  All outputs
                 are listed, and have the shapes of the inputs; what is given for these inputs starts the first run
     per_run     inputs with a value of their own for every run: shape ``(records, repeats) + core``
+    registers   how many vector registers a value takes: two where a short program waits for its own results
 
     All other inputs stay the same.  Outputs have shape ``(records,) + core``.
     """
 
     feeds: tuple[tuple[str, str], ...]
     per_run: tuple[str, ...]
+    registers: int = 1
 
     def axes(self, array: str) -> tuple[str, ...]:
         """Names of the axes that the input or output of this name has before its own."""

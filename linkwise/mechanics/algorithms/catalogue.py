@@ -33,6 +33,7 @@ from . import expressions as ex
 from .algorithm import CONFIGURATION_FIRST, SHAPES, Algorithm, from_expression
 from .catalogue_of_estimation import ESTIMATION_ALGORITHMS
 from .catalogue_of_loops import LOOP_ALGORITHMS, MANIFOLD, STEP, closed_step
+from .catalogue_of_variables import MOMENTUM_ALGORITHMS, steps_of
 from .coriolis_matrix import coriolis_matrix
 from .regressor import regressor
 from .step_derivatives import step_derivatives
@@ -57,6 +58,7 @@ OBSERVERS = "operators see each link in its own frame; observers elsewhere need 
 COMPOSITE_BODIES = "products of derivatives share composite bodies; operator by operator they would be summed again"
 RATES = "rates of articulated inertias: a second recursion beside that of P, which shares its velocities"
 CONTACT = "forces that follow from depths and velocities of shapes, not linear in them"
+BETWEEN_MASS_CENTRES = "joints are eliminated on their axes, halfway between mass centres: operators act at one frame"
 MASS_CENTRES = "twists at mass centres along the world's axes: frames that no link has"
 
 
@@ -353,6 +355,8 @@ ALGORITHMS: dict[str, Algorithm] = {
         *ESTIMATION_ALGORITHMS,
         # -- loops
         *LOOP_ALGORITHMS,
+        # -- joint momenta in place of velocities
+        *MOMENTUM_ALGORITHMS,
         # -- saha1999: twists at the mass centres
         Algorithm("denoc_matrices", ("q",), "matrices", denoc.matrices, reason=MASS_CENTRES),
         Algorithm("denoc_forces", ("q", "wrenches"), "tau", denoc.forces, reason=MASS_CENTRES),
@@ -384,11 +388,19 @@ ALGORITHMS: dict[str, Algorithm] = {
             ignores_loops=True,
         ),
         Algorithm(
+            "denoc_accelerations",
+            ("q", "tau"),
+            "a",
+            denoc.accelerations,
+            reason=BETWEEN_MASS_CENTRES,
+            solves_motion=True,
+        ),
+        Algorithm(
             "denoc_forward_dynamics",
             ("q", "v", "tau"),
             "a",
-            expression=lambda mech: ex.bias_free(ex.b),
-            on_tree=at_mass_centres,
+            denoc.forward_dynamics,
+            reason=BETWEEN_MASS_CENTRES,
             solves_motion=True,
         ),
         # -- jain1995: total joint rates
@@ -421,7 +433,7 @@ WITH_WRENCHES: dict[str, str] = {
 def register_integrator(name: str, method: integration.Method) -> None:
     """Make a method of fixed steps known: ``rollout`` and ``simulate`` then take its name, and ``compile`` the names of
     its steps and their derivatives, NAME_step, closed_NAME_step and NAME_step_derivatives, alone and with
-    ..._with_wrenches.
+    ..._with_wrenches; a ``Tableau`` also in momenta and total rates, momentum_NAME_step, nu_NAME_step, xi_NAME_step.
 
     method   a ``Tableau`` (explicit Runge-Kutta) or a ``Splitting`` (velocities and positions in turn)
     """
@@ -430,7 +442,7 @@ def register_integrator(name: str, method: integration.Method) -> None:
     if name in integration.METHODS:
         raise ValueError(f"method {name!r} is known already; known: {', '.join(integration.METHODS)}")
     integration.METHODS[name] = method
-    for step in (_step(name, method), closed_step(name, method), _step_derivatives(name, method)):
+    for step in (_step(name, method), closed_step(name, method), _step_derivatives(name, method), *steps_of(name)):
         twin = step.under_wrenches
         assert twin is not None
         ALGORITHMS[step.name], ALGORITHMS[twin.name], WITH_WRENCHES[step.name] = step, twin, twin.name

@@ -7,14 +7,18 @@ inverse dynamics (Section 5.1) and forward dynamics through U D U* (Section 5.2)
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, cast
 
-from ..operators import H, I, K, link_vector, phi
+from ..links.articulation import Articulation, articulate
+from ..operators import H, I, K, link_vector
+from ..operators import phi as propagation
 from ..operators.plan import apply, plan_for
-from ..recursions.mass_centres import at_mass_centres
+from ..recursions.mass_centres import ToMassCentre, at_mass_centres
+from ..recursions.sweep import base_to_tip, tip_to_base
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Matrix, Scalar
 from ..spatial import Force, Matrix3, Motion, RigidInertia, Vector3
-from ..spatial.motion import NO_FORCE
+from ..spatial.motion import NO_FORCE, NO_MOTION
 from ..spatial.three import IDENTITY
 from . import expressions as ex
 from .coriolis_matrix import Columns, convective_matrix
@@ -23,9 +27,9 @@ from .kinematics import internal_poses
 
 wrench = link_vector("wrenches")
 #: H phi w = N_d* N_l* w (30, 31).
-FORCES = H @ phi @ wrench
+FORCES = H @ propagation @ wrench
 #: U of (53): with K = E_phi G its entries above the diagonal are the alpha_ik = p_i* psi_ik of (46).
-U = I + H @ phi @ K
+U = I + H @ propagation @ K
 
 
 def matrices(tree: Tree, q: Sequence[Scalar]) -> Matrix:
@@ -34,14 +38,14 @@ def matrices(tree: Tree, q: Sequence[Scalar]) -> Matrix:
     joint_kinematics = centred.joint_kinematics(q)
     poses = internal_poses(centred, joint_kinematics)
     n = len(centred.links)
-    propagation: Matrix = [[0.0] * (6 * n) for _ in range(6 * n)]
+    twists: Matrix = [[0.0] * (6 * n) for _ in range(6 * n)]
     rates: Matrix = [[0.0] * centred.dofs for _ in range(6 * n)]
     for i, (turn, centre) in enumerate(poses):
         for j in tree.mechanism.path(i):
-            _put(propagation, 6 * i, 6 * j, _twist_propagation(poses[j][1] - centre if j != i else None))
+            _put(twists, 6 * i, 6 * j, _twist_propagation(poses[j][1] - centre if j != i else None))
         columns = [(*(turn @ h.angular), *(turn @ h.linear)) for h in joint_kinematics[i].motion]
         _put(rates, 6 * i, centred.dof_starts[i], list(zip(*columns, strict=True)))
-    return [[*left, *right] for left, right in zip(propagation, tree.independent_columns(rates), strict=True)]
+    return [[*left, *right] for left, right in zip(twists, tree.independent_columns(rates), strict=True)]
 
 
 def _twist_propagation(c: Vector3 | None) -> Sequence[Sequence[Scalar]]:
@@ -78,6 +82,51 @@ def forces(tree: Tree, q: Sequence[Scalar], wrenches: Sequence[Sequence[Scalar]]
         Force(turn @ Vector3(*six[:3]), turn @ Vector3(*six[3:])) for turn, six in zip(turns, wrenches, strict=True)
     ]
     return tree.collect(plan_for(FORCES, tree.mechanism).run(at, {wrench.name: given}))
+
+
+def accelerations(tree: Tree, q: Sequence[Scalar], phi: Sequence[Scalar]) -> list[Scalar]:
+    """(nv,): I^-1 phi by I = U D U*, the three steps of Section 5.2 (34-37) with the articulated bodies of (46-50).
+
+    B_{i,i-1} leads from one mass centre to the next across joint i.  Its first part, from the mass centre to the axis
+    of the joint, is taken before the joint is eliminated and the second after: there p_i is a unit vector, and what is
+    left of the articulated inertia has zeros along it.
+    """
+    centred = at_mass_centres(tree)
+    if tree.mechanism.mimic_joints:
+        return apply(ex.MASS_MATRIX_INVERSE @ ex.tau, centred, q, tau=phi)
+    to_centres = [cast(ToMassCentre, link.joint) for link in centred.links]
+    joints = [
+        own.before_the_shift(part, link.place)
+        for own, part, link in zip(to_centres, centred.coordinates(q), centred.links, strict=True)
+    ]
+    given = tree.per_joint(phi)
+
+    def eliminate(i: int, beyond: list[Any]) -> tuple[tuple[Articulation, list[Scalar]], Any]:
+        """tau^_i and tau~_i = tau^_i / m^_i (34), and eta_{i-1,i} (35) with the articulated inertia, at C_{i-1}."""
+        inertia, eta, shift = centred.links[i].inertia.articulated(), NO_FORCE, to_centres[i].shift
+        for own, force in beyond:
+            inertia, eta = inertia + own, eta + force
+        joint, eta = articulate(joints[i], shift.inertia_back(inertia)), shift.force_back(eta)
+        innovation = joint.innovation(given[i], eta)
+        back = joints[i].transform
+        passed = back.inertia_back(joint.remaining), back.force_back(joint.absorb(eta, innovation))
+        return (joint, joint.factor.solve(innovation)), passed
+
+    eliminated, _ = tip_to_base(centred.links, "articulated bodies, forces", eliminate)
+
+    def accelerate(i: int, mu: tuple[Motion, list[Scalar]] | None) -> tuple[Motion, list[Scalar]]:
+        """mu_i (37), and the acceleration of joint i (36)."""
+        joint, normalized = eliminated[i]
+        before = joints[i].transform.motion_into(mu[0]) if mu else NO_MOTION
+        rates = joint.rates(normalized, before)
+        return to_centres[i].shift.motion_into(before + joints[i].relative_motion(rates)), rates
+
+    return [x for _, rates in base_to_tip(centred.links, "accelerations", accelerate) for x in rates]
+
+
+def forward_dynamics(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar]) -> list[Scalar]:
+    """(nv,): phi = tau - C v by the recursion of Section 5.1 without accelerations, then Section 5.2."""
+    return accelerations(tree, q, apply(ex.bias_free_moments(ex.b), at_mass_centres(tree), q, v=v, tau=tau))
 
 
 def udu_by_elimination(tree: Tree, q: Sequence[Scalar]) -> list[Matrix]:

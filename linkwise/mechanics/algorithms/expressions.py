@@ -257,10 +257,14 @@ def fastest_method(mechanism: Mechanism) -> str:
 def tree_of_forward_dynamics(tree: Tree) -> Tree:
     """With regrouped inertias where the links of an arm resist rotation about all axes: fewer operations for the same
     D and G.  They are not positive: where links are points or needles digits are lost (two of the humanoid icub)."""
-    bodies = tree.original.bodies
-    moments = np.linalg.eigvalsh(np.array([body.inertia for body in bodies]).reshape(-1, 3, 3))
-    solid = len(bodies) > 0 and moments.min() > SLENDER * moments.max()
-    return tree.regrouped if solid and is_arm(tree.original) and not tree.original.mimic_joints else tree
+    regroups = is_solid(tree.original) and is_arm(tree.original) and not tree.original.mimic_joints
+    return tree.regrouped if regroups else tree
+
+
+def is_solid(mechanism: Mechanism) -> bool:
+    """Links resist rotation about all axes."""
+    moments = np.linalg.eigvalsh(np.array([body.inertia for body in mechanism.bodies]).reshape(-1, 3, 3))
+    return len(mechanism.bodies) > 0 and bool(moments.min() > SLENDER * moments.max())
 
 
 def is_arm(mechanism: Mechanism) -> bool:

@@ -78,8 +78,8 @@ class Tableau:
         """x after a step of h, of scalars or (..., n) of floats; ``rates(c, x)`` is dx/dt after the part c of it."""
         slopes: list[np.ndarray] = []
         for coefficients in self.stages:
-            slopes.append(rates(sum(coefficients), _moved(x, h, coefficients, slopes)))
-        return _moved(x, h, self.weights, slopes)
+            slopes.append(rates(sum(coefficients), moved(x, h, coefficients, slopes)))
+        return moved(x, h, self.weights, slopes)
 
 
 def _forests(
@@ -178,31 +178,31 @@ def closed_advanced(
 def advanced(method: Method, tree: Tree, q, v, dt, rates: Rates, more: Sequence[Scalar] = ()) -> Vector:
     """q, v and ``more`` after dt: ``rates(q, v, more)`` are the rates of v and of what else changes in time (the
     activations of actuators), one after the other."""
-    dt = _array([dt.item() if hasattr(dt, "item") else dt])  # an array, since arrays of scalars do not multiply scalars
+    dt = scalars([dt.item() if hasattr(dt, "item") else dt])  # since arrays of scalars do not multiply scalars
     n = len(v)
 
     def changes(q: Sequence[Scalar], x: np.ndarray) -> np.ndarray:
-        return _array(rates(q, x[:n].tolist(), x[n:].tolist()))
+        return scalars(rates(q, x[:n].tolist(), x[n:].tolist()))
 
     if isinstance(method, Splitting):
 
         def kick(_: float, q: Sequence[Scalar], x: np.ndarray) -> np.ndarray:
-            return changes(q, x) + _array([*kick_bias(tree, x[:n].tolist()), *[0.0] * (len(x) - n)])
+            return changes(q, x) + scalars([*kick_bias(tree, x[:n].tolist()), *[0.0] * (len(x) - n)])
 
         def moved(q: Sequence[Scalar], x: np.ndarray, h: Any) -> tuple[Vector, np.ndarray]:
             end = drift(tree, q, x[:n].tolist(), h)
-            return end[: len(q)], _array([*end[len(q) :], *x[n:]])
+            return end[: len(q)], scalars([*end[len(q) :], *x[n:]])
 
-        q, x = method.advance(list(q), _array([*v, *more]), dt, kick, moved)
+        q, x = method.advance(list(q), scalars([*v, *more]), dt, kick, moved)
         return [*q, *x.tolist()]
     refuse_lost_orders(method, tree.mechanism)
 
     def slopes(_: float, x: np.ndarray) -> np.ndarray:
         u = x[:n]
         there = q if x is start else integrate(tree, q, u.tolist(), 1.0)
-        return _array([*step_rates(tree, u.tolist(), x[n : 2 * n].tolist()), *changes(there, x[n:])])
+        return scalars([*step_rates(tree, u.tolist(), x[n : 2 * n].tolist()), *changes(there, x[n:])])
 
-    start = _array([0.0] * n + [*v, *more])
+    start = scalars([0.0] * n + [*v, *more])
     reached = method.advance(start, dt, slopes)
     return [*integrate(tree, q, reached[:n].tolist(), 1.0), *reached[n:].tolist()]
 
@@ -228,7 +228,7 @@ def fed_back(tree: Tree, q, v, tau, target, kp, kd, gain=None) -> Vector:
     return [f + sum((k * x for k, x in zip(row, state, strict=True)), 0.0) for f, row in zip(forces, gain, strict=True)]
 
 
-def _moved(x: np.ndarray, h: Any, coefficients: Sequence[float], slopes: Sequence[np.ndarray]) -> np.ndarray:
+def moved(x: np.ndarray, h: Any, coefficients: Sequence[float], slopes: Sequence[np.ndarray]) -> np.ndarray:
     """x + h * sum of coefficient times slope."""
     for coefficient, slope in zip(coefficients, slopes, strict=True):
         if coefficient:
@@ -236,7 +236,7 @@ def _moved(x: np.ndarray, h: Any, coefficients: Sequence[float], slopes: Sequenc
     return x
 
 
-def _array(numbers: Sequence[Scalar]) -> np.ndarray:
+def scalars(numbers: Sequence[Scalar]) -> np.ndarray:
     """Scalars, known or not, as an array."""
     array = np.empty(len(numbers), dtype=object)
     array[:] = list(numbers)

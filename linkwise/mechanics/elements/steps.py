@@ -14,6 +14,8 @@ from ..algorithms.resisted_dynamics import (
     resisted_forward_dynamics,
     with_resisting_joints,
 )
+from ..algorithms.steps_in_variables import Partitioned, Variables
+from ..algorithms.steps_in_variables import advanced as advanced_in
 from ..recursions.tree import Tree
 from ..scalar import Scalar, select
 from .law import Acting, Implicitly
@@ -42,7 +44,7 @@ def acting_step(
     return advanced(method, tree, q, v, dt, accelerations, activation)
 
 
-def implicit_share(method: Method) -> float | None:
+def implicit_share(method: Method | Partitioned) -> float | None:
     """The share of a step that its one change of velocities takes, in which laws may be implicit; None where a method
     has several: what they add up to depends on them being explicit."""
     return sum(method.kicks) if isinstance(method, Splitting) and method.evaluations == 1 else None
@@ -81,6 +83,31 @@ def closed_acting_step(
 
     accelerations = _rates(acting, tree, tau, wrenches, ctrl, motion, _implicitly(method, dt, links=False))
     return closed_advanced(method, tree, q, v, dt, accelerations, stages, fronts, settled, activation)
+
+
+def acting_step_in(
+    variables: Variables,
+    method: Method | Partitioned,
+    acting: Acting,
+    tree: Tree,
+    q: Vector,
+    v: Vector,
+    tau: Vector,
+    dt: Scalar,
+    wrenches: Any,
+    ctrl: Vector,
+    activation: Vector,
+    carried: tuple[Vector, Vector] | None = None,
+) -> Vector:
+    """``acting_step`` in other variables than joint velocities (``steps_in_variables.advanced``); all that acts is
+    explicit."""
+
+    def forces(q: Vector, v: Vector, activation: Vector) -> tuple[Vector, Any, Vector]:
+        found = acting.forces(tree, q, v, ctrl, activation)
+        own = [x + y for x, y in zip(tau, found.joint_forces, strict=True)]
+        return own, _together(wrenches, found.wrenches), found.rates
+
+    return advanced_in(method, variables, tree, q, v, dt, forces, activation, carried)
 
 
 def _rates(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from ..joints import Joint
-from ..links.link import Link
+from ..links.link import JointKinematics, Link
 from ..scalar import Scalar, is_zero
 from ..spatial import Motion, RigidInertia, Transform, Translation, Vector3
 from ..spatial.three import ZERO
@@ -41,6 +41,11 @@ class ToMassCentre:
     def transform(self, q: Sequence[Scalar]) -> Transform:
         return self.link.joint_kinematics(q).transform.then(self.shift)
 
+    def before_the_shift(self, q: Sequence[Scalar], place: Transform) -> JointKinematics:
+        """The joint itself, where its link's frame has not been moved to the mass centre yet."""
+        own = self.link.joint_kinematics(q)
+        return JointKinematics(self.link, place.then(own.transform), own.motion)
+
     def motion(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         """p_i of (13) and (15): [e; e x d] for a revolute joint, [0; e] for a prismatic one."""
         return tuple(map(self.shift.motion_into, self.link.joint.motion(q)))
@@ -68,7 +73,7 @@ def _moved(link: Link, i: int, centres: Sequence[Vector3]) -> Link:
     return Link(
         link.name,
         link.parent,
-        cast(Joint, ToMassCentre(link, centres[i])),
+        cast(Joint, _to_mass_centre(link, centres[i])),
         _shift(-centres[link.parent] if link.parent >= 0 else ZERO),
         0.0,
         0,
@@ -77,6 +82,16 @@ def _moved(link: Link, i: int, centres: Sequence[Vector3]) -> Link:
         link.armature,
         _shift(-centres[i]).then(link.user),
     )
+
+
+def _to_mass_centre(link: Link, centre: Vector3) -> ToMassCentre:
+    """Across the joint where its axis is nearest to the mass centre: a joint that commutes with translations along its
+    axis is the same there, and the way from it to the mass centre one number shorter."""
+    if not (link.joint.slides and link.place.is_constant):
+        return ToMassCentre(link, centre)
+    nearest = link.place.point_back(Vector3(0.0, 0.0, centre.z))
+    turns = (step for step in link.place.factors if not isinstance(step, Translation))
+    return ToMassCentre(replace(link, place=Transform((Translation(nearest), *turns))), centre._replace(z=0.0))
 
 
 def _shift(by: Vector3) -> Transform:

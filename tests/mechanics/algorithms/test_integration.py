@@ -12,14 +12,16 @@ from scipy.spatial.transform import Rotation
 import linkwise as lw
 from linkwise.mechanics.algorithms.catalogue import ALGORITHMS, Algorithm
 from linkwise.mechanics.algorithms.integration import METHODS, Splitting, Tableau, step
+from linkwise.mechanics.algorithms.steps_in_variables import VARIABLES, methods_in
 from linkwise.mechanics.recursions.tree import build_tree
 from linkwise.mechanism import MechanismError
 from linkwise.mechanism.library import EVERY_KIND
-from linkwise.simulation import integrators, rollouts
+from linkwise.simulation import integrators
 from linkwise.simulation.forces import Forces
 from linkwise.simulation.loops import Manifold
 from linkwise.simulation.singular_positions import SingularPositions
-from linkwise.simulation.systems import JointVelocities, TotalRates
+from linkwise.simulation.systems import JointVelocities
+from linkwise.simulation.variables import TotalRates
 from tests.mechanics.joints.test_joints import every_kind
 from tests.physics.test_mimic import tied_and_free
 
@@ -211,9 +213,10 @@ def test_step_rates_are_rates_of_steps(kind):
 def test_one_table_of_methods():
     """Compiled steps, rollouts and simulations all offer what the table has, and nothing else."""
     steps = {name for name in ALGORITHMS if name.endswith(("_step", "_step_with_wrenches"))}
-    kinds = ((first, rest) for first in ("", "closed_") for rest in ("", "_with_wrenches"))
-    assert steps == {f"{first}{name}_step{rest}" for first, rest in kinds for name in METHODS}
-    assert rollouts.STEPS is integrators.STEPS is METHODS
+    named = {f"{first}{name}" for first in ("", "closed_") for name in METHODS}
+    named |= {f"{variables}_{name}" for variables in VARIABLES for name in methods_in(variables)}
+    assert steps == {f"{name}_step{rest}" for name in named for rest in ("", "_with_wrenches")}
+    assert methods_in("joint") == METHODS and set(METHODS) < set(methods_in("momentum"))
 
 
 OTHERS = {
@@ -315,7 +318,7 @@ def test_a_further_method_is_a_line_of_the_table(name, coordinates, monkeypatch)
         monkeypatch.setattr(JointVelocities, "compiled_step", lambda self, method: None)
         forces, manifold = Forces(mech, tau, None, ()), Manifold(SingularPositions(mech))
         of_rates = (
-            TotalRates(mech, forces, manifold, True) if coordinates == "nu" else JointVelocities(mech, forces, manifold)
+            TotalRates(mech, forces, manifold, "nu") if coordinates == "nu" else JointVelocities(mech, forces, manifold)
         )
         ends = []
         for n in (40, 80):

@@ -1,0 +1,298 @@
+"""Joint momenta p = M v in place of joint velocities (the canonical momenta of spencer2004 5.1).
+
+p_i = H_i h_i + R v_i, where h_i is the momentum of link i with all that it carries; only forces change h_i, so that
+
+    dp_i/dt = tau_i + H_i w_i + (dH_i*/dt + V_i x H_i*)* h_i
+
+w_i is the weight of what joint i carries, and the wrenches on it.  The last term is half the derivative of v* M v along
+the directions of the joint; where they do not commute (quaternions) their structure constants are in V_i x H_i*.
+Neither accelerations are needed nor the forces that they cause: of the articulated-body recursion the filter remains,
+which takes p to total joint rates, and the smoother, which takes these to velocities,
+
+    z = psi K p,    xi = D^-1 (p - H z),    v = xi - G* V+,    V = V+ + H* v
+
+and momenta come without a sweep of their own, h = P V + z = P+ V+ + z+, as forces do from accelerations.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ...mechanism import Mechanism
+from ..links.factor import Factor
+from ..operators.expression import Expression, Factored
+from ..operators.plan import apply
+from ..operators.spaces import FORCE
+from ..operators.vectors import from_user
+from ..recursions.sweep import base_to_tip, tip_to_base
+from ..recursions.tree import Configuration, Tree
+from ..scalar import Scalar
+from ..spatial import Force, Motion, Translation, Vector3
+from ..spatial.motion import NO_FORCE, NO_MOTION
+from . import expressions as ex
+
+REASON = "products of velocities and momenta, which no operator is linear in"
+
+#: p = M v.
+MOMENTA = ex.MASS_MATRIX @ ex.v
+
+
+#: How v is found from p, and h from both; which takes the fewest operations depends on the mechanism.
+FILTER, FILTER_AND_SWEEP, ELIMINATION = "filter", "filter_and_sweep", "elimination"
+FORMS = (FILTER, FILTER_AND_SWEEP, ELIMINATION)
+
+
+def velocities(mechanism: Mechanism, form: str) -> Expression:
+    """v = M^-1 p: the filter and the smoother, or by the mass matrix, factored as it stands."""
+    if form == ELIMINATION and not mechanism.mimic_joints:
+        return Factored(ex.H @ ex.phi @ ex.M @ ex.phi.T @ ex.H.T + ex.R) @ ex.joint_vector("p")
+    return ex.MASS_MATRIX_INVERSE @ ex.coordinate_vector("p")
+
+
+class Moving(NamedTuple):
+    """A link on the move, in its own axes: its velocity V+ behind the joint and V before it, the joint's own rates, and
+    the upward acceleration of the ground that stands for gravity."""
+
+    behind: Motion
+    velocity: Motion
+    rates: list[Scalar]
+    lift: Vector3
+
+
+class Filtered(NamedTuple):
+    """A joint's momentum after the filter: the innovation p - H z, D^-1 times it, and z+."""
+
+    innovation: list[Scalar]
+    total_rates: list[Scalar]
+    passed: Force
+
+
+class Flow(ABC):
+    """A tree on the move: the velocities of its links, and the momenta that joints carry."""
+
+    moving: list[Moving]
+
+    def __init__(self, tree: Tree, q: Sequence[Scalar]):
+        self.tree, self.at = tree, Configuration(tree, q)
+        self._first_moments: dict[int, list[Scalar]] = {}
+        self._carried: dict[int, Force] = {}
+
+    @property
+    @abstractmethod
+    def velocities(self) -> list[Scalar]:
+        """(nv,): v."""
+
+    @property
+    @abstractmethod
+    def variables(self) -> list[Scalar]:
+        """(nv,): p."""
+
+    def carried(self, i: int) -> Force:
+        """h_i."""
+        return self._carried[i]
+
+    def rates(self, tau: Sequence[Scalar], wrenches: Any = None) -> list[Scalar]:
+        """(nv,): dp/dt."""
+        pushes = [NO_FORCE] * len(self.tree.links) if wrenches is None else self._pushes(wrenches)
+        own = [self._driven(i, push) for i, push in enumerate(pushes)]
+        return [t + f for t, f in zip(tau, self.tree.collect(own), strict=True)]
+
+    def _driven(self, i: int, push: Force) -> list[Scalar]:
+        """H w + (dH*/dt + V x H*)* h of joint i."""
+        kinematics, moving, joint = self.at.joint_kinematics[i], self.moving[i], self.tree.links[i].joint
+        mass, *first = self._first_moments[i]
+        push = push - Force(Vector3(*first).cross(moving.lift), moving.lift * mass)
+        relative = kinematics.relative_motion(moving.rates)
+        changes = joint.motion_rate(self.at.coordinates[i], moving.rates)
+        carried = self.carried(i)
+        return [
+            carried.dot(moving.behind.cross(h) + relative.cross(h) + change) + push.dot(h)
+            for h, change in zip(kinematics.motion, changes, strict=True)
+        ]
+
+    def _pushes(self, wrenches: Any) -> list[Force]:
+        """phi w: what wrenches on the links, given in user frames, are at every joint together."""
+        found: dict[int, Force] = {}
+
+        def behind(i: int) -> Force:
+            return self.at.joint_kinematics[i].transform.force_back(found[i])
+
+        def step(i: int, _: list[Any]) -> tuple[Force, None]:
+            own = from_user(self.at, FORCE, i, wrenches[i])
+            found[i] = self.at.neighbours.from_children(i, (self, "wrenches"), behind, own)
+            return found[i], None
+
+        return tip_to_base(self.tree.links, "wrenches", step)[0]
+
+    # -- parts of the sweeps ---------------------------------------------------------------------------------
+
+    def _first_moment(self, i: int) -> None:
+        """Mass and first moment of what joint i carries; with regrouped inertias, as no joint can tell."""
+        own = self.tree.links[i].regrouped
+        start = [own.mass, *own.h]
+        self._first_moments[i] = self.at.neighbours.from_children(i, (self, "mass"), self._first_moment_behind, start)
+
+    def _first_moment_behind(self, i: int) -> list[Scalar]:
+        mass, *first = self._first_moments[i]
+        moment = Vector3(*first)
+        for factor in reversed(self.at.joint_kinematics[i].transform.factors):
+            moment = moment + factor.shift * mass if isinstance(factor, Translation) else factor.vector_back(moment)
+        return [mass, *moment]
+
+    def _momenta_tip_to_base(self) -> None:
+        """h = phi M V; with regrouped inertias, as no joint can tell."""
+        tip_to_base(self.tree.links, "momenta", self._carry)
+
+    def _carry(self, i: int, _: list[Any]) -> tuple[Force, None]:
+        self._first_moment(i)
+        own = self.tree.links[i].regrouped @ self.moving[i].velocity
+        self._carried[i] = self.at.neighbours.from_children(i, (self, "h"), self._carried_behind, own)
+        return self._carried[i], None
+
+    def _carried_behind(self, i: int) -> Force:
+        return self.at.joint_kinematics[i].transform.force_back(self._carried[i])
+
+    def _velocities_base_to_tip(self) -> list[Moving]:
+        return base_to_tip(self.tree.links, "velocities", self._move)
+
+    def _move(self, i: int, parent: Moving | None) -> Moving:
+        kinematics = self.at.joint_kinematics[i]
+        behind = kinematics.transform.motion_into(parent.velocity) if parent else NO_MOTION
+        lift = kinematics.transform.vector_into(parent.lift if parent else -self.tree.gravity)
+        rates = self._joint_rates(i, behind)
+        return Moving(behind, behind + kinematics.relative_motion(rates), rates, lift)
+
+    @abstractmethod
+    def _joint_rates(self, i: int, behind: Motion) -> list[Scalar]:
+        """v of joint i, whose link has the velocity ``behind`` if that is zero."""
+
+
+class FlowOfVelocities(Flow):
+    """From v: velocities base to tip, momenta tip to base."""
+
+    def __init__(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]):
+        super().__init__(tree, q)
+        self._given, self._own = list(v), tree.velocities(v)
+        self.moving = self._velocities_base_to_tip()
+        self._momenta_tip_to_base()
+
+    @property
+    def velocities(self) -> list[Scalar]:
+        return self._given
+
+    @property
+    def variables(self) -> list[Scalar]:
+        own = []
+        for i, kinematics in enumerate(self.at.joint_kinematics):
+            rotors = (a * x for a, x in zip(self.tree.links[i].armature, self._own[i], strict=True))
+            own.append([self._carried[i].dot(h) + r for h, r in zip(kinematics.motion, rotors, strict=True)])
+        return self.tree.collect(own)
+
+    def _joint_rates(self, i: int, behind: Motion) -> list[Scalar]:
+        return self._own[i]
+
+
+class FlowOfMomenta(Flow):
+    """From p: the filter, tip to base, and the smoother, base to tip; then momenta from P and z, or by a sweep."""
+
+    def __init__(self, tree: Tree, q: Sequence[Scalar], p: Sequence[Scalar], form: str = FILTER):
+        super().__init__(tree.regrouped if ex.is_solid(tree.original) else tree, q)
+        self._given, self._filtered = list(p), dict[int, Filtered]()
+        own = self.tree.per_joint(p)
+        sweep = "articulated inertias, filtered momenta"
+        tip_to_base(self.tree.links, sweep, lambda i, _: (self._filter(i, own[i]), None))
+        self.moving = self._velocities_base_to_tip()
+        self._swept = form == FILTER_AND_SWEEP
+        if self._swept:
+            self._momenta_tip_to_base()
+
+    @property
+    def velocities(self) -> list[Scalar]:
+        return [x for moving in self.moving for x in moving.rates]
+
+    @property
+    def variables(self) -> list[Scalar]:
+        return self._given
+
+    def total_rates(self, normalized: bool) -> list[Scalar]:
+        """(nv,): nu = D^(-1/2) (p - H z), or xi = D^-1 (p - H z) (jain1995 5.1)."""
+        found: list[Scalar] = []
+        for i in range(len(self.tree.links)):
+            innovation, xi, _ = self._filtered[i]
+            found += self.at.articulation(i).factor.half_inverse(innovation) if normalized else xi
+        return found
+
+    def carried(self, i: int) -> Force:
+        if self._swept:
+            return self._carried[i]
+        return self.at.articulation(i).remaining @ self.moving[i].behind + self._filtered[i].passed
+
+    def _filter(self, i: int, p: list[Scalar]) -> Filtered:
+        self._first_moment(i)
+        joint = self.at.articulation(i)
+        z = self.at.neighbours.from_children(i, (self, "z"), self._passed_behind, None) or NO_FORCE
+        innovation = joint.innovation(p, z)
+        self._filtered[i] = Filtered(innovation, joint.factor.solve(innovation), joint.absorb(z, innovation))
+        return self._filtered[i]
+
+    def _passed_behind(self, i: int) -> Force:
+        return self.at.joint_kinematics[i].transform.force_back(self._filtered[i].passed)
+
+    def _joint_rates(self, i: int, behind: Motion) -> list[Scalar]:
+        return self.at.articulation(i).rates(self._filtered[i].total_rates, behind)
+
+
+class FlowByElimination(FlowOfVelocities):
+    """From p, by the mass matrix, factored from the last coordinate to the first: for joints of one degree of freedom
+    that mimic no others its factors are the paper's."""
+
+    def __init__(self, tree: Tree, q: Sequence[Scalar], p: Sequence[Scalar]):
+        matrix = apply(ex.MASS_MATRIX, tree, q)
+        self._factor, self._backwards = Factor.of([row[::-1] for row in matrix[::-1]]), list(p)[::-1]
+        super().__init__(tree, q, self._factor.solve(self._backwards)[::-1])
+
+    @property
+    def variables(self) -> list[Scalar]:
+        return self._backwards[::-1]
+
+    def total_rates(self, normalized: bool) -> list[Scalar]:
+        """(nv,): nu or xi."""
+        if normalized:
+            return self._factor.half_inverse(self._backwards)[::-1]
+        innovations = self._factor.forward(self._backwards)
+        return [x * r for x, r in zip(innovations, self._factor.reciprocal, strict=True)][::-1]
+
+
+def flow_of_momenta(
+    tree: Tree, q: Sequence[Scalar], p: Sequence[Scalar], form: str
+) -> FlowOfMomenta | FlowByElimination:
+    """The motion with momenta p.  Where joints mimic others the mass matrix has no factors that take one joint at a
+    time."""
+    if form == ELIMINATION or tree.mechanism.mimic_joints:
+        return FlowByElimination(tree, q, p)
+    return FlowOfMomenta(tree, q, p, form)
+
+
+def motion(tree: Tree, q, p, tau, wrenches=None, *, form: str) -> tuple[list[Scalar], list[Scalar]]:
+    """(nv,) and (nv,): dp/dt and v, all that an integrator of (q, p) needs."""
+    flow = flow_of_momenta(tree, q, p, form)
+    return flow.rates(tau, wrenches), flow.velocities
+
+
+def momenta_and_free_rates(tree: Tree, q, v) -> tuple[list[Scalar], list[Scalar]]:
+    """(nv,) and (nv,): p = M v, and dp/dt without joint forces."""
+    flow = FlowOfVelocities(tree, q, v)
+    return flow.variables, flow.rates([0.0] * tree.mechanism.nv)
+
+
+def motion_and_total_rates(
+    tree: Tree, q, p, tau, wrenches=None, *, normalized: bool = True, form: str
+) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
+    """The same, and (nv,): the total joint rates nu = m* v, or xi, which the filter has found on its way."""
+    joints = tree.original.bodies
+    if form == ELIMINATION and any(body.nv > 1 for body in joints):
+        form = FILTER  # D^(1/2) is a block for each joint there, elimination's factors go number by number
+    flow = flow_of_momenta(tree, q, p, form)
+    return flow.rates(tau, wrenches), flow.velocities, flow.total_rates(normalized)

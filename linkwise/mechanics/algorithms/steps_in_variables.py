@@ -1,0 +1,308 @@
+"""Steps in other variables than joint velocities: joint momenta p, and the total joint rates nu or xi of jain1995.
+
+A step leads from (q, v) to (q, v) as those of ``integration.py`` do, but what a method is applied to is (q, p), (q, nu)
+or (q, xi).  The variables of its start follow from v without inverting the mass matrix, and v at its end is solved for
+once, in place of the accelerations of a first stage.
+
+Momenta are canonical where rates of coordinates are velocities.  There ``Partitioned`` methods are symplectic: the
+error of the energy does not grow, as it does in joint velocities unless the mass matrix is constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from ...mechanism import Mechanism, MechanismError
+from ..operators.plan import apply
+from ..recursions.tree import Tree
+from ..scalar import Scalar
+from . import diagonal_by_elimination as by_elimination
+from . import expressions as ex
+from . import momenta
+from .configuration import integrate
+from .diagonal import Flow as FlowOfTotalRates
+from .integration import METHODS, Method, Splitting, Tableau, Vector, moved, refuse_lost_orders, scalars, step_rates
+
+#: ``forces(q, v, more)``: joint forces, wrenches on links or None, and the rates of what else changes in time.
+ForcesAt = Callable[[Vector, Vector, Vector], tuple[Vector, Any, Vector]]
+Slopes = Callable[[float, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+
+@dataclass(frozen=True)
+class Partitioned:
+    """A symplectic method of Runge and Kutta for canonical coordinates: stage i is at q plus ``positions[i][j]`` times
+    rate j of q, and at p plus ``momenta[i][j]`` times rate j of p; the step is the sum of ``weights[j]`` times rates.
+
+    Stages that depend on themselves are found by a fixed number of ``iterations``, each of which takes the error of the
+    stages down by a factor of the order of the step.  (Hairer, Lubich, Wanner: Geometric Numerical Integration, VI.4.)
+    """
+
+    positions: tuple[tuple[float, ...], ...]
+    momenta: tuple[tuple[float, ...], ...]
+    weights: tuple[float, ...]
+    iterations: int = 4
+
+    def __post_init__(self) -> None:
+        b = np.array(self.weights)
+        at_q, at_p = np.array(self.positions), np.array(self.momenta)
+        if at_q.shape != at_p.shape or at_q.shape != (len(b), len(b)) or not np.isclose(b.sum(), 1.0):
+            raise ValueError(
+                "a method of s stages has s x s coefficients for positions and momenta, s weights of sum 1"
+            )
+        if not np.allclose(b[:, None] * at_p + (b[:, None] * at_q).T, np.outer(b, b)):
+            raise ValueError("the method is not symplectic: b_i p_ij + b_j q_ji = b_i b_j does not hold")
+
+    @property
+    def evaluations(self) -> int:
+        """How often a step asks for rates."""
+        return self.iterations * len(self.weights)
+
+    def advance(
+        self, q: np.ndarray, p: np.ndarray, h: Any, first: tuple[np.ndarray, np.ndarray], rates: Slopes
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """q and p after a step of h; ``rates(c, q, p)`` are their rates after the part c of it, ``first`` those at its
+        start."""
+        of_q, of_p = ([x] * len(self.weights) for x in first)
+        for _ in range(self.iterations):
+            for i, (at_q, at_p) in enumerate(zip(self.positions, self.momenta, strict=True)):
+                of_q[i], of_p[i] = rates(sum(at_q), moved(q, h, at_q, of_q), moved(p, h, at_p, of_p))
+        return moved(q, h, self.weights, of_q), moved(p, h, self.weights, of_p)
+
+
+#: Methods for momenta alone, by name.
+SYMPLECTIC = {
+    "symplectic_euler": Partitioned(((0.0,),), ((1.0,),), (1.0,)),
+    "stormer_verlet": Partitioned(((0.0, 0.0), (0.5, 0.5)), ((0.5, 0.0), (0.5, 0.0)), (0.5, 0.5)),
+    "implicit_midpoint": Partitioned(((0.5,),), ((0.5,),), (1.0,)),
+}
+
+
+# -- variables ------------------------------------------------------------------------------------------------
+
+
+class Flow(Protocol):
+    """A tree on the move, in variables x."""
+
+    @property
+    def variables(self) -> Vector:
+        """(nv,): x."""
+
+    @property
+    def velocities(self) -> Vector:
+        """(nv,): v."""
+
+    def rates(self, tau: Sequence[Scalar], wrenches: Any = None) -> Vector:
+        """(nv,): dx/dt."""
+
+
+class Variables(Protocol):
+    """What takes the place of v."""
+
+    def of_velocities(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Flow:
+        """The motion with joint velocities v."""
+
+    def flow(self, tree: Tree, q: Sequence[Scalar], x: Sequence[Scalar]) -> Flow:
+        """The motion with variables x."""
+
+
+@dataclass(frozen=True)
+class Momenta:
+    """p = M v; ``form``: how v is found from it, one of ``momenta.FORMS``."""
+
+    form: str = momenta.FILTER
+
+    def of_velocities(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Flow:
+        return momenta.FlowOfVelocities(tree, q, v)
+
+    def flow(self, tree: Tree, q: Sequence[Scalar], x: Sequence[Scalar]) -> Flow:
+        return momenta.flow_of_momenta(tree, q, x, self.form)
+
+
+@dataclass(frozen=True)
+class CarriedMomenta:
+    """A motion of which p and dp/dt without joint forces are known from the end of the step before."""
+
+    tree: Tree
+    q: Sequence[Scalar]
+    velocities: Vector
+    variables: Vector
+    free_rates: Vector
+
+    def rates(self, tau: Sequence[Scalar], wrenches: Any = None) -> Vector:
+        found = [f + t for f, t in zip(self.free_rates, tau, strict=True)]
+        if wrenches is None:
+            return found
+        pushes = apply(ex.JOINT_FORCES_OF_WRENCHES, self.tree, self.q, wrenches=wrenches)
+        return [x + y for x, y in zip(found, pushes, strict=True)]
+
+
+@dataclass(frozen=True)
+class TotalRates:
+    """nu = m* v, or xi without normalization."""
+
+    normalized: bool
+
+    def of_velocities(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Flow:
+        if tree.mechanism.mimic_joints:
+            return self.flow(tree, q, by_elimination.rates(tree, q, v, self.normalized))
+        return self.flow(tree, q, apply(ex.total_rates(tree.mechanism, self.normalized), tree.regrouped, q, v=v))
+
+    def flow(self, tree: Tree, q: Sequence[Scalar], x: Sequence[Scalar]) -> Flow:
+        kind = _CoupledTotalRates if tree.mechanism.mimic_joints else _TotalRatesOfTree
+        return kind(tree, q, list(x), self.normalized)
+
+
+class _TotalRatesOfTree:
+    """By rates of articulated inertias."""
+
+    def __init__(self, tree: Tree, q: Sequence[Scalar], x: Vector, normalized: bool):
+        self.variables, self._tree = x, tree
+        self._flow = FlowOfTotalRates(tree, q, x, normalized)
+
+    @property
+    def velocities(self) -> Vector:
+        return [x for moving in self._flow.moving for x in moving.rates]
+
+    def rates(self, tau: Sequence[Scalar], wrenches: Any = None) -> Vector:
+        pushes = self._flow.pushes(self._tree.per_joint(tau), wrenches, gravity=True)
+        return [x for part in self._flow.quasi_accelerations(pushes) for x in part]
+
+
+class _CoupledTotalRates:
+    """Where joints mimic others: by elimination."""
+
+    def __init__(self, tree: Tree, q: Sequence[Scalar], x: Vector, normalized: bool):
+        self.variables, self._tree, self._q, self._normalized = x, tree, q, normalized
+
+    @property
+    def velocities(self) -> Vector:
+        return by_elimination.velocities(self._tree, self._q, self.variables, self._normalized)
+
+    def rates(self, tau: Sequence[Scalar], wrenches: Any = None) -> Vector:
+        found = by_elimination.motion(self._tree, self._q, self.variables, tau, wrenches, self._normalized)
+        return found[0]
+
+
+#: By the names that ``rollout`` and ``simulate`` take as ``coordinates``; takes what the variables leave open.
+VARIABLES: dict[str, Callable[..., Variables]] = {
+    "momentum": Momenta,
+    "nu": partial(TotalRates, True),
+    "xi": partial(TotalRates, False),
+}
+
+
+def methods_in(coordinates: str) -> dict[str, Method | Partitioned]:
+    """The methods with fixed steps, by name: symplectic ones in momenta alone."""
+    return {**METHODS, **SYMPLECTIC} if coordinates == "momentum" else dict(METHODS)
+
+
+# -- steps ----------------------------------------------------------------------------------------------------
+
+
+def step(
+    coordinates: str, method: Method | Partitioned, tree: Tree, q, v, tau, dt, wrenches=None, **options: str
+) -> Vector:
+    """(nq + nv,): q and v after dt under constant forces."""
+    return advanced(method, VARIABLES[coordinates](**options), tree, q, v, dt, lambda *_: (tau, wrenches, []))
+
+
+def advanced(
+    method: Method | Partitioned,
+    variables: Variables,
+    tree: Tree,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    dt: Any,
+    forces: ForcesAt,
+    more: Sequence[Scalar] = (),
+    carried: tuple[Vector, Vector] | None = None,
+) -> Vector:
+    """q, v and ``more`` after dt.  With ``carried``, p and dp/dt without joint forces at the start, both at the end are
+    added: the step then has no configuration to look at besides those of its stages."""
+    start = CarriedMomenta(tree, q, list(v), *carried) if carried else variables.of_velocities(tree, q, v)
+    h, initial = scalars([dt.item() if hasattr(dt, "item") else dt]), (list(q), scalars([*start.variables, *more]))
+    ways: dict[type, Callable[..., tuple[Vector, np.ndarray]]]
+    ways = {Partitioned: _partitioned, Splitting: _split, Tableau: _runge_kutta}
+    q, x = ways[type(method)](method, variables, tree, start, *initial, h, forces)
+    n = tree.mechanism.nv
+    end = variables.flow(tree, q, x[:n].tolist())
+    state = [*q, *end.velocities, *x[n:].tolist()]
+    return [*state, *end.variables, *end.rates([0.0] * n)] if carried else state
+
+
+def _rates(flow: Flow, q: Vector, more: Vector, forces: ForcesAt) -> tuple[Vector, Vector]:
+    """v, and the rates of the variables and of what else changes."""
+    tau, wrenches, changes = forces(q, flow.velocities, more)
+    return flow.velocities, [*flow.rates(tau, wrenches), *changes]
+
+
+def _split(
+    method: Splitting, variables: Variables, tree: Tree, first: Flow, q: Vector, x: np.ndarray, h: Any, forces: ForcesAt
+) -> tuple[Vector, np.ndarray]:
+    """x and positions in turn, the latter with the velocities that x stands for."""
+    n, start = tree.mechanism.nv, x
+
+    def kick(_: float, at: Vector, x: np.ndarray) -> np.ndarray:
+        flow = first if x is start else variables.flow(tree, at, x[:n].tolist())
+        return scalars(_rates(flow, at, x[n:].tolist(), forces)[1])
+
+    def drift(at: Vector, x: np.ndarray, h: Any) -> tuple[Vector, np.ndarray]:
+        return integrate(tree, at, variables.flow(tree, at, x[:n].tolist()).velocities, h), x
+
+    return method.advance(q, x, h, kick, drift)
+
+
+def _runge_kutta(
+    method: Tableau, variables: Variables, tree: Tree, first: Flow, q: Vector, x: np.ndarray, h: Any, forces: ForcesAt
+) -> tuple[Vector, np.ndarray]:
+    """A method of Runge and Kutta, applied to the step along which every joint moves, and to x."""
+    refuse_lost_orders(method, tree.mechanism)
+    n = tree.mechanism.nv
+    start = scalars([*[0.0] * n, *x])
+
+    def slopes(_: float, y: np.ndarray) -> np.ndarray:
+        u, own, more = y[:n].tolist(), y[n : 2 * n].tolist(), y[2 * n :].tolist()
+        there = q if y is start else integrate(tree, q, u, 1.0)
+        v, changes = _rates(first if y is start else variables.flow(tree, there, own), there, more, forces)
+        return scalars([*step_rates(tree, u, v), *changes])
+
+    reached = method.advance(start, h, slopes)
+    return integrate(tree, q, reached[:n].tolist(), 1.0), reached[n:]
+
+
+def _partitioned(
+    method: Partitioned,
+    variables: Variables,
+    tree: Tree,
+    first: Flow,
+    q: Vector,
+    x: np.ndarray,
+    h: Any,
+    forces: ForcesAt,
+) -> tuple[Vector, np.ndarray]:
+    refuse_rotating_axes(tree.mechanism)
+    n = tree.mechanism.nv
+
+    def rates(_: float, at: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        flow = variables.flow(tree, at.tolist(), y[:n].tolist())
+        of_q, of_x = _rates(flow, at.tolist(), y[n:].tolist(), forces)
+        return scalars(of_q), scalars(of_x)
+
+    of_q, of_x = _rates(first, q, x[n:].tolist(), forces)
+    reached, x = method.advance(scalars(q), x, h, (scalars(of_q), scalars(of_x)), rates)
+    return reached.tolist(), x
+
+
+def refuse_rotating_axes(mechanism: Mechanism) -> None:
+    """Momenta along axes that turn are no canonical ones."""
+    for body in mechanism.bodies:
+        if not body.kind.rates_are_velocities:
+            raise MechanismError(
+                f"symplectic methods need canonical coordinates, and joint {body.joint!r} of mechanism "
+                f"{mechanism.name!r} has velocities along axes that turn with it: take method='rk4' or an adaptive one"
+            )

@@ -1,0 +1,175 @@
+"""Motions in joint momenta and total rates: the same as in joint velocities, under all that acts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.mechanism import MechanismError
+from tests.physics.test_mimic import tied_and_free
+from tests.physics.trees import CASES, tree_of, trees_of
+
+VARIABLES = ("momentum", "nu", "xi")
+
+
+def check_simulation(mech: lw.Mechanism) -> None:
+    q, v = lw.random_state(mech, np.random.default_rng(5))
+    options = {"t_eval": [0.0, 0.05], "rtol": 1e-12, "atol": 1e-12}
+    expected = lw.simulate(mech, q, 0.3 * v, 0.05, **options)
+    found = lw.simulate(mech, q, 0.3 * v, 0.05, coordinates="momentum", **options)
+    for name in ("q", "v", "a"):
+        size = np.abs(getattr(expected, name)).max()
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=0, atol=1e-9 * max(1.0, size))
+
+
+@trees_of([(2, 1, True), (3, 0, False)])
+def test_same_trajectory(tree):
+    check_simulation(tree().mech)
+
+
+@pytest.mark.slow
+@trees_of(CASES)
+def test_same_trajectory_on_trees_of_all_joints(tree):
+    check_simulation(tree().mech)
+
+
+@pytest.fixture(scope="module")
+def driven() -> lw.Mechanism:
+    """An arm with all that acts: damping, springs of joints, an actuator with dynamics, rotors."""
+    arm = lw.mechanisms.planar_arm(3)
+    servo = lw.Actuator(
+        "servo", "joint2", gain=(8.0, 0.0, 0.0), bias=(0.0, -8.0, -0.6), dynamics="filter", time_constant=0.05
+    )
+    return arm.with_damping({"joint1": 0.5, "joint3": 0.2}).with_armature({"joint1": 0.1}).with_elements(servo)
+
+
+def test_all_that_acts_acts_in_momenta(driven):
+    q, v, ctrl = np.array([0.3, -0.4, 0.2]), np.array([0.5, 0.1, -0.7]), np.array([0.8])
+    wrenches = np.zeros((3, 6))
+    wrenches[2] = (0.0, 0.0, 0.1, 0.5, 0.2, 0.0)
+    options = {"ctrl": ctrl, "activation": np.array([0.1]), "wrenches": wrenches}
+    expected = lw.simulate(driven, q, v, 0.3, [0.1, 0.2, -0.1], rtol=1e-12, atol=1e-12, **options)
+    for method in ("dop853", "rk4"):
+        found = lw.simulate(
+            driven, q, v, 0.3, [0.1, 0.2, -0.1], method, coordinates="momentum", rtol=1e-12, atol=1e-12, **options
+        )
+        np.testing.assert_allclose(found.q[-1], expected.q[-1], atol=1e-9)
+        np.testing.assert_allclose(found.v[-1], expected.v[-1], atol=1e-8)
+        np.testing.assert_allclose(found.activation[-1], expected.activation[-1], atol=1e-9)
+    hold = {"target": np.zeros(3), "kp": 3.0, "kd": 0.1}
+    more = {"feedback": hold, "return_activation": True, **options}
+    both = [
+        lw.rollout(driven, q, v, [0.1, 0.2, -0.1], 1e-3, 100, coordinates=coordinates, **more)
+        for coordinates in ("joint", "momentum")
+    ]
+    for one, other in zip(*both, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-10)
+
+
+def test_contact_acts_in_momenta():
+    box = lw.Builder().link("box", 1.0, (0, 0, 0), (0.01, 0.01, 0.01)).joint("free", lw.Floating(), "ground", "box")
+    mech = box.build("box").with_shape("ball", "box", "sphere", 0.1).with_ground(0.0).with_contact(step=1e-3)
+    q, v = np.array([1.0, 0, 0, 0, 0, 0, 0.11]), np.array([0.5, 0, 0, 0.3, 0, -0.5])
+    both = [
+        lw.rollout(mech, q, v, None, 5e-4, 400, coordinates=coordinates, final_only=True)
+        for coordinates in ("joint", "momentum")
+    ]
+    assert both[0][0][6] < 0.12  # it has touched the ground
+    np.testing.assert_allclose(both[1][0], both[0][0], atol=2e-5)
+
+
+@pytest.mark.parametrize("coordinates", VARIABLES)
+def test_rollouts_of_batches(coordinates):
+    mech = tree_of(3, 2, True).mech
+    rng = np.random.default_rng(3)
+    q, v = lw.random_state(mech, rng, (3, 5))
+    tau = rng.normal(size=(40, mech.nv))
+    expected = lw.rollout(mech, q, v, tau, 1e-3, 40)
+    found = lw.rollout(mech, q, v, tau, 1e-3, 40, coordinates=coordinates)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-8 * np.abs(other).max())
+    last = lw.rollout(mech, q, v, tau, 1e-3, 40, coordinates=coordinates, final_only=True)
+    tenth = lw.rollout(mech, q, v, tau, 1e-3, 40, coordinates=coordinates, every=10)
+    for whole, end, few in zip(found, last, tenth, strict=True):
+        assert np.array_equal(whole[..., -1, :], end) and np.array_equal(whole[..., ::10, :], few)
+
+
+def test_reference_parameters_and_single_precision():
+    mech = lw.mechanisms.double_pendulum()
+    rng = np.random.default_rng(3)
+    q, v = lw.random_state(mech, rng, (9,))
+    masses = {"mass": mech.masses * rng.uniform(0.5, 2.0, (9, mech.n_links))}
+    options = {"parameters": masses, "coordinates": "momentum"}
+    found = lw.rollout(mech, q, v, None, 1e-3, 20, **options)
+    reference = lw.rollout(mech, q, v, None, 1e-3, 20, target="numpy", **options)
+    for one, other in zip(found, reference, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(found[0], lw.rollout(mech, q, v, None, 1e-3, 20, parameters=masses)[0], atol=1e-9)
+    single = lw.rollout(mech, *(x.astype(np.float32) for x in (q, v)), None, 1e-3, 20, coordinates="momentum")
+    assert single[0].dtype == np.float32
+    np.testing.assert_allclose(single[0], lw.rollout(mech, q, v, None, 1e-3, 20)[0], atol=1e-4)
+
+
+def test_mimic_joints():
+    mech, *_ = tied_and_free(3)
+    q, v = lw.random_state(mech, np.random.default_rng(0))
+    reference = {"target": "numpy", "final_only": True}
+    expected = lw.rollout(mech, q, v, None, 1e-3, 3, **reference)
+    for coordinates in ("momentum", "nu"):
+        found = lw.rollout(mech, q, v, None, 1e-3, 3, coordinates=coordinates, **reference)
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-7 * np.abs(other).max())
+
+
+def test_gradients_of_rollouts_in_momenta():
+    mech, steps = lw.mechanisms.double_pendulum(), 20
+    q, v, tau = np.array([0.3, 0.5]), np.array([0.1, -0.4]), np.full((steps, 2), 0.2)
+    weights = np.array([1.0, -2.0]), np.array([0.5, 0.3])
+    by = [
+        lw.rollout_vjp(mech, *path, tau, 1e-2, steps, weights, coordinates=coordinates)
+        for coordinates in ("joint", "momentum")
+        for path in (lw.rollout(mech, q, v, tau, 1e-2, steps, coordinates=coordinates),)
+    ]
+    for name in ("q0", "v0", "tau"):
+        np.testing.assert_allclose(by[1][name], by[0][name], atol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["symplectic_euler", "stormer_verlet", "implicit_midpoint"])
+def test_symplectic_methods_with_and_without_compiled_steps(method):
+    """A controller, called in every stage, takes the same steps."""
+    mech = lw.mechanisms.double_pendulum()
+    q, v = np.array([0.3, 0.5]), np.array([0.1, -0.4])
+    ends = [
+        lw.simulate(mech, q, v, 0.2, control, method, 1e-2, coordinates="momentum").q[-1]
+        for control in (None, lambda t, q, v: np.zeros(2))
+    ]
+    np.testing.assert_allclose(*ends, atol=1e-12)
+    np.testing.assert_allclose(
+        lw.rollout(mech, q, v, None, 1e-2, 20, method, coordinates="momentum", final_only=True)[0], ends[0], atol=1e-12
+    )
+
+
+def test_resumed_motions_are_one_motion():
+    mech = lw.mechanisms.double_pendulum()
+    q, v = np.array([0.3, 0.5]), np.array([0.1, -0.4])
+    whole, half = (
+        lw.simulate(mech, q, v, duration, method="stormer_verlet", step=1e-2, coordinates="momentum")
+        for duration in (0.4, 0.2)
+    )
+    assert np.array_equal(half.resume(0.2).q[-1], whole.q[-1])
+
+
+def test_what_is_refused():
+    arm, four_bar, ball = lw.mechanisms.planar_arm(2), lw.mechanisms.four_bar(), tree_of(2, 1, True).mech
+    for call in (lw.rollout, lambda m, *rest, **more: lw.simulate(m, *rest[:2], 1.0, **more)):
+        with pytest.raises(MechanismError, match="has loops, and its mass matrix no such factors"):
+            call(four_bar, None, None, None, 1e-3, 1, coordinates="momentum")
+        with pytest.raises(ValueError, match="symplectic in canonical coordinates: give coordinates='momentum'"):
+            call(arm, None, None, None, 1e-3, 1, method="stormer_verlet")
+        with pytest.raises(MechanismError, match="axes that turn with it: take method='rk4'"):
+            call(ball, None, None, None, 1e-3, 1, method="implicit_midpoint", coordinates="momentum")
+        with pytest.raises(ValueError, match="did you mean 'momentum'"):
+            call(arm, None, None, None, 1e-3, 1, coordinates="momenta")
+    with pytest.raises(MechanismError, match="would ignore the loops"):
+        lw.momenta.velocities(four_bar, np.zeros(3), np.zeros(3))
