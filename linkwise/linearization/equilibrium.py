@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,8 +26,9 @@ from ..mechanism.quaternions import NOT_UNIT
 from .actuated import driven
 from .balance import Balance, Search, attempts, balance, has_potential, stiffness
 from .coordinates import coordinate_names, named_rows
+from .held_by_actuators import holding_inputs
 
-UNKNOWNS = ("q", "tau")
+UNKNOWNS = ("q", "tau", "ctrl")
 BALANCED = 1e-10  # relative to the weight and the given forces: what is left unbalanced
 NEUTRAL = 1e-9  # relative: a stiffness below is none
 
@@ -55,6 +57,7 @@ class Equilibrium:
     stable        whether the stiffness brings small displacements back: None if some direction has none, and at
                   singular positions, where degrees of freedom to first order are not those of the mechanism.
                   (Springs and gravity decide; dampers make stable equilibria attractive.)
+    ctrl          (n_ctrl,): the control inputs that were found, with solve_for="ctrl"
     """
 
     q: Float64Array
@@ -64,6 +67,7 @@ class Equilibrium:
     stiffness: Float64Array
     dofs: Float64Array
     stable: bool | None
+    ctrl: Float64Array | None = None
 
     def __repr__(self) -> str:
         kind = {True: "stable", False: "unstable", None: "neutral"}[self.stable]
@@ -90,7 +94,8 @@ def find_equilibrium(
     q_guess     ``mech.initial`` (the file's configuration, else neutral) if left out
     solve_for   "q": the configuration in which joint forces ``tau`` (zero if left out), gravity, springs and wrenches
                 balance, loops closed; stable or not, whichever is near.  "tau": the forces of the ``actuated`` joints
-                (all by default) that hold ``q_guess``, the smallest where there is a choice; ``tau`` at the others
+                (all by default) that hold ``q_guess``, the smallest where there is a choice; ``tau`` at the others.
+                "ctrl": the control inputs of the actuators that do, within their ranges
     hold        joints that stay where the guess has them; the forces that this takes are part of the result
     passive     springs, stops, ... (``linkwise.Passive``) in place of those of the mechanism's joints, which act
                 otherwise, as all that is in ``mech.acting`` does
@@ -114,11 +119,17 @@ def find_equilibrium(
         raise MechanismError(f"find_equilibrium takes one state, not the batch {at.batch}")
     hold = names_of(hold)
     held = moved_by(mech, hold, "hold")
-    if solve_for == "tau":
+    if solve_for != "q":
         if len(held) or stable:
             what = "hold" if len(held) else "stable"
             raise MechanismError(f"{what} is for solve_for='q': a given configuration stays where it is altogether")
-        return _holding(at, actuated, tolerance)
+        if solve_for == "tau":
+            return _holding(at, actuated, tolerance)
+        if actuated is not None or ctrl is not None or activation is not None:
+            raise MechanismError(
+                "solve_for='ctrl' finds the inputs of all actuators: leave out actuated, ctrl, activation"
+            )
+        return _held_by_actuators(at, passive, tolerance)
     if actuated is not None:
         raise MechanismError("actuated is for solve_for='tau': joints with unknown forces are named by hold")
     search = Search(np.setdiff1d(np.arange(mech.nv), held), hold, _scale(at), tolerance)
@@ -167,8 +178,7 @@ def _scale(at: State) -> float:
 # -- the forces ---------------------------------------------------------------------------------------
 
 
-def _holding(at: State, actuated: Sequence[str] | None, tolerance: float) -> Equilibrium:
-    """Forces of the actuated joints that keep the configuration."""
+def _refuse_open(at: State) -> None:
     mech = at.mech
     error = closable_error(mech, at.q)
     if np.abs(sizes(mech).rows * error).max(initial=0.0) > LOOPS.open_in_derivatives:
@@ -176,6 +186,25 @@ def _holding(at: State, actuated: Sequence[str] | None, tolerance: float) -> Equ
             f"the loops of mechanism {mech.name!r} are open by {np.abs(error).max():.3g}: close them with "
             "linkwise.closed.assemble"
         )
+
+
+def _held_by_actuators(at: State, passive: Any, tolerance: float) -> Equilibrium:
+    """Control inputs that keep the configuration."""
+    _refuse_open(at)
+    inputs, held = holding_inputs(at, Search(np.arange(at.mech.nv), (), _scale(at), tolerance), passive)
+    if np.abs(held.forces).max(initial=0.0) > 1e2 * tolerance:
+        raise _unbalanced(
+            held,
+            f"no control inputs within their ranges hold mechanism {at.mech.name!r} here",
+            "give it more or stronger actuators, or let solve_for='q' find where given ones hold it",
+        )
+    return replace(_result(held), ctrl=inputs)
+
+
+def _holding(at: State, actuated: Sequence[str] | None, tolerance: float) -> Equilibrium:
+    """Forces of the actuated joints that keep the configuration."""
+    mech = at.mech
+    _refuse_open(at)
     driving = np.eye(mech.nv) if actuated is None else named_rows(mech, actuated, "actuated")[1]
     at = at._replace(tau=np.where(driving.any(axis=0), 0.0, at.tau))
     search = Search(np.arange(mech.nv), (), _scale(at), tolerance)

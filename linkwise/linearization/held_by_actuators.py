@@ -1,0 +1,64 @@
+"""Control inputs that hold a configuration."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..dynamics.closed.decomposition import decompose
+from ..dynamics.closed.variations import State
+from ..mechanism import Mechanism, MechanismError
+from .actuated import Driven, driven
+from .balance import Balance, Search, balance
+
+
+def holding_inputs(at: State, search: Search, passive: Any) -> tuple[np.ndarray, Balance]:
+    """(n_ctrl,): the control inputs, within their ranges, that leave the least unbalanced, the smallest where there is
+    a choice; and what is left then.  Filters have the activations that their inputs lead to; integrators, at rest, no
+    input."""
+    from scipy.optimize import lsq_linear
+
+    mech = at.mech
+    if not mech.n_ctrl:
+        raise MechanismError(
+            f"solve_for='ctrl': no actuator of mechanism {mech.name!r} acts; solve_for='tau' finds joint forces"
+        )
+    start = _inside(mech)
+    elements = driven(mech, passive, start)
+    assert elements is not None
+    loose = balance(at._replace(passive=elements), search)
+    null = decompose(loose.jacobian).null
+    driving = null.T @ _by_inputs(mech, elements, at)
+    free = np.array([one.dynamics != "integrator" for one in mech.actuators])
+    lower, upper = (mech.ctrl_range[free] - start[free, None]).T
+    needed = null.T @ (search.scale * loose.forces)
+    inputs = start.copy()
+    inputs[~free] = 0.0
+    if free.any():
+        inputs[free] += lsq_linear(driving[:, free], needed, (lower, upper), tol=1e-14).x
+    return inputs, balance(at._replace(passive=driven(mech, passive, inputs)), search)
+
+
+def _inside(mech: Mechanism) -> np.ndarray:
+    """Inputs within their ranges, where forces change with them: zero if it is inside."""
+    return np.array([_middle(low, high) for low, high in mech.ctrl_range.tolist()])
+
+
+def _middle(low: float, high: float) -> float:
+    if low < 0.0 < high:
+        return 0.0
+    return (
+        0.5 * (low + high) if math.isfinite(low) and math.isfinite(high) else (low + 1.0 if low >= 0.0 else high - 1.0)
+    )
+
+
+def _by_inputs(mech: Mechanism, elements: Driven, at: State) -> np.ndarray:
+    """(nv, n_ctrl): joint forces per unit of each input, through the activations of filters."""
+    slopes = elements.all_derivatives(at.q, np.zeros(mech.nv))
+    through = np.zeros((elements.elements.n_activation, mech.n_ctrl))
+    states = (i for i, one in enumerate(mech.actuators) if one.has_activation)
+    for row, i in enumerate(states):
+        through[row, i] = mech.actuators[i].dynamics != "integrator"
+    return slopes.by_ctrl[: mech.nv] + slopes.by_activation[: mech.nv] @ through
