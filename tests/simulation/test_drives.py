@@ -48,7 +48,11 @@ def test_shaken_pendulum(mech):
     assert motion.loop_reactions.shape == (21, 1, 6)
     again = lw.simulate(mech, None, None, 2.0, rtol=1e-10, atol=1e-10).resume(3.0)
     assert again.q[-1] == pytest.approx(motion.q[-1], abs=1e-8)
-    # What the drive does is the change of energy, by Simpson's rule.
+
+
+@pytest.mark.slow
+def test_work_of_drives_and_other_methods(mech):
+    """What the drive does is the change of energy, by Simpson's rule."""
     fine = lw.simulate(mech, None, None, 1.0, rtol=1e-11, atol=1e-11, output_step=1e-2)
     weights = np.where(np.arange(101) % 2, 4.0, 2.0)
     weights[[0, -1]] = 1.0

@@ -72,12 +72,18 @@ def test_disk_in_steady_motion(disk):
     assert np.abs(np.hypot(found[:, 5], found[:, 6] - radius) - abs(radius)).max() < 1e-9
 
 
-def test_rollouts_and_other_methods_roll_too(disk):
+def test_rollouts_roll_too(disk):
     q, v = disk_state(disk, 0.3, (0.1, 5.0, 0.4))
     exact = lw.simulate(disk, q, v, 0.4, rtol=1e-11, atol=1e-11)
     many = lw.rollout(disk, np.array([q, q]), np.array([v, v]), np.zeros(6), 1e-3, 400)
     assert np.abs(many[0][:, -1] - exact.q[-1]).max() < 1e-9
     assert np.abs(many[1][:, -1] - exact.v[-1]).max() < 1e-8
+
+
+@pytest.mark.slow
+def test_other_methods_roll_too(disk):
+    q, v = disk_state(disk, 0.3, (0.1, 5.0, 0.4))
+    exact = lw.simulate(disk, q, v, 0.4, rtol=1e-11, atol=1e-11)
     fixed = lw.simulate(disk, q, v, 0.4, method="rk4", step=1e-3)
     assert np.abs(fixed.v[-1] - exact.v[-1]).max() < 1e-8
     implicit = lw.simulate(disk, q, v, 0.4, method="radau", rtol=1e-9, atol=1e-9)
@@ -135,24 +141,31 @@ def test_cart_goes_as_its_wheels_turn():
     assert np.abs(motion.energy - motion.energy[0] - work).max() < 1e-8
 
 
-def test_ball_rolls_down_a_slope_and_round_a_turntable():
-    """5/7 g sin(slope) down; and on a plane that turns, circles with 2/7 of its angular velocity."""
-    inertia = 0.4 * 2.0 * 0.1**2
+BALL = (0.4 * 2.0 * 0.1**2,) * 3
+
+
+def test_ball_rolls_down_a_slope():
+    """With 5/7 g sin(slope)."""
     slope = Rotation.from_euler("y", 0.3)
     down = (
         lw.Builder()
-        .link("ball", 2.0, inertia=(inertia,) * 3)
+        .link("ball", 2.0, inertia=BALL)
         .joint("base", lw.Floating(), "ground", "ball", slope.apply([0.0, 0.0, 0.1]))
         .ball("on_slope", "ball", 0.1, plane=(slope.as_matrix(), (0.0, 0.0, 0.0)))
         .build("slope")
     )
     a = lw.closed.forward_dynamics(down, lw.neutral(down), np.zeros(6), np.zeros(6))
     assert a[3:] == pytest.approx(5.0 / 7.0 * 9.81 * np.sin(0.3) * slope.apply([1.0, 0.0, 0.0]))
+
+
+@pytest.mark.slow
+def test_ball_rolls_round_a_turntable():
+    """On a plane that turns, circles with 2/7 of its angular velocity."""
     table = (
         lw.Builder()
         .link("table", 1e9, inertia=(1e9, 1e9, 1e9))  # nothing that a ball does slows it down
         .joint("axle", lw.Revolute((0.0, 0.0, 1.0)), "ground", "table")
-        .link("ball", 2.0, inertia=(inertia,) * 3)
+        .link("ball", 2.0, inertia=BALL)
         .joint("base", lw.Floating(), "ground", "ball", (0.3, 0.0, 0.1))
         .ball("on_table", "ball", 0.1, on="table")
         .build("turntable")
