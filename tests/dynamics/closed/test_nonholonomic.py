@@ -155,6 +155,28 @@ def test_reactions_are_what_newton_asks_for():
     assert lw.closed.constraint_jacobian(mech, q) @ after == pytest.approx(np.zeros(3), abs=1e-12)
 
 
+def test_a_round_tyre_is_a_ball_and_wheels_drive_a_cart():
+    """A torus without a ring rolls as a sphere does; torques of two wheels are found again from what they do."""
+
+    def rolling(kind):
+        builder = lw.Builder().link("body", 2.0, (0.02, 0.01, 0.0), (0.1, 0.12, 0.15))
+        builder.joint("base", lw.Floating(), "ground", "body", (0.0, 0.0, 0.2))
+        return builder.loop("contact", kind, "ground", None, "body", None).build()
+
+    tyre, ball = rolling(lw.Wheel(0.2, crown=0.2)), rolling(lw.Ball(0.2))
+    q = lw.closed.assemble(tyre, lw.integrate(tyre, lw.neutral(tyre), [0.3, 0.2, 0.5, 1.0, 2.0, 0.1], 1.0))
+    _, v = lw.closed.project(tyre, q, np.arange(6.0))
+    a = lw.closed.forward_dynamics(tyre, q, v, np.ones(6))
+    assert lw.closed.forward_dynamics(ball, q, v, np.ones(6)) == pytest.approx(a)
+    cart, q = lw.mechanisms.differential_drive(), np.array([0.0, 0.0, 0.3, 0.0, 0.0])
+    _, v = lw.closed.project(cart, q, np.arange(5.0))
+    torque = [0.0, 0.0, 0.0, 0.3, -0.2]
+    a = lw.closed.forward_dynamics(cart, q, v, torque)
+    assert lw.closed.inverse_dynamics(cart, q, v, a, actuated=("left", "right")) == pytest.approx(torque, abs=1e-9)
+    free = lw.closed.forward_dynamics(cart, q, v, torque, active=[False, False])
+    assert free == pytest.approx(lw.forward_dynamics(cart.spanning_tree, q, v, torque))
+
+
 def test_rows_of_ones_own():
     """A(q) v = b, written out: a knife edge on three joints of one coordinate each, and one that drifts sideways."""
     across = {"x": lambda q: -sin(q["angle"]), "y": lambda q: cos(q["angle"]), "angle": 0.0}
