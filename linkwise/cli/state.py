@@ -70,7 +70,8 @@ def state(
     degrees: bool,
     trust_units: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(q, v): the initial state at rest, or that of ``start``, with the named joints set; loops closed.
+    """(q, v): the initial state at rest, or that of ``start``, with the named joints set; loops closed, and velocities
+    of other joints such that they stay so.
 
     start   a posture of the mechanism, or the file of a table
     """
@@ -87,8 +88,17 @@ def state(
         check_units("the state", mech, q)
     if mech.loops:
         q = lw.viewer.configurations.closed_near(mech, q, tuple(text.rpartition("=")[0] for text in positions))
-        v = lw.closed.project(mech, q, v)[1]
+        held = [text.rpartition("=")[0] for text in velocities]
+        v = lw.closed.project(mech, q, _following(mech, q, v, held))[1]
     return q, v
+
+
+def _following(mech: lw.Mechanism, q: np.ndarray, v: np.ndarray, held: Sequence[str]) -> np.ndarray:
+    """v with other velocities than those of the ``held`` joints changed the least that loops ask for."""
+    jacobian, free = lw.closed.constraint_jacobian(mech, q), np.ones(mech.nv, dtype=bool)
+    for joint in held:
+        free[mech.v_index(joint)] = False
+    return v - np.linalg.pinv(jacobian * free) @ (jacobian @ v)
 
 
 def named(

@@ -96,6 +96,13 @@ def test_a_closed_mechanism_is_assembled_around_the_joints_given(run):
     assert found["loop_gap"] < 1e-9 and found["energy"]["largest_change"] < 1e-6
 
 
+def test_velocities_of_named_joints_are_kept_and_others_follow(run):
+    document = json.loads(run("simulate", "builtin:bicycle", "--v", "rear_axle=15", "--duration", 0.1, "--json"))
+    ahead, front = 15.0 * 0.3, 15.0 * 0.3 / 0.35
+    np.testing.assert_allclose(document["start"]["v"], [0, 0, 0, ahead, 0, 0, 15.0, 0, front], atol=1e-12)
+    np.testing.assert_allclose(document["end"]["q"][4], 0.1 * ahead)
+
+
 def test_joints_of_several_numbers(run):
     mech = lw.mechanisms.random_tree(4, 2)
     q, v = lw.random_state(mech, np.random.default_rng(0))
