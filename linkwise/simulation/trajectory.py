@@ -212,7 +212,7 @@ class Trajectory:
     def loop_reactions(self) -> Float64Array:
         """(m, ..., number of loops, 6): ``closed.loop_reactions`` under all that acted: commanded and passive forces,
         wrenches, and Baumgarte's terms if there were any."""
-        return closed.loop_reactions(*self._driven, **self._formulation)
+        return self._of_loops(closed.loop_reactions)
 
     @cached_property
     def joint_wrenches(self) -> Float64Array:
@@ -225,7 +225,7 @@ class Trajectory:
             pushes = own if pushes is None else pushes + own
         if not self.mechanism.loops:
             return tree.joint_wrenches(self.mechanism, self.q, self.v, self.a, pushes)
-        forces = closed.multipliers(*self._driven, **self._formulation)
+        forces = self._of_loops(closed.multipliers)
         return closed.wrenches_of_joints(self.mechanism, self.q, self.v, self.a, forces, pushes)
 
     @property
@@ -235,20 +235,16 @@ class Trajectory:
         loops = enumerate(self.mechanism.loops)
         return found | {loop.name: self.loop_reactions[..., k, :] for k, loop in loops}
 
-    @property
-    def _driven(self) -> tuple[Any, ...]:
-        """The motion and all joint forces."""
-        return self.mechanism, self.q, self.v, self.tau + self.passive_forces
+    def _of_loops(self, function: Callable[..., Any]) -> Float64Array:
+        """A function of ``closed`` of the motion under all that acted, loops kept closed as they were."""
+        rank = self.settings.array("rank", int, self.q.shape[1:-1])
+        options: dict[str, Any] = {"method": self.settings.formulation, "baumgarte": self.settings.gains, "rank": rank}
 
-    @property
-    def _formulation(self) -> dict[str, Any]:
-        """How loops were kept closed."""
-        return {
-            "method": self.settings.formulation,
-            "baumgarte": self.settings.gains,
-            "wrenches": self.wrenches,
-            "rank": self.settings.array("rank", int, self.q.shape[1:-1]),
-        }
+        def at(now: Mechanism, q: Any, v: Any, tau: Any, wrenches: Any = None) -> Float64Array:
+            return function(now, q, v, tau, wrenches=wrenches, **options)
+
+        pushed = () if self.wrenches is None else (self.wrenches,)
+        return self._by_moments(at, self.q, self.v, self.tau + self.passive_forces, *pushed)
 
     @property
     def _jacobians(self) -> np.ndarray:
