@@ -130,7 +130,10 @@ def test_variants_share_the_code_of_rollouts():
         (lambda: lw.rollout(ARM, None, None, None, DT, 3, ctrl=[1.0]), r"ctrl has shape \(1,\), expected \(3,\)"),
         (lambda: lw.simulate(ARM, None, None, 0.1, ctrl=[1.0]), r"ctrl has shape \(1,\); expected \(3,\)"),
         (lambda: lw.simulate(ARM, None, None, 0.1, ctrl=lambda t, q, v: [1.0]), "one number per actuator"),
-        (lambda: lw.simulate(ARM, None, None, 0.1, coordinates="nu"), "some of its actuators have states of their own"),
+        (
+            lambda: lw.simulate(ARM, None, None, 0.1, coordinates="independent"),
+            "some of its actuators have states of their own",
+        ),
         (lambda: lw.simulate(ARM, None, None, 0.1, activation=[1.0]), "activation must be 2 finite numbers"),
         (lambda: lw.simulate(ARM.with_acting(False), None, None, 0.1, ctrl=[1.0]), "no actuator .* acts"),
         (lambda: lw.rollout(ARM.with_acting(False), None, None, None, DT, 3, ctrl=[1.0]), "no actuator .* acts"),

@@ -270,6 +270,8 @@ def flow_of_momenta(
 ) -> FlowOfMomenta | FlowByElimination:
     """The motion with momenta p.  Where joints mimic others the mass matrix has no factors that take one joint at a
     time."""
+    if form not in FORMS:
+        raise ValueError(f"unknown form {form!r}: known: {', '.join(FORMS)}")
     if form == ELIMINATION or tree.mechanism.mimic_joints:
         return FlowByElimination(tree, q, p)
     return FlowOfMomenta(tree, q, p, form)

@@ -8,7 +8,8 @@ import pytest
 import linkwise as lw
 from linkwise import operators as op
 from tests.dynamics.denoc.mass_centres import complement, generalized_mass, mass_rate, rate_of_change
-from tests.physics.trees import rebuilt
+from tests.physics.test_mimic import tied_and_free
+from tests.physics.trees import rebuilt, trees_of
 
 SERIAL = [
     lw.mechanisms.planar_arm(3),
@@ -283,3 +284,18 @@ def test_what_cannot_be_solved_is_refused():
         with pytest.raises(lw.MechanismError, match="needs a positive mass matrix"):
             call()
     assert lw.denoc.inertia_matrix(mech, [0.0]).tolist() == [[0.0]]
+
+
+@trees_of([(2, 1, True), (5, 0, False), (8, 1, True)])
+def test_accelerations_of_given_forces(tree):
+    """The three steps of Section 5.2, for any joints, against the inertia matrix as a whole."""
+    model = tree()
+    q, _, phi, _ = model.states(3)
+    found = model.denoc_accelerations(q, phi)
+    np.testing.assert_allclose(np.einsum("...ij,...j->...i", model.denoc_inertia_matrix(q), found), phi, atol=1e-9)
+
+
+def test_accelerations_where_joints_mimic_others():
+    mech, *_ = tied_and_free(1)
+    q, phi = lw.random_state(mech, np.random.default_rng(0))
+    np.testing.assert_allclose(lw.mass_matrix(mech, q) @ lw.denoc.accelerations(mech, q, phi), phi, atol=1e-9)

@@ -60,6 +60,11 @@ def test_all_forms_are_one_equation(form):
         close(one, other, 1e-11)
 
 
+def test_a_form_that_is_unknown():
+    with pytest.raises(ValueError, match="unknown form 'sweep': known: filter, filter_and_sweep, elimination"):
+        lw.compile("momentum_motion", lw.mechanisms.double_pendulum(), target="numpy", form="sweep")
+
+
 def test_mimic_joints_and_rotors():
     tied, *_ = tied_and_free(3)
     tied = tied.with_armature({joint: 0.3 for joint in tied.joint_names if joint not in tied.mimic_joints})
