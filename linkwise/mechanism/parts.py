@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -235,7 +235,7 @@ class Loop(Constant):
     pose_a: Pose
     link_b: str
     pose_b: Pose
-    drive: Drive | Instant | None = None
+    drive: Drive | Instant | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         checks.checked_name("loop", self.name)
@@ -304,8 +304,8 @@ class Coupling(Constant):
     name: str
     ratios: Any
     offset: float = 0.0
-    drive: Drive | Instant | None = None
-    keeps_position: bool = True
+    drive: Drive | Instant | None = field(default=None, repr=False)
+    keeps_position: bool = field(default=True, repr=False)
 
     def __post_init__(self) -> None:
         what = f"coupling {checks.checked_name('coupling', self.name)!r}"
