@@ -115,3 +115,12 @@ def test_steps_that_are_too_long_for_dampers_and_servos_are_warned_of():
         lw.rollout(damped, None, [1.0], None, 0.1, 1, "semi_implicit")
         lw.rollout(servo, None, [1.0], None, 0.9e-3, 1, "semi_implicit")
         lw.simulate(damped, None, [1.0], 0.01)
+
+
+def test_stops_hold_what_motors_press_against_them():
+    """Of files that give motors and no effort limits."""
+    mech = slider(0.01, limits=lw.Limits(-1.0, 0.1))
+    driven = mech.with_elements(lw.Actuator("motor", "slide", gear=(5.0,), ctrl_range=(-2.0, 1.0)))
+    for one, deepest in ((mech, 0.01), (driven, 0.001)):
+        q, _ = lw.rollout(one, None, None, [10.0], 1e-3, 1000, "semi_implicit", final_only=True)
+        assert 0.1 * deepest < q[0] - 0.1 < deepest

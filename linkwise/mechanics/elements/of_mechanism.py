@@ -64,7 +64,7 @@ def passive_laws(mech: Mechanism, explicit_step: float | None) -> Iterator[Force
             speeds = (_rounded(f / x.damping, math.ceil) for f, x in zip(body.friction, most[joint], strict=True))
             yield Friction(joint, body.friction, tuple(max(FRICTION_SPEED, speed) for speed in speeds))
         if joint in limited:
-            yield _stop(body, inertia[joint], most[joint])
+            yield _stop(body, _efforts(mech, body), inertia[joint], most[joint])
 
 
 class Followed(NamedTuple):
@@ -88,14 +88,31 @@ def _followed(mech: Mechanism, explicit_step: float | None) -> dict[str, list[Fo
     return {joint: [Followed.by(m, explicit_step) for m in own] for joint, own in _by_joint(mech, inertia).items()}
 
 
-def _stop(body: Body, inertia: list[float], most: list[Followed]) -> Stop:
+def _efforts(mech: Mechanism, body: Body) -> list[float]:
+    """What presses a joint against its stops: its effort limits, or what its motors give at most; zero where neither is
+    known."""
+    motors = [one for one in mech.actuators if one.transmission == "joint" and one.target == body.joint]
+    given = sum((abs(one.gear[0]) * _largest_force(one) for one in motors), 0.0)
+    known = (min(limit, given) if given else limit for limit in body.limits.effort)
+    return [0.0 if math.isinf(effort) else effort for effort in known]
+
+
+def _largest_force(one: Actuator) -> float:
+    if one.force_range is not None:
+        return max(map(abs, one.force_range))
+    within = one.activation_range if one.has_activation else one.ctrl_range
+    plain = not any(one.bias) and not any(one.gain[1:])
+    return abs(one.gain[0]) * max(map(abs, within)) if plain and within is not None else math.inf
+
+
+def _stop(body: Body, efforts: list[float], inertia: list[float], most: list[Followed]) -> Stop:
     limits = body.limits
     if limits.stiffness is not None:
         own = (LIMIT_DAMPING, LIMIT_WIDTH) if limits.damping is None else (limits.damping, math.inf)
         return Stop(body.joint, limits.lower, limits.upper, limits.stiffness, *own)
     kinds = [measure.of for measure in body.kind.position_measures]
     depths = (LIMIT_DEPTH.get(kind, LIMIT_DEPTH[ANGLE]) for kind in kinds)
-    rows = zip(inertia, [0.0 if math.isinf(x) else x for x in limits.effort], depths, most, strict=True)
+    rows = zip(inertia, efforts, depths, most, strict=True)
     springs = [default_stop(*row) for row in rows]
     numbers: dict[str, Any] = {name: [getattr(one, name) for one in springs] for name in StopSpring._fields}
     if limits.damping is not None:
