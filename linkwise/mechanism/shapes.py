@@ -140,7 +140,7 @@ class ContactLaw:
     Along the normal, never pulling (phi is p, rounded off to zero below ``smoothing``; psi(x) is 1 + x of Hunt and
     Crossley where the depth grows, (1 + x / 2)^2 where it shrinks down to zero, and zero beyond):
 
-        f = stiffness phi psi(d u / (1 + phi stiffness d / damping)),    d = dissipation
+        f = stiffness phi psi(d u),    d = dissipation
 
     and along the surface, inside the cone of friction,
 
@@ -148,8 +148,10 @@ class ContactLaw:
 
     stiffness     N/m
     dissipation   s/m; zero for no loss along the normal
-    damping       N s/m: the largest that dissipation and friction come to, however deep the contact, so that explicit
-                  methods can follow; infinite for none, which "semi_implicit" steps take for that of friction
+    damping       N s/m: the largest that friction comes to, however large the load, so that explicit methods can follow
+                  it; infinite for none, which "semi_implicit" steps take.  Explicit steps of fixed length bound what
+                  dissipation comes to likewise: by as much in steps that the contact is made for, by more in shorter
+                  ones
     friction      coefficient of Coulomb
     slip_speed    m/s: friction is viscous well below, dry well above
     smoothing     m: depth below which the force sets in smoothly; zero for a kink

@@ -15,7 +15,7 @@ def normal_force(law: lw.ContactLaw, depth: float, rate: float) -> float:
     if depth <= 0.0:
         return 0.0
     phi = depth**2 / (2.0 * law.smoothing) if depth < law.smoothing else depth - law.smoothing / 2.0
-    x = law.dissipation * rate / (1.0 + phi * law.stiffness * law.dissipation / law.damping)
+    x = law.dissipation * rate
     psi = 1.0 + x if x >= 0.0 else (1.0 + x / 2.0) ** 2 if x >= -2.0 else 0.0
     return law.stiffness * phi * psi
 

@@ -37,6 +37,7 @@ class Touch(NamedTuple):
     normal   from b to a
     depth    by which the shapes are in each other, negative if they are apart
     point    where they touch
+    bound    1 / b of steps that are explicit (``links/contact_force.py``)
     """
 
     law: ContactLaw
@@ -46,6 +47,7 @@ class Touch(NamedTuple):
     normal: Vector3
     depth: Scalar
     point: Vector3
+    bound: float = 0.0
 
     @property
     def pressed(self) -> Scalar:
@@ -62,13 +64,16 @@ class Contacts:
         q: Sequence[Scalar],
         v: Sequence[Scalar] | None = None,
         pairs: Sequence[ContactPair] | None = None,
+        explicit_step: float | None = None,
     ):
         self._tree, self._mech = tree, tree.mechanism
         self._at = Configuration(tree, q)
         self._v = v
         self._seen_planes: dict[tuple[float, ...], list[tuple[Vector3, Scalar]]] = {}
         pairs = self._mech.contact_pairs if pairs is None else pairs
-        self.touches = [touch for pair in pairs for touch in self._touches(pair)]
+        self.touches = [
+            touch._replace(bound=bound_of(pair, explicit_step)) for pair in pairs for touch in self._touches(pair)
+        ]
 
     # -- where shapes touch ---------------------------------------------------------------------------------------
 
@@ -185,6 +190,7 @@ class Contacts:
                 touch.pressed,
                 self._velocity_of(touch.body_a, touch) - self._velocity_of(touch.body_b, touch),
                 0.0 if touch.in_world else step,
+                touch.bound,
             )
             for touch in self.touches
         ]
@@ -228,6 +234,11 @@ class Contacts:
             return vector
         rotation, position = self._pose(touch.body_a)
         return rotation @ vector + position if is_point else rotation @ vector
+
+
+def bound_of(pair: ContactPair, explicit_step: float | None) -> float:
+    """1 / b for explicit steps: b is the damping that they can follow, c for those that the contact is made for."""
+    return 0.0 if explicit_step is None else explicit_step / (pair.step * pair.law.damping)
 
 
 def _lowest(part: Bump, centre: Vector3, normal: Vector3) -> tuple[Scalar, Vector3]:

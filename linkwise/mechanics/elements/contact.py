@@ -14,12 +14,13 @@ from .law import ForceLaw, Situation
 
 @dataclass(frozen=True)
 class CompliantContact(ForceLaw):
-    """All contacts together; shapes are those of the mechanism."""
+    """All contacts together; shapes are those of the mechanism.  ``explicit_step``: as ``of_mechanism.acting_on``."""
 
     pairs: tuple[ContactPair, ...]
+    explicit_step: float | None = None
 
     def act(self, at: Situation, ctrl: Sequence[Scalar], activation: Sequence[Scalar]) -> Sequence[Scalar]:
-        contacts, links = Contacts(at.tree, at.q, at.v, self.pairs), at.tree.links
+        contacts, links = Contacts(at.tree, at.q, at.v, self.pairs, self.explicit_step), at.tree.links
         for i, wrench in contacts.wrenches(0.0 if at.link_step is None else at.link_step).items():
             at.push_frame(links[i].name, wrench)
         if at.link_step is not None:

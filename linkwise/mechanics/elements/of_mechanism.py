@@ -210,7 +210,7 @@ def record_laws(mech: Mechanism, explicit_step: float | None = None) -> Iterator
                 yield law
     touching = tuple(pair for pair in mech.contact_pairs if mech.acts("contact", pair.name))
     if touching:
-        yield CompliantContact(touching)
+        yield CompliantContact(touching, explicit_step)
     if mech.actuators:
         bounds = [one for one in mech.elements if isinstance(one, EffortRange)]
         yield Actuation(

@@ -1,18 +1,18 @@
 """The force of a compliant contact: of the depth, how fast it grows, and how fast the touching points slide.
 
-Along the normal it is Hunt and Crossley's law ("Coefficient of restitution interpreted as
-damping in vibroimpact", J. Appl. Mech. 42, 1975) with three changes, none of which lets it pull or feed energy: it sets
-in smoothly, the loss fades smoothly where shapes separate (as in A. Castro et al., "Irrotational contact fields",
-2023), and the damping that it amounts to is bounded.  With phi(p) >= 0 the smoothed depth and u = dp/dt,
+Along the normal it is Hunt and Crossley's law ("Coefficient of restitution interpreted as damping in vibroimpact",
+J. Appl. Mech. 42, 1975) with two changes, neither of which lets it pull or feed energy: it sets in smoothly, and the
+loss fades smoothly where shapes separate (as in A. Castro et al., "Irrotational contact fields", 2023).  With
+phi(p) >= 0 the smoothed depth and u = dp/dt,
 
-    f = k phi psi(d u / (1 + phi k d / c))
+    f = k phi psi(d u),    psi(x) = 1 + x  for x >= 0,   (1 + x/2)^2  for -2 <= x < 0,   0 below
 
-    psi(x) = 1 + x  for x >= 0,   (1 + x/2)^2  for -2 <= x < 0,   0 below
+psi - 1 has the sign of u and is at least -1: f is never negative, k phi is conservative, the rest only loses energy.
+For explicit steps x = d u / (1 + phi k d / b): the slope of f by u is then at most b.
 
-psi - 1 has the sign of u and is at least -1: f is never negative, k phi is conservative, the rest only loses energy;
-the slope of f by u is at most c.  Friction -mu f w / sqrt(w.w + s^2 + (mu f / c)^2) of the sliding velocity w lies
-inside Coulomb's cone, only loses energy too, and is no stronger than a damper of c: what explicit steps can follow does
-not depend on the load.  Steps that take contact implicitly follow any friction, and leave its bound out.
+Friction -mu f w / sqrt(w.w + s^2 + (mu f / c)^2) of the sliding velocity w lies inside Coulomb's cone, only loses
+energy too, and is no stronger than a damper of c: what explicit steps can follow does not depend on the load.  Steps
+that take contact implicitly follow any friction, and leave its bound out.
 """
 
 from __future__ import annotations
@@ -70,12 +70,14 @@ class Response(NamedTuple):
         return Symmetric3(xx, yy, zz, more * (x * y), more * (x * z), more * (y * z))
 
 
-def contact_response(law: Law, normal: Vector3, depth: Scalar, velocity: Vector3, step: Scalar = 0.0) -> Response:
+def contact_response(
+    law: Law, normal: Vector3, depth: Scalar, velocity: Vector3, step: Scalar = 0.0, bound: float = 0.0
+) -> Response:
     """The force as ``contact_force`` has it, or with a ``step`` h that of the depth p + h u which is reached by the end
     of the step, with its slopes by the velocity (of friction its secant, the factor of -w): for methods that take
-    contact implicitly, and for which friction needs no bound."""
+    contact implicitly, and for which friction needs no bound.  ``bound`` is 1 / b of explicit steps."""
     rate = -normal.dot(velocity)
-    push, along = normal_response(law, depth + step * rate, rate, step)
+    push, along = normal_response(law, depth + step * rate, rate, step, bound)
     if law.friction == 0.0:
         return Response(normal * push, along, 0.0)
     sliding = velocity + normal * rate
@@ -85,10 +87,12 @@ def contact_response(law: Law, normal: Vector3, depth: Scalar, velocity: Vector3
     return Response(normal * push - sliding * drag, along, drag)
 
 
-def normal_response(law: Law, depth: Scalar, rate: Scalar, step: Scalar) -> tuple[Scalar, Scalar]:
+def normal_response(law: Law, depth: Scalar, rate: Scalar, step: Scalar, bound: float) -> tuple[Scalar, Scalar]:
     """f, and its slope by the rate, not negative, where the depth changes by ``step`` times as much."""
     phi, growth = smoothed_depth(law, depth)
-    share = 1.0 / (1.0 + (law.dissipation * law.stiffness / law.damping) * phi)
+    share: Scalar = 1.0
+    if law.dissipation * bound:
+        share = 1.0 / (1.0 + (law.dissipation * law.stiffness * bound) * phi)
     x = at_least(law.dissipation * rate * share, -2.0)
     shrinking = at_most(x, 0.0)
     psi, slope = 1.0 + x + 0.25 * (shrinking * shrinking), 1.0 + 0.5 * shrinking
