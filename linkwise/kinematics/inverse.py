@@ -29,13 +29,14 @@ from .targets import goals_and_numbers
 
 DAMPING = 0.03  # mu: most of what it is between 0.01 and 0.1 is equal; see benchmarks/inverse_kinematics.py
 LONGEST = 2.0  # of a step, in radians and metres over all joints: what linear models are good for at most
-CHUNK = 8  # iterations until states are looked at: about as many as most need from a guess that leads there
+CHUNK, LONG_CHUNK = 8, 14  # iterations until states are looked at: what most need from a near guess, or from any
 NEAR = 0.1  # metres or radians: what is nearer after a chunk is likely to converge
 FALLING, PATIENT_FALLING = 0.7, 0.999  # of the error before a chunk: what has fallen less is stuck, in most cases
-LANES, COPIES = 192, 16  # states that are worth a call: fewer are tried from up to so many guesses at once
-NEAREST = 2  # attempts from the nearest guess; those that are left then start anywhere
+LANES, COPIES = 256, 24  # states that are worth a call: fewer are tried from up to so many guesses at once
+NEAREST = 4  # attempts from the nearest guess; those that are left then start anywhere
 PATIENT = 40  # attempts after which states may take long, as they may from a start that the caller gives
 TOLERANCE_OF_LOOPS = 1e-11  # what the functions of closed mechanisms ask for
+NEW = np.array([np.inf, 0.0, FALLING, NEAR])  # error, steps, and the bounds of the error, of an attempt
 CALM = 1e-7  # radians or metres: a step of the posture alone that is shorter changes nothing
 REASON = "a residual, its Jacobian and a damped step: no operator has rotations that are measured by their angles"
 
@@ -254,10 +255,11 @@ class _Search:
         if start is not None:
             lanes.be_patient(at)
         while len(lanes.at):
-            lanes.steps += CHUNK
-            before = lanes.error
-            lanes.q, lanes.progress = self._iterate(lanes.at, lanes.q, lanes.progress, CHUNK)
-            lanes.error = self._with_alignment(lanes.q, lanes.progress[:, 0])
+            chunk = CHUNK if self._blocks < NEAREST else LONG_CHUNK
+            lanes.steps += chunk
+            before = lanes.error.copy()
+            lanes.q, lanes.progress = self._iterate(lanes.at, lanes.q, lanes.progress, chunk)
+            lanes.error[:] = self._with_alignment(lanes.q, lanes.progress[:, 0])
             hopeless = lanes.error > np.minimum(lanes.falling * before, lanes.near)
             hopeless |= lanes.steps >= self.iterations
             going = self._keep(lanes, hopeless)
@@ -299,9 +301,8 @@ class _Search:
         if not len(rows):
             return
         at = lanes.at[rows]
-        np.add.at(self.attempts, at, 1)
-        lanes.q[rows] = self._guess(at, start)
-        lanes.progress[rows], lanes.steps[rows], lanes.error[rows] = 0.0, 0, np.inf
+        self.attempts += np.bincount(at, minlength=len(self.attempts))
+        lanes.start_again(rows, self._guess(at, start))
         if self.attempts[at[0]] > PATIENT:
             lanes.be_patient(rows[self.attempts[at] > PATIENT])
 
@@ -362,29 +363,33 @@ class _Search:
 
 
 class _Lanes:
-    """Iterations under way: of which target, where they are, what they have done, their errors; what these must fall
-    by in a chunk, and what they must be below."""
+    """Iterations under way: of which target, where they are, what they have done; and of each, in ``notes`` (n, 4), its
+    error, its steps, what the error must fall by in a chunk, and what it must be below."""
 
-    def __init__(self, at: np.ndarray, q: np.ndarray):
+    def __init__(self, at: np.ndarray, q: np.ndarray, progress: np.ndarray | None = None, notes: Any = None):
         self.at, self.q = at, q
-        self.progress = np.zeros((len(at), PROGRESS))
-        self.error = np.full(len(at), np.inf)
-        self.steps = np.zeros(len(at), dtype=int)
-        self.falling, self.near = np.full(len(at), FALLING), np.full(len(at), NEAR)
+        self.progress = np.zeros((len(at), PROGRESS)) if progress is None else progress
+        self.notes = np.tile(NEW, (len(at), 1)) if notes is None else notes
+        self.error, self.steps, self.falling, self.near = self.notes.T
+
+    def start_again(self, rows: np.ndarray, q: np.ndarray) -> None:
+        self.q[rows], self.progress[rows], self.notes[rows] = q, 0.0, NEW
 
     def be_patient(self, rows: np.ndarray) -> None:
         """These may take long."""
         self.falling[rows], self.near[rows] = PATIENT_FALLING, np.inf
 
     def where(self, mask: np.ndarray) -> _Lanes:
-        found = _Lanes.__new__(_Lanes)
-        found.__dict__ = {name: values[mask] for name, values in self.__dict__.items()}
-        return found
+        rows = np.flatnonzero(mask)
+        return _Lanes(self.at[rows], self.q[rows], self.progress[rows], self.notes[rows])
 
     def and_(self, others: _Lanes) -> _Lanes:
-        found = _Lanes.__new__(_Lanes)
-        found.__dict__ = {name: np.concatenate([x, others.__dict__[name]]) for name, x in self.__dict__.items()}
-        return found
+        pairs = zip(self._arrays, others._arrays, strict=True)
+        return _Lanes(*(np.concatenate(pair) for pair in pairs))
+
+    @property
+    def _arrays(self) -> tuple[np.ndarray, ...]:
+        return self.at, self.q, self.progress, self.notes
 
 
 def _limits_of_rates(mech: Mechanism, bounds: np.ndarray) -> tuple[np.ndarray, tuple[int, ...]]:

@@ -1,0 +1,38 @@
+"""Inverse kinematics of robots from files, judged by Pinocchio's forward kinematics; limits of the files are kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+
+from .robots import load, pin, robot
+
+ARMS = {
+    "ur_description/urdf/ur5_robot.urdf": "tool0",
+    "panda_description/urdf/panda.urdf": "panda_hand",
+    "talos_data/robots/talos_left_arm.urdf": "gripper_left_base_link",
+}
+
+
+@pytest.mark.parametrize(
+    "path", [list(ARMS)[0], *(pytest.param(path, marks=pytest.mark.slow) for path in list(ARMS)[1:])]
+)
+def test_reachable_poses_are_reached(path):
+    mech, frame = load(robot(path)), ARMS[path]
+    wanted, _ = lw.random_state(mech, np.random.default_rng(0), (1000,), within_limits=True)
+    poses = lw.frame_pose(mech, wanted, frame)
+    found = lw.inverse_kinematics(mech, {frame: poses})
+    assert found.converged.mean() >= 0.995
+    assert ((found.q >= mech.q_lower) & (found.q <= mech.q_upper)).all()
+    model = pin.buildModelFromUrdf(str(robot(path)))
+    data, number = model.createData(), model.getFrameId(frame)
+    places = [(model.joints[model.getJointId(body.joint)].idx_q, mech.place(body.joint)) for body in mech.bodies]
+    for q, pose in zip(found.q[found.converged][:200], poses[found.converged][:200], strict=True):
+        theirs = pin.neutral(model)
+        for index, place in places:
+            theirs[index] = place.ratio * q[place.q_index.start] + place.offset
+        pin.framesForwardKinematics(model, data, theirs)
+        way = pin.SE3(pose[:3, :3], pose[:3, 3]).actInv(data.oMf[number])
+        assert np.linalg.norm(way.translation) < 1.01e-8 and np.linalg.norm(pin.log3(way.rotation)) < 1.01e-8
