@@ -43,6 +43,7 @@ def animate(
     dpi: float = 90.0,
     elevation: float = 20.0,
     azimuth: float = -60.0,
+    passive: lw.Passive | None = None,
 ) -> Path:
     """A moving picture of configurations ``q`` (m, nq) at times ``t`` (m,), written to a .gif or .mp4; its path.
 
@@ -52,6 +53,7 @@ def animate(
     speed    of the picture against the motion: 0.5 for slow motion
     trail    whose path is drawn as it goes: name of a link or frame, or (link, (x, y, z)), a point in its coordinates
     clock    show the time
+    passive  elements that are drawn, as of ``draw``; those of a trajectory by default
 
     Limits are those of the whole motion.  MP4 needs the program ffmpeg: that of the system, or the one that comes with
     the package imageio-ffmpeg (``pip install 'linkwise[video]'``).
@@ -64,7 +66,7 @@ def animate(
         motion = motion.retimed(speed / fps)
     times = _frame_times(motion.t, speed / fps)
     chosen = motion.at(times)
-    skeleton = Skeleton(motion.mech)
+    skeleton = Skeleton(motion.mech, passive or getattr(mech, "passive", None))
     sketches = [skeleton.at(one) for one in chosen]
     finer = times[0] + speed / fps / FINER * np.arange(FINER * (len(times) - 1) + 1)
     trace = trail_points(motion.mech, motion.at(finer), trail)

@@ -14,6 +14,7 @@ import linkwise as lw
 from . import style
 from .canvas import Canvas, SpaceCanvas, canvas, fill_figure, new_axes
 from .configurations import one_configuration, several_configurations
+from .elements import element_lines
 from .labels import explain_masses, label_joints
 from .skeleton import USUAL_SIZE, JointMark, Skeleton, Sketch, bounds, is_free, pose_of, symbol_size
 from .style import BLACK, BLUE, COLOURS, GREEN, GREY, VERMILLION
@@ -56,6 +57,7 @@ def draw(
     title: str | None = None,
     elevation: float = 20.0,
     azimuth: float = -60.0,
+    passive: lw.Passive | None = None,
 ) -> Figure:
     """A drawing of a mechanism at ``q`` (nq,), as a figure; written to ``path`` if there is one.
 
@@ -69,9 +71,11 @@ def draw(
               mass" for their legend
     ticks     the world's axes, in metres
     symbols   how large joints are drawn, against the usual
+    passive   springs, dampers and cylinders (``lw.Passive``) in place of the springs of the joints, which are drawn
+              otherwise, as gears (mimic joints, couplings of two joints) are
     """
     q = one_configuration(mech, q)
-    sketch = Skeleton(mech).at(q)
+    sketch = Skeleton(mech, passive).at(q)
     box = bounds([sketch])
     if frames:
         box = with_points(box, [pose[:3, 3] for pose in _frame_poses(mech, sketch)])
@@ -102,18 +106,20 @@ def snapshots(
     title: str | None = None,
     elevation: float = 20.0,
     azimuth: float = -60.0,
+    passive: lw.Passive | None = None,
 ) -> Figure:
     """Several positions of a motion in one picture, the earlier ones fainter.
 
     mech, q, t   as of ``animate``: configurations (m, nq) and their times (m,), or a trajectory in place of ``mech``
     count        positions drawn, at even times from the first to the last
     trail        whose path is drawn: name of a link or frame, or (link, (x, y, z)), a point in its coordinates
+    passive      elements that are drawn, as of ``draw``; those of a trajectory by default
     """
     motion = several_configurations(mech, q, t)
     if count < 1:
         raise ValueError(f"at least one position is needed, not count = {count}")
     chosen = motion.at(np.linspace(motion.t[0], motion.t[-1], count))
-    skeleton = Skeleton(motion.mech)
+    skeleton = Skeleton(motion.mech, passive or getattr(mech, "passive", None))
     sketches = [skeleton.at(one) for one in chosen]
     path_of_trail = trail_points(motion.mech, motion.curve, trail)
     box = with_points(bounds(sketches), path_of_trail)
@@ -161,6 +167,7 @@ def paint(to: Canvas, mech: lw.Mechanism, sketch: Sketch, size: float, details: 
     """All of a mechanism in one configuration."""
     _ground(to, sketch, size)
     _links(to, sketch)
+    _elements(to, sketch, size)
     _joints(to, sketch, size, details.axes)
     if details.masses:
         _masses(to, mech, sketch, size)
@@ -180,6 +187,14 @@ def _links(to: Canvas, sketch: Sketch) -> None:
         if lines:
             segments, colours = zip(*lines, strict=True)
             to.lines(gid, segments, colours, width, 2.1)
+
+
+def _elements(to: Canvas, sketch: Sketch, size: float) -> None:
+    """Springs, dampers, cylinders and gears."""
+    normal = np.cross(to.view.right, to.view.up)
+    for dashes, lines in element_lines(sketch.elements, size, normal).items():
+        if lines:
+            to.lines(f"elements {dashes}", lines, [BLACK] * len(lines), 1.1, 2.3, dashes)
 
 
 def _joints(to: Canvas, sketch: Sketch, size: float, axes: bool) -> None:

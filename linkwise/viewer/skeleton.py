@@ -17,6 +17,8 @@ from scipy.spatial import ConvexHull
 
 import linkwise as lw
 
+from .elements import ElementMark, element_marks
+
 SAME_POINT = 1e-9  # metres
 USUAL_SIZE, LEAST_SIZE = 0.02, 0.008  # of a joint's symbol, as a share of the picture's diagonal
 RIM = 32  # straight lines around a wheel
@@ -87,6 +89,7 @@ class Sketch:
     loops    two marks per loop, side A and side B: where the loop is closed, and does not slide, they are at one place
     open     one number per loop: by how much it is (metres, sines of angles)
     poses    (n_links, 4, 4)
+    elements   springs, dampers, cylinders, gears
     """
 
     links: tuple[LinkShape, ...]
@@ -94,6 +97,7 @@ class Sketch:
     loops: tuple[tuple[JointMark, JointMark], ...]
     open: np.ndarray
     poses: np.ndarray
+    elements: tuple[ElementMark, ...] = ()
 
     @property
     def marks(self) -> tuple[JointMark, ...]:
@@ -104,6 +108,7 @@ class Sketch:
         """(N, 3): everything that the picture must contain."""
         starts = [mark.start[:3, 3] for mark in self.marks if not is_free(mark)]
         parts = [link.points for link in self.links] + [mark.origin[None] for mark in self.marks]
+        parts += [mark.points for mark in self.elements]
         return np.concatenate([*parts, np.reshape(starts, (-1, 3))])
 
 
@@ -115,7 +120,8 @@ def is_free(mark: JointMark) -> bool:
 class Skeleton:
     """The shapes of a mechanism's links, computed once; ``at(q)`` puts them where they are."""
 
-    def __init__(self, mech: lw.Mechanism):
+    def __init__(self, mech: lw.Mechanism, passive: Any = None):
+        self._passive = passive
         if not mech.n_links:
             raise ValueError(f"mechanism {mech.name!r} has no moving links: there is nothing to draw")
         self.mech = mech
@@ -131,7 +137,9 @@ class Skeleton:
             for index, body in enumerate(mech.bodies)
         )
         links = tuple(shape.moved(pose) for shape, pose in zip(self.shapes, poses, strict=True))
-        return Sketch(links, joints, tuple(self._sides(loop, world) for loop in _closing(mech)), self._gaps(q), poses)
+        loops = tuple(self._sides(loop, world) for loop in _closing(mech))
+        elements = tuple(element_marks(mech, self._passive, world, joints))
+        return Sketch(links, joints, loops, self._gaps(q), poses, elements)
 
     def _sides(self, loop: lw.Loop, world: np.ndarray) -> tuple[JointMark, JointMark]:
         (a, frame_a), (b, frame_b) = (_attachment(self.mech, loop, side) for side in "ab")

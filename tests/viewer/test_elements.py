@@ -1,0 +1,76 @@
+"""Springs, dampers, cylinders and gears are drawn, where they are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.viewer.elements import element_lines
+from linkwise.viewer.skeleton import Skeleton
+
+pytest.importorskip("matplotlib")
+Z = (0.0, 0.0, 1.0)
+
+
+def machine() -> lw.Mechanism:
+    builder = lw.Builder().link("bar", 1.0, (0.5, 0, 0), (0.01, 0.1, 0.1))
+    builder.joint("hinge", lw.Revolute(Z), "ground", "bar", stiffness=3.0)
+    for name, at, mimic in (
+        ("drive", (-0.8, 0.6, 0), None),
+        ("gear", (-0.3, 0.6, 0), lw.Mimic("drive", -2.0)),
+        ("belt", (-0.8, -0.4, 0), lw.Mimic("drive", 0.5)),
+    ):
+        builder.link(f"{name}_wheel", 1.0, inertia=(0.1, 0.1, 0.1))
+        builder.joint(name, lw.Revolute(Z), "ground", f"{name}_wheel", at, mimic=mimic)
+    return builder.build("machine", (0.0, -9.81, 0.0))
+
+
+STRUTS = (
+    lw.Passive.spring_between("ground", (0.6, -0.6, 0), "bar", (0.6, 0, 0), 100.0, 0.5, damping=2.0)
+    + lw.Passive.damper_between("ground", (1.6, -0.6, 0), "bar", (0.9, 0, 0), 3.0)
+    + lw.Passive.cylinder_between("ground", (0, 0.9, 0), "bar", (0.9, 0, 0), force=10.0)
+)
+
+
+def test_struts_end_at_their_points():
+    mech, q = machine(), np.array([0.3, 0.0])
+    marks = Skeleton(mech, STRUTS).at(q).elements
+    kinds = [mark.kinds for mark in marks]
+    assert kinds == [("spring", "damper"), ("damper",), ("cylinder",), ("gear",), ("belt",)]
+    pose = lw.frame_pose(mech, q, "bar")
+    np.testing.assert_allclose(marks[0].b, pose[:3, :3] @ (0.6, 0.0, 0.0), atol=1e-15)
+    lines = element_lines(marks[:1], 0.02, np.array(Z))["solid"]
+    ends = np.array([point for line in lines for point in (line[0], line[-1])])
+    for point in (marks[0].a, marks[0].b):
+        assert (np.linalg.norm(ends - point, axis=1) < 1e-12).sum() == 2  # of the spring and of the damper
+    assert all(abs(line[:, 2]).max() < 1e-12 for line in lines)  # in the plane of the picture
+
+
+def test_wheels_turn_as_their_joints_do():
+    *_, gear, belt = Skeleton(machine(), STRUTS).at(np.zeros(2)).elements
+    assert sum(gear.radii) == pytest.approx(0.5) and gear.radii[0] == pytest.approx(2.0 * gear.radii[1])
+    assert belt.radii[1] == pytest.approx(2.0 * belt.radii[0])
+    lines = element_lines([belt], 0.02, np.array(Z))["dashed"]
+    assert len(lines) == 4
+    for line in lines[2:]:  # the belt is tangent to both wheels
+        way = (line[1] - line[0]) / np.linalg.norm(line[1] - line[0])
+        for centre, radius in zip((belt.a, belt.b), belt.radii, strict=True):
+            assert np.linalg.norm(np.cross(centre - line[0], way)) == pytest.approx(radius)
+
+
+def test_springs_of_joints_are_drawn_without_being_asked_for():
+    assert [mark.kinds[0] for mark in Skeleton(machine()).at(np.zeros(2)).elements] == ["coil", "gear", "belt"]
+    finger = lw.Builder().link("a", 1.0, inertia=(1, 1, 1)).link("b", 1.0, inertia=(1, 1, 1))
+    finger.joint("one", lw.Revolute(Z), "ground", "a")
+    finger.joint("two", lw.Revolute(Z), "a", "b", (1, 0, 0), mimic=lw.Mimic("one"))
+    assert not Skeleton(finger.build()).at(np.zeros(1)).elements  # a tendon inside, nothing to see
+
+
+def test_pictures(tmp_path):
+    mech = machine()
+    figure = lw.viewer.draw(mech, [0.1, 0.0], path=tmp_path / "machine.png", passive=STRUTS)
+    assert {artist.get_gid() for artist in figure.axes[0].collections} >= {"elements solid", "elements dashed"}
+    motion = lw.simulate(mech, [0.1, 0.0], None, 0.02, passive=STRUTS)
+    shown = lw.viewer.snapshots(motion, count=2)
+    assert sum(artist.get_gid() == "elements solid" for artist in shown.axes[0].collections) == 2
