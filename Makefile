@@ -12,7 +12,7 @@ WORKERS ?= 2
 EXAMPLES = $(sort $(wildcard examples/[0-9]*.py))
 BENCHMARKS = $(sort $(wildcard benchmarks/[a-z]*.py))
 
-.PHONY: help demo examples gallery test test-all check ledger bench
+.PHONY: help demo examples gallery test test-all test-torch check ledger bench
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -43,6 +43,10 @@ test: $(INSTALLED)  ## run the tests, without the slow ones
 
 test-all: $(INSTALLED)  ## run all tests
 	@$(RUN)python -m pytest -q -n $(WORKERS)
+
+test-torch: $(INSTALLED)  ## the tests of gradients in torch, which is installed for them
+	@$(PIP) --editable '.[torch]'
+	@$(RUN)python -m pytest -q tests/torch
 
 check: $(INSTALLED)  ## lint, format, types, import rules
 	@$(RUN)ruff check .

@@ -9,8 +9,8 @@ import numpy as np
 
 _MAIN_MEMORY = (1, 3, 11)  # devices of DLPack that the CPU can read: kDLCPU, kDLCUDAHost, kDLROCMHost
 REQUIRES_GRAD = (
-    "is a tensor with requires_grad, whose gradients torch cannot take through compiled code: give "
-    "tensor.detach(), and get derivatives from linkwise (jacobian_of, vjp_of)"
+    "is a tensor with requires_grad, whose gradients torch cannot take through this function: call that of "
+    "linkwise.torch, which it can, or give tensor.detach()"
 )
 
 

@@ -1,0 +1,129 @@
+"""Motions as functions that torch differentiates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+import linkwise as lw
+
+
+def rollout(
+    mech: lw.Mechanism,
+    q0: Tensor,
+    v0: Tensor,
+    tau: Tensor | None,
+    dt: float,
+    steps: int,
+    method: str = "rk4",
+    *,
+    ctrl: Tensor | None = None,
+    parameters: Mapping[str, Tensor] | None = None,
+    feedback: Mapping[str, Any] | None = None,
+) -> tuple[Tensor, Tensor]:
+    """(q, v), (..., steps + 1, nq) and (..., steps + 1, nv): ``linkwise.rollout``, with gradients by q0, v0, tau, ctrl,
+    ``parameters`` and those of ``feedback`` that are tensors, at about three times its cost.
+
+    Shapes are those of ``linkwise.rollout``; a tensor that states share gets the sum of their gradients.  The gradient
+    by q0 moves within configurations: that of a quaternion has no part along it.
+    """
+    driven = {"q0": q0, "v0": v0, "tau": tau, "ctrl": ctrl}
+    given = {
+        name: x for name, x in {**driven, **dict(feedback or {}), **dict(parameters or {})}.items() if x is not None
+    }
+    wrong = [name for name, x in given.items() if isinstance(x, Tensor) and x.device.type != "cpu"]
+    if wrong:
+        raise ValueError(f"rollout: {', '.join(wrong)} on a GPU: gradients of rollouts are taken on the CPU")
+    tensors = {name: x for name, x in given.items() if isinstance(x, Tensor)}
+    call = _Motion(
+        mech, dt, steps, method, given, tuple(tensors), frozenset(feedback or {}), frozenset(parameters or {})
+    )
+    return _Rollout.apply(call, *tensors.values())
+
+
+@dataclass(frozen=True, eq=False)
+class _Motion:
+    """The arguments of a rollout that are no tensors, and where tensors go.
+
+    given                  arguments by name
+    names                  those that are tensors
+    feedback, parameters   those that are handed on together
+    """
+
+    mech: lw.Mechanism
+    dt: float
+    steps: int
+    method: str
+    given: Mapping[str, Any]
+    names: tuple[str, ...]
+    feedback: frozenset[str]
+    parameters: frozenset[str]
+
+    def arguments(self, tensors: tuple[Tensor, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """All values by name, and those that rollouts take by keyword."""
+        numbers = {n: x.detach().numpy() for n, x in zip(self.names, tensors, strict=True)}
+        values = {**self.given, **numbers}
+        options = {
+            "feedback": {name: values[name] for name in self.feedback} or None,
+            "parameters": {name: values[name] for name in self.parameters} or None,
+            "ctrl": values.get("ctrl"),
+        }
+        return values, {name: x for name, x in options.items() if x is not None}
+
+
+class _Rollout(torch.autograd.Function):
+    @staticmethod
+    def forward(motion: _Motion, *tensors: Tensor) -> tuple[Tensor, Tensor]:
+        values, options = motion.arguments(tensors)
+        q, v = lw.rollout(
+            motion.mech,
+            values["q0"],
+            values["v0"],
+            values.get("tau"),
+            motion.dt,
+            motion.steps,
+            motion.method,
+            **options,
+        )
+        return torch.from_numpy(np.ascontiguousarray(q)), torch.from_numpy(np.ascontiguousarray(v))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+        ctx.motion = inputs[0]
+        ctx.save_for_backward(*inputs[1:], *output)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *weights: Any) -> Any:
+        motion, (*tensors, q, v) = ctx.motion, ctx.saved_tensors
+        values, options = motion.arguments(tuple(tensors))
+        mech, wanted = motion.mech, [n for n, x in zip(motion.names, ctx.needs_input_grad[1:], strict=True) if x]
+        path, rates = q.detach().numpy(), _rates_of(mech, q.numpy().dtype.name)
+        w_q, w_v = (w.numpy() for w in weights)
+        along = np.einsum("...ij,...i->...j", rates(path, np.zeros_like(w_v)), w_q)
+        found = lw.rollout_vjp(
+            mech, path, v.detach().numpy(), values.get("tau"), motion.dt, motion.steps, (along, w_v), motion.method,
+            wrt=tuple(wanted), **options,
+        )  # fmt: skip
+        if "q0" in found:
+            start = path[..., 0, :]
+            matrix = rates(start, np.zeros((*start.shape[:-1], mech.nv), start.dtype))
+            inner = np.linalg.solve(np.einsum("...ij,...ik->...jk", matrix, matrix), found["q0"][..., None])
+            found["q0"] = (matrix @ inner)[..., 0]
+        gradients = {name: torch.from_numpy(np.ascontiguousarray(found[name])) for name in wanted}
+        return None, *(
+            gradients[n].sum_to_size(x.shape) if n in gradients else None
+            for n, x in zip(motion.names, tensors, strict=True)
+        )
+
+
+@lru_cache(maxsize=64)
+def _rates_of(mech: lw.Mechanism, dtype: str) -> lw.Kernel:
+    """N(q), (nq, nv): dq/dt = N(q) v."""
+    return lw.jacobian_of(lw.compile("coordinate_rates", mech, dtype=dtype), "v")

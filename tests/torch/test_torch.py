@@ -1,0 +1,182 @@
+"""Tensors with gradients: against differences (gradcheck), and in two small trainings."""
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+
+torch = pytest.importorskip("torch")
+import linkwise.torch as lwt  # noqa: E402
+
+ARM = lw.mechanisms.planar_arm(3)
+TREE = lw.mechanisms.random_tree(4, 5, ["revolute", "spherical", "prismatic"], floating_base=True)
+
+
+def tensors(mech, batch=(), seed=0, dtype=torch.float64):
+    rng = np.random.default_rng(seed)
+    q, v = lw.random_state(mech, rng, batch)
+    return [torch.tensor(x, dtype=dtype, requires_grad=True) for x in (q, v, rng.normal(size=v.shape))]
+
+
+@pytest.mark.parametrize("mech", [ARM, TREE], ids=["arm", "tree"])
+@pytest.mark.parametrize("name", ["forward_dynamics", "inverse_dynamics"])
+def test_gradients_of_dynamics(mech, name):
+    def function(*arrays):
+        return getattr(lwt, name)(mech, *arrays)
+
+    given = tensors(mech, (3,))
+    np.testing.assert_array_equal(
+        function(*given).detach().numpy(), getattr(lw, name)(mech, *(x.detach().numpy() for x in given))
+    )
+    assert torch.autograd.gradcheck(function, given, rtol=1e-5)
+
+
+def test_gradients_of_kinematics_energies_and_steps():
+    q, v, _ = tensors(TREE, (2,))
+    assert torch.autograd.gradcheck(lambda x: lwt.frame_pose(TREE, x, link=TREE.link_names[-1]), (q,))
+    assert torch.autograd.gradcheck(lambda x: lwt.mass_matrix(TREE, x), (q,))
+    assert torch.autograd.gradcheck(lambda x: lwt.potential_energy(TREE, x), (q,))
+    step = torch.tensor(0.01, dtype=torch.float64)
+    assert torch.autograd.gradcheck(lambda x, y: lwt.integrate(TREE, x, y, step), (q, v))
+
+
+def test_gradients_of_gradients():
+    q, v, tau = tensors(lw.mechanisms.planar_arm(2), (2,))
+    assert torch.autograd.gradgradcheck(lambda *x: lwt.forward_dynamics(lw.mechanisms.planar_arm(2), *x), (q, v, tau))
+
+
+def test_batches_that_broadcast():
+    """The gradient of what states share is the sum of theirs."""
+    q, v, tau = tensors(ARM, (4,))
+    shared = v[0].detach().clone().requires_grad_()
+    assert torch.autograd.gradcheck(lambda x, y, z: lwt.forward_dynamics(ARM, x, y, z), (q, shared, tau))
+    wide = tensors(ARM, (2, 1), seed=1)[0]
+    assert torch.autograd.gradcheck(lambda x, y: lwt.inverse_dynamics(ARM, x, y, shared.detach()), (wide, v))
+
+
+def test_vmap_becomes_the_batch():
+    q, v, tau = (x.detach() for x in tensors(ARM, (5, 2)))
+    expected = lwt.forward_dynamics(ARM, q, v[0], tau)
+    found = torch.func.vmap(lambda x, y: lwt.forward_dynamics(ARM, x, v[0], y))(q, tau)
+    torch.testing.assert_close(found, expected, rtol=0, atol=0)
+    gradient = torch.func.vmap(torch.func.grad(lambda x: lwt.forward_dynamics(ARM, x, v[0, 0], tau[0, 0]).sum()))(
+        q[:, 0]
+    )
+    whole = q[:, 0].clone().requires_grad_()
+    lwt.forward_dynamics(ARM, whole, v[0, 0], tau[0, 0]).sum().backward()
+    torch.testing.assert_close(gradient, whole.grad)
+
+
+def test_precision_is_kept_and_memory_shared():
+    given = tensors(ARM, (3,), dtype=torch.float32)
+    found = lwt.forward_dynamics(ARM, *given)
+    found.sum().backward()
+    assert found.dtype == torch.float32 and given[0].grad.dtype == torch.float32
+    with pytest.raises(TypeError, match="all must be torch.float64, or all torch.float32"):
+        lwt.forward_dynamics(ARM, given[0], given[1].double(), given[2])
+    with pytest.raises(TypeError, match="takes 3 tensors"):
+        lwt.differentiable(lw.compile("forward_dynamics", ARM))(given[0])
+    with pytest.raises(AttributeError, match="such as forward_dynamics"):
+        lwt.forward_dynamic(ARM)
+
+
+def test_parameters_and_wrenches():
+    q, v, tau = (x.detach() for x in tensors(TREE, (2,)))
+    mass = torch.tensor([b.mass for b in TREE.bodies], dtype=torch.float64, requires_grad=True)
+    wrenches = torch.randn(2, TREE.n_links, 6, dtype=torch.float64, requires_grad=True)
+
+    def function(m, w):
+        return lwt.forward_dynamics(TREE, q, v, tau, wrenches=w, parameters={"mass": m})
+
+    assert torch.autograd.gradcheck(function, (mass, wrenches))
+    torch.testing.assert_close(
+        function(mass, wrenches),
+        torch.from_numpy(lw.forward_dynamics(TREE, q.numpy(), v.numpy(), tau.numpy(), wrenches.detach().numpy())),
+        rtol=1e-10,
+        atol=1e-10,
+    )
+
+
+def test_gradients_of_rollouts():
+    q, v, tau = tensors(ARM, (2,))
+    forces = tau[:, None].detach().clone().requires_grad_()
+
+    def function(*given):
+        return lwt.rollout(ARM, *given, 0.01, 4)
+
+    path, speeds = function(q, v, forces)
+    expected = lw.rollout(ARM, *(x.detach().numpy() for x in (q, v, forces)), 0.01, 4)
+    np.testing.assert_array_equal(path.detach().numpy(), expected[0])
+    np.testing.assert_array_equal(speeds.detach().numpy(), expected[1])
+    shared = tau[0].detach().clone().requires_grad_()  # the same at all times, for all states
+    assert torch.autograd.gradcheck(function, (q, v, shared))
+
+
+def test_gradients_of_rollouts_move_within_configurations():
+    """Along a quaternion there is none; along tangent directions it is what differences say."""
+    q, v, _ = tensors(TREE)
+
+    def height(start):
+        path, speeds = lwt.rollout(TREE, start, v.detach(), None, 0.01, 3)
+        return lwt.potential_energy(TREE, path[-1]) + (speeds[-1] ** 2).sum()
+
+    (gradient,) = torch.autograd.grad(height(q), q)
+    step = torch.tensor(np.random.default_rng(1).normal(size=TREE.nv))
+    start, h = q.detach().numpy(), 1e-6
+    ends = [height(torch.tensor(lw.integrate(TREE, start, step.numpy(), s))) for s in (h, -h)]
+    along = torch.tensor(lw.coordinate_rates(TREE, start, step.numpy()))
+    assert float(gradient @ along) == pytest.approx(float(ends[0] - ends[1]) / (2 * h), rel=1e-6)
+
+
+def test_inertias_are_those_of_the_mechanism_and_stay_physical():
+    arm = lw.mechanisms.random_tree(4, 2)
+    inertias = lwt.Inertias(arm)
+    for name, tensor in inertias().items():
+        expected = np.array([getattr(body, name) for body in arm.bodies])
+        np.testing.assert_allclose(tensor.detach().numpy(), expected, atol=1e-12)
+    with torch.no_grad():
+        inertias.numbers += torch.randn(inertias.numbers.shape, generator=torch.Generator().manual_seed(0))
+    found = inertias()
+    moments = np.linalg.eigvalsh(found["inertia"].detach().numpy())
+    assert (found["mass"] > 0).all() and (moments[:, 0] + moments[:, 1] >= moments[:, 2]).all()
+    with pytest.raises(ValueError, match="no moving link 'hand'"):
+        lwt.Inertias(arm, ["hand"])
+
+
+def test_a_payload_is_identified_by_training():
+    arm = lw.mechanisms.puma560()
+    link = arm.link_names[-1]
+    rng = np.random.default_rng(0)
+    q, v = (torch.tensor(x) for x in lw.random_state(arm, rng, (60,)))
+    a = torch.tensor(rng.normal(size=v.shape))
+    loaded = arm.with_payload(link, 2.0, (0.02, -0.03, 0.1), np.diag([0.02, 0.03, 0.01]))
+    measured = torch.tensor(lw.inverse_dynamics(loaded, q.numpy(), v.numpy(), a.numpy()))
+    inertias = lwt.Inertias(arm, [link])
+    optimizer = torch.optim.Adam(inertias.parameters(), lr=0.05)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 800)
+    for _ in range(800):
+        optimizer.zero_grad()
+        (lwt.inverse_dynamics(arm, q, v, a, parameters=inertias()) - measured).square().mean().backward()
+        optimizer.step()
+        schedule.step()
+    body = loaded.bodies[-1]
+    assert float(inertias()[f"{link}.mass"]) == pytest.approx(body.mass, rel=1e-3)
+    np.testing.assert_allclose(inertias()[f"{link}.com"].detach().numpy(), body.com, atol=1e-3)
+
+
+def test_a_controller_is_tuned_through_rollouts():
+    """Gains that bring a pendulum to rest within 200 steps."""
+    arm = lw.mechanisms.planar_arm(2)
+    target, start = torch.tensor([0.3, -0.2]).double(), torch.tensor([1.0, 0.5]).double()
+    logs = torch.tensor([2.0, 0.0]).double().requires_grad_()
+    optimizer, losses = torch.optim.Adam([logs], lr=0.2), []
+    for _ in range(25):
+        optimizer.zero_grad()
+        kp, kd = (torch.exp(x) * torch.ones(2).double() for x in logs)
+        feedback = {"target": target, "kp": kp, "kd": kd}
+        path, speeds = lwt.rollout(arm, start, torch.zeros(2).double(), None, 0.01, 200, feedback=feedback)
+        loss = (path[100:] - target).square().mean() + 0.01 * speeds[100:].square().mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.2 * losses[0]
