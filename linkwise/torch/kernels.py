@@ -34,8 +34,11 @@ def differentiable(kernel: lw.Kernel) -> Callable[..., Tensor]:
     def function(*tensors: Any) -> Tensor:
         if len(tensors) != len(names):
             raise TypeError(f"{kernel.name} takes {len(names)} tensors ({', '.join(names)}), {len(tensors)} were given")
-        values = [_tensor(kernel, name, x, dtype) for name, x in zip(names, tensors, strict=True)]
-        return _Call.apply(kernel, *values)
+        for x in tensors:
+            if type(x) is not Tensor or x.dtype is not dtype or not x.is_cpu:
+                tensors = tuple(_tensor(kernel, n, x, dtype) for n, x in zip(names, tensors, strict=True))
+                break
+        return _Call.apply(kernel, *tensors)
 
     function.__name__ = kernel.name
     return function
@@ -67,11 +70,23 @@ def named_function(name: str) -> Callable[..., Tensor]:
     return function
 
 
-@lru_cache(maxsize=256)
+_KEPT = 256
+_functions: dict[Any, tuple[lw.Mechanism, Callable[..., Tensor]]] = {}
+
+
 def _function(
     mech: lw.Mechanism, name: str, dtype: str, parameters: tuple[str, ...], options: tuple[tuple[str, Any], ...]
 ) -> Callable[..., Tensor]:
-    return differentiable(lw.compile(name, mech, dtype=dtype, parameters=parameters, **dict(options)))
+    """Functions are kept by the mechanism as an object, which is kept with them: its hash takes longer than a call."""
+    key = (id(mech), name, dtype, parameters, options)
+    try:
+        return _functions[key][1]
+    except KeyError:
+        made = differentiable(lw.compile(name, mech, dtype=dtype, parameters=parameters, **dict(options)))
+    if len(_functions) >= _KEPT:
+        _functions.clear()
+    _functions[key] = mech, made
+    return made
 
 
 def _precision(name: str, values: Sequence[Any]) -> str:
