@@ -1,6 +1,7 @@
 """What rollouts in momenta hand on from step to step besides q and v: p, and dp/dt without joint forces.
 
-Known at the end of a step together with v, they spare the next one a look at its first configuration.
+Known at the end of a step together with v, they spare the next one a look at its first configuration; which is made
+sooner than they are written where joints are few.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..compiler.ir.looped import AnyProgram
 from ..compiler.ir.program import Array
 from ..compiler.pipeline import compile
 from ..compiler.store import kernel_function, stored
@@ -19,8 +21,19 @@ from .steps import CARRIED
 
 MOMENTA = "momentum_"  # how the names of methods in momenta begin
 START = "momenta_and_free_rates"
+FEW = 8  # degrees of freedom: up to here nothing is handed on
 #: Operations: in momenta every stage waits for the one before, and steps this short for their own results.
 SHORT = 1200
+
+
+def hands_on(mech: Mechanism, method: str, target: str) -> bool:
+    """Whether steps do."""
+    return method.startswith(MOMENTA) and mech.nv > FEW and target != "cuda"  # there it would all be written
+
+
+def registers(method: str, program: AnyProgram) -> int:
+    """How many vector registers a value takes (``Recurrence``)."""
+    return 2 if method.startswith(MOMENTA) and program.size < SHORT else 1
 
 
 def initial_momenta(

@@ -29,7 +29,7 @@ from ..mechanism import Mechanism, MechanismError, one_of
 from .bodies import check_bodies
 from .closed_rollouts import NONE_YET, SETTLED, TRUSTED, counting, finite_states, onto_loops, run_closed, warn_first
 from .held_rollouts import asking_controllers
-from .momentum_rollouts import MOMENTA, SHORT, initial_momenta, scratch
+from .momentum_rollouts import hands_on, initial_momenta, registers, scratch
 from .rollout_inputs import (
     acting_laws,
     by_name,
@@ -311,11 +311,12 @@ def _kernel(
     mechanism's own store or made now.  ``more`` are the names of inputs that only some rollouts have."""
 
     def recurrence(numbers: tuple[Any, ...] = ()) -> tuple[Callable[..., None], tuple[Array, ...]]:
-        hands_on = method.startswith(MOMENTA) and target != "cuda"  # where the arrays between steps would be written
-        program = _step(mech, method, acting, more, (*numbers, *parameters), dtype, None, hands_on)
+        program = _step(
+            mech, method, acting, more, (*numbers, *parameters), dtype, None, hands_on(mech, method, target)
+        )
         per_run = tuple(array.name for array in program.inputs if array.name in PER_STEP)
         feeds = tuple((array.name, array.name.removesuffix(NEXT)) for array in program.outputs)
-        once_more = Recurrence(feeds, per_run, 2 if hands_on and program.size < SHORT else 1)
+        once_more = Recurrence(feeds, per_run, registers(method, program))
         return load_recurrence(program, once_more, dtype, target), program.inputs
 
     def shared(numbers: Any) -> Any:
@@ -338,16 +339,16 @@ def _step(
     parameters: Sequence[Any],
     dtype: str,
     loops: bool | None = False,
-    hands_on: bool = False,
+    carries: bool = False,
 ) -> Any:
     """The program of one step: from q, v and other inputs to the next q and v (and activations), and of closed
-    mechanisms how far they can be trusted.  ``loops``: as for ``compile``; ``hands_on``: steps in momenta take what is
+    mechanisms how far they can be trusted.  ``loops``: as for ``compile``; ``carries``: steps in momenta take what is
     known of them from the step before."""
-    algorithm = (carrying_step if hands_on else step_algorithm)(mech, method, acting, more)
+    algorithm = (carrying_step if carries else step_algorithm)(mech, method, acting, more)
     fed_back, options = [Array("q", (mech.nq,)), Array("v", (mech.nv,))], {}
     if acting.n_activation:
         fed_back.append(Array(ACTIVATION, (acting.n_activation,)))
-    if hands_on:
+    if carries:
         fed_back += [Array(name, (mech.nv,)) for name in CARRIED]
     if mech.loops:
         fed_back.append(Array(TRUSTED, NONE_YET.shape))

@@ -299,10 +299,11 @@ def _partitioned(
 
 
 def refuse_rotating_axes(mechanism: Mechanism) -> None:
-    """Momenta along axes that turn are no canonical ones."""
+    """Momenta along axes that rotate with their joint are not canonical."""
     for body in mechanism.bodies:
         if not body.kind.rates_are_velocities:
             raise MechanismError(
                 f"symplectic methods need canonical coordinates, and joint {body.joint!r} of mechanism "
-                f"{mechanism.name!r} has velocities along axes that turn with it: take method='rk4' or an adaptive one"
+                f"{mechanism.name!r} has velocities along axes that rotate with it: take method='rk4' or an adaptive "
+                "one"
             )

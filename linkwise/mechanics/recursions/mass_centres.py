@@ -90,8 +90,8 @@ def _to_mass_centre(link: Link, centre: Vector3) -> ToMassCentre:
     if not (link.joint.slides and link.place.is_constant):
         return ToMassCentre(link, centre)
     nearest = link.place.point_back(Vector3(0.0, 0.0, centre.z))
-    turns = (step for step in link.place.factors if not isinstance(step, Translation))
-    return ToMassCentre(replace(link, place=Transform((Translation(nearest), *turns))), centre._replace(z=0.0))
+    rotations = (step for step in link.place.factors if not isinstance(step, Translation))
+    return ToMassCentre(replace(link, place=Transform((Translation(nearest), *rotations))), centre._replace(z=0.0))
 
 
 def _shift(by: Vector3) -> Transform:
