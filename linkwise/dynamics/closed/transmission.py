@@ -14,12 +14,13 @@ from .. import trees as tree
 from ..states import Float64Array, checked_arrays
 from .constraints import counted_jacobian, require_finite, velocity_rows, warn_if_open
 from .decomposition import decompose, times
-from .families import Family, family, require_dof
+from .families import family
 from .named_coordinates import NamedCoordinate, named_coordinate
 from .reactions import wrenches_of_joints, wrenches_of_loops
 from .redundancy import closable_error
 
-STILL = 1e-12  # relative to the fastest coordinate, lengths in units of the mechanism: what is slower stands still
+STILL = 1e-12  # of the other rate, lengths in units of the mechanism: what is slower stands still
+TOGETHER = 1e-7  # singular values: two rates of which one follows from the other
 NOTHING = 1e-9  # of the largest force
 
 
@@ -31,17 +32,15 @@ def mechanical_advantage(
 
     input, output   coordinates as ``range_of_motion`` takes them: joints, ``joint[k]``, or ``link.x``, ``.y``, ``.z``;
                     forces are those along them, moments at revolute joints
-    hold            joints that stand still; as many as leave one degree of freedom
+    hold            joints that stand still, if the output does not follow from the input otherwise
 
     Infinite where the output stands still while the input moves (a toggle, or dead centre), zero where the input
     does.  Its inverse is the ratio of the velocities.
     """
-    ends = named_coordinate(mech, input), named_coordinate(mech, output)
-    q, made = _moving(mech, "mechanical_advantage", q, hold)
-    given, found = (_rate(made, one, q) for one in ends)
-    units = [one.unit(made.units) for one in ends]
+    (q,) = checked_arrays(mech, q=q)
+    given, found = _rates(mech, q, (named_coordinate(mech, input), named_coordinate(mech, output)), hold)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = given / found * (units[0] / units[1])
+        ratio = given / found
     return ratio if q.ndim > 1 else float(ratio)
 
 
@@ -59,15 +58,16 @@ def transmission_angle(
 
     input, output   joints of one degree of freedom; the output link is the one that the output joint moves
     at              the joint or loop by which the output link is moved, where it has several that carry forces
-    hold            joints that stand still; as many as leave one degree of freedom
+    hold            joints that stand still, if the output does not follow from the input otherwise
 
     Links have neither weight nor inertia.  At 90 degrees all of the force moves the output; at 0 none of it does.
     """
     for name in (input, output, *names_of(hold)):
         mech.body_index(name)
-    q, made = _moving(mech, "transmission_angle", q, hold)
-    ends = named_coordinate(mech, input), named_coordinate(mech, output)
-    given, found = (_rate(made, one, q) * one.unit(made.units) for one in ends)
+    if input == output:
+        raise MechanismError(f"input and output are the same joint, {input!r}: nothing is transmitted")
+    (q,) = checked_arrays(mech, q=q)
+    given, found = _rates(mech, q, (named_coordinate(mech, input), named_coordinate(mech, output)), hold)
     rows = velocity_rows(mech, [input], "input")[0], velocity_rows(mech, [output], "output")[0]
     # Forces at input and output that balance each other, in every position: neither is zero in the other's dead centre.
     forces = found[..., None] * rows[0] - given[..., None] * rows[1]
@@ -83,22 +83,31 @@ def transmission_angle(
 # -- motion -------------------------------------------------------------------------------------------
 
 
-def _moving(mech: Mechanism, who: str, q: ArrayLike, hold: Sequence[str]) -> tuple[Float64Array, Family]:
-    """The configurations, checked, and the motion of one degree of freedom."""
-    (q,) = checked_arrays(mech, q=q)
+def _rates(
+    mech: Mechanism, q: Float64Array, ends: tuple[NamedCoordinate, NamedCoordinate], hold: Sequence[str]
+) -> tuple[Float64Array, Float64Array]:
+    """(...), (...): the rates of both as the mechanism moves, their scale open; zero but for rounding is zero.
+
+    There may be more degrees of freedom, such as a rod's own rotation between two balls, as long as one goes with the
+    other.
+    """
     require_finite(mech, q)
     warn_if_open(mech, closable_error(mech, q))
     if not q.size:
-        return q, Family(mech, np.ones(mech.nv, dtype=bool), (), mech.nv - 1)
+        return np.zeros(q.shape[:-1]), np.zeros(q.shape[:-1])
     made = family(mech, q.reshape(-1, mech.nq)[0], hold)
-    require_dof(who, made, hold, 1)
-    return q, made
-
-
-def _rate(made: Family, coordinate: NamedCoordinate, q: Float64Array) -> Float64Array:
-    """(...): that of a coordinate as the mechanism moves, dimensionless; zero but for rounding is zero."""
-    rate = np.einsum("...i,...i->...", coordinate.dimensionless(made.units).rows(q), made.basis(q)[..., 0])
-    return np.where(np.abs(rate) > STILL, rate, 0.0)
+    rows = np.stack([one.dimensionless(made.units).rows(q) for one in ends], axis=-2)
+    u, s, _ = np.linalg.svd(rows @ made.basis(q))
+    if not made.dof or (made.dof > 1 and np.any(s[..., 1] > TOGETHER * s[..., 0])):
+        held = f" while {', '.join(map(repr, names_of(hold)))} stand still" if len(hold) else ""
+        freely = "independently of each other: hold other joints (hold=...)" if made.dof else "not at all: hold fewer"
+        raise MechanismError(
+            f"{ends[0].name!r} and {ends[1].name!r} of mechanism {mech.name!r} move {freely}; it has {made.dof} "
+            f"degrees of freedom{held}"
+        )
+    rates = np.where(np.abs(u[..., 0]) > STILL, u[..., 0], 0.0)
+    given, found = (rates[..., k] * one.unit(made.units) for k, one in enumerate(ends))
+    return given, found
 
 
 def _velocity_at(mech: Mechanism, q: Float64Array, joint: str, place: Float64Array) -> Float64Array:
