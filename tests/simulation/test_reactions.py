@@ -99,3 +99,13 @@ def test_batches_and_stabilization():
     np.testing.assert_allclose(pulled.joint_wrenches, both.member(0).joint_wrenches, rtol=1e-6, atol=1e-6)
     with pytest.raises(KeyError):
         both.reactions["bearing"]
+
+
+def test_a_driven_motion():
+    """A slide that a drive moves: its joint transmits the weight, and nothing along the slide, which the drive pushes."""
+    builder = lw.Builder().link("cart", 2.0, (0, 0, 0), (0.1, 0.1, 0.1))
+    mech = builder.joint("slide", lw.Prismatic((1, 0, 0)), "ground", "cart").build("driven", (0.0, -9.81, 0.0))
+    mech = mech.with_loops(lw.Coupling("motor", {"slide": 1.0}, 0.0, lambda t: 0.1 * np.sin(2.0 * t)))
+    motion = lw.simulate(mech, None, None, 0.5, method="rk4", step=0.01)
+    np.testing.assert_allclose(motion.joint_wrenches[:, 0, 4], 2.0 * 9.81, rtol=1e-9)
+    assert set(motion.reactions) == {"slide", "motor"}

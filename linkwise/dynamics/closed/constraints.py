@@ -59,7 +59,8 @@ def degrees_of_freedom(
     (q,) = checked_arrays(mech, q=q)
     require_finite(mech, q)
     mask = loop_mask(mech, active, q=q)
-    warn_if_open(mech, position_error(mech, q), mask)
+    if all(loop.drive is None for loop in mech.loops):  # where driven ones are is a question of time
+        warn_if_open(mech, position_error(mech, q), mask)
     dofs = mech.nv - decomposed(mech, q, tolerance, active=mask).rank
     return int(dofs) if np.ndim(dofs) == 0 else dofs
 
