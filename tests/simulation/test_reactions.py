@@ -102,7 +102,7 @@ def test_batches_and_stabilization():
 
 
 def test_a_driven_motion():
-    """A slide that a drive moves: its joint transmits the weight, and nothing along the slide, which the drive pushes."""
+    """A slide that a drive moves: its joint carries the weight."""
     builder = lw.Builder().link("cart", 2.0, (0, 0, 0), (0.1, 0.1, 0.1))
     mech = builder.joint("slide", lw.Prismatic((1, 0, 0)), "ground", "cart").build("driven", (0.0, -9.81, 0.0))
     mech = mech.with_loops(lw.Coupling("motor", {"slide": 1.0}, 0.0, lambda t: 0.1 * np.sin(2.0 * t)))
