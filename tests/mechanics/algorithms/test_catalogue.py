@@ -8,8 +8,10 @@ import pytest
 import linkwise as lw
 from linkwise.mechanics.algorithms import expressions as ex
 from linkwise.mechanics.algorithms.catalogue import ALGORITHMS, Algorithm
+from linkwise.mechanics.algorithms.momenta import FORMS
 
 OPTIONS = {
+    "form": FORMS,
     "link": ("link6",),
     "frame": ("link", "world"),
     "method": tuple(ex.FORWARD_DYNAMICS),

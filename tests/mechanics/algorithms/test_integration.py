@@ -314,8 +314,9 @@ def test_a_further_method_is_a_line_of_the_table(name, coordinates, monkeypatch)
         kernel = lw.compile(algorithm, mech)
         ends = [after(kernel, mech, q, v, tau, 0.1, n) for n in (40, 80)]
     else:
-        monkeypatch.setitem(integrators.STEPS, name, method)
-        monkeypatch.setattr(JointVelocities, "compiled_step", lambda self, method: None)
+        monkeypatch.setitem(METHODS, name, method)
+        for kind in (JointVelocities, TotalRates):
+            monkeypatch.setattr(kind, "compiled_step", lambda self, method: None)
         forces, manifold = Forces(mech, tau, None, ()), Manifold(SingularPositions(mech))
         of_rates = (
             TotalRates(mech, forces, manifold, "nu") if coordinates == "nu" else JointVelocities(mech, forces, manifold)
