@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 PLAN_WIDTH = 112  # of the text of a plan, in columns
 
 
+def _made_again(function: Callable[..., Kernel], arguments: tuple[Any, ...], options: dict[str, Any]) -> Kernel:
+    """A kernel that was pickled: its recipe carried out, with machine code from the cache."""
+    return function(*arguments, **options)
+
+
 class KernelError(ValueError):
     """Arrays that do not fit a kernel; the message names the array and what was expected."""
 
@@ -63,6 +68,7 @@ class Kernel:
         self._optimize = optimized
         self._emit = emit
         self.function = function  # what is called, without the object around it
+        self._recipe: tuple[Callable[..., Kernel], tuple[Any, ...], dict[str, Any]] | None = None
 
     def __call__(self, *arrays: Any, out: Any = None) -> NDArray[np.float64]:
         return self.function(*arrays) if out is None else self.function(*arrays, out=out)
@@ -73,8 +79,15 @@ class Kernel:
     def __deepcopy__(self, memo: Any) -> Kernel:
         return self
 
+    def made_by(self, function: Callable[..., Kernel], *arguments: Any, **options: Any) -> Kernel:
+        """The kernel itself, which now knows what makes it once more: how it is pickled."""
+        self._recipe = function, arguments, options
+        return self
+
     def __reduce__(self) -> Any:
-        raise TypeError(f"{self!r} cannot be pickled: pickle the mechanism and compile where that is loaded")
+        if self._recipe is None:
+            raise TypeError(f"{self!r} cannot be pickled: pickle the mechanism and compile where that is loaded")
+        return _made_again, self._recipe
 
     # -- inspection -----------------------------------------------------------------------------------
 

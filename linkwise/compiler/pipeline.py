@@ -88,7 +88,10 @@ def compile(
                  to compute it as it is written and not in the equal form that costs least (``Expression.simplify``)
     """
     try:
-        return _compiled(algorithm_of(algorithm), mech, dtype, target, parameters, loops, options)
+        chosen = algorithm_of(algorithm)
+        kernel = _compiled(chosen, mech, dtype, target, parameters, loops, options)
+        named = chosen.name if ALGORITHMS.get(chosen.name) is chosen else algorithm
+        return kernel.made_by(compile, named, mech, dtype, target, tuple(parameters), loops, **options)
     except RecursionError:
         if not isinstance(algorithm, Expression):
             raise

@@ -158,7 +158,8 @@ def jacobian_of(
     program = differentiate(kernel.straight_line, directions, mode, last, value or tangent_result, called)
     if tangent_result:
         program = _with_tangent_rows(program, _mechanism_of_result(kernel), value)
-    return loaded(program, kernel.dtype.name, kernel.target, (), kernel.configurations, origin=_derived_from(kernel))
+    made = loaded(program, kernel.dtype.name, kernel.target, (), kernel.configurations, origin=_derived_from(kernel))
+    return made.made_by(jacobian_of, kernel, wrt, mode, tangent, value, tangent_result)
 
 
 def vjp_of(kernel: Kernel, wrt: str | Sequence[str] = "q", tangent: bool = True) -> Kernel:
@@ -183,7 +184,8 @@ def vjp_of(kernel: Kernel, wrt: str | Sequence[str] = "q", tangent: bool = True)
     product = trace(weighed, [*inputs, InputArray(COTANGENT, result.shape)], [result.name], kernel.name)
     called = f"{kernel.name}_vjp_by_{by}", f"{result.name}_vjp_by_{by}"
     program = differentiate(product, directions, "reverse", names=called)
-    return loaded(program, kernel.dtype.name, kernel.target, (), kernel.configurations, origin=_derived_from(kernel))
+    made = loaded(program, kernel.dtype.name, kernel.target, (), kernel.configurations, origin=_derived_from(kernel))
+    return made.made_by(vjp_of, kernel, wrt, tangent)
 
 
 def _derived_from(kernel: Kernel) -> str:

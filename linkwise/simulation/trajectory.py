@@ -376,6 +376,19 @@ class Trajectory:
         table = pyarrow.table(dict(zip(names, columns.T, strict=True)))
         pyarrow.parquet.write_table(table, path)
 
+    def to_pandas(self) -> Any:
+        """The table of ``to_csv`` as a ``pandas.DataFrame`` with time as its index; needs pandas."""
+        from .labelled import data_frame
+
+        return data_frame(self)
+
+    def to_xarray(self) -> Any:
+        """All of it as an ``xarray.Dataset`` with named axes: time, batch axes, coordinates of q and v by name, links
+        and actuators; needs xarray."""
+        from .labelled import dataset
+
+        return dataset(self)
+
     def table(self) -> tuple[list[str], Float64Array]:
         """Names (t, q.elbow, q.base[0], ..., v.elbow, ...) and values (m, columns) of what ``to_csv`` writes: one
         motion, no batch."""

@@ -1,0 +1,85 @@
+"""Kernels, mechanisms and what functions return can be pickled, and work in processes that are forked or spawned."""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise import operators as op
+
+MECH = lw.mechanisms.random_tree(4, 2, joints=("revolute", "spherical"), floating_base=True)
+EXPRESSION = op.H @ op.phi @ op.M @ op.phi.T @ op.H.T
+
+
+def states(count: int) -> tuple[np.ndarray, np.ndarray]:
+    return lw.random_state(MECH, np.random.default_rng(0), (count,))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: lw.compile("forward_dynamics", MECH),
+        lambda: lw.compile(lw.mass_matrix, MECH, dtype="float32"),
+        lambda: lw.compile("jacobian", MECH, link=MECH.link_names[-1], frame="world"),
+        lambda: lw.compile(EXPRESSION, MECH),
+        lambda: lw.compile("gravity_force", MECH, parameters=("mass",)),
+        lambda: lw.jacobian_of(lw.compile("gravity_force", MECH), "q"),
+        lambda: lw.vjp_of(lw.compile("gravity_force", MECH), "q"),
+    ],
+    ids=["name", "function", "options", "expression", "parameters", "jacobian", "vjp"],
+)
+def test_kernels(make):
+    kernel = make()
+    again = pickle.loads(pickle.dumps(kernel))
+    assert (again.name, again.inputs, again.dtype, again.target) == (
+        kernel.name,
+        kernel.inputs,
+        kernel.dtype,
+        kernel.target,
+    )
+    rng = np.random.default_rng(1)
+    shapes = kernel.input_shapes.items()
+    arrays = [lw.neutral(MECH) if name == "q" else rng.uniform(0.5, 1.0, shape) for name, shape in shapes]
+    arrays = [x.astype(kernel.dtype) for x in arrays]
+    np.testing.assert_array_equal(again(*arrays), kernel(*arrays))
+
+
+def test_a_kernel_of_a_local_algorithm_is_refused():
+    own = lw.Algorithm("own", ("q",), "result", lambda tree, q: [q[0]], reason="a test", sizes={"result": (1,)})
+    with pytest.raises((pickle.PicklingError, AttributeError)):
+        pickle.dumps(lw.compile(own, MECH))
+
+
+def test_results():
+    """What functions return, and what they are given."""
+    arm = lw.mechanisms.planar_arm(2).with_elements(lw.Actuator("motor", "joint1"))
+    model = lw.interop.to_mechanism(arm, arm)
+    found = [
+        arm,
+        lw.simulate(arm, None, None, 0.01),
+        lw.linearize(arm),
+        lw.find_equilibrium(arm),
+        lw.Passive.springs({"joint1": 3.0}),
+        lw.joint_feedback(arm, [0.0, 0.0], 3.0),
+        lw.held(np.add, 0.1),
+        lw.Loop("pin", lw.Revolute(), "link1", None, "link2", None),
+        EXPRESSION,
+        model,
+    ]
+    for one in found:
+        again = pickle.loads(pickle.dumps(one))
+        assert type(again) is type(one)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).q([0.1, 0.2]), [0.1, 0.2])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["spawn", "fork"])
+def test_processes(how):
+    kernel, (q, v) = lw.compile("bias_force", MECH), states(4)
+    with multiprocessing.get_context(how).Pool(2) as pool:
+        found = pool.starmap(kernel, zip(q, v, strict=True))
+    np.testing.assert_array_equal(found, [kernel(*state) for state in zip(q, v, strict=True)])
