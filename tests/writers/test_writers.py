@@ -145,6 +145,9 @@ def test_what_cannot_be_said_is_refused(tmp_path):
     coupled = machine().coupling("belt", {"turn": 1.0, "gear": 2.0}).build()
     with pytest.raises(lw.MechanismError, match="no couplings of joints, such as 'belt'.*or write MJCF"):
         coupled.save(tmp_path / "machine.urdf")
+    driven = machine().drive("motor", "turn", lambda t: t).build()
+    with pytest.raises(lw.MechanismError, match="MJCF has no equality for 'motor', which follows time"):
+        driven.save(tmp_path / "machine.xml")
     with pytest.raises(lw.MechanismError, match="'a.step' has no ending of a format .* .urdf .URDF., .xml .MJCF."):
         mech.save(tmp_path / "a.step")
     with pytest.raises(lw.MechanismError, match="leaves out: velocity limit of rail"):

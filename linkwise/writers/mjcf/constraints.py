@@ -6,7 +6,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from linkwise.mechanics.joints import Fixed, Revolute, Spherical
+from linkwise.mechanics.joints import Fixed, Joint, Revolute, Spherical
 from linkwise.mechanism import Coupling, Loop, Mechanism
 from linkwise.writers.mjcf.bodies import Bodies
 from linkwise.writers.report import Report
@@ -50,7 +50,7 @@ def _loop(section: Element, mech: Mechanism, bodies: Bodies, loop: Loop, report:
     else:
         raise report.refuse(
             f"MJCF has no equality for the loop {loop.name!r}, which {loop.kind!r} closes; save mech.spanning_tree, "
-            "which is without loops, or write URDF"
+            "which is without loops" + ", or write URDF" * isinstance(loop.kind, Joint)
         )
 
 
