@@ -36,3 +36,18 @@ def test_reachable_poses_are_reached(path):
         pin.framesForwardKinematics(model, data, theirs)
         way = pin.SE3(pose[:3, :3], pose[:3, 3]).actInv(data.oMf[number])
         assert np.linalg.norm(way.translation) < 1.01e-8 and np.linalg.norm(pin.log3(way.rotation)) < 1.01e-8
+
+
+@pytest.mark.slow
+def test_a_humanoid_reaches_with_hands_and_feet():
+    mech = load(robot("talos_data/robots/talos_reduced.urdf"), floating_base=True)
+    frames = ("gripper_left_base_link", "gripper_right_base_link", "left_sole_link", "right_sole_link")
+    q, _ = lw.random_state(mech, np.random.default_rng(0), (32,), within_limits=True)
+    poses = {frame: lw.frame_pose(mech, q, frame) for frame in frames}
+    found = lw.inverse_kinematics(mech, poses, mech.initial)
+    good = found.converged
+    assert good[0] and good.mean() > 0.9  # random postures of all limbs, far from where it starts
+    for frame in frames:
+        np.testing.assert_allclose(lw.frame_pose(mech, found.q[good], frame), poses[frame][good], atol=3e-8)
+    near = lw.inverse_kinematics(mech, {frame: pose[0] for frame, pose in poses.items()}, posture=mech.initial)
+    assert near.converged and ((near.q >= mech.q_lower) & (near.q <= mech.q_upper)).all()

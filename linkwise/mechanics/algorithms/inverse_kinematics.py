@@ -38,6 +38,7 @@ from .loop_constraints import closures
 FLOOR = 1e-12  # of the trace of J J*: the least damping, far above its round-off, far below what slows the end
 RAISE = 4.0  # by what damping is raised where a step has led away
 PROGRESS = 5  # numbers of it
+TARGETS_FIRST, FARTHEST = 1e3, 0.5  # of the posture: half its pull at a cost of 1e-3; radians and metres in a step
 
 
 @dataclass(frozen=True)
@@ -159,13 +160,15 @@ def inverse_kinematics_step(
     found = residuals(tree, q, goals, target)
     mech = tree.mechanism
     place = limited_coordinates(mech)
-    step0 = difference(tree, q, posture) if redundant else [0.0] * mech.nv
-    free = _free(found, place, limited, q, limits, step0 if redundant else None)
-    rows = [[x * f for x, f in zip(row, free, strict=True)] for row in found.rows]
-    step0 = [x * f for x, f in zip(step0, free, strict=True)]
     cost = 0.5 * dot(found.errors, found.errors)
+    step0 = _pulled(difference(tree, q, posture), cost) if redundant else [0.0] * mech.nv
     boost = _boost(cost, progress[3], progress[4])
-    step = _step(rows, found.errors, step0, mu * boost * cost)
+    pushes = {k: dot((row[k] for row in found.rows), found.errors) for k in limited}
+    free = _free([1.0] * mech.nv, pushes, place, q, limits)
+    step = _step(found, free, step0, mu * boost * cost)
+    if redundant:  # the posture moves what targets do not hold: what would leave its limits by that stays, too
+        free = _free(free, {k: step[k] for k in limited}, place, q, limits)
+        step = _step(found, free, step0, mu * boost * cost)
     length = sqrt(dot(step, step))
     shorter = select(longest < length, longest / select(longest < length, length, 2.0), 1.0)
     largest = found.squares[0]
@@ -184,6 +187,15 @@ def inverse_kinematics_step(
     return q_next, [error, progress[1] + moving, unrest, cost, boost]
 
 
+def _pulled(way: Sequence[Scalar], cost: Scalar) -> list[Scalar]:
+    """The part of the way to the posture that a step takes: little of it far from the targets, which come first, and no
+    more than linear models are good for."""
+    length = sqrt(dot(way, way) + 1e-30)
+    share = 1.0 / (1.0 + TARGETS_FIRST * cost)
+    share = share * select(FARTHEST < length, FARTHEST / select(FARTHEST < length, length, 2.0), 1.0)
+    return [x * share for x in way]
+
+
 def _boost(cost: Scalar, cost_before: Scalar, before: Scalar) -> Scalar:
     """By what mu is raised: more where the cost has grown, less where it has not; once if there was none before."""
     less = select(before < 2.0, 1.0, 0.5 * before)
@@ -191,29 +203,24 @@ def _boost(cost: Scalar, cost_before: Scalar, before: Scalar) -> Scalar:
 
 
 def _free(
-    found: Residuals,
-    place: dict[int, int],
-    limited: Sequence[int],
-    q: Sequence[Scalar],
-    limits: Matrix,
-    step0: Sequence[Scalar] | None,
+    free: Sequence[Scalar], pushes: dict[int, Scalar], place: dict[int, int], q: Sequence[Scalar], limits: Matrix
 ) -> list[Scalar]:
-    """(nv,): zero for coordinates at a limit that the gradient pushes beyond it, one for others."""
-    free: list[Scalar] = [1.0] * len(found.rows[0])
-    for k in limited:
-        push = dot((row[k] for row in found.rows), found.errors)
+    """(nv,): zero for coordinates at a limit that they are pushed beyond, as before for others."""
+    found = list(free)
+    for k, push in pushes.items():
         if is_zero(push):
-            if step0 is None:
-                continue
-            push = step0[k]
+            continue
         x, lower, upper = q[place[k]], limits[0][k], limits[1][k]
-        down = select(lower < x, 1.0, select(push < 0.0, 0.0, 1.0))
-        free[k] = select(x < upper, down, select(push > 0.0, 0.0, 1.0))
-    return free
+        down = select(lower < x, free[k], select(push < 0.0, 0.0, free[k]))
+        found[k] = select(x < upper, down, select(push > 0.0, 0.0, free[k]))
+    return found
 
 
-def _step(rows: Matrix, errors: Sequence[Scalar], step0: Sequence[Scalar], damping: Scalar) -> list[Scalar]:
-    """u0 + J* (J J* + lambda)^-1 (e - J u0), by the smaller of the matrices J J* and J* J."""
+def _step(found: Residuals, free: Sequence[Scalar], step0: Sequence[Scalar], damping: Scalar) -> list[Scalar]:
+    """u0 + J* (J J* + lambda)^-1 (e - J u0) of the coordinates that are free, by the smaller of J J* and J* J."""
+    rows = [[x * f for x, f in zip(row, free, strict=True)] for row in found.rows]
+    step0 = [x * f for x, f in zip(step0, free, strict=True)]
+    errors = found.errors
     m, n = len(rows), len(rows[0])
     missing = [e - dot(row, step0) for e, row in zip(errors, rows, strict=True)]
     columns = [list(column) for column in zip(*rows, strict=True)]
@@ -228,5 +235,5 @@ def _step(rows: Matrix, errors: Sequence[Scalar], step0: Sequence[Scalar], dampi
     if m <= n:
         multipliers = factor.solve(missing)
         return [u + dot(column, multipliers) for u, column in zip(step0, columns, strict=True)]
-    found = factor.solve([dot(column, missing) for column in columns])
-    return [u + x for u, x in zip(step0, found, strict=True)]
+    solved = factor.solve([dot(column, missing) for column in columns])
+    return [u + x for u, x in zip(step0, solved, strict=True)]
