@@ -37,6 +37,7 @@ NEAREST = 4  # attempts from the nearest guess; those that are left then start a
 PATIENT = 40  # attempts after which states may take long, as they may from a start that the caller gives
 TOLERANCE_OF_LOOPS = 1e-11  # what the functions of closed mechanisms ask for
 NEW = np.array([np.inf, 0.0, FALLING, NEAR])  # error, steps, and the bounds of the error, of an attempt
+LAST = 40  # iterations of an attempt in which no posture pulls any more
 CALM = 1e-7  # radians or metres: a step of the posture alone that is shorter changes nothing
 REASON = "a residual, its Jacobian and a damped step: no operator has rotations that are measured by their angles"
 
@@ -258,9 +259,11 @@ class _Search:
             chunk = CHUNK if self._blocks < NEAREST else LONG_CHUNK
             lanes.steps += chunk
             before = lanes.error.copy()
-            lanes.q, lanes.progress = self._iterate(lanes.at, lanes.q, lanes.progress, chunk)
+            lanes.q, lanes.progress = self._iterate(lanes.at, lanes.q, lanes.progress, chunk, lanes.steps)
             lanes.error[:] = self._with_alignment(lanes.q, lanes.progress[:, 0])
             hopeless = lanes.error > np.minimum(lanes.falling * before, lanes.near)
+            if self.posture is not None:  # on the way to it, errors rise and fall
+                hopeless &= lanes.error > NEAR
             hopeless |= lanes.steps >= self.iterations
             going = self._keep(lanes, hopeless)
             again = hopeless & going & (self.attempts[lanes.at] < attempts)
@@ -269,11 +272,15 @@ class _Search:
         self._measure()
 
     def _iterate(
-        self, at: np.ndarray, q: np.ndarray, progress: np.ndarray, steps: int
+        self, at: np.ndarray, q: np.ndarray, progress: np.ndarray, steps: int, made: np.ndarray | float = 0.0
     ) -> tuple[np.ndarray, np.ndarray]:
-        """q and progress of the targets ``at`` after so many iterations."""
+        """q and progress of the targets ``at`` after so many iterations; ``made`` is what they then have made in all.
+        The last of them leave the posture as it is, and end in the targets."""
         moved, news = np.empty((len(at), 1, self.mech.nq)), np.empty((len(at), 1, PROGRESS))
-        posture = self.q[:1] if self.posture is None else self.posture[at]
+        posture = q[:1]
+        if self.posture is not None:
+            late = np.broadcast_to(made, len(at)) > self.iterations - LAST
+            posture = np.where(late[:, None], q, self.posture[at])
         run = np.zeros((1, steps))
         with np.errstate(all="ignore"):
             self._kernel(q, progress, self.target[at], self._limits, posture, self._settings, run, out=(moved, news))

@@ -37,6 +37,7 @@ from .loop_constraints import closures
 
 FLOOR = 1e-12  # of the trace of J J*: the least damping, far above its round-off, far below what slows the end
 RAISE = 4.0  # by what damping is raised where a step has led away
+NOISE = 1e-12  # of the cost, (1e-6 m or rad)^2: what it grows by less is none of damping's business
 PROGRESS = 5  # numbers of it
 TARGETS_FIRST, FARTHEST = 1e3, 0.5  # of the posture: half its pull at a cost of 1e-3; radians and metres in a step
 
@@ -161,8 +162,8 @@ def inverse_kinematics_step(
     mech = tree.mechanism
     place = limited_coordinates(mech)
     cost = 0.5 * dot(found.errors, found.errors)
-    step0 = _pulled(difference(tree, q, posture), cost) if redundant else [0.0] * mech.nv
     boost = _boost(cost, progress[3], progress[4])
+    step0 = _pulled(difference(tree, q, posture), cost, boost) if redundant else [0.0] * mech.nv
     pushes = {k: dot((row[k] for row in found.rows), found.errors) for k in limited}
     free = _free([1.0] * mech.nv, pushes, place, q, limits)
     step = _step(found, free, step0, mu * boost * cost)
@@ -175,7 +176,7 @@ def inverse_kinematics_step(
     for square in found.squares[1:]:
         largest = select(largest < square, square, largest)
     error = sqrt(largest)
-    unrest = length if redundant else 0.0
+    unrest = length * boost if redundant else 0.0
     done = select(tolerance < error, 0.0, select(calm < unrest, 0.0, 1.0) if redundant else 1.0)
     moving = 1.0 - done
     moved = integrate(tree, q, step, shorter * moving)
@@ -187,11 +188,12 @@ def inverse_kinematics_step(
     return q_next, [error, progress[1] + moving, unrest, cost, boost]
 
 
-def _pulled(way: Sequence[Scalar], cost: Scalar) -> list[Scalar]:
-    """The part of the way to the posture that a step takes: little of it far from the targets, which come first, and no
-    more than linear models are good for."""
+def _pulled(way: Sequence[Scalar], cost: Scalar, boost: Scalar) -> list[Scalar]:
+    """The part of the way to the posture that a step takes: little of it far from the targets, which come first, no
+    more than linear models are good for, and less where steps lead away from the targets again and again: the curvature
+    of what targets allow is not in the model."""
     length = sqrt(dot(way, way) + 1e-30)
-    share = 1.0 / (1.0 + TARGETS_FIRST * cost)
+    share = 1.0 / (boost * (1.0 + TARGETS_FIRST * cost))
     share = share * select(FARTHEST < length, FARTHEST / select(FARTHEST < length, length, 2.0), 1.0)
     return [x * share for x in way]
 
@@ -199,7 +201,7 @@ def _pulled(way: Sequence[Scalar], cost: Scalar) -> list[Scalar]:
 def _boost(cost: Scalar, cost_before: Scalar, before: Scalar) -> Scalar:
     """By what mu is raised: more where the cost has grown, less where it has not; once if there was none before."""
     less = select(before < 2.0, 1.0, 0.5 * before)
-    return select(cost_before > 0.0, select(cost_before < cost, RAISE * before, less), 1.0)
+    return select(cost_before > 0.0, select(cost_before + NOISE < cost, RAISE * before, less), 1.0)
 
 
 def _free(
