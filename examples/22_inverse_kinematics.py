@@ -48,7 +48,7 @@ def postures(ax) -> None:
     arm = lw.mechanisms.planar_arm(5, length=0.5)
     line = np.stack([np.linspace(0.4, 1.9, 7), np.full(7, 0.9), np.zeros(7)], axis=-1)
     for posture, colour, label in ((np.full(5, 0.5), BLUE, "curled to the left"), (np.full(5, -0.4), ORANGE, "right")):
-        found = lw.inverse_kinematics(arm, {"tip": line}, posture=posture)
+        found = lw.inverse_kinematics(arm, {"tip": line}, posture=posture, iterations=1000)
         for k, q in enumerate(found.require()):
             ends = lw.frame_pose(arm, q, "tip")[None, :2, 3]
             x, y = np.concatenate([lw.link_poses(arm, q)[:, :2, 3], ends]).T

@@ -37,7 +37,7 @@ from .loop_constraints import closures
 
 FLOOR = 1e-12  # of the trace of J J*: the least damping, far above its round-off, far below what slows the end
 RAISE = 4.0  # by what damping is raised where a step has led away
-NOISE = 1e-12  # of the cost, (1e-6 m or rad)^2: what it grows by less is none of damping's business
+NOISE = 1e-7  # of the cost, errors of half a millimetre: what it grows by less is none of damping's business
 PROGRESS = 5  # numbers of it
 TARGETS_FIRST, FARTHEST = 1e3, 0.5  # of the posture: half its pull at a cost of 1e-3; radians and metres in a step
 
