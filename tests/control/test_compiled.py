@@ -116,6 +116,7 @@ def test_a_pole_is_balanced_at_the_least_cost():
     np.testing.assert_allclose([q, v], 0.0, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_a_mechanism_with_a_loop_is_held_by_one_motor():
     mech = lw.mechanisms.four_bar()
     q = lw.closed.assemble(mech, {"crank_joint": 0.9})

@@ -54,7 +54,7 @@ def test_a_start_nearby_stays_nearby_and_half_a_turn_is_no_obstacle(puma):
     np.testing.assert_allclose(lw.frame_pose(puma, there.q, "link6")[:3, :3], flipped[:3, :3], atol=1e-7)
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 12))])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (0, *range(2, 12)))])
 def test_trees_of_all_joints_reach_several_targets(seed):
     mech = lw.mechanisms.random_tree(6, seed, floating_base=seed % 2 == 1)
     rng = np.random.default_rng(seed)

@@ -79,6 +79,7 @@ def test_a_convex_program_finds_no_faster_motion(fastest):
     assert coarse.duration == pytest.approx(duration, rel=2e-3)  # the largest x step by step, or in sum
 
 
+@pytest.mark.slow
 def test_limits_of_the_joints_are_the_default_and_joints_may_rotate_freely():
     builder = lw.Builder().link("head", 2.0, (0, 0, 0.1), (0.05, 0.04, 0.03))
     mech = builder.joint("neck", lw.Spherical(), "ground", "head", limits=lw.Limits(effort=6.0)).build()

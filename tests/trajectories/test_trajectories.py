@@ -49,7 +49,7 @@ def test_splines_of_ordinary_coordinates_are_those_of_scipy():
     np.testing.assert_allclose(natural(t / 3.0)[2], expected(t / 3.0, 2), atol=1e-8)
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 8))])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (0, *range(2, 8)))])
 def test_motions_of_all_joints_pass_their_waypoints_and_have_their_derivatives(seed):
     mech = lw.mechanisms.random_tree(6, seed, floating_base=seed % 2 == 1)
     rng = np.random.default_rng(seed)
