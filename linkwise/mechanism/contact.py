@@ -16,7 +16,7 @@ from linkwise.mechanism import checks
 from linkwise.mechanism.annotation import Annotations
 from linkwise.mechanism.checks import MechanismError, MechanismWarning
 from linkwise.mechanism.mobility_of_points import PointMobility
-from linkwise.mechanism.shapes import PLANE, ROUND, ContactLaw, ContactPair, Shape, bumps, can_touch
+from linkwise.mechanism.shapes import PLANE, ROUND, ContactLaw, ContactPair, Shape, bumps, by_parts, can_touch, in_order
 
 if TYPE_CHECKING:
     from linkwise.mechanism.model import Mechanism
@@ -60,7 +60,7 @@ class Touching:
         """The pair of every elementary contact, in the order of ``lw.contact_points``: against a plane the parts of a
         shape (ends of capsules and cylinders, corners of boxes) count one by one."""
         pairs = ((pair, *map(self.shape, pair.shapes)) for pair in self.contact_pairs)
-        return tuple(pair for pair, a, b in pairs for _ in (_parts(a) if b.kind == PLANE else (a,)))
+        return tuple(pair for pair, a, b in pairs for _ in (_parts(a) if by_parts(b) else (a,)))
 
     @property
     def pairs_between_links(self: Any) -> tuple[tuple[str, str], ...]:
@@ -210,7 +210,7 @@ def with_contact(
     kept = {frozenset(pair.shapes): pair for pair in mech.contact_pairs}
     chosen = Defaults(mech)
     for a, b in map(_two_names, pairs):
-        a, b = (b, a) if mech.shape(a).kind == PLANE else (a, b)
+        a, b = (one.name for one in in_order(mech.shape(a), mech.shape(b)))
         old = kept.get(frozenset((a, b)))
         if old is None:
             old = chosen.pair(a, b, STEP if step is None else step, numbers.get("friction"))

@@ -200,8 +200,18 @@ class ContactPair:
 
 
 def can_touch(a: Shape, b: Shape) -> bool:
-    """Whether there is a contact force between two kinds of shapes, b a plane if one is."""
-    return (b.kind == PLANE and a.kind != PLANE) or (a.kind in ROUND and b.kind in ROUND)
+    """Whether there is a contact force between two kinds of shapes, in the order of ``in_order``."""
+    return (b.kind == PLANE and a.kind != PLANE) or (a.kind in ROUND and b.kind in (*ROUND, "box"))
+
+
+def in_order(a: Shape, b: Shape) -> tuple[Shape, Shape]:
+    """The two as contacts have them: a plane second, or a box that something round may touch."""
+    return (b, a) if a.kind == PLANE or (a.kind == "box" and b.kind in ROUND) else (a, b)
+
+
+def by_parts(b: Shape) -> bool:
+    """Whether parts of a shape touch b one by one."""
+    return b.kind in (PLANE, "box")
 
 
 def check_shapes(mech: Mechanism) -> None:
@@ -226,7 +236,8 @@ def check_shapes(mech: Mechanism) -> None:
         if not can_touch(a, b):
             raise MechanismError(
                 f"{what}: a {a.kind} and a {b.kind} do not touch: contact acts between planes and other shapes, and "
-                f"among {' and '.join(kind + 's' for kind in ROUND)}; a plane comes second"
+                f"among {' and '.join(kind + 's' for kind in ROUND)}, and of these with boxes; a plane or that box "
+                "comes second"
             )
         if a.placed(mech)[0] == b.placed(mech)[0]:
             raise MechanismError(f"{what}: both are parts of the same rigid body")

@@ -61,6 +61,46 @@ def test_wrenches_follow_from_poses_and_velocities(seed):
     assert pushing > 20
 
 
+def test_balls_and_capsules_touch_boxes():
+    """Against the oracle outside; from inside the nearest face pushes, with the gradient of the energy everywhere."""
+    rng = np.random.default_rng(7)
+    mech = lw.mechanisms.random_tree(5, 2)
+    first, *_, last = mech.link_names
+    mech = mech.with_shape("ball", last, "sphere", 1.0, random_pose(rng))
+    mech = mech.with_shape("rod", mech.link_names[2], "capsule", (0.8, 1.0), random_pose(rng))
+    mech = mech.with_shape("step", "ground", "box", (0.5, 0.8, 1.1), random_pose(rng))
+    mech = mech.with_shape("trunk", first, "box", (0.4, 0.3, 0.5), random_pose(rng))
+    mech = mech.with_contact(("step", "ball"), ("rod", "step"), ("trunk", "ball"), ("rod", "trunk"), **NUMBERS)
+    assert mech.contact_pairs[0].shapes == ("ball", "step") and len(mech.contact_parts) == 6
+    checked = pushing = 0
+    q, v = lw.random_state(mech, rng, (40,))
+    wrenches = lw.contact_wrenches(mech, q, v)
+    for k in range(len(q)):
+        try:
+            expected = Contacts(mech, q[k], v[k])
+        except AssertionError:  # the middle of a ball is inside of a box
+            continue
+        checked, pushing = checked + 1, pushing + expected.wrenches().any()
+        np.testing.assert_allclose(wrenches[k], expected.wrenches(), atol=1e-10 * (1.0 + np.abs(wrenches[k]).max()))
+    assert checked > 10 and pushing > 5
+    elastic = mech.with_contact(friction=0.0, dissipation=0.0).with_acting("contact")
+    still = np.zeros(mech.nv)
+    for k in range(12):
+        steps = 1e-6 * np.eye(mech.nv)
+        there = [[lw.contact_energy(elastic, lw.integrate(mech, q[k], s * d, 1.0)) for s in (1, -1)] for d in steps]
+        slope = [(b - a) / 2e-6 for a, b in there]
+        found = lw.acting.forces(elastic, q[k], still)
+        np.testing.assert_allclose(found, slope, atol=2e-5 * (1.0 + np.abs(found).max()))
+    inside = lw.Builder().link("b", 1.0, inertia=(0.1, 0.1, 0.1)).joint("f", lw.Floating(), "ground", "b").build()
+    inside = inside.with_shape("s", "b", "sphere", 0.1).with_shape("t", "ground", "box", (1, 1, 1))
+    inside = inside.with_contact(("s", "t"))
+    points = lw.contact_points(inside, [1, 0, 0, 0, 0.2, 0.1, 0.9], np.zeros(6))
+    np.testing.assert_allclose(points.normal, [[0, 0, 1]])
+    np.testing.assert_allclose(points.gap, [-0.2])
+    q, v = lw.rollout(inside, [1, 0, 0, 0, 0.2, 0.1, 1.3], None, None, 2e-3, 500, "semi_implicit", final_only=True)
+    assert abs(q[6] - 1.1) < 1e-3 and np.abs(v).max() < 1e-6  # it comes to rest on the box, in implicit steps
+
+
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler on this machine")
 def test_other_targets_compute_the_same(monkeypatch, tmp_path):
     """The NumPy reference, CUDA C on the host's compiler, and C."""
@@ -176,8 +216,8 @@ BALL = lw.Builder().link("ball", 1.0, inertia=(0.1,) * 3).joint("free", lw.Float
         (lambda m: m.with_shape(*BOX).with_ground(stiffness=-1.0), "must not be negative"),
         (lambda m: m.with_shape(*BOX).with_shape("s", "ball", "sphere", 1), "two shapes"),
         (
-            lambda m: m.with_shape(*BOX).with_shape("b", "ground", "sphere", 1).with_contact(("s", "b")),
-            "a box and a sphere do not touch",
+            lambda m: m.with_shape(*BOX).with_shape("b", "ground", "box", (1, 1, 1)).with_contact(("s", "b")),
+            "a box and a box do not touch",
         ),
         (
             lambda m: m.with_shape("a", "ball", "sphere", 1).with_shape("b", "ball", "sphere", 1).with_contact([*"ab"]),

@@ -163,8 +163,8 @@ def test_pairs_of_a_file_act_between_links_too():
 
 
 def test_what_touches_nothing_is_named():
-    world = '<geom name="wall" type="box" size="1 1 1"/><geom type="plane" size="1 1 1"/>'
-    with pytest.warns(lw.OmissionWarning, match="1 box with contact, 2 geoms with contact between links"):
+    world = '<geom name="wall" type="cylinder" size="1 1"/><geom type="plane" size="1 1 1"/>'
+    with pytest.warns(lw.OmissionWarning, match="1 cylinder with contact, 2 geoms with contact between links"):
         mech = lw.load(
             f"<mujoco><worldbody>{world}{BALL.format('a', 1, '')}{BALL.format('b', 1, '')}</worldbody></mujoco>"
         )

@@ -48,8 +48,8 @@ def loaded(file, **options):
 
 NOTED = {
     "contact with what does not act": (
-        model('<geom type="box" size="1 1 1"/>' + JOINT),
-        ["1 box with contact", "1 sphere with contact"],
+        model('<geom type="cylinder" size="1 1"/>' + JOINT),
+        ["1 cylinder with contact", "1 sphere with contact"],
         "contact acts between planes and other shapes, and among spheres and capsules",
     ),
     "contact pair": (model(tail='<contact><pair geom1="x" geom2="y"/></contact>'), ["1 contact pair"], "pass through"),

@@ -1,9 +1,9 @@
 """Compliant contact between shapes of a mechanism: where they touch, with what force, and the wrenches on links.
 
-Every pair of shapes is one or several elementary contacts: an ellipsoid (a ball, a point) against a plane, or two line
-segments, each with a radius.  All that a plane of the ground needs of a link is its normal and height as the link sees
-them, three numbers and one that a sweep from base to tip propagates; other pairs meet in the world's axes.  The cost is
-linear in links and pairs.
+Every pair of shapes is one or several elementary contacts: an ellipsoid (a ball, a point) against a plane, a ball
+against a box, or two line segments, each with a radius.  All that a plane of the ground needs of a link is its normal
+and height as the link sees them, three numbers and one that a sweep from base to tip propagates; other pairs meet in
+the world's axes.  The cost is linear in links and pairs.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ...mechanism import PLANE, Bump, ContactLaw, ContactPair, Pose, Shape, bumps
+from ...mechanism.shapes import by_parts
 from ..links.contact_force import Response, at_least, at_most, contact_response, elastic_energy
 from ..links.kinematics import velocity_base_to_tip
 from ..recursions.sweep import base_to_tip
 from ..recursions.tree import Configuration, Tree
-from ..scalar import Scalar, sqrt
+from ..scalar import Scalar, select, sqrt
 from ..spatial import ArticulatedInertia, Force, Matrix3, Motion, Symmetric3, Vector3
 from ..spatial.motion import NO_FORCE, NO_MOTION
 from ..spatial.pose import Pose as WorldPose
@@ -28,6 +29,7 @@ from ..spatial.three import IDENTITY, ZERO
 from .kinematics import internal_poses
 
 Six = tuple[Scalar, ...]
+CENTRED = 1e-24  # square of a distance from a box, in m, that is taken for none
 PARALLEL = 1e-6  # square of the angle between two segments that are taken for parallel
 
 
@@ -80,9 +82,11 @@ class Contacts:
     def _touches(self, pair: ContactPair) -> list[Touch]:
         a, b = (self._mech.shape(name) for name in pair.shapes)
         (body_a, pose_a), (body_b, pose_b) = a.placed(self._mech), b.placed(self._mech)
-        if b.kind != PLANE:
+        if not by_parts(b):
             return [self._segments(pair.law, (body_a, pose_a, a), (body_b, pose_b, b))]
         parts = bumps(a, pose_a)
+        if b.kind != PLANE:
+            return [self._on_a_box(pair.law, body_a, part, body_b, pose_b, b) for part in parts]
         if body_b < 0:
             return [self._on_the_ground(pair.law, body_a, part, pose_b) for part in parts]
         return [self._on_a_plane(pair.law, body_a, part, body_b, pose_b) for part in parts]
@@ -122,6 +126,20 @@ class Contacts:
         reach, offset = _lowest(part, ZERO, seen)
         depth = reach - normal.dot(centre - self._point(body_b, plane[1]))
         return Touch(law, body_a, body_b, True, normal, depth, centre + rotation @ offset)
+
+    def _on_a_box(self, law: ContactLaw, body_a: int, part: Bump, body_b: int, pose: Pose, box: Shape) -> Touch:
+        """A ball against a box: at the point of the box that is closest to the ball's middle, or, where that is inside,
+        on the closest face.  In the world's axes, or where the box is fixed to the ground in the link's own."""
+        assert part.radius is not None
+        link, axes = self._pose(body_b)[0], Matrix3.from_rows(pose[0].tolist())
+        centre = self._point(body_a, part.centre)
+        distance, normal = _from_a_box(axes.T @ (link.T @ (centre - self._point(body_b, pose[1]))), box.size)
+        depth, normal = part.radius - distance, link @ (axes @ normal)
+        point = centre - normal * (part.radius - 0.5 * depth)
+        if body_b >= 0:
+            return Touch(law, body_a, body_b, True, normal, depth, point)
+        rotation, position = self._pose(body_a)
+        return Touch(law, body_a, -1, False, rotation.T @ normal, depth, rotation.T @ (point - position))
 
     def _segments(self, law: ContactLaw, *sides: tuple[int, Pose, Shape]) -> Touch:
         """Two balls or capsules: the points of their axes that are closest to each other."""
@@ -234,6 +252,31 @@ class Contacts:
             return vector
         rotation, position = self._pose(touch.body_a)
         return rotation @ vector + position if is_point else rotation @ vector
+
+
+def _from_a_box(point: Vector3, half: Sequence[float]) -> tuple[Scalar, Vector3]:
+    """The distance of a point from the surface of a box, negative inside, and the direction away from there."""
+    outside = Vector3(*(x - at_most(at_least(x, -h), h) for x, h in zip(point, half, strict=True)))
+    square = outside.dot(outside)
+    distance = sqrt(square + CENTRED)
+    away = outside * (1.0 / distance)
+    nearest, face = _nearest_face(point, half)
+    inside = square < CENTRED
+    normal = Vector3(*(select(inside, x, y) for x, y in zip(face, away, strict=True)))
+    return select(inside, -nearest, distance), normal
+
+
+def _nearest_face(point: Vector3, half: Sequence[float]) -> tuple[Scalar, list[Scalar]]:
+    """How far a point inside a box is from its nearest face, and the normal of that."""
+    sides = [select(x < 0.0, -1.0, 1.0) for x in point]
+    below = [h - x * side for x, side, h in zip(point, sides, half, strict=True)]
+    nearest, face = below[0], [sides[0], 0.0, 0.0]
+    for k in (1, 2):
+        closer = below[k] < nearest
+        nearest = select(closer, below[k], nearest)
+        own = [sides[k] if i == k else 0.0 for i in range(3)]
+        face = [select(closer, x, y) for x, y in zip(own, face, strict=True)]
+    return nearest, face
 
 
 def bound_of(pair: ContactPair, explicit_step: float | None) -> float:

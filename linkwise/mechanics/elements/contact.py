@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...mechanism import PLANE, ContactPair, Mechanism
+from ...mechanism import ContactPair, Mechanism
+from ...mechanism.shapes import by_parts
 from ..algorithms.compliant_contact import Contacts
 from ..scalar import Scalar
 from .law import ForceLaw, Situation
@@ -38,6 +39,6 @@ class CompliantContact(ForceLaw):
 
 
 def _with_the_ground(mech: Mechanism, pair: ContactPair) -> bool:
-    """Whether a pair resists changes of velocities (``Contacts.resistances``): against a plane of the ground."""
-    plane = mech.shape(pair.shape_b)
-    return plane.kind == PLANE and plane.placed(mech)[0] < 0
+    """Whether a pair resists changes of velocities (``Contacts.resistances``): against a plane or box of the ground."""
+    other = mech.shape(pair.shape_b)
+    return by_parts(other) and other.placed(mech)[0] < 0

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from linkwise.mechanism import PLANE, ContactPair, Mechanism, Pose, Shape
 from linkwise.mechanism.contact import BETWEEN_LINKS, STEP, Defaults
-from linkwise.mechanism.shapes import ROUND, SIZES, can_touch
+from linkwise.mechanism.shapes import ROUND, SIZES, can_touch, in_order
 from linkwise.readers.mjcf.document import Defaults as Classes
 from linkwise.readers.mjcf.document import Settings, choice
 from linkwise.readers.mjcf.masses import GEOM_TYPES, size_of
@@ -22,6 +22,7 @@ _NO_SHAPE = "it passes through everything: shapes that act are " + ", ".join(kin
 _NO_PAIR = (
     "nothing of the moving bodies touches it: contact acts between planes and other shapes, and among "
     + " and ".join(kind + "s" for kind in ROUND)
+    + ", and of these with boxes"
 )
 _FRICTIONLESS, _SLIDING = 1.0, 3.0  # condim of contact without friction, and of friction against sliding alone
 
@@ -126,9 +127,9 @@ class _Contacts:
         """Whether they can touch, and then do."""
         if one.shape is None or other.shape is None or one.mover is other.mover:
             return False
-        a, b = (other, one) if one.shape.kind == PLANE else (one, other)
-        assert a.shape is not None and b.shape is not None
-        if not can_touch(a.shape, b.shape):
+        shapes = in_order(one.shape, other.shape)
+        a, b = (one, other) if shapes[0] is one.shape else (other, one)
+        if not can_touch(*shapes):
             return False
         key = frozenset((a.name, b.name))
         if key not in self.found:

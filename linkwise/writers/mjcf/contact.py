@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from xml.etree.ElementTree import Element
 
-from linkwise.mechanism import PLANE, Mechanism
+from linkwise.mechanism import Mechanism
 from linkwise.mechanism.contact import STEP, Defaults
-from linkwise.mechanism.shapes import can_touch
+from linkwise.mechanism.shapes import can_touch, in_order
 from linkwise.writers.mjcf.bodies import TOUCHES_NOTHING
 from linkwise.writers.report import Report
 from linkwise.writers.xml import element
@@ -53,7 +53,7 @@ def _by_masks(mech: Mechanism) -> set[frozenset[str]]:
     found = set()
     for one in moving:
         for other in fixed:
-            a, b = (other, one) if one.kind == PLANE else (one, other)
+            a, b = in_order(one, other)
             if one.may_touch(other) and can_touch(a, b):
                 found.add(frozenset((one.name, other.name)))
     return found
