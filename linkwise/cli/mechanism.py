@@ -109,7 +109,7 @@ def _piped() -> str:
     text = contents(PIPE).decode("utf-8-sig", errors="replace").strip()
     if not text.startswith("<"):
         trouble = "is no" if text else "is empty; it must be a"
-        raise click.UsageError(f"{called(PIPE)} {trouble} URDF or MJCF document")
+        raise click.UsageError(f"{called(PIPE)} {trouble} URDF, MJCF or SDF document")
     return text
 
 

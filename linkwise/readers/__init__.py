@@ -45,8 +45,8 @@ def load(
     loops: Source | None = None,
     mimic: bool = True,
 ) -> Mechanism:
-    """Read a mechanism from a URDF (URDF+ too) or MJCF file, or from text that starts with '<'. The root element tells
-    the format.
+    """Read a mechanism from a URDF (URDF+ too), MJCF or SDF file, or from text that starts with '<'. The root element
+    tells the format.
 
     What of the file does not act (contact, actuators, damping, ...) is reported by one ``lw.OmissionWarning`` with
     counts, by a ``lw.MissingConstraintWarning`` where parts that are held together come apart; ``mech.notes`` has the
@@ -61,7 +61,7 @@ def load(
     mimic           whether joints that mimic others or are coupled with others (URDF+ ``<coupling>``, MJCF
                     ``<equality>`` of joints and tendons) do; with False they are free
     """
-    document, source, folder = document_of(path_or_text, "URDF or MJCF")
+    document, source, folder = document_of(path_or_text, "URDF, MJCF or SDF")
     root = parse_xml(document, source)
     _import_readers()
     supported = ", ".join(f"{known.name} (<{tag}>)" for tag, known in FORMATS.items() if known.read is not None)

@@ -52,7 +52,6 @@ class Format:
 #: Root element of a document -> its format.
 FORMATS = {
     "mujocoinclude": Format("MJCF", advice="this is a part of an MJCF model; load the file that includes it"),
-    "sdf": Format("SDF"),
     "COLLADA": Format("COLLADA"),
 }
 

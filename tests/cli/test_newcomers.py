@@ -82,7 +82,7 @@ def test_a_motion_through_a_pipe(run, here, stdin):
 def test_a_mechanism_on_standard_input(run, robot, here, stdin):
     stdin((here / robot).read_bytes())
     assert run("info", "-") == run("info", robot)
-    for data, message in ((b"", "is empty; it must be a URDF"), (b"t,q1\n0,1\n", "is no URDF or MJCF document")):
+    for data, message in ((b"", "is empty; it must be a URDF"), (b"t,q1\n0,1\n", "is no URDF, MJCF or SDF document")):
         stdin(data)
         assert f"standard input {message}" in run("info", "-", fails=True)
     message = run("dynamics", "inverse", "-", "-", fails=True)

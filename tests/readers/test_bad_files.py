@@ -33,7 +33,7 @@ TEXTS = {
     "external entity": (EXTERNAL, "document types and entities are refused"),
     "undeclared entity": ("<robot name='&x;'/>", "malformed XML: undefined entity"),
     "too deep": ("<robot>" + "<a>" * 300 + "</a>" * 300 + "</robot>", "nested more than 200 deep"),
-    "SDF": ("<sdf version='1.7'/>", "SDF files are not supported; supported: .*URDF"),
+    "COLLADA": ("<COLLADA/>", "COLLADA files are not supported; supported: .*URDF"),
     "a part of a model": ("<mujocoinclude/>", "a part of an MJCF model; load the file that includes it"),
     "web page": ("<html><body/></html>", "<html> is no mechanism format"),
     "xacro macros": (
@@ -152,7 +152,7 @@ def test_missing_file(tmp_path):
 
 @pytest.mark.parametrize("thing", [None, 5, b"<robot/>"], ids=str)
 def test_neither_a_path_nor_a_text(thing):
-    with pytest.raises(TypeError, match="load takes the path of a URDF or MJCF file, or its text, not a"):
+    with pytest.raises(TypeError, match="load takes the path of a URDF, MJCF or SDF file, or its text, not a"):
         load(thing)
 
 

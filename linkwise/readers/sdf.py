@@ -1,0 +1,292 @@
+"""SDF, the format of Gazebo: one model, its links and joints, loops included.
+
+A link that is the child of several joints is held by the first of them; the others close loops.  Poses may be relative
+to any link, joint or frame (``relative_to``), axes expressed in any of them.  A model moves freely unless a joint holds
+it to the world, or it is ``<static>``.  Links without ``<inertial>`` have 1 kg and unit moments, as the format says.
+Shapes, sensors and plugins are not read, which is noted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from linkwise.mechanics.joints import Fixed, Floating, Helical, Joint, Prismatic, Revolute, Spherical, Universal
+from linkwise.mechanism import GROUND, Builder, Limits, Mechanism, Mimic, Pose, did_you_mean
+from linkwise.mechanism.poses import rotation_from_quaternion, rotation_from_rpy
+from linkwise.mechanism.welding import composed
+from linkwise.readers.protocol import (
+    FLOATING_BASE,
+    STANDARD_GRAVITY,
+    Element,
+    omit,
+    register_reader,
+    unbounded,
+)
+
+WORLD, MODEL = "world", "__model__"
+HERE: Pose = (np.eye(3), np.zeros(3))
+TYPES = ("revolute", "continuous", "prismatic", "fixed", "ball", "universal", "revolute2", "screw")
+_MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+
+
+@register_reader("sdf", "SDF")
+def from_xml(
+    root: Element, floating_base: bool, gravity: Any, name: str | None, folder: Path | None, mimic: bool
+) -> Mechanism:
+    """The mechanism of the one ``<model>`` of a document, or of its one world."""
+    world = root.first("world")
+    model = _one_model(root, world)
+    frames = Frames(model)
+    links = {link.text("name"): link for link in model.all("link")}
+    joints = list(model.all("joint"))
+    _note(model, links.values())
+    builder = Builder(source=root.source)
+    assembly = _Assembly(builder, frames, links, mimic)
+    for link in links:
+        builder.link(link, *_mass(links[link]))
+    held = assembly.tree_joints(joints)
+    for joint in joints:
+        if joint in held.values():
+            assembly.add(joint)
+        else:
+            assembly.close(joint)
+    free = []
+    for link in (link for link in links if link not in held):
+        if _content(model, "static", "false") in ("true", "1"):
+            builder.joint(f"{link}_to_{GROUND}", Fixed(), GROUND, link, frames.pose(link))
+        else:
+            joint_name = FLOATING_BASE if floating_base else f"{link}_free"
+            builder.joint(joint_name, Floating(), GROUND, link)
+            free.append((joint_name, (*_quaternion(frames.pose(link)[0]), *frames.pose(link)[1].tolist())))
+    if gravity is None:
+        given = world.first("gravity") if world is not None else None
+        gravity = STANDARD_GRAVITY if given is None else given.content_numbers(3)
+    mechanism = builder.build(name or model.text("name"), gravity, strict=False)
+    return replace(mechanism, annotations=replace(mechanism.annotations, initial=tuple(free)))
+
+
+def _one_model(root: Element, world: Element | None) -> Element:
+    models = list((world or root).all("model"))
+    if len(models) != 1:
+        names = ", ".join(one.attributes.get("name", "?") for one in models) or "none"
+        raise root.error(f"an SDF file with one <model> is read, and this has: {names}; keep one of them")
+    for tag in ("include", "model"):
+        inner = models[0].first(tag)
+        if inner is not None:
+            raise inner.error(f"<{tag}> inside a model is not read: write its links and joints out (gz sdf -p does)")
+    return models[0]
+
+
+def _content(element: Element, tag: str, otherwise: str) -> str:
+    child = element.first(tag)
+    return otherwise if child is None else child.content
+
+
+def _number(element: Element | None, tag: str, otherwise: float) -> float:
+    child = None if element is None else element.first(tag)
+    return otherwise if child is None else child.content_numbers(1)[0]
+
+
+def _mass(link: Element) -> tuple[float, Any, Any]:
+    """Mass, pose of the centre of mass, moments along its axes."""
+    inertial = link.first("inertial")
+    if inertial is None:
+        return 1.0, HERE, (1.0, 1.0, 1.0)
+    moments = inertial.first("inertia")
+    defaults = {"ixx": 1.0, "iyy": 1.0, "izz": 1.0}
+    xx, xy, xz, yy, yz, zz = (_number(moments, key, defaults.get(key, 0.0)) for key in _MOMENTS)
+    own = inertial.first("pose")
+    matrix = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
+    return _number(inertial, "mass", 1.0), HERE if own is None else _written(own), matrix
+
+
+def _written(pose: Element) -> Pose:
+    """The numbers of a ``<pose>``: position, and angles about fixed axes or a quaternion x, y, z, w."""
+    if pose.attributes.get("rotation_format", "euler_rpy") != "euler_rpy":
+        x, y, z, *turn = pose.content_numbers(7)
+        return rotation_from_quaternion([turn[3], *turn[:3]]), np.array([x, y, z])
+    x, y, z, *angles = pose.content_numbers(6) if pose.content else (0.0,) * 6
+    degrees = pose.attributes.get("degrees") in ("true", "1")
+    return rotation_from_rpy(np.radians(angles) if degrees else np.array(angles)), np.array([x, y, z])
+
+
+def _quaternion(rotation: np.ndarray) -> list[float]:
+    from scipy.spatial.transform import Rotation
+
+    x, y, z, w = Rotation.from_matrix(rotation).as_quat().tolist()
+    return [w, x, y, z]
+
+
+class Frames:
+    """Where links, joints and frames are while no joint has moved, in the model's frame and in the world."""
+
+    def __init__(self, model: Element) -> None:
+        own = model.first("pose")
+        self._model = HERE if own is None else _written(own)
+        parts = (one for tag in ("link", "joint", "frame") for one in model.all(tag))
+        self._elements = {one.text("name"): one for one in parts}
+        self._found: dict[str, Pose] = {}
+
+    def pose(self, name: str) -> Pose:
+        """In the world."""
+        return composed(self._model, self.in_model(name))
+
+    def in_model(self, name: str, asked: tuple[str, ...] = ()) -> Pose:
+        """In the model's frame."""
+        if name == MODEL:
+            return HERE
+        if name == WORLD:
+            rotation, position = self._model
+            return rotation.T, -rotation.T @ position
+        element = self._elements[name]
+        if name in asked:
+            raise element.error(f"{element.label}: its pose is relative to itself, by {' -> '.join((*asked, name))}")
+        if name not in self._found:
+            self._found[name] = composed(self.in_model(self._around(element), (*asked, name)), _own(element))
+        return self._found[name]
+
+    def _around(self, element: Element) -> str:
+        """The frame that an element's pose is written in."""
+        pose = element.first("pose")
+        said = pose.attributes.get("relative_to", "") if pose is not None else ""
+        if not said and element.tag == "joint":
+            said = element.required("child").content
+        if not said and element.tag == "frame":
+            said = element.attributes.get("attached_to", "")
+        return self.checked(element, said or MODEL)
+
+    def checked(self, element: Element, name: str) -> str:
+        """The name, which must be that of a frame."""
+        if name not in (MODEL, WORLD) and name not in self._elements:
+            raise element.error(f"{element.label}: there is no frame {name!r}: {did_you_mean(name, self._elements)}")
+        return name
+
+
+def _own(element: Element) -> Pose:
+    pose = element.first("pose")
+    return HERE if pose is None else _written(pose)
+
+
+def seen_from(frame: Pose, pose: Pose) -> Pose:
+    """A pose in the frame that the other is."""
+    return frame[0].T @ pose[0], frame[0].T @ (pose[1] - frame[1])
+
+
+class _Assembly:
+    """Describes joints to a builder."""
+
+    def __init__(self, builder: Builder, frames: Frames, links: Mapping[str, Element], mimic: bool) -> None:
+        self._builder, self._frames, self._links, self._mimic = builder, frames, links, mimic
+
+    def _end(self, joint: Element, tag: str) -> str:
+        end = joint.required(tag)
+        if end.content != WORLD and end.content not in self._links:
+            hint = did_you_mean(end.content, self._links)
+            raise end.error(f"{joint.label}: its {tag} {end.content!r} is no link of the model: {hint}")
+        return GROUND if end.content == WORLD else end.content
+
+    def tree_joints(self, joints: list[Element]) -> dict[str, Element]:
+        """Link -> the joint that holds it: the first that names it as its child and makes no circle."""
+        found: dict[str, Element] = {}
+        for joint in joints:
+            parent, child = self._end(joint, "parent"), self._end(joint, "child")
+            if child == GROUND:
+                raise joint.error(f"{joint.label}: the world cannot be a child; exchange parent and child")
+            way = parent
+            while way in found:
+                way = self._end(found[way], "parent")
+            if child not in found and way != child:
+                found[child] = joint
+        return found
+
+    def add(self, joint: Element) -> None:
+        """A joint of the tree: it moves a link whose frame is the joint's."""
+        name, parent, child = joint.text("name"), self._end(joint, "parent"), self._end(joint, "child")
+        place = self._frames.pose(name)
+        at = HERE if parent == GROUND else self._frames.pose(parent)
+        kind = self._kind(joint)
+        seen = seen_from(place, self._frames.pose(child))
+        same = np.allclose(seen[0], np.eye(3), rtol=0, atol=1e-12) and np.abs(seen[1]).max() < 1e-12
+        if same or kind.nv == 0:
+            pose = seen_from(at, self._frames.pose(child) if kind.nv == 0 else place)
+            self._builder.joint(name, kind, parent, child, pose, **self._numbers(joint, kind))
+            return
+        mover = f"{child}/{name}"
+        self._builder.link(mover)
+        self._builder.joint(name, kind, parent, mover, seen_from(at, place), **self._numbers(joint, kind))
+        self._builder.joint(f"{child}_fixed", Fixed(), mover, child, seen)
+
+    def close(self, joint: Element) -> None:
+        """A joint whose child is held already."""
+        place, (a, b) = self._frames.pose(joint.text("name")), (self._end(joint, tag) for tag in ("parent", "child"))
+        first, second = (seen_from(HERE if end == GROUND else self._frames.pose(end), place) for end in (a, b))
+        self._builder.loop(joint.text("name"), self._kind(joint), a, first, b, second)
+
+    def _kind(self, joint: Element) -> Joint:
+        type_name = joint.text("type")
+        if type_name not in TYPES:
+            raise joint.error(f"{joint.label} has the type {type_name!r}, which is not read; known: {', '.join(TYPES)}")
+        if type_name in ("fixed", "ball"):
+            return Fixed() if type_name == "fixed" else Spherical()
+        axis = self._axis(joint, "axis")
+        if type_name in ("universal", "revolute2"):
+            return Universal(axis, self._axis(joint, "axis2"))
+        if type_name == "screw":
+            return Helical(axis, _number(joint, "screw_thread_pitch", 0.0) / (2.0 * math.pi))
+        return Prismatic(axis) if type_name == "prismatic" else Revolute(axis)
+
+    def _axis(self, joint: Element, tag: str) -> tuple[float, ...]:
+        """In the joint's frame."""
+        element = joint.required(tag)
+        xyz = element.first("xyz")
+        vector = np.array((0.0, 0.0, 1.0) if xyz is None else xyz.content_numbers(3))
+        said = xyz.attributes.get("expressed_in", "") if xyz is not None else ""
+        if said:
+            there = self._frames.in_model(self._frames.checked(joint, said))[0]
+            vector = self._frames.in_model(joint.text("name"))[0].T @ there @ vector
+        return tuple(vector.tolist())
+
+    def _numbers(self, joint: Element, kind: Joint) -> dict[str, Any]:
+        """Limits, damping, friction, springs, mimicking, coordinate by coordinate."""
+        axes = [axis for tag in ("axis", "axis2")[: kind.nv] for axis in joint.all(tag)] if kind.nv <= 2 else []
+        if not axes or kind.nv == 0:
+            return {}
+        limits = [axis.first("limit") for axis in axes]
+        dynamics = [axis.first("dynamics") for axis in axes]
+        found: dict[str, Any] = {
+            "limits": Limits(
+                [unbounded(_number(one, "lower", -math.inf)) for one in limits],
+                [unbounded(_number(one, "upper", math.inf)) for one in limits],
+                [_positive(_number(one, "velocity", math.inf)) for one in limits],
+                [_positive(_number(one, "effort", math.inf)) for one in limits],
+            )
+        }
+        for name, tag in (("damping", "damping"), ("friction", "friction"), ("stiffness", "spring_stiffness")):
+            found[name] = [_number(one, tag, 0.0) for one in dynamics]
+        found["rest"] = [_number(one, "spring_reference", 0.0) for one in dynamics]
+        rule = axes[0].first("mimic")
+        if rule is not None and self._mimic:
+            ratio, offset = _number(rule, "multiplier", 1.0), _number(rule, "offset", 0.0)
+            found["mimic"] = Mimic(rule.text("joint"), ratio, offset - ratio * _number(rule, "reference", 0.0))
+        return found
+
+
+def _positive(limit: float) -> float:
+    """A limit of a size, none where it is negative, as the format says."""
+    return math.inf if limit < 0.0 else unbounded(limit)
+
+
+def _note(model: Element, links: Any) -> None:
+    for link in links:
+        for collision in link.all("collision"):
+            omit(collision, "collision geometry", "not read: mech.with_shape puts a simple shape in its place")
+        for sensor in link.all("sensor"):
+            omit(sensor, "sensor", "not read")
+    for plugin in model.all("plugin"):
+        omit(plugin, "plugin", "what a plugin does is not in the file")
