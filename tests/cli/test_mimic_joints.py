@@ -11,7 +11,8 @@ import pytest
 
 import linkwise as lw
 from linkwise.cli import units
-from linkwise.simulation.integrators import ADAPTIVE, STEPS
+from linkwise.mechanics.algorithms.integration import METHODS as STEPS
+from linkwise.simulation.integrators import ADAPTIVE
 
 URDF = """<robot name="gripper">
   <link name="base"/>
