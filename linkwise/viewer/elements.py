@@ -89,7 +89,7 @@ def _tied(mech: lw.Mechanism) -> Iterator[tuple[str, str, float]]:
 
 
 def _gear(a: JointMark, b: JointMark, ratio: float) -> ElementMark:
-    """Pitch circles touch where gears turn against each other, and carry a belt where they turn the same way."""
+    """Pitch circles touch where wheels rotate against each other, and have a belt where they rotate the same way."""
     axes = [m.end[:3, :3] @ np.array(m.kind.axis) if isinstance(m.kind, lw.Revolute) else None for m in (a, b)]
     if axes[0] is None or axes[1] is None or np.linalg.norm(np.cross(axes[0], axes[1])) > PARALLEL:
         return ElementMark(("tie",), a.origin, b.origin)
