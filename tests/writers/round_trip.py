@@ -56,12 +56,13 @@ def assert_same_numbers(mech: lw.Mechanism, other: lw.Mechanism, leave_out: tupl
 
 
 def _without_noise(elements) -> list:
-    """Elements in an order of their own, numbers without the last digits."""
+    """Elements in an order of their own, numbers without the last digits; forces of fluids are not written."""
 
     def rounded(value):
         if isinstance(value, float):
             return float(f"{value:.12g}")
         return tuple(map(rounded, value)) if isinstance(value, tuple) else value
 
-    made = (replace(one, **{k: rounded(v) for k, v in vars(one).items()}) for one in elements)
+    written = (one for one in elements if not isinstance(one, lw.FluidForce))
+    made = (replace(one, **{k: rounded(v) for k, v in vars(one).items()}) for one in written)
     return sorted(map(repr, made))
