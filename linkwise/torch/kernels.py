@@ -49,12 +49,15 @@ def named_function(name: str) -> Callable[..., Tensor]:
 
     def function(
         mech: lw.Mechanism,
-        *tensors: Any,
+        *arguments: Any,
         wrenches: Any = None,
         parameters: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> Tensor:
         given = dict(parameters or {})
+        tensors = [x for x in arguments if not isinstance(x, str)]
+        words = [x for x in arguments if isinstance(x, str)]  # link and frame follow the arrays, as in linkwise
+        options |= dict(zip(("link", "frame"), words, strict=False))
         algorithm = name if wrenches is None else f"{name}_with_wrenches"
         more = [*([] if wrenches is None else [wrenches]), *given.values()]
         dtype = _precision(name, (*tensors, *more))
@@ -179,7 +182,7 @@ def _parts(kernel: lw.Kernel, wanted: tuple[str, ...], tensors: Sequence[Tensor]
     for name, tensor in zip(kernel.inputs, tensors, strict=True):
         if name in wanted:
             piece = next(pieces)
-            found.append(piece.reshape(*piece.shape[:-1], *shapes[name]).sum_to_size(tensor.shape))
+            found.append(piece.reshape((*piece.shape[:-1], *shapes[name])).sum_to_size(tensor.shape))
         else:
             found.append(None)
     return found
@@ -193,6 +196,6 @@ def _with_leading_axis(kernel: lw.Kernel, in_dims: Sequence[int | None], tensors
     for x, rank, at in zip(tensors, ranks, in_dims, strict=True):
         if at is not None:
             x = x.movedim(at, 0)
-            x = x.reshape(x.shape[0], *(1,) * (max(ranks) - rank), *x.shape[1:])
+            x = x.reshape((x.shape[0], *(1,) * (max(ranks) - rank), *x.shape[1:]))
         found.append(x)
     return found

@@ -16,10 +16,10 @@ import linkwise as lw
 
 def rollout(
     mech: lw.Mechanism,
-    q0: Tensor,
-    v0: Tensor,
+    q0: Tensor | None,
+    v0: Tensor | None,
     tau: Tensor | None,
-    dt: float,
+    dt: float | None,
     steps: int,
     method: str = "rk4",
     *,
@@ -30,9 +30,15 @@ def rollout(
     """(q, v), (..., steps + 1, nq) and (..., steps + 1, nv): ``linkwise.rollout``, with gradients by q0, v0, tau, ctrl,
     ``parameters`` and those of ``feedback`` that are tensors, at about three times its cost.
 
-    Shapes are those of ``linkwise.rollout``; a tensor that states share gets the sum of their gradients.  The gradient
-    by q0 moves within configurations: that of a quaternion has no part along it.
+    Shapes are those of ``linkwise.rollout``, whose other options are not taken: ``q[..., -1, :]`` is the last state.  A
+    tensor that states share gets the sum of their gradients.  The gradient by q0 moves within configurations: that of a
+    quaternion has no part along it.
     """
+    if feedback is not None and not isinstance(feedback, Mapping):
+        raise TypeError(
+            f"feedback is a dictionary such as {{'target': q, 'kp': kp, 'kd': kd}}, got {type(feedback).__name__}: "
+            "linkwise.rollout takes controllers, without gradients"
+        )
     driven = {"q0": q0, "v0": v0, "tau": tau, "ctrl": ctrl}
     given = {
         name: x for name, x in {**driven, **dict(feedback or {}), **dict(parameters or {})}.items() if x is not None
@@ -41,6 +47,9 @@ def rollout(
     if wrong:
         raise ValueError(f"rollout: {', '.join(wrong)} on a GPU: gradients of rollouts are taken on the CPU")
     tensors = {name: x for name, x in given.items() if isinstance(x, Tensor)}
+    if len({x.dtype for x in tensors.values()}) > 1:
+        listed = ", ".join(f"{name} {x.dtype}" for name, x in tensors.items())
+        raise TypeError(f"rollout: tensors of several precisions ({listed}): give all in one")
     call = _Motion(
         mech, dt, steps, method, given, tuple(tensors), frozenset(feedback or {}), frozenset(parameters or {})
     )
@@ -57,7 +66,7 @@ class _Motion:
     """
 
     mech: lw.Mechanism
-    dt: float
+    dt: float | None
     steps: int
     method: str
     given: Mapping[str, Any]
@@ -83,8 +92,8 @@ class _Rollout(torch.autograd.Function):
         values, options = motion.arguments(tensors)
         q, v = lw.rollout(
             motion.mech,
-            values["q0"],
-            values["v0"],
+            values.get("q0"),
+            values.get("v0"),
             values.get("tau"),
             motion.dt,
             motion.steps,

@@ -97,6 +97,32 @@ def test_parameters_and_wrenches():
     )
 
 
+def test_a_number_of_one_link_for_one_state():
+    q = tensors(ARM)[0].detach()
+    mass = torch.tensor(1.0, dtype=torch.float64, requires_grad=True)
+    name = f"{ARM.link_names[-1]}.mass"
+    assert torch.autograd.gradcheck(lambda m: lwt.gravity_force(ARM, q, parameters={name: m}), (mass,))
+
+
+def test_links_are_named_as_in_linkwise():
+    q = tensors(ARM)[0]
+    link = ARM.link_names[-1]
+    torch.testing.assert_close(lwt.jacobian(ARM, q, link, "world"), lwt.jacobian(ARM, q, link=link, frame="world"))
+    np.testing.assert_array_equal(lwt.frame_pose(ARM, q, link).detach(), lw.frame_pose(ARM, q.detach().numpy(), link))
+
+
+def test_rollouts_from_rest_and_what_they_refuse():
+    q, v, _ = tensors(ARM)
+    np.testing.assert_array_equal(
+        lwt.rollout(ARM, q, None, None, 0.01, 2)[0].detach(),
+        lw.rollout(ARM, q.detach().numpy(), None, None, 0.01, 2)[0],
+    )
+    with pytest.raises(TypeError, match="several precisions"):
+        lwt.rollout(ARM, q, v.float(), None, 0.01, 2)
+    with pytest.raises(TypeError, match="feedback is a dictionary"):
+        lwt.rollout(ARM, q, v, None, 0.01, 2, feedback=lw.computed_torque(ARM, q.detach().numpy()))
+
+
 def test_gradients_of_rollouts():
     q, v, tau = tensors(ARM, (2,))
     forces = tau[:, None].detach().clone().requires_grad_()
