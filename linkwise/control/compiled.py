@@ -21,7 +21,7 @@ from ..dynamics.by_joint import configuration_by_joint, rates_by_joint
 from ..dynamics.states import Float64Array, checked_arrays, real_numbers
 from ..mechanics.algorithms.algorithm import Algorithm
 from ..mechanics.elements.law import ForceLaw, Situation
-from ..mechanics.recursions.tree import Tree
+from ..mechanics.recursions.tree import Tree, build_tree
 from ..mechanics.scalar import Scalar, select
 from ..mechanism import Mechanism, MechanismError
 from ..mechanism.quaternions import with_unit_quaternions
@@ -68,6 +68,21 @@ class SaturatedLaw(ControlLaw):
         return [clipped(x, bound) for x, bound in zip(tau, self.limit, strict=True)]
 
 
+@dataclass(frozen=True)
+class LawOfItsModel(ControlLaw):
+    """Another law with the numbers of its own model, constants, whatever those of the mechanism are that it drives."""
+
+    law: ControlLaw | None = None
+    model: Mechanism | None = None
+    looks_at_gravity = False
+
+    def torques(
+        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
+    ) -> list[Scalar]:
+        assert self.law is not None and self.model is not None
+        return self.law.torques(build_tree(self.model), q, v, reference)
+
+
 def clipped(x: Scalar, bound: float) -> Scalar:
     """x, no further from zero than ``bound``."""
     return select(x > bound, bound, select(x < -bound, -bound, x)) if np.isfinite(bound) else x
@@ -99,6 +114,13 @@ class CompiledControl:
     def __call__(self, t: float, q: Any, v: Any) -> Float64Array:
         q, v = checked_arrays(self.mech, q=q, v=v)
         return self._kernel(q, v, *(() if self.reference is None else (self.reference(t),)))
+
+    def law_for(self, plant: Mechanism, varied: bool) -> ControlLaw:
+        """The law as part of compiled steps of ``plant``: with the numbers of the controller's own model, which are the
+        plant's if it is that mechanism and none of its numbers is ``varied`` from state to state."""
+        if plant is self.mech and not varied:
+            return self.law
+        return LawOfItsModel(self.law.n_ctrl, self.law, self.mech)
 
     def references(self, dt: Any, steps: int) -> np.ndarray:
         """(steps, n_ctrl), or (1, n_ctrl) if it stays: the reference in the middle of every step."""

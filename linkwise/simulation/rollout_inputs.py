@@ -44,10 +44,10 @@ def acting_laws(mech: Mechanism, passive: Any, method: str, dt: Any) -> Acting:
 
 
 def with_controller(
-    mech: Mechanism, acting: Acting, feedback: Any, ctrl: Any, dt: Any, steps: int
+    mech: Mechanism, acting: Acting, feedback: Any, ctrl: Any, dt: Any, steps: int, varied: bool = False
 ) -> tuple[Acting, Mapping[str, Any] | None, Any]:
     """What acts, feedback and control inputs, where feedback may be a compiled controller: that is one more law, whose
-    reference follows the inputs of actuators."""
+    reference follows the inputs of actuators.  ``varied``: numbers of the mechanism differ from state to state."""
     if not isinstance(feedback, CompiledControl):
         return acting, feedback, ctrl
     if feedback.mech.nq != mech.nq or feedback.mech.nv != mech.nv:
@@ -58,7 +58,7 @@ def with_controller(
     rows = np.broadcast_shapes(own.shape[:-1], reference.shape[:-1])
     both = [np.broadcast_to(x, (*rows, x.shape[-1])) for x in (own, reference)]
     together = np.concatenate(both, axis=-1)
-    return Acting((*acting.laws, feedback.law)), None, together if together.shape[-1] else None
+    return Acting((*acting.laws, feedback.law_for(mech, varied))), None, together if together.shape[-1] else None
 
 
 def controls_of(mech: Mechanism, acting: Acting, ctrl: Any, activation: Any) -> dict[str, Any]:

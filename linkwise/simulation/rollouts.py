@@ -94,7 +94,8 @@ def rollout(
     feedback     {"target": ..., "kp": ..., "kd": ...}: joint forces kp (target - q) - kd v besides tau, of the start of
                  each step, and gain [target - q; -v] with "gain" (..., nv, 2 nv).  The target has the shapes of tau; kp
                  and kd are (..., nv) or a number, for all joints with motors; all but gain as {joint: ...} too.
-                 Or a compiled controller (``lw.computed_torque``, ...), in every stage of a step
+                 Or a compiled controller (``lw.computed_torque``, ...), in every stage of a step, which computes with
+                 the mechanism that it was made of, not with ``mech`` or ``parameters``
     parameters   numbers of the mechanism that differ from state to state, as ``compile`` names them:
                  {"mass": (..., n_links), "forearm.com": (..., 3)}; masses and inertias that no body has are refused
     every        keep each ``every``-th state only: (..., steps // every + 1, nq); ``final_only``: the last, (..., nq)
@@ -116,7 +117,7 @@ def rollout(
     method, target = method_in(mech, coordinates, method), one_of("target", target, rollout_targets())
     ALGORITHMS[step_name(mech, method)].check(mech)
     steps, acting = count("steps", steps, 0), acting_laws(mech, passive, method, dt)
-    acting, feedback, ctrl = with_controller(mech, acting, feedback, ctrl, dt, steps)
+    acting, feedback, ctrl = with_controller(mech, acting, feedback, ctrl, dt, steps, bool(parameters))
     every, more = stride(steps, every, final_only), {} if wrenches is None else {"wrenches": wrenches}
     more |= feedback_of(mech, feedback) | controls_of(mech, acting, ctrl, activation)
     parameters = by_name("parameters", parameters, "{'mass': masses}")

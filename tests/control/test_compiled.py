@@ -52,6 +52,30 @@ def test_errors_decay_as_planned_in_simulations_and_rollouts(puma, motion):
     np.testing.assert_allclose(held(0.0, start, np.zeros(6)), np.clip(still(0.0, start, np.zeros(6)), -40.0, 40.0))
 
 
+def test_controllers_compute_with_their_own_model_in_rollouts_too():
+    """Of an arm that carries more than its controllers know of, ``simulate`` being what rollouts are compared with."""
+    arm = lw.mechanisms.planar_arm(3).with_gravity((0.0, -9.81, 0.0))
+    loaded = arm.with_payload("tip", 0.5, (0.0, 0.0, 0.05))
+    start = np.array([0.3, 0.2, -0.4])
+    controls = (
+        lw.saturated(arm, lw.computed_torque(arm, start), 1e3),
+        lw.operational_space_control(arm, "tip", np.array([1.5, 1.0, 0.0])),
+        lw.decoupled_tracking(arm, start),
+    )
+    for control in controls:
+        q, _ = lw.rollout(loaded, start, None, None, 2e-3, 50, feedback=control)
+        run = lw.simulate(loaded, start, np.zeros(3), 0.1, control=control, method="rk4", step=2e-3)
+        same = lw.simulate(arm, start, np.zeros(3), 0.1, control=control, method="rk4", step=2e-3)
+        np.testing.assert_allclose(q[-1], run.q[-1], atol=1e-12)
+        assert np.abs(run.q[-1] - same.q[-1]).max() > 1e-3
+    body = loaded.bodies[-1]  # the same numbers by parameters, of the first of two states
+    numbers = {"mass": body.mass, "com": body.com, "inertia": body.inertia}
+    of_arm = {name: np.asarray(getattr(arm.bodies[-1], name)) for name in numbers}
+    parameters = {f"{body.link}.{name}": np.array([x, of_arm[name]]) for name, x in numbers.items()}
+    q, _ = lw.rollout(arm, start, None, None, 2e-3, 50, feedback=controls[-1], parameters=parameters)
+    np.testing.assert_allclose(q[:, -1], [run.q[-1], same.q[-1]], atol=1e-12)
+
+
 # -- operational space ----------------------------------------------------------------------------------------
 
 
