@@ -74,7 +74,7 @@ def parameter_arrays(mech: Mechanism, names: Sequence[Any]) -> tuple[list[Array]
             places = [(("drive", k), row) for row, k in enumerate(driven)]
         elif link:
             one_of(f"parameter of link {link!r}", kind, tuple(PARAMETER_SHAPES))
-            body = mech.link_names.index(one_of("moving link", link, mech.link_names))
+            body = mech.moving_link_index(link)
             array, places = Array(name, PARAMETER_SHAPES[kind]), [((kind, body), ...)]
         else:
             one_of("parameter", kind, (*PARAMETER_SHAPES, "gravity", "drive"))

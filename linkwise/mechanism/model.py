@@ -192,6 +192,16 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
             raise MechanismError(f"mechanism {self.name!r} has no moving joint {joint!r}: {self._joint_hint(joint)}")
         return self._body_of_joint[joint]
 
+    def moving_link_index(self, link: str) -> int:
+        """Index of the body whose own frame is the named link: one that a joint moves, no frame welded to it."""
+        if link in self.link_names:
+            return self.link_names.index(link)
+        if link not in self.frames:
+            return self.link_names.index(checks.one_of("moving link", link, self.link_names))
+        body = self.frames[link].body
+        welded = f"welded to {self.link_names[body]!r}: name that moving link" if body >= 0 else "fixed to the ground"
+        raise ValueError(f"{link!r} of mechanism {self.name!r} is {welded}")
+
     def _joint_hint(self, name: str) -> str:
         """What may have been meant where a joint was asked for."""
         if name not in self.frames:

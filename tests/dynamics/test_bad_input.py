@@ -290,6 +290,11 @@ REFUSED = {
         ValueError,
         "unknown moving link 'link9': did you mean 'link3'",
     ),
+    "parameter of a welded frame": (
+        lambda: lw.compile("gravity_force", ARM.with_frame("tool", "link3"), parameters=("tool.mass",)),
+        ValueError,
+        "'tool' of mechanism .* is welded to 'link3': name that moving link",
+    ),
     "unknown parameter of a link": (
         lambda: inverse(parameters=("link1.mas",)),
         ValueError,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...mechanism import Mechanism, MechanismError, one_of
+from ...mechanism import Mechanism, MechanismError
 from ..by_joint import rates_by_joint
 from ..states import Float64Array, real_numbers
 
@@ -90,7 +90,7 @@ def _by_link(mech: Mechanism, what: str, given: Any, otherwise: float) -> Float6
             row = real_numbers(f"{what} of {link!r}", deviations)
             if row.shape not in ((), (6,)):
                 raise MechanismError(f"{what} of {link!r} is a number or six, got shape {row.shape}")
-            found[mech.link_names.index(one_of("moving link", link, mech.link_names))] = row
+            found[mech.moving_link_index(link)] = row
     else:
         found = real_numbers(what, given)
         if found.shape[-2:] != (mech.n_links, 6):

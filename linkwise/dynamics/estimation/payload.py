@@ -11,18 +11,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...compiler.store import float64_function
-from ...mechanism import InertiaWarning, Mechanism, MechanismError, one_of
+from ...mechanism import Frame, InertiaWarning, Mechanism, MechanismError, one_of
 from ...mechanism.inertial_parameters import NAMES
 from ..identification import PER_LINK, inertial_parameters, regressor
+from ..passive import Passive
 from ..states import Float64Array, state_arrays
-from ..trees import inverse_dynamics
+from ..trees import inverse_dynamics, jacobian, mass_matrix
 from .noise import Noise, certainty_and_spread
-from .smoothing import smooth
+from .smoothing import forces_besides_motors, smooth
 
 MOST_STEPS, SETTLED = (
     20,
     1e-6,
 )  # steps of Gauss and Newton; the last changes parameters by that part of their deviations
+CERTAIN = "a joint force is measured without noise, and nothing else about it is uncertain: see Noise"
 POINT = NAMES[:4]  # the parameters of a point
 MOMENTS = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))  # rows and columns of the last six parameters of a link
 
@@ -31,10 +33,10 @@ MOMENTS = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))  # rows and columns o
 class PayloadEstimate:
     """A rigid body held by a link.
 
-    link                 the link
+    link                 the link, or the frame welded to one, in whose frame the numbers are
     names                of the parameters: "m", "mx", ...
-    parameters           (k,): mass, mass times centre of mass, rotational inertia about the link's origin, as
-                         ``linkwise.inertial_parameters`` has them
+    parameters           (k,): mass, mass times centre of mass, rotational inertia about the link's origin, in the
+                         order of ``linkwise.inertial_parameters``
     covariance           (k, k): of their errors
     mechanism            the mechanism that holds it
     a                    (..., nv): the joint accelerations, smoothed
@@ -88,23 +90,33 @@ def estimate_payload(
     link: str,
     noise: Noise,
     parameters: Sequence[str] = POINT,
+    passive: Passive | None = None,
 ) -> PayloadEstimate:
-    """The payload that ``link`` holds, from motions and joint forces measured at many states (batch dimensions).
+    """The payload of ``link``, moving or welded, from motions and joint forces measured at many states (batches).
 
     noise        of joint accelerations, joint forces and wrenches, independent from state to state; accelerations of
                  all joints are needed, q and v are taken as exact
     parameters   which of "m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz" to estimate, the others being
                  zero; without rotational inertias the payload is a point
+    passive      in place of the springs, damping, friction and limits of the joints; default the mechanism's own
 
+    Joint forces are those of motors: what else acts on the mechanism (``mech.acting``) acts besides.
     Residuals of joint forces are weighted with the inverse of their covariance, which noise of accelerations makes
     full, by the filter, O(n_links) a state; the steps of Gauss and Newton smooth the accelerations along the way.
+    Where joints mimic others, the covariances themselves are solved with.
     """
-    place = mech.link_names.index(one_of("moving link", link, mech.link_names))
+    frame = mech.frame(link)
+    if frame.body < 0:
+        raise MechanismError(f"{link!r} of mechanism {mech.name!r} is fixed to the ground: no joint feels its payload")
+    of_link = slice(PER_LINK * frame.body, PER_LINK * (frame.body + 1))
+    to_link = _moved_parameters(frame)
     arrays = state_arrays(mech, {"q": q, "v": v, "a": a, "tau": tau}).values()
     q, v, a, tau = arrays
     batch = v.shape[:-1]
     q, v, a, tau = (array.reshape(-1, array.shape[-1]) for array in (q, v, a, tau))
-    weighting = _Weighting(mech, noise)
+    tau = tau + forces_besides_motors(mech, q, v, passive)
+    bare = mech.with_acting(False)
+    weighting = (_DenseWeighting if mech.mimic_joints else _Weighting)(mech, noise)
     columns_of = _columns(parameters)
     size = len(columns_of)
     if np.isfinite(weighting.of_tau).sum() * len(v) < size:
@@ -112,12 +124,12 @@ def estimate_payload(
             f"{v.size} measured joint forces cannot tell {size} numbers of a payload: give more states"
         )
     own = inertial_parameters(mech)
-    found, rates, held = np.zeros(size), a, mech
+    found, rates, held = np.zeros(size), a, bare
     for _ in range(MOST_STEPS):
         ten, slopes = _ten(found, columns_of)
-        held = _holding(mech, own, place, ten)
+        held = _holding(bare, own, of_link, to_link @ ten)
         residuals = tau - inverse_dynamics(held, q, v, a)
-        columns = regressor(mech, q, v, rates)[..., PER_LINK * place : PER_LINK * (place + 1)] @ slopes
+        columns = regressor(mech, q, v, rates)[..., of_link] @ to_link @ slopes
         weighted = weighting(held, q, columns)
         information = np.einsum("nij,nik->jk", columns, weighted)
         values, vectors = np.linalg.eigh(_scaled(information))
@@ -126,7 +138,7 @@ def estimate_payload(
         covariance = np.linalg.inv(information)
         step = covariance @ np.einsum("nij,ni->j", weighted, residuals)
         found = found + step
-        rates = smooth(held, q, v, a, tau, noise).a
+        rates = weighting.smoothed(held, q, v, a, tau)
         if np.all(np.abs(step) <= SETTLED * np.sqrt(np.diag(covariance))):
             break
     else:
@@ -137,7 +149,8 @@ def estimate_payload(
     chi_square = float(np.sum(residuals * weighting(held, q, residuals[..., None])[..., 0]))
     free = int(np.isfinite(weighting.of_tau).sum()) * len(v) - size
     names = tuple(NAMES[k] for k in columns_of)
-    return PayloadEstimate(link, names, found, covariance, held, rates.reshape(*batch, mech.nv), chi_square, free)
+    holding = _holding(mech, own, of_link, to_link @ ten)
+    return PayloadEstimate(link, names, found, covariance, holding, rates.reshape(*batch, mech.nv), chi_square, free)
 
 
 class _Weighting:
@@ -151,25 +164,68 @@ class _Weighting:
             )
         if self.of_a.ndim > 1 or self.of_tau.ndim > 1:
             raise MechanismError("estimate_payload takes one Noise for all states: numbers (nv,), not batches")
-        self.variances = np.square(noise.of_wrenches(mech))
+        self.noise, self.variances = noise, np.square(noise.of_wrenches(mech))
 
     def __call__(self, mech: Mechanism, q: Float64Array, columns: Float64Array) -> Float64Array:
         noises = certainty_and_spread(self.of_a), certainty_and_spread(self.of_tau)
         function = float64_function(mech, "weighted_residuals")
         found = function(q[..., None, :], np.swapaxes(columns, -1, -2), *noises, self.variances)
         if not np.isfinite(found).all():
-            raise MechanismError(
-                "a joint force is measured without noise, and nothing else about it is uncertain: see Noise"
-            )
+            raise MechanismError(CERTAIN)
         return np.swapaxes(found, -1, -2)
 
+    def smoothed(self, mech: Mechanism, q: Any, v: Any, a: Any, tau: Any) -> Float64Array:
+        """(..., nv): accelerations."""
+        return smooth(mech, q, v, a, tau, self.noise).a
 
-def _holding(mech: Mechanism, own: Float64Array, place: int, payload: Float64Array) -> Mechanism:
+
+class _DenseWeighting(_Weighting):
+    """The same where joints mimic others, which the filter cannot take one at a time: with M Ra M + Rt + J* W J."""
+
+    def __call__(self, mech: Mechanism, q: Float64Array, columns: Float64Array) -> Float64Array:
+        M, told = mass_matrix(mech, q), np.isfinite(self.of_tau)
+        covariance = (M * self.of_a**2) @ M + np.diag(np.where(told, self.of_tau, 0.0) ** 2)
+        for link, variances in zip(mech.link_names, self.variances, strict=True):
+            if variances.any():
+                J = jacobian(mech, q, link)
+                covariance = covariance + np.swapaxes(J, -1, -2) @ (variances[:, None] * J)
+        weighted = np.zeros(columns.shape)
+        try:
+            weighted[:, told] = np.linalg.solve(covariance[:, told][:, :, told], columns[:, told])
+        except np.linalg.LinAlgError:
+            raise MechanismError(CERTAIN) from None
+        return weighted
+
+    def smoothed(self, mech: Mechanism, q: Any, v: Any, a: Any, tau: Any) -> Float64Array:
+        misses = tau - inverse_dynamics(mech, q, v, a)
+        return a + self.of_a**2 * (mass_matrix(mech, q) @ self(mech, q, misses[..., None]))[..., 0]
+
+
+def _holding(mech: Mechanism, own: Float64Array, of_link: slice, payload: Float64Array) -> Mechanism:
     parameters = own.copy()
-    parameters[PER_LINK * place : PER_LINK * (place + 1)] += payload
+    parameters[of_link] += payload
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InertiaWarning)  # on the way, and from noise, it may be no body's
         return mech.with_inertial_parameters(parameters, strict=False)
+
+
+def _moved_parameters(frame: Frame) -> Float64Array:
+    """(10, 10): parameters in a frame made those in that of the link it is welded to.
+
+    In the form [[integral of r r*, of r], [of r*, mass]] the pose multiplies them from both sides.
+    """
+    pose = np.eye(4)
+    pose[:3, :3], pose[:3, 3] = frame.rotation, frame.position
+    columns = []
+    for ten in np.eye(PER_LINK):
+        inertia = np.zeros((3, 3))
+        for value, (r, c) in zip(ten[4:], MOMENTS, strict=True):
+            inertia[r, c] = inertia[c, r] = value
+        second = 0.5 * np.trace(inertia) * np.eye(3) - inertia
+        moved = pose @ np.block([[second, ten[1:4, None]], [ten[None, 1:4], ten[:1, None]]]) @ pose.T
+        inertia = np.trace(moved[:3, :3]) * np.eye(3) - moved[:3, :3]
+        columns.append([moved[3, 3], *moved[:3, 3], *(inertia[at] for at in MOMENTS)])
+    return np.column_stack(columns)
 
 
 def _columns(parameters: Sequence[str]) -> list[int]:

@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike
 from ...compiler.registry import compile_instead
 from ...compiler.store import float64_function
 from ...mechanism import Mechanism, MechanismError, require_mechanism
+from ..acting import forces
+from ..passive import Passive
 from ..states import Float64Array, common_batch, real_numbers, state_arrays
 from ..trees import inverse_dynamics, link_accelerations
 from .noise import Noise, certainty_and_spread
@@ -58,6 +60,7 @@ def smooth(
     noise: Noise,
     wrenches: ArrayLike | None = None,
     link_accelerations: ArrayLike | None = None,
+    passive: Passive | None = None,
 ) -> Estimate:
     """The estimate of least weighted squares, which for Gaussian noise is the most likely one; O(n_links).
 
@@ -68,8 +71,11 @@ def smooth(
     wrenches             (n_links, 6): expected ones, default none
     link_accelerations   (n_links, 6): measured, as ``linkwise.link_accelerations`` gives them, if ``noise`` has their
                          deviations
+    passive              in place of the springs, damping, friction and limits of the joints; default the mechanism's
+
+    Joint forces are those of motors: what else acts on the mechanism (``mech.acting``) acts besides.
     """
-    measured = _Measured(mech, q, v, a, tau, noise, wrenches, link_accelerations)
+    measured = _Measured(mech, q, v, a, tau, noise, wrenches, link_accelerations, passive)
     joints, deviations, covariances, rows = measured.run("estimate")
     measured.require_answers(rows)
     rates, rate_variances, forces, force_variances = np.moveaxis(joints, -1, 0)
@@ -97,10 +103,11 @@ def log_likelihood(
     noise: Noise,
     wrenches: ArrayLike | None = None,
     link_accelerations: ArrayLike | None = None,
+    passive: Passive | None = None,
 ) -> Float64Array:
     """(...): the logarithm of the probability density of what was measured, by one sweep of the filter; arguments as
     for ``smooth``.  Joint accelerations of which nothing was measured are equally likely everywhere, with density 1."""
-    measured = _Measured(mech, q, v, a, tau, noise, wrenches, link_accelerations)
+    measured = _Measured(mech, q, v, a, tau, noise, wrenches, link_accelerations, passive)
     rows = measured.run("estimation_innovations")
     measured.require_answers(rows)
     return measured.log_likelihood(rows)
@@ -109,7 +116,18 @@ def log_likelihood(
 class _Measured:
     """Measurements as deviations from what they let expect of each other, with their noise."""
 
-    def __init__(self, mech: Mechanism, q: Any, v: Any, a: Any, tau: Any, noise: Noise, wrenches: Any, sensed: Any):
+    def __init__(
+        self,
+        mech: Mechanism,
+        q: Any,
+        v: Any,
+        a: Any,
+        tau: Any,
+        noise: Noise,
+        wrenches: Any,
+        sensed: Any,
+        passive: Passive | None,
+    ):
         require_mechanism(mech)
         if not isinstance(noise, Noise):
             raise TypeError(f"noise is a linkwise.estimation.Noise, got {noise!r}")
@@ -131,7 +149,8 @@ class _Measured:
                 "noise": self.of_rates.shape[:-2],
             }
         )
-        self.nominal = inverse_dynamics(mech, self.q, self.v, self.a, wrenches)
+        needed = inverse_dynamics(mech, self.q, self.v, self.a, wrenches)
+        self.nominal = needed - forces_besides_motors(mech, self.q, self.v, passive)
         self.residuals = np.where(self.of_forces[..., 0] > 0.0, self.tau - self.nominal, 0.0)
         self.sensed = _sensed(mech, self.q, self.v, self.a, noise, sensed)
 
@@ -177,6 +196,11 @@ class _Measured:
                 axis=(-2, -1),
             )
         return total
+
+
+def forces_besides_motors(mech: Mechanism, q: Float64Array, v: Float64Array, passive: Passive | None) -> Float64Array:
+    """(..., nv): of all that acts but actuators, whose forces are among the measured ones."""
+    return forces(mech.with_acting(actuators=False), q, v, passive=passive)
 
 
 def _heeded(mech: Mechanism, name: str, field: str, given: Any, deviation: Float64Array) -> Float64Array:

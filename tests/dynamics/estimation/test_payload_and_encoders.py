@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from linkwise.estimation import Noise, encoder_motion, estimate_payload
+from linkwise.estimation import Noise, encoder_motion, estimate_payload, smooth
 
 import linkwise as lw
+from linkwise.dynamics.estimation.payload import _DenseWeighting, _Weighting
 from tests.dynamics.estimation.least_squares import Dense
 from tests.physics.trees import close
 
@@ -45,6 +46,64 @@ def test_payload_without_noise_is_exact(arm):
     difference = lw.inertial_parameters(body) - lw.inertial_parameters(arm)
     close(found.parameters, difference[-10:], 1e-7)
     assert str(found).startswith(f"payload of {link!r}: 1.5 +-")
+
+
+def test_what_acts_is_accounted_for(arm):
+    """Damping acts besides motors, and motors are not counted twice."""
+    link, rng = arm.link_names[-1], np.random.default_rng(5)
+    motor = lw.Actuator("motor", arm.joint_names[0], gain=(3.0,), bias=(1.0, -2.0, -3.0))
+    damped = arm.with_damping(dict.fromkeys(arm.joint_names, 1.5)).with_elements(motor)
+    q, v, a, tau = measured(arm, arm.with_payload(link, 1.5, (0.02, -0.03, 0.2)), rng, 20, noisy=False)
+    tau = tau + 1.5 * v
+    found = estimate_payload(damped, q, v, a, tau, link, NOISE)
+    close(np.array([found.mass, *found.com]), (1.5, 0.02, -0.03, 0.2), 1e-8)
+    assert found.mechanism.acting == damped.acting
+    light = arm.with_damping(dict.fromkeys(arm.joint_names, 1.0))
+    other = estimate_payload(damped, q, v, a, tau - 0.5 * v, link, NOISE, passive=lw.Passive.of(light))
+    close(other.parameters, found.parameters, 1e-8)
+    blind = estimate_payload(damped, q, v, a, tau, link, NOISE, passive=lw.Passive())
+    assert blind.chi_square > 1e3 > found.chi_square
+    smoothed = smooth(found.mechanism, q, v, a, tau, NOISE)
+    close(smoothed.tau, tau, 1e-8)
+    close(smoothed.a, a, 1e-8)
+
+
+def test_payload_of_a_welded_frame_is_told_in_that_frame(arm):
+    link, rng = arm.link_names[-1], np.random.default_rng(6)
+    frame = arm.with_frame("tool", link, lw.pose((0.1, -0.2, 0.3), rpy=(0.4, 0.5, -0.6)))
+    for parameters, inertia in ((TEN[:4], None), (TEN, np.diag([0.01, 0.02, 0.015]))):
+        holding = frame.with_payload("tool", 1.5, (0.02, -0.03, 0.2), inertia)
+        found = estimate_payload(frame, *measured(arm, holding, rng, 20, noisy=False), "tool", NOISE, parameters)
+        close(np.array([found.mass, *found.com]), (1.5, 0.02, -0.03, 0.2), 1e-7)
+        close(lw.inertial_parameters(found.mechanism), lw.inertial_parameters(holding), 1e-7)
+    with pytest.raises(ValueError, match=f"'tool' .* is welded to '{link}'"):
+        smooth(frame, np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3), Noise(wrench={"tool": 1.0}))
+
+
+def test_payloads_where_joints_mimic_others(arm):
+    """As the filter weights without them; with them the truth is found, and ``smooth`` says what to lock."""
+    link, rng = arm.link_names[-1], np.random.default_rng(7)
+    noise = Noise(acceleration=0.05, torque={joint: 0.2 for joint in arm.joint_names[1:]}, wrench={link: 0.1})
+    q, v, a, tau = measured(arm, arm.with_payload(link, 1.5, (0.02, -0.03, 0.2)), rng, 20)
+    columns = rng.normal(size=(20, 3, 2))
+    filtered, dense = _Weighting(arm, noise), _DenseWeighting(arm, noise)
+    close(dense(arm, q, columns), filtered(arm, q, columns), 1e-9, core=2)
+    close(dense.smoothed(arm, q, v, a, tau), filtered.smoothed(arm, q, v, a, tau), 1e-9)
+    builder = lw.Builder()
+    for body in arm.bodies:
+        builder.link(body.link, body.mass, body.com, body.inertia)
+        parent = arm.link_names[body.parent] if body.parent >= 0 else "ground"
+        pose = (body.rotation, body.position)
+        mimic = lw.Mimic(arm.joint_names[1], -0.5, 0.1) if body.link == link else None
+        builder.joint(body.joint, body.kind, parent, body.link, pose, mimic=mimic)
+    tied, noise = builder.build("tied"), Noise(acceleration=0.05, torque=0.2)
+    q, v = lw.random_state(tied, rng, (20,))
+    a = rng.normal(size=v.shape)
+    tau = lw.inverse_dynamics(tied.with_payload(link, 1.5, (0.02, -0.03, 0.2)), q, v, a)
+    found = estimate_payload(tied, q, v, a, tau, link, noise)
+    close(np.array([found.mass, *found.com]), (1.5, 0.02, -0.03, 0.2), 1e-7)
+    with pytest.raises(lw.MechanismError, match=rf"mech.with_locked\({arm.joint_names[1]}=0\)"):
+        smooth(tied, q, v, a, tau, noise)
 
 
 @pytest.mark.slow
@@ -94,8 +153,10 @@ def test_payloads_that_cannot_be_told_are_refused(arm):
         estimate_payload(arm, q, v, a, tau, link, NOISE, ("mx", "my"))
     with pytest.raises(ValueError, match="unknown parameter of a payload 'mass'"):
         estimate_payload(arm, q, v, a, tau, link, NOISE, ("mass",))
-    with pytest.raises(ValueError, match="moving link"):
+    with pytest.raises(lw.MechanismError, match="has no link or frame 'hand'"):
         estimate_payload(arm, q, v, a, tau, "hand", NOISE)
+    with pytest.raises(lw.MechanismError, match="fixed to the ground"):
+        estimate_payload(arm, q, v, a, tau, "ground", NOISE)
 
 
 # -- encoders -------------------------------------------------------------------------------------------
