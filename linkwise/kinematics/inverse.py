@@ -26,6 +26,7 @@ from ..mechanism.quaternions import with_unit_quaternions
 from ..mechanism.sampling import common_limits
 from .guesses import Guesses, guesses, random_configurations
 from .targets import goals_and_numbers
+from .wrapping import wrapped
 
 DAMPING = 0.03  # mu: most of what it is between 0.01 and 0.1 is equal; see benchmarks/inverse_kinematics.py
 LONGEST = 2.0  # of a step, in radians and metres over all joints: what linear models are good for at most
@@ -113,7 +114,7 @@ def inverse_kinematics(
     q0           (..., nq) or {joint: ...}: where iterations start; None for guesses of the library's.  Targets that are
                  not reached from there are tried from guesses; a floating base starts where it is in q0
     posture      (..., nq) or {joint: ...}: the configuration that is preferred, as far as targets leave a choice; where
-                 iterations start, if q0 does not say
+                 iterations start, if q0 does not say.  Targets that are not reached with it are tried without
     limits       True: those of the joints (``mech.q_lower``, ``mech.q_upper``), mimic joints included; False: none; or
                  (lower, upper), each (nq,)
     tolerance    of every position (m), rotation and direction (rad)
@@ -121,7 +122,8 @@ def inverse_kinematics(
     iterations   of an attempt at most
     seed         of the guesses: equal calls have equal results
 
-    Loops are closed in the result.  Targets out of reach end at a least-squares compromise and are not ``converged``;
+    Revolute joints whose limits allow several whole rotations take the one nearest to the posture, else to q0, else to
+    the middle of their limits.  Loops are closed in the result.  Targets out of reach end at a least-squares compromise and are not ``converged``;
     ``result.require()`` raises an error for them.
     """
     require_mechanism(mech)
@@ -147,7 +149,12 @@ def inverse_kinematics(
         iterations,
         seed,
     )
-    search.run(None if start is None else flat(start), attempts)
+    first = None if start is None else flat(start)
+    search.run(first, attempts)
+    if first is not None and search.posture is not None and not search.reached.all():
+        search.run_without_posture(first, attempts)
+    preferred = given["q0"] if given["posture"] is None else given["posture"]
+    search.q = wrapped(mech, search.q, bounds, None if preferred is None else flat(preferred))
     return search.result(batch)
 
 
@@ -270,6 +277,19 @@ class _Search:
             self._start_again(lanes, again, start)
             lanes = self._widened(lanes.where(going & (again | ~hopeless)), start, attempts)
         self._measure()
+
+    def run_without_posture(self, start: np.ndarray, attempts: int) -> None:
+        """Targets that were not reached once more, for their own sake: a posture never costs a solution."""
+        left = np.flatnonzero(~self.reached)
+        alone = _Search(
+            self.mech, self.goals, self.target[left], None, self.bounds, self.tolerance, self.iterations, self.seed
+        )
+        alone.run(start[left], attempts)
+        self.attempts[left] += alone.attempts
+        nearer = alone.error < self.error[left]
+        own = left[nearer]
+        self.q[own], self.error[own], self.taken[own] = alone.q[nearer], alone.error[nearer], alone.taken[nearer]
+        self.reached[left] = alone.reached
 
     def _iterate(
         self, at: np.ndarray, q: np.ndarray, progress: np.ndarray, steps: int, made: np.ndarray | float = 0.0

@@ -90,6 +90,40 @@ def test_the_preferred_posture_is_the_nearest_of_all_that_reach_the_target():
     assert np.linalg.norm(free.q - posture) > np.linalg.norm(found.q - posture)
 
 
+def test_a_posture_costs_no_solution_and_whole_rotations_are_those_nearest_to_it(puma):
+    wide = puma.with_limits({name: lw.Limits(-6.2, 6.3) for name in puma.joint_names})
+    rng = np.random.default_rng(4)
+    q = rng.uniform(-6.2, 6.3, (300, 6))
+    poses = lw.frame_pose(wide, q, "link6")
+    posture = np.array([0.3, -1.0, 1.2, 0.2, 0.5, -5.0])
+    for options, wanted in (
+        ({"posture": posture, "q0": np.zeros(6)}, posture),
+        ({"q0": posture}, posture),
+        ({}, np.full(6, 0.05)),
+    ):
+        found = lw.inverse_kinematics(wide, {"link6": poses}, **options)
+        assert found.converged.all() and distance(wide, found.q, "link6", poses).max() < 3e-8
+        assert ((found.q >= -6.2) & (found.q <= 6.3)).all()
+        for sign in (-1.0, 1.0):  # what would be nearer is beyond the limits
+            other = found.q + sign * 2 * np.pi
+            allowed = (other >= -6.2) & (other <= 6.3)
+            assert (np.abs(other - wanted) >= np.abs(found.q - wanted) - 1e-9)[allowed].all()
+    preferred = lw.inverse_kinematics(puma, {"link6": poses}, posture=np.zeros(6), attempts=1)
+    alone = lw.inverse_kinematics(puma, {"link6": poses}, np.zeros(6), attempts=1)
+    assert 100 < alone.converged.sum() < 300 and preferred.converged[alone.converged].all()
+
+
+def test_joints_that_others_mimic_keep_their_rotations():
+    builder = lw.Builder().link("a", 1.0, (0.5, 0, 0), (1, 1, 1)).link("b", 1.0, (0.5, 0, 0), (1, 1, 1))
+    builder.joint("one", lw.Revolute(), "ground", "a", limits=lw.Limits(-10.0, 10.0))
+    builder.joint("two", lw.Revolute(), "a", "b", (None, (1, 0, 0)), mimic=lw.Mimic("one", 0.3))
+    mech = builder.frame("tip", "b", (1.0, 0, 0)).build()
+    goal = lw.frame_pose(mech, [7.0], "tip")
+    found = lw.inverse_kinematics(mech, {"tip": goal}, [6.9])
+    assert found.converged
+    np.testing.assert_allclose(found.q, [7.0], atol=1e-6)
+
+
 def test_limits_hold_and_what_they_exclude_is_not_reached():
     mech = lw.mechanisms.planar_arm(3)
     goal = np.array([-1.0, 0.5, 0.0])

@@ -1,0 +1,37 @@
+"""Whole rotations of revolute joints: where limits leave room for several, the one that is preferred."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..dynamics.states import Float64Array
+from ..mechanics.joints import Revolute
+from ..mechanism import Mechanism
+from ..mechanism.parts import Coupling
+
+WHOLE = 2.0 * np.pi
+
+
+def wrapped(mech: Mechanism, q: Float64Array, bounds: np.ndarray, preferred: np.ndarray | None) -> Float64Array:
+    """(n, nq): q, its revolute joints rotated by whole rotations to where they are nearest to ``preferred`` (n, nq)
+    within ``bounds`` (2, nq); None for the middle of the bounds, zero where there is none."""
+    at = _revolute_coordinates(mech)
+    angles, (lower, upper) = q[:, at], bounds[:, at]
+    if preferred is None:
+        bounded = np.isfinite(lower) & np.isfinite(upper)
+        wanted = np.where(bounded, 0.5 * (np.where(bounded, lower, 0.0) + np.where(bounded, upper, 0.0)), 0.0)
+    else:
+        wanted = preferred[:, at]
+    least, most = np.ceil((lower - angles) / WHOLE), np.floor((upper - angles) / WHOLE)
+    rotations = np.clip(np.rint((wanted - angles) / WHOLE), least, most)
+    moved = q.copy()
+    moved[:, at] = np.where(rotations == 0.0, angles, np.clip(angles + WHOLE * rotations, lower, upper))
+    return moved
+
+
+def _revolute_coordinates(mech: Mechanism) -> list[int]:
+    """The coordinates in q of revolute joints whose whole rotations no other joint and no coupling feels."""
+    felt = {body.mimic.joint for body in mech.bodies if body.mimic}
+    felt |= {joint for loop in mech.loops if isinstance(loop, Coupling) for joint, _ in loop.ratios}
+    own = [body for body in mech.bodies if isinstance(body.kind, Revolute) and not body.mimic]
+    return [mech.q_index(body.joint).start for body in own if body.joint not in felt]
