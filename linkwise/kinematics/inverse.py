@@ -123,8 +123,8 @@ def inverse_kinematics(
     seed         of the guesses: equal calls have equal results
 
     Revolute joints whose limits allow several whole rotations take the one nearest to the posture, else to q0, else to
-    the middle of their limits.  Loops are closed in the result.  Targets out of reach end at a least-squares compromise and are not ``converged``;
-    ``result.require()`` raises an error for them.
+    the middle of their limits.  Loops are closed in the result.  Targets out of reach end at a least-squares compromise
+    and are not ``converged``; ``result.require()`` raises an error for them.
     """
     require_mechanism(mech)
     _check_counts(tolerance, attempts, iterations)

@@ -48,6 +48,12 @@ def with_controller(
 ) -> tuple[Acting, Mapping[str, Any] | None, Any]:
     """What acts, feedback and control inputs, where feedback may be a compiled controller: that is one more law, whose
     reference follows the inputs of actuators.  ``varied``: numbers of the mechanism differ from state to state."""
+    if callable(feedback) and not isinstance(feedback, CompiledControl):
+        raise TypeError(
+            f"rollout: feedback takes controllers that are compiled (lw.computed_torque, operational_space_control, "
+            "decoupled_tracking, lqr, and lw.saturated of them) or {'target': q, 'kp': 100.0, 'kd': 10.0}, not "
+            f"{type(feedback).__name__}: give tau=lw.held(control, period) in its place"
+        )
     if not isinstance(feedback, CompiledControl):
         return acting, feedback, ctrl
     if feedback.mech.nq != mech.nq or feedback.mech.nv != mech.nv:
@@ -180,7 +186,8 @@ def _numbers(mech: Mechanism, name: str, given: Any, dtype: np.dtype) -> np.ndar
         raise KernelError(f"rollout: {name} is missing")
     if callable(given):
         raise TypeError(
-            f"rollout: {name} must be an array, given before the motion: lw.simulate takes functions of (t, q, v)"
+            f"rollout: {name} must be an array, given before the motion, not a function: lw.held(control, period) makes "
+            "one of a controller that is asked every so many steps, lw.simulate takes functions of (t, q, v)"
         )
     try:
         values = given if on_device(given) else np.asarray(given)

@@ -232,6 +232,19 @@ def test_bounded_forces_keep_the_lyapunov_function_falling():
             ),
             "the controller is one of 'chain_2'",
         ),
+        (
+            lambda: lw.rollout(
+                lw.mechanisms.chain(2), None, None, None, 1e-2, 2,
+                feedback=lw.joint_feedback(lw.mechanisms.chain(2), [0.0, 0.0]),
+            ),
+            r"not JointFeedback: give tau=lw.held\(control, period\)",
+        ),
+        (
+            lambda: lw.rollout(
+                lw.mechanisms.chain(2), None, None, lw.joint_feedback(lw.mechanisms.chain(2), [0.0, 0.0]), 1e-2, 2
+            ),
+            r"tau must be an array, .* lw.held\(control, period\)",
+        ),
     ],
 )  # fmt: skip
 def test_what_cannot_be_done_is_said(call, message):
