@@ -185,9 +185,9 @@ def _numbers(mech: Mechanism, name: str, given: Any, dtype: np.dtype) -> np.ndar
             return otherwise(mech, name).astype(dtype)
         raise KernelError(f"rollout: {name} is missing")
     if callable(given):
+        asked = f"{name}=lw.held(control, period) asks a controller every so many steps, " * (name in ("tau", "ctrl"))
         raise TypeError(
-            f"rollout: {name} must be an array, given before the motion, not a function: lw.held(control, period) makes "
-            "one of a controller that is asked every so many steps, lw.simulate takes functions of (t, q, v)"
+            f"rollout: {name} must be an array, given before the motion: {asked}lw.simulate takes functions of (t, q, v)"
         )
     try:
         values = given if on_device(given) else np.asarray(given)

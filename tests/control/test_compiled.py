@@ -243,7 +243,7 @@ def test_bounded_forces_keep_the_lyapunov_function_falling():
             lambda: lw.rollout(
                 lw.mechanisms.chain(2), None, None, lw.joint_feedback(lw.mechanisms.chain(2), [0.0, 0.0]), 1e-2, 2
             ),
-            r"tau must be an array, .* lw.held\(control, period\)",
+            r"tau must be an array, .* tau=lw.held\(control, period\)",
         ),
     ],
 )  # fmt: skip
