@@ -19,8 +19,8 @@ from .screen import shown
 def convert(found: Loaded, output: str, strict: bool) -> None:
     """Write the mechanism FILE to OUTPUT, whose ending says the format: .urdf, .xml or .mjcf (MJCF).
 
-    Loops become <loop> of URDF+ or equalities of MJCF; joints that a format lacks are composed of ones that it has.
-    What the format cannot say is told on stderr.
+    Loops become <loop> of URDF+, or go to a companion file beside it, or equalities of MJCF; joints that a format lacks
+    are composed of ones that it has.  What the format cannot say is told on stderr.
 
     \b
     linkwise convert robot.urdf robot.xml

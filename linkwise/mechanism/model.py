@@ -440,7 +440,8 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
         """Write it to a file, ``"robot.urdf"`` or ``"robot.xml"`` (MJCF); ``lw.load`` of it has the same dynamics.
 
         What the format cannot say is told in one ``lw.OmissionWarning``, with ``strict`` as an error; joints and loops
-        that cannot be composed of what it has are an error.
+        that cannot be composed of what it has are an error.  Loops that URDF has no words for go to a companion file,
+        ``"robot.loops.toml"``, which ``lw.load`` reads along; drives, which follow functions of time, to none.
         """
         from linkwise.writers import save
 

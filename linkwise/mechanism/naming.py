@@ -1,4 +1,4 @@
-"""Names of single coordinates: the part of ``Mechanism`` that is about them."""
+"""Names of single coordinates, the part of ``Mechanism`` that is about them; what files call kinds of loops."""
 
 from __future__ import annotations
 
@@ -87,3 +87,13 @@ class NamedCoordinates:
 
 def _named(body: Body, measure: str) -> str:
     return f"{body.joint}.{measure}" if measure else body.joint
+
+
+def word_of(kind: str) -> str:
+    """What files of loops call a kind of joint or contact: "pin_in_slot" for PinInSlot."""
+    return kind if "." in kind else re.sub("(?<=.)(?=[A-Z])", "_", kind).lower()
+
+
+def key_of(field: str) -> str:
+    """What files of loops call a field of a kind of joint."""
+    return "axis" if field == "normal" else field

@@ -12,7 +12,7 @@ from typing import Any
 from linkwise.mechanism import Mechanism, MechanismError, from_dh
 from linkwise.readers import protocol
 from linkwise.readers.dh_table import load_dh
-from linkwise.readers.loops import Source, with_loops_of
+from linkwise.readers.loops import Source, companion_of, with_loops_of
 from linkwise.readers.protocol import FORMATS, AnyReader, document_of, parse_xml
 from linkwise.readers.srdf import load_srdf
 
@@ -57,7 +57,8 @@ def load(
     gravity         (3,) in the ground frame; by default what the file says (MJCF), or (0, 0, -9.81)
     name            of the mechanism; by default the one in the file
     loops           joints that close loops, and couplings of joints, which plain URDF cannot write: the path of a TOML
-                    file, its text, or a list of dicts (see ``linkwise.readers.loops``)
+                    file, its text, or a list of dicts (see ``linkwise.readers.loops``); by default the file beside a
+                    URDF file that ``mech.save`` wrote with it
     mimic           whether joints that mimic others or are coupled with others (URDF+ ``<coupling>``, MJCF
                     ``<equality>`` of joints and tendons) do; with False they are free
     """
@@ -72,6 +73,7 @@ def load(
         raise MechanismError(f"{source}: {found.advice.format(name=found.name, supported=supported)}")
     mechanism = found.read(root, floating_base, gravity, name, folder, mimic)
     mechanism = root.findings.told(mechanism, source)
+    loops = companion_of(root, folder) if loops is None else loops
     mechanism = mechanism if loops is None else with_loops_of(mechanism, loops)
     if mechanism.loops:
         from linkwise.dynamics.closed import redundancy  # here, as few files have loops

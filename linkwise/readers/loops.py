@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import re
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -36,14 +35,15 @@ from linkwise.mechanics.contacts import CONTACTS, Contact
 from linkwise.mechanics.joints import KINDS, LoopKind
 from linkwise.mechanism import Constraint, Coupling, Loop, Mechanism, MechanismError
 from linkwise.mechanism.checks import checked_array, did_you_mean
+from linkwise.mechanism.naming import key_of, word_of
 from linkwise.mechanism.poses import rotation_from_quaternion, rotation_from_rpy
+from linkwise.readers.protocol import Element
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-_WORDS = {"normal": "axis"}  # what files call a field of a joint, where it is not by its name
 _COMMON = ("name", "kind", "link_a", "pose_a", "link_b", "pose_b")
 _OF_COUPLINGS = ("name", "ratios", "offset")
 _ROTATIONS = ("rpy", "quaternion", "rotation")
@@ -58,6 +58,21 @@ def with_loops_of(mech: Mechanism, loops: Source) -> Mechanism:
         return mech.with_loops(*(_loop(mech, number, table) for number, table in enumerate(tables, 1)))
     except MechanismError as error:
         raise MechanismError(f"{source}: {error}") from None
+
+
+def companion_of(root: Element, folder: Path | None) -> Path | None:
+    """The file that <loops file="..."/> of a URDF document names, which stands beside it in the same folder."""
+    named = next((one for one in root.all("loops") if "file" in one.attributes), None)
+    if named is None or root.tag != "robot":
+        return None
+    file = named.text("file")
+    if file != Path(file).name:
+        raise named.error(f"{file!r} is not the name of a file in the same folder: give loops= the path of yours")
+    if folder is None or not (folder / file).is_file():
+        raise named.error(
+            f"the loops of this mechanism are in {file!r}, which is not here: give loops= its path or text"
+        )
+    return folder / file
 
 
 def _tables(loops: Source) -> tuple[list[Any], str]:
@@ -133,7 +148,7 @@ def _kinds() -> dict[str, type[LoopKind]]:
     PinInSlot."""
     closing = [(name, kind) for name, kind in KINDS.items() if getattr(kind, "nv", 6) < 6]
     own: list[tuple[str, type[LoopKind]]] = [*closing, *CONTACTS.items()]
-    return {name if "." in name else re.sub("(?<=.)(?=[A-Z])", "_", name).lower(): kind for name, kind in own}
+    return {word_of(name): kind for name, kind in own}
 
 
 def _kind(what: str, table: Mapping[str, Any]) -> LoopKind:
@@ -144,7 +159,7 @@ def _kind(what: str, table: Mapping[str, Any]) -> LoopKind:
     if not name:
         raise MechanismError(f"{what}: unknown kind {given!r}: {did_you_mean(given.lower(), kinds)}")
     record: Any = kinds[name]
-    fields = {_WORDS.get(field.name, field.name): field for field in dataclasses.fields(record) if field.init}
+    fields = {key_of(field.name): field for field in dataclasses.fields(record) if field.init}
     known = (*_COMMON, *fields)
     for key in table:
         if key not in known:

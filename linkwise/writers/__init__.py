@@ -32,7 +32,9 @@ def save(mech: Mechanism, path: str | os.PathLike[str], strict: bool = False) ->
     if ending not in FORMATS:
         known = ", ".join(f"{one} ({name})" for one, (name, _) in FORMATS.items())
         raise MechanismError(f"{target.name!r} has no ending of a format that mechanisms are saved in: {known}")
-    text = text_of(mech, ending, str(target), strict)  # before the file is touched
+    text, report = _written(mech, ending, str(target), strict, file=target)  # before the file is touched
+    for name, companion in report.companions.items():
+        target.with_name(name).write_text(companion, encoding="utf-8")
     target.write_text(text, encoding="utf-8")
 
 
@@ -40,8 +42,14 @@ def text_of(mech: Mechanism, ending: str, place: Any = None, strict: bool = Fals
     """The document that ``save`` writes; ``place`` is what messages call it.
 
     With ``remarks`` it is told as well what is written otherwise than it is here."""
+    return _written(mech, ending, place, strict, remarks)[0]
+
+
+def _written(
+    mech: Mechanism, ending: str, place: Any, strict: bool, remarks: bool = True, file: Path | None = None
+) -> tuple[str, Report]:
     name, written = FORMATS[ending]
-    report = Report(name, place or f"{name} of {mech.name}", strict, remarks)
+    report = Report(name, place or f"{name} of {mech.name}", strict, remarks, file)
     text = written(mech, report)
     report.tell()
-    return text
+    return text, report

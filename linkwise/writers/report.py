@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from linkwise.mechanism import MechanismError, MechanismWarning, OmissionWarning, warn_caller
 
@@ -16,9 +17,14 @@ class Report:
     place         what the document is called in messages
     strict        whether what cannot be said is an error
     remarks       whether what is written otherwise than it is here is told
+    file          that the document becomes; None where it is text alone, which has no companions
+    companions    {name: text} of files that go beside it
     """
 
-    def __init__(self, format_name: str, place: str, strict: bool = False, remarks: bool = True) -> None:
+    def __init__(
+        self, format_name: str, place: str, strict: bool = False, remarks: bool = True, file: Path | None = None
+    ) -> None:
+        self.file, self.companions = file, dict[str, str]()
         self.format_name, self._place, self._strict, self._tells_remarks = format_name, place, strict, remarks
         self._omitted: dict[str, list[str]] = {}
         self._remarks: dict[str, list[str]] = {}

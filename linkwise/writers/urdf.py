@@ -13,6 +13,7 @@ from linkwise.mechanics.joints import Fixed, Floating, Joint, Planar, Prismatic,
 from linkwise.mechanism import GROUND, Actuator, Body, Coupling, EffortRange, Loop, Mechanism, Pose, Shape
 from linkwise.mechanism.elements import RECORDS, name_of
 from linkwise.writers.composed_joints import with_joints_of
+from linkwise.writers.loops import follows_functions, toml_of
 from linkwise.writers.report import Report, listed
 from linkwise.writers.xml import document, element
 
@@ -169,16 +170,32 @@ def _welds(root: Element, mech: Mechanism) -> None:
 
 
 def _loops(root: Element, mech: Mechanism, report: Report) -> None:
+    """Those that URDF+ has as its <loop>; the others in a companion file, which <loops file="..."/> names."""
     for loop in mech.loops:
-        if isinstance(loop, Coupling) or type(loop.kind) not in _LOOPS:
-            what = "couplings of joints" if isinstance(loop, Coupling) else f"loops that {loop.kind!r} closes"
+        if follows_functions(loop):
             raise report.refuse(
-                f"URDF has no {what}, such as {loop.name!r}; save mech.spanning_tree, which is without loops"
-                + (", or write MJCF" if isinstance(loop, Coupling) else "")
+                f"{loop.name!r} follows time or functions of coordinates, which files do not hold; save "
+                "mech.spanning_tree, which is without loops"
             )
+    known = [loop for loop in mech.loops if isinstance(loop, Loop) and type(loop.kind) in _LOOPS]
+    others = [loop for loop in mech.loops if isinstance(loop, Coupling) or type(loop.kind) not in _LOOPS]
+    for loop in known:
         _loop(root, loop)
-    if mech.loops:
-        report.remark("loops as <loop> of URDF+, which others skip", listed([loop.name for loop in mech.loops]))
+    if known:
+        report.remark("loops as <loop> of URDF+, which others skip", listed([loop.name for loop in known]))
+    if not others:
+        return
+    if report.file is None:
+        one = others[0]
+        what = "couplings of joints" if isinstance(one, Coupling) else f"loops that {one.kind!r} closes"
+        raise report.refuse(
+            f'URDF has no {what}, such as {one.name!r}; mech.save("robot.urdf") writes them to a companion file beside '
+            "it; or take mech.spanning_tree, which is without loops"
+        )
+    name = f"{report.file.stem}.loops.toml"
+    element(root, "loops", file=name)
+    report.companions[name] = toml_of(others)
+    report.remark(f"loops in {name} beside it, which linkwise reads and others skip", listed([x.name for x in others]))
 
 
 def _loop(root: Element, loop: Loop) -> None:

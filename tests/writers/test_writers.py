@@ -140,14 +140,18 @@ def test_what_cannot_be_said_is_refused(tmp_path):
     with pytest.raises(lw.MechanismError, match="'fly' floats on the moving link 'a', and MJCF has free joints"):
         mech.save(tmp_path / "pair.xml")
     sliding = tree.loop("slot", lw.Cylindrical(), "ground", None, "b").build("pair")
-    with pytest.raises(lw.MechanismError, match="URDF has no loops that Cylindrical.*'slot'; save mech.spanning_tree"):
-        sliding.save(tmp_path / "pair.urdf")
+    with pytest.raises(
+        lw.MechanismError, match="URDF has no loops that Cylindrical.*'slot'; mech.save.*companion file"
+    ):
+        lw.interop.urdf_text(sliding)
     coupled = machine().coupling("belt", {"turn": 1.0, "gear": 2.0}).build()
-    with pytest.raises(lw.MechanismError, match="no couplings of joints, such as 'belt'.*or write MJCF"):
-        coupled.save(tmp_path / "machine.urdf")
+    with pytest.raises(lw.MechanismError, match="no couplings of joints, such as 'belt'; mech.save.*companion file"):
+        lw.interop.urdf_text(coupled)
     driven = machine().drive("motor", "turn", lambda t: t).build()
     with pytest.raises(lw.MechanismError, match="MJCF has no equality for 'motor', which follows time"):
         driven.save(tmp_path / "machine.xml")
+    with pytest.raises(lw.MechanismError, match="'motor' follows time .* files do not hold; save mech.spanning_tree"):
+        driven.save(tmp_path / "machine.urdf")
     with pytest.raises(lw.MechanismError, match="'a.step' has no ending of a format .* .urdf .URDF., .xml .MJCF."):
         mech.save(tmp_path / "a.step")
     with pytest.raises(lw.MechanismError, match="leaves out: velocity limit of rail"):

@@ -24,7 +24,7 @@ def note_omissions(root: Element, joints: Sequence[Element], known: Mapping[str,
         elif element.tag in ("loop", "coupling"):
             for tag in (child.tag for child in element.children if child.tag not in known[element.tag]):
                 omit(element, f"{element.tag} with {tag}", f"<{tag}> is not read: the {element.tag} holds without it")
-        elif element.tag not in (*_READ, *_SILENT):
+        elif element.tag not in (*_READ, *_SILENT) and not (element.tag == "loops" and "file" in element.attributes):
             _note_unknown(element)
     for joint in joints:
         for child in joint.children:

@@ -6,8 +6,9 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from linkwise.mechanics.joints import Fixed, Joint, Revolute, Spherical
+from linkwise.mechanics.joints import Fixed, Revolute, Spherical
 from linkwise.mechanism import Coupling, Loop, Mechanism
+from linkwise.writers.loops import follows_functions
 from linkwise.writers.mjcf.bodies import Bodies
 from linkwise.writers.report import Report
 from linkwise.writers.xml import element
@@ -25,12 +26,12 @@ def write_equalities(root: Element, mech: Mechanism, bodies: Bodies, report: Rep
             rule = (offset, body.mimic.ratio, 0.0, 0.0, 0.0)
             element(section, "joint", joint1=body.joint, joint2=body.mimic.joint, polycoef=rule)
     for loop in mech.loops:
+        if follows_functions(loop):
+            raise report.refuse(
+                f"MJCF has no equality for {loop.name!r}, which follows time or constrains velocities alone; save "
+                "mech.spanning_tree, which is without it"
+            )
         if isinstance(loop, Coupling):
-            if loop.drive is not None or not loop.keeps_position:
-                raise report.refuse(
-                    f"MJCF has no equality for {loop.name!r}, which follows time or constrains velocities alone; save "
-                    "mech.spanning_tree, which is without it"
-                )
             _coupling(root, section, bodies, loop)
         else:
             _loop(section, mech, bodies, loop, report)
@@ -49,8 +50,8 @@ def _loop(section: Element, mech: Mechanism, bodies: Bodies, loop: Loop, report:
         report.remark("hinges that close loops, as two points of their axes", f"{names[0]} ({', '.join(names)})")
     else:
         raise report.refuse(
-            f"MJCF has no equality for the loop {loop.name!r}, which {loop.kind!r} closes; save mech.spanning_tree, "
-            "which is without loops" + ", or write URDF" * isinstance(loop.kind, Joint)
+            f"MJCF has no equality for the loop {loop.name!r}, which {loop.kind!r} closes; write URDF, which has it in "
+            "a companion file, or save mech.spanning_tree, which is without loops"
         )
 
 

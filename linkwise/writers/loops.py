@@ -1,0 +1,54 @@
+"""Loops and couplings as the companion file in TOML that ``readers/loops`` reads: what URDF+ has no words for."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from linkwise.mechanism import Constraint, Coupling, Pose
+from linkwise.mechanism.naming import key_of, word_of
+from linkwise.mechanism.plain_data import plain
+
+
+def follows_functions(loop: Constraint) -> bool:
+    """Whether it is driven in time or has ratios that are functions: no file holds these."""
+    return loop.drive is not None or (isinstance(loop, Coupling) and not loop.keeps_position)
+
+
+def toml_of(loops: Iterable[Constraint]) -> str:
+    """The text of the companion file."""
+    return "\n".join(_table(loop) for loop in loops)
+
+
+def _table(loop: Constraint) -> str:
+    if isinstance(loop, Coupling):
+        ratios = ", ".join(f"{_text(joint)} = {_text(ratio)}" for joint, ratio in loop.ratios)
+        return f"[[coupling]]\nname = {_text(loop.name)}\nratios = {{{ratios}}}\noffset = {_text(loop.offset)}\n"
+    record: Any = loop.kind
+    data = plain(record)  # refuses kinds whose fields do not make them again
+    own = {key_of(f.name): data[f.name] for f in dataclasses.fields(record) if f.init}
+    entries = {
+        "name": _text(loop.name),
+        "kind": _text(word_of(data["type"])),
+        **{name: _text(value) for name, value in own.items()},
+        "link_a": _text(loop.link_a),
+        "pose_a": _pose(loop.pose_a),
+        "link_b": _text(loop.link_b),
+        "pose_b": _pose(loop.pose_b),
+    }
+    return "[[loop]]\n" + "".join(f"{key} = {value}\n" for key, value in entries.items())
+
+
+def _pose(pose: Pose) -> str:
+    rotation, position = pose
+    rotated = "" if np.array_equal(rotation, np.eye(3)) else f", rotation = {_text(rotation)}"
+    return f"{{xyz = {_text(position)}{rotated}}}"
+
+
+def _text(value: Any) -> str:
+    """Numbers with all their digits; strings, truth values and lists of JSON are those of TOML."""
+    return json.dumps(value.tolist() if isinstance(value, np.ndarray) else value, ensure_ascii=False)
