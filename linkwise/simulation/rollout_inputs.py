@@ -187,7 +187,8 @@ def _numbers(mech: Mechanism, name: str, given: Any, dtype: np.dtype) -> np.ndar
     if callable(given):
         asked = f"{name}=lw.held(control, period) asks a controller every so many steps, " * (name in ("tau", "ctrl"))
         raise TypeError(
-            f"rollout: {name} must be an array, given before the motion: {asked}lw.simulate takes functions of (t, q, v)"
+            f"rollout: {name} must be an array, given before the motion: {asked}"
+            "lw.simulate takes functions of (t, q, v)"
         )
     try:
         values = given if on_device(given) else np.asarray(given)

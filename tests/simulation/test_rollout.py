@@ -477,9 +477,14 @@ REFUSED = {
         "unknown part of feedback 'targets': did you mean 'target'",
     ),
     "feedback that is no mapping": (
-        lambda: lw.rollout(ARM, Q, V, None, 0.1, 3, feedback=lw.joint_feedback(ARM, Q)),
+        lambda: lw.rollout(ARM, Q, V, None, 0.1, 3, feedback=Q),
         TypeError,
         "feedback must map names to values",
+    ),
+    "feedback that is not compiled": (
+        lambda: lw.rollout(ARM, Q, V, None, 0.1, 3, feedback=lw.joint_feedback(ARM, Q)),
+        TypeError,
+        "feedback takes controllers that are compiled",
     ),
     "target's shape": (
         lambda: lw.rollout(ARM, Q, V, None, 0.1, 3, feedback={"target": Q[:5], "kp": 1.0}),
