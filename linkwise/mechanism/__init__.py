@@ -19,7 +19,7 @@ from linkwise.mechanism.drives import Drive
 from linkwise.mechanism.elements import Actuator, EffortRange, FluidForce, GravityCompensation, Tendon
 from linkwise.mechanism.model import GROUND, Mechanism, require_mechanism
 from linkwise.mechanism.parts import Body, Constraint, Coupling, Frame, Limits, Loop, Mimic, Place, Pose
-from linkwise.mechanism.plain_data import from_data, to_data
+from linkwise.mechanism.plain_data import from_data, holds_functions, to_data
 from linkwise.mechanism.poses import pose
 from linkwise.mechanism.shapes import PLANE, Bump, ContactLaw, ContactPair, Shape, bumps
 
@@ -59,6 +59,7 @@ __all__ = [
     "did_you_mean",
     "from_data",
     "from_dh",
+    "holds_functions",
     "one_of",
     "pose",
     "require_mechanism",

@@ -63,6 +63,11 @@ def from_data(data: Mapping[str, Any]) -> Mechanism:
         raise MechanismError(f"mechanism data with a missing or strange entry: {error}") from error
 
 
+def holds_functions(loop: Constraint) -> bool:
+    """Whether it follows a function of time, or has ratios that are functions: data hold none."""
+    return isinstance(loop.drive, Drive) or (isinstance(loop, Coupling) and loop.ratios_change)
+
+
 def _fields(value: Any) -> dict[str, Any]:
     return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
 

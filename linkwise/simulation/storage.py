@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..dynamics.passive import Passive
-from ..mechanism import MechanismError, from_data, to_data
+from ..mechanism import MechanismError, OmissionWarning, from_data, holds_functions, to_data, warn_caller
 from .events import Occurrence
 from .settings import Settings
 from .systems import Chart
@@ -22,14 +23,24 @@ SOMETIMES = ("wrenches", "ctrl", "activation")  # arrays that a trajectory may h
 
 
 def save(trajectory: Trajectory, path: str | Path) -> None:
-    """Write a trajectory with its mechanism to ``path``."""
+    """Write a trajectory with its mechanism to ``path``; what follows functions is left out of the mechanism."""
     from .. import __version__
 
-    end, events = trajectory.end, trajectory.events
+    mech, end, events = trajectory.mechanism, trajectory.end, trajectory.events
+    functions = [loop.name for loop in mech.loops if holds_functions(loop)]
+    if functions:
+        mech = replace(mech, loops=tuple(loop for loop in mech.loops if loop.name not in functions))
+        end = replace(end, chart=None)  # its rows are of all constraints
+        warn_caller(
+            f"{path}: functions of time and of coordinates are not stored: the samples are, with the mechanism "
+            f"without {', '.join(functions)}, from which forces of constraints cannot be computed again",
+            OmissionWarning,
+        )
     about = {
         "format": FORMAT,
         "version": __version__,
-        "mechanism": to_data(trajectory.mechanism),
+        "mechanism": to_data(mech),
+        "left_out": functions,
         "passive": None if trajectory.passive is None else trajectory.passive.to_data(),
         "acts": True,  # elements of the mechanism; in files of earlier versions they did not
         "settings": trajectory.settings.to_data(),
@@ -48,7 +59,7 @@ def save(trajectory: Trajectory, path: str | Path) -> None:
         arrays["chart_origin"] = end.chart.origin
         if end.chart.rows is not None:
             arrays["chart_rows"] = end.chart.rows
-    nq, nv = trajectory.mechanism.nq, trajectory.mechanism.nv
+    nq, nv = mech.nq, mech.nv
     arrays["event_q"] = np.array([event.q for event in events]).reshape(len(events), nq)
     arrays["event_v"] = np.array([event.v for event in events]).reshape(len(events), nv)
     with open(path, "wb") as file:
@@ -70,6 +81,12 @@ def load_trajectory(path: str | Path) -> Trajectory:
         raise MechanismError(
             f"{path} is a trajectory of format {about.get('format')!r} (linkwise {about.get('version')}); this version "
             f"reads format {FORMAT}"
+        )
+    if about.get("left_out"):
+        warn_caller(
+            f"{path}: the mechanism is here without {', '.join(about['left_out'])}, functions that files do not hold: "
+            "forces of constraints and what follows when it is resumed are not those of the motion",
+            OmissionWarning,
         )
     happened = zip(about["events"], arrays["event_q"], arrays["event_v"], strict=True)
     end, grid = about["end"], about["end"]["grid"]

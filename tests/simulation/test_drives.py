@@ -180,3 +180,14 @@ def test_given_derivatives_and_what_can_be_kept():
 def test_what_is_wrong_is_said(make, said):
     with pytest.raises(lw.MechanismError, match=said):
         make()
+
+
+def test_samples_of_driven_motions_are_stored_without_the_functions(mech, tmp_path):
+    motion = lw.simulate(mech, None, None, 0.1)
+    with pytest.warns(lw.OmissionWarning, match="functions of time and of coordinates are not stored.*without shaker"):
+        motion.save(tmp_path / "motion.npz")
+    with pytest.warns(lw.OmissionWarning, match="is here without shaker"):
+        loaded = lw.load_trajectory(tmp_path / "motion.npz")
+    for name in ("t", "q", "v", "a", "tau", "kinetic_energy"):
+        np.testing.assert_array_equal(getattr(loaded, name), getattr(motion, name), err_msg=name)
+    assert loaded.mechanism == mech.spanning_tree
