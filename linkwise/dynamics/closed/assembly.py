@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...compiler.registry import compile_instead
+from ...mechanics.joints import ANGLE, QUATERNION
 from ...mechanism import Mechanism, MechanismError
 from ...mechanism.checks import names_of
+from ...mechanism.naming import ANGLES
 from .. import trees as tree
 from ..by_joint import coordinates_by_joint
 from ..states import Float64Array, checked_arrays, common_batch, real_numbers
@@ -48,8 +50,9 @@ def assemble(
     tries: int = TRIES,
 ) -> Float64Array:
     """(nq,): a configuration near ``q_guess`` in which all loops are closed, the coordinates of the joints named in
-    ``hold`` unchanged but for quaternions, which get unit length.  A guess by joint, {"crank": 0.5}, is for the other
-    joints that of ``mech.initial``.
+    ``hold`` unchanged but for quaternions, which get unit length; single coordinates can be held too, "base.x", or with
+    "base.yaw" a whole orientation.  A guess by joint, {"crank": 0.5}, is for the other joints that of ``mech.initial``;
+    these joints move too, unless they are held.
 
     Levenberg-Marquardt on the configuration manifold: every step makes the error smaller, none moves a coordinate by
     more than half a radian or half the size of the loops.  Where that ends with a loop open, as it does at a stationary
@@ -64,10 +67,28 @@ def assemble(
         q_guess = coordinates_by_joint(mech, "q_guess", q_guess)
     (guess,) = checked_arrays(mech, q=q_guess)
     hold = names_of(hold)
-    free = np.ones(mech.nv, dtype=bool)
-    free[moved_by(mech, hold, "hold")] = False
+    free, kept = _held(mech, hold)
     aim = LOOPS.aim * tolerance
-    return _closed_or_refused(mech, guess, free, aim, tolerance, max_steps, hold, "the guess", tries)
+    return _closed_or_refused(mech, guess, free, aim, tolerance, max_steps, hold, "the guess", tries, kept)
+
+
+def _held(mech: Mechanism, hold: Sequence[str]) -> tuple[NDArray[np.bool_], list[int]]:
+    """(nv,): the velocities that are free while the named joints and coordinates are held; and places in q that keep
+    their numbers though no velocity is theirs alone, such as "base.x"."""
+    free, kept = np.ones(mech.nv, dtype=bool), []
+    for name in hold:
+        joint, place = mech.joint_of_coordinate(name), mech.coordinate_place("q", name)
+        is_part = joint in mech.joint_names and name not in mech.joint_names
+        kind = mech.bodies[mech.body_index(joint)].kind if is_part else None
+        if kind is None or kind.rates_are_velocities:
+            free[moved_by(mech, [name], "hold")] = False
+        elif place is not None and kind.measures("q")[place - mech.q_index(joint).start].of != QUATERNION:
+            kept.append(place)
+        elif place is not None or name.rpartition(".")[2] in ANGLES:
+            free[mech.v_index(joint)] &= [one.of != ANGLE for one in kind.measures("v")]
+        else:
+            raise MechanismError(f"hold: joint {joint!r} of mechanism {mech.name!r} has no coordinate {name!r}")
+    return free, kept
 
 
 def _closed_or_refused(
@@ -80,6 +101,7 @@ def _closed_or_refused(
     hold: Sequence[str],
     name: str,
     tries: int = 1,
+    kept: Sequence[int] = (),
 ) -> np.ndarray:
     """q with its loops closed and its quaternions of unit length, or an error about ``name``."""
     start = _with_unit_quaternions(mech, q, name)
@@ -87,9 +109,9 @@ def _closed_or_refused(
         decide_around(mech, start.reshape(-1, mech.nq)[0])
     equations = loop_equations(mech)
     metric = equations.sizes.columns if tries > 1 else 1.0  # near closed loops, (3.10) is the shortest way as it is
-    q = closed_by(equations, start, free, aim, tolerance, max_steps, metric)
+    q = closed_by(equations, start, free, aim, tolerance, max_steps, metric, kept)
     if tries > 1 and free.any():
-        q = _searched(equations, start, q, free, aim, tolerance, max_steps, tries)
+        q = _searched(equations, start, q, free, aim, tolerance, max_steps, tries, kept)
     if np.any(~equations.is_closed(q, tolerance)):
         _refuse_open(mech, q, hold, tries)
     _refuse_mirrored(equations, q)
@@ -117,6 +139,7 @@ def _searched(
     tolerance: float,
     max_steps: int,
     tries: int,
+    kept: Sequence[int],
 ) -> np.ndarray:
     """q, and where its loops are open or back to back what other guesses lead to, if any of them does: first some
     around ``start``, then any."""
@@ -132,7 +155,8 @@ def _searched(
         else:
             change = tree.difference(mech, starts[failed], random_configurations(mech, rng, 1)[0])
         guess = tree.integrate(mech, starts[failed], free * change, 1.0)
-        there = closed_by(equations, guess, free, aim, tolerance, max_steps, columns)
+        guess[..., kept] = starts[failed][..., kept]
+        there = closed_by(equations, guess, free, aim, tolerance, max_steps, columns, kept)
         assembled = _is_assembled(equations, there, tolerance)
         found[failed[assembled]] = there[assembled]
     return found.reshape(q.shape)

@@ -128,8 +128,10 @@ def closed_by(
     tolerance: float,
     max_steps: int,
     metric: np.ndarray | float = 1.0,
+    kept: Sequence[int] = (),
 ) -> np.ndarray:
-    """The best configurations found from q (..., nq) by moving the velocities that are ``free`` (nv,), closed or not.
+    """The best configurations found from q (..., nq) by moving the velocities that are ``free`` (nv,), closed or not;
+    the numbers of q in the places ``kept`` stay as they are.
 
     Levenberg-Marquardt on the configuration manifold: every step makes the error smaller, none moves a dimensionless
     coordinate by more than half a unit.  Below the tolerance it goes on to ``aim`` while the error halves.  Steps are
@@ -139,8 +141,8 @@ def closed_by(
     if equations.blocks and not np.all(near := equations.is_nearly_closed(q)):
         whole = LoopEquations(equations.mech, equations.sizes)
         goal = 0.5 * min(block.closure for block in equations.blocks)
-        q = np.where(near[..., None], q, _iterated(whole, q, free, goal, goal, max_steps, metric))
-    return _iterated(equations, q, free, aim, tolerance, max_steps, metric)
+        q = np.where(near[..., None], q, _iterated(whole, q, free, goal, goal, max_steps, metric, kept))
+    return _iterated(equations, q, free, aim, tolerance, max_steps, metric, kept)
 
 
 def _iterated(
@@ -151,6 +153,7 @@ def _iterated(
     tolerance: float,
     max_steps: int,
     metric: np.ndarray | float,
+    kept: Sequence[int],
 ) -> np.ndarray:
     tolerance = max(tolerance, equations.sizes.noise)
     units = metric / equations.sizes.columns
@@ -166,13 +169,25 @@ def _iterated(
         error, jacobian = equations.at(q)
         jacobian = jacobian * equations.mech.holonomic_rows[:, None]  # a search may go where no wheel rolls
         # Damping in proportion to the error keeps convergence quadratic, and redundant constraints from causing motion.
-        change = -units * decompose(jacobian * (units * free)).damped(error, damping * size)
+        jacobian = jacobian * (units * free)
+        if len(kept):
+            jacobian = jacobian @ _leaving(equations, q, units * free, kept)
+        change = -units * decompose(jacobian).damped(error, damping * size)
         largest = np.abs(change).max(axis=-1, initial=0.0, keepdims=True)
         change *= np.minimum(1.0, LARGEST_STEP / np.maximum(largest, LARGEST_STEP)) * active[..., None] * free
         moved = tree.integrate(equations.mech, q, equations.sizes.columns * change, 1.0)
+        moved[..., kept] = q[..., kept]
         size_there = equations.open_by(moved)
         better = active & (size_there < np.where(size <= tolerance, 0.5, 1.0) * size)
         settled = settled | (active & ~better & (size <= tolerance))
         q, size = np.where(better[..., None], moved, q), np.where(better, size_there, size)
         damping = np.where(better, damping * 0.2, np.where(active, np.maximum(damping * 10.0, 1e-3), damping))
     return q
+
+
+def _leaving(equations: LoopEquations, q: np.ndarray, units: np.ndarray, kept: Sequence[int]) -> np.ndarray:
+    """(..., nv, nv): the projection on changes, in these units, that leave the numbers of q in the places ``kept``."""
+    every = np.eye(equations.mech.nv)
+    rates = tree.coordinate_rates(equations.mech, q[..., None, :], every)[..., list(kept)]
+    rows = np.swapaxes(rates, -1, -2) * equations.sizes.columns * units
+    return every - np.linalg.pinv(rows) @ rows

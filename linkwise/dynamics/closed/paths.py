@@ -170,7 +170,7 @@ class _Walk:
         elif self._passes_start(there, ahead, step):
             gap, start = self._to_start(q), self.q[0]
             turns = np.where(self.family.periodic, self.family.difference(start, q) + gap, 0.0)
-            self._add(self.family.moved(start, turns), self.tangents[0], float(np.linalg.norm(gap)))
+            self._add(self.family.moved(start, turns), self.tangents[0], self._distance_to_start())
             self.cause = COMES_BACK
         else:
             self._add(there, ahead, step)
@@ -184,6 +184,17 @@ class _Walk:
     def _to_start(self, q: np.ndarray) -> np.ndarray:
         """(nv,): from q to where the walk began, whole turns left out."""
         return -self.family.shortest(self.q[0], q)
+
+    def _distance_to_start(self, iterations: int = 10) -> float:
+        """How far along the tangent the start is behind the last configuration, so that ``beside`` leads to it."""
+        q, tangent, first = self.q[-1], self.tangents[-1], self.tangents[0]
+        distance = float(self._to_start(q) @ tangent)
+        for _ in range(iterations):
+            left = float(self._to_start(beside(self.family, q, tangent, distance, self.values)[0]) @ first)
+            distance += left
+            if abs(left) <= ROOT:
+                break
+        return distance
 
     def _passes_start(self, there: np.ndarray, ahead: np.ndarray, step: float) -> bool:
         first = self.tangents[0]

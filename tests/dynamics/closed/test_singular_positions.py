@@ -51,6 +51,21 @@ def test_a_slider_cannot_drive_through_its_dead_centres():
     assert [one.kind for one in swapped] == ["output", "output"]
 
 
+@pytest.mark.parametrize("crank", [0.0, np.pi])
+def test_a_dead_centre_at_the_start_is_found_like_others(crank):
+    """A crank of 0.1 and a rod of 0.3 in line with the slide: q is known in closed form."""
+    link = lw.Builder().link("crank", 1.0, inertia=(1, 1, 1)).link("rod", 1.0, inertia=(1, 1, 1)).link("piston", 1.0)
+    link.joint("crank", lw.Revolute(), "ground", "crank").joint("pin", lw.Revolute(), "crank", "rod", (0.1, 0, 0))
+    link.joint("slide", lw.Prismatic((1, 0, 0)), "ground", "piston")
+    mech = link.loop("wrist", lw.Revolute(), "rod", (0.3, 0, 0), "piston").build("in line")
+    start = [crank, -crank, 0.3 + 0.1 * np.cos(crank)]
+    found = lw.closed.singular_positions(mech, "crank", start, outputs="slide")
+    assert [one.kind for one in found] == ["output", "output"]
+    for one in found:
+        nearest = np.round(one.q[:2] / np.pi) * np.pi
+        np.testing.assert_allclose(one.q, [*nearest, 0.3 + 0.1 * np.cos(nearest[0])], atol=1e-9)
+
+
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_parallelograms_are_singular_when_they_lie_flat(count):
     mech = lw.mechanisms.n_four_bar(count)

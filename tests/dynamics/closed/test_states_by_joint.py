@@ -62,6 +62,23 @@ def test_a_guess_by_joint():
         lw.closed.assemble(mech, {"crankjoint": 0.7})
 
 
+def test_parts_of_a_floating_joint_stay_where_they_are_while_loops_close():
+    mech = built("quadruped")
+    place = {name: k for k, name in enumerate(mech.q_names)}
+    half = 0.5 * 0.05
+    given = {"trunk_joint.pitch": 0.05, "trunk_joint.x": 0.02, "front_left_knee_joint": -0.1}
+    motion = lw.simulate(mech, given, None, 0.001)
+    q = motion.q[0]
+    np.testing.assert_allclose(q[:4], [np.cos(half), 0.0, np.sin(half), 0.0], atol=1e-12)
+    assert q[place["trunk_joint.x"]] == pytest.approx(0.02, abs=1e-12)
+    assert q[place["front_left_knee_joint"]] == pytest.approx(-0.1, abs=1e-12)
+    assert np.abs(q[[place["trunk_joint.y"], place["trunk_joint.z"]]]).min() > 1e-6  # these were free
+    assert np.abs(lw.closed.position_error(mech, q)).max() < 1e-11
+    np.testing.assert_allclose(lw.closed.assemble(mech, given, hold=tuple(given)), q, atol=1e-9)
+    with pytest.raises(lw.MechanismError, match=r"hold: joint 'trunk_joint' of .* has no coordinate 'trunk_joint.up'"):
+        lw.closed.assemble(mech, q, hold="trunk_joint.up")
+
+
 def test_accelerations_by_joint_are_those_of_independent_joints():
     mech, q, v, _ = arrays()
     alone = lw.closed.inverse_dynamics(mech, q, v, [2.0], independent="crank_joint", actuated="crank_joint")
