@@ -87,6 +87,7 @@ _LATER = {
         "center_of_mass_acceleration",
         "center_of_mass_jacobian",
         "center_of_mass_velocity",
+        "centroidal_momentum",
         "centroidal_momentum_matrix",
         "centroidal_momentum_matrix_rate",
         "momentum_matrix",

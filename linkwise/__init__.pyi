@@ -36,6 +36,7 @@ from .dynamics import momenta as momenta
 from .dynamics.centroidal import center_of_mass_acceleration as center_of_mass_acceleration
 from .dynamics.centroidal import center_of_mass_jacobian as center_of_mass_jacobian
 from .dynamics.centroidal import center_of_mass_velocity as center_of_mass_velocity
+from .dynamics.centroidal import centroidal_momentum as centroidal_momentum
 from .dynamics.centroidal import centroidal_momentum_matrix as centroidal_momentum_matrix
 from .dynamics.centroidal import centroidal_momentum_matrix_rate as centroidal_momentum_matrix_rate
 from .dynamics.centroidal import momentum_matrix as momentum_matrix
@@ -230,6 +231,7 @@ __all__ = [
     "center_of_mass_acceleration",
     "center_of_mass_jacobian",
     "center_of_mass_velocity",
+    "centroidal_momentum",
     "centroidal_momentum_matrix",
     "centroidal_momentum_matrix_rate",
     "closed",

@@ -30,6 +30,7 @@ OTHER_LIBRARIES = {
     "getFrameClassicalAcceleration": "frame_acceleration(..., classical=True)",
     "centerOfMass": "center_of_mass",
     "jacobianCenterOfMass": "center_of_mass_jacobian",
+    "computeCentroidalMomentum": "centroidal_momentum",
     "ccrba": "centroidal_momentum_matrix",
     "computeCentroidalMap": "centroidal_momentum_matrix",
     "computeKineticEnergy": "kinetic_energy",

@@ -25,9 +25,15 @@ def momentum_rate(mech: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> 
     ...
 
 
+@of_algorithm("centroidal_momentum")
+def centroidal_momentum(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
+    """(6,): [angular momentum about the centre of mass; linear momentum]."""
+    ...
+
+
 @of_algorithm("centroidal_momentum_matrix")
 def centroidal_momentum_matrix(mech: Mechanism, q: ArrayLike) -> Float64Array:
-    """(6, nv): A with A v = [angular momentum about the centre of mass; linear momentum]."""
+    """(6, nv): A with A v = ``centroidal_momentum``."""
     ...
 
 

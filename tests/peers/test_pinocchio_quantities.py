@@ -40,6 +40,8 @@ class Quantities(Peer):
         if self.mech.masses.any():
             pin.dccrba(model, data, q, v_full)
             found["centroidal_momentum_matrix"] = data.Ag[ANGULAR_FIRST] @ tie
+            momentum = pin.computeCentroidalMomentum(model, data, q, v_full)
+            found["centroidal_momentum"] = momentum.vector[ANGULAR_FIRST]
             found["centroidal_momentum_matrix_rate"] = data.dAg[ANGULAR_FIRST] @ tie
             found["center_of_mass_jacobian"] = pin.jacobianCenterOfMass(model, data, q) @ tie
             pin.centerOfMass(model, data, q, v_full, a_full)

@@ -39,6 +39,7 @@ def test_the_matrix_gives_the_momentum_of_the_links(tree):
     q, v, _, _ = model.states(4)
     expected, center = about_the_center_of_mass(model, q, v)
     close(times(model.centroidal_momentum_matrix(q), v), expected, TOLERANCE)
+    close(model.centroidal_momentum(q, v), expected, 1e-10)
     close(model.center_of_mass(q), center, TOLERANCE)
     whole = times(model.momentum_matrix(q), v)
     close(whole, model.momentum(q, v), TOLERANCE)
@@ -150,7 +151,11 @@ def test_nothing_that_moves_and_nothing_that_weighs():
     still = lw.Builder().link("block", 1.0).joint("weld", lw.Fixed(), "ground", "block").build("still")
     assert lw.momentum_matrix(still, []).shape == (6, 0)
     np.testing.assert_array_equal(lw.momentum(still, [], []), np.zeros(6))
-    for function, arrays in ((lw.centroidal_momentum_matrix, 1), (lw.center_of_mass_velocity, 2)):
+    for function, arrays in (
+        (lw.centroidal_momentum_matrix, 1),
+        (lw.centroidal_momentum, 2),
+        (lw.center_of_mass_velocity, 2),
+    ):
         with pytest.raises(lw.MechanismError, match="no moving link of mechanism 'still' has mass"):
             function(still, *([[]] * arrays))
 

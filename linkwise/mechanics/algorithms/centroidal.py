@@ -22,6 +22,16 @@ from .jacobians import Matrix
 from .kinematics import internal_poses
 
 
+def centroidal_momentum(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
+    """(6,): [angular momentum about the centre of mass; linear momentum], in world axes."""
+    at = Configuration(tree, q)
+    _, center = _mass_and_center(at)
+    (momentum,) = evaluate(ex.MOMENTUM, at, v=v)
+    if momentum is None:  # all links at rest
+        return [0.0] * 6
+    return [*(momentum.moment - center.cross(momentum.force)), *momentum.force]
+
+
 def centroidal_momentum_matrix(tree: Tree, q: Sequence[Scalar]) -> Matrix:
     """(6, nv): A with A v = [angular momentum about the centre of mass; linear momentum], in world axes."""
     at = Configuration(tree, q)

@@ -33,6 +33,7 @@ RESULTS = {
     "kinetic_energy": ("v",),
     "momentum": ("v",),
     "momentum_rate": ("v", "a"),
+    "centroidal_momentum": ("v",),
     "centroidal_momentum_matrix": (),
     "centroidal_momentum_matrix_rate": ("v",),
 }
