@@ -40,8 +40,8 @@ class OperationalSpaceLaw(ControlLaw):
 
     frame: str = ""
     rotation: bool = True
-    kp: float = 0.0
-    kd: float = 0.0
+    kp: Numbers = ()  # of the rows [omega; v], linear parts alone if the rotation is not held
+    kd: Numbers = ()
     posture: Numbers = ()
     posture_kp: Numbers = ()
     posture_kd: Numbers = ()
@@ -57,8 +57,10 @@ class OperationalSpaceLaw(ControlLaw):
         way = difference(tree, q, list(self.posture))
         own = [kp * e - kd * x for kp, e, kd, x in zip(self.posture_kp, way, self.posture_kd, v, strict=True)]
         wanted = [
-            a + self.kd * (rate - dot(row, v)) + self.kp * e - bias - dot(row, own)
-            for a, rate, row, e, bias in zip(accelerations, rates, rows, error, drift, strict=True)
+            a + kd * (rate - dot(row, v)) + kp * e - bias - dot(row, own)
+            for a, kd, rate, row, kp, e, bias in zip(
+                accelerations, self.kd, rates, rows, self.kp, error, drift, strict=True
+            )
         ]
         felt = [
             k for k, row in enumerate(rows) if not all(map(is_zero, row))
@@ -96,8 +98,8 @@ def operational_space_control(
     mech: Mechanism,
     frame: str,
     target: Any,
-    kp: float = 100.0,
-    kd: float = 20.0,
+    kp: Any = 100.0,
+    kd: Any = 20.0,
     posture: Any = None,
     posture_kp: Any = 10.0,
     posture_kd: Any = 6.0,
@@ -108,7 +110,8 @@ def operational_space_control(
     target     a pose (4, 4) or a position (3,) in the world; or a function of t that gives it, or a tuple of it, the
                frame's velocity and its acceleration: [omega; v] in world axes at its origin, (6,), or (3,) with a
                position
-    kp, kd     1/s^2 and 1/s
+    kp, kd     1/s^2 and 1/s: a number, or one for each axis of the world as velocities have them: 6, rotations about
+               x, y, z first, or 3 with a position
     posture    (nq,) or {joint: ...}: the initial configuration by default; posture_kp, posture_kd: a number, nv of
                them or {joint: number}
 
@@ -119,9 +122,6 @@ def operational_space_control(
     require_motors(mech, "operational_space_control")
     if mech.frame(frame).body < 0:
         raise MechanismError(f"frame {frame!r} is fixed to the ground: no joint moves it")
-    for name, gain in (("kp", kp), ("kd", kd)):
-        if not (isinstance(gain, (int, float)) and 0.0 <= gain < np.inf):
-            raise ValueError(f"{name} must be a number that is not negative, got {gain!r}")
     first = _numbers(frame, target(0.0) if callable(target) else target)
     size = first.size
     rotation = size == 24
@@ -133,13 +133,22 @@ def operational_space_control(
         size,
         frame,
         rotation,
-        float(kp),
-        float(kd),
+        _by_axis("kp", kp, rotation),
+        _by_axis("kd", kd, rotation),
         tuple(with_unit_quaternions(mech, "posture", q).tolist()),
         gains(mech, "posture_kp", posture_kp),
         gains(mech, "posture_kd", posture_kd),
     )
     return CompiledControl(mech, law, _reference(frame, target, size) if callable(target) else Constant(first))
+
+
+def _by_axis(name: str, given: Any, rotation: bool) -> Numbers:
+    """A gain for each of the rows [omega; v]."""
+    count, values = 6 if rotation else 3, real_numbers(name, given)
+    if values.shape not in ((), (count,)) or not (np.isfinite(values).all() and (values >= 0.0).all()):
+        axes = "rotations about and positions along x, y, z" if rotation else "positions along x, y, z"
+        raise ValueError(f"{name} must be a number or {count} of them ({axes}), not negative, got {given!r}")
+    return tuple(np.broadcast_to(values, (count,)).tolist())
 
 
 def _reference(frame: str, given: Any, size: int) -> Reference:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..dynamics.by_joint import rates_by_joint
 from ..dynamics.states import Float64Array, real_numbers
 from ..dynamics.trees import inverse_dynamics
 from ..mechanism import Mechanism, MechanismError
-from .laws import law_of, peaks
+from .laws import RAMP, law_of, peaks, trapezoid
 from .paths import Path, line
 
 
@@ -70,7 +71,13 @@ def along(path: Path, duration: float | None = None) -> Motion:
 
 
 def point_to_point(
-    mech: Mechanism, q0: Any, q1: Any, duration: float | None = None, law: Any = "cycloid", acceleration: Any = None
+    mech: Mechanism,
+    q0: Any,
+    q1: Any,
+    duration: float | None = None,
+    law: Any = "cycloid",
+    acceleration: Any = None,
+    ramp: float | None = None,
 ) -> Motion:
     """From rest in q0 to rest in q1, all joints together.
 
@@ -78,19 +85,41 @@ def point_to_point(
     law            "cycloid" (saha1999 38), "quintic", "trapezoid", or a function ``law(t, duration)`` that gives s,
                    ds/dt and d2s/dt2
     acceleration   bounds: one number, (nv,) or {joint: number}
+    ramp           of "trapezoid": the part of the duration in which it accelerates, and in which it slows down, up to
+                   0.5; None for that of the shortest motion within the bounds, a quarter where a duration is given or
+                   accelerations have no bounds
     """
     path, chosen = line(mech, q0, q1), law_of(law)
+    way = path.coefficients[0, 0]
+    if ramp is not None and chosen is not trapezoid:
+        raise MechanismError(f"ramp={ramp!r} is for law='trapezoid': other laws have none")
+    if chosen is trapezoid:
+        if ramp is None and duration is None:
+            ramp = _shortest_ramp(*_needs(mech, way, acceleration))
+        chosen = partial(trapezoid, ramp=RAMP if ramp is None else ramp)
     if duration is None:
-        duration = _shortest(mech, path.coefficients[0, 0], peaks(chosen), acceleration)
+        duration = _shortest(way, peaks(chosen), *_needs(mech, way, acceleration))
     total = float(duration)
     chosen(np.zeros(()), total)  # says what is wrong with the duration
     return Motion(path, total, lambda t: chosen(t, total))
 
 
-def _shortest(mech: Mechanism, way: np.ndarray, most: tuple[float, float], acceleration: Any) -> float:
+def _needs(mech: Mechanism, way: np.ndarray, acceleration: Any) -> tuple[float, float]:
+    """The largest of way / velocity, s, and of way / acceleration, s^2, of all joints; zero where there is no bound."""
     bound = bounds_of(mech, "acceleration", acceleration, np.full(mech.nv, np.inf))
-    needs = [most[0] * np.abs(way) / mech.v_limit, np.sqrt(most[1] * np.abs(way) / bound)]
-    duration = float(np.max(needs, initial=0.0))
+    return float(np.max(np.abs(way) / mech.v_limit, initial=0.0)), float(np.max(np.abs(way) / bound, initial=0.0))
+
+
+def _shortest_ramp(velocity: float, acceleration: float) -> float:
+    """Of the trapezoid that is shortest for such needs: the one that reaches both bounds, or half of the duration where
+    it does not reach that of velocities."""
+    if not (0.0 < acceleration < np.inf and velocity < np.inf):
+        return RAMP
+    return min(0.5, acceleration / (acceleration + velocity**2))
+
+
+def _shortest(way: np.ndarray, most: tuple[float, float], velocity: float, acceleration: float) -> float:
+    duration = max(most[0] * velocity, np.sqrt(most[1] * acceleration))
     if not 0.0 < duration < np.inf:
         raise MechanismError(
             "no bound says how long the motion takes: give a duration, an acceleration=..., or velocity limits of the "

@@ -86,9 +86,10 @@ def test_a_frame_moves_as_a_free_body_and_postures_do_not_disturb_it(puma):
     frame = arm.link_names[-1]
     pose = lw.frame_pose(arm, lw.random_state(arm, rng)[0], frame)
     velocity, acceleration = rng.normal(size=(2, 6))
-    for gain in (0.0, 10.0):
+    by_axis = rng.uniform(10.0, 40.0, 6), rng.uniform(5.0, 10.0, 6)
+    for gain, (kp, kd) in ((0.0, (30.0, 9.0)), (10.0, by_axis)):
         control = lw.operational_space_control(
-            arm, frame, lambda t: (pose, velocity, acceleration), 30.0, 9.0, rng.normal(size=8), gain, gain
+            arm, frame, lambda t: (pose, velocity, acceleration), kp, kd, rng.normal(size=8), gain, gain
         )
         a = lw.forward_dynamics(arm, q, v, control(0.0, q, v))
         moved = lw.frame_acceleration(arm, q, v, a, frame, frame="world_aligned", classical=True)
@@ -96,7 +97,7 @@ def test_a_frame_moves_as_a_free_body_and_postures_do_not_disturb_it(puma):
         way = lw.so3.log(pose[:3, :3] @ lw.so3.inverse(at[:, :3, :3]))
         error = np.concatenate([way, pose[:3, 3] - at[:, :3, 3]], axis=-1)
         rate = lw.frame_velocity(arm, q, v, frame, frame="world_aligned")
-        np.testing.assert_allclose(moved, acceleration + 9.0 * (velocity - rate) + 30.0 * error, rtol=1e-3, atol=1e-2)
+        np.testing.assert_allclose(moved, acceleration + kd * (velocity - rate) + kp * error, rtol=1e-3, atol=1e-2)
 
 
 def test_a_position_is_reached_and_the_posture_as_far_as_it_lets():
@@ -217,6 +218,7 @@ def test_bounded_forces_keep_the_lyapunov_function_falling():
         (lambda: lw.operational_space_control(lw.mechanisms.chain(2), "ground", np.zeros(3)), "fixed to the ground"),
         (lambda: lw.operational_space_control(lw.mechanisms.chain(2), "link2", np.zeros(2)), "a pose .4, 4. or a pos"),
         (lambda: lw.operational_space_control(lw.mechanisms.chain(2), "link2", np.zeros(3), kp=-1.0), "kp must be"),
+        (lambda: lw.operational_space_control(lw.mechanisms.chain(2), "link2", np.zeros(3), np.ones(6)), "3 of them"),
         (lambda: lw.lqr(upright(), [1.0, 2.0]), r"Q must be a number, 4 of them"),
         (lambda: lw.lqr(upright(), 1.0, 0.0), "R must be positive"),
         (lambda: lw.lqr(upright().A), "lqr takes a linear model"),

@@ -84,10 +84,20 @@ def test_velocities_and_accelerations_at_waypoints_are_met():
 
 def test_the_shortest_duration_of_a_law():
     mech = lw.mechanisms.chain(2).with_limits({f"joint{k}": lw.Limits(velocity=2.0) for k in (1, 2)})
-    motion = tr.point_to_point(mech, [0.0, 0.0], [3.0, -1.0], law="trapezoid", acceleration={"joint2": 0.5})
+    q = [0.0, 0.0], [3.0, -1.0]
+    motion = tr.point_to_point(mech, *q, law="trapezoid", acceleration={"joint2": 0.5}, ramp=0.25)
     _, _, v, a = motion.sample(4001)
     assert motion.duration == pytest.approx(max(3.0 / 0.75 / 2.0, np.sqrt(1.0 / 0.75 / 0.25 / 0.5)), rel=1e-3)
     assert np.abs(v).max() <= 2.0 + 1e-9 and np.abs(a[:, 1]).max() <= 0.5 + 1e-9
+    for bound, expected in (
+        (4.0, 3.0 / 2.0 + 2.0 / 4.0),
+        (0.75, 2.0 * np.sqrt(3.0 / 0.75)),
+    ):  # a phase at 2 rad/s or not
+        motion = tr.point_to_point(mech, *q, law="trapezoid", acceleration=bound)
+        _, _, v, a = motion.sample(4001)
+        assert motion.duration == pytest.approx(expected, rel=1e-6)
+        assert np.abs(v).max() <= 2.0 + 1e-9 and np.abs(a).max() <= bound + 1e-9
+    assert tr.point_to_point(mech, *q, law="trapezoid").duration == pytest.approx(3.0 / 0.75 / 2.0)
 
 
 @pytest.mark.parametrize(
@@ -106,6 +116,8 @@ def test_the_shortest_duration_of_a_law():
             "accelerations .* go with velocities",
         ),
         (lambda m: tr.trapezoid(0.0, 1.0, 0.7), "ramp must be"),
+        (lambda m: tr.point_to_point(m, [0.0, 0.0], [1.0, 1.0], 1.0, "trapezoid", ramp=0.7), "ramp must be"),
+        (lambda m: tr.point_to_point(m, [0.0, 0.0], [1.0, 1.0], 1.0, ramp=0.2), "ramp=0.2 is for law='trapezoid'"),
         (lambda m: tr.along(tr.line(m, [0.0, 0.0], [1.0, 1.0]), 0.0), "duration must be"),
     ],
 )
