@@ -15,8 +15,10 @@ import numpy as np
 
 import linkwise as lw
 
+from ..mechanism import warn_caller
 from .joints import LINEAR_FIRST, Same
 
+APART = 1e-3  # rad, m and per second, and relative: more is no softness of constraints there
 VELOCITY, FORCE = "v", "tau"  # what the rows or columns of a matrix belong to
 
 
@@ -34,6 +36,7 @@ class Tie(NamedTuple):
     q_there: list[int]
     v_there: list[int]
     mimics: bool = False
+    joint: str = ""
 
 
 class SameNumbers(NamedTuple):
@@ -91,6 +94,20 @@ class Pairing:
                 found[..., tie.place.q_index] = tie.chart.q_here(q[..., tie.q_there])
         return found
 
+    def astray(self, q: np.ndarray) -> list[str]:
+        """Joints that mimic others here, and are elsewhere in their configurations."""
+        expected = self.q_forth(self.q_back(q))
+        return [tie.joint for tie in self.ties if tie.mimics and _apart(q, expected, tie.q_there)]
+
+    def drifting(self, rates: np.ndarray) -> list[str]:
+        """Joints that mimic others here, and have other velocities or accelerations there."""
+        expected = np.zeros(rates.shape)
+        own, following = self._own, self._following
+        of_own = dict(zip(own.here, own.there, strict=True))
+        for here, there, ratio in zip(*following, strict=True):
+            expected[..., there] = ratio * rates[..., of_own[here]]
+        return [tie.joint for tie in self.ties if tie.mimics and _apart(rates, expected, tie.v_there)]
+
     def forth(self, q: np.ndarray, x: np.ndarray, what: str) -> np.ndarray:
         """T x of velocities, L* x of forces, at our q."""
         found = np.zeros((*np.broadcast_shapes(q.shape[:-1], x.shape[:-1]), self.nv_there), dtype=x.dtype)
@@ -118,6 +135,11 @@ class Pairing:
         return found
 
 
+def _apart(found: np.ndarray, expected: np.ndarray, entries: list[int]) -> bool:
+    near = expected[..., entries]
+    return bool((np.abs(found[..., entries] - near) > APART * (1.0 + np.abs(near))).any())
+
+
 @dataclass(frozen=True, eq=False)
 class Conversion:
     """Arrays in the coordinates of one side made arrays in those of the other; batches as NumPy has them.
@@ -139,19 +161,26 @@ class Conversion:
 
     def q(self, q: Any) -> np.ndarray:
         """(..., nq): configurations.  From a library where joints are free that mimic others here, the mimicked ones
-        alone are looked at."""
+        alone are looked at; a warning names those that are not where these lead to."""
         q = self._array("q", q, self._nq)
-        return self.pairing.q_forth(q) if self.forth else self.pairing.q_back(q)
+        if self.forth:
+            return self.pairing.q_forth(q)
+        self._warn_of("position", self.pairing.astray(q))
+        return self.pairing.q_back(q)
 
     def v(self, q: Any, v: Any) -> np.ndarray:
         """(..., nv): velocities at q."""
-        return self._vectors(q, self._array("v", v, self._nv), VELOCITY)
+        v = self._array("v", v, self._nv)
+        if not self.forth:
+            self._warn_of("velocity", self.pairing.drifting(v))
+        return self._vectors(q, v, VELOCITY)
 
     def a(self, q: Any, v: Any, a: Any) -> np.ndarray:
         """(..., nv): accelerations, the rates of the velocities of either side, at q and v."""
         v, a = self._array("v", v, self._nv), self._array("a", a, self._nv)
         if self.forth:
             return self._vectors(q, a, VELOCITY) + self.pairing.drift(self._here(q), v)
+        self._warn_of("acceleration", self.pairing.drifting(a))
         drift = self.pairing.drift(self._here(q), self._vectors(q, v, VELOCITY))
         return self._vectors(q, a - drift, VELOCITY)
 
@@ -184,6 +213,16 @@ class Conversion:
     def spatial(self, vector: Any) -> np.ndarray:
         """(..., 6): spatial motions and forces: [angular; linear] here, [linear; angular] there."""
         return self._array("spatial vector", vector, 6)[..., LINEAR_FIRST]
+
+    def _warn_of(self, what: str, joints: list[str]) -> None:
+        """That what the mimicked joints say is not what these do."""
+        if joints:
+            warn_caller(
+                f"{', '.join(joints)} of mechanism {self.pairing.mech.name!r} mimic others and are free in "
+                f"{self.pairing.library}, where their {what} is another: it is left out, and the mimicked joints alone "
+                "are looked at",
+                lw.MechanismWarning,
+            )
 
     @property
     def _nq(self) -> int:

@@ -64,11 +64,11 @@ def paired(
                 f"joint {body.joint!r} is {body.kind!r} here, and {whole.kind or 'another'} with {len(whole.q)} "
                 f"coordinates and {len(whole.v)} velocities in {library}: the two are not the same mechanism"
             )
-        ties.append(Tie(made, place, whole.q, whole.v, body.mimic is not None))
+        ties.append(Tie(made, place, whole.q, whole.v, body.mimic is not None, body.joint))
         if isinstance(body.kind, lw.Helical) and (advance := left.pop(f"{body.joint}.advance", None)):
             pitch = body.kind.pitch  # a screw that is a hinge and a slide there
             along = place._replace(ratio=pitch * place.ratio, offset=pitch * place.offset)
-            ties.append(Tie(made, along, advance.q, advance.v, mimics=True))
+            ties.append(Tie(made, along, advance.q, advance.v, True, body.joint))
     unknown = [name for name in left if name not in others]
     if unknown:
         raise lw.MechanismError(

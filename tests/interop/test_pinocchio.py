@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -69,6 +71,28 @@ def test_mimic_joints_that_are_mimic_joints_there_too():
     model = pin.buildModelFromUrdf(str(file), True)
     assert model.nv == mech.nv == 8
     assert_converts(mech, model)
+
+
+def test_mimic_joints_that_are_elsewhere_are_named():
+    file = robot("panda_description/urdf/panda.urdf")
+    mech, model = load(file), pin.buildModelFromUrdf(str(file))
+    there = lw.interop.to_pinocchio(mech, model)
+    q, v = lw.random_state(mech, np.random.default_rng(0))
+    here, q_there, v_there = there.inverse, there.q(q), there.v(q, v)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_allclose(here.q(q_there), q, rtol=0, atol=1e-14)
+        np.testing.assert_allclose(here.v(q_there, v_there), v, rtol=0, atol=1e-14)
+    finger = model.joints[model.getJointId("panda_finger_joint2")]
+    free = pin.aba(model, model.createData(), q_there, v_there, np.zeros(model.nv))
+    with pytest.warns(lw.MechanismWarning, match="panda_finger_joint2 of .* Pinocchio, where their acceleration is"):
+        here.a(q_there, v_there, free)
+    q_there[finger.idx_q] += 0.01
+    v_there[finger.idx_v] += 0.1
+    with pytest.warns(lw.MechanismWarning, match="where their position is another"):
+        here.q(q_there)
+    with pytest.warns(lw.MechanismWarning, match="where their velocity is another"):
+        here.v(q_there, v_there)
 
 
 @pytest.mark.parametrize("seed, floating", [(0, False), (1, True), (2, False)])
