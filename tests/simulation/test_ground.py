@@ -164,37 +164,74 @@ def test_all_methods_bounce_as_an_accurate_integration_does():
 def test_semi_implicit_steps_solve_for_the_forces_of_their_end():
     """(M + h sum of J* C J) a = tau - bias + sum of J* f, a along axes that do not turn, assembled densely from the
     oracle's law: forces at the depth that velocities lead to, C their slope by the velocity along the normal and their
-    secant across it.  The axes turn after that."""
+    secant across it.  That is solved twice: friction is first that of a normal force as a step leaves it to a free
+    mass, the more so the faster it falls, then of the normal force that this reaches.  The axes turn after that."""
     mech = free_body("capsule", (0.08, 0.15), friction=0.7, smoothing=1e-3)
     mech = mech.with_shape("box", "body", "box", (0.1, 0.1, 0.1)).with_contact(("box", "floor"), friction=0.3)
     rng, h = np.random.default_rng(4), 2e-3
     q, v = lw.random_state(mech, rng)
     q[4:], v = (0.0, 0.0, 0.11), 0.05 * v
-    matrix = lw.mass_matrix(mech, q)
-    right = matrix @ [0.0, 0.0, 0.0, *np.cross(v[:3], v[3:])] - lw.bias_force(mech, q, v)
-    touching = 0
-    for pair, _, _, depth, point, normal, _ in Contacts(mech, q, v).found:
-        jacobian = lw.jacobian(mech, q, "body", "world_aligned")
-        jacobian = jacobian[3:] + np.cross(jacobian[:3], point - q[4:], axisa=0).T  # v + omega x r
-        velocity = jacobian @ v
-        rate, law = -normal @ velocity, pair.law
+    contacts = Contacts(mech, q, v).found
+    bias = lw.mass_matrix(mech, q) @ [0.0, 0.0, 0.0, *np.cross(v[:3], v[3:])] - lw.bias_force(mech, q, v)
 
-        def push(u, depth=depth, law=law):
-            return normal_force(law, depth + h * u, u)
+    def solved(reached=None):
+        matrix, right, touching = lw.mass_matrix(mech, q), bias, 0
+        for pair, _, _, depth, point, normal, _ in contacts:
+            jacobian = lw.jacobian(mech, q, "body", "world_aligned")
+            jacobian = jacobian[3:] + np.cross(jacobian[:3], point - q[4:], axisa=0).T  # v + omega x r
+            velocity, law = jacobian @ v, pair.law
+            rate, across = -normal @ velocity, np.eye(3) - np.outer(normal, normal)
 
-        slope = (push(rate + 1e-6) - push(rate - 1e-6)) / 2e-6
-        sliding = velocity + rate * normal
-        load = law.friction * push(rate)
-        drag = load / np.sqrt(sliding @ sliding + law.slip_speed**2)
-        across = np.eye(3) - np.outer(normal, normal)
-        matrix = matrix + h * jacobian.T @ (slope * np.outer(normal, normal) + drag * across) @ jacobian
-        right = right + jacobian.T @ (push(rate) * normal - drag * sliding)
-        touching += push(rate) > 0.0
-    assert touching >= 2
+            def push(u, depth=depth, law=law):
+                return normal_force(law, depth + h * u, u)
+
+            slope = (push(rate + 1e-6) - push(rate - 1e-6)) / 2e-6
+            if reached is None:
+                falling = (h * rate) ** 2 / ((h * rate) ** 2 + depth**2)
+                load = push(rate) / (1.0 + falling * h * slope / (pair.step * law.damping))
+                slid = across @ velocity
+            else:
+                end = jacobian @ reached
+                load = max(0.0, push(rate) + slope * (-normal @ end - rate))
+                slid = max(across @ velocity, across @ end, key=np.linalg.norm)
+            drag = law.friction * load / np.sqrt(slid @ slid + law.slip_speed**2)
+            matrix = matrix + h * jacobian.T @ (slope * np.outer(normal, normal) + drag * across) @ jacobian
+            right = right + jacobian.T @ (push(rate) * normal - drag * across @ velocity)
+            touching += push(rate) > 0.0
+        assert touching >= 2
+        return v + h * np.linalg.solve(matrix, right)
+
     _, found = lw.rollout(mech, q, v, None, h, 1, "semi_implicit")
-    expected = v + h * np.linalg.solve(matrix, right)
+    expected = solved(solved())
     expected[3:] = Rotation.from_rotvec(h * expected[:3]).inv().apply(expected[3:])
     np.testing.assert_allclose(found[-1], expected, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("dt", [1e-3, 5e-3, 1e-2])
+def test_semi_implicit_friction_stays_in_its_cone_while_a_puck_lands(dt):
+    """A puck that slides at 2 m/s stops after v^2 / (2 mu g), whether it starts on the ground or falls on it: it flies
+    on before it lands, and loses mu times the vertical impulse in all."""
+    mech, mu, g = puck(friction=0.3), 0.3, 9.81
+    for fall in (0.0, 0.02, 0.05):
+        q, v = lw.rollout(mech, [0.1 + fall, 0.0], [0.0, 2.0], None, dt, round(1.5 / dt), "semi_implicit")
+        lost, pushed = -np.diff(v[:, 1]), np.diff(v[:, 0]) + g * dt
+        assert (pushed > -1e-12).all() and (lost <= mu * pushed + 1e-12).all()
+        assert 0.0 <= v[-1, 1] < 1e-3
+        flight = math.sqrt(2.0 * fall / g)
+        expected = 2.0 * flight + (2.0 - mu * g * flight) ** 2 / (2.0 * mu * g)
+        assert q[-1, 1] == pytest.approx(expected, rel=0.04)
+
+
+def test_semi_implicit_friction_hardly_leaves_its_cone_where_it_tips_a_body():
+    """Friction presses the front of a body that slides, and lifts its rear: of the whole body's normal force it takes
+    its share all the same, in steps five times as long as contacts are made for."""
+    dt, mu, g = 5e-3, 0.3, 9.81
+    mech = free_body("box", (0.2, 0.2, 0.05), friction=mu)
+    q, v = lw.rollout(mech, [1, 0, 0, 0, 0, 0, 0.1], [0, 0, 0, 2.0, 0, 0], None, dt, 300, "semi_implicit")
+    speed = np.array([lw.jacobian(mech, x, "body", "world_aligned")[3:] @ y for x, y in zip(q, v, strict=True)])
+    lost, pushed = -np.diff(speed[:, 0]), np.diff(speed[:, 2]) + g * dt
+    assert (lost <= mu * pushed * (1.0 + 1e-3) + 1e-12).all()
+    assert np.abs(v[-1]).max() < 1e-3
 
 
 def test_semi_implicit_steps_follow_friction_that_is_far_too_stiff_for_explicit_ones():

@@ -8,6 +8,7 @@ the world's axes.  The cost is linear in links and pairs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -40,6 +41,7 @@ class Touch(NamedTuple):
     depth    by which the shapes are in each other, negative if they are apart
     point    where they touch
     bound    1 / b of steps that are explicit (``links/contact_force.py``)
+    mass     about the least that the contact feels
     """
 
     law: ContactLaw
@@ -50,6 +52,7 @@ class Touch(NamedTuple):
     depth: Scalar
     point: Vector3
     bound: float = 0.0
+    mass: float = math.inf
 
     @property
     def pressed(self) -> Scalar:
@@ -58,7 +61,8 @@ class Touch(NamedTuple):
 
 
 class Contacts:
-    """Contacts of a tree in one configuration, by default of all pairs; forces need velocities."""
+    """Contacts of a tree in one configuration, by default of all pairs; forces need velocities, and those of implicit
+    steps are better where velocities ``reached`` by the end of the step are about known."""
 
     def __init__(
         self,
@@ -67,14 +71,17 @@ class Contacts:
         v: Sequence[Scalar] | None = None,
         pairs: Sequence[ContactPair] | None = None,
         explicit_step: float | None = None,
+        reached: Sequence[Scalar] | None = None,
     ):
         self._tree, self._mech = tree, tree.mechanism
         self._at = Configuration(tree, q)
-        self._v = v
+        self._v, self._reached = v, reached
         self._seen_planes: dict[tuple[float, ...], list[tuple[Vector3, Scalar]]] = {}
         pairs = self._mech.contact_pairs if pairs is None else pairs
         self.touches = [
-            touch._replace(bound=bound_of(pair, explicit_step)) for pair in pairs for touch in self._touches(pair)
+            touch._replace(bound=bound_of(pair, explicit_step), mass=pair.step * pair.law.damping)
+            for pair in pairs
+            for touch in self._touches(pair)
         ]
 
     # -- where shapes touch ---------------------------------------------------------------------------------------
@@ -178,9 +185,16 @@ class Contacts:
 
     @cached_property
     def _velocities(self) -> list[Motion]:
-        """Of the links, in their user frames."""
         assert self._v is not None
-        own = self._tree.velocities(self._v)
+        return self._velocities_of_links(self._v)
+
+    @cached_property
+    def _reached_velocities(self) -> list[Motion] | None:
+        return None if self._reached is None else self._velocities_of_links(self._reached)
+
+    def _velocities_of_links(self, v: Sequence[Scalar]) -> list[Motion]:
+        """In their user frames."""
+        own = self._tree.velocities(v)
 
         def step(i: int, parent: Motion | None) -> Motion:
             return velocity_base_to_tip(self._at.joint_kinematics[i], parent or NO_MOTION, own[i])
@@ -188,11 +202,11 @@ class Contacts:
         internal = base_to_tip(self._tree.links, "velocities of what touches", step)
         return [link.user.motion_into(motion) for link, motion in zip(self._tree.links, internal, strict=True)]
 
-    def _velocity_of(self, body: int, touch: Touch) -> Vector3:
+    def _velocity_of(self, velocities: list[Motion], body: int, touch: Touch) -> Vector3:
         """Of the point of a body that touches, along the axes of the contact."""
         if body < 0:
             return ZERO
-        omega, linear = self._velocities[body]
+        omega, linear = velocities[body]
         if not touch.in_world:
             return linear + omega.cross(touch.point)
         rotation, position = self._pose(body)
@@ -201,17 +215,16 @@ class Contacts:
     def responses(self, step: Scalar = 0.0) -> list[Response]:
         """Forces on the first side of every contact, along its axes; with a ``step`` those that a step takes implicitly
         where the other side is the ground."""
-        return [
-            contact_response(
-                touch.law,
-                touch.normal,
-                touch.pressed,
-                self._velocity_of(touch.body_a, touch) - self._velocity_of(touch.body_b, touch),
-                0.0 if touch.in_world else step,
-                touch.bound,
-            )
-            for touch in self.touches
-        ]
+        return [self._response(touch, 0.0 if touch.in_world else step) for touch in self.touches]
+
+    def _response(self, touch: Touch, step: Scalar) -> Response:
+        def velocity(of: list[Motion]) -> Vector3:
+            return self._velocity_of(of, touch.body_a, touch) - self._velocity_of(of, touch.body_b, touch)
+
+        later = None if touch.in_world else self._reached_velocities
+        reached = None if later is None else velocity(later)
+        now = velocity(self._velocities)
+        return contact_response(touch.law, touch.normal, touch.pressed, now, step, touch.bound, touch.mass, reached)
 
     def wrenches(self, step: Scalar = 0.0) -> dict[int, Force]:
         """On links, at their origins in their user frames."""

@@ -21,13 +21,18 @@ class CompliantContact(ForceLaw):
     explicit_step: float | None = None
 
     def act(self, at: Situation, ctrl: Sequence[Scalar], activation: Sequence[Scalar]) -> Sequence[Scalar]:
-        contacts, links = Contacts(at.tree, at.q, at.v, self.pairs, self.explicit_step), at.tree.links
+        contacts = Contacts(at.tree, at.q, at.v, self.pairs, self.explicit_step, at.reached)
+        links = at.tree.links
         for i, wrench in contacts.wrenches(0.0 if at.link_step is None else at.link_step).items():
             at.push_frame(links[i].name, wrench)
         if at.link_step is not None:
             for i, inertia in contacts.resistances(at.link_step).items():
                 at.resist(i, inertia)
         return ()
+
+    def corrects_steps(self, mech: Mechanism) -> bool:
+        """Whether friction on the ground follows from the normal force at the end of a step."""
+        return any(pair.law.friction > 0.0 and _with_the_ground(mech, pair) for pair in self.pairs)
 
     def longest_step(self, mech: Mechanism, implicit: bool) -> float:
         """The longest step that the contacts are made for, where those with the ground are taken implicitly or not."""

@@ -37,10 +37,12 @@ from ..spatial.three import ZERO
 
 
 class Implicitly(NamedTuple):
-    """That forces are to be those of the end of a step: its length, and whether links resist too, or joints alone."""
+    """That forces are to be those of the end of a step: its length, whether links resist too, or joints alone, and the
+    velocities there as far as they are known."""
 
     step: Scalar
     links: bool = True
+    reached: Sequence[Scalar] | None = None
 
 
 class Situation:
@@ -49,6 +51,7 @@ class Situation:
     step        where forces at joints are to be those of the end of a step, its length, else None: laws then say how
                 they resist a change of velocities (``resist_joint``)
     link_step   the same of wrenches on links (``resist``)
+    reached     velocities by the end of that step, from a first solution, or None in that
 
     What several laws ask for (poses, velocities) is computed once, and only if one does.
     """
@@ -59,6 +62,7 @@ class Situation:
         self.tree, self.q, self.v = tree, list(q), list(v)
         self.step = None if implicitly is None else implicitly.step
         self.link_step = self.step if implicitly is not None and implicitly.links else None
+        self.reached = None if implicitly is None else implicitly.reached
         self.resistances = Resistances({}, {})
         self._at_joints: list[Scalar] = [0.0] * tree.mechanism.nv
         self._on_links: dict[int, Force] = {}
@@ -161,6 +165,10 @@ class ForceLaw(ABC):
     def act(self, at: Situation, ctrl: Sequence[Scalar], activation: Sequence[Scalar]) -> Sequence[Scalar]:
         """Add its forces to the situation; returns the rates of its activation.  Laws with ``numbers`` take them as a
         last argument."""
+
+    def corrects_steps(self, mech: Mechanism) -> bool:
+        """Whether its forces in an implicit step depend on the velocities that a first solution reaches."""
+        return False
 
     def energy(self, at: Situation) -> Scalar:
         """Potential energy, if its forces derive from one; laws with ``numbers`` take them too."""

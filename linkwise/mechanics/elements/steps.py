@@ -7,6 +7,7 @@ from typing import Any
 
 from ..algorithms.closed_dynamics import ClosedMotion, Fronts
 from ..algorithms.closed_projection import SETTLED
+from ..algorithms.configuration import kick_bias
 from ..algorithms.integration import Method, Splitting, Vector, advanced, closed_advanced
 from ..algorithms.resisted_dynamics import (
     Resistances,
@@ -119,12 +120,25 @@ def _rates(
     motion: Callable[..., Any],
     implicitly: Implicitly | None,
 ) -> Callable[..., Vector]:
-    """Accelerations and rates of activations at (q, v, activations)."""
+    """Accelerations and rates of activations at (q, v, activations); where laws ask for it, of steps solved once more
+    with the velocities that the step before has reached."""
+    links = implicitly is not None and implicitly.links
+    again = links and any(law.corrects_steps(tree.mechanism) for law in acting.laws)
 
-    def rates(q: Sequence[Scalar], v: Vector, activation: Vector) -> Vector:
+    def solved(
+        q: Sequence[Scalar], v: Vector, activation: Vector, implicitly: Implicitly | None
+    ) -> tuple[Vector, Vector]:
         found = acting.forces(tree, q, v, ctrl, activation, implicitly=implicitly)
         forces = [x + y for x, y in zip(tau, found.joint_forces, strict=True)]
-        return [*motion(q, v, forces, _together(wrenches, found.wrenches), found.resistances), *found.rates]
+        return motion(q, v, forces, _together(wrenches, found.wrenches), found.resistances), found.rates
+
+    def rates(q: Sequence[Scalar], v: Vector, activation: Vector) -> Vector:
+        accelerations, changes = solved(q, v, activation, implicitly)
+        if implicitly is not None and again:
+            bias = kick_bias(tree, v)
+            reached = [x + implicitly.step * (a + k) for x, a, k in zip(v, accelerations, bias, strict=True)]
+            accelerations, changes = solved(q, v, activation, implicitly._replace(reached=reached))
+        return [*accelerations, *changes]
 
     return rates
 

@@ -17,10 +17,13 @@ that take contact implicitly follow any friction, and leave its bound out.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple, Protocol
 
 from ..scalar import Scalar, is_zero, select, sqrt
 from ..spatial import Symmetric3, Vector3
+
+RESTING = 1e-18  # m^2: square of a change of depth that is none
 
 
 class Law(Protocol):
@@ -71,19 +74,40 @@ class Response(NamedTuple):
 
 
 def contact_response(
-    law: Law, normal: Vector3, depth: Scalar, velocity: Vector3, step: Scalar = 0.0, bound: float = 0.0
+    law: Law,
+    normal: Vector3,
+    depth: Scalar,
+    velocity: Vector3,
+    step: Scalar = 0.0,
+    bound: float = 0.0,
+    mass: float = math.inf,
+    reached: Vector3 | None = None,
 ) -> Response:
     """The force as ``contact_force`` has it, or with a ``step`` h that of the depth p + h u which is reached by the end
     of the step, with its slopes by the velocity (of friction its secant, the factor of -w): for methods that take
-    contact implicitly, and for which friction needs no bound.  ``bound`` is 1 / b of explicit steps."""
+    contact implicitly, and for which friction needs no bound.  ``bound`` is 1 / b of explicit steps.
+
+    A step that stops what falls takes most of that normal force back, by its slope.  Where the velocity ``reached`` by
+    the end of the step is known, friction is that of the normal force there, and of the faster sliding; else it is
+    less by what the step would take back from a free ``mass`` that falls."""
     rate = -normal.dot(velocity)
     push, along = normal_response(law, depth + step * rate, rate, step, bound)
     if law.friction == 0.0:
         return Response(normal * push, along, 0.0)
     sliding = velocity + normal * rate
-    most = law.friction * push
+    pressed, square = push, sliding.dot(sliding)
+    if reached is None and not is_zero(step):
+        change = (step * rate) * (step * rate)
+        falling = change / (change + depth * depth + RESTING)  # 1 if the depth is mostly that of this step, 0 at rest
+        pressed = push / (1.0 + along * falling * (step * (1.0 / mass)))
+    elif reached is not None:
+        later = -normal.dot(reached)
+        slid = reached + normal * later
+        pressed = at_least(push + along * (later - rate), 0.0)
+        square = select(square < slid.dot(slid), slid.dot(slid), square)
+    most = law.friction * pressed
     viscous = most * (1.0 / law.damping if is_zero(step) else 0.0)  # the speed at which damping reaches its bound
-    drag = most / sqrt(sliding.dot(sliding) + law.slip_speed**2 + viscous * viscous)
+    drag = most / sqrt(square + law.slip_speed**2 + viscous * viscous)
     return Response(normal * push - sliding * drag, along, drag)
 
 
