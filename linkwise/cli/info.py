@@ -126,7 +126,7 @@ def _carrier(mech: lw.Mechanism, body: int) -> str:
 
 def _remarks(mech: lw.Mechanism) -> Iterable[str]:
     """What will stand in the way later."""
-    for joint in mech.singular_joints:
+    for joint in () if mech.loops else mech.singular_joints:
         yield f"nothing with inertia moves with joint {joint!r}: forward dynamics is refused"
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from ..compiler.registry import DECIDED_OPTIONS
 from ..mechanism import Mechanism
+from ..mechanism.resistance import judges_loops
 
 
 def _fronts(mech: Mechanism) -> Any:
@@ -25,6 +26,14 @@ def _form(mech: Mechanism) -> str:
     from .momenta import cheapest_form
 
     return cheapest_form(mech)
+
+
+@judges_loops
+def _loops_resist(mech: Mechanism) -> bool:
+    """Whether loops carry the links that have no mass."""
+    from .massless import has_inertia_with_loops
+
+    return has_inertia_with_loops(mech)
 
 
 DECIDED_OPTIONS["fronts"] = _fronts

@@ -16,10 +16,12 @@ from linkwise.mechanism.loop_declarations import LoopDeclarations
 from linkwise.mechanism.model import GROUND, Mechanism
 from linkwise.mechanism.parts import Body, Constraint, Coupling, Frame, Limits, Mimic, Pose
 from linkwise.mechanism.poses import checked_pose
+from linkwise.mechanism.resistance import loops_resist
 from linkwise.mechanism.shapes import Shape
 from linkwise.mechanism.welding import NOTHING, RigidMass, combined, composed
 
 MOST_TOLD = 8  # defects of one kind that a warning names
+STRICT = "; build(strict=False) keeps what is given"
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,13 +169,13 @@ class Builder(LoopDeclarations):
             mechanism = replace(mechanism, shapes=tuple(self._shapes.values())) if self._shapes else mechanism
         except MechanismError as error:
             raise MechanismError(f"{self._prefix}{error}") from error
-        if mechanism.singular_joints:
+        if mechanism.singular_joints and not loops_resist(mechanism):
             names = ", ".join(map(repr, mechanism.singular_joints))
             self._report(
                 strict,
                 InertiaWarning,
                 f"nothing beyond these joints resists their motion: {names}; give the links they move mass and "
-                "inertia, give the joints armature, or make them fixed",
+                "inertia, give the joints armature, or make them fixed" + STRICT * strict,
             )
         self._warn()
         return mechanism
@@ -197,7 +199,7 @@ class Builder(LoopDeclarations):
         rotors = self._rotors()
         for link, body in self._links.items():
             for defect in checks.inertia_defects(body.mass, body.inertia, is_rotor=link in rotors):
-                self._report(strict, InertiaWarning, f"link {link!r}: {defect}")
+                self._report(strict, InertiaWarning, f"link {link!r}: {defect}" + STRICT * strict)
         for joint in self._joints.values():
             at_least_zero = {
                 "armature": joint.armature,

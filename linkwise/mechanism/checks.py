@@ -291,9 +291,19 @@ def inertia_defects(mass: float, inertia: np.ndarray, is_rotor: bool = False) ->
     elif high > low + middle + slack:
         defects.append(
             f"its principal moments {low:g}, {middle:g}, {high:g} break the triangle inequality "
-            "(the largest exceeds the sum of the others)"
+            "(the largest exceeds the sum of the others)" + _meant(inertia)
         )
     return defects
+
+
+def _meant(inertia: np.ndarray) -> str:
+    """What to give instead of one moment alone, as links of planar mechanisms are often known by."""
+    moments = inertia.diagonal()
+    if np.count_nonzero(inertia) != 1 or not moments.any():
+        return ""
+    about = int(np.argmax(moments))
+    bar = [f"{moments[about]:g}" if axis != (about + 1) % 3 else "0" for axis in range(3)]
+    return f": a thin bar along {'xyz'[(about + 1) % 3]} has the moments ({', '.join(bar)})"
 
 
 def limit_defects(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from linkwise.mechanism.parts import Body
 
 SINGULAR_TOLERANCE = 1e-12  # relative; below it a joint-space inertia is zero but for round-off
+Judge = Callable[["Mechanism"], bool]
+_judges: list[Judge] = []
 
 
 def singular_joints(mech: Mechanism) -> tuple[str, ...]:
@@ -38,6 +41,18 @@ def singular_joints(mech: Mechanism) -> tuple[str, ...]:
         for index, body in enumerate(mech.bodies)
         if not (resists[index] or body.mimic or body.joint in followed)
     )
+
+
+def judges_loops(judge: Judge) -> Judge:
+    """Decorates the function that says of mechanisms with loops whether these tie all that moves to something with
+    inertia: that takes closed loops, which are a matter of dynamics."""
+    _judges.append(judge)
+    return judge
+
+
+def loops_resist(mech: Mechanism) -> bool:
+    """Whether joints that move nothing with inertia are tied by loops to ones that do."""
+    return bool(mech.loops) and any(judge(mech) for judge in _judges)
 
 
 def _spatial_inertia(mass: float, com: np.ndarray, inertia: np.ndarray) -> np.ndarray:

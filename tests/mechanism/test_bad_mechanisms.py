@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.mechanics.joints import Fixed, Floating, Revolute, Spherical
+from linkwise.mechanics.joints import Fixed, Floating, Prismatic, Revolute, Spherical
 from linkwise.mechanism import Builder, InertiaWarning, Limits, MechanismError, Mimic, checks, from_dh, library
 
 Z = Revolute((0, 0, 1))
@@ -255,3 +255,38 @@ def test_words_that_others_use_are_understood_in_messages():
     for other, ours in (("LOCAL", "link"), ("LOCAL_WORLD_ALIGNED", "world_aligned"), ("WORLD", "world")):
         with pytest.raises(ValueError, match=f"did you mean {ours!r}"):
             lw.jacobian(library.planar_arm(2), [0.0, 0.0], "link2", frame=other)
+
+
+def slider_crank_without_mass(piston: float, rod: float = 1.0):
+    builder = Builder().link("crank", 1.0, (0.1, 0, 0), (0, 0.01, 0.01)).link("rod", rod, (0.2, 0, 0), (0, rod, rod))
+    builder.link("piston", piston).joint("turn", Revolute((0, 0, 1)), "ground", "crank")
+    builder.joint("knee", Revolute((0, 0, 1)), "crank", "rod", (None, (0.2, 0, 0)))
+    builder.joint("slide", Prismatic((1, 0, 0)), "ground", "piston", (None, (0.6, 0, 0)))
+    return builder.loop("pin", Revolute((0, 0, 1)), "piston", None, "rod", (None, (0.4, 0, 0)))
+
+
+def test_links_without_mass_that_loops_carry():
+    """They are accepted, and move as links of next to no mass do."""
+    bare, light = (slider_crank_without_mass(mass).build() for mass in (0.0, 1e-9))
+    q, v = lw.closed.project(bare, lw.closed.assemble(bare, {"turn": 0.4}), [1.0, 0.0, 0.0])
+    found, expected = (lw.closed.forward_dynamics(mech, q, v, np.zeros(3)) for mech in (bare, light))
+    np.testing.assert_allclose(found, expected, rtol=1e-7)
+
+
+def test_links_without_mass_that_loops_leave_free():
+    """A rod between two balls rotates about itself."""
+    builder = Builder().link("rod", 0.0)
+    for name, at in (("a", 0.0), ("b", 0.5)):
+        builder.link(name, 1.0, (0.1, 0, 0), (0.01, 0.01, 0.01))
+        builder.joint(f"{name}_turn", Revolute((0, 0, 1)), "ground", name, (None, (at, at / 5.0, 0)))
+    builder.joint("ball", Spherical(), "a", "rod", (None, (0.2, 0, 0)))
+    builder.loop("other_ball", Spherical(), "b", (None, (0.2, 0, 0)), "rod", (None, (0.55, 0, 0)))
+    with pytest.raises(MechanismError, match=r"resists their motion: 'ball'; .*; build\(strict=False\) keeps"):
+        builder.build()
+
+
+def test_one_moment_alone_is_answered_with_those_of_a_bar():
+    with pytest.raises(
+        MechanismError, match=r"a thin bar along x has the moments \(0, 0.1, 0.1\); build\(strict=False"
+    ):
+        one_link(1.0, (0.1, 0, 0), (0, 0, 0.1)).build()
