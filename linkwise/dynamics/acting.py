@@ -28,7 +28,7 @@ from . import closed, trees
 from .by_actuator import inputs_by_actuator
 from .passive import Passive
 from .resolved import INPUTS, LAW, ForceDerivatives, Resolved, no_controls, resolved
-from .states import Float64Array, real_numbers, state_arrays
+from .states import Float64Array, at_rest, real_numbers, state_arrays
 
 __all__ = [
     "activation_rates",
@@ -112,7 +112,7 @@ def forward_dynamics(
     passive: Passive | None = None,
 ) -> Float64Array:
     """(nv,): accelerations under joint forces ``tau`` and all that acts; loops are kept closed."""
-    q, v, given = state_arrays(mech, {"q": q, "v": v, "tau": np.zeros(mech.nv) if tau is None else tau}, False).values()
+    q, v, given = state_arrays(mech, at_rest(mech, {"q": q, "v": v, "tau": tau}), finite=False).values()
     total = given + forces(mech, q, v, ctrl, activation, passive)
     find = closed.forward_dynamics if mech.loops else trees.forward_dynamics
     return find(mech, q, v, total, wrenches=wrenches)
@@ -138,10 +138,10 @@ def inverse_dynamics(
                   ``closed.forward_dynamics``
     """
     if actuated is not None or independent is not None or isinstance(a, Mapping):
-        state = state_arrays(mech, {"q": q, "v": v}, finite=False)
+        state = state_arrays(mech, at_rest(mech, {"q": q, "v": v}), finite=False)
         acting = forces(mech, state["q"], state["v"], ctrl, activation, passive)
         return closed.forces_besides(mech, state["q"], state["v"], a, acting, actuated, independent, wrenches)
-    q, v, a = state_arrays(mech, {"q": q, "v": v, "a": a}, finite=False).values()
+    q, v, a = state_arrays(mech, at_rest(mech, {"q": q, "v": v, "a": a}), finite=False).values()
     find = closed.inverse_dynamics if mech.loops else trees.inverse_dynamics
     needed = find(mech, q, v, a, wrenches=wrenches)
     return needed - forces(mech, q, v, ctrl, activation, passive)
@@ -152,7 +152,7 @@ def _asked(
 ) -> tuple[Resolved, tuple[Any, ...]]:
     """The elements, and the state with what drives them, checked."""
     elements = resolved(mech, passive) or Resolved.nothing(mech)
-    state = state_arrays(mech, {"q": q, "v": v}, finite=False)
+    state = state_arrays(mech, at_rest(mech, {"q": q, "v": v}), finite=False)
     more = []
     ctrl = inputs_by_actuator(mech, ctrl)
     for name, given, size in (("ctrl", ctrl, elements.n_ctrl), ("activation", activation, elements.n_activation)):

@@ -14,7 +14,7 @@ from ..mechanics.joints import QUATERNION
 from ..mechanism import Mechanism, MechanismError, require_mechanism
 from ..mechanism.checks import did_you_mean, per_coordinate
 from ..mechanism.naming import ANGLES
-from .states import Float64Array, real_numbers
+from .states import Float64Array, at_rest, real_numbers
 
 
 def coordinates_by_joint(mech: Mechanism, what: str, named: Mapping[str, Any]) -> Float64Array:
@@ -103,15 +103,19 @@ def state_by_joint(mech: Mechanism, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def taking_joints(function: Function) -> Function:
-    """The same function of a mechanism and arrays, made from an algorithm, which takes these by joint too."""
+    """The same function of a mechanism and arrays, made from an algorithm, which takes these by joint too, and None at
+    rest."""
     signature, known = inspect.signature(function), array_function(function)
     assert known is not None
 
     @functools.wraps(function)
     def call(mech: Mechanism, *given: Any, **named: Any) -> Any:
-        if any(isinstance(values, Mapping) for values in (*given, *named.values())):
+        if any(values is None or isinstance(values, Mapping) for values in (*given, *named.values())):
             _, *arrays = signature.bind(mech, *given, **named).arguments.items()
-            return function(mech, **state_by_joint(mech, dict(arrays)))
+            given = dict(arrays)
+            if any(isinstance(values, Mapping) for values in given.values()):
+                given = state_by_joint(mech, given)
+            return function(mech, **at_rest(mech, given))
         return function(mech, *given, **named)
 
     return register(cast(Function, call), known)

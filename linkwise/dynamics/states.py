@@ -50,9 +50,9 @@ def otherwise(mech: Mechanism, name: str) -> Float64Array:
 
 def checked_arrays(mech: Mechanism, wrenches: Any = None, **given: Any) -> list[Float64Array]:
     """The values given by name, as for ``state_arrays``, as float64 arrays that keep their own batch shapes, finite or
-    not; wrenches, which kernels take as they are, must fit to them."""
+    not; wrenches, which kernels take as they are, must fit to them.  Other than q, what is None is zero."""
     require_mechanism(mech)
-    named = _without_names(mech, given)
+    named = at_rest(mech, _without_names(mech, given))
     arrays = [real_numbers(name, values) for name, values in named.items()]
     batches = {name: _batch(mech, name, array) for name, array in zip(named, arrays, strict=True)}
     if wrenches is not None:
@@ -68,6 +68,14 @@ def _without_names(mech: Mechanism, given: Mapping[str, Any]) -> Mapping[str, An
     from .by_joint import state_by_joint  # here, as loops are closed for that
 
     return state_by_joint(mech, given)
+
+
+def at_rest(mech: Mechanism, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The same with zeros for velocities, accelerations and forces that are None."""
+    return {
+        name: np.zeros(mech.nv) if values is None and name in ("v", "a", "tau") else values
+        for name, values in given.items()
+    }
 
 
 def checked_motion(mech: Mechanism, q: Any, v: Any, tau: Any, wrenches: Any = None) -> Sequence[Float64Array]:
@@ -100,6 +108,8 @@ def real_numbers(name: str, values: Any) -> Float64Array:
     """The values as a float64 array: themselves if they are one.  Complex numbers, objects and text are refused."""
     if type(values) is np.ndarray and values.dtype is _FLOAT64:
         return values
+    if values is None:
+        raise MechanismError(f"{name} is None, but real numbers are needed")
     try:
         array = np.asarray(plain(values))
     except UnreadableArrayError as error:

@@ -37,7 +37,7 @@ def forward_dynamics_derivatives(
 
     A ``MechanismError`` says where loops are open, velocities inconsistent with them or positions singular.
     """
-    if any(isinstance(x, Mapping) for x in (q, v, tau)):
+    if any(x is None or isinstance(x, Mapping) for x in (q, v, tau)):
         q, v, tau = checked_motion(mech, q, v, tau)
     if not mech.loops:
         return trees.forward_dynamics_derivatives(mech, q, v, tau, wrenches)

@@ -106,9 +106,9 @@ def forward_dynamics(
             else:
                 a, reliability = _eliminated(mech, q, v, tau)
         except (KernelError, TypeError):
-            if not any(isinstance(x, Mapping) for x in (q, v, tau)):
+            if not any(x is None or isinstance(x, Mapping) for x in (q, v, tau)):
                 raise
-            q, v, tau = checked_motion(mech, q, v, tau)  # by joint
+            q, v, tau = checked_motion(mech, q, v, tau)  # by joint, or at rest
             a, reliability = _eliminated(mech, q, v, tau)
         if a.ndim == 1:
             if reliability > RELIABLE:

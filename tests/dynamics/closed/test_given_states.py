@@ -36,7 +36,6 @@ SPOILT = {
     "complex": (lambda x: x + 0j, "{name} has dtype complex128"),
     "text": (lambda x: [str(number) for number in x], "{name} has dtype <U"),
     "objects": (lambda x: x.astype(object), "{name} has dtype object"),
-    "nothing": (lambda x: None, "{name} (has dtype object|is missing)"),
     "ragged": (lambda x: [x.tolist(), [1.0]], "{name} is no array"),
     "short": (lambda x: x[:-1], r"{name} has shape \(3,\), expected \(..., 4\)"),
     "one number": (lambda x: 1.0, r"{name} has shape \(\), expected \(..., 4\)"),
@@ -58,6 +57,14 @@ def test_arrays_that_are_no_states(function, place, how):
     arrays[place] = spoil(arrays[place])
     with pytest.raises(REFUSALS, match=message.format(name=names[place])):
         function(MECH, *arrays)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=named)
+def test_no_configuration(function):
+    """Velocities and forces that are None are zero; a configuration is needed."""
+    _, *others = FUNCTIONS[function]
+    with pytest.raises(REFUSALS, match=r"q is (None|missing)"):
+        function(MECH, None, *(None for _ in others))
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=named)

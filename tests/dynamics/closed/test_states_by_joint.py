@@ -62,6 +62,17 @@ def test_a_guess_by_joint():
         lw.closed.assemble(mech, {"crankjoint": 0.7})
 
 
+def test_none_is_at_rest():
+    mech, q, *_ = arrays()
+    closed, still = lw.closed, np.zeros(mech.nv)
+    for function in (closed.forward_dynamics, closed.loop_reactions, closed.joint_wrenches, lw.acting.forward_dynamics):
+        np.testing.assert_array_equal(function(mech, q, None, None), function(mech, q, still, still))
+    np.testing.assert_array_equal(closed.constraint_bias(mech, q, None), closed.constraint_bias(mech, q, still))
+    expected = closed.inverse_dynamics(mech, q, still, still, actuated="crank_joint")
+    np.testing.assert_array_equal(closed.inverse_dynamics(mech, q, None, None, actuated="crank_joint"), expected)
+    np.testing.assert_allclose(closed.project(mech, q, None)[0], q, atol=1e-12)
+
+
 def test_parts_of_a_floating_joint_stay_where_they_are_while_loops_close():
     mech = built("quadruped")
     place = {name: k for k, name in enumerate(mech.q_names)}
