@@ -112,10 +112,10 @@ def taking_joints(function: Function) -> Function:
     def call(mech: Mechanism, *given: Any, **named: Any) -> Any:
         if any(values is None or isinstance(values, Mapping) for values in (*given, *named.values())):
             _, *arrays = signature.bind(mech, *given, **named).arguments.items()
-            given = dict(arrays)
-            if any(isinstance(values, Mapping) for values in given.values()):
-                given = state_by_joint(mech, given)
-            return function(mech, **at_rest(mech, given))
+            state = dict(arrays)
+            if any(isinstance(values, Mapping) for values in state.values()):
+                state = state_by_joint(mech, state)
+            return function(mech, **at_rest(mech, state))
         return function(mech, *given, **named)
 
     return register(cast(Function, call), known)

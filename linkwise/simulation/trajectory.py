@@ -20,7 +20,7 @@ from ..dynamics.derivatives import jacobian_of
 from ..dynamics.passive import Passive
 from ..dynamics.resolved import Resolved, resolved
 from ..dynamics.states import Float64Array
-from ..mechanism import Mechanism, MechanismError
+from ..mechanism import Loop, Mechanism, MechanismError
 from .events import Occurrence
 from .integrators import quintic
 from .recording import Stretch
@@ -225,15 +225,29 @@ class Trajectory:
             pushes = own if pushes is None else pushes + own
         if not self.mechanism.loops:
             return tree.joint_wrenches(self.mechanism, self.q, self.v, self.a, pushes)
-        forces = self._of_loops(closed.multipliers)
-        return closed.wrenches_of_joints(self.mechanism, self.q, self.v, self.a, forces, pushes)
+        return closed.wrenches_of_joints(self.mechanism, self.q, self.v, self.a, self._multipliers, pushes)
 
     @property
     def reactions(self) -> dict[str, Float64Array]:
-        """(m, ..., 6) by name: the ``joint_wrenches`` of moving joints and the ``loop_reactions`` of loops."""
+        """(m, ..., 6) by name: the ``joint_wrenches`` of moving joints and the ``loop_reactions`` of loops; what drives
+        do along joints is in ``drive_forces``."""
         found = {body.joint: self.joint_wrenches[..., k, :] for k, body in enumerate(self.mechanism.bodies)}
         loops = enumerate(self.mechanism.loops)
-        return found | {loop.name: self.loop_reactions[..., k, :] for k, loop in loops}
+        sided = [(k, loop.name) for k, loop in loops if isinstance(loop, Loop) or loop.drive is None]
+        return found | {name: self.loop_reactions[..., k, :] for k, name in sided}
+
+    @cached_property
+    def drive_forces(self) -> dict[str, Float64Array]:
+        """(m, ...) by drive: the force, or moment, that it exerts along what it drives, under all that acted: the
+        torque of a motor; times the velocity of what it drives, its power."""
+        if not self.mechanism.driven:
+            return {}
+        forces = -self._multipliers
+        return {name: forces[..., self.mechanism.constraint_index(name).start] for name in self.mechanism.driven}
+
+    @cached_property
+    def _multipliers(self) -> Float64Array:
+        return self._of_loops(closed.multipliers)
 
     def _of_loops(self, function: Callable[..., Any]) -> Float64Array:
         """A function of ``closed`` of the motion under all that acted, loops kept closed as they were."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,7 @@ class States:
 
     ``tau`` (m, nv) is None unless something drives the motion; ``conserves`` says whether nothing adds or takes energy.
     ``smooth`` are the same t, q, v, with more between the samples where a trajectory has few and can interpolate;
-    ``passive`` are the elements that store energy besides.
+    ``passive`` are the elements that store energy besides; ``drive_forces`` (m,) are by drive.
     """
 
     mech: lw.Mechanism
@@ -49,6 +49,7 @@ class States:
     smooth: tuple[np.ndarray, np.ndarray, np.ndarray]
     passive: Any
     velocity_error: np.ndarray | None = None
+    drive_forces: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
 @style.styled
@@ -72,19 +73,22 @@ def plot_trajectory(
 
     Up to seven curves of one unit share a panel.  Quaternions are shown as their four numbers, of the sign that makes
     them continuous, beside the angular velocity in the axes of the moving link.  Forces are those that were commanded,
-    shown where any differs from zero.
+    shown where any differs from zero; those of drives, and their power, are in a row of their own.
     """
     states = _states(trajectory, mech)
     groups = _groups(all_series(states.mech, joints))
     closed = loops and bool(states.mech.loops)
-    rows = len(groups) + energy + closed
+    driven = bool(states.drive_forces)
+    rows = len(groups) + driven + energy + closed
     if rows == 0:
         raise ValueError("there is nothing to plot: no joints, no energy, no loops")
     panels = _Panels(rows, 2 if states.tau is None else 3, states)
     for row, group in enumerate(groups):
         _plot_group(panels, row, states, group)
+    if driven:
+        _plot_drives(panels, len(groups), states)
     if energy:
-        _plot_energy(panels, len(groups), states)
+        _plot_energy(panels, len(groups) + driven, states)
     if closed:
         _plot_loops(panels, rows - 1, states)
     panels.finish()
@@ -150,7 +154,8 @@ def _states(trajectory: Any, mech: lw.Mechanism | None) -> States:
         smooth = (times, *trajectory.at(times))
     conserves = tau is None and not _dissipates(mech, trajectory)
     events, passive = getattr(trajectory, "events", ()), getattr(trajectory, "passive", None)
-    return States(mech, t, q, v, tau, energy, error, conserves, events, smooth, passive, slip)
+    drives = getattr(trajectory, "drive_forces", {})
+    return States(mech, t, q, v, tau, energy, error, conserves, events, smooth, passive, slip, drives)
 
 
 def _dissipates(mech: Any, trajectory: Any) -> bool:
@@ -260,6 +265,18 @@ def _plot_energy(panels: _Panels, row: int, states: States) -> None:
         beside.plot(states.t, (total - total[0]) / scale, color=BLACK)
         beside.set_ylabel("change of total\n/ largest kinetic")
     _legend(beside, energies, beside_nothing=panels.columns > 2)
+
+
+def _plot_drives(panels: _Panels, row: int, states: States) -> None:
+    forces, powers = panels.add(row, 0), panels.add(row, 1)
+    rates = np.array([states.mech.drives_at(t)[:, 1] for t in states.t])
+    for k, (name, values) in enumerate(states.drive_forces.items()):
+        look = {"color": COLOURS[k % len(COLOURS)], "linestyle": STYLES[k % len(STYLES)]}
+        forces.plot(states.t, values, label=name, **look)
+        powers.plot(states.t, values * rates[:, k], **look)
+    forces.set_ylabel("force of drives\n(N or N m)")
+    powers.set_ylabel("power of\ndrives (W)")
+    _legend(powers, forces, beside_nothing=panels.columns > 2)
 
 
 def _plot_loops(panels: _Panels, row: int, states: States) -> None:

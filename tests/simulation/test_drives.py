@@ -50,6 +50,10 @@ def test_shaken_pendulum(mech):
     mass, moved = 3.0, 0.5 * np.stack([np.cos(motion.q[:, 1]), np.sin(motion.q[:, 1])])
     lifted = moved[1] * motion.a[:, 1] + moved[0] * motion.v[:, 1] ** 2
     assert motion.joint_wrenches[:, 0, 5] == pytest.approx(mass * 9.81 + lifted, abs=1e-9)
+    # The drive's own force by Newton's law along x; it is no reaction of a joint.
+    dragged = moved[0] * motion.a[:, 1] - moved[1] * motion.v[:, 1] ** 2
+    assert motion.drive_forces["shaker"] == pytest.approx(mass * motion.a[:, 0] - dragged, abs=1e-9)
+    assert list(motion.reactions) == ["slide", "pin"]
     again = lw.simulate(mech, None, None, 2.0, rtol=1e-10, atol=1e-10).resume(3.0)
     assert again.q[-1] == pytest.approx(motion.q[-1], abs=1e-8)
 
