@@ -18,7 +18,7 @@ import numpy as np
 from ..compiler.pipeline import compile
 from ..compiler.store import stored
 from ..dynamics.by_joint import configuration_by_joint, rates_by_joint
-from ..dynamics.states import Float64Array, checked_arrays, real_numbers
+from ..dynamics.states import Float64Array, checked_arrays, in_brief, real_numbers
 from ..mechanics.algorithms.algorithm import Algorithm
 from ..mechanics.elements.law import ForceLaw, Situation
 from ..mechanics.recursions.tree import Tree, build_tree
@@ -38,6 +38,10 @@ class ControlLaw(ForceLaw):
 
     n_ctrl: int = 0
     looks_at_gravity = True
+
+    @abstractmethod
+    def __str__(self) -> str:
+        """What it is, with its gains, in a few words."""
 
     @abstractmethod
     def torques(
@@ -60,6 +64,9 @@ class SaturatedLaw(ControlLaw):
     law: ControlLaw | None = None
     limit: Numbers = ()
 
+    def __str__(self) -> str:
+        return f"{self.law}{up_to(self.limit)}"
+
     def torques(
         self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
     ) -> list[Scalar]:
@@ -76,11 +83,19 @@ class LawOfItsModel(ControlLaw):
     model: Mechanism | None = None
     looks_at_gravity = False
 
+    def __str__(self) -> str:
+        return f"{self.law}, of {self.model!r}"
+
     def torques(
         self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
     ) -> list[Scalar]:
         assert self.law is not None and self.model is not None
         return self.law.torques(build_tree(self.model), q, v, reference)
+
+
+def up_to(limit: Any) -> str:
+    """Bounds of forces in words, none where there are none."""
+    return f", forces up to {in_brief(limit)}" if np.isfinite(limit).any() else ""
 
 
 def clipped(x: Scalar, bound: float) -> Scalar:
@@ -110,6 +125,9 @@ class CompiledControl:
     mech: Mechanism
     law: ControlLaw
     reference: Reference | None
+
+    def __repr__(self) -> str:
+        return f"<controller of {self.mech.name!r}: {self.law}>"
 
     def __call__(self, t: float, q: Any, v: Any) -> Float64Array:
         q, v = checked_arrays(self.mech, q=q, v=v)

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dynamics.states import Float64Array
+from ..dynamics.states import Float64Array, in_brief
 from ..mechanics.algorithms.catalogue import ALGORITHMS
 from ..mechanics.algorithms.configuration import difference
 from ..mechanics.algorithms.coriolis_matrix import coriolis_matrix
@@ -33,7 +33,17 @@ from ..mechanics.algorithms.dynamics import inverse_dynamics
 from ..mechanics.recursions.tree import Tree
 from ..mechanics.scalar import Scalar, dot, select
 from ..mechanism import Mechanism, require_mechanism
-from .compiled import CompiledControl, ControlLaw, Numbers, bounds, clipped, gains, joint_reference, require_motors
+from .compiled import (
+    CompiledControl,
+    ControlLaw,
+    Numbers,
+    bounds,
+    clipped,
+    gains,
+    joint_reference,
+    require_motors,
+    up_to,
+)
 
 
 @dataclass(frozen=True)
@@ -43,6 +53,12 @@ class DecoupledTrackingLaw(ControlLaw):
     rate_gain: Numbers = ()
     position_gain: Numbers = ()
     limit: Numbers = ()
+
+    def __str__(self) -> str:
+        return (
+            f"decoupled tracking, rate gain {in_brief(self.rate_gain)}, position gain {in_brief(self.position_gain)}"
+            f"{up_to(self.limit)}"
+        )
 
     def torques(
         self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
@@ -82,7 +98,7 @@ class DecoupledTrackingLaw(ControlLaw):
         return kappa
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DecoupledTracking(CompiledControl):
     """The controller, with the function V that falls."""
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from ..dynamics.by_joint import configuration_by_joint, rates_by_joint
-from ..dynamics.states import Float64Array, checked_arrays, real_numbers
+from ..dynamics.states import Float64Array, checked_arrays, in_brief, real_numbers
 from ..dynamics.trees import difference
 from ..mechanism import Mechanism, MechanismError, require_mechanism
 from ..mechanism.quaternions import with_unit_quaternions
 from .actuation import actuated_coordinates, gravity_held
-from .compiled import CompiledControl, SaturatedLaw
+from .compiled import CompiledControl, SaturatedLaw, up_to
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +31,11 @@ class JointFeedback:
     kd: np.ndarray
     gravity: bool
     actuated: np.ndarray
+
+    def __repr__(self) -> str:
+        held = ", gravity held" if self.gravity else ""
+        gains = f"kp {in_brief(self.kp)}, kd {in_brief(self.kd)}"
+        return f"<controller of {self.mech.name!r}: joint feedback, {gains}{held}>"
 
     def __call__(self, t: float, q: Any, v: Any) -> np.ndarray:
         q, v = checked_arrays(self.mech, q=q, v=v)
@@ -95,6 +100,9 @@ class Saturated:
 
     control: Callable[..., Any]
     limit: np.ndarray
+
+    def __repr__(self) -> str:
+        return f"<{self.control!r}{up_to(self.limit)}>"
 
     def __call__(self, t: float, q: Any, v: Any) -> np.ndarray:
         return np.clip(real_numbers("what control returns", self.control(t, q, v)), -self.limit, self.limit)

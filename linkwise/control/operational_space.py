@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..dynamics.by_joint import configuration_by_joint
-from ..dynamics.states import Float64Array, real_numbers
+from ..dynamics.states import Float64Array, in_brief, real_numbers
 from ..mechanics.algorithms.configuration import difference
 from ..mechanics.algorithms.dynamics import inverse_dynamics, mass_matrix
 from ..mechanics.algorithms.frame_motion import jacobian_rate_times_velocity
@@ -45,6 +45,9 @@ class OperationalSpaceLaw(ControlLaw):
     posture: Numbers = ()
     posture_kp: Numbers = ()
     posture_kd: Numbers = ()
+
+    def __str__(self) -> str:
+        return f"operational space control of {self.frame!r}, kp {in_brief(self.kp)}, kd {in_brief(self.kd)}"
 
     def torques(
         self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dynamics.states import Float64Array, real_numbers
+from ..dynamics.states import Float64Array, in_brief, real_numbers
 from ..mechanics.algorithms.configuration import difference
 from ..mechanics.recursions.tree import Tree
 from ..mechanics.scalar import Scalar, dot
@@ -28,6 +28,9 @@ class RegulatorLaw(ControlLaw):
     tau: Numbers = ()
     gain: tuple[Numbers, ...] = ()  # by rows (nv, 2 nv)
 
+    def __str__(self) -> str:
+        return f"linear-quadratic regulator, gains {in_brief(self.gain)}"
+
     def torques(
         self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
     ) -> list[Scalar]:
@@ -35,7 +38,7 @@ class RegulatorLaw(ControlLaw):
         return [tau - dot(row, apart) for tau, row in zip(self.tau, self.gain, strict=True)]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Regulator(CompiledControl):
     """u = -gain x: a controller ``control(t, q, v) -> tau`` that brings a mechanism back to the point of its model.
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..dynamics.states import in_brief
 from ..mechanics.algorithms.configuration import difference
 from ..mechanics.algorithms.dynamics import inverse_dynamics
 from ..mechanics.recursions.tree import Tree
@@ -20,6 +21,9 @@ class ComputedTorqueLaw(ControlLaw):
 
     kp: Numbers = ()
     kd: Numbers = ()
+
+    def __str__(self) -> str:
+        return f"computed torque, kp {in_brief(self.kp)}, kd {in_brief(self.kd)}"
 
     def torques(
         self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]

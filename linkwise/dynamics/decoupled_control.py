@@ -15,7 +15,7 @@ from ..mechanics import operators as op
 from ..mechanics.operators.expression import Vector
 from ..mechanics.operators.spaces import force_at
 from ..mechanism import Mechanism
-from .states import Float64Array
+from .states import Float64Array, in_brief
 from .trees import frame_pose, gravity_force
 
 
@@ -48,6 +48,9 @@ class RateFeedback:
     def __call__(self, t: float, q: ArrayLike, v: ArrayLike) -> Float64Array:
         tau = _torques(self.mech, q, -self.gain * _rates(self.mech, q, v))
         return tau + gravity_force(self.mech, q) if self.gravity else tau
+
+    def __repr__(self) -> str:
+        return f"<controller of {self.mech.name!r}: rate feedback, gain {in_brief(self.gain)}>"
 
     def lyapunov(self, q: ArrayLike, v: ArrayLike) -> Float64Array:
         """Kinetic energy nu* nu / 2."""
@@ -97,6 +100,10 @@ class EndEffectorRegulation:
         eps = self.pull(q) - self.rate_gain * _rates(self.mech, q, v)
         tau = _torques(self.mech, q, eps)
         return tau + gravity_force(self.mech, q) if self.gravity else tau
+
+    def __repr__(self) -> str:
+        gain = f"rate gain {in_brief(self.rate_gain)}"
+        return f"<controller of {self.mech.name!r}: end effector regulation of {self.link!r}, {gain}>"
 
     def error(self, q: ArrayLike) -> Float64Array:
         """(..., 12): target less actual, of the origin and of the three axes' unit vectors (jain1995's e)."""

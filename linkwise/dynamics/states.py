@@ -104,6 +104,13 @@ def common_batch(batches: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
         raise MechanismError(f"the batch shapes do not broadcast: {listed}") from None
 
 
+def in_brief(numbers: Any) -> str:
+    """Numbers in a few words: the one that all are, or from the least to the most."""
+    values = np.asarray(numbers, dtype=float)
+    least, most = float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))
+    return "none" if not values.size else f"{least:g}" if least == most else f"{least:g} to {most:g}"
+
+
 def real_numbers(name: str, values: Any) -> Float64Array:
     """The values as a float64 array: themselves if they are one.  Complex numbers, objects and text are refused."""
     if type(values) is np.ndarray and values.dtype is _FLOAT64:

@@ -23,6 +23,9 @@ class Held:
     function: Function
     period: float
 
+    def __repr__(self) -> str:
+        return f"<{self.function!r}, held for {self.period:g} s>"
+
     def __call__(self, t: float, q: np.ndarray, v: np.ndarray) -> Any:
         return self.function(t, q, v)
 

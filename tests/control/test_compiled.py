@@ -204,6 +204,26 @@ def test_bounded_forces_keep_the_lyapunov_function_falling():
     np.testing.assert_allclose(q, 0.0, atol=1e-2)
 
 
+# -- what users see -------------------------------------------------------------------------------------------
+
+
+def test_controllers_say_what_they_are_in_a_line(puma):
+    torque = lw.computed_torque(puma, np.zeros(6), kp=[1.0, 2.0, 3.0, 4.0, 5.0, 60.5], kd=20.0)
+    assert repr(torque) == "<controller of 'puma560': computed torque, kp 1 to 60.5, kd 20>"
+    shown = {
+        "computed torque, kp 1 to 60.5, kd 20, forces up to 40": lw.saturated(puma, torque, 40.0),
+        "operational space control of 'link6', kp 100, kd 20": lw.operational_space_control(puma, "link6", np.ones(3)),
+        "decoupled tracking, rate gain 10, position gain 5>": lw.decoupled_tracking(puma, np.zeros(6)),
+        "linear-quadratic regulator, gains ": lw.lqr(upright()),
+        "joint feedback, kp 3, kd 0, gravity held": lw.joint_feedback(puma, np.zeros(6), 3.0),
+        "gravity held>, forces up to 2>": lw.saturated(puma, lw.joint_feedback(puma, np.zeros(6)), 2.0),
+        "kd 20>, held for 0.01 s>": lw.held(torque, 0.01),
+        "rate feedback, gain 2": lw.diagonal.rate_feedback(puma, 2.0),
+    }
+    for expected, control in shown.items():
+        assert expected in repr(control) and len(repr(control)) < 140 and repr(control).count("\n") == 0
+
+
 # -- what cannot be done --------------------------------------------------------------------------------------
 
 
