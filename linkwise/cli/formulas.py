@@ -21,9 +21,16 @@ WORDS = {
 }
 
 
+class _Word(click.Choice):
+    """One of the words, with hyphens or underscores."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return str(super().convert(value.replace("_", "-"), param, ctx))
+
+
 @click.command(short_help="Closed formulas of a small mechanism.")
 @takes_mechanism
-@click.option("--of", "what", type=click.Choice(tuple(WORDS)), default="torques", show_default=True)
+@click.option("--of", "what", type=_Word(tuple(WORDS)), default="torques", show_default=True)
 @click.option("--link", metavar="NAME", help="The link or frame of a jacobian.")
 @click.option("--let", "given", multiple=True, metavar="SYMBOL=FORMULA", help="What a symbol is in terms of others.")
 @click.option("--numbers", is_flag=True, help="Numbers in place of masses, lengths, inertias and gravity.")

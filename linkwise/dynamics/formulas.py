@@ -44,6 +44,7 @@ def symbolic(
     count) about it, and carries the next joint at lk (lxk, lyk, lzk; branches pk of the link beyond); g is gravity.
     """
     require_mechanism(mech)
+    algorithm = algorithm.replace("-", "_") if isinstance(algorithm, str) else algorithm  # as commands write it
     wrong = [name for name in parameters if name not in PARAMETERS]
     if wrong:
         raise ValueError(f"unknown parameter {wrong[0]!r}: available: {', '.join(PARAMETERS)}")

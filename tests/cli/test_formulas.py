@@ -11,7 +11,7 @@ def test_text_latex_and_numbers(run):
         lw.symbolic(arm, "mass_matrix")
     )
     assert run("formulas", "builtin:planar_arm:2", "--latex").strip() == lw.symbolic(arm).latex()
-    assert "M11 = 5/3 + c2" in run("formulas", "builtin:planar_arm:2", "--of", "mass-matrix", "--numbers")
+    assert "M11 = 5/3 + c2" in run("formulas", "builtin:planar_arm:2", "--of", "mass_matrix", "--numbers")
     rod = run("formulas", "builtin:planar_arm:1", "--let", "r1=l1/2", "--let", "I1=m1*l1**2/12")
     assert "tau1 = m1*(l1**2*a1/3 + g*l1*c1/2)" in rod
     assert "J31 = 1" in run("formulas", "builtin:planar_arm:1", "--of", "jacobian", "--link", "tip")

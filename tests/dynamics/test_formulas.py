@@ -187,6 +187,12 @@ def test_sympy_gets_the_same():
     close([float(y) for y in found], np.linalg.solve(matrix(x[0]), torques(*x)), 1e-12)
 
 
+def test_numerators_have_no_brackets_around_them():
+    halves = {"r1": "l1/2", "r2": "l2/2"}
+    latex = lw.symbolic(lw.mechanisms.planar_arm(2), "mass-matrix-inverse", halves).latex()
+    assert r"\frac{4 I_{2} + m_{2} l_{2}^{2}}{4 \Delta}" in latex and r"\frac{\left(" not in latex
+
+
 # -- what is refused ------------------------------------------------------------------------------------
 
 

@@ -31,7 +31,7 @@ class Text:
         ordered = in_order(self.algebra, term.factors)
         over, under = [f for f in ordered if f[1] > 0], [(a, -p) for a, p in ordered if p < 0]
         numbers = self.number(abs(term.coefficient))
-        alone = bool(under) and not over and not any(numbers) and term.power == 1
+        alone = bool(under) and not over and not numbers[0] and term.power == 1
         bracket = [self.raised(self.bracket(term.bracket, alone), term.power)] if term.bracket is not None else []
         return "-" if term.coefficient < 0.0 else "+", self.quotient(numbers, over, bracket, under)
 
