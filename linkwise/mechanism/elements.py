@@ -8,7 +8,7 @@ What each does is a law in ``mechanics/elements``; springs, damping, friction an
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,7 +90,7 @@ class Tendon:
     """A length that is linear in joints, ``l = offset + sum of coefficient times coordinate``, and what acts along it.
 
     name        of the tendon
-    joints      ((joint, coefficient), ...): joints of one coordinate
+    joints      {joint: coefficient} or ((joint, coefficient), ...): joints of one coordinate
     stiffness   of a spring, at rest while l is within ``rest`` (two numbers)
     damping     force per rate of l
     friction    dry friction, regularised as at joints
@@ -108,7 +108,7 @@ class Tendon:
 
     def __post_init__(self) -> None:
         what = f"tendon {checks.checked_name('tendon', self.name)!r}"
-        object.__setattr__(self, "joints", tuple((str(joint), float(arm)) for joint, arm in self.joints))
+        object.__setattr__(self, "joints", _arms(what, self.joints))
         for name in ("stiffness", "damping", "friction"):
             number = checks.checked_number(f"the {name} of {what}", getattr(self, name))
             if number < 0.0:
@@ -265,6 +265,17 @@ def acts(off: Switches, kind: str, name: str) -> bool:
 
 
 # -- numbers ----------------------------------------------------------------------------------------------------
+
+
+def _arms(what: str, joints: Any) -> tuple[tuple[str, float], ...]:
+    """Pairs of a joint and its coefficient, given so or as a dictionary."""
+    try:
+        pairs = [(joint, arm) for joint, arm in (joints.items() if isinstance(joints, Mapping) else joints)]
+    except (TypeError, ValueError):
+        raise MechanismError(f"the joints of {what} must be {{joint: coefficient}}, got {joints!r}") from None
+    return tuple(
+        (str(joint), checks.checked_number(f"the coefficient of {joint!r} in {what}", arm)) for joint, arm in pairs
+    )
 
 
 def _numbers(what: str, values: Any) -> tuple[float, ...]:

@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..compiler.store import stored
+from ..mechanics.elements.of_mechanism import LIMIT_DEPTH
+from ..mechanics.joints.protocol import ANGLE
 from ..mechanism import LimitWarning, Mechanism, warn_caller
 
-BEYOND = 1e-6  # rad or m: what is less beyond a limit is rounding
+GIVE = 3.0  # by how many times the depth that stops are made for they give way in ordinary motion
 MOST_NAMES = 4
 
 
 def warn_of_starts_beyond_limits(mech: Mechanism, q: np.ndarray) -> None:
-    """One warning that names joints whose limits act and whose coordinates q (..., nq) are beyond them: stops push
-    them back from the first moment on."""
+    """One warning that names joints whose limits act and whose coordinates q (..., nq) are beyond them by more than
+    stops give way: they push them back from the first moment on.  A mechanism tells of every joint once: motions made
+    in many short rollouts go on where the one before has ended."""
     if not isinstance(q, np.ndarray):
         return  # on a GPU: looking at it would wait for what runs there
     beyond = []
-    inside = (q >= mech.q_lower - BEYOND) & (q <= mech.q_upper + BEYOND)
+    least = GIVE * min(LIMIT_DEPTH.values())
+    inside = (q >= mech.q_lower - least) & (q <= mech.q_upper + least)
     if inside.all() and not mech.mimic_joints:  # the usual case, quickly
         return
+    told = stored(mech, ("told to start beyond limits",), set)
     for joint in mech.acting.get("limits", ()):
-        limits, own = mech.bodies[mech.body_index(joint)].limits, mech.place(joint).positions(q)
+        body, own = mech.bodies[mech.body_index(joint)], mech.place(joint).positions(q)
+        limits = body.limits
         over = np.maximum(np.asarray(limits.lower) - own, own - np.asarray(limits.upper))
-        if over.size and over.max() > BEYOND:
+        depths = [LIMIT_DEPTH.get(measure.of, LIMIT_DEPTH[ANGLE]) for measure in body.kind.position_measures]
+        if joint not in told and (over > GIVE * np.array(depths)).any():
+            told.add(joint)
             state = np.unravel_index(int(np.argmax(over)), over.shape)
             at, bounds = own[state], (limits.lower[state[-1]], limits.upper[state[-1]])
             beyond.append(f"{joint!r} at {at:.4g}, outside {bounds[0]:.4g} .. {bounds[1]:.4g}")

@@ -245,13 +245,18 @@ def _complaints(mech: Mechanism, method: str, acting: Acting, step: float) -> It
                 f"steps of {step:g} s are too long for {what} of mechanism {mech.name!r}, whose motion grows without "
                 f"bound in steps of {method!r}: take steps of {float(f'{stable:.1g}'):g} s{other}"
             )
-    implicit &= not mech.mimic_joints and not mech.loops
-    made_for = [law.longest_step(mech, implicit) for law in acting.laws if isinstance(law, CompliantContact)]
+    tied = " and ".join(name for name, some in (("loops", mech.loops), ("mimic joints", mech.mimic_joints)) if some)
+    made_for = [
+        law.longest_step(mech, implicit and not tied) for law in acting.laws if isinstance(law, CompliantContact)
+    ]
     if made_for and step > min(made_for) * (1.0 + SLACK):
-        other = "" if implicit else "; method='semi_implicit' takes contact with the ground implicitly, at any step"
+        explicit = f", which {method!r} takes explicitly here because of {tied}," if implicit and tied else ""
+        other = f"; or take steps of {min(made_for):g} s" if implicit or tied else ""
+        other = other or "; method='semi_implicit' takes contact with the ground implicitly"
         yield (
-            f"steps of {step:g} s are longer than the {min(made_for):g} s that contacts of mechanism {mech.name!r} "
-            f"are made for, and may feed them energy: mech.with_contact(step={step:g}) makes them softer{other}"
+            f"steps of {step:g} s are longer than the {min(made_for):g} s that contacts of mechanism {mech.name!r}"
+            f"{explicit} are made for, and may feed them energy: mech.with_contact(step={step:g}) makes them softer"
+            f"{other}"
         )
 
 

@@ -26,11 +26,36 @@ def test_starts_beyond_limits_are_told(hinge):
     with pytest.warns(lw.LimitWarning, match=told):
         lw.simulate(hinge, [1.5], None, 0.01)
     with pytest.warns(lw.LimitWarning, match=told):
-        lw.rollout(hinge, [[0.0], [1.5]], [0.0], None, 1e-3, 2)
+        lw.rollout(hinge.with_gravity((0, 0, -9.0)), [[0.0], [1.5]], [0.0], None, 1e-3, 2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        lw.rollout(hinge, [1.5], [0.0], None, 1e-3, 2)  # told already
+        lw.rollout(hinge.with_gravity((0, 0, -9.0)), [1.047 + 0.025], [0.0], None, 1e-3, 2)  # as stops give way
         lw.rollout(hinge, [1.0], [0.0], None, 1e-3, 2)
         lw.rollout(hinge.with_acting(limits=False), [1.5], [0.0], None, 1e-3, 2)
+
+
+def test_tendons_take_dictionaries():
+    assert lw.Tendon("cable", {"shin": 0.1, "foot": -0.1}) == lw.Tendon("cable", (("shin", 0.1), ("foot", -0.1)))
+    for wrong in ("shin", [1.0, 2.0], [("shin",)], 3.0):
+        with pytest.raises(lw.MechanismError, match="the joints of tendon 'cable' must be {joint: coefficient}, got"):
+            lw.Tendon("cable", wrong)
+
+
+def test_controls_that_are_functions_are_told_of_held(hinge):
+    for given in ({"ctrl": lambda t, q, v: 0.0 * v}, {"tau": lambda t, q, v: 0.0 * v}):
+        with pytest.raises(TypeError, match=r"=lw.held\(control, period\)"):
+            lw.rollout(hinge, None, None, given.get("tau"), 1e-3, 2, ctrl=given.get("ctrl"))
+
+
+def test_explicit_contact_of_tied_joints_is_told_as_such():
+    builder = lw.Builder().link("cart", 1.0).link("other", 1.0)
+    builder.joint("z", lw.Prismatic((0, 0, 1)), "ground", "cart")
+    builder.joint("w", lw.Prismatic((0, 0, 1)), "ground", "other", mimic=lw.Mimic("z", 1.0, 0.0))
+    mech = builder.shape("skin", "cart", "sphere", 0.1).build().with_ground()
+    told = r"takes explicitly here because of mimic joints.*with_contact\(step=0.01\).*; or take steps of 0.001 s$"
+    with pytest.warns(lw.MechanismWarning, match=told):
+        lw.rollout(mech, [0.2], None, None, 0.01, 2, "semi_implicit")
 
 
 def test_the_time_step_of_a_file(hinge):
