@@ -7,6 +7,7 @@ T* tau_there here and L* tau there, mass matrices T* M_there T here, Jacobians J
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -15,7 +16,6 @@ import numpy as np
 
 import linkwise as lw
 
-from ..mechanism import warn_caller
 from .joints import LINEAR_FIRST, Same
 
 APART = 1e-3  # rad, m and per second, and relative: more is no softness of constraints there
@@ -217,11 +217,12 @@ class Conversion:
     def _warn_of(self, what: str, joints: list[str]) -> None:
         """That what the mimicked joints say is not what these do."""
         if joints:
-            warn_caller(
+            warnings.warn(
                 f"{', '.join(joints)} of mechanism {self.pairing.mech.name!r} mimic others and are free in "
                 f"{self.pairing.library}, where their {what} is another: it is left out, and the mimicked joints alone "
                 "are looked at",
                 lw.MechanismWarning,
+                stacklevel=3,
             )
 
     @property
