@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from linkwise.mechanics.joints import Floating
 from linkwise.mechanism import checks
 from linkwise.mechanism.acting import locked, with_efforts
 from linkwise.mechanism.checks import MechanismError
@@ -89,16 +91,20 @@ def _locked_coordinates(mech: Mechanism, joints: Mapping[str, Any]) -> dict[str,
     values: dict[str, list[float]] = {}
     for name, value in joints.items():
         body = mech.bodies[mech.body_index(name)]
-        if body.mimic:
-            raise MechanismError(
-                f"joint {name!r} of mechanism {mech.name!r} mimics {body.mimic.joint!r}: lock that one instead"
-            )
+        _require_independent(mech, body)
         at = np.atleast_1d(np.asarray(value, dtype=object))  # a number stands for one coordinate
         values[name] = checks.checked_array(f"the coordinates of joint {name!r}", at, (body.kind.nq,)).tolist()
     for body in mech.bodies:
         if body.mimic and body.mimic.joint in values:
             values[body.joint] = [body.mimic.ratio * values[body.mimic.joint][0] + body.mimic.offset]
     return values
+
+
+def _require_independent(mech: Mechanism, body: Body) -> None:
+    if body.mimic:
+        raise MechanismError(
+            f"joint {body.joint!r} of mechanism {mech.name!r} mimics {body.mimic.joint!r}: lock that one instead"
+        )
 
 
 def _joint_pose(body: Body, q: list[float]) -> Pose:
@@ -126,8 +132,21 @@ def _moved(frame: Frame, body: int, pose: Pose) -> Frame:
     return Frame(frame.name, body, rotation, position)
 
 
-def by_joint(what: str, values: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, Any]:
-    """Values by joint name, from a dictionary and from keywords."""
+def initially(mech: Mechanism, joints: Any) -> Any:
+    """Names of joints as a dictionary to where these are initially; all else as it is."""
+    if isinstance(joints, Mapping) or not isinstance(joints, Iterable):
+        return joints
+    names = checks.names_of(joints)
+    for name in names:
+        _require_independent(mech, mech.bodies[mech.body_index(name)])
+    return {name: mech.initial[mech.q_index(name)] for name in names}
+
+
+def by_joint(what: str, values: Any, named: Mapping[str, Any], numbers_of: Mechanism | None = None) -> dict[str, Any]:
+    """Values by joint name, from a dictionary and from keywords; a number is for all joints of ``numbers_of`` but
+    floating ones, which nothing holds."""
+    if numbers_of is not None and isinstance(values, Real):
+        values = {body.joint: values for body in numbers_of.bodies if not isinstance(body.kind, Floating)}
     if not isinstance(values, Mapping):
         raise TypeError(f"{what} of joints: give {{joint name: value}} or joint=value, got {values!r}")
     for name in named:

@@ -370,25 +370,27 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
         """A copy in another field of gravity, (3,) in the ground frame."""
         return family.variant(self, [family.GRAVITY], gravity=checks.checked_array("gravity", gravity, (3,)))
 
-    def with_locked(self, joints: Mapping[str, Any] = NO_JOINTS, /, **named: Any) -> Mechanism:
-        """A copy with joints frozen: ``with_locked(elbow=0.3)`` or ``with_locked({"elbow": 0.3})``.
+    def with_locked(self, joints: Mapping[str, Any] | Iterable[str] = NO_JOINTS, /, **named: Any) -> Mechanism:
+        """A copy with joints frozen: ``with_locked(elbow=0.3)`` or ``with_locked({"elbow": 0.3})``; or
+        ``with_locked(["elbow"])``, where they are initially (``mech.initial``).
 
         Each value is the joint's coordinates.  The links they move are welded to their parents and stay as named
         frames; joints that mimic a locked one are locked with it.
         """
-        return _edit().lock(self, _edit().by_joint("coordinates", joints, named))
+        return _edit().lock(self, _edit().by_joint("coordinates", _edit().initially(self, joints), named))
 
-    def with_armature(self, armature: Mapping[str, Any] = NO_JOINTS, /, **named: Any) -> Mechanism:
+    def with_armature(self, armature: Mapping[str, Any] | float = NO_JOINTS, /, **named: Any) -> Mechanism:
         """A copy with these reflected rotor inertias: ``{joint name: a number, or one per velocity coordinate}``, or
-        joints as keywords."""
-        return _edit().set_of_joints(self, "armature", _edit().by_joint("armature", armature, named))
+        joints as keywords; or a number for all joints but floating ones."""
+        return _edit().set_of_joints(self, "armature", _edit().by_joint("armature", armature, named, self))
 
-    def with_damping(self, damping: Mapping[str, Any] = NO_JOINTS, /, **named: Any) -> Mechanism:
+    def with_damping(self, damping: Mapping[str, Any] | float = NO_JOINTS, /, **named: Any) -> Mechanism:
         """A copy with this viscous damping in the joints, given as for ``with_armature``.
 
-        Like the damping of a file it is kept for ``lw.Passive.of``; the functions of dynamics do not look at it.
+        Like the damping of a file it acts in ``lw.simulate``, ``lw.rollout`` and whatever else looks at ``acting``; the
+        functions of plain dynamics do not.
         """
-        return _edit().set_of_joints(self, "damping", _edit().by_joint("damping", damping, named))
+        return _edit().set_of_joints(self, "damping", _edit().by_joint("damping", damping, named, self))
 
     def with_limits(self, limits: Mapping[str, Any] = NO_JOINTS, /, **named: Any) -> Mechanism:
         """A copy with these limits: ``{joint name: Limits(...)}``, or joints as keywords.  They replace all limits of

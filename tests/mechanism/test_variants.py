@@ -281,6 +281,28 @@ def test_frames_are_added_and_survive_other_changes():
         mech.with_damping(joint1=-1.0)
 
 
+def test_numbers_for_all_joints_and_joints_locked_where_they_are():
+    mech = lw.load(
+        """<mujoco><worldbody><body name="a"><freejoint name="base"/><geom type="sphere" size="0.1" mass="1"/>
+        <body name="b"><joint name="elbow" ref="30"/><geom type="sphere" size="0.1" mass="1"/>
+        <body name="c"><joint name="ball" type="ball"/><geom type="sphere" size="0.1" mass="1"/></body></body></body>
+        </worldbody></mujoco>"""
+    )
+    np.testing.assert_array_equal(mech.with_damping(1.5).damping, [0.0] * 6 + [1.5] * 4)
+    np.testing.assert_array_equal(
+        mech.with_armature(
+            0.5,
+        ).armature,
+        [0.0] * 6 + [0.5] * 4,
+    )
+    assert mech.with_damping(np.float64(2.0)).acting == {"damping": ("elbow", "ball")}
+    at = mech.initial[mech.q_index("elbow")][0]
+    assert at != 0.0
+    assert mech.with_locked(["elbow", "ball"]) == mech.with_locked({"elbow": at, "ball": [1.0, 0.0, 0.0, 0.0]})
+    assert mech.with_locked("elbow") == mech.with_locked(["elbow"]) == mech.with_locked(elbow=at)
+    assert mech.with_locked(["elbow"], ball=[1.0, 0.0, 0.0, 0.0]) == mech.with_locked(["elbow", "ball"])
+
+
 def test_what_cannot_be_locked():
     mech = lw.Builder().link("a", 1.0, inertia=(1, 1, 1)).joint("ball", lw.Spherical(), "ground", "a").build()
     with pytest.raises(MechanismError, match="coordinates of joint 'ball' must have shape"):
@@ -292,7 +314,9 @@ def test_what_cannot_be_locked():
     with pytest.raises(MechanismError, match="did you mean 'ball'"):
         mech.with_locked({"bal": 1.0})
     with pytest.raises(TypeError, match="coordinates of joints: give"):
-        mech.with_locked(["ball"])
+        mech.with_locked(1.0)
+    with pytest.raises(MechanismError, match="did you mean 'ball'"):
+        mech.with_locked(["bal"])
     everything = mech.with_locked({"ball": [2.0, 0.0, 0.0, 0.0]})
     assert everything.nv == 0 and everything.frame("a").body == -1
     np.testing.assert_allclose(everything.frame("a").rotation, np.eye(3), atol=1e-15)
