@@ -205,7 +205,7 @@ def test_armature_and_limits():
     with pytest.raises(MechanismError, match="has no moving joint"):
         mech.with_armature({"nothing": 1.0})
     with pytest.raises(TypeError, match="joint name: value"):
-        mech.with_armature(0.1)
+        mech.with_armature([0.1])
     with pytest.raises(TypeError, match="given twice"):
         mech.with_armature({second: 0.1}, **{second: 0.1})
 
