@@ -283,9 +283,9 @@ def test_frames_are_added_and_survive_other_changes():
 
 def test_numbers_for_all_joints_and_joints_locked_where_they_are():
     mech = lw.load(
-        """<mujoco><worldbody><body name="a"><freejoint name="base"/><geom type="sphere" size="0.1" mass="1"/>
-        <body name="b"><joint name="elbow" ref="30"/><geom type="sphere" size="0.1" mass="1"/>
-        <body name="c"><joint name="ball" type="ball"/><geom type="sphere" size="0.1" mass="1"/></body></body></body>
+        """<mujoco><worldbody><body name="a"><freejoint name="base"/><geom type="sphere" size="0.1" contype="0"/>
+        <body name="b"><joint name="elbow" ref="30"/><geom type="sphere" size="0.1" contype="0"/>
+        <body name="c"><joint name="ball" type="ball"/><geom type="sphere" size="0.1" contype="0"/></body></body></body>
         </worldbody></mujoco>"""
     )
     np.testing.assert_array_equal(mech.with_damping(1.5).damping, [0.0] * 6 + [1.5] * 4)
