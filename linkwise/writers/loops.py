@@ -9,14 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.mechanism import Constraint, Coupling, Pose
+from linkwise.mechanism import Constraint, Coupling, Mechanism, Pose
 from linkwise.mechanism.naming import key_of, word_of
 from linkwise.mechanism.plain_data import plain
+from linkwise.writers.report import Report
 
 
-def follows_functions(loop: Constraint) -> bool:
-    """Whether it is driven in time or has ratios that are functions: no file holds these."""
-    return loop.drive is not None or (isinstance(loop, Coupling) and not loop.keeps_position)
+def refuse_functions(mech: Mechanism, report: Report) -> None:
+    """Refuse what is driven in time or has ratios that are functions."""
+    for loop in mech.loops:
+        if loop.drive is not None or (isinstance(loop, Coupling) and not loop.keeps_position):
+            raise report.refuse(
+                f"{loop.name!r} follows time or functions of coordinates, which files do not hold; save "
+                "mech.spanning_tree, which is without loops"
+            )
 
 
 def toml_of(loops: Iterable[Constraint]) -> str:

@@ -13,7 +13,7 @@ from linkwise.mechanics.joints import Fixed, Floating, Joint, Planar, Prismatic,
 from linkwise.mechanism import GROUND, Actuator, Body, Coupling, EffortRange, Loop, Mechanism, Pose, Shape
 from linkwise.mechanism.elements import RECORDS, name_of
 from linkwise.writers.composed_joints import with_joints_of
-from linkwise.writers.loops import follows_functions, toml_of
+from linkwise.writers.loops import refuse_functions, toml_of
 from linkwise.writers.report import Report, listed
 from linkwise.writers.xml import document, element
 
@@ -171,12 +171,7 @@ def _welds(root: Element, mech: Mechanism) -> None:
 
 def _loops(root: Element, mech: Mechanism, report: Report) -> None:
     """Those that URDF+ has as its <loop>; the others in a companion file, which <loops file="..."/> names."""
-    for loop in mech.loops:
-        if follows_functions(loop):
-            raise report.refuse(
-                f"{loop.name!r} follows time or functions of coordinates, which files do not hold; save "
-                "mech.spanning_tree, which is without loops"
-            )
+    refuse_functions(mech, report)
     known = [loop for loop in mech.loops if isinstance(loop, Loop) and type(loop.kind) in _LOOPS]
     others = [loop for loop in mech.loops if isinstance(loop, Coupling) or type(loop.kind) not in _LOOPS]
     for loop in known:

@@ -73,3 +73,13 @@ def test_companions_elsewhere_are_not_opened(tmp_path):
     path.write_text(path.read_text().replace("lever.loops.toml", "../lever.loops.toml"))
     with pytest.raises(lw.MechanismError, match="is not the name of a file in the same folder"):
         lw.load(path)
+
+
+def test_what_mjcf_cannot_say_is_answered_with_what_can(tmp_path):
+    with pytest.raises(lw.MechanismError, match="no equality for the loop .*, which PinInSlot.*; save it as URDF"):
+        quick_return().save(tmp_path / "lever.xml")
+    driven = quick_return().with_loops(lw.Coupling("motor", {"turn": 1.0}, drive=lw.Drive(lambda t: t)))
+    for ending in ("xml", "urdf"):
+        with pytest.raises(lw.MechanismError, match="'motor' follows time"):
+            driven.save(tmp_path / f"lever.{ending}")
+    assert not list(tmp_path.iterdir())

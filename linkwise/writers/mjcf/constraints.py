@@ -8,7 +8,7 @@ import numpy as np
 
 from linkwise.mechanics.joints import Fixed, Revolute, Spherical
 from linkwise.mechanism import Coupling, Loop, Mechanism
-from linkwise.writers.loops import follows_functions
+from linkwise.writers.loops import refuse_functions
 from linkwise.writers.mjcf.bodies import Bodies
 from linkwise.writers.report import Report
 from linkwise.writers.xml import element
@@ -18,6 +18,7 @@ def write_equalities(root: Element, mech: Mechanism, bodies: Bodies, report: Rep
     """All constraints, exactly: MuJoCo's solver keeps them as well as its settings let it."""
     if not (mech.loops or mech.mimic_joints):
         return
+    refuse_functions(mech, report)
     section = element(root, "equality")
     for body in mech.bodies:
         if body.mimic:
@@ -26,11 +27,6 @@ def write_equalities(root: Element, mech: Mechanism, bodies: Bodies, report: Rep
             rule = (offset, body.mimic.ratio, 0.0, 0.0, 0.0)
             element(section, "joint", joint1=body.joint, joint2=body.mimic.joint, polycoef=rule)
     for loop in mech.loops:
-        if follows_functions(loop):
-            raise report.refuse(
-                f"MJCF has no equality for {loop.name!r}, which follows time or constrains velocities alone; save "
-                "mech.spanning_tree, which is without it"
-            )
         if isinstance(loop, Coupling):
             _coupling(root, section, bodies, loop)
         else:
@@ -50,8 +46,8 @@ def _loop(section: Element, mech: Mechanism, bodies: Bodies, loop: Loop, report:
         report.remark("hinges that close loops, as two points of their axes", f"{names[0]} ({', '.join(names)})")
     else:
         raise report.refuse(
-            f"MJCF has no equality for the loop {loop.name!r}, which {loop.kind!r} closes; write URDF, which has it in "
-            "a companion file, or save mech.spanning_tree, which is without loops"
+            f"MJCF has no equality for the loop {loop.name!r}, which {loop.kind!r} closes; save it as URDF, which can "
+            "say it, or save mech.spanning_tree, which is without loops"
         )
 
 
