@@ -132,7 +132,7 @@ def velocities_by_joint(
 
     jacobian = counted_jacobian(mech, q)
     free = np.ones(mech.nv, dtype=bool)
-    free[[i for name in named for i in range(mech.nv)[_velocities_of(mech, name)]]] = False
+    free[[i for name in named for i in range(mech.nv)[velocities_of(mech, name)]]] = False
     v = given - decompose(jacobian * free).solve(times(jacobian, given) - mech.drive_rates)
     opening = np.abs(times(jacobian, v) - mech.drive_rates)
     speeds = times(np.abs(jacobian), np.abs(given)) + np.abs(mech.drive_rates)
@@ -149,7 +149,7 @@ def velocities_by_joint(
     return v
 
 
-def _velocities_of(mech: Mechanism, name: str) -> slice:
+def velocities_of(mech: Mechanism, name: str) -> slice:
     """Where in v a joint is, or one coordinate."""
     place = mech.coordinate_place("v", name)
     return slice(place, place + 1) if place is not None else mech.v_index(name)

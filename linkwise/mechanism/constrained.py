@@ -84,6 +84,11 @@ class Constrained:
         moment.__dict__["_structure"] = self.__dict__.setdefault("_first_moment", moment)
         return moment
 
+    def without_drives(self: Any) -> Mechanism:
+        """A copy without what follows functions of time: for questions about where it can be at all, such as
+        ``closed.range_of_motion``."""
+        return dataclasses.replace(self, loops=tuple(loop for loop in self.loops if loop.drive is None))
+
     @property
     def structure(self: Any) -> Mechanism:
         """The mechanism that knows what does not change with time: itself, or the first moment that was asked for."""

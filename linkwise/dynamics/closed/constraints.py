@@ -111,6 +111,11 @@ def require_holonomic(who: str, mech: Mechanism) -> None:
     """Refuse constraints on velocities alone where only those on positions have a meaning."""
     if mech.is_nonholonomic:
         loop = loop_of(mech, int(np.argmin(mech.holonomic_rows)))
+        if loop in mech.driven:
+            raise MechanismError(
+                f"{who} asks where positions can be, and {loop!r} of mechanism {mech.name!r} drives it: ask "
+                "mech.without_drives()"
+            )
         raise MechanismError(
             f"{who} asks where positions can be, and {loop!r} of mechanism {mech.name!r} constrains velocities alone: "
             "no coordinates of positions follow from it"
@@ -144,9 +149,17 @@ def loop_of(mech: Mechanism, row: int) -> str:
 
 
 def velocity_rows(mech: Mechanism, joints: Sequence[str], what: str) -> Float64Array:
-    """(p, nv): rows @ v are the velocities of the named joints; that of a mimic joint has its ratio."""
-    places, units = [mech.place(name) for name in names_of(joints)], np.eye(mech.nv)
-    return np.concatenate([np.zeros((0, mech.nv)), *(own.ratio * units[own.v_index] for own in places)])
+    """(p, nv): rows @ v are the velocities of the named joints, or single ones (``v_names``); that of a mimic joint has
+    its ratio."""
+    units = np.eye(mech.nv)
+
+    def rows(name: str) -> Float64Array:
+        if name not in mech.joint_names and name in mech.v_names:
+            return units[[mech.v_names.index(name)]]
+        own = mech.place(name)
+        return own.ratio * units[own.v_index]
+
+    return np.concatenate([np.zeros((0, mech.nv)), *map(rows, names_of(joints))])
 
 
 def moved_by(mech: Mechanism, joints: Sequence[str], what: str) -> NDArray[np.intp]:
@@ -169,7 +182,8 @@ def driven_by(mech: Mechanism, joints: Sequence[str], what: str) -> NDArray[np.i
     forces of a mechanism are those on the coordinates that it has."""
     rows = velocity_rows(mech, joints, what)
     for name in names_of(joints):
-        mimic = mech.bodies[mech.body_index(name)].mimic
+        single = name not in mech.joint_names and mech.coordinate_place("v", name) is not None
+        mimic = None if single else mech.bodies[mech.body_index(name)].mimic
         if mimic:
             raise MechanismError(
                 f"{what} names joint {name!r}, which mimics {mimic.joint!r} and has no force of its own: name "

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from ...compiler.registry import ArrayFunction, register
 from ...mechanism import Mechanism, MechanismError
 from ...mechanism.checks import names_of
-from ..by_joint import rates_by_joint
+from ..by_joint import rates_by_joint, velocities_of
 from ..states import Float64Array, checked_arrays, common_batch, real_numbers
 from .constraints import driven_by, loop_of, require_length, warn_if_open
 from .contacts import by_kernel, loop_mask
@@ -93,7 +93,7 @@ def accelerations_of_joints(mech: Mechanism, named: Mapping[str, Any], independe
     if independent is not None and list(names_of(independent)) != list(named):
         raise MechanismError("accelerations by joint say which are independent: leave out independent")
     values = rates_by_joint(mech, "a", named, 0.0)
-    return np.concatenate([np.zeros(0), *(values[mech.v_index(joint)] for joint in named)]), tuple(named)
+    return np.concatenate([np.zeros(0), *(values[velocities_of(mech, name)] for name in named)]), tuple(named)
 
 
 def joints_with_motors(

@@ -16,7 +16,10 @@ from .constraints import velocity_rows
 from .sizes import Units, units
 
 AXES = "xyz"
-CHOICES = "a joint of one coordinate, one number of a joint ('joint[k]'), or the place of a link ('link.x', '.y', '.z')"
+CHOICES = (
+    "a joint of one coordinate, one number of a joint ('joint[k]', or its name in mech.q_names), or the place of a "
+    "link ('link.x', '.y', '.z')"
+)
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,8 @@ class NamedCoordinate:
 
 def named_coordinate(mech: Mechanism, name: str) -> NamedCoordinate:
     """The coordinate called ``name``: a joint of one coordinate, ``joint[k]`` (number k of its q), or ``link.x``,
-    ``link.y``, ``link.z`` (the origin of a link or frame in the world)."""
+    ``link.y``, ``link.z`` (the origin of a link or frame in the world); of joints with several, names of ``q_names``
+    too, where no link or frame has that name."""
     if not isinstance(name, str):
         raise MechanismError(f"a coordinate is given by its name, {CHOICES}, not {name!r}")
     joint, _, rest = name.partition("[")
@@ -60,6 +64,10 @@ def named_coordinate(mech: Mechanism, name: str) -> NamedCoordinate:
     link, _, axis = name.rpartition(".")
     if link in mech.frames and axis in AXES and axis:
         return _of_link(mech, name, link, AXES.index(axis))
+    if name not in mech.joint_names and (place := mech.coordinate_place("q", name)) is not None:
+        own = mech.joint_of_coordinate(name)
+        k = place - mech.q_index(own).start
+        return _of_joint(mech, f"{own}[{k}]", own, k)
     if name in mech.joint_names:
         count = mech.bodies[mech.body_index(name)].kind.nq
         raise MechanismError(

@@ -90,8 +90,8 @@ def range_of_motion(
     from q while the others are free, always the steepest way, until there is none: a local extremum, which a way around
     might surpass.  Ends are exact to rounding.  A ``MechanismWarning`` says where the search ended without finding one.
 
-    coordinate   a joint of one coordinate, ``joint[k]`` (number k of its q) or ``link.x``, ``link.y``, ``link.z`` (the
-                 origin of a link or frame in the world)
+    coordinate   a joint of one coordinate, ``joint[k]`` (number k of its q, or its name in ``mech.q_names``) or
+                 ``link.x``, ``link.y``, ``link.z`` (the origin of a link or frame in the world)
     q            (nq,): assembled; by default what ``assemble`` makes of the neutral configuration
     hold         joints and coordinates that stand still
     limits       whether the limits of joints are ends too

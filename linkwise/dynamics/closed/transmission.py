@@ -38,7 +38,7 @@ def mechanical_advantage(
     does.  Its inverse is the ratio of the velocities.
     """
     (q,) = checked_arrays(mech, q=q)
-    given, found = _rates(mech, q, (named_coordinate(mech, input), named_coordinate(mech, output)), hold)
+    given, found, _ = _rates(mech, q, (named_coordinate(mech, input), named_coordinate(mech, output)), hold)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = given / found
     return ratio if q.ndim > 1 else float(ratio)
@@ -56,28 +56,53 @@ def transmission_angle(
     the direction in which that moves where the force acts.  Of a four-bar it is the angle between coupler and rocker,
     or what that lacks of 180 degrees; of a slider-crank the angle between the rod and the normal of the slide.
 
-    input, output   joints of one degree of freedom; the output link is the one that the output joint moves
+    input, output   joints of one degree of freedom, or one coordinate of others (``joint[k]``, ``joint.x``); the output
+                    link is the one that the output joint moves
     at              the joint or loop by which the output link is moved, where it has several that carry forces
     hold            joints that stand still, if the output does not follow from the input otherwise
 
     Links have neither weight nor inertia.  At 90 degrees all of the force moves the output; at 0 none of it does.
     """
-    for name in (input, output, *names_of(hold)):
-        mech.body_index(name)
+    driver, driven = (_of_a_joint(mech, name) for name in (input, output))
+    for name in names_of(hold):
+        mech.place(name)
     if input == output:
         raise MechanismError(f"input and output are the same joint, {input!r}: nothing is transmitted")
     (q,) = checked_arrays(mech, q=q)
-    given, found = _rates(mech, q, (named_coordinate(mech, input), named_coordinate(mech, output)), hold)
-    rows = velocity_rows(mech, [input], "input")[0], velocity_rows(mech, [output], "output")[0]
+    given, found, motion = _rates(mech, q, (driver, driven), hold)
     # Forces at input and output that balance each other, in every position: neither is zero in the other's dead centre.
-    forces = found[..., None] * rows[0] - given[..., None] * rows[1]
-    pushes = _pushes(mech, q, forces, hold, output)
-    one = _chosen(mech, pushes, output, at)
-    moving = _velocity_at(mech, q, output, one.place)
+    forces = found[..., None] * driver.rows(q) - given[..., None] * driven.rows(q)
+    joint = _joint_of(mech, output)
+    pushes = _pushes(mech, q, forces, hold, joint)
+    one = _chosen(mech, pushes, joint, at)
+    moving = _velocity_at(mech, q, joint, one.place, motion)
     sizes = np.linalg.norm(one.force, axis=-1) * np.linalg.norm(moving, axis=-1)
     useful = np.abs(np.einsum("...i,...i->...", one.force, moving))
     angle = np.arcsin(np.minimum(np.divide(useful, sizes, out=np.full(sizes.shape, np.nan), where=sizes > 0.0), 1.0))
     return angle if q.ndim > 1 else float(angle)
+
+
+def _of_a_joint(mech: Mechanism, name: str) -> NamedCoordinate:
+    """The coordinate of that name, which must be one of a joint: only joints move links by forces of their own."""
+    place = mech.coordinate_place("q", name)
+    if name not in mech.joint_names and place is not None:  # a link may have the name of its joint
+        joint = mech.joint_of_coordinate(name)
+        return named_coordinate(mech, f"{joint}[{place - mech.q_index(joint).start}]")
+    link = name.rpartition(".")[0]
+    if link not in mech.frames:
+        mech.body_index(name)  # what is no joint is refused
+        return named_coordinate(mech, name)
+    body = mech.frame(link).body
+    joint = mech.bodies[body].joint if body >= 0 else ""
+    own = [one for one in mech.q_names if joint in (one, mech.joint_of_coordinate(one))] if joint else []
+    raise MechanismError(
+        f"transmission_angle is about forces on the link that a joint moves, and {name!r} is the place of a link: name "
+        "a coordinate of a joint" + (f"; that of this link has {', '.join(map(repr, own))}" if own else "")
+    )
+
+
+def _joint_of(mech: Mechanism, name: str) -> str:
+    return name if name in mech.joint_names else mech.joint_of_coordinate(name)
 
 
 # -- motion -------------------------------------------------------------------------------------------
@@ -85,8 +110,9 @@ def transmission_angle(
 
 def _rates(
     mech: Mechanism, q: Float64Array, ends: tuple[NamedCoordinate, NamedCoordinate], hold: Sequence[str]
-) -> tuple[Float64Array, Float64Array]:
-    """(...), (...): the rates of both as the mechanism moves, their scale open; zero but for rounding is zero.
+) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """(...), (...), (..., nv): the rates of both as the mechanism moves, their scale open; zero but for rounding is
+    zero; and the velocities of that motion.
 
     There may be more degrees of freedom, such as a rod's own rotation between two balls, as long as one goes with the
     other.
@@ -94,10 +120,11 @@ def _rates(
     require_finite(mech, q)
     warn_if_open(mech, closable_error(mech, q))
     if not q.size:
-        return np.zeros(q.shape[:-1]), np.zeros(q.shape[:-1])
+        return np.zeros(q.shape[:-1]), np.zeros(q.shape[:-1]), np.zeros((*q.shape[:-1], mech.nv))
     made = family(mech, q.reshape(-1, mech.nq)[0], hold)
     rows = np.stack([one.dimensionless(made.units).rows(q) for one in ends], axis=-2)
-    u, s, _ = np.linalg.svd(rows @ made.basis(q))
+    basis = made.basis(q)
+    u, s, turned = np.linalg.svd(rows @ basis)
     if not made.dof or (made.dof > 1 and np.any(s[..., 1] > TOGETHER * s[..., 0])):
         held = f" while {', '.join(map(repr, names_of(hold)))} stand still" if len(hold) else ""
         freely = "independently of each other: hold other joints (hold=...)" if made.dof else "not at all: hold fewer"
@@ -107,13 +134,17 @@ def _rates(
         )
     rates = np.where(np.abs(u[..., 0]) > STILL, u[..., 0], 0.0)
     given, found = (rates[..., k] * one.unit(made.units) for k, one in enumerate(ends))
-    return given, found
+    return given, found, made.units.velocities * times(basis, turned[..., 0, :])
 
 
-def _velocity_at(mech: Mechanism, q: Float64Array, joint: str, place: Float64Array) -> Float64Array:
-    """(..., 3): velocity in the world of a point of the link that a joint moves, by that joint alone."""
-    link = mech.link_names[mech.body_index(joint)]
-    column = tree.jacobian(mech, q, link, "world_aligned")[..., mech.v_index(joint).start]
+def _velocity_at(
+    mech: Mechanism, q: Float64Array, joint: str, place: Float64Array, motion: Float64Array
+) -> Float64Array:
+    """(..., 3): velocity in the world of a point of the link that a joint moves, by that joint alone; of one with
+    several degrees of freedom, as these move in the motion (..., nv)."""
+    link, own = mech.link_names[mech.body_index(joint)], mech.v_index(joint)
+    share = motion[..., own] if own.stop - own.start > 1 else np.ones(1)
+    column = times(tree.jacobian(mech, q, link, "world_aligned")[..., own], share)
     return column[..., 3:] + np.cross(column[..., :3], place - tree.frame_pose(mech, q, link)[..., :3, 3])
 
 

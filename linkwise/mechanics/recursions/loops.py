@@ -46,7 +46,8 @@ def aim_of(loop: Constraint, asked: Sequence[Scalar] | None) -> Aim:
     if asked is None:
         raise MechanismError(
             f"{loop.name!r} follows a function of time: ask about a moment, with mech.at_time(t) in place of mech, or "
-            "compile with parameters=('drive',); lw.simulate follows it"
+            "compile with parameters=('drive',); lw.simulate follows it, and "
+            "mech.without_drives() is free of it"
         )
     return Aim(*asked)
 

@@ -141,3 +141,61 @@ def test_a_rod_between_two_balls():
     assert lw.closed.mechanical_advantage(mech, q, "crank", "rocker") == pytest.approx(moments[1] / moments[0])
     push = abs(along[2]) / np.linalg.norm(along)  # the rocker's end moves along z
     assert np.sin(lw.closed.transmission_angle(mech, q, "crank", "rocker")) == pytest.approx(push)
+
+
+@pytest.fixture(scope="module")
+def three_legs() -> tuple[lw.Mechanism, np.ndarray]:
+    """A platform in the plane on three legs of two links, each with a motor at the ground, and a configuration."""
+    builder, guess = lw.Builder().link("platform", 3.0, inertia=(0.1, 0.1, 0.2)), {"plat": [0.0, 0.0, 0.1]}
+    builder.joint("plat", lw.Planar(), "ground", "platform")
+    for i, angle in enumerate(2.0 * np.pi * np.arange(3) / 3.0 + np.pi / 2.0):
+        way = np.array([np.cos(angle), np.sin(angle), 0.0])
+        for link in (f"upper{i}", f"lower{i}"):
+            builder.link(link, 1.0, (0.3, 0, 0), (0, 0.03, 0.03))
+        builder.joint(f"motor{i}", lw.Revolute(), "ground", f"upper{i}", tuple(way))
+        builder.joint(f"elbow{i}", lw.Revolute(), f"upper{i}", f"lower{i}", (0.6, 0, 0))
+        builder.loop(f"pin{i}", lw.Revolute(), f"lower{i}", (0.6, 0, 0), "platform", tuple(0.3 * way))
+        guess |= {f"motor{i}": angle + np.pi + 0.8, f"elbow{i}": -1.6}
+    mech = builder.build("three legs")
+    return mech, lw.closed.assemble(mech, guess, hold="plat")
+
+
+def test_one_coordinate_of_a_platform(three_legs):
+    """The leg that drives it pushes along its lower link, the others stand still."""
+    mech, q = three_legs
+    held = {"motor1": q[mech.q_index("motor1")], "motor2": q[mech.q_index("motor2")]}
+    there = [lw.closed.follow(mech, q, {"motor0": q[mech.q_index("motor0")] + step, **held}) for step in (-1e-4, 1e-4)]
+    pose = lw.frame_pose(mech, np.array([q, *there]), "lower0")
+    pin = pose[:, :3, 3] + 0.6 * pose[:, :3, 0]
+    moving = (pin[2] - pin[1]) / np.linalg.norm(pin[2] - pin[1])
+    expected = np.arcsin(abs(pose[0, :3, 0] @ moving))
+    for output in ("plat[0]", "plat.y", "plat.angle"):
+        found = lw.closed.transmission_angle(mech, q, "motor0", output, at="pin0", hold=tuple(held))
+        assert found == pytest.approx(expected, abs=1e-6)
+    with pytest.raises(
+        lw.MechanismError, match="'platform.x' is the place of a link.*'plat.x', 'plat.y', 'plat.angle'"
+    ):
+        lw.closed.transmission_angle(mech, q, "motor0", "platform.x", hold=tuple(held))
+
+
+def test_names_of_coordinates_of_a_platform(three_legs):
+    mech, q = three_legs
+    by_name, by_number = (
+        lw.closed.range_of_motion(mech, angle, q, hold=place)
+        for angle, place in (("plat.angle", ("plat.x", "plat.y")), ("plat[2]", ("platform.x", "platform.y")))
+    )
+    assert [by_name.lower, by_name.upper] == pytest.approx([by_number.lower, by_number.upper], abs=1e-9)
+    motors = ("motor0", "motor1", "motor2")
+    one, other = (
+        lw.closed.inverse_dynamics(mech, q, None, a, actuated=motors)
+        for a in ({"plat.angle": 2.0, "plat.x": 1.0, "plat.y": 0.0}, {"plat": [1.0, 0.0, 2.0]})
+    )
+    np.testing.assert_allclose(one, other, atol=1e-9)
+
+
+def test_a_driven_mechanism_without_its_drives(three_legs):
+    mech, q = three_legs
+    driven = mech.with_loops(lw.Coupling("motor", {"motor0": 1.0}, drive=lw.Drive(velocity=1.0)))
+    with pytest.raises(lw.MechanismError, match=r"'motor' of .* drives it: ask mech.without_drives\(\)"):
+        lw.closed.mechanical_advantage(driven, q, "motor0", "plat.x", hold=("motor1", "motor2"))
+    assert driven.without_drives().loops == mech.loops
