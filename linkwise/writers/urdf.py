@@ -185,7 +185,7 @@ def _loops(root: Element, mech: Mechanism, report: Report) -> None:
         what = "couplings of joints" if isinstance(one, Coupling) else f"loops that {one.kind!r} closes"
         raise report.refuse(
             f'URDF has no {what}, such as {one.name!r}; mech.save("robot.urdf") writes them to a companion file beside '
-            "it; or take mech.spanning_tree, which is without loops"
+            "it; or save mech.spanning_tree, which is without loops"
         )
     name = f"{report.file.stem}.loops.toml"
     element(root, "loops", file=name)
