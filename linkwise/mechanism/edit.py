@@ -171,6 +171,22 @@ def set_of_joints(mech: Mechanism, quantity: str, values: Mapping[str, Any]) -> 
     return variant(mech, [("armature", index) for index in changed], **others)
 
 
+def set_springs(mech: Mechanism, stiffness: Mapping[str, Any], rest: Mapping[str, Any]) -> Mechanism:
+    """Springs of the named joints set; the others keep theirs."""
+    for name in rest:
+        if name not in stiffness:
+            raise MechanismError(f"rest names joint {name!r}, which is given no stiffness")
+    bodies = list(mech.bodies)
+    for name, value in stiffness.items():
+        index = mech.body_index(name)
+        own = {"stiffness": _checked_of_joint(bodies[index], "stiffness", value)}
+        if name in rest:
+            own["rest"] = checks.rest_position(f"the rest of joint {name!r}", rest[name], bodies[index].kind)
+        bodies[index] = with_numbers(bodies[index], **own)
+        _refuse_defects(bodies[index], "stiffness")
+    return variant(mech, [], bodies=tuple(bodies))
+
+
 def _another_effort(before: Body, after: Body) -> bool:
     """Whether the effort limit of a joint of one coordinate changed: others have no bound that acts."""
     return before.kind.nv == 1 and before.kind.rates_are_velocities and before.limits.effort != after.limits.effort

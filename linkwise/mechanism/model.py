@@ -392,6 +392,11 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
         """
         return _edit().set_of_joints(self, "damping", _edit().by_joint("damping", damping, named, self))
 
+    def with_springs(self, stiffness: Mapping[str, Any], /, rest: Mapping[str, Any] = NO_JOINTS) -> Mechanism:
+        """A copy with springs of this stiffness in the joints, given as for ``with_armature``, that are at rest at the
+        coordinates ``rest``; where that says nothing, where springs of the joint were at rest before, at first zero."""
+        return _edit().set_springs(self, stiffness, rest)
+
     def with_limits(self, limits: Mapping[str, Any] = NO_JOINTS, /, **named: Any) -> Mechanism:
         """A copy with these limits: ``{joint name: Limits(...)}``, or joints as keywords.  They replace all limits of
         the joint, that of what its actuators give it together included."""

@@ -43,7 +43,7 @@ from .rollout_inputs import (
     stride,
     with_controller,
 )
-from .starts import warn_of_starts_beyond_limits
+from .starts import warn_of_limits_left_out, warn_of_starts_beyond_limits
 from .steps import (
     ACTIVATION,
     CARRIED,
@@ -117,6 +117,7 @@ def rollout(
     method, target = method_in(mech, coordinates, method), one_of("target", target, rollout_targets())
     ALGORITHMS[step_name(mech, method)].check(mech)
     steps, acting = count("steps", steps, 0), acting_laws(mech, passive, method, dt)
+    warn_of_limits_left_out(mech, passive)
     acting, feedback, ctrl = with_controller(mech, acting, feedback, ctrl, dt, steps, bool(parameters))
     every, more = stride(steps, every, final_only), {} if wrenches is None else {"wrenches": wrenches}
     more |= feedback_of(mech, feedback) | controls_of(mech, acting, ctrl, activation)

@@ -35,7 +35,7 @@ from .loops import Manifold
 from .recording import Progress, Record, Stretch, run
 from .settings import GIVEN, Settings, check_positive, checked, with_floats
 from .singular_positions import SingularPositions
-from .starts import warn_of_starts_beyond_limits
+from .starts import warn_of_limits_left_out, warn_of_starts_beyond_limits
 from .steps import explicit_step, warn_of_long_steps
 from .systems import IndependentCoordinates, JointVelocities, System
 from .trajectory import KEEP, Dense, End, Trajectory
@@ -119,6 +119,7 @@ def simulate(
     )
     settings = checked(mech, asked, duration, keep_energy, independent)
     acting = resolved(mech, _passive(passive), _explicit_step(settings))
+    warn_of_limits_left_out(mech, passive)
     _check_free(keep_energy, control, acting, wrenches)
     now = mech.at_time(0.0)
     q, v = _initial_state(now, q0, v0, method, coordinates, passive is None)

@@ -1,10 +1,12 @@
-"""Where motions start: told where that is beyond limits that act."""
+"""What motions start with: told where that is beyond limits that act, or where limits no longer do."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ..compiler.store import stored
+from ..dynamics.passive import Passive
+from ..mechanics.elements.at_joints import Stop
 from ..mechanics.elements.of_mechanism import LIMIT_DEPTH
 from ..mechanics.joints.protocol import ANGLE
 from ..mechanism import LimitWarning, Mechanism, warn_caller
@@ -40,5 +42,24 @@ def warn_of_starts_beyond_limits(mech: Mechanism, q: np.ndarray) -> None:
         warn_caller(
             f"the motion of mechanism {mech.name!r} starts beyond limits that act, and is pushed back: "
             f"{', '.join(beyond[:MOST_NAMES])}{more}; mech.with_acting(limits=False) switches limits off",
+            LimitWarning,
+        )
+
+
+def warn_of_limits_left_out(mech: Mechanism, passive: Passive | None) -> None:
+    """One warning for a mechanism that names joints whose limits would act, and which ``passive`` has no stops for: it
+    takes the place of limits too, which who only adds a spring may not mean.  An empty one says that nothing acts."""
+    if passive is None or not passive.elements:
+        return
+    stopped = {element.joint for element in passive.elements if isinstance(element, Stop)}
+    free = [repr(joint) for joint in mech.acting.get("limits", ()) if joint not in stopped]
+    told: set[str] = stored(mech, ("told of limits left out",), set)
+    if free and not told:
+        told.update(free)
+        more = f" and {len(free) - MOST_NAMES} more" if len(free) > MOST_NAMES else ""
+        warn_caller(
+            f"passive takes the place of limits too: those of {', '.join(free[:MOST_NAMES])}{more} of mechanism "
+            f"{mech.name!r} do not act. lw.Passive.of(mech, limit_stiffness=...) has stops, mech.with_springs(...) and "
+            "mech.with_damping(...) change joints and keep limits, mech.with_acting(limits=False) says that none act",
             LimitWarning,
         )

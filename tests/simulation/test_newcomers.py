@@ -35,6 +35,34 @@ def test_starts_beyond_limits_are_told(hinge):
         lw.rollout(hinge.with_acting(limits=False), [1.5], [0.0], None, 1e-3, 2)
 
 
+def test_springs_of_joints_leave_limits_as_they_are(hinge):
+    still = hinge.with_gravity((0, 0, 0))
+    springs = still.with_springs({"hip": 30.0}, rest={"hip": 0.4})
+    np.testing.assert_allclose(lw.acting.forces(springs, [0.1], [0.0]), [30.0 * 0.3], rtol=1e-12)
+    np.testing.assert_allclose(lw.acting.forces(springs.with_springs({"hip": 10.0}), [0.1], [0.0]), [10.0 * 0.3])
+    assert lw.acting.forces(springs, [1.2], [0.0])[0] < lw.acting.forces(still, [1.2], [0.0])[0] - 20.0 < -20.0
+    with pytest.raises(lw.MechanismError, match="rest names joint 'hip', which is given no stiffness"):
+        hinge.with_springs({}, rest={"hip": 0.4})
+    with pytest.raises(lw.MechanismError, match="joint 'hip'.*stiffness"):
+        hinge.with_springs({"hip": -1.0})
+
+
+def test_limits_that_passive_leaves_out_are_told_once(hinge):
+    mech = hinge.with_gravity((0, 0, -8.0))
+    passive = lw.Passive.of(mech) + lw.Passive.springs({"hip": 3.0})
+    with pytest.warns(lw.LimitWarning, match="passive takes the place of limits too: those of 'hip' of mechanism"):
+        lw.rollout(mech, [0.1], [0.0], None, 1e-3, 2, passive=passive)
+    with pytest.warns(lw.LimitWarning, match=r"lw.Passive.of\(mech, limit_stiffness=...\) has stops"):
+        lw.simulate(hinge.with_gravity((0, 0, -7.0)), [0.1], [0.0], 0.01, passive=passive)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lw.rollout(mech, [0.1], [0.0], None, 1e-3, 2, passive=passive)  # told already
+        other = hinge.with_gravity((0, 0, -6.0))
+        for silent in (lw.Passive(), passive + lw.Passive.of(other, limit_stiffness=100.0)):
+            lw.rollout(other, [0.1], [0.0], None, 1e-3, 2, passive=silent)
+        lw.rollout(other.with_acting(limits=False), [0.1], [0.0], None, 1e-3, 2, passive=passive)
+
+
 def test_tendons_take_dictionaries():
     assert lw.Tendon("cable", {"shin": 0.1, "foot": -0.1}) == lw.Tendon("cable", (("shin", 0.1), ("foot", -0.1)))
     for wrong in ("shin", [1.0, 2.0], [("shin",)], 3.0):
