@@ -65,7 +65,7 @@ def modes_of(matrix: Float64Array, mass: Float64Array, moved: Float64Array, name
     moved    (nv, 2 p): joint displacements per unit of x, their names
     """
     if len(matrix) != 2 * len(mass):  # states that are none of motion, or velocities that are constrained alone
-        values, vectors = (x.astype(complex) for x in np.linalg.eig(matrix))
+        values, vectors = _eigen_of_states(matrix)
     else:
         values, vectors = _eigen_of_motion(matrix, mass)
     shapes = moved @ vectors
@@ -110,6 +110,17 @@ def _eigen_of_motion(matrix: np.ndarray, mass: np.ndarray) -> tuple[np.ndarray, 
     vectors = np.concatenate(back).astype(complex)
     still = values == 0.0
     vectors[:, still] = _separated(vectors[:, still])
+    return values, vectors
+
+
+def _eigen_of_states(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same of a matrix whose states are of any kind."""
+    alike = np.ones(len(matrix))
+    if not matrix.size or not _vanishing(matrix, alike)[0].shape[1]:
+        values, vectors = np.linalg.eig(matrix)
+        return values.astype(complex), vectors.astype(complex)
+    values, vectors = (x.astype(complex) for x in _eigen(matrix, alike))
+    vectors[:, values == 0.0] = _separated(vectors[:, values == 0.0])
     return values, vectors
 
 

@@ -93,6 +93,23 @@ def test_a_body_that_nothing_holds():
     assert np.sum(damped.eigenvalues == 0.0) == 6 and np.all(damped.eigenvalues[6:].real < -0.1)
 
 
+def test_a_cart_on_wheels_rocks_and_else_stays_where_it_is():
+    """Two wheels on the axle of a hanging weight, without slip: a pendulum on a cart with the wheels' inertia."""
+    radius, builder = 0.2, lw.Builder().link("axle", 5.0, (0, 0, -0.08), (0.2, 0.2, 0.2))
+    for side, y in (("left", 0.25), ("right", -0.25)):
+        builder.link(side, 1.0, inertia=(radius**2 / 4.0, radius**2 / 2.0, radius**2 / 4.0))
+        builder.joint(f"{side}_spin", lw.Revolute((0, 1, 0)), "axle", side, (0, y, 0)).wheel(
+            f"{side}_rim", side, radius
+        )
+    cart = builder.joint("base", lw.Floating(), "ground", "axle", (0, 0, radius)).build("cart")
+    modes = lw.linearize(cart, lw.neutral(cart)).modes()
+    moved, moment, inertia = 8.0, 5.0 * 0.08, 0.2 + 5.0 * 0.08**2
+    rocking = np.sqrt(moment * 9.81 / (inertia - moment**2 / moved))
+    assert modes.frequencies[:-1].tolist() == [0.0] * 5  # along and about the ground, and each wheel
+    assert modes.frequencies[-1] == pytest.approx(rocking, rel=1e-12)
+    assert np.linalg.matrix_rank(modes.shapes[:, :-1]) == 5
+
+
 def test_motion_mimic_and_loops():
     """Gyroscopic terms, coordinates that follow others, closed loops: whatever A is, shapes belong to it."""
     for name in ("loader", "five_bar", "delta_robot", "stewart_platform"):
