@@ -86,7 +86,7 @@ def same(found, expected):
 def arguments(function, mech, batch, dtype):
     """Random arrays for the parameters of a public function, and what it needs besides."""
     rng = np.random.default_rng(7)
-    shapes = {name: (mech.nv,) for name in ("v", "a", "tau", "nu", "eps")}
+    shapes = {name: (mech.nv,) for name in ("v", "a", "tau", "nu", "eps", "p")}
     shapes |= {"wrenches": (mech.n_links, 6), "dt": (), "direction": (6,)}
     parameters = list(inspect.signature(function).parameters.values())[1:]
     arrays, options = [], {}
