@@ -245,7 +245,9 @@ def _complaints(mech: Mechanism, method: str, acting: Acting, step: float) -> It
                 f"steps of {step:g} s are too long for {what} of mechanism {mech.name!r}, whose motion grows without "
                 f"bound in steps of {method!r}: take steps of {float(f'{stable:.1g}'):g} s{other}"
             )
-    tied = " and ".join(name for name, some in (("loops", mech.loops), ("mimic joints", mech.mimic_joints)) if some)
+    tied = " and ".join(
+        name for name, some in (("loops or couplings", mech.loops), ("mimic joints", mech.mimic_joints)) if some
+    )
     made_for = [
         law.longest_step(mech, implicit and not tied) for law in acting.laws if isinstance(law, CompliantContact)
     ]
