@@ -154,7 +154,7 @@ def inverse_kinematics(
     if first is not None and search.posture is not None and not search.reached.all():
         search.run_without_posture(first, attempts)
     preferred = given["q0"] if given["posture"] is None else given["posture"]
-    search.q = wrapped(mech, search.q, bounds, None if preferred is None else flat(preferred))
+    search.wrap(None if preferred is None else flat(preferred))
     return search.result(batch)
 
 
@@ -290,6 +290,26 @@ class _Search:
         own = left[nearer]
         self.q[own], self.error[own], self.taken[own] = alone.q[nearer], alone.error[nearer], alone.taken[nearer]
         self.reached[left] = alone.reached
+
+    def wrap(self, preferred: np.ndarray | None) -> None:
+        """Whole rotations towards ``preferred``; a posture is then approached once more, from where it is nearer."""
+        before, self.q = self.q, wrapped(self.mech, self.q, self.bounds, preferred)
+        moved = np.flatnonzero((before != self.q).any(axis=1) & self.reached)
+        if self.posture is None or not len(moved):
+            return
+        again = _Search(
+            self.mech,
+            self.goals,
+            self.target[moved],
+            self.posture[moved],
+            self.bounds,
+            self.tolerance,
+            self.iterations,
+            self.seed,
+        )
+        again.run(self.q[moved], 1)
+        own = moved[again.reached]
+        self.q[own], self.error[own] = again.q[again.reached], again.error[again.reached]
 
     def _iterate(
         self, at: np.ndarray, q: np.ndarray, progress: np.ndarray, steps: int, made: np.ndarray | float = 0.0

@@ -109,15 +109,13 @@ def rollout(
     coordinates  what methods are applied to beside q: "joint" (v), "momentum" (``lw.momenta``), "nu" or "xi" (total)
 
     Batches are spread over threads.  All-float32 arguments are computed in float32.  Loops are kept closed: every step
-    ends with a projection of q and v as ``simulate`` makes it, and singular positions that steps do not resolve are
-    passed by its arcs.  Initial states must be assembled (``closed.assemble``); a ``MechanismWarning`` tells of
-    velocities that loops do not allow, which are projected, and of motions that arcs do not continue.
+    ends with ``simulate``'s projection, and its arcs pass singular positions that steps do not resolve.  Initial states
+    must be assembled; a ``MechanismWarning`` tells of velocities that are projected, and of motions that arcs leave.
     """
     require_without_drives(mech)
     method, target = method_in(mech, coordinates, method), one_of("target", target, rollout_targets())
     ALGORITHMS[step_name(mech, method)].check(mech)
     steps, acting = count("steps", steps, 0), acting_laws(mech, passive, method, dt)
-    warn_of_limits_left_out(mech, passive)
     acting, feedback, ctrl = with_controller(mech, acting, feedback, ctrl, dt, steps, bool(parameters))
     every, more = stride(steps, every, final_only), {} if wrenches is None else {"wrenches": wrenches}
     more |= feedback_of(mech, feedback) | controls_of(mech, acting, ctrl, activation)
@@ -129,7 +127,7 @@ def rollout(
     run, inputs, of_variant = _kernel(mech, method, acting, tuple(more), tuple(parameters), dtype, target)
     given = {**given, **of_variant, **_before_the_first_step(mech)}
     named, batch = input_arrays(mech, inputs, given, np.dtype(dtype), steps, every)
-    varied = _prepared(mech, method, acting, named, parameters, passive is None)
+    varied = _prepared(mech, method, acting, named, parameters, passive)
     axes = (*batch,) if final_only else (*batch, steps // every + 1)
     initial, shapes = _starts(mech, acting, named, axes)
     if device:
@@ -174,14 +172,16 @@ def _prepared(
     acting: Acting,
     arrays: dict[Array, Any],
     parameters: Mapping[str, Any],
-    limits_act: bool,
+    passive: Passive | None,
 ) -> bool:
-    """Refuse numbers that no body has, warn of steps that are too long and of starts beyond limits, and close the loops
-    of the initial states; whether numbers of the mechanism differ from state to state."""
+    """Refuse numbers that no body has, warn of steps that are too long, of starts beyond limits and of limits that
+    ``passive`` leaves out, and close the loops of the initial states; whether numbers of the mechanism differ from
+    state to state."""
+    warn_of_limits_left_out(mech, passive)
     dt = next(x for array, x in arrays.items() if array.name == "dt")
     if isinstance(dt, np.ndarray):  # on a GPU they are taken as they are
         warn_of_long_steps(mech, method, acting, dt)
-        if limits_act:
+        if passive is None:
             warn_of_starts_beyond_limits(mech, next(iter(arrays.values())))
     varied = {array.name: x for array, x in arrays.items() if array.name in parameters}
     for name, values in varied.items():
