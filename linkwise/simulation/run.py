@@ -119,10 +119,9 @@ def simulate(
     )
     settings = checked(mech, asked, duration, keep_energy, independent)
     acting = resolved(mech, _passive(passive), _explicit_step(settings))
-    warn_of_limits_left_out(mech, passive)
     _check_free(keep_energy, control, acting, wrenches)
     now = mech.at_time(0.0)
-    q, v = _initial_state(now, q0, v0, method, coordinates, passive is None)
+    q, v = _initial_state(now, q0, v0, method, coordinates, passive)
     if mech.loops and stabilization is None:  # which leaves them as they are
         closed.warn_if_open(now, closed.position_error(now, q))
     forces = Forces(mech, control, acting, q.shape[:-1], wrenches, ctrl)
@@ -379,9 +378,15 @@ def _few(values: np.ndarray) -> str:
 
 
 def _initial_state(
-    mech: Mechanism, q0: ArrayLike | None, v0: ArrayLike | None, method: str, coordinates: str, limits_act: bool
+    mech: Mechanism,
+    q0: ArrayLike | None,
+    v0: ArrayLike | None,
+    method: str,
+    coordinates: str,
+    passive: Passive | None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Initial positions and velocities with one batch shape."""
+    """Initial positions and velocities with one batch shape; told are limits that they are beyond, or that ``passive``
+    leaves out."""
     q, v = state_arrays(mech, state_by_joint(mech, {"q0": q0, "v0": v0}), optional=True).values()
     if q.ndim > 1 and coordinates == "independent":
         raise MechanismError(
@@ -393,7 +398,8 @@ def _initial_state(
             f"method={method!r} chooses its steps for one state at a time: for a batch use one of the methods "
             f"{', '.join(methods_in(coordinates))}, or simulate its states one by one"
         )
-    if limits_act:
+    warn_of_limits_left_out(mech, passive)
+    if passive is None:
         warn_of_starts_beyond_limits(mech, q)
     q, v = with_unit_quaternions(mech, "q0", q.copy()), v.copy()
     return (q, closed.project(mech, q, v)[1]) if mech.driven and v0 is None else (q, v)  # as slow as drives let it be
