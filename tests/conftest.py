@@ -38,7 +38,11 @@ LONG_CASES = {
     "test_one_body_held_by_one_loop": ("cylindrical", "prismatic", "universal"),
     "test_random_mechanisms_with_some_of_their_loops": ("[2-", "[3-"),
     "test_errors_are_like_pinocchios": ("100 links",),
-    "test_every_robot": ("tiago_dual", "centauro", "g1_29dof_with_hand", "alex_psyonic"),
+    "test_every_robot": (
+        *("tiago_dual", "centauro", "g1_29dof_with_hand", "alex_psyonic", "tiago-", "talos_reduced_", "talos_full_v2"),
+        *("icub-", "human-", "romeo_small", "simple_humanoid_classical", "tiago_pro", "alex_sake"),
+    ),
+    "test_against_products_of_derivatives_of_steps": ("[0]", "[1]"),
     "test_the_examples_of_the_help_run": ("Command bench",),
     "test_random_mechanisms": ("[2-general]", "[0-general]", "[2-planar]", "[2-massless]"),
     "test_random_mechanisms_on_floating_bases_by_differences": ("general-6",),
