@@ -48,16 +48,23 @@ LONG_CASES = {
     "test_random_mechanisms_on_floating_bases_by_differences": ("general-6",),
     "test_the_equations_of_motion_along_the_null_space": ("delta_robot",),
     "test_cuda_text_on_the_host": ("asfortranarray",),
-    "test_what_is_printed_is_what_ran": ("[rk4_step_derivatives", "_with_wrenches-"),
+    "test_what_is_printed_is_what_ran": ("[rk4_step_derivatives", "_with_wrenches-", "[momentum_", "[nu_", "[xi_"),
     "test_against_the_program_of_the_step": ("[1-rk4]", "[0-rk4]"),
     "test_closed_mechanisms": ("stewart_platform",),
     "test_some_robots_as_machine_code": ("talos",),
 }
 
 
+# Random trees of forty links, of which one test with quick cases is enough.
+LARGE_TREES, ENOUGH = ("[40-", "-40-"), "test_forward_and_inverse_dynamics_undo_each_other"
+
+
 def pytest_collection_modifyitems(items):
     for item in items:
-        long = LONG_CASES.get(getattr(item, "originalname", None) or "", ())
+        name = getattr(item, "originalname", None) or ""
+        long = LONG_CASES.get(name, ())
+        if "tests/physics" in item.nodeid and name != ENOUGH:
+            long = (*long, *LARGE_TREES)
         if any(part in item.name for part in long):
             item.add_marker(pytest.mark.slow)
 
