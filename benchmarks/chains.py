@@ -6,8 +6,8 @@ Pinocchio in the same run, on one core, in double precision.
 Code is compiled anew (nothing comes from the disk cache).  States are so many that a batch fits a cache, and at least
 sixteen; times are the best of several.  Up to 50 links straight-line code is measured beside loops.  Answers are
 compared: forces from inverse dynamics of the accelerations that forward dynamics gave, relative to the bias forces.
-Pinocchio's ``Data`` has tensors with the third power of the number of joints: 2.6 GB for 300 and 96 GB for 1,000, which
-is why the comparison ends at 300.
+Pinocchio's ``Data`` has tensors with the third power of the number of joints: a process with one for 300 joints had 2.8
+GB, and 600 did not fit into 12 GB.  So the comparison ends at 300.
 """
 
 from __future__ import annotations
