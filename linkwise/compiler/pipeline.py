@@ -32,7 +32,7 @@ from .passes.differentiate import Directions, differentiate
 from .passes.fuse_multiply_add import fuse_multiply_add
 from .passes.order_for_registers import order_for_registers
 from .registry import DECIDED_OPTIONS, OPTION_ALIASES, TARGET_ALIASES
-from .requests import algorithm_of, parameter_arrays
+from .requests import algorithm_of, parameter_arrays, refuse_unused
 from .rolling import examples_of, rolled
 from .runtime import llvm_loader
 from .runtime.arrays import all_plain
@@ -81,7 +81,8 @@ def compile(
                  target of your own (``linkwise.register_target``)
     parameters   numbers of the mechanism that become inputs of the kernel after the algorithm's own: "mass"
                  (n_links,), "com" (n_links, 3), "inertia" (n_links, 3, 3) about the centre of mass, "pose"
-                 (n_links, 4, 4) of each joint in its parent link, "gravity" (3,), or of one link: "forearm.mass"
+                 (n_links, 4, 4) of each joint in its parent link, "gravity" (3,), or of one link: "forearm.mass";
+                 "armature" (nv,), or of one joint: "elbow.armature"
     loops        whether sweeps are loops over the links (True), or all links' operations follow one another (False);
                  by default whatever compiles soon and runs fast: loops for many links of few kinds
     options      what the algorithm needs fixed, such as link="tool", frame="world"; of an expression simplify=False,
@@ -117,6 +118,7 @@ def _compiled(
     chosen.check(mech)
     with collection_paused():
         traced = trace_cheapest_form(chosen, mech, parameters, options, loops)
+        refuse_unused(chosen, traced.program)
         configurations = dict.fromkeys(chosen.configurations, mech)
         by_hand = f"a recursion written by hand: {chosen.reason}" if traced.computed is None and chosen.reason else ""
         return loaded(traced.program, dtype, target, traced.log.sweeps, configurations, traced.explanation, by_hand)

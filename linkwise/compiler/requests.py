@@ -8,12 +8,16 @@ from typing import Any
 
 from ..mechanics.algorithms.catalogue import ALGORITHMS, Algorithm, from_expression
 from ..mechanics.operators.expression import Expression
-from ..mechanism import Mechanism, one_of
+from ..mechanism import Mechanism, MechanismError, one_of
+from ..mechanism.elements import CONTACT_FRICTION, NUMBERS_THAT_ACT, OF_SPRINGS_AND_FRICTION
 from ..mechanism.family import Numbers
-from .ir.program import Array
+from .ir.looped import AnyProgram
+from .ir.program import Array, Program
 from .registry import NAME_ALIASES, array_function
 
 PARAMETER_SHAPES: dict[str, tuple[int, ...]] = {"mass": (), "com": (3,), "inertia": (3, 3), "pose": (4, 4)}
+OF_JOINTS = ("armature", *OF_SPRINGS_AND_FRICTION)  # one number per degree of freedom
+Places = list[tuple[tuple[str, int], Any]]  # ((kind, body), index into an input)
 MAIN_ALGORITHMS = (
     "available: inverse_dynamics, forward_dynamics, mass_matrix, bias_force, jacobian, link_poses and every other "
     "array function of linkwise by its name; docs/api.md lists all"
@@ -55,9 +59,8 @@ def parameter_arrays(mech: Mechanism, names: Sequence[Any]) -> tuple[list[Array]
     if isinstance(names, str):
         names = (names,)
     arrays: list[Array] = []
-    entries: list[list[tuple[tuple[str, int], Any]]] = []
+    entries: list[Places] = []
     taken: set[tuple[str, int]] = set()
-    places: list[tuple[tuple[str, int], Any]]
     for name in names:
         if isinstance(name, Numbers):  # all that variants of a mechanism differ in, as one vector
             arrays.append(Array("numbers", (name.size,)))
@@ -65,21 +68,7 @@ def parameter_arrays(mech: Mechanism, names: Sequence[Any]) -> tuple[list[Array]
             continue
         if not isinstance(name, str):
             raise TypeError(f"a parameter is named by a string such as 'mass' or 'forearm.mass', got {name!r}")
-        link, _, kind = name.rpartition(".")
-        if name == "gravity":
-            array, places = Array(name, (3,)), [(("gravity", -1), ...)]
-        elif name == "drive":
-            array = Array(name, (len(mech.driven), 3))
-            driven = [k for k, loop in enumerate(mech.loops) if loop.drive is not None]
-            places = [(("drive", k), row) for row, k in enumerate(driven)]
-        elif link:
-            one_of(f"parameter of link {link!r}", kind, tuple(PARAMETER_SHAPES))
-            body = mech.moving_link_index(link)
-            array, places = Array(name, PARAMETER_SHAPES[kind]), [((kind, body), ...)]
-        else:
-            one_of("parameter", kind, (*PARAMETER_SHAPES, "gravity", "drive"))
-            array = Array(name, (mech.n_links, *PARAMETER_SHAPES[kind]))
-            places = [((kind, i), i) for i in range(mech.n_links)]
+        array, places = _numbers_named(mech, name)
         clash = taken.intersection(key for key, _ in places)
         if clash:
             raise ValueError(f"parameter {name!r} repeats numbers that another parameter already makes inputs")
@@ -87,3 +76,60 @@ def parameter_arrays(mech: Mechanism, names: Sequence[Any]) -> tuple[list[Array]
         arrays.append(array)
         entries.append(places)
     return arrays, entries
+
+
+def _numbers_named(mech: Mechanism, name: str) -> tuple[Array, Places]:
+    """The input of one name, and the numbers it replaces."""
+    owner, _, kind = name.rpartition(".")
+    if kind in OF_JOINTS:
+        return _of_joints(mech, name, owner, kind)
+    if kind == CONTACT_FRICTION:
+        return Array(name, ()), [((kind, k), ...) for k in _contacts(mech, owner)]
+    if name == "gravity":
+        return Array(name, (3,)), [(("gravity", -1), ...)]
+    if name == "drive":
+        driven = [k for k, loop in enumerate(mech.loops) if loop.drive is not None]
+        return Array(name, (len(mech.driven), 3)), [(("drive", k), row) for row, k in enumerate(driven)]
+    if owner:
+        one_of(f"parameter of {owner!r}", kind, (*PARAMETER_SHAPES, *OF_JOINTS, CONTACT_FRICTION))
+        return Array(name, PARAMETER_SHAPES[kind]), [((kind, mech.moving_link_index(owner)), ...)]
+    one_of("parameter", kind, (*PARAMETER_SHAPES, "gravity", "drive", *OF_JOINTS, CONTACT_FRICTION))
+    array = Array(name, (mech.n_links, *PARAMETER_SHAPES[kind]))
+    return array, [((kind, i), i) for i in range(mech.n_links)]
+
+
+def _of_joints(mech: Mechanism, name: str, joint: str, kind: str) -> tuple[Array, Places]:
+    """Numbers of one joint, or of all but mimic joints in the order of v."""
+    if joint:
+        body = mech.body_index(joint)
+        size = mech.bodies[body].kind.nv
+        return Array(name, () if size == 1 else (size,)), [((kind, body), ...)]
+    independent = [i for i, body in enumerate(mech.bodies) if not body.mimic]
+    places: Places = [((kind, i), mech.v_index(mech.bodies[i].joint)) for i in independent]
+    return Array(name, (mech.nv,)), places
+
+
+def _contacts(mech: Mechanism, owner: str) -> list[int]:
+    """Places in ``mech.contact_pairs``: of one pair, of all that a shape takes part in, or of all there are."""
+    if owner and owner not in (pair.name for pair in mech.contact_pairs):
+        mech.shape(owner)
+    found = [k for k, pair in enumerate(mech.contact_pairs) if owner in ("", pair.name, *pair.shapes)]
+    if not found:
+        whose = f"shape {owner!r} of " if owner else ""
+        raise MechanismError(f"{whose}mechanism {mech.name!r} touches nothing: mech.with_ground() gives it a floor")
+    return found
+
+
+def refuse_unused(algorithm: Algorithm, program: AnyProgram) -> None:
+    """Numbers of what acts that a program does not look at: plain dynamics are those of the bare mechanism."""
+    asked = [k for k, one in enumerate(program.inputs) if one.name.rpartition(".")[2] in NUMBERS_THAT_ACT]
+    asked = [k for k in asked if program.inputs[k].name not in algorithm.inputs]
+    if not asked or not isinstance(program, Program):
+        return
+    used = {node.value[0] for node in program.nodes if node.op.name == "input"}
+    for k in asked:
+        if k not in used:
+            raise ValueError(
+                f"parameter {program.inputs[k].name!r} has no part in {algorithm.name}, which is that of the bare "
+                "mechanism: lw.rollout(..., parameters=...) takes numbers of springs, damping, friction and contact"
+            )

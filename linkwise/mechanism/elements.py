@@ -19,6 +19,12 @@ from linkwise.mechanism.checks import MechanismError, did_you_mean
 OF_JOINTS = ("springs", "damping", "friction", "limits")
 KINDS = (*OF_JOINTS, "actuators", "tendons", "gravity_compensation", "fluid", "contact")
 
+#: Numbers of what acts that may differ from state to state (``lw.rollout(..., parameters=...)``): of joints, one per
+#: degree of freedom, and of contacts.
+OF_SPRINGS_AND_FRICTION = ("stiffness", "damping", "friction")
+CONTACT_FRICTION = "contact_friction"
+NUMBERS_THAT_ACT = (*OF_SPRINGS_AND_FRICTION, CONTACT_FRICTION)
+
 Range = tuple[float, float]
 TRANSMISSIONS = ("joint", "jointinparent", "tendon", "site")
 DYNAMICS = ("none", "integrator", "filter", "filterexact")

@@ -107,11 +107,11 @@ def rollout_vjp(
             "linkwise.closed.forward_dynamics_derivatives step by step, or use mech.spanning_tree if they are open"
         )
     ALGORITHMS[f"{of_step}_step"].check(mech)
-    steps, acting = count("steps", steps, 0), acting_laws(mech, passive, of_step, dt)
+    parameters = by_name("parameters", parameters, "{'mass': masses}")
+    steps, acting = count("steps", steps, 0), acting_laws(mech, passive, of_step, dt, tuple(parameters))
     sizes = _state_sizes(mech, acting, activation)
     more = {} if wrenches is None else {"wrenches": wrenches}
     more |= feedback_of(mech, feedback) | controls_of(mech, acting, ctrl, activation)
-    parameters = by_name("parameters", parameters, "{'mass': masses}")
     by = _asked_for(wrt, (*more, *parameters), (*_driven(ctrl, activation), *parameters))
     given = plain_arrays({"q": q, "v": v, "tau": tau, "dt": step_length(mech, dt), **more, **parameters})
     dtype = np.dtype(precision(given, {**(feedback or {}), "ctrl": ctrl}))

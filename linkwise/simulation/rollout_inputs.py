@@ -10,6 +10,7 @@ import numpy as np
 
 from ..compiler.ir.program import Array
 from ..compiler.kernel import KernelError
+from ..compiler.requests import parameter_arrays
 from ..compiler.runtime.arrays import UnreadableArrayError, all_plain, on_device
 from ..compiler.store import is_single
 from ..control.actuation import actuated_coordinates
@@ -21,7 +22,9 @@ from ..dynamics.resolved import no_controls, resolved
 from ..dynamics.states import otherwise
 from ..dynamics.trees import neutral
 from ..mechanics.elements.law import Acting
+from ..mechanics.elements.of_mechanism import with_varying_numbers
 from ..mechanism import Mechanism, MechanismError, one_of
+from ..mechanism.elements import CONTACT_FRICTION, NUMBERS_THAT_ACT
 from ..mechanism.quaternions import with_unit_quaternions
 from .steps import ACTIVATION, FEEDBACK, GAIN, PER_STEP, explicit_step
 
@@ -35,12 +38,36 @@ def by_name(what: str, given: Mapping[str, Any] | None, example: str) -> Mapping
     return given or {}
 
 
-def acting_laws(mech: Mechanism, passive: Any, method: str, dt: Any) -> Acting:
-    """What acts by itself, in such steps."""
+def acting_laws(mech: Mechanism, passive: Any, method: str, dt: Any, parameters: Sequence[str] = ()) -> Acting:
+    """What acts by itself, in such steps; ``parameters`` are the names of numbers that differ from state to state."""
     if passive is not None and not isinstance(passive, Passive):
         raise TypeError(f"passive must be a linkwise.Passive, such as Passive.of(mech), not {passive!r}")
-    elements = resolved(mech, passive, explicit_step(method, step_length(mech, dt)))
-    return Acting() if elements is None else elements.acting
+    step = explicit_step(method, step_length(mech, dt))
+    elements = resolved(mech, passive, step)
+    acting = Acting() if elements is None else elements.acting
+    varied = numbers_that_act(mech, parameters)
+    if not varied:
+        return acting
+    if passive is not None and any(kind != CONTACT_FRICTION for kind, _ in varied):
+        raise ValueError(
+            f"rollout: {', '.join(parameters)} of parameters are numbers of the mechanism's own joints, in whose place "
+            "passive acts: give one of the two"
+        )
+    return with_varying_numbers(mech, acting, varied, step)
+
+
+def numbers_that_act(mech: Mechanism, parameters: Sequence[str]) -> tuple[tuple[str, int], ...]:
+    """Which of these are not of the bare mechanism, but of springs, dampers, friction and contacts."""
+    _, places = parameter_arrays(mech, parameters)
+    found = tuple(key for own in places for key, _ in own if key[0] in NUMBERS_THAT_ACT)
+    idle = [mech.contact_pairs[k].name for kind, k in found if kind == CONTACT_FRICTION]
+    idle = [name for name in idle if not mech.acts("contact", name)]
+    if idle:
+        raise MechanismError(
+            f"rollout: contact {idle[0]!r} of mechanism {mech.name!r} is switched off, and its friction does nothing: "
+            "mech.with_acting(contact=True) switches it on"
+        )
+    return found
 
 
 def with_controller(

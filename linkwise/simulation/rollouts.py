@@ -26,7 +26,7 @@ from ..dynamics.states import Float64Array
 from ..mechanics.algorithms.catalogue import ALGORITHMS
 from ..mechanics.elements.law import Acting
 from ..mechanism import Mechanism, MechanismError, one_of
-from .bodies import check_bodies
+from .bodies import check_bodies, with_largest
 from .closed_rollouts import NONE_YET, SETTLED, TRUSTED, counting, finite_states, onto_loops, run_closed, warn_first
 from .held_rollouts import asking_controllers
 from .momentum_rollouts import hands_on, initial_momenta, registers, scratch
@@ -37,6 +37,7 @@ from .rollout_inputs import (
     count,
     feedback_of,
     input_arrays,
+    numbers_that_act,
     plain_arrays,
     precision,
     step_length,
@@ -97,7 +98,9 @@ def rollout(
                  Or a compiled controller (``lw.computed_torque``, ...), in every stage of a step, which computes with
                  the mechanism that it was made of, not with ``mech`` or ``parameters``
     parameters   numbers of the mechanism that differ from state to state, as ``compile`` names them:
-                 {"mass": (..., n_links), "forearm.com": (..., 3)}; masses and inertias that no body has are refused
+                 {"mass": (..., n_links), "forearm.com": (..., 3)}; masses and inertias that no body has are refused.
+                 Of what acts too: "damping", "friction", "stiffness" (..., nv) of joints, "elbow.damping" of one;
+                 "contact_friction" (...) of all contacts, "floor.contact_friction" of a shape's
     every        keep each ``every``-th state only: (..., steps // every + 1, nq); ``final_only``: the last, (..., nq)
     out          (q, v), arrays of the shapes of the results to write them to: new memory costs time
     target       "cpu", "cuda" (arrays on a GPU choose it, and are not checked), or "numpy": the slow reference
@@ -115,11 +118,11 @@ def rollout(
     require_without_drives(mech)
     method, target = method_in(mech, coordinates, method), one_of("target", target, rollout_targets())
     ALGORITHMS[step_name(mech, method)].check(mech)
-    steps, acting = count("steps", steps, 0), acting_laws(mech, passive, method, dt)
+    parameters = by_name("parameters", parameters, "{'mass': masses}")
+    steps, acting = count("steps", steps, 0), acting_laws(mech, passive, method, dt, tuple(parameters))
     acting, feedback, ctrl = with_controller(mech, acting, feedback, ctrl, dt, steps, bool(parameters))
     every, more = stride(steps, every, final_only), {} if wrenches is None else {"wrenches": wrenches}
     more |= feedback_of(mech, feedback) | controls_of(mech, acting, ctrl, activation)
-    parameters = by_name("parameters", parameters, "{'mass': masses}")
     given = {**state_by_joint(mech, {"q": q0, "v": v0}), "tau": tau, "dt": step_length(mech, dt), **more, **parameters}
     device = _device(mech, target, given)
     target, given = ("cuda", device.seen) if device else (target, plain_arrays(given))
@@ -179,17 +182,19 @@ def _prepared(
     state to state."""
     warn_of_limits_left_out(mech, passive)
     dt = next(x for array, x in arrays.items() if array.name == "dt")
-    if isinstance(dt, np.ndarray):  # on a GPU they are taken as they are
-        warn_of_long_steps(mech, method, acting, dt)
-        if passive is None:
-            warn_of_starts_beyond_limits(mech, next(iter(arrays.values())))
     varied = {array.name: x for array, x in arrays.items() if array.name in parameters}
     for name, values in varied.items():
         check_bodies(mech, name, values)
+    acts = {name: x for name, x in varied.items() if numbers_that_act(mech, (name,))}
+    if isinstance(dt, np.ndarray):  # on a GPU they are taken as they are
+        warn_of_long_steps(mech, method, with_largest(mech, acting, acts) if acts else acting, dt)
+        if passive is None:
+            warn_of_starts_beyond_limits(mech, next(iter(arrays.values())))
+    bare = {name: x for name, x in varied.items() if name not in acts}
     if mech.loops:
         q, v, *_ = arrays
-        arrays[q], arrays[v] = onto_loops(mech, arrays[q], arrays[v], varied)
-    arrays.update(initial_momenta(mech, arrays, varied))
+        arrays[q], arrays[v] = onto_loops(mech, arrays[q], arrays[v], bare)
+    arrays.update(initial_momenta(mech, arrays, bare))
     return bool(varied)
 
 

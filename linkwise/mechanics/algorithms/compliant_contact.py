@@ -15,9 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...mechanism import PLANE, Bump, ContactLaw, ContactPair, Pose, Shape, bumps
+from ...mechanism import PLANE, Bump, ContactPair, Pose, Shape, bumps
+from ...mechanism.elements import CONTACT_FRICTION
 from ...mechanism.shapes import by_parts
-from ..links.contact_force import Response, at_least, at_most, contact_response, elastic_energy
+from ..links.contact_force import Law, Response, at_least, at_most, contact_response, elastic_energy
 from ..links.kinematics import velocity_base_to_tip
 from ..recursions.sweep import base_to_tip
 from ..recursions.tree import Configuration, Tree
@@ -34,6 +35,18 @@ CENTRED = 1e-24  # square of a distance from a box, in m, that is taken for none
 PARALLEL = 1e-6  # square of the angle between two segments that are taken for parallel
 
 
+class _VariedLaw(NamedTuple):
+    """A ``ContactLaw`` whose friction is an input."""
+
+    stiffness: float
+    dissipation: float
+    damping: float
+    friction: Scalar
+    slip_speed: float
+    smoothing: float
+    margin: float
+
+
 class Touch(NamedTuple):
     """An elementary contact, along the axes of ``body_a``'s link frame, or of the world where ``in_world``.
 
@@ -44,7 +57,7 @@ class Touch(NamedTuple):
     mass     about the least that the contact feels
     """
 
-    law: ContactLaw
+    law: Law
     body_a: int
     body_b: int
     in_world: bool
@@ -88,17 +101,32 @@ class Contacts:
 
     def _touches(self, pair: ContactPair) -> list[Touch]:
         a, b = (self._mech.shape(name) for name in pair.shapes)
+        law = self._law(pair)
         (body_a, pose_a), (body_b, pose_b) = a.placed(self._mech), b.placed(self._mech)
         if not by_parts(b):
-            return [self._segments(pair.law, (body_a, pose_a, a), (body_b, pose_b, b))]
+            return [self._segments(law, (body_a, pose_a, a), (body_b, pose_b, b))]
         parts = bumps(a, pose_a)
         if b.kind != PLANE:
-            return [self._on_a_box(pair.law, body_a, part, body_b, pose_b, b) for part in parts]
+            return [self._on_a_box(law, body_a, part, body_b, pose_b, b) for part in parts]
         if body_b < 0:
-            return [self._on_the_ground(pair.law, body_a, part, pose_b) for part in parts]
-        return [self._on_a_plane(pair.law, body_a, part, body_b, pose_b) for part in parts]
+            return [self._on_the_ground(law, body_a, part, pose_b) for part in parts]
+        return [self._on_a_plane(law, body_a, part, body_b, pose_b) for part in parts]
 
-    def _on_the_ground(self, law: ContactLaw, body: int, part: Bump, plane: Pose) -> Touch:
+    def _law(self, pair: ContactPair) -> Law:
+        """The numbers of a contact: the pair's own, but for those that differ from state to state."""
+        friction = self._varied.get(pair.name)
+        if friction is None:
+            return pair.law
+        return _VariedLaw(**{**vars(pair.law), "friction": np.asarray(friction).item()})
+
+    @cached_property
+    def _varied(self) -> dict[str, Scalar]:
+        """Coefficients of friction that are not the mechanism's own, by pair."""
+        given = self._tree.numbers_that_act
+        names = ((pair.name, (CONTACT_FRICTION, k)) for k, pair in enumerate(self._mech.contact_pairs))
+        return {name: given[key] for name, key in names if key in given}
+
+    def _on_the_ground(self, law: Law, body: int, part: Bump, plane: Pose) -> Touch:
         """A part of a link against a plane of the ground, in the link's own axes."""
         normal, height = self._plane_seen(plane)[body]
         centre = Vector3(*part.centre.tolist())
@@ -124,7 +152,7 @@ class Contacts:
             ]
         return self._seen_planes[key]
 
-    def _on_a_plane(self, law: ContactLaw, body_a: int, part: Bump, body_b: int, plane: Pose) -> Touch:
+    def _on_a_plane(self, law: Law, body_a: int, part: Bump, body_b: int, plane: Pose) -> Touch:
         """The same where the plane moves, in the world's axes."""
         normal = self._direction(body_b, plane[0][:, 2])
         centre = self._point(body_a, part.centre)
@@ -134,7 +162,7 @@ class Contacts:
         depth = reach - normal.dot(centre - self._point(body_b, plane[1]))
         return Touch(law, body_a, body_b, True, normal, depth, centre + rotation @ offset)
 
-    def _on_a_box(self, law: ContactLaw, body_a: int, part: Bump, body_b: int, pose: Pose, box: Shape) -> Touch:
+    def _on_a_box(self, law: Law, body_a: int, part: Bump, body_b: int, pose: Pose, box: Shape) -> Touch:
         """A ball against a box: at the point of the box that is closest to the ball's middle, or, where that is inside,
         on the closest face.  In the world's axes, or where the box is fixed to the ground in the link's own."""
         assert part.radius is not None
@@ -148,7 +176,7 @@ class Contacts:
         rotation, position = self._pose(body_a)
         return Touch(law, body_a, -1, False, rotation.T @ normal, depth, rotation.T @ (point - position))
 
-    def _segments(self, law: ContactLaw, *sides: tuple[int, Pose, Shape]) -> Touch:
+    def _segments(self, law: Law, *sides: tuple[int, Pose, Shape]) -> Touch:
         """Two balls or capsules: the points of their axes that are closest to each other."""
         (body_a, _, a), (body_b, _, b) = sides
         centres = [self._point(body, pose[1]) for body, pose, _ in sides]

@@ -17,6 +17,7 @@ import numpy as np
 
 from ...mechanism import Body, Mechanism, MechanismError, checks
 from ..jet import jet, parts
+from ..recursions.tree import Tree
 from ..scalar import Scalar, is_constant, select, sqrt
 from .law import ForceLaw, Situation
 
@@ -36,6 +37,8 @@ class Element(ForceLaw):
 
     #: Field -> which coordinates it has a number for, and whether it must not be negative.
     fields: ClassVar[Mapping[str, tuple[str, bool]]] = {}
+    #: The field that may differ from state to state (``Tree.numbers_that_act``).
+    varies: ClassVar[str] = ""
 
     def at(self, body: Body) -> dict[str, list[float]]:
         """The numbers of this element, one per coordinate."""
@@ -73,18 +76,25 @@ class Element(ForceLaw):
         activation: Sequence[Scalar] = (),
         numbers: Sequence[Scalar] | None = None,
     ) -> Sequence[Scalar]:
-        self.push(at, self._named(at.tree.mechanism, numbers))
+        self.push(at, self._named(at.tree, numbers))
         return ()
 
     def energy(self, at: Situation, numbers: Sequence[Scalar] | None = None) -> Scalar:
-        return self.stored(at, self._named(at.tree.mechanism, numbers))
+        return self.stored(at, self._named(at.tree, numbers))
 
-    def _named(self, mech: Mechanism, numbers: Sequence[Scalar] | None) -> Numbers:
+    def _named(self, tree: Tree, numbers: Sequence[Scalar] | None) -> Numbers:
+        mech = tree.mechanism
         kind = _body(mech, self.joint).kind
         if numbers is None:
             numbers = self.numbers(mech)
         ends = list(accumulate((getattr(kind, count) for count, _ in self.fields.values()), initial=0))
-        return {name: list(numbers[ends[i] : ends[i + 1]]) for i, name in enumerate(self.fields)}
+        found = {name: list(numbers[ends[i] : ends[i + 1]]) for i, name in enumerate(self.fields)}
+        given = tree.numbers_that_act.get((self.varies, mech.body_index(self.joint)))
+        return found if given is None else self.varied(found, np.atleast_1d(given).tolist())
+
+    def varied(self, numbers: dict[str, list[Scalar]], given: list[Scalar]) -> Numbers:
+        """The numbers with those that vary replaced by ``given``."""
+        return {**numbers, self.varies: given}
 
     @abstractmethod
     def push(self, at: Situation, numbers: Numbers) -> None:
@@ -113,6 +123,7 @@ class Spring(Element):
     stiffness: Any
     rest: Any = None
     fields: ClassVar = {"stiffness": ("nv", True), "rest": ("nq", False)}
+    varies: ClassVar = "stiffness"
 
     def push(self, at: Situation, numbers: Numbers) -> None:
         pulls = [
@@ -150,6 +161,7 @@ class Damper(Element):
 
     damping: Any
     fields: ClassVar = {"damping": ("nv", True)}
+    varies: ClassVar = "damping"
 
     def push(self, at: Situation, numbers: Numbers) -> None:
         rates = zip(numbers["damping"], at.velocities(self.joint), strict=True)
@@ -168,6 +180,7 @@ class Friction(Element):
     friction: Any
     speed: Any = FRICTION_SPEED
     fields: ClassVar = {"friction": ("nv", True), "speed": ("nv", True)}
+    varies: ClassVar = "friction"
 
     def at(self, body: Body) -> dict[str, list[float]]:
         found = super().at(body)
@@ -183,6 +196,18 @@ class Friction(Element):
         drags = [f / sqrt(v * v + s * s) for f, s, v in rows]
         at.push_joint(self.joint, [-(drag * v) for drag, v in zip(drags, rates, strict=True)])
         at.resist_joint(self.joint, drags)  # the secant: velocities never change their sign, and come to rest
+
+
+@dataclass(frozen=True)
+class VaryingFriction(Friction):
+    """Dry friction that differs from state to state: its slope at rest is at most ``steepest`` (one number per degree
+    of freedom), which is what steps can follow, and its speed at least ``FRICTION_SPEED``."""
+
+    steepest: tuple[float, ...] = ()
+
+    def varied(self, numbers: dict[str, list[Scalar]], given: list[Scalar]) -> Numbers:
+        slopes = zip(given, self.steepest, strict=True)
+        return {"friction": given, "speed": [at_least(f * (1.0 / slope), FRICTION_SPEED) for f, slope in slopes]}
 
 
 @dataclass(frozen=True)

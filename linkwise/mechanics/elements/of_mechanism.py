@@ -6,18 +6,19 @@ A new kind of record is one line in ``LAWS``.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...mechanism import Actuator, Body, EffortRange, FluidForce, GravityCompensation, Mechanism, Tendon
-from ...mechanism.elements import RECORDS, name_of
+from ...mechanism.elements import CONTACT_FRICTION, RECORDS, name_of
 from ..algorithms.dynamics import mass_matrix
 from ..joints.protocol import ANGLE, LENGTH
 from ..recursions.tree import build_tree
 from .actuators import Actuation
-from .at_joints import FRICTION_SPEED, Damper, Friction, Spring, Stop, StopSpring
+from .at_joints import FRICTION_SPEED, Damper, Element, Friction, Spring, Stop, StopSpring, VaryingFriction
 from .contact import CompliantContact
 from .fluid import FluidLaw
 from .gravity_compensation import HoldingUp
@@ -65,6 +66,35 @@ def passive_laws(mech: Mechanism, explicit_step: float | None) -> Iterator[Force
             yield Friction(joint, body.friction, tuple(max(FRICTION_SPEED, speed) for speed in speeds))
         if joint in limited:
             yield _stop(body, _efforts(mech, body), inertia[joint], most[joint])
+
+
+def with_varying_numbers(
+    mech: Mechanism, acting: Acting, varied: Iterable[tuple[str, int]], explicit_step: float | None
+) -> Acting:
+    """The same laws, of which numbers differ from state to state (``Tree.numbers_that_act``): ("damping", body), ...,
+    ("contact_friction", pair).  There they act even if the mechanism's own are zero."""
+    of_kind: dict[str, list[int]] = {}
+    for kind, index in varied:
+        of_kind.setdefault(kind, []).append(index)
+    rubbing = {mech.contact_pairs[k].name for k in of_kind.pop(CONTACT_FRICTION, ())}
+    laws = [_with_friction(law, rubbing) if isinstance(law, CompliantContact) else law for law in acting.laws]
+    most = _followed(mech, explicit_step) if "friction" in of_kind else {}
+    for kind, bodies in of_kind.items():
+        for body in (mech.bodies[i] for i in bodies):
+            own = [law for law in laws if isinstance(law, Element) and (law.varies, law.joint) == (kind, body.joint)]
+            if kind == "friction":
+                laws = [law for law in laws if law not in own]
+                steepest = tuple(one.damping for one in most[body.joint])
+                laws.append(VaryingFriction(body.joint, 0.0, FRICTION_SPEED, steepest))
+            elif not own:
+                laws.append(Damper(body.joint, 0.0) if kind == "damping" else Spring(body.joint, 0.0, body.rest))
+    return Acting(tuple(laws))
+
+
+def _with_friction(contact: CompliantContact, rubbing: Container[str]) -> CompliantContact:
+    """Contacts of which some rub, however much."""
+    pairs = (replace(x, law=replace(x.law, friction=1.0)) if x.name in rubbing else x for x in contact.pairs)
+    return replace(contact, pairs=tuple(pairs))
 
 
 class Followed(NamedTuple):

@@ -36,11 +36,13 @@ class Law(Protocol):
     @property
     def damping(self) -> float: ...
     @property
-    def friction(self) -> float: ...
+    def friction(self) -> Scalar: ...
     @property
     def slip_speed(self) -> float: ...
     @property
     def smoothing(self) -> float: ...
+    @property
+    def margin(self) -> float: ...
 
 
 def at_least(x: Scalar, bound: float) -> Scalar:
@@ -92,7 +94,7 @@ def contact_response(
     less by what the step would take back from a free ``mass`` that falls."""
     rate = -normal.dot(velocity)
     push, along = normal_response(law, depth + step * rate, rate, step, bound)
-    if law.friction == 0.0:
+    if is_zero(law.friction):
         return Response(normal * push, along, 0.0)
     sliding = velocity + normal * rate
     pressed, square = push, sliding.dot(sliding)

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...mechanism import Mechanism
 from ...mechanism.drives import Instant
+from ...mechanism.elements import NUMBERS_THAT_ACT
 from ..links.articulation import Articulation, articulate
 from ..links.link import JointKinematics, Link
 from ..links.mobility import IMMOBILE, Matrix6, free_joint, propagate_mobility, respond
@@ -48,6 +49,8 @@ class Tree:
     links: tuple[Link, ...]
     gravity: Vector3
     drives: Mapping[str, Sequence[Scalar]] = field(default_factory=dict, kw_only=True)
+    #: Numbers of what acts that are not the mechanism's own: ("damping", body), ("contact_friction", pair).
+    numbers_that_act: Parameters = field(default_factory=dict, kw_only=True)
 
     @property
     def original(self) -> Mechanism:
@@ -238,7 +241,8 @@ def build_tree(mechanism: Mechanism, parameters: Parameters | None = None, at_us
     choices, placements = chosen_and_placed(mechanism, set(bodies) - held, steps)
     links = _regroup([_link(mechanism, i, choices, placements[i], given) for i in bodies])
     gravity = _vector(given.get(("gravity", -1), mechanism.gravity))
-    return Tree(mechanism, links, gravity, drives=_drives(mechanism, given))
+    acting = {key: value for key, value in given.items() if key[0] in NUMBERS_THAT_ACT}
+    return Tree(mechanism, links, gravity, drives=_drives(mechanism, given), numbers_that_act=acting)
 
 
 def _drives(mechanism: Mechanism, given: Parameters) -> dict[str, Sequence[Scalar]]:
@@ -288,7 +292,7 @@ def _link(mechanism: Mechanism, i: int, choices: list[FrameChoice], placement: P
         Symmetric3.from_rows(np.asarray(given.get(("inertia", i), body.inertia)).tolist()),
     )
     internal = _without_noise(user.inertia_back(inertia))
-    armature = tuple(given.get(("armature", i), body.armature))
+    armature = tuple(np.atleast_1d(given.get(("armature", i), body.armature)).tolist())
     return Link(body.link, body.parent, body.kind, step, spin, quarter_turns, internal, internal, armature, user)
 
 
