@@ -12,7 +12,7 @@ WORKERS ?= 2
 EXAMPLES = $(sort $(wildcard examples/[0-9]*.py))
 BENCHMARKS = $(sort $(wildcard benchmarks/[a-z]*.py))
 
-.PHONY: help demo examples gallery test test-all test-torch check ledger bench
+.PHONY: help demo examples gallery docs test test-all test-torch check ledger bench
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -37,6 +37,10 @@ examples: $(RUNNABLE)  ## run the numbered examples; pictures in demo/
 
 gallery: $(RUNNABLE)  ## the papers' figures and tables, computed again into gallery/
 	@$(RUN)python -m linkwise reproduce all --output gallery
+
+docs: $(RUNNABLE)  ## the documentation site, in docs/_build/html/index.html; warnings are errors
+	@$(PIP) --editable '.[docs]'
+	@$(RUN)python -m sphinx -q -W --keep-going -n -b html docs docs/_build/html
 
 test: $(INSTALLED)  ## run the tests, without the slow ones
 	@$(RUN)python -m pytest -q -n $(WORKERS) -m "not slow"

@@ -37,6 +37,7 @@ TEXTS = {
     "billion laughs": (LAUGHS, "document types and entities are refused"),
     "external entity": (EXTERNAL, "document types and entities are refused"),
     "replicated a billion times": (model(MANY), "makes more than 50000 copies"),
+    "replicated at once": (model("<replicate count='1000000000'/>"), "makes more than 50000 copies"),
     "replicated no times": (model("<replicate count='0'/>"), "<replicate>: count must be a whole number from 1 on"),
     "unknown section": (
         model(tail="<actuators/>"),

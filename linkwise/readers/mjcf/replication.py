@@ -45,6 +45,8 @@ class _Replicas:
         count = int(replicate.number("count"))
         if count < 1 or count != replicate.number("count"):
             raise replicate.error(f"{replicate.label}: count must be a whole number from 1 on")
+        if count > MAX_COPIES:  # before anything of that length is made
+            raise replicate.error(f"{replicate.label}: replication makes more than {MAX_COPIES} copies of elements")
         suffixes = [f"{replicate.attributes.get('sep', '')}{number:0{len(str(count))}d}" for number in range(count)]
         self._copy_ties(replicate, suffixes)
         angles = [self._settings.radians(angle) for angle in replicate.vector("euler", (0.0, 0.0, 0.0))]
