@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .compiler.kernel import Kernel, KernelError
 from .compiler.registry import NAME_ALIASES, OTHER_LIBRARIES
+from .display import progress
 from .dynamics.trees import (
     acceleration_parts,
     bias_force,
@@ -216,6 +217,7 @@ __all__ = [
     "operators",
     "pose",
     "potential_energy",
+    "progress",
     "random_state",
     "register_reader",
     "set_num_threads",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +111,7 @@ def simulate(
         raise click.UsageError(f"--every {every:g}: rows must be apart, and no more than {MAX_ROWS:g} of them")
     options: dict[str, Any] = {"method": method, "rtol": tolerance, "atol": tolerance, "output_step": every}
     options |= {"coordinates": variables} if step is None else {"coordinates": variables, "step": step}
-    options |= {"ctrl": controls(mech, ctrl), "progress": sys.stderr.isatty()}
+    options |= {"ctrl": controls(mech, ctrl), "progress": sys.stderr.isatty() and find_spec("tqdm") is not None}
     code, trouble = 0, None
     try:
         motion = lw.simulate(mech, q, v, duration, control, **options)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..display import Text, mimebundle
 from ..mechanism import Mechanism
 from .ir import printer
 from .ir.looped import AnyProgram, LoopedProgram
@@ -175,7 +176,7 @@ class Kernel:
                 lines += _section(which + label, counts.get(label, 0), sections.get(label, {}))
         lines += _loops(self.program)
         lines.append(f"outside the sweeps: {counts.get('', 0)} operations; in all " + self._counted())
-        return "\n".join(lines)
+        return Text("\n".join(lines))
 
     def _sections(self) -> dict[str, dict[str, int]]:
         """Operations by section of the recursions, and in it by link, in the order in which they run."""
@@ -199,6 +200,8 @@ class Kernel:
             f"<Kernel {self.name}: {signature(program.inputs)} -> {signature(program.outputs)}, "
             f"{self.dtype}, target {self.target!r}>"
         )
+
+    _repr_mimebundle_ = mimebundle
 
 
 def _loops(program: AnyProgram) -> list[str]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..display import stages
 from ..mechanics.algorithms.catalogue import ALGORITHMS, Algorithm, from_expression
 from ..mechanics.operators.explain import Computation, explain
 from ..mechanics.operators.expression import Expression
@@ -116,11 +117,13 @@ def _compiled(
         one_of(f"option of {chosen.name}", name, chosen.options)
     chosen.require_options({**DECIDED_OPTIONS, **options})
     chosen.check(mech)
-    with collection_paused():
+    with collection_paused(), stages(f"compile {chosen.name}", 2) as bar:
+        bar.stage("tracing")
         traced = trace_cheapest_form(chosen, mech, parameters, options, loops)
         refuse_unused(chosen, traced.program)
         configurations = dict.fromkeys(chosen.configurations, mech)
         by_hand = f"a recursion written by hand: {chosen.reason}" if traced.computed is None and chosen.reason else ""
+        bar.stage("machine code")
         return loaded(traced.program, dtype, target, traced.log.sweeps, configurations, traced.explanation, by_hand)
 
 
@@ -322,7 +325,9 @@ def load_recurrence(program: AnyProgram, recurrence: Recurrence, dtype: str, tar
     recurrence.check(program)
     loader = _RUNNING[target].load_recurrence
     assert loader is not None
-    return loader(_understood(program, _RUNNING[target]), recurrence, dtype)
+    with stages(f"compile {program.name}", 1) as bar:
+        bar.stage("machine code")
+        return loader(_understood(program, _RUNNING[target]), recurrence, dtype)
 
 
 def _understood(program: AnyProgram, target: Target) -> AnyProgram:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..compiler.store import of_algorithm
+from ..display import mimebundle
 from ..mechanism import Mechanism, require_mechanism
 from ..mechanism.inertial_parameters import NAMES
 from ..mechanism.inertial_parameters import inertial_parameters as _parameters_of
@@ -80,6 +81,8 @@ class BaseParameters:
             terms = [self.parameter_names[own], *(f"{row[k]:+.6g} {self.parameter_names[k]}" for k in others)]
             lines.append(" ".join(terms))
         return "\n".join(lines)
+
+    _repr_mimebundle_ = mimebundle
 
 
 def base_parameters(mech: Mechanism, seed: int = 0) -> BaseParameters:

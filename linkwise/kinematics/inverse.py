@@ -17,6 +17,7 @@ import numpy as np
 from ..compiler.ir.recurrence import Recurrence
 from ..compiler.pipeline import load_recurrence, trace_algorithm
 from ..compiler.store import float64_function, stored
+from ..display import mimebundle
 from ..dynamics.by_joint import configuration_by_joint
 from ..dynamics.states import Float64Array, common_batch, real_numbers
 from ..mechanics.algorithms.algorithm import Algorithm
@@ -79,6 +80,8 @@ class InverseKinematics:
 
     def __repr__(self) -> str:
         return f"<{self}>"
+
+    _repr_mimebundle_ = mimebundle
 
 
 class InverseKinematicsError(MechanismError):

@@ -8,12 +8,13 @@ that should vanish is then small beside 1, and nothing is balanced.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from ..display import mimebundle
 from ..dynamics.states import Float64Array
 
 NONE = 1e-13  # of the largest stiffness or damping, per unit of inertia: what is below is round-off, and none
@@ -55,6 +56,9 @@ class Modes(NamedTuple):
             damping = f"{ratio:.4g}" if value else "-"
             lines.append(f"{self.frequencies_hz[k]:14.4g}  {damping:>13}  {real:10.4g} {value.imag:+10.4g}j  {largest}")
         return "\n".join(lines)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        return mimebundle(self, include, exclude)
 
 
 def modes_of(matrix: Float64Array, mass: Float64Array, moved: Float64Array, names: tuple[str, ...]) -> Modes:

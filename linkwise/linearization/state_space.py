@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..display import Text, mimebundle
 from ..dynamics.states import Float64Array
 from ..mechanism import Mechanism, MechanismError
 from .coordinates import coordinate_names, counted
@@ -170,7 +171,9 @@ class StateSpace:
             if len(blocks[-1]) > 1 and sum(len(one[0]) + 2 for one in (*blocks[-1], column)) - 2 > width:
                 blocks.append([names])
             blocks[-1].append(column)
-        return "\n\n".join("\n".join("  ".join(row).rstrip() for row in zip(*block, strict=True)) for block in blocks)
+        return Text(
+            "\n\n".join("\n".join("  ".join(row).rstrip() for row in zip(*block, strict=True)) for block in blocks)
+        )
 
     def __repr__(self) -> str:
         batch = self.A.shape[:-2]
@@ -180,6 +183,8 @@ class StateSpace:
             f"{_listed(self.independent)}, {counted(len(self.input_names), 'input')}, "
             f"{counted(len(self.output_names), 'output')}" + (f", batch {batch}" if batch else "") + f"; {where}>"
         )
+
+    _repr_mimebundle_ = mimebundle
 
     def _require_one(self, what: str) -> None:
         if self.A.ndim > 2:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise.display import mimebundle
 from linkwise.mechanism import annotation, checks, family, resistance
 from linkwise.mechanism.acting import ActingElements, driven_only_at
 from linkwise.mechanism.annotation import Annotations, Note
@@ -461,6 +462,8 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
 
     def __repr__(self) -> str:
         return f"<Mechanism {self.name!r}: {counted_parts(self)}, gravity={tuple(self.gravity.tolist())}>"
+
+    _repr_mimebundle_ = mimebundle
 
 
 def _edit() -> Any:

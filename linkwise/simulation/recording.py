@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..display import Bar
 from ..mechanism import MechanismError
 from .events import Occurrence, Watch
 from .integrators import Adaptive, Fixed, IntegrationFailed, Step
@@ -125,7 +124,7 @@ def run(
     end: float,
     times: np.ndarray | None,
     watch: Watch,
-    progress: Progress,
+    bar: Bar,
 ) -> None:
     """Go from where the record ends to ``end``, segment by segment, until something stops it."""
     sampler, start = Sampler(system, times), record.last
@@ -139,7 +138,7 @@ def run(
                 system.forces.enter(segment, float(record.last.t), *record.last.state)
             for step in integrator.steps(record.last.t, record.last.x, float(boundary)):
                 record.stretches.append(_taken(system, step, sampler, watch))
-                progress.show(record.last.t)
+                bar.reach(record.last.t - start.t)
                 if record.last.stopped is not None:
                     record.stopped = record.last.stopped
                     return
@@ -148,7 +147,7 @@ def run(
     except (IntegrationFailed, MechanismError) as failure:
         record.stopped, record.failure = f"failed: {failure}", failure
     finally:
-        progress.finish(record.last.t)
+        bar.close()
 
 
 def _taken(system: System, step: Step, sampler: Sampler, watch: Watch) -> Stretch:
@@ -172,33 +171,3 @@ def _taken(system: System, step: Step, sampler: Sampler, watch: Watch) -> Stretc
         step.state_between if step.dense else None,
         stopped,
     )
-
-
-class Progress:
-    """A line on stderr that says how far the motion is; nothing if not wanted."""
-
-    def __init__(self, start: float, end: float, wanted: bool):
-        self._start, self._end, self._wanted = start, end, wanted
-        self._began = self._shown = time.monotonic()
-        self._interactive = sys.stderr.isatty()
-
-    def show(self, t: float) -> None:
-        if not self._wanted or time.monotonic() - self._shown < (0.1 if self._interactive else 5.0):
-            return
-        self._shown = time.monotonic()
-        done = (t - self._start) / (self._end - self._start)
-        left = (self._shown - self._began) * (1.0 - done) / max(done, 1e-9)
-        self._say(t, done, f"{left:.0f} s left")
-
-    def finish(self, t: float) -> None:
-        if self._wanted:
-            done = (t - self._start) / (self._end - self._start)
-            self._say(t, done, f"in {time.monotonic() - self._began:.1f} s")
-            if self._interactive:
-                print(file=sys.stderr)
-
-    def _say(self, t: float, done: float, rest: str) -> None:
-        bar = "#" * round(30 * done)
-        line = f"simulate [{bar:30}] {done:4.0%}  t = {t:.3f} s  {rest}"
-        print(f"\r{line:78}" if self._interactive else line, end="" if self._interactive else "\n", file=sys.stderr)
-        sys.stderr.flush()

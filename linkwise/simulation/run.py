@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..compiler.runtime.arrays import plain
+from ..display import amount
 from ..dynamics import closed
 from ..dynamics import trees as tree
 from ..dynamics.by_joint import state_by_joint
@@ -32,7 +33,7 @@ from .forces import Forces
 from .functions import Function
 from .integrators import ADAPTIVE, MULTISTEP, Adaptive, Fixed
 from .loops import Manifold
-from .recording import Progress, Record, Stretch, run
+from .recording import Record, Stretch, run
 from .settings import GIVEN, Settings, check_positive, checked, with_floats
 from .singular_positions import SingularPositions
 from .starts import warn_of_limits_left_out, warn_of_starts_beyond_limits
@@ -66,7 +67,7 @@ def simulate(
     rtol: float = 1e-9,
     atol: float = 1e-9,
     stabilization: str | None = "projection",
-    progress: bool = False,
+    progress: bool | None = None,
     *,
     passive: Passive | None = None,
     wrenches: Any = None,
@@ -95,7 +96,7 @@ def simulate(
                     (1 ms by default, adjusted to a whole number of them), batches of states (..., nq) allowed
     stabilization   how loops are kept closed: "projection" after every step, to ``tolerance``; "baumgarte" with the
                     gains ``baumgarte`` (alpha, beta), (10, 10) by default; or None.  Trees have none.
-    progress        show how far it is on stderr
+    progress        a bar that tells how far it is: True, False, or None as ``lw.progress`` says; needs tqdm
     passive         springs, dampers, friction, stops, cylinders in place of those of the mechanism's own joints, which
                     act otherwise; ``mech.with_acting`` switches all that acts
     ctrl            control inputs of the actuators (``mech.actuator_names``), in the forms of ``control``: None (zero),
@@ -170,7 +171,7 @@ def resumed(
         duration,
         times,
         Watch(_events_again(options.get("events", KEEP), settings.events)),
-        options.get("progress", False),
+        options.get("progress"),
         settings,
         before.passive,
     )
@@ -183,7 +184,7 @@ def _followed(
     duration: float,
     times: np.ndarray | None,
     watch: Watch,
-    progress: bool,
+    progress: bool | None,
     settings: Settings,
     passive: Passive | None,
 ) -> Trajectory:
@@ -191,7 +192,7 @@ def _followed(
     record, mech, end = Record([start]), system.mech, start.t + duration
     if len(watch) and start.x.ndim > 1:
         raise MechanismError("events are looked for in one motion at a time; simulate the states of a batch one by one")
-    run(system, integrator, record, end, times, watch, Progress(start.t, end, progress))
+    run(system, integrator, record, end, times, watch, amount("simulate", duration, "s", progress))
     samples, last, batch = record.samples, record.last, start.x.shape[:-1]
     sizes = {"q": mech.nq, "v": mech.nv, "tau": mech.nv}
     sizes |= {"ctrl": system.forces.n_ctrl, "activation": system.forces.n_activation}

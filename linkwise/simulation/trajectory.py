@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..compiler.pipeline import compile
+from ..display import mimebundle
 from ..dynamics import closed
 from ..dynamics import trees as tree
 from ..dynamics.acting import actuator_forces
@@ -124,6 +125,8 @@ class Trajectory:
             f"<Trajectory of {self.mechanism.name!r}: {len(self.t)} samples to t = {self.end.t:g} s by "
             f"{self.settings.method}, {len(self.step_sizes)} steps, stopped by {self.stopped}>"
         )
+
+    _repr_mimebundle_ = mimebundle
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"dense": None}  # it holds functions of the user

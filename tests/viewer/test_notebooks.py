@@ -41,6 +41,11 @@ CELLS = {
         """, 1),
     "a motion": ("lw.simulate(lw.mechanisms.planar_arm(2), [0.3, 0.2], [0.0, 0.0], 0.2).plot()", 1),
     "kept, not shown": ("figure = lw.viewer.draw(lw.mechanisms.planar_arm(2))", 0),
+    "a mechanism itself": ("lw.mechanisms.planar_arm(2)", 1),
+    "a motion itself": ("motion = lw.simulate(lw.mechanisms.planar_arm(2), [0.3, 0.2], [0.0, 0.0], 0.2)\nmotion", 1),
+    "a model": ("lw.linearize(lw.mechanisms.planar_arm(2), [-1.5707963267948966, 0.0])", 1),
+    "an expression has no picture": ("lw.operators.H @ lw.operators.phi", 0),
+    "work with a bar": ("with lw.progress():\n    motion.resume(0.1)", 0),
     "after the magic": ("""
         %matplotlib inline
         lw.viewer.draw(lw.mechanisms.planar_arm(2))
@@ -54,6 +59,12 @@ CELLS = {
 }  # fmt: skip
 
 
+def pictures(output):
+    """How many pictures an output of a cell has: itself one, or in its HTML."""
+    data = output.get("data", {})
+    return ("image/png" in data) + data.get("text/html", "").count('src="data:image/png;base64,')
+
+
 def test_a_fresh_kernel_shows_results_once():
     pytest.importorskip("ipykernel")
     nbclient = pytest.importorskip("nbclient")
@@ -63,5 +74,8 @@ def test_a_fresh_kernel_shows_results_once():
     )
     nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
     for (name, (_, count)), cell in zip(CELLS.items(), notebook.cells, strict=True):
-        images = [one for one in cell.outputs if "image/png" in one.get("data", {})]
-        assert len(images) == count, name
+        assert sum(map(pictures, cell.outputs)) == count, name
+    formula, bar = (notebook.cells[list(CELLS).index(name)].outputs for name in list(CELLS)[6:8])
+    assert r"H \phi" in formula[0].data["text/latex"]
+    assert formula[0].data["text/plain"] == "H @ phi"
+    assert "simulate" in str(bar) and "0.100 of 0.1 s" in str(bar), "a bar of widgets, or of letters"

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...compiler.store import kernel_function, stored
+from ...display import mimebundle
 from ...mechanics.joints import LoopKind
 from ...mechanics.spatial import Matrix3, Vector3
 from ...mechanism import Loop, Mechanism, MechanismError, MechanismWarning, warn_caller
@@ -125,6 +126,8 @@ class Redundancy:
 
     def __str__(self) -> str:
         return "\n".join(str(one) for one in self.clusters if one.loops) or "no loops"
+
+    _repr_mimebundle_ = mimebundle
 
 
 def redundancy(mech: Mechanism, q: ArrayLike | None = None) -> Redundancy:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...compiler.store import float64_function
+from ...display import mimebundle
 from ...mechanism import Frame, InertiaWarning, Mechanism, MechanismError, one_of
 from ...mechanism.inertial_parameters import NAMES
 from ..identification import PER_LINK, inertial_parameters, regressor
@@ -79,6 +80,8 @@ class PayloadEstimate:
     def __str__(self) -> str:
         centre = ", ".join(f"{x:.4g} +- {s:.1g}" for x, s in zip(self.com, self.com_std, strict=True))
         return f"payload of {self.link!r}: {self.mass:.4g} +- {self.mass_std:.1g} kg at ({centre}) m"
+
+    _repr_mimebundle_ = mimebundle
 
 
 def estimate_payload(

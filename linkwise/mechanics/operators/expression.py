@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ...display import mimebundle
 from .record import Record
 from .spaces import COORDINATE, JOINT, LOOP, SCALAR, Space, SpaceError
 
@@ -94,8 +95,16 @@ class Expression:
         for part in self.parts():
             yield from part.walk()
 
+    def latex(self) -> str:
+        """It as the papers write it, in LaTeX; notebooks show it so."""
+        from .latex import latex  # which is written over expressions
+
+        return latex(self)
+
     def __repr__(self) -> str:
         return str(self)
+
+    _repr_mimebundle_ = mimebundle
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_hash"}  # of this process only

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
+from ...display import mimebundle
 from .algebra import COMPOSITE, identity
 from .counterexample import Counterexample, search
 from .expression import Expression, Factored, Inverse, Operator
@@ -88,6 +89,8 @@ class Proof:
     def __repr__(self) -> str:
         verdict = {True: "proven", False: "does not hold", None: "not settled"}[self.holds]
         return f"<Proof {notation(self.left)} = {notation(self.right)}: {verdict}>"
+
+    _repr_mimebundle_ = mimebundle
 
 
 def prove(left: Expression, right: Expression, armature: bool = True) -> Proof:

@@ -1,0 +1,138 @@
+"""How things show themselves while work goes on and after it: bars in terminals and notebooks, rich representations.
+
+Nothing is shown unless it is asked for, and nothing here is needed to compute.  Bars are those of tqdm (``pip install
+'linkwise[progress]'``); what a notebook shows of a value is written by ``linkwise.notebook``, loaded when one asks.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import time
+import warnings
+from typing import Any
+
+SLOW = 0.5  # seconds after which compiling is worth a bar
+OFTEN, RARELY = 0.1, 5.0  # seconds between two states of a bar on a screen, and in a file
+NO_TQDM = "bars of progress are those of tqdm: pip install 'linkwise[progress]'"
+
+_wanted = False
+
+
+# -- representations --------------------------------------------------------------------------------------
+
+
+def mimebundle(self: Any, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+    """``_repr_mimebundle_`` of whatever has a rich representation: its text, and what ``linkwise.notebook`` makes of
+    it."""
+    found = {"text/plain": repr(self), **rim("notebook").bundle(self)}
+    kinds = set(include or found) - set(exclude or ())
+    return {kind: data for kind, data in found.items() if kind in kinds}
+
+
+def rim(module: str) -> Any:
+    """A module of the rim, for what shows or writes itself when asked to; by name, as nothing below it may know it."""
+    return importlib.import_module(f".{module}", __package__)
+
+
+class Text(str):
+    """Text in lines, which notebooks show as such."""
+
+    _repr_mimebundle_ = mimebundle
+
+
+# -- progress ---------------------------------------------------------------------------------------------
+
+
+class progress:
+    """``lw.progress()``: bars tell how far compiling and simulating are, from now on, in terminals (on stderr) and
+    notebooks; ``lw.progress(False)``: none, as at first.  As a context it holds for a block::
+
+        with lw.progress():
+            motion = lw.simulate(robot, None, None, 60.0)
+    """
+
+    def __init__(self, on: bool = True):
+        global _wanted
+        if on:
+            _tqdm()  # which may be missing
+        self._before, _wanted = _wanted, bool(on)
+
+    def __enter__(self) -> progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        global _wanted
+        _wanted = self._before
+
+
+class Bar:
+    """What is told of some work; nothing by default."""
+
+    def stage(self, name: str) -> None:
+        """The work has come to a further stage."""
+
+    def reach(self, amount: float) -> None:
+        """So much is done."""
+
+    def close(self) -> None:
+        """It is over."""
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+NO_BAR = Bar()
+
+
+def stages(what: str, count: int) -> Bar:
+    """A bar for work in stages that may be over before anyone wonders; it is gone afterwards."""
+    if not _wanted:
+        return NO_BAR
+    return _Shown(total=count, desc=what, leave=False, delay=SLOW, bar_format="{desc}|{bar:12}| {elapsed}")
+
+
+def amount(what: str, total: float, unit: str, wanted: bool | None = None) -> Bar:
+    """A bar for so much of something; ``wanted``: the caller's own choice against that of ``lw.progress``."""
+    if not (_wanted if wanted is None else wanted):
+        return NO_BAR
+    shape = f"{{desc}} {{percentage:3.0f}}%|{{bar}}| {{n:.3f}} of {{total:g}} {unit} [{{elapsed}}, {{remaining}} left]"
+    return _Shown(total=total, desc=what, bar_format=shape)
+
+
+class _Shown(Bar):
+    """A bar of tqdm."""
+
+    def __init__(self, **options: Any):
+        tqdm = _tqdm()
+        on_screen = sys.stderr.isatty() or "ipykernel" in sys.modules
+        self._bar = tqdm(mininterval=OFTEN if on_screen else RARELY, **options)
+        self._what = options["desc"]
+        self._stages, self._began = 0, time.monotonic()
+
+    def stage(self, name: str) -> None:
+        self._bar.set_description_str(f"{self._what}: {name} ", refresh=False)
+        if time.monotonic() - self._began >= self._bar.delay:
+            self._bar.n = self._stages
+            self._bar.refresh()
+        self._stages += 1
+
+    def reach(self, amount: float) -> None:
+        self._bar.update(amount - self._bar.n)
+
+    def close(self) -> None:
+        self._bar.close()
+
+
+def _tqdm() -> Any:
+    """The class of bars that suits the terminal or the notebook."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a notebook without widgets has bars of letters
+            from tqdm.auto import tqdm
+    except ImportError:
+        raise ImportError(NO_TQDM) from None
+    return tqdm

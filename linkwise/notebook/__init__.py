@@ -1,0 +1,39 @@
+"""What notebooks show of mechanisms, kernels, motions, models and expressions: small tables, pictures and formulas.
+
+Classes below know nothing of it: their ``_repr_mimebundle_`` is ``linkwise.display.mimebundle``, which asks ``bundle``.
+Tables need nothing but a browser; pictures are there if matplotlib is.  A class gets a representation by a function
+here that is entered under its name in ``WRITERS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from . import results, tables
+
+#: By the name of the class, so that showing one thing loads nothing of the others.
+WRITERS: dict[str, Callable[[Any], dict[str, str]]] = {
+    "Mechanism": tables.mechanism,
+    "Kernel": tables.kernel,
+    "Trajectory": tables.trajectory,
+    "StateSpace": tables.state_space,
+    "Modes": tables.modes,
+    "Expression": results.expression,
+    "Proof": results.proof,
+    "Text": results.text,
+    "InverseKinematics": results.inverse_kinematics,
+    "Redundancy": results.text,
+    "BaseParameters": results.text,
+    "PayloadEstimate": results.text,
+}
+
+__all__ = ["WRITERS", "bundle"]
+
+
+def bundle(thing: Any) -> dict[str, str]:
+    """What is shown of a thing beside its text: {MIME type: data}."""
+    for kind in type(thing).__mro__:
+        if kind.__name__ in WRITERS:
+            return WRITERS[kind.__name__](thing)
+    return {}

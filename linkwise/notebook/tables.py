@@ -1,0 +1,127 @@
+"""Mechanisms, kernels, motions and linear models as tables with a picture each."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import linkwise as lw
+
+from .html import Markup, block, folded, number, picture, preformatted, table
+
+CURVES = 7  # coordinates that are drawn of a motion
+STATES = 8  # of a linear model, whose matrices are shown
+
+
+def mechanism(mech: lw.Mechanism) -> dict[str, str]:
+    """Its joints, and a drawing."""
+    rows = [_joint_row(mech, body) for body in mech.bodies]
+    joints = table(("joint", "kind", "moves", "on", "limits", "mass (kg)"), rows, numbers=(5,))
+    loops = [(one.name, *_sides(one)) for one in mech.loops]
+    constraints = table(("constraint", "kind", "between"), loops) if loops else Markup()
+    words = repr(mech)[len(f"<Mechanism {mech.name!r}: ") : -1]
+    drawing = picture(lambda: lw.viewer.draw(mech, ticks=False, masses=False), f"drawing of {mech.name}")
+    return block(mech.name, words, drawing, Markup(joints + constraints))
+
+
+def _joint_row(mech: lw.Mechanism, body: Any) -> tuple[Any, ...]:
+    kind = type(body.kind).__name__.lower()
+    if body.mimic:
+        kind += f", mimics {body.mimic.joint}"
+    parent = "ground" if body.parent < 0 else mech.link_names[body.parent]
+    limits = zip(body.limits.lower, body.limits.upper, strict=True)
+    bounds = [f"{number(low)} .. {number(high)}" for low, high in limits if math.isfinite(low) or math.isfinite(high)]
+    return body.joint, kind, body.link, parent, ", ".join(bounds), number(body.mass)
+
+
+def _sides(loop: Any) -> tuple[str, str]:
+    if isinstance(loop, lw.Loop):
+        return type(loop.kind).__name__.lower(), f"{loop.link_a}, {loop.link_b}"
+    return type(loop).__name__.lower(), ", ".join(map(str, getattr(loop, "ratios", ())))
+
+
+def kernel(one: lw.Kernel) -> dict[str, str]:
+    """What it takes and gives, what it costs, and how it is computed."""
+    shapes = [*(("takes", *item) for item in one.input_shapes.items())]
+    shapes += [("gives", *item) for item in one.output_shapes.items()]
+    arrays = table(("", "array", "shape of one state"), [(what, name, str(shape)) for what, name, shape in shapes])
+    counts = one.op_counts
+    costs = table(("operations", "of one state"), [*counts.items(), ("in all", sum(counts.values()))], numbers=(1,))
+    plan = folded("plan", preformatted(one.plan()))
+    return block(f"Kernel {one.name}", f"{one.dtype}, target {one.target}", arrays, costs, plan)
+
+
+def trajectory(motion: lw.Trajectory) -> dict[str, str]:
+    """Where each coordinate began, ended and was between, and the curves of the first ones."""
+    words = repr(motion).partition(": ")[2][:-1]
+    mech, batch = motion.mechanism, motion.q.shape[1:-1]
+    if batch:
+        words += f", batch {batch}"
+    title = f"Trajectory of {mech.name}"
+    if not motion.q.size:
+        return block(title, words)
+    q = motion.q.reshape(len(motion.q), -1, mech.nq)
+    columns = (q[0].min(0), q[0].max(0), q[-1].min(0), q[-1].max(0), q.min((0, 1)), q.max((0, 1)))
+    heads = ["first", "first, to", "last", "last, to", "lowest", "highest"]
+    shown = range(6) if batch else (0, 2, 4, 5)
+    names = mech.coordinate_names("q")
+    rows = [(name, *(number(columns[k][i]) for k in shown)) for i, name in enumerate(names)]
+    extremes = table(["q", *(heads[k] for k in shown)], rows, numbers=range(1, 7))
+    return block(title, words, picture(lambda: _curves(motion), f"coordinates of {mech.name} over time"), extremes)
+
+
+def _curves(motion: lw.Trajectory) -> Any:
+    """Coordinates over time, of the first motion of a batch."""
+    from linkwise.viewer import style
+
+    @style.styled
+    def draw() -> Any:
+        figure, axes = style.subplots(width=3.4, height=2.4)
+        first = motion.q.reshape(len(motion.q), -1, motion.mechanism.nq)[:, 0]
+        for k, name in enumerate(motion.mechanism.coordinate_names("q")[:CURVES]):
+            axes.plot(motion.t, first[:, k], label=name)
+        axes.set_xlabel("t (s)")
+        axes.legend(fontsize=6)
+        return figure
+
+    return draw()
+
+
+def state_space(model: lw.StateSpace) -> dict[str, str]:
+    """The matrices of a small model, the eigenvalues, and where they are in the plane."""
+    words = repr(model).partition(", ")[2][:-1]
+    title = f"StateSpace of {model.mechanism.name}"
+    if model.A.ndim > 2:
+        return block(title, words)
+    names = model.state_names
+    heads = ["d/dt of", *names, *(f"u: {name}" for name in model.input_names), "drift"]
+    whole = np.concatenate([model.A, model.B, model.drift[:, None]], axis=1)
+    whole[np.abs(whole) < 1e-12 * np.abs(model.A).max(initial=0.0)] = 0.0
+    rows = [(name, *(number(x) for x in row)) for name, row in zip(names, whole, strict=True)]
+    matrices = table(heads, rows, numbers=range(1, len(heads)), many=len(rows))
+    if len(names) > STATES:
+        matrices = folded("matrices", matrices)
+    values = [(_complex(value),) for value in model.eigenvalues()]
+    plane = picture(lambda: lw.viewer.plot_eigenvalues(model), "eigenvalues in the complex plane")
+    return block(title, words, plane, table(("eigenvalue (1/s)",), values, numbers=(0,)), matrices)
+
+
+def _complex(value: complex) -> str:
+    small = 1e-12 * abs(value)
+    real, imaginary = (0.0 if abs(x) <= small else x for x in (value.real, value.imag))
+    return f"{real:.4g}" if not imaginary else f"{real:.4g} {'-' if imaginary < 0 else '+'} {abs(imaginary):.4g}j"
+
+
+def modes(found: Any) -> dict[str, str]:
+    """Frequencies, damping, and what moves most in each."""
+    rows = []
+    for k, value in enumerate(found.eigenvalues):
+        shape = found.shapes[:, k]
+        order = np.argsort(-np.abs(shape), kind="stable")[:3]
+        moved = ", ".join(f"{found.coordinates[i]} {shape[i].real:.2f}" for i in order if abs(shape[i]) > 0.01)
+        ratio = found.damping_ratios[k]
+        rows.append((number(found.frequencies_hz[k]), number(ratio) if value else "-", _complex(value), moved))
+    head = ("frequency (Hz)", "damping ratio", "eigenvalue (1/s)", "largest displacements")
+    return block("Modes", f"{len(rows)}, slowest first", table(head, rows, numbers=(0, 1, 2)))
