@@ -27,6 +27,7 @@ from .control.joints import saturated as saturated
 from .control.operational_space import operational_space_control as operational_space_control
 from .control.regulators import lqr as lqr
 from .control.tracking import computed_torque as computed_torque
+from .display import progress as progress
 from .dynamics import acting as acting
 from .dynamics import closed as closed
 from .dynamics import denoc as denoc
@@ -303,6 +304,7 @@ __all__ = [
     "operators",
     "pose",
     "potential_energy",
+    "progress",
     "random_state",
     "register_integrator",
     "register_reader",
