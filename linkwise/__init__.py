@@ -56,6 +56,7 @@ from .mechanism import (
     InertiaWarning,
     Limits,
     LimitWarning,
+    Look,
     Loop,
     Mechanism,
     MechanismError,
@@ -153,6 +154,7 @@ _LATER = {
     ".compiler.runtime.threads": ("get_num_threads", "set_num_threads"),
     ".simulation": ("SimulationError", "Trajectory", "load_trajectory", "simulate"),
     ".simulation.events": ("events",),
+    ".readers.meshes": ("Surface", "load_mesh"),
     ".viewer": ("viewer",),
 }
 _HOME = {name: module for module, names in _LATER.items() for name in names}
@@ -172,6 +174,7 @@ __all__ = [
     "KernelError",
     "LimitWarning",
     "Limits",
+    "Look",
     "Loop",
     "Mechanism",
     "MechanismError",

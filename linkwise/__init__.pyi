@@ -140,6 +140,7 @@ from .mechanism.elements import EffortRange as EffortRange
 from .mechanism.elements import FluidForce as FluidForce
 from .mechanism.elements import GravityCompensation as GravityCompensation
 from .mechanism.elements import Tendon as Tendon
+from .mechanism.looks import Look as Look
 from .mechanism.model import Mechanism as Mechanism
 from .mechanism.parts import Coupling as Coupling
 from .mechanism.parts import Limits as Limits
@@ -152,6 +153,8 @@ from .mechanism.shapes import Shape as Shape
 from .readers import load as load
 from .readers import register_reader as register_reader
 from .readers.dh_table import load_dh as load_dh
+from .readers.meshes import load_mesh as load_mesh
+from .readers.meshes.surface import Surface as Surface
 from .readers.srdf import load_srdf as load_srdf
 from .simulation import events as events
 from .simulation.functions import held as held
@@ -196,6 +199,7 @@ __all__ = [
     "LANGUAGES",
     "LimitWarning",
     "Limits",
+    "Look",
     "Loop",
     "Mechanism",
     "MechanismError",
@@ -214,6 +218,7 @@ __all__ = [
     "Spherical",
     "Splitting",
     "StateSpace",
+    "Surface",
     "TARGETS",
     "Tableau",
     "Target",
@@ -286,6 +291,7 @@ __all__ = [
     "link_velocities",
     "load",
     "load_dh",
+    "load_mesh",
     "load_srdf",
     "load_trajectory",
     "lqr",

@@ -17,6 +17,7 @@ from linkwise.mechanism.checks import (
 from linkwise.mechanism.dh import from_dh
 from linkwise.mechanism.drives import Drive
 from linkwise.mechanism.elements import Actuator, EffortRange, FluidForce, GravityCompensation, Tendon
+from linkwise.mechanism.looks import Look
 from linkwise.mechanism.model import GROUND, Mechanism, require_mechanism
 from linkwise.mechanism.parts import Body, Constraint, Coupling, Frame, Limits, Loop, Mimic, Place, Pose
 from linkwise.mechanism.plain_data import from_data, holds_functions, to_data
@@ -43,6 +44,7 @@ __all__ = [
     "InertiaWarning",
     "Limits",
     "LimitWarning",
+    "Look",
     "Loop",
     "Mechanism",
     "MechanismError",

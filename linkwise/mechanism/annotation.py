@@ -21,6 +21,7 @@ from linkwise.mechanism.checks import (
     names_of,
     per_coordinate,
 )
+from linkwise.mechanism.looks import Look
 from linkwise.mechanism.parts import Body
 from linkwise.mechanism.quaternions import unit_coordinates
 
@@ -86,6 +87,7 @@ class Annotations:
     actuated       names of the joints that have motors; None where nothing is said of motors
     independent    names of the joints whose coordinates are meant to be independent; None where nothing is said
     timestep       s, that the file means simulations to take; None where it says nothing
+    looks          what is to be seen of links
     """
 
     notes: tuple[Note, ...] = ()
@@ -97,6 +99,7 @@ class Annotations:
     independent: tuple[str, ...] | None = None
     keyframes: tuple[tuple[str, Coordinates, Coordinates, Coordinates], ...] = ()
     timestep: float | None = None
+    looks: tuple[Look, ...] = ()
 
     def with_fixed(self, joints: Iterable[str]) -> Annotations:
         """The same with further joints that no longer move."""

@@ -23,6 +23,7 @@ from linkwise.mechanism.annotation import Annotations, Note
 from linkwise.mechanism.checks import MechanismError
 from linkwise.mechanism.constrained import Constrained
 from linkwise.mechanism.contact import Touching
+from linkwise.mechanism.looks import Look
 from linkwise.mechanism.naming import NamedCoordinates
 from linkwise.mechanism.parts import Body, Constant, Constraint, Frame, Place, counted_parts
 from linkwise.mechanism.shapes import ContactPair, Shape, check_shapes
@@ -323,6 +324,11 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
     def notes(self) -> tuple[Note, ...]:
         """What of the file does not act: how many, where, and what to do.  ``acting`` has what does."""
         return self.annotations.notes
+
+    @property
+    def looks(self) -> tuple[Look, ...]:
+        """What is to be seen of its links, as its file says; ``lw.viewer.scene`` has all that is drawn."""
+        return self.annotations.looks
 
     @cached_property
     def initial(self) -> NDArray[np.float64]:

@@ -18,6 +18,7 @@ from linkwise.mechanism.annotation import Annotations, Note
 from linkwise.mechanism.checks import MechanismError, did_you_mean
 from linkwise.mechanism.drives import Drive, Instant
 from linkwise.mechanism.elements import RECORDS
+from linkwise.mechanism.looks import Look
 from linkwise.mechanism.model import Mechanism
 from linkwise.mechanism.parts import Body, Constraint, Coupling, Frame, Limits, Loop, Mimic
 from linkwise.mechanism.shapes import ContactLaw, ContactPair, Shape
@@ -117,7 +118,8 @@ def _contact_pair(data: Mapping[str, Any]) -> ContactPair:
 
 def _annotations(data: Mapping[str, Any]) -> Annotations:
     notes = tuple(Note(**note) for note in data.get("notes", ()))
-    return Annotations(**{**{key: _tuples(value) for key, value in data.items()}, "notes": notes})
+    looks = tuple(Look(**{key: _tuples(value) for key, value in look.items()}) for look in data.get("looks", ()))
+    return Annotations(**{**{key: _tuples(value) for key, value in data.items()}, "notes": notes, "looks": looks})
 
 
 def _element(data: Mapping[str, Any]) -> Any:

@@ -3,13 +3,13 @@
 A link that is the child of several joints is held by the first of them; the others close loops.  Poses may be relative
 to any link, joint or frame (``relative_to``), axes expressed in any of them.  A model moves freely unless a joint holds
 it to the world, or it is ``<static>``.  Links without ``<inertial>`` have 1 kg and unit moments, as the format says.
-Shapes, sensors and plugins are not read, which is noted.
+What links look like is read; shapes that touch, sensors and plugins are not, which is noted.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from linkwise.mechanics.joints import Fixed, Floating, Helical, Joint, Prismatic, Revolute, Spherical, Universal
-from linkwise.mechanism import GROUND, Builder, Limits, Mechanism, Mimic, Pose, did_you_mean
+from linkwise.mechanism import GROUND, Builder, Limits, Mechanism, MechanismError, Mimic, Pose, did_you_mean
+from linkwise.mechanism.looks import MESH, Look, placed, scaled
 from linkwise.mechanism.poses import rotation_from_quaternion, rotation_from_rpy
 from linkwise.mechanism.welding import composed
 from linkwise.readers.protocol import (
@@ -27,6 +28,7 @@ from linkwise.readers.protocol import (
     omit,
     register_reader,
     unbounded,
+    warn,
 )
 
 WORLD, MODEL = "world", "__model__"
@@ -68,7 +70,8 @@ def from_xml(
         given = world.first("gravity") if world is not None else None
         gravity = STANDARD_GRAVITY if given is None else given.content_numbers(3)
     mechanism = builder.build(name or model.text("name"), gravity, strict=False)
-    return replace(mechanism, annotations=replace(mechanism.annotations, initial=tuple(free)))
+    looks = tuple(look for link in links.values() for look in _looks(link, folder))
+    return replace(mechanism, annotations=replace(mechanism.annotations, initial=tuple(free), looks=looks))
 
 
 def _one_model(root: Element, world: Element | None) -> Element:
@@ -280,6 +283,46 @@ class _Assembly:
 def _positive(limit: float) -> float:
     """A limit of a size, none where it is negative, as the format says."""
     return math.inf if limit < 0.0 else unbounded(limit)
+
+
+# -- what is seen -------------------------------------------------------------------------------------
+
+
+def _looks(link: Element, folder: Path | None) -> Iterator[Look]:
+    """What a link shows, and what of it touches; what cannot be read is not drawn, which is said."""
+    for tag in ("visual", "collision"):
+        for element in link.all(tag):
+            try:
+                shown = _geometry(element.required("geometry"), folder)
+            except MechanismError as error:
+                warn(element, f"is not drawn: {error}")
+                continue
+            diffuse = next((one for material in element.all("material") for one in material.all("diffuse")), None)
+            colour = None if diffuse is None else (*diffuse.content_numbers(3, 4), 1.0)[:4]
+            name = element.attributes.get("name", tag)
+            at = placed(*_own(element))
+            if shown:
+                yield Look(name, link.text("name"), pose=at, colour=colour, collision=tag == "collision", **shown)
+
+
+def _geometry(geometry: Element, folder: Path | None) -> dict[str, Any]:
+    """Kind, size and file, as a look has them; nothing where the format has what is not drawn."""
+    one = geometry.children[0] if geometry.children else geometry
+    if one.tag == MESH:
+        scale = one.first("scale")
+        shaping = scaled((1.0, 1.0, 1.0) if scale is None else scale.content_numbers(3))
+        folders = () if folder is None else (str(folder.absolute()),)
+        return {"kind": MESH, "file": one.required("uri").content, "folders": folders, "shaping": shaping}
+    if one.tag in ("cylinder", "capsule"):
+        return {"kind": one.tag, "size": (_number(one, "radius", 1.0), _number(one, "length", 1.0) / 2.0)}
+    if one.tag == "sphere":
+        return {"kind": one.tag, "size": (_number(one, "radius", 1.0),)}
+    if one.tag == "ellipsoid":
+        return {"kind": one.tag, "size": one.required("radii").content_numbers(3)}
+    if one.tag in ("box", "plane"):
+        size = one.required("size").content_numbers(2, 3)
+        return {"kind": one.tag, "size": tuple(side / 2.0 for side in size)}
+    return {}
 
 
 def _note(model: Element, links: Any) -> None:

@@ -1,7 +1,7 @@
 """Pictures of mechanisms and of what they do; needs matplotlib: pip install 'linkwise[plot]'.
 
-Every function returns the figure it made, shows nothing, and writes it to ``path`` if there is one: vectors for .svg
-and .pdf, dots for .png.
+``scene`` is what a mechanism looks like as plain data, and needs nothing.  Every other function returns the figure it
+made, shows nothing, and writes it to ``path`` if there is one: vectors for .svg and .pdf, dots for .png.
 """
 
 from .animation import animate
@@ -9,9 +9,12 @@ from .drawing import draw, snapshots
 from .linear import plot_bode, plot_eigenvalues, plot_step
 from .modes import plot_modes
 from .ranges import plot_range, plot_workspace
+from .scene import Part, Scene, scene
 from .trajectory import plot_trajectory
 
 __all__ = [
+    "Part",
+    "Scene",
     "animate",
     "draw",
     "plot_bode",
@@ -21,5 +24,6 @@ __all__ = [
     "plot_step",
     "plot_trajectory",
     "plot_workspace",
+    "scene",
     "snapshots",
 ]

@@ -137,12 +137,12 @@ class Skeleton:
             for index, body in enumerate(mech.bodies)
         )
         links = tuple(shape.moved(pose) for shape, pose in zip(self.shapes, poses, strict=True))
-        loops = tuple(self._sides(loop, world) for loop in _closing(mech))
+        loops = tuple(self._sides(loop, world) for loop in closing_joints(mech))
         elements = tuple(element_marks(mech, self._passive, world, joints))
         return Sketch(links, joints, loops, self._gaps(q), poses, elements)
 
     def _sides(self, loop: lw.Loop, world: np.ndarray) -> tuple[JointMark, JointMark]:
-        (a, frame_a), (b, frame_b) = (_attachment(self.mech, loop, side) for side in "ab")
+        (a, frame_a), (b, frame_b) = (attachment(self.mech, loop, side) for side in "ab")
         fixed, moving = world[a] @ frame_a, world[b] @ frame_b
         return (
             JointMark(loop.name, loop.kind, a, a < 0, fixed, fixed, closes_loop=True),
@@ -151,14 +151,14 @@ class Skeleton:
 
     def _gaps(self, q: np.ndarray) -> np.ndarray:
         """(n_loops,)"""
-        loops = _closing(self.mech)
+        loops = closing_joints(self.mech)
         if not loops or self.mech.waits_for_time:  # then it is not known where they should be
             return np.zeros(len(loops))
         error = lw.closed.position_error(self.mech, q)
         return np.array([np.linalg.norm(error[self.mech.constraint_index(loop.name)]) for loop in loops])
 
 
-def _closing(mech: lw.Mechanism) -> list[lw.Loop]:
+def closing_joints(mech: lw.Mechanism) -> list[lw.Loop]:
     """The joints that close loops; couplings of joints are nowhere to be seen, and contacts are where links touch."""
     return [loop for loop in mech.loops if isinstance(loop, lw.Loop) and isinstance(loop.kind, lw.Joint)]
 
@@ -193,8 +193,8 @@ def _shape(mech: lw.Mechanism, index: int) -> LinkShape:
     carried = [mech.bodies[child].position for child in mech.children[index] if not _floats(mech, child)]
     carried += [
         frame[:3, 3]
-        for loop in _closing(mech)
-        for holder, frame in (_attachment(mech, loop, side) for side in "ab")
+        for loop in closing_joints(mech)
+        for holder, frame in (attachment(mech, loop, side) for side in "ab")
         if holder == index
     ]
     tips = _distinct([frame.position for frame in mech.frames.values() if frame.body == index], besides=[origin])
@@ -218,7 +218,7 @@ def _rims(mech: lw.Mechanism, index: int) -> list[np.ndarray]:
     for loop in mech.loops:
         if not isinstance(loop, lw.Loop) or not isinstance(loop.kind, (lw.Wheel, lw.Ball)):
             continue
-        holder, frame = _attachment(mech, loop, "b")
+        holder, frame = attachment(mech, loop, "b")
         axes = [loop.kind.axis] if isinstance(loop.kind, lw.Wheel) else np.eye(3)
         for axis in axes if holder == index else ():
             across = np.linalg.svd((frame[:3, :3] @ axis)[:, None])[0][:, 1:]  # two directions in its plane
@@ -286,7 +286,7 @@ def _pose(rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
     return pose
 
 
-def _attachment(mech: lw.Mechanism, loop: lw.Loop, side: str) -> tuple[int, np.ndarray]:
+def attachment(mech: lw.Mechanism, loop: lw.Loop, side: str) -> tuple[int, np.ndarray]:
     """The link that carries a side of a loop's joint and the side's frame (4, 4) in that link's frame."""
     frame = mech.frame(getattr(loop, f"link_{side}"))
     return frame.body, pose_of(frame) @ _pose(*getattr(loop, f"pose_{side}"))

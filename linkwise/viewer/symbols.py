@@ -9,6 +9,7 @@ import numpy as np
 
 import linkwise as lw
 
+from .shapes import along
 from .skeleton import JointMark, is_free
 from .style import ORANGE, SKY
 
@@ -64,7 +65,7 @@ def _revolute(mark: JointMark, size: float) -> Symbol:
 
 def _prismatic(mark: JointMark, size: float) -> Symbol:
     axis = _moving(mark, mark.kind.axis)
-    frame = _frame_along(axis)
+    frame = along(axis)
     slider = _box(mark.origin, frame, (0.9 * size, 0.9 * size, 1.9 * size))
     return Symbol([slider], [_rail(mark, axis, 3.4 * size)], colour=SKY)
 
@@ -81,7 +82,7 @@ def _cylindrical(mark: JointMark, size: float) -> Symbol:
 
 def _helical(mark: JointMark, size: float) -> Symbol:
     axis = _moving(mark, mark.kind.axis)
-    across = _frame_along(axis)[:, :2]
+    across = along(axis)[:, :2]
     turns = np.linspace(0.0, 6.0 * np.pi, 61)
     handed = -1.0 if mark.kind.pitch < 0.0 else 1.0
     circle = np.stack([np.cos(turns), handed * np.sin(turns)])
@@ -117,7 +118,7 @@ def _pin_in_slot(mark: JointMark, size: float) -> Symbol:
 
 def _planar(mark: JointMark, size: float) -> Symbol:
     normal = _moving(mark, mark.kind.normal)
-    plate = _box(mark.origin, _frame_along(normal), (2.0 * size, 2.0 * size, 0.25 * size))
+    plate = _box(mark.origin, along(normal), (2.0 * size, 2.0 * size, 0.25 * size))
     return Symbol([plate], ways=[_way(mark)], axes=[_centre_line(mark.origin, normal, 2.4 * size)], colour=SKY)
 
 
@@ -167,16 +168,9 @@ def _rail(mark: JointMark, axis: np.ndarray, beyond: float) -> np.ndarray:
 # -- solids -------------------------------------------------------------------------------------------
 
 
-def _frame_along(axis: np.ndarray) -> np.ndarray:
-    """(3, 3): columns of a right-handed frame whose z is ``axis``."""
-    other = np.eye(3)[np.argmin(np.abs(axis))]
-    x = np.cross(other, axis) / np.linalg.norm(np.cross(other, axis))
-    return np.stack([x, np.cross(axis, x), axis], axis=-1)
-
-
 def _cylinder(centre: np.ndarray, axis: np.ndarray, radius: float, length: float) -> Solid:
     angles = np.linspace(0.0, 2.0 * np.pi, SIDES, endpoint=False)
-    rim = centre + radius * (_frame_along(axis)[:, :2] @ np.stack([np.cos(angles), np.sin(angles)])).T
+    rim = centre + radius * (along(axis)[:, :2] @ np.stack([np.cos(angles), np.sin(angles)])).T
     low, high = rim - 0.5 * length * axis, rim + 0.5 * length * axis
     sides = [np.array([low[i - 1], low[i], high[i], high[i - 1]]) for i in range(SIDES)]
     return Solid((low[::-1], high, *sides), edged=2)
@@ -186,7 +180,7 @@ def cone(tip: np.ndarray, base: np.ndarray, radius: float) -> Solid:
     """A cone that stands on ``base``."""
     axis = (tip - base) / np.linalg.norm(tip - base)
     angles = np.linspace(0.0, 2.0 * np.pi, SIDES, endpoint=False)
-    rim = base + radius * (_frame_along(axis)[:, :2] @ np.stack([np.cos(angles), np.sin(angles)])).T
+    rim = base + radius * (along(axis)[:, :2] @ np.stack([np.cos(angles), np.sin(angles)])).T
     return Solid((rim[::-1], *(np.array([rim[i - 1], rim[i], tip]) for i in range(SIDES))), edged=1)
 
 

@@ -4,7 +4,7 @@ Read are bodies and their joints (several in one body too), masses given or comp
 springs, damping, friction and limits, actuators, fixed tendons, fluids, sites and fixed bodies as frames, ``connect``
 and ``weld`` as loops, linear ``joint`` equalities as mimic joints; the initial configuration and keyframes; settings
 of the compiler, default classes, included files, attached models, frames and replicated subtrees; geoms as shapes, and
-contact between those that move and the world.  What concerns looks is skipped; what acts or measures and is left out
+contact between those that move and the world, and as what is seen of bodies.  What acts or measures and is left out
 (other contact, sensors, spatial tendons, ...) is in ``mech.notes``.
 
 Coordinates are MuJoCo's, in the order of MuJoCo's joints: hinges and slides are zero where MuJoCo's are (``ref``
@@ -29,6 +29,7 @@ from linkwise.readers.mjcf.document import Defaults, merged, settings_of, with_i
 from linkwise.readers.mjcf.fluid import fluid_forces
 from linkwise.readers.mjcf.geometry import timestep_of, with_shapes
 from linkwise.readers.mjcf.joints import joints_of
+from linkwise.readers.mjcf.looks import looks_of
 from linkwise.readers.mjcf.masses import masses_of
 from linkwise.readers.mjcf.meshes import Meshes
 from linkwise.readers.mjcf.poses import HERE
@@ -91,6 +92,7 @@ def from_xml(
         postures=keyframes.postures_of(root, all_joints),
         actuated=driven_joints(root, settings, kinds),
         timestep=timestep_of(root),
+        looks=looks_of(root, bodies, settings, defaults, assembly.frame_of | {WORLD: GROUND}),
     )
     actuation = Actuation(root, settings, defaults, all_joints)
     elements = (*actuation.tendons(), *gravity_compensation(bodies, masses, assembly.frame_of))

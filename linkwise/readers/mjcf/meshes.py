@@ -9,8 +9,8 @@ import numpy as np
 
 from linkwise.mechanics.spatial.quaternion import rotation_matrix
 from linkwise.mechanism.checks import did_you_mean
+from linkwise.readers.meshes.files import FORMATS
 from linkwise.readers.mjcf.document import Defaults, Settings, choice, local_file
-from linkwise.readers.mjcf.mesh_files import FORMATS
 from linkwise.readers.protocol import MAX_BYTES, Element
 
 INERTIAS = ("legacy", "exact", "convex", "shell")
@@ -45,7 +45,7 @@ class Meshes:
         self._found: dict[str, Mesh] = {}
         for asset in root.all("asset"):
             for element in asset.all("mesh"):
-                self._elements[_name(element)] = defaults.applied(element)
+                self._elements[mesh_name(element)] = defaults.applied(element)
 
     def named(self, geom: Element) -> Mesh:
         """The mesh of a geom."""
@@ -112,7 +112,8 @@ def mesh_folders(mesh: Element, settings: Settings) -> list[Path | None]:
     return [settings.mesh_folder, settings.folder, beside]
 
 
-def _name(element: Element) -> str:
+def mesh_name(element: Element) -> str:
+    """The name of a mesh: its own, or that of its file."""
     return element.attributes.get("name") or PurePosixPath(element.text("file").replace("\\", "/")).stem
 
 

@@ -1,8 +1,8 @@
 """URDF, the robot description format of ROS.
 
 Kinematics, inertias, limits, damping, friction and mimic joints are read, loops and couplings of URDF+, and which
-joints have motors, collision geometry as shapes; what concerns looks is skipped; what is not read and constrains,
-drives or collides is noted.  Of what the format has no words for and ``mech.save`` writes, ``armature``,
+joints have motors, collision geometry as shapes, what links look like; what is not read and constrains, drives or
+collides is noted.  Of what the format has no words for and ``mech.save`` writes, ``armature``,
 ``spring_stiffness`` and ``spring_reference`` of <dynamics>, a number or one per coordinate, and <gravity xyz="..."/> of
 <robot> are read.  Files
 in the wild hold moments of inertia that no body can have: these are kept as written and reported as ``InertiaWarning``;
@@ -28,6 +28,7 @@ from linkwise.readers.protocol import (
 )
 from linkwise.readers.urdf import constraints
 from linkwise.readers.urdf.geometry import shapes_of
+from linkwise.readers.urdf.looks import looks_of
 from linkwise.readers.urdf.motors import actuated_joints, actuators
 from linkwise.readers.urdf.omissions import note_omissions
 from linkwise.readers.urdf.parts import add_joint, add_link, mimic_rules
@@ -69,7 +70,8 @@ _CHILDREN: dict[str, tuple[str, ...]] = {
 def from_xml(
     root: Element, floating_base: bool, gravity: Any, name: str | None, folder: Path | None, mimic: bool
 ) -> Mechanism:
-    """The mechanism that a parsed ``<robot>`` describes; no other file is opened, so ``folder`` does not matter."""
+    """The mechanism that a parsed ``<robot>`` describes; no other file is opened: meshes are looked for in
+    ``folder`` by whoever looks at them."""
     if root.tag != ROOT_TAG:
         raise root.error(f"a URDF file starts with <robot>, not <{root.tag}>")
     _refuse_xacro(root)
@@ -108,7 +110,8 @@ def from_xml(
     independent, actuated = constraints.independent_joints(joints), actuated_joints(root, mech)
     if floating_base and independent is not None:
         independent = (FLOATING_BASE, *independent)
-    known = replace(mech.annotations, independent=independent, actuated=actuated)
+    looks = looks_of(root, links, folder)
+    known = replace(mech.annotations, independent=independent, actuated=actuated, looks=looks)
     return replace(mech, annotations=known, shapes=shapes, elements=actuators(root, mech))
 
 

@@ -13,7 +13,7 @@ _NO_GROUND = "it touches nothing before mech.with_ground() gives it a floor; lin
 _NO_SHAPE = "it passes through everything: mech.with_shape puts a sphere, capsule, cylinder or box in its place"
 
 #: Element of <geometry> -> its size as a shape has it.
-_SIZES: dict[str, Callable[[Element], tuple[float, ...]]] = {
+SIZES: dict[str, Callable[[Element], tuple[float, ...]]] = {
     "sphere": lambda one: (one.number("radius"),),
     "box": lambda one: tuple(size / 2.0 for size in _three(one)),
     "cylinder": lambda one: (one.number("radius"), one.number("length") / 2.0),
@@ -40,11 +40,11 @@ def _of_link(link: Element, taken: set[str]) -> Iterator[Shape]:
         touches = touches or inner is None  # of something that is not said, and not to be passed over
         if inner is None:
             continue
-        size = _SIZES[inner.tag](inner) if inner.tag in _SIZES else ()
+        size = SIZES[inner.tag](inner) if inner.tag in SIZES else ()
         if not size or min(size) <= 0.0:
             omit(
                 collision,
-                f"collision {inner.tag if inner.tag not in _SIZES else inner.tag + ' without size'}",
+                f"collision {inner.tag if inner.tag not in SIZES else inner.tag + ' without size'}",
                 _NO_SHAPE,
             )
             continue

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+
+from linkwise.readers.meshes.surface import Surface, surface
 
 
 def _from_stl(path: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -15,6 +18,23 @@ def _from_stl(path: Path) -> tuple[np.ndarray, np.ndarray]:
     record = np.dtype([("normal", "<f4", 3), ("corners", "<f4", 9), ("attribute", "<u2")])
     corners = np.frombuffer(data, record, offset=84)["corners"].astype(float)
     return corners.ravel(), np.arange(3 * count)
+
+
+def _from_ascii_stl(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    lines = (line.split() for line in path.read_text(errors="replace").splitlines())
+    corners = np.array([words[1:4] for words in lines if words[:1] == ["vertex"]], dtype=float)
+    return corners.ravel(), np.arange(len(corners))
+
+
+def one_surface(path: Path) -> Iterator[Surface]:
+    """All that an STL or MSH file shows."""
+    read = FORMATS[path.suffix.lower()]
+    if read is _from_stl:
+        with path.open("rb") as file:
+            start = file.read(512)
+        if start.lstrip().startswith(b"solid") and b"facet" in start:  # headers of binary files may start so too
+            read = _from_ascii_stl
+    yield surface(*read(path))
 
 
 def _from_msh(path: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -29,21 +49,56 @@ def _from_msh(path: Path) -> tuple[np.ndarray, np.ndarray]:
 
 def _from_obj(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """All vertices, and the faces of the first object or group that has some, as MuJoCo reads it."""
+    vertices, polygons = _parsed_obj(path)
+    faces = [corner for group, _, polygon in polygons if group == 0 for corner in _triangles(polygon, vertices)]
+    return vertices.astype(float).ravel(), np.array(faces, dtype=int)
+
+
+def _parsed_obj(path: Path) -> tuple[np.ndarray, list[tuple[int, str, list[int]]]]:
+    """Vertices (n, 3), and for each polygon: the number of its object or group, its material, its corners."""
     points: list[list[float]] = []
-    polygons: list[list[int]] = []
-    first = True
+    polygons: list[tuple[int, str, list[int]]] = []
+    group, material = 0, ""
     for line in path.read_text(errors="replace").replace("\\\n", " ").splitlines():
         words = line.split()
         if words[:1] == ["v"]:
             points.append([float(word) for word in words[1:4]])
-        elif words[:1] == ["f"] and first:
+        elif words[:1] == ["f"]:
             numbers = [int(word.partition("/")[0]) for word in words[1:]]
-            polygons.append([number - 1 if number > 0 else len(points) + number for number in numbers])
+            corners = [number - 1 if number > 0 else len(points) + number for number in numbers]
+            polygons.append((group, material, corners))
         elif words[:1] in (["o"], ["g"]) and len(words) > 1 and polygons:
-            first = False
-    vertices = np.array(points, dtype=np.float32)
-    faces = [corner for polygon in polygons for corner in _triangles(polygon, vertices)]
-    return vertices.astype(float).ravel(), np.array(faces, dtype=int)
+            group += 1
+        elif words[:1] == ["usemtl"]:
+            material = " ".join(words[1:])
+    return np.array(points, dtype=np.float32).reshape(-1, 3), polygons
+
+
+def obj_surfaces(path: Path) -> Iterator[Surface]:
+    """All that an OBJ file shows, a surface per material."""
+    vertices, polygons = _parsed_obj(path)
+    colours = _colours(path)
+    faces: dict[str, list[int]] = {}
+    for _, material, polygon in polygons:
+        faces.setdefault(material, []).extend(_triangles(polygon, vertices))
+    for material, corners in faces.items():
+        yield surface(vertices, corners, colours.get(material))
+
+
+def _colours(path: Path) -> dict[str, tuple[float, ...]]:
+    """Material -> colour, of the material files beside an OBJ file."""
+    found: dict[str, tuple[float, ...]] = {}
+    lines = path.read_text(errors="replace").splitlines()
+    for library in (line.split(maxsplit=1)[1].strip() for line in lines if line.startswith("mtllib ")):
+        file, name = path.parent / library, ""
+        for words in map(str.split, file.read_text(errors="replace").splitlines() if file.is_file() else ()):
+            if words[:1] == ["newmtl"]:
+                name = " ".join(words[1:])
+            elif words[:1] == ["Kd"] and len(words) == 4:
+                found[name] = (*map(float, words[1:]), found.get(name, (0.0, 0.0, 0.0, 1.0))[3])
+            elif words[:1] == ["d"] and len(words) == 2:
+                found[name] = (*found.get(name, (1.0, 1.0, 1.0))[:3], float(words[1]))
+    return found
 
 
 def _triangles(polygon: list[int], vertices: np.ndarray) -> list[int]:

@@ -1,0 +1,81 @@
+"""What the parts of links look like, as their file says: small records; files of meshes are opened when looked at."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from linkwise.mechanism.checks import snapped
+
+MESH = "mesh"
+_PACKAGES = ("package://", "model://")
+_HERE = (1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Look:
+    """A shape or mesh that is to be seen on a link.
+
+    link       a link or frame, "ground" included
+    kind       "box", "sphere", "cylinder", "capsule", "ellipsoid", "plane" or "mesh"
+    size       as that of ``lw.Shape``; of a plane half its sides along x and y, zero where it has no end
+    pose       12 numbers, row by row: rotation and position in the frame of the link
+    colour     red, green, blue, opacity, from 0 to 1; none where the file says nothing
+    collision  whether it is what touches, not what is seen
+    file       of a mesh, as the document has it; ``path`` is where it is
+    folders    where that is looked for
+    shaping    12 numbers, row by row: the linear map and translation of the vertices of a mesh, such as its scale
+    corners    of a mesh without file: its vertices, and the numbers of the corners of its triangles
+    """
+
+    name: str
+    link: str
+    kind: str
+    size: tuple[float, ...] = ()
+    pose: tuple[float, ...] = _HERE
+    colour: tuple[float, ...] | None = None
+    collision: bool = False
+    file: str = ""
+    folders: tuple[str, ...] = ()
+    shaping: tuple[float, ...] = _HERE
+    corners: tuple[tuple[float, ...], tuple[int, ...]] = ((), ())
+
+    @property
+    def path(self) -> Path | None:
+        """Where the file of a mesh is; None where it is not to be found.  Never anything on a network."""
+        return next((one for one in self._candidates() if one.is_file()), None)
+
+    def _candidates(self) -> Iterator[Path]:
+        file, folders = self.file.replace("\\", "/"), [Path(folder) for folder in self.folders]
+        if file.startswith("file://"):
+            yield Path("/" + file.removeprefix("file://").lstrip("/"))
+        elif file.startswith(_PACKAGES):
+            # The package is one of the folders around the file, as in a source tree, or where ROS knows it.
+            inner = file.partition("://")[2]
+            around = [place for folder in folders for place in (folder, *folder.parents)]
+            yield from (place / inner for place in (*around, *_ros_places()))
+            yield from (place / inner.partition("/")[2] for place in around)  # its folder may have another name
+        elif "://" not in file and not file.startswith("//"):
+            yield from (folder / file for folder in folders or [Path()])
+
+
+def _ros_places() -> list[Path]:
+    """Folders that hold packages of ROS 1 and ROS 2."""
+    sources = os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep)
+    installed = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
+    return [Path(one) for one in sources if one] + [Path(one) / "share" for one in installed if one]
+
+
+def placed(rotation: np.ndarray, position: np.ndarray) -> tuple[float, ...]:
+    """12 numbers, row by row: what a look has as its pose."""
+    numbers = tuple(np.column_stack([snapped(np.asarray(rotation)), position]).ravel().tolist())
+    return _HERE if numbers == _HERE else numbers  # the one that most have is kept, and pickled, once
+
+
+def scaled(scale: tuple[float, ...]) -> tuple[float, ...]:
+    """12 numbers, row by row: what a look has as its shaping where a mesh is scaled along its axes."""
+    return placed(np.diag(scale), np.zeros(3))

@@ -1,0 +1,297 @@
+"""What a mechanism looks like, as plain data: shapes fixed to links.  Neither a browser nor matplotlib here.
+
+Where a file shows its links, these are seen; links whose meshes are missing, and mechanisms that come without looks,
+are drawn as a skeleton with the symbols of their joints.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+import linkwise as lw
+
+from .shapes import AnyShape, Capsule, Mesh, along, shape_of, tubes
+from .skeleton import JointMark, LinkShape, Skeleton, attachment, bounds, closing_joints, pose_of, symbol_size
+from .style import COLOURS, GREY, VERMILLION
+from .symbols import Solid, symbol
+
+GROUND = "ground"
+VISUAL, COLLISION, SKELETON, SYMBOL = KINDS = ("visual", "collision", "skeleton", "symbol")
+PLAIN = (0.72, 0.73, 0.76, 1.0)  # of what has no colour
+TOUCHING = (0.34, 0.71, 0.91, 0.45)  # of what touches and has no colour
+BAR, THIN = 0.35, 0.1  # radii, in units of the size of symbols
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Something that is seen, fixed to a link.
+
+    name     of the part, that of no other part of its scene
+    link     a moving link, or "ground"
+    pose     (4, 4) in the frame of the link
+    shape    Box, Sphere, Cylinder, Capsule, Ellipsoid, Plane or Mesh; ``shape.mesh()`` has the triangles of any
+    colour   red, green, blue, opacity, from 0 to 1
+    kind     "visual", "collision", "skeleton" or "symbol"
+    """
+
+    name: str
+    link: str
+    pose: np.ndarray
+    shape: AnyShape
+    colour: tuple[float, float, float, float]
+    kind: str
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """What a mechanism looks like.
+
+    name        of the mechanism
+    link_names  moving links, in the order of ``lw.link_poses``
+    parts       all that there is to see
+    missing     files of meshes that are not there or cannot be read
+    incomplete  links of which something is not seen for want of these
+    size        metres: the diagonal of the box around the skeleton
+    """
+
+    name: str
+    link_names: tuple[str, ...]
+    parts: tuple[Part, ...]
+    missing: tuple[str, ...] = ()
+    incomplete: frozenset[str] = frozenset()
+    size: float = 1.0
+
+    def of_kind(self, *kinds: str) -> tuple[Part, ...]:
+        """Parts of one kind, or of several."""
+        return tuple(part for part in self.parts if part.kind in kinds)
+
+    @cached_property
+    def shown(self) -> tuple[Part, ...]:
+        """What is seen unless something else is asked for: what the file shows, the skeleton of links whose meshes are
+        missing; shapes that touch, the skeleton and symbols of joints where the file shows nothing."""
+        visual = self.of_kind(VISUAL)
+        if not visual:
+            return self.parts
+        in_place = (SKELETON, SYMBOL)
+        return tuple(
+            part
+            for part in self.parts
+            if part.kind == VISUAL or (part.kind in in_place and part.link in self.incomplete)
+        )
+
+    def placed(self, poses: np.ndarray, parts: Sequence[Part] | None = None) -> np.ndarray:
+        """(..., n_parts, 4, 4): where parts are in the world, ``poses`` (..., n_links, 4, 4) being those of links."""
+        chosen = self.parts if parts is None else parts
+        ground = np.broadcast_to(np.eye(4), (*np.shape(poses)[:-3], 1, 4, 4))
+        world = np.concatenate([poses, ground], axis=-3)
+        number = {name: index for index, name in enumerate(self.link_names)} | {GROUND: len(self.link_names)}
+        links = [number[part.link] for part in chosen]
+        return world[..., links, :, :] @ np.reshape([part.pose for part in chosen], (-1, 4, 4))
+
+
+def scene(mech: lw.Mechanism) -> Scene:
+    """What there is to see of a mechanism.  Meshes that are not to be found are named in one warning."""
+    return _Maker(mech).scene()
+
+
+class _Maker:
+    """Collects the parts of a scene."""
+
+    def __init__(self, mech: lw.Mechanism) -> None:
+        self._mech = mech
+        self._parts: list[Part] = []
+        self._names: set[str] = set()
+        self._surfaces: dict[Any, tuple[tuple[Mesh, tuple[float, ...] | None], ...]] = {}
+        self._missing: dict[str, str] = {}
+        self._incomplete: set[str] = set()
+
+    def scene(self) -> Scene:
+        size = 1.0
+        for look in self._mech.looks:
+            self._add_look(look)
+        for shape in self._mech.shapes:
+            self._add(shape.name, shape.link, _pose(*shape.pose), shape_of(shape.kind, shape.size), TOUCHING, COLLISION)
+        if self._mech.n_links:
+            skeleton = Skeleton(self._mech)
+            sketch = skeleton.at(self._mech.initial)
+            box = bounds([sketch])
+            size, pin = float(np.linalg.norm(box[1] - box[0])) or size, symbol_size(sketch, box)
+            for index, link in enumerate(skeleton.shapes):
+                self._add_skeleton(index, link, pin)
+            self._add_symbols(pin)
+        if self._missing:
+            _warn_of_missing(self._mech.name, self._missing)
+        return Scene(
+            self._mech.name,
+            self._mech.link_names,
+            tuple(self._parts),
+            tuple(self._missing),
+            frozenset(self._incomplete),
+            size,
+        )
+
+    def _add(
+        self, name: str, frame: str, pose: np.ndarray, shape: AnyShape, colour: Sequence[float], kind: str
+    ) -> None:
+        """A part at a pose in a frame of the mechanism; it is fixed to the link that carries this."""
+        known = self._mech.frame(frame)
+        link = GROUND if known.body < 0 else self._mech.link_names[known.body]
+        base, number = f"{kind}/{link}/{name}", 1
+        name = base
+        while name in self._names:
+            number += 1
+            name = f"{base}_{number}"
+        self._names.add(name)
+        red, green, blue, opacity = colour
+        self._parts.append(Part(name, link, pose_of(known) @ pose, shape, (red, green, blue, opacity), kind))
+
+    # -- what the file shows --------------------------------------------------------------------------
+
+    def _add_look(self, look: lw.Look) -> None:
+        if look.link not in self._mech.frames:
+            return
+        kind, plain = (COLLISION, TOUCHING) if look.collision else (VISUAL, PLAIN)
+        pose = np.vstack([np.reshape(look.pose, (3, 4)), (0.0, 0.0, 0.0, 1.0)])
+        if look.kind != "mesh":
+            self._add(look.name, look.link, pose, shape_of(look.kind, look.size), look.colour or plain, kind)
+            return
+        for mesh, own in self._meshes(look):
+            self._add(look.name, look.link, pose, mesh, look.colour or (not look.collision and own) or plain, kind)
+
+    def _meshes(self, look: lw.Look) -> tuple[tuple[Mesh, tuple[float, ...] | None], ...]:
+        """The surfaces of a mesh with their own colours; the same objects for looks that share them."""
+        path = look.path if look.file else None
+        key = (look.file if path is None else path, look.shaping, look.corners)
+        if key not in self._surfaces:
+            self._surfaces[key] = tuple(self._read(look, path))
+        if look.file in self._missing and not look.collision:
+            body = self._mech.frame(look.link).body
+            self._incomplete |= {GROUND if body < 0 else self._mech.link_names[body]}
+        return self._surfaces[key]
+
+    def _read(self, look: lw.Look, path: Any) -> Iterator[tuple[Mesh, tuple[float, ...] | None]]:
+        shaping = np.reshape(look.shaping, (3, 4))
+        inside_out = np.linalg.det(shaping[:, :3]) < 0.0
+        found: list[tuple[Any, Any, Any]] = []
+        if not look.file:
+            vertices, faces = (np.reshape(numbers, (-1, 3)) for numbers in look.corners)
+            found = [(vertices, faces.astype(int) if len(faces) else _hull(vertices), None)]
+        elif path is None:
+            self._missing[look.file] = "not found"
+        else:
+            try:
+                found = [(one.vertices, one.faces, one.colour) for one in lw.load_mesh(path)]
+            except (lw.MechanismError, OSError) as error:
+                self._missing[look.file] = str(error)
+        for vertices, faces, colour in found:
+            moved = (vertices @ shaping[:, :3].T + shaping[:, 3]).astype(np.float32)
+            yield Mesh(moved, np.ascontiguousarray(faces[:, ::-1] if inside_out else faces)), colour
+
+    # -- the skeleton ---------------------------------------------------------------------------------
+
+    def _add_skeleton(self, index: int, shape: LinkShape, pin: float) -> None:
+        link, colour = self._mech.link_names[index], rgba(COLOURS[index % len(COLOURS)])
+        for start, end in shape.bars:
+            length = float(np.linalg.norm(end - start))
+            if length > 0.0:
+                pose = _pose(along((end - start) / length), 0.5 * (start + end))
+                self._add("bar", link, pose, Capsule(BAR * pin, 0.5 * length), colour, SKELETON)
+        if len(shape.plate):
+            corners = np.arange(1, len(shape.plate) - 1)
+            fan = np.stack([np.zeros_like(corners), corners, corners + 1], axis=-1)
+            self._add("plate", link, np.eye(4), Mesh(shape.plate, fan), (*colour[:3], 0.5), SKELETON)
+            rim = np.stack([shape.plate, np.roll(shape.plate, -1, axis=0)], axis=1)
+            self._add("rim", link, np.eye(4), tubes(rim, BAR * pin), colour, SKELETON)
+        if len(shape.thin):
+            self._add("line", link, np.eye(4), tubes(shape.thin, THIN * pin), rgba(GREY), SKELETON)
+
+    def _add_symbols(self, pin: float) -> None:
+        """Symbols are fixed to the link that a joint moves, what guides it to the one that carries it."""
+        mech = self._mech
+        for index, body in enumerate(mech.bodies):
+            carrier = GROUND if body.parent < 0 else mech.link_names[body.parent]
+            fixed = JointMark(body.joint, body.kind, body.parent, body.parent < 0, pose_of(body), pose_of(body))
+            moving = JointMark(body.joint, body.kind, index, body.parent < 0, np.eye(4), np.eye(4))
+            here, there = symbol(moving, pin), symbol(fixed, pin)
+            first = isinstance(body.kind, lw.Universal)  # whose first axis stays with the carrier
+            self._add_solids(body.joint, body.link, here.solids[first:], here.colour)
+            self._add_solids(body.joint, carrier, there.solids[:first], there.colour)
+            self._add_lines(body.joint, body.link, here.threads, pin)
+            self._add_lines(body.joint, carrier, self._rails(body, there.rails, fixed), pin)
+        for loop in closing_joints(mech):
+            for side in "ab":
+                holder, frame = attachment(mech, loop, side)
+                link = GROUND if holder < 0 else mech.link_names[holder]
+                end = frame if side == "a" else frame.copy()  # only what guides it is drawn of the first side
+                drawn = symbol(JointMark(loop.name, loop.kind, holder, holder < 0, frame, end, closes_loop=True), pin)
+                self._add_solids(loop.name, link, drawn.solids, VERMILLION)
+                self._add_lines(loop.name, link, [*drawn.rails, *drawn.threads], pin)
+
+    def _rails(self, body: Any, rails: Sequence[np.ndarray], fixed: JointMark) -> list[np.ndarray]:
+        """Rails as long as limits let the joint slide."""
+        if not isinstance(body.kind, lw.Prismatic) or not np.isfinite([*body.limits.lower, *body.limits.upper]).all():
+            return list(rails)
+        axis = fixed.end[:3, :3] @ np.asarray(body.kind.axis)
+        start, end = rails[0]
+        return [np.stack([start + body.limits.lower[0] * axis, end + body.limits.upper[0] * axis])]
+
+    def _add_solids(self, name: str, link: str, solids: Sequence[Solid], colour: str) -> None:
+        if solids:
+            self._add(
+                name, link, np.eye(4), _of_faces([face for one in solids for face in one.faces]), rgba(colour), SYMBOL
+            )
+
+    def _add_lines(self, name: str, link: str, lines: Sequence[np.ndarray], pin: float) -> None:
+        if lines:
+            segments = np.concatenate([np.stack([line[:-1], line[1:]], axis=1) for line in lines])
+            self._add(f"{name}_way", link, np.eye(4), tubes(segments, THIN * pin), rgba(GREY), SYMBOL)
+
+
+def _of_faces(polygons: Sequence[np.ndarray]) -> Mesh:
+    """Convex polygons (k, 3) as triangles; each keeps its own corners, so that edges are seen."""
+    faces, count = [], 0
+    for polygon in polygons:
+        corners = np.arange(1, len(polygon) - 1)
+        faces.append(count + np.stack([np.zeros_like(corners), corners, corners + 1], axis=-1))
+        count += len(polygon)
+    return Mesh(np.concatenate(polygons), np.concatenate(faces))
+
+
+def _hull(vertices: np.ndarray) -> np.ndarray:
+    """(m, 3): the triangles of the convex hull, facing outwards."""
+    from scipy.spatial import ConvexHull
+
+    hull = ConvexHull(vertices)
+    corners = vertices[hull.simplices]
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    inwards = np.einsum("ij,ij->i", normals, hull.equations[:, :3]) < 0.0
+    return np.where(inwards[:, None], hull.simplices[:, ::-1], hull.simplices)
+
+
+def _pose(rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
+    pose = np.eye(4)
+    pose[:3, :3], pose[:3, 3] = rotation, position
+    return pose
+
+
+def rgba(colour: str, opacity: float = 1.0) -> tuple[float, float, float, float]:
+    """A colour "#rrggbb" as numbers from 0 to 1."""
+    red, green, blue = (int(colour[i : i + 2], 16) / 255.0 for i in (1, 3, 5))
+    return red, green, blue, opacity
+
+
+def _warn_of_missing(name: str, missing: dict[str, str]) -> None:
+    several = len(missing) > 1
+    files = "; ".join(file if why == "not found" else f"{file} ({why})" for file, why in missing.items())
+    warnings.warn(
+        f"{name}: {len(missing)} mesh{'es' * several} cannot be drawn, their links are seen as a skeleton: {files}; "
+        "meshes of package:// are looked for in the folders around the file and in ROS_PACKAGE_PATH",
+        lw.MechanismWarning,
+        stacklevel=4,
+    )
