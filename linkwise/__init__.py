@@ -85,6 +85,7 @@ _LATER = {
     ".dynamics.closed": ("closed",),
     ".compiler.pipeline": ("DTYPES", "LANGUAGES", "TARGETS", "compile", "register_target"),
     ".compiler.targets.protocol": ("Target",),
+    ".dynamics.by_joint": ("configuration",),
     ".dynamics.centroidal": (
         "center_of_mass_acceleration",
         "center_of_mass_jacobian",
@@ -120,6 +121,7 @@ _LATER = {
         "manipulability",
     ),
     ".dynamics.momenta": ("momenta",),
+    ".dynamics.held_contacts": ("hold_contacts",),
     ".dynamics.identification": (
         "BaseParameters",
         "base_parameters",

@@ -34,6 +34,7 @@ from .dynamics import denoc as denoc
 from .dynamics import diagonal as diagonal
 from .dynamics import estimation as estimation
 from .dynamics import momenta as momenta
+from .dynamics.by_joint import configuration as configuration
 from .dynamics.centroidal import center_of_mass_acceleration as center_of_mass_acceleration
 from .dynamics.centroidal import center_of_mass_jacobian as center_of_mass_jacobian
 from .dynamics.centroidal import center_of_mass_velocity as center_of_mass_velocity
@@ -61,6 +62,7 @@ from .dynamics.frames import frame_acceleration as frame_acceleration
 from .dynamics.frames import frame_velocity as frame_velocity
 from .dynamics.frames import jacobian_rate_times_velocity as jacobian_rate_times_velocity
 from .dynamics.frames import manipulability as manipulability
+from .dynamics.held_contacts import hold_contacts as hold_contacts
 from .dynamics.identification import BaseParameters as BaseParameters
 from .dynamics.identification import base_parameters as base_parameters
 from .dynamics.identification import inertial_parameters as inertial_parameters
@@ -243,6 +245,7 @@ __all__ = [
     "closed",
     "compile",
     "computed_torque",
+    "configuration",
     "contact_energy",
     "contact_points",
     "contact_wrenches",
@@ -268,6 +271,7 @@ __all__ = [
     "get_single_call_shortcut",
     "gravity_force",
     "held",
+    "hold_contacts",
     "inertial_parameters",
     "integrate",
     "interop",

@@ -126,6 +126,11 @@ class CompiledControl:
     law: ControlLaw
     reference: Reference | None
 
+    @property
+    def compiles(self) -> bool:
+        """Whether rollouts can have it inside their steps."""
+        return True
+
     def __repr__(self) -> str:
         return f"<controller of {self.mech.name!r}: {self.law}>"
 

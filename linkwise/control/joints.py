@@ -11,36 +11,78 @@ import numpy as np
 from ..dynamics.by_joint import configuration_by_joint, rates_by_joint
 from ..dynamics.states import Float64Array, checked_arrays, in_brief, real_numbers
 from ..dynamics.trees import difference
+from ..mechanics.algorithms import expressions as ex
+from ..mechanics.algorithms.configuration import difference as difference_on
+from ..mechanics.operators.plan import apply
+from ..mechanics.recursions.tree import Tree
+from ..mechanics.scalar import Scalar
 from ..mechanism import Mechanism, MechanismError, require_mechanism
 from ..mechanism.quaternions import with_unit_quaternions
 from .actuation import actuated_coordinates, gravity_held
-from .compiled import CompiledControl, SaturatedLaw, up_to
+from .compiled import CompiledControl, Constant, ControlLaw, SaturatedLaw, up_to
 
 
-@dataclass(frozen=True, eq=False)
-class JointFeedback:
+@dataclass(frozen=True)
+class JointFeedbackLaw(ControlLaw):
+    """tau = kp (target - q) - kd v, and gravity, at the ``actuated`` coordinates; the reference is [target, kp, kd]:
+    controllers with other gains share their code."""
+
+    gravity: bool = True
+    actuated: tuple[bool, ...] = ()
+
+    def __str__(self) -> str:
+        return "joint feedback" + ", gravity held" * self.gravity
+
+    def torques(
+        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
+    ) -> list[Scalar]:
+        nq, nv = tree.mechanism.nq, tree.mechanism.nv
+        target, kp, kd = reference[:nq], reference[nq : nq + nv], reference[nq + nv :]
+        way = difference_on(tree, q, target)
+        held = apply(ex.GRAVITY_FORCE, tree, q) if self.gravity else [0.0] * nv
+        rows = zip(self.actuated, kp, way, kd, v, held, strict=True)
+        return [p * d - k * x + g if driven else 0.0 for driven, p, d, k, x, g in rows]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class JointFeedback(CompiledControl):
     """tau = kp (target - q) - kd v, and gravity, at the actuated joints: a controller ``control(t, q, v) -> tau``.
 
     The way from q to the target is that of ``difference``: along tangent directions, the short way round for joints
     that rotate freely.  ``actuated`` (nv,) says which coordinates have a force, ``actuated_joints`` names their joints.
     """
 
-    mech: Mechanism
     target: np.ndarray
     kp: np.ndarray
     kd: np.ndarray
     gravity: bool
     actuated: np.ndarray
 
+    @classmethod
+    def of(
+        cls, mech: Mechanism, target: np.ndarray, kp: np.ndarray, kd: np.ndarray, gravity: bool, actuated: np.ndarray
+    ) -> JointFeedback:
+        """With these numbers, which have been checked."""
+        law = JointFeedbackLaw(mech.nq + 2 * mech.nv, gravity, tuple(actuated.tolist()))
+        reference = Constant(np.concatenate([target, kp, kd]))
+        return cls(mech, law, reference, target, kp, kd, gravity, actuated)
+
     def __repr__(self) -> str:
         held = ", gravity held" if self.gravity else ""
         gains = f"kp {in_brief(self.kp)}, kd {in_brief(self.kd)}"
         return f"<controller of {self.mech.name!r}: joint feedback, {gains}{held}>"
 
-    def __call__(self, t: float, q: Any, v: Any) -> np.ndarray:
+    @property
+    def compiles(self) -> bool:
+        """Where loops close, gravity is held through a pseudo-inverse, by NumPy."""
+        return not (self.gravity and self.mech.loops)
+
+    def __call__(self, t: float, q: Any, v: Any) -> Float64Array:
+        if self.compiles:
+            return super().__call__(t, q, v)
         q, v = checked_arrays(self.mech, q=q, v=v)
         tau = self.kp * difference(self.mech, q, self.target) - self.kd * v
-        return tau + gravity_held(self.mech, q, self.actuated) if self.gravity else tau
+        return tau + gravity_held(self.mech, q, self.actuated)
 
     @property
     def actuated_joints(self) -> tuple[str, ...]:
@@ -91,7 +133,7 @@ def joint_feedback(
         if isinstance(gain, Mapping):
             _refuse_without_motor(mech, name, gain, driven)
         gains.append(np.where(driven, values, 0.0))
-    return JointFeedback(mech, target, gains[0], gains[1], gravity, driven)
+    return JointFeedback.of(mech, target, gains[0], gains[1], bool(gravity), driven)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +163,7 @@ def saturated(mech: Mechanism, control: Callable[..., Any], limit: Any = None) -
     if limit is None:
         limit = mech.effort_limit
     bound = _per_coordinate(mech, "limit", limit, np.inf)
-    if isinstance(control, CompiledControl):
+    if isinstance(control, CompiledControl) and control.compiles:
         law = SaturatedLaw(control.law.n_ctrl, control.law, tuple(bound.tolist()))
         return CompiledControl(control.mech, law, control.reference)
     return Saturated(control, bound)

@@ -12,7 +12,7 @@ from ..dynamics.states import Float64Array, in_brief, real_numbers
 from ..mechanics.algorithms.configuration import difference
 from ..mechanics.recursions.tree import Tree
 from ..mechanics.scalar import Scalar, dot
-from ..mechanism import MechanismError
+from ..mechanism import Mechanism, MechanismError
 from .compiled import CompiledControl, ControlLaw, Numbers
 
 StateSpace = Any  # of ``linearization``, which stands beside
@@ -125,5 +125,14 @@ def _refuse_unreachable(model: StateSpace) -> None:
         if singular[-1] < SINGULAR * singular[0]:
             raise MechanismError(
                 f"the inputs {', '.join(map(repr, model.input_names))} do not reach a motion of the model that does "
-                f"not decay (eigenvalue {value:.3g}): give more inputs to linearize"
+                f"not decay (eigenvalue {value:.3g}): {_advice(model.mechanism)}"
             )
+
+
+def _advice(mech: Mechanism) -> str:
+    if "contact" not in mech.acting:
+        return "give more inputs to linearize"
+    return (
+        "friction of what touches is viscous at rest, so that feet creep and nothing leads them back; linearize the "
+        "mechanism with its feet held, standing = lw.hold_contacts(mech, q); or give more inputs"
+    )

@@ -82,6 +82,16 @@ def configuration_by_joint(mech: Mechanism, what: str, named: Mapping[str, Any])
     return assemble(mech, q, hold=tuple(named))
 
 
+def configuration(mech: Mechanism, joints: Mapping[str, Any] | None = None, /, **named: Any) -> Float64Array:
+    """(nq,): ``mech.initial`` with other coordinates of some joints, ``configuration(arm, {"elbow": 0.3})`` or
+    ``configuration(arm, elbow=0.3)``; loops are closed, the named joints held.
+
+    Joints with several coordinates take them all, or one by one: ``{"base.z": 0.4, "base.yaw": 1.2}``.
+    """
+    require_mechanism(mech)
+    return configuration_by_joint(mech, "configuration", {**(joints or {}), **named})
+
+
 def state_by_joint(mech: Mechanism, given: Mapping[str, Any]) -> dict[str, Any]:
     """Arrays by name, "q" (or "q0") and others over the velocities: those that are dictionaries by joint as arrays.
 

@@ -75,11 +75,12 @@ def with_controller(
 ) -> tuple[Acting, Mapping[str, Any] | None, Any]:
     """What acts, feedback and control inputs, where feedback may be a compiled controller: that is one more law, whose
     reference follows the inputs of actuators.  ``varied``: numbers of the mechanism differ from state to state."""
-    if callable(feedback) and not isinstance(feedback, CompiledControl):
+    if callable(feedback) and not (isinstance(feedback, CompiledControl) and feedback.compiles):
         raise TypeError(
-            f"rollout: feedback takes controllers that are compiled (lw.computed_torque, operational_space_control, "
-            "decoupled_tracking, lqr, and lw.saturated of them) or {'target': q, 'kp': 100.0, 'kd': 10.0}, not "
-            f"{type(feedback).__name__}: give tau=lw.held(control, period) in its place"
+            "rollout: feedback takes controllers that are compiled (lw.computed_torque, operational_space_control, "
+            "decoupled_tracking, lqr, joint_feedback of trees or without gravity, and lw.saturated of them) or "
+            f"{{'target': q, 'kp': 100.0, 'kd': 10.0}}, not {type(feedback).__name__}: give "
+            "tau=lw.held(control, period) in its place"
         )
     if not isinstance(feedback, CompiledControl):
         return acting, feedback, ctrl
@@ -213,6 +214,8 @@ def _numbers(mech: Mechanism, name: str, given: Any, dtype: np.dtype) -> np.ndar
         raise KernelError(f"rollout: {name} is missing")
     if callable(given):
         asked = f"{name}=lw.held(control, period) asks a controller every so many steps, " * (name in ("tau", "ctrl"))
+        if name == "tau" and isinstance(given, CompiledControl) and given.compiles:
+            asked = f"feedback=control has this controller inside the steps, {asked}"
         raise TypeError(
             f"rollout: {name} must be an array, given before the motion: {asked}"
             "lw.simulate takes functions of (t, q, v)"

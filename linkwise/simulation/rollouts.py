@@ -120,13 +120,15 @@ def rollout(
     ALGORITHMS[step_name(mech, method)].check(mech)
     parameters = by_name("parameters", parameters, "{'mass': masses}")
     steps, acting = count("steps", steps, 0), acting_laws(mech, passive, method, dt, tuple(parameters))
+    own_ctrl = ctrl  # references of controllers come behind it, and do not decide on the precision
     acting, feedback, ctrl = with_controller(mech, acting, feedback, ctrl, dt, steps, bool(parameters))
     every, more = stride(steps, every, final_only), {} if wrenches is None else {"wrenches": wrenches}
     more |= feedback_of(mech, feedback) | controls_of(mech, acting, ctrl, activation)
     given = {**state_by_joint(mech, {"q": q0, "v": v0}), "tau": tau, "dt": step_length(mech, dt), **more, **parameters}
     device = _device(mech, target, given)
     target, given = ("cuda", device.seen) if device else (target, plain_arrays(given))
-    dtype = precision(given, {**(feedback or {}), "q": q0, "v": v0, "ctrl": ctrl, ACTIVATION: activation})
+    asked = {**(feedback or {}), "q": q0, "v": v0, "ctrl": own_ctrl, ACTIVATION: activation}
+    dtype = precision({**given, "ctrl": own_ctrl}, asked)
     run, inputs, of_variant = _kernel(mech, method, acting, tuple(more), tuple(parameters), dtype, target)
     given = {**given, **of_variant, **_before_the_first_step(mech)}
     named, batch = input_arrays(mech, inputs, given, np.dtype(dtype), steps, every)

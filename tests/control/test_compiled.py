@@ -22,6 +22,43 @@ def motion(puma) -> tr.Motion:
     return tr.point_to_point(puma, np.zeros(6), [1.0, -0.5, 0.3, 0.2, 0.4, 0.1], 0.4)
 
 
+# -- joint feedback -------------------------------------------------------------------------------------------
+
+
+def test_joint_feedback_inside_rollouts(puma):
+    start = np.full(6, 0.1)
+    control = lw.joint_feedback(puma, {"joint2": -0.4}, kp=400.0, kd=40.0)
+    run = lw.simulate(puma, start, np.zeros(6), 0.1, control=control, method="rk4", step=1e-3)
+    q, v = lw.rollout(puma, np.stack([start, 2 * start]), None, None, 1e-3, 100, feedback=control)
+    np.testing.assert_allclose(q[0], run.q, atol=1e-12)
+    by_hand = 400.0 * (control.target - q[1, 7]) - 40.0 * v[1, 7] + lw.gravity_force(puma, q[1, 7])
+    np.testing.assert_allclose(control(0.0, q[1, 7], v[1, 7]), by_hand, atol=1e-10)
+    bounded = lw.saturated(puma, control, 50.0)
+    run = lw.simulate(puma, start, np.zeros(6), 0.05, control=bounded, method="rk4", step=1e-3)
+    q, _ = lw.rollout(puma, start, None, None, 1e-3, 50, feedback=bounded)
+    np.testing.assert_allclose(q, run.q, atol=1e-12)
+
+
+def test_joint_feedback_of_a_floating_base_leaves_the_base_alone():
+    mech = lw.mechanisms.random_tree(4, 3, ("revolute", "spherical"), floating_base=True)
+    q, v = lw.random_state(mech, np.random.default_rng(0), (5,))
+    control = lw.joint_feedback(mech, mech.initial, kp=3.0, kd=0.5)
+    tau = control(0.0, q, v)
+    expected = 3.0 * lw.difference(mech, q, mech.initial) - 0.5 * v + lw.gravity_force(mech, q)
+    np.testing.assert_allclose(tau[:, 6:], expected[:, 6:], atol=1e-10)
+    assert not tau[:, :6].any()
+
+
+def test_controllers_keep_single_precision(puma, motion):
+    start = np.full((2, 6), 0.1, np.float32)
+    for control in (lw.joint_feedback(puma, np.zeros(6), kp=400.0, kd=40.0), lw.computed_torque(puma, motion)):
+        q, _ = lw.rollout(puma, start, None, None, 1e-3, 20, feedback=control)
+        assert q.dtype == np.float32
+        double, _ = lw.rollout(puma, start.astype(float), None, None, 1e-3, 20, feedback=control)
+        assert double.dtype == np.float64
+        np.testing.assert_allclose(q, double, atol=1e-4)
+
+
 # -- computed torque ------------------------------------------------------------------------------------------
 
 
@@ -216,7 +253,7 @@ def test_controllers_say_what_they_are_in_a_line(puma):
         "decoupled tracking, rate gain 10, position gain 5>": lw.decoupled_tracking(puma, np.zeros(6)),
         "linear-quadratic regulator, gains ": lw.lqr(upright()),
         "joint feedback, kp 3, kd 0, gravity held": lw.joint_feedback(puma, np.zeros(6), 3.0),
-        "gravity held>, forces up to 2>": lw.saturated(puma, lw.joint_feedback(puma, np.zeros(6)), 2.0),
+        "gravity held, forces up to 2>": lw.saturated(puma, lw.joint_feedback(puma, np.zeros(6)), 2.0),
         "kd 20>, held for 0.01 s>": lw.held(torque, 0.01),
         "rate feedback, gain 2": lw.diagonal.rate_feedback(puma, 2.0),
     }
@@ -256,8 +293,8 @@ def test_controllers_say_what_they_are_in_a_line(puma):
         ),
         (
             lambda: lw.rollout(
-                lw.mechanisms.chain(2), None, None, None, 1e-2, 2,
-                feedback=lw.joint_feedback(lw.mechanisms.chain(2), [0.0, 0.0]),
+                lw.mechanisms.four_bar(), None, None, None, 1e-2, 2,
+                feedback=lw.joint_feedback(lw.mechanisms.four_bar(), lw.mechanisms.four_bar().initial),
             ),
             r"not JointFeedback: give tau=lw.held\(control, period\)",
         ),
@@ -265,7 +302,7 @@ def test_controllers_say_what_they_are_in_a_line(puma):
             lambda: lw.rollout(
                 lw.mechanisms.chain(2), None, None, lw.joint_feedback(lw.mechanisms.chain(2), [0.0, 0.0]), 1e-2, 2
             ),
-            r"tau must be an array, .* tau=lw.held\(control, period\)",
+            r"tau must be an array, .* feedback=control .* tau=lw.held\(control, period\)",
         ),
     ],
 )  # fmt: skip

@@ -259,3 +259,16 @@ def test_one_gain_drives_no_floating_base():
     driven = lw.rollout(some, q, v, None, 1e-3, 200, feedback={"target": target, "kp": 3.0})
     named = lw.rollout(some, q, v, None, 1e-3, 200, feedback={"target": target, "kp": {robot.joint_names[-1]: 3.0}})
     np.testing.assert_array_equal(driven[0], named[0])
+
+
+def test_configurations_by_joint():
+    """As the functions of arrays take them."""
+    arm = lw.mechanisms.puma560()
+    np.testing.assert_array_equal(lw.configuration(arm, joint2=0.3), [0, 0.3, 0, 0, 0, 0])
+    np.testing.assert_array_equal(lw.configuration(arm, {"joint6": 0.1}, joint2=0.3), [0, 0.3, 0, 0, 0, 0.1])
+    np.testing.assert_array_equal(lw.configuration(arm), arm.initial)
+    linkage = lw.mechanisms.four_bar()
+    q = lw.configuration(linkage, crank_joint=0.9)
+    assert np.abs(lw.closed.position_error(linkage, q)).max() < 1e-9 and abs(q[0] - 0.9) < 1e-9
+    with pytest.raises(lw.MechanismError, match="joint22"):
+        lw.configuration(arm, joint22=1.0)

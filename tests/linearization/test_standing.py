@@ -1,0 +1,86 @@
+"""Linear models and regulators of what stands on compliant ground."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+
+WALKER = """<mujoco model="walker"><option gravity="0 0 -9.81"/><default><geom friction="0.9"/></default><worldbody>
+  <geom name="floor" type="plane" size="1 1 1"/>
+  <body name="trunk" pos="0 0 0.6">
+    <joint name="x" type="slide" axis="1 0 0"/><joint name="z" type="slide" axis="0 0 1"/>
+    <joint name="pitch" axis="0 1 0"/>
+    <geom name="trunk" type="box" size=".2 .1 .05" mass="8" contype="0" conaffinity="0"/>
+    <body name="front" pos="0.15 0 0"><joint name="front_hip" axis="0 1 0"/>
+      <geom type="capsule" fromto="0 0 0 0 0 -0.3" size="0.02" mass="0.5" contype="0" conaffinity="0"/>
+      <body name="front_shin" pos="0 0 -0.3"><joint name="front_knee" axis="0 1 0"/>
+        <geom name="front_foot" type="sphere" pos="0 0 -0.28" size="0.02" mass="0.3"/></body></body>
+    <body name="rear" pos="-0.15 0 0"><joint name="rear_hip" axis="0 1 0"/>
+      <geom type="capsule" fromto="0 0 0 0 0 -0.3" size="0.02" mass="0.5" contype="0" conaffinity="0"/>
+      <body name="rear_shin" pos="0 0 -0.3"><joint name="rear_knee" axis="0 1 0"/>
+        <geom name="rear_foot" type="sphere" pos="0 0 -0.28" size="0.02" mass="0.3"/></body></body>
+  </body></worldbody></mujoco>"""
+MOTORS = ("front_hip", "front_knee", "rear_hip", "rear_knee")
+BENT = {"front_hip": 0.5, "front_knee": -1.0, "rear_hip": 0.5, "rear_knee": -1.0}
+
+
+def standing():
+    """The walker with bent legs, its feet on the floor."""
+    mech = lw.load(WALKER)
+    q = mech.initial.copy()
+    for joint, angle in BENT.items():
+        q[mech.q_index(joint)] = angle
+    q[mech.q_index("z")] -= lw.contact_points(mech, q, np.zeros(mech.nv)).gap.min()
+    return mech, q
+
+
+def test_a_walker_is_brought_back_on_compliant_ground():
+    mech, q = standing()
+    held = lw.hold_contacts(mech, q)
+    assert lw.closed.degrees_of_freedom(held, q) == mech.nv - 4
+    assert not held.contact_pairs
+    balance = lw.find_equilibrium(held, q, solve_for="tau", actuated=MOTORS)
+    model = lw.linearize(held, balance.q, None, balance.tau, independent=("x", "z", "pitch"), inputs=MOTORS)
+    regulator = lw.lqr(model, Q=100.0, R=0.3)
+    assert regulator.eigenvalues().real.max() < -0.5
+    pushed = np.zeros((3, mech.nv))
+    pushed[:, :3] = [[0.2, 0.0, 0.0], [0.0, 0.0, 0.5], [-0.2, -0.2, 0.2]]
+    path, rates = lw.rollout(mech, q, pushed, None, 5e-4, 6000, "semi_implicit", feedback=regulator, every=100)
+    assert np.abs(path[:, :, :3] - q[:3]).max() > 0.01  # it has moved
+    assert np.abs(path[:, -1, :3] - q[:3]).max() < 0.01
+    assert np.abs(rates[:, -1]).max() < 0.02
+
+
+def test_without_holding_the_message_says_what_to_do():
+    mech, q = standing()
+    servos = [lw.Actuator(j, j, gain=(200.0, 0, 0), bias=(0, -200.0, -5.0)) for j in MOTORS]
+    servoed = mech.with_elements(*servos)
+    found = lw.find_equilibrium(servoed, q, ctrl=q[3:])
+    model = lw.linearize(servoed, found.q, ctrl=q[3:], inputs=MOTORS)
+    with pytest.raises(lw.MechanismError, match=r"creep.*lw\.hold_contacts"):
+        lw.lqr(model)
+
+
+def test_a_pendulum_on_a_flat_foot():
+    """The foot is a fixed joint, and the rod a pendulum about the ankle: s = sqrt(m g l / (I + m l^2))."""
+    builder = lw.Builder().link("foot", 2.0, (0, 0, 0), (0.01, 0.01, 0.01))
+    builder.link("rod", 3.0, (0, 0, 0.4), (0.02, 0.02, 0.001))
+    builder.joint("root", lw.Floating(), "ground", "foot").joint("ankle", lw.Revolute((0, 1, 0)), "foot", "rod")
+    mech = builder.build("stander").with_shape("sole", "foot", "box", (0.1, 0.05, 0.02)).with_ground()
+    q = mech.initial.copy()
+    q[6] = 0.02
+    held = lw.hold_contacts(mech, q)
+    assert [loop.n_constraints for loop in held.loops] == [6]
+    model = lw.linearize(held, q)
+    rate = np.sqrt(3.0 * 9.81 * 0.4 / (0.02 + 3.0 * 0.4**2))
+    np.testing.assert_allclose(model.eigenvalues(), [-rate, rate], rtol=1e-9)
+
+    tilted = q.copy()
+    tilted[:4] = np.cos(0.1), 0.0, np.sin(0.1), 0.0  # on two of its corners
+    tilted[6] -= lw.contact_points(mech, tilted, np.zeros(7)).gap.min()
+    assert [loop.n_constraints for loop in lw.hold_contacts(mech, tilted).loops] == [3, 3]
+    tilted[6] += 0.1
+    with pytest.raises(lw.MechanismError, match="nothing of mechanism 'stander' touches.* smallest gap is 0.1 m"):
+        lw.hold_contacts(mech, tilted)
