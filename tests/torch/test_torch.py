@@ -186,7 +186,7 @@ def test_a_payload_is_identified_by_training():
         optimizer.step()
         schedule.step()
     body = loaded.bodies[-1]
-    assert float(inertias()[f"{link}.mass"]) == pytest.approx(body.mass, rel=1e-3)
+    assert inertias()[f"{link}.mass"].item() == pytest.approx(body.mass, rel=1e-3)
     np.testing.assert_allclose(inertias()[f"{link}.com"].detach().numpy(), body.com, atol=1e-3)
 
 

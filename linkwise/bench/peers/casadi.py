@@ -32,7 +32,7 @@ def peer(mech: lw.Mechanism, task: str) -> Peer | None:
     version = importlib.metadata.version
     how = f"adam {version('adam-robotics')} expression, generated C, gcc {' '.join(FLAGS[:3])}, one FunctionBuffer call"
     single = _single(casadi, compiled, function, task, mech.nv)
-    return Peer(f"CasADi {casadi.__version__}", single, _batch(casadi, compiled, task, mech.nv), how, 100_000)
+    return Peer(f"CasADi {version('casadi')}", single, _batch(casadi, compiled, task, mech.nv), how, 100_000)
 
 
 def _function(casadi: Any, mech: lw.Mechanism, task: str) -> Any:

@@ -1,0 +1,118 @@
+"""What torch, JAX and CasADi share: which kernel is behind a function's name, and which ones are its derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeVar
+
+from .compiler.ir.program import reachable
+from .compiler.kernel import Kernel
+from .compiler.pipeline import compile, loaded
+from .compiler.registry import array_function
+from .compiler.store import stored
+from .dynamics import closed
+from .dynamics.derivatives import COTANGENT, jacobian_of, vjp_of
+from .mechanics.algorithms.catalogue import ALGORITHMS
+from .mechanism import Mechanism, one_of
+
+__all__ = ["COTANGENT", "Call", "algorithm_named", "asked", "derivative_of", "kept", "only_result", "product_of"]
+
+Made = TypeVar("Made")
+
+
+class Call(NamedTuple):
+    """What is asked of a mechanism, hashable: what ``compile`` takes.
+
+    parameters   names of numbers of the mechanism that are inputs after the algorithm's own
+    options      of the algorithm, such as ("link", "tool")
+    result       which one is asked for, where there are several
+    """
+
+    algorithm: str
+    parameters: tuple[str, ...] = ()
+    options: tuple[tuple[str, Any], ...] = ()
+    result: str | None = None
+
+    def compiled(self, mech: Mechanism, dtype: str = "float64", target: str = "cpu") -> Kernel:
+        kernel = compile(self.algorithm, mech, dtype, target, self.parameters, **dict(self.options))
+        return kernel if self.result is None else only_result(kernel, self.result)
+
+
+def kept(mech: Mechanism, key: Any, make: Callable[[], Made]) -> Made:
+    """What the mechanism keeps under ``key``, made when it is first asked for."""
+    try:
+        return mech._kernels[key]
+    except (KeyError, AttributeError, TypeError):  # not made yet, no mechanism, or an option that is no name
+        return stored(mech, key, make)
+
+
+def algorithm_named(name: str, whose: str, of_loops: bool = False) -> str:
+    """The algorithm behind a public function, ``linkwise.NAME`` or, ``of_loops``, ``linkwise.closed.NAME``, or of this
+    name, as "rk4_step"; an AttributeError in the words of module ``whose`` if it is none."""
+    import linkwise
+
+    if name in ALGORITHMS and not of_loops:
+        return name
+    function = getattr(closed if of_loops else linkwise, name, None) if not name.startswith("_") else None
+    known = None if function is None else array_function(function)
+    if known is None or known.algorithm is None:
+        where = "linkwise.closed" if of_loops else "linkwise"
+        advice = f" ({known.advice} and use the kernel)" if known is not None and known.advice else ""
+        raise AttributeError(
+            f"{whose} has no {name!r}: beside what is its own it has the array functions of {where} that are "
+            f"algorithms, such as forward_dynamics{advice}"
+        )
+    return known.algorithm
+
+
+def asked(
+    algorithm: str,
+    arguments: tuple[Any, ...],
+    wrenches: Any = None,
+    parameters: Mapping[str, Any] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> tuple[Call, tuple[Any, ...]]:
+    """What a call of the function behind ``algorithm`` asks for, and all arrays that its kernel takes: ``arguments``
+    without the names of link and frame, which follow the arrays as in linkwise; wrenches; the values of parameters."""
+    arrays = tuple(x for x in arguments if not isinstance(x, str))
+    words = zip(("link", "frame"), (x for x in arguments if isinstance(x, str)), strict=False)
+    given = dict(parameters or {})
+    if wrenches is not None:
+        algorithm, arrays = f"{algorithm}_with_wrenches", (*arrays, wrenches)
+    more = {**dict(words), **(options or {})}
+    result = more.pop("result", None)
+    return Call(algorithm, tuple(given), tuple(sorted(more.items())), result), (*arrays, *given.values())
+
+
+@lru_cache(maxsize=256)
+def only_result(kernel: Kernel, name: str | None) -> Kernel:
+    """The kernel of one of several results, which alone can be differentiated."""
+    names = tuple(kernel.output_shapes)
+    if name is None and len(names) > 1:
+        raise ValueError(
+            f"{kernel.name} has several results ({', '.join(names)}), and one is differentiated: result={names[0]!r}"
+        )
+    if len(names) == 1 and name in (None, *names):
+        return kernel
+    k = names.index(one_of(f"result of {kernel.name}", name, names))
+    program = kernel.straight_line
+    results = (program.results[k],)
+    program = replace(program, outputs=(program.outputs[k],), results=results, nodes=reachable(results))
+    return loaded(program, kernel.dtype.name, kernel.target, kernel.sweeps, kernel.configurations).made_by(
+        only_result, kernel, name
+    )
+
+
+@lru_cache(maxsize=256)
+def product_of(kernel: Kernel, wrt: tuple[str, ...]) -> Kernel:
+    """The weight of each element of the result times its derivatives by these inputs, one after the other: what
+    ``backward`` needs.  Its last input is the weight, ``COTANGENT``; derivatives are plain ones, by each coordinate."""
+    return vjp_of(kernel, wrt, tangent=False)
+
+
+@lru_cache(maxsize=256)
+def derivative_of(kernel: Kernel, wrt: tuple[str, ...]) -> Kernel:
+    """The derivatives of the result by these inputs, one after the other in the last axis; plain ones."""
+    return jacobian_of(kernel, wrt, tangent=False)

@@ -1,0 +1,76 @@
+"""The array functions of linkwise by their names, as functions of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import linkwise as lw
+
+from ..frameworks import Call, algorithm_named, asked, kept
+from .kernels import DTYPES, PLAIN, differentiable
+from .operators import call_operator
+from .signatures import DEVICES
+
+
+def named_function(name: str, of_loops: bool = False) -> Callable[..., Tensor]:
+    """The function of tensors that belongs to an algorithm of linkwise."""
+    algorithm = algorithm_named(name, "linkwise.torch.closed" if of_loops else "linkwise.torch", of_loops)
+    plain = Call(algorithm)
+
+    def function(
+        mech: lw.Mechanism,
+        *arguments: Any,
+        wrenches: Any = None,
+        parameters: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> Tensor:
+        call, tensors = plain, arguments
+        if wrenches is not None or parameters or options or not all(type(x) in PLAIN for x in arguments):
+            call, tensors = asked(algorithm, arguments, wrenches, parameters, options)
+        first = tensors[0] if tensors and type(tensors[0]) in PLAIN else _first(tensors)
+        if torch.compiler.is_compiling():
+            return call_operator(_handle(mech, call, first.dtype, first.device.type), list(tensors))
+        return _function(mech, call, first.dtype, first.device.type)(*tensors)
+
+    function.__name__ = name
+    function.__doc__ = (
+        f"``linkwise.{'closed.' * of_loops}{name}`` of tensors, with gradients; ``parameters`` by name, such as "
+        "masses, too."
+    )
+    return function
+
+
+class Namespace:
+    """``linkwise.torch.closed``: the functions of ``linkwise.closed``."""
+
+    def __getattr__(self, name: str) -> Callable[..., Tensor]:
+        made = named_function(name, of_loops=True)
+        setattr(self, name, made)
+        return made
+
+
+def _function(mech: lw.Mechanism, call: Call, dtype: torch.dtype, device: str) -> Callable[..., Tensor]:
+    return kept(mech, (call, dtype, device), lambda: _made(mech, call, dtype, device))
+
+
+@torch.compiler.assume_constant_result
+def _handle(mech: lw.Mechanism, call: Call, dtype: torch.dtype, device: str) -> str:
+    """How operators call the kernel of the function, found while a graph is made."""
+    return vars(_function(mech, call, dtype, device))["handle"]
+
+
+def _made(mech: lw.Mechanism, call: Call, dtype: torch.dtype, device: str) -> Callable[..., Tensor]:
+    if dtype not in DTYPES:
+        raise TypeError(f"{call.algorithm}: tensors of {dtype}: all must be torch.float64, or all torch.float32")
+    if device not in DEVICES:
+        raise ValueError(f"{call.algorithm}: tensors on {device}: all must lie on the CPU, or all on one CUDA device")
+    return differentiable(call.compiled(mech, DTYPES[dtype], DEVICES[device]))
+
+
+def _first(values: Sequence[Any]) -> Tensor:
+    """The tensor whose precision and device are those of all: numbers and NumPy arrays take them."""
+    return next((x for x in values if isinstance(x, Tensor)), torch.zeros((), dtype=torch.float64))

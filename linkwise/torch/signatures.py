@@ -1,0 +1,94 @@
+"""What calls of a kernel with tensors are made of: its result, weighed derivatives, and their places."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import compress
+
+import numpy as np
+import torch
+from torch import Tensor
+
+import linkwise as lw
+
+from ..frameworks import COTANGENT, derivative_of, product_of
+
+DEVICES = {"cpu": "cpu", "cuda": "cuda"}  # targets of kernels, by what torch calls the device
+Wanted = tuple[bool, ...]  # which inputs derivatives are wanted by
+
+
+class Signature:
+    """A kernel, and what calls need to know of it."""
+
+    def __init__(self, kernel: lw.Kernel):
+        self.kernel, self.run = kernel, kernel.function
+        self.names, self.shapes = kernel.inputs, tuple(kernel.input_shapes.values())
+        self.sizes = tuple(map(math.prod, self.shapes))
+        self.dtype = getattr(torch, kernel.dtype.name)
+        self.device = next((name for name, target in DEVICES.items() if target == kernel.target), "cpu")
+        (self.result,) = kernel.output_shapes.values()
+        self._derived: dict[Wanted, Signature] = {}
+
+    def of(self, *tensors: Tensor) -> Tensor:
+        """The result, without gradients."""
+        if self.device != "cpu":
+            return self.run(*[x.detach() for x in tensors])
+        found = self.run(*[x.detach().numpy() if x.requires_grad else x.numpy() for x in tensors])
+        return torch.from_numpy(found) if type(found) is np.ndarray else torch.as_tensor(found)
+
+    @property
+    def is_product(self) -> bool:
+        """Whether the last input is a weight: such a kernel is linear in it, and differentiated as a matrix."""
+        return COTANGENT in self.names
+
+    def derived(self, wanted: Wanted) -> Signature:
+        """The kernel of a weight, its last input, times the derivatives by the inputs that are wanted, one after the
+        other; of a product already the derivatives themselves."""
+        try:
+            return self._derived[wanted]
+        except KeyError:
+            pass
+        make, names = derivative_of if self.is_product else product_of, tuple(compress(self.names, wanted))
+        made = self._derived[wanted] = signature(make(self.kernel, names))
+        return made
+
+    def batch(self, tensors: Sequence[Tensor]) -> torch.Size:
+        """The shape of the batch."""
+        cores = map(len, self.shapes)
+        return torch.broadcast_shapes(*(x.shape[: x.ndim - core] for x, core in zip(tensors, cores, strict=True)))
+
+    def parts(self, wanted: Wanted, tensors: Sequence[Tensor], flat: Tensor) -> list[Tensor | None]:
+        """The gradients of single inputs, summed over the batch axes that these were broadcast along."""
+        pieces = iter(flat.split(list(compress(self.sizes, wanted)), -1))
+        found: list[Tensor | None] = []
+        for needed, core, tensor in zip(wanted, self.shapes, tensors, strict=True):
+            piece = next(pieces) if needed else None
+            if piece is not None and len(core) != 1:
+                piece = piece.reshape((*piece.shape[:-1], *core))
+            if piece is not None and piece.shape != tensor.shape:
+                piece = piece.sum_to_size(tensor.shape)
+            found.append(piece)
+        return found
+
+    def with_leading_axis(self, in_dims: Sequence[int | None], tensors: Sequence[Tensor]) -> list[Tensor]:
+        """Tensors with the axis that is mapped over ahead of all axes of the batch."""
+        cores = map(len, self.shapes)
+        ranks = [x.ndim - core - (at is not None) for x, core, at in zip(tensors, cores, in_dims, strict=True)]
+        found = []
+        for x, rank, at in zip(tensors, ranks, in_dims, strict=True):
+            if at is not None:
+                x = x.movedim(at, 0)
+                x = x.reshape((x.shape[0], *(1,) * (max(ranks) - rank), *x.shape[1:]))
+            found.append(x)
+        return found
+
+
+@lru_cache(maxsize=1024)
+def signature(kernel: lw.Kernel) -> Signature:
+    return Signature(kernel)
+
+
+def times(weight: Tensor, matrix: Tensor) -> Tensor:
+    return torch.einsum("...i,...ij->...j", weight, matrix)
