@@ -125,11 +125,18 @@ def _choosing(mech: Mechanism, request: Request) -> Callable[..., Any]:
 
 def _converting(mech: Mechanism, request: Request) -> Callable[..., Any]:
     """A function that takes arrays of other libraries for the NumPy arrays that they are."""
+    by_kind: dict[Any, Callable[..., Any]] = {}  # of CuPy's arrays, which are always on the device
 
     def convert(*given: Any) -> Any:
+        kinds = tuple([(type(x), getattr(x, "dtype", None)) for x in given])
+        if kinds in by_kind:
+            return by_kind[kinds](*given)
         if not callable(request) and any(is_foreign(x) and on_device(x) for x in given):
             try:
-                return _on_device(mech, request, given)(*given)
+                function = _on_device(mech, request, given)
+                if all(kind.__module__.partition(".")[0] == "cupy" for kind, _ in kinds):
+                    by_kind[kinds] = function
+                return function(*given)
             except (ImportError, NoDeviceError):
                 pass  # what follows says what to do about such arrays
         try:

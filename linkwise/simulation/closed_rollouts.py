@@ -19,6 +19,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from ..compiler.ir.program import Array
 from ..compiler.pipeline import compile
+from ..compiler.runtime.device_arrays import DeviceCall
 from ..compiler.store import kernel_function, stored
 from ..dynamics import closed
 from ..dynamics.closed.constraints import loop_of
@@ -123,19 +124,57 @@ def run_closed(
     given, records, varied   as for ``look_after``
     """
 
-    def counted(inputs: Sequence[np.ndarray], out: Records) -> np.ndarray:
-        trusted = np.zeros((*out[0].shape[:-2], *NONE_YET.shape), out[0].dtype)
-        with np.errstate(all="ignore"):
-            run(*inputs, out=(*out, over_and_over(trusted, out[0].shape[-2])))
-        return trusted
+    trusted = _counted(run, list(arrays.values()), records)
+    look_after(mech, method, acting, _resuming(run, arrays, records), given, varied, trusted, records)
+
+
+def run_closed_on_device(
+    device: DeviceCall,
+    mech: Mechanism,
+    method: str,
+    acting: Acting,
+    run: Callable[..., None],
+    on_cpu: Callable[[], Any],
+    arrays: Mapping[Array, Any],
+    given: Mapping[str, Any],
+    records: Sequence[Any],
+    varied: bool,
+) -> None:
+    """The same on a GPU; what is made again is made on the CPU, by the recurrence that ``on_cpu`` gives first."""
+    first, dtype = records[0], records[0].dtype
+    trusted, written = device.over_and_over((*first.shape[:-2], *NONE_YET.shape), first.shape[-2], dtype)
+    run(*arrays.values(), out=(*records, written))
+    here: dict[str, Any] = {name: x if isinstance(x, np.ndarray) else device.some(x) for name, x in given.items()}
+    here["dt"], places = device.fetched(given["dt"]), _places(device, records)
+
+    def resumed(some: Mapping[str, np.ndarray]) -> tuple[Records, np.ndarray]:
+        return _resuming(on_cpu()[0], arrays, places)(some)
+
+    look_after(mech, method, acting, resumed, here, varied, device.fetched(trusted), places)
+
+
+def _places(device: DeviceCall, records: Sequence[Any]) -> list[Any]:
+    """Where rows of records are written back to."""
+    return [device.some(x) for x in records]
+
+
+def _counted(run: Callable[..., None], inputs: Sequence[np.ndarray], out: Records) -> np.ndarray:
+    """Run a recurrence on the CPU; what ``counting`` ends with."""
+    trusted = np.zeros((*out[0].shape[:-2], *NONE_YET.shape), out[0].dtype)
+    with np.errstate(all="ignore"):
+        run(*inputs, out=(*out, over_and_over(trusted, out[0].shape[-2])))
+    return trusted
+
+
+def _resuming(run: Callable[..., None], arrays: Mapping[Array, Any], records: Records) -> Resumed:
+    """Compiled steps for some of the trajectories."""
 
     def resumed(some: Mapping[str, np.ndarray]) -> tuple[Records, np.ndarray]:
         inputs = [some[name][:, :, None] if name in PER_STEP else some[name] for name in (x.name for x in arrays)]
         out = [np.empty((*some["tau"].shape[:2], x.shape[-1]), x.dtype) for x in records]
-        return out, counted(inputs, out)
+        return out, _counted(run, inputs, out)
 
-    trusted = counted(list(arrays.values()), records)
-    look_after(mech, method, acting, resumed, given, varied, trusted, records)
+    return resumed
 
 
 def over_and_over(last: np.ndarray, records: int) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -25,9 +26,19 @@ from ..dynamics.passive import Passive
 from ..dynamics.states import Float64Array
 from ..mechanics.algorithms.catalogue import ALGORITHMS
 from ..mechanics.elements.law import Acting
-from ..mechanism import Mechanism, MechanismError, one_of
+from ..mechanism import Mechanism, one_of
 from .bodies import check_bodies, with_largest
-from .closed_rollouts import NONE_YET, SETTLED, TRUSTED, counting, finite_states, onto_loops, run_closed, warn_first
+from .closed_rollouts import (
+    NONE_YET,
+    SETTLED,
+    TRUSTED,
+    counting,
+    finite_states,
+    onto_loops,
+    run_closed,
+    run_closed_on_device,
+    warn_first,
+)
 from .held_rollouts import asking_controllers
 from .momentum_rollouts import hands_on, initial_momenta, registers, scratch
 from .rollout_inputs import (
@@ -125,22 +136,22 @@ def rollout(
     every, more = stride(steps, every, final_only), {} if wrenches is None else {"wrenches": wrenches}
     more |= feedback_of(mech, feedback) | controls_of(mech, acting, ctrl, activation)
     given = {**state_by_joint(mech, {"q": q0, "v": v0}), "tau": tau, "dt": step_length(mech, dt), **more, **parameters}
-    device = _device(mech, target, given)
+    device = _device(target, given)
     target, given = ("cuda", device.seen) if device else (target, plain_arrays(given))
     asked = {**(feedback or {}), "q": q0, "v": v0, "ctrl": own_ctrl, ACTIVATION: activation}
     dtype = precision({**given, "ctrl": own_ctrl}, asked)
-    run, inputs, of_variant = _kernel(mech, method, acting, tuple(more), tuple(parameters), dtype, target)
+    request = mech, method, acting, tuple(more), tuple(parameters), dtype
+    run, inputs, of_variant = _kernel(*request, target)
     given = {**given, **of_variant, **_before_the_first_step(mech)}
     named, batch = input_arrays(mech, inputs, given, np.dtype(dtype), steps, every)
-    varied = _prepared(mech, method, acting, named, parameters, passive)
+    varied = _prepared(mech, method, acting, named, parameters, passive, device)
     axes = (*batch,) if final_only else (*batch, steps // every + 1)
     initial, shapes = _starts(mech, acting, named, axes)
     if device:
-        found = _run_on_device(device, run, [*named.values()], initial, out, shapes, np.dtype(dtype), steps, final_only)
+        there = partial(_run_there, device, mech, method, acting, run, partial(_kernel, *request, "cpu"), named, batch)
+        found = _run_on_device(device, partial(there, varied), initial, out, shapes, np.dtype(dtype), steps, final_only)
         return _returned(found, return_activation, axes)
     results = _results(out, shapes, np.dtype(dtype))
-    if out is not None:
-        named = {k: x.copy() if any(np.may_share_memory(x, to) for to in out) else x for k, x in named.items()}
     kept = _started(initial, results, steps, final_only)
     if steps:
         _run(mech, method, acting, run, named, batch, kept, varied, every)
@@ -163,7 +174,8 @@ def _run(
     varied: bool,
     every: int,
 ) -> None:
-    """Run a recurrence on the CPU."""
+    """Run a recurrence on the CPU; inputs that share memory with results are copied."""
+    named = {k: x.copy() if any(np.may_share_memory(x, to) for to in kept) else x for k, x in named.items()}
     if mech.loops:
         run_closed(mech, method, acting, run, named, _with_batch(named, batch), kept, varied)
     else:
@@ -178,6 +190,7 @@ def _prepared(
     arrays: dict[Array, Any],
     parameters: Mapping[str, Any],
     passive: Passive | None,
+    device: DeviceCall | None,
 ) -> bool:
     """Refuse numbers that no body has, warn of steps that are too long, of starts beyond limits and of limits that
     ``passive`` leaves out, and close the loops of the initial states; whether numbers of the mechanism differ from
@@ -194,8 +207,10 @@ def _prepared(
             warn_of_starts_beyond_limits(mech, next(iter(arrays.values())))
     bare = {name: x for name, x in varied.items() if name not in acts}
     if mech.loops:
+        fetched = device.fetched if device else np.asarray
         q, v, *_ = arrays
-        arrays[q], arrays[v] = onto_loops(mech, arrays[q], arrays[v], bare)
+        poses = {name: fetched(x) for name, x in bare.items()}
+        arrays[q], arrays[v] = onto_loops(mech, fetched(arrays[q]), fetched(arrays[v]), poses)
     arrays.update(initial_momenta(mech, arrays, bare))
     return bool(varied)
 
@@ -227,8 +242,7 @@ def _started(initial: Sequence[Any], results: Sequence[Any], steps: int, final_o
 
 def _run_on_device(
     device: DeviceCall,
-    run: Callable[..., None],
-    arrays: Sequence[Any],
+    run: Callable[[list[Any]], None],
     initial: Sequence[Any],
     out: Any,
     shapes: list[tuple[int, ...]],
@@ -241,22 +255,37 @@ def _run_on_device(
         found = device.results(out, shapes, dtype)
         if found is None:
             raise KernelError(_no_place(shapes, dtype, " on the device"))
-        arrays = device.copied(arrays)
-        kept = _started(initial, found, steps, final_only)
+        kept = _started(device.copied(initial), found, steps, final_only)
         if steps:
-            run(*arrays, out=tuple(kept))
+            run(kept)
         return device.delivered(found, out)
 
 
-def _device(mech: Mechanism, target: str, given: Mapping[str, Any]) -> DeviceCall | None:
+def _run_there(
+    device: DeviceCall,
+    mech: Mechanism,
+    method: str,
+    acting: Acting,
+    run: Callable[..., None],
+    on_cpu: Callable[[], Any],
+    named: Mapping[Array, Any],
+    batch: tuple[int, ...],
+    varied: bool,
+    kept: list[Any],
+) -> None:
+    """The recurrence itself; ``on_cpu`` makes the same for the CPU, where closed mechanisms need it."""
+    arrays = dict(zip(named, device.copied([*named.values()]), strict=True))
+    if mech.loops:
+        whole = _with_batch(named, batch)
+        run_closed_on_device(device, mech, method, acting, run, on_cpu, arrays, whole, kept, varied)
+    else:
+        run(*arrays.values(), out=tuple(kept))
+
+
+def _device(target: str, given: Mapping[str, Any]) -> DeviceCall | None:
     """What takes the arrays to the GPU, if that is where to compute."""
     if target != "cuda" and not (target == "cpu" and any(is_foreign(x) and on_device(x) for x in given.values())):
         return None
-    if mech.loops:
-        raise MechanismError(
-            "rollout: motions of mechanisms with loops are computed on the CPU: give arrays there and target='cpu' "
-            "(lw.compile('closed_forward_dynamics', mech, target='cuda') has the accelerations on the GPU)"
-        )
     from ..compiler.runtime.gpu import cupy_with_device
 
     try:

@@ -47,6 +47,28 @@ def writable(cupy: Any, x: Any) -> Any:
     return cupy.asarray(x) if hasattr(x, "__cuda_array_interface__") and not isinstance(x, np.ndarray) else None
 
 
+@dataclass(frozen=True)
+class Some:
+    """An array on the device; rows of it, chosen by a mask of NumPy's, are NumPy arrays."""
+
+    cupy: Any
+    array: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.array.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.array.dtype
+
+    def __getitem__(self, mask: np.ndarray) -> np.ndarray:
+        return self.cupy.asnumpy(self.array[self.cupy.asarray(mask)])
+
+    def __setitem__(self, mask: np.ndarray, rows: np.ndarray) -> None:
+        self.array[self.cupy.asarray(mask)] = self.cupy.asarray(rows)
+
+
 class DeviceCall:
     """One call of a function that looks at its arguments by name before it computes on the GPU.
 
@@ -68,6 +90,21 @@ class DeviceCall:
     def copied(self, arrays: Sequence[Any]) -> list[Any]:
         """All of them on the device."""
         return [self._cupy.asarray(x) for x in arrays]
+
+    def fetched(self, array: Any) -> np.ndarray:
+        """One of them on the CPU."""
+        return self._cupy.asnumpy(array)
+
+    def some(self, array: Any) -> Some:
+        """One of them, of which single rows are taken to the CPU and back."""
+        return Some(self._cupy, array)
+
+    def over_and_over(self, shape: tuple[int, ...], records: int, dtype: np.dtype) -> tuple[Any, Any]:
+        """Zeros (..., n), and an array of records (..., records, n) that are all written there."""
+        last = self._cupy.zeros(shape, dtype)
+        strides = (*last.strides[:-1], 0, last.strides[-1])
+        views = self._cupy.lib.stride_tricks
+        return last, views.as_strided(last, (*shape[:-1], records, shape[-1]), strides)
 
     def results(self, out: Any, shapes: Sequence[tuple[int, ...]], dtype: np.dtype) -> list[Any] | None:
         """New arrays, or those given; None if these do not fit."""

@@ -19,6 +19,7 @@ from . import (
     denoc,
     dexterity,
     diagonal,
+    dynamics,
     dynamics_derivatives,
     energy,
     frame_motion,
@@ -56,6 +57,10 @@ CENTRE_OF_MASS = (
 NUMBERS = "a function of numbers that expressions give, not linear in them"
 OBSERVERS = "operators see each link in its own frame; observers elsewhere need poses"
 COMPOSITE_BODIES = "products of derivatives share composite bodies; operator by operator they would be summed again"
+ELIMINATED = (
+    "M = U D U* by elimination of its elements (saha1999 40), U^-1 = I - H psi K: no link passes on forces of six "
+    "components, which costs less until paths to the base are long"
+)
 RATES = "rates of articulated inertias: a second recursion beside that of P, which shares its velocities"
 CONTACT = "forces that follow from depths and velocities of shapes, not linear in them"
 BETWEEN_MASS_CENTRES = "joints are eliminated on their axes, halfway between mass centres: operators act at one frame"
@@ -170,7 +175,9 @@ ALGORITHMS: dict[str, Algorithm] = {
             "mass_matrix_inverse",
             ("q",),
             "mass_matrix_inverse",
-            expression=lambda mech: ex.MASS_MATRIX_INVERSE,
+            dynamics.mass_matrix_inverse,
+            expression=lambda mech: None if ex.is_eliminated_for_less(mech) else ex.MASS_MATRIX_INVERSE,
+            reason=ELIMINATED,
             solves_motion=True,
             with_loops=CLOSED,
         ),

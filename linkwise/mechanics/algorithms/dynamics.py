@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..links.factor import Elimination
 from ..operators.plan import apply
 from ..recursions.tree import Tree
 from ..scalar import Matrix, Scalar
@@ -29,3 +30,8 @@ def forward_dynamics(tree: Tree, q, v, tau, wrenches=None) -> list[Scalar]:
 def mass_matrix(tree: Tree, q) -> Matrix:
     """(nv, nv)"""
     return apply(ex.MASS_MATRIX, tree, q)
+
+
+def mass_matrix_inverse(tree: Tree, q) -> Matrix:
+    """(nv, nv), from the elements of the mass matrix, where paths to the base are short (``expressions.py``)."""
+    return Elimination(mass_matrix(tree, q)).inverse()

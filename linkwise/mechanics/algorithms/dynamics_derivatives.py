@@ -8,19 +8,20 @@ one inward, with one covector and two wrenches propagated inward per degree of f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..links.acceleration_fields import Covector, FieldKinematics, JointFields, Response, joint_fields
+from ..links.acceleration_fields import Covector, Field, FieldKinematics, JointFields, Response, joint_fields
 from ..links.factor import Elimination
 from ..links.forces import inertial_force
 from ..links.kinematics import angular_velocity_base_to_tip, propagate_acceleration
 from ..links.link import JointKinematics
 from ..recursions.sweep import base_to_tip, tip_to_base
 from ..recursions.tree import Tree
-from ..scalar import Matrix, Scalar
+from ..scalar import Matrix, Scalar, is_zero
 from ..spatial import Force, Motion, Vector3
 from ..spatial.three import ZERO
 from .dynamics import inverse_dynamics, mass_matrix
@@ -55,6 +56,11 @@ class Beyond:
 
 def inverse_dynamics_derivatives(tree: Tree, q, v, a, wrenches: Any = None) -> list[Matrix]:
     """(3, nv, nv): derivatives of joint forces along tangent directions of q, with respect to v, and to a."""
+    return _changes(tree, q, v, a, wrenches)[0]
+
+
+def _changes(tree: Tree, q, v, a, wrenches: Any) -> tuple[list[Matrix], list[Moving]]:
+    """The derivatives of inverse dynamics, and the links on the move."""
     tree = tree.regrouped
     joint_kinematics, coordinates = tree.joint_kinematics(q), tree.coordinates(q)
     rates, accelerations = tree.velocities(v), tree.velocities(a)
@@ -96,7 +102,7 @@ def inverse_dynamics_derivatives(tree: Tree, q, v, a, wrenches: Any = None) -> l
         return None, Beyond(kinematics.response_back(response), back(force), propagated)
 
     tip_to_base(tree.links, "composite bodies, what they feel of changes", inward)
-    return [tree.independent_block(matrix) for matrix in entries.matrices]
+    return [tree.independent_block(matrix) for matrix in entries.matrices], moving
 
 
 def _felt(response: Response, force: Force, kinematics: JointKinematics, fields: JointFields, k: int) -> Felt:
@@ -151,13 +157,35 @@ def accelerations_with_derivatives(tree: Tree, q, v, tau, wrenches: Any = None) 
     """(nv,) and (3, nv, nv): accelerations, and their derivatives.
 
     Inverse dynamics stays at tau, so the accelerations change by -M^-1 times its own changes; those with tau are M^-1.
+    Changes that accelerate all beyond a free joint as one body are answered by that joint alone.
     """
     mass = Elimination(mass_matrix(tree, q))
     at_rest = inverse_dynamics(tree, q, v, [0.0] * tree.mechanism.nv, wrenches)
     a = mass.solve([t - b for t, b in zip(tau, at_rest, strict=True)])
-    d_q, d_v, _ = inverse_dynamics_derivatives(tree, q, v, a, wrenches)
-    by_q, by_v = (mass.solve_columns([[-x for x in row] for row in matrix]) for matrix in (d_q, d_v))
+    (d_q, d_v, _), moving = _changes(tree, q, v, a, wrenches)
+    of_position = _answered_by_free_joints(tree, [one.fields.position for one in moving])
+    of_velocity = _answered_by_free_joints(tree, [one.fields.velocity for one in moving])
+    by_q, by_v = (
+        mass.solve_columns([[-x for x in row] for row in matrix], answered)
+        for matrix, answered in ((d_q, of_position), (d_v, of_velocity))
+    )
     return a, [by_q, by_v, mass.inverse()]
+
+
+def _answered_by_free_joints(tree: Tree, fields: Sequence[Sequence[Field]]) -> dict[int, list[Scalar]]:
+    """Changes of the accelerations, by degree of freedom, that follow from invariance: where a free body is and how
+    fast it is carried along matters to none of its joints, and to gravity's direction in its axes at most."""
+    found: dict[int, list[Scalar]] = {}
+    for link, start, own in zip(tree.links, tree.dof_starts, fields, strict=True):
+        is_free = link.parent < 0 and link.joint.span == tuple(range(6)) and all(map(is_zero, link.armature))
+        if not is_free or tree.mechanism.mimic_joints:
+            continue
+        for k, field in enumerate(own):
+            if all(map(is_zero, field.turning)):
+                answer: list[Scalar] = [0.0] * tree.dofs
+                answer[start : start + 6] = [-x for x in (*field.angular, *field.linear)]
+                found[start + k] = answer
+    return found
 
 
 def inverse_dynamics_second_derivatives(tree: Tree, first: np.ndarray, second: np.ndarray) -> list[np.ndarray]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -140,9 +140,12 @@ class Elimination:
         """M^-1 x, by substitution: W is not needed."""
         return self.factor.solve(list(x)[::-1])[::-1]
 
-    def solve_columns(self, matrix: Matrix) -> Matrix:
-        """M^-1 times a matrix, through W, which meets the zeros of each column before any of them is filled."""
-        columns = [self._through_rows(column) for column in zip(*matrix, strict=True)]
+    def solve_columns(self, matrix: Matrix, known: Mapping[int, list[Scalar]] | None = None) -> Matrix:
+        """M^-1 times a matrix, through W, which meets the zeros of each column before any of them is filled; ``known``
+        are columns of the result that need no solution."""
+        known = known or {}
+        given = zip(*matrix, strict=True)
+        columns = [known[j] if j in known else self._through_rows(column) for j, column in enumerate(given)]
         return [list(row) for row in zip(*columns, strict=True)]
 
     def _through_rows(self, x: Sequence[Scalar]) -> list[Scalar]:

@@ -33,7 +33,7 @@ def level(text: str, number: int) -> list[str]:
         ("forward_dynamics", {"method": "bias_free"}),
         ("inverse_dynamics", {}),
         ("mass_matrix", {}),
-        ("mass_matrix_inverse", {}),
+        ((op.H @ op.phi @ op.M @ op.phi.T @ op.H.T + op.R).inv, {"simplify": False}),
         ("operational_inertia", {"link": "link6"}),
         (WHITENING.T @ op.D.inv @ WHITENING @ T, {}),
         (op.H @ op.phi @ op.M @ op.phi.T @ op.M.inv @ op.phi @ op.M @ op.phi.T @ op.H.T @ T, {}),
