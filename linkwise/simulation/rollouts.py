@@ -140,22 +140,19 @@ def rollout(
     target, given = ("cuda", device.seen) if device else (target, plain_arrays(given))
     asked = {**(feedback or {}), "q": q0, "v": v0, "ctrl": own_ctrl, ACTIVATION: activation}
     dtype = precision({**given, "ctrl": own_ctrl}, asked)
-    request = mech, method, acting, tuple(more), tuple(parameters), dtype
-    run, inputs, of_variant = _kernel(*request, target)
+    kernel = partial(_kernel, mech, method, acting, tuple(more), tuple(parameters), dtype)
+    run, inputs, of_variant = kernel(target)
     given = {**given, **of_variant, **_before_the_first_step(mech)}
     named, batch = input_arrays(mech, inputs, given, np.dtype(dtype), steps, every)
     varied = _prepared(mech, method, acting, named, parameters, passive, device)
     axes = (*batch,) if final_only else (*batch, steps // every + 1)
     initial, shapes = _starts(mech, acting, named, axes)
     if device:
-        there = partial(_run_there, device, mech, method, acting, run, partial(_kernel, *request, "cpu"), named, batch)
-        found = _run_on_device(device, partial(there, varied), initial, out, shapes, np.dtype(dtype), steps, final_only)
-        return _returned(found, return_activation, axes)
-    results = _results(out, shapes, np.dtype(dtype))
-    kept = _started(initial, results, steps, final_only)
-    if steps:
-        _run(mech, method, acting, run, named, batch, kept, varied, every)
-    return _returned(results, return_activation, axes)
+        work = partial(_run_there, device, mech, method, acting, run, partial(kernel, "cpu"), named, batch, varied)
+    else:
+        work = partial(_run, mech, method, acting, run, named, batch, varied, every)
+    found = _recorded(device, work, initial, out, shapes, np.dtype(dtype), steps, final_only)
+    return _returned(found, return_activation, axes)
 
 
 def _before_the_first_step(mech: Mechanism) -> dict[str, np.ndarray]:
@@ -170,9 +167,9 @@ def _run(
     run: Callable[..., None],
     named: Mapping[Array, np.ndarray],
     batch: tuple[int, ...],
-    kept: list[np.ndarray],
     varied: bool,
     every: int,
+    kept: list[np.ndarray],
 ) -> None:
     """Run a recurrence on the CPU; inputs that share memory with results are copied."""
     named = {k: x.copy() if any(np.may_share_memory(x, to) for to in kept) else x for k, x in named.items()}
@@ -240,9 +237,9 @@ def _started(initial: Sequence[Any], results: Sequence[Any], steps: int, final_o
     return records if final_only else [record[..., 1:, :] for record in records]
 
 
-def _run_on_device(
-    device: DeviceCall,
-    run: Callable[[list[Any]], None],
+def _recorded(
+    device: DeviceCall | None,
+    work: Callable[[list[Any]], None],
     initial: Sequence[Any],
     out: Any,
     shapes: list[tuple[int, ...]],
@@ -250,14 +247,21 @@ def _run_on_device(
     steps: int,
     final_only: bool,
 ) -> Any:
-    """Run a recurrence on the GPU; results are of the caller's library."""
+    """Arrays with the initial states and what ``work`` writes after them; on a GPU those of the caller's library."""
+    found: Any
+    if device is None:
+        found = _results(out, shapes, dtype)
+        kept = _started(initial, found, steps, final_only)
+        if steps:
+            work(kept)
+        return found
     with device.stream():
         found = device.results(out, shapes, dtype)
         if found is None:
             raise KernelError(_no_place(shapes, dtype, " on the device"))
         kept = _started(device.copied(initial), found, steps, final_only)
         if steps:
-            run(kept)
+            work(kept)
         return device.delivered(found, out)
 
 
