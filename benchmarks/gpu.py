@@ -1,6 +1,6 @@
 """CUDA kernels on the GPU at hand: are they right, and how fast, through the public calls.
 
-    python benchmarks/gpu.py [--robots FOLDER] [--part checks,libraries,rates,latency,rollouts,derivatives]
+    python benchmarks/gpu.py [--robots FOLDER] [--part checks,libraries,rates,latency,rollouts,closed,derivatives,mjx]
 
 Results are compared with the NumPy reference first.  Rates are billions of states (or steps) per second from CUDA
 events, the best of several rounds; writes ``benchmarks/results/gpu-<device>.md``.  ``--robots`` is the folder
@@ -13,6 +13,7 @@ import argparse
 import concurrent.futures
 import multiprocessing
 import platform
+import tempfile
 import time
 import warnings
 from functools import cache, partial
@@ -300,25 +301,120 @@ def latency(robots: Path) -> list[str]:
     return lines
 
 
+ROLLOUTS = {  # mechanism: states, and what must be reached in billions of steps per second, f32 and f64
+    "UR5": (1 << 19, (6.0, 2.5)),
+    "Panda": (1 << 18, (None, None)),
+    "Talos": (1 << 17, (0.2, None)),
+    "five-bar": (1 << 20, (1.0, None)),
+}
+
+
+def initial_states(mech: lw.Mechanism, count: int) -> tuple[np.ndarray, ...]:
+    """Random ones; of a closed mechanism near the one it is drawn in, assembled."""
+    rng = np.random.default_rng(0)
+    if not mech.loops:
+        return lw.random_state(mech, rng, (count,))
+    drawn = lw.closed.assemble(mech, mech.initial)
+    free = lw.closed.null_space(mech, drawn)
+    q = lw.integrate(mech, drawn, 0.1 * rng.normal(size=(count, free.shape[1])) @ free.T, 1.0)
+    return lw.closed.project(mech, q, rng.normal(size=(count, mech.nv)), largest=1.0)
+
+
 def rollouts(robots: Path) -> list[str]:
     lines = ["## Rollouts, RK4, billions of steps per second", ""]
+    lines += ["Closed mechanisms: initial states are closed on the CPU first, which counts.", ""]
     lines += ["| | precision | states | steps | last state | trajectory kept | wanted |", "| --- |" + " --- |" * 6]
-    for name, count, wanted in (("UR5", 1 << 19, (6.0, 2.5)), ("Panda", 1 << 18, (None, None))):
+    for name, (count, wanted) in ROLLOUTS.items():
         mech = mechanism(name, robots)
+        steps = 500 if mech.loops else 50
+        small = initial_states(mech, 4096)
         for dtype, least in zip(DTYPES, wanted, strict=True):
-            steps = 50
-            small = lw.random_state(mech, np.random.default_rng(0), (4096,))
             q, v = (cupy.asarray(np.tile(x, (count // 4096, 1)).astype(dtype)) for x in small)
             tau = cupy.zeros((1, mech.nv), dtype)
             dt = np.asarray(1e-3, dtype)
             last = seconds(partial(lw.rollout, mech, q, v, tau, dt, steps, final_only=True), 3, 3)
-            kept = seconds(partial(lw.rollout, mech, q, v, tau, dt, steps), 3, 3)
+            kept = seconds(partial(lw.rollout, mech, q, v, tau, dt, steps, every=steps // 50), 3, 3)
             last, kept = (count * steps / x / 1e9 for x in (last, kept))
             goal = "" if least is None else f"{least:g}: {'met' if last >= least else 'NOT met'}"
             lines.append(f"| {name} | {dtype} | {count} | {steps} | {last:.2f} | {kept:.2f} | {goal} |")
             print(lines[-1], flush=True)
             cupy.get_default_memory_pool().free_all_blocks()
     return lines
+
+
+def closed(robots: Path) -> list[str]:
+    """Rollouts of closed mechanisms against the CPU, through singular positions too."""
+    lines = ["## Rollouts of closed mechanisms against those on the CPU, 300 steps of 1 ms", ""]
+    for name in ("five-bar", "Stewart platform"):
+        mech = mechanism(name, robots)
+        q, v = initial_states(mech, 256)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", lw.MechanismWarning)
+            expected = lw.rollout(mech, q, v, None, 1e-3, 300)
+            found = lw.rollout(mech, cupy.asarray(q), cupy.asarray(v), None, 1e-3, 300)
+        difference = np.abs(cupy.asnumpy(found[0]) - expected[0]).max(axis=(-2, -1))
+        gap = np.abs(lw.closed.position_error(mech, cupy.asnumpy(found[0][:, -1]))).max()
+        quantiles = ", ".join(f"{np.quantile(difference, x):.0e}" for x in (0.5, 0.9, 1.0))
+        lines.append(f"- {name}, float64: median, 90 percent and largest difference {quantiles}; largest gap {gap:.0e}")
+    return lines
+
+
+MJX_STATES, MJX_STEPS = 1 << 15, 50
+
+
+def mjx(robots: Path) -> list[str]:
+    """The same UR5 in MJX: RK4 steps, float32, without what does not act here."""
+    lines = ["## Beside MJX: UR5, RK4, float32", ""]
+    try:
+        import jax
+        import mujoco
+        from mujoco import mjx as peer
+    except ImportError as error:
+        return [*lines, f"- not compared: {error}"]
+    mech = mechanism("UR5", robots)
+    file = Path(tempfile.mkdtemp()) / "ur5.xml"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lw.MechanismWarning)
+        mech.save(file)
+    model = mujoco.MjModel.from_xml_path(str(file))
+    model.opt.integrator, model.opt.timestep = mujoco.mjtIntegrator.mjINT_RK4, 1e-3
+    for flag in ("CONSTRAINT", "CONTACT", "EQUALITY", "FRICTIONLOSS", "LIMIT", "ACTUATION"):
+        model.opt.disableflags |= getattr(mujoco.mjtDisableBit, f"mjDSBL_{flag}")
+    there, data = peer.put_model(model), peer.make_data(model)
+    q, v = (x.astype(np.float32) for x in lw.random_state(mech, np.random.default_rng(0), (MJX_STATES,)))
+
+    @jax.jit
+    def run(q, v):
+        def one(q, v):
+            state = data.replace(qpos=q, qvel=v)
+            end, _ = jax.lax.scan(lambda d, _: (peer.step(there, d), None), state, None, length=MJX_STEPS)
+            return end.qpos, end.qvel
+
+        return jax.vmap(one)(q, v)
+
+    on_jax = [jax.device_put(x) for x in (q, v)]
+    begin = time.perf_counter()
+    theirs = jax.block_until_ready(run(*on_jax))
+    compiling = time.perf_counter() - begin
+    taken = []
+    for _ in range(3):
+        begin = time.perf_counter()
+        jax.block_until_ready(run(*on_jax))
+        taken.append(time.perf_counter() - begin)
+    given = [cupy.asarray(x) for x in (q, v)]
+    dt = np.float32(1e-3)
+    bare = mech.with_acting(False)
+    call = partial(lw.rollout, bare, *given, None, dt, MJX_STEPS, final_only=True)
+    ours, rate = call(), seconds(call, 3, 3)
+    error = float(np.abs(cupy.asnumpy(ours[0]) - np.asarray(theirs[0])).max())
+    steps = MJX_STATES * MJX_STEPS / 1e9
+    return [
+        *lines,
+        f"- {MJX_STATES} states, {MJX_STEPS} steps, last state kept, both float32; MJX {mujoco.__version__} on JAX "
+        f"{jax.__version__}, vmap and scan inside jit, constraints, contacts and limits off",
+        f"- MJX {steps / min(taken):.4f}, linkwise {steps / rate:.3f} billion steps per second: "
+        f"{min(taken) / rate:.0f} times (compiling: MJX {compiling:.0f} s); largest difference of q {error:.0e}",
+    ]
 
 
 def derivatives(robots: Path) -> list[str]:
@@ -345,7 +441,7 @@ def derivatives(robots: Path) -> list[str]:
     return lines
 
 
-PARTS = {f.__name__: f for f in (checks, libraries, rates, latency, rollouts, derivatives)}
+PARTS = {f.__name__: f for f in (checks, libraries, rates, latency, rollouts, closed, derivatives, mjx)}
 
 
 def main() -> None:
