@@ -145,14 +145,12 @@ def rollout(
     given = {**given, **of_variant, **_before_the_first_step(mech)}
     named, batch = input_arrays(mech, inputs, given, np.dtype(dtype), steps, every)
     varied = _prepared(mech, method, acting, named, parameters, passive, device)
-    axes = (*batch,) if final_only else (*batch, steps // every + 1)
-    initial, shapes = _starts(mech, acting, named, axes)
+    initial, shapes = _starts(mech, acting, named, (*batch,) if final_only else (*batch, steps // every + 1))
+    work: Callable[..., None] = partial(_run, mech, method, acting, run, named, batch, varied, every)
     if device:
         work = partial(_run_there, device, mech, method, acting, run, partial(kernel, "cpu"), named, batch, varied)
-    else:
-        work = partial(_run, mech, method, acting, run, named, batch, varied, every)
     found = _recorded(device, work, initial, out, shapes, np.dtype(dtype), steps, final_only)
-    return _returned(found, return_activation, axes)
+    return _returned(found, return_activation)
 
 
 def _before_the_first_step(mech: Mechanism) -> dict[str, np.ndarray]:
@@ -220,12 +218,12 @@ def _starts(
     return initial, [(*axes, size) for size in (mech.nq, mech.nv, acting.n_activation)[: len(initial)]]
 
 
-def _returned(found: Any, asked: bool, axes: tuple[int, ...]) -> tuple[Any, ...]:
+def _returned(found: Any, asked: bool) -> tuple[Any, ...]:
     """(q, v), and the activations if they are asked for."""
     q, v, *activation = found
     if not asked:
         return q, v
-    return q, v, activation[0] if activation else np.zeros((*axes, 0), q.dtype)
+    return q, v, activation[0] if activation else np.zeros((*q.shape[:-1], 0), q.dtype)
 
 
 def _started(initial: Sequence[Any], results: Sequence[Any], steps: int, final_only: bool) -> list[Any]:
