@@ -48,6 +48,14 @@ def drawings() -> None:
     )
 
 
+def on_the_floor() -> None:
+    robot = lw.mechanisms.quadruped(held=())
+    for leg in ("front_left", "front_right", "rear_left", "rear_right"):
+        robot = robot.with_shape(f"{leg}_foot", f"{leg}_toe", "sphere", 0.02)
+    robot = robot.with_shape("belly", "trunk", "box", (0.2, 0.1, 0.05)).with_ground(-0.02)
+    lw.viewer.draw(robot, path=picture("floor"), axes=False)
+
+
 def motion() -> None:
     pendulum = lw.mechanisms.double_pendulum()
     swing = lw.simulate(pendulum, [2.0, 0.5], [0.0, 0.0], 5.0)
@@ -80,5 +88,6 @@ def picture(name: str) -> Path:
 if __name__ == "__main__":
     FOLDER.mkdir(parents=True, exist_ok=True)
     drawings()
+    on_the_floor()
     motion()
     linear_models()

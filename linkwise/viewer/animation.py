@@ -17,6 +17,7 @@ from .canvas import SpaceCanvas
 from .configurations import several_configurations
 from .drawing import Details, Trail, finish, make_canvas, paint, paint_trail, trail_points, with_points
 from .labels import explain_masses
+from .outlines import around
 from .skeleton import Skeleton, bounds, symbol_size
 
 TICK = 0.01  # seconds: GIF files count time in hundredths
@@ -44,6 +45,7 @@ def animate(
     elevation: float = 20.0,
     azimuth: float = -60.0,
     passive: lw.Passive | None = None,
+    shapes: bool = True,
 ) -> Path:
     """A moving picture of configurations ``q`` (m, nq) at times ``t`` (m,), written to a .gif or .mp4; its path.
 
@@ -54,6 +56,7 @@ def animate(
     trail    whose path is drawn as it goes: name of a link or frame, or (link, (x, y, z)), a point in its coordinates
     clock    show the time
     passive  elements that are drawn, as of ``draw``; those of a trajectory by default
+    shapes   the floor and what touches, as of ``draw``
 
     Limits are those of the whole motion.  MP4 needs the program ffmpeg: that of the system, or the one that comes with
     the package imageio-ffmpeg (``pip install 'linkwise[video]'``).
@@ -71,14 +74,17 @@ def animate(
     finer = times[0] + speed / fps / FINER * np.arange(FINER * (len(times) - 1) + 1)
     trace = trail_points(motion.mech, motion.at(finer), trail)
     box = with_points(bounds(sketches), trace)
-    points = np.concatenate([sketch.points for sketch in sketches])
+    points, shapes = np.concatenate([sketch.points for sketch in sketches]), shapes and bool(motion.mech.contact_pairs)
+    if shapes:
+        box = around(box, motion.mech, sketches)
+        points = np.concatenate([points, box])
     painted = make_canvas(None, motion.mech, chosen[0], view, points, elevation, azimuth)
     size = symbol_size(sketches[0], box, symbols)
     if isinstance(painted, SpaceCanvas):  # its figure is given the shape of all that will be painted
         painted.reserve(np.concatenate([points, trace]), 3.0 * size)
     # The title keeps its place from frame to frame, since the picture is arranged once.
     finish(painted, box, size, ticks, _clock(times[-1], times) if clock else None, own=True)
-    details = Details(axes=axes, masses=masses)
+    details = Details(axes=axes, masses=masses, shapes=box if shapes else None)
     paint(painted, motion.mech, sketches[0], size, details)
     explain_masses(painted)
     painted.clear()

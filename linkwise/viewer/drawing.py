@@ -16,6 +16,7 @@ from .canvas import Canvas, SpaceCanvas, canvas, fill_figure, new_axes
 from .configurations import one_configuration, several_configurations
 from .elements import element_lines
 from .labels import explain_masses, label_joints
+from .outlines import around, floor, floor_lines, outlines, touching
 from .skeleton import USUAL_SIZE, JointMark, Skeleton, Sketch, bounds, is_free, pose_of, symbol_size
 from .style import BLACK, BLUE, COLOURS, GREEN, GREY, VERMILLION
 from .symbols import cone, symbol
@@ -39,6 +40,7 @@ class Details:
     axes: bool = True
     frames: bool = False
     masses: bool = True
+    shapes: np.ndarray | None = None  # what is in the picture, (2, 3), where shapes that touch and floors are drawn
 
 
 @style.styled
@@ -58,6 +60,7 @@ def draw(
     elevation: float = 20.0,
     azimuth: float = -60.0,
     passive: lw.Passive | None = None,
+    shapes: bool = True,
 ) -> Figure:
     """A drawing of a mechanism at ``q`` (nq,), as a figure; written to ``path`` if there is one.
 
@@ -73,14 +76,19 @@ def draw(
     symbols   how large joints are drawn, against the usual
     passive   springs, dampers and cylinders (``lw.Passive``) in place of the springs of the joints, which are drawn
               otherwise, as gears (mimic joints, couplings of two joints) are
+    shapes    the floor, and outlines of shapes that touch it or each other (``mech.contact_pairs``)
     """
     q = one_configuration(mech, q)
     sketch = Skeleton(mech, passive).at(q)
     box = bounds([sketch])
     if frames:
         box = with_points(box, [pose[:3, 3] for pose in _frame_poses(mech, sketch)])
-    painted = make_canvas(ax, mech, q, view, sketch.points, elevation, azimuth)
-    details = Details(axes=axes, frames=frames, masses=masses)
+    points, shapes = sketch.points, shapes and bool(mech.contact_pairs)
+    if shapes:
+        box = around(box, mech, [sketch])
+        points = np.concatenate([points, box])
+    painted = make_canvas(ax, mech, q, view, points, elevation, azimuth)
+    details = Details(axes=axes, frames=frames, masses=masses, shapes=box if shapes else None)
     size = symbol_size(sketch, box, symbols)
     paint(painted, mech, sketch, size, details)
     finish(painted, box, size, ticks, title, own=ax is None)
@@ -107,6 +115,7 @@ def snapshots(
     elevation: float = 20.0,
     azimuth: float = -60.0,
     passive: lw.Passive | None = None,
+    shapes: bool = True,
 ) -> Figure:
     """Several positions of a motion in one picture, the earlier ones fainter.
 
@@ -114,6 +123,7 @@ def snapshots(
     count        positions drawn, at even times from the first to the last
     trail        whose path is drawn: name of a link or frame, or (link, (x, y, z)), a point in its coordinates
     passive      elements that are drawn, as of ``draw``; those of a trajectory by default
+    shapes       the floor and what touches, as of ``draw``
     """
     motion = several_configurations(mech, q, t)
     if count < 1:
@@ -123,12 +133,16 @@ def snapshots(
     sketches = [skeleton.at(one) for one in chosen]
     path_of_trail = trail_points(motion.mech, motion.curve, trail)
     box = with_points(bounds(sketches), path_of_trail)
-    points = np.concatenate([sketch.points for sketch in sketches])
+    points, shapes = np.concatenate([sketch.points for sketch in sketches]), shapes and bool(motion.mech.contact_pairs)
+    if shapes:
+        box = around(box, motion.mech, sketches)
+        points = np.concatenate([points, box])
     painted = make_canvas(ax, motion.mech, chosen[0], view, points, elevation, azimuth)
     size = symbol_size(sketches[0], box, symbols)
     for painted.layer, sketch in enumerate(sketches):
         painted.strength = FAINTEST ** (1.0 - (painted.layer + 1) / count)
-        paint(painted, motion.mech, sketch, size, Details(axes=False, masses=painted.layer == count - 1))
+        details = Details(axes=False, masses=painted.layer == count - 1, shapes=box if shapes else None)
+        paint(painted, motion.mech, sketch, size, details)
     paint_trail(painted, path_of_trail)
     finish(painted, box, size, ticks, title, own=ax is None)
     if ax is None:
@@ -166,6 +180,8 @@ def finish(painted: Canvas, box: np.ndarray, size: float, ticks: bool, title: st
 def paint(to: Canvas, mech: lw.Mechanism, sketch: Sketch, size: float, details: Details) -> None:
     """All of a mechanism in one configuration."""
     _ground(to, sketch, size)
+    if details.shapes is not None:
+        _shapes(to, mech, sketch, size, details.shapes)
     _links(to, sketch)
     _elements(to, sketch, size)
     _joints(to, sketch, size, details.axes)
@@ -245,6 +261,22 @@ def _ground(to: Canvas, sketch: Sketch, size: float) -> None:
             strokes.append(base + np.array([place * right, (place - 0.8 * size) * right - 0.9 * size * up]))
     if strokes:
         to.lines("hatching", strokes, BLACK, 0.8, 1.0)
+
+
+def _shapes(to: Canvas, mech: lw.Mechanism, sketch: Sketch, size: float, box: np.ndarray) -> None:
+    """Floors, and outlines of what touches them."""
+    placed = touching(mech, sketch)
+    lines = [line for one in placed if one[0].kind != "plane" for line in outlines(*one, to.view)]
+    if lines:
+        to.lines("shapes", lines, [GREY] * len(lines), 0.7, 1.8)
+    for patch in (floor(*one, box) for one in placed):
+        if patch is None:
+            continue
+        hatched = floor_lines(patch, to.view, size)
+        if hatched:
+            to.lines("floor", hatched, BLACK, 0.8, 1.0)
+        else:
+            to.plates("floor", [patch], [GREY], 0.9)
 
 
 def _is_guide(mark: JointMark) -> bool:

@@ -1,0 +1,113 @@
+"""Outlines of the shapes that touch, and the floor that they stand on.  No matplotlib here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+from scipy.spatial import ConvexHull
+
+import linkwise as lw
+
+from .shapes import shape_of
+from .skeleton import Sketch
+from .views import View
+
+ROUND = 32  # straight lines around a circle
+EDGE_ON = 0.05  # cosine between a floor's normal and the way to the onlooker below which it is seen as a line
+FAR = 1.0  # of the extent of the picture: a floor that is further below is left out
+BEYOND = 0.08  # of the extent, by which a floor goes on around what stands on it
+STROKES = 24  # of hatching along a floor
+
+Placed = tuple[lw.Shape, np.ndarray]  # a shape, and its pose (4, 4) in the world
+
+
+def touching(mech: lw.Mechanism, sketch: Sketch) -> list[Placed]:
+    """The shapes that take part in contacts; planes last."""
+    names = dict.fromkeys(name for pair in mech.contact_pairs for name in pair.shapes)
+    world = np.concatenate([sketch.poses, np.eye(4)[None]])  # the ground is body -1
+    found = []
+    for shape in map(mech.shape, names):
+        body, (rotation, position) = shape.placed(mech)
+        pose = np.eye(4)
+        pose[:3, :3], pose[:3, 3] = rotation, position
+        found.append((shape, world[body] @ pose))
+    return sorted(found, key=lambda one: one[0].kind == "plane")
+
+
+def around(box: np.ndarray, mech: lw.Mechanism, sketches: Sequence[Sketch]) -> np.ndarray:
+    """(2, 3): the box with the shapes of a mechanism in several configurations, and with the floors below them."""
+    placed = [one for sketch in sketches for one in touching(mech, sketch)]
+    points = [_vertices(*one) for one in placed if one[0].kind != "plane"]
+    box = _box_of([box, *points])
+    return _box_of([box, *(patch for one in placed if (patch := floor(*one, box)) is not None)])
+
+
+def _box_of(points: Sequence[np.ndarray]) -> np.ndarray:
+    every = np.concatenate(points)
+    return np.array([every.min(axis=0), every.max(axis=0)])
+
+
+def floor(shape: lw.Shape, pose: np.ndarray, box: np.ndarray) -> np.ndarray | None:
+    """(4, 3): the part of a plane that is below a box (2, 3); None for what is no plane, and for one far away."""
+    if shape.kind != "plane":
+        return None
+    corners = np.array([[box[i, 0], box[j, 1], box[k, 2]] for i, j, k in product((0, 1), repeat=3)])
+    local = (corners - pose[:3, 3]) @ pose[:3, :3]
+    extent = float(np.ptp(box, axis=0).max())
+    if local[:, 2].min() > FAR * extent or local[:, 2].max() < -FAR * extent:
+        return None
+    (low, high), more = (local.min(axis=0), local.max(axis=0)), BEYOND * extent
+    ring = [(low[0] - more, low[1] - more), (high[0] + more, low[1] - more)]
+    ring += [(high[0] + more, high[1] + more), (low[0] - more, high[1] + more)]
+    return np.array([[x, y, 0.0] for x, y in ring]) @ pose[:3, :3].T + pose[:3, 3]
+
+
+def floor_lines(patch: np.ndarray, view: View, size: float) -> list[np.ndarray]:
+    """A floor that a flat view sees edge-on, as a line with hatching below; nothing of others."""
+    normal = np.cross(patch[1] - patch[0], patch[2] - patch[1])
+    normal /= np.linalg.norm(normal)
+    if not view.flat or abs(normal @ view.toward) > EDGE_ON:
+        return []
+    along = np.cross(view.toward, normal)
+    along /= np.linalg.norm(along)
+    places = patch @ along
+    start = patch[int(places.argmin())]
+    length = float(np.ptp(places))
+    slanted = -0.9 * size * normal - 0.8 * size * along
+    strokes = (start + along * x for x in np.linspace(0.8 * size, length, STROKES))
+    return [start + np.outer([0.0, length], along), *(np.array([foot, foot + slanted]) for foot in strokes)]
+
+
+def outlines(shape: lw.Shape, pose: np.ndarray, view: View) -> list[np.ndarray]:
+    """Lines (k, 3) of a shape: its silhouette in a flat view, else circles around it and edges."""
+    if view.flat:
+        vertices = _vertices(shape, pose)
+        ring = ConvexHull(view.project(vertices)).vertices
+        return [vertices[[*ring, ring[0]]]]
+    return [line @ pose[:3, :3].T + pose[:3, 3] for line in _wires(shape)]
+
+
+def _vertices(shape: lw.Shape, pose: np.ndarray) -> np.ndarray:
+    return shape_of(shape.kind, shape.size).mesh().vertices @ pose[:3, :3].T + pose[:3, 3]
+
+
+def _wires(shape: lw.Shape) -> list[np.ndarray]:
+    """In the shape's own frame."""
+    if shape.kind == "box":
+        corners = list(product(*((-x, x) for x in shape.size)))
+        return [np.array([a, b]) for a in corners for b in corners if a < b and np.equal(a, b).sum() == 2]
+    angles = np.linspace(0.0, 2.0 * np.pi, ROUND + 1)
+    circle = np.stack([np.cos(angles), np.sin(angles), np.zeros(ROUND + 1)], axis=-1)
+    if shape.kind in ("sphere", "ellipsoid"):
+        half = np.broadcast_to(shape.size, 3)
+        return [np.roll(circle, k, axis=1) * half for k in range(3)]
+    radius, half_length = shape.size
+    ends = [circle * radius + [0.0, 0.0, end] for end in (-half_length, half_length)]
+    if shape.kind == "cylinder":
+        quarters = range(0, ROUND, ROUND // 4)
+        return [*ends, *(np.array([ends[0][k], ends[1][k]]) for k in quarters)]
+    upright = np.roll(circle, 1, axis=1)[:, [1, 0, 2]] * radius  # in the plane of x and z
+    stadium = upright + np.outer(np.where(upright[:, 2] < 0.0, -half_length, half_length), [0.0, 0.0, 1.0])
+    return [*ends, stadium, stadium[:, [1, 0, 2]]]
