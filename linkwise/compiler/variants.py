@@ -4,7 +4,7 @@ The first variant that asks for a function gets code with its numbers folded in,
 second on one kernel serves all: it takes those numbers as a further array.  A variant still gets code of its own where
 mechanics looks at zeros before anything runs: if a body that varies has no mass, or if a moment of inertia or armature
 is zero that was not in any variant compiled before, since compiling refuses to divide by it.  So it does where it asks
-for a frame that the others do not have.
+for a frame that the others do not have.  In families that are ``alike`` the first variant runs the shared code too.
 """
 
 from __future__ import annotations
@@ -72,9 +72,11 @@ def shared_by_variants(
         if code.fresh or not code.allows(zeros):
             alone = own()
             code.fresh = False
-            if not code.numbers.massless(mech):
+            massless = code.numbers.massless(mech)
+            if not massless:
                 code.learn(zeros)
-            return alone
+            if massless or not family.alike:
+                return alone
         if code.bind is None:
             code.bind = shared(code.numbers)
         return code.bind(mech, vector)

@@ -60,10 +60,12 @@ class Family:
     frames    those of the first: code that looks at others is no code for all
     changed   the numbers in which those that asked for code differ from the first
     code      what was compiled for them, by request
+    alike     whether all run the code that they share, the first too, which otherwise runs its own
     """
 
-    def __init__(self, frames: Mapping[str, Frame]) -> None:
+    def __init__(self, frames: Mapping[str, Frame], alike: bool = False) -> None:
         self.frames = frames
+        self.alike = alike
         self.changed: frozenset[Change] = frozenset()
         self.code: dict[Any, Any] = {}
         self._locks: dict[int, Any] = {}
@@ -76,7 +78,7 @@ class Family:
     @cached_property
     def without_loops(self) -> Family:
         """The family of the spanning trees."""
-        return Family(self.frames)
+        return Family(self.frames, self.alike)
 
     def has_frames_of(self, mech: Mechanism, names: Iterable[Any]) -> bool:
         """Whether frames so named are where those of the first are; what is no name of a frame does not matter."""

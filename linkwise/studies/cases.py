@@ -1,0 +1,234 @@
+"""Some cases of a study: what was drawn for them, in the forms in which it is computed with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+import linkwise as lw
+
+from .quantities import CTRL, GRAVITY, OF_LINKS, OF_POSITIONS, PAYLOAD
+
+FEEDBACK = ("target", "kp", "kd")
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One case: its number, the mechanism with its numbers, its state, and all that varies by name."""
+
+    number: int
+    mechanism: lw.Mechanism
+    q: np.ndarray
+    v: np.ndarray
+    tau: np.ndarray
+    values: Mapping[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[name]
+
+
+@dataclass(frozen=True, eq=False)
+class Cases:
+    """Cases ``first`` to ``first + len``: ``values`` maps what varies to (cases, ...); iterating gives ``Case`` after
+    ``Case``.
+
+    mechanism    the one of the study
+    parameters   numbers of the mechanism as ``lw.rollout`` and ``lw.compile`` take them, payloads included
+    q, v, tau    (cases, nq), (cases, nv), (cases, nv): initial states, loops closed, and joint forces
+    """
+
+    mechanism: lw.Mechanism
+    first: int
+    count: int
+    values: Mapping[str, np.ndarray]
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.values[name]
+
+    @property
+    def numbers(self) -> np.ndarray:
+        return np.arange(self.first, self.first + self.count)
+
+    def __iter__(self) -> Iterator[Case]:
+        return map(self.case, range(self.count))
+
+    def case(self, k: int) -> Case:
+        """The k-th of these cases."""
+        own = {name: values[k] for name, values in self.values.items()}
+        return Case(self.first + k, self.mechanism_of(k), self.q[k], self.v[k], self.tau[k], own)
+
+    # States ----------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def q(self) -> np.ndarray:
+        q = self._of_joints("q0", np.array(self.mechanism.initial))
+        if not self.mechanism.loops:
+            return q
+        held = [name.partition(".")[2] for name in self.values if name.startswith("q0.")]
+        same = not any(name.startswith("q0") for name in self.values)
+        closed = [lw.closed.assemble(self.mechanism, one, hold=held) for one in (q[:1] if same else q)]
+        return np.broadcast_to(np.array(closed), q.shape)
+
+    @cached_property
+    def v(self) -> np.ndarray:
+        v = self._of_joints("v0", np.zeros(self.mechanism.nv))
+        if not self.mechanism.loops or not v.any():
+            return v
+        pairs = zip(self.q, v, strict=True)
+        return np.array([lw.closed.project(self.mechanism, q, one)[1] for q, one in pairs])
+
+    @cached_property
+    def tau(self) -> np.ndarray:
+        return self._of_joints("tau", np.zeros(self.mechanism.nv))
+
+    def varies(self, head: str) -> bool:
+        """Whether something so named, of all joints or of one, varies."""
+        return any(name.partition(".")[0] == head for name in self.values)
+
+    @property
+    def feedback(self) -> dict[str, np.ndarray]:
+        """Target and gains that vary, (cases, nq) and (cases, nv)."""
+        start = {"target": np.array(self.mechanism.initial), "kp": self._still, "kd": self._still}
+        return {name: self._of_joints(name, start[name]) for name in FEEDBACK if self.varies(name)}
+
+    @property
+    def ctrl(self) -> np.ndarray | None:
+        """(cases, n_ctrl): inputs of actuators, if they vary."""
+        names = list(self.mechanism.actuator_names)
+        if not self.varies(CTRL):
+            return None
+        found = np.zeros((self.count, len(names)))
+        for name, values in self.values.items():
+            if name == CTRL:
+                found[:] = values
+            elif name.startswith(f"{CTRL}."):
+                found[:, names.index(name.partition(".")[2])] = values
+        return found
+
+    @property
+    def _still(self) -> np.ndarray:
+        return np.zeros(self.mechanism.nv)
+
+    def _of_joints(self, head: str, otherwise: np.ndarray) -> np.ndarray:
+        """(cases, nq) or (cases, nv): of all joints, with those of single joints in their places."""
+        found = np.tile(otherwise, (self.count, 1))
+        if head in self.values:
+            found[:] = self.values[head]
+        place = self.mechanism.q_index if head in OF_POSITIONS else self.mechanism.v_index
+        for name, values in self.values.items():
+            if name.startswith(f"{head}."):
+                found[:, place(name.partition(".")[2])] = values.reshape(self.count, -1)
+        return found
+
+    # Numbers of the mechanism ----------------------------------------------------------------------------------------
+
+    @cached_property
+    def parameters(self) -> dict[str, np.ndarray]:
+        found = {}
+        for kind, of_links in self._bodies.items():
+            if len(of_links) == self.mechanism.n_links:
+                found[kind] = np.stack([of_links[i] for i in range(self.mechanism.n_links)], axis=1)
+            else:
+                found |= {f"{self.mechanism.link_names[i]}.{kind}": of_links[i] for i in sorted(of_links)}
+        return found | ({GRAVITY: self.values[GRAVITY]} if GRAVITY in self.values else {})
+
+    @cached_property
+    def _bodies(self) -> dict[str, dict[int, np.ndarray]]:
+        """Kind of number -> link -> (cases, ...), of the links that have such numbers that vary."""
+        found: dict[str, dict[int, np.ndarray]] = {kind: {} for kind in OF_LINKS}
+        mech = self.mechanism
+        for kind, whole in ((k, self.values[k]) for k in OF_LINKS if k in self.values):
+            found[kind] = {i: whole[:, i] for i in range(mech.n_links)}
+        payloads: dict[str, dict[str, np.ndarray]] = {}
+        for name, values in self.values.items():
+            link, _, kind = name.rpartition(".")
+            if name.startswith(PAYLOAD):
+                payloads.setdefault(link.removeprefix(PAYLOAD), {})[kind] = values
+            elif kind in OF_LINKS and link in mech.link_names:
+                found[kind][mech.link_names.index(link)] = values
+        for frame, payload in payloads.items():
+            self._attach(found, frame, payload)
+        return found
+
+    def _attach(self, found: dict[str, dict[int, np.ndarray]], frame: str, payload: Mapping[str, np.ndarray]) -> None:
+        """Add a payload in a frame to the body that has it: masses added, parallel axes.  Sums are written out, in one
+        order however many cases there are."""
+        mech, at = self.mechanism, self.mechanism.frames[frame]
+        i, n = at.body, self.count
+        nominal = {"mass": mech.masses[i], "com": mech.coms[i], "inertia": mech.inertias[i]}
+        mass, com, inertia = (
+            found[kind].get(i, np.broadcast_to(own, (n, *own.shape))) for kind, own in nominal.items()
+        )
+        added = payload.get("mass", np.zeros(n))
+        place = at.position + _rotated(at.rotation, payload.get("com", np.zeros((n, 3))))
+        whole = mass + added
+        centre = np.where(whole[:, None] > 0.0, mass[:, None] * com + added[:, None] * place, com)
+        centre = centre / np.where(whole > 0.0, whole, 1.0)[:, None]
+        moments = inertia + _of_points(mass, com - centre) + _of_points(added, place - centre)
+        if "inertia" in payload:
+            once = np.moveaxis(_rotated(at.rotation, np.moveaxis(payload["inertia"], 1, 2)), 1, 2)
+            moments = moments + _rotated(at.rotation, once)
+        found["mass"][i], found["com"][i], found["inertia"][i] = whole, centre, moments
+
+    def mechanism_of(self, k: int) -> lw.Mechanism:
+        """The mechanism with the numbers of the k-th of these cases."""
+        mech, names = self.mechanism, self.mechanism.link_names
+        if self._bodies["pose"]:
+            raise lw.MechanismError(
+                "poses of joints vary in rollouts and singularities alone, not mechanism by mechanism"
+            )
+        of_bodies = {kind: self._bodies[kind] for kind in ("mass", "com", "inertia")}
+        if any(of_bodies.values()):
+            rows = []
+            for i in range(len(names)):
+                own = mech.masses[i], mech.coms[i], mech.inertias[i]
+                given = (
+                    of_bodies[kind][i][k] if i in of_bodies[kind] else x for kind, x in zip(of_bodies, own, strict=True)
+                )
+                rows.append(_ten_numbers(*given))
+            mech = mech.with_inertial_parameters(np.concatenate(rows))
+        if GRAVITY in self.values:
+            mech = mech.with_gravity(self.values[GRAVITY][k])
+        for head, edit in (("damping", "with_damping"), ("armature", "with_armature")):
+            if self.varies(head):
+                row = self._of_joints(head, np.array(getattr(self.mechanism, head)))[k]
+                joints = [body.joint for body in mech.bodies if not body.mimic]
+                mech = getattr(mech, edit)({joint: _single(row[mech.v_index(joint)]) for joint in joints})
+        return mech
+
+
+def _single(numbers: np.ndarray) -> Any:
+    return float(numbers[0]) if len(numbers) == 1 else numbers
+
+
+def _ten_numbers(mass: Any, com: np.ndarray, inertia: np.ndarray) -> np.ndarray:
+    """Mass, first moment and inertia about the link's origin, in the order of ``lw.inertial_parameters``."""
+    about = inertia + _of_points(np.asarray(mass)[None], com[None])[0]
+    return np.array([mass, *(mass * com), *(about[i, j] for i, j in ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2)))])
+
+
+def _rotated(rotation: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    """Rotation times vectors (cases, 3) or the columns of (cases, 3, m)."""
+    rows = [
+        rotation[i, 0] * vectors[:, 0] + rotation[i, 1] * vectors[:, 1] + rotation[i, 2] * vectors[:, 2]
+        for i in range(3)
+    ]
+    return np.stack(rows, axis=1)
+
+
+def _of_points(mass: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """(cases, 3, 3): the inertia about the origin of masses (cases,) at points (cases, 3)."""
+    x, y, z = at[:, 0], at[:, 1], at[:, 2]
+    rows = [
+        [y * y + z * z, -x * y, -x * z],
+        [-x * y, x * x + z * z, -y * z],
+        [-x * z, -y * z, x * x + y * y],
+    ]
+    return mass[:, None, None] * np.stack([np.stack(row, axis=-1) for row in rows], axis=1)

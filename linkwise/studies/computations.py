@@ -1,0 +1,345 @@
+"""What a study computes: rollouts, linear models, equilibria, singularities, functions of the user.
+
+A computation takes cases and gives arrays by name, the axis of cases first; all but rollouts and singularities go case
+by case.  ``axes`` names the other axes of its arrays, ``labels`` what is along them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+import linkwise as lw
+
+from ..viewer.coordinates import UNITS
+from .cases import Case, Cases
+from .errors import StudyError
+
+BYTES_PER_CHUNK = 2**25
+CASES_PER_CHUNK = 8192
+SLOW_CASES_PER_CHUNK = 64  # where each takes milliseconds
+POINT = ("x", "y", "z")
+
+
+@dataclass(frozen=True)
+class Computation:
+    """``arrays(cases)`` -> {name: (cases, ...)}."""
+
+    #: Quantities, by the first part of their names, that it cannot take into account, and what to do.
+    unsupported: ClassVar[Mapping[str, str]] = {
+        "pose": "poses vary in rollouts, singularities and functions of your own alone"
+    }
+
+    def arrays(self, cases: Cases) -> dict[str, np.ndarray]:
+        raise NotImplementedError
+
+    def axes(self, mech: lw.Mechanism) -> dict[str, tuple[str, ...]]:
+        """Array -> names of its axes behind that of cases; those that are not told get names of their own."""
+        return {}
+
+    def labels(self, mech: lw.Mechanism) -> dict[str, list[Any]]:
+        """Axis -> what is along it."""
+        return {"q": list(mech.q_names), "v": list(mech.v_names)}
+
+    def units(self, mech: lw.Mechanism) -> dict[str, str]:
+        """Array, or axis that has a unit per entry -> unit."""
+        return {}
+
+    def cases_per_chunk(self, mech: lw.Mechanism) -> int:
+        return SLOW_CASES_PER_CHUNK
+
+
+@dataclass(frozen=True)
+class Rollout(Computation):
+    """Motions by ``lw.rollout``: "positions" (case, t, q) and "velocities" (case, t, v).
+
+    dt, steps, method, every, final_only, coordinates   as in ``lw.rollout``; final_only keeps no axis t
+    tau, wrenches, feedback, ctrl   what drives all cases; where tau, ctrl, target, kp or kd vary, these take its place
+    frames       names of frames whose world positions are kept too: "position.NAME" (case, t, xyz)
+    measure      measure(cases, t, q, v) -> {name: (case, ...)}: what is kept in place of the states, of all cases of
+                 a chunk at once; t is (times,), q (cases, times, nq), without the axis of times with final_only
+    """
+
+    dt: float | None
+    steps: int
+    method: str = "rk4"
+    every: int = 1
+    final_only: bool = False
+    tau: Any = None
+    wrenches: Any = None
+    feedback: Any = None
+    ctrl: Any = None
+    coordinates: str = "joint"
+    frames: Sequence[str] = ()
+    measure: Callable[..., Mapping[str, Any]] | None = None
+
+    unsupported: ClassVar[Mapping[str, str]] = {
+        "damping": "rollouts have the damping of the mechanism; kd varies, as feedback",
+        "armature": "armature varies in linear models, equilibria and functions of your own alone",
+    }
+
+    def arrays(self, cases: Cases) -> dict[str, np.ndarray]:
+        q, v = lw.rollout(
+            cases.mechanism, cases.q, cases.v, **self._driven(cases), **self._options, parameters=cases.parameters
+        )
+        if self.measure is not None:
+            found = self.measure(cases, self.times(cases.mechanism), q, v)
+            return _checked(found, len(cases), "measure")
+        found = {"positions": q, "velocities": v}
+        return found | {f"position.{name}": lw.frame_pose(cases.mechanism, q, name)[..., :3, 3] for name in self.frames}
+
+    def times(self, mech: lw.Mechanism) -> np.ndarray:
+        dt = mech.timestep if self.dt is None else self.dt
+        return float(dt) * np.arange(0, self.steps + 1, self.every)
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        kept = {"final_only": True} if self.final_only else {"every": self.every}
+        return {"dt": self.dt, "steps": self.steps, "method": self.method, "coordinates": self.coordinates, **kept}
+
+    def _driven(self, cases: Cases) -> dict[str, Any]:
+        """Forces and gains, of every case where they vary."""
+        feedback = self.feedback
+        if cases.feedback:
+            if feedback is not None and not isinstance(feedback, Mapping):
+                raise StudyError("target, kp and kd vary with feedback={'target': ...}, not with a compiled controller")
+            given = cases.feedback
+            if "target" in given:
+                given["target"] = given["target"][:, None, :]  # the same at all times
+            feedback = {**(feedback or {}), **given}
+            feedback.setdefault("target", np.array(cases.mechanism.initial))
+        tau = cases.tau[:, None, :] if cases.varies("tau") else self.tau
+        ctrl = self.ctrl if cases.ctrl is None else cases.ctrl[:, None, :]
+        return {"tau": tau, "wrenches": self.wrenches, "feedback": feedback, "ctrl": ctrl}
+
+    def axes(self, mech: lw.Mechanism) -> dict[str, tuple[str, ...]]:
+        if self.measure is not None:
+            return {}
+        lead = () if self.final_only else ("t",)
+        states = {"positions": (*lead, "q"), "velocities": (*lead, "v")}
+        return states | {f"position.{name}": (*lead, "xyz") for name in self.frames}
+
+    def labels(self, mech: lw.Mechanism) -> dict[str, list[Any]]:
+        times = {} if self.final_only else {"t": self.times(mech).tolist()}
+        return super().labels(mech) | times | {"xyz": list(POINT)}
+
+    def units(self, mech: lw.Mechanism) -> dict[str, str]:
+        return {"t": "s", **_state_units(mech), **{f"position.{name}": "m" for name in self.frames}}
+
+    def cases_per_chunk(self, mech: lw.Mechanism) -> int:
+        if mech.loops:
+            return SLOW_CASES_PER_CHUNK * 4
+        records = 1 if self.final_only else self.steps // max(1, self.every) + 1
+        return max(1, min(CASES_PER_CHUNK, BYTES_PER_CHUNK // (8 * records * (mech.nq + mech.nv))))
+
+
+@dataclass(frozen=True)
+class LinearModels(Computation):
+    """Linear models by ``lw.linearize``: "A" (case, state, state), "B" (case, state, input), "eigenvalues" (case, n),
+    complex, sorted, and "drift" (case, state).
+
+    at        "start": the initial states of the cases; "equilibrium": states of rest near them, NaN where none is found
+    options   of ``lw.linearize``, such as inputs and outputs
+    """
+
+    at: str = "start"
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.at not in ("start", "equilibrium"):
+            raise StudyError(f"linear models are made at the 'start' or at the 'equilibrium', not at {self.at!r}")
+
+    def arrays(self, cases: Cases) -> dict[str, np.ndarray]:
+        return _case_by_case(cases, self._of)
+
+    def _of(self, case: Case) -> dict[str, Any]:
+        q, v, found = case.q, case.v, True
+        if self.at == "equilibrium":
+            try:
+                q, v = lw.find_equilibrium(case.mechanism, q, case.tau).q, np.zeros_like(v)
+            except lw.linearization.EquilibriumError:
+                found = False
+        model = lw.linearize(case.mechanism, q, v, case.tau, **self.options)
+        kept = {"A": model.A, "B": model.B, "drift": model.drift}
+        if not found:
+            kept = {name: np.full_like(x, np.nan) for name, x in kept.items()}
+        values = np.linalg.eigvals(model.A) if found else np.full(len(model.A), np.nan)
+        order = np.lexsort((values.imag, values.real))
+        return kept | {"eigenvalues": values.astype(complex)[order], "found": found}
+
+    def axes(self, mech: lw.Mechanism) -> dict[str, tuple[str, ...]]:
+        return {
+            "A": ("state", "to"),
+            "B": ("state", "input"),
+            "drift": ("state",),
+            "eigenvalues": ("mode",),
+            "found": (),
+        }
+
+    def units(self, mech: lw.Mechanism) -> dict[str, str]:
+        return {"eigenvalues": "1/s"}
+
+
+@dataclass(frozen=True)
+class Equilibria(Computation):
+    """States of rest by ``lw.find_equilibrium``, near the initial states: "positions" (case, q), "tau" (case, v),
+    "residual", "stable" (1, 0, or NaN where no force brings it back or away), "found"; NaN where none is found.
+
+    options   of ``lw.find_equilibrium``, such as hold and stable
+    """
+
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def arrays(self, cases: Cases) -> dict[str, np.ndarray]:
+        return _case_by_case(cases, self._of)
+
+    def _of(self, case: Case) -> dict[str, Any]:
+        try:
+            rest = lw.find_equilibrium(case.mechanism, case.q, case.tau, **self.options)
+        except lw.linearization.EquilibriumError as error:
+            lost = np.full_like(case.q, np.nan), np.full_like(case.v, np.nan)
+            return dict(zip(self.axes(case.mechanism), (*lost, error.residual, np.nan, False), strict=True))
+        stable = np.nan if rest.stable is None else float(rest.stable)
+        return dict(zip(self.axes(case.mechanism), (rest.q, rest.tau, rest.residual, stable, True), strict=True))
+
+    def axes(self, mech: lw.Mechanism) -> dict[str, tuple[str, ...]]:
+        return {"positions": ("q",), "tau": ("v",), "residual": (), "stable": (), "found": ()}
+
+    def units(self, mech: lw.Mechanism) -> dict[str, str]:
+        return _state_units(mech)
+
+
+@dataclass(frozen=True)
+class Singularities(Computation):
+    """How far the initial configurations are from singular ones, by the Jacobian of a link or frame: "singular_values"
+    (case, k), largest first, "manipulability", their product, and "conditioning", the smallest by the largest.
+
+    link   whose Jacobian; of a mechanism with loops it may be left out, for the Jacobian of its constraints
+    rows   of the Jacobian: "angular", "linear" or numbers; all six by default
+    """
+
+    link: str | None = None
+    rows: Any = None
+
+    unsupported: ClassVar[Mapping[str, str]] = {}
+
+    def arrays(self, cases: Cases) -> dict[str, np.ndarray]:
+        mech = cases.mechanism
+        if self.link is None:
+            if not mech.loops:
+                raise StudyError("singularities: say of which link (link=...): a mechanism without loops has no other")
+            matrices = lw.closed.constraint_jacobian(mech, cases.q)
+        else:
+            matrices = self._jacobians(cases)
+        values = np.linalg.svd(matrices, compute_uv=False)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            ratio = values[:, -1] / values[:, 0]
+        return {"singular_values": values, "manipulability": _product(values), "conditioning": ratio}
+
+    def _jacobians(self, cases: Cases) -> np.ndarray:
+        poses = {name: x for name, x in cases.parameters.items() if name.rpartition(".")[2] == "pose"}
+        kernel = lw.compile("jacobian", cases.mechanism, parameters=tuple(poses), link=self.link)
+        rows = {None: slice(None), "angular": slice(0, 3), "linear": slice(3, 6)}
+        chosen = rows[self.rows] if self.rows is None or isinstance(self.rows, str) else list(self.rows)
+        return kernel(cases.q, *poses.values())[:, chosen]
+
+    def axes(self, mech: lw.Mechanism) -> dict[str, tuple[str, ...]]:
+        return {"singular_values": ("direction",), "manipulability": (), "conditioning": ()}
+
+    def cases_per_chunk(self, mech: lw.Mechanism) -> int:
+        return CASES_PER_CHUNK
+
+
+@dataclass(frozen=True)
+class Function(Computation):
+    """A function of the user.
+
+    function     function(case) -> {name: number or array}, or a number; with ``all_at_once`` function(cases) ->
+                 {name: (cases, ...)}, of all cases of a chunk, which must not depend on which these are
+    named_axes   {name: names of the axes of its arrays}, for labels
+    named_units  {name: unit}
+    """
+
+    function: Callable[[Any], Any]
+    all_at_once: bool = False
+    named_axes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    named_units: Mapping[str, str] = field(default_factory=dict)
+
+    unsupported: ClassVar[Mapping[str, str]] = {}
+
+    def arrays(self, cases: Cases) -> dict[str, np.ndarray]:
+        if self.all_at_once:
+            return _checked(self.function(cases), len(cases), self._name)
+        return _case_by_case(cases, self._one)
+
+    def _one(self, case: Case) -> Mapping[str, Any]:
+        found = self.function(case)
+        return found if isinstance(found, Mapping) else {self._name: found}
+
+    @property
+    def _name(self) -> str:
+        name = getattr(self.function, "__name__", "result")
+        return "result" if name == "<lambda>" else name
+
+    def axes(self, mech: lw.Mechanism) -> dict[str, tuple[str, ...]]:
+        return {name: tuple(axes) for name, axes in self.named_axes.items()}
+
+    def units(self, mech: lw.Mechanism) -> dict[str, str]:
+        return dict(self.named_units)
+
+
+def _state_units(mech: lw.Mechanism) -> dict[str, str]:
+    """Of positions and velocities, where all joints have the same."""
+    found = {}
+    for name, of, which in (("positions", "q", 0), ("velocities", "v", 1)):
+        units = {UNITS[one.of][which] for body in mech.bodies if not body.mimic for one in body.kind.measures(of)}
+        found[name] = units.pop() if len(units) == 1 else ""
+    return found
+
+
+def _product(values: np.ndarray) -> np.ndarray:
+    return math.prod((values[:, k] for k in range(values.shape[1])), start=np.ones(len(values)))
+
+
+def _case_by_case(cases: Cases, function: Callable[[Case], Mapping[str, Any]]) -> dict[str, np.ndarray]:
+    """What a function finds for one case after the other, stacked."""
+    found: list[Mapping[str, Any]] = []
+    for k, number in enumerate(cases.numbers.tolist()):
+        try:
+            found.append(function(cases.case(k)))
+        except StudyError:
+            raise
+        except Exception as error:
+            raise StudyError(f"case {number}: {type(error).__name__}: {error}") from error
+    names = list(found[0])
+    for k, one in enumerate(found):
+        if list(one) != names:
+            raise StudyError(f"case {cases.first + k} gives {sorted(one)}, the first of its chunk {sorted(names)}")
+    return {name: _stacked(name, [np.asarray(one[name]) for one in found], cases.first) for name in names}
+
+
+def _stacked(name: str, values: list[np.ndarray], first: int) -> np.ndarray:
+    for k, value in enumerate(values):
+        if value.shape != values[0].shape:
+            raise StudyError(
+                f"case {first + k} gives {name!r} of shape {value.shape}, case {first} of {values[0].shape}: arrays of "
+                "all cases must have one shape; fill up with NaN"
+            )
+    return np.stack(values)
+
+
+def _checked(found: Any, count: int, what: str) -> dict[str, np.ndarray]:
+    """What a function of all cases of a chunk gave, as arrays with the axis of cases first."""
+    if not isinstance(found, Mapping):
+        found = {what: found}
+    arrays = {name: np.asarray(values) for name, values in found.items()}
+    for name, values in arrays.items():
+        if values.ndim == 0 or len(values) != count:
+            raise StudyError(
+                f"{what}: {name!r} has shape {values.shape}, but its first axis must be that of {count} cases"
+            )
+    return arrays

@@ -1,0 +1,230 @@
+"""What may vary in a study, by name: numbers of the mechanism, payloads, initial states, forces, gains."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+import linkwise as lw
+
+from ..viewer.coordinates import ANGLE, UNITS
+from .distributions import Distribution
+from .errors import StudyError
+
+GRAVITY = "gravity"
+OF_LINKS = {"mass": "kg", "com": "m", "inertia": "kg m^2", "pose": ""}  # and their units
+OF_PAYLOADS = {"mass": (), "com": (3,), "inertia": (3, 3)}
+OF_POSITIONS = ("q0", "target")
+OF_RATES = ("v0", "tau", "kp", "kd", "damping", "armature")
+PAYLOAD, CTRL, OWN = "payload.", "ctrl", "my."
+FORMS = (
+    "gravity; mass, com, inertia, pose (of all links) or LINK.mass, ...; payload.LINK.mass, payload.LINK.com, "
+    "payload.LINK.inertia; q0, v0, tau, target, kp, kd, damping, armature (of all joints) or q0.JOINT, ...; ctrl or "
+    "ctrl.ACTUATOR; my.ANYTHING for functions of your own"
+)
+AXES = ("x", "y", "z")
+
+
+@dataclass(frozen=True, eq=False)
+class Quantity:
+    """One thing that varies.
+
+    shape      of its value in one case
+    nominal    what the mechanism itself has, in that shape
+    unit       "" where numbers of several units are in it
+    labels     names of its numbers, empty of a single number
+    positions  (mech, place in q, place in v) of configurations: steps from nominal go along tangent directions
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    nominal: np.ndarray
+    unit: str = ""
+    labels: tuple[str, ...] = ()
+    positions: tuple[lw.Mechanism, slice, slice] | None = None
+
+    @property
+    def axis(self) -> str:
+        """The name of its axis, where it has one: that of results where these have the same along it."""
+        own = {"mass": "link", "gravity": "xyz", "ctrl": "actuator"}
+        own |= dict.fromkeys(OF_POSITIONS, "q") | dict.fromkeys(OF_RATES, "v")
+        if self.labels == AXES:
+            return "xyz"
+        return own.get(self.name, f"{self.name}_part")
+
+    @property
+    def factor(self) -> Quantity:
+        """What a factor of it is drawn as: one number for each of its own, of matrices one for each."""
+        matrix = self.name.rpartition(".")[2] in ("inertia", "pose")
+        shape = self.shape[:-2] if matrix else self.shape
+        labels = self.labels if len(self.labels) == math.prod(shape) else _numbered(shape)
+        return replace(self, shape=shape, unit="", labels=labels, positions=None)
+
+    @property
+    def step(self) -> Quantity:
+        """What a step from nominal is drawn as."""
+        if self.positions is None:
+            return self
+        mech, _, rates = self.positions
+        shape = (rates.stop - rates.start,) if self.shape else ()
+        return replace(self, shape=shape, labels=mech.v_names[rates] if shape else (), positions=None)
+
+    def stepped(self, steps: np.ndarray) -> np.ndarray:
+        """Nominal values and steps from them."""
+        if self.positions is None:
+            return self.nominal + steps
+        mech, place, rates = self.positions
+        whole = np.zeros((len(steps), mech.nv))
+        whole[:, rates] = steps.reshape(len(steps), -1)
+        reached = lw.integrate(mech, mech.initial, whole, 1.0)[:, place]
+        return reached.reshape(len(steps), *self.shape)
+
+    @property
+    def range(self) -> tuple[np.ndarray, np.ndarray]:
+        """The limits of a configuration's joints."""
+        if self.positions is None:
+            raise StudyError(f"{self.name}: WithinLimits is for q0 and target, which have the limits of joints")
+        mech, place, _ = self.positions
+        low, high = np.array(mech.q_lower[place]), np.array(mech.q_upper[place])
+        measures = [one.of for body in mech.bodies if not body.mimic for one in body.kind.measures("q")][place]
+        for k, measure in enumerate(measures):
+            if not (np.isfinite(low[k]) and np.isfinite(high[k])):
+                if measure != ANGLE:
+                    raise StudyError(f"{self.name}: {mech.q_names[place][k]!r} has no limits; give it a distribution")
+                low[k], high[k] = -np.pi, np.pi
+        return low.reshape(self.shape), high.reshape(self.shape)
+
+
+def quantity(mech: lw.Mechanism, name: str, given: Distribution) -> Quantity:
+    """The quantity that a name means."""
+    head, _, tail = name.partition(".")
+    if name == GRAVITY:
+        return Quantity(name, (3,), np.array(mech.gravity), "m/s^2", AXES)
+    if name.startswith(OWN):
+        return _own(name, given)
+    if name.startswith(PAYLOAD):
+        return _of_payload(mech, name)
+    if head in (*OF_POSITIONS, *OF_RATES):
+        return _of_joints(mech, name, head, tail)
+    if head == CTRL:
+        return _of_actuators(mech, name, tail)
+    link, _, kind = name.rpartition(".")
+    if kind in OF_LINKS:
+        return _of_links(mech, name, link, kind)
+    close = get_close_matches(name, [GRAVITY, *OF_LINKS, *OF_POSITIONS, *OF_RATES, CTRL], n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    raise StudyError(f"{name!r} is nothing that can vary{hint} Available: {FORMS}")
+
+
+def _of_links(mech: lw.Mechanism, name: str, link: str, kind: str) -> Quantity:
+    whole = {"mass": mech.masses, "com": mech.coms, "inertia": mech.inertias}.get(kind)
+    if whole is None:
+        whole = np.zeros((mech.n_links, 4, 4))
+        for i, body in enumerate(mech.bodies):
+            whole[i, :3, :3], whole[i, :3, 3], whole[i, 3, 3] = body.rotation, body.position, 1.0
+    if not link:
+        labels = mech.link_names if kind == "mass" else _numbered(whole.shape)
+        return Quantity(name, whole.shape, np.array(whole), OF_LINKS[kind], labels)
+    try:
+        own = whole[mech.moving_link_index(link)]
+    except ValueError as error:
+        raise StudyError(f"{name}: {error}") from None
+    return Quantity(name, own.shape, np.array(own), OF_LINKS[kind], AXES if kind == "com" else _numbered(own.shape))
+
+
+def _of_payload(mech: lw.Mechanism, name: str) -> Quantity:
+    frame, _, kind = name.removeprefix(PAYLOAD).rpartition(".")
+    if kind not in OF_PAYLOADS or not frame:
+        raise StudyError(f"{name}: a payload has payload.LINK.mass, payload.LINK.com and payload.LINK.inertia")
+    if frame not in mech.frames:
+        close = get_close_matches(frame, mech.frame_names, n=3) or list(mech.frame_names)[:8]
+        raise StudyError(f"{name}: mechanism {mech.name!r} has no link {frame!r}; available: {', '.join(close)}")
+    if mech.frames[frame].body < 0:
+        raise StudyError(f"{name}: {frame!r} is fixed to the ground, where a payload moves nothing")
+    shape = OF_PAYLOADS[kind]
+    return Quantity(name, shape, np.zeros(shape), OF_LINKS[kind], AXES if kind == "com" else _numbered(shape))
+
+
+def _of_joints(mech: lw.Mechanism, name: str, head: str, joint: str) -> Quantity:
+    """Of all joints, (nq,) or (nv,), or of one; a joint with one coordinate has a single number."""
+    positions = head in OF_POSITIONS
+    names = mech.q_names if positions else mech.v_names
+    place, rates = slice(0, mech.nq), slice(0, mech.nv)
+    if joint:
+        try:
+            place, rates = mech.q_index(joint), mech.v_index(joint)
+        except (KeyError, ValueError) as error:
+            raise StudyError(f"{name}: {error.args[0]}") from None
+        if mech.bodies[mech.body_index(joint)].mimic:
+            raise StudyError(f"{name}: {joint!r} mimics another joint: vary that one")
+    own = place if positions else rates
+    nominal = np.array(_nominal(mech, head)[own])
+    units = {unit for unit in joint_units(mech, head)[own]}
+    shape = () if joint and len(nominal) == 1 else nominal.shape
+    labels = names[own] if shape else ()
+    where = (mech, place, rates) if positions else None
+    return Quantity(name, shape, nominal.reshape(shape), units.pop() if len(units) == 1 else "", labels, where)
+
+
+def _nominal(mech: lw.Mechanism, head: str) -> np.ndarray:
+    if head in OF_POSITIONS:
+        return mech.initial
+    return np.array(getattr(mech, head)) if head in ("damping", "armature") else np.zeros(mech.nv)
+
+
+def _of_actuators(mech: lw.Mechanism, name: str, actuator: str) -> Quantity:
+    names = mech.actuator_names
+    if not actuator:
+        return Quantity(name, (len(names),), np.zeros(len(names)), "", tuple(names))
+    if actuator not in names:
+        raise StudyError(f"{name}: mechanism {mech.name!r} has no actuator {actuator!r}; available: {', '.join(names)}")
+    return Quantity(name, (), np.zeros(()))
+
+
+def _own(name: str, given: Distribution) -> Quantity:
+    """A quantity that only a function of the user knows: its shape is that of the numbers of its distribution."""
+    rows = {"points", "options"} | ({"table"} if not getattr(given, "same", False) else set())
+    shapes = []
+    for field in vars(given):
+        if field in ("weights", "covariance", "frozen", "same") or getattr(given, field) is None:
+            continue
+        numbers = np.shape(getattr(given, field))
+        shapes.append(numbers[1:] if field in rows else numbers)
+    shape = np.broadcast_shapes(*shapes) if shapes else ()
+    return Quantity(name, shape, np.zeros(shape), "", _numbered(shape))
+
+
+def joint_units(mech: lw.Mechanism, of: str) -> list[str]:
+    """The unit of each number of q or v, or of what has the shape of v; "" where a quantity has none of its own."""
+    if of in OF_POSITIONS:
+        return [UNITS[one.of][0] for body in mech.bodies if not body.mimic for one in body.kind.measures("q")]
+    measures = [one.of for body in mech.bodies if not body.mimic for one in body.kind.measures("v")]
+    if of == "v0":
+        return [UNITS[one][1] for one in measures]
+    angular = {"tau": "N m", "kp": "N m/rad", "kd": "N m s/rad", "damping": "N m s/rad", "armature": "kg m^2"}[of]
+    linear = {"tau": "N", "kp": "N/m", "kd": "N s/m", "damping": "N s/m", "armature": "kg"}[of]
+    return [angular if one == ANGLE else linear for one in measures]
+
+
+def _numbered(shape: Sequence[int]) -> tuple[str, ...]:
+    return tuple(",".join(map(str, index)) for index in np.ndindex(*shape)) if shape else ()
+
+
+def factor_names(name: str, quantity: Quantity, given: Any) -> list[str]:
+    """What the numbers that are drawn for a quantity are called."""
+    count = given.columns(quantity)
+    if count == 0:
+        return []
+    drawn = quantity
+    if hasattr(given, "factor"):
+        drawn = quantity.factor
+    elif hasattr(given, "step"):
+        drawn = quantity.step
+    if count == 1 or len(drawn.labels) != count:
+        return [name] if count == 1 else [f"{name}[{k}]" for k in range(count)]
+    return [f"{name}[{label}]" for label in drawn.labels]

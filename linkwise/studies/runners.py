@@ -1,0 +1,151 @@
+"""Who computes chunks: this process, processes on this machine, a Dask cluster; with a bounded number in flight."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import multiprocessing
+import os
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .errors import StudyError, library
+
+if TYPE_CHECKING:
+    from .stores import Chunk
+
+PER_THREAD = 2  # chunks in flight per thread of a worker: one that is computed, one that waits
+MOST_WARNINGS = 10
+
+
+class Here(Executor):
+    """Computes at once, in this process, with its threads."""
+
+    def submit(self, function: Any, /, *arguments: Any, **options: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        try:
+            done.set_result(function(*arguments, **options))
+        except Exception as error:
+            done.set_exception(error)
+        return done
+
+
+def chunks_done(
+    client: Any, recipe: bytes, chunks: Sequence[Chunk], cases: int, progress: bool | None, in_flight: int | None
+) -> Iterator[tuple[Chunk, dict[str, np.ndarray]]]:
+    """Each chunk as it is computed, in any order.  What is not consumed is not computed: at most ``in_flight`` chunks
+    are under way or wait to be consumed."""
+    from .study import computed
+
+    told: set[Any] = set()
+    waiting = iter(chunks)
+    under_way: dict[Future[Any], Chunk] = {}
+    with _executor(client) as (executor, width, threads), _bar(progress, cases, chunks) as bar:
+        try:
+            while True:
+                free = (in_flight or width()) - len(under_way)
+                for chunk in itertools.islice(waiting, max(0, free)):
+                    work = executor.submit(computed, recipe, chunk.start, chunk.stop - chunk.start, threads)
+                    under_way[work] = chunk
+                if not under_way:
+                    return
+                for work in wait(under_way, return_when=FIRST_COMPLETED).done:
+                    chunk = under_way.pop(work)
+                    arrays, caught = _result(work, chunk)
+                    del work  # whose result would stay
+                    _tell(caught, chunk, told)
+                    yield chunk, arrays
+                    bar.update(chunk.stop - chunk.start)
+        finally:
+            for work in under_way:
+                work.cancel()
+
+
+def _result(work: Future[Any], chunk: Chunk) -> Any:
+    try:
+        return work.result()
+    except StudyError:
+        raise
+    except Exception as error:
+        if isinstance(error, BrokenProcessPool) or type(error).__name__ == "KilledWorker":
+            raise StudyError(
+                f"cases {chunk.start} to {chunk.stop - 1}: the processes that computed them died, again and again. If "
+                "memory is short, give a smaller chunk; what is stored stays, and the study goes on when run again"
+            ) from error
+        raise
+
+
+@contextlib.contextmanager
+def _executor(client: Any) -> Iterator[tuple[Executor, Any, int | None]]:
+    """What computes, how many chunks it may have at a time, and the threads of each of its processes (None: as set)."""
+    if client is None:
+        yield Here(), lambda: 1, None
+    elif isinstance(client, bool):
+        raise StudyError("client is a client of Dask, an address, a number of processes or an Executor")
+    elif isinstance(client, int):
+        if client < 1:
+            raise StudyError(f"the number of processes must be positive, not {client}")
+        with ProcessPoolExecutor(client, multiprocessing.get_context("spawn")) as pool:
+            yield pool, lambda: PER_THREAD * client, 1
+    elif isinstance(client, Executor):
+        yield client, lambda: PER_THREAD * (getattr(client, "_max_workers", None) or os.cpu_count() or 1), 1
+    elif isinstance(client, str):
+        distributed = library("distributed", "a cluster")
+        try:
+            own = distributed.Client(client, timeout="10s")
+        except (OSError, ValueError) as error:
+            raise StudyError(f"there is no Dask scheduler at {client!r}: {error}") from None
+        with own:
+            yield _dask(own)
+    elif hasattr(client, "get_executor") and hasattr(client, "scheduler_info"):
+        yield _dask(client)
+    else:
+        raise StudyError(f"{client!r} is no client of Dask, address, number of processes or Executor")
+
+
+def _dask(client: Any) -> tuple[Executor, Any, int | None]:
+    """A cluster: what a lost worker had is computed by another.  Workers in this very process keep its threads."""
+
+    def width() -> int:
+        return PER_THREAD * max(1, sum(client.nthreads().values()))
+
+    inside = client.cluster is not None and not getattr(client.cluster, "processes", True)
+    return client.get_executor(pure=False), width, None if inside else 1
+
+
+def _tell(caught: Sequence[tuple[type[Warning], str]], chunk: Chunk, told: set[Any]) -> None:
+    """Pass on what was warned of elsewhere, each text once."""
+    for category, text in caught:
+        if text not in told and len(told) < MOST_WARNINGS:
+            told.add(text)
+            warnings.warn(f"cases {chunk.start} to {chunk.stop - 1}: {text}", category, stacklevel=5)
+
+
+class _NoBar:
+    def update(self, count: int) -> None:
+        pass
+
+
+@contextlib.contextmanager
+def _bar(progress: bool | None, cases: int, chunks: Sequence[Chunk]) -> Iterator[Any]:
+    """A progress bar over cases, which starts where the study had stopped."""
+    wanted = sys.stderr.isatty() if progress is None else progress
+    if not wanted:
+        yield _NoBar()
+        return
+    try:
+        tqdm = library("tqdm", "a progress bar").tqdm
+    except ImportError:
+        if progress:
+            raise
+        yield _NoBar()
+        return
+    left = sum(chunk.stop - chunk.start for chunk in chunks)
+    with tqdm(total=cases, initial=cases - left, unit=" cases", unit_scale=True, desc="study") as bar:
+        yield bar

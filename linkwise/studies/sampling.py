@@ -1,0 +1,125 @@
+"""Numbers in (0, 1) for numbered cases: each a pure function of seed, case and column, so that no splitting matters.
+
+A study has ``cases`` rows and a column for every number that is drawn.  A design gives rows ``first`` to
+``first + count`` without those before, whoever asks: random numbers come from the counter-based generator Philox
+(Salmon et al. 2011), whose counter is the number of the case and whose key is made of seed and name of the column.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from .errors import StudyError
+
+Design = Callable[[int, Sequence[str], int, int, int], np.ndarray]
+
+WORDS = 4  # numbers that Philox makes per count
+MOST_BITS = 52  # of a number in (0, 1) with half a step added, which float64 holds exactly
+ROUNDS = 8  # of a Feistel network; four suffice to be indistinguishable from a random permutation
+
+
+def random(seed: int, columns: Sequence[str], cases: int, first: int, count: int) -> np.ndarray:
+    """(count, columns): independent numbers.  A column has the same numbers whatever other columns there are."""
+    return _stacked([uniform(seed, name, first, count) for name in columns], count)
+
+
+def latin_hypercube(seed: int, columns: Sequence[str], cases: int, first: int, count: int) -> np.ndarray:
+    """In each column one number in each of ``cases`` equal parts of (0, 1), in random order."""
+    rows = np.arange(first, first + count, dtype=np.uint64)
+    found = []
+    for name in columns:
+        cells = permuted(rows, cases, _key(seed, f"order of {name}"))
+        found.append((cells + uniform(seed, name, first, count)) / cases)
+    return np.clip(_stacked(found, count), 2.0**-53, 1.0 - 2.0**-53)
+
+
+def sobol(seed: int, columns: Sequence[str], cases: int, first: int, count: int) -> np.ndarray:
+    """Sobol's sequence with Owen's scrambling: evenly spread over all columns at once, best for powers of two."""
+    if not columns:
+        return np.empty((count, 0))
+    from scipy.stats import qmc
+
+    scrambled = np.random.Generator(np.random.Philox(key=_key(seed, "scrambling")))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that a part of the sequence is no power of two
+        try:
+            sequence = qmc.Sobol(len(columns), scramble=True, bits=MOST_BITS, seed=scrambled)
+        except ValueError:
+            raise StudyError(
+                f"Sobol's sequence has at most {qmc.Sobol.MAXDIM} columns, not {len(columns)}: take sampling='random'"
+            ) from None
+        if first:
+            sequence.fast_forward(first)
+        return np.clip(sequence.random(count), 2.0**-53, 1.0 - 2.0**-53)
+
+
+def saltelli(seed: int, columns: Sequence[str], cases: int, first: int, count: int) -> np.ndarray:
+    """For Sobol's sensitivity indices, ``len(columns) + 2`` cases per row of Sobol's sequence: row A, row B, and row A
+    with one column after the other taken from B (Saltelli et al. 2010)."""
+    block = len(columns) + 2
+    numbers = np.arange(first, first + count)
+    rows, places = numbers // block, numbers % block
+    start = first // block
+    both = sobol(seed, [*columns, *columns], cases, start, int(rows[-1]) - start + 1 if count else 0)[rows - start]
+    a, b = both[:, : len(columns)], both[:, len(columns) :]
+    from_b = (places[:, None] == 1) | (places[:, None] - 2 == np.arange(len(columns)))
+    return np.where(from_b, b, a)
+
+
+DESIGNS: dict[str, Design] = {
+    "random": random,
+    "latin_hypercube": latin_hypercube,
+    "sobol": sobol,
+    "saltelli": saltelli,
+}
+
+
+def cases_per_row(sampling: str, columns: int) -> int:
+    """How many cases a design makes of each that is asked for."""
+    return columns + 2 if sampling == "saltelli" else 1
+
+
+def uniform(seed: int, name: str, first: int, count: int) -> np.ndarray:
+    """(count,): random numbers in (0, 1), never 0 or 1, of the cases from ``first`` on."""
+    skipped = first % WORDS
+    stream = np.random.Philox(key=_key(seed, name), counter=first // WORDS)
+    words = stream.random_raw(skipped + count)[skipped:]
+    return ((words >> np.uint64(64 - MOST_BITS)) + 0.5) * 2.0**-MOST_BITS
+
+
+def permuted(rows: np.ndarray, count: int, key: int) -> np.ndarray:
+    """Where a random permutation of 0 ... count - 1 takes these rows: a Feistel network on as many bits as needed,
+    applied again to what it takes beyond the last row."""
+    half = max(1, (max(1, count - 1).bit_length() + 1) // 2)
+    shift, low = np.uint64(half), np.uint64(2**half - 1)
+    mixers = [int.from_bytes(hashlib.sha256(f"{key}:{k}".encode()).digest()[:8], "little") | 1 for k in range(ROUNDS)]
+    found = rows.astype(np.uint64)
+    outside = np.ones(found.shape, bool)
+    while outside.any():
+        left, right = found[outside] >> shift, found[outside] & low
+        for mixer in mixers:
+            left, right = right, left ^ (_mixed(right + np.uint64(mixer)) & low)
+        found[outside] = left << shift | right
+        outside = found >= count
+    return found.astype(np.int64)
+
+
+def _mixed(x: np.ndarray) -> np.ndarray:
+    """The finalizer of the generator SplitMix64: every bit depends on all others."""
+    with np.errstate(over="ignore"):
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def _key(seed: int, name: str) -> int:
+    """128 bits of seed and name."""
+    return int.from_bytes(hashlib.sha256(f"{seed}:{name}".encode()).digest()[:16], "little")
+
+
+def _stacked(columns: Sequence[np.ndarray], count: int) -> np.ndarray:
+    return np.stack(columns, axis=-1) if columns else np.empty((count, 0))

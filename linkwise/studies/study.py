@@ -1,0 +1,265 @@
+"""Studies: thousands of cases of one computation, in chunks; each a pure function of the study and its number."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, lru_cache
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import linkwise as lw
+
+from . import sampling as designs
+from .cases import Cases
+from .computations import Computation
+from .distributions import Distribution, Given, Grid, distribution
+from .errors import StudyError
+from .quantities import Quantity, factor_names, quantity
+from .record import described
+from .results import Results
+from .runners import chunks_done
+from .stores import Chunk, opened
+
+FEWEST_CHUNKS = 16  # so that something is seen of small studies, and all workers have work
+STUDIES_KEPT = 4  # by a worker, with their compiled code
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """A mechanism, what varies, and what to compute; ``run()`` computes it.
+
+    mechanism   the one that is studied
+    compute     ``Rollout``, ``LinearModels``, ``Equilibria``, ``Singularities`` or ``Function``
+    vary        {name: distribution, or a number or array for all cases}: see docs/studies.md for the names
+    cases       how many; with grids, at every point of these; with "saltelli", rows, each of several cases
+    seed        of random numbers: the same seed, the same numbers, however the study is split
+    sampling    "random", "latin_hypercube", "sobol" (Sobol's sequence) or "saltelli" (for sensitivity indices)
+    chunk       cases that are computed and stored at once; chosen by the size of results if left out
+    """
+
+    mechanism: lw.Mechanism
+    compute: Computation
+    vary: Mapping[str, Any] = field(default_factory=dict)
+    cases: int = 1000
+    seed: int = 0
+    sampling: str = "random"
+    chunk: int | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.mechanism, lw.Mechanism):
+            raise StudyError(f"a study needs a Mechanism, not {type(self.mechanism).__name__}")
+        if not isinstance(self.compute, Computation):
+            raise StudyError(
+                f"compute must be a Rollout, LinearModels, Equilibria, Singularities or Function, not {self.compute!r}"
+            )
+        for name, least in (("cases", 1), ("seed", 0), ("chunk", 1)):
+            value = getattr(self, name)
+            if not (name == "chunk" and value is None) and (
+                isinstance(value, bool) or not isinstance(value, Integral) or value < least
+            ):
+                raise StudyError(f"{name} must be an integer, at least {least}, not {value!r}")
+        if self.sampling not in designs.DESIGNS:
+            raise StudyError(f"sampling is one of {', '.join(designs.DESIGNS)}, not {self.sampling!r}")
+        object.__setattr__(self, "vary", {name: distribution(given) for name, given in self.vary.items()})
+        for name in self.vary:
+            for part in (name.partition(".")[0], name.rpartition(".")[2]):
+                if part in self.compute.unsupported and not name.startswith("my."):
+                    raise StudyError(f"{name!r} cannot vary here: {self.compute.unsupported[part]}")
+        self._check_tables()
+        self.sample(0, 1)  # shapes that do not fit are found now
+
+    def _check_tables(self) -> None:
+        for name, given in self.vary.items():
+            if isinstance(given, Given) and not given.same and len(given.table) != self.cases:
+                raise StudyError(f"{name}: {len(given.table)} given values for {self.cases} cases")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(getattr(self, one.name) for one in fields(self))  # without what follows from these
+
+    # Cases -----------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def quantities(self) -> dict[str, Quantity]:
+        """What varies, resolved."""
+        return {name: quantity(self.mechanism, name, given) for name, given in self.vary.items()}
+
+    @cached_property
+    def factors(self) -> tuple[str, ...]:
+        """Names of the numbers that are drawn, the columns of the design."""
+        pairs = self.quantities.items()
+        return tuple(factor for name, one in pairs for factor in factor_names(name, one, self.vary[name]))
+
+    @property
+    def n_cases(self) -> int:
+        """All cases: those asked for, times what the design makes of each, times the points of grids."""
+        return self.cases * designs.cases_per_row(self.sampling, len(self.factors)) * math.prod(self.grid_shape)
+
+    @property
+    def grid_shape(self) -> tuple[int, ...]:
+        return tuple(len(given.points) for given in self.vary.values() if isinstance(given, Grid))
+
+    @property
+    def cases_per_chunk(self) -> int:
+        if self.chunk is not None:
+            return min(int(self.chunk), self.n_cases)
+        return min(self.compute.cases_per_chunk(self.mechanism), -(-self.n_cases // FEWEST_CHUNKS))
+
+    @property
+    def n_chunks(self) -> int:
+        return -(-self.n_cases // self.cases_per_chunk)
+
+    def sample(self, first: int = 0, count: int | None = None) -> Cases:
+        """What is drawn for cases ``first`` to ``first + count``, all by default."""
+        count = self.n_cases - first if count is None else count
+        if not (0 <= first and 0 <= count and first + count <= self.n_cases):
+            raise StudyError(f"cases {first} to {first + count - 1} are not among the {self.n_cases} of the study")
+        points = math.prod(self.grid_shape)
+        numbers = np.arange(first, first + count)
+        rows, places = numbers // points, np.unravel_index(numbers % points, self.grid_shape or (1,))
+        u = self._uniform(rows) if count else np.empty((0, len(self.factors)))
+        values, column, axis = {}, 0, 0
+        for name, given in self.vary.items():
+            one = self.quantities[name]
+            if isinstance(given, Grid):
+                values[name], axis = given.at(places[axis], one), axis + 1
+            elif isinstance(given, Given):
+                values[name] = given.at(rows // designs.cases_per_row(self.sampling, len(self.factors)), one)
+            else:
+                width = given.columns(one)
+                values[name] = _drawn(name, given, u[:, column : column + width], one)
+                column += width
+        return Cases(self._shared, first, count, values)
+
+    def _uniform(self, rows: np.ndarray) -> np.ndarray:
+        """Numbers in (0, 1) of rows of the design: the same at all points of a grid, which one compares."""
+        start = int(rows[0])
+        found = designs.DESIGNS[self.sampling](self.seed, self.factors, self.cases, start, int(rows[-1]) - start + 1)
+        return found[rows - start]
+
+    @cached_property
+    def _shared(self) -> lw.Mechanism:
+        """The mechanism, whose variants run the same code in whichever order they come."""
+        return self.mechanism.with_shared_code()
+
+    def chunk_of(self, k: int) -> Chunk:
+        """The k-th chunk: cases from ``start`` to before ``stop``."""
+        return Chunk(k, k * self.cases_per_chunk, min((k + 1) * self.cases_per_chunk, self.n_cases))
+
+    def arrays(self, first: int, count: int) -> dict[str, np.ndarray]:
+        """What is computed for some cases, and what varies in them."""
+        cases = self.sample(first, count)
+        try:
+            found = self.compute.arrays(cases)
+        except StudyError:
+            raise
+        except Exception as error:
+            raise StudyError(f"cases {first} to {first + count - 1}: {type(error).__name__}: {error}") from error
+        both = sorted({*found} & {*cases.values})
+        if both:
+            raise StudyError(f"{both[0]!r} is the name of a quantity that varies: the result needs another name")
+        varied = {name: x for name, x in cases.values.items() if not _is_same(self.vary[name])}
+        return {**{name: np.ascontiguousarray(x) for name, x in varied.items()}, **found}
+
+    # Running ---------------------------------------------------------------------------------------------------------
+
+    def run(
+        self,
+        client: Any = None,
+        store: str | Path | None = None,
+        progress: bool | None = None,
+        in_flight: int | None = None,
+    ) -> Results:
+        """Compute all cases that are not in the store yet.
+
+        client     None: here, with threads; a client of Dask or the address of a scheduler; a number of processes on
+                   this machine; or any ``concurrent.futures.Executor``
+        store      a folder: NAME.zarr for arrays, NAME.parquet for tables.  What is there is kept, and the study goes
+                   on where it stopped; without one, results are in memory
+        progress   a bar on standard error (tqdm); by default, on terminals
+        in_flight  chunks that are computed or wait at the same time; by default two for each thread of the workers
+
+        Interrupted (Ctrl-C) or not, each chunk is stored at once; chunks of lost workers are computed again by others.
+        """
+        to = opened(store, self)
+        pending = [self.chunk_of(k) for k in range(self.n_chunks) if not to.is_done(k)]
+        recipe = _pickled(self)
+        for chunk, arrays in chunks_done(client, recipe, pending, self.n_cases, progress, in_flight):
+            to.write(chunk, arrays)
+        return to.results()
+
+    # Description -----------------------------------------------------------------------------------------------------
+
+    def record(self) -> dict[str, Any]:
+        """The study as plain data: what it is, and what its arrays mean."""
+        mech, compute = self.mechanism, self.compute
+        axes = {name: list(x) for name, x in compute.axes(mech).items()}
+        units = {name: one.unit for name, one in self.quantities.items() if one.unit}
+        vectors = {name: one for name, one in self.quantities.items() if len(one.shape) == 1 and one.labels}
+        return {
+            "definition": {
+                "linkwise": lw.__version__,
+                "mechanism": described(mech),
+                "compute": described(compute),
+                "vary": described(self.vary),
+                "cases": int(self.cases),
+                "seed": int(self.seed),
+                "sampling": self.sampling,
+                "chunk": self.cases_per_chunk,
+            },
+            "n_cases": self.n_cases,
+            "factors": list(self.factors),
+            "varied": [name for name, given in self.vary.items() if not _is_same(given)],
+            "grid": {name: len(x.points) for name, x in self.vary.items() if isinstance(x, Grid)},
+            "axes": axes | {name: [one.axis] for name, one in vectors.items()},
+            "labels": {one.axis: list(one.labels) for one in vectors.values()} | compute.labels(mech),
+            "units": compute.units(mech) | units,
+        }
+
+    def with_(self, **changes: Any) -> Study:
+        """A copy with other values of some fields."""
+        return replace(self, **changes)
+
+
+def _is_same(given: Distribution) -> bool:
+    """Whether it is one value for all cases, which the record has."""
+    return isinstance(given, Given) and given.same
+
+
+def _drawn(name: str, given: Distribution, u: np.ndarray, one: Quantity) -> np.ndarray:
+    try:
+        return given.values(u, one)
+    except StudyError as error:
+        raise StudyError(f"{name}: {error}") from None
+    except ValueError as error:
+        raise StudyError(f"{name} has shape {one.shape}, which {given} does not fit: {error}") from None
+
+
+def _pickled(study: Study) -> bytes:
+    """The study for other processes; functions of notebooks and scripts travel too where cloudpickle is there."""
+    try:
+        import cloudpickle
+    except ImportError:
+        return pickle.dumps(study)
+    return cloudpickle.dumps(study)
+
+
+@lru_cache(maxsize=STUDIES_KEPT)
+def _unpickled(recipe: bytes) -> Study:
+    return pickle.loads(recipe)
+
+
+def computed(recipe: bytes, first: int, count: int, threads: int | None) -> tuple[dict[str, np.ndarray], list[Any]]:
+    """Some cases of a pickled study, and the warnings that came up: what workers do."""
+    if threads is not None and lw.get_num_threads() != threads:
+        lw.set_num_threads(threads)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = _unpickled(recipe).arrays(first, count)
+    return found, [(one.category, str(one.message)) for one in caught]
