@@ -154,6 +154,7 @@ _LATER = {
     ".compiler.runtime.cache": ("cache",),
     ".compiler.runtime.single_call": ("get_single_call_shortcut", "set_single_call_shortcut"),
     ".compiler.runtime.threads": ("get_num_threads", "set_num_threads"),
+    ".studies": ("studies",),
     ".simulation": ("SimulationError", "Trajectory", "load_trajectory", "simulate"),
     ".simulation.events": ("events",),
     ".readers.meshes": ("Surface", "load_mesh"),

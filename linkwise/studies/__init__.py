@@ -22,6 +22,7 @@ from .distributions import (
     WithinLimits,
 )
 from .errors import StudyError
+from .files import StudyFile, load_study
 from .results import Results
 from .stores import open_study
 from .study import Study
@@ -48,8 +49,10 @@ __all__ = [
     "Singularities",
     "Study",
     "StudyError",
+    "StudyFile",
     "Triangular",
     "Uniform",
     "WithinLimits",
+    "load_study",
     "open_study",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -177,6 +178,15 @@ class Cases:
             moments = moments + _rotated(at.rotation, once)
         found["mass"][i], found["com"][i], found["inertia"][i] = whole, centre, moments
 
+    @cached_property
+    def _strict(self) -> bool:
+        """Whether all bodies must be rigid: unless the mechanism's own are not, as published ones may be."""
+        try:
+            self.mechanism.with_inertial_parameters(lw.inertial_parameters(self.mechanism))
+        except lw.MechanismError:
+            return False
+        return True
+
     def mechanism_of(self, k: int) -> lw.Mechanism:
         """The mechanism with the numbers of the k-th of these cases."""
         mech, names = self.mechanism, self.mechanism.link_names
@@ -193,7 +203,9 @@ class Cases:
                     of_bodies[kind][i][k] if i in of_bodies[kind] else x for kind, x in zip(of_bodies, own, strict=True)
                 )
                 rows.append(_ten_numbers(*given))
-            mech = mech.with_inertial_parameters(np.concatenate(rows))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", lw.InertiaWarning)
+                mech = mech.with_inertial_parameters(np.concatenate(rows), self._strict)
         if GRAVITY in self.values:
             mech = mech.with_gravity(self.values[GRAVITY][k])
         for head, edit in (("damping", "with_damping"), ("armature", "with_armature")):

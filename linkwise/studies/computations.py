@@ -94,6 +94,7 @@ class Rollout(Computation):
 
     def times(self, mech: lw.Mechanism) -> np.ndarray:
         dt = mech.timestep if self.dt is None else self.dt
+        assert dt is not None  # lw.rollout has complained
         return float(dt) * np.arange(0, self.steps + 1, self.every)
 
     @property
@@ -218,7 +219,8 @@ class Singularities(Computation):
     """How far the initial configurations are from singular ones, by the Jacobian of a link or frame: "singular_values"
     (case, k), largest first, "manipulability", their product, and "conditioning", the smallest by the largest.
 
-    link   whose Jacobian; of a mechanism with loops it may be left out, for the Jacobian of its constraints
+    link   whose Jacobian; left out for a mechanism with loops: "conditioning" is then that of its constraints
+           (``lw.closed.conditioning``), and "degrees_of_freedom" are those at each configuration
     rows   of the Jacobian: "angular", "linear" or numbers; all six by default
     """
 
@@ -232,10 +234,10 @@ class Singularities(Computation):
         if self.link is None:
             if not mech.loops:
                 raise StudyError("singularities: say of which link (link=...): a mechanism without loops has no other")
-            matrices = lw.closed.constraint_jacobian(mech, cases.q)
-        else:
-            matrices = self._jacobians(cases)
-        values = np.linalg.svd(matrices, compute_uv=False)
+            rank = lw.closed.generic_rank(mech, lw.closed.assemble(mech, mech.initial))
+            near = lw.closed.conditioning(mech, cases.q, rank)
+            return {"conditioning": near, "degrees_of_freedom": lw.closed.degrees_of_freedom(mech, cases.q)}
+        values = np.linalg.svd(self._jacobians(cases), compute_uv=False)
         with np.errstate(invalid="ignore", divide="ignore"):
             ratio = values[:, -1] / values[:, 0]
         return {"singular_values": values, "manipulability": _product(values), "conditioning": ratio}
@@ -248,7 +250,7 @@ class Singularities(Computation):
         return kernel(cases.q, *poses.values())[:, chosen]
 
     def axes(self, mech: lw.Mechanism) -> dict[str, tuple[str, ...]]:
-        return {"singular_values": ("direction",), "manipulability": (), "conditioning": ()}
+        return {"singular_values": ("direction",), "manipulability": (), "conditioning": (), "degrees_of_freedom": ()}
 
     def cases_per_chunk(self, mech: lw.Mechanism) -> int:
         return CASES_PER_CHUNK

@@ -19,6 +19,7 @@ Design = Callable[[int, Sequence[str], int, int, int], np.ndarray]
 
 WORDS = 4  # numbers that Philox makes per count
 MOST_BITS = 52  # of a number in (0, 1) with half a step added, which float64 holds exactly
+SOBOL_BITS = 30  # what SciPy can go forward in
 ROUNDS = 8  # of a Feistel network; four suffice to be indistinguishable from a random permutation
 
 
@@ -43,18 +44,18 @@ def sobol(seed: int, columns: Sequence[str], cases: int, first: int, count: int)
         return np.empty((count, 0))
     from scipy.stats import qmc
 
-    scrambled = np.random.Generator(np.random.Philox(key=_key(seed, "scrambling")))
+    scrambled = np.random.default_rng(_key(seed, "scrambling"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # that a part of the sequence is no power of two
         try:
-            sequence = qmc.Sobol(len(columns), scramble=True, bits=MOST_BITS, seed=scrambled)
+            sequence = qmc.Sobol(len(columns), scramble=True, bits=SOBOL_BITS, seed=scrambled)
         except ValueError:
             raise StudyError(
                 f"Sobol's sequence has at most {qmc.Sobol.MAXDIM} columns, not {len(columns)}: take sampling='random'"
             ) from None
         if first:
             sequence.fast_forward(first)
-        return np.clip(sequence.random(count), 2.0**-53, 1.0 - 2.0**-53)
+        return sequence.random(count) + 0.5**SOBOL_BITS / 2.0  # the middle of each step: never 0
 
 
 def saltelli(seed: int, columns: Sequence[str], cases: int, first: int, count: int) -> np.ndarray:

@@ -264,7 +264,10 @@ def _n_chunks(record: Mapping[str, Any]) -> int:
 
 
 def _zarr() -> Any:
-    return library("zarr", "a .zarr store")
+    found = library("zarr", "a .zarr store")
+    if int(found.__version__.partition(".")[0]) < 3:
+        raise StudyError(f"a .zarr store needs zarr 3 or later, not {found.__version__}; .parquet stores need none")
+    return found
 
 
 def _require_shape(name: str, array: Any, values: np.ndarray) -> None:

@@ -1,0 +1,91 @@
+"""linkwise study: thousands of cases, from a file, here or on a cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from linkwise import studies
+
+from .files import check_output, check_picture
+from .screen import as_json as json_document
+from .screen import shown, table
+
+
+@click.command(short_help="Thousands of cases of a computation, here or on a cluster; stopped and resumed.")
+@click.argument("file")
+@click.option("--cluster", metavar="ADDRESS", help="Of a Dask scheduler, such as tcp://host:8786.")
+@click.option("--processes", type=click.IntRange(1), metavar="N", help="Processes on this machine.")
+@click.option("--store", metavar="FOLDER", help="NAME.zarr or NAME.parquet, in place of the file's.")
+@click.option("--table", "rows", metavar="FILE", help="Write a table of all cases, .csv or .parquet.")
+@click.option("--plot", metavar="FILE", help="A picture of how the results are spread.")
+@click.option("--of", "name", metavar="RESULT", help="The result to show and to plot; the first by default.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def study(
+    file: str,
+    cluster: str | None,
+    processes: int | None,
+    store: str | None,
+    rows: str | None,
+    plot: str | None,
+    name: str | None,
+    as_json: bool,
+) -> None:
+    """Run the study in FILE (TOML, see docs/studies.md) and print statistics of its results.
+
+    With a store, each part is written as soon as it is computed; the same command goes on where it was interrupted.
+
+    \b
+    linkwise study study.toml --table cases.csv --plot spread.png
+    """
+    check_output(rows, ".csv", ".parquet")
+    check_picture(plot, ".png", ".svg", ".pdf")
+    if cluster and processes:
+        raise click.UsageError("--cluster and --processes are two places to compute: give one")
+    found = studies.load_study(file)
+    to = Path(store) if store else found.store
+    try:
+        results = found.study.run(cluster or processes, to)
+    except KeyboardInterrupt:
+        if to is not None and to.exists():
+            done = studies.open_study(to).done
+            click.echo(f"linkwise: {done.sum()} of {len(done)} cases are stored; run again to go on", err=True)
+        raise
+    computed = [one for one in results.names if one not in results.varied]
+    chosen = name or computed[0]
+    if chosen not in results:
+        raise click.UsageError(f"there is no result {chosen!r}; available: {', '.join(results.names)}")
+    _print(results, chosen, to, as_json)
+    if rows:
+        results.save_table(rows)
+    if plot:
+        results.plot_quantiles(chosen, plot)
+
+
+def _print(results: Any, name: str, store: Path | None, as_json: bool) -> None:
+    """Statistics of a result, entry by entry; of results over time, at the last time."""
+    summary = results.summary(name)
+    if "t" in summary.dims:
+        summary = summary.isel(t=-1)
+    series = summary.stack(entry=[axis for axis in summary.dims if axis != "statistic"]) if summary.ndim > 1 else None
+    heads = [str(one) for one in summary["statistic"].values]
+    lines = []
+    for k in range(1 if series is None else series.sizes["entry"]):
+        numbers = (summary if series is None else series.isel(entry=k)).values
+        label = "" if series is None else ", ".join(map(str, series["entry"].values[k]))
+        lines.append((label, *(f"{x:.6g}" for x in numbers)))
+    if as_json:
+        document = {"cases": results.n_cases, "result": name, "unit": results.unit(name), "statistics": heads}
+        document["entries"] = {label: [float(x) for x in row] for label, *row in lines}
+        click.echo(json_document(document))
+        return
+    unit = f" ({results.unit(name)})" if results.unit(name) else ""
+    click.echo(f"{results.n_cases} cases, {name}{unit}{' at the end' if 't' in results.axes(name) else ''}")
+    click.echo("\n".join(table(("", *heads), lines, range(1, len(heads) + 1))))
+    others = [one for one in results.names if one not in results.varied and one != name]
+    if others:
+        click.echo(f"also: {', '.join(others)}")
+    if store is not None:
+        click.echo(f"stored in {shown(store)}")

@@ -1,0 +1,183 @@
+"""Pictures of results: spread over time, histograms, sensitivities.  Needs matplotlib and xarray."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..viewer import style
+from .errors import StudyError
+from .results import Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MOST_PANELS = 12
+COLUMNS = 3
+PANEL = 2.0  # inches
+BANDS = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+SHADES = ("#DCEAF5", "#A9CDE6", "#6FA9D2")  # from all cases to the middle half
+
+
+@style.styled
+def plot_quantiles(results: Results, name: str, path: str | Path | None = None, entries: Any = None) -> Figure:
+    """The spread of an array over time, a panel for each of its ``entries`` (labels; all by default, at most 12): the
+    median, the middle 50 and 90 percent, and all cases.  Arrays without an axis of time get a box for each entry."""
+    found = results.quantiles(name, BANDS)
+    if "t" not in found.dims:
+        return _boxes(results, name, found, path)
+    panels = _panels(found, "t", entries)
+    figure, axes = _grid(len(panels), sharex=True)
+    for ax, (label, values) in zip(axes, panels, strict=False):
+        t, rows = values["t"].values, values.transpose("quantile", "t").values
+        for k, shade in enumerate(SHADES):
+            told = ("all cases", "90 %", "50 %")[k]
+            ax.fill_between(t, rows[k], rows[-1 - k], color=shade, linewidth=0, label=told)
+        ax.plot(t, rows[len(BANDS) // 2], color=style.BLUE, label="median")
+        ax.set_title(label)
+    _label(figure, axes, len(panels), "time (s)", _axis_label(results, name))
+    _legend(figure, axes[0])
+    return style.save(figure, path)
+
+
+@style.styled
+def plot_histogram(
+    results: Results, name: str, path: str | Path | None = None, bins: int = 50, entries: Any = None
+) -> Figure:
+    """Histograms of an array, a panel for each of its ``entries``; of arrays over time, at the last time."""
+    found = results.histogram(name, bins)
+    edges = found.attrs["edges"]
+    if "t" in found.dims:
+        found = found.isel(t=-1)
+    panels = _panels(found, "bin", entries)
+    figure, axes = _grid(len(panels), sharex=False)
+    for ax, (label, values) in zip(axes, panels, strict=False):
+        counts = values.values
+        ax.stairs(counts, edges, fill=True, color=style.BLUE)
+        hit = np.flatnonzero(counts)
+        if hit.size:
+            ax.set_xlim(edges[hit[0]], edges[hit[-1] + 1])
+        ax.set_title(label)
+    _label(figure, axes, len(panels), _axis_label(results, name), "cases")
+    return style.save(figure, path)
+
+
+@style.styled
+def plot_sensitivity(
+    results: Results, name: str, path: str | Path | None = None, entries: Any = None, most: int = 7
+) -> Figure:
+    """Sensitivity indices of an array, a panel for each of its ``entries``: curves over time of the ``most`` factors
+    that matter most, or bars where there is no axis of time."""
+    found = results.sensitivity(name)
+    kind = "total" if "total" in found else "first"
+    indices = found[kind]
+    other = [axis for axis in indices.dims if axis != "factor"]
+    strength = np.nan_to_num(np.abs(indices)).max(axis=tuple(indices.get_axis_num(axis) for axis in other))
+    order = np.argsort(-np.asarray(strength), kind="stable")[:most]
+    chosen = indices.isel(factor=order)
+    if "t" in indices.dims:
+        panels = _panels(chosen, "t", entries, keep=("factor",))
+        figure, axes = _grid(len(panels), sharex=True)
+        for ax, (label, values) in zip(axes, panels, strict=False):
+            for k, factor in enumerate(values["factor"].values):
+                curve = values.transpose("factor", "t").values[k]
+                look = style.STYLES[k % len(style.STYLES)]
+                ax.plot(values["t"].values, curve, color=style.COLOURS[k % 7], linestyle=look, label=str(factor))
+            ax.set_title(label)
+            ax.set_ylim(-0.05, 1.05)
+        _label(figure, axes, len(panels), "time (s)", f"{kind} index")
+        _legend(figure, axes[0])
+    else:
+        panels = _panels(chosen, "factor", entries)
+        figure, axes = _grid(len(panels), sharex=True, sharey=True)
+        for ax, (label, values) in zip(axes, panels, strict=False):
+            names = [str(one) for one in values["factor"].values]
+            ax.barh(names, values.values, color=style.BLUE)
+            ax.invert_yaxis() if ax is axes[0] else None
+            ax.set_title(label)
+        _label(figure, axes, len(panels), f"{kind} index", "")
+    figure.suptitle(f"{name}: sensitivity by {found.attrs['estimator']}", fontsize=9)
+    return style.save(figure, path)
+
+
+def _boxes(results: Results, name: str, found: Any, path: Any) -> Figure:
+    """Medians, middle 50 and 90 percent of arrays without time."""
+    panels = _panels(found, "quantile", None, most=40)
+    figure, ax = style.subplots(height=3.2)
+    rows = np.array([values.values for _, values in panels])
+    low, lower, quarter, median, three, upper, high = rows.T
+    places = np.arange(len(panels))
+    ax.vlines(places, low, high, color=SHADES[0], linewidth=10, label="all cases")
+    ax.vlines(places, lower, upper, color=SHADES[1], linewidth=10, label="90 %")
+    ax.vlines(places, quarter, three, color=SHADES[2], linewidth=10, label="50 %")
+    ax.plot(places, median, "_", color=style.BLUE, markersize=12, label="median")
+    ax.set_xticks(places, [label for label, _ in panels], rotation=30 if len(panels) > 6 else 0)
+    ax.set_ylabel(_axis_label(results, name))
+    _legend(figure, ax)
+    return style.save(figure, path)
+
+
+def _panels(
+    values: Any, along: str, entries: Sequence[Any] | None, keep: Sequence[str] = (), most: int = MOST_PANELS
+) -> list[tuple[str, Any]]:
+    """(label, array along one axis) for every entry of the other axes."""
+    lead = "quantile" if "quantile" in values.dims and along != "quantile" else None
+    rest = [axis for axis in values.dims if axis not in (along, lead, *keep)]
+    stacked = [
+        (_named(values, rest, index), dict(zip(rest, index, strict=True)))
+        for index in np.ndindex(*(values.sizes[a] for a in rest))
+    ]
+    if entries is not None:
+        wanted = [entries] if isinstance(entries, str) else [str(one) for one in entries]
+        known = [label for label, _ in stacked]
+        for one in wanted:
+            if one not in known:
+                raise StudyError(f"no entry {one!r} to show; available: {', '.join(known[:20])}")
+        stacked = [pair for pair in stacked if pair[0] in wanted]
+    elif len(stacked) > most:
+        raise StudyError(
+            f"{len(stacked)} entries are too many for one picture: choose some, entries=[{stacked[0][0]!r}, ...]"
+        )
+    return [(label, values.isel(place)) for label, place in stacked]
+
+
+def _named(values: Any, axes: Sequence[str], index: Sequence[int]) -> str:
+    parts = [
+        str(values[axis].values[k]) if axis in values.coords else str(k) for axis, k in zip(axes, index, strict=True)
+    ]
+    return ", ".join(parts)
+
+
+def _grid(count: int, **options: Any) -> tuple[Any, list[Any]]:
+    columns = min(COLUMNS, count)
+    rows = math.ceil(count / columns)
+    width = style.WIDTH if count > 1 else 0.7 * style.WIDTH
+    figure, axes = style.subplots(rows, columns, width, max(2.8, PANEL * rows + 0.7), squeeze=False, **options)
+    flat = list(axes.flat)
+    for ax in flat[count:]:
+        ax.set_visible(False)
+    return figure, flat
+
+
+def _label(figure: Any, axes: Sequence[Any], count: int, x: str, y: str) -> None:
+    columns = min(COLUMNS, count)
+    for k, ax in enumerate(axes[:count]):
+        if k + columns >= count:
+            ax.set_xlabel(x)
+            ax.tick_params(labelbottom=True)
+        if k % columns == 0:
+            ax.set_ylabel(y)
+
+
+def _legend(figure: Any, ax: Any) -> None:
+    handles, labels = ax.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)))
+
+
+def _axis_label(results: Results, name: str) -> str:
+    unit = results.unit(name)
+    return f"{name} ({unit})" if unit else name

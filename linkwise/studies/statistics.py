@@ -1,0 +1,168 @@
+"""Statistics of results over cases, as arrays of xarray with the labels of what they are statistics of.
+
+Arrays are read part by part along the axis behind that of cases (mostly time), so that those on disk need not fit into
+memory.  Values that are not finite, as of equilibria that were not found, are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .errors import StudyError, library
+from .results import Results
+
+BYTES_AT_ONCE = 2**28
+STATISTICS: dict[str, Callable[..., np.ndarray]] = {"mean": np.mean, "std": np.std, "min": np.min, "max": np.max}
+
+
+def quantiles(results: Results, name: str, probabilities: Sequence[float] = (0.05, 0.5, 0.95)) -> Any:
+    """(quantile, ...): values below which such parts of the cases are."""
+    wanted = np.asarray(probabilities, float)
+    if wanted.ndim != 1 or not ((wanted >= 0.0) & (wanted <= 1.0)).all():
+        raise StudyError(f"probabilities are numbers from 0 to 1, not {probabilities!r}")
+    values = _over_cases(results, name, lambda x: np.quantile(x, wanted), len(wanted))
+    return results.data_array(name, values, {"quantile": wanted})
+
+
+def summary(results: Results, name: str) -> Any:
+    """(statistic, ...): mean, std, min, max, and how many values were finite."""
+    values = _over_cases(results, name, lambda x: np.array([*(f(x) for f in STATISTICS.values()), x.size]), 5)
+    return results.data_array(name, values, {"statistic": [*STATISTICS, "count"]})
+
+
+def histogram(results: Results, name: str, bins: int = 50) -> Any:
+    """(bin, ...): number of cases in ``bins`` equal parts of the range of all entries; "bin" is the middle of each."""
+    ranges = _over_cases(results, name, lambda x: np.array([x.min(), x.max()]), 2)
+    if not np.isfinite(ranges).any():
+        raise StudyError(f"{name!r} has no finite values")
+    edges = np.histogram_bin_edges(np.array([np.nanmin(ranges), np.nanmax(ranges)]), bins)
+    counts = _over_cases(results, name, lambda x: np.histogram(x, edges)[0].astype(float), bins)
+    found = results.data_array(name, np.nan_to_num(counts).astype(np.int64), {"bin": 0.5 * (edges[1:] + edges[:-1])})
+    found["bin"].attrs = {"units": results.unit(name)} if results.unit(name) else {}
+    found.attrs = {"edges": edges}
+    return found
+
+
+def sensitivity(results: Results, name: str, bins: int | None = None) -> Any:
+    """Sobol's sensitivity indices: which part of the variance of each entry is due to which factor.
+
+    The result is an ``xarray.Dataset`` with the axis "factor" first.  "first" is what a factor does by itself, "total"
+    (of the design "saltelli" alone) what it does together with others too: both are near 0 where it does not matter.
+
+    With ``sampling="saltelli"`` the estimators are those of Saltelli et al. (2010) for "first" and of Jansen (1999) for
+    "total".  With all other designs "first" is estimated from the given data: the variance of the means over ``bins``
+    parts of equal count of each factor's values (by default the square root of the number of cases, at most 64), less
+    what that would be by chance.  ``attrs["estimator"]`` says which it was.
+    """
+    xarray = library("xarray", "sensitivity()", "labelled")
+    kinds: tuple[str, ...]
+    if results.record["definition"]["sampling"] == "saltelli":
+        factors = list(results.record["factors"])
+        both = _by_design(results, name, len(factors))
+        kinds, estimator = ("first", "total"), "Saltelli 2010 (first), Jansen 1999 (total)"
+    else:
+        factors, columns = _columns(results)
+        both = _from_data(results, name, columns, bins)[None]
+        kinds, estimator = ("first",), "given data, means over bins of equal count"
+    lead = {"factor": factors}
+    found = {kind: results.data_array(name, values, lead) for kind, values in zip(kinds, both, strict=True)}
+    for one in found.values():
+        one.attrs.pop("units", None)
+    return xarray.Dataset(found, attrs={"estimator": estimator, "of": name})
+
+
+def _over_cases(results: Results, name: str, statistic: Callable[[np.ndarray], np.ndarray], size: int) -> np.ndarray:
+    """(size, ...): a statistic of the finite values of every entry."""
+    shape = results.shape(name)
+    found = np.full((size, *shape), np.nan)
+    for at, block in _blocks(results, name):
+        flat = block.reshape(len(block), -1)
+        columns = np.full((size, flat.shape[1]), np.nan)
+        for k in range(flat.shape[1]):
+            finite = flat[:, k][np.isfinite(flat[:, k])]
+            if finite.size:
+                columns[:, k] = statistic(finite)
+        found[(slice(None), *at)] = columns.reshape(size, *block.shape[1:])
+    return found
+
+
+def _blocks(results: Results, name: str) -> Iterator[tuple[tuple[slice, ...], np.ndarray]]:
+    """Parts of an array along the axis behind that of cases, which fit into memory."""
+    shape = results.shape(name)
+    if not shape:
+        yield (), _real(results.part(name), name)
+        return
+    row = 16 * results.n_cases * int(np.prod(shape[1:], dtype=int))
+    step = max(1, BYTES_AT_ONCE // max(1, row))
+    for start in range(0, shape[0], step):
+        at = slice(start, min(start + step, shape[0]))
+        yield (at,), _real(results.part(name, at), name)
+
+
+def _real(values: np.ndarray, name: str) -> np.ndarray:
+    if np.iscomplexobj(values):
+        raise StudyError(f"{name!r} is complex: take results[{name!r}].real or .imag for statistics of your own")
+    return values.astype(float)
+
+
+def _by_design(results: Results, name: str, factors: int) -> np.ndarray:
+    """(2, factors, ...): indices from rows A, B and A with single columns of B."""
+    if results.record["grid"]:
+        raise StudyError("sensitivity indices are of studies without grids")
+    found = np.zeros((2, factors, *results.shape(name)))
+    block = factors + 2
+    whole = np.flatnonzero(results.done.reshape(-1, block).all(axis=1))  # rows of the design that are done
+    place = np.cumsum(results.done) - 1
+    rows = place[(whole[:, None] * block + np.arange(block))]
+    for at, values in _blocks(results, name):
+        y = values[rows]
+        y = y - y[:, :2].mean(axis=(0, 1))  # the estimators of first order are better around zero
+        a, b, mixed = y[:, 0], y[:, 1], y[:, 2:]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            variance = np.var(y[:, :2], axis=(0, 1))
+            first = (b[:, None] * (mixed - a[:, None])).mean(axis=0) / variance
+            total = 0.5 * ((a[:, None] - mixed) ** 2).mean(axis=0) / variance
+        found[(slice(None), slice(None), *at)] = np.stack([first, total])
+    return found
+
+
+def _columns(results: Results) -> tuple[list[str], list[np.ndarray]]:
+    """Names and values of all numbers that differ from case to case."""
+    from .stores import columns_of
+
+    columns: dict[str, np.ndarray] = {}
+    for name in results.varied:
+        columns |= columns_of(results.record, name, results[name])
+    columns = {name: values for name, values in columns.items() if np.ptp(values) > 0.0}
+    return list(columns), list(columns.values())
+
+
+def _from_data(results: Results, name: str, columns: Sequence[np.ndarray], bins: int | None) -> np.ndarray:
+    """(factors, ...): variance of the means over bins, by the whole variance."""
+    n = len(results.cases)
+    count = min(64, max(2, int(np.sqrt(n)))) if bins is None else bins
+    if n < 4 * count:
+        raise StudyError(f"{n} cases are too few for {count} bins: four in each at least")
+    found = np.zeros((len(columns), *results.shape(name)))
+    for at, values in _blocks(results, name):
+        variance = np.var(values, axis=0)
+        for k, column in enumerate(columns):
+            parts = _parts(column, count)
+            weights = np.array([len(part) for part in parts])
+            means = np.array([values[part].mean(axis=0) for part in parts])
+            spread = np.tensordot(weights, (means - values.mean(axis=0)) ** 2, axes=1) / n
+            by_chance = (len(parts) - 1) / (n - 1)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                found[k][at] = (spread / variance - by_chance) / (1.0 - by_chance)
+    return found
+
+
+def _parts(column: np.ndarray, count: int) -> list[np.ndarray]:
+    """Cases in bins of equal count; those of each value, where a factor has few."""
+    values, inverse = np.unique(column, return_inverse=True)
+    if len(values) <= count:
+        return [np.flatnonzero(inverse == k) for k in range(len(values))]
+    return np.array_split(np.argsort(column, kind="stable"), count)

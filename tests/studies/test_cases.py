@@ -1,0 +1,122 @@
+"""What was drawn, as kernels and mechanisms take it: against ``with_payload`` and other edits."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise import studies as st
+
+
+def made(mech, vary, cases=7, compute=None):
+    return st.Study(mech, compute or st.Function(lambda case: 0.0), vary, cases=cases)
+
+
+def test_payloads_are_those_of_with_payload():
+    """On a welded frame that is rotated and away from its link, with masses that vary besides."""
+    arm = lw.mechanisms.puma560()
+    rotation = np.array([[0.0, -1.0, 0.0], [0.6, 0.0, -0.8], [0.8, 0.0, 0.6]])
+    arm = arm.with_frame("tool", "link6", (rotation, (0.1, -0.2, 0.3)))
+    vary = {
+        "payload.tool.mass": st.Uniform(0.5, 2.0),
+        "payload.tool.com": st.Normal(0.0, 0.1),
+        "payload.tool.inertia": np.diag([0.01, 0.02, 0.025]),
+        "mass": st.Relative(st.Uniform(0.9, 1.1)),
+        "link2.com": st.Offset(st.Normal(0.0, 0.01)),
+    }
+    cases = made(arm, vary).sample()
+    parameters = cases.parameters
+    assert set(parameters) == {"mass", "link2.com", "link6.com", "link6.inertia"}
+    for k, case in enumerate(cases):
+        numbers = lw.inertial_parameters(arm).reshape(6, 10).copy()
+        for i in range(6):
+            mass, com = cases["mass"][k, i], cases["link2.com"][k] if i == 1 else arm.coms[i]
+            about = arm.inertias[i] + mass * (com @ com * np.eye(3) - np.outer(com, com))
+            numbers[i] = [mass, *(mass * com), *about[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]]
+        inertia = np.diag([0.01, 0.02, 0.025])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", lw.InertiaWarning)  # the published inertia of its third link
+            expected = arm.with_inertial_parameters(numbers.ravel(), strict=False)
+        expected = expected.with_payload("tool", cases["payload.tool.mass"][k], cases["payload.tool.com"][k], inertia)
+        assert np.allclose(case.mechanism.masses, expected.masses, rtol=1e-13)
+        assert np.allclose(case.mechanism.coms, expected.coms, rtol=0, atol=1e-13)
+        assert np.allclose(case.mechanism.inertias, expected.inertias, rtol=0, atol=1e-13)
+        assert np.allclose(parameters["link6.inertia"][k], expected.inertias[5], rtol=0, atol=1e-13)
+        assert np.allclose(parameters["link6.com"][k], expected.coms[5], rtol=0, atol=1e-13)
+        assert np.allclose(parameters["mass"][k], expected.masses, rtol=1e-13)
+
+
+def test_other_numbers_of_mechanisms():
+    arm = lw.mechanisms.planar_arm(2)
+    vary = {
+        "gravity": st.Offset(st.Normal(0.0, 1.0)),
+        "damping.joint1": st.Uniform(0.1, 0.2),
+        "armature": st.Uniform(0.01, 0.02),
+        "tau.joint2": st.Uniform(1.0, 2.0),
+        "my.gain": st.Uniform([0.0, 10.0], [1.0, 11.0]),
+    }
+    for k, case in enumerate(made(arm, vary).sample()):
+        assert np.array_equal(case.mechanism.gravity, case["gravity"])
+        assert case.mechanism.damping.tolist() == [case["damping.joint1"], 0.0]
+        assert np.array_equal(case.mechanism.armature, case["armature"])
+        assert case.tau.tolist() == [0.0, case["tau.joint2"]]
+        assert case["my.gain"].shape == (2,) and case.number == k
+
+
+def test_closed_mechanisms_start_closed():
+    mech = lw.mechanisms.four_bar()
+    joint = mech.joint_names[0]
+    study = made(mech, {f"q0.{joint}": st.Uniform(0.9, 1.2), f"v0.{joint}": 1.0}, cases=3)
+    cases = study.sample()
+    assert np.abs(lw.closed.position_error(mech, cases.q)).max() < 1e-9
+    assert np.allclose(cases.q[:, 0], cases[f"q0.{joint}"])
+    rates = lw.closed.constraint_jacobian(mech, cases.q) @ cases.v[..., None]
+    assert np.abs(rates).max() < 1e-9 and np.abs(cases.v).max() > 0.1
+
+
+@pytest.mark.parametrize(
+    "vary, message",
+    [
+        ({"q0.elbow": 1.0}, "q0.elbow: .*no moving joint 'elbow'"),
+        ({"payload.hand.mass": 1.0}, "no link 'hand'; available"),
+        ({"payload.ground.mass": 1.0}, "fixed to the ground"),
+        ({"payload.link1.colour": 1.0}, "a payload has"),
+        ({"link9.mass": 1.0}, "link9.mass: unknown moving link"),
+        ({"gravty": 1.0}, "did you mean 'gravity'"),
+        ({"ctrl.motor": 1.0}, "no actuator 'motor'"),
+        ({"gravity": st.Normal([0.0, 1.0], 1.0)}, r"gravity has shape \(3,\)"),
+        ({"mass": st.Grid([[1.0, 2.0, 3.0]])}, r"Grid has values of shape \(1, 3\)"),
+        ({"mass": st.Given([1.0, 2.0])}, "2 given values for 7 cases"),
+        ({"mass": "heavy"}, "no distribution"),
+        ({"v0": st.WithinLimits()}, "WithinLimits is for q0"),
+        ({"mass": st.Relative(st.Grid([1, 2]))}, "take distributions"),
+    ],
+)
+def test_what_cannot_vary(vary, message):
+    with pytest.raises(st.StudyError, match=message):
+        made(lw.mechanisms.planar_arm(2), vary)
+
+
+def test_what_a_computation_cannot_take():
+    arm = lw.mechanisms.planar_arm(2)
+    for compute, vary in (
+        (st.Rollout(0.01, 2), {"damping": 1.0}),
+        (st.LinearModels(), {"link1.pose": st.Relative(st.Uniform(0.9, 1.1))}),
+    ):
+        with pytest.raises(st.StudyError, match="cannot vary here"):
+            made(arm, vary, compute=compute)
+
+
+def test_variants_with_shared_code_do_not_depend_on_those_before():
+    """The first of a family runs the code that all share."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        arm = lw.mechanisms.planar_arm(2).with_shared_code()
+        q = np.array([0.3, -0.4])
+        masses = (1.0, 2.0, 1.0)
+        first, _, again = (lw.gravity_force(arm.with_payload("link2", m, com=(0.1, 0.2, 0.0)), q) for m in masses)
+    assert np.array_equal(first, again)
+    assert arm == lw.mechanisms.planar_arm(2)
