@@ -2,6 +2,7 @@
 
 from . import interop as interop
 from . import linearization as linearization
+from . import studies as studies
 from . import trajectories as trajectories
 from . import viewer as viewer
 from .compiler.export import c_file as c_file
@@ -332,6 +333,7 @@ __all__ = [
     "so3",
     "static_forces",
     "step_derivatives",
+    "studies",
     "symbolic",
     "trajectories",
     "viewer",

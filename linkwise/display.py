@@ -95,12 +95,14 @@ def stages(what: str, count: int) -> Bar:
     return _Shown(total=count, desc=what, leave=False, delay=SLOW, bar_format="{desc}|{bar:12}| {elapsed}")
 
 
-def amount(what: str, total: float, unit: str, wanted: bool | None = None) -> Bar:
-    """A bar for so much of something; ``wanted``: the caller's own choice against that of ``lw.progress``."""
+def amount(what: str, total: float, unit: str, wanted: bool | None = None, start: float = 0, digits: int = 3) -> Bar:
+    """A bar for so much of something, of which ``start`` is done; ``wanted``: the caller's own choice against that of
+    ``lw.progress``."""
     if not (_wanted if wanted is None else wanted):
         return NO_BAR
-    shape = f"{{desc}} {{percentage:3.0f}}%|{{bar}}| {{n:.3f}} of {{total:g}} {unit} [{{elapsed}}, {{remaining}} left]"
-    return _Shown(total=total, desc=what, bar_format=shape)
+    done = f"{{n:.{digits}f}} of {{total:g}} {unit}"
+    shape = f"{{desc}} {{percentage:3.0f}}%|{{bar}}| {done} [{{elapsed}}, {{remaining}} left]"
+    return _Shown(total=total, initial=start, desc=what, bar_format=shape)
 
 
 class _Shown(Bar):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +49,7 @@ def study(
     found = studies.load_study(file)
     to = Path(store) if store else found.store
     try:
-        results = found.study.run(cluster or processes, to)
+        results = found.study.run(cluster or processes, to, progress=_bar_is_seen())
     except KeyboardInterrupt:
         if to is not None and to.exists():
             done = studies.open_study(to).done
@@ -62,6 +64,10 @@ def study(
         results.save_table(rows)
     if plot:
         results.plot_quantiles(chosen, plot)
+
+
+def _bar_is_seen() -> bool:
+    return sys.stderr.isatty() and find_spec("tqdm") is not None
 
 
 def _print(results: Any, name: str, store: Path | None, as_json: bool) -> None:

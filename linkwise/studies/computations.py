@@ -236,7 +236,7 @@ class Singularities(Computation):
                 raise StudyError("singularities: say of which link (link=...): a mechanism without loops has no other")
             rank = lw.closed.generic_rank(mech, lw.closed.assemble(mech, mech.initial))
             near = lw.closed.conditioning(mech, cases.q, rank)
-            return {"conditioning": near, "degrees_of_freedom": lw.closed.degrees_of_freedom(mech, cases.q)}
+            return {"conditioning": near, "degrees_of_freedom": np.asarray(lw.closed.degrees_of_freedom(mech, cases.q))}
         values = np.linalg.svd(self._jacobians(cases), compute_uv=False)
         with np.errstate(invalid="ignore", divide="ignore"):
             ratio = values[:, -1] / values[:, 0]

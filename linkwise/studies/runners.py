@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import multiprocessing
 import os
-import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..display import amount
 from .errors import StudyError, library
 
 if TYPE_CHECKING:
@@ -46,7 +46,8 @@ def chunks_done(
     told: set[Any] = set()
     waiting = iter(chunks)
     under_way: dict[Future[Any], Chunk] = {}
-    with _executor(client) as (executor, width, threads), _bar(progress, cases, chunks) as bar:
+    done = cases - sum(chunk.stop - chunk.start for chunk in chunks)
+    with _executor(client) as (executor, width, threads), amount("study", cases, "cases", progress, done, 0) as bar:
         try:
             while True:
                 free = (in_flight or width()) - len(under_way)
@@ -61,7 +62,8 @@ def chunks_done(
                     del work  # whose result would stay
                     _tell(caught, chunk, told)
                     yield chunk, arrays
-                    bar.update(chunk.stop - chunk.start)
+                    done += chunk.stop - chunk.start
+                    bar.reach(done)
         finally:
             for work in under_way:
                 work.cancel()
@@ -125,27 +127,3 @@ def _tell(caught: Sequence[tuple[type[Warning], str]], chunk: Chunk, told: set[A
         if text not in told and len(told) < MOST_WARNINGS:
             told.add(text)
             warnings.warn(f"cases {chunk.start} to {chunk.stop - 1}: {text}", category, stacklevel=5)
-
-
-class _NoBar:
-    def update(self, count: int) -> None:
-        pass
-
-
-@contextlib.contextmanager
-def _bar(progress: bool | None, cases: int, chunks: Sequence[Chunk]) -> Iterator[Any]:
-    """A progress bar over cases, which starts where the study had stopped."""
-    wanted = sys.stderr.isatty() if progress is None else progress
-    if not wanted:
-        yield _NoBar()
-        return
-    try:
-        tqdm = library("tqdm", "a progress bar").tqdm
-    except ImportError:
-        if progress:
-            raise
-        yield _NoBar()
-        return
-    left = sum(chunk.stop - chunk.start for chunk in chunks)
-    with tqdm(total=cases, initial=cases - left, unit=" cases", unit_scale=True, desc="study") as bar:
-        yield bar

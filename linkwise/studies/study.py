@@ -182,7 +182,7 @@ class Study:
                    this machine; or any ``concurrent.futures.Executor``
         store      a folder: NAME.zarr for arrays, NAME.parquet for tables.  What is there is kept, and the study goes
                    on where it stopped; without one, results are in memory
-        progress   a bar on standard error (tqdm); by default, on terminals
+        progress   whether a bar tells how far it is; by default as ``lw.progress`` says
         in_flight  chunks that are computed or wait at the same time; by default two for each thread of the workers
 
         Interrupted (Ctrl-C) or not, each chunk is stored at once; chunks of lost workers are computed again by others.
