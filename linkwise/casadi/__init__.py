@@ -1,0 +1,25 @@
+"""Functions of CasADi, for optimal control: ``import linkwise.casadi``.
+
+from linkwise.casadi import closed, forward_dynamics, function
+
+a = forward_dynamics(arm, q, v, tau)             # of symbols (SX or MX) or numbers: any algorithm by its name
+a = closed.forward_dynamics(bars, q, v, tau)     # ... of linkwise.closed
+step = function("rk4_step", arm)                 # a casadi.Function, with inputs q, v, tau, dt
+f = function(kernel, machine_code=True)          # ... that runs machine code
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .functions import Namespace, function, named_function
+
+__all__ = ["closed", "function"]
+
+closed = Namespace()
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        made = globals()[name] = named_function(name)
+        return made

@@ -1,0 +1,98 @@
+"""Algorithms as functions of CasADi."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import casadi
+
+import linkwise as lw
+
+from ..frameworks import Call, algorithm_named, asked, kept, only_result
+from .expressions import symbolic_function
+from .machine_code import machine_function
+
+
+def function(
+    algorithm: Any,
+    mech: lw.Mechanism | None = None,
+    *,
+    machine_code: bool = False,
+    states: int = 1,
+    result: str | None = None,
+    **options: Any,
+) -> casadi.Function:
+    """A ``casadi.Function`` with the names of inputs and outputs that linkwise has.
+
+    algorithm, mech   what ``linkwise.compile`` takes, with ``parameters`` and other options; or a kernel alone
+    machine_code      False: expressions of scalar symbols (SX), with CasADi's derivatives of all orders and its code
+                      generation.  True: calls of the kernel's machine code, with derivatives that are kernels too
+    states            with machine code: how many states one call takes, side by side as in ``casadi.Function.map``, and
+                      computes together
+    result            the one wanted of several results; with machine code there is one
+
+    A vector is a column; an array of more axes a matrix with its last axis for columns, as (4 n, 4) poses.  Elements
+    that are zero whatever the inputs are, are not stored.  Numbers are float64.
+    """
+    if isinstance(algorithm, lw.Kernel):
+        if mech is not None or options:
+            raise TypeError(
+                f"{algorithm.name} is a kernel already: mechanism and options are those it was compiled with"
+            )
+        kernel = algorithm
+    elif mech is None:
+        raise TypeError(f"function takes an algorithm and a mechanism, or a kernel; got {algorithm!r} alone")
+    else:
+        where: dict[str, Any] = {} if machine_code else {"target": "numpy", "loops": False}  # nothing runs, no loops
+        kernel = lw.compile(algorithm, mech, **{**where, **options})
+    if result is not None or machine_code:
+        kernel = only_result(kernel, result)
+    if not machine_code:
+        if states != 1:
+            raise ValueError("states are for machine code: an expression is repeated by f.map(states)")
+        return symbolic_function(kernel)
+    if kernel.dtype != "float64" or kernel.target != "cpu":
+        raise ValueError(f"CasADi computes in float64 on the CPU, and {kernel!r} does not")
+    return machine_function(kernel, _count(states))
+
+
+def _count(states: Any) -> int:
+    if isinstance(states, bool) or not isinstance(states, int) or states < 1:
+        raise ValueError(f"states must be an integer, at least 1, got {states!r}")
+    return states
+
+
+def named_function(name: str, of_loops: bool = False) -> Callable[..., Any]:
+    """The function of symbols or numbers that belongs to an algorithm of linkwise."""
+    algorithm = algorithm_named(name, "linkwise.casadi.closed" if of_loops else "linkwise.casadi", of_loops)
+
+    def call(
+        mech: lw.Mechanism,
+        *arguments: Any,
+        wrenches: Any = None,
+        parameters: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> Any:
+        wanted, values = asked(algorithm, arguments, wrenches, parameters, options)
+        return kept(mech, (function, wanted), lambda: _made(mech, wanted))(*values)
+
+    call.__name__ = name
+    call.__doc__ = (
+        f"``linkwise.{'closed.' * of_loops}{name}`` of CasADi's symbols or numbers; ``parameters`` by name, such as "
+        "masses, too."
+    )
+    return call
+
+
+def _made(mech: lw.Mechanism, call: Call) -> casadi.Function:
+    return function(call.algorithm, mech, parameters=call.parameters, result=call.result, **dict(call.options))
+
+
+class Namespace:
+    """``linkwise.casadi.closed``: the functions of ``linkwise.closed``."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        made = named_function(name, of_loops=True)
+        setattr(self, name, made)
+        return made

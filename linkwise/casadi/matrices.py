@@ -1,0 +1,33 @@
+"""Arrays as matrices of CasADi, which are stored by columns: where elements are."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+import casadi
+import numpy as np
+
+
+def matrix_shape(shape: Sequence[int]) -> tuple[int, int]:
+    """Of an array as a matrix: a vector is a column, and of more axes the last are columns, all before them rows."""
+    if len(shape) < 2:
+        return math.prod(shape), 1
+    return math.prod(shape[:-1]), shape[-1]
+
+
+def positions(shape: Sequence[int]) -> np.ndarray:
+    """Of each element of an array, in C order: its place in the matrix read column by column."""
+    rows, columns = matrix_shape(shape)
+    return np.arange(rows * columns).reshape(columns, rows).T.ravel()
+
+
+def pattern(rows: int, columns: int, places: np.ndarray) -> casadi.Sparsity:
+    """The elements at these ascending places of a matrix that is read column by column."""
+    return casadi.Sparsity.triplet(rows, columns, (places % rows).tolist(), (places // rows).tolist())
+
+
+def identifier(name: str) -> str:
+    """A name that CasADi accepts: letters, digits, and underscores one at a time."""
+    return re.sub(r"_+", "_", re.sub(r"\W", "_", name)).strip("_")
