@@ -11,6 +11,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
@@ -33,36 +34,55 @@ frames and signs are in [conventions.md](conventions.md), the algebra in [operat
 MADE_FOR_USERS = (lw.BaseParameters, lw.Kernel, lw.Mechanism, lw.StateSpace, lw.Trajectory)
 
 
-def page() -> str:
-    """The whole page."""
+@dataclass(frozen=True)
+class Groups:
+    """The public names of the package by what they are, each name -> value."""
+
+    functions: dict[str, Any]
+    choices: dict[str, tuple]
+    joints: dict[str, type]
+    contacts: dict[str, type]
+    errors: dict[str, type]
+    classes: dict[str, type]
+    modules: dict[str, ModuleType]
+
+
+def groups() -> Groups:
+    """What this page and the reference of the site are made of."""
     public = {name: getattr(lw, name) for name in lw.__all__ if name != "__version__"}
     modules = {name: value for name, value in public.items() if isinstance(value, ModuleType)}
-    classes = {name: value for name, value in public.items() if inspect.isclass(value)}
-    joints = {name: value for name, value in classes.items() if issubclass(value, Joint)}
-    contacts = {name: value for name, value in classes.items() if issubclass(value, Contact)}
-    errors = {name: value for name, value in classes.items() if issubclass(value, (Exception, Warning))}
+    types = {name: value for name, value in public.items() if inspect.isclass(value)}
+    joints = {name: value for name, value in types.items() if issubclass(value, Joint)}
+    contacts = {name: value for name, value in types.items() if issubclass(value, Contact)}
+    errors = {name: value for name, value in types.items() if issubclass(value, (Exception, Warning))}
+    classes = {name: value for name, value in types.items() if name not in joints | contacts | errors}
     choices = {name: value for name, value in public.items() if isinstance(value, tuple)}
-    functions = {name: value for name, value in public.items() if name not in modules | classes | choices}
+    functions = {name: value for name, value in public.items() if name not in modules | types | choices}
+    return Groups(functions, choices, joints, contacts, errors, classes, modules)
+
+
+def page() -> str:
+    """The whole page."""
+    public = groups()
     lines = [HEAD, "## Functions", ""]
-    for name, function in functions.items():
+    for name, function in public.functions.items():
         lines += _entry(name, function)
     lines += ["", "## Choices of `compile` and `Kernel.source`", ""]
-    lines += [f"- `{name}`: {', '.join(map(repr, values))}" for name, values in choices.items()]
+    lines += [f"- `{name}`: {', '.join(map(repr, values))}" for name, values in public.choices.items()]
     lines += ["", "## Kinds of joints", ""]
-    for name, joint in joints.items():
+    for name, joint in public.joints.items():
         lines += _entry(name, joint)
     lines += ["", "## Kinds of contacts", ""]
-    for name, contact in contacts.items():
+    for name, contact in public.contacts.items():
         lines += _entry(name, contact)
     lines += ["", "## Errors and warnings", ""]
-    for name, error in errors.items():
+    for name, error in public.errors.items():
         lines += _entry(name, error)
-    for name, one in classes.items():
-        if name not in joints | contacts | errors:
-            lines += ["", f"## {name}", "", *_class_section(one)]
+    for name, one in public.classes.items():
+        lines += ["", f"## {name}", "", *_class_section(one)]
     lines += ["", "## Rows of a Denavit-Hartenberg table", "", *_fenced(_after_first_paragraph(lw.from_dh))]
     lines += ["", "## Names that `lw.compile` takes", "", *_algorithms()]
-    for name, module in modules.items():
+    for name, module in public.modules.items():
         lines += ["", f"## lw.{name}", "", *_module_section(module)]
     return "\n".join(lines) + "\n"
 
