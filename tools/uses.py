@@ -10,6 +10,7 @@ that an index from names to these places is a list of examples that work; the re
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -21,6 +22,7 @@ from tests.docs.test_docs import blocks
 
 ROOT = Path(__file__).parents[1]
 NUMBERED = "[0-9]*.py"
+CALL = re.compile(r"^\|.*\| `([^`]*lw\.[^`]*)` \|$", re.MULTILINE)  # our column of a table of calls
 
 
 def public_names() -> list[str]:
@@ -50,7 +52,9 @@ def _sources() -> Iterator[tuple[Path, str]]:
     """Every file with code that tests run, and that code."""
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "CONTRIBUTING.md"):
         if not {"_build", "generated"} & {*page.parts}:
-            yield page, "\n".join(block.code for block in blocks(page.read_text(encoding="utf-8")))
+            text = page.read_text(encoding="utf-8")
+            in_tables = CALL.findall(text) if page.parent.name == "coming_from" else []
+            yield page, "\n".join([*(block.code for block in blocks(text)), *in_tables])
     for example in sorted((ROOT / "examples").glob(NUMBERED)):
         yield example, example.read_text(encoding="utf-8")
 

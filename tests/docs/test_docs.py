@@ -61,7 +61,8 @@ def matches(expected: str, printed: str) -> bool:
     return doctest.OutputChecker().check_output(expected, printed, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
 
 
-def run_page(text: str, name: str) -> None:
+def run_page(text: str, name: str) -> dict:
+    """Run the blocks of a page; what they defined."""
     namespace: dict = {"__name__": name}
     for block in blocks(text):
         printed = io.StringIO()
@@ -72,6 +73,7 @@ def run_page(text: str, name: str) -> None:
             assert matches(block.output, printed.getvalue()), (
                 f"{name}:{block.line} prints\n{printed.getvalue()}\nbut the page says\n{block.output}"
             )
+    return namespace
 
 
 @pytest.mark.filterwarnings("error", "ignore::linkwise.OmissionWarning")
