@@ -1,6 +1,6 @@
 """Where public names are used: the pages and examples that call each of them.
 
-python -m tools.uses             names that no page and no example uses
+python -m tools.uses             public names without an example
 python -m tools.uses simulate    where one is used
 
 An example of a function is a place where somebody runs it. Blocks of pages and numbered examples are run by tests, so
@@ -10,12 +10,15 @@ that an index from names to these places is a list of examples that work; the re
 from __future__ import annotations
 
 import ast
+import inspect
+import operator
 import re
 import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import linkwise as lw
 from tests.docs.test_docs import blocks
@@ -46,6 +49,46 @@ def uses() -> dict[str, tuple[str, ...]]:
             if name in found:
                 found[name][path.relative_to(ROOT).as_posix()] = None
     return {name: tuple(places) for name, places in found.items()}
+
+
+@cache
+def makers() -> dict[str, tuple[str, ...]]:
+    """Public class -> public functions, and methods and fields of public classes, that give one.
+
+    Examples of results are examples of what returns them.
+    """
+    values = {name: _value(name) for name in public_names()}
+    given: dict[str, str] = {}  # by -> the text of what it gives
+    for name, value in values.items():
+        if inspect.isclass(value):
+            for member, one in inspect.getmembers(value):
+                function = one.fget if isinstance(one, property) else getattr(one, "func", one)
+                if not member.startswith("_") and inspect.isfunction(function):
+                    given[f"{name}.{member}"] = str(function.__annotations__.get("return", ""))
+            for field, kind in getattr(value, "__annotations__", {}).items():
+                given[f"{name}.{field}"] = str(kind)
+        elif callable(value) and not isinstance(value, ModuleType):
+            given[name] = str(getattr(value, "__annotations__", {}).get("return", ""))
+    return {
+        name: tuple(by for by, text in given.items() if re.search(rf"\b{name.rpartition('.')[2]}\b", text))
+        for name, value in values.items()
+        if inspect.isclass(value)
+    }
+
+
+def has_example(name: str) -> bool:
+    """Whether a name is used in a page or an example, has one in its docstring, or is what such a name gives."""
+    value = _value(name)
+    if uses()[name] or ">>> " in (inspect.getdoc(value) or ""):
+        return True
+    last = name.rpartition(".")[2]
+    if last != name and getattr(lw, last, None) is value:  # public in the package too
+        return has_example(last)
+    return any(uses().get(by) or by.partition(".")[0] in lw.__all__ for by in makers().get(name, ()) if by != name)
+
+
+def _value(name: str) -> Any:
+    return operator.attrgetter(name)(lw)
 
 
 def _sources() -> Iterator[tuple[Path, str]]:
@@ -89,5 +132,5 @@ def _chain(node: ast.AST) -> list[str]:
 
 if __name__ == "__main__":
     for name, places in uses().items():
-        if name in sys.argv[1:] or (len(sys.argv) == 1 and not places):
+        if name in sys.argv[1:] or (len(sys.argv) == 1 and not has_example(name)):
             print(name, *places)

@@ -15,6 +15,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("builder-inited", lambda app: reference.write(Path(app.srcdir) / "generated"))
     app.connect("autodoc-process-docstring", docstrings.process)
     app.connect("autodoc-skip-member", reference.skip)
+    app.connect("source-read", links.list_all_pages)
     app.connect("source-read", links.to_generated_pages)
     app.connect("missing-reference", links.type_in_signature)
     app.add_lexer("output", TextLexer)  # what the block before prints

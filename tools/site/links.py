@@ -33,6 +33,18 @@ def to_generated_pages(app: Any, page: str, source: list[str]) -> None:
     source[0] = LINK.sub(target, source[0])
 
 
+def list_all_pages(app: Any, page: str, source: list[str]) -> None:
+    """Pages of docs/ that no list names are listed under the topics: a new page is on the site without further ado."""
+    if page != "topics":
+        return
+    folder = Path(app.srcdir)
+    lists = "".join((folder / f"{name}.md").read_text(encoding="utf-8") for name in ("index", "topics", "project"))
+    named = set(re.findall(r"^[\w/]+$", lists, re.MULTILINE))
+    others = sorted(path.stem for path in folder.glob("*.md") if path.stem not in named | {"index"})
+    if others:
+        source[0] += "\n```{toctree}\n:maxdepth: 1\n:caption: More\n\n" + "\n".join(others) + "\n```\n"
+
+
 def _page_of(path: str) -> tuple[str, str] | None:
     """Where the site has a file of the repository: page and place on it."""
     pages = {file: f"generated/{name}.md" for name, file in PROJECT.items()}

@@ -18,7 +18,7 @@ import linkwise as lw
 from linkwise.mechanics.operators import Expression, Space
 from tools.api_page import groups
 from tools.stub import _home as home
-from tools.uses import uses
+from tools.uses import makers, uses
 
 ROOT = Path(__file__).parents[2]
 TITLES = {  # of groups of functions, by the modules they live in; others have the name of the module
@@ -160,8 +160,10 @@ def _entry(name: str, value: Any) -> str:
 
 
 def _used(name: str, indent: str = "") -> str:
-    places = [_place(path) for path in uses()[name]]
-    return f"{indent}*Used in* {', '.join(places)}\n" if places else ""
+    places = ", ".join(_place(path) for path in uses()[name])
+    given = ", ".join(f"``lw.{by}``" for by in makers().get(name, ()) if not by.startswith(f"{name}."))
+    lines = (f"{indent}*{what}* {where}\n" for what, where in (("Given by", given), ("Used in", places)) if where)
+    return "\n".join(lines)
 
 
 def _place(path: str) -> str:
