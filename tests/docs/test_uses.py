@@ -13,7 +13,6 @@ import pytest
 import linkwise as lw
 from tools.uses import has_example, makers, public_names, uses
 
-
 PAGE_COMES = "studies"  # its page is being written
 
 
