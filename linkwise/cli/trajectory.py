@@ -26,6 +26,7 @@ LAWS = ("cycloid", "quintic", "trapezoid")
 @click.option(
     "--law", type=click.Choice(LAWS), default="cycloid", show_default=True, help="Of time, from start to end."
 )
+@click.option("--ramp", type=float, help="With --law trapezoid: the part of the time to speed up, and to slow down.")
 @click.option("--duration", type=float, help="Seconds; by default as velocity limits allow.")
 @click.option("--fastest", is_flag=True, help="As fast as effort and velocity limits of the joints allow.")
 @click.option("--effort", type=float, help="With --fastest: a bound of all joint forces, instead of the file's.")
@@ -34,12 +35,14 @@ LAWS = ("cycloid", "quintic", "trapezoid")
 @click.option("--output", "-o", metavar="FILE", help=".csv or .npz: t, q, v, a, tau; standard output by default.")
 def trajectory(
     found: Loaded, positions: Sequence[str], start: str | None, ends: Sequence[str], through: str | None, law: str,
-    duration: float | None, fastest: bool, effort: float | None, step: float, degrees: bool, output: str | None,
+    ramp: float | None, duration: float | None, fastest: bool, effort: float | None, step: float, degrees: bool,
+    output: str | None,
 ) -> None:  # fmt: skip
     """A planned motion: positions, velocities, accelerations and the joint forces it takes, in equal steps of time.
 
     \b
     linkwise trajectory builtin:puma560 --to joint1=1 --to joint3=-0.5 --duration 2 -o motion.csv
+    linkwise trajectory builtin:puma560 --to joint1=1 --law trapezoid --ramp 0.1 --duration 2 -o motion.csv
     linkwise trajectory builtin:puma560 --to joint1=1.5 --fastest --effort 100 -o fast.csv
     """
     check_table_output(output)
@@ -49,13 +52,15 @@ def trajectory(
         raise click.UsageError(f"--step {step}: steps take time")
     if effort is not None and not fastest:
         raise click.UsageError("--effort is for --fastest")
+    if ramp is not None and (through or law != "trapezoid"):
+        raise click.UsageError("--ramp is for --law trapezoid")
     mech = report_warnings(found, notes=False)
     if through:
         motion = _through(mech, through, duration, degrees, found.trust_units)
     else:
         q0, _ = state(mech, positions, (), start, degrees, found.trust_units)
         q1 = named(mech, "q", ends, q0, DEGREE if degrees else 1.0, "--to")
-        motion = lw.trajectories.point_to_point(mech, q0, q1, 1.0 if fastest else duration, law)
+        motion = lw.trajectories.point_to_point(mech, q0, q1, 1.0 if fastest else duration, law, ramp=ramp)
     if fastest:
         motion = lw.trajectories.time_optimal(motion, effort)
     t = np.append(np.arange(0.0, motion.duration, step), motion.duration)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..compiler.runtime.arrays import UnreadableArrayError, plain
 from ..mechanism import Mechanism, MechanismError, require_mechanism
 
 Float64Array = NDArray[np.float64]  # what functions of states give; shapes are in their docstrings
+ByJoint: TypeAlias = ArrayLike | Mapping[str, Any]  # an array, or {joint: coordinates}
 _FLOAT64 = np.dtype("float64")
 
 

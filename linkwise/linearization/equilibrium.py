@@ -18,7 +18,7 @@ from ..dynamics.closed.sizes import sizes
 from ..dynamics.closed.tolerances import LOOPS
 from ..dynamics.closed.variations import State, state_of
 from ..dynamics.passive import Passive
-from ..dynamics.states import Float64Array
+from ..dynamics.states import ByJoint, Float64Array
 from ..dynamics.trees import mass_matrix
 from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
 from ..mechanism.checks import names_of
@@ -76,8 +76,8 @@ class Equilibrium:
 
 def find_equilibrium(
     mech: Mechanism,
-    q_guess: ArrayLike | None = None,
-    tau: ArrayLike | None = None,
+    q_guess: ByJoint | None = None,
+    tau: ByJoint | None = None,
     hold: Sequence[str] = (),
     passive: Passive | None = None,
     wrenches: ArrayLike | None = None,
@@ -86,7 +86,7 @@ def find_equilibrium(
     tolerance: float = BALANCED,
     max_steps: int = 200,
     stable: bool = False,
-    ctrl: ArrayLike | None = None,
+    ctrl: ByJoint | None = None,
     activation: ArrayLike | None = None,
 ) -> Equilibrium:
     """A state of rest near ``q_guess``, or the joint forces that keep the mechanism at ``q_guess``.

@@ -14,7 +14,7 @@ from ..dynamics.closed import AssemblyError, assemble, degrees_of_freedom, gener
 from ..dynamics.closed.derivatives import rate_jacobian_at
 from ..dynamics.closed.variations import State, Variations, state_of, variations
 from ..dynamics.passive import Passive
-from ..dynamics.states import Float64Array
+from ..dynamics.states import ByJoint, Float64Array
 from ..dynamics.trees import integrate, neutral, random_state
 from ..mechanism import Mechanism, MechanismError, one_of
 from ..mechanism.checks import names_of
@@ -30,9 +30,9 @@ GUESSES = (30,)  # from which to assemble a mechanism of which no state is given
 
 def linearize(
     mech: Mechanism,
-    q: ArrayLike | None = None,
-    v: ArrayLike | None = None,
-    tau: ArrayLike | None = None,
+    q: ByJoint | None = None,
+    v: ByJoint | None = None,
+    tau: ByJoint | None = None,
     independent: Any = None,
     inputs: Sequence[str] | None = None,
     outputs: Any = None,
@@ -40,7 +40,7 @@ def linearize(
     wrenches: ArrayLike | None = None,
     form: str = "local",
     projection: str = "orthogonal",
-    ctrl: ArrayLike | None = None,
+    ctrl: ByJoint | None = None,
     activation: ArrayLike | None = None,
 ) -> StateSpace:
     """The linear model of a mechanism near the state (q, v) under joint forces ``tau``, exact, loops included.
@@ -107,9 +107,9 @@ def linearize(
 
 def rate_jacobian(
     mech: Mechanism,
-    q: ArrayLike,
-    v: ArrayLike,
-    tau: ArrayLike | None = None,
+    q: ByJoint,
+    v: ByJoint | None,
+    tau: ByJoint | None = None,
     passive: Passive | None = None,
     wrenches: ArrayLike | None = None,
     rank: int | None = None,

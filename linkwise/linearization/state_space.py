@@ -26,6 +26,11 @@ class Discrete(NamedTuple):
     drift: Float64Array
     dt: float
 
+    def __repr__(self) -> str:
+        states, inputs = self.B.shape[-2:]
+        batch = f", batch {self.A.shape[:-2]}" if self.A.ndim > 2 else ""
+        return f"<Discrete: {counted(states, 'state')}, {counted(inputs, 'input')}, steps of {self.dt:g} s{batch}>"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StateSpace:

@@ -16,6 +16,9 @@ from linkwise.readers.findings import Findings
 
 FLOATING_BASE = "floating_base"  # the joint by which a root link moves freely
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+#: Of collision geometry in formats that have no ground, and of that which is no simple shape.
+NO_GROUND = "it touches nothing before mech.with_ground() gives it a floor; links pass through each other"
+NO_SHAPE = "it passes through everything: mech.with_shape puts a sphere, capsule, cylinder or box in its place"
 MAX_BYTES = 64 * 1024 * 1024
 MAX_DEPTH = 200
 NO_LIMIT = 1e300  # limits from here on are none

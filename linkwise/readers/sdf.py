@@ -3,7 +3,8 @@
 A link that is the child of several joints is held by the first of them; the others close loops.  Poses may be relative
 to any link, joint or frame (``relative_to``), axes expressed in any of them.  A model moves freely unless a joint holds
 it to the world, or it is ``<static>``.  Links without ``<inertial>`` have 1 kg and unit moments, as the format says.
-What links look like is read; shapes that touch, sensors and plugins are not, which is noted.
+What links look like is read, and simple collision geometry as shapes, which touch nothing before ``mech.with_ground``;
+sensors and plugins are not, which is noted.
 """
 
 from __future__ import annotations
@@ -17,12 +18,15 @@ from typing import Any
 import numpy as np
 
 from linkwise.mechanics.joints import Fixed, Floating, Helical, Joint, Prismatic, Revolute, Spherical, Universal
-from linkwise.mechanism import GROUND, Builder, Limits, Mechanism, MechanismError, Mimic, Pose, did_you_mean
+from linkwise.mechanism import GROUND, Builder, Limits, Mechanism, MechanismError, Mimic, Pose, Shape, did_you_mean
+from linkwise.mechanism.contact import WITHOUT_GROUND
 from linkwise.mechanism.looks import MESH, Look, placed, scaled
 from linkwise.mechanism.poses import rotation_from_quaternion, rotation_from_rpy
 from linkwise.mechanism.welding import composed
 from linkwise.readers.protocol import (
     FLOATING_BASE,
+    NO_GROUND,
+    NO_SHAPE,
     STANDARD_GRAVITY,
     Element,
     omit,
@@ -34,6 +38,7 @@ from linkwise.readers.protocol import (
 WORLD, MODEL = "world", "__model__"
 HERE: Pose = (np.eye(3), np.zeros(3))
 TYPES = ("revolute", "continuous", "prismatic", "fixed", "ball", "universal", "revolute2", "screw")
+TOUCHING = ("sphere", "box", "cylinder", "capsule", "ellipsoid")  # collision geometry that is read
 _MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 
 
@@ -71,7 +76,10 @@ def from_xml(
         gravity = STANDARD_GRAVITY if given is None else given.content_numbers(3)
     mechanism = builder.build(name or model.text("name"), gravity, strict=False)
     looks = tuple(look for link in links.values() for look in _looks(link, folder))
-    return replace(mechanism, annotations=replace(mechanism.annotations, initial=tuple(free), looks=looks))
+    taken: set[str] = set()
+    shapes = tuple(shape for link in links.values() for shape in _shapes(link, taken))
+    annotations = replace(mechanism.annotations, initial=tuple(free), looks=looks)
+    return replace(mechanism, shapes=shapes, annotations=annotations)
 
 
 def _one_model(root: Element, world: Element | None) -> Element:
@@ -325,10 +333,42 @@ def _geometry(geometry: Element, folder: Path | None) -> dict[str, Any]:
     return {}
 
 
+# -- what touches -------------------------------------------------------------------------------------
+
+
+def _shapes(link: Element, taken: set[str]) -> Iterator[Shape]:
+    """Simple collision geometry of a link; what has none that can touch is noted."""
+    touches = False
+    for collision in link.all("collision"):
+        geometry = collision.first("geometry")
+        inner = geometry.children[0] if geometry is not None and geometry.children else None
+        if geometry is None or inner is None:
+            continue
+        size = tuple(_geometry(geometry, None).get("size", ())) if inner.tag in TOUCHING else ()
+        if inner.tag not in TOUCHING or (size and min(size) <= 0.0):
+            omit(collision, f"collision {inner.tag}", NO_SHAPE)
+            continue
+        name = original = collision.attributes.get("name", "").strip() or f"{link.text('name')}_collision"
+        if name in taken:
+            name = original = f"{link.text('name')}_{original}"
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        touches = True
+        yield Shape(name, link.text("name"), inner.tag, size, _own(collision), _friction(collision))
+    if touches:
+        omit(link, WITHOUT_GROUND, NO_GROUND)
+
+
+def _friction(collision: Element) -> float:
+    """Coulomb's coefficient, <surface><friction><ode><mu>; 1 where nothing is said, as the format has it."""
+    ways = (one for surface in collision.all("surface") for one in surface.all("friction"))
+    said = [mu for way in ways for engine in way.all("ode") for mu in engine.all("mu")]
+    return said[0].content_numbers(1)[0] if said else 1.0
+
+
 def _note(model: Element, links: Any) -> None:
     for link in links:
-        for collision in link.all("collision"):
-            omit(collision, "collision geometry", "not read: mech.with_shape puts a simple shape in its place")
         for sensor in link.all("sensor"):
             omit(sensor, "sensor", "not read")
     for plugin in model.all("plugin"):

@@ -23,7 +23,7 @@ from ..compiler.variants import shared_by_variants
 from ..control.compiled import CompiledControl
 from ..dynamics.by_joint import state_by_joint
 from ..dynamics.passive import Passive
-from ..dynamics.states import Float64Array
+from ..dynamics.states import ByJoint, Float64Array
 from ..mechanics.algorithms.catalogue import ALGORITHMS
 from ..mechanics.elements.law import Acting
 from ..mechanism import Mechanism, one_of
@@ -39,6 +39,7 @@ from .closed_rollouts import (
     run_closed_on_device,
     warn_first,
 )
+from .functions import Held
 from .held_rollouts import asking_controllers
 from .momentum_rollouts import hands_on, initial_momenta, registers, scratch
 from .rollout_inputs import (
@@ -74,9 +75,9 @@ NEXT = "_next"
 @asking_controllers
 def rollout(
     mech: Mechanism,
-    q0: ArrayLike | None,
-    v0: ArrayLike | None,
-    tau: ArrayLike | None,
+    q0: ByJoint | None,
+    v0: ByJoint | None,
+    tau: ByJoint | Held | None,
     dt: ArrayLike | None,
     steps: int,
     method: str = "rk4",
@@ -89,7 +90,7 @@ def rollout(
     out: tuple[Float64Array, Float64Array] | None = None,
     target: str = "cpu",
     passive: Passive | None = None,
-    ctrl: ArrayLike | None = None,
+    ctrl: ByJoint | None = None,
     activation: ArrayLike | None = None,
     return_activation: bool = False,
     coordinates: str = "joint",

@@ -16,7 +16,7 @@ from ..dynamics import trees as tree
 from ..dynamics.by_joint import state_by_joint
 from ..dynamics.passive import Passive
 from ..dynamics.resolved import no_controls, resolved
-from ..dynamics.states import real_numbers, state_arrays
+from ..dynamics.states import ByJoint, real_numbers, state_arrays
 from ..mechanics.algorithms.steps_in_variables import VARIABLES, methods_in
 from ..mechanism import (
     Mechanism,
@@ -58,8 +58,8 @@ class SimulationError(MechanismError):
 
 def simulate(
     mech: Mechanism,
-    q0: ArrayLike | None,
-    v0: ArrayLike | None,
+    q0: ByJoint | None,
+    v0: ByJoint | None,
     duration: float,
     control: Any = None,
     method: str = "dop853",
@@ -380,8 +380,8 @@ def _few(values: np.ndarray) -> str:
 
 def _initial_state(
     mech: Mechanism,
-    q0: ArrayLike | None,
-    v0: ArrayLike | None,
+    q0: ByJoint | None,
+    v0: ByJoint | None,
     method: str,
     coordinates: str,
     passive: Passive | None,

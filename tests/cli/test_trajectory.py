@@ -27,6 +27,16 @@ def test_a_motion_goes_where_it_is_told_and_feeds_other_commands(tmp_path, run):
         np.testing.assert_allclose(found["q"][-1], [1.0, 0.0], atol=1e-9)
 
 
+def test_ramps_of_trapezoids(capsys, tmp_path, run):
+    table = tmp_path / "motion.csv"
+    planned = ("trajectory", "builtin:planar_arm:2", "--to", "joint1=1", "--duration", "2", "--step", "0.1")
+    run(*planned, "--law", "trapezoid", "--ramp", "0.1", "-o", str(table))
+    rows = np.genfromtxt(table, delimiter=",", names=True)
+    np.testing.assert_allclose(rows["qjoint1"], lw.trajectories.trapezoid(rows["t"], 2.0, 0.1)[0], atol=1e-12)
+    assert abs(rows["vjoint1"].max() - 1.0 / (2.0 * 0.9)) < 1e-12
+    assert main([*planned, "--ramp", "0.1"]) == 2 and "--ramp is for --law trapezoid" in capsys.readouterr().err
+
+
 def test_what_is_missing_is_said(capsys, tmp_path):
     for arguments, message in (
         ((), "give --to JOINT=Q"),

@@ -144,3 +144,10 @@ def test_pictures(model, tmp_path):
     for name in ("plot_eigenvalues", "plot_bode", "plot_step"):
         getattr(model, name)(tmp_path / f"{name}.png")
         assert (tmp_path / f"{name}.png").stat().st_size > 1000
+
+
+def test_discrete_models_say_what_they_are_in_a_line():
+    arm = lw.mechanisms.planar_arm(2)
+    assert repr(lw.linearize(arm).discretize(0.01)) == "<Discrete: 4 states, 2 inputs, steps of 0.01 s>"
+    models = lw.linearize(arm, np.zeros((3, 2)))
+    assert repr(models.discretize(0.01)) == "<Discrete: 4 states, 2 inputs, steps of 0.01 s, batch (3,)>"

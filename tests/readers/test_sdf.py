@@ -116,3 +116,20 @@ def test_what_is_refused(case):
     text, message = BAD[case]
     with pytest.raises(lw.MechanismError, match=message):
         lw.load(text)
+
+
+def test_collision_geometry():
+    """A box that is dropped on a floor rests on it, its shape where the file has it."""
+    mech = lw.load("""<sdf version="1.9"><model name="crate"><pose>0 0 0.5 0 0 0</pose><link name="body">
+      <inertial><mass>2</mass><inertia><ixx>0.02</ixx><iyy>0.02</iyy><izz>0.02</izz></inertia></inertial>
+      <collision name="hull"><pose>0 0 0.1 0 0 0</pose><geometry><box><size>0.2 0.3 0.4</size></box></geometry>
+        <surface><friction><ode><mu>0.4</mu></ode></friction></surface></collision>
+      <collision name="hull"><geometry><sphere><radius>0.05</radius></sphere></geometry></collision>
+      <collision name="logo"><geometry><mesh><uri>logo.dae</uri></mesh></geometry></collision>
+    </link></model></sdf>""")
+    hull, ball = mech.shapes
+    assert (hull.name, hull.kind, hull.size, hull.friction) == ("hull", "box", (0.1, 0.15, 0.2), 0.4)
+    assert (ball.name, ball.kind, ball.friction) == ("body_hull", "sphere", 1.0)
+    assert any(note.what == "collision mesh" for note in mech.notes)
+    q, _ = lw.rollout(mech.with_ground(), None, None, None, 1e-3, 1500, "semi_implicit", final_only=True)
+    assert abs(q[6] - 0.1) < 2e-3  # the box reaches from 0.1 m below the link to 0.3 m above it

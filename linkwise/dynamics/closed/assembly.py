@@ -13,9 +13,10 @@ from ...mechanics.joints import ANGLE, QUATERNION
 from ...mechanism import Mechanism, MechanismError
 from ...mechanism.checks import names_of
 from ...mechanism.naming import ANGLES
+from ...mechanism.parts import Place
 from .. import trees as tree
 from ..by_joint import coordinates_by_joint
-from ..states import Float64Array, checked_arrays, common_batch, real_numbers
+from ..states import ByJoint, Float64Array, checked_arrays, common_batch, real_numbers
 from .closing import LoopEquations, closed_by
 from .constraints import decomposed, moved_by, one_state, position_error, require_finite
 from .decomposition import decompose
@@ -170,8 +171,8 @@ def _is_assembled(equations: LoopEquations, q: np.ndarray, tolerance: float) -> 
 @compile_instead("'closed_projection', for loops that are nearly closed, which also says how far it can be relied on")
 def project(
     mech: Mechanism,
-    q: ArrayLike,
-    v: ArrayLike,
+    q: ByJoint,
+    v: ByJoint | None,
     energy: ArrayLike | None = None,
     tolerance: float = LOOPS.closed,
     largest: float = 0.1,
@@ -281,9 +282,15 @@ def _at_energy(
     )
 
 
-def follow(mech: Mechanism, q: ArrayLike, targets: Mapping[str, Any], largest: float = 0.05) -> Float64Array:
+def _place(mech: Mechanism, name: str) -> Place:
+    """Where the coordinates of a joint are, or a single one of several."""
+    return (None if name in mech.joint_names else mech.single_place(name)) or mech.place(name)
+
+
+def follow(mech: Mechanism, q: ByJoint, targets: Mapping[str, Any], largest: float = 0.05) -> Float64Array:
     """(nq,): the configuration reached from the assembled ``q`` as joints move to ``targets`` (name -> coordinates),
-    in a straight line and all at the same pace; targets of mimic joints are for their own coordinates.
+    in a straight line and all at the same pace; targets of mimic joints are for their own coordinates.  Single
+    coordinates of joints with several are targets too, "slide.x" (``mech.q_names``).
 
     The loops are followed in steps of at most ``largest`` (lengths in units of the sizes of loops); where they lock
     before the targets are reached (a toggle point), an ``AssemblyError`` says how far they came.  There is no jump to
@@ -302,7 +309,7 @@ def follow(mech: Mechanism, q: ArrayLike, targets: Mapping[str, Any], largest: f
     goal = q.copy()
     driven_q = np.zeros(mech.nq, dtype=bool)
     for name, values in targets.items():
-        own = mech.place(name)
+        own = _place(mech, name)
         if driven_q[own.q_index].any():
             raise MechanismError(f"targets has two values for the coordinate that {name!r} moves with: give one")
         reached, size = own.q_at(real_numbers(f"the target of {name!r}", values)), own.q_index.stop - own.q_index.start
@@ -313,7 +320,8 @@ def follow(mech: Mechanism, q: ArrayLike, targets: Mapping[str, Any], largest: f
             )
         goal[own.q_index], driven_q[own.q_index] = reached, True
     free = np.ones(mech.nv, dtype=bool)
-    free[moved_by(mech, tuple(targets), "targets")] = False
+    for name in targets:
+        free[_place(mech, name).v_index] = False
     whole, done, pace = tree.difference(mech, q, goal), 0.0, 1.0
     equations = loop_equations(mech)
     columns = equations.sizes.columns

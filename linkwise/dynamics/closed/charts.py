@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from ...mechanism import Mechanism, MechanismError
 from .. import trees as tree
-from ..states import Float64Array
+from ..states import ByJoint, Float64Array
 from .assembly import generic_rank
 from .constraints import one_state, require_holonomic, warn_if_open
 from .coordinates import FAILING, ChartError, Coordinates, ImplicitCoordinates, linear_coordinates
@@ -170,7 +170,7 @@ class LocalParametrization:
         return q
 
 
-def local_parametrization(mech: Mechanism, q: ArrayLike, independent: Any = None) -> LocalParametrization:
+def local_parametrization(mech: Mechanism, q: ByJoint, independent: Any = None) -> LocalParametrization:
     """A chart of the constraint manifold around the assembled configuration ``q``.
 
     independent   None: coordinates in the tangent space at q (3.1); joint names: what their coordinates differ by from

@@ -12,7 +12,7 @@ from ...compiler.store import kernel_function, of_algorithm
 from ...mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
 from ...mechanism.checks import names_of
 from ..by_joint import taking_joints
-from ..states import Float64Array, checked_arrays
+from ..states import ByJoint, Float64Array, checked_arrays
 from .contacts import loop_mask, row_mask, that_count
 from .decomposition import Decomposition, decompose
 from .sizes import sizes
@@ -47,7 +47,7 @@ def constraint_bias(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array
 
 
 def degrees_of_freedom(
-    mech: Mechanism, q: ArrayLike, tolerance: float | None = None, active: ArrayLike | None = None
+    mech: Mechanism, q: ByJoint, tolerance: float | None = None, active: ArrayLike | None = None
 ) -> int | NDArray[np.intp]:
     """nv minus the rank of G at q, of all loops or those that are ``active`` (..., number of loops): an integer, or an
     array of them for a batch.

@@ -13,7 +13,7 @@ from ...compiler.registry import compile_instead
 from ...compiler.store import kernel_function, stored
 from ...mechanism import Mechanism
 from .. import derivatives as trees
-from ..states import Float64Array, checked_motion
+from ..states import ByJoint, Float64Array, checked_motion
 from .dynamics import RELIABLE
 from .redundancy import redundancy
 from .structure import fronts
@@ -26,7 +26,7 @@ Three = tuple[Float64Array, Float64Array, Float64Array]
 
 @compile_instead("'closed_forward_dynamics_derivatives', which also says how far its results can be relied on")
 def forward_dynamics_derivatives(
-    mech: Mechanism, q: ArrayLike, v: ArrayLike, tau: ArrayLike, wrenches: ArrayLike | None = None
+    mech: Mechanism, q: ByJoint, v: ByJoint | None, tau: ByJoint | None, wrenches: ArrayLike | None = None
 ) -> Three:
     """(d_q, d_v, d_tau), each (nv, nv): row i has the derivatives of acceleration i, all loops kept closed, along
     tangent directions of q, by v and by tau.
@@ -37,15 +37,17 @@ def forward_dynamics_derivatives(
 
     A ``MechanismError`` says where loops are open, velocities inconsistent with them or positions singular.
     """
-    if any(x is None or isinstance(x, Mapping) for x in (q, v, tau)):
-        q, v, tau = checked_motion(mech, q, v, tau)
+    given: tuple[Any, Any, Any] = (q, v, tau)
+    if any(x is None or isinstance(x, Mapping) for x in given):
+        at_q, at_v, under = checked_motion(mech, q, v, tau)
+        given = at_q, at_v, under
     if not mech.loops:
-        return trees.forward_dynamics_derivatives(mech, q, v, tau, wrenches)
+        return trees.forward_dynamics_derivatives(mech, *given, wrenches)
     if wrenches is None and compiled_dofs(mech):
-        *three, _, consistency = kernel_function(mech, "closed_forward_dynamics_derivatives", None)(q, v, tau)
+        *three, _, consistency = kernel_function(mech, "closed_forward_dynamics_derivatives", None)(*given)
         if consistency.min(initial=np.inf) > RELIABLE:
             return three[0], three[1], three[2]
-    at = state_of(mech, q, v, tau, wrenches, None)
+    at = state_of(mech, *given, wrenches, None)
     return derivatives_at(at)
 
 

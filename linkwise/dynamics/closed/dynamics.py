@@ -15,7 +15,7 @@ from ...compiler.registry import ArrayFunction, compile_instead, register
 from ...compiler.store import float64_function, kernel_function
 from ...mechanism import Mechanism, MechanismError, one_of
 from .. import trees as tree
-from ..states import Float64Array, checked_arrays, checked_motion, real_numbers
+from ..states import ByJoint, Float64Array, checked_arrays, checked_motion, real_numbers
 from .constraints import (
     constraint_jacobian,
     velocity_rows,
@@ -62,9 +62,9 @@ def terms(
 
 def forward_dynamics(
     mech: Mechanism,
-    q: ArrayLike,
-    v: ArrayLike,
-    tau: ArrayLike,
+    q: ByJoint,
+    v: ByJoint | None,
+    tau: ByJoint | None,
     method: str = "elimination",
     baumgarte: tuple[float, float] | None = None,
     wrenches: ArrayLike | None = None,
@@ -169,7 +169,7 @@ def accelerations(
 
 
 def _eliminated(
-    mech: Mechanism, q: ArrayLike, v: ArrayLike, tau: ArrayLike, wrenches: ArrayLike | None = None
+    mech: Mechanism, q: Any, v: Any, tau: Any, wrenches: ArrayLike | None = None
 ) -> tuple[Float64Array, Float64Array]:
     """Accelerations and their reliability.  States that are singular or unknown divide by zero, and it tells them."""
     if wrenches is None:
@@ -268,7 +268,7 @@ def _lagrange(
 @compile_instead("'closed_null_space', K by elimination, which also says how far it can be relied on")
 def null_space(
     mech: Mechanism,
-    q: ArrayLike,
+    q: ByJoint,
     method: str = "svd",
     independent: Any = None,
     tolerance: float | None = None,

@@ -12,7 +12,7 @@ from ...compiler.registry import ArrayFunction, register
 from ...mechanism import Mechanism, MechanismError
 from ...mechanism.checks import names_of
 from ..by_joint import rates_by_joint, velocities_of
-from ..states import Float64Array, checked_arrays, common_batch, real_numbers
+from ..states import ByJoint, Float64Array, checked_arrays, common_batch, real_numbers
 from .constraints import driven_by, loop_of, require_length, warn_if_open
 from .contacts import by_kernel, loop_mask
 from .decomposition import Decomposition, decompose, times, transposed_times
@@ -24,8 +24,8 @@ from .tolerances import LOOPS
 
 def inverse_dynamics(
     mech: Mechanism,
-    q: ArrayLike,
-    v: ArrayLike,
+    q: ByJoint,
+    v: ByJoint | None,
     a: ArrayLike | Mapping[str, Any],
     actuated: Sequence[str] | None = None,
     weights: ArrayLike | None = None,

@@ -11,7 +11,7 @@ from ...compiler.registry import ArrayFunction, register
 from ...compiler.store import kernel_function
 from ...mechanism import Mechanism
 from .. import trees as tree
-from ..states import Float64Array, checked_arrays, checked_motion
+from ..states import ByJoint, Float64Array, checked_arrays, checked_motion
 from .constraints import position_error, warn_if_open
 from .contacts import by_kernel, loop_mask
 from .decomposition import Decomposition, decompose, times, transposed_times
@@ -22,7 +22,13 @@ Options = dict[str, Any]
 
 
 def constraint_forces(
-    mech: Mechanism, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, active: ArrayLike | None = None, **options: Any
+    mech: Mechanism,
+    q: ByJoint,
+    v: ByJoint | None,
+    tau: ByJoint | None,
+    *,
+    active: ArrayLike | None = None,
+    **options: Any,
 ) -> Float64Array:
     """(nv,): the joint forces -G* lambda that the loops exert on the spanning tree; unique even where the multipliers
     are not.  Options are those of ``forward_dynamics``."""
@@ -37,7 +43,13 @@ def constraint_forces(
 
 
 def multipliers(
-    mech: Mechanism, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, active: ArrayLike | None = None, **options: Any
+    mech: Mechanism,
+    q: ByJoint,
+    v: ByJoint | None,
+    tau: ByJoint | None,
+    *,
+    active: ArrayLike | None = None,
+    **options: Any,
 ) -> Float64Array:
     """(m,): Lagrange multipliers, M a + h = tau - G* lambda; those of least norm where constraints are redundant, zero
     for loops that are not ``active``.  Options are those of ``forward_dynamics``."""
@@ -52,7 +64,13 @@ def multipliers(
 
 
 def loop_reactions(
-    mech: Mechanism, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, active: ArrayLike | None = None, **options: Any
+    mech: Mechanism,
+    q: ByJoint,
+    v: ByJoint | None,
+    tau: ByJoint | None,
+    *,
+    active: ArrayLike | None = None,
+    **options: Any,
 ) -> Float64Array:
     """(number of loops, 6): the wrench [moment; force] that side A of each loop joint exerts on side B, in the frame
     ``pose_b`` at its origin; B pulls back at A with the opposite.  Couplings, which join no two frames, have zeros:
@@ -73,9 +91,9 @@ def loop_reactions(
 
 def joint_wrenches(
     mech: Mechanism,
-    q: ArrayLike,
-    v: ArrayLike,
-    tau: ArrayLike,
+    q: ByJoint,
+    v: ByJoint | None,
+    tau: ByJoint | None,
     wrenches: ArrayLike | None = None,
     active: ArrayLike | None = None,
 ) -> Float64Array:
@@ -101,7 +119,7 @@ def joint_wrenches(
 # -- impacts ------------------------------------------------------------------------------------------
 
 
-def impact(mech: Mechanism, q: ArrayLike, v: ArrayLike, active: ArrayLike | None = None) -> Float64Array:
+def impact(mech: Mechanism, q: ByJoint, v: ByJoint | None, active: ArrayLike | None = None) -> Float64Array:
     """(nv,): the velocities after ``active`` loops (default: all) close at once, without rebound: of all velocities
     that keep them closed the nearest to ``v`` by the kinetic energy of the difference, v - M^-1 G* (G M^-1 G*)^+ G v.
 
@@ -115,7 +133,7 @@ def impact(mech: Mechanism, q: ArrayLike, v: ArrayLike, active: ArrayLike | None
     return by_kernel(mech, "impact", arrays, reference, mask)
 
 
-def impact_impulses(mech: Mechanism, q: ArrayLike, v: ArrayLike, active: ArrayLike | None = None) -> Float64Array:
+def impact_impulses(mech: Mechanism, q: ByJoint, v: ByJoint | None, active: ArrayLike | None = None) -> Float64Array:
     """(number of loops, 6): the impulses [of the moment; of the force] of an ``impact`` that side A of each loop joint
     exerts on side B, in the frame ``pose_b`` at its origin, as for ``loop_reactions``."""
     arrays, mask = _given_velocities(mech, q, v, active)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from ...mechanism import Mechanism
 from .. import trees as tree
-from ..states import Float64Array, checked_arrays
+from ..states import ByJoint, Float64Array, checked_arrays
 from .assembly import AssemblyError, assemble, generic_rank
 from .constraints import counted_jacobian, one_state
 from .decomposition import decompose
@@ -25,7 +25,7 @@ TRIALS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0)  # rad, or sizes of loops: of random cha
 TEST_STEP = 1e-6  # the same; for the rate of change of G, which need not be exact to tell a time
 
 
-def time_to_singular(mech: Mechanism, q: ArrayLike, v: ArrayLike, rank: int | None = None) -> tuple[float, float]:
+def time_to_singular(mech: Mechanism, q: ByJoint, v: ByJoint | None, rank: int | None = None) -> tuple[float, float]:
     """When the motion (q, v) of one state meets a singular position, if the singular values of G go on to change as
     they do, in seconds; and the singular value that then is zero, as it is now, relative to the largest, lengths in
     units of the loops' sizes.
@@ -50,7 +50,7 @@ def time_to_singular(mech: Mechanism, q: ArrayLike, v: ArrayLike, rank: int | No
     return float(times[first]), float(s[first] / s[0]) if times[first] < math.inf else 1.0
 
 
-def conditioning(mech: Mechanism, q: ArrayLike, rank: Any) -> Float64Array:
+def conditioning(mech: Mechanism, q: ByJoint, rank: Any) -> Float64Array:
     """(...): the smallest singular value of G at q, of those that are not zero elsewhere, relative to the largest,
     lengths in units of the loops' sizes: zero in a singular position.  ``rank`` (...) is that of G elsewhere, see
     ``generic_rank``."""

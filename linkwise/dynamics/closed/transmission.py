@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ...mechanism import Loop, Mechanism, MechanismError
 from ...mechanism.checks import names_of
 from .. import trees as tree
-from ..states import Float64Array, checked_arrays
+from ..states import ByJoint, Float64Array, checked_arrays
 from .constraints import counted_jacobian, require_finite, velocity_rows, warn_if_open
 from .decomposition import decompose, times
 from .families import family
@@ -25,7 +24,7 @@ NOTHING = 1e-9  # of the largest force
 
 
 def mechanical_advantage(
-    mech: Mechanism, q: ArrayLike, input: str, output: str, hold: Sequence[str] = ()
+    mech: Mechanism, q: ByJoint, input: str, output: str, hold: Sequence[str] = ()
 ) -> Float64Array | float:
     """(...): the force that the output exerts per unit of force at the input, without friction, weight and inertia: the
     rate of the input over that of the output.
@@ -46,7 +45,7 @@ def mechanical_advantage(
 
 def transmission_angle(
     mech: Mechanism,
-    q: ArrayLike,
+    q: ByJoint,
     input: str,
     output: str,
     at: str | None = None,

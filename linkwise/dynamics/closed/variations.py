@@ -29,7 +29,7 @@ from ...mechanism.quaternions import NOT_UNIT, with_unit_quaternions
 from ..by_joint import state_by_joint
 from ..derivatives import inverse_dynamics_derivatives, jacobian_of
 from ..passive import Passive
-from ..states import Float64Array, state_arrays
+from ..states import ByJoint, Float64Array, state_arrays
 from ..trees import inverse_dynamics
 from .decomposition import Decomposition, decompose, times, transposed_times
 from .dynamics import Terms, terms
@@ -123,9 +123,9 @@ class Variations(NamedTuple):
 
 def state_of(
     mech: Mechanism,
-    q: ArrayLike | None,
-    v: ArrayLike | None,
-    tau: ArrayLike | None,
+    q: ByJoint | None,
+    v: ByJoint | None,
+    tau: ByJoint | None,
     wrenches: ArrayLike | None,
     passive: Passive | None,
     name: str = "q",

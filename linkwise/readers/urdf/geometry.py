@@ -6,11 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from linkwise.mechanism import Shape
 from linkwise.mechanism.contact import WITHOUT_GROUND
-from linkwise.readers.protocol import Element, omit
+from linkwise.readers.protocol import NO_GROUND, NO_SHAPE, Element, omit
 from linkwise.readers.urdf.parts import pose
-
-_NO_GROUND = "it touches nothing before mech.with_ground() gives it a floor; links pass through each other"
-_NO_SHAPE = "it passes through everything: mech.with_shape puts a sphere, capsule, cylinder or box in its place"
 
 #: Element of <geometry> -> its size as a shape has it.
 SIZES: dict[str, Callable[[Element], tuple[float, ...]]] = {
@@ -45,7 +42,7 @@ def _of_link(link: Element, taken: set[str]) -> Iterator[Shape]:
             omit(
                 collision,
                 f"collision {inner.tag if inner.tag not in SIZES else inner.tag + ' without size'}",
-                _NO_SHAPE,
+                NO_SHAPE,
             )
             continue
         name = collision.attributes.get("name", "").strip()
@@ -57,4 +54,4 @@ def _of_link(link: Element, taken: set[str]) -> Iterator[Shape]:
         touches = True
         yield Shape(name, link.text("name"), inner.tag, size, pose(collision))
     if touches:
-        omit(link, WITHOUT_GROUND, _NO_GROUND)
+        omit(link, WITHOUT_GROUND, NO_GROUND)

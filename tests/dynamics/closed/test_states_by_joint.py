@@ -131,3 +131,18 @@ def test_inverse_dynamics_beside_elements():
         assert a[mech.v_index("crank_joint")] == pytest.approx(2.0)
     still = lw.closed.inverse_dynamics(mech, q, v, [2.0], independent="crank_joint", actuated="crank_joint")
     assert np.abs(still - tau).max() > 0.1  # what the damper takes
+
+
+def test_following_single_coordinates():
+    """A slider whose joint has two coordinates, tied to the ground by a rod: x^2 + y^2 stays 1."""
+    builder = lw.Builder().link("slider", 1.0, inertia=(0.1, 0.1, 0.1))
+    builder.joint("plane", lw.Planar(), "ground", "slider").distance("rod", "ground", (0, 0, 0), "slider", (0, 0, 0), 1)
+    mech = builder.build("tied")
+    names = dict(zip(mech.q_names, (0.8, 0.6, 0.0), strict=True))
+    start = lw.closed.assemble(mech, np.array([names[name] for name in mech.q_names]))
+    places = [k for k, name in enumerate(mech.q_names) if name.endswith((".x", ".y"))]
+    target = mech.q_names[places[0]]
+    found = lw.closed.follow(mech, start, {target: 0.28})
+    np.testing.assert_allclose(np.abs(found[places]), [0.28, 0.96], atol=1e-9)
+    with pytest.raises(lw.MechanismError, match="plane"):
+        lw.closed.follow(mech, start, {"plane.w": 0.1})
