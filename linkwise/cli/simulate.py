@@ -26,11 +26,11 @@ from .acting import (
     with_acting,
 )
 from .control import control_of, control_options
-from .files import PIPE, check_picture
+from .files import PIPE, check_output, check_picture
 from .mechanism import Loaded, report_warnings, takes_mechanism
 from .screen import as_json, section, shown, table
 from .state import coordinates, state, state_options
-from .tables import check_table_output, write_csv
+from .tables import write_csv
 from .units import DEGREE, DEGREES, RADIANS, scaled
 
 MAX_ROWS = 10_000_000
@@ -70,7 +70,7 @@ INTERRUPTED = 130  # exit code, as of every program that Ctrl-C ended
     "--output",
     "-o",
     metavar="FILE",
-    help="All rows: a .csv table, or .npz for lw.load_trajectory; - for CSV on standard output.",
+    help="All rows: a .csv table, .npz for lw.load_trajectory, an .html page to look at; - for CSV on standard output.",
 )
 @click.option("--plot", metavar="FILE", help="Curves over time: .png, .svg or .pdf.")
 @click.option("--gif", metavar="FILE", help="An animation: .gif or .mp4.")
@@ -94,7 +94,7 @@ def simulate(
     linkwise simulate robot.urdf --duration 3 --kp 80 --kp elbow=40 --kd 10 --target elbow=0.7 --gif reach.gif
     linkwise simulate robot.urdf --duration 0.1 --acting damping,limits
     """
-    check_table_output(output)
+    check_output(output, ".csv", ".npz", ".html", pipe=True)
     check_picture(plot, ".png", ".svg", ".pdf")
     check_picture(gif, ".gif", ".mp4")
     mech = with_acting(report_warnings(found, notes=False), acting, limits, limit_damping)
@@ -141,7 +141,7 @@ def simulate(
 def _written(
     motion: lw.Trajectory, output: str | None, plot: str | None, gif: str | None, degrees: bool
 ) -> Iterable[Path]:
-    if output and output.lower().endswith(".npz"):
+    if output and output.lower().endswith((".npz", ".html")):
         motion.save(output)
     elif output:
         write_csv(output, *_rows(motion, degrees))

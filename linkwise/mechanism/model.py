@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.display import mimebundle
+from linkwise.display import mimebundle, rim
 from linkwise.mechanism import annotation, checks, family, resistance
 from linkwise.mechanism.acting import ActingElements, driven_only_at
 from linkwise.mechanism.annotation import Annotations, Note
@@ -458,8 +458,9 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
         """A copy with further groups of joints: ``{name: joint names}``."""
         return family.variant(self, (), annotations=annotation.with_groups(self, groups))
 
-    def save(self, path: Any, strict: bool = False) -> None:
+    def save(self, path: Any, strict: bool = False, meshes: bool = False) -> None:
         """Write it to a file, ``"robot.urdf"`` or ``"robot.xml"`` (MJCF); ``lw.load`` of it has the same dynamics.
+        Or as ``show`` does to ``"robot.html"``, for people to look at.
 
         What the format cannot say is told in one ``lw.OmissionWarning``, with ``strict`` as an error; joints and loops
         that cannot be composed of what it has are an error.  Loops that URDF has no words for go to a companion file,
@@ -467,7 +468,12 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
         """
         from linkwise.writers import save
 
-        save(self, path, strict)
+        save(self, path, strict, meshes)
+
+    def show(self, **options: Any) -> Any:
+        """A page in which it is turned around and moved by sliders, for a notebook or ``.save("robot.html")``: complete
+        in itself.  Options as of ``lw.viewer.page``: ``meshes=True`` for those of its file."""
+        return rim("viewer").page(self, **options)
 
     @cached_property
     def spanning_tree(self) -> Mechanism:

@@ -368,11 +368,22 @@ class Trajectory:
             raise MechanismError("a trajectory without samples cannot be drawn")
         return plot_trajectory(self, path, **options)
 
-    def save(self, path: str | Path) -> None:
-        """Write everything, the mechanism included, to a file of NumPy's format npz; ``load_trajectory`` reads it."""
+    def show(self, **options: Any) -> Any:
+        """A page in which it is played, turned around and stopped, for a notebook or ``.save("motion.html")``: complete
+        in itself; batches beside each other.  Options as of ``lw.viewer.page``: ``meshes=True``, ``rate=60.0``."""
+        from ..viewer import page
+
+        return page(self, **options)
+
+    def save(self, path: str | Path, **options: Any) -> None:
+        """Write everything, the mechanism included, to a file of NumPy's format npz; ``load_trajectory`` reads it.  Or
+        what ``show`` shows, with its options, to ``"motion.html"``."""
+        if str(path).lower().endswith(".html"):
+            self.show(**options).save(path)
+            return
         from .storage import save
 
-        save(self, path)
+        save(self, path, **options)
 
     def to_csv(self, path: str | Path) -> None:
         """Write time, coordinates, velocities, accelerations, forces and energies as a table with a row per sample."""

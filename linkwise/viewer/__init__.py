@@ -8,15 +8,18 @@ from .animation import animate
 from .drawing import draw, snapshots
 from .linear import plot_bode, plot_eigenvalues, plot_step
 from .modes import plot_modes
+from .pages import Page, page
 from .ranges import plot_range, plot_workspace
 from .scene import Part, Scene, scene
 from .trajectory import plot_trajectory
 
 __all__ = [
+    "Page",
     "Part",
     "Scene",
     "animate",
     "draw",
+    "page",
     "plot_bode",
     "plot_eigenvalues",
     "plot_modes",

@@ -95,16 +95,17 @@ class Scene:
         return world[..., links, :, :] @ np.reshape([part.pose for part in chosen], (-1, 4, 4))
 
 
-def scene(mech: lw.Mechanism) -> Scene:
-    """What there is to see of a mechanism.  Meshes that are not to be found are named in one warning."""
-    return _Maker(mech).scene()
+def scene(mech: lw.Mechanism, meshes: bool = True) -> Scene:
+    """What there is to see of a mechanism.  Meshes that are not to be found are named in one warning; without
+    ``meshes`` none is read, and their links are drawn as a skeleton."""
+    return _Maker(mech, meshes).scene()
 
 
 class _Maker:
     """Collects the parts of a scene."""
 
-    def __init__(self, mech: lw.Mechanism) -> None:
-        self._mech = mech
+    def __init__(self, mech: lw.Mechanism, reads: bool) -> None:
+        self._mech, self._reads = mech, reads
         self._parts: list[Part] = []
         self._names: set[str] = set()
         self._surfaces: dict[Any, tuple[tuple[Mesh, tuple[float, ...] | None], ...]] = {}
@@ -169,8 +170,8 @@ class _Maker:
         path = look.path if look.file else None
         key = (look.file if path is None else path, look.shaping, look.corners)
         if key not in self._surfaces:
-            self._surfaces[key] = tuple(self._read(look, path))
-        if look.file in self._missing and not look.collision:
+            self._surfaces[key] = tuple(self._read(look, path)) if self._reads else ()
+        if (look.file in self._missing or not self._reads) and not look.collision:
             body = self._mech.frame(look.link).body
             self._incomplete |= {GROUND if body < 0 else self._mech.link_names[body]}
         return self._surfaces[key]

@@ -23,14 +23,18 @@ FORMATS: dict[str, tuple[str, Callable[[Mechanism, Report], str]]] = {
     ".xml": ("MJCF", mjcf.written),
     ".mjcf": ("MJCF", mjcf.written),
 }
+PAGE = ".html"
 
 
-def save(mech: Mechanism, path: str | os.PathLike[str], strict: bool = False) -> None:
+def save(mech: Mechanism, path: str | os.PathLike[str], strict: bool = False, meshes: bool = False) -> None:
     """Write a mechanism to a file, whose ending says the format; see ``Mechanism.save``."""
     target = Path(path)
     ending = target.suffix.lower()
+    if ending == PAGE:
+        mech.show(meshes=meshes).save(target)
+        return
     if ending not in FORMATS:
-        known = ", ".join(f"{one} ({name})" for one, (name, _) in FORMATS.items())
+        known = ", ".join(f"{one} ({name})" for one, (name, _) in FORMATS.items()) + f", {PAGE} (to look at)"
         raise MechanismError(f"{target.name!r} has no ending of a format that mechanisms are saved in: {known}")
     text, report = _written(mech, ending, str(target), strict, file=target)  # before the file is touched
     for name, companion in report.companions.items():

@@ -1,0 +1,260 @@
+"""What is in a page, as plain values and one array of bytes: meshes, motions, sliders, the first view."""
+
+from __future__ import annotations
+
+import base64
+import math
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import linkwise as lw
+
+from ..coordinates import ANGLE, LENGTH, QUATERNION
+from ..scene import COLLISION, GROUND, Part, Scene
+from ..shapes import Mesh
+from ..skeleton import Skeleton, bounds
+from ..views import view_of
+from .motions import Frames, Shown, quaternions
+
+FINEST = 1e-7  # radians and metres: motions are rounded to steps of this, but for very large coordinates
+MOST_STEPS = 2**28  # of such steps that a coordinate, and the differences of its differences, may have
+MOST_TRIANGLES = 12_000  # of one mesh
+ELEVATION = math.radians(20.0)
+LINES, MOST_LINES = 10, 60  # of the grid, to either side
+FAR = 3.0  # times its size: a mechanism that goes further is followed
+MOMENTS = 24  # of a motion that are looked at to find out where it goes
+UNITS = {ANGLE: "rad", LENGTH: "m"}
+
+
+class Bytes:
+    """Arrays one after the other, each at a multiple of four."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def add(self, array: np.ndarray) -> int:
+        """Where it begins."""
+        start, data = self._size, np.ascontiguousarray(array).tobytes()
+        self._parts.append(data + bytes(-len(data) % 4))
+        self._size += len(self._parts[-1])
+        return start
+
+    @property
+    def packed(self) -> str:
+        return base64.b64encode(zlib.compress(b"".join(self._parts), 9)).decode()
+
+
+def contents(shown: Shown, seen: Scene, title: str) -> dict[str, Any]:
+    """Everything that the page's script reads."""
+    mech, data = shown.mech, Bytes()
+    parts, meshes = _parts(_chosen(seen), seen.link_names, data)
+    box, travelled = _boxes(shown)
+    view = view_of(mech, shown.q, "auto", box)
+    toward = view.toward if view.flat else np.cos(ELEVATION) * view.toward + np.sin(ELEVATION) * view.up
+    next_row = -view.up if view.flat else -view.toward  # below, or behind
+    places = _beside_each_other(1 if shown.motion is None else len(shown.motion.q), box, view.right, next_row)
+    whole = np.array([(box[:, None] + places).reshape(-1, 3).min(0), (box[:, None] + places).reshape(-1, 3).max(0)])
+    return {
+        "title": title,
+        "note": shown.note,
+        "links": list(seen.link_names),
+        "parts": parts,
+        "meshes": meshes,
+        "coordinates": list(mech.coordinate_names("q")),
+        "quaternions": quaternions(mech),
+        "sliders": [] if mech.loops or shown.motion else _sliders(mech, shown.q, seen.size),
+        "q": _rounded(shown.q, 17),
+        "box": _rounded(whole),
+        "follow": box is not travelled,
+        "places": _rounded(places),
+        "up": _rounded(view.up),
+        "toward": _rounded(toward),
+        "grid": _grid(whole, np.array([whole, travelled]).reshape(4, 3), view.toward if view.flat else view.up),
+        "motion": None if shown.motion is None else _motion(shown.motion, data),
+        "play": False,
+        "bytes": data.packed,
+    }
+
+
+# -- what is seen -----------------------------------------------------------------------------------------
+
+
+def _chosen(seen: Scene) -> Sequence[Part]:
+    """What is shown; shapes that only touch are left out where there is something else to see."""
+    parts = [part for part in seen.shown if len(part.shape.mesh().faces)]
+    return [part for part in parts if part.kind != COLLISION] or parts
+
+
+def _parts(
+    chosen: Sequence[Part], links: Sequence[str], data: Bytes
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Parts, and the meshes that they are made of, each once."""
+    number = {GROUND: -1} | {name: k for k, name in enumerate(links)}
+    known: dict[bytes, int] = {}
+    meshes: list[dict[str, Any]] = []
+    parts = []
+    for part in chosen:
+        mesh = simplified(part.shape.mesh())
+        key = mesh.vertices.tobytes() + mesh.faces.tobytes()
+        if key not in known:
+            known[key] = len(meshes)
+            meshes.append(_mesh(mesh, data))
+        parts.append(
+            {
+                "link": number[part.link],
+                "pose": _rounded(part.pose[:3].ravel()),
+                "mesh": known[key],
+                "colour": _rounded(part.colour, 3),
+            }
+        )
+    return parts, meshes
+
+
+def _mesh(mesh: Mesh, data: Bytes) -> dict[str, Any]:
+    """Corners as whole numbers of steps from the lowest one, of which there are at most 2^16 along each axis."""
+    low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
+    step = np.maximum(high - low, 1e-12) / 65535.0
+    wide = len(mesh.vertices) > 65535
+    return {
+        "count": len(mesh.vertices),
+        "triangles": len(mesh.faces),
+        "wide": wide,
+        "low": _rounded(low),
+        "step": _rounded(step),
+        "vertices": data.add(np.round((mesh.vertices - low) / step).astype("<u2")),
+        "faces": data.add(mesh.faces.astype("<u4" if wide else "<u2")),
+    }
+
+
+def simplified(mesh: Mesh, most: int = MOST_TRIANGLES) -> Mesh:
+    """A mesh of at most so many triangles: corners within one cell of a grid become one, in cells as small as that
+    takes."""
+    if len(mesh.faces) <= most:
+        return mesh
+    low, size = mesh.vertices.min(axis=0), float(np.ptp(mesh.vertices, axis=0).max())
+    cells = 2.0 * math.sqrt(most)
+    while True:
+        cell = np.floor((mesh.vertices - low) / (size / cells)).astype(np.int64)
+        _, first, inverse = np.unique(cell, axis=0, return_index=True, return_inverse=True)
+        faces = inverse.reshape(-1)[mesh.faces]
+        whole = (faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])
+        faces = faces[whole]
+        if len(faces) <= most:
+            counts = np.bincount(inverse.reshape(-1), minlength=len(first))[:, None]
+            sums = np.stack([np.bincount(inverse.reshape(-1), x, len(first)) for x in mesh.vertices.T], axis=1)
+            return Mesh(sums / counts, faces)
+        cells *= 0.8
+
+
+# -- where it is seen -------------------------------------------------------------------------------------
+
+
+def _boxes(shown: Shown) -> tuple[np.ndarray, np.ndarray]:
+    """(2, 3) each: around the skeleton as it is first looked at, and in all of the motion, as far as a few moments of
+    it tell; the same but for mechanisms that travel far, which are followed."""
+    skeleton = Skeleton(shown.mech)
+    first = bounds([skeleton.at(shown.q)])
+    if shown.motion is None:
+        return first, first
+    frames = shown.motion.q.reshape(-1, shown.mech.nq)
+    chosen = np.unique(np.linspace(0, len(frames) - 1, MOMENTS).astype(int))
+    whole = bounds([skeleton.at(frames[k]) for k in chosen])
+    far = np.linalg.norm(whole[1] - whole[0]) > FAR * np.linalg.norm(first[1] - first[0])
+    travels = any(isinstance(body.kind, (lw.Floating, lw.Planar)) for body in shown.mech.bodies if body.parent < 0)
+    return (first if far and travels else whole), whole
+
+
+def _beside_each_other(count: int, box: np.ndarray, right: np.ndarray, next_row: np.ndarray) -> np.ndarray:
+    """(count, 3): where the members of a batch stand, in rows from left to right."""
+    width, depth = (1.15 * float(np.abs(way) @ (box[1] - box[0])) for way in (right, next_row))
+    across = math.ceil(math.sqrt(count))
+    return np.array([(k % across) * width * right + (k // across) * depth * next_row for k in range(count)])
+
+
+def _grid(box: np.ndarray, reached: np.ndarray, up: np.ndarray) -> dict[str, Any]:
+    """A grid on the ground, or in the plane of a flat mechanism, through the origin and square to ``up``, as far as
+    motions go: its middle, two sides of a cell, of 1, 2 or 5, and half the number of cells."""
+    extent = float(np.ptp(reached, axis=0).max())
+    size = max(float(np.linalg.norm(box[1] - box[0])) / 8.0, extent / (2.0 * (MOST_LINES - LINES)), 1e-9)
+    power = 10.0 ** math.floor(math.log10(size))
+    step = power * next((x for x in (1.0, 2.0, 5.0) if x * power >= size), 10.0)
+    count = LINES + math.ceil(0.5 * extent / step)
+    first = np.eye(3)[int(np.argmin(np.abs(up)))]
+    first = first - up * (first @ up)
+    first /= np.linalg.norm(first)
+    second = np.cross(up, first)
+    middle = np.round(0.5 * (reached.min(axis=0) + reached.max(axis=0)) / step) * step
+    middle = first * (middle @ first) + second * (middle @ second)
+    return {"middle": _rounded(middle), "ways": _rounded([step * first, step * second]), "count": count}
+
+
+# -- what moves -------------------------------------------------------------------------------------------
+
+
+def _motion(motion: Frames, data: Bytes) -> dict[str, Any]:
+    """Coordinates as whole numbers of steps, of which the differences of the differences are small where motions are
+    smooth: most of their upper bytes are equal, and packed well when they stand beside each other."""
+    series = np.swapaxes(motion.q, 1, 2).reshape(-1, motion.q.shape[1])  # (members * nq, frames)
+    largest = np.abs(series).max(axis=1, initial=0.0)
+    steps = np.maximum(FINEST, largest / MOST_STEPS)
+    counts = np.round(series / steps[:, None]).astype(np.int64)
+    bends = np.diff(counts, n=2, axis=1, prepend=np.zeros((len(counts), 2), dtype=np.int64)).astype("<i4")
+    planes = bends.reshape(-1, 1).view(np.uint8).T  # (4, numbers)
+    return {
+        "frames": series.shape[1],
+        "columns": motion.q.shape[2],
+        "members": motion.q.shape[0],
+        "start": motion.start,
+        "end": motion.end,
+        "label": motion.label,
+        "unit": motion.unit,
+        "steps": _rounded(steps, 17),
+        "offset": data.add(planes),
+    }
+
+
+def _sliders(mech: lw.Mechanism, q: np.ndarray, size: float) -> list[dict[str, Any]]:
+    """One for each coordinate of a joint; three, about the axes of the link, for a joint that rotates freely."""
+    sliders: list[dict[str, Any]] = []
+    for body in mech.bodies:
+        if body.mimic:
+            continue
+        start = mech.q_index(body.joint).start
+        numbers = body.kind.measures("q")
+        for k, number in enumerate(numbers):
+            name = f"{body.joint} {number.name}".strip()
+            if number.of != QUATERNION:
+                reach = math.pi if number.of == ANGLE else size if number.of == LENGTH else 1.0
+                limits = (body.limits.lower[k], body.limits.upper[k])
+                ends = [
+                    x if math.isfinite(x) else q[start + k] + way * reach
+                    for x, way in zip(limits, (-1, 1), strict=True)
+                ]
+                sliders.append(_slider(name, UNITS.get(number.of, ""), start + k, *ends, float(q[start + k])))
+            elif k == 0 or numbers[k - 1].of != QUATERNION:
+                for axis, turn in enumerate(_rotation_vector(q[start + k : start + k + 4])):
+                    one = _slider(f"{body.joint} about {'xyz'[axis]}", "rad", start + k, -math.pi, math.pi, turn)
+                    sliders.append({**one, "axis": axis})
+    return sliders
+
+
+def _slider(name: str, unit: str, q: int, lower: float, upper: float, value: float) -> dict[str, Any]:
+    return {"name": name, "unit": unit, "q": q, "lower": float(lower), "upper": float(upper), "value": float(value)}
+
+
+def _rotation_vector(quaternion: np.ndarray) -> list[float]:
+    w, *xyz = quaternion if quaternion[0] >= 0.0 else -quaternion
+    sine = math.sqrt(sum(x * x for x in xyz))
+    share = 2.0 * math.atan2(sine, w) / sine if sine > 1e-12 else 2.0
+    return [share * float(x) for x in xyz]
+
+
+def _rounded(values: Any, digits: int = 9) -> Any:
+    """Nested lists of numbers with few digits."""
+    if np.ndim(values):
+        return [_rounded(value, digits) for value in values]
+    return float(f"{float(values):.{digits}g}")

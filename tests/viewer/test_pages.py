@@ -1,0 +1,159 @@
+"""Pages to send: what is in them, how large they are, and that their numbers are those of the mechanism."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+import zlib
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.viewer.pages import motions
+from linkwise.viewer.pages.contents import simplified
+from linkwise.viewer.shapes import Sphere
+
+ARM = lw.mechanisms.planar_arm(2)
+
+
+def data_of(page) -> dict:
+    return json.loads(re.search(r'id="linkwise-data">(.*?)</script>', page.html, re.S).group(1))
+
+
+def unpacked(data: dict) -> np.ndarray:
+    """(members, frames, nq): the motion in a page, by the recipe of its script."""
+    about, numbers = data["motion"], zlib.decompress(base64.b64decode(data["bytes"]))
+    total = about["frames"] * about["columns"] * about["members"]
+    planes = np.frombuffer(numbers, np.uint8, 4 * total, about["offset"]).reshape(4, total)
+    bends = np.ascontiguousarray(planes.T).view("<i4").reshape(-1, about["frames"]).astype(float)
+    values = np.cumsum(np.cumsum(bends, axis=1), axis=1) * np.array(about["steps"])[:, None]
+    return values.reshape(about["members"], about["columns"], about["frames"]).swapaxes(1, 2)
+
+
+def test_a_page_needs_nothing_from_elsewhere(tmp_path):
+    page = ARM.show()
+    assert not re.search(r"https?://|<link|src=|@import|fetch\(|import\(", page.html)
+    ARM.save(tmp_path / "robot.html")
+    assert (tmp_path / "robot.html").read_text(encoding="utf-8") == page.html
+    assert re.fullmatch(r"<Page 'planar_arm_2': \d\d kB>", repr(page))
+
+
+def test_a_page_inside_another_one_is_the_same_page():
+    page = ARM.show(height=300, title="<arm> & co")
+    inner = re.fullmatch(r'<iframe title="(.*?)" srcdoc="(.*)" style="width:100%;height:300px;border:0"></iframe>',
+                         page._repr_html_(), re.S)  # fmt: skip
+    assert html.unescape(inner.group(1)) == "<arm> & co" and html.unescape(inner.group(2)) == page.html
+    assert "<title>&lt;arm&gt; &amp; co</title>" in page.html
+
+
+def test_names_cannot_end_a_script():
+    build = lw.Builder()
+    build.link("</script><script>alert(1)", 1.0, com=(0.5, 0.0, 0.0))
+    build.joint("</script>", lw.Revolute((0.0, 0.0, 1.0)), "ground", "</script><script>alert(1)")
+    page = build.build("</title>").show()
+    assert page.html.count("</script>") == 2 and page.html.count("</title>") == 1
+    assert data_of(page)["links"] == ["</script><script>alert(1)"]
+
+
+def test_motions_are_kept_to_a_ten_millionth():
+    motion = lw.simulate(ARM, [0.5, 0.2], [0.0, 4.0], 1.0)
+    data = data_of(motion.show())
+    times = np.linspace(0.0, 1.0, 61)
+    np.testing.assert_allclose(unpacked(data)[0], motion.at(times)[0], atol=0.6e-7)
+    assert data["motion"]["frames"] == 61 and (data["motion"]["start"], data["motion"]["end"]) == (0.0, 1.0)
+    assert data_of(motion.show(rate=10.0))["motion"]["frames"] == 11
+    assert data["coordinates"] == ["joint1", "joint2"] and data["sliders"] == []
+
+
+def test_large_coordinates_and_jumps_fit():
+    q = np.array([[0.0, 0.0], [3e5, -1e-3], [-3e5, 1e-3], [0.0, 7.0]])
+    found = unpacked(data_of(lw.viewer.page(ARM, q, np.arange(4.0), rate=1.0)))[0]
+    assert (np.abs(found - q).max(axis=0) < [3e-3, 1e-7]).all()
+
+
+def test_members_of_a_batch_stand_beside_each_other(tmp_path):
+    q, v = lw.rollout(ARM, np.linspace([0.0, 0.1], [1.0, 0.3], 20), np.zeros((20, 2)), None, 0.01, 20)
+    data = data_of(lw.viewer.page(ARM, q, np.arange(21) * 0.01))
+    assert data["motion"]["members"] == len(data["places"]) == motions.MOST_MEMBERS
+    assert data["note"] == "the first 16 of 20 motions"
+    assert len({tuple(place) for place in data["places"]}) == motions.MOST_MEMBERS
+    np.testing.assert_allclose(unpacked(data)[3, [0, -1]], q[3, [0, -1]], atol=1e-7)
+    batch = lw.simulate(ARM, [[0.3, 0.2], [0.5, 0.1]], np.zeros((2, 2)), 0.1, method="rk4")
+    batch.save(tmp_path / "batch.html", rate=20.0)
+    np.testing.assert_allclose(unpacked(data_of(batch.show()))[:, -1], batch.q[-1], atol=1e-7)
+
+
+def test_quaternions_of_a_motion_do_not_jump_to_their_opposites():
+    ball = lw.Builder()
+    ball.link("ball", 1.0, inertia=np.eye(3))
+    ball.joint("free", lw.Floating(), "ground", "ball")
+    mech = ball.build()
+    angles = np.linspace(0.0, 9.0, 40)
+    q = np.zeros((40, 7))
+    q[:, 0], q[:, 3], q[:, 4] = np.cos(angles / 2), np.sin(angles / 2), angles
+    flipped = q * np.where(np.arange(40) % 3 == 1, -1.0, 1.0)[:, None] ** (np.arange(7) < 4)
+    data = data_of(lw.viewer.page(mech, flipped, angles, rate=39 / 9.0))
+    np.testing.assert_allclose(unpacked(data)[0], q, atol=1e-7)
+    assert data["quaternions"] == [0] and data["follow"]
+    assert [one["name"] for one in data_of(mech.show())["sliders"]][:4] == [
+        "free about x", "free about y", "free about z", "free x"
+    ]  # fmt: skip
+
+
+def test_sliders_have_the_limits_of_joints():
+    build = lw.Builder()
+    for name, kind, limits in (
+        ("lift", lw.Prismatic((0.0, 0.0, 1.0)), lw.Limits(lower=-0.2, upper=0.7)),
+        ("swing", lw.Revolute((1.0, 0.0, 0.0)), None),
+    ):
+        build.link(name, 1.0, com=(0.0, 0.4, 0.0), inertia=np.eye(3))
+        build.joint(f"{name}_joint", kind, "ground", name, limits=limits)
+    lift, swing = data_of(build.build().show())["sliders"]
+    assert (lift["name"], lift["unit"], lift["lower"], lift["upper"]) == ("lift_joint", "m", -0.2, 0.7)
+    assert (swing["unit"], swing["lower"], swing["upper"], swing["value"]) == ("rad", -np.pi, np.pi, 0.0)
+
+
+def test_loops_have_no_sliders_but_one_degree_of_freedom_a_path():
+    four_bar = lw.mechanisms.four_bar()
+    data = data_of(four_bar.show())
+    path = unpacked(data)[0]
+    assert data["sliders"] == [] and data["note"] == "along its range of motion"
+    assert np.abs(lw.closed.position_error(four_bar, path)).max() < 1e-4
+    assert np.ptp(path[:, 0]) > 6.0
+    data = data_of(lw.mechanisms.loader().show())
+    assert data["motion"] is None and data["sliders"] == [] and "2 degrees of freedom" in data["note"]
+
+
+def test_a_minute_of_a_humanoid_is_small():
+    mech = lw.mechanisms.random_tree(36, seed=2, joints=(lw.Revolute,))
+    times = np.linspace(0.0, 60.0, 3601)
+    rng = np.random.default_rng(0)
+    rates, phases = rng.uniform(1.0, 12.0, (2, mech.nq, 1))
+    page = lw.viewer.page(mech, np.sin(rates * times + phases).T, times)
+    assert len(page.html) < 1_000_000
+    assert data_of(page)["motion"]["frames"] == 3601
+
+
+def test_large_meshes_get_fewer_triangles_and_keep_their_shape():
+    ball = Sphere(2.0).mesh()
+    assert simplified(ball) is ball
+    coarse = simplified(ball, most=200)
+    assert 60 < len(coarse.faces) <= 200
+    assert np.abs(np.linalg.norm(coarse.vertices, axis=1) - 2.0).max() < 0.35
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"q": np.zeros((3, 3))}, "nq = 2, but q has shape"),
+        ({"q": np.full((3, 2), np.nan)}, "must be finite"),
+        ({"q": np.zeros((3, 2)), "t": [0.0, 1.0]}, "need 3 times"),
+        ({"rate": 0.0}, "rate must be a positive number"),
+    ],
+)
+def test_what_cannot_be_shown_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        lw.viewer.page(ARM, **arguments)
