@@ -229,12 +229,10 @@ def _sliders(mech: lw.Mechanism, q: np.ndarray, size: float) -> list[dict[str, A
             name = f"{body.joint} {number.name}".strip()
             if number.of != QUATERNION:
                 reach = math.pi if number.of == ANGLE else size if number.of == LENGTH else 1.0
-                limits = (body.limits.lower[k], body.limits.upper[k])
-                ends = [
-                    x if math.isfinite(x) else q[start + k] + way * reach
-                    for x, way in zip(limits, (-1, 1), strict=True)
-                ]
-                sliders.append(_slider(name, UNITS.get(number.of, ""), start + k, *ends, float(q[start + k])))
+                lower, upper = body.limits.lower[k], body.limits.upper[k]
+                lower = lower if math.isfinite(lower) else q[start + k] - reach
+                upper = upper if math.isfinite(upper) else q[start + k] + reach
+                sliders.append(_slider(name, UNITS.get(number.of, ""), start + k, lower, upper, q[start + k]))
             elif k == 0 or numbers[k - 1].of != QUATERNION:
                 for axis, turn in enumerate(_rotation_vector(q[start + k : start + k + 4])):
                     one = _slider(f"{body.joint} about {'xyz'[axis]}", "rad", start + k, -math.pi, math.pi, turn)

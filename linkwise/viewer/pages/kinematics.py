@@ -16,15 +16,12 @@ FORMULAS = {
     "atan2": "Math.atan2({0},{1})",
     "less": "{0}<{1}",
     "select": "{0}?{1}:{2}",
-    "fma": "{0}*{1}+{2}",
-    "fms": "{0}*{1}-{2}",
-    "fnma": "{2}-{0}*{1}",
 }
 
 
 def forward_kinematics(mech: lw.Mechanism) -> str:
     """``function link_poses(q, out)``: poses of the links (n_links, 4, 4), rows first, into ``out``."""
-    program = lw.compile("link_poses", mech, target="numpy", loops=False).program
+    program = lw.compile("link_poses", mech, target="numpy", loops=False).straight_line
     text: dict[object, str] = {}
     lines, section = ["function link_poses(q, out) {"], ""
     for node in program.nodes:
