@@ -135,6 +135,7 @@ _LATER = {
     ".control.regulators": ("lqr",),
     ".control.operational_space": ("operational_space_control",),
     ".interop": ("interop",),
+    ".kinematics.branches": ("inverse_kinematics_branches",),
     ".kinematics.inverse": ("InverseKinematics", "InverseKinematicsError", "inverse_kinematics"),
     ".kinematics.targets": ("FrameTarget",),
     ".kinematics.so3": ("so3",),

@@ -99,6 +99,7 @@ from .dynamics.trees import random_state as random_state
 from .dynamics.trees import static_forces as static_forces
 from .kinematics import se3 as se3
 from .kinematics import so3 as so3
+from .kinematics.branches import inverse_kinematics_branches as inverse_kinematics_branches
 from .kinematics.inverse import InverseKinematics as InverseKinematics
 from .kinematics.inverse import InverseKinematicsError as InverseKinematicsError
 from .kinematics.inverse import inverse_kinematics as inverse_kinematics
@@ -280,6 +281,7 @@ __all__ = [
     "inverse_dynamics_derivatives",
     "inverse_dynamics_second_derivatives",
     "inverse_kinematics",
+    "inverse_kinematics_branches",
     "jacobian",
     "jacobian_derivatives",
     "jacobian_of",

@@ -25,8 +25,9 @@ from ..mechanics.algorithms.inverse_kinematics import PROGRESS, Goal, inverse_ki
 from ..mechanism import Mechanism, MechanismError, require_mechanism
 from ..mechanism.quaternions import with_unit_quaternions
 from ..mechanism.sampling import common_limits
+from .closed_form import nearest_branch_of
 from .guesses import Guesses, guesses, random_configurations
-from .targets import goals_and_numbers
+from .targets import as_poses, goals_and_numbers, plain_poses
 from .wrapping import wrapped
 
 DAMPING = 0.03  # mu: most of what it is between 0.01 and 0.1 is equal; see benchmarks/inverse_kinematics.py
@@ -131,10 +132,13 @@ def inverse_kinematics(
     """
     require_mechanism(mech)
     _check_counts(tolerance, attempts, iterations)
-    goals, numbers = goals_and_numbers(mech, targets)
     given = {"q0": _configuration(mech, "q0", q0), "posture": _configuration(mech, "posture", posture)}
+    bounds = limits_of_coordinates(mech, limits)
+    quickly = _in_closed_form(mech, targets, given, bounds, tolerance)
+    if quickly is not None:
+        return quickly
+    goals, numbers = goals_and_numbers(mech, targets)
     start = given["q0"] if given["q0"] is not None else given["posture"]
-    bounds = _limits(mech, limits)
     batches = {"targets": numbers.shape[:-1]}
     batches |= {name: x.shape[:-1] for name, x in given.items() if x is not None}
     batch = common_batch(batches)
@@ -142,23 +146,52 @@ def inverse_kinematics(
     def flat(x: np.ndarray) -> np.ndarray:
         return np.broadcast_to(x, batch + x.shape[-1:]).reshape(-1, x.shape[-1])
 
-    search = _Search(
-        mech,
-        goals,
-        flat(numbers),
-        None if given["posture"] is None else flat(given["posture"]),
-        bounds,
-        float(tolerance),
-        iterations,
-        seed,
-    )
-    first = None if start is None else flat(start)
-    search.run(first, attempts)
-    if first is not None and search.posture is not None and not search.reached.all():
-        search.run_without_posture(first, attempts)
-    preferred = given["q0"] if given["posture"] is None else given["posture"]
-    search.wrap(None if preferred is None else flat(preferred))
+    q0, posture, first = (None if x is None else flat(x) for x in (given["q0"], given["posture"], start))
+    preferred = q0 if posture is None else posture
+    search = _Search(mech, goals, flat(numbers), posture, bounds, float(tolerance), iterations, seed)
+    nearest = nearest_branch_of(mech, goals)
+    if nearest is not None:
+        first = search.start_from(*nearest(as_poses(search.target), bounds, preferred))
+    if not search.reached.all():
+        search.run(first, attempts)
+        if first is not None and posture is not None and not search.reached.all():
+            search.run_without_posture(first, attempts)
+        search.wrap(preferred)
     return search.result(batch)
+
+
+def _in_closed_form(
+    mech: Mechanism, targets: Any, given: dict[str, Float64Array | None], bounds: np.ndarray, tolerance: float
+) -> InverseKinematics | None:
+    """If an array of poses is all that is given, and formulas reach all of them; else None.  Matrices that are no poses
+    are not reached."""
+    alone = plain_poses(targets)
+    nearest = None if alone is None else nearest_branch_of(mech, (Goal(alone[0]),))
+    if alone is None or nearest is None:
+        return None
+    guess = given["q0"] if given["posture"] is None else given["posture"]
+    poses, batch = alone[1], alone[1].shape[:-2]
+    if guess is not None:
+        if any(x is not None and x.shape[:-1] not in ((), batch) for x in given.values()):
+            return None
+        guess = np.broadcast_to(guess, (*batch, mech.nq)).reshape(-1, mech.nq)
+    q, error = nearest(poses.reshape(-1, 4, 4), bounds, guess)
+    reached = error <= tolerance
+    if not reached.all():
+        return None
+    found = (q, reached, error, np.zeros(len(q), dtype=int), np.ones(len(q), dtype=int))
+    return InverseKinematics(mech, *(x.reshape(batch + x.shape[1:]) for x in found), float(tolerance))
+
+
+def refined(
+    mech: Mechanism, goals: tuple[Goal, ...], target: np.ndarray, q: np.ndarray, steps: int, tolerance: float
+) -> tuple[Float64Array, Float64Array]:
+    """Configurations (n, nq) near to what reaches targets (n, ...) after some iterations, limits not regarded; and the
+    errors before the last."""
+    unlimited = np.array([[-np.inf], [np.inf]]) * np.ones(mech.nq)
+    search = _Search(mech, goals, target, None, unlimited, tolerance, steps, 0)
+    found, progress = search._iterate(np.arange(len(q)), q, np.zeros((len(q), PROGRESS)), steps)
+    return found, progress[:, 0]
 
 
 def _check_counts(tolerance: Any, attempts: Any, iterations: Any) -> None:
@@ -180,7 +213,7 @@ def _configuration(mech: Mechanism, name: str, given: Any) -> Float64Array | Non
     return with_unit_quaternions(mech, name, q)
 
 
-def _limits(mech: Mechanism, limits: Any) -> np.ndarray:
+def limits_of_coordinates(mech: Mechanism, limits: Any) -> np.ndarray:
     """(2, nq): lower and upper."""
     if limits is True:
         found = np.array(common_limits(mech)[:2])
@@ -248,23 +281,25 @@ class _Search:
     ):
         self.mech, self.goals, self.target, self.posture, self.bounds = mech, goals, target, posture, bounds
         self.tolerance, self.iterations, self.seed = tolerance, iterations, seed
-        self._limits, limited = _limits_of_rates(mech, bounds)
-        self._kernel = _kernel(mech, goals, limited, posture is not None)
         self._aim = min(tolerance, TOLERANCE_OF_LOOPS) if mech.loops else tolerance
         self._settings = np.array([self._aim, DAMPING, LONGEST, CALM])
         n = len(target)
         self.q = np.zeros((n, mech.nq))
-        self.error, self.taken, self.attempts = np.full(n, np.inf), np.zeros(n, dtype=int), np.zeros(n, dtype=int)
+        self.error, self.taken, self.attempts = np.full(n, np.inf), np.zeros(n, dtype=int), np.ones(n, dtype=int)
         self.reached = np.zeros(n, dtype=bool)
-        self._rng, self._blocks = np.random.default_rng(seed), 0
+        self._blocks = 0
+
+    def start_from(self, q: np.ndarray, error: np.ndarray) -> np.ndarray:
+        """Take configurations over that reach their targets, or nearly so; where iterations start otherwise."""
+        self.q, self.error, self.reached = q, error, error <= self.tolerance
+        return q if self.reached.all() else q.copy()
 
     def run(self, start: np.ndarray | None, attempts: int) -> None:
         """Attempts from ``start`` (n, nq), then from guesses, until all targets are reached or all are made."""
-        at = np.arange(len(self.target))
-        self.attempts[:] = 1
-        lanes = _Lanes(at, self._guess(at, start) if start is None else np.clip(start, *self.bounds))
+        at = np.flatnonzero(~self.reached)
+        lanes = _Lanes(at, self._guess(at, start) if start is None else np.clip(start[at], *self.bounds))
         if start is not None:
-            lanes.be_patient(at)
+            lanes.be_patient(np.arange(len(at)))
         while len(lanes.at):
             chunk = CHUNK if self._blocks < NEAREST else LONG_CHUNK
             lanes.steps += chunk
@@ -326,7 +361,8 @@ class _Search:
             posture = np.where(late[:, None], q, self.posture[at])
         run = np.zeros((1, steps))
         with np.errstate(all="ignore"):
-            self._kernel(q, progress, self.target[at], self._limits, posture, self._settings, run, out=(moved, news))
+            kernel, limits = self._iteration
+            kernel(q, progress, self.target[at], limits, posture, self._settings, run, out=(moved, news))
         return moved[:, 0], news[:, 0]
 
     def _keep(self, lanes: _Lanes, hopeless: np.ndarray) -> np.ndarray:
@@ -381,6 +417,16 @@ class _Search:
             self._blocks += 1
             return drawn.nearest(self.target[at], self._blocks)
         return drawn.any(len(at), self._rng)
+
+    @cached_property
+    def _iteration(self) -> tuple[Callable[..., None], np.ndarray]:
+        """The kernel, and the limits that it takes."""
+        limits, limited = _limits_of_rates(self.mech, self.bounds)
+        return _kernel(self.mech, self.goals, limited, self.posture is not None), limits
+
+    @cached_property
+    def _rng(self) -> np.random.Generator:
+        return np.random.default_rng(self.seed)
 
     @cached_property
     def _guesses(self) -> Guesses:

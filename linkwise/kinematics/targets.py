@@ -70,6 +70,22 @@ def goals_and_numbers(mech: Mechanism, targets: Any) -> tuple[tuple[Goal, ...], 
     return tuple(goals), np.ascontiguousarray(np.concatenate(flat, axis=-1))
 
 
+def plain_poses(targets: Any) -> tuple[str, Float64Array] | None:
+    """The frame and the poses (..., 4, 4), not looked at, where an array of them is all that is given."""
+    if not (isinstance(targets, Mapping) and len(targets) == 1):
+        return None
+    ((frame, poses),) = targets.items()
+    plain = type(poses) is np.ndarray and poses.dtype == np.float64 and poses.shape[-2:] == (4, 4)
+    return (frame, poses) if plain else None
+
+
+def as_poses(numbers: np.ndarray) -> Float64Array:
+    """(n, 4, 4): the poses of the numbers (n, 12) of positions and rotations."""
+    poses = np.tile(np.eye(4), (len(numbers), 1, 1))
+    poses[:, :3, 3], poses[:, :3, :3] = numbers[:, :3], numbers[:, 3:].reshape(-1, 3, 3)
+    return poses
+
+
 def numbers_at(mech: Mechanism, goals: tuple[Goal, ...], q: np.ndarray) -> Float64Array:
     """(..., n): the numbers of targets that are reached at q."""
     parts = []

@@ -14,12 +14,11 @@ WHOLE = 2.0 * np.pi
 
 def wrapped(mech: Mechanism, q: Float64Array, bounds: np.ndarray, preferred: np.ndarray | None) -> Float64Array:
     """(n, nq): q, its revolute joints rotated by whole rotations to where they are nearest to ``preferred`` (n, nq)
-    within ``bounds`` (2, nq); None for the middle of the bounds, zero where there is none."""
+    within ``bounds`` (2, nq); None for their ``middle``."""
     at = _revolute_coordinates(mech)
     angles, (lower, upper) = q[:, at], bounds[:, at]
     if preferred is None:
-        bounded = np.isfinite(lower) & np.isfinite(upper)
-        wanted = np.where(bounded, 0.5 * (np.where(bounded, lower, 0.0) + np.where(bounded, upper, 0.0)), 0.0)
+        wanted = middle(bounds[:, at])
     else:
         wanted = preferred[:, at]
     least, most = np.ceil((lower - angles) / WHOLE), np.floor((upper - angles) / WHOLE)
@@ -27,6 +26,12 @@ def wrapped(mech: Mechanism, q: Float64Array, bounds: np.ndarray, preferred: np.
     moved = q.copy()
     moved[:, at] = np.where(rotations == 0.0, angles, np.clip(angles + WHOLE * rotations, lower, upper))
     return moved
+
+
+def middle(bounds: np.ndarray) -> np.ndarray:
+    """(n,): of bounds (2, n); zero, as far as they allow, where there is none."""
+    bounded = np.isfinite(bounds).all(axis=0)
+    return np.clip(0.5 * np.where(bounded, bounds, 0.0).sum(axis=0), *bounds)
 
 
 def _revolute_coordinates(mech: Mechanism) -> list[int]:

@@ -1,0 +1,120 @@
+"""Closed forms of inverse kinematics, compiled for an arm: all configurations of a pose, or that nearest to a guess."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..compiler.pipeline import load, trace_algorithm
+from ..compiler.store import stored
+from ..dynamics.states import Float64Array
+from ..mechanics.algorithms.algorithm import Algorithm
+from ..mechanics.algorithms.closed_form import BRANCHES, WHOLE, inverse_kinematics_branches, nearest_branch
+from ..mechanics.algorithms.inverse_kinematics import Goal
+from ..mechanism import Mechanism
+from .geometry import ClosedForm, closed_form
+from .wrapping import middle
+
+REASON = "subproblems of the axes' geometry: no operator has angles between axes and places"
+
+
+def nearest_branch_of(mech: Mechanism, goals: tuple[Goal, ...]) -> NearestBranch | None:
+    """For one pose, all of it, of one frame of an arm that has a closed form, else None; kept with the mechanism."""
+    return stored(mech, ("nearest_branch", goals), lambda: _nearest_branch(mech, goals))
+
+
+def _nearest_branch(mech: Mechanism, goals: tuple[Goal, ...]) -> NearestBranch | None:
+    if len(goals) > 1 or goals[0].axis or not (goals[0].position > 0.0 and goals[0].rotation > 0.0):
+        return None
+    form = closed_form(mech, goals[0].frame)
+    return None if form is None else NearestBranch(mech, form, goals[0].frame)
+
+
+class NearestBranch:
+    """Of poses (n, 4, 4) the configurations (n, nq) nearest to a guess, and how far the frame is from them (n,)."""
+
+    def __init__(self, mech: Mechanism, form: ClosedForm, frame: str):
+        first, last = form.places[0], form.places[-1]
+        self._places, self._initial = list(form.places), mech.initial
+        self._row = slice(first, last + 1) if self._places == list(range(first, last + 1)) else None
+        self._rest = [k for k in range(mech.nq) if k not in form.places]
+        fixed = tuple(mech.initial.tolist())
+        options = {"geometry": form.geometry, "frame": frame, "places": form.places, "fixed": fixed}
+        self._kernel = _compiled(mech, nearest_branch, options)
+        self._last: tuple[bytes, Any] = (b"", None)
+
+    def __call__(
+        self, target: np.ndarray, bounds: np.ndarray, guess: np.ndarray | None
+    ) -> tuple[Float64Array, Float64Array]:
+        """``bounds`` (2, nq); ``guess`` (n, nq), or None for the middle of the bounds."""
+        numbers = (target, *self._limits_and_windows(bounds, guess))
+        if not self._rest:
+            return self._quietly(*numbers)
+        q, distance = np.empty((len(target), len(self._initial))), np.empty(len(target))
+        others = self._initial[self._rest] if guess is None else guess[:, self._rest]
+        q[:, self._rest] = np.clip(others, *bounds[:, self._rest])
+        if self._row is not None:
+            self._quietly(*numbers, out=(q[:, self._row], distance))
+        else:
+            q[:, self._places], distance = self._quietly(*numbers)
+        return q, distance
+
+    def _quietly(self, *arrays: np.ndarray, out: Any = None) -> Any:
+        """What is no pose need not be one: the distance tells."""
+        with np.errstate(all="ignore"):
+            return self._kernel(*arrays, out=out)
+
+    def _limits_and_windows(self, bounds: np.ndarray, guess: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """Those of bounds alone are the same in most calls: the last are kept."""
+        key, (last, kept) = bounds.tobytes(), self._last
+        if guess is None and key == last:
+            return kept
+        limits = bounds[:, self._places]
+        near = middle(limits) if guess is None else np.clip(guess[..., self._places], *limits)
+        found = limits, _windows(near, limits)
+        if guess is None:
+            self._last = key, found
+        return found
+
+
+def _windows(near: np.ndarray, limits: np.ndarray) -> np.ndarray:
+    """(..., 3, 6): guesses, and the middles of the whole rotations in which angles are nearest to them: within limits
+    that are wider, the middle of those that are narrower."""
+    lower, upper = limits
+    wide = upper - lower > WHOLE
+    halfway = middle(limits)
+    centre = np.clip(near, np.where(wide, lower + np.pi, halfway), np.where(wide, upper - np.pi, halfway))
+    whole = WHOLE * np.rint(centre / WHOLE)
+    return np.stack([near, whole, centre - whole], axis=-2)
+
+
+def all_branches(mech: Mechanism, form: ClosedForm, frame: str) -> Callable[..., Any]:
+    """Of poses (n, 4, 4) all configurations (n, 8, 6), NaN where there is none."""
+    options = {"geometry": form.geometry}
+    return stored(
+        mech, ("inverse_kinematics_branches", frame), lambda: _compiled(mech, inverse_kinematics_branches, options)
+    )
+
+
+def _compiled(mech: Mechanism, recursion: Callable[..., Any], options: dict[str, Any]) -> Callable[..., Any]:
+    nearest = recursion is nearest_branch
+    algorithm = Algorithm(
+        recursion.__name__,
+        ("target", "limits", "windows") if nearest else ("target",),
+        ("angles", "distance") if nearest else "branches",
+        recursion,
+        tuple(options),
+        reason=REASON,
+        sizes={
+            "target": (4, 4),
+            "limits": (2, 6),
+            "windows": (3, 6),
+            "angles": (6,),
+            "distance": (),
+            "branches": (BRANCHES, 6),
+        },
+    )
+    program, _ = trace_algorithm(algorithm, mech, options=options)
+    return load(program, "float64", "cpu")

@@ -1,0 +1,369 @@
+"""Inverse kinematics of arms of six revolute joints in closed form: all configurations of a pose, by subproblems.
+
+With E_i the motion of joint i by its angle, about an axis along h_i through a point p_i as they are at zero, the hand
+has the pose T where
+
+    G = T M^-1 = E_1 E_2 E_3 E_4 E_5 E_6,         M the pose of the hand at zero
+
+Where three axes meet in a point c (Pieper, "The Kinematics of Manipulators under Computer Control", 1968), or three
+neighbours are parallel, G c and the axes of G have projections and lengths that depend on few of the angles; what is
+left in each step is a subproblem (``subproblems.py``).  Arms whose first joints have these properties instead of the
+last are read backwards: G^-1 = E_6^-1 ... E_1^-1.
+
+There are up to eight configurations, each made of three choices between two.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ..recursions.tree import Configuration, Tree
+from ..scalar import Matrix, Scalar, dot, select, sqrt
+from ..spatial import IDENTITY, ZERO, Matrix3, Vector3
+from ..spatial.pose import beyond
+from .kinematics import way_to
+from .subproblems import (
+    Turn,
+    least,
+    pair_taking,
+    planar_pairs,
+    turn_taking,
+    turns_meeting,
+    turns_reaching,
+    within_half_turns,
+)
+
+BRANCHES = 8
+WHOLE = 2.0 * math.pi
+MISSING = 1e6  # squared radians: what a configuration that is none is further from any guess than all that are
+BEYOND = 1e22  # per squared radian beyond a limit: nearest are those within limits, but for a nanoradian
+
+Three = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class ArmGeometry:
+    """Where the axes of six revolute joints are, from the base to the hand.
+
+    kind         which of ``SOLUTIONS``, read from the base or, ``backwards``, from the hand
+    axes         (6, 3): unit vectors at zero angles, in axes of our own: ``base``, rows in the world
+    signs        (6,): of the joints' angles against those about ``axes``; parallel axes point in one direction
+    points       (6, 3): on the axes, and ``centre``, where those axes meet of which the kind says so
+    hand_rotation, hand_position   the inverse of the hand's pose at zero, rotation by rows
+    slack        what ``room`` may be below zero, by round-off or where axes deviate from the kind's
+    """
+
+    kind: str
+    backwards: bool
+    axes: tuple[Three, ...]
+    signs: tuple[float, ...]
+    points: tuple[Three, ...]
+    centre: Three
+    base: tuple[Three, ...]
+    hand_rotation: tuple[Three, ...]
+    hand_position: Three
+    slack: float = 1e-12
+
+
+class Axes(NamedTuple):
+    """Six axes, from the one that G begins with to the last: directions, points, a point of several of them, and a unit
+    vector across the last."""
+
+    h: Sequence[Vector3]
+    p: Sequence[Vector3]
+    centre: Vector3
+    across_last: Vector3
+
+
+class Branch(NamedTuple):
+    """One configuration: six angles, and the least ``room`` of the subproblems that led to it."""
+
+    angles: Sequence[Scalar]
+    room: Scalar
+
+
+Branches = Iterator[Branch]
+
+
+# -- three axes meet: positions of the centre by three joints, then rotations by the others -------------------------
+
+
+def _wrist(axes: Axes, g: Matrix3, turns: Sequence[Turn], room: Scalar) -> Branches:
+    """The last three angles, after the first three."""
+    last, aside = g @ axes.h[5], g @ axes.across_last
+    for turn in turns:
+        last, aside = turn.back(last), turn.back(aside)
+    for ends, there in _last_three(axes, None, axes.h[3], last, aside):
+        yield Branch([turn.angle for turn in (*turns, *ends)], least(room, there))
+
+
+def _last_three(
+    axes: Axes, between: Turn | None, first: Vector3, last: Vector3, aside: Vector3
+) -> Iterator[tuple[tuple[Turn, Turn, Turn], Scalar]]:
+    """Rotations about ``first``, the fifth and the sixth axis, the first two with ``between`` between them, that take
+    the last axis and a vector across it to ``last`` and ``aside``."""
+    h5, h6 = axes.h[4], axes.h[5]
+    pairs = pair_taking(first, h5, h6, last, between)
+    (outer, inner), (outer2, inner2) = pairs.both
+    end = _last(axes, (outer, between, inner), aside)
+    yield (outer, inner, end), pairs.room
+    end2 = end.opposite if pairs.mirrored else _last(axes, (outer2, between, inner2), aside)
+    yield (outer2, inner2, end2), pairs.room
+
+
+def _last(axes: Axes, before: Sequence[Turn | None], aside: Vector3) -> Turn:
+    for turn in before:
+        if turn is not None:
+            aside = turn.back(aside)
+    return turn_taking(axes.h[5], axes.across_last, aside, 1.0)
+
+
+def _wrist_after_parallel_axes(axes: Axes, g: Matrix3, t: Vector3) -> Branches:
+    """Axes 4, 5, 6 meet, 2 and 3 are parallel: what rotations about these leave of the centre's place is its part
+    along them."""
+    h, p, c = axes.h, axes.p, axes.centre
+    place = g @ c + t - p[0]
+    firsts = turns_meeting(h[0], place, h[1], h[1].dot(c - p[0]))
+    for first in firsts.both:
+        pairs = planar_pairs(h[1], p[2] - p[1], c - p[2], first.back(place) - (p[1] - p[0]))
+        for pair in pairs.both:
+            yield from _wrist(axes, g, (first, *pair), least(firsts.room, pairs.room))
+
+
+def _wrist_after_parallel_first_axes(axes: Axes, g: Matrix3, t: Vector3) -> Branches:
+    """Axes 4, 5, 6 meet, 1 and 2 are parallel: the third joint alone moves the centre along these."""
+    h, p, c = axes.h, axes.p, axes.centre
+    place = g @ c + t
+    thirds = turns_meeting(h[2], h[0], c - p[2], h[0].dot(place - p[2]))
+    for third in thirds.both:
+        arm = p[2] + third.rotate(c - p[2]) - p[1]
+        pairs = planar_pairs(h[0], p[1] - p[0], arm, place - p[0])
+        for pair in pairs.both:
+            yield from _wrist(axes, g, (*pair, third), least(thirds.room, pairs.room))
+
+
+def _wrist_after_meeting_first_axes(axes: Axes, g: Matrix3, t: Vector3) -> Branches:
+    """Axes 4, 5, 6 meet, and so do 1 and 2: the third joint alone changes the distance of the two points."""
+    h, p, c = axes.h, axes.p, axes.centre
+    place = g @ c + t - p[0]
+    thirds = turns_reaching(h[2], p[2] - p[0], c - p[2], place.dot(place))
+    for third in thirds.both:
+        pairs = pair_taking(h[0], h[1], p[2] - p[0] + third.rotate(c - p[2]), place)
+        for pair in pairs.both:
+            yield from _wrist(axes, g, (*pair, third), least(thirds.room, pairs.room))
+
+
+def _wrist_after_meeting_axes(axes: Axes, g: Matrix3, t: Vector3) -> Branches:
+    """Axes 4, 5, 6 meet, and so do 2 and 3: the first joint alone changes the distance of the two points."""
+    h, p, c = axes.h, axes.p, axes.centre
+    place, arm, elbow = g @ c + t - p[0], c - p[1], p[0] - p[1]
+    missing = 0.5 * (arm.dot(arm) - elbow.dot(elbow) - place.dot(place))
+    firsts = turns_meeting(h[0], place, elbow, missing)
+    for first in firsts.both:
+        pairs = pair_taking(h[1], h[2], arm, first.back(place) + elbow)
+        for pair in pairs.both:
+            yield from _wrist(axes, g, (first, *pair), least(firsts.room, pairs.room))
+
+
+# -- three axes are parallel: the sum of their angles is found with the others, then a triangle ---------------------
+
+
+def _planar(axes: Axes, k: int, place: Vector3, total: Turn, beyond_: Vector3) -> Iterator[tuple[list[Scalar], Scalar]]:
+    """The angles of joints k, k + 1, k + 2, parallel, whose sum is that of ``total``: what is at ``beyond_`` at zero,
+    seen from the third of them, is at ``place``, seen from the first."""
+    p = axes.p
+    pairs = planar_pairs(axes.h[k], p[k + 1] - p[k], p[k + 2] - p[k + 1], place - total.rotate(beyond_))
+    for one, two in pairs.both:
+        yield [one.angle, two.angle, within_half_turns(total.angle - one.angle - two.angle)], pairs.room
+
+
+def _parallel_before_meeting_axes(axes: Axes, g: Matrix3, t: Vector3) -> Branches:
+    """Axes 2, 3, 4 are parallel, 5 and 6 meet (UR arms)."""
+    h, p, c = axes.h, axes.p, axes.centre
+    place = g @ c + t - p[0]
+    firsts = turns_meeting(h[0], place, h[1], h[1].dot(c - p[0]))
+    for first in firsts.both:
+        last, aside = first.back(g @ h[5]), first.back(g @ axes.across_last)
+        seen = first.back(place) - (p[1] - p[0])
+        for (total, fifth, sixth), there in _last_three(axes, None, h[1], last, aside):
+            for three, reached in _planar(axes, 1, seen, total, c - p[3]):
+                yield Branch([first.angle, *three, fifth.angle, sixth.angle], least(firsts.room, there, reached))
+
+
+def _parallel_before_parallel_axes(axes: Axes, g: Matrix3, t: Vector3) -> Branches:
+    """Axes 2, 3, 4 are parallel, and so are 5 and 6."""
+    h, p = axes.h, axes.p
+    place = g @ p[5] + t - p[0]
+    pairs = pair_taking(h[0], h[1], h[5], g @ h[5])
+    for first, total in pairs.both:
+        seen = first.back(place)
+        fifths = turns_meeting(h[4], h[1], p[5] - p[4], h[1].dot(seen - (p[4] - p[0])))
+        for fifth in fifths.both:
+            sixth = _last(axes, (first, total, fifth), g @ axes.across_last)
+            further = p[4] - p[3] + fifth.rotate(p[5] - p[4])
+            for three, reached in _planar(axes, 1, seen - (p[1] - p[0]), total, further):
+                room = least(pairs.room, fifths.room, reached)
+                yield Branch([first.angle, *three, fifth.angle, sixth.angle], room)
+
+
+def _parallel_first_before_meeting_axes(axes: Axes, g: Matrix3, t: Vector3) -> Branches:
+    """Axes 1, 2, 3 are parallel, 5 and 6 meet: the fourth joint alone moves the centre along the first."""
+    h, p, c = axes.h, axes.p, axes.centre
+    place = g @ c + t
+    fourths = turns_meeting(h[3], h[0], c - p[3], h[0].dot(place - p[3]))
+    for fourth in fourths.both:
+        further = p[3] - p[2] + fourth.rotate(c - p[3])
+        ends = _last_three(axes, fourth, h[0], g @ h[5], g @ axes.across_last)
+        for (total, fifth, sixth), there in ends:
+            for three, reached in _planar(axes, 0, place - p[0], total, further):
+                yield Branch([*three, fourth.angle, fifth.angle, sixth.angle], least(fourths.room, there, reached))
+
+
+def _parallel_first_before_parallel_axes(axes: Axes, g: Matrix3, t: Vector3) -> Branches:
+    """Axes 1, 2, 3 are parallel, and so are 5 and 6."""
+    h, p = axes.h, axes.p
+    place = g @ p[5] + t
+    pairs = pair_taking(h[0], h[3], h[5], g @ h[5])
+    for total, fourth in pairs.both:
+        along = fourth.back(h[0])
+        fifths = turns_meeting(h[4], along, p[5] - p[4], h[0].dot(place - p[3]) - along.dot(p[4] - p[3]))
+        for fifth in fifths.both:
+            sixth = _last(axes, (total, fourth, fifth), g @ axes.across_last)
+            further = p[3] - p[2] + fourth.rotate(p[4] - p[3] + fifth.rotate(p[5] - p[4]))
+            for three, reached in _planar(axes, 0, place - p[0], total, further):
+                room = least(pairs.room, fifths.room, reached)
+                yield Branch([*three, fourth.angle, fifth.angle, sixth.angle], room)
+
+
+class Property(NamedTuple):
+    """What axes must have: which ``meet`` in one point, the centre, and which sets are ``parallel``; joints counted
+    from zero.  ``touching`` axes meet, too, in a point that is that of both."""
+
+    solution: Callable[[Axes, Matrix3, Vector3], Branches]
+    meet: tuple[int, ...] = ()
+    parallel: tuple[tuple[int, ...], ...] = ()
+    touching: tuple[int, ...] = ()
+
+
+#: Kinds of arms in the order in which they are preferred: those with the fewest operations first.
+SOLUTIONS: dict[str, Property] = {
+    "spherical wrist, parallel axes 2 and 3": Property(_wrist_after_parallel_axes, (3, 4, 5), ((1, 2),)),
+    "parallel axes 2, 3 and 4, meeting axes 5 and 6": Property(_parallel_before_meeting_axes, (4, 5), ((1, 2, 3),)),
+    "spherical wrist, meeting axes 1 and 2": Property(_wrist_after_meeting_first_axes, (3, 4, 5), (), (0, 1)),
+    "spherical wrist, parallel axes 1 and 2": Property(_wrist_after_parallel_first_axes, (3, 4, 5), ((0, 1),)),
+    "spherical wrist, meeting axes 2 and 3": Property(_wrist_after_meeting_axes, (3, 4, 5), (), (1, 2)),
+    "parallel axes 1, 2 and 3, meeting axes 5 and 6": Property(
+        _parallel_first_before_meeting_axes, (4, 5), ((0, 1, 2),)
+    ),
+    "parallel axes 2, 3 and 4 and parallel axes 5 and 6": Property(
+        _parallel_before_parallel_axes, (), ((1, 2, 3), (4, 5))
+    ),
+    "parallel axes 1, 2 and 3 and parallel axes 5 and 6": Property(
+        _parallel_first_before_parallel_axes, (), ((0, 1, 2), (4, 5))
+    ),
+}
+
+
+# -- what is compiled ---------------------------------------------------------------------------------------------
+
+
+def branches(geometry: ArmGeometry, target: Matrix) -> list[Branch]:
+    """All configurations of the pose ``target`` (4, 4) in the world; its last row is not looked at."""
+    axes = _axes(geometry)
+    base, hand = (Matrix3(*(Vector3(*row) for row in rows)) for rows in (geometry.base, geometry.hand_rotation))
+    rotation = base.times(Matrix3(*(Vector3(*row[:3]) for row in target[:3])))
+    g = rotation.times(hand)
+    t = rotation @ Vector3(*geometry.hand_position) + base @ Vector3(*(row[3] for row in target[:3]))
+    if geometry.backwards:
+        g, t = g.T, -(g.T @ t)
+    order = slice(None, None, -1 if geometry.backwards else 1)
+    return [
+        Branch([sign * angle for sign, angle in zip(geometry.signs, found.angles[order], strict=True)], found.room)
+        for found in SOLUTIONS[geometry.kind].solution(axes, g, t)
+    ]
+
+
+def _axes(geometry: ArmGeometry) -> Axes:
+    h, p = ([Vector3(*x) for x in rows] for rows in (geometry.axes, geometry.points))
+    if geometry.backwards:
+        h, p = [-x for x in h[::-1]], p[::-1]
+    last = h[5]
+    unit = [ZERO._replace(**{name: 1.0}) for name in "xyz"][min(range(3), key=lambda k: abs(last[k]))]
+    aside = last.cross(unit)
+    return Axes(h, p, Vector3(*geometry.centre), aside * (1.0 / math.sqrt(aside.dot(aside))))
+
+
+def inverse_kinematics_branches(tree: Tree, target: Matrix, *, geometry: ArmGeometry) -> Matrix:
+    """(8, 6): all configurations of a pose, angles between -pi and pi; NaN where there is none."""
+    found = branches(geometry, target)
+    nan_where_none = [sqrt(select(branch.room < -geometry.slack, -1.0, 0.0)) for branch in found]
+    return [[angle + nan for angle in branch.angles] for branch, nan in zip(found, nan_where_none, strict=True)]
+
+
+def nearest_branch(
+    tree: Tree,
+    target: Matrix,
+    limits: Matrix,
+    windows: Matrix,
+    *,
+    geometry: ArmGeometry,
+    frame: str,
+    places: tuple[int, ...],
+    fixed: tuple[float, ...],
+) -> tuple[list[Scalar], Scalar]:
+    """The configuration nearest to a guess within ``limits`` (2, 6), joints by whole rotations where they are nearest;
+    and how far the frame is from ``target`` there (m, rad).  Where none is, the nearest that is cut off by the limits.
+
+    windows   (3, 6): the guess, and whole rotations and angles between -pi and pi, whose sums are the middles of the
+              whole rotations in which angles are taken
+    places and fixed   where the six joints are in q, and the rest of q
+    """
+    best: list[Scalar] = []
+    least: Scalar = 0.0
+    for branch in branches(geometry, target):
+        angles, distance = [], select(branch.room < -geometry.slack, MISSING, 0.0)
+        for angle, *numbers in zip(branch.angles, *limits, *windows, strict=True):
+            held, square = _within(angle, *numbers)
+            angles.append(held)
+            distance = distance + square
+        nearer = distance < least if best else True
+        best = [select(nearer, x, y) for x, y in zip(angles, best or angles, strict=True)]
+        least = select(nearer, distance, least)
+    return best, _distance(tree, best, target, frame, places, fixed)
+
+
+def _within(
+    angle: Scalar, lower: Scalar, upper: Scalar, guess: Scalar, whole: Scalar, rest: Scalar
+) -> tuple[Scalar, Scalar]:
+    """An angle within the whole rotation about ``whole + rest``, or at the limit next to it; and the square of how far
+    it is from the guess."""
+    ahead = rest - angle
+    angle = whole + select(ahead > math.pi, angle + WHOLE, select(ahead < -math.pi, angle - WHOLE, angle))
+    above = select(angle < lower, lower, angle)
+    held = select(upper < above, upper, above)
+    away, cut = held - guess, angle - held
+    return held, away * away + BEYOND * (cut * cut)
+
+
+def _distance(
+    tree: Tree,
+    angles: Sequence[Scalar],
+    target: Matrix,
+    frame: str,
+    places: tuple[int, ...],
+    fixed: tuple[float, ...],
+) -> Scalar:
+    """The larger of the distance and the angle to a pose: of the angle its chord, which is less by its cube / 24, and
+    larger where the matrix is no pose."""
+    q = list(fixed)
+    for at, angle in zip(places, angles, strict=True):
+        q[at] = angle
+    rotation, position = beyond((IDENTITY, ZERO), way_to(Configuration(tree, q), frame))
+    way = [p - row[3] for p, row in zip(position, target[:3], strict=True)]
+    turn = [a - b for row, given in zip(rotation, target, strict=False) for a, b in zip(row, given, strict=False)]
+    last = [*target[3][:3], target[3][3] - 1.0]
+    distance, chord = dot(way, way), 0.5 * dot(turn, turn) + dot(last, last)
+    return sqrt(select(distance < chord, chord, distance))

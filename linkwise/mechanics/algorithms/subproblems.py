@@ -1,0 +1,166 @@
+"""Geometric subproblems: by which angles given axes take given vectors to given places, without iterations.
+
+Subproblems 1 and 2 are those of Paden and Kahan (Murray, Li, Sastry, "A Mathematical Introduction to Robotic
+Manipulation", 1994, 3.2); that of a projection is subproblem 4 of Elias and Wen ("IK-Geo", 2022).  Rotations are found
+as cosines and sines by square roots; angles are taken at the end.  Where a subproblem has no solution, the
+nearest angle is given and ``room`` is negative; where every angle solves it, zero is.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from ..scalar import Scalar, atan2, is_constant, is_zero, select, sqrt
+from ..spatial import Vector3
+
+NOTHING = 1e-25  # squared lengths in metres or of units: lengths below leave their angle open
+ROUND_OFF = 1e-12  # of cosines between axes
+
+
+class Turn(NamedTuple):
+    """A rotation about a constant axis."""
+
+    axis: Vector3
+    c: Scalar
+    s: Scalar
+    angle: Scalar
+
+    def rotate(self, v: Vector3) -> Vector3:
+        along = self.axis * self.axis.dot(v)
+        return along + (v - along) * self.c + self.axis.cross(v) * self.s
+
+    def back(self, v: Vector3) -> Vector3:
+        along = self.axis * self.axis.dot(v)
+        return along + (v - along) * self.c - self.axis.cross(v) * self.s
+
+    @property
+    def opposite(self) -> Turn:
+        """Half a turn further."""
+        return Turn(self.axis, -self.c, -self.s, within_half_turns(self.angle + math.pi))
+
+
+class Turns(NamedTuple):
+    """Two rotations that solve a subproblem, equal where there is but one; they exist where ``room``, the square of the
+    sine of half the angle between them, is not negative."""
+
+    both: tuple[Turn, Turn]
+    room: Scalar
+
+
+class Pairs(NamedTuple):
+    """Two pairs of rotations, first and second, with their ``room``; ``mirrored`` if the first rotations of the two
+    pairs are half a turn apart, as they are where axes are at right angles."""
+
+    both: tuple[tuple[Turn, Turn], tuple[Turn, Turn]]
+    room: Scalar
+    mirrored: bool = False
+
+
+def within_half_turns(angle: Scalar) -> Scalar:
+    """An angle between -3 pi and 3 pi as one between -pi and pi."""
+    lower = select(angle > math.pi, angle - 2.0 * math.pi, angle)
+    return select(lower < -math.pi, lower + 2.0 * math.pi, lower)
+
+
+def least(*rooms: Scalar) -> Scalar:
+    found = rooms[0]
+    for room in rooms[1:]:
+        found = select(room < found, room, found)
+    return found
+
+
+def across(axis: Vector3, v: Vector3) -> Vector3:
+    """The part of v across a unit vector."""
+    return v - axis * axis.dot(v)
+
+
+def _tidy(x: Scalar) -> Scalar:
+    """A constant that is zero but for round-off as zero."""
+    return 0.0 if is_constant(x) and abs(x) < ROUND_OFF else x
+
+
+def _of_unit_length(c: Scalar, s: Scalar) -> tuple[Scalar, Scalar]:
+    """Freed of round-off, which is large where they were divided by a small number: by steps of Newton's method for
+    the root of their length."""
+    for _ in range(2):
+        longer = 1.5 - 0.5 * (c * c + s * s)
+        c, s = c * longer, s * longer
+    return c, s
+
+
+def turn_taking(axis: Vector3, p: Vector3, q: Vector3, square: Scalar) -> Turn:
+    """About ``axis`` from p to q (subproblem 1), whose parts across it have one length, of which ``square`` is the
+    square, but for round-off."""
+    nowhere = square < NOTHING
+    x, y = select(nowhere, 1.0, across(axis, p).dot(q)), select(nowhere, 0.0, axis.cross(p).dot(q))
+    scale = 1.0 / select(nowhere, 1.0, square)
+    return Turn(axis, *_of_unit_length(x * scale, y * scale), atan2(y, x))
+
+
+def turns_meeting(
+    axis: Vector3, h: Vector3, p: Vector3, d: Scalar, other_form: tuple[Scalar, Scalar] | None = None
+) -> Turns:
+    """The rotations about ``axis`` for which h . (R p) = d (subproblem 4).
+
+    A cos + B sin = x is solved by the angle of (A, B) and, on both sides of it, that of (x, root) where
+    root^2 = A^2 + B^2 - x^2, which is not exact near zero: ``other_form`` is an expression for it that is exact where
+    the square of a length, its second number, is small.
+    """
+    along = h.dot(axis) * axis.dot(p)
+    a, b, x = h.dot(p) - along, h.dot(axis.cross(p)), d - along
+    square = a * a + b * b
+    room = square - x * x
+    if other_form is not None:
+        room = other_form[0] if is_constant(square) else select(square < other_form[1], room, other_form[0])
+    root = sqrt(select(room < 0.0, 0.0, room))
+    nowhere = square < NOTHING
+    scale = 1.0 / select(nowhere, 1.0, square)
+    both = []
+    for sign in (1.0, -1.0):
+        c, s = a * x - sign * b * root, b * x + sign * a * root
+        if is_constant(a) and is_constant(b):
+            angle = within_half_turns(math.atan2(b, a) + sign * atan2(root, x))
+            both.append(Turn(axis, c * scale, s * scale, angle))
+        else:
+            c, s = select(nowhere, 1.0, c), select(nowhere, 0.0, s)
+            both.append(Turn(axis, *_of_unit_length(c * scale, s * scale), atan2(s, c)))
+    return Turns((both[0], both[1]), room * scale)
+
+
+def turns_reaching(axis: Vector3, a: Vector3, b: Vector3, square: Scalar) -> Turns:
+    """The rotations about ``axis`` for which |a + R b|^2 is ``square`` (subproblem 3)."""
+    return turns_meeting(axis, a, b, 0.5 * (square - a.dot(a) - b.dot(b)))
+
+
+def pair_taking(first: Vector3, second: Vector3, p: Vector3, q: Vector3, between: Turn | None = None) -> Pairs:
+    """The rotations about ``first`` and ``second`` for which R1 R2 p = q, or R1 B R2 p = q (subproblem 2); p and q are
+    of one length.
+
+    The root is that of Gram's determinant of the first axis, the second and q.  The length of q across the first is in
+    it, instead of the difference of its square and that of its part along it.
+    """
+    seen = first if between is None else between.back(first)
+    a, b, d = _tidy(seen.dot(second)), _tidy(second.dot(p)), first.dot(q)
+    aside = across(first, q)
+    aside_square = aside.dot(aside)
+    gram = aside_square - b * b + (0.0 if is_zero(a) else a * (2.0 * b * d - a * q.dot(q)))
+    turns = turns_meeting(second, seen, p, d, (gram, aside_square))
+
+    def leading(turn: Turn) -> Turn:
+        moved = turn.rotate(p)
+        return turn_taking(first, moved if between is None else between.rotate(moved), q, aside_square)
+
+    one, other = turns.both
+    outer = leading(one)
+    mirrored = is_zero(a) and is_zero(b) and between is None
+    return Pairs(((outer, one), (outer.opposite if mirrored else leading(other), other)), turns.room, mirrored)
+
+
+def planar_pairs(axis: Vector3, a: Vector3, b: Vector3, place: Vector3) -> Pairs:
+    """Two rotations about parallel axes for which R1 (a + R2 b) = place, in the plane across them: a triangle."""
+    a, b, place = across(axis, a), across(axis, b), across(axis, place)
+    square = place.dot(place)
+    turns = turns_reaching(axis, a, b, square)
+    one, other = ((turn_taking(axis, a + turn.rotate(b), place, square), turn) for turn in turns.both)
+    return Pairs((one, other), turns.room)
