@@ -1,6 +1,6 @@
 """Inverse kinematics: solves per second and the share of reachable poses that are solved, against other libraries.
 
-python benchmarks/inverse_kinematics.py [--poses 10000] [--robots ur5,panda,iiwa,talos] [--repeats 7]
+python benchmarks/inverse_kinematics.py [--poses 10000] [--robots ur5,panda,iiwa,talos,kuka] [--repeats 7]
 
 Targets are the poses of random configurations within the limits.  A pose is solved if position and rotation are met to
 1e-8 (m, rad) within the limits.  linkwise takes batches of 1024 on one core, so many of them one after the other that
@@ -8,10 +8,12 @@ a turn lasts some milliseconds, as it does with all; of the peers, those that ar
 other, or batches where they can.  All are timed in turns, so that a busy machine slows all alike, by the time of the
 processor; the best of the repeats counts.
 
-Peers: roboticstoolbox-python (ik_LM in C++, with the damping that solves most per second), pytracik (TRAC-IK), EAIK
-(closed form, for arms of six joints of certain geometries alone), pinocchio (damped least squares, in Python around
-its C++), ikpy (optimization in Python).  pink and mink are steps of differential kinematics, a quadratic program each,
-and slower than the pinocchio loop by that program.
+Peers: roboticstoolbox-python (ik_LM in C++, with the damping that solves most per second), pytracik (TRAC-IK),
+pinocchio (damped least squares, in Python around its C++), ikpy (optimization in Python).  Closed forms, of arms of
+certain geometries: EAIK (C++), ik_geo and py-opw-kinematics (Rust), which give all their solutions, limits not
+regarded; ssik (C++), which has the UR5, Panda and iiwa built in, with their own hands, and is asked for one solution
+within limits.  pink and mink are steps of differential kinematics, a quadratic program each, and slower than the
+pinocchio loop by that program.
 """
 
 import os
@@ -66,14 +68,40 @@ def robots() -> dict[str, tuple[Path, str, str]]:
     import pinocchio
 
     folder = Path(os.environ.get("ROBOTS") or Path(pinocchio.__file__).parents[4] / "share/example-robot-data/robots")
-    iiwa = Path(tempfile.mkdtemp()) / "iiwa.urdf"
+    own = Path(tempfile.mkdtemp())
+    iiwa, kuka = own / "iiwa.urdf", own / "kuka.urdf"
     iiwa.write_text(iiwa_urdf())
+    kuka.write_text(kuka_urdf())
     return {
         "ur5": (folder / "ur_description/urdf/ur5_robot.urdf", "tool0", "base_link"),
         "panda": (folder / "panda_description/urdf/panda.urdf", "panda_hand", "panda_link0"),
         "iiwa": (iiwa, "tool", "link0"),
         "talos": (folder / "talos_data/robots/talos_left_arm.urdf", "gripper_left_base_link", "arm_left_1_link"),
+        "kuka": (kuka, "tool", "link0"),
     }
+
+
+#: An arm with a spherical wrist as industry has many: a1, a2, c1, c2, c3, c4 of Brandstoetter, Angerer, Hofbaur (2014).
+KUKA = (0.4, -0.25, 0.81, 1.0, 0.82, 0.19)
+
+
+def kuka_urdf() -> str:
+    """Joints 1, 4, 6 along z, the others along y, upright at zero."""
+    a1, a2, c1, c2, c3, c4 = KUKA
+    parts = ['<robot name="kuka"><link name="link0"/>']
+    ways = ((0, 0, 0), (a1, 0, c1), (0, 0, c2), (a2, 0, 0), (0, 0, c3), (0, 0, 0))
+    for k, (way, axis) in enumerate(zip(ways, "001 010 010 001 010 001".split(), strict=True), 1):
+        parts.append(
+            f'<link name="link{k}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" '
+            f'iyz="0"/></inertial></link><joint name="joint{k}" type="revolute"><parent link="link{k - 1}"/>'
+            f'<child link="link{k}"/><origin xyz="{" ".join(map(str, way))}"/><axis xyz="{" ".join(axis)}"/>'
+            '<limit lower="-2.9" upper="2.9" velocity="2" effort="200"/></joint>'
+        )
+    parts.append(
+        '<link name="tool"/><joint name="flange" type="fixed"><parent link="link6"/><child link="tool"/>'
+        f'<origin xyz="0 0 {c4}"/></joint></robot>'
+    )
+    return "".join(parts)
 
 
 class Arm:
@@ -103,8 +131,8 @@ class Arm:
         return (off <= 1.01 * TOLERANCE) & within
 
 
-# -- peers: a function from an arm to one from poses (n, 4, 4) to answers (n, joints), or None; the answers of EAIK are
-# chosen from all its solutions after the time is taken -----------------------------------------------------------
+# -- peers: a function from an arm to one from poses (n, 4, 4) to answers (n, joints), or None; the answers of closed
+# forms are chosen from all their solutions after the time is taken --------------------------------------------------
 
 
 def roboticstoolbox(arm: Arm):
@@ -147,6 +175,16 @@ def eaik(arm: Arm):
 
     if len(arm.places) != 6:
         return None  # closed forms of six joints only
+    axes, shifts, hand = axes_and_shifts(arm)
+    robot = EAIK.Robot(axes.T, shifts.T, hand[:3, :3], [], True)
+    if not robot.has_known_decomposition():
+        return None
+
+    return lambda poses: robot.calculate_IK_batched(list(poses), 1)
+
+
+def axes_and_shifts(arm: Arm):
+    """(6, 3) directions, (7, 3) from each joint to the next, and the pose of the hand, all at zero."""
     mech, zero = arm.mech, lw.neutral(arm.mech)
     links = lw.link_poses(mech, zero)
     axes, shifts, last = [], [], np.zeros(3)
@@ -156,18 +194,62 @@ def eaik(arm: Arm):
         shifts.append(link[:3, 3] - last)
         last = link[:3, 3]
     hand = lw.frame_pose(mech, zero, arm.frame)
-    robot = EAIK.Robot(np.array(axes).T, np.array([*shifts, hand[:3, 3] - last]).T, hand[:3, :3], [], True)
-    if not robot.has_known_decomposition():
-        return None
+    return np.array(axes), np.array([*shifts, hand[:3, 3] - last]), hand
 
-    return lambda poses: robot.calculate_IK_batched(list(poses), 1)
+
+def ik_geo(arm: Arm):
+    from ik_geo import Robot
+
+    kinds = {"ur5": Robot.three_parallel_two_intersecting, "kuka": Robot.spherical_two_parallel}
+    if arm.name not in kinds:
+        return None
+    axes, shifts, hand = axes_and_shifts(arm)
+    if arm.name == "kuka":  # it wants the joints of the wrist where their axes meet
+        shifts[3], shifts[4] = shifts[3] + shifts[4], 0.0
+    robot = kinds[arm.name](axes.tolist(), shifts.tolist())
+
+    def run(poses):
+        rotations = (hand[:3, :3] @ poses[:, :3, :3].swapaxes(1, 2)).tolist()  # by columns
+        found = [robot.get_ik(*one) for one in zip(rotations, poses[:, :3, 3].tolist(), strict=True)]
+        return [[q for q, is_least_squares in one if not is_least_squares] for one in found]
+
+    return run
+
+
+def opw(arm: Arm):
+    from py_opw_kinematics import KinematicModel, Robot
+
+    if arm.name != "kuka":
+        return None
+    a1, a2, c1, c2, c3, c4 = KUKA
+    robot = Robot(KinematicModel(a1=a1, a2=a2, c1=c1, c2=c2, c3=c3, c4=c4), degrees=False)
+    inner = robot._robot  # its own function is slower: it takes SciPy's transforms apart
+    assert np.allclose(robot.forward((0.1,) * 6).as_matrix(), lw.frame_pose(arm.mech, np.full(6, 0.1), arm.frame))
+    return lambda poses: [inner.inverse(pose, None, None) for pose in poses]
+
+
+def ssik(arm: Arm):
+    from importlib import import_module
+
+    names = {"ur5": "ur5_ik", "panda": "franka_panda_ik", "iiwa": "iiwa14_ik"}
+    if arm.name not in names:
+        return None
+    solver = import_module(f"ssik.prebuilt.{names[arm.name]}")
+    rng = np.random.default_rng(0)
+    own = [np.array(solver.fk(rng.uniform(arm.lower, arm.upper))) for _ in range(100)]
+
+    def run(poses):  # those of its own hand; it checks its solutions
+        found = [solver.solve(pose, max_solutions=1) for pose in own[: len(poses)]]
+        return np.array([bool(one) and one[0].fk_residual < TOLERANCE for one in found])
+
+    return run
 
 
 def chosen(arm: Arm, poses: np.ndarray, solutions) -> np.ndarray:
-    """Of the solutions of EAIK one that is within the limits, and meets the pose, if there is one."""
+    """Of all solutions, as formulas give them, one that is within the limits, and meets the pose, if there is one."""
     answers = np.full((len(poses), len(arm.places)), np.nan)
     for k, found in enumerate(solutions):
-        q = np.asarray(found.Q)
+        q = np.asarray(found.Q) if hasattr(found, "Q") else np.array(found)
         good = np.flatnonzero(arm.solved(np.tile(poses[k], (len(q), 1, 1)), q)) if len(q) else ()
         if len(good):
             answers[k] = q[good[0]]
@@ -225,6 +307,9 @@ PEERS = {  # and how many poses they are timed with
     "roboticstoolbox ik_LM": (roboticstoolbox, 500),
     "TRAC-IK (pytracik)": (tracik, 100),
     "EAIK (closed form)": (eaik, BATCH),
+    "ik_geo (closed form)": (ik_geo, BATCH),
+    "OPW (closed form)": (opw, BATCH),
+    "ssik": (ssik, 100),
     "pinocchio loop": (pinocchio_loop, 50),
     "ikpy": (ikpy, 5),
 }
@@ -266,7 +351,8 @@ def compare(name: str, arm: Arm, poses: int, repeats: int) -> None:
         for one, run in runs.items():
             seconds, answers = timed(run, batches[one])
             answers = chosen(arm, batches[one], answers) if isinstance(answers, list) else answers
-            good = arm.solved(batches[one][: len(answers)], answers)
+            judged = answers.dtype == bool  # by itself
+            good = answers if judged else arm.solved(batches[one][: len(answers)], answers)
             best[one] = max(best.get(one, 0.0), good.sum() / seconds)
             share[one] = good.mean()
     many = arm.poses(poses, 2)
@@ -288,7 +374,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--poses", type=int, default=10_000)
     parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--robots", default="ur5,panda,iiwa,talos")
+    parser.add_argument("--robots", default="ur5,panda,iiwa,talos,kuka")
     options = parser.parse_args()
     known = robots()
     for name in options.robots.split(","):

@@ -23,15 +23,13 @@ def reached(mech: lw.Mechanism, q: np.ndarray, frame: str, pose: np.ndarray) -> 
 
 
 def ways_to_hold(ax) -> None:
-    """One pose of the hand, found from many guesses: the arm has several elbows and wrists for it."""
+    """One pose of the hand: the arm has several elbows and wrists for it."""
     arm = lw.mechanisms.puma560()
     pose = lw.pose((0.5, 0.15, 0.2), rpy=(0.0, 2.2, 0.3))
-    guesses, _ = lw.random_state(arm, np.random.default_rng(0), (200,))
-    found = lw.inverse_kinematics(arm, {"link6": pose}, guesses, limits=False, attempts=1)
-    turned = np.round(np.mod(found.q[found.converged] + np.pi, 2.0 * np.pi) - np.pi, 5)
-    ways = np.unique(turned, axis=0)
+    ways = lw.inverse_kinematics_branches(arm, {"link6": pose})
+    ways = ways[np.isfinite(ways).all(axis=-1)]
     print(f"{len(ways)} configurations hold the hand of the Puma in one pose,", end=" ")
-    print(f"which is met to {reached(arm, found.q[found.converged], 'link6', pose):.0e}")
+    print(f"which is met to {reached(arm, ways, 'link6', pose):.0e}")
     elbows = np.unique(np.round(ways[:, :3], 4), axis=0, return_index=True)[1]
     for q, colour in zip(ways[elbows], (BLUE, ORANGE, GREEN, GREY), strict=False):
         places = [np.zeros(3), *lw.link_poses(arm, q)[:, :3, 3], pose[:3, 3] + 0.1 * pose[:3, 2]]

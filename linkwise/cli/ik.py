@@ -36,12 +36,13 @@ FORM = "FRAME=X,Y,Z or FRAME=X,Y,Z,ROLL,PITCH,YAW"
 @click.option("--no-limits", is_flag=True, help="Go beyond the limits of joints.")
 @click.option("--tolerance", default=1e-8, show_default=True, help="Of positions (m) and rotations (rad).")
 @click.option("--attempts", default=100, show_default=True, help="Guesses that are tried; 1: the start alone.")
+@click.option("--all", "all_wanted", is_flag=True, help="All configurations of a pose, for arms that have formulas.")
 @click.option("--degrees", is_flag=True, help="Angles in degrees, on the command line and in the table.")
 @click.option("--plot", metavar="FILE", help="A drawing of the configuration: .png, .svg or .pdf.")
 @click.option("--json", "json_wanted", is_flag=True, help="One JSON document, in metres and radians.")
 def ik(
     found: Loaded, wanted: Sequence[str], positions: Sequence[str], start: str | None, posture: bool, no_limits: bool,
-    tolerance: float, attempts: int, degrees: bool, plot: str | None, json_wanted: bool,
+    tolerance: float, attempts: int, all_wanted: bool, degrees: bool, plot: str | None, json_wanted: bool,
 ) -> int:  # fmt: skip
     """A configuration in which frames reach targets, within the limits of the joints, loops closed.  Exit code 1 if
     there is none to be found.
@@ -49,12 +50,15 @@ def ik(
     \b
     linkwise ik builtin:puma560 --target link6=0.4,0.2,0.3
     linkwise ik builtin:puma560 --target link6=0.4,0.2,0.3,180,0,30 --degrees --q joint2=-45 --plot reach.png
+    linkwise ik builtin:puma560 --target link6=0.4,0.2,0.3,180,0,30 --degrees --all --no-limits
     """
     check_picture(plot, ".png", ".svg", ".pdf")
     mech = report_warnings(found, notes=False)
     targets = dict(_target(text, degrees) for text in wanted)
     if len(targets) < len(wanted):
         raise click.UsageError("--target: a frame is given twice; give each frame one target")
+    if all_wanted:
+        return _all(mech, targets, not no_limits, degrees, json_wanted)
     given = bool(positions or start or posture)
     q0 = state(mech, positions, (), start, degrees, found.trust_units)[0] if given else None
     result = lw.inverse_kinematics(
@@ -82,6 +86,36 @@ def ik(
     return 0 if result.converged else 1
 
 
+def _all(mech: lw.Mechanism, targets: dict[str, Any], limits: bool, degrees: bool, json_wanted: bool) -> int:
+    """All configurations of one pose, a column each."""
+    ways = lw.inverse_kinematics_branches(mech, targets, limits=limits)
+    ways = ways[np.isfinite(ways).all(axis=-1)]
+    if json_wanted:
+        click.echo(as_json({"mechanism": mech.name, "configurations": ways}))
+        return 0 if len(ways) else 1
+    counted = f"{len(ways)} configuration{'s' if len(ways) != 1 else ''}"
+    click.echo(click.style(mech.name, bold=True) + f": {counted}{' within limits' if limits else ''}")
+    rows = [(name, *cells) for name, *cells in zip(*_columns(mech, ways, degrees), strict=True)]
+    titles = (f"q ({_unit(mech, degrees)})", *(str(k + 1) for k in range(len(ways))))
+    click.echo("\n".join(section("configurations", table(titles, rows, tuple(range(1, len(titles)))))))
+    return 0 if len(ways) else 1
+
+
+def _columns(mech: lw.Mechanism, configurations: Iterable[np.ndarray], degrees: bool) -> list[list[str]]:
+    """Names of coordinates, and their values in each configuration."""
+    angles = set(places(mech, ANGLE, "q")) if degrees else set()
+    ones = coordinates(mech)
+    texts = [
+        [f"{np.round(q[one.q] / (DEGREE if one.q in angles else 1.0), 9) + 0.0:.6g}" for one in ones]
+        for q in configurations
+    ]
+    return [[one.name for one in ones], *texts]
+
+
+def _unit(mech: lw.Mechanism, degrees: bool) -> str:
+    return units(mech)["q"].replace("rad", "deg") if degrees else units(mech)["q"]
+
+
 def _target(text: str, degrees: bool) -> tuple[str, Any]:
     frame, equals, numbers = text.rpartition("=")
     if not equals:
@@ -98,13 +132,8 @@ def _text(mech: lw.Mechanism, result: lw.InverseKinematics, facts: dict[str, Any
     counts = f"attempts: {facts['attempts']}, iterations of the last: {facts['iterations']}"
     verdict = "reached" if facts["converged"] else "NOT reached: the nearest that was found"
     yield click.style(mech.name, bold=True) + f": {verdict}, error {facts['error']:.1e} (m, rad); {counts}"
-    unit = units(mech)["q"].replace("rad", "deg") if degrees else units(mech)["q"]
-    angles = set(places(mech, ANGLE, "q")) if degrees else set()
-    rows = [
-        (one.name, f"{np.round(result.q[one.q] / (DEGREE if one.q in angles else 1.0), 9) + 0.0:.6g}")
-        for one in coordinates(mech)
-    ]
-    yield from section("configuration", table(("joint", f"q ({unit})"), rows, (1,)))
+    rows = list(zip(*_columns(mech, [result.q], degrees), strict=True))
+    yield from section("configuration", table(("joint", f"q ({_unit(mech, degrees)})"), rows, (1,)))
     poses = [(name, *(f"{x:.6g}" for x in np.round(pose[:3, 3], 9) + 0.0)) for name, pose in facts["frames"].items()]
     yield from section("frames", table(("frame", "x (m)", "y (m)", "z (m)"), poses, (1, 2, 3)))
     if facts["files"]:

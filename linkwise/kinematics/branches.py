@@ -12,7 +12,7 @@ from ..mechanism import Mechanism, MechanismError, require_mechanism
 from .closed_form import all_branches
 from .geometry import closed_form, why_not
 from .inverse import limits_of_coordinates, refined
-from .targets import as_poses, goals_and_numbers
+from .targets import as_numbers, goals_and_poses
 from .wrapping import WHOLE, wrapped
 
 ITERATIONS, TOLERANCE = 6, 1e-10  # metres and radians, where axes are not quite as formulas take them
@@ -36,26 +36,27 @@ def inverse_kinematics_branches(mech: Mechanism, targets: Mapping[str, Any], *, 
     joints than the six are where ``mech.initial`` has them.
     """
     require_mechanism(mech)
-    goals, numbers = goals_and_numbers(mech, targets)
-    goal = goals[0]
-    if len(goals) > 1 or goal.axis or not (goal.position > 0.0 and goal.rotation > 0.0):
-        raise MechanismError(
-            "branches are those of one pose of one frame; linkwise.inverse_kinematics takes other targets"
-        )
-    form = closed_form(mech, goal.frame)
+    goals, poses = goals_and_poses(mech, targets)
+    if poses is None:
+        raise MechanismError("branches are those of one pose of one frame; linkwise.inverse_kinematics takes more")
+    frame = goals[0].frame
+    form = closed_form(mech, frame)
     if form is None:
         raise MechanismError(
-            f"there are no formulas for the pose of {goal.frame!r} of mechanism {mech.name!r}: "
-            f"{why_not(mech, goal.frame)}; linkwise.inverse_kinematics finds one configuration by iterations"
+            f"there are no formulas for the pose of {frame!r} of mechanism {mech.name!r}: {why_not(mech, frame)}; "
+            "linkwise.inverse_kinematics finds one configuration by iterations"
         )
-    batch, numbers = numbers.shape[:-1], numbers.reshape(-1, 12)
-    with np.errstate(invalid="ignore"):
-        angles = all_branches(mech, form, goal.frame)(as_poses(numbers))
-    q = np.tile(mech.initial, (*angles.shape[:2], 1))
-    q[..., form.places] = angles
-    there = np.isfinite(angles[..., 0])
+    with np.errstate(all="ignore"):
+        q = all_branches(mech, form, frame)(poses)
+    if form.exact and limits is False and form.places == tuple(range(mech.nq)):
+        return q
+    there = np.isfinite(q[..., 0])
+    if form.places != tuple(range(mech.nq)):
+        angles, q = q, np.tile(mech.initial, (*there.shape, 1))
+        q[..., form.places] = angles
     if not form.exact:
-        q[there], error = refined(mech, goals, numbers[np.nonzero(there)[0]], q[there], ITERATIONS, TOLERANCE)
+        poses = np.broadcast_to(poses[..., None, :, :], (*there.shape, 4, 4))
+        q[there], error = refined(mech, goals, as_numbers(poses[there]), q[there], ITERATIONS, TOLERANCE)
         there[there] = error <= TOLERANCE
     if limits is not False:
         bounds = limits_of_coordinates(mech, limits)
@@ -65,4 +66,4 @@ def inverse_kinematics_branches(mech: Mechanism, targets: Mapping[str, Any], *, 
         there &= ((moved >= bounds[0]) & (moved <= bounds[1]))[..., form.places].all(axis=-1)
         q = moved
     q[~there] = np.nan
-    return q.reshape(*batch, *q.shape[1:])
+    return q

@@ -17,7 +17,7 @@ from ..mechanism import Mechanism
 from ..mechanism.parts import Body
 from .se3 import pose as placed
 
-EXACT, NEARLY = 1e-13, 0.02  # radians, and metres per metre of the arm: round-off, and what iterations can cover
+EXACT, NEARLY = 2e-11, 0.02  # radians, metres per metre of the arm: what nobody sees, and what iterations can cover
 SAME = 1e-9  # deviations below do not decide between kinds
 LOOSE = 10.0  # what squares of sines may be off by per deviation
 APART = 0.02  # radians between axes that must not be parallel for a point to be where they meet
@@ -70,6 +70,7 @@ def _found(mech: Mechanism, frame: str) -> ClosedForm | None:
     pose, axes, points = np.eye(4), [], []
     for body in bodies:
         pose = pose @ placed(body.rotation, body.position)
+        assert isinstance(body.kind, Revolute)
         axes.append(pose[:3, :3] @ np.asarray(body.kind.axis))
         points.append(pose[:3, 3])
     hand = mech.frame(frame)

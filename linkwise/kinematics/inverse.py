@@ -179,8 +179,10 @@ def _in_closed_form(
     reached = error <= tolerance
     if not reached.all():
         return None
-    found = (q, reached, error, np.zeros(len(q), dtype=int), np.ones(len(q), dtype=int))
-    return InverseKinematics(mech, *(x.reshape(batch + x.shape[1:]) for x in found), float(tolerance))
+    none, once = np.zeros(batch, dtype=int), np.ones(batch, dtype=int)
+    shape = (*batch, mech.nq)
+    found = q.reshape(shape), reached.reshape(batch), error.reshape(batch)
+    return InverseKinematics(mech, *found, none, once, float(tolerance))
 
 
 def refined(

@@ -79,11 +79,28 @@ def plain_poses(targets: Any) -> tuple[str, Float64Array] | None:
     return (frame, poses) if plain else None
 
 
+def goals_and_poses(mech: Mechanism, targets: Any) -> tuple[tuple[Goal, ...], Float64Array | None]:
+    """The goals, and poses (..., 4, 4), or None if they are not all of one frame."""
+    alone = plain_poses(targets)
+    if alone is not None:
+        return (_goal(mech, *alone)[0],), alone[1]
+    goals, numbers = goals_and_numbers(mech, targets)
+    one = len(goals) == 1 and goals[0].axis is None and numbers.shape[-1] == 12
+    return goals, as_poses(numbers) if one else None
+
+
 def as_poses(numbers: np.ndarray) -> Float64Array:
-    """(n, 4, 4): the poses of the numbers (n, 12) of positions and rotations."""
-    poses = np.tile(np.eye(4), (len(numbers), 1, 1))
-    poses[:, :3, 3], poses[:, :3, :3] = numbers[:, :3], numbers[:, 3:].reshape(-1, 3, 3)
+    """(..., 4, 4): the poses of the numbers (..., 12) of positions and rotations."""
+    poses = np.zeros((*numbers.shape[:-1], 4, 4))
+    poses[..., :3, 3], poses[..., :3, :3] = numbers[..., :3], numbers[..., 3:].reshape(*numbers.shape[:-1], 3, 3)
+    poses[..., 3, 3] = 1.0
     return poses
+
+
+def as_numbers(poses: np.ndarray) -> Float64Array:
+    """(..., 12): the numbers of poses (..., 4, 4)."""
+    rotation = poses[..., :3, :3]
+    return np.concatenate([poses[..., :3, 3], rotation.reshape(*rotation.shape[:-2], 9)], axis=-1)
 
 
 def numbers_at(mech: Mechanism, goals: tuple[Goal, ...], q: np.ndarray) -> Float64Array:

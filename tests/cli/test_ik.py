@@ -45,3 +45,15 @@ def test_bad_targets_end_with_one_line(capsys):
         assert message in capsys.readouterr().err
     assert main(["ik", "builtin:planar_arm:2", "--target", "tip=1,1,0", "--target", "tip=1,0,0"]) == 2
     assert "a frame is given twice" in capsys.readouterr().err
+
+
+def test_all_configurations_of_a_pose(run):
+    arguments = ("ik", "builtin:puma560", "--target", "link6=0.4,0.2,0.3,180,0,30", "--degrees", "--all")
+    found = np.array(json.loads(run(*arguments, "--no-limits", "--json"))["configurations"])
+    wanted = lw.pose((0.4, 0.2, 0.3), rpy=np.deg2rad((180.0, 0.0, 30.0)))
+    assert found.shape == (8, 6)
+    poses = lw.frame_pose(lw.mechanisms.puma560(), found, "link6")
+    np.testing.assert_allclose(poses, np.broadcast_to(wanted, poses.shape), atol=1e-12)
+    text = run(*arguments, "--no-limits")
+    assert "8 configurations" in text and f"{np.rad2deg(found[7, 0]):.6g}" in text
+    assert "1 configuration within limits" in run(*arguments)
