@@ -29,12 +29,17 @@ def named_function(name: str, of_loops: bool = False) -> Callable[..., Tensor]:
         **options: Any,
     ) -> Tensor:
         call, tensors = plain, arguments
-        if wrenches is not None or parameters or options or not all(type(x) in PLAIN for x in arguments):
+        usual = arguments and wrenches is None and not parameters and not options
+        if not (usual and type(arguments[0]) in PLAIN and type(arguments[-1]) in PLAIN):  # names follow the arrays
             call, tensors = asked(algorithm, arguments, wrenches, parameters, options)
         first = tensors[0] if tensors and type(tensors[0]) in PLAIN else _first(tensors)
         if torch.compiler.is_compiling():
             return call_operator(_handle(mech, call, first.dtype, first.device.type), list(tensors))
-        return _function(mech, call, first.dtype, first.device.type)(*tensors)
+        try:
+            made = mech._kernels[call, first.dtype, first.is_cpu]
+        except (KeyError, AttributeError, TypeError):
+            made = _function(mech, call, first.dtype, first.device.type)
+        return made(*tensors)
 
     function.__name__ = name
     function.__doc__ = (
@@ -54,7 +59,7 @@ class Namespace:
 
 
 def _function(mech: lw.Mechanism, call: Call, dtype: torch.dtype, device: str) -> Callable[..., Tensor]:
-    return kept(mech, (call, dtype, device), lambda: _made(mech, call, dtype, device))
+    return kept(mech, (call, dtype, device == "cpu"), lambda: _made(mech, call, dtype, device))
 
 
 @torch.compiler.assume_constant_result

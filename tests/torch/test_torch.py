@@ -76,6 +76,8 @@ def test_precision_is_kept_and_memory_shared():
         lwt.forward_dynamics(ARM, given[0], given[1].double(), given[2])
     with pytest.raises(TypeError, match="takes 3 tensors"):
         lwt.differentiable(lw.compile("forward_dynamics", ARM))(given[0])
+    with pytest.raises(TypeError, match="takes 3 tensors"):
+        lwt.forward_dynamics(ARM)
     with pytest.raises(AttributeError, match="such as forward_dynamics"):
         lwt.forward_dynamic(ARM)
 
