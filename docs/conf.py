@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+ROOT = str(Path(__file__).parents[1])
+sys.path.insert(0, ROOT)
+os.environ["PYTHONPATH"] = ROOT  # of the kernels that run notebooks
 
 import linkwise
 
@@ -24,6 +27,8 @@ myst_links_external_new_tab = True
 nb_execution_mode = "cache"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
+nb_execution_in_temp = True
+nb_execution_show_tb = True
 nb_merge_streams = True
 
 html_math_renderer = "mathml"  # of tools/site: browsers draw it without scripts and without a network
@@ -36,6 +41,7 @@ autodoc_preserve_defaults = True
 autodoc_type_aliases = {name: name for name in ("ArrayLike", "Float64Array", "Function", "Source", "Size")}
 python_use_unqualified_type_names = True
 add_module_names = False
+maximum_signature_line_length = 100
 toc_object_entries = True
 toc_object_entries_show_parents = "hide"
 

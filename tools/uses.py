@@ -53,7 +53,7 @@ def uses() -> dict[str, tuple[str, ...]]:
 
 @cache
 def makers() -> dict[str, tuple[str, ...]]:
-    """Public class -> public functions, and methods and fields of public classes, that give one.
+    """Public class -> public functions that give one; methods and fields of public classes.
 
     Examples of results are examples of what returns them.
     """

@@ -121,7 +121,7 @@ pages and examples that call it, all of which are run by tests. Shapes, frames a
 
 def _title(name: str, function: Any) -> str:
     module = home(name, function)
-    return TITLES.get(module) or TITLES.get(module.partition(".")[0]) or module
+    return TITLES.get(module) or TITLES.get(module.partition(".")[0]) or module.replace("_", " ").capitalize()
 
 
 def _page(title: str, text: str, entries: Mapping[str, Any]) -> str:
@@ -161,9 +161,14 @@ def _entry(name: str, value: Any) -> str:
 
 def _used(name: str, indent: str = "") -> str:
     places = ", ".join(_place(path) for path in uses()[name])
-    given = ", ".join(f"``lw.{by}``" for by in makers().get(name, ()) if not by.startswith(f"{name}."))
+    made_by = [by for by in makers().get(name, ()) if not by.startswith(f"{name}.")]
+    given = _some([f"``lw.{by}``" for by in [by for by in made_by if by in uses()] or made_by])
     lines = (f"{indent}*{what}* {where}\n" for what, where in (("Given by", given), ("Used in", places)) if where)
     return "\n".join(lines)
+
+
+def _some(names: list[str], most: int = 8) -> str:
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
 
 
 def _place(path: str) -> str:
