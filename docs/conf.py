@@ -10,7 +10,7 @@ ROOT = str(Path(__file__).parents[1])
 sys.path.insert(0, ROOT)
 os.environ["PYTHONPATH"] = ROOT  # of the kernels that run notebooks
 
-import linkwise
+import linkwise  # noqa: E402 - this tree, not one that is installed
 
 project = "linkwise"
 author = "The linkwise developers"

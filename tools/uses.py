@@ -25,6 +25,7 @@ from tests.docs.test_docs import blocks
 
 ROOT = Path(__file__).parents[1]
 NUMBERED = "[0-9]*.py"
+CELL = re.compile(r"^```\{code-cell\}\n(?P<options>(?::[^\n]*\n)*)(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 CALL = re.compile(r"^\|.*\| `([^`]*lw\.[^`]*)` \|$", re.MULTILINE)  # our column of a table of calls
 
 
@@ -97,7 +98,8 @@ def _sources() -> Iterator[tuple[Path, str]]:
         if not {"_build", "generated"} & {*page.parts}:
             text = page.read_text(encoding="utf-8")
             in_tables = CALL.findall(text) if page.parent.name == "coming_from" else []
-            yield page, "\n".join([*(block.code for block in blocks(text)), *in_tables])
+            in_cells = (match["code"] for match in CELL.finditer(text))  # of notebooks
+            yield page, "\n".join([*(block.code for block in blocks(text)), *in_cells, *in_tables])
     for example in sorted((ROOT / "examples").glob(NUMBERED)):
         yield example, example.read_text(encoding="utf-8")
 

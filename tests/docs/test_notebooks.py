@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 
 import pytest
+
+from tools.uses import CELL
 
 from .test_docs import LINK, ROOT
 
@@ -13,7 +14,6 @@ nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
 pytest.importorskip("matplotlib")
 NOTEBOOKS = sorted((ROOT / "docs" / "tutorial").glob("[0-9]*.md"))
-CELL = re.compile(r"^```\{code-cell\}\n(?P<options>(?::[^\n]*\n)*)(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 SHOWN = {"image/png", "image/svg+xml"}
 
 
@@ -39,7 +39,7 @@ def executed(text: str, folder) -> nbformat.NotebookNode:
 
 
 def test_there_are_ten_and_each_has_pictures():
-    assert len(NOTEBOOKS) >= 9
+    assert len(NOTEBOOKS) == 10
     for path in NOTEBOOKS:
         text = path.read_text(encoding="utf-8")
         assert len(notebook(text).cells) >= 4 and text.count("tags: [picture]") >= 1, path.name
