@@ -106,6 +106,7 @@ _LATER = {
         "jacobian_of",
         "jacobian_rate",
         "jacobian_second_rate",
+        "jvp_of",
         "step_derivatives",
         "vjp_of",
     ),

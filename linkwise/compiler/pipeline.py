@@ -377,20 +377,25 @@ def _machine_code(
     program: AnyProgram, dtype: str, recurrence: Recurrence | None = None
 ) -> tuple[MachineCode, np.ufunc]:
     """The compiled loop, and the ufunc that runs it."""
-    options = llvm_loader.host_options(dtype)
-    if recurrence is not None:
-        options = replace(options, lanes=options.lanes * recurrence.registers)
-    code = llvm_loader.load(
-        lambda: llvm_simd.emit(optimize(program), options, recurrence),
-        llvm_simd.symbol(program),
-        options,
-        program_key(program, options, recurrence),
-    )
-    tables = llvm_looped.tables(program, dtype) if isinstance(program, LoopedProgram) else None
+    code, tables, _ = machine_code(program, dtype, recurrence)
     ufunc = make_gufunc(
         code, program.inputs, program.outputs, dtype, program.name, recurrence=recurrence, tables=tables
     )
     return code, ufunc
+
+
+def machine_code(
+    program: AnyProgram, dtype: str, recurrence: Recurrence | None = None
+) -> tuple[MachineCode, np.ndarray | None, str]:
+    """The compiled loop, the tables that it reads, and its key."""
+    options = llvm_loader.host_options(dtype)
+    if recurrence is not None:
+        options = replace(options, lanes=options.lanes * recurrence.registers)
+    key = program_key(program, options, recurrence)
+    code = llvm_loader.load(
+        lambda: llvm_simd.emit(optimize(program), options, recurrence), llvm_simd.symbol(program), options, key
+    )
+    return code, llvm_looped.tables(program, dtype) if isinstance(program, LoopedProgram) else None, key
 
 
 def _no_ufunc(program: AnyProgram) -> bool:

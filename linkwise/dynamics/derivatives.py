@@ -118,7 +118,7 @@ def step_derivatives(
 
 # -- of any kernel ----------------------------------------------------------------------------------------
 
-COTANGENT = "cotangent"  # the additional input of ``vjp_of``
+COTANGENT, TANGENT = "cotangent", "tangent"  # names of the additional inputs of ``vjp_of`` and ``jvp_of``
 
 
 def jacobian_of(
@@ -162,30 +162,102 @@ def jacobian_of(
     return made.made_by(jacobian_of, kernel, wrt, mode, tangent, value, tangent_result)
 
 
-def vjp_of(kernel: Kernel, wrt: str | Sequence[str] = "q", tangent: bool = True) -> Kernel:
+def vjp_of(
+    kernel: Kernel, wrt: str | Sequence[str] = "q", tangent: bool = True, of: Sequence[str] | None = None
+) -> Kernel:
     """A kernel that gives w* times the derivative of ``kernel``'s result f by ``wrt``, ``batch + (n,)``: the gradient
     of w f, for a weight w of every element of f.  It takes what ``kernel`` takes and then w, in the shape of f, as an
-    input named "cotangent".
+    input named "cotangent" ("cotangent2" if ``kernel`` is such a product itself).  If ``kernel`` has several results,
+    it takes a weight of each, "a_cotangent" of the result a, and gives the gradient of the sum.
 
     wrt, tangent   as for ``jacobian_of``, whose columns these products have
+    of             names of the results that count, where there are several
 
     One pass backwards through the program, whatever the size of f: a few times the operations of ``kernel``, where all
     of the derivative takes as many times more as f has elements (or ``wrt`` has).
     """
     directions, by = _asked(kernel, wrt, tangent, "vjp_of")
-    inputs, result = kernel.traced.inputs, kernel.traced.outputs[-1]
-    if COTANGENT in kernel.inputs:
-        raise ValueError(f"{kernel.name} is such a product already: differentiate it with jacobian_of")
+    inputs, places = kernel.traced.inputs, _places(kernel, of)
+    results = [kernel.traced.outputs[place] for place in places]
+    alone = len(kernel.traced.outputs) == 1
+    weights = [
+        InputArray(_new_name(kernel, COTANGENT if alone else f"{one.name}_{COTANGENT}"), one.shape) for one in results
+    ]
 
     def weighed(*arrays: np.ndarray) -> list[np.ndarray]:
-        found = inline(kernel.straight_line, *arrays[:-1])[-1]
-        return [np.asarray(sum((w * f for w, f in zip(arrays[-1].flat, found.flat, strict=True)), 0.0), dtype=object)]
+        found = inline(kernel.straight_line, *arrays[: len(inputs)])
+        pairs = zip(_flat(arrays[len(inputs) :]), _flat([found[place] for place in places]), strict=True)
+        return [np.asarray(sum((w * f for w, f in pairs), 0.0), dtype=object)]
 
-    product = trace(weighed, [*inputs, InputArray(COTANGENT, result.shape)], [result.name], kernel.name)
-    called = f"{kernel.name}_vjp_by_{by}", f"{result.name}_vjp_by_{by}"
+    name = "_and_".join(one.name for one in results)
+    product = trace(weighed, [*inputs, *weights], [name], kernel.name)
+    called = f"{kernel.name}_vjp_by_{by}", f"{name}_vjp_by_{by}"
     program = differentiate(product, directions, "reverse", names=called)
     made = loaded(program, kernel.dtype.name, kernel.target, (), kernel.configurations, origin=_derived_from(kernel))
-    return made.made_by(vjp_of, kernel, wrt, tangent)
+    return made.made_by(vjp_of, kernel, wrt, tangent, of)
+
+
+def jvp_of(kernel: Kernel, wrt: str | Sequence[str] = "q", tangent: bool = True) -> Kernel:
+    """A kernel that gives the derivative of ``kernel``'s result f by ``wrt`` times a direction, in the shape of f: how
+    f changes if these inputs do so; of several results, how each does.  It takes what ``kernel`` takes and then the
+    direction: one array for each input in ``wrt``, in its shape, or (nv,) of configurations along ``tangent``
+    directions, named "q_tangent" and so on ("q_tangent2" if ``kernel`` is such a product itself).
+
+    wrt, tangent   as for ``jacobian_of``
+
+    One pass forwards through the program, two to three times the operations of ``kernel``, however many inputs there
+    are.
+    """
+    directions, by = _asked(kernel, wrt, tangent, "jvp_of")
+    inputs, results = kernel.traced.inputs, kernel.traced.outputs
+    ways = []
+    for moved in directions:
+        array = inputs[moved.array]
+        shape = array.shape if moved.basis is None else (moved.basis.outputs[0].shape[1],)
+        ways.append(InputArray(_new_name(kernel, f"{array.name}_{TANGENT}"), shape))
+
+    def on_the_way(*arrays: np.ndarray) -> list[np.ndarray]:
+        """f at so many times the direction from where it is asked for."""
+        given, times = list(arrays[: len(inputs)]), arrays[-1]
+        for moved, way in zip(directions, arrays[len(inputs) : -1], strict=True):
+            start = given[moved.array]
+            change = way if moved.basis is None else inline(moved.basis, start, way)[0] @ way
+            given[moved.array] = start + change * times
+        return [_flat(inline(kernel.straight_line, *given))]
+
+    line = trace(on_the_way, [*inputs, *ways, InputArray("times", ())], ["f"], kernel.name)
+    slope = differentiate(line, [Directions(len(inputs) + len(ways))], "forward")
+
+    def at_the_start(*arrays: np.ndarray) -> list[np.ndarray]:
+        return [inline(slope, *arrays, np.zeros(()))[0][:, 0]]
+
+    outputs = tuple(InputArray(f"{one.name}_jvp_by_{by}", one.shape) for one in results)
+    program = trace(at_the_start, [*inputs, *ways], ["all"], f"{kernel.name}_jvp_by_{by}").with_divided_output(outputs)
+    made = loaded(program, kernel.dtype.name, kernel.target, (), kernel.configurations, origin=_derived_from(kernel))
+    return made.made_by(jvp_of, kernel, wrt, tangent)
+
+
+def _places(kernel: Kernel, of: Sequence[str] | None) -> list[int]:
+    """Where the results are that count."""
+    names = [array.name for array in kernel.traced.outputs]
+    if of is None:
+        return [*range(len(names))]
+    if not of:
+        raise ValueError(f"of names no result of {kernel.name}: there is {', '.join(names)}")
+    return [names.index(one_of(f"result of {kernel.name}", name, names)) for name in of]
+
+
+def _flat(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """The elements of all arrays, one after the other."""
+    return np.concatenate([np.asarray(array, dtype=object).ravel() for array in arrays])
+
+
+def _new_name(kernel: Kernel, name: str) -> str:
+    """The name for one more input, numbered if there is one like it."""
+    found, number = name, 2
+    while found in kernel.inputs:
+        found, number = f"{name}{number}", number + 1
+    return found
 
 
 def _derived_from(kernel: Kernel) -> str:

@@ -115,6 +115,19 @@ def call_threaded(
     return results[0] if len(results) == 1 else tuple(results)
 
 
+def shares(states: int, operations: int) -> tuple[int, int]:
+    """How many threads are worth while for states of so many operations each, and how many states they take at once."""
+    count = max(1, min(get_num_threads(), states // states_per_task(operations)))
+    return count, _tile(states, operations, count)
+
+
+def _tile(states: int, operations: int, count: int) -> int:
+    """How many states a thread takes at once."""
+    at_least, at_most = (-(-bound // max(1, operations)) for bound in _OPERATIONS_PER_TILE)
+    tile = min(max(-(-states // (_TILES_PER_THREAD * count)), at_least), at_most)
+    return -(-tile // _STATES_PER_GROUP) * _STATES_PER_GROUP
+
+
 def _by_workers(
     ufunc: np.ufunc, batch: tuple[int, ...], operands: Sequence[np.ndarray], operations: int, count: int
 ) -> bool:
@@ -123,10 +136,7 @@ def _by_workers(
     job = _job(ufunc, batch, operands)
     if job is None:
         return False
-    states = math.prod(batch)
-    at_least, at_most = (-(-bound // operations) for bound in _OPERATIONS_PER_TILE)
-    tile = min(max(-(-states // (_TILES_PER_THREAD * count)), at_least), at_most)
-    tile = -(-tile // _STATES_PER_GROUP) * _STATES_PER_GROUP
+    states, tile = math.prod(batch), _tile(math.prod(batch), operations, count)
     per_call = max(tile, count * _OPERATIONS_PER_CALL // operations)
     for start in range(0, states, per_call):
         _threads().run(job, start, min(start + per_call, states), tile, count - 1)

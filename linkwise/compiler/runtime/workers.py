@@ -35,11 +35,9 @@ STATUS = (
 
 ALL_STATUS = sum(STATUS.values())
 
-_SOURCE = f"""
-declare i32 @linkwise_sem_wait(ptr)
-declare i32 @linkwise_sem_post(ptr)
-declare i32 @linkwise_feclearexcept(i32)
-declare i32 @linkwise_fetestexcept(i32)
+def drain(begin: str = "", end: str = "") -> str:
+    """LLVM text of ``drain(job)``, which runs tiles of a job until all are taken; with instructions before and after."""
+    return f"""
 declare i64 @llvm.umin.i64(i64, i64)
 
 define internal i64 @word(ptr %job, i64 %k) alwaysinline {{
@@ -67,10 +65,8 @@ entry:
   %dimensions = call ptr @address(ptr %job, i64 {DIMENSIONS})
   %steps = call ptr @address(ptr %job, i64 {STEPS})
   %bases = call ptr @address(ptr %job, i64 {BASES})
-  %wide = call i64 @word(ptr %job, i64 {MASK})
-  %mask = trunc i64 %wide to i32
   %next = getelementptr i64, ptr %job, i64 {NEXT}
-  %cleared = call i32 @linkwise_feclearexcept(i32 %mask)
+{begin}
   br label %copy
 copy:
   %c = phi i64 [0, %entry], [%c1, %copy]
@@ -82,7 +78,7 @@ copy:
   %copied = icmp ugt i64 %c1, %core
   br i1 %copied, label %take, label %copy
 take:
-  %start = atomicrmw add ptr %next, i64 %size monotonic
+  %start = atomicrmw add ptr %next, i64 %size acq_rel
   %more = icmp slt i64 %start, %count
   br i1 %more, label %tile, label %finish
 tile:
@@ -105,13 +101,26 @@ run:
   call void %function(ptr %args, ptr %own, ptr %steps, ptr %data)
   br label %take
 finish:
-  %status = call i32 @linkwise_fetestexcept(i32 %mask)
-  %bits = zext i32 %status to i64
-  %flags = getelementptr i64, ptr %job, i64 {FLAGS}
-  %before = atomicrmw or ptr %flags, i64 %bits monotonic
+{end}
   ret void
 }}
+"""
 
+
+_CLEAR_STATUS = f"""  %wide = call i64 @word(ptr %job, i64 {MASK})
+  %mask = trunc i64 %wide to i32
+  %cleared = call i32 @linkwise_feclearexcept(i32 %mask)"""
+_KEEP_STATUS = f"""  %status = call i32 @linkwise_fetestexcept(i32 %mask)
+  %bits = zext i32 %status to i64
+  %flags = getelementptr i64, ptr %job, i64 {FLAGS}
+  %before = atomicrmw or ptr %flags, i64 %bits monotonic"""
+
+_SOURCE = f"""
+declare i32 @linkwise_sem_wait(ptr)
+declare i32 @linkwise_sem_post(ptr)
+declare i32 @linkwise_feclearexcept(i32)
+declare i32 @linkwise_fetestexcept(i32)
+{drain(_CLEAR_STATUS, _KEEP_STATUS)}
 define void @linkwise_worker(ptr %slot) {{
 entry:
   %semaphore = call ptr @address(ptr %slot, i64 1)

@@ -1,0 +1,164 @@
+"""Kernels as functions of JAX: one primitive, which XLA lowers to a call of machine code."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+
+import linkwise as lw
+
+from ..compiler.xla import ATTRIBUTE, XlaTarget
+from .signatures import Signature, signature
+
+call_p = Primitive("linkwise_call")
+call_p.multiple_results = True
+
+
+def differentiable(kernel: lw.Kernel) -> Callable[..., Any]:
+    """``kernel`` as a function of arrays shaped as the kernel takes them: batches broadcast, ``jax.vmap`` becomes one.
+
+    It has its derivatives in both directions, and these have theirs.  Derivatives by configurations are plain ones, by
+    each of the nq coordinates: that of a quaternion has a part along the quaternion, which a step within unit length
+    does not use.  A kernel with several results gives a tuple of them.
+    """
+    if not isinstance(kernel, lw.Kernel):
+        raise TypeError(f"differentiable takes a kernel such as linkwise.compile('mass_matrix', mech), got {kernel!r}")
+    if kernel.target != "cpu":
+        raise ValueError(f"{kernel.name} is compiled for {kernel.target!r}: JAX calls kernels with target='cpu'")
+    own = signature(kernel)
+
+    def function(*arrays: Any) -> Any:
+        found = call_p.bind(*own.checked(arrays), own=own)
+        return found[0] if len(found) == 1 else tuple(found)
+
+    function.__name__ = kernel.name
+    return jax.jit(function, inline=True)
+
+
+# -- the primitive ------------------------------------------------------------------------------------
+
+
+@cache
+def _alone(own: Signature) -> Callable[..., Any]:
+    return jax.jit(lambda *arrays: call_p.bind(*arrays, own=own))
+
+
+@call_p.def_impl
+def _evaluated(*arrays: Any, own: Signature) -> Any:
+    return _alone(own)(*arrays)
+
+
+@call_p.def_abstract_eval
+def _shapes(*arrays: Any, own: Signature) -> Any:
+    batch = own.batch([x.shape for x in arrays])
+    return [jax.core.ShapedArray((*batch, *core), own.dtype) for core in own.results]
+
+
+def _batched(arrays: Sequence[Any], axes: Sequence[int | None], *, own: Signature) -> tuple[Any, Any]:
+    """The axis that is mapped over goes ahead of all axes of the batch."""
+    cores = map(len, own.shapes)
+    ranks = [x.ndim - core - (at is not None) for x, core, at in zip(arrays, cores, axes, strict=True)]
+    found = []
+    for x, rank, at in zip(arrays, ranks, axes, strict=True):
+        if at is not None:
+            x = jnp.moveaxis(x, at, 0)
+            x = x.reshape((x.shape[0], *(1,) * (max(ranks) - rank), *x.shape[1:]))
+        found.append(x)
+    return call_p.bind(*found, own=own), (0,) * len(own.results)
+
+
+batching.primitive_batchers[call_p] = _batched
+
+
+def _in_rows(*arrays: Any, own: Signature) -> list[Any]:
+    """The call as the machine code takes it: every array (states, core), or (core) where one serves all states."""
+    batch = own.batch([x.shape for x in arrays])
+    states, dtype = math.prod(batch), own.dtype
+    if states == 0 or not any(map(math.prod, own.results)):
+        return [jnp.zeros((*batch, *core), dtype) for core in own.results]
+    rows, shared = [], []
+    for x, core in zip(arrays, own.shapes, strict=True):
+        lead = x.shape[: x.ndim - len(core)]
+        shared.append(math.prod(lead) == 1)
+        if shared[-1]:
+            rows.append(x.reshape(core))
+        else:
+            rows.append(jnp.broadcast_to(x, (*batch, *core)).reshape((states, *core)))
+    target = _registered(own)
+    shapes = [jax.ShapeDtypeStruct((states, *core), dtype) for core in own.results]
+    found = jax.ffi.ffi_call(target.name, shapes)(*rows, **{ATTRIBUTE: target.words(states, shared)})
+    return [x.reshape((*batch, *core)) for x, core in zip(found, own.results, strict=True)]
+
+
+_known: set[str] = set()  # targets that XLA has been told of
+
+
+def _registered(own: Signature) -> XlaTarget:
+    target = own.target
+    if target.name not in _known:
+        jax.ffi.register_ffi_target(target.name, jax.ffi.pycapsule(target.handler.address), platform="cpu")
+        _known.add(target.name)
+    return target
+
+
+def _elsewhere(context: Any, *arrays: Any, own: Signature) -> Any:
+    raise NotImplementedError(
+        f"{own.name}: functions of linkwise.jax run on the CPU, not on {'/'.join(context.module_context.platforms)}: "
+        "put arrays there with jax.device_put(x, jax.devices('cpu')[0]), or set JAX_PLATFORMS=cpu; on a GPU the array "
+        "functions of linkwise themselves take JAX's arrays, without gradients and outside of jit"
+    )
+
+
+mlir.register_lowering(call_p, _elsewhere)
+mlir.register_lowering(call_p, mlir.lower_fun(_in_rows, multiple_results=True), platform="cpu")
+
+
+# -- derivatives --------------------------------------------------------------------------------------
+
+
+def _derivative(given: Sequence[Any], tangents: Sequence[Any], *, own: Signature) -> tuple[Any, Any]:
+    """The result, and how it changes along a direction: a call of the kernel that is derived for that."""
+    moving = [name for name, way in zip(own.names, tangents, strict=True) if type(way) is not ad.Zero]
+    ways = [way for way in tangents if type(way) is not ad.Zero]
+    return call_p.bind(*given, own=own), call_p.bind(*given, *ways, own=own.along(tuple(moving)))
+
+
+ad.primitive_jvps[call_p] = _derivative
+
+
+def _transposed(weights: Sequence[Any], *given: Any, own: Signature) -> list[Any]:
+    """Of a derivative along directions, which is linear in them: the weighed derivative, and the other way round."""
+    count = 0 if own.base is None else len(own.base.names)
+    unknown = [ad.is_undefined_primal(x) for x in given]
+    if own.base is None or any(unknown[:count]) or not all(unknown[count:]):
+        raise NotImplementedError(f"{own.name} is not linear in its arguments, and cannot be transposed")
+    known, linear = given[:count], [x.aval for x in given[count:]]
+    if all(type(weight) is ad.Zero for weight in weights):
+        return [None] * count + [ad.Zero(to) for to in linear]
+    if own.of:  # linear in the weights of the base's results, which come back
+        every = call_p.bind(*known, *own.base.parts(own.wrt, weights[0]), own=own.base.along(own.wrt))
+        found = [x for x, name in zip(every, own.base.kernel.output_shapes, strict=True) if name in own.of]
+    else:
+        named = zip(own.base.kernel.output_shapes, weights, strict=True)
+        counted = {name: weight for name, weight in named if type(weight) is not ad.Zero}
+        (flat,) = call_p.bind(*known, *counted.values(), own=own.base.weighed(own.wrt, tuple(counted)))
+        found = own.base.parts(own.wrt, flat)
+    return [None] * count + [_summed(x, to.shape) for x, to in zip(found, linear, strict=True)]
+
+
+ad.primitive_transposes[call_p] = _transposed
+
+
+def _summed(x: Any, shape: tuple[int, ...]) -> Any:
+    """The sum over the axes along which an array of this shape was broadcast."""
+    x = x.sum(axis=tuple(range(x.ndim - len(shape))))
+    stretched = tuple(axis for axis, (own, size) in enumerate(zip(x.shape, shape, strict=True)) if own != size)
+    return x.sum(axis=stretched, keepdims=True) if stretched else x

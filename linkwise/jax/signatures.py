@@ -1,0 +1,120 @@
+"""What calls of a kernel with arrays of JAX are made of: shapes, derived kernels, the target that XLA calls."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cached_property, lru_cache
+from itertools import accumulate, pairwise
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+import linkwise as lw
+
+from ..compiler.xla import XlaTarget, xla_target
+
+
+class Signature:
+    """A kernel, and what calls need to know of it.
+
+    base, wrt   of a derived kernel: whose derivative it is, and by which inputs
+    of          names of the results whose derivatives are weighed; empty for a derivative along a direction
+    """
+
+    def __init__(
+        self,
+        kernel: lw.Kernel,
+        base: Signature | None = None,
+        wrt: tuple[str, ...] = (),
+        of: tuple[str, ...] = (),
+    ):
+        self.kernel, self.name, self.dtype = kernel, kernel.name, kernel.dtype
+        self.names, self.shapes = kernel.inputs, tuple(kernel.input_shapes.values())
+        self.results = tuple(kernel.output_shapes.values())
+        self.base, self.wrt, self.of = base, wrt, of
+        self._derived: dict[tuple[tuple[str, ...], tuple[str, ...]], Signature] = {}
+
+    def __repr__(self) -> str:
+        return self.name
+
+    @cached_property
+    def target(self) -> XlaTarget:
+        return xla_target(self.kernel)
+
+    # -- derivatives ----------------------------------------------------------------------------------
+
+    def along(self, wrt: tuple[str, ...]) -> Signature:
+        """How results change along directions of these inputs, which are inputs after the kernel's own."""
+        return self._kept(wrt, (), lambda: lw.jvp_of(self.kernel, wrt, tangent=False))
+
+    def weighed(self, wrt: tuple[str, ...], of: tuple[str, ...]) -> Signature:
+        """Weights of the elements of these results, inputs after the kernel's own, times derivatives by inputs."""
+        return self._kept(wrt, of, lambda: lw.vjp_of(self.kernel, wrt, tangent=False, of=of))
+
+    def _kept(self, wrt: tuple[str, ...], of: tuple[str, ...], make: Callable[[], lw.Kernel]) -> Signature:
+        if (wrt, of) not in self._derived:
+            self._derived[wrt, of] = Signature(make(), self, wrt, of)
+        return self._derived[wrt, of]
+
+    def parts(self, wrt: Sequence[str], flat: Any) -> list[Any]:
+        """What follows each other in the last axis, as arrays shaped like these inputs."""
+        shapes = [self.shapes[self.names.index(name)] for name in wrt]
+        ends = accumulate(map(math.prod, shapes), initial=0)
+        return [
+            flat[..., start:end].reshape((*flat.shape[:-1], *shape))
+            for (start, end), shape in zip(pairwise(ends), shapes, strict=True)
+        ]
+
+    # -- arguments ------------------------------------------------------------------------------------
+
+    def batch(self, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+        """The shape of the batch."""
+        leads = (shape[: len(shape) - len(core)] for shape, core in zip(shapes, self.shapes, strict=True))
+        return np.broadcast_shapes(*leads)
+
+    def checked(self, given: Sequence[Any]) -> list[Any]:
+        """The arguments as arrays of JAX that fit."""
+        if len(given) != len(self.names):
+            expected = ", ".join(f"{name} {shape}" for name, shape in zip(self.names, self.shapes, strict=True))
+            raise TypeError(f"{self.name} takes {len(self.names)} arrays ({expected}), {len(given)} were given")
+        arrays = [self._array(name, x) for name, x in zip(self.names, given, strict=True)]
+        for name, core, x in zip(self.names, self.shapes, arrays, strict=True):
+            if x.shape[max(0, x.ndim - len(core)) :] != core:
+                expected = ", ".join(("...", *map(str, core)))
+                raise lw.KernelError(f"{self.name}: {name} has shape {x.shape}, expected ({expected})")
+        try:
+            self.batch([x.shape for x in arrays])
+        except ValueError:
+            leads = zip(self.names, self.shapes, arrays, strict=True)
+            listed = ", ".join(f"{name} {x.shape[: x.ndim - len(core)]}" for name, core, x in leads)
+            raise lw.KernelError(f"{self.name}: the batch shapes do not broadcast: {listed}") from None
+        return arrays
+
+    def _array(self, name: str, given: Any) -> Any:
+        if given is None or isinstance(given, (str, dict)):
+            what = "missing: it is None" if given is None else f"no array but {given!r}"
+            raise lw.KernelError(f"{self.name}: {name} is {what}")
+        try:
+            x = jnp.asarray(given)
+        except (TypeError, ValueError) as error:
+            raise lw.KernelError(f"{self.name}: {name} is no array: {error}") from None
+        if x.dtype == self.dtype:
+            return x
+        if self.dtype == np.float64 and jnp.asarray(0.0).dtype != np.float64:
+            raise TypeError(
+                f"{self.name} is compiled for float64, which JAX does not have while jax_enable_x64 is off: compile "
+                "with dtype='float32', or jax.config.update('jax_enable_x64', True) first"
+            )
+        if not jnp.issubdtype(x.dtype, jnp.integer) and not np.can_cast(x.dtype, self.dtype):
+            raise TypeError(
+                f"{self.name} is compiled for {self.dtype}, but {name} has dtype {x.dtype}: convert it with "
+                f"x.astype('{self.dtype}'), or compile with another dtype"
+            )
+        return x.astype(self.dtype)
+
+
+@lru_cache(maxsize=1024)
+def signature(kernel: lw.Kernel) -> Signature:
+    return Signature(kernel)
