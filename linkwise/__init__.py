@@ -153,6 +153,7 @@ _LATER = {
     ".simulation.functions": ("held",),
     ".simulation.rollouts": ("rollout",),
     ".simulation.rollout_gradients": ("rollout_vjp",),
+    ".simulation.step_kernels": ("step_kernel",),
     ".compiler.runtime.cache": ("cache",),
     ".compiler.runtime.single_call": ("get_single_call_shortcut", "set_single_call_shortcut"),
     ".compiler.runtime.threads": ("get_num_threads", "set_num_threads"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
@@ -18,6 +19,7 @@ from .runtime.xla import ATTRIBUTE, Handler
 __all__ = ["ATTRIBUTE", "XlaTarget", "xla_target"]
 
 _targets: dict[str, XlaTarget] = {}  # for good: what XLA has been told of may be called at any time
+_lock = threading.Lock()
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +61,8 @@ def xla_target(kernel: Kernel) -> XlaTarget:
     code, tables, key = machine_code(program, dtype)
     digest = hashlib.sha256(key.encode() + (b"" if tables is None else tables.tobytes())).hexdigest()
     name = f"linkwise_{program.name}_{digest[:32]}"
-    if name not in _targets:
-        handler = xla.handler(code, tables)
-        _targets[name] = XlaTarget(name, handler, arrays, kernel.dtype.itemsize, program.size)
-    return _targets[name]
+    with _lock:
+        if name not in _targets:
+            handler = xla.handler(code, tables)
+            _targets[name] = XlaTarget(name, handler, arrays, kernel.dtype.itemsize, program.size)
+        return _targets[name]

@@ -222,7 +222,7 @@ def jvp_of(kernel: Kernel, wrt: str | Sequence[str] = "q", tangent: bool = True)
         for moved, way in zip(directions, arrays[len(inputs) : -1], strict=True):
             start = given[moved.array]
             change = way if moved.basis is None else inline(moved.basis, start, way)[0] @ way
-            given[moved.array] = start + change * times
+            given[moved.array] = start.ravel() + change.ravel() * times.ravel()
         return [_flat(inline(kernel.straight_line, *given))]
 
     line = trace(on_the_way, [*inputs, *ways, InputArray("times", ())], ["f"], kernel.name)

@@ -1,0 +1,33 @@
+"""Functions of JAX's arrays, with all transformations: ``import linkwise.jax``.
+
+Every kernel becomes a function that ``jax.jit`` compiles to a call of its machine code, without Python in between;
+``jax.vmap`` becomes the kernel's batch, and derivatives, forwards and backwards, are kernels derived from it
+(``linkwise.jvp_of``, ``linkwise.vjp_of``): no number of a gradient is a difference.  Arrays are those of the CPU.
+
+    import linkwise.jax as lwj
+
+    a = lwj.forward_dynamics(arm, q, v, tau)             # any array function that is an algorithm, by its name
+    f = lwj.differentiable(lw.compile("mass_matrix", arm))
+    path, speeds = lwj.rollout(arm, q0, v0, tau, 1e-3, 200)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .inertias import Inertias
+from .kernels import differentiable
+from .named import Namespace, named_function
+from .rollouts import rollout
+
+__all__ = ["Inertias", "closed", "differentiable", "rollout"]
+
+closed = Namespace()
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        made = globals()[name] = named_function(name)
+        return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -65,7 +66,7 @@ def _shapes(*arrays: Any, own: Signature) -> Any:
 def _batched(arrays: Sequence[Any], axes: Sequence[int | None], *, own: Signature) -> tuple[Any, Any]:
     """The axis that is mapped over goes ahead of all axes of the batch."""
     cores = map(len, own.shapes)
-    ranks = [x.ndim - core - (at is not None) for x, core, at in zip(arrays, cores, axes, strict=True)]
+    ranks = [np.ndim(x) - core - (at is not None) for x, core, at in zip(arrays, cores, axes, strict=True)]
     found = []
     for x, rank, at in zip(arrays, ranks, axes, strict=True):
         if at is not None:
@@ -99,13 +100,15 @@ def _in_rows(*arrays: Any, own: Signature) -> list[Any]:
 
 
 _known: set[str] = set()  # targets that XLA has been told of
+_lock = threading.Lock()
 
 
 def _registered(own: Signature) -> XlaTarget:
     target = own.target
-    if target.name not in _known:
-        jax.ffi.register_ffi_target(target.name, jax.ffi.pycapsule(target.handler.address), platform="cpu")
-        _known.add(target.name)
+    with _lock:
+        if target.name not in _known:
+            jax.ffi.register_ffi_target(target.name, jax.ffi.pycapsule(target.handler.address), platform="cpu")
+            _known.add(target.name)
     return target
 
 

@@ -8,12 +8,15 @@ from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 import linkwise as lw
 
 from ..compiler.xla import XlaTarget, xla_target
+
+PRECISIONS = {np.dtype(name): name for name in ("float32", "float64")}
 
 
 class Signature:
@@ -79,7 +82,7 @@ class Signature:
         if len(given) != len(self.names):
             expected = ", ".join(f"{name} {shape}" for name, shape in zip(self.names, self.shapes, strict=True))
             raise TypeError(f"{self.name} takes {len(self.names)} arrays ({expected}), {len(given)} were given")
-        arrays = [self._array(name, x) for name, x in zip(self.names, given, strict=True)]
+        arrays = [self.array(name, x) for name, x in zip(self.names, given, strict=True)]
         for name, core, x in zip(self.names, self.shapes, arrays, strict=True):
             if x.shape[max(0, x.ndim - len(core)) :] != core:
                 expected = ", ".join(("...", *map(str, core)))
@@ -92,7 +95,8 @@ class Signature:
             raise lw.KernelError(f"{self.name}: the batch shapes do not broadcast: {listed}") from None
         return arrays
 
-    def _array(self, name: str, given: Any) -> Any:
+    def array(self, name: str, given: Any) -> Any:
+        """What is given for an input as an array of JAX in the kernel's precision."""
         if given is None or isinstance(given, (str, dict)):
             what = "missing: it is None" if given is None else f"no array but {given!r}"
             raise lw.KernelError(f"{self.name}: {name} is {what}")
@@ -118,3 +122,18 @@ class Signature:
 @lru_cache(maxsize=1024)
 def signature(kernel: lw.Kernel) -> Signature:
     return Signature(kernel)
+
+
+def precision_of(name: str, given: Sequence[Any]) -> str:
+    """The precision that JAX gives the sum of all arguments: "float32" while jax_enable_x64 is off."""
+    kinds = {x.dtype if isinstance(x, jax.Array) else None for x in given}
+    if len(kinds) == 1 and kinds <= PRECISIONS.keys():  # by far the most calls
+        return PRECISIONS[kinds.pop()]
+    try:
+        arrays = [x if hasattr(x, "dtype") or isinstance(x, (int, float)) else np.asarray(x) for x in given]
+    except ValueError as ragged:
+        raise lw.KernelError(f"{name}: an argument is no array: {ragged}") from None
+    dtype = jnp.result_type(float, *(x for x in arrays if getattr(x, "dtype", None) != object))
+    if dtype not in PRECISIONS:
+        raise TypeError(f"{name}: arrays of {dtype}: they must be float32 or float64")
+    return PRECISIONS[dtype]

@@ -468,6 +468,40 @@ def test_products_from_the_left(name):
         product(*arrays, weights), np.einsum("bi,bij->bj", weights.reshape(3, -1), flat), atol=1e-8
     )
     assert product(*arrays, weights).shape == (3, flat.shape[-1])
+    along = lw.jvp_of(kernel, wrt)
+    ways = [rng.normal(size=shape) for shape in [*along.input_shapes.values()][len(kernel.inputs) :]]
+    direction = np.concatenate(ways)
+    np.testing.assert_allclose(along(*arrays, *ways), derivative @ direction, atol=1e-8)
+
+
+def test_products_of_products():
+    """Of a product of a weight with a derivative, and of one along a direction: w f'' d, in both orders."""
+    arm = lw.mechanisms.planar_arm(2)
+    kernel = lw.compile("gravity_force", arm, target="numpy")
+    q, w, d = np.random.default_rng(0).normal(size=(3, 2))
+    second = np.einsum("i,ijk,k->j", w, lw.jacobian_of(lw.jacobian_of(kernel))(q), d)
+    np.testing.assert_allclose(lw.jvp_of(lw.vjp_of(kernel))(q, w, d), second, atol=1e-12)
+    np.testing.assert_allclose(lw.vjp_of(lw.jvp_of(kernel))(q, d, w), second, atol=1e-12)
+    twice = lw.vjp_of(lw.vjp_of(kernel))
+    assert twice.inputs == ("q", "cotangent", "cotangent2")
+    np.testing.assert_allclose(twice(q, w, d), second, atol=1e-12)
+
+
+def test_products_of_several_results():
+    arm = lw.mechanisms.planar_arm(2)
+    kernel = lw.jacobian_of(lw.compile("gravity_force", arm, target="numpy"), value=True)
+    q, w, d = np.random.default_rng(0).normal(size=(3, 2))
+    first = lw.jacobian_of(lw.compile("gravity_force", arm, target="numpy"))
+    along = lw.jvp_of(kernel)(q, d)
+    np.testing.assert_allclose(along[0], first(q) @ d, atol=1e-12)
+    np.testing.assert_allclose(along[1], lw.jacobian_of(first)(q) @ d, atol=1e-12)
+    name, other = kernel.output_shapes
+    np.testing.assert_allclose(lw.vjp_of(kernel, of=[name])(q, w), w @ first(q), atol=1e-12)
+    both = lw.vjp_of(kernel)
+    assert both.inputs == ("q", f"{name}_cotangent", f"{other}_cotangent")
+    np.testing.assert_allclose(
+        both(q, w, np.eye(2)), w @ first(q) + np.einsum("iij->j", lw.jacobian_of(first)(q)), atol=1e-12
+    )
 
 
 def test_products_from_the_left_cost_a_few_times_the_kernel():
@@ -491,5 +525,7 @@ def test_what_is_asked_of_the_wrong_kernel():
         lw.vjp_of("mass_matrix")
     with pytest.raises(ValueError, match="unknown input of mass_matrix 'v'"):
         lw.vjp_of(kernel, "v")
-    with pytest.raises(ValueError, match="such a product already"):
-        lw.vjp_of(lw.vjp_of(kernel))
+    with pytest.raises(ValueError, match="unknown result of mass_matrix 'a'"):
+        lw.vjp_of(kernel, of=["a"])
+    with pytest.raises(TypeError, match="jvp_of takes a kernel"):
+        lw.jvp_of("mass_matrix")

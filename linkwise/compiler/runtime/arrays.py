@@ -12,6 +12,10 @@ REQUIRES_GRAD = (
     "is a tensor with requires_grad, whose gradients torch cannot take through this function: call that of "
     "linkwise.torch, which it can, or give tensor.detach()"
 )
+TRACED_BY_JAX = (
+    "is traced by JAX, inside of jit, vmap or a derivative, which cannot look into this function: call that of "
+    "linkwise.jax, which it can"
+)
 
 
 class UnreadableArrayError(ValueError):
@@ -68,6 +72,8 @@ def _obstacle(x: Any) -> str:
         return "lies on the device meta, where tensors have no numbers: give one with values on the CPU"
     if getattr(x, "requires_grad", False) is True:
         return REQUIRES_GRAD
+    if type(x).__module__.partition(".")[0] == "jax" and type(x).__name__.endswith("Tracer"):
+        return TRACED_BY_JAX
     if on_device(x):
         device = getattr(x, "device", None)
         where = f"the device {device}" if device is not None else "a device"

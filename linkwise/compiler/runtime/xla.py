@@ -167,17 +167,16 @@ _FRAME = "XLA_FFI_CallFrame"
 _SCHEDULE = "XLA_FFI_ThreadPool_Schedule_Args"
 
 _METADATA = f"""
-; XLA asks for the version of the interface that the handler knows: its own, as all of one major version will do.
+; XLA asks for the version of the interface that the handler knows: any minor one of its major version will do.
 define internal void @metadata(ptr %frame, ptr %extension) {{
 {_load("metadata", "ptr", "extension", "XLA_FFI_Metadata_Extension", "metadata")}
 {_load("api", "ptr", "frame", _FRAME, "api")}
 {_field("theirs", "api", "XLA_FFI_Api", "api_version")}
 {_field("ours", "metadata", "XLA_FFI_Metadata", "api_version")}
-{_load("major", "i32", "theirs.at", "XLA_FFI_Api_Version", "major_version")}
 {_load("minor", "i32", "theirs.at", "XLA_FFI_Api_Version", "minor_version")}
   store i64 {SIZES["XLA_FFI_Api_Version"]}, ptr %ours.at
 {_store("ptr null", "no_extension", "ours.at", "XLA_FFI_Api_Version", "extension_start")}
-{_store("i32 %major", "our_major", "ours.at", "XLA_FFI_Api_Version", "major_version")}
+{_store(f"i32 {MAJOR_VERSION}", "our_major", "ours.at", "XLA_FFI_Api_Version", "major_version")}
 {_store("i32 %minor", "our_minor", "ours.at", "XLA_FFI_Api_Version", "minor_version")}
 {_store("i32 0", "traits", "metadata", "XLA_FFI_Metadata", "traits")}
   ret void

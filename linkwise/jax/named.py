@@ -1,0 +1,47 @@
+"""The array functions of linkwise by their names, as functions of JAX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import linkwise as lw
+
+from ..frameworks import Call, algorithm_named, asked, kept
+from .kernels import differentiable
+from .signatures import precision_of
+
+
+def named_function(name: str, of_loops: bool = False) -> Callable[..., Any]:
+    """The function of JAX's arrays that belongs to an algorithm of linkwise."""
+    algorithm = algorithm_named(name, "linkwise.jax.closed" if of_loops else "linkwise.jax", of_loops)
+
+    def function(
+        mech: lw.Mechanism,
+        *arguments: Any,
+        wrenches: Any = None,
+        parameters: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> Any:
+        call, arrays = asked(algorithm, arguments, wrenches, parameters, options)
+        return _function(mech, call, precision_of(name, arrays))(*arrays)
+
+    function.__name__ = name
+    function.__doc__ = (
+        f"``linkwise.{'closed.' * of_loops}{name}`` of JAX's arrays, with derivatives; ``parameters`` by name, such as "
+        "masses, too."
+    )
+    return function
+
+
+class Namespace:
+    """``linkwise.jax.closed``: the functions of ``linkwise.closed``."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        made = named_function(name, of_loops=True)
+        setattr(self, name, made)
+        return made
+
+
+def _function(mech: lw.Mechanism, call: Call, dtype: str) -> Callable[..., Any]:
+    return kept(mech, ("jax", call, dtype), lambda: differentiable(call.compiled(mech, dtype)))

@@ -1,0 +1,156 @@
+"""Motions as functions of JAX: a scan over compiled steps, with all derivatives that these have."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import linkwise as lw
+
+from ..simulation.step_kernels import ACTIVATION, GAINS, PER_STEP, RELIABLE, left_out, step_length, with_motors
+from .kernels import call_p
+from .signatures import Signature, precision_of, signature
+
+
+def rollout(
+    mech: lw.Mechanism,
+    q0: Any,
+    v0: Any,
+    tau: Any,
+    dt: Any,
+    steps: int,
+    method: str = "rk4",
+    *,
+    wrenches: Any = None,
+    feedback: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    ctrl: Any = None,
+    activation: Any = None,
+    return_activation: bool = False,
+    passive: lw.Passive | None = None,
+) -> tuple[jax.Array, ...]:
+    """(q, v), (..., steps + 1, nq) and (..., steps + 1, nv): ``linkwise.rollout``, with derivatives by all arrays.
+
+    Arguments and their shapes are those of ``linkwise.rollout``, whose other options are not taken.  Derivatives are
+    those of the steps, one after the other: forwards, backwards (which keeps the states, and nothing else), and of
+    derivatives.  Initial states of closed mechanisms must be assembled; from the first step on that compiled
+    elimination cannot be relied on, near singular positions, states are not a number.
+    """
+    count = _count(steps)
+    if feedback is not None and not isinstance(feedback, Mapping):
+        raise TypeError(
+            f"feedback is a dictionary such as {{'target': q, 'kp': kp, 'kd': kd}}, got {type(feedback).__name__}: "
+            "linkwise.rollout takes controllers, without gradients; in JAX write them as functions of the state, and "
+            "scan over linkwise.jax.differentiable(linkwise.step_kernel(mech, dt))"
+        )
+    if callable(tau) or callable(ctrl):
+        raise TypeError("rollout: tau and ctrl must be arrays: in JAX a controller is a function inside a scan of yours")
+    if {"kp", "gain"} & {*(feedback or ())} and "target" not in (feedback or ()):
+        raise ValueError("rollout: feedback with kp or gain needs a target, the configuration that it leads to")
+    dt = step_length(mech, dt)
+    driven = {"tau": tau, "wrenches": wrenches, "ctrl": ctrl, ACTIVATION: activation}
+    given = {"q": q0, "v": v0, "dt": dt, **driven, **dict(feedback or {}), **dict(parameters or {})}
+    given = {name: x for name, x in given.items() if x is not None}
+    dtype = precision_of("rollout", list(given.values()))
+    inputs = (*("wrenches",) * (wrenches is not None), *("feedback",) * bool(feedback), *("gain",) * ("gain" in given))
+    kernel = lw.step_kernel(mech, dt, method, inputs, tuple(parameters or ()), passive, dtype=dtype)
+    own = signature(kernel)
+    found = _motion(own, count, mech.nq, mech.nv)(*_inputs(mech, own, given, count))
+    if not return_activation:
+        return found[:2]
+    return found if len(found) > 2 else (*found, jnp.zeros((*found[0].shape[:-1], 0), dtype))
+
+
+def _count(steps: Any) -> int:
+    try:
+        count = operator.index(steps)
+    except TypeError:
+        raise TypeError(
+            f"rollout: steps must be an integer that is known when JAX traces the function, got {steps!r}"
+        ) from None
+    if count < 0:
+        raise ValueError(f"rollout: steps must be an integer, at least 0, got {count}")
+    return count
+
+
+def _inputs(
+    mech: lw.Mechanism, own: Signature, given: Mapping[str, Any], steps: int
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The inputs of a step by name, checked: those that stay the same (..., core), and those that change from step to
+    step (steps, ..., core)."""
+    unknown = [name for name in given if name not in own.names]
+    if unknown:
+        raise lw.KernelError(
+            f"rollout: nothing takes {', '.join(unknown)} in steps of mechanism {mech.name!r}, which take "
+            f"{', '.join(own.names)}"
+        )
+    fixed, changing = {}, {}
+    for name, core in zip(own.names, own.shapes, strict=True):
+        x = own.array(name, given[name] if name in given else left_out(mech, name, core))
+        if name in GAINS and x.ndim == 0:
+            x = jnp.where(with_motors(mech), x, jnp.zeros((), x.dtype))
+        lead = x.ndim - len(core)
+        per_step = name in PER_STEP and lead > 0
+        if lead < 0 or x.shape[lead:] != core or (per_step and x.shape[lead - 1] not in (1, steps)):
+            raise lw.KernelError(_misfit(name, x.shape, core, steps if name in PER_STEP else None))
+        if not per_step:
+            fixed[name] = x
+        elif x.shape[lead - 1] == 1:
+            fixed[name] = jnp.squeeze(x, lead - 1)
+        else:
+            changing[name] = jnp.moveaxis(x, lead - 1, 0)
+    leads = _leads(own, fixed, changing)
+    try:
+        np.broadcast_shapes(*leads.values())
+    except ValueError:
+        listed = ", ".join(f"{name} {lead}" for name, lead in leads.items())
+        raise lw.KernelError(f"rollout: the batch shapes do not broadcast: {listed}") from None
+    return fixed, changing
+
+
+def _misfit(name: str, shape: tuple[int, ...], core: tuple[int, ...], steps: int | None) -> str:
+    numbers = ", ".join(map(str, core))
+    expected = f"(..., {numbers})" if core else "(...)"
+    if steps is not None:
+        expected = f"({numbers},), ({steps}, {numbers}), (..., {steps}, {numbers}) or (..., 1, {numbers})"
+    return f"rollout: {name} has shape {shape}, expected {expected}"
+
+
+@lru_cache(maxsize=256)
+def _motion(own: Signature, steps: int, nq: int, nv: int) -> Callable[..., tuple[jax.Array, ...]]:
+    """The motion as a function of the inputs of a step, compiled once: of those that stay the same, and of those that
+    change, whose first axis is that of steps."""
+    cores = dict(zip(own.names, own.shapes, strict=True))
+    names = ("q", "v", *(ACTIVATION,) * (ACTIVATION in cores))
+
+    def motion(fixed: dict[str, Any], changing: dict[str, Any]) -> tuple[jax.Array, ...]:
+        batch = np.broadcast_shapes(*_leads(own, fixed, changing).values())
+        start = tuple(jnp.broadcast_to(fixed[name], (*batch, *cores[name])) for name in names)
+
+        def step(state: tuple[Any, ...], now: dict[str, Any]) -> tuple[Any, Any]:
+            inputs = {**fixed, **now, **dict(zip(names, state, strict=True))}
+            end, *trust = call_p.bind(*(inputs[name] for name in own.names), own=own)
+            if trust:
+                end = jnp.where(trust[0][..., None] > RELIABLE, end, jnp.nan)
+            parts = tuple(jnp.split(end, (nq, nq + nv), axis=-1)[: len(names)])
+            return parts, parts
+
+        _, path = jax.lax.scan(step, start, changing, length=steps)
+        return tuple(
+            jnp.moveaxis(jnp.concatenate([first[None], after]), 0, -2) for first, after in zip(start, path, strict=True)
+        )
+
+    return jax.jit(motion)
+
+
+def _leads(own: Signature, fixed: Mapping[str, Any], changing: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    """The batch axes of each input."""
+    ranks = {name: len(core) for name, core in zip(own.names, own.shapes, strict=True)}
+    leads = {name: x.shape[: x.ndim - ranks[name]] for name, x in {**fixed, **changing}.items()}
+    return {name: lead[1:] if name in changing else lead for name, lead in leads.items()}

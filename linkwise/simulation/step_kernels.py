@@ -1,0 +1,78 @@
+"""One step of ``rollout`` as a kernel: for loops over time that others write, such as those of JAX."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..compiler.kernel import Kernel
+from ..compiler.pipeline import compile
+from ..compiler.store import stored
+from ..control.actuation import actuated_coordinates
+from ..dynamics.passive import Passive
+from ..dynamics.states import otherwise
+from ..dynamics.trees import neutral
+from ..mechanics.algorithms.catalogue import ALGORITHMS
+from ..mechanics.algorithms.closed_projection import RELIABLE
+from ..mechanism import Mechanism, one_of
+from .closed_rollouts import SETTLED
+from .rollout_inputs import GAINS, acting_laws, step_length
+from .steps import ACTIVATION, FEEDBACK, GAIN, PER_STEP, method_in, require_without_drives, step_algorithm, step_name
+
+__all__ = ["ACTIVATION", "GAINS", "PER_STEP", "RELIABLE", "left_out", "step_kernel", "step_length", "with_motors"]
+
+MORE = ("wrenches", "feedback", GAIN)
+
+
+def step_kernel(
+    mech: Mechanism,
+    dt: Any = None,
+    method: str = "rk4",
+    inputs: Sequence[str] = (),
+    parameters: Sequence[str] = (),
+    passive: Passive | None = None,
+    coordinates: str = "joint",
+    dtype: str = "float64",
+) -> Kernel:
+    """One step of ``rollout`` as a kernel: it takes q, v, tau and dt, and gives the state after the step, q and v in
+    one array (nq + nv,).
+
+    dt           the length that steps will have, where what acts must be made for it (contacts); an input all the same
+    inputs       "wrenches", "feedback" (inputs target, kp, kd), "gain" besides, as ``rollout`` takes them
+    parameters   names of numbers of the mechanism that are inputs, as ``rollout`` takes them
+    passive, coordinates, method   as for ``rollout``
+
+    Where actuators act it takes ctrl, and activation if they have states, which the result then ends with.  Of closed
+    mechanisms there are three results: the state with its loops closed, its reliability, which must be above 1, and the
+    number of steps to the next singular position, squared.
+    """
+    require_without_drives(mech)
+    method, names = method_in(mech, coordinates, method), tuple(inputs)
+    for name in names:
+        one_of("input of a step", name, MORE)
+    ALGORITHMS[step_name(mech, method)].check(mech)
+    acting = acting_laws(mech, passive, method, 0.0 if dt is None else dt, tuple(parameters))
+    more = ("wrenches",) * ("wrenches" in names) + FEEDBACK * bool({"feedback", GAIN} & {*names})
+    more += (GAIN,) * (GAIN in names) + ("ctrl",) * bool(acting.n_ctrl) + (ACTIVATION,) * bool(acting.n_activation)
+    options = {"settled": SETTLED[dtype]} if mech.loops else {}
+
+    def make() -> Kernel:
+        algorithm = step_algorithm(mech, method, acting, more)
+        made = compile(algorithm, mech, dtype, parameters=tuple(parameters), **options)
+        return made.made_by(step_kernel, mech, dt, method, names, tuple(parameters), passive, "joint", dtype)
+
+    return stored(mech, ("step", method, acting, more, tuple(parameters), dtype), make)
+
+
+def left_out(mech: Mechanism, name: str, shape: tuple[int, ...]) -> np.ndarray:
+    """What an input of a step is where nothing is given for it."""
+    if name in ("q", "v", "tau"):
+        return otherwise(mech, name)
+    return neutral(mech) if name == "target" else np.zeros(shape)
+
+
+def with_motors(mech: Mechanism) -> np.ndarray:
+    """(nv,) of bool: where a gain that is one number acts."""
+    return actuated_coordinates(mech, mech.initial, None)
