@@ -1,5 +1,5 @@
-"""A network that swings up a cart-pole, trained by gradients through its motions: JAX differentiates the network, linkwise
-the steps in between.
+"""A network that catches a falling pole on a cart, trained by gradients through its motions: JAX differentiates the
+network, linkwise the steps in between.
 
 python examples/25_policy_in_jax.py [folder for pictures]
 """
@@ -25,7 +25,7 @@ import jax.numpy as jnp
 import linkwise.jax as lwj
 
 FOLDER = Path(sys.argv[1] if len(sys.argv) > 1 else "demo")
-STEPS, DT, ITERATIONS = 150, 0.02, 200
+STEPS, DT, ITERATIONS = 80, 0.02, 40
 CART_POLE = lw.mechanisms.cart_pole()
 STEP = lwj.differentiable(lw.step_kernel(CART_POLE, DT, dtype="float32"))
 
@@ -50,10 +50,10 @@ def motion(numbers: list[tuple[jax.Array, jax.Array]], start: jax.Array) -> tupl
 
 
 def cost(numbers: list[tuple[jax.Array, jax.Array]], starts: jax.Array) -> jax.Array:
-    """The pole upright, the cart in the middle, at rest: in the second half of the motion, and a little in the first."""
+    """How far the pole is from upright, the cart from the middle and both from rest.  The angle is not taken modulo a
+    whole rotation: what is cheapest otherwise is to let the pole fall, and catch it when it has come round."""
     q, v = jax.vmap(motion, (None, 0))(numbers, starts)
-    off = 1.0 - jnp.cos(q[..., 1]) + 0.1 * q[..., 0] ** 2 + 0.01 * jnp.sum(v**2, -1)
-    return jnp.mean(off * jnp.where(jnp.arange(STEPS) < STEPS // 2, 0.2, 1.0))
+    return jnp.mean(q[..., 1] ** 2 + 0.1 * q[..., 0] ** 2 + 0.01 * jnp.sum(v**2, -1))
 
 
 @jax.jit
@@ -86,7 +86,7 @@ def main() -> None:
         (jnp.asarray(rng.normal(size=(n, m)) / np.sqrt(m), jnp.float32), jnp.zeros(n, jnp.float32))
         for m, n in zip(sizes, sizes[1:], strict=False)
     ]
-    starts = jnp.asarray(np.array([0.0, np.pi]) + rng.normal(size=(32, 2)) * 0.1, jnp.float32)
+    starts = jnp.asarray(rng.uniform(-1.0, 1.0, (32, 2)) * [0.5, 0.8], jnp.float32)
     numbers, values = trained(numbers, starts)
     print(f"cost {values[0]:.2f} at first, {values[-1]:.3f} after {ITERATIONS} steps")
     q, _ = jax.vmap(motion, (None, 0))(numbers, starts)
@@ -94,11 +94,11 @@ def main() -> None:
     print(f"{100 * upright:.0f} percent of {len(starts)} motions end with the pole upright")
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
-    left.plot(values)
-    left.set(xlabel="steps of training", ylabel="cost", ylim=(0.0, None))
+    left.semilogy(values)
+    left.set(xlabel="steps of training", ylabel="cost")
     t = DT * np.arange(1, STEPS + 1)
     right.plot(t, np.degrees(q[:, :, 1]).T, color="C0", alpha=0.3)
-    right.set(xlabel="time (s)", ylabel="angle of the pole (deg), upright at 0 and 360")
+    right.set(xlabel="time (s)", ylabel="angle of the pole (deg), upright at 0")
     FOLDER.mkdir(parents=True, exist_ok=True)
     path = FOLDER / "25_policy.png"
     figure.savefig(path, dpi=100)

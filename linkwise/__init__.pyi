@@ -55,6 +55,7 @@ from .dynamics.derivatives import jacobian_derivatives as jacobian_derivatives
 from .dynamics.derivatives import jacobian_of as jacobian_of
 from .dynamics.derivatives import jacobian_rate as jacobian_rate
 from .dynamics.derivatives import jacobian_second_rate as jacobian_second_rate
+from .dynamics.derivatives import jvp_of as jvp_of
 from .dynamics.derivatives import step_derivatives as step_derivatives
 from .dynamics.derivatives import vjp_of as vjp_of
 from .dynamics.formulas import symbolic as symbolic
@@ -166,6 +167,7 @@ from .simulation.rollout_gradients import rollout_vjp as rollout_vjp
 from .simulation.rollouts import rollout as rollout
 from .simulation.run import SimulationError as SimulationError
 from .simulation.run import simulate as simulate
+from .simulation.step_kernels import step_kernel as step_kernel
 from .simulation.storage import load_trajectory as load_trajectory
 from .simulation.trajectory import Trajectory as Trajectory
 
@@ -290,6 +292,7 @@ __all__ = [
     "jacobian_second_rate",
     "joint_feedback",
     "joint_wrenches",
+    "jvp_of",
     "kinetic_energy",
     "linearization",
     "linearize",
@@ -335,6 +338,7 @@ __all__ = [
     "so3",
     "static_forces",
     "step_derivatives",
+    "step_kernel",
     "studies",
     "symbolic",
     "trajectories",

@@ -10,14 +10,25 @@ from typing import Any, NamedTuple, TypeVar
 from .compiler.ir.program import reachable
 from .compiler.kernel import Kernel
 from .compiler.pipeline import compile, loaded
-from .compiler.registry import array_function
+from .compiler.registry import ArrayFunction, array_function
 from .compiler.store import stored
 from .dynamics import closed
 from .dynamics.derivatives import COTANGENT, jacobian_of, vjp_of
 from .mechanics.algorithms.catalogue import ALGORITHMS
 from .mechanism import Mechanism, one_of
 
-__all__ = ["COTANGENT", "Call", "algorithm_named", "asked", "derivative_of", "kept", "only_result", "product_of"]
+__all__ = [
+    "COTANGENT",
+    "Call",
+    "algorithm_named",
+    "asked",
+    "derivative_of",
+    "kept",
+    "only_result",
+    "product_of",
+    "result_named",
+    "spacing",
+]
 
 Made = TypeVar("Made")
 
@@ -51,12 +62,9 @@ def kept(mech: Mechanism, key: Any, make: Callable[[], Made]) -> Made:
 def algorithm_named(name: str, whose: str, of_loops: bool = False) -> str:
     """The algorithm behind a public function, ``linkwise.NAME`` or, ``of_loops``, ``linkwise.closed.NAME``, or of this
     name, as "rk4_step"; an AttributeError in the words of module ``whose`` if it is none."""
-    import linkwise
-
     if name in ALGORITHMS and not of_loops:
         return name
-    function = getattr(closed if of_loops else linkwise, name, None) if not name.startswith("_") else None
-    known = None if function is None else array_function(function)
+    known = _known(name, of_loops)
     if known is None or known.algorithm is None:
         where = "linkwise.closed" if of_loops else "linkwise"
         advice = f" ({known.advice} and use the kernel)" if known is not None and known.advice else ""
@@ -67,6 +75,20 @@ def algorithm_named(name: str, whose: str, of_loops: bool = False) -> str:
     return known.algorithm
 
 
+def result_named(name: str, of_loops: bool = False) -> Callable[[Any], Any] | None:
+    """What turns the result of the kernel behind a public function into that of the function, if they differ."""
+    known = _known(name, of_loops)
+    return None if known is None else known.gives
+
+
+def _known(name: str, of_loops: bool) -> ArrayFunction | None:
+    """What is known of a public function of this name."""
+    import linkwise
+
+    function = getattr(closed if of_loops else linkwise, name, None) if not name.startswith("_") else None
+    return None if function is None else array_function(function)
+
+
 def asked(
     algorithm: str,
     arguments: tuple[Any, ...],
@@ -75,13 +97,16 @@ def asked(
     options: Mapping[str, Any] | None = None,
 ) -> tuple[Call, tuple[Any, ...]]:
     """What a call of the function behind ``algorithm`` asks for, and all arrays that its kernel takes: ``arguments``
-    without the names of link and frame, which follow the arrays as in linkwise; wrenches; the values of parameters."""
+    without the names of link and frame, which follow the arrays as in linkwise, and inputs by name among ``options``;
+    wrenches; the values of parameters."""
     arrays = tuple(x for x in arguments if not isinstance(x, str))
+    by_name = ALGORITHMS[algorithm].inputs[len(arrays) :]
+    arrays += tuple(options[name] for name in by_name if options and name in options)
     words = zip(("link", "frame"), (x for x in arguments if isinstance(x, str)), strict=False)
     given = dict(parameters or {})
     if wrenches is not None:
         algorithm, arrays = f"{algorithm}_with_wrenches", (*arrays, wrenches)
-    more = {**dict(words), **(options or {})}
+    more = {**dict(words), **{name: x for name, x in (options or {}).items() if name not in by_name}}
     result = more.pop("result", None)
     return Call(algorithm, tuple(given), tuple(sorted(more.items())), result), (*arrays, *given.values())
 
@@ -116,3 +141,9 @@ def product_of(kernel: Kernel, wrt: tuple[str, ...]) -> Kernel:
 def derivative_of(kernel: Kernel, wrt: tuple[str, ...]) -> Kernel:
     """The derivatives of the result by these inputs, one after the other in the last axis; plain ones."""
     return jacobian_of(kernel, wrt, tangent=False)
+
+
+def spacing(steps: int) -> int:
+    """The number of steps between states that are kept for gradients of the last one: that divisor of all steps with
+    which the fewest are in memory at a time, kept ones and those between two of them."""
+    return min((k for k in range(1, steps + 1) if steps % k == 0), key=lambda k: steps // k + k, default=1)

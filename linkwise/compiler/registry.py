@@ -54,10 +54,14 @@ OTHER_LIBRARIES = {
 
 @dataclass(frozen=True)
 class ArrayFunction:
-    """The algorithm that a public function is made from, or what to compile in its place."""
+    """The algorithm that a public function is made from, or what to compile in its place.
+
+    gives   what turns the kernel's result into the function's, if they differ
+    """
 
     algorithm: str | None
     advice: str = ""
+    gives: Callable[[Any], Any] | None = None
 
 
 #: Options of algorithms that are the mechanism's to decide, where that takes computing: a function of the mechanism.

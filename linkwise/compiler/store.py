@@ -187,7 +187,7 @@ def of_algorithm(name: str, gives: Callable[[Any], Any] | None = None) -> Callab
         made: Any = functools.update_wrapper(space[stub.__name__], stub)
         del made.__wrapped__  # its signature is its own
         made.__signature__ = inspect.signature(stub)
-        return register(made, ArrayFunction(name))
+        return register(made, ArrayFunction(name, gives=gives))
 
     return make
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import linkwise as lw
 
-from ..frameworks import Call, algorithm_named, asked, kept
+from ..frameworks import Call, algorithm_named, asked, kept, result_named
 from .kernels import differentiable
 from .signatures import precision_of
 
@@ -15,6 +15,7 @@ from .signatures import precision_of
 def named_function(name: str, of_loops: bool = False) -> Callable[..., Any]:
     """The function of JAX's arrays that belongs to an algorithm of linkwise."""
     algorithm = algorithm_named(name, "linkwise.jax.closed" if of_loops else "linkwise.jax", of_loops)
+    gives = result_named(name, of_loops)
 
     def function(
         mech: lw.Mechanism,
@@ -24,7 +25,8 @@ def named_function(name: str, of_loops: bool = False) -> Callable[..., Any]:
         **options: Any,
     ) -> Any:
         call, arrays = asked(algorithm, arguments, wrenches, parameters, options)
-        return _function(mech, call, precision_of(name, arrays))(*arrays)
+        found = _function(mech, call, precision_of(name, arrays))(*arrays)
+        return found if gives is None else gives(found)
 
     function.__name__ = name
     function.__doc__ = (

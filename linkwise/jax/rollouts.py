@@ -13,7 +13,8 @@ import numpy as np
 
 import linkwise as lw
 
-from ..simulation.step_kernels import ACTIVATION, GAINS, PER_STEP, RELIABLE, left_out, step_length, with_motors
+from ..frameworks import spacing
+from ..simulation.step_kernels import ACTIVATION, GAINS, PER_STEP, RELIABLE, left_out, step_length, stride, with_motors
 from .kernels import call_p
 from .signatures import Signature, precision_of, signature
 
@@ -33,16 +34,25 @@ def rollout(
     ctrl: Any = None,
     activation: Any = None,
     return_activation: bool = False,
+    every: int = 1,
+    final_only: bool = False,
     passive: lw.Passive | None = None,
 ) -> tuple[jax.Array, ...]:
     """(q, v), (..., steps + 1, nq) and (..., steps + 1, nv): ``linkwise.rollout``, with derivatives by all arrays.
+
+    every        each ``every``-th state only, (..., steps // every + 1, nq): those between are computed again for
+                 gradients, which needs less memory and takes one more rollout
+    final_only   the last state, (..., nq); gradients use about sqrt(steps) states that are kept
 
     Arguments and their shapes are those of ``linkwise.rollout``, whose other options are not taken.  Derivatives are
     those of the steps, one after the other: forwards, backwards (which keeps the states, and nothing else), and of
     derivatives.  Initial states of closed mechanisms must be assembled; from the first step on that compiled
     elimination cannot be relied on, near singular positions, states are not a number.
     """
-    count = _count(steps)
+    count = whole_number("steps", steps, 0)
+    apart = stride(count, whole_number("every", every, 1), False)
+    if final_only and apart == 1:
+        apart = spacing(count)
     if feedback is not None and not isinstance(feedback, Mapping):
         raise TypeError(
             f"feedback is a dictionary such as {{'target': q, 'kp': kp, 'kd': kd}}, got {type(feedback).__name__}: "
@@ -50,7 +60,9 @@ def rollout(
             "scan over linkwise.jax.differentiable(linkwise.step_kernel(mech, dt))"
         )
     if callable(tau) or callable(ctrl):
-        raise TypeError("rollout: tau and ctrl must be arrays: in JAX a controller is a function inside a scan of yours")
+        raise TypeError(
+            "rollout: tau and ctrl must be arrays: a controller in JAX is a function inside a scan of yours"
+        )
     if {"kp", "gain"} & {*(feedback or ())} and "target" not in (feedback or ()):
         raise ValueError("rollout: feedback with kp or gain needs a target, the configuration that it leads to")
     dt = step_length(mech, dt)
@@ -61,22 +73,24 @@ def rollout(
     inputs = (*("wrenches",) * (wrenches is not None), *("feedback",) * bool(feedback), *("gain",) * ("gain" in given))
     kernel = lw.step_kernel(mech, dt, method, inputs, tuple(parameters or ()), passive, dtype=dtype)
     own = signature(kernel)
-    found = _motion(own, count, mech.nq, mech.nv)(*_inputs(mech, own, given, count))
+    found = _motion(own, count, apart, mech.nq, mech.nv)(*_inputs(mech, own, given, count))
+    if final_only:
+        found = tuple(x[..., -1, :] for x in found)
     if not return_activation:
         return found[:2]
     return found if len(found) > 2 else (*found, jnp.zeros((*found[0].shape[:-1], 0), dtype))
 
 
-def _count(steps: Any) -> int:
+def whole_number(what: str, value: Any, least: int) -> int:
     try:
-        count = operator.index(steps)
+        number = operator.index(value)
     except TypeError:
         raise TypeError(
-            f"rollout: steps must be an integer that is known when JAX traces the function, got {steps!r}"
+            f"rollout: {what} must be an integer that is known when JAX traces the function, got {value!r}"
         ) from None
-    if count < 0:
-        raise ValueError(f"rollout: steps must be an integer, at least 0, got {count}")
-    return count
+    if number < least:
+        raise ValueError(f"rollout: {what} must be an integer, at least {least}, got {number}")
+    return number
 
 
 def _inputs(
@@ -123,7 +137,7 @@ def _misfit(name: str, shape: tuple[int, ...], core: tuple[int, ...], steps: int
 
 
 @lru_cache(maxsize=256)
-def _motion(own: Signature, steps: int, nq: int, nv: int) -> Callable[..., tuple[jax.Array, ...]]:
+def _motion(own: Signature, steps: int, every: int, nq: int, nv: int) -> Callable[..., tuple[jax.Array, ...]]:
     """The motion as a function of the inputs of a step, compiled once: of those that stay the same, and of those that
     change, whose first axis is that of steps."""
     cores = dict(zip(own.names, own.shapes, strict=True))
@@ -133,15 +147,22 @@ def _motion(own: Signature, steps: int, nq: int, nv: int) -> Callable[..., tuple
         batch = np.broadcast_shapes(*_leads(own, fixed, changing).values())
         start = tuple(jnp.broadcast_to(fixed[name], (*batch, *cores[name])) for name in names)
 
-        def step(state: tuple[Any, ...], now: dict[str, Any]) -> tuple[Any, Any]:
+        def step(state: tuple[Any, ...], now: dict[str, Any]) -> tuple[Any, None]:
             inputs = {**fixed, **now, **dict(zip(names, state, strict=True))}
             end, *trust = call_p.bind(*(inputs[name] for name in own.names), own=own)
             if trust:
                 end = jnp.where(trust[0][..., None] > RELIABLE, end, jnp.nan)
-            parts = tuple(jnp.split(end, (nq, nq + nv), axis=-1)[: len(names)])
-            return parts, parts
+            return tuple(jnp.split(end, (nq, nq + nv), axis=-1)[: len(names)]), None
 
-        _, path = jax.lax.scan(step, start, changing, length=steps)
+        def record(state: tuple[Any, ...], now: dict[str, Any]) -> tuple[Any, Any]:
+            """The next state that is kept, ``every`` steps later."""
+            last = step(state, now)[0] if every == 1 else jax.lax.scan(step, state, now, length=every)[0]
+            return last, last
+
+        if every > 1:
+            record = jax.checkpoint(record)
+            changing = {name: x.reshape((-1, every, *x.shape[1:])) for name, x in changing.items()}
+        _, path = jax.lax.scan(record, start, changing, length=steps // every)
         return tuple(
             jnp.moveaxis(jnp.concatenate([first[None], after]), 0, -2) for first, after in zip(start, path, strict=True)
         )

@@ -16,7 +16,7 @@ import linkwise as lw
 
 from ..compiler.xla import XlaTarget, xla_target
 
-PRECISIONS = {np.dtype(name): name for name in ("float32", "float64")}
+PRECISIONS: dict[Any, str] = {np.dtype(name): name for name in ("float32", "float64")}
 
 
 class Signature:
@@ -126,14 +126,15 @@ def signature(kernel: lw.Kernel) -> Signature:
 
 def precision_of(name: str, given: Sequence[Any]) -> str:
     """The precision that JAX gives the sum of all arguments: "float32" while jax_enable_x64 is off."""
-    kinds = {x.dtype if isinstance(x, jax.Array) else None for x in given}
-    if len(kinds) == 1 and kinds <= PRECISIONS.keys():  # by far the most calls
-        return PRECISIONS[kinds.pop()]
+    names = {PRECISIONS.get(x.dtype) if isinstance(x, jax.Array) else None for x in given}
+    only = names.pop() if len(names) == 1 else None
+    if only is not None:  # by far the most calls
+        return only
     try:
         arrays = [x if hasattr(x, "dtype") or isinstance(x, (int, float)) else np.asarray(x) for x in given]
     except ValueError as ragged:
         raise lw.KernelError(f"{name}: an argument is no array: {ragged}") from None
-    dtype = jnp.result_type(float, *(x for x in arrays if getattr(x, "dtype", None) != object))
+    dtype = jnp.result_type(float, *(x for x in arrays if getattr(getattr(x, "dtype", None), "kind", "") != "O"))
     if dtype not in PRECISIONS:
         raise TypeError(f"{name}: arrays of {dtype}: they must be float32 or float64")
     return PRECISIONS[dtype]

@@ -18,10 +18,20 @@ from ..mechanics.algorithms.catalogue import ALGORITHMS
 from ..mechanics.algorithms.closed_projection import RELIABLE
 from ..mechanism import Mechanism, one_of
 from .closed_rollouts import SETTLED
-from .rollout_inputs import GAINS, acting_laws, step_length
+from .rollout_inputs import GAINS, acting_laws, step_length, stride
 from .steps import ACTIVATION, FEEDBACK, GAIN, PER_STEP, method_in, require_without_drives, step_algorithm, step_name
 
-__all__ = ["ACTIVATION", "GAINS", "PER_STEP", "RELIABLE", "left_out", "step_kernel", "step_length", "with_motors"]
+__all__ = [
+    "ACTIVATION",
+    "GAINS",
+    "PER_STEP",
+    "RELIABLE",
+    "left_out",
+    "step_kernel",
+    "step_length",
+    "stride",
+    "with_motors",
+]
 
 MORE = ("wrenches", "feedback", GAIN)
 
@@ -56,7 +66,7 @@ def step_kernel(
     acting = acting_laws(mech, passive, method, 0.0 if dt is None else dt, tuple(parameters))
     more = ("wrenches",) * ("wrenches" in names) + FEEDBACK * bool({"feedback", GAIN} & {*names})
     more += (GAIN,) * (GAIN in names) + ("ctrl",) * bool(acting.n_ctrl) + (ACTIVATION,) * bool(acting.n_activation)
-    options = {"settled": SETTLED[dtype]} if mech.loops else {}
+    options: dict[str, Any] = {"settled": SETTLED[dtype]} if mech.loops else {}
 
     def make() -> Kernel:
         algorithm = step_algorithm(mech, method, acting, more)

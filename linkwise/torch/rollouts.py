@@ -12,7 +12,7 @@ from torch import Tensor
 
 import linkwise as lw
 
-from ..frameworks import Call, derivative_of, kept
+from ..frameworks import Call, derivative_of, kept, spacing
 
 
 @torch.compiler.disable  # graphs break here, instead of following NumPy
@@ -73,18 +73,12 @@ def rollout(
         tuple(tensors),
         frozenset(feedback or {}),
         frozenset(parameters or {}),
-        _spacing(steps) if final_only and every == 1 else every,
+        spacing(steps) if final_only and every == 1 else every,
         final_only,
         passive,
     )
     q, v, *_ = _Rollout.apply(call, *tensors.values())
     return q, v
-
-
-def _spacing(steps: int) -> int:
-    """The number of steps between states that are kept for gradients of the last one: that divisor of all steps with
-    which the fewest are in memory at a time, kept ones and those between two of them."""
-    return min((k for k in range(1, steps + 1) if steps % k == 0), key=lambda k: steps // k + k, default=1)
 
 
 @dataclass(frozen=True, eq=False)

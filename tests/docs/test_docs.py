@@ -21,7 +21,7 @@ PAGES = [
     ROOT / "README.md",
     *(page for page in sorted((ROOT / "docs").rglob("*.md")) if not NO_PAGES & {*page.parts}),
 ]
-NEEDING = ("torch",)  # pages that need a library of this name, which not everyone has
+NEEDING = ("torch", "jax")  # pages that need a library of this name, which not everyone has
 FENCE = re.compile(r"^```(?P<kind>[^\n`]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:|(?:\.\./)?generated/)([^)#]+)(#[^)]*)?\)")
 NEGATIVE_ZERO = re.compile(r"-0\.(?=[\s\]])")

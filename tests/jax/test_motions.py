@@ -32,7 +32,7 @@ def test_rollouts():
 
 def test_derivatives_of_rollouts():
     q, v, tau = np.random.default_rng(0).normal(size=(3, 2))
-    check_grads(lambda *x: lwj.rollout(ARM, *x, 0.01, 4), (q, v, tau), 1)
+    check_grads(lambda *x: lwj.rollout(ARM, *x, 0.01, 4), (q, v, tau), 1, ["rev"])
     path, speeds = lw.rollout(ARM, q, v, tau, 0.01, 4)
     expected = lw.rollout_vjp(ARM, path, speeds, tau, 0.01, 4, (np.ones(2), None), wrt=("q0", "v0", "tau"))
     found = jax.grad(lambda *x: lwj.rollout(ARM, *x, 0.01, 4)[0][-1].sum(), (0, 1, 2))(q, v, tau)
@@ -40,6 +40,32 @@ def test_derivatives_of_rollouts():
         np.testing.assert_allclose(one, other, rtol=1e-10)
 
 
+@pytest.mark.slow
+def test_derivatives_of_derivatives_of_rollouts():
+    q, v, tau = np.random.default_rng(0).normal(size=(3, 2))
+    check_grads(lambda *x: lwj.rollout(ARM, *x, 0.01, 3), (q, v, tau), 2)
+
+
+@pytest.mark.slow
+def test_states_that_are_kept():
+    """Those between are computed again, for the same gradients."""
+    q, v = np.random.default_rng(0).normal(size=(2, 2))
+    forces = np.random.default_rng(1).normal(size=(6, 2))
+
+    def end(x, **options):
+        return lwj.rollout(ARM, q, v, x, 0.01, 6, **options)
+
+    np.testing.assert_array_equal(end(forces, every=3)[0], end(forces)[0][::3])
+    np.testing.assert_array_equal(end(forces, final_only=True)[1], end(forces)[1][-1])
+    whole, part = (
+        jax.grad(lambda x, options=options: end(x, **options)[0][-1].sum())(forces) for options in ({}, {"every": 3})
+    )
+    np.testing.assert_allclose(part, whole, rtol=1e-12)
+    with pytest.raises(ValueError, match="every must divide the number of steps"):
+        end(forces, every=4)
+
+
+@pytest.mark.slow
 def test_numbers_of_what_acts_are_parameters():
     arm = lw.mechanisms.cart_pole()
     q, parameters = np.array([0.1, 0.2]), {"damping": np.array([0.5, 0.1])}
@@ -64,7 +90,7 @@ def test_closed_mechanisms():
     np.testing.assert_allclose(
         function(FOUR_BAR, q, v, tau), lw.closed.forward_dynamics(FOUR_BAR, q, v, tau), rtol=1e-12
     )
-    check_grads(lambda *x: function(FOUR_BAR, *x), (q, v, tau), 1, rtol=1e-4)
+    check_grads(lambda *x: function(FOUR_BAR, *x), (q, v, tau), 1, ["rev"], rtol=1e-4)
     a, reliability = lwj.closed_motion(FOUR_BAR, q, v, tau)
     np.testing.assert_array_equal(a, function(FOUR_BAR, q, v, tau))
     assert reliability > 1.0
@@ -75,7 +101,12 @@ def test_closed_rollouts():
     expected = lw.rollout(FOUR_BAR, None, None, tau, 0.01, 3)
     for one, other in zip(lwj.rollout(FOUR_BAR, None, None, tau, 0.01, 3), expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
-    check_grads(lambda x: lwj.rollout(FOUR_BAR, None, None, x, 0.01, 3), (tau,), 1, ["rev"])
+
+
+@pytest.mark.slow
+def test_derivatives_of_closed_rollouts():
+    tau = np.array([1.0, 0.3, -0.2])
+    check_grads(lambda x: lwj.rollout(FOUR_BAR, None, None, x, 0.01, 3), (tau,), 1)
 
 
 def test_closed_rollouts_are_not_a_number_where_steps_cannot_be_relied_on():
@@ -123,6 +154,7 @@ def trained(loss, start, rates):
     return x, losses
 
 
+@pytest.mark.slow
 def test_a_payload_is_identified_by_training():
     arm = lw.mechanisms.puma560()
     link = arm.link_names[-1]

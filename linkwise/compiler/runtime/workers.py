@@ -35,8 +35,9 @@ STATUS = (
 
 ALL_STATUS = sum(STATUS.values())
 
+
 def drain(begin: str = "", end: str = "") -> str:
-    """LLVM text of ``drain(job)``, which runs tiles of a job until all are taken; with instructions before and after."""
+    """LLVM text of ``drain(job)``, which runs tiles of a job until all are taken; instructions before and after."""
     return f"""
 declare i64 @llvm.umin.i64(i64, i64)
 

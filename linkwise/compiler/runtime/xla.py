@@ -141,9 +141,7 @@ def _store(value: str, name: str, base: str, structure: str, field: str) -> str:
 
 
 def _word(result: str, kind: str, base: str, number: int | str) -> str:
-    return (
-        f"  %{result}.at = getelementptr i64, ptr %{base}, i64 {number}\n  %{result} = load {kind}, ptr %{result}.at"
-    )
+    return f"  %{result}.at = getelementptr i64, ptr %{base}, i64 {number}\n  %{result} = load {kind}, ptr %{result}.at"
 
 
 def _set_words(base: str, values: dict[int, str]) -> str:
