@@ -18,6 +18,13 @@ def test_there_and_back(run, here, capsys):
         np.testing.assert_allclose(other, first, rtol=0, atol=1e-12)
 
 
+def test_pages_to_look_at(run, here):
+    assert run("convert", "builtin:planar_arm:2", "arm.html") == "arm.html: planar_arm_2, 2 moving links, nq=2, nv=2\n"
+    assert (here / "arm.html").read_text() == lw.mechanisms.planar_arm(2).show().html
+    assert "motion.html" in run("simulate", "builtin:planar_arm:2", "--duration", "0.1", "-o", "motion.html")
+    assert '"frames":7' in (here / "motion.html").read_text()
+
+
 def test_what_is_left_out_is_told(here, capsys):
     from linkwise.cli import main
 

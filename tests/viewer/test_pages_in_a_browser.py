@@ -145,6 +145,35 @@ def test_it_is_turned_zoomed_and_moved_aside(tab, tmp_path):
     assert len(set(pictures)) == 4
 
 
+@pytest.mark.slow
+def test_fingers_turn_and_zoom(browser, tmp_path):
+    ARM.save(tmp_path / "robot.html")
+    context = browser.new_context(viewport={"width": 640, "height": 420}, offline=True, has_touch=True)
+    tab = opened(context.new_page(), tmp_path / "robot.html")
+    fingers = context.new_cdp_session(tab)
+
+    def touch(kind, *points):
+        places = [{"x": x, "y": y, "id": k} for k, (x, y) in enumerate(points)]
+        fingers.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": places})
+
+    def camera():
+        return np.array(tab.evaluate("[player.camera.azimuth, player.camera.distance, ...player.camera.target]"))
+
+    start = camera()
+    touch("touchStart", (200, 200))
+    touch("touchMove", (240, 200))
+    touch("touchEnd")
+    turned = camera()
+    assert turned[0] == pytest.approx(start[0] - 0.32) and (turned[1:] == start[1:]).all()
+    touch("touchStart", (200, 200), (300, 200))
+    touch("touchMove", (150, 230), (350, 230))
+    touch("touchEnd")
+    moved = camera()
+    assert moved[0] == turned[0] and moved[1] == pytest.approx(0.5 * turned[1], rel=0.1)
+    assert np.linalg.norm(moved[2:] - turned[2:]) > 0.01
+    context.close()
+
+
 MIDDLES = """player.items.map((item) => {
     const at = Array.from(item.world.slice(12, 15)), view = player.camera.seen;
     const seen = [0, 1, 2, 3].map((row) => at.reduce((sum, x, k) => sum + view[4 * k + row] * x, view[12 + row]));

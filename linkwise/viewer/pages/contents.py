@@ -14,8 +14,7 @@ import linkwise as lw
 
 from ..coordinates import ANGLE, LENGTH, QUATERNION
 from ..scene import COLLISION, GROUND, Part, Scene
-from ..shapes import Mesh
-from ..skeleton import Skeleton, bounds
+from ..shapes import Mesh, Plane
 from ..views import view_of
 from .motions import Frames, Shown, quaternions
 
@@ -51,8 +50,9 @@ class Bytes:
 def contents(shown: Shown, seen: Scene, title: str) -> dict[str, Any]:
     """Everything that the page's script reads."""
     mech, data = shown.mech, Bytes()
-    parts, meshes = _parts(_chosen(seen), seen.link_names, data)
-    box, travelled = _boxes(shown)
+    chosen = _chosen(seen)
+    parts, meshes = _parts(chosen, seen.link_names, data)
+    box, travelled = _boxes(shown, seen, chosen)
     view = view_of(mech, shown.q, "auto", box)
     toward = view.toward if view.flat else np.cos(ELEVATION) * view.toward + np.sin(ELEVATION) * view.up
     next_row = -view.up if view.flat else -view.toward  # below, or behind
@@ -75,7 +75,6 @@ def contents(shown: Shown, seen: Scene, title: str) -> dict[str, Any]:
         "toward": _rounded(toward),
         "grid": _grid(whole, np.array([whole, travelled]).reshape(4, 3), view.toward if view.flat else view.up),
         "motion": None if shown.motion is None else _motion(shown.motion, data),
-        "play": False,
         "bytes": data.packed,
     }
 
@@ -153,19 +152,32 @@ def simplified(mesh: Mesh, most: int = MOST_TRIANGLES) -> Mesh:
 # -- where it is seen -------------------------------------------------------------------------------------
 
 
-def _boxes(shown: Shown) -> tuple[np.ndarray, np.ndarray]:
-    """(2, 3) each: around the skeleton as it is first looked at, and in all of the motion, as far as a few moments of
-    it tell; the same but for mechanisms that travel far, which are followed."""
-    skeleton = Skeleton(shown.mech)
-    first = bounds([skeleton.at(shown.q)])
+def _boxes(shown: Shown, seen: Scene, parts: Sequence[Part]) -> tuple[np.ndarray, np.ndarray]:
+    """(2, 3) each: around what is seen at first, and in all of the motion, as far as a few moments of it tell; the same
+    but for mechanisms that travel far, which are followed."""
+    limited = [part for part in parts if not isinstance(part.shape, Plane)]
+    corners = np.stack([_corners(part) for part in limited])  # (parts, 4, 8)
+
+    def box(q: np.ndarray) -> np.ndarray:
+        placed = seen.placed(lw.link_poses(shown.mech, q), limited)
+        points = np.swapaxes((placed @ corners)[..., :3, :], -1, -2).reshape(-1, 3)
+        return np.array([points.min(axis=0), points.max(axis=0)])
+
+    first = box(shown.q)
     if shown.motion is None:
         return first, first
     frames = shown.motion.q.reshape(-1, shown.mech.nq)
-    chosen = np.unique(np.linspace(0, len(frames) - 1, MOMENTS).astype(int))
-    whole = bounds([skeleton.at(frames[k]) for k in chosen])
+    whole = box(frames[np.linspace(0, len(frames) - 1, MOMENTS).astype(int)])
     far = np.linalg.norm(whole[1] - whole[0]) > FAR * np.linalg.norm(first[1] - first[0])
     travels = any(isinstance(body.kind, (lw.Floating, lw.Planar)) for body in shown.mech.bodies if body.parent < 0)
     return (first if far and travels else whole), whole
+
+
+def _corners(part: Part) -> np.ndarray:
+    """(4, 8): of the box around a part in its own frame."""
+    vertices = part.shape.mesh().vertices
+    ends = np.array([vertices.min(axis=0), vertices.max(axis=0)])
+    return np.array([[ends[i, 0], ends[j, 1], ends[k, 2], 1.0] for i in (0, 1) for j in (0, 1) for k in (0, 1)]).T
 
 
 def _beside_each_other(count: int, box: np.ndarray, right: np.ndarray, next_row: np.ndarray) -> np.ndarray:

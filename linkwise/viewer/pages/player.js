@@ -122,14 +122,12 @@ class Player {
     this.listen();
     new ResizeObserver(() => this.resized()).observe(root);
     this.resized();
-    if (this.motion && data.play) this.play();
   }
 
   makeItems(bytes) {
     const meshes = this.data.meshes.map((mesh) => {
-      const packed = new Uint16Array(bytes, mesh.vertices, 3 * mesh.count);
-      const vertices = Float32Array.from(packed, (x, k) => mesh.low[k % 3] + mesh.step[k % 3] * x);
-      return this.renderer.addMesh(vertices, new (mesh.wide ? Uint32Array : Uint16Array)(bytes, mesh.faces, 3 * mesh.triangles));
+      const faces = new (mesh.wide ? Uint32Array : Uint16Array)(bytes, mesh.faces, 3 * mesh.triangles);
+      return this.renderer.addMesh(new Uint16Array(bytes, mesh.vertices, 3 * mesh.count), faces, mesh.low, mesh.step);
     });
     this.items = [];
     this.data.places.forEach((place, member) => {
@@ -259,9 +257,10 @@ class Player {
       this.follows = follow.checked;
       this.changed();
     } });
-    return element("div", { className: "bar" }, this.button, this.scrubber, this.clock, speeds,
-      element("label", { title: "again and again" }, again, "loop"),
-      element("label", { title: "look at the first link wherever it goes" }, follow, "follow"), curves);
+    const bar = element("div", { className: "bar" }, this.button, this.scrubber, this.clock, speeds, curves,
+      element("label", { title: "again and again" }, again, "loop"));
+    if (this.data.follow) bar.append(element("label", { title: "look at the first link wherever it goes" }, follow, "follow"));
+    return bar;
   }
 
   showCurve(column) {

@@ -16,7 +16,7 @@ void main() {
   vec3 n = normalize(across + vec3(1e-12));
   if (dot(n, toward) < 0.0) n = -n;
   float light = 0.40 + 0.16 * dot(n, up) + 0.52 * max(dot(n, normalize(toward + 0.6 * up)), 0.0);
-  result = vec4(colour.rgb * mix(1.0, light, lit), 1.0) * colour.a;
+  result = vec4(mix(colour.rgb, (0.93 * colour.rgb + 0.07) * light, lit), 1.0) * colour.a; // black has shades, too
 }`;
 
 const CREASE = Math.cos((40 * Math.PI) / 180); // faces that meet at a larger angle have an edge between them
@@ -49,9 +49,10 @@ class Renderer {
     return program;
   }
 
-  // Triangles with corners `faces` among `vertices` (three numbers each); its number.
-  addMesh(vertices, faces) {
-    const { positions, normals } = withNormals(vertices, faces);
+  // Triangles with corners `faces` among vertices, three whole numbers each, times `step` and beyond `low`; its number.
+  addMesh(packed, faces, low, step) {
+    const vertices = Float32Array.from(packed, (x, k) => low[k % 3] + step[k % 3] * x);
+    const { positions, normals } = withNormals(vertices, faces, byPlace(packed, faces));
     return this.added(positions, normals, this.gl.TRIANGLES);
   }
 
@@ -129,32 +130,47 @@ class Renderer {
   }
 }
 
-// Each corner of each triangle with a normal: that of all faces around it that are not beyond an edge.
-function withNormals(vertices, faces) {
-  const count = faces.length / 3, flat = new Float32Array(faces.length), around = new Map();
-  const place = (corner) => `${vertices[3 * corner]},${vertices[3 * corner + 1]},${vertices[3 * corner + 2]}`;
-  const at = (corner) => [vertices[3 * corner], vertices[3 * corner + 1], vertices[3 * corner + 2]];
-  const keys = new Array(faces.length);
-  for (let face = 0; face < count; face++) {
-    const [a, b, c] = [0, 1, 2].map((k) => at(faces[3 * face + k]));
-    flat.set(cross(subtract(b, a), subtract(c, a)), 3 * face); // as long as the face is large
-    for (let k = 0; k < 3; k++) {
-      const key = (keys[3 * face + k] = place(faces[3 * face + k]));
-      if (!around.has(key)) around.set(key, []);
-      around.get(key).push(face);
-    }
+// Each corner of each triangle with a normal: the sum of those of all faces around it that are not beyond an edge.
+function withNormals(vertices, faces, { places, starts, around }) {
+  const corners = faces.length, flat = new Float64Array(corners), sizes = new Float64Array(corners / 3);
+  for (let face = 0; face < corners / 3; face++) {
+    const [a, b, c] = [0, 1, 2].map((k) => vertices.subarray(3 * faces[3 * face + k], 3 * faces[3 * face + k] + 3));
+    const normal = cross(subtract(b, a), subtract(c, a)); // as long as the face is large
+    flat.set(normal, 3 * face);
+    sizes[face] = Math.hypot(...normal);
   }
-  const positions = new Float32Array(3 * faces.length), normals = new Float32Array(3 * faces.length);
-  const of = (face) => [flat[3 * face], flat[3 * face + 1], flat[3 * face + 2]];
-  for (let corner = 0; corner < faces.length; corner++) {
-    const own = of(Math.floor(corner / 3)), length = Math.hypot(...own);
-    let sum = [0, 0, 0];
-    for (const face of around.get(keys[corner])) {
-      const other = of(face);
-      if (dot(own, other) >= CREASE * length * Math.hypot(...other)) sum = add(sum, other);
+  const positions = new Float32Array(3 * corners), normals = new Float32Array(3 * corners);
+  for (let corner = 0; corner < corners; corner++) {
+    const own = Math.floor(corner / 3), place = places[faces[corner]];
+    const nx = flat[3 * own], ny = flat[3 * own + 1], nz = flat[3 * own + 2];
+    let x = 0, y = 0, z = 0;
+    for (let k = starts[place]; k < starts[place + 1]; k++) {
+      const face = around[k], ox = flat[3 * face], oy = flat[3 * face + 1], oz = flat[3 * face + 2];
+      if (nx * ox + ny * oy + nz * oz < CREASE * sizes[own] * sizes[face]) continue;
+      x += ox;
+      y += oy;
+      z += oz;
     }
-    positions.set(at(faces[corner]), 3 * corner);
-    normals.set(unit(sum), 3 * corner);
+    const length = Math.hypot(x, y, z) || 1;
+    normals.set([x / length, y / length, z / length], 3 * corner);
+    positions.set(vertices.subarray(3 * faces[corner], 3 * faces[corner] + 3), 3 * corner);
   }
   return { positions, normals };
+}
+
+// The faces around each place: those of place p are around[starts[p]] to around[starts[p + 1] - 1]; vertices at one
+// place, of which files have many, are one.
+function byPlace(packed, faces) {
+  const known = new Map(), places = new Uint32Array(packed.length / 3);
+  for (let k = 0; k < places.length; k++) {
+    const key = (packed[3 * k] * 65536 + packed[3 * k + 1]) * 65536 + packed[3 * k + 2];
+    if (!known.has(key)) known.set(key, known.size);
+    places[k] = known.get(key);
+  }
+  const starts = new Uint32Array(known.size + 1), around = new Uint32Array(faces.length);
+  for (const vertex of faces) starts[places[vertex] + 1]++;
+  for (let place = 0; place < known.size; place++) starts[place + 1] += starts[place];
+  const next = starts.slice();
+  faces.forEach((vertex, corner) => (around[next[places[vertex]]++] = Math.floor(corner / 3)));
+  return { places, starts, around };
 }
