@@ -61,19 +61,36 @@ def plot_modes(
     for k in range(count):
         painted = canvas(new_axes(figure, seen, elevation, azimuth, (rows, columns, k + 1)), seen)
         _paint_mode(painted, mech, here, moved[k], size)
-        finish(painted, box, size, ticks=False, title=_title(modes, k), own=False)
+        finish(painted, box, size, ticks=False, title=mode_title(modes, k), own=False)
     return style.save(figure, path)
+
+
+def excursion(model: Any, number: int, phases: np.ndarray) -> np.ndarray:
+    """(k, nq): configurations of a mode at phases (k,) of its cycle, as far from where the model is linearized as can be
+    seen; loops are closed where they can be."""
+    shape = model.modes().shapes[:, number]
+    phase = 0.5 * np.angle(np.sum(shape**2))
+    skeleton = Skeleton(model.mechanism)
+    amplitude = _amplitude(skeleton, model.q, _largest_moment(shape))
+    moments = np.real(np.multiply.outer(np.exp(1j * np.asarray(phases)), shape * np.exp(-1j * phase)))
+    return np.array(
+        [_closed(model.mechanism, lw.integrate(model.mechanism, model.q, amplitude * way, 1.0)) for way in moments]
+    )
+
+
+def _amplitude(skeleton: Skeleton, q: np.ndarray, way: np.ndarray) -> float:
+    """How far along a displacement is far enough to be seen."""
+    here, small = skeleton.at(q), 1e-4
+    extent = np.ptp(here.points, axis=0).max() or 1.0
+    there = skeleton.at(lw.integrate(skeleton.mech, q, small * way, 1.0))
+    fastest = np.linalg.norm(there.points - here.points, axis=-1).max() / small
+    return min(REACH * extent / fastest if fastest > 0.0 else 1.0, 1.0)
 
 
 def _excursions(skeleton: Skeleton, q: np.ndarray, shape: np.ndarray) -> list[Sketch]:
     """The mechanism moved along a mode, far enough to be seen."""
-    mech, here = skeleton.mech, skeleton.at(q)
-    way = _largest_moment(shape)
-    extent = np.ptp(here.points, axis=0).max() or 1.0
-    small = 1e-4
-    there = skeleton.at(lw.integrate(mech, q, small * way, 1.0))
-    fastest = np.linalg.norm(there.points - here.points, axis=-1).max() / small
-    amplitude = min(REACH * extent / fastest if fastest > 0.0 else 1.0, 1.0)
+    mech, way = skeleton.mech, _largest_moment(shape)
+    amplitude = _amplitude(skeleton, q, way)
     return [skeleton.at(_closed(mech, lw.integrate(mech, q, share * amplitude * way, 1.0))) for share in GHOSTS]
 
 
@@ -101,7 +118,7 @@ def _paint_mode(to: Canvas, mech: lw.Mechanism, here: Sketch, moved: list[Sketch
     paint(to, mech, here, size, plain)
 
 
-def _title(modes: Any, k: int) -> str:
+def mode_title(modes: Any, k: int) -> str:
     """How fast and how strongly damped."""
     value, frequency, ratio = modes.eigenvalues[k], modes.frequencies[k], modes.damping_ratios[k]
     if not np.isfinite(ratio):

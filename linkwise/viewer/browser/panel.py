@@ -1,0 +1,296 @@
+"""What is beside the picture: sliders, buttons and boxes, which ask the viewer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..modes import mode_title
+from .dragging import Hand
+from .player import Player
+from .stage import wxyz
+
+if TYPE_CHECKING:
+    from .viewer import Viewer
+
+MANY = 14  # sliders from which on their folder is closed
+OVERLAYS = {
+    "trail": "way of the hand",
+    "velocities": "velocities",
+    "reactions": "reactions of joints",
+    "wrenches": "forces from outside",
+    "mass centres": "mass centres",
+    "inertia": "inertia ellipsoids",
+    "manipulability": "manipulability at the hand",
+    "frames": "frames of links",
+}
+KINDS = {"visual": "what is seen", "collision": "what touches", "skeleton": "skeleton", "symbol": "joints"}
+
+
+class Panel:
+    """The controls of a page."""
+
+    def __init__(self, viewer: Viewer) -> None:
+        self._viewer, self._gui = viewer, viewer.server.gui
+        self._sliders: dict[str, Any] = {}
+        self._player: dict[str, Any] = {}
+        self._gizmo: Any = None
+        self._free = True  # whether the gizmo follows the hand: nobody holds it
+        self._gui.configure_theme(control_layout="collapsible", control_width="medium", show_logo=False)
+        self._gui.set_panel_label(f"linkwise: {viewer.session.mech.name}")
+        self._status = self._gui.add_markdown("")
+        self._folder = self._gui.add_folder("Motion", visible=False)
+        with self._gui.add_folder("Joints", expand_by_default=len(viewer.session.sliders) <= MANY):
+            self._add_postures()
+            self._add_sliders()
+        self._add_hand()
+        self._add_live()
+        self._add_show()
+        self._add_record()
+        if viewer.model is not None:
+            self._add_modes()
+
+    # -- joints ---------------------------------------------------------------------------------------
+
+    def _add_postures(self) -> None:
+        viewer = self._viewer
+        names = list(viewer.session.places)
+        choice = self._gui.add_button_group("Go to", (*names[:8], "random"))
+
+        @choice.on_click
+        def _(event: Any) -> None:
+            name, seed = event.target.value, np.random.default_rng().integers(1 << 31)
+            session = viewer.session
+            self._do("go", lambda: session.random(int(seed)) if name == "random" else session.go_to(name))
+
+        motors = [joint for joint in viewer.session.mech.actuated_joints or () if viewer.session.mech.loops]
+        if motors:
+            stay = self._gui.add_checkbox("Other motors stand still", False, hint="when a slider of a loop is moved")
+
+            @stay.on_update
+            def _(event: Any) -> None:
+                held = tuple(motors) if event.target.value else ()
+                self._do("hold", lambda: setattr(viewer.session, "held", held))
+
+    def _do(self, key: Any, action: Callable[[], Any]) -> None:
+        """Something that takes the place of motions."""
+
+        def act() -> None:
+            if self._viewer.player is not None:
+                self._viewer.player.playing = False
+            if self._viewer.live is not None:
+                self._viewer.stop_live()
+            action()
+
+        self._viewer.ask(key, act)
+
+    def _add_sliders(self) -> None:
+        session = self._viewer.session
+        for name, one in session.sliders.items():
+            width = max(one.high - one.low, 1e-6)
+            step = 10.0 ** np.floor(np.log10(width / 400.0))
+            low, high = np.floor(one.low / step) * step, np.ceil(one.high / step) * step
+            value = float(np.clip(one.value(session.q), low, high))
+            label = f"{name} ({one.unit})" if one.unit else name
+            handle = self._gui.add_slider(label, float(low), float(high), float(step), value)
+            self._sliders[name] = handle
+            self._connect(name, handle)
+
+    def _connect(self, name: str, handle: Any) -> None:
+        @handle.on_update
+        async def _(event: Any) -> None:
+            if event.client is not None:  # not when the viewer itself moves it
+                value = float(handle.value)
+                self._do(("slider", name), lambda: self._viewer.session.move(name, value))
+
+    # -- the hand -------------------------------------------------------------------------------------
+
+    def _add_hand(self) -> None:
+        viewer = self._viewer
+        if viewer.hand is None:
+            return
+        mech = viewer.session.mech
+        moving = [name for name, frame in mech.frames.items() if frame.body >= 0]
+        with self._gui.add_folder("Hand", expand_by_default=True):
+            self._gui.add_markdown("Take any part with the mouse and pull, or:")
+            link = self._gui.add_dropdown("Frame", tuple(moving), initial_value=viewer.hand.link)
+            gizmo = self._gui.add_checkbox("Handles to pull", False)
+            turn = self._gui.add_checkbox("Turn it too", False)
+        self._link, self._shown, self._turn = link, gizmo, turn
+        self._gizmo = viewer.server.scene.add_transform_controls(
+            "/hand", scale=0.25 * viewer.session.scene.size, visible=False, depth_test=False
+        )
+
+        @link.on_update
+        def _(event: Any) -> None:
+            if event.client is not None:
+                viewer.ask("hand", lambda: self._take(link.value))
+
+        @gizmo.on_update
+        @turn.on_update
+        def _(event: Any) -> None:
+            viewer.ask("gizmo", self._show_gizmo)
+
+        @self._gizmo.on_update
+        async def _(event: Any) -> None:
+            self._free = event.phase == "end"
+            place, quaternion = np.array(self._gizmo.position), np.array(self._gizmo.wxyz)
+            if event.phase == "end":
+                viewer.ask("let go", viewer.let_go)
+            else:
+                viewer.ask("pull", lambda: viewer.pull(place, _rotation(quaternion) if turn.value else None))
+
+    def _take(self, link: str) -> None:
+        self._viewer.hand = Hand(link, np.zeros(3))
+        self._viewer._mark_motion()
+
+    def _show_gizmo(self) -> None:
+        self._gizmo.visible = self._shown.value
+        self._gizmo.disable_rotations = not self._turn.value
+
+    def show_hand(self, hand: Hand) -> None:
+        """The hand took hold of something else."""
+        if self._gizmo is not None and hand.link != self._link.value:
+            self._link.value = hand.link
+
+    # -- motions --------------------------------------------------------------------------------------
+
+    def show_player(self, player: Player) -> None:
+        """Controls for a motion, in place of those of the one before."""
+        for handle in self._player.values():
+            handle.remove()
+        viewer, clip = self._viewer, player.clip
+        self._folder.visible = True
+        with self._folder:
+            play = self._gui.add_button("Pause" if player.playing else "Play")
+            step = max(clip.duration / 1000.0, 1e-6)
+            scrub = self._gui.add_slider("t (s)", clip.start, max(clip.end, clip.start + step), step, player.time)
+            speed = self._gui.add_slider("Speed", 0.05, 4.0, 0.05, 1.0)
+            again = self._gui.add_checkbox("Again and again", player.repeats)
+        self._player = {"play": play, "scrub": scrub, "speed": speed, "again": again}
+
+        @play.on_click
+        def _(event: Any) -> None:
+            viewer.ask("play", lambda: self._toggle(player))
+
+        @scrub.on_update
+        async def _(event: Any) -> None:
+            if event.client is not None:
+                t = float(scrub.value)
+                viewer.ask("scrub", lambda: self._scrub(player, t))
+
+        @speed.on_update
+        def _(event: Any) -> None:
+            player.speed = float(speed.value)
+
+        @again.on_update
+        def _(event: Any) -> None:
+            player.repeats = bool(again.value)
+
+    def _toggle(self, player: Player) -> None:
+        if self._viewer.live is not None:
+            self._viewer.stop_live()
+        if player.playing:
+            player.playing = False
+        else:
+            player.play()
+
+    def _scrub(self, player: Player, t: float) -> None:
+        player.playing = False
+        self._viewer._seek(t, draw=False)
+
+    def _add_modes(self) -> None:
+        viewer = self._viewer
+        modes = viewer.model.modes()
+        names = tuple(f"{k + 1}: {mode_title(modes, k)}" for k in range(len(modes.eigenvalues)))
+        choice = self._gui.add_dropdown("Mode", names, order=0.5)
+
+        @choice.on_update
+        def _(event: Any) -> None:
+            if event.client is not None:
+                viewer.ask("mode", lambda: viewer.show_mode(names.index(choice.value)))
+
+    def _add_live(self) -> None:
+        viewer = self._viewer
+        if viewer.hand is None or viewer.session.mech.waits_for_time:
+            return
+        with self._gui.add_folder("Live simulation", expand_by_default=False):
+            self._live = self._gui.add_button("Let go", hint="gravity and all that acts; pull parts with the mouse")
+
+        @self._live.on_click
+        def _(event: Any) -> None:
+            viewer.ask("live", viewer.start_live if viewer.live is None else viewer.stop_live)
+
+    # -- what is shown, and kept ----------------------------------------------------------------------
+
+    def _add_show(self) -> None:
+        viewer, boxes = self._viewer, {}
+        with self._gui.add_folder("Show", expand_by_default=False):
+            for kind in viewer.stage.kinds:
+                boxes[kind] = self._gui.add_checkbox(KINDS[kind], viewer.stage.is_shown(kind))
+            for what, label in OVERLAYS.items():
+                self._switch(what, self._gui.add_checkbox(label, False))
+
+        def show(_: Any) -> None:
+            kinds = [kind for kind, box in boxes.items() if box.value]
+            viewer.ask("kinds", lambda: viewer.stage.show_kinds(kinds))
+
+        for box in boxes.values():
+            box.on_update(show)
+
+    def _switch(self, what: str, box: Any) -> None:
+        @box.on_update
+        def _(event: Any) -> None:
+            self._viewer.ask(("show", what), lambda: self._viewer.set_shown(what, bool(box.value)))
+
+    def _add_record(self) -> None:
+        viewer = self._viewer
+        with self._gui.add_folder("Keep", expand_by_default=False):
+            picture = self._gui.add_button("Screenshot")
+
+        @picture.on_click
+        def _(event: Any) -> None:
+            from . import recording
+
+            name = f"{viewer.session.mech.name}.png"
+            event.client.send_file_download(name, recording.as_png(recording.rendered(event.client, 1600, 900)))
+
+    # -- what is told ---------------------------------------------------------------------------------
+
+    def show_status(self, text: str) -> None:
+        """One line above all others."""
+        if self._status.content != text:
+            self._status.content = text
+
+    def refresh(self, asked: set[Any]) -> None:
+        """Sliders and texts as the session has them; those in ``asked`` are being moved, and stay."""
+        viewer = self._viewer
+        self.show_status(viewer.session.status)
+        for name, value in viewer.session.values.items():
+            handle = self._sliders[name]
+            if ("slider", name) not in asked and abs(handle.value - value) > 0.5 * handle.step:
+                handle.value = float(np.clip(value, handle.min, handle.max))
+        if self._gizmo is not None and self._free and viewer.hand is not None:
+            mech, q = viewer.session.mech, viewer.session.q
+            self._gizmo.position = viewer.hand.position(mech, q)
+            import linkwise as lw
+
+            self._gizmo.wxyz = wxyz(lw.frame_pose(mech, q, viewer.hand.link)[:3, :3])
+        if self._player and viewer.player is not None:
+            if "scrub" not in asked:
+                self._player["scrub"].value = viewer.player.time
+            label = "Pause" if viewer.player.playing else "Play"
+            if self._player["play"].label != label:
+                self._player["play"].label = label
+        if hasattr(self, "_live"):
+            label = "Let go" if viewer.live is None else "Hold"
+            if self._live.label != label:
+                self._live.label = label
+
+
+def _rotation(quaternion: np.ndarray) -> np.ndarray:
+    from scipy.spatial.transform import Rotation
+
+    return Rotation.from_quat(np.roll(quaternion, -1)).as_matrix()

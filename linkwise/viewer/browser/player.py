@@ -1,0 +1,176 @@
+"""Motions over time: one or several of the same mechanism, played, scrubbed and repeated.  No browser here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+import linkwise as lw
+
+from ..configurations import Motion, mechanism_of, several_configurations
+from ..modes import excursion
+
+MOST = 36  # motions beside each other
+CYCLE = 2.0  # seconds, that a mode is shown to take
+PER_CYCLE = 48  # configurations of a mode
+SAMPLES = 400  # of paths of points
+
+
+@dataclass(frozen=True)
+class Clip:
+    """Motions that are played together.
+
+    motions     of one mechanism, with times of their own; each stands still before it begins and after it has ended
+    source      the trajectory they are of, which knows forces; None where they are configurations only
+    title       what they are
+    """
+
+    motions: tuple[Motion, ...]
+    source: Any = None
+    title: str = ""
+
+    @property
+    def start(self) -> float:
+        return float(min(motion.t[0] for motion in self.motions))
+
+    @property
+    def end(self) -> float:
+        return float(max(motion.t[-1] for motion in self.motions))
+
+    @property
+    def duration(self) -> float:
+        return self.end - self.start
+
+    def at(self, t: float) -> np.ndarray:
+        """(n, nq): all configurations at a time."""
+        return np.array([motion.at(np.array([_within(motion, t)]))[0] for motion in self.motions])
+
+    def velocities(self, t: float) -> np.ndarray:
+        """(n, nv): all velocities at a time."""
+        return np.array([_velocity(motion, _within(motion, t)) for motion in self.motions])
+
+    def path(self, link: str, point: np.ndarray, which: int = 0) -> np.ndarray:
+        """(k, 3): the way of a point of a link in one of the motions."""
+        motion = self.motions[which]
+        times = np.linspace(motion.t[0], motion.t[-1], SAMPLES) if len(motion.t) > 1 else motion.t
+        poses = lw.frame_pose(motion.mech, motion.at(times), link)
+        return poses[:, :3, :3] @ point + poses[:, :3, 3]
+
+    @cached_property
+    def forces(self) -> dict[str, np.ndarray]:
+        """By what is drawn, (m, n_links, 6) [moment; force] at the links' origins in link axes: "reactions" that joints
+        exert on links, "wrenches" from outside; empty where only configurations are known."""
+        if self.source is None or len(self.motions) != 1:
+            return {}
+        found = {"reactions": np.asarray(self.source.joint_wrenches)}
+        if self.source.wrenches is not None:
+            found["wrenches"] = np.asarray(self.source.wrenches)
+        return found
+
+    def sample(self, t: float) -> int:
+        """The last sample that is not later."""
+        times = self.motions[0].t
+        return int(np.clip(np.searchsorted(times, t, side="right") - 1, 0, len(times) - 1))
+
+
+def _within(motion: Motion, t: float) -> float:
+    return float(np.clip(t, motion.t[0], motion.t[-1]))
+
+
+def _velocity(motion: Motion, t: float) -> np.ndarray:
+    mech = motion.mech
+    if len(motion.t) < 2:
+        return np.zeros(mech.nv)
+    if motion.between is not None:
+        return np.asarray(motion.between(np.array([t]))[1][0])
+    before = int(np.clip(np.searchsorted(motion.t, t, side="right") - 1, 0, len(motion.t) - 2))
+    width = float(motion.t[before + 1] - motion.t[before])
+    if width <= 0.0:
+        return np.zeros(mech.nv)
+    return lw.difference(mech, motion.q[before], motion.q[before + 1]) / width
+
+
+def clip_of(motion: Any, q: Any = None, t: Any = None) -> Clip:
+    """What is to be played: a trajectory (a batch too), several of them, or configurations of a mechanism.
+
+    q of a mechanism is (m, nq), or (..., m, nq) as ``lw.rollout`` gives it, with the times t (m,) of its rows.
+    """
+    if isinstance(motion, lw.Mechanism):
+        values = np.asarray(q, dtype=float)
+        if values.ndim < 3:
+            return Clip((several_configurations(motion, values, t),))
+        rows = values.reshape(-1, *values.shape[-2:])
+        return Clip(tuple(several_configurations(motion, row, t) for row in _few(rows)))
+    if isinstance(motion, Sequence):
+        clips = [clip_of(one) for one in motion]
+        mech = clips[0].motions[0].mech if clips else None
+        if not clips or any(clip.motions[0].mech.joint_names != mech.joint_names for clip in clips):  # type: ignore[union-attr]
+            raise ValueError("motions that are played together are several, of one mechanism")
+        return Clip(tuple(_few([one for clip in clips for one in clip.motions])))
+    mechanism_of(motion)
+    if np.ndim(motion.q) <= 2:
+        return Clip((several_configurations(motion),), motion)
+    batch = np.ndindex(*np.shape(motion.q)[1:-1])
+    return Clip(tuple(several_configurations(motion.member(*index)) for index in _few(list(batch))))
+
+
+def _few(motions: Any) -> Any:
+    """Those that there is room for, evenly chosen."""
+    if len(motions) <= MOST:
+        return motions
+    return [motions[i] for i in np.linspace(0, len(motions) - 1, MOST).astype(int)]
+
+
+def clip_of_mode(model: Any, number: int) -> Clip:
+    """A mode of a linear model as a motion: one cycle, at a pace that can be seen, loops closed."""
+    q = excursion(model, number, np.linspace(0.0, 2.0 * np.pi, PER_CYCLE + 1))
+    return Clip((Motion(model.mechanism, np.linspace(0.0, CYCLE, PER_CYCLE + 1), q),))
+
+
+class Player:
+    """The clock of a clip."""
+
+    def __init__(self, clip: Clip) -> None:
+        self.clip = clip
+        self.time = clip.start
+        self.playing = False
+        self.repeats = True
+        self.speed = 1.0
+
+    def advance(self, seconds: float) -> bool:
+        """Let real time pass; whether there is something new to be seen."""
+        if not self.playing or self.clip.duration <= 0.0:
+            return False
+        self.time += self.speed * seconds
+        past = self.time - self.clip.start
+        if 0.0 <= past <= self.clip.duration:
+            return True
+        if self.repeats:
+            self.time = self.clip.start + past % self.clip.duration
+        else:
+            self.time = float(np.clip(self.time, self.clip.start, self.clip.end))
+            self.playing = False
+        return True
+
+    def seek(self, t: float) -> None:
+        """Go to a time of the clip."""
+        self.time = float(np.clip(t, self.clip.start, self.clip.end))
+
+    def play(self) -> None:
+        """Go on; from the beginning where it is at its end."""
+        if self.time >= self.clip.end:
+            self.time = self.clip.start
+        self.playing = True
+
+
+def beside(count: int, size: float) -> np.ndarray:
+    """(count, 3): where several mechanisms stand so that each is seen, in rows, the first at the origin."""
+    columns = int(np.ceil(np.sqrt(count)))
+    rows, across = np.divmod(np.arange(count), columns)
+    return size * np.stack([np.zeros(count), across, np.zeros(count)], axis=-1) - size * np.stack(
+        [rows, np.zeros(count), np.zeros(count)], axis=-1
+    )

@@ -1,0 +1,248 @@
+"""A scene on a page: parts under the frames of their links, lines, arrows and ellipsoids over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from ..scene import COLLISION, GROUND, SKELETON, SYMBOL, VISUAL, Part, Scene
+from ..shapes import ENDLESS, Mesh, Plane, Sphere
+
+Colour = tuple[int, int, int]
+GREY: Colour = (140, 140, 140)
+BALL = Sphere(1.0).mesh()
+
+
+class Stage:
+    """What a page shows.
+
+    scene     of one mechanism
+    n_actors  how many of it are there, each at its own offset
+    """
+
+    def __init__(self, server: Any, scene: Scene, up: np.ndarray) -> None:
+        self._server, self.scene, self.up = server, scene, up
+        self._kinds: set[str] = {part.kind for part in scene.shown}
+        self._only_shown = {part.name for part in scene.shown}
+        self._frames: list[dict[str, Any]] = []
+        self._roots: list[Any] = []
+        self._parts: list[list[tuple[Part, Any]]] = []
+        self._overlays: dict[str, Any] = {}
+        self._chosen = False
+        self.on_drag: Callable[[int, str, Any], None] | None = None
+        server.scene.set_up_direction(tuple(up))
+
+    # -- mechanisms -----------------------------------------------------------------------------------
+
+    @property
+    def n_actors(self) -> int:
+        return len(self._roots)
+
+    def set_actors(self, offsets: np.ndarray) -> None:
+        """One mechanism per offset (n, 3)."""
+        for number in range(self.n_actors, len(offsets)):
+            self._add_actor(number)
+        for _ in range(len(offsets), self.n_actors):
+            self._roots.pop().remove()
+            self._frames.pop()
+            self._parts.pop()
+        for root, offset in zip(self._roots, offsets, strict=True):
+            root.position = tuple(offset)
+
+    def _add_actor(self, number: int) -> None:
+        name = f"/mechanism{number}"
+        self._roots.append(self._server.scene.add_frame(name, show_axes=False))
+        scene = self._server.scene
+        links = (*self.scene.link_names, GROUND)
+        self._frames.append({link: scene.add_frame(f"{name}/{link}", show_axes=False) for link in links})
+        self._parts.append([])
+        for part in self.scene.parts:
+            if part.name in self._only_shown:
+                self._add_part(number, part)
+
+    def _add_part(self, number: int, part: Part) -> None:
+        mesh = part.shape.mesh()
+        handle = self._server.scene.add_mesh_simple(
+            f"/mechanism{number}/{part.link}/{part.name}",
+            np.asarray(mesh.vertices, dtype=np.float32),
+            np.asarray(mesh.faces, dtype=np.uint32),
+            color=_bytes(part.colour),
+            opacity=part.colour[3] if part.colour[3] < 1.0 else None,
+            flat_shading=isinstance(part.shape, Mesh) and part.kind in (VISUAL, COLLISION),
+            side="double",
+            cast_shadow=not isinstance(part.shape, Plane),
+            wxyz=wxyz(part.pose[:3, :3]),
+            position=part.pose[:3, 3],
+        )
+        self._parts[number].append((part, handle))
+        if part.link != GROUND and self.on_drag is not None:
+            self._make_draggable(number, part, handle)
+
+    def _make_draggable(self, number: int, part: Part, handle: Any) -> None:
+        @handle.on_drag("left")
+        async def _(event: Any) -> None:
+            if self.on_drag is not None:
+                self.on_drag(number, part.link, event)
+
+    def show_kinds(self, kinds: Collection[str]) -> None:
+        """Parts of these kinds alone."""
+        self._only_shown = {part.name for part in self.scene.parts if part.kind in kinds}
+        for number, parts in enumerate(self._parts):
+            there = {part.name for part, _ in parts}
+            for part, handle in parts:
+                handle.visible = part.name in self._only_shown
+            for part in self.scene.parts:
+                if part.name in self._only_shown - there:
+                    self._add_part(number, part)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Of the parts that there are."""
+        have = {part.kind for part in self.scene.parts}
+        return tuple(kind for kind in (VISUAL, COLLISION, SKELETON, SYMBOL) if kind in have)
+
+    def is_shown(self, kind: str) -> bool:
+        """Whether parts of a kind are seen at the beginning."""
+        return kind in self._kinds
+
+    def show_axes(self, shown: bool) -> None:
+        """The frames of links."""
+        for frames in self._frames:
+            for frame in frames.values():
+                frame.axes_length, frame.axes_radius = 0.08 * self.scene.size, 0.003 * self.scene.size
+                frame.origin_radius = 0.006 * self.scene.size
+                frame.show_axes = shown
+
+    def place(self, number: int, poses: np.ndarray) -> None:
+        """Put the links of one mechanism to poses (n_links, 4, 4)."""
+        frames = self._frames[number]
+        turns = wxyz(poses[:, :3, :3])
+        for link, pose, turn in zip(self.scene.link_names, poses, turns, strict=True):
+            frames[link].wxyz, frames[link].position = turn, pose[:3, 3]
+
+    # -- over them ------------------------------------------------------------------------------------
+
+    def ground(self, height: float) -> None:
+        """A grid, unless the mechanism has a floor of its own."""
+        if any(isinstance(part.shape, Plane) and part.link == GROUND for part in self.scene.shown):
+            return
+        side = max(4.0 * self.scene.size, 1e-3)
+        cell = 10.0 ** np.floor(np.log10(side / 4.0))
+        self._server.scene.add_grid(
+            "/grid",
+            width=side,
+            height=side,
+            cell_size=cell / 2.0,
+            section_size=cell,
+            plane="xy",
+            wxyz=wxyz(_with_z_along(self.up)),
+            position=tuple(self.up * height),
+            cell_color=(215, 215, 215),
+            section_color=(170, 170, 170),
+        )
+
+    def lines(self, name: str, segments: np.ndarray | None, colour: Colour = GREY, thickness: float = 0.004) -> None:
+        """Straight lines (m, 2, 3), or none."""
+        self.remove(name)
+        if segments is not None and len(segments):
+            self._overlays[name] = self._server.scene.add_line_segments(
+                f"/over/{name}", segments, np.array(colour), thickness=thickness * self.scene.size
+            )
+
+    def arrows(self, name: str, arrows: np.ndarray | None, colour: Colour = GREY) -> None:
+        """Arrows (m, 2, 3), or none; those without length are left out."""
+        if arrows is not None:
+            lengths = np.linalg.norm(arrows[:, 1] - arrows[:, 0], axis=-1)
+            arrows = arrows[lengths > 1e-4 * self.scene.size]
+        if arrows is None or not len(arrows):
+            self.remove(name)
+            return
+        size, known = self.scene.size, self._overlays.get(name)
+        if known is not None and np.shape(known.points) == np.shape(arrows):
+            known.points = arrows.astype(np.float32)
+            return
+        self.remove(name)
+        self._overlays[name] = self._server.scene.add_arrows(
+            f"/over/{name}",
+            arrows.astype(np.float32),
+            np.array(colour),
+            shaft_radius=0.004 * size,
+            head_radius=0.012 * size,
+            head_length=0.03 * size,
+        )
+
+    def ellipsoid(
+        self, name: str, shape: Any, colour: Colour, opacity: float = 0.4, link: str | None = None, number: int = 0
+    ) -> None:
+        """An ellipsoid in the world, or on a link; None takes it away."""
+        if shape is None:
+            self.remove(name)
+            return
+        known = self._overlays.get(name)
+        vertices = (BALL.vertices * shape.half).astype(np.float32)
+        if known is not None:
+            known.vertices, known.wxyz, known.position = vertices, wxyz(shape.rotation), shape.centre
+            return
+        where = "/over" if link is None else f"/mechanism{number}/{link}"
+        self._overlays[name] = self._server.scene.add_mesh_simple(
+            f"{where}/{name}",
+            vertices,
+            BALL.faces.astype(np.uint32),
+            color=colour,
+            opacity=opacity if opacity < 1.0 else None,
+            wxyz=wxyz(shape.rotation),
+            position=shape.centre,
+            cast_shadow=False,
+        )
+
+    def remove(self, name: str) -> None:
+        """Take an overlay away."""
+        handle = self._overlays.pop(name, None)
+        if handle is not None:
+            handle.remove()
+
+    def remove_all(self, prefix: str) -> None:
+        """Take away the overlays whose names begin so."""
+        for name in [name for name in self._overlays if name.startswith(prefix)]:
+            self.remove(name)
+
+
+def wxyz(rotations: np.ndarray) -> np.ndarray:
+    """(..., 4): unit quaternions of rotations (..., 3, 3)."""
+    return np.roll(Rotation.from_matrix(rotations).as_quat(), 1, axis=-1)
+
+
+def _with_z_along(up: np.ndarray) -> np.ndarray:
+    from ..shapes import along
+
+    return np.eye(3) if up[2] == 1.0 else along(up)
+
+
+def _bytes(colour: Iterable[float]) -> Colour:
+    red, green, blue = (int(round(255 * min(max(part, 0.0), 1.0))) for part in list(colour)[:3])
+    return red, green, blue
+
+
+def camera(scene: Scene, points: np.ndarray, up: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Position of a camera that sees points (n, 3), and what it looks at."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    flat = int(np.argmin(high - low))
+    aside = np.eye(3)[flat] if high[flat] - low[flat] < 0.12 * scene.size and abs(up[flat]) < 0.5 else None
+    if aside is None:
+        across = np.cross(up, np.eye(3)[int(np.argmin(np.abs(up)))])
+        aside = across + 0.6 * np.cross(up, across)
+    else:
+        aside = aside if aside @ (1.0, -1.0, 1.0) > 0.0 else -aside
+    direction = aside / np.linalg.norm(aside) + 0.35 * up
+    reach = max(float(np.linalg.norm(high - low)), 0.2 * scene.size)
+    middle = 0.5 * (low + high)
+    return middle + 1.15 * reach * direction / np.linalg.norm(direction), middle
+
+
+def floor_height(points: np.ndarray, up: np.ndarray) -> float:
+    """Along ``up``, where a floor is that points (n, 3) stand on."""
+    lowest = float((points @ up).min())
+    return 0.0 if -0.02 < lowest < ENDLESS and lowest >= 0.0 else lowest

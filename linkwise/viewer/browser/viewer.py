@@ -1,0 +1,385 @@
+"""A mechanism on a page of its own: what the page asks for is done by one thread, the latest first, and drawn."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import linkwise as lw
+
+from ..modes import mode_title
+from ..scene import Scene
+from ..skeleton import Skeleton
+from . import overlays, recording
+from .dragging import Hand
+from .live import Live
+from .panel import Panel
+from .player import Clip, Player, beside, clip_of_mode
+from .session import Session
+from .stage import Stage, camera, floor_height
+
+PICTURES = 60.0  # per second at most
+IDLE = 0.25  # seconds between looks at what is asked
+TRAIL = 600  # points of the way of a hand
+BLUE, VERMILLION, GREEN, PURPLE = (0, 114, 178), (213, 94, 0), (0, 158, 115), (204, 121, 167)
+
+
+class Viewer:
+    """A page that shows a mechanism; ``url`` is where.
+
+    session   configurations, and what moves them
+    player    the clock of the motions that are shown, or None
+    live      the simulation that runs, or None
+    """
+
+    def __init__(self, server: Any, mech: lw.Mechanism, q: Any = None, clip: Clip | None = None, model: Any = None):
+        self._server = server
+        self.session = Session(mech, q if clip is None else clip.at(clip.start)[0])
+        self.player: Player | None = None
+        self.live: Live | None = None
+        self.hand = Hand(mech.link_names[-1], np.zeros(3)) if mech.n_links else None
+        self.model, self._clip_name = model, ""
+        self._asked: dict[Any, Callable[[], None]] = {}
+        self._lock, self._wake, self._ended = threading.RLock(), threading.Event(), threading.Event()
+        self._pulled: tuple[Hand, np.ndarray] | None = None
+        self._trail: list[np.ndarray] = []
+        self._longest: dict[str, float] = {}
+        self.shows: set[str] = set()
+        up = -mech.gravity / np.linalg.norm(mech.gravity) if mech.gravity.any() else np.array([0.0, 0.0, 1.0])
+        self.stage = Stage(server, self.session.scene, up)
+        self.stage.on_drag = self._dragged
+        self.panel = Panel(self)
+        self._arrange()
+        if clip is not None:
+            self.play(clip, start=False)
+        elif model is not None:
+            self.show_mode(0)
+        self._draw()
+        self._thread = threading.Thread(target=self._run, name="linkwise viewer", daemon=True)
+        self._thread.start()
+
+    # -- what callers use -----------------------------------------------------------------------------
+
+    @property
+    def server(self) -> Any:
+        """The server of viser, for whatever else is to be on the page."""
+        return self._server
+
+    @property
+    def url(self) -> str:
+        """Where the page is."""
+        host = self._server.get_host()
+        return f"http://{'localhost' if host in ('0.0.0.0', '127.0.0.1') else host}:{self._server.get_port()}"
+
+    @property
+    def q(self) -> np.ndarray:
+        """(nq,): the configuration that is shown; set it to show another."""
+        return self.session.q.copy()
+
+    @q.setter
+    def q(self, q: Any) -> None:
+        with self._lock:
+            self.session.show(q)
+            self._draw()
+
+    def play(self, clip: Clip, start: bool = True) -> None:
+        """Show motions in place of the configuration."""
+        with self._lock:
+            self.live = None
+            self.player = Player(clip)
+            self.player.playing = start
+            self.stage.set_actors(beside(len(clip.motions), 1.1 * self.session.scene.size))
+            self._longest = {}
+            self.panel.show_player(self.player)
+            self._mark_motion()
+            self._seek(self.player.time)
+        self._wake.set()
+
+    def show_mode(self, number: int) -> None:
+        """Show a mode of the linear model as a motion."""
+        modes = self.model.modes()
+        self.play(clip_of_mode(self.model, number))
+        self.session.status = f"mode {number + 1}: {mode_title(modes, number)}"
+
+    def start_live(self) -> None:
+        """Let the mechanism go; what is dragged is then pulled by a spring."""
+        with self._lock:
+            if self.player is not None:
+                self.player.playing = False
+            self.live = Live(self.session.mech, self.session.q, self.session.v)
+        self._wake.set()
+
+    def stop_live(self) -> None:
+        """Stop where it is."""
+        with self._lock:
+            self.live, self._pulled = None, None
+            self.session.show(self.session.q)
+
+    def screenshot(self, path: str | Path | None = None, width: int = 1280, height: int = 720) -> np.ndarray:
+        """(height, width, 3): the picture of a browser that shows the page; written to ``path`` if there is one."""
+        return recording.screenshot(self._server, path, width, height)
+
+    def video(
+        self, path: str | Path, duration: float | None = None, fps: int = 25, width: int = 960, height: int = 540
+    ) -> None:
+        """Write the motion that is shown to an .mp4 or .gif file, picture by picture as a browser draws them."""
+        player = self.player
+        if player is None:
+            raise ValueError("there is no motion to record: view one, or start with motion.view()")
+        length = player.clip.duration if duration is None else duration
+        times = player.clip.start + np.arange(max(int(round(length * fps)), 1)) / fps
+
+        def show(t: float) -> None:
+            with self._lock:
+                player.playing = False
+                self._seek(player.clip.start + (t - player.clip.start) % max(player.clip.duration, 1e-9))
+
+        recording.video(self._server, path, times, show, fps, width, height)
+
+    def wait(self) -> None:
+        """Until Ctrl-C, or until someone stops it."""
+        with contextlib.suppress(KeyboardInterrupt):
+            while not self._ended.wait(0.2):
+                pass
+        self.stop()
+
+    def stop(self) -> None:
+        """Close the page."""
+        if not self._ended.is_set():
+            self._ended.set()
+            self._wake.set()
+            if threading.current_thread() is not self._thread:
+                self._thread.join(timeout=2.0)
+            with contextlib.redirect_stdout(io.StringIO()):  # it says so
+                self._server.stop()
+
+    def __enter__(self) -> Viewer:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        return f"<Viewer of {self.session.mech.name!r} at {self.url}>"
+
+    def _repr_html_(self) -> str:
+        return f'<iframe src="{self.url}" style="width: 100%; height: 560px; border: 0"></iframe>'
+
+    # -- what the page asks for -----------------------------------------------------------------------
+
+    def ask(self, key: Any, action: Callable[[], None]) -> None:
+        """Have something done by the thread that draws; of several with one key the latest."""
+        self._asked[key] = action
+        self._wake.set()
+
+    def _dragged(self, number: int, link: str, event: Any) -> None:
+        """A part was taken by the mouse."""
+        start, end = np.array(event.start_position), np.array(event.end_position)
+        offset = np.zeros(3) if number == 0 else np.array(self.stage._roots[number].position)
+
+        def take() -> None:
+            pose = lw.frame_pose(self.session.mech, self.session.q, link)
+            self.hand = Hand(link, pose[:3, :3].T @ (start - offset - pose[:3, 3]))
+            self._trail = []
+            self.panel.show_hand(self.hand)
+
+        if event.phase == "start":
+            self.ask("take", take)
+        elif event.phase == "update":
+            self.ask("pull", lambda: self.pull(end - offset))
+        else:
+            self.ask("let go", self.let_go)
+
+    def pull(self, position: np.ndarray, rotation: np.ndarray | None = None) -> None:
+        """The hand is pulled to a place."""
+        if self.hand is None:
+            return
+        if self.live is not None:
+            self._pulled = (self.hand, position)
+            return
+        if self.player is not None:
+            self.player.playing = False
+        self.session.drag(self.hand, position, rotation)
+
+    def let_go(self) -> None:
+        """The hand lets go."""
+        self._pulled, self.session.target = None, None
+
+    # -- what is drawn --------------------------------------------------------------------------------
+
+    def _arrange(self) -> None:
+        self.stage.set_actors(np.zeros((1, 3)))
+        mech = self.session.mech
+        sketch = Skeleton(mech).at(self.session.q) if mech.n_links else None
+        points = np.zeros((1, 3)) if sketch is None else np.concatenate([sketch.points, np.zeros((1, 3))])
+        points = np.concatenate([points, self._corners()])
+        position, look_at = camera(self.session.scene, points, self.stage.up)
+        start = self._server.initial_camera
+        start.position, start.look_at, start.up = position, look_at, self.stage.up
+        start.fov = np.radians(45.0)
+        self.stage.ground(floor_height(points, self.stage.up))
+
+    def _corners(self) -> np.ndarray:
+        """(n, 3): corners of boxes around what is seen, floors left out."""
+        seen: Scene = self.session.scene
+        moving = [part for part in seen.shown if part.link in seen.link_names]
+        if not moving:
+            return np.zeros((0, 3))
+        found = []
+        for part, pose in zip(moving, seen.placed(self.session.poses, moving), strict=True):
+            vertices = part.shape.mesh().vertices
+            if len(vertices):
+                box = np.array([vertices.min(axis=0), vertices.max(axis=0)])
+                found.append(box @ pose[:3, :3].T + pose[:3, 3])
+        return np.concatenate(found) if found else np.zeros((0, 3))
+
+    def _run(self) -> None:
+        last = time.monotonic()
+        while not self._ended.is_set():
+            moving = self.live is not None or (self.player is not None and self.player.playing)
+            self._wake.wait(1.0 / PICTURES if moving else IDLE)
+            self._wake.clear()
+            now = time.monotonic()
+            passed, last = now - last, now
+            try:
+                with self._lock:
+                    self._turn(passed, moving)
+            except Exception as error:  # the page lives on, and says what went wrong
+                traceback.print_exc(file=sys.stderr)
+                self.panel.show_status(f"{type(error).__name__}: {error}")
+            time.sleep(max(0.0, 1.0 / PICTURES - (time.monotonic() - now)))
+
+    def _turn(self, passed: float, moving: bool) -> None:
+        """One round: what was asked, what time brings, and a picture if there is something new."""
+        asked, self._asked = self._asked, {}
+        for action in asked.values():
+            action()
+        new = bool(asked)
+        if self.live is not None and moving:
+            self.live.pull = self._pulled
+            self.live.advance(passed)
+            self.session.show(self.live.q, self.live.v)
+            self.session.status = self.live.failed
+            new = True
+        elif self.player is not None and moving and self.player.advance(passed):
+            self._seek(self.player.time, draw=False)
+            new = True
+        if new:
+            self._draw(set(asked))
+
+    def _seek(self, t: float, draw: bool = True) -> None:
+        assert self.player is not None
+        self.player.seek(t)
+        t, clip, status = self.player.time, self.player.clip, self.session.status
+        self.session.show(clip.at(t)[0], clip.velocities(t)[0])
+        self.session.status = status if self.model is not None else ""
+        if draw:
+            self._draw()
+
+    def _draw(self, asked: set[Any] = frozenset()) -> None:  # type: ignore[assignment]
+        """The present state, on the page; sliders that asked for it are left where they are."""
+        session = self.session
+        with self._server.atomic():
+            many = self.player is not None and self.stage.n_actors > 1
+            configurations = self.player.clip.at(self.player.time) if many else session.q[None]  # type: ignore[union-attr]
+            if many:
+                configurations[0] = session.q
+            for number, q in enumerate(configurations):
+                self.stage.place(number, lw.link_poses(session.mech, q))
+            self._draw_overlays()
+        self.panel.refresh(asked)
+
+    def _draw_overlays(self) -> None:
+        session, stage, mech = self.session, self.stage, self.session.mech
+        if self.hand is not None:
+            self._draw_hand()
+        shown = "velocities" in self.shows and session.v.any()
+        arrows = overlays.velocity_arrows(mech, session.q, session.v) if shown else None
+        stage.arrows("velocities", self._to_scale("velocities", arrows), GREEN)
+        for kind, colour in (("reactions", PURPLE), ("wrenches", VERMILLION)):
+            stage.arrows(kind, self._forces(kind), colour)
+        if self.hand is not None and "manipulability" in self.shows:
+            size = session.scene.size
+            shape = overlays.manipulability_ellipsoid(mech, session.q, self.hand.link, self.hand.point, size)
+            stage.ellipsoid("manipulability", shape, BLUE, 0.35)
+        else:
+            stage.remove("manipulability")
+
+    def _draw_hand(self) -> None:
+        assert self.hand is not None
+        session, stage = self.session, self.stage
+        here = self.hand.position(session.mech, session.q)
+        wanted = session.target if self._pulled is None else self._pulled[1]
+        stage.lines("missing", None if wanted is None else np.array([[here, wanted]]), VERMILLION, 0.006)
+        apart = 1e-3 * session.scene.size
+        if "trail" in self.shows and (not self._trail or np.linalg.norm(self._trail[-1] - here) > apart):
+            self._trail = [*self._trail[-TRAIL:], here]
+        moved = np.array(self._trail)
+        drawn = "trail" in self.shows and len(moved) > 1 and self.player is None
+        stage.lines("trail", np.stack([moved[:-1], moved[1:]], axis=1) if drawn else None, BLUE)
+
+    def _forces(self, kind: str) -> np.ndarray | None:
+        if kind not in self.shows or self.player is None:
+            return self._hand_force() if kind == "wrenches" else None
+        known = self.player.clip.forces.get(kind)
+        if known is None:
+            return None
+        self._longest.setdefault(kind, float(np.linalg.norm(known[..., 3:], axis=-1).max(initial=0.0)))
+        now = known[self.player.clip.sample(self.player.time)]
+        return self._to_scale(kind, overlays.force_arrows(self.session.mech, self.session.q, now))
+
+    def _hand_force(self) -> np.ndarray | None:
+        """What pulls in a live simulation."""
+        if self.live is None or self.live.pull is None or "wrenches" not in self.shows:
+            return None
+        return self._to_scale("hand", overlays.force_arrows(self.session.mech, self.session.q, self.live.wrenches()))
+
+    def _to_scale(self, kind: str, arrows: np.ndarray | None) -> np.ndarray | None:
+        """Arrows whose longest of all pictures is a share of the mechanism's size."""
+        if arrows is None:
+            return None
+        longest = float(np.linalg.norm(arrows[:, 1] - arrows[:, 0], axis=-1).max(initial=0.0))
+        self._longest[kind] = max(self._longest.get(kind, 0.0), longest)
+        return overlays.scaled(arrows, self._longest[kind], self.session.scene.size)
+
+    def set_shown(self, what: str, shown: bool) -> None:
+        """Switch an overlay."""
+        self.shows = (self.shows | {what}) if shown else (self.shows - {what})
+        mech, size = self.session.mech, self.session.scene.size
+        if what == "mass centres":
+            for link, (centre, radius) in zip(mech.link_names, overlays.mass_centres(mech, size), strict=True):
+                ball = overlays.Ellipsoid(np.asarray(centre), np.eye(3), np.full(3, radius))
+                self.stage.ellipsoid(f"com/{link}", ball if shown and radius else None, (60, 60, 60), 1.0, link)
+        elif what == "inertia":
+            for link, shape in zip(mech.link_names, overlays.inertia_ellipsoids(mech), strict=True):
+                self.stage.ellipsoid(f"inertia/{link}", shape if shown else None, (230, 159, 0), 0.35, link)
+        elif what == "frames":
+            self.stage.show_axes(shown)
+        elif what == "trail":
+            self._trail = []
+            self._mark_motion()
+
+    def _mark_motion(self) -> None:
+        """The way of the hand in a motion, and where it passes singular positions."""
+        self.stage.remove_all("singular")
+        self.stage.remove_all("path")
+        if self.player is None or self.hand is None:
+            return
+        clip, size = self.player.clip, self.session.scene.size
+        for number, motion in enumerate(clip.motions if "trail" in self.shows else ()):
+            offset = np.array(self.stage._roots[number].position)
+            way = clip.path(self.hand.link, self.hand.point, number) + offset
+            self.stage.lines(f"path{number}", np.stack([way[:-1], way[1:]], axis=1), BLUE)
+            for k in overlays.singular_moments(motion.mech, motion.q):
+                at = self.hand.position(motion.mech, motion.q[k]) + offset
+                mark = overlays.Ellipsoid(at, np.eye(3), np.full(3, 0.02 * size))
+                self.stage.ellipsoid(f"singular{number}/{k}", mark, VERMILLION, 1.0)
