@@ -162,6 +162,7 @@ _LATER = {
     ".simulation.events": ("events",),
     ".readers.meshes": ("Surface", "load_mesh"),
     ".viewer": ("viewer",),
+    ".viewer.browser": ("view",),
 }
 _HOME = {name: module for module, names in _LATER.items() for name in names}
 

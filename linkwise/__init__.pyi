@@ -170,6 +170,7 @@ from .simulation.run import simulate as simulate
 from .simulation.step_kernels import step_kernel as step_kernel
 from .simulation.storage import load_trajectory as load_trajectory
 from .simulation.trajectory import Trajectory as Trajectory
+from .viewer.browser import view as view
 
 __version__: str
 __all__ = [
@@ -342,6 +343,7 @@ __all__ = [
     "studies",
     "symbolic",
     "trajectories",
+    "view",
     "viewer",
     "vjp_of",
 ]

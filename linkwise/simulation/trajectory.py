@@ -368,6 +368,13 @@ class Trajectory:
             raise MechanismError("a trajectory without samples cannot be drawn")
         return plot_trajectory(self, path, **options)
 
+    def view(self, **options: Any) -> Any:
+        """Play it in the browser, a batch side by side; options and result are those of ``lw.view``, which needs viser:
+        pip install 'linkwise[view]'."""
+        from ..viewer.browser import view
+
+        return view(self, **options)
+
     def show(self, **options: Any) -> Any:
         """A page in which it is played, turned around and stopped, for a notebook or ``.save("motion.html")``: complete
         in itself; batches beside each other.  Options as of ``lw.viewer.page``: ``meshes=True``, ``rate=60.0``."""

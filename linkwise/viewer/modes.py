@@ -66,8 +66,8 @@ def plot_modes(
 
 
 def excursion(model: Any, number: int, phases: np.ndarray) -> np.ndarray:
-    """(k, nq): configurations of a mode at phases (k,) of its cycle, as far from where the model is linearized as can be
-    seen; loops are closed where they can be."""
+    """(k, nq): configurations of a mode at phases (k,) of its cycle, far enough from where the model is linearized that
+    the motion is seen; loops are closed where they can be."""
     shape = model.modes().shapes[:, number]
     phase = 0.5 * np.angle(np.sum(shape**2))
     skeleton = Skeleton(model.mechanism)

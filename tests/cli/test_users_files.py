@@ -135,12 +135,12 @@ def test_every_command_has_an_example():
     assert names == {
         *("info", "dynamics", "simulate", "linearize", "operators", "prove"),
         *("ik", "trajectory", "estimate", "formulas"),
-        *("convert", "export", "reproduce", "bench", "cache", "demo"),
+        *("convert", "export", "reproduce", "bench", "cache", "demo", "view"),
     }
 
 
 @pytest.mark.parametrize(
-    ("path", "command"), [leaf for leaf in LEAVES if leaf[0][0] not in ("reproduce", "demo")], ids=str
+    ("path", "command"), [leaf for leaf in LEAVES if leaf[0][0] not in ("reproduce", "demo", "view")], ids=str
 )
 def test_the_examples_of_the_help_run(run, here, quick, path, command, monkeypatch):
     pytest.importorskip("matplotlib")

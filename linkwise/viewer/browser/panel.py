@@ -38,7 +38,8 @@ class Panel:
         self._player: dict[str, Any] = {}
         self._gizmo: Any = None
         self._free = True  # whether the gizmo follows the hand: nobody holds it
-        self._gui.configure_theme(control_layout="collapsible", control_width="medium", show_logo=False)
+        self._gui.configure_theme(control_width="medium", show_logo=False)
+        self._gui.main_panel.dock_right()
         self._gui.set_panel_label(f"linkwise: {viewer.session.mech.name}")
         self._status = self._gui.add_markdown("")
         self._folder = self._gui.add_folder("Motion", visible=False)

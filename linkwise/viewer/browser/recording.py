@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 VIDEOS = (".mp4", ".gif")
-PATIENCE = 20.0  # seconds that a browser may take for a picture
+PATIENCE = 120.0  # seconds that a browser may take for a picture
 
 
 def screenshot(server: Any, path: str | Path | None, width: int, height: int) -> np.ndarray:
@@ -40,6 +40,7 @@ def video(
         raise ValueError(f"videos are written as {' or '.join(VIDEOS)}, not as {file.name!r}")
     client = _client(server)
     options: dict[str, Any] = {"fps": fps} if file.suffix.lower() == ".mp4" else {"duration": 1000.0 / fps, "loop": 0}
+    writer: Any
     with imageio.get_writer(file, **options) as writer:
         for t in times:
             show(float(t))

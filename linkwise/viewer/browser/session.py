@@ -36,7 +36,7 @@ class Session:
         self.target: np.ndarray | None = None
         self._start = self.q.copy()
         self._usual: float | None = None
-        self._rank: int | None = None
+        self._rank: Any = None
 
     # -- what is seen ---------------------------------------------------------------------------------
 

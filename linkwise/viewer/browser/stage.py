@@ -239,7 +239,7 @@ def camera(scene: Scene, points: np.ndarray, up: np.ndarray) -> tuple[np.ndarray
     direction = aside / np.linalg.norm(aside) + 0.35 * up
     reach = max(float(np.linalg.norm(high - low)), 0.2 * scene.size)
     middle = 0.5 * (low + high)
-    return middle + 1.15 * reach * direction / np.linalg.norm(direction), middle
+    return middle + 1.3 * reach * direction / np.linalg.norm(direction), middle
 
 
 def floor_height(points: np.ndarray, up: np.ndarray) -> float:
