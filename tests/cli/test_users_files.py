@@ -135,7 +135,7 @@ def test_every_command_has_an_example():
     assert names == {
         *("info", "dynamics", "simulate", "linearize", "operators", "prove"),
         *("ik", "trajectory", "estimate", "formulas"),
-        *("convert", "export", "reproduce", "bench", "cache", "demo", "view"),
+        *("convert", "export", "reproduce", "bench", "cache", "demo", "study", "view"),
     }
 
 
