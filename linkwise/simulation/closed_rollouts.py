@@ -82,6 +82,30 @@ def onto_loops(
     return to[0].astype(q.dtype), to[1].astype(v.dtype)
 
 
+def onto_loops_on_device(
+    device: DeviceCall, mech: Mechanism, q: Any, v: Any, parameters: Mapping[str, Any]
+) -> tuple[Any, Any]:
+    """The same of arrays on a GPU, there if nothing is to be said about them."""
+    if not parameters and q.ndim == v.ndim == 2:  # one of each for all states is quickly done here
+        error, (found, reliability) = (
+            stored(mech, (name, "cuda"), lambda name=name: compile(name, mech, target="cuda"))(*given)  # type: ignore[misc]
+            for name, given in (("position_error", (q,)), ("closed_projection", (q, v)))
+        )
+        (rows,) = device.copied([sizes(mech).rows])
+        gaps, rates = np.abs(error * rows).max(axis=-1), found[..., mech.nq :]
+        bound = closed.LOOPS.velocity_by_mistake * np.abs(v).max(axis=-1)
+        plain = (
+            (gaps <= closed.LOOPS.open_by_mistake)
+            & (reliability > RELIABLE)
+            & (np.abs(rates - v).max(axis=-1) <= bound)
+        )
+        if bool(plain.all()):
+            closed_q = np.where(gaps[..., None] > closed.LOOPS.closed, found[..., : mech.nq], q)
+            return closed_q.astype(q.dtype), rates.astype(v.dtype)
+    here = {name: device.fetched(x) for name, x in parameters.items()}
+    return onto_loops(mech, device.fetched(q), device.fetched(v), here)
+
+
 def _function(mech: Mechanism, algorithm: str, parameters: tuple[str, ...]) -> Callable[..., np.ndarray]:
     """In double precision, of mechanisms with these numbers as further inputs."""
     if not parameters:

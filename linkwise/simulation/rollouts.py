@@ -35,6 +35,7 @@ from .closed_rollouts import (
     counting,
     finite_states,
     onto_loops,
+    onto_loops_on_device,
     run_closed,
     run_closed_on_device,
     warn_first,
@@ -203,10 +204,9 @@ def _prepared(
             warn_of_starts_beyond_limits(mech, next(iter(arrays.values())))
     bare = {name: x for name, x in varied.items() if name not in acts}
     if mech.loops:
-        fetched = device.fetched if device else np.asarray
+        close = partial(onto_loops_on_device, device) if device else onto_loops
         q, v, *_ = arrays
-        poses = {name: fetched(x) for name, x in bare.items()}
-        arrays[q], arrays[v] = onto_loops(mech, fetched(arrays[q]), fetched(arrays[v]), poses)
+        arrays[q], arrays[v] = close(mech, arrays[q], arrays[v], bare)
     arrays.update(initial_momenta(mech, arrays, bare))
     return bool(varied)
 

@@ -17,13 +17,17 @@ import numpy as np
 from ..ir.looped import AnyProgram
 from ..ir.program import Array
 from ..ir.recurrence import Recurrence
-from ..targets import cuda_c
+from ..targets import cuda_c, cuda_transposition
 from ..targets.protocol import Options
 from .arrays import NoDeviceError
 from .device_arrays import seen_by_cupy, writable
 from .gufunc import delivered
+from .transposed_results import Transposed
 
 LONG = 20_000  # operations: code for one layout is compiled, with any strides, as compiling takes long
+#: Bytes of a thread that the compiler leaves in local memory from which shared memory is faster, and the share of them
+#: that must remain there at most: on an H200 between 0.8 and 2.2 times as fast below and above, of twelve kernels.
+FAR_BYTES, FEWER = 1000, 0.55
 KEPT = 256  # launches that are kept
 
 
@@ -46,6 +50,7 @@ class _Launch:
     head      sizes, before the addresses of the arrays
     tail      strides, after them
     results   shapes of the outputs
+    transposed    which outputs are computed element by element and laid out as rows then; None for none
     """
 
     kernel: Any
@@ -55,6 +60,17 @@ class _Launch:
     head: tuple[Any, ...]
     tail: tuple[Any, ...]
     results: tuple[tuple[int, ...], ...]
+    transposed: Transposed | None = None
+
+
+@dataclass(frozen=True)
+class _Code:
+    """A compiled kernel: threads of a block, bytes of shared memory that it asks for, and the layout it is for."""
+
+    function: Any
+    threads: int
+    shared: int
+    layout: cuda_c.Layout
 
 
 @dataclass(frozen=True)
@@ -72,7 +88,8 @@ class _Compiled:
         self.inputs, self.outputs = program.inputs, program.outputs
         self.dtype = np.dtype(options.dtype)
         self._program, self._options, self._recurrence, self._cupy = program, options, recurrence, cupy
-        self._kernels: dict[cuda_c.Layout, Any] = {}
+        self._codes: dict[tuple[cuda_c.Layout, bool], _Code] = {}
+        self._near: bool | None = None  # whether values wait in shared memory; not known before the first call
         self._launches: dict[Any, _Launch] = {}
         self._known: dict[Any, _Known] = {}
 
@@ -90,7 +107,9 @@ class _Compiled:
         return made
 
     def run(self, launch: _Launch, arrays: Sequence[Any]) -> None:
-        if launch.grid[0]:
+        if launch.transposed and launch.grid[0]:
+            launch.transposed.run(self._cupy, launch, arrays)
+        elif launch.grid[0]:
             launch.kernel(launch.grid, launch.block, (*launch.head, *arrays, *launch.tail), shared_mem=launch.shared)
 
     def _new_launch(self, values: Sequence[Any], results: Sequence[Any] | None) -> _Launch:
@@ -99,14 +118,17 @@ class _Compiled:
         places = [(x.shape, x.strides) for x in results] if results is not None else [(s, None) for s in shapes]
         strides += [self._strides(s, t, a, batch) for (s, t), a in zip(places, self.outputs, strict=True)]
         sizes, strides = _merged(batch, strides)
-        layout = self._layout(sizes, strides)
-        kernel, threads, shared = self._kernel(layout)
-        tail = []
-        for (steps, axes, core), rows in zip(strides, layout.rows, strict=True):
-            tail += [*steps, *axes, *(() if rows else core)]
+        code = self._code(len(sizes), self._in_rows(strides))
         states = math.prod(batch)
+        transposed = self._transposed(code.layout, sizes, strides)
+        if transposed:
+            strides = transposed.of_kernel(strides)
+        tail = []
+        for (steps, axes, core), rows in zip(strides, code.layout.rows, strict=True):
+            tail += [*steps, *axes, *(() if rows else core)]
         head = (states, *lengths, *sizes[1:])
-        return _Launch(kernel, (-(-states // threads),), (threads,), shared, _int64(head), _int64(tail), shapes)
+        grid, block = (-(-states // code.threads),), (code.threads,)
+        return _Launch(code.function, grid, block, code.shared, _int64(head), _int64(tail), shapes, transposed)
 
     def sizes(self, values: Sequence[Any]) -> tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[int, ...], ...]]:
         """The shape of the batch, the lengths of the axes of a recurrence, and the shapes of the outputs."""
@@ -134,23 +156,61 @@ class _Compiled:
         missing = [0] * (len(batch) - lead)
         return missing + steps[:lead], steps[lead : lead + axes], steps[lead + axes :]
 
-    def _layout(self, sizes: Sequence[int], strides: Any) -> cuda_c.Layout:
+    def _in_rows(self, strides: Any) -> tuple[bool, ...]:
+        """Of which arrays the elements of a state lie side by side, in neighbouring places for neighbouring states."""
         arrays = (*self.inputs, *self.outputs)
-        in_rows = [
-            self._program.size <= LONG and steps[0] != 0 and _side_by_side(core, array.shape)
+        return tuple(
+            steps[0] != 0 and _side_by_side(core, array.shape)
             for (steps, _, core), array in zip(strides, arrays, strict=True)
-        ]
-        return cuda_c.layout_for(self._program, self._options, len(sizes), in_rows)
+        )
 
-    def _kernel(self, layout: cuda_c.Layout) -> tuple[Any, int, int]:
-        if layout not in self._kernels:
-            text, threads, shared = cuda_c.emitted(self._program, self._options, layout, self._recurrence)
+    def _code(self, batch: int, in_rows: tuple[bool, ...]) -> _Code:
+        """The code for arrays that lie so.  Long code is compiled once, for any strides."""
+        direct = self._layout(batch, (False,) * len(in_rows))
+        if self._near is None:
+            self._near = self._is_faster_with_near_values(direct)
+        return self._loaded(direct if self._near or self._is_long else self._layout(batch, in_rows), self._near)
+
+    def _is_faster_with_near_values(self, layout: cuda_c.Layout) -> bool:
+        """Whether values that registers have no room for wait in shared memory, or where the compiler leaves them: it
+        tells how many bytes of them are in local memory."""
+        if not cuda_c.has_values_that_wait(self._program, self._options):
+            return False
+        if self._is_long:
+            return True
+        left = self._loaded(layout, near=False).function.local_size_bytes
+        return left >= FAR_BYTES and self._loaded(layout, near=True).function.local_size_bytes < FEWER * left
+
+    @property
+    def _is_long(self) -> bool:
+        return self._program.size > LONG
+
+    def _layout(self, batch: int, in_rows: tuple[bool, ...]) -> cuda_c.Layout:
+        return cuda_c.layout_for(self._program, self._options, batch, in_rows)
+
+    def _loaded(self, layout: cuda_c.Layout, near: bool) -> _Code:
+        key = layout, near
+        if key not in self._codes:
+            text, threads, shared = cuda_c.emitted(self._program, self._options, layout, self._recurrence, near)
             function = self._cupy.RawModule(code=text).get_function(cuda_c.function_name(self._program))
             if shared:
                 function.max_dynamic_shared_size_bytes = shared
                 function.preferred_shared_memory_carveout = 100  # percent
-            self._kernels[layout] = function, threads, shared
-        return self._kernels[layout]
+            self._codes[key] = _Code(function, threads, shared, layout)
+        return self._codes[key]
+
+    def _transposed(self, layout: cuda_c.Layout, sizes: Sequence[int], strides: Any) -> Transposed | None:
+        """Outputs that are rows, but not written as such: too long for a tile."""
+        rows, count = self._in_rows(strides), len(self.inputs)
+        which = tuple(
+            rows[count + k] and not layout.rows[count + k] and cuda_transposition.pays(array, self.dtype.itemsize)
+            for k, array in enumerate(self.outputs)
+        )
+        if self._recurrence is not None or len(sizes) > 1 or not any(which):
+            return None
+        source = cuda_transposition.emit(self._options)
+        function = self._cupy.RawModule(code=source).get_function(cuda_transposition.NAME)
+        return Transposed(function, self.dtype, self.outputs, which, tuple(steps[0] for steps, _, _ in strides))
 
     def converted(self, values: Any, name: str) -> Any:
         """In the kernel's precision; numbers that would lose more than digits are refused."""

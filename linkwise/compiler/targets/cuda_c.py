@@ -67,9 +67,16 @@ class Emitted(NamedTuple):
     shared_bytes: int
 
 
-def emitted(program: AnyProgram, options: Options, layout: Layout, recurrence: Recurrence | None = None) -> Emitted:
-    """CUDA C text of ``extern "C" __global__ void NAME(n, sizes, arrays, strides)``."""
-    kernel = _Kernel(program, options, layout, recurrence)
+def emitted(
+    program: AnyProgram,
+    options: Options,
+    layout: Layout,
+    recurrence: Recurrence | None = None,
+    near: bool = True,
+) -> Emitted:
+    """CUDA C text of ``extern "C" __global__ void NAME(n, sizes, arrays, strides)``; ``near``: values that registers
+    have no room for wait in shared memory, else wherever the compiler leaves them."""
+    kernel = _Kernel(program, options, layout, recurrence, near)
     waiting = kernel.warps * WARP * kernel.waiting.near * ITEM_BYTES[options.dtype] if kernel.waiting else 0
     return Emitted(kernel.text(), WARP * kernel.warps, waiting)
 
@@ -79,6 +86,11 @@ def emit(
 ) -> str:
     """The text alone."""
     return emitted(program, options, layout or layout_for(program, options), recurrence).text
+
+
+def has_values_that_wait(program: AnyProgram, options: Options) -> bool:
+    """Whether registers have no room for more than a few values of the program."""
+    return not isinstance(program, LoopedProgram) and cuda_spills.are_needed(program, real_of(options))
 
 
 def function_name(program: AnyProgram) -> str:
@@ -159,7 +171,9 @@ class _Operand:
 class _Kernel:
     """The parts of one kernel's text."""
 
-    def __init__(self, program: AnyProgram, options: Options, layout: Layout, recurrence: Recurrence | None):
+    def __init__(
+        self, program: AnyProgram, options: Options, layout: Layout, recurrence: Recurrence | None, near: bool
+    ):
         self.program, self.recurrence, self.batch = program, recurrence, layout.batch
         self.real = real_of(options)
         sizes = _tile_sizes(program, layout)
@@ -172,7 +186,7 @@ class _Kernel:
         if isinstance(program, LoopedProgram):
             table = "__device__ const"
             self.body = LoopedBody(program, self.real, self._address, True, self._named, table)
-        elif cuda_spills.are_needed(program, self.real):
+        elif near and cuda_spills.are_needed(program, self.real):
             self.warps = 1  # so that shared memory is used up
             fed = {name for _, name in recurrence.feeds} if recurrence else set()
             kept = sum(array.size for array in program.inputs if array.name in fed)

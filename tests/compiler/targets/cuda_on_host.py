@@ -83,6 +83,10 @@ class DeviceArray(np.ndarray):
         return SimpleNamespace(ptr=self.ctypes.data)
 
 
+def _as_strided(array, shape, strides):
+    return np.lib.stride_tricks.as_strided(array, shape, strides, subok=True)
+
+
 def install(monkeypatch: pytest.MonkeyPatch, folder: Path) -> SimpleNamespace:
     """The part of CuPy that the runtime uses, on NumPy arrays and the host's compiler, as module ``cupy``."""
     if COMPILER is None:
@@ -118,6 +122,8 @@ def install(monkeypatch: pytest.MonkeyPatch, folder: Path) -> SimpleNamespace:
                 packed = (ctypes.c_longlong * len(numbers))(*numbers)
                 assert launch(ctypes.c_uint(*grid), ctypes.c_uint(*block), packed) == 0, "lanes part at __syncwarp"
 
+            # As of a compiler that leaves values in local memory where they do not wait in shared memory.
+            function.local_size_bytes = 0 if "_waiting" in self.code else 4000
             return function
 
     cupy = SimpleNamespace(
@@ -125,6 +131,8 @@ def install(monkeypatch: pytest.MonkeyPatch, folder: Path) -> SimpleNamespace:
         asarray=asarray,
         from_dlpack=lambda array: np.from_dlpack(array).view(DeviceArray),
         asnumpy=lambda array: np.array(array).view(np.ndarray),
+        zeros=lambda shape, dtype: np.zeros(shape, dtype).view(DeviceArray),
+        lib=SimpleNamespace(stride_tricks=SimpleNamespace(as_strided=_as_strided)),
         empty=lambda shape, dtype: np.full(shape, np.nan, dtype).view(DeviceArray),
         ascontiguousarray=lambda array: np.ascontiguousarray(array).view(DeviceArray),
         copyto=copyto,

@@ -16,7 +16,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.compiler.runtime import gpu
-from linkwise.compiler.targets import cuda_c, cuda_spills, numpy_reference
+from linkwise.compiler.targets import cuda_c, cuda_spills, cuda_transposition, numpy_reference
 from linkwise.compiler.targets.protocol import Options
 from linkwise.mechanics.algorithms.catalogue import Algorithm
 from tests.compiler.targets import cuda_on_host
@@ -82,11 +82,30 @@ def test_values_that_registers_have_no_room_for(cupy_on_host, few_registers, dty
     program = every_operation()
     q, masses = random_inputs((70,))
     got = gpu.load(program, Options(dtype=dtype))(q, masses)
-    (module,) = cupy_on_host.modules
-    assert "_near[" in module.code and "blocks of 32 threads" in module.code
+    plain, module = cupy_on_host.modules  # as compiled, values stay far away; so it is compiled again
+    assert "_near[" not in plain.code and "_near[" in module.code and "blocks of 32 threads" in module.code
     eps = np.finfo(dtype).eps
     for array, expected in zip(got, numpy_reference.evaluate(program, [q, masses], dtype), strict=True):
         np.testing.assert_allclose(array, expected, rtol=32 * eps, atol=32 * eps)
+
+
+@pytest.mark.parametrize("left, compiled", [({False: 900, True: 0}, 1), ({False: 2000, True: 1800}, 2)])
+def test_values_stay_where_the_compiler_leaves_them(cupy_on_host, few_registers, monkeypatch, left, compiled):
+    """Where they are few, or shared memory has no room for most of them."""
+    get = cupy_on_host.RawModule.get_function
+
+    def reported(module, name):
+        function = get(module, name)
+        function.local_size_bytes = left["_waiting" in module.code]
+        return function
+
+    monkeypatch.setattr(cupy_on_host.RawModule, "get_function", reported)
+    q, masses = random_inputs((70,))
+    kernel = gpu.load(every_operation(), Options())
+    got = kernel(cupy_on_host.asarray(q), cupy_on_host.asarray(masses))
+    assert len(cupy_on_host.modules) == compiled + 1 and "_near[" not in cupy_on_host.modules[-1].code
+    for array, expected in zip(got, numpy_reference.evaluate(every_operation(), [q, masses], "float64"), strict=True):
+        np.testing.assert_allclose(array, expected, rtol=1e-14, atol=1e-14)
 
 
 def test_forward_dynamics_and_rollouts_with_few_registers(cupy_on_host, few_registers):
@@ -282,6 +301,37 @@ def test_long_rows_go_through_tiles(cupy_on_host, batch, longer):
     assert ("_stage<20>" in module.code) == (batch > 1) and "_stage<20>" in kernel.source("cuda")
 
 
+@pytest.mark.parametrize("batch", [1, 32, 77, 200])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows_that_no_tile_has_room_for_are_transposed(cupy_on_host, monkeypatch, dtype, batch):
+    """Some states at a time, each result in its own memory; results in columns are written as they are."""
+    monkeypatch.setattr(cuda_transposition, "LEAST_STATES", 64)
+    monkeypatch.setattr(cuda_transposition, "NEAR_BYTES", 0)
+    size = 450
+    algorithm = Algorithm(
+        "outer", ("a", "b"), ("c", "d"), lambda tree, a, b: ([[x * y for y in b] for x in a], a), sizes=SIZES_OF_OUTER
+    )
+    rng = np.random.default_rng(0)
+    a, b = (rng.normal(size=(batch, n)).astype(dtype) for n in (size // 15, 15))
+    kernel = lw.compile(algorithm, lw.mechanisms.planar_arm(1), target="cuda", dtype=dtype)
+    given = [cupy_on_host.asarray(x) for x in (a, b)]
+    expected = a[:, :, None] * b[:, None, :]
+    for _ in range(2):  # the second is a call like one before
+        c, d = kernel(*given)
+        np.testing.assert_array_equal(c, expected)
+        np.testing.assert_array_equal(d, a)
+    assert any(cuda_transposition.NAME in module.code for module in cupy_on_host.modules) == (batch > 1)
+    wide = cupy_on_host.asarray(np.full((batch, 30, 16), np.nan, dtype))[..., :15]  # rows with gaps: no single pieces
+    rows = cupy_on_host.asarray(np.full((batch, 2, 30, 15), np.nan, dtype))[:, 0]
+    across = cupy_on_host.asarray(np.full((30, 15, batch), np.nan, dtype)).transpose(2, 0, 1)
+    for out in (wide, rows, across):
+        kernel(*given, out=(out, cupy_on_host.asarray(np.empty_like(a))))
+        np.testing.assert_array_equal(out, expected)
+
+
+SIZES_OF_OUTER = {"a": (30,), "b": (15,), "c": (30, 15), "d": (30,)}
+
+
 def test_results_over_inputs(cupy_on_host):
     """As with NumPy's ufuncs: inputs are read before the results that take their place."""
     mech = lw.mechanisms.planar_arm(2)
@@ -333,3 +383,35 @@ def test_rollouts_of_arrays_on_the_device_stay_there(cupy_on_host):
     assert all(isinstance(x, cupy_on_host.ndarray) for x in found)
     for one, other in zip(found, lw.rollout(mech, q, v, None, 0.01, 4), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["five_bar", pytest.param("stewart_platform", marks=pytest.mark.slow)])
+def test_rollouts_of_closed_mechanisms(cupy_on_host, name):
+    """What cannot be relied on there is made again on the CPU."""
+    mech, rng = getattr(lw.mechanisms, name)(), np.random.default_rng(5)
+    q = lw.closed.assemble(mech, mech.initial)
+    q, v = lw.closed.project(mech, q, rng.normal(size=(6, mech.nv)))
+    q = np.broadcast_to(q, (6, mech.nq)).copy()
+    given = [cupy_on_host.asarray(x) for x in (q, v)]
+    found = lw.rollout(mech, *given, None, 1e-3, 20, every=2, target="cuda")
+    assert all(isinstance(x, cupy_on_host.ndarray) for x in found)
+    for one, other in zip(found, lw.rollout(mech, q, v, None, 1e-3, 20, every=2), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.filterwarnings("ignore::linkwise.MechanismWarning")
+def test_rollouts_of_closed_mechanisms_through_singular_positions(cupy_on_host):
+    mech = lw.mechanisms.four_bar(1.0, 1.0, 1.0, 1.0)
+    q = lw.closed.assemble(mech, np.zeros(mech.nq) + 0.3)
+    v = lw.closed.project(mech, q, np.array([[-3.0, 0, 0], [0.1, 0, 0]]))[1]
+    q = np.broadcast_to(q, v.shape).copy()
+    found = lw.rollout(mech, cupy_on_host.asarray(q), cupy_on_host.asarray(v), None, 0.01, 40, target="cuda")
+    for one, other in zip(found, lw.rollout(mech, q, v, None, 0.01, 40), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+
+
+def test_open_loops_are_refused_on_the_device_too(cupy_on_host):
+    mech = lw.mechanisms.five_bar()
+    q = cupy_on_host.asarray(np.full((3, mech.nq), 0.7))
+    with pytest.raises(lw.closed.AssemblyError, match="is open by"):
+        lw.rollout(mech, q, cupy_on_host.asarray(np.zeros((3, mech.nv))), None, 1e-3, 2, target="cuda")

@@ -1,0 +1,58 @@
+"""CUDA C that lays out results as rows which kernels have written element by element: one warp for each square of 32
+states and 32 elements, through a tile in shared memory.
+
+Rows that no tile of a kernel has room for would be written in pieces of cache lines: on an H200 that takes five to ten
+times as long as to write them in order and transpose them, which the second-level cache has room for.
+"""
+
+from __future__ import annotations
+
+from ..ir.program import Array
+from .c_expressions import real_of
+from .cuda_spills import WARP
+from .protocol import Options
+
+NAME = "transposed"
+WARPS = 4  # in a block
+LEAST_BYTES = 512  # of a row: shorter ones are written as they are
+NEAR_BYTES = 32 << 20  # of results that are transposed at a time: less than the second-level cache has
+LEAST_STATES = 1 << 15  # at a time: fewer do not keep all of a GPU busy
+
+
+def pays(array: Array, item_bytes: int) -> bool:
+    """Whether the rows of such results are long enough."""
+    return array.size * item_bytes >= LEAST_BYTES
+
+
+def states_at_a_time(bytes_of_state: int) -> int:
+    return max(LEAST_STATES, NEAR_BYTES // bytes_of_state // WARP * WARP)
+
+
+def blocks(states: int, size: int) -> int:
+    return -(-(-(-states // WARP) * -(-size // WARP)) // WARPS)
+
+
+def emit(options: Options) -> str:
+    """``transposed(n, size, from, pitch, to, step)``: n states of ``size`` elements, element k of all states at
+    ``from + k pitch``, to rows at ``to + i step``."""
+    real = real_of(options).name
+    return f"""extern "C" __global__ void {NAME}(
+    const long long n, const long long size, const {real} *__restrict__ from, const long long pitch,
+    {real} *__restrict__ to, const long long step)
+{{
+    __shared__ {real} tiles[{WARPS} * {WARP} * {WARP + 1}];
+    const int lane = threadIdx.x % {WARP};
+    {real} *const tile = tiles + threadIdx.x / {WARP} * ({WARP} * {WARP + 1});
+    const long long across = (size + {WARP - 1}) / {WARP};
+    const long long square = (long long)blockIdx.x * {WARPS} + threadIdx.x / {WARP};
+    const long long first = square / across * {WARP}, begin = square % across * {WARP};
+    if (first >= n) return;
+    const int rows = n - first < {WARP} ? (int)(n - first) : {WARP};
+    const int columns = size - begin < {WARP} ? (int)(size - begin) : {WARP};
+    for (int k = 0; k < columns; ++k)
+        if (lane < rows) tile[k * {WARP + 1} + lane] = from[(begin + k) * pitch + first + lane];
+    __syncwarp();
+    for (int k = 0; k < rows; ++k)
+        if (lane < columns) to[(first + k) * step + begin + lane] = tile[lane * {WARP + 1} + k];
+}}
+"""
