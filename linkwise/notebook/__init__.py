@@ -23,6 +23,7 @@ WRITERS: dict[str, Callable[[Any], dict[str, str]]] = {
     "Proof": results.proof,
     "Text": results.text,
     "InverseKinematics": results.inverse_kinematics,
+    "RangeOfMotion": results.range_of_motion,
     "Redundancy": results.text,
     "BaseParameters": results.text,
     "PayloadEstimate": results.text,

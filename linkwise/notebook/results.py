@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .html import block, number, preformatted, table
+import linkwise as lw
 
+from .html import block, number, picture, preformatted, table
+
+ENDS = ("lowest", "highest")
 VERDICTS = {True: "proven", False: "does not hold", None: "not settled"}
 
 
@@ -34,6 +37,15 @@ def inverse_kinematics(found: Any) -> dict[str, str]:
     names = mech.coordinate_names("q")
     rows = [(name, number(x)) for name, x in zip(names, found.q, strict=True)]
     return block(title, words, table(("q", "found"), rows, numbers=(1,)))
+
+
+def range_of_motion(found: Any) -> dict[str, str]:
+    """Its ends and what stops it there, and the other coordinates over this one."""
+    rows = [(name, number(end.value), end.cause, end.joint) for name, end in zip(ENDS, found.ends, strict=True)]
+    rows += [("dead centre", number(end.value), "", "") for end in found.dead_centres]
+    ends = table(("", found.coordinate, "what stops it", "joint"), rows, numbers=(1,))
+    curves = picture(lambda: lw.viewer.plot_range(found), f"other coordinates over {found.coordinate}")
+    return block(f"Range of {found.coordinate}", f"of {found.mechanism.name}", curves, ends)
 
 
 def text(one: Any) -> dict[str, str]:

@@ -175,6 +175,13 @@ def test_results_of_other_questions():
     assert shown(loader).text == str(loader)
 
 
+def test_ranges_of_motion_have_ends_and_curves():
+    pytest.importorskip("matplotlib")
+    found = lw.closed.range_of_motion(lw.mechanisms.four_bar(), "rocker_joint")
+    page = shown(found)
+    assert page.pictures == 1 and page.rows[1][:3] == ["lowest", f"{found.lower:.4g}", "dead centre"]
+
+
 def test_one_kind_can_be_asked_for():
     assert set(ARM._repr_mimebundle_(include=["text/plain"])) == {"text/plain"}
     assert set((op.H @ op.phi)._repr_mimebundle_(exclude=["text/plain"])) == {"text/latex"}

@@ -46,6 +46,7 @@ CELLS = {
     "a model": ("lw.linearize(lw.mechanisms.planar_arm(2), [-1.5707963267948966, 0.0])", 1),
     "an expression has no picture": ("lw.operators.H @ lw.operators.phi", 0),
     "work with a bar": ("with lw.progress():\n    motion.resume(0.1)", 0),
+    "a page to turn around": ("motion.show()", 0),
     "after the magic": ("""
         %matplotlib inline
         lw.viewer.draw(lw.mechanisms.planar_arm(2))
@@ -77,5 +78,7 @@ def test_a_fresh_kernel_shows_results_once():
         assert sum(map(pictures, cell.outputs)) == count, name
     formula, bar = (notebook.cells[list(CELLS).index(name)].outputs for name in list(CELLS)[6:8])
     assert r"H \phi" in formula[0].data["text/latex"]
+    page = notebook.cells[list(CELLS).index("a page to turn around")].outputs[0].data
+    assert page["text/html"].startswith("<iframe") and page["text/plain"].startswith("<Page 'planar_arm_2'")
     assert formula[0].data["text/plain"] == "H @ phi"
     assert "simulate" in str(bar) and "0.100 of 0.1 s" in str(bar), "a bar of widgets, or of letters"

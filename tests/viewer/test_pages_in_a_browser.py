@@ -98,6 +98,7 @@ def every_joint() -> lw.Mechanism:
     return build.build("every_joint")
 
 
+@pytest.mark.slow
 def test_sliders_move_joints_of_all_kinds_as_linkwise_does(tab, tmp_path):
     mech = every_joint()
     mech.save(tmp_path / "robot.html")

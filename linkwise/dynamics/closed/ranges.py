@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...display import mimebundle
 from ...mechanism import Mechanism, MechanismWarning, warn_caller
 from .climbs import Climb
 from .families import Family, closed_start, family, require_dof
@@ -78,6 +79,8 @@ class RangeOfMotion:
         if any(abs(one.value - other.value) > same for one, other in zip(self.ends, self.driven, strict=True)):
             lines.append(f"driven from where it is: from {self.driven[0]} to {self.driven[1]}")
         return "\n".join(lines)
+
+    _repr_mimebundle_ = mimebundle
 
 
 def range_of_motion(
