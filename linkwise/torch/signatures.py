@@ -35,7 +35,7 @@ class Signature:
         """The result, without gradients."""
         if self.device != "cpu":
             return self.run(*[x.detach() for x in tensors])
-        found = self.run(*[x.detach().numpy() if x.requires_grad else x.numpy() for x in tensors])
+        found = self.run(*[x.numpy(force=True) if x.requires_grad else x.numpy() for x in tensors])
         return torch.from_numpy(found) if type(found) is np.ndarray else torch.as_tensor(found)
 
     @property
