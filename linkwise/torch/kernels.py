@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 import linkwise as lw
 
@@ -32,9 +33,9 @@ def differentiable(kernel: lw.Kernel, result: str | None = None) -> Callable[...
     result   the name of the result, where the kernel has several
 
     Gradients by configurations are plain ones, by each of the nq coordinates: that of a quaternion has a part along
-    the quaternion, which a step within unit length does not use.  Gradients have gradients themselves;
-    ``torch.func.vmap`` becomes the kernel's batch, and ``torch.compile`` sees one operator.  A kernel compiled with
-    target="cuda" takes tensors on that device.
+    the quaternion, which a step within unit length does not use.  Gradients have gradients themselves, and there are
+    derivatives along directions (``torch.func.jvp``); ``torch.func.vmap`` becomes the kernel's batch, and
+    ``torch.compile`` sees one operator.  A kernel compiled with target="cuda" takes tensors on that device.
     """
     if not isinstance(kernel, lw.Kernel):
         raise TypeError(f"differentiable takes a kernel such as linkwise.compile('mass_matrix', mech), got {kernel!r}")
@@ -54,7 +55,7 @@ def differentiable(kernel: lw.Kernel, result: str | None = None) -> Callable[...
                 return function(*(_tensor(own, n, x) for n, x in zip(own.names, tensors, strict=True)))
             if x.requires_grad:
                 followed = True
-        if _in_transform():
+        if _in_transform() or forward_ad._current_level >= 0:
             return _Transformed.apply(own, *tensors)
         return _directly(own, *tensors) if followed and torch.is_grad_enabled() else own.of(*tensors)
 
@@ -121,6 +122,11 @@ class _Transformed(_Differentiated):
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
         ctx.own = inputs[0]
         ctx.save_for_backward(*inputs[1:])
+        ctx.save_for_forward(*inputs[1:])
+
+    @staticmethod
+    def jvp(ctx: Any, _: None, *directions: Tensor) -> Tensor:
+        return _Transformed.apply(ctx.own.along(), *ctx.saved_tensors, *directions)
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], own: Signature, *tensors: Tensor) -> tuple[Tensor, int]:

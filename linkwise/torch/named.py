@@ -10,16 +10,16 @@ from torch import Tensor
 
 import linkwise as lw
 
-from ..frameworks import Call, algorithm_named, asked, kept
+from ..frameworks import Call, algorithm_named, asked, kept, result_named
 from .kernels import DTYPES, PLAIN, differentiable
 from .operators import call_operator
 from .signatures import DEVICES
 
 
-def named_function(name: str, of_loops: bool = False) -> Callable[..., Tensor]:
+def named_function(name: str, of_loops: bool = False) -> Callable[..., Any]:
     """The function of tensors that belongs to an algorithm of linkwise."""
     algorithm = algorithm_named(name, "linkwise.torch.closed" if of_loops else "linkwise.torch", of_loops)
-    plain = Call(algorithm)
+    plain, gives = Call(algorithm), result_named(name, of_loops)
 
     def function(
         mech: lw.Mechanism,
@@ -27,19 +27,21 @@ def named_function(name: str, of_loops: bool = False) -> Callable[..., Tensor]:
         wrenches: Any = None,
         parameters: Mapping[str, Any] | None = None,
         **options: Any,
-    ) -> Tensor:
+    ) -> Any:
         call, tensors = plain, arguments
         usual = arguments and wrenches is None and not parameters and not options
         if not (usual and type(arguments[0]) in PLAIN and type(arguments[-1]) in PLAIN):  # names follow the arrays
             call, tensors = asked(algorithm, arguments, wrenches, parameters, options)
         first = tensors[0] if tensors and type(tensors[0]) in PLAIN else _first(tensors)
         if torch.compiler.is_compiling():
-            return call_operator(_handle(mech, call, first.dtype, first.device.type), list(tensors))
+            found = call_operator(_handle(mech, call, first.dtype, first.device.type), list(tensors))
+            return found if gives is None else gives(found)
         try:
             made = mech._kernels[call, first.dtype, first.is_cpu]
         except (KeyError, AttributeError, TypeError):
             made = _function(mech, call, first.dtype, first.device.type)
-        return made(*tensors)
+        found = made(*tensors)
+        return found if gives is None else gives(found)
 
     function.__name__ = name
     function.__doc__ = (
@@ -52,7 +54,7 @@ def named_function(name: str, of_loops: bool = False) -> Callable[..., Tensor]:
 class Namespace:
     """``linkwise.torch.closed``: the functions of ``linkwise.closed``."""
 
-    def __getattr__(self, name: str) -> Callable[..., Tensor]:
+    def __getattr__(self, name: str) -> Callable[..., Any]:
         made = named_function(name, of_loops=True)
         setattr(self, name, made)
         return made

@@ -13,6 +13,9 @@ from torch import Tensor
 import linkwise as lw
 
 from ..frameworks import Call, derivative_of, kept, spacing
+from .kernels import DTYPES, differentiable
+
+PER_STEP = ("tau", "wrenches", "ctrl")  # what may change from step to step
 
 
 @torch.compiler.disable  # graphs break here, instead of following NumPy
@@ -42,6 +45,8 @@ def rollout(
 
     Shapes are those of ``linkwise.rollout``, whose other options are not taken.  A tensor that states share gets the
     sum of their gradients.  The gradient by q0 moves within configurations: that of a quaternion has no part along it.
+    With loops torch sees step after step, as compiled: near singular positions, where ``linkwise.rollout`` takes
+    others, they cannot be relied on.
     """
     if feedback is not None and not isinstance(feedback, Mapping):
         raise TypeError(
@@ -60,10 +65,12 @@ def rollout(
         listed = ", ".join(f"{name} {x.dtype}" for name, x in tensors.items())
         raise TypeError(f"rollout: tensors of several precisions ({listed}): give all in one")
     if mech.loops and torch.is_grad_enabled() and any(x.requires_grad for x in tensors.values()):
-        raise ValueError(
-            f"mechanism {mech.name!r} has loops, and gradients of whole rollouts are those of trees: repeat the step "
-            f"linkwise.torch.closed_{method}_step(mech, q, v, tau, dt, result='state'), which has gradients"
-        )
+        if feedback:
+            raise ValueError(
+                f"mechanism {mech.name!r} has loops, where gradients are those of steps one after the other: compute "
+                "feedback between steps, linkwise.torch.differentiable(linkwise.step_kernel(mech, dt), 'state')"
+            )
+        return _step_by_step(mech, given, dt, steps, method, tuple(parameters or {}), every, final_only, passive)
     call = _Motion(
         mech,
         dt,
@@ -79,6 +86,50 @@ def rollout(
     )
     q, v, *_ = _Rollout.apply(call, *tensors.values())
     return q, v
+
+
+def _step_by_step(
+    mech: lw.Mechanism,
+    given: Mapping[str, Any],
+    dt: float | None,
+    steps: int,
+    method: str,
+    parameters: tuple[str, ...],
+    every: int,
+    final_only: bool,
+    passive: lw.Passive | None,
+) -> tuple[Tensor, Tensor]:
+    """A motion of a mechanism with loops, each step of which torch sees."""
+    if steps % every:
+        raise ValueError(f"every must divide the number of steps: {steps} steps are no multiple of {every}")
+    dtype = next(x.dtype for x in given.values() if isinstance(x, Tensor))
+    dt = mech.timestep if dt is None else dt
+    more = ["wrenches"] if "wrenches" in given else []
+    kernel = lw.step_kernel(mech, dt, method, more, parameters, passive, dtype=DTYPES[dtype])
+    if "activation" in kernel.inputs:
+        raise ValueError(f"actuators of {mech.name!r} have states of their own, which gradients here do not follow")
+    values = {name: torch.as_tensor(x, dtype=dtype) for name, x in {"dt": dt, **given}.items()}
+    q = values.get("q0", torch.tensor(mech.initial, dtype=dtype))
+    v = values.get("v0", torch.zeros(mech.nv, dtype=dtype))
+    lead = torch.broadcast_shapes(q.shape[:-1], v.shape[:-1])
+    path = [torch.cat([q.expand(*lead, -1), v.expand(*lead, -1)], -1)]
+    step, (_, _, *rest) = differentiable(kernel, "state"), kernel.input_shapes.items()
+    driven = [(values.get(name, torch.zeros(core, dtype=dtype)), len(core), name in PER_STEP) for name, core in rest]
+    for k in range(steps):
+        now = [_in_step(x, k, core) if per_step else x for x, core, per_step in driven]
+        path.append(step(*path[-1].split([mech.nq, mech.nv], -1), *now))
+    kept_states = path[-1:] if final_only else path[::every]
+    states = torch.stack(torch.broadcast_tensors(*kept_states), -2)
+    q, v = (states[..., 0, :] if final_only else states).split([mech.nq, mech.nv], -1)
+    return q, v
+
+
+def _in_step(x: Tensor, k: int, core: int) -> Tensor:
+    """What is given for all steps at once, or for each, as it is in step k; ``core`` is the number of its own axes."""
+    if x.ndim == core:
+        return x
+    axis = x.ndim - core - 1
+    return x.select(axis, k if x.shape[axis] > 1 else 0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,6 +30,7 @@ class Signature:
         self.device = next((name for name, target in DEVICES.items() if target == kernel.target), "cpu")
         (self.result,) = kernel.output_shapes.values()
         self._derived: dict[Wanted, Signature] = {}
+        self._along: Signature | None = None
 
     def of(self, *tensors: Tensor) -> Tensor:
         """The result, without gradients."""
@@ -53,6 +54,12 @@ class Signature:
         make, names = derivative_of if self.is_product else product_of, tuple(compress(self.names, wanted))
         made = self._derived[wanted] = signature(make(self.kernel, names))
         return made
+
+    def along(self) -> Signature:
+        """The kernel of how the result changes along a direction of all inputs, which follow these."""
+        if self._along is None:
+            self._along = signature(lw.jvp_of(self.kernel, self.names, tangent=False))
+        return self._along
 
     def batch(self, tensors: Sequence[Tensor]) -> torch.Size:
         """The shape of the batch."""

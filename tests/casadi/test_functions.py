@@ -158,6 +158,22 @@ def test_mechanisms_with_loops():
     np.testing.assert_allclose(by_tau[:, 0], np.concatenate(ends[0]) - np.concatenate(ends[1]), atol=1e-8)
 
 
+def test_steps_under_what_acts():
+    """Damping, and a ball that touches the ground: the step of rollouts, whose derivatives are those of our kernels."""
+    build = lw.Builder().link("ball", 1.0, (0, 0, 0), (0.01, 0.01, 0.01))
+    ball = build.joint("rail", lw.Prismatic((0, 0, 1)), "ground", "ball", damping=0.5).build("ball")
+    ball = ball.with_shape("skin", "ball", "sphere", 0.1).with_ground(0.0)
+    kernel = lw.step_kernel(ball, 1e-3, "semi_implicit")
+    step = lwc.function(kernel)
+    for height in (0.5, 0.1, 0.0995):
+        at = [height], [-1.0], [0.0], 1e-3
+        q, v = lw.rollout(ball, *at, 1, "semi_implicit")
+        np.testing.assert_allclose(numbers(step(*at))[:, 0], [*q[-1], *v[-1]], atol=1e-13)
+        found = np.hstack([numbers(x) for x in step.jacobian()(*at, 0)])
+        expected = lw.jacobian_of(kernel, kernel.inputs)(*map(np.asarray, at))
+        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
+
+
 def test_what_is_refused():
     with pytest.raises(TypeError, match="a kernel already"):
         lwc.function(lw.compile("mass_matrix", ARM, target="numpy"), ARM)

@@ -47,8 +47,55 @@ def test_one_of_several_results():
     assert torch.autograd.gradcheck(function, (q, v, tau, step))
     with pytest.raises(ValueError, match=r"several results \(state, reliability, steps_to_singular\)"):
         lwt.closed_rk4_step(BARS, q, v, tau, step)
-    with pytest.raises(ValueError, match="repeat the step linkwise.torch.closed_rk4_step"):
-        lwt.rollout(BARS, q, v, tau, 0.01, 1)
+
+
+def test_rollouts_of_mechanisms_with_loops():
+    q, v, tau = closed_state()
+    forces = tau[None] * torch.linspace(0, 1, 4, dtype=tau.dtype)[:, None]
+    mass = torch.tensor([[b.mass for b in BARS.bodies]] * 2, dtype=tau.dtype) * torch.tensor([[1.0], [2.0]])
+    path, speeds = lwt.rollout(BARS, q, v, forces, 0.01, 4, parameters={"mass": mass})
+    numbers = [x.detach().numpy() for x in (q, v, forces)]
+    expected = lw.rollout(BARS, *numbers, 0.01, 4, parameters={"mass": mass.numpy()})
+    np.testing.assert_allclose(path.detach(), expected[0], atol=1e-10)
+    np.testing.assert_allclose(speeds.detach(), expected[1], atol=1e-9)
+    last, _ = lwt.rollout(BARS, q, v, forces, 0.01, 4, parameters={"mass": mass}, final_only=True)
+    torch.testing.assert_close(last, path[:, -1])
+    assert torch.autograd.gradcheck(lambda x: lwt.rollout(BARS, q.detach(), v.detach(), x, 0.01, 2), tau)
+    with pytest.raises(ValueError, match="compute feedback between steps"):
+        lwt.rollout(BARS, q, v, None, 0.01, 2, feedback={"kd": 1.0})
+
+
+def test_derivatives_along_directions():
+    tree = lw.mechanisms.random_tree(4, 2, ["spherical", "prismatic"])
+    q, v, tau = (x.detach() for x in given(tree))
+    along = [torch.ones_like(x) for x in (q, v, tau)]
+
+    def function(*x):
+        return lwt.forward_dynamics(tree, *x)
+
+    expected = sum(
+        matrix @ way
+        for matrix, way in zip(torch.autograd.functional.jacobian(function, (q, v, tau)), along, strict=True)
+    )
+    torch.testing.assert_close(torch.func.jvp(function, (q, v, tau), tuple(along))[1], expected)
+    with torch.autograd.forward_ad.dual_level():
+        duals = [torch.autograd.forward_ad.make_dual(*pair) for pair in zip((q, v, tau), along, strict=True)]
+        torch.testing.assert_close(torch.autograd.forward_ad.unpack_dual(function(*duals)).tangent, expected)
+
+    def squares(x):
+        return function(x, v, tau).square().sum()
+
+    torch.testing.assert_close(torch.func.hessian(squares)(q), torch.autograd.functional.hessian(squares, q))
+
+
+def test_results_as_those_of_the_functions():
+    q, v, tau = given(ARM)
+    for one, other in zip(
+        lwt.forward_dynamics_derivatives(ARM, q, v, tau),
+        lw.forward_dynamics_derivatives(ARM, *(x.detach().numpy() for x in (q, v, tau))),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(one.detach(), other)
 
 
 def test_states_that_rollouts_keep():
