@@ -23,6 +23,13 @@ def test_pages_to_look_at(run, here):
     assert (here / "arm.html").read_text() == lw.mechanisms.planar_arm(2).show().html
     assert "motion.html" in run("simulate", "builtin:planar_arm:2", "--duration", "0.1", "-o", "motion.html")
     assert '"frames":7' in (here / "motion.html").read_text()
+    run("simulate", "builtin:planar_arm:2", "--duration", "0.1", "-o", "motion.csv")
+    told = run("view", "builtin:planar_arm:2", "--motion", "motion.csv", "--save", "played.html")
+    assert told == "played.html: planar_arm_2, to be opened in a browser\n"
+    assert '"frames":7' in (here / "played.html").read_text()
+    run("view", "builtin:planar_arm:2", "--q", "joint2=0.5", "--save", "bent.html")
+    assert '"q":[0.0,0.5]' in (here / "bent.html").read_text()
+    assert "must end in .html" in run("view", "builtin:planar_arm:2", "--save", "a.png", fails=True)
 
 
 def test_what_is_left_out_is_told(here, capsys):

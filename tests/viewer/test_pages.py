@@ -145,6 +145,30 @@ def test_large_meshes_get_fewer_triangles_and_keep_their_shape():
     assert np.abs(np.linalg.norm(coarse.vertices, axis=1) - 2.0).max() < 0.35
 
 
+WITH_A_MESH = """<robot name="wedge"><link name="base"/>
+<link name="arm"><visual><geometry><mesh filename="wedge.obj"/></geometry></visual>
+<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="hinge" type="continuous"><parent link="base"/><child link="arm"/><axis xyz="0 0 1"/></joint></robot>"""
+WEDGE = "v 0 0 0\nv 2 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+
+
+def test_meshes_are_in_the_page_where_they_are_asked_for(tmp_path, recwarn):
+    (tmp_path / "robot.urdf").write_text(WITH_A_MESH)
+    mech = lw.load(tmp_path / "robot.urdf")
+    recwarn.clear()
+    plain = data_of(mech.show())  # nothing is read: that the file is missing does not matter
+    assert not [one for one in recwarn if issubclass(one.category, lw.MechanismWarning)]
+    (tmp_path / "wedge.obj").write_text(WEDGE)
+    data = data_of(mech.show(meshes=True))
+    (part,), (mesh,) = data["parts"], data["meshes"]
+    assert (mesh["count"], mesh["triangles"], part["link"]) == (4, 4, 0)
+    assert [one["triangles"] > 4 for one in plain["meshes"]] == [True]  # the symbol of the joint
+    numbers = zlib.decompress(base64.b64decode(data["bytes"]))
+    corners = np.frombuffer(numbers, "<u2", 12, mesh["vertices"]).reshape(4, 3) * mesh["step"] + mesh["low"]
+    np.testing.assert_allclose(corners, [[0, 0, 0], [2, 0, 0], [0, 1, 0], [0, 0, 1]], atol=1e-6)
+    assert np.frombuffer(numbers, "<u2", 12, mesh["faces"]).tolist() == [0, 2, 1, 0, 1, 3, 0, 3, 2, 1, 2, 3]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
