@@ -38,7 +38,10 @@ examples: $(RUNNABLE)  ## run the numbered examples; pictures in demo/
 gallery: $(RUNNABLE)  ## the papers' figures and tables, computed again into gallery/
 	@$(RUN)python -m linkwise reproduce all --output gallery
 
-docs: $(RUNNABLE)  ## the documentation site, in docs/_build/html/index.html; warnings are errors
+gallery/gallery.md: | $(RUNNABLE)
+	@$(RUN)python -m linkwise reproduce all --output gallery
+
+docs: $(RUNNABLE) gallery/gallery.md  ## the documentation site, in docs/_build/html/index.html; warnings are errors
 	@$(PIP) --editable '.[docs]'
 	@$(RUN)python -m sphinx -q -W --keep-going -n -b html docs docs/_build/html
 

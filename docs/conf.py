@@ -62,4 +62,4 @@ html_theme_options = {
     "footer_end": ["theme-version"],
     "pygments_light_style": "tango",
 }
-html_sidebars = {"index": []}
+html_sidebars = {page: [] for page in ("index", "generated/gallery/index", "generated/examples")}

@@ -16,6 +16,7 @@ from typing import Any
 
 import linkwise as lw
 from linkwise.mechanics.operators import Expression, Space
+from linkwise.papers import PAPERS
 from tools.api_page import groups
 from tools.stub import _home as home
 from tools.uses import makers, uses
@@ -66,11 +67,15 @@ def write(folder: Path) -> None:
             old.unlink()
     for picture in (ROOT / "benchmarks" / "results").rglob("*.png"):
         shutil.copyfile(picture, folder / "benchmarks" / picture.name)
+    for paper in PAPERS:
+        if (ROOT / "gallery" / paper).exists():
+            shutil.copytree(ROOT / "gallery" / paper, folder / "gallery" / paper, dirs_exist_ok=True)
 
 
 def _pages() -> Iterator[tuple[str, str]]:
     yield from reference_pages()
     yield "examples.md", examples_page()
+    yield "gallery/index.md", gallery_page()
     for page, file in PROJECT.items():
         yield f"{page}.md", (ROOT / file).read_text(encoding="utf-8")
 
@@ -184,6 +189,25 @@ def skip(app: Any, what: str, name: str, obj: Any, skipped: bool, options: Any) 
     """Members of classes that are not for users: those without a docstring of ours."""
     module = getattr(obj, "__module__", None) or getattr(getattr(obj, "fget", None), "__module__", "") or ""
     return True if name in INHERITED or (inspect.isroutine(obj) and not module.startswith("linkwise")) else None
+
+
+# -- the papers ---------------------------------------------------------------------------------------------
+
+
+def gallery_page() -> str:
+    """What `make gallery` made; a list of what it would make, if it was not run."""
+    made = ROOT / "gallery" / "gallery.md"
+    if made.exists():
+        return made.read_text(encoding="utf-8")
+    lines = [
+        "# Five papers, computed again",
+        "",
+        "`make gallery` computes these figures and tables, and compares them.",
+    ]
+    for paper in PAPERS.values():
+        lines += ["", f"## {paper.title}", "", f"*{paper.authors}*", "", paper.about, ""]
+        lines += [f"- {entry.number}: {entry.title}" for entry in paper.entries]
+    return "\n".join(lines) + "\n"
 
 
 # -- examples -----------------------------------------------------------------------------------------------
