@@ -26,6 +26,7 @@ from tests.docs.test_docs import blocks
 ROOT = Path(__file__).parents[1]
 NUMBERED = "[0-9]*.py"
 CELL = re.compile(r"^```\{code-cell\}\n(?P<options>(?::[^\n]*\n)*)(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+NOT_RUN = re.compile(r"^```python no-run\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CALL = re.compile(r"^\|.*\| `([^`]*lw\.[^`]*)` \|$", re.MULTILINE)  # our column of a table of calls
 
 
@@ -99,7 +100,8 @@ def _sources() -> Iterator[tuple[Path, str]]:
             text = page.read_text(encoding="utf-8")
             in_tables = CALL.findall(text) if page.parent.name == "coming_from" else []
             in_cells = (match["code"] for match in CELL.finditer(text))  # of notebooks
-            yield page, "\n".join([*(block.code for block in blocks(text)), *in_cells, *in_tables])
+            shown = NOT_RUN.findall(text)  # what needs a screen, a cluster or another library
+            yield page, "\n".join([*(block.code for block in blocks(text)), *shown, *in_cells, *in_tables])
     for example in sorted((ROOT / "examples").glob(NUMBERED)):
         yield example, example.read_text(encoding="utf-8")
 
