@@ -43,7 +43,7 @@ def table(head: Sequence[Any], rows: Sequence[Sequence[Any]], numbers: Iterable[
 
     def whole(part: Sequence[Sequence[Any]]) -> str:
         top = line(head, "th", f"font-weight:600;border-bottom:{LINE};")
-        style = "border-collapse:collapse;border:0;margin:0;font-variant-numeric:tabular-nums"
+        style = "border-collapse:collapse;border:0;margin:0 0 .6em;font-size:inherit;font-variant-numeric:tabular-nums"
         return (
             f'<table style="{style}"><thead>{top}</thead><tbody>{"".join(line(r, "td") for r in part)}</tbody></table>'
         )
