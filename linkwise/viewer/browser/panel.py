@@ -272,7 +272,8 @@ class Panel:
         for name, value in viewer.session.values.items():
             handle = self._sliders[name]
             if ("slider", name) not in asked and abs(handle.value - value) > 0.5 * handle.step:
-                handle.value = float(np.clip(value, handle.min, handle.max))
+                digits = max(0, -int(np.floor(np.log10(handle.step))))
+                handle.value = round(float(np.clip(value, handle.min, handle.max)), digits)
         if self._gizmo is not None and self._free and viewer.hand is not None:
             mech, q = viewer.session.mech, viewer.session.q
             self._gizmo.position = viewer.hand.position(mech, q)
@@ -281,7 +282,7 @@ class Panel:
             self._gizmo.wxyz = wxyz(lw.frame_pose(mech, q, viewer.hand.link)[:3, :3])
         if self._player and viewer.player is not None:
             if "scrub" not in asked:
-                self._player["scrub"].value = viewer.player.time
+                self._player["scrub"].value = round(viewer.player.time, 3)
             label = "Pause" if viewer.player.playing else "Play"
             if self._player["play"].label != label:
                 self._player["play"].label = label

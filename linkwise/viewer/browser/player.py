@@ -167,10 +167,10 @@ class Player:
         self.playing = True
 
 
-def beside(count: int, size: float) -> np.ndarray:
-    """(count, 3): where several mechanisms stand so that each is seen, in rows, the first at the origin."""
-    columns = int(np.ceil(np.sqrt(count)))
-    rows, across = np.divmod(np.arange(count), columns)
-    return size * np.stack([np.zeros(count), across, np.zeros(count)], axis=-1) - size * np.stack(
-        [rows, np.zeros(count), np.zeros(count)], axis=-1
-    )
+def beside(count: int, size: float, across: np.ndarray, away: np.ndarray) -> np.ndarray:
+    """(count, 3): where several mechanisms stand so that each is seen: in rows along ``across``, one behind the other
+    along ``away``, about the origin."""
+    columns = min(count, max(1, int(np.ceil(1.5 * np.sqrt(count)))))
+    row, column = np.divmod(np.arange(count), columns)
+    places = np.outer(column - 0.5 * (columns - 1), across) + np.outer(row, away)
+    return size * places if count > 1 else np.zeros((1, 3))

@@ -49,8 +49,12 @@ def video(
 
 
 def rendered(client: Any, width: int, height: int) -> np.ndarray:
-    """(height, width, 3): what a browser draws."""
-    return np.asarray(client.get_render(height=height, width=width, transport_format="png", timeout=PATIENCE))[..., :3]
+    """(height, width, 3) of uint8: what a browser draws, on white."""
+    drawn = np.asarray(client.get_render(height=height, width=width, transport_format="png", timeout=PATIENCE))
+    if drawn.shape[-1] == 3:
+        return drawn
+    opacity = drawn[..., 3:] / 255.0
+    return np.rint(opacity * drawn[..., :3] + 255.0 * (1.0 - opacity)).astype(np.uint8)
 
 
 def _client(server: Any) -> Any:

@@ -14,6 +14,7 @@ from ..shapes import ENDLESS, Mesh, Plane, Sphere
 Colour = tuple[int, int, int]
 GREY: Colour = (140, 140, 140)
 BALL = Sphere(1.0).mesh()
+FIELD, ASPECT = np.radians(45.0), 1.3  # of view from top to bottom; width over height of most windows
 
 
 class Stage:
@@ -34,6 +35,7 @@ class Stage:
         self._chosen = False
         self.on_drag: Callable[[int, str, Any], None] | None = None
         server.scene.set_up_direction(tuple(up))
+        server.scene.add_light_ambient("/light", intensity=0.8)
 
     # -- mechanisms -----------------------------------------------------------------------------------
 
@@ -74,6 +76,7 @@ class Stage:
             flat_shading=isinstance(part.shape, Mesh) and part.kind in (VISUAL, COLLISION),
             side="double",
             cast_shadow=not isinstance(part.shape, Plane),
+            receive_shadow=isinstance(part.shape, Plane),  # shadows of fine meshes on themselves are stripes
             wxyz=wxyz(part.pose[:3, :3]),
             position=part.pose[:3, 3],
         )
@@ -226,20 +229,27 @@ def _bytes(colour: Iterable[float]) -> Colour:
     return red, green, blue
 
 
-def camera(scene: Scene, points: np.ndarray, up: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Position of a camera that sees points (n, 3), and what it looks at."""
+def horizontal(scene: Scene, points: np.ndarray, up: np.ndarray) -> np.ndarray:
+    """(3,): towards the viewer, from where points (n, 3) are seen best: square to the plane that they are in, if they
+    are in one that stands upright."""
     low, high = points.min(axis=0), points.max(axis=0)
     flat = int(np.argmin(high - low))
-    aside = np.eye(3)[flat] if high[flat] - low[flat] < 0.12 * scene.size and abs(up[flat]) < 0.5 else None
-    if aside is None:
-        across = np.cross(up, np.eye(3)[int(np.argmin(np.abs(up)))])
-        aside = across + 0.6 * np.cross(up, across)
+    if high[flat] - low[flat] < 0.12 * scene.size and abs(up[flat]) < 0.5:
+        aside = np.eye(3)[flat] * (-1.0 if flat == 1 else 1.0)
     else:
-        aside = aside if aside @ (1.0, -1.0, 1.0) > 0.0 else -aside
-    direction = aside / np.linalg.norm(aside) + 0.35 * up
-    reach = max(float(np.linalg.norm(high - low)), 0.2 * scene.size)
-    middle = 0.5 * (low + high)
-    return middle + 1.3 * reach * direction / np.linalg.norm(direction), middle
+        across = np.cross(up, np.eye(3)[int(np.argmin(np.abs(up)))])
+        aside = -np.cross(up, across) + 0.6 * across  # robots look along x, most of them
+    return aside / np.linalg.norm(aside)
+
+
+def camera(points: np.ndarray, aside: np.ndarray, up: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Position of a camera that sees points (n, 3) from a side, and what it looks at."""
+    middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
+    back = (aside + 0.35 * up) / np.linalg.norm(aside + 0.35 * up)
+    right = np.cross(up, back) / np.linalg.norm(np.cross(up, back))
+    seen = np.abs((points - middle) @ np.stack([right, np.cross(back, right), back], axis=-1)).max(axis=0)
+    wide, high, deep = np.maximum(seen, 1e-3)
+    return middle + back * (1.2 * max(wide / ASPECT, high) / np.tan(0.5 * FIELD) + deep), middle
 
 
 def floor_height(points: np.ndarray, up: np.ndarray) -> float:

@@ -25,7 +25,7 @@ from .live import Live
 from .panel import Panel
 from .player import Clip, Player, beside, clip_of_mode
 from .session import Session
-from .stage import Stage, camera, floor_height
+from .stage import FIELD, Stage, camera, floor_height, horizontal
 
 PICTURES = 60.0  # per second at most
 IDLE = 0.25  # seconds between looks at what is asked
@@ -97,7 +97,8 @@ class Viewer:
             self.live = None
             self.player = Player(clip)
             self.player.playing = start
-            self.stage.set_actors(beside(len(clip.motions), 1.1 * self.session.scene.size))
+            if len(clip.motions) != self.stage.n_actors:
+                self._arrange(len(clip.motions))
             self._longest = {}
             self.panel.show_player(self.player)
             self._mark_motion()
@@ -216,17 +217,21 @@ class Viewer:
 
     # -- what is drawn --------------------------------------------------------------------------------
 
-    def _arrange(self) -> None:
-        self.stage.set_actors(np.zeros((1, 3)))
-        mech = self.session.mech
+    def _arrange(self, count: int = 1) -> None:
+        """So many mechanisms beside each other on a floor, and a camera that sees them all."""
+        mech, up = self.session.mech, self.stage.up
         sketch = Skeleton(mech).at(self.session.q) if mech.n_links else None
         points = np.zeros((1, 3)) if sketch is None else np.concatenate([sketch.points, np.zeros((1, 3))])
         points = np.concatenate([points, self._corners()])
-        position, look_at = camera(self.session.scene, points, self.stage.up)
+        aside = horizontal(self.session.scene, points, up)
+        offsets = beside(count, 1.1 * self.session.scene.size, np.cross(up, aside), -aside)
+        self.stage.set_actors(offsets)
+        everywhere = (points[None] + offsets[:, None]).reshape(-1, 3)
+        position, look_at = camera(everywhere, aside, up)
         start = self._server.initial_camera
-        start.position, start.look_at, start.up = position, look_at, self.stage.up
-        start.fov = np.radians(45.0)
-        self.stage.ground(floor_height(points, self.stage.up))
+        start.position, start.look_at, start.up = position, look_at, up
+        start.fov = FIELD
+        self.stage.ground(floor_height(points, up))
 
     def _corners(self) -> np.ndarray:
         """(n, 3): corners of boxes around what is seen, floors left out."""

@@ -156,7 +156,7 @@ def test_batches_are_played_beside_each_other(arm):
     assert len(clip.motions) == 2
     np.testing.assert_allclose(clip.at(0.0), starts)
     np.testing.assert_allclose(clip.at(0.1), q[:, 10])
-    apart = beside(5, 2.0)
+    apart = beside(5, 2.0, np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0]))
     assert np.linalg.norm(apart[:, None] - apart[None], axis=-1)[~np.eye(5, dtype=bool)].min() >= 2.0
     motion = lw.simulate(arm, starts[0], np.zeros(3), 0.1)
     played = clip_of(motion)
