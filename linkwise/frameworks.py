@@ -20,6 +20,7 @@ from .mechanism import Mechanism, one_of
 __all__ = [
     "COTANGENT",
     "Call",
+    "Namespace",
     "algorithm_named",
     "asked",
     "derivative_of",
@@ -87,6 +88,19 @@ def _known(name: str, of_loops: bool) -> ArrayFunction | None:
 
     function = getattr(closed if of_loops else linkwise, name, None) if not name.startswith("_") else None
     return None if function is None else array_function(function)
+
+
+class Namespace:
+    """``closed`` of a module: the functions of ``linkwise.closed``, each made by ``named(name, True)`` when it is first
+    asked for."""
+
+    def __init__(self, named: Callable[[str, bool], Callable[..., Any]]):
+        self._named = named
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        made = self._named(name, True)
+        setattr(self, name, made)
+        return made
 
 
 def asked(

@@ -12,11 +12,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .functions import Namespace, function, named_function
+from ..frameworks import Namespace
+
+try:
+    from .functions import function, named_function
+except ModuleNotFoundError as missing:
+    if missing.name != "casadi":
+        raise
+    raise ModuleNotFoundError(
+        "linkwise.casadi needs CasADi: pip install 'linkwise[casadi]'", name="casadi"
+    ) from missing
 
 __all__ = ["closed", "function"]
 
-closed = Namespace()
+closed = Namespace(named_function)
 
 if not TYPE_CHECKING:
 

@@ -87,12 +87,3 @@ def named_function(name: str, of_loops: bool = False) -> Callable[..., Any]:
 
 def _made(mech: lw.Mechanism, call: Call) -> casadi.Function:
     return function(call.algorithm, mech, parameters=call.parameters, result=call.result, **dict(call.options))
-
-
-class Namespace:
-    """``linkwise.casadi.closed``: the functions of ``linkwise.closed``."""
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        made = named_function(name, of_loops=True)
-        setattr(self, name, made)
-        return made

@@ -15,14 +15,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .inertias import Inertias
-from .kernels import differentiable
-from .named import Namespace, named_function
-from .rollouts import rollout
+from ..frameworks import Namespace
+
+try:
+    from .inertias import Inertias
+    from .kernels import differentiable
+    from .named import named_function
+    from .rollouts import rollout
+except ModuleNotFoundError as missing:
+    if missing.name != "jax":
+        raise
+    raise ModuleNotFoundError("linkwise.jax needs JAX: pip install 'linkwise[jax]'") from missing
 
 __all__ = ["Inertias", "closed", "differentiable", "rollout"]
 
-closed = Namespace()
+closed = Namespace(named_function)
 
 if not TYPE_CHECKING:
 

@@ -36,14 +36,5 @@ def named_function(name: str, of_loops: bool = False) -> Callable[..., Any]:
     return function
 
 
-class Namespace:
-    """``linkwise.jax.closed``: the functions of ``linkwise.closed``."""
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        made = named_function(name, of_loops=True)
-        setattr(self, name, made)
-        return made
-
-
 def _function(mech: lw.Mechanism, call: Call, dtype: str) -> Callable[..., Any]:
     return kept(mech, ("jax", call, dtype), lambda: differentiable(call.compiled(mech, dtype)))

@@ -51,15 +51,6 @@ def named_function(name: str, of_loops: bool = False) -> Callable[..., Any]:
     return function
 
 
-class Namespace:
-    """``linkwise.torch.closed``: the functions of ``linkwise.closed``."""
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        made = named_function(name, of_loops=True)
-        setattr(self, name, made)
-        return made
-
-
 def _function(mech: lw.Mechanism, call: Call, dtype: torch.dtype, device: str) -> Callable[..., Tensor]:
     return kept(mech, (call, dtype, device == "cpu"), lambda: _made(mech, call, dtype, device))
 

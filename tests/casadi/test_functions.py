@@ -1,5 +1,8 @@
 """Functions of CasADi: their values and derivatives against our kernels, and against differences."""
 
+import importlib
+import sys
+
 import numpy as np
 import pytest
 
@@ -187,3 +190,12 @@ def test_what_is_refused():
         lwc.function(lw.compile("mass_matrix", ARM, target="numpy"), machine_code=True)
     with pytest.raises(AttributeError, match="such as forward_dynamics"):
         lwc.forward_dynamic(ARM)
+
+
+@pytest.mark.parametrize("library", ["casadi", "jax", "torch"])
+def test_libraries_that_are_missing(library, monkeypatch):
+    monkeypatch.setitem(sys.modules, library, None)
+    for name in [x for x in sys.modules if x.startswith(f"linkwise.{library}")]:
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(ModuleNotFoundError, match=rf"pip install 'linkwise\[{library}\]'"):
+        importlib.import_module(f"linkwise.{library}")
