@@ -1,11 +1,14 @@
 """Functions of CasADi, for optimal control: ``import linkwise.casadi``.
 
-from linkwise.casadi import closed, forward_dynamics, function
+Programs of kernels are evaluated on CasADi's symbols, which differentiates them, or run as machine code whose
+derivatives are kernels too.
 
-a = forward_dynamics(arm, q, v, tau)             # of symbols (SX or MX) or numbers: any algorithm by its name
-a = closed.forward_dynamics(bars, q, v, tau)     # ... of linkwise.closed
-step = function("rk4_step", arm)                 # a casadi.Function, with inputs q, v, tau, dt
-f = function(kernel, machine_code=True)          # ... that runs machine code
+    from linkwise.casadi import closed, forward_dynamics, function
+
+    a = forward_dynamics(arm, q, v, tau)             # of symbols (SX or MX) or numbers: any algorithm by its name
+    a = closed.forward_dynamics(bars, q, v, tau)     # ... of linkwise.closed
+    step = function("rk4_step", arm)                 # a casadi.Function, with inputs q, v, tau, dt
+    f = function(kernel, machine_code=True)          # ... that runs machine code
 """
 
 from __future__ import annotations
