@@ -15,7 +15,7 @@ from .signatures import precision_of
 def named_function(name: str, of_loops: bool = False) -> Callable[..., Any]:
     """The function of JAX's arrays that belongs to an algorithm of linkwise."""
     algorithm = algorithm_named(name, "linkwise.jax.closed" if of_loops else "linkwise.jax", of_loops)
-    gives = result_named(name, of_loops)
+    gives, plain = result_named(name, of_loops), Call(algorithm)
 
     def function(
         mech: lw.Mechanism,
@@ -24,7 +24,9 @@ def named_function(name: str, of_loops: bool = False) -> Callable[..., Any]:
         parameters: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> Any:
-        call, arrays = asked(algorithm, arguments, wrenches, parameters, options)
+        call, arrays = plain, arguments
+        if wrenches is not None or parameters or options or any(isinstance(x, str) for x in arguments):
+            call, arrays = asked(algorithm, arguments, wrenches, parameters, options)
         found = _function(mech, call, precision_of(name, arrays))(*arrays)
         return found if gives is None else gives(found)
 

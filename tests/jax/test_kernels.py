@@ -11,6 +11,8 @@ from jax.test_util import check_grads  # noqa: E402
 
 import linkwise.jax as lwj  # noqa: E402
 
+from .conftest import precision  # noqa: E402
+
 ARM = lw.mechanisms.planar_arm(2)
 TREE = lw.mechanisms.random_tree(3, 5, ["spherical", "prismatic"], floating_base=True)
 
@@ -151,7 +153,7 @@ def test_single_precision():
     gradient = jax.grad(lambda x: lwj.forward_dynamics(ARM, x, v, tau).sum())(q)
     assert lwj.forward_dynamics(ARM, q, v, tau).dtype == gradient.dtype == jnp.float32
     assert lwj.forward_dynamics(ARM, q, v, np.asarray(tau, float)).dtype == jnp.float64  # as JAX adds them
-    with jax.enable_x64(False):
+    with precision(False):
         assert lwj.mass_matrix(ARM, [0, 1]).dtype == jnp.float32
         with pytest.raises(TypeError, match="which JAX does not have while jax_enable_x64 is off"):
             lwj.differentiable(lw.compile("mass_matrix", ARM))(jnp.zeros(2))

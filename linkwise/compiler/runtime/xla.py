@@ -40,6 +40,7 @@ from .workers import (
 
 ATTRIBUTE = "call"  # the name of the only attribute
 MAJOR_VERSION = 0  # of the interface: within it, fields stay where they are
+OLDEST_MINOR_VERSION = 1  # that of jaxlib 0.5
 RUNNING, REFERENCES = 24, 32  # words of a job: threads that may be working on it, and those that will look at it
 TILE_WORD, HELPERS_WORD, CORE_WORD, STATES_WORD = range(4)  # of ``call_words``; sizes and strides follow
 
@@ -165,17 +166,25 @@ _FRAME = "XLA_FFI_CallFrame"
 _SCHEDULE = "XLA_FFI_ThreadPool_Schedule_Args"
 
 _METADATA = f"""
-; XLA asks for the version of the interface that the handler knows: any minor one of its major version will do.
+; XLA asks for the version of the interface that the handler knows: any minor one of its major version will do, so it is
+; told its own.  Older ones do not say which that is.
 define internal void @metadata(ptr %frame, ptr %extension) {{
+entry:
 {_load("metadata", "ptr", "extension", "XLA_FFI_Metadata_Extension", "metadata")}
 {_load("api", "ptr", "frame", _FRAME, "api")}
+  %unknown = icmp eq ptr %api, null
+  br i1 %unknown, label %tell, label %ask
+ask:
 {_field("theirs", "api", "XLA_FFI_Api", "api_version")}
-{_field("ours", "metadata", "XLA_FFI_Metadata", "api_version")}
 {_load("minor", "i32", "theirs.at", "XLA_FFI_Api_Version", "minor_version")}
+  br label %tell
+tell:
+  %told = phi i32 [{OLDEST_MINOR_VERSION}, %entry], [%minor, %ask]
+{_field("ours", "metadata", "XLA_FFI_Metadata", "api_version")}
   store i64 {SIZES["XLA_FFI_Api_Version"]}, ptr %ours.at
 {_store("ptr null", "no_extension", "ours.at", "XLA_FFI_Api_Version", "extension_start")}
 {_store(f"i32 {MAJOR_VERSION}", "our_major", "ours.at", "XLA_FFI_Api_Version", "major_version")}
-{_store("i32 %minor", "our_minor", "ours.at", "XLA_FFI_Api_Version", "minor_version")}
+{_store("i32 %told", "our_minor", "ours.at", "XLA_FFI_Api_Version", "minor_version")}
 {_store("i32 0", "traits", "metadata", "XLA_FFI_Metadata", "traits")}
   ret void
 }}
