@@ -57,7 +57,7 @@ class Kernel:
         explain: Callable[[dict[str, int]], str] | None = None,
         origin: str = "",
     ):
-        self.name = program.name
+        self.name = self.__name__ = program.name  # the latter is what Dask and others call a function
         self.dtype = np.dtype(dtype)
         self.target = target
         self.sweeps = tuple(sweeps)

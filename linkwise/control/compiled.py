@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -215,7 +215,11 @@ def joint_reference(mech: Mechanism, given: Any) -> Reference:
     if not callable(given):
         q = configuration_by_joint(mech, "reference", given) if isinstance(given, Mapping) else given
         return Constant(_joint_numbers(mech, q))
-    return lambda t: _joint_numbers(mech, given(t))
+    return partial(_asked, mech, given)  # which can be pickled where the function can
+
+
+def _asked(mech: Mechanism, given: Callable[[float], Any], t: float) -> np.ndarray:
+    return _joint_numbers(mech, given(t))
 
 
 def _joint_numbers(mech: Mechanism, given: Any) -> np.ndarray:

@@ -76,6 +76,28 @@ def test_results():
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).q([0.1, 0.2]), [0.1, 0.2])
 
 
+def reference(t):
+    return np.array([t, -t])
+
+
+def first_angle(q, y):
+    return [q[0] - y[0]]
+
+
+def test_controllers_and_coordinates_of_functions():
+    """What holds functions of the user, which can be pickled where they are named."""
+    arm, linkage = lw.mechanisms.planar_arm(2), lw.mechanisms.four_bar()
+    control = lw.computed_torque(arm, reference)
+    again, state = pickle.loads(pickle.dumps(control)), (np.array([0.1, 0.2]), np.zeros(2))
+    np.testing.assert_allclose(again(0.3, *state), control(0.3, *state), rtol=1e-12)
+    q = lw.closed.assemble(linkage, linkage.initial)
+    for coordinates in (["crank_joint"], lw.closed.implicit_coordinates(linkage, first_angle, [q[0]])):
+        chart = lw.closed.local_parametrization(linkage, q, coordinates)
+        y = chart.coordinates.value(q) + 0.01
+        copy = pickle.loads(pickle.dumps(chart))
+        np.testing.assert_allclose(copy.configuration(y), chart.configuration(y), rtol=1e-12)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["spawn", "fork"])
 def test_processes(how):
@@ -83,3 +105,39 @@ def test_processes(how):
     with multiprocessing.get_context(how).Pool(2) as pool:
         found = pool.starmap(kernel, zip(q, v, strict=True))
     np.testing.assert_array_equal(found, [kernel(*state) for state in zip(q, v, strict=True)])
+
+
+@pytest.mark.slow
+def test_joblib():
+    """Kernels, and functions of a mechanism, in processes of their own."""
+    joblib = pytest.importorskip("joblib")
+    kernel, (q, v) = lw.compile("bias_force", MECH), states(4)
+    with joblib.Parallel(n_jobs=2) as parallel:
+        found = parallel(joblib.delayed(kernel)(*state) for state in zip(q, v, strict=True))
+        others = parallel(joblib.delayed(lw.bias_force)(MECH, *state) for state in zip(q, v, strict=True))
+    expected = [kernel(*state) for state in zip(q, v, strict=True)]
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_allclose(others, expected, rtol=1e-12)
+
+
+@pytest.mark.slow
+def test_ray():
+    """Where it is installed: remote functions take kernels and mechanisms."""
+    ray = pytest.importorskip("ray")
+    kernel, (q, v) = lw.compile("bias_force", MECH), states(2)
+    ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False, runtime_env={"env_vars": {"PYTHONPATH": "."}})
+    try:
+        remote = ray.remote(lambda function, *state: function(*state))
+        found = ray.get([remote.remote(kernel, *state) for state in zip(q, v, strict=True)])
+    finally:
+        ray.shutdown()
+    np.testing.assert_array_equal(found, [kernel(*state) for state in zip(q, v, strict=True)])
+
+
+def test_dask():
+    """Kernels are generalized ufuncs for ``dask.array``, and tasks of their own."""
+    array = pytest.importorskip("dask.array")
+    kernel, (q, v) = lw.compile("bias_force", MECH), states(8)
+    lazy = [array.from_array(x, chunks=(3, -1)) for x in (q, v)]
+    found = array.apply_gufunc(kernel, "(i),(j)->(j)", *lazy, output_dtypes=float)
+    np.testing.assert_array_equal(found.compute(scheduler="synchronous"), kernel(q, v))

@@ -6,7 +6,7 @@ Derivatives along q are along tangent directions, so that they act on v.  One st
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,13 +54,27 @@ class Coordinates(NamedTuple):
     def as_implicit(self, q: Float64Array) -> ImplicitCoordinates:
         """The same coordinates as a relation; ``q`` is where they are looked for first."""
         start = np.asarray(self.value(q), dtype=float)
-        return ImplicitCoordinates(
-            lambda q, y: self.value(q) - y,
-            lambda q, y: self.rows(q),
-            lambda q, y: -np.eye(len(start)),
-            lambda q, v, y, y_rate: self.bias(q, v),
-            start,
-        )
+        same = _AsRelation(self, len(start))
+        return ImplicitCoordinates(same.residual, same.by_q, same.by_y, same.bias, start)
+
+
+class _AsRelation(NamedTuple):
+    """The equations c(q) - y = 0 of so many coordinates; methods, since these can be pickled."""
+
+    coordinates: Coordinates
+    size: int
+
+    def residual(self, q: Float64Array, y: Float64Array) -> Float64Array:
+        return self.coordinates.value(q) - y
+
+    def by_q(self, q: Float64Array, y: Float64Array) -> Float64Array:
+        return self.coordinates.rows(q)
+
+    def by_y(self, q: Float64Array, y: Float64Array) -> Float64Array:
+        return -np.eye(self.size)
+
+    def bias(self, q: Float64Array, v: Float64Array, y: Float64Array, y_rate: Float64Array) -> Float64Array:
+        return self.coordinates.bias(q, v)
 
 
 @dataclass(frozen=True)
@@ -72,6 +86,7 @@ class ImplicitCoordinates:
     by_y(q, y)               (p, p): D2 R
     bias(q, v, y, y_rate)    (p,): second derivative of R while v and dy/dt are constant
     guess                    (p,): where y is looked for if nothing nearer is known
+    recipe                   what ``implicit_coordinates`` was given, by which it is pickled
     """
 
     residual: Callable[[Float64Array, Float64Array], Float64Array]
@@ -79,6 +94,12 @@ class ImplicitCoordinates:
     by_y: Callable[[Float64Array, Float64Array], Float64Array]
     bias: Callable[[Float64Array, Float64Array, Float64Array, Float64Array], Float64Array]
     guess: Float64Array
+    recipe: tuple[Any, ...] | None = field(default=None, repr=False)
+
+    def __reduce__(self) -> Any:
+        if self.recipe is not None:
+            return implicit_coordinates, self.recipe
+        return type(self), (self.residual, self.by_q, self.by_y, self.bias, self.guess)
 
     def value(self, q: ArrayLike, guess: ArrayLike | None = None, max_steps: int = 30) -> Float64Array:
         """(p,): the y near ``guess`` with R(q, y) = 0: the inverse of Psi (2.14), by Newton's iteration."""
@@ -137,13 +158,25 @@ class ImplicitCoordinates:
 
 def linear_coordinates(mech: Mechanism, origin: Float64Array, rows: Float64Array) -> Coordinates:
     """y = R (q - origin), the difference taken on the configuration manifold (2.32, 2.33)."""
-    jacobian = kernel_function(mech, "difference_jacobian", None)
-    bias = kernel_function(mech, "difference_bias", None)
-    return Coordinates(
-        lambda q: rows @ tree.difference(mech, origin, q),
-        lambda q: rows @ jacobian(origin, q),
-        lambda q, v: rows @ bias(origin, q, v),
-    )
+    linear = _Linear(mech, origin, rows)
+    return Coordinates(linear.value, linear.by_q, linear.bias)
+
+
+class _Linear(NamedTuple):
+    """y = rows (q - origin); methods, since these can be pickled."""
+
+    mech: Mechanism
+    origin: Float64Array
+    rows: Float64Array
+
+    def value(self, q: Float64Array) -> Float64Array:
+        return self.rows @ tree.difference(self.mech, self.origin, q)
+
+    def by_q(self, q: Float64Array) -> Float64Array:
+        return self.rows @ kernel_function(self.mech, "difference_jacobian", None)(self.origin, q)
+
+    def bias(self, q: Float64Array, v: Float64Array) -> Float64Array:
+        return self.rows @ kernel_function(self.mech, "difference_bias", None)(self.origin, q, v)
 
 
 def implicit_coordinates(
@@ -173,13 +206,14 @@ def implicit_coordinates(
         raise MechanismError(f"guess must be the finite coordinates y, shape (p,), not {guess!r}")
     if (by_q is None) != (by_y is None) or (by_q is None and bias is not None):
         raise MechanismError("give both derivatives by_q and by_y (and bias if they take no complex arrays), or none")
+    recipe = mech, relation, y, tuple(names_of(frames)), by_q, by_y, bias
     if by_q is None or by_y is None:
-        return _traced(mech, relation, y, frames)
+        return replace(_traced(mech, relation, y, frames), recipe=recipe)
     if frames:
         raise MechanismError("frames are for relations written on scalars; with by_q and by_y use linkwise.frame_pose")
     residual, left, right = (_checked(function, len(y)) for function in (relation, by_q, by_y))
     second = _checked(bias or _complex_step(mech, by_q, by_y), len(y))
-    return ImplicitCoordinates(residual, left, right, second, y)
+    return ImplicitCoordinates(residual, left, right, second, y, recipe)
 
 
 def _checked(function: Relation, count: int) -> Relation:

@@ -1,0 +1,77 @@
+"""Studies on a Dask cluster and on other processes give the bits that they give here, whoever dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise import studies as st
+
+distributed = pytest.importorskip("distributed")
+
+ARM = lw.mechanisms.planar_arm(2)
+VARY = {"payload.link2.mass": st.Uniform(0.0, 2.0), "q0": st.Offset(st.Normal(0.0, 0.2))}
+
+
+def study(measure=None):
+    return st.Study(ARM, st.Rollout(0.01, 10, final_only=True, measure=measure), VARY, cases=53, chunk=10)
+
+
+def same(one, other):
+    return set(one) == set(other) and all(np.array_equal(one[name], other[name]) for name in one)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def dying(flag: Path):
+    """A measure that kills the process that computes it, once."""
+
+    def last(cases, t, q, v):
+        if cases.first == 20 and not flag.exists():
+            flag.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return {"q": q, "v": v}
+
+    return last
+
+
+def cluster(**options):
+    return distributed.LocalCluster(dashboard_address=None, silence_logs=50, **options)
+
+
+def test_a_cluster_in_this_process(tmp_path):
+    threads = lw.get_num_threads()
+    here = study().run(store=tmp_path / "here.zarr")
+    with cluster(processes=False, n_workers=1, threads_per_worker=2) as workers, distributed.Client(workers) as client:
+        there = study().run(client, tmp_path / "there.zarr")
+    assert same(here, there) and files(tmp_path / "here.zarr") == files(tmp_path / "there.zarr")
+    assert lw.get_num_threads() == threads
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_loses_nothing_and_changes_no_number(tmp_path):
+    flag = tmp_path / "died"
+    with cluster(processes=True, n_workers=2, threads_per_worker=1) as workers:
+        with distributed.Client(workers) as client:
+            study(dying(flag)).run(client, tmp_path / "killed.zarr")
+        assert flag.exists()
+        again = study(dying(flag)).run(workers.scheduler_address, tmp_path / "address.zarr")  # nobody dies any more
+    here = study(dying(flag)).run(store=tmp_path / "here.zarr")
+    assert same(again, here)
+    assert files(tmp_path / "killed.zarr") == files(tmp_path / "here.zarr") == files(tmp_path / "address.zarr")
+
+
+@pytest.mark.slow
+def test_processes_of_this_machine(tmp_path):
+    flag = tmp_path / "died"
+    with pytest.raises(st.StudyError, match="the processes that computed them died.* goes on when run again"):
+        study(dying(flag)).run(2, tmp_path / "a.zarr")
+    found = study(dying(flag)).run(2, tmp_path / "a.zarr")
+    assert same(found, study(dying(flag)).run())
