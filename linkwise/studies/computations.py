@@ -20,7 +20,7 @@ from .cases import Case, Cases
 from .errors import StudyError
 
 BYTES_PER_CHUNK = 2**25
-CASES_PER_CHUNK = 8192
+CASES_PER_CHUNK = 16384
 SLOW_CASES_PER_CHUNK = 64  # where each takes milliseconds
 POINT = ("x", "y", "z")
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .stores import Chunk
 
 PER_THREAD = 2  # chunks in flight per thread of a worker: one that is computed, one that waits
-MOST_WARNINGS = 10
+BEGINNING = 40  # letters
 
 
 class Here(Executor):
@@ -122,8 +122,9 @@ def _dask(client: Any) -> tuple[Executor, Any, int | None]:
 
 
 def _tell(caught: Sequence[tuple[type[Warning], str]], chunk: Chunk, told: set[Any]) -> None:
-    """Pass on what was warned of elsewhere, each text once."""
+    """Pass on what was warned of elsewhere: once of each kind, told by how it begins, since numbers in it differ."""
     for category, text in caught:
-        if text not in told and len(told) < MOST_WARNINGS:
-            told.add(text)
+        kind = category, text[:BEGINNING]
+        if kind not in told:
+            told.add(kind)
             warnings.warn(f"cases {chunk.start} to {chunk.stop - 1}: {text}", category, stacklevel=5)
