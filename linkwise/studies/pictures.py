@@ -39,7 +39,7 @@ def plot_quantiles(results: Results, name: str, path: str | Path | None = None, 
             ax.fill_between(t, rows[k], rows[-1 - k], color=shade, linewidth=0, label=told)
         ax.plot(t, rows[len(BANDS) // 2], color=style.BLUE, label="median")
         ax.set_title(label)
-    _label(figure, axes, len(panels), "time (s)", _axis_label(results, name))
+    _label(axes, len(panels), "time (s)", _axis_label(results, name))
     _legend(figure, axes[0])
     return style.save(figure, path)
 
@@ -62,7 +62,7 @@ def plot_histogram(
         if hit.size:
             ax.set_xlim(edges[hit[0]], edges[hit[-1] + 1])
         ax.set_title(label)
-    _label(figure, axes, len(panels), _axis_label(results, name), "cases")
+    _label(axes, len(panels), _axis_label(results, name), "cases")
     return style.save(figure, path)
 
 
@@ -74,34 +74,39 @@ def plot_sensitivity(
     that matter most, or bars where there is no axis of time."""
     found = results.sensitivity(name)
     kind = "total" if "total" in found else "first"
-    indices = found[kind]
-    other = [axis for axis in indices.dims if axis != "factor"]
-    strength = np.nan_to_num(np.abs(indices)).max(axis=tuple(indices.get_axis_num(axis) for axis in other))
-    order = np.argsort(-np.asarray(strength), kind="stable")[:most]
-    chosen = indices.isel(factor=order)
-    if "t" in indices.dims:
-        panels = _panels(chosen, "t", entries, keep=("factor",))
-        figure, axes = _grid(len(panels), sharex=True)
-        for ax, (label, values) in zip(axes, panels, strict=False):
-            for k, factor in enumerate(values["factor"].values):
-                curve = values.transpose("factor", "t").values[k]
-                look = style.STYLES[k % len(style.STYLES)]
-                ax.plot(values["t"].values, curve, color=style.COLOURS[k % 7], linestyle=look, label=str(factor))
-            ax.set_title(label)
+    over_time = "t" in found.dims
+    panels = _strongest(_panels(found[kind], "t" if over_time else "factor", entries, keep=("factor",)), most)
+    figure, axes = _grid(len(panels), sharex=True, sharey=True)
+    for ax, (label, values) in zip(axes, panels, strict=False):
+        names = [str(one) for one in values["factor"].values]
+        if over_time:
+            for k, curve in enumerate(values.transpose("factor", "t").values):
+                look = {
+                    "color": style.COLOURS[k % len(style.COLOURS)],
+                    "linestyle": style.STYLES[k % len(style.STYLES)],
+                }
+                ax.plot(values["t"].values, curve, label=names[k], **look)
             ax.set_ylim(-0.05, 1.05)
-        _label(figure, axes, len(panels), "time (s)", f"{kind} index")
+        else:
+            ax.barh(names, values.values, color=style.BLUE)
+        ax.set_title(label)
+    if over_time:
+        _label(axes, len(panels), "time (s)", f"{kind} index")
         _legend(figure, axes[0])
     else:
-        panels = _panels(chosen, "factor", entries)
-        figure, axes = _grid(len(panels), sharex=True, sharey=True)
-        for ax, (label, values) in zip(axes, panels, strict=False):
-            names = [str(one) for one in values["factor"].values]
-            ax.barh(names, values.values, color=style.BLUE)
-            ax.invert_yaxis() if ax is axes[0] else None
-            ax.set_title(label)
-        _label(figure, axes, len(panels), f"{kind} index", "")
+        axes[0].invert_yaxis()
+        _label(axes, len(panels), f"{kind} index", "")
     figure.suptitle(f"{name}: sensitivity by {found.attrs['estimator']}", fontsize=9)
     return style.save(figure, path)
+
+
+def _strongest(panels: list[tuple[str, Any]], most: int) -> list[tuple[str, Any]]:
+    """The same with the factors alone that matter most in any of the panels."""
+    strength = np.max(
+        [np.nan_to_num(np.abs(x.values)).reshape(x.sizes["factor"], -1).max(axis=1) for _, x in panels], axis=0
+    )
+    order = np.argsort(-strength, kind="stable")[:most]
+    return [(label, values.isel(factor=order)) for label, values in panels]
 
 
 def _boxes(results: Results, name: str, found: Any, path: Any) -> Figure:
@@ -163,7 +168,7 @@ def _grid(count: int, **options: Any) -> tuple[Any, list[Any]]:
     return figure, flat
 
 
-def _label(figure: Any, axes: Sequence[Any], count: int, x: str, y: str) -> None:
+def _label(axes: Sequence[Any], count: int, x: str, y: str) -> None:
     columns = min(COLUMNS, count)
     for k, ax in enumerate(axes[:count]):
         if k + columns >= count:
