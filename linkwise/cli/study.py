@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from linkwise import studies
+import linkwise as lw
 
 from .files import check_output, check_picture
 from .screen import as_json as json_document
@@ -46,13 +46,13 @@ def study(
     check_picture(plot, ".png", ".svg", ".pdf")
     if cluster and processes:
         raise click.UsageError("--cluster and --processes are two places to compute: give one")
-    found = studies.load_study(file)
+    found = lw.studies.load_study(file)
     to = Path(store) if store else found.store
     try:
         results = found.study.run(cluster or processes, to, progress=_bar_is_seen())
     except KeyboardInterrupt:
         if to is not None and to.exists():
-            done = studies.open_study(to).done
+            done = lw.studies.open_study(to).done
             click.echo(f"linkwise: {done.sum()} of {len(done)} cases are stored; run again to go on", err=True)
         raise
     computed = [one for one in results.names if one not in results.varied]

@@ -37,6 +37,11 @@ URDF = """<robot name="arm"><link name="base"/>
     <axis xyz="0 1 0"/><limit lower="-3" upper="3" velocity="3" effort="40"/></joint>
   <joint name="flange" type="fixed"><parent link="fore"/><child link="tool"/><origin xyz="0.4 0 0"/></joint>
 </robot>"""
+STUDY = """mechanism = "robot.urdf"
+cases = 20
+vary.payload.tool.mass = {uniform = [0.0, 1.0]}
+rollout = {dt = 0.01, steps = 5}
+"""
 
 
 @pytest.fixture
@@ -133,7 +138,7 @@ def test_every_command_has_an_example():
         assert examples(path, command), path
     names = {path[0] for path, _ in LEAVES}
     assert names == {
-        *("info", "dynamics", "simulate", "linearize", "operators", "prove"),
+        *("info", "dynamics", "simulate", "study", "linearize", "operators", "prove"),
         *("ik", "trajectory", "estimate", "formulas"),
         *("convert", "export", "reproduce", "bench", "cache", "demo", "study", "view"),
     }
@@ -147,6 +152,7 @@ def test_the_examples_of_the_help_run(run, here, quick, path, command, monkeypat
     if path[0] == "cache":
         monkeypatch.setenv("LINKWISE_CACHE_DIR", str(here / "objects"))  # they clear it
     (here / "robot.urdf").write_text(URDF)
+    (here / "study.toml").write_text(STUDY)
     rng = np.random.default_rng(0)
     arrays = {name: rng.normal(size=(3, 2)) for name in ("q", "v", "a", "tau")}
     np.savez(here / "states.npz", **arrays)
