@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable, Mapping
+from copy import copy as copied
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -83,6 +84,13 @@ class Family:
     def has_frames_of(self, mech: Mechanism, names: Iterable[Any]) -> bool:
         """Whether frames so named are where those of the first are; what is no name of a frame does not matter."""
         return all(mech.frames.get(name) is self.frames.get(name) for name in names if isinstance(name, str))
+
+
+def alike(mech: Mechanism) -> Mechanism:
+    """A copy, the first of a family whose members all run the code that they share."""
+    first = copied(mech)
+    first.__dict__["_family"] = Family(first.frames, alike=True)
+    return first
 
 
 def variant(mech: Mechanism, changes: Iterable[Change], **values: Any) -> Mechanism:

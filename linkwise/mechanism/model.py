@@ -6,7 +6,6 @@ before children. The ground is body -1. Everything here is immutable: arrays are
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -377,9 +376,7 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
     def with_shared_code(self) -> Mechanism:
         """A copy whose variants (``with_payload``, ``with_gravity``, ...) all run the same code, the first too: results
         of one are the same to the last bit, whichever others were computed before it."""
-        copy = type(self)(*(getattr(self, field.name) for field in dataclasses.fields(self) if field.init))
-        copy.__dict__["_family"] = family.Family(copy.frames, alike=True)
-        return copy
+        return family.alike(self)
 
     def with_gravity(self, gravity: Any) -> Mechanism:
         """A copy in another field of gravity, (3,) in the ground frame."""
