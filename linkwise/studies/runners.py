@@ -8,8 +8,7 @@ import multiprocessing
 import os
 import warnings
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,13 +51,15 @@ def chunks_done(
             while True:
                 free = (in_flight or width()) - len(under_way)
                 for chunk in itertools.islice(waiting, max(0, free)):
-                    work = executor.submit(computed, recipe, chunk.start, chunk.stop - chunk.start, threads)
+                    with _naming(chunk):
+                        work = executor.submit(computed, recipe, chunk.start, chunk.stop - chunk.start, threads)
                     under_way[work] = chunk
                 if not under_way:
                     return
                 for work in wait(under_way, return_when=FIRST_COMPLETED).done:
                     chunk = under_way.pop(work)
-                    arrays, caught = _result(work, chunk)
+                    with _naming(chunk):
+                        arrays, caught = work.result()
                     del work  # whose result would stay
                     _tell(caught, chunk, told)
                     yield chunk, arrays
@@ -69,16 +70,16 @@ def chunks_done(
                 work.cancel()
 
 
-def _result(work: Future[Any], chunk: Chunk) -> Any:
+@contextlib.contextmanager
+def _naming(chunk: Chunk) -> Iterator[None]:
+    """Say what to do where processes die again and again."""
     try:
-        return work.result()
-    except StudyError:
-        raise
+        yield
     except Exception as error:
-        if isinstance(error, BrokenProcessPool) or type(error).__name__ == "KilledWorker":
+        if isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker":
             raise StudyError(
-                f"cases {chunk.start} to {chunk.stop - 1}: the processes that computed them died, again and again. If "
-                "memory is short, give a smaller chunk; what is stored stays, and the study goes on when run again"
+                f"cases {chunk.start} to {chunk.stop - 1}: the processes that computed them died. If memory is short, "
+                "give a smaller chunk; what is stored stays, and the study goes on when run again"
             ) from error
         raise
 
