@@ -22,6 +22,7 @@ from .dynamics.trees import (
     frame_pose,
     gravity_force,
     integrate,
+    interpolate,
     inverse_dynamics,
     jacobian,
     joint_wrenches,
@@ -93,6 +94,7 @@ _LATER = {
         "centroidal_momentum",
         "centroidal_momentum_matrix",
         "centroidal_momentum_matrix_rate",
+        "centroidal_momentum_rate",
         "momentum_matrix",
         "momentum_rate",
     ),
@@ -120,6 +122,7 @@ _LATER = {
         "frame_velocity",
         "jacobian_rate_times_velocity",
         "manipulability",
+        "wrenches_at",
     ),
     ".dynamics.momenta": ("momenta",),
     ".dynamics.held_contacts": ("hold_contacts",),
@@ -207,6 +210,7 @@ __all__ = [
     "get_num_threads",
     "gravity_force",
     "integrate",
+    "interpolate",
     "inverse_dynamics",
     "jacobian",
     "joint_wrenches",
@@ -233,11 +237,14 @@ __all__ = [
     "set_num_threads",
     "static_forces",
 ]
+_BESIDE_OTHERS = ("casadi", "jax", "torch")  # modules that need the library of their name, and are no public names
 __all__.extend(name for name in (*_JOINTS, *_CONTACTS, *_HOME) if name not in __all__)
 __all__.sort()
 
 
 def __getattr__(name: str) -> Any:
+    if name in _BESIDE_OTHERS:
+        return importlib.import_module(f".{name}", __name__)
     if name not in _HOME:
         ours = NAME_ALIASES.get(name) or OTHER_LIBRARIES.get(name)
         hint = f": it is linkwise.{ours} here" if ours else ""

@@ -42,6 +42,7 @@ from .dynamics.centroidal import center_of_mass_velocity as center_of_mass_veloc
 from .dynamics.centroidal import centroidal_momentum as centroidal_momentum
 from .dynamics.centroidal import centroidal_momentum_matrix as centroidal_momentum_matrix
 from .dynamics.centroidal import centroidal_momentum_matrix_rate as centroidal_momentum_matrix_rate
+from .dynamics.centroidal import centroidal_momentum_rate as centroidal_momentum_rate
 from .dynamics.centroidal import momentum_matrix as momentum_matrix
 from .dynamics.centroidal import momentum_rate as momentum_rate
 from .dynamics.compliant_contact import ContactPoints as ContactPoints
@@ -64,6 +65,7 @@ from .dynamics.frames import frame_acceleration as frame_acceleration
 from .dynamics.frames import frame_velocity as frame_velocity
 from .dynamics.frames import jacobian_rate_times_velocity as jacobian_rate_times_velocity
 from .dynamics.frames import manipulability as manipulability
+from .dynamics.frames import wrenches_at as wrenches_at
 from .dynamics.held_contacts import hold_contacts as hold_contacts
 from .dynamics.identification import BaseParameters as BaseParameters
 from .dynamics.identification import base_parameters as base_parameters
@@ -82,6 +84,7 @@ from .dynamics.trees import forward_link_accelerations as forward_link_accelerat
 from .dynamics.trees import frame_pose as frame_pose
 from .dynamics.trees import gravity_force as gravity_force
 from .dynamics.trees import integrate as integrate
+from .dynamics.trees import interpolate as interpolate
 from .dynamics.trees import inverse_dynamics as inverse_dynamics
 from .dynamics.trees import jacobian as jacobian
 from .dynamics.trees import joint_wrenches as joint_wrenches
@@ -247,6 +250,7 @@ __all__ = [
     "centroidal_momentum",
     "centroidal_momentum_matrix",
     "centroidal_momentum_matrix_rate",
+    "centroidal_momentum_rate",
     "closed",
     "compile",
     "computed_torque",
@@ -280,6 +284,7 @@ __all__ = [
     "inertial_parameters",
     "integrate",
     "interop",
+    "interpolate",
     "inverse_dynamics",
     "inverse_dynamics_derivatives",
     "inverse_dynamics_second_derivatives",
@@ -346,4 +351,5 @@ __all__ = [
     "view",
     "viewer",
     "vjp_of",
+    "wrenches_at",
 ]

@@ -255,7 +255,8 @@ def _explanation(program: AnyProgram, dtype: np.dtype, arrays: Sequence[Any], ou
         if given is None:
             return KernelError(f"{name}: {array.name} is missing: it is None, and must be (..., {core})")
         if isinstance(given, Mapping):
-            return KernelError(f"{name}: {array.name} is a dictionary, but an array (..., {core}) is needed")
+            advice = f": lw.configuration(mech, {array.name}) makes one" * (array.name in ("q", "q0", "q1"))
+            return KernelError(f"{name}: {array.name} is a dictionary, but an array (..., {core}) is needed{advice}")
         try:
             values = _outline(given)
         except ValueError as ragged:

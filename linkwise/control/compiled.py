@@ -49,11 +49,22 @@ class ControlLaw(ForceLaw):
     ) -> list[Scalar]:
         """(nv,)"""
 
+    def damping(
+        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
+    ) -> list[Scalar] | None:
+        """(nv,): by how much each force falls off with its own velocity, not negative, where steps may take that
+        implicitly; None where they do not."""
+        return None
+
     def act(self, at: Situation, ctrl: Sequence[Scalar], activation: Sequence[Scalar]) -> Sequence[Scalar]:
-        tau, mech = self.torques(at.tree, at.q, at.v, ctrl), at.tree.mechanism
+        given = at.tree, at.q, at.v, ctrl
+        tau, damping, mech = self.torques(*given), self.damping(*given), at.tree.mechanism
         for body in mech.bodies:
             if not body.mimic:
-                at.push_joint(body.joint, tau[mech.v_index(body.joint)])
+                own = mech.v_index(body.joint)
+                at.push_joint(body.joint, tau[own])
+                if damping is not None:
+                    at.resist_joint(body.joint, damping[own])
         return ()
 
 
@@ -74,6 +85,17 @@ class SaturatedLaw(ControlLaw):
         tau = self.law.torques(tree, q, v, reference)
         return [clipped(x, bound) for x, bound in zip(tau, self.limit, strict=True)]
 
+    def damping(
+        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
+    ) -> list[Scalar] | None:
+        """None at a bound."""
+        assert self.law is not None
+        own = self.law.damping(tree, q, v, reference)
+        if own is None:
+            return None
+        tau = self.law.torques(tree, q, v, reference)
+        return [within(d, x, bound) for d, x, bound in zip(own, tau, self.limit, strict=True)]
+
 
 @dataclass(frozen=True)
 class LawOfItsModel(ControlLaw):
@@ -92,6 +114,12 @@ class LawOfItsModel(ControlLaw):
         assert self.law is not None and self.model is not None
         return self.law.torques(build_tree(self.model), q, v, reference)
 
+    def damping(
+        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
+    ) -> list[Scalar] | None:
+        assert self.law is not None and self.model is not None
+        return self.law.damping(build_tree(self.model), q, v, reference)
+
 
 def up_to(limit: Any) -> str:
     """Bounds of forces in words, none where there are none."""
@@ -101,6 +129,11 @@ def up_to(limit: Any) -> str:
 def clipped(x: Scalar, bound: float) -> Scalar:
     """x, no further from zero than ``bound``."""
     return select(x > bound, bound, select(x < -bound, -bound, x)) if np.isfinite(bound) else x
+
+
+def within(slope: Scalar, x: Scalar, bound: float) -> Scalar:
+    """A slope, zero where x is cut off."""
+    return select(x > bound, 0.0, select(x < -bound, 0.0, slope)) if np.isfinite(bound) else slope
 
 
 @dataclass(frozen=True, eq=False)

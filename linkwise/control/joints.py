@@ -43,6 +43,12 @@ class JointFeedbackLaw(ControlLaw):
         rows = zip(self.actuated, kp, way, kd, v, held, strict=True)
         return [p * d - k * x + g if driven else 0.0 for driven, p, d, k, x, g in rows]
 
+    def damping(
+        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
+    ) -> list[Scalar] | None:
+        kd = reference[tree.mechanism.nq + tree.mechanism.nv :]
+        return [k if driven else 0.0 for driven, k in zip(self.actuated, kd, strict=True)]
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JointFeedback(CompiledControl):

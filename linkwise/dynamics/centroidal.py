@@ -31,6 +31,13 @@ def centroidal_momentum(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64A
     ...
 
 
+@of_algorithm("centroidal_momentum_rate")
+def centroidal_momentum_rate(mech: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Float64Array:
+    """(6,): time derivative of ``centroidal_momentum``: [moment about the centre of mass; force] of gravity and all
+    else that acts from outside."""
+    ...
+
+
 @of_algorithm("centroidal_momentum_matrix")
 def centroidal_momentum_matrix(mech: Mechanism, q: ArrayLike) -> Float64Array:
     """(6, nv): A with A v = ``centroidal_momentum``."""

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,9 @@ from numpy.typing import ArrayLike
 from ..compiler.registry import ArrayFunction, register
 from ..compiler.runtime.arrays import all_plain
 from ..compiler.store import kernel_function, of_algorithm
-from ..mechanism import Mechanism
-from .states import Float64Array
+from ..mechanism import Mechanism, MechanismError, one_of
+from .states import Float64Array, real_numbers
+from .trees import frame_pose
 
 ROWS = {"angular": (0, 1, 2), "linear": (3, 4, 5)}
 
@@ -113,3 +114,37 @@ def _rows(rows: Any) -> tuple[int, ...]:
 
 register(effective_inertia, ArrayFunction("effective_inertia"))
 register(manipulability, ArrayFunction("manipulability"))
+
+
+def wrenches_at(
+    mech: Mechanism, pushes: Mapping[str, ArrayLike], q: ArrayLike | None = None, frame: str = "link"
+) -> Float64Array:
+    """(n_links, 6): wrenches on links as all functions take them, from ``pushes`` {link or frame: [moment; force]} at
+    the origins of those.
+
+    frame   the axes of the pushes: "link", those of the link or frame itself, or "world_aligned", those of the world,
+            which needs q
+
+    Batches broadcast: q (..., nq) and pushes (..., 6) give (..., n_links, 6).
+    """
+    one_of("frame", frame, ("link", "world_aligned"))
+    if frame == "world_aligned" and q is None:
+        raise MechanismError("wrenches_at: axes of the world need q, which says how the links are turned")
+    found: dict[int, list[Float64Array]] = {}
+    for name, given in pushes.items():
+        place, push = mech.frame(name), real_numbers(f"the push on {name!r}", given)
+        if push.shape[-1:] != (6,):
+            raise MechanismError(f"wrenches_at: a push is [moment; force], (..., 6), and that on {name!r} {push.shape}")
+        if place.body < 0:
+            raise MechanismError(f"wrenches_at: {name!r} is fixed to the ground, which takes any push")
+        turn = place.rotation
+        if frame == "world_aligned" and q is not None:
+            turn = turn @ np.swapaxes(frame_pose(mech, q, name)[..., :3, :3], -1, -2)
+        moment, force = ((turn @ part[..., None])[..., 0] for part in (push[..., :3], push[..., 3:]))
+        own = np.concatenate([moment + np.cross(place.position, force), force], axis=-1)
+        found.setdefault(place.body, []).append(own)
+    batch = np.broadcast_shapes(*(own.shape[:-1] for many in found.values() for own in many))
+    total = np.zeros((*batch, mech.n_links, 6))
+    for body, many in found.items():
+        total[..., body, :] = sum(many)
+    return total

@@ -212,6 +212,12 @@ def difference(mech: Mechanism, q0: ArrayLike, q1: ArrayLike) -> Float64Array:
     ...
 
 
+def interpolate(mech: Mechanism, q0: ArrayLike, q1: ArrayLike, s: ArrayLike) -> Float64Array:
+    """(nq,): between q0, where s = 0, and q1, where s = 1, along the motion with constant v that leads from the one to
+    the other; beyond them too.  All broadcast: s of shape (100, 1) gives a path of 100 configurations or more."""
+    return integrate(mech, q0, difference(mech, q0, q1), s)
+
+
 def neutral(mech: Mechanism) -> Float64Array:
     """(nq,): the configuration in which every joint's two sides coincide."""
     require_mechanism(mech)

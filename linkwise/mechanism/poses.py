@@ -115,6 +115,11 @@ def checked_pose(what: str, value: Any) -> tuple[np.ndarray, np.ndarray]:
         raise MechanismError(f"{what} must be {FORMS}, not {value!r}")
     rotation = np.eye(3) if parts[0] is None else parts[0]
     position = np.zeros(3) if parts[1] is None else parts[1]
+    if np.shape(rotation) in ((3,), (4,)):
+        raise MechanismError(
+            f"the rotation of {what} must be a 3x3 matrix, and {rotation!r} is none: write lw.pose(position, rpy=...), "
+            "or quaternion=... in place of rpy"
+        )
     return (
         checked_rotation(f"the rotation of {what}", rotation),
         checked_array(f"the position of {what}", position, (3,)),

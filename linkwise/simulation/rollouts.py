@@ -321,8 +321,8 @@ def _warn_of_lost(
         inputs["dt"],
         f"steps of {method!r} are too long for the motion of mechanism {mech.name!r}, whose velocities grew beyond all "
         "numbers",
-        "take smaller steps, method='semi_implicit' where damping, friction or stops of joints are stiff, or "
-        "lw.simulate with method='radau'",
+        "take smaller steps, method='semi_implicit' where damping, friction or stops of joints, or kd of "
+        "lw.joint_feedback, are stiff, or lw.simulate with method='radau'",
     )
 
 

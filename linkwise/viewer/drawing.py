@@ -16,7 +16,7 @@ from .canvas import Canvas, SpaceCanvas, canvas, fill_figure, new_axes
 from .configurations import one_configuration, several_configurations
 from .elements import element_lines
 from .labels import explain_masses, label_joints
-from .outlines import around, floor, floor_lines, outlines, touching
+from .outlines import around, floor, floor_lines, is_seen, outlines, touching
 from .skeleton import USUAL_SIZE, JointMark, Skeleton, Sketch, bounds, is_free, pose_of, symbol_size
 from .style import BLACK, BLUE, COLOURS, GREEN, GREY, VERMILLION
 from .symbols import cone, symbol
@@ -265,7 +265,7 @@ def _ground(to: Canvas, sketch: Sketch, size: float) -> None:
 
 def _shapes(to: Canvas, mech: lw.Mechanism, sketch: Sketch, size: float, box: np.ndarray) -> None:
     """Floors, and outlines of what touches them."""
-    placed = touching(mech, sketch)
+    placed = [one for one in touching(mech, sketch) if is_seen(*one, box)]
     lines = [line for one in placed if one[0].kind != "plane" for line in outlines(*one, to.view)]
     if lines:
         to.lines("shapes", lines, [GREY] * len(lines), 0.7, 1.8)

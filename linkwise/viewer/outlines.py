@@ -40,8 +40,24 @@ def around(box: np.ndarray, mech: lw.Mechanism, sketches: Sequence[Sketch]) -> n
     """(2, 3): the box with the shapes of a mechanism in several configurations, and with the floors below them."""
     placed = [one for sketch in sketches for one in touching(mech, sketch)]
     points = [_vertices(*one) for one in placed if one[0].kind != "plane"]
-    box = _box_of([box, *points])
+    near = [one for one in points if _is_near(one, box)]
+    box = _box_of([box, *near])
     return _box_of([box, *(patch for one in placed if (patch := floor(*one, box)) is not None)])
+
+
+def is_seen(shape: lw.Shape, pose: np.ndarray, box: np.ndarray) -> bool:
+    """Whether a shape is within a box (2, 3); planes are always."""
+    if shape.kind == "plane":
+        return True
+    vertices, slack = _vertices(shape, pose), BEYOND * float(np.ptp(box, axis=0).max())
+    return bool(((vertices >= box[0] - slack) & (vertices <= box[1] + slack)).all())
+
+
+def _is_near(vertices: np.ndarray, box: np.ndarray) -> bool:
+    """Whether a shape is no further from a box (2, 3) than the box is large: others would make it small."""
+    gaps = np.maximum(box[0] - vertices.max(axis=0), vertices.min(axis=0) - box[1])
+    reach = FAR * float(np.ptp(box, axis=0).max())
+    return bool(gaps.max() <= reach and np.ptp(vertices, axis=0).max() <= 4.0 * reach)
 
 
 def _box_of(points: Sequence[np.ndarray]) -> np.ndarray:

@@ -39,6 +39,17 @@ def test_joint_feedback_inside_rollouts(puma):
     np.testing.assert_allclose(q, run.q, atol=1e-12)
 
 
+def test_stiff_damping_of_joint_feedback_is_implicit(puma):
+    """kd dt is a hundred times the inertia of the wrist; steps far shorter lead to the same end."""
+    bounds = {**dict.fromkeys(puma.joint_names[:3], 500.0), **dict.fromkeys(puma.joint_names[3:], 50.0)}
+    control = lw.joint_feedback(puma, np.full(6, 0.3), kp=200.0, kd=30.0)
+    for one in (control, lw.saturated(puma, control, bounds)):
+        q, v = lw.rollout(puma, None, None, None, 2e-3, 500, "semi_implicit", feedback=one)
+        finer, _ = lw.rollout(puma, None, None, None, 1e-4, 10_000, "semi_implicit", feedback=one, every=20)
+        assert np.abs(v[-1]).max() < 1.0
+        np.testing.assert_allclose(q, finer, atol=0.01)
+
+
 def test_joint_feedback_of_a_floating_base_leaves_the_base_alone():
     mech = lw.mechanisms.random_tree(4, 3, ("revolute", "spherical"), floating_base=True)
     q, v = lw.random_state(mech, np.random.default_rng(0), (5,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -53,7 +54,7 @@ def assemble(
     """(nq,): a configuration near ``q_guess`` in which all loops are closed, the coordinates of the joints named in
     ``hold`` unchanged but for quaternions, which get unit length; single coordinates can be held too, "base.x", or with
     "base.yaw" a whole orientation.  A guess by joint, {"crank": 0.5}, is for the other joints that of ``mech.initial``;
-    these joints move too, unless they are held.
+    the named ones keep their coordinates if loops can be closed so from there, and move too where they cannot.
 
     Levenberg-Marquardt on the configuration manifold: every step makes the error smaller, none moves a coordinate by
     more than half a radian or half the size of the loops.  Where that ends with a loop open, as it does at a stationary
@@ -64,12 +65,16 @@ def assemble(
     Loops are closed where ``position_error``, its lengths in units of the sizes of the loops, is below ``tolerance``,
     and to what the data allow where constraints are redundant but for rounding (``redundancy``).
     """
+    aim, hold = LOOPS.aim * tolerance, names_of(hold)
     if isinstance(q_guess, Mapping):
-        q_guess = coordinates_by_joint(mech, "q_guess", q_guess)
+        named, q_guess = tuple(q_guess), coordinates_by_joint(mech, "q_guess", q_guess)
+        free, kept = _held(mech, named)
+        if not hold and free.any():
+            with contextlib.suppress(AssemblyError):
+                few = min(tries, 2)
+                return _closed_or_refused(mech, q_guess, free, aim, tolerance, max_steps, named, "the guess", few, kept)
     (guess,) = checked_arrays(mech, q=q_guess)
-    hold = names_of(hold)
     free, kept = _held(mech, hold)
-    aim = LOOPS.aim * tolerance
     return _closed_or_refused(mech, guess, free, aim, tolerance, max_steps, hold, "the guess", tries, kept)
 
 

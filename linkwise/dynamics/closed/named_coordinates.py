@@ -55,7 +55,11 @@ def named_coordinate(mech: Mechanism, name: str) -> NamedCoordinate:
     ``link.y``, ``link.z`` (the origin of a link or frame in the world); of joints with several, names of ``q_names``
     too, where no link or frame has that name."""
     if not isinstance(name, str):
-        raise MechanismError(f"a coordinate is given by its name, {CHOICES}, not {name!r}")
+        example = repr(next((body.joint for body in mech.bodies if body.kind.nq == 1), "joint"))
+        raise MechanismError(
+            f"a coordinate is given by its name, {CHOICES}, and comes before q, range_of_motion(mech, {example}, q); "
+            f"not {name!r}"
+        )
     joint, _, rest = name.partition("[")
     if name in mech.joint_names and mech.bodies[mech.body_index(name)].kind.nq == 1:
         return _of_joint(mech, name, name, 0)

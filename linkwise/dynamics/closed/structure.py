@@ -179,7 +179,8 @@ def _reduced(
     matrix: Float64Array, columns: list[int], steps: int, negligible: float
 ) -> tuple[Float64Array, Float64Array]:
     """A matrix after so many steps of elimination with complete pivoting among ``columns``, without the pivot rows;
-    and the pivots relative to the largest entry of the rows where they are found."""
+    and the pivots relative to the largest entry of the rows where they are found.  Where pivots vanish before, as they
+    may at a sample with open loops and its links in one line, the rows that say least go without."""
     rest, pivots = matrix.copy(), []
     for _ in range(steps):
         sizes = np.abs(rest[:, columns])
@@ -192,4 +193,7 @@ def _reduced(
         taken = rest[row]
         rest = np.delete(rest - np.outer(rest[:, column] / taken[column], taken), row, axis=0)
         rest[:, column] = 0.0
+    missing = steps - len(pivots)
+    if missing:
+        rest = rest[np.sort(np.argsort(-np.abs(rest).max(axis=1, initial=0.0), kind="stable")[: len(rest) - missing])]
     return rest, np.array(pivots)

@@ -200,6 +200,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         Algorithm("momentum_matrix", ("q",), "momentum_matrix", expression=lambda mech: ex.MOMENTUM_MATRIX),
         Algorithm("momentum_rate", ("q", "v", "a"), "momentum_rate", expression=lambda mech: ex.MOMENTUM_RATE),
         _centroidal("centroidal_momentum", ("q", "v"), "momentum"),
+        _centroidal("centroidal_momentum_rate", ("q", "v", "a"), "momentum_rate"),
         _centroidal("centroidal_momentum_matrix", ("q",), "momentum_matrix"),
         _centroidal("centroidal_momentum_matrix_rate", ("q", "v"), "momentum_matrix"),
         _centroidal("center_of_mass_jacobian", ("q",), "center_of_mass_jacobian"),

@@ -32,6 +32,16 @@ def centroidal_momentum(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) ->
     return [*(momentum.moment - center.cross(momentum.force)), *momentum.force]
 
 
+def centroidal_momentum_rate(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]) -> list[Scalar]:
+    """(6,): its time derivative: the centre moves along the linear momentum, which therefore adds no moment."""
+    at = Configuration(tree, q)
+    _, center = _mass_and_center(at)
+    (rate,) = evaluate(ex.MOMENTUM_RATE, at, v=v, a=a)
+    if rate is None:
+        return [0.0] * 6
+    return [*(rate.moment - center.cross(rate.force)), *rate.force]
+
+
 def centroidal_momentum_matrix(tree: Tree, q: Sequence[Scalar]) -> Matrix:
     """(6, nv): A with A v = [angular momentum about the centre of mass; linear momentum], in world axes."""
     at = Configuration(tree, q)

@@ -36,7 +36,7 @@ def note(root: Element, bodies: list[Node], settings: Settings, defaults: Defaul
     for flex in _inside(root, "deformable", "flex"):
         omit(flex, "deformable body", "deformable bodies are not read")
     for sensor in _inside(root, "sensor"):
-        omit(sensor, "sensor", "not read: lw.frame_pose, lw.link_velocities, lw.link_accelerations compute such")
+        omit(sensor, "sensor", "not read: lw.frame_pose, lw.frame_velocity, lw.frame_acceleration compute such")
     for body in bodies[1:]:
         if body.element.attributes.get("mocap") == "true":
             omit(body.element, "mocap body", "kept where the file has it")

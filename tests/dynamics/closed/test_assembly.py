@@ -264,3 +264,39 @@ def test_follow_to_where_it_is_and_one_position_at_a_time():
     np.testing.assert_allclose(lw.closed.follow(mech, q, {"crank_joint": q[0]}), q, atol=1e-11)
     with pytest.raises(lw.MechanismError, match="'crank_joint' must be 1 number, one position"):
         lw.closed.follow(mech, q, {"crank_joint": np.linspace(0.0, 1.0, 30)})
+
+
+def test_a_guess_by_joint_keeps_what_it_names_where_it_can():
+    mech = lw.mechanisms.four_bar()
+    q = lw.closed.assemble(mech, {"crank_joint": 0.9})
+    assert q[0] == 0.9 and np.abs(lw.closed.position_error(mech, q)).max() < 1e-9
+    both = lw.closed.assemble(mech, {"crank_joint": 0.9, mech.joint_names[1]: 0.1})  # one too many: a guess for both
+    assert np.abs(lw.closed.position_error(mech, both)).max() < 1e-9 and both[0] != 0.9
+
+
+def test_a_straight_line_by_seven_bars():
+    """Peaucellier's linkage, whose links are in one line at zero: the tip goes straight, by dynamics too."""
+    c, long, side = 0.3, 1.0, 0.5
+    builder = lw.Builder()
+    bars = {"crank": c, "a": long, "c": long, "ab": side, "cb": side, "ad": side, "cd": side}
+    for name, length in bars.items():
+        builder.link(name, 1.0, (length / 2, 0, 0), (1e-4, length**2 / 12, length**2 / 12))
+    places = {"crank": ("ground", (c, 0, 0)), "a": ("ground", None), "c": ("ground", None)}
+    places |= {name: (name[0], (long, 0, 0)) for name in ("ab", "cb", "ad", "cd")}
+    for name, (parent, at) in places.items():
+        builder.joint(f"{name}_joint", lw.Revolute(), parent, name, at)
+    for one, other in (("crank", "ab"), ("crank", "cb"), ("ad", "cd")):
+        builder.loop(f"{one}_{other}", lw.Revolute(), one, (bars[one], 0, 0), other, (side, 0, 0))
+    mech = builder.frame("tip", "ad", (side, 0, 0)).build("peaucellier", (0.0, -9.81, 0.0))
+    guess = dict(zip(mech.joint_names, (0.3, 0.6, -0.6, -2.6, 2.6, -1.0, 1.0), strict=True))
+    start = lw.closed.assemble(mech, guess)
+    assert lw.closed.degrees_of_freedom(mech, start) == 1
+    v = lw.closed.null_space(mech, start)[:, 0]
+    found = lw.closed.forward_dynamics(mech, start, v, np.ones(7))
+    np.testing.assert_allclose(found, lw.closed.forward_dynamics(mech, start, v, np.ones(7), method="svd"), atol=1e-9)
+    q, v = lw.rollout(mech, start, None, None, 1e-3, 200)
+    tips = lw.frame_pose(mech, q, "tip")[:, :2, 3]
+    np.testing.assert_allclose(tips[:, 0], (long**2 - side**2) / (2 * c), atol=1e-9)
+    assert np.ptp(tips[:, 1]) > 0.01
+    energy = lw.kinetic_energy(mech, q, v) + lw.potential_energy(mech, q)
+    assert np.ptp(energy) < 1e-6
