@@ -90,7 +90,14 @@ def measured(one: st.Study, count: int, store: Path) -> dict[str, float]:
         after, memory = client.run(cpu_seconds), client.run(peak_memory)
         used = [after[worker] - before[worker] for worker in after]
         own = time.process_time() - mine
-    return {"wall": wall, "cpu": sum(used), "busiest": max(used), "client": own, "memory": max(memory.values())}
+    return {
+        "wall": wall,
+        "cpu": sum(used),
+        "busiest": max(used),
+        "client": own,
+        "memory": max(memory.values()),
+        "all": peak_memory(),
+    }
 
 
 def killed(one: st.Study, store: Path, after: float) -> int:
@@ -127,7 +134,7 @@ def report(one: st.Study, folder: Path) -> list[str]:
         lines.append(
             f"{count} worker{'s' * (count > 1)}: {told['wall']:.1f} s wall ({rate:,.0f} motions/s), CPU of workers "
             f"{told['cpu']:.1f} s, of the busiest {told['busiest']:.1f} s, of the client {told['client']:.1f} s, peak "
-            f"memory of a worker {told['memory']:.0f} MiB"
+            f"memory of a worker {told['memory']:.0f} MiB, of the client {told['all']:.0f} MiB"
         )
     ideal = single["wall"] / 2
     by_cpu = max(double["busiest"], double["client"]) / (single["busiest"] / 2)

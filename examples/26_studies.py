@@ -13,7 +13,7 @@ import linkwise as lw
 from linkwise import studies as st
 
 FOLDER = Path(sys.argv[1] if len(sys.argv) > 1 else "demo")
-CASES, STEPS, DT = 4096, 400, 0.002
+CASES, STEPS, DT = 2048, 200, 0.004
 
 
 def sagging(arm: lw.Mechanism) -> st.Study:

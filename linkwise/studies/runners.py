@@ -6,8 +6,9 @@ import contextlib
 import itertools
 import multiprocessing
 import os
+import platform
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
 
 PER_THREAD = 2  # chunks in flight per thread of a worker: one that is computed, one that waits
 BEGINNING = 40  # letters
+
+
+def this_process() -> str:
+    """What tells this process from all others, on this machine and elsewhere."""
+    return f"{platform.node()}:{os.getpid()}"
 
 
 class Here(Executor):
@@ -46,13 +52,13 @@ def chunks_done(
     waiting = iter(chunks)
     under_way: dict[Future[Any], Chunk] = {}
     done = cases - sum(chunk.stop - chunk.start for chunk in chunks)
-    with _executor(client) as (executor, width, threads), amount("study", cases, "cases", progress, done, 0) as bar:
+    with _executor(client) as (executor, width), amount("study", cases, "cases", progress, done, 0) as bar:
         try:
             while True:
                 free = (in_flight or width()) - len(under_way)
                 for chunk in itertools.islice(waiting, max(0, free)):
                     with _naming(chunk):
-                        work = executor.submit(computed, recipe, chunk.start, chunk.stop - chunk.start, threads)
+                        work = executor.submit(computed, recipe, chunk.start, chunk.stop - chunk.start, this_process())
                     under_way[work] = chunk
                 if not under_way:
                     return
@@ -85,19 +91,19 @@ def _naming(chunk: Chunk) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _executor(client: Any) -> Iterator[tuple[Executor, Any, int | None]]:
-    """What computes, how many chunks it may have at a time, and the threads of each of its processes (None: as set)."""
+def _executor(client: Any) -> Iterator[tuple[Executor, Callable[[], int]]]:
+    """What computes, and how many chunks it may have at a time, which is asked again and again: clusters grow."""
     if client is None:
-        yield Here(), lambda: 1, None
+        yield Here(), lambda: 1
     elif isinstance(client, bool):
         raise StudyError("client is a client of Dask, an address, a number of processes or an Executor")
     elif isinstance(client, int):
         if client < 1:
             raise StudyError(f"the number of processes must be positive, not {client}")
         with ProcessPoolExecutor(client, multiprocessing.get_context("spawn")) as pool:
-            yield pool, lambda: PER_THREAD * client, 1
+            yield pool, lambda: PER_THREAD * client
     elif isinstance(client, Executor):
-        yield client, lambda: PER_THREAD * (getattr(client, "_max_workers", None) or os.cpu_count() or 1), 1
+        yield client, lambda: PER_THREAD * (getattr(client, "_max_workers", None) or os.cpu_count() or 1)
     elif isinstance(client, str):
         distributed = library("distributed", "a cluster")
         try:
@@ -112,14 +118,9 @@ def _executor(client: Any) -> Iterator[tuple[Executor, Any, int | None]]:
         raise StudyError(f"{client!r} is no client of Dask, address, number of processes or Executor")
 
 
-def _dask(client: Any) -> tuple[Executor, Any, int | None]:
-    """A cluster: what a lost worker had is computed by another.  Workers in this very process keep its threads."""
-
-    def width() -> int:
-        return PER_THREAD * max(1, sum(client.nthreads().values()))
-
-    inside = client.cluster is not None and not getattr(client.cluster, "processes", True)
-    return client.get_executor(pure=False), width, None if inside else 1
+def _dask(client: Any) -> tuple[Executor, Callable[[], int]]:
+    """A cluster: what a lost worker had is computed by another."""
+    return client.get_executor(pure=False), lambda: PER_THREAD * max(1, sum(client.nthreads().values()))
 
 
 def _tell(caught: Sequence[tuple[type[Warning], str]], chunk: Chunk, told: set[Any]) -> None:

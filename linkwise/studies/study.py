@@ -24,7 +24,7 @@ from .errors import StudyError
 from .quantities import Quantity, factor_names, quantity
 from .record import described
 from .results import Results
-from .runners import chunks_done
+from .runners import chunks_done, this_process
 from .stores import Chunk, opened
 
 FEWEST_CHUNKS = 16  # so that something is seen of small studies, and all workers have work
@@ -145,8 +145,9 @@ class Study:
 
     @cached_property
     def _shared(self) -> lw.Mechanism:
-        """The mechanism, whose variants run the same code in whichever order they come."""
-        return self.mechanism.with_shared_code()
+        """The mechanism, whose variants run the same code in whichever order they come; that of all studies in which
+        the same varies, so that they compile once."""
+        return _with_shared_code(_dumps(self.mechanism), tuple(sorted(self.vary)))
 
     def chunk_of(self, k: int) -> Chunk:
         """The k-th chunk: cases from ``start`` to before ``stop``."""
@@ -189,7 +190,7 @@ class Study:
         """
         to = opened(store, self)
         pending = [self.chunk_of(k) for k in range(self.n_chunks) if not to.is_done(k)]
-        recipe = _pickled(self)
+        recipe = _dumps(self)
         for chunk, arrays in chunks_done(client, recipe, pending, self.n_cases, progress, in_flight):
             to.write(chunk, arrays)
         return to.results()
@@ -241,13 +242,18 @@ def _drawn(name: str, given: Distribution, u: np.ndarray, one: Quantity) -> np.n
         raise StudyError(f"{name} has shape {one.shape}, which {given} does not fit: {error}") from None
 
 
-def _pickled(study: Study) -> bytes:
-    """The study for other processes; functions of notebooks and scripts travel too where cloudpickle is there."""
+def _dumps(value: Any) -> bytes:
+    """A pickle for other processes; functions of notebooks and scripts travel too where cloudpickle is there."""
     try:
         import cloudpickle
     except ImportError:
-        return pickle.dumps(study)
-    return cloudpickle.dumps(study)
+        return pickle.dumps(value)
+    return cloudpickle.dumps(value)
+
+
+@lru_cache(maxsize=STUDIES_KEPT)
+def _with_shared_code(mechanism: bytes, varied: tuple[str, ...]) -> lw.Mechanism:
+    return pickle.loads(mechanism).with_shared_code()
 
 
 @lru_cache(maxsize=STUDIES_KEPT)
@@ -255,10 +261,11 @@ def _unpickled(recipe: bytes) -> Study:
     return pickle.loads(recipe)
 
 
-def computed(recipe: bytes, first: int, count: int, threads: int | None) -> tuple[dict[str, np.ndarray], list[Any]]:
-    """Some cases of a pickled study, and the warnings that came up: what workers do."""
-    if threads is not None and lw.get_num_threads() != threads:
-        lw.set_num_threads(threads)
+def computed(recipe: bytes, first: int, count: int, asked_by: str) -> tuple[dict[str, np.ndarray], list[Any]]:
+    """Some cases of a pickled study, and the warnings that came up: what workers do.  Other processes than the one that
+    asked use one thread per task: how many tasks they have at a time is what they were started with."""
+    if asked_by != this_process() and lw.get_num_threads() != 1:
+        lw.set_num_threads(1)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = _unpickled(recipe).arrays(first, count)

@@ -85,6 +85,7 @@ def test_nor_does_the_order_of_mechanisms(compute):
     vary = {name: VARY[name] for name in ("payload.link2.mass", "gravity")} | {"q0": [-1.5, 0.1]}
     one = study(compute=compute, vary=vary, cases=6, chunk=3)
     whole = one.run()
+    st.study._with_shared_code.cache_clear()  # as another process would begin
     backwards = [one.with_().arrays(start, 2) for start in (4, 2, 0)][::-1]
     for name in whole:
         assert np.array_equal(np.concatenate([part[name] for part in backwards]), whole[name], equal_nan=True), name
@@ -216,14 +217,15 @@ def test_few_chunks_are_under_way(tmp_path):
             super().write(chunk, arrays)
             under_way.discard(chunk.start)
 
-    one = study(chunk=2)
+    one, threads = study(chunk=2), lw.get_num_threads()
     store = Slow(one.record())
-    recipe = st.study._pickled(one)
+    recipe = st.study._dumps(one)
     chunks = [one.chunk_of(k) for k in range(one.n_chunks)]
     for chunk, arrays in st.runners.chunks_done(Counted(), recipe, chunks, one.n_cases, False, None):
         store.write(chunk, arrays)
     assert max(most) <= 4 and store.done.all()
     Counted.pool.shutdown()
+    assert lw.get_num_threads() == threads  # of this process, which has the threads of the pool
     assert same(store.results(), one.run())
 
 
