@@ -32,8 +32,9 @@ from ..dynamics.passive import Passive
 from ..dynamics.states import Float64Array
 from ..mechanics.algorithms.catalogue import ALGORITHMS
 from ..mechanics.elements.law import Acting
-from ..mechanism import LimitWarning, Mechanism, MechanismError, one_of, require_mechanism
+from ..mechanism import LimitWarning, Mechanism, MechanismError, one_of
 from .bodies import check_bodies
+from .compiled_steps import SAME, STATE, CompiledSteps
 from .rollout_inputs import (
     acting_laws,
     by_name,
@@ -46,13 +47,11 @@ from .rollout_inputs import (
     step_length,
 )
 from .rollouts import NEXT, _step, rollout
-from .steps import ACTIVATION, GAIN, PER_STEP, method_in
+from .steps import ACTIVATION, GAIN, PER_STEP, method_in, require_without_drives, step_name
 
-STATE = ("q", "v", ACTIVATION)  # the last where actuators have states of their own
 INITIAL = {"q0": "q", "v0": "v"}  # what callers know as initial states -> inputs of a step
 HERE, WEIGHT, GRADIENT = "_here", "_weight", "_gradient"  # ends of names of inputs: see ``_backward_step``
 TARGETS = ("cpu", "numpy")
-SAME = {"float64": 1e-8, "float32": 1e-3}  # relative: what states may differ by and be the same
 
 
 def rollout_vjp(
@@ -98,15 +97,12 @@ def rollout_vjp(
     by.  Derivatives are those of the discrete steps, exact but for rounding.  At kinks they are those of the side on
     which nothing changes: a control input at its bound, or beyond, has none, however the function would change if it
     went back inside.  A motion that was made with other arguments is refused where its first or last step tells.
+    Loops: gradients by q0 and v0 count what the projection onto loops does to any change of them; motions that pass
+    singular positions, where steps are not the compiled ones, are refused.
     """
-    require_mechanism(mech)
-    of_step, target = method_in(mech.spanning_tree, coordinates, method), one_of("target", target, TARGETS)
-    if mech.loops:
-        raise MechanismError(
-            f"rollout_vjp differentiates motions of trees, and mechanism {mech.name!r} has loops: compose "
-            "linkwise.closed.forward_dynamics_derivatives step by step, or use mech.spanning_tree if they are open"
-        )
-    ALGORITHMS[f"{of_step}_step"].check(mech)
+    require_without_drives(mech)
+    of_step, target = method_in(mech, coordinates, method), one_of("target", target, TARGETS)
+    ALGORITHMS[step_name(mech, of_step)].check(mech)
     parameters = by_name("parameters", parameters, "{'mass': masses}")
     steps, acting = count("steps", steps, 0), acting_laws(mech, passive, of_step, dt, tuple(parameters))
     sizes = _state_sizes(mech, acting, activation)
@@ -125,14 +121,17 @@ def rollout_vjp(
         check_bodies(mech, name, driven[name])
     weights = _all_weights(cotangent, sizes | {"q": mech.nv}, path[0].shape[-2], dtype)
     sweep = _Sweep(backward, np.broadcast_shapes(batch, *(x.shape[:-2] for x in weights)), steps, weights)
+    once = CompiledSteps(mech, of_step, acting, tuple(more), tuple(parameters))
     between = partial(_between, mech, method, parameters, target, passive, coordinates)
     if every == 1:
         for record in {0, steps - 1} if steps else ():  # enough to tell another method, and other inputs mostly
             _once_more(between, record, 1, path, driven)
+        once.verify(0, path, driven)
         sweep.over(0, path, driven, weights)
     else:
         for record in reversed(range(steps // every)):
             inside, states = _once_more(between, record, every, path, driven)
+            once.verify(record * every, states, inside)
             sweep.over(record * every, states, inside, [_at_the_first(x[..., record, :], every) for x in weights])
     return {name: sweep.gradients[INITIAL.get(name, name)] for name in by}
 
@@ -240,7 +239,7 @@ def _kernel(
     """The compiled sweep, from the mechanism's own store or made now."""
 
     def make() -> _Backward:
-        step = _step(mech, method, acting, more, parameters, dtype)
+        step = _step(mech, method, acting, more, parameters, dtype, counts=False)
         program = _backward_step(mech, step, [INITIAL.get(name, name) for name in by])
         feeds = tuple((array.name, array.name.removesuffix(NEXT)) for array in program.outputs)
         per_run = tuple(array.name for array in program.inputs if _is_per_run(array.name))

@@ -381,10 +381,11 @@ def _step(
     dtype: str,
     loops: bool | None = False,
     carries: bool = False,
+    counts: bool = True,
 ) -> Any:
     """The program of one step: from q, v and other inputs to the next q and v (and activations), and of closed
     mechanisms how far they can be trusted.  ``loops``: as for ``compile``; ``carries``: steps in momenta take what is
-    known of them from the step before."""
+    known of them from the step before; ``counts``: closed ones tell how far they can be trusted."""
     algorithm = (carrying_step if carries else step_algorithm)(mech, method, acting, more)
     fed_back, options = [Array("q", (mech.nq,)), Array("v", (mech.nv,))], {}
     if acting.n_activation:
@@ -392,8 +393,12 @@ def _step(
     if carries:
         fed_back += [Array(name, (mech.nv,)) for name in CARRIED]
     if mech.loops:
-        fed_back.append(Array(TRUSTED, NONE_YET.shape))
         options = {"fronts": DECIDED_OPTIONS["fronts"](mech), "settled": SETTLED[dtype]}
+    if mech.loops and not counts:
+        state = algorithm.function
+        algorithm = dataclasses.replace(algorithm, output="state", recursion=lambda *x, **more: state(*x, **more)[0])
+    elif mech.loops:
+        fed_back.append(Array(TRUSTED, NONE_YET.shape))
         algorithm = dataclasses.replace(
             algorithm,
             inputs=(*algorithm.inputs, TRUSTED),

@@ -226,8 +226,9 @@ def test_what_is_refused():
     q, v = lw.rollout(ARM, np.zeros(6), np.zeros(6), None, DT, 4)
     w = np.ones(6), np.ones(6)
     loop = lw.mechanisms.five_bar()
-    with pytest.raises(lw.MechanismError, match="has loops"):
-        lw.rollout_vjp(loop, np.zeros((2, loop.nq)), np.zeros((2, loop.nv)), None, DT, 1, w)
+    with pytest.raises(lw.MechanismError, match="has loops, and its mass matrix no such factors"):
+        kept = np.zeros((2, loop.nq)), np.zeros((2, loop.nv))
+        lw.rollout_vjp(loop, *kept, None, DT, 1, w, coordinates="momentum")
     for given, steps, message in (
         ((q[0], v[0]), 4, "q must be what rollout returned"),
         ((q[:3], v), 4, "q has 3 states and v 5"),

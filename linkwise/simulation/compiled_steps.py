@@ -1,0 +1,58 @@
+"""Whether a motion is that of compiled steps, which alone have gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..compiler.pipeline import compile
+from ..compiler.store import stored
+from ..mechanics.elements.law import Acting
+from ..mechanism import Mechanism, MechanismError
+from .steps import ACTIVATION, PER_STEP, step_algorithm
+
+STATE = ("q", "v", ACTIVATION)  # the last where actuators have states of their own
+SAME = {"float64": 1e-8, "float32": 1e-3}  # relative: what states may differ by and be the same
+
+
+@dataclass(frozen=True)
+class CompiledSteps:
+    """Steps of mechanisms with loops one by one, as they are differentiated: near singular positions ``rollout`` goes
+    other ways, by arcs and pseudo-inverses, of which there are no gradients."""
+
+    mech: Mechanism
+    method: str
+    acting: Acting
+    more: tuple[str, ...]
+    parameters: tuple[str, ...]
+
+    def verify(self, first: int, states: Sequence[np.ndarray], driven: Mapping[str, np.ndarray]) -> None:
+        """Refuse states, reached after ``first`` steps and more, of which compiled steps do not lead to the next."""
+        if not self.mech.loops or states[0].shape[-2] < 2:
+            return
+        algorithm = step_algorithm(self.mech, self.method, self.acting, self.more)
+        kernel = stored(self.mech, self, lambda: compile(algorithm, self.mech, parameters=self.parameters))
+        given = {**driven, **dict(zip(STATE, (x[..., :-1, :] for x in states), strict=False))}
+        inputs = [_by_step(name, given[name], len(core)) for name, core in kernel.input_shapes.items()]
+        with np.errstate(all="ignore"):
+            reached, *_ = kernel(*(np.asarray(x, float) for x in inputs))
+        there = np.concatenate([x[..., 1:, :] for x in states], axis=-1)
+        off = np.abs(reached - there).max(axis=-1) > SAME[there.dtype.name] * (1.0 + np.abs(there).max(axis=-1))
+        off = np.atleast_2d(off & np.isfinite(there).all(axis=-1)).reshape(-1, off.shape[-1])
+        if off.any():
+            step = first + int(np.flatnonzero(off.any(axis=0))[0]) + 1
+            raise MechanismError(
+                f"rollout_vjp: at step {step} the motion of mechanism {self.mech.name!r} is not that of compiled "
+                "steps: near singular positions rollout takes other ways, which have no gradients; take shorter "
+                "motions, smaller steps or other states, and all arguments as rollout was given them"
+            )
+
+
+def _by_step(name: str, x: np.ndarray, core: int) -> np.ndarray:
+    """An input of steps, whose values have ``core`` axes, with an axis of steps behind those of the batch."""
+    if name in STATE:
+        return x
+    cut = x.ndim - core
+    return x[(..., 0, *(slice(None),) * core)] if name in PER_STEP else x.reshape((*x.shape[:cut], 1, *x.shape[cut:]))

@@ -1,0 +1,67 @@
+"""Gradients through rollouts of closed mechanisms, against differences of rollouts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+
+DT, STEPS = 2e-3, 40
+
+
+def geared() -> lw.Mechanism:
+    """A sun and a planet on a carrier, tied by two couplings, and gravity that turns the carrier."""
+    builder = lw.Builder()
+    for name, mass in (("carrier", 1.0), ("sun", 1.0), ("planet", 0.5)):
+        builder.link(name, mass, (0.1, 0.0, 0.0), (0.05, 0.05, 0.05))
+    builder.joint("carrier", lw.Revolute(), "ground", "carrier", damping=0.2)
+    builder.joint("sun", lw.Revolute(), "ground", "sun").joint(
+        "planet", lw.Revolute(), "carrier", "planet", (0.3, 0, 0)
+    )
+    builder.coupling("ring", {"planet": 20, "carrier": 60}).coupling("mesh", {"sun": 20, "carrier": -20, "planet": 20})
+    return builder.build("geared", (0.0, -9.81, 0.0))
+
+
+MECHANISMS = {
+    "four-bar": (lw.mechanisms.four_bar, {"crank_joint": 0.9}, "rk4"),
+    "gears": (geared, {"carrier": 0.4}, "semi_implicit"),
+}
+
+
+@pytest.mark.parametrize("case", MECHANISMS)
+def test_gradients_are_those_of_differences(case):
+    make, named, method = MECHANISMS[case]
+    mech = make()
+    rng, n = np.random.default_rng(0), mech.nv
+    q0, tau = lw.configuration(mech, named), 0.3 * rng.normal(size=(2, STEPS, n))
+    moving = lw.closed.null_space(mech, q0)[:, 0]
+    masses, w, u = mech.masses.copy(), rng.normal(size=n), rng.normal(size=n)
+
+    def value(q0=q0, v0=None, tau=tau, masses=masses):
+        q, v = lw.rollout(mech, q0, v0, tau, DT, STEPS, method, parameters={"mass": masses}, every=10)
+        return (q, v), q[:, -1] @ w + v[:, -1] @ u
+
+    path, _ = value()
+    found = lw.rollout_vjp(mech, *path, tau, DT, STEPS, (w, u), method, parameters={"mass": masses})
+    step, push, heavier = 1e-6, rng.normal(size=tau.shape), rng.normal(size=mech.n_links)
+    near = [lw.closed.project(mech, q0 + side * step * moving, np.zeros(n))[0] for side in (1, -1)]
+    for got, ends in (
+        (np.sum(found["tau"] * push, axis=(1, 2)), [{"tau": tau + side * step * push} for side in (1, -1)]),
+        (found["v0"] @ moving, [{"v0": side * step * moving} for side in (1, -1)]),
+        (found["q0"] @ moving, [{"q0": there} for there in near]),
+        (found["mass"] @ heavier, [{"masses": masses + side * step * heavier} for side in (1, -1)]),
+    ):
+        up, down = (value(**end)[1] for end in ends)
+        np.testing.assert_allclose(got, (up - down) / (2 * step), rtol=1e-4, atol=1e-7)
+
+
+def test_motions_that_pass_singular_positions_are_refused():
+    """A parallelogram, which can go two ways where all its links are in one line."""
+    mech = lw.mechanisms.n_four_bar(1)
+    q0 = lw.closed.assemble(mech, [1.3, 1.3, -1.3])
+    v0 = lw.closed.project(mech, q0, [5.0, 5.0, -5.0])[1]
+    with pytest.warns(lw.MechanismWarning):
+        q, v = lw.rollout(mech, q0, v0, None, 0.02, 30)
+    with pytest.raises(lw.MechanismError, match="near singular positions rollout takes other ways"):
+        lw.rollout_vjp(mech, q, v, None, 0.02, 30, (np.ones(3), None))
