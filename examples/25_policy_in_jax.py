@@ -39,12 +39,13 @@ def network(numbers: list[tuple[jax.Array, jax.Array]], q: jax.Array, v: jax.Arr
     return jnp.array([15.0 * jnp.tanh(weights @ x + offsets)[0], 0.0])
 
 
-def motion(numbers: list[tuple[jax.Array, jax.Array]], start: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """(q, v), each (steps, 2), from rest at ``start`` (2,)."""
+def motion(numbers: list[tuple[jax.Array, jax.Array]], start: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """(q, v, tau), each (steps, 2), from rest at ``start`` (2,)."""
 
     def step(state: tuple[jax.Array, jax.Array], _: None) -> tuple[tuple[jax.Array, jax.Array], tuple]:
-        q, v = jnp.split(STEP(*state, network(numbers, *state), DT), 2)
-        return (q, v), (q, v)
+        tau = network(numbers, *state)
+        q, v = jnp.split(STEP(*state, tau, DT), 2)
+        return (q, v), (q, v, tau)
 
     return jax.lax.scan(step, (start, jnp.zeros(2)), None, STEPS)[1]
 
@@ -52,7 +53,7 @@ def motion(numbers: list[tuple[jax.Array, jax.Array]], start: jax.Array) -> tupl
 def cost(numbers: list[tuple[jax.Array, jax.Array]], starts: jax.Array) -> jax.Array:
     """How far the pole is from upright, the cart from the middle and both from rest.  The angle is not taken modulo a
     whole rotation: what is cheapest otherwise is to let the pole fall, and catch it when it has come round."""
-    q, v = jax.vmap(motion, (None, 0))(numbers, starts)
+    q, v, _ = jax.vmap(motion, (None, 0))(numbers, starts)
     return jnp.mean(q[..., 1] ** 2 + 0.1 * q[..., 0] ** 2 + 0.01 * jnp.sum(v**2, -1))
 
 
@@ -89,7 +90,9 @@ def main() -> None:
     starts = jnp.asarray(rng.uniform(-1.0, 1.0, (32, 2)) * [0.5, 0.8], jnp.float32)
     numbers, values = trained(numbers, starts)
     print(f"cost {values[0]:.2f} at first, {values[-1]:.3f} after {ITERATIONS} steps")
-    q, _ = jax.vmap(motion, (None, 0))(numbers, starts)
+    q, _, tau = jax.vmap(motion, (None, 0))(numbers, starts)
+    again, _ = lw.rollout(CART_POLE, *(np.asarray(x) for x in (starts, 0 * starts, tau)), np.float32(DT), STEPS)
+    print(f"the same forces in linkwise.rollout: {np.abs(again[:, 1:] - q).max():.0e} rad or m of difference")
     upright = np.mean(np.cos(q[:, -1, 1]) > 0.95)
     print(f"{100 * upright:.0f} percent of {len(starts)} motions end with the pole upright")
 

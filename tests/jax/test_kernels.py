@@ -89,6 +89,15 @@ def test_gradients_are_compiled_to_calls_of_machine_code():
     np.testing.assert_allclose(gradient(q), weights, rtol=1e-13)
 
 
+def test_without_compilation():
+    q, v, tau = arrays(ARM)
+    with jax.disable_jit():
+        found = lwj.forward_dynamics(ARM, q, v, tau)
+        gradient = jax.grad(lambda x: lwj.forward_dynamics(ARM, x, v, tau).sum())(q)
+    np.testing.assert_array_equal(found, lw.forward_dynamics(ARM, q, v, tau))
+    np.testing.assert_allclose(gradient, lw.vjp_of(lw.compile("forward_dynamics", ARM))(q, v, tau, np.ones(2)))
+
+
 def test_large_batches_are_shared_by_threads():
     before = lw.get_num_threads()
     lw.set_num_threads(3)
