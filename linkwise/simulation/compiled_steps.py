@@ -55,4 +55,6 @@ def _by_step(name: str, x: np.ndarray, core: int) -> np.ndarray:
     if name in STATE:
         return x
     cut = x.ndim - core
-    return x[(..., 0, *(slice(None),) * core)] if name in PER_STEP else x.reshape((*x.shape[:cut], 1, *x.shape[cut:]))
+    if name in PER_STEP:
+        return np.take(x, 0, axis=cut - 1)  # each step is a record of its own
+    return x.reshape((*x.shape[:cut], 1, *x.shape[cut:]))
