@@ -27,6 +27,7 @@ import linkwise.jax as lwj
 FOLDER = Path(sys.argv[1] if len(sys.argv) > 1 else "demo")
 STEPS, DT, ITERATIONS = 80, 0.02, 40
 CART_POLE = lw.mechanisms.cart_pole()
+jax.config.update("jax_enable_x64", False)  # float32, as JAX has it by default
 STEP = lwj.differentiable(lw.step_kernel(CART_POLE, DT, dtype="float32"))
 
 

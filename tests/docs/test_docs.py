@@ -10,6 +10,7 @@ import contextlib
 import doctest
 import io
 import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,6 +78,14 @@ def run_page(text: str, name: str) -> dict:
 
 
 @pytest.mark.filterwarnings("error", "ignore::linkwise.OmissionWarning")
+@pytest.fixture(autouse=True)
+def precision_of_jax():
+    """As it is by default, whatever a page has said."""
+    yield
+    if "jax" in sys.modules:
+        sys.modules["jax"].config.update("jax_enable_x64", False)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_page_runs(page, tmp_path, monkeypatch):
     if page.stem in NEEDING:
