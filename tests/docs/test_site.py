@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import shutil
 import subprocess
@@ -93,6 +94,13 @@ def test_docstrings_are_understood(name):
     value = getattr(lw, name)
     quiet = {"report_level": 5, "halt_level": 2}  # warnings stop
     docutils.core.publish_doctree(as_rst(getattr(value, "__doc__", "") or ""), settings_overrides=quiet)
+
+
+def test_formulas_are_drawn_without_scripts():
+    from tools.site.mathematics import as_mathml
+
+    text = html.unescape(as_mathml(r"\mathcal M^{-1} = \dot v, \mathcal{D}", "block"))
+    assert text.startswith("<math") and "\u2133" in text and "\U0001d49f" in text and "mathvariant" not in text
 
 
 def test_links_to_files_of_the_repository_lead_to_generated_pages():
