@@ -121,17 +121,17 @@ def _half_circle(radius: float, half_length: float) -> tuple[tuple[float, float]
 
 
 @lru_cache(maxsize=256)
-def _lathe(outline: tuple[tuple[float, float], ...]) -> Mesh:
+def _lathe(outline: tuple[tuple[float, float], ...], sides: int = ROUND) -> Mesh:
     """The surface of revolution about z; points of the outline that are there twice make an edge."""
-    angles = np.linspace(0.0, 2.0 * np.pi, ROUND, endpoint=False)
+    angles = np.linspace(0.0, 2.0 * np.pi, sides, endpoint=False)
     around = np.stack([np.cos(angles), np.sin(angles)], axis=-1)
     rings = np.array(outline)
     vertices = np.concatenate(
-        [rings[:, None, :1] * around, np.broadcast_to(rings[:, None, 1:], (len(rings), ROUND, 1))], axis=-1
+        [rings[:, None, :1] * around, np.broadcast_to(rings[:, None, 1:], (len(rings), sides, 1))], axis=-1
     ).reshape(-1, 3)
-    low, one = np.meshgrid(np.arange(len(rings) - 1) * ROUND, np.arange(ROUND), indexing="ij")
-    other = (one + 1) % ROUND
-    a, b, c, d = low + one, low + other, low + other + ROUND, low + one + ROUND
+    low, one = np.meshgrid(np.arange(len(rings) - 1) * sides, np.arange(sides), indexing="ij")
+    other = (one + 1) % sides
+    a, b, c, d = low + one, low + other, low + other + sides, low + one + sides
     faces = np.concatenate([np.stack([a, b, c], -1).reshape(-1, 3), np.stack([a, c, d], -1).reshape(-1, 3)])
     corners = vertices[faces]
     areas = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
@@ -162,6 +162,22 @@ def tubes(segments: np.ndarray, radius: float, sides: int = 6) -> Mesh:
     if not vertices:
         return Mesh(np.zeros((0, 3)), np.zeros((0, 3), dtype=int))
     return Mesh(np.concatenate(vertices), np.concatenate(faces))
+
+
+def arrow_mesh(arrows: np.ndarray, radius: float) -> Mesh:
+    """Arrows (m, 2, 3) in one mesh; those that are shorter than their heads are heads alone."""
+    found = []
+    for start, end in arrows:
+        length = float(np.linalg.norm(end - start))
+        head = min(7.0 * radius, length)
+        turned = along((end - start) / length)
+        neck = radius if length > head else 0.0
+        outline = ((0.0, 0.0), (neck, 0.0), (neck, length - head), (3.0 * head / 7.0, length - head), (0.0, length))
+        shape = _lathe(tuple((round(r, 9), round(h, 9)) for r, h in outline), 10)
+        found.append(Mesh(shape.vertices @ turned.T + start, shape.faces))
+    counts = np.cumsum([0, *(len(one.vertices) for one in found)])
+    faces = [one.faces + count for one, count in zip(found, counts, strict=False)]
+    return Mesh(np.concatenate([one.vertices for one in found]), np.concatenate(faces))
 
 
 def along(axis: np.ndarray) -> np.ndarray:

@@ -13,12 +13,14 @@ import numpy as np
 import linkwise as lw
 
 from ..style import MissingLibrary
+from .dragging import Hand
 from .player import clip_of
+from .session import Session
 
 if TYPE_CHECKING:
     from .viewer import Viewer
 
-__all__ = ["view"]
+__all__ = ["Hand", "Session", "view"]
 
 PORT = 8080
 
@@ -46,6 +48,8 @@ def view(
     Ctrl-C, ``viewer.stop()`` ends it.  Files of meshes are read now; those that are missing are named in one warning.
     """
     viser = _viser()
+    if isinstance(what, (str, os.PathLike)):
+        raise TypeError(f"a mechanism is shown, not the name of its file: lw.view(lw.load({str(what)!r}))")
     model, clip = None, None
     if isinstance(what, lw.Mechanism):
         mech = what

@@ -17,7 +17,7 @@ import linkwise as lw
 ROUNDS = 6  # steps of a call at most: the next picture goes on
 LONGEST = 0.15  # of a step: of the mechanism's size, and radians
 DAMPING = 0.02  # in units of the mechanism's size
-CLOSE = 1e-6  # of the mechanism's size: reached
+CLOSE = 1e-7  # of the mechanism's size: reached
 HALVINGS = 5  # of a step that leads away, or off the branch
 
 
@@ -103,9 +103,10 @@ class _Goal:
 def _step(mech: lw.Mechanism, q: np.ndarray, jacobian: np.ndarray, error: np.ndarray, size: float) -> np.ndarray:
     """(nv,): the damped step along what loops and limits allow."""
     basis = lw.closed.null_space(mech, q) if mech.loops else np.eye(mech.nv)
+    damping = size * min(DAMPING, 0.1 * float(np.linalg.norm(error)) / size)  # none where the goal is reached
     for _ in range(mech.nv):
         along = jacobian @ basis
-        damped = along @ along.T + (DAMPING * size) ** 2 * np.eye(len(error))
+        damped = along @ along.T + (damping + 1e-7 * size) ** 2 * np.eye(len(error))
         step = basis @ (along.T @ np.linalg.solve(damped, error))
         stuck = _at_limits(mech, q, step)
         if not stuck.any() or not basis.shape[1]:

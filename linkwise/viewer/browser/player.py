@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -105,7 +104,7 @@ def clip_of(motion: Any, q: Any = None, t: Any = None) -> Clip:
             return Clip((several_configurations(motion, values, t),))
         rows = values.reshape(-1, *values.shape[-2:])
         return Clip(tuple(several_configurations(motion, row, t) for row in _few(rows)))
-    if isinstance(motion, Sequence):
+    if isinstance(motion, (list, tuple)):
         clips = [clip_of(one) for one in motion]
         mech = clips[0].motions[0].mech if clips else None
         if not clips or any(clip.motions[0].mech.joint_names != mech.joint_names for clip in clips):  # type: ignore[union-attr]

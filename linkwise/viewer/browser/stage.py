@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from ..scene import COLLISION, GROUND, SKELETON, SYMBOL, VISUAL, Part, Scene
-from ..shapes import ENDLESS, Mesh, Plane, Sphere
+from ..shapes import ENDLESS, Mesh, Plane, Sphere, arrow_mesh
 
 Colour = tuple[int, int, int]
 GREY: Colour = (140, 140, 140)
@@ -163,18 +163,19 @@ class Stage:
         if arrows is None or not len(arrows):
             self.remove(name)
             return
-        size, known = self.scene.size, self._overlays.get(name)
-        if known is not None and np.shape(known.points) == np.shape(arrows):
-            known.points = arrows.astype(np.float32)
+        mesh, known = arrow_mesh(arrows, 0.004 * self.scene.size), self._overlays.get(name)
+        if known is not None and known.faces.shape == mesh.faces.shape:
+            known.vertices = mesh.vertices.astype(np.float32)
             return
         self.remove(name)
-        self._overlays[name] = self._server.scene.add_arrows(
+        self._overlays[name] = self._server.scene.add_mesh_simple(
             f"/over/{name}",
-            arrows.astype(np.float32),
-            np.array(colour),
-            shaft_radius=0.004 * size,
-            head_radius=0.012 * size,
-            head_length=0.03 * size,
+            mesh.vertices.astype(np.float32),
+            mesh.faces.astype(np.uint32),
+            color=colour,
+            flat_shading=True,
+            cast_shadow=False,
+            receive_shadow=False,
         )
 
     def ellipsoid(
@@ -249,7 +250,7 @@ def camera(points: np.ndarray, aside: np.ndarray, up: np.ndarray) -> tuple[np.nd
     right = np.cross(up, back) / np.linalg.norm(np.cross(up, back))
     seen = np.abs((points - middle) @ np.stack([right, np.cross(back, right), back], axis=-1)).max(axis=0)
     wide, high, deep = np.maximum(seen, 1e-3)
-    return middle + back * (1.2 * max(wide / ASPECT, high) / np.tan(0.5 * FIELD) + deep), middle
+    return middle + back * (1.45 * max(wide / ASPECT, high) / np.tan(0.5 * FIELD) + deep), middle
 
 
 def floor_height(points: np.ndarray, up: np.ndarray) -> float:

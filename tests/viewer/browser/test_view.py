@@ -1,0 +1,118 @@
+"""The viewer as callers meet it: what it takes, what it answers, without a browser."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.cli import main
+from linkwise.viewer.browser import Hand
+
+viser = pytest.importorskip("viser")
+
+
+@pytest.fixture
+def opened():
+    viewers = []
+
+    def open_page(*what):
+        viewers.append(lw.view(*what, port=8800, open_browser=False))
+        return viewers[-1]
+
+    yield open_page
+    for viewer in viewers:
+        viewer.stop()
+
+
+def settle(viewer):
+    """Let the viewer do what was asked."""
+    done = []
+    viewer.ask("last", lambda: done.append(True))
+    for _ in range(500):
+        if done:
+            return
+        viewer._ended.wait(0.01)
+    raise AssertionError("the viewer did not answer")
+
+
+def test_a_mechanism_is_shown_moved_and_dragged(opened):
+    mech = lw.mechanisms.five_bar()
+    viewer = opened(mech)
+    assert viewer.url in repr(viewer) and viewer.url in viewer._repr_html_()
+    before = viewer.q
+    viewer.ask("slide", lambda: viewer.session.move("joint1", 10.0))
+    settle(viewer)
+    assert viewer.q[0] == pytest.approx(np.radians(10.0)) and np.abs(viewer.q - before)[1:].max() > 0.0
+    hand = Hand(mech.link_names[1], np.array([0.3, 0.0, 0.0]))
+    viewer.hand = hand
+    goal = hand.position(mech, viewer.q) + [0.02, 0.01, 0.0]
+    viewer.ask("pull", lambda: viewer.pull(goal))
+    settle(viewer)
+    np.testing.assert_allclose(hand.position(mech, viewer.q), goal, atol=1e-4)
+    assert viewer.session.gap < 1e-9
+    viewer.q = before
+    np.testing.assert_array_equal(viewer.q, before)
+    for what in ("trail", "velocities", "mass centres", "inertia", "manipulability", "frames"):
+        viewer.ask(what, lambda what=what: viewer.set_shown(what, True))
+    viewer.ask("kinds", lambda: viewer.stage.show_kinds(("skeleton",)))
+    settle(viewer)
+    with pytest.raises(ValueError, match="none shows the page"):
+        viewer.screenshot()
+    with pytest.raises(ValueError, match="no motion to record"):
+        viewer.video("x.gif")
+    viewer.start_live()
+    for _ in range(500):
+        if viewer.live.time > 0.05:
+            break
+        viewer._ended.wait(0.01)
+    viewer.stop_live()
+    assert viewer.session.gap < 1e-9 and np.abs(viewer.q - before).max() > 0.0
+
+
+def test_motions_batches_and_modes_are_played(opened):
+    arm = lw.mechanisms.planar_arm(2)
+    motion = lw.simulate(arm, [0.5, 0.2], [0.0, 0.0], 0.2)
+    viewer = opened(motion)
+    assert viewer.player.clip.duration == pytest.approx(0.2) and not viewer.player.playing
+    viewer.ask("seek", lambda: viewer._seek(0.1))
+    settle(viewer)
+    np.testing.assert_allclose(viewer.q, motion.at(0.1)[0])
+    several = opened(arm, np.zeros((3, 5, 2)), np.arange(5))
+    assert several.stage.n_actors == 3
+    modes = opened(lw.linearize(arm, [-np.pi / 2, 0.0]))
+    assert "Hz" in modes.session.status and modes.player.playing
+    with pytest.raises(TypeError, match=r"lw.view\(lw.load\('robot.urdf'\)\)"):
+        lw.view("robot.urdf")
+
+
+def test_the_command_opens_a_page_until_it_is_interrupted(monkeypatch, capsys, tmp_path):
+    from linkwise.viewer.browser.viewer import Viewer
+
+    seen = []
+    monkeypatch.setattr(Viewer, "wait", lambda viewer: seen.append(viewer.q))
+    here = ["builtin:planar_arm:2", "--no-browser", "--port", "8810"]
+    assert main(["view", *here, "--q", "joint2=90", "--degrees"]) == 0
+    np.testing.assert_allclose(seen[0], [0.0, np.pi / 2])
+    assert "planar_arm_2 is at http://localhost:88" in capsys.readouterr().out
+    table = tmp_path / "motion.csv"
+    table.write_text("t,q1,q2\n0,0.1,0.2\n1,0.3,0.4\n")
+    assert main(["view", *here, "--motion", str(table)]) == 0
+    np.testing.assert_allclose(seen[1], [0.1, 0.2])
+    assert main(["view", "builtin:planar_arm:2", "--motion", str(table), "--q", "joint1=1"]) == 2
+
+
+def test_nothing_of_it_is_imported_before_it_is_asked_for():
+    script = (
+        "import sys, linkwise as lw; lw.mechanisms.loader(); "
+        "print(sorted({'viser', 'trimesh', 'linkwise.viewer'} & set(sys.modules)))"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+def test_without_viser_it_says_what_to_do(monkeypatch):
+    monkeypatch.setitem(sys.modules, "viser", None)
+    with pytest.raises(ImportError, match=r"pip install 'linkwise\[view\]'"):
+        lw.view(lw.mechanisms.five_bar())
