@@ -77,7 +77,6 @@ def run_page(text: str, name: str) -> dict:
     return namespace
 
 
-@pytest.mark.filterwarnings("error", "ignore::linkwise.OmissionWarning")
 @pytest.fixture(autouse=True)
 def precision_of_jax():
     """As it is by default, whatever a page has said."""
@@ -86,6 +85,8 @@ def precision_of_jax():
         sys.modules["jax"].config.update("jax_enable_x64", False)
 
 
+# JAX, once another page has imported it, does not like to be forked.
+@pytest.mark.filterwarnings("error", "ignore::linkwise.OmissionWarning", "ignore:os.fork:RuntimeWarning")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_page_runs(page, tmp_path, monkeypatch):
     if page.stem in NEEDING:
