@@ -322,7 +322,7 @@ def initial_states(mech: lw.Mechanism, count: int) -> tuple[np.ndarray, ...]:
 
 def rollouts(robots: Path) -> list[str]:
     lines = ["## Rollouts, RK4, billions of steps per second", ""]
-    lines += ["Closed mechanisms: initial states are closed on the CPU first, which counts.", ""]
+    lines += ["Closed mechanisms: that initial states are closed first counts.", ""]
     lines += ["| | precision | states | steps | last state | trajectory kept | wanted |", "| --- |" + " --- |" * 6]
     for name, (count, wanted) in ROLLOUTS.items():
         mech = mechanism(name, robots)
