@@ -309,7 +309,7 @@ def _looks(link: Element, folder: Path | None) -> Iterator[Look]:
             colour = None if diffuse is None else (*diffuse.content_numbers(3, 4), 1.0)[:4]
             name = element.attributes.get("name", tag)
             at = placed(*_own(element))
-            if shown:
+            if shown and (tag == "visual" or shown["kind"] == MESH):  # simple ones are shapes of the mechanism
                 yield Look(name, link.text("name"), pose=at, colour=colour, collision=tag == "collision", **shown)
 
 
