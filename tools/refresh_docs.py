@@ -12,7 +12,7 @@ import io
 import sys
 from pathlib import Path
 
-from tests.docs.test_docs import blocks, matches
+from tools.pages import blocks, matches
 
 
 def refreshed(text: str, name: str) -> str:

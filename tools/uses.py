@@ -21,7 +21,7 @@ from types import ModuleType
 from typing import Any
 
 import linkwise as lw
-from tests.docs.test_docs import blocks
+from tools.pages import blocks
 
 ROOT = Path(__file__).parents[1]
 NUMBERED = "[0-9]*.py"

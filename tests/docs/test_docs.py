@@ -7,14 +7,14 @@ as ``output`` right after a Python block is what that block prints, with ``...``
 from __future__ import annotations
 
 import contextlib
-import doctest
 import io
 import re
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from tools.pages import FENCE, blocks, matches
 
 ROOT = Path(__file__).parents[2]
 NO_PAGES = {"_build", "generated", "tutorial"}  # made from others; notebooks, which test_notebooks.py runs
@@ -22,44 +22,14 @@ PAGES = [
     ROOT / "README.md",
     *(page for page in sorted((ROOT / "docs").rglob("*.md")) if not NO_PAGES & {*page.parts}),
 ]
-NEEDING = ("torch", "jax")  # pages that need a library of this name, which not everyone has
-FENCE = re.compile(r"^```(?P<kind>[^\n`]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+NEEDING = (
+    "torch",
+    "jax",
+    "casadi",
+    "pinocchio",
+    "mujoco",
+)  # pages that need a library of this name, which not everyone has
 LINK = re.compile(r"\]\((?!https?:|(?:\.\./)?generated/)([^)#]+)(#[^)]*)?\)")
-NEGATIVE_ZERO = re.compile(r"-0\.(?=[\s\]])")
-PADDING = re.compile(r"(?<=\[)\s+|\s+(?=\])")
-
-
-@dataclass
-class Block:
-    """A Python block, the line it starts on, and what it should print if the page says so."""
-
-    code: str
-    line: int
-    output: str | None = None
-
-
-def blocks(text: str) -> list[Block]:
-    found: list[Block] = []
-    previous_end = None
-    for match in FENCE.finditer(text):
-        kind = match["kind"].strip()
-        if kind == "python":
-            found.append(Block(match["text"], text.count("\n", 0, match.start()) + 2))
-            previous_end = match.end()
-        elif kind == "output":
-            if previous_end is None or text[previous_end : match.start()].strip():
-                raise ValueError(f"an output block follows no Python block:\n{match['text']}")
-            found[-1].output = match["text"]
-            previous_end = None
-        else:
-            previous_end = None
-    return found
-
-
-def matches(expected: str, printed: str) -> bool:
-    """Equal but for white space and the sign of zeros: round-off too small to be printed may have either sign."""
-    expected, printed = (PADDING.sub("", NEGATIVE_ZERO.sub("0.", text)) for text in (expected, printed))
-    return doctest.OutputChecker().check_output(expected, printed, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
 
 
 def run_page(text: str, name: str) -> dict:
@@ -87,7 +57,12 @@ def precision_of_jax():
 
 # JAX, once another page has imported it, does not like to be forked.
 @pytest.mark.filterwarnings("error", "ignore::linkwise.OmissionWarning", "ignore:os.fork:RuntimeWarning")
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.filterwarnings("error", "ignore::linkwise.OmissionWarning")
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_page_runs(page, tmp_path, monkeypatch):
     if page.stem in NEEDING:
         pytest.importorskip(page.stem)
@@ -95,7 +70,7 @@ def test_page_runs(page, tmp_path, monkeypatch):
     run_page(page.read_text(), page.name)
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=name_of)
 def test_links_lead_somewhere(page):
     missing = [path for path, _ in LINK.findall(FENCE.sub("", page.read_text())) if not (page.parent / path).exists()]
     assert not missing
