@@ -1,6 +1,6 @@
 """How far an arm sags under payloads that it knows nothing of: a study, its spread, and which number it is due to.
 
-python examples/26_studies.py [folder for pictures]
+python examples/26_studies.py [folder for pictures]; needs pip install 'linkwise[cluster,plot]'
 """
 
 import sys
@@ -11,6 +11,12 @@ import numpy as np
 
 import linkwise as lw
 from linkwise import studies as st
+
+try:
+    import xarray  # noqa: F401
+    import zarr  # noqa: F401
+except ImportError:
+    sys.exit(print("this example needs xarray and Zarr: pip install 'linkwise[cluster]'"))
 
 FOLDER = Path(sys.argv[1] if len(sys.argv) > 1 else "demo")
 CASES, STEPS, DT = 2048, 200, 0.004

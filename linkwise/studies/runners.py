@@ -42,7 +42,7 @@ class Here(Executor):
 
 
 def chunks_done(
-    client: Any, recipe: bytes, chunks: Sequence[Chunk], cases: int, progress: bool | None, in_flight: int | None
+    client: Any, recipe: Any, chunks: Sequence[Chunk], cases: int, progress: bool | None, in_flight: int | None
 ) -> Iterator[tuple[Chunk, dict[str, np.ndarray]]]:
     """Each chunk as it is computed, in any order.  What is not consumed is not computed: at most ``in_flight`` chunks
     are under way or wait to be consumed."""

@@ -81,7 +81,16 @@ def _kind(folder: Path) -> type[Zarr] | type[Parquet]:
     kinds: dict[str, type[Zarr] | type[Parquet]] = {".zarr": Zarr, ".parquet": Parquet}
     if folder.suffix not in kinds:
         raise StudyError(f"results are stored as NAME.zarr (arrays) or NAME.parquet (tables), not as {folder.name!r}")
+    _require(folder.suffix)
     return kinds[folder.suffix]
+
+
+def _require(suffix: str) -> None:
+    """That the library of a store is there, before anything is made."""
+    if suffix == ".parquet":
+        library("pyarrow", "a .parquet store")
+    else:
+        _zarr()
 
 
 def _require_same(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
@@ -182,7 +191,6 @@ class Parquet:
 
     def __init__(self, folder: Path, record: dict[str, Any]):
         self.folder, self.record = folder, record
-        library("pyarrow", "a .parquet store")
 
     @staticmethod
     def recorded(folder: Path) -> dict[str, Any] | None:

@@ -190,7 +190,7 @@ class Study:
         """
         to = opened(store, self)
         pending = [self.chunk_of(k) for k in range(self.n_chunks) if not to.is_done(k)]
-        recipe = _dumps(self)
+        recipe = self if client is None else _dumps(self)
         for chunk, arrays in chunks_done(client, recipe, pending, self.n_cases, progress, in_flight):
             to.write(chunk, arrays)
         return to.results()
@@ -247,7 +247,12 @@ def _dumps(value: Any) -> bytes:
     try:
         import cloudpickle
     except ImportError:
-        return pickle.dumps(value)
+        try:
+            return pickle.dumps(value)
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            raise StudyError(
+                f"other processes cannot be sent this ({error}): pip install 'linkwise[cluster]'"
+            ) from None
     return cloudpickle.dumps(value)
 
 
@@ -261,12 +266,15 @@ def _unpickled(recipe: bytes) -> Study:
     return pickle.loads(recipe)
 
 
-def computed(recipe: bytes, first: int, count: int, asked_by: str) -> tuple[dict[str, np.ndarray], list[Any]]:
-    """Some cases of a pickled study, and the warnings that came up: what workers do.  Other processes than the one that
-    asked use one thread per task: how many tasks they have at a time is what they were started with."""
+def computed(recipe: Any, first: int, count: int, asked_by: str) -> tuple[dict[str, np.ndarray], list[Any]]:
+    """Some cases of a study, which other processes get as a pickle, and the warnings that came up: what workers do.
+
+    Other processes than the one that asked use one thread per task: how many tasks they have at a time is what they were
+    started with.
+    """
     if asked_by != this_process() and lw.get_num_threads() != 1:
         lw.set_num_threads(1)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        found = _unpickled(recipe).arrays(first, count)
+        found = (_unpickled(recipe) if isinstance(recipe, bytes) else recipe).arrays(first, count)
     return found, [(one.category, str(one.message)) for one in caught]
