@@ -62,7 +62,7 @@ def study(mech: lw.Mechanism, cases: int, steps: int, chunk: int) -> st.Study:
 def workers(count: int) -> Iterator[tuple[LocalCluster, Client]]:
     with (
         LocalCluster(
-            n_workers=count, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+            n_workers=count, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
         ) as cluster,
         Client(cluster) as client,
     ):

@@ -269,8 +269,8 @@ def _unpickled(recipe: bytes) -> Study:
 def computed(recipe: Any, first: int, count: int, asked_by: str) -> tuple[dict[str, np.ndarray], list[Any]]:
     """Some cases of a study, which other processes get as a pickle, and the warnings that came up: what workers do.
 
-    Other processes than the one that asked use one thread per task: how many tasks they have at a time is what they were
-    started with.
+    Other processes than the one that asked use one thread per task: how many tasks they have at a time is what they
+    were started with.
     """
     if asked_by != this_process() and lw.get_num_threads() != 1:
         lw.set_num_threads(1)

@@ -43,7 +43,7 @@ def dying(flag: Path):
 
 
 def cluster(**options):
-    return distributed.LocalCluster(dashboard_address=None, silence_logs=50, **options)
+    return distributed.LocalCluster(dashboard_address=":0", silence_logs=50, **options)
 
 
 def test_a_cluster_in_this_process(tmp_path):
