@@ -62,6 +62,8 @@ class Rollout(Computation):
     frames       names of frames whose world positions are kept too: "position.NAME" (case, t, xyz)
     measure      measure(cases, t, q, v) -> {name: (case, ...)}: what is kept in place of the states, of all cases of
                  a chunk at once; t is (times,), q (cases, times, nq), without the axis of times with final_only
+    named_axes   {name: names of the axes of what ``measure`` returns}, such as ("t", "xyz"), for labels and pictures
+    named_units  {name: unit}
     """
 
     dt: float | None
@@ -76,6 +78,8 @@ class Rollout(Computation):
     coordinates: str = "joint"
     frames: Sequence[str] = ()
     measure: Callable[..., Mapping[str, Any]] | None = None
+    named_axes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    named_units: Mapping[str, str] = field(default_factory=dict)
 
     unsupported: ClassVar[Mapping[str, str]] = {
         "damping": "rollouts have the damping of the mechanism; kd varies, as feedback",
@@ -119,7 +123,7 @@ class Rollout(Computation):
 
     def axes(self, mech: lw.Mechanism) -> dict[str, tuple[str, ...]]:
         if self.measure is not None:
-            return {}
+            return {name: tuple(axes) for name, axes in self.named_axes.items()}
         lead = () if self.final_only else ("t",)
         states = {"positions": (*lead, "q"), "velocities": (*lead, "v")}
         return states | {f"position.{name}": (*lead, "xyz") for name in self.frames}
@@ -129,7 +133,8 @@ class Rollout(Computation):
         return super().labels(mech) | times | {"xyz": list(POINT)}
 
     def units(self, mech: lw.Mechanism) -> dict[str, str]:
-        return {"t": "s", **_state_units(mech), **{f"position.{name}": "m" for name in self.frames}}
+        own = {"t": "s", **_state_units(mech), **{f"position.{name}": "m" for name in self.frames}}
+        return own | dict(self.named_units)
 
     def cases_per_chunk(self, mech: lw.Mechanism) -> int:
         if mech.loops:

@@ -120,8 +120,14 @@ def test_functions_of_the_user():
     expected = lw.potential_energy(ARM, one["q0"])
     assert np.allclose(one["energy"], expected, atol=1e-13) and np.array_equal(one["gain"], one["my.gain"])
     assert np.allclose(study(compute=st.Function(energies, all_at_once=True), vary=vary).run()["energy"], expected)
-    measured = study(compute=st.Rollout(0.01, 5, measure=lambda cases, t, q, v: {"last": q[:, -1] + 0 * t[-1]}))
-    assert measured.run()["last"].shape == (53, 2)
+    speeds = st.Rollout(
+        *(0.01, 5),
+        measure=lambda cases, t, q, v: {"v2": v**2 + 0 * t[:, None]},
+        named_axes={"v2": ("t", "v")},
+        named_units={"v2": "1/s^2"},
+    )
+    found = study(compute=speeds).run().quantiles("v2", [0.5])
+    assert found.dims == ("quantile", "t", "v") and found.attrs["units"] == "1/s^2" and found["t"].values[-1] == 0.05
 
 
 def test_grids_are_crossed_and_have_the_same_random_numbers():
