@@ -59,21 +59,21 @@ def step_kernel(
     number of steps to the next singular position, squared.
     """
     require_without_drives(mech)
-    method, names = method_in(mech, coordinates, method), tuple(inputs)
+    of_step, names = method_in(mech, coordinates, method), tuple(inputs)
     for name in names:
         one_of("input of a step", name, MORE)
-    ALGORITHMS[step_name(mech, method)].check(mech)
-    acting = acting_laws(mech, passive, method, 0.0 if dt is None else dt, tuple(parameters))
+    ALGORITHMS[step_name(mech, of_step)].check(mech)
+    acting = acting_laws(mech, passive, of_step, 0.0 if dt is None else dt, tuple(parameters))
     more = ("wrenches",) * ("wrenches" in names) + FEEDBACK * bool({"feedback", GAIN} & {*names})
     more += (GAIN,) * (GAIN in names) + ("ctrl",) * bool(acting.n_ctrl) + (ACTIVATION,) * bool(acting.n_activation)
     options: dict[str, Any] = {"settled": SETTLED[dtype]} if mech.loops else {}
 
     def make() -> Kernel:
-        algorithm = step_algorithm(mech, method, acting, more)
+        algorithm = step_algorithm(mech, of_step, acting, more)
         made = compile(algorithm, mech, dtype, parameters=tuple(parameters), **options)
-        return made.made_by(step_kernel, mech, dt, method, names, tuple(parameters), passive, "joint", dtype)
+        return made.made_by(step_kernel, mech, dt, method, names, tuple(parameters), passive, coordinates, dtype)
 
-    return stored(mech, ("step", method, acting, more, tuple(parameters), dtype), make)
+    return stored(mech, ("step", of_step, acting, more, tuple(parameters), dtype), make)
 
 
 def left_out(mech: Mechanism, name: str, shape: tuple[int, ...]) -> np.ndarray:

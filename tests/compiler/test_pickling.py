@@ -29,8 +29,10 @@ def states(count: int) -> tuple[np.ndarray, np.ndarray]:
         lambda: lw.compile("gravity_force", MECH, parameters=("mass",)),
         lambda: lw.jacobian_of(lw.compile("gravity_force", MECH), "q"),
         lambda: lw.vjp_of(lw.compile("gravity_force", MECH), "q"),
+        lambda: lw.jvp_of(lw.compile("gravity_force", MECH), "q"),
+        lambda: lw.step_kernel(MECH, 0.01, inputs=["feedback"]),
     ],
-    ids=["name", "function", "options", "expression", "parameters", "jacobian", "vjp"],
+    ids=["name", "function", "options", "expression", "parameters", "jacobian", "vjp", "jvp", "step"],
 )
 def test_kernels(make):
     kernel = make()

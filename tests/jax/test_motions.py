@@ -75,6 +75,34 @@ def test_numbers_of_what_acts_are_parameters():
 
 
 @pytest.mark.slow
+def test_actuators_with_states_of_their_own():
+    arm = ARM.with_elements(lw.Actuator("motor", "joint1", dynamics="filter", time_constant=0.1))
+    q, w, ctrl = np.array([0.1, 0.2]), np.array([0.5]), np.array([2.0])
+    given = {"ctrl": ctrl, "activation": w, "return_activation": True}
+    found, expected = (library.rollout(arm, q, None, None, 0.01, 4, **given) for library in (lwj, lw))
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
+    check_grads(lambda x, y: lwj.rollout(arm, q, None, None, 0.01, 4, ctrl=x, activation=y), (ctrl, w), 1)
+    assert lwj.rollout(ARM, q, None, None, 0.01, 4, return_activation=True)[2].shape == (5, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
+def test_rollouts_with_contact(method):
+    build = lw.Builder("ball")
+    build.link("ball", 1.0, (0, 0, 0), (0.004, 0.004, 0.004)).joint("free", lw.Floating(), "ground", "ball")
+    ball = build.build().with_shape("skin", "ball", "sphere", 0.1).with_ground(0.0)
+    q, v = lw.neutral(ball), np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0])
+    q[6] = 0.0999  # it touches
+    found, expected = (library.rollout(ball, q, v, None, 1e-3, 5, method) for library in (lwj, lw))
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
+    free = lw.rollout(ball.with_acting(False), q, v, None, 1e-3, 5, method)
+    assert np.abs(free[1] - expected[1]).max() > 1e-3  # what acts does something
+    check_grads(lambda x: lwj.rollout(ball, q, x, None, 1e-3, 5, method), (v,), 1, ["rev"], rtol=1e-3)
+
+
+@pytest.mark.slow
 def test_rollouts_of_a_floating_tree():
     tree = lw.mechanisms.random_tree(3, 5, ["spherical", "prismatic"], floating_base=True)
     q, v = lw.random_state(tree, np.random.default_rng(0))
