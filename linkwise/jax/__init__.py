@@ -23,9 +23,9 @@ try:
     from .named import named_function
     from .rollouts import rollout
 except ModuleNotFoundError as missing:
-    if missing.name != "jax":
+    if missing.name not in ("jax", "jaxlib"):
         raise
-    raise ModuleNotFoundError("linkwise.jax needs JAX: pip install 'linkwise[jax]'") from missing
+    raise ModuleNotFoundError("linkwise.jax needs JAX: pip install 'linkwise[jax]'", name="jax") from missing
 
 __all__ = ["Inertias", "closed", "differentiable", "rollout"]
 
@@ -34,7 +34,5 @@ closed = Namespace(named_function)
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         made = globals()[name] = named_function(name)
         return made
