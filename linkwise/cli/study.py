@@ -81,6 +81,8 @@ def _print(results: Any, name: str, store: Path | None, as_json: bool) -> None:
     for k in range(1 if series is None else series.sizes["entry"]):
         numbers = (summary if series is None else series.isel(entry=k)).values
         label = "" if series is None else ", ".join(map(str, series["entry"].values[k]))
+        if series is not None and f"{name}_unit" in series.coords:
+            label += f" ({series[f'{name}_unit'].values[k]})"
         lines.append((label, *(f"{x:.6g}" for x in numbers)))
     if as_json:
         document = {"cases": results.n_cases, "result": name, "unit": results.unit(name), "statistics": heads}

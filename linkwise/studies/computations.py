@@ -15,9 +15,9 @@ import numpy as np
 
 import linkwise as lw
 
-from ..viewer.coordinates import UNITS
 from .cases import Case, Cases
 from .errors import StudyError
+from .quantities import Unit, joint_units
 
 BYTES_PER_CHUNK = 2**25
 CASES_PER_CHUNK = 16384
@@ -45,8 +45,8 @@ class Computation:
         """Axis -> what is along it."""
         return {"q": list(mech.q_names), "v": list(mech.v_names)}
 
-    def units(self, mech: lw.Mechanism) -> dict[str, str]:
-        """Array, or axis that has a unit per entry -> unit."""
+    def units(self, mech: lw.Mechanism) -> dict[str, Unit]:
+        """Array or axis -> its unit, or one for each entry along the last axis."""
         return {}
 
     def cases_per_chunk(self, mech: lw.Mechanism) -> int:
@@ -132,9 +132,9 @@ class Rollout(Computation):
         times = {} if self.final_only else {"t": self.times(mech).tolist()}
         return super().labels(mech) | times | {"xyz": list(POINT)}
 
-    def units(self, mech: lw.Mechanism) -> dict[str, str]:
-        own = {"t": "s", **_state_units(mech), **{f"position.{name}": "m" for name in self.frames}}
-        return own | dict(self.named_units)
+    def units(self, mech: lw.Mechanism) -> dict[str, Unit]:
+        frames: dict[str, Unit] = {f"position.{name}": "m" for name in self.frames}
+        return {"t": "s", **_state_units(mech), **frames, **self.named_units}
 
     def cases_per_chunk(self, mech: lw.Mechanism) -> int:
         if mech.loops:
@@ -186,7 +186,7 @@ class LinearModels(Computation):
             "found": (),
         }
 
-    def units(self, mech: lw.Mechanism) -> dict[str, str]:
+    def units(self, mech: lw.Mechanism) -> dict[str, Unit]:
         return {"eigenvalues": "1/s"}
 
 
@@ -215,7 +215,7 @@ class Equilibria(Computation):
     def axes(self, mech: lw.Mechanism) -> dict[str, tuple[str, ...]]:
         return {"positions": ("q",), "tau": ("v",), "residual": (), "stable": (), "found": ()}
 
-    def units(self, mech: lw.Mechanism) -> dict[str, str]:
+    def units(self, mech: lw.Mechanism) -> dict[str, Unit]:
         return _state_units(mech)
 
 
@@ -295,17 +295,16 @@ class Function(Computation):
     def axes(self, mech: lw.Mechanism) -> dict[str, tuple[str, ...]]:
         return {name: tuple(axes) for name, axes in self.named_axes.items()}
 
-    def units(self, mech: lw.Mechanism) -> dict[str, str]:
+    def units(self, mech: lw.Mechanism) -> dict[str, Unit]:
         return dict(self.named_units)
 
 
-def _state_units(mech: lw.Mechanism) -> dict[str, str]:
-    """Of positions and velocities, where all joints have the same."""
-    found = {}
-    for name, of, which in (("positions", "q", 0), ("velocities", "v", 1)):
-        units = {UNITS[one.of][which] for body in mech.bodies if not body.mimic for one in body.kind.measures(of)}
-        found[name] = units.pop() if len(units) == 1 else ""
-    return found
+def _state_units(mech: lw.Mechanism) -> dict[str, Unit]:
+    return {
+        "positions": joint_units(mech, "q0"),
+        "velocities": joint_units(mech, "v0"),
+        "tau": joint_units(mech, "tau"),
+    }
 
 
 def _product(values: np.ndarray) -> np.ndarray:

@@ -38,7 +38,7 @@ def plot_quantiles(results: Results, name: str, path: str | Path | None = None, 
             told = ("all cases", "90 %", "50 %")[k]
             ax.fill_between(t, rows[k], rows[-1 - k], color=shade, linewidth=0, label=told)
         ax.plot(t, rows[len(BANDS) // 2], color=style.BLUE, label="median")
-        ax.set_title(label)
+        ax.set_title(_title(name, label, values))
     _label(axes, len(panels), "time (s)", _axis_label(results, name))
     _legend(figure, axes[0])
     return style.save(figure, path)
@@ -61,7 +61,7 @@ def plot_histogram(
         hit = np.flatnonzero(counts)
         if hit.size:
             ax.set_xlim(edges[hit[0]], edges[hit[-1] + 1])
-        ax.set_title(label)
+        ax.set_title(_title(name, label, values))
     _label(axes, len(panels), _axis_label(results, name), "cases")
     return style.save(figure, path)
 
@@ -155,6 +155,12 @@ def _named(values: Any, axes: Sequence[str], index: Sequence[int]) -> str:
         str(values[axis].values[k]) if axis in values.coords else str(k) for axis, k in zip(axes, index, strict=True)
     ]
     return ", ".join(parts)
+
+
+def _title(name: str, label: str, values: Any) -> str:
+    """The label of an entry, with its unit where entries have several."""
+    own = values.coords.get(f"{name}_unit")
+    return label if own is None or own.ndim or not str(own.item()) else f"{label} ({own.item()})"
 
 
 def _grid(count: int, **options: Any) -> tuple[Any, list[Any]]:

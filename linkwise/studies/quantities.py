@@ -28,6 +28,7 @@ FORMS = (
     "ctrl.ACTUATOR; my.ANYTHING for functions of your own"
 )
 AXES = ("x", "y", "z")
+Unit = str | tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +37,7 @@ class Quantity:
 
     shape      of its value in one case
     nominal    what the mechanism itself has, in that shape
-    unit       "" where numbers of several units are in it
+    unit       of all its numbers, or one for each along its axis; "" where they have none
     labels     names of its numbers, empty of a single number
     positions  (mech, place in q, place in v) of configurations: steps from nominal go along tangent directions
     """
@@ -44,7 +45,7 @@ class Quantity:
     name: str
     shape: tuple[int, ...]
     nominal: np.ndarray
-    unit: str = ""
+    unit: Unit = ""
     labels: tuple[str, ...] = ()
     positions: tuple[lw.Mechanism, slice, slice] | None = None
 
@@ -164,11 +165,10 @@ def _of_joints(mech: lw.Mechanism, name: str, head: str, joint: str) -> Quantity
             raise StudyError(f"{name}: {joint!r} mimics another joint: vary that one")
     own = place if positions else rates
     nominal = np.array(_nominal(mech, head)[own])
-    units = {unit for unit in joint_units(mech, head)[own]}
     shape = () if joint and len(nominal) == 1 else nominal.shape
     labels = names[own] if shape else ()
     where = (mech, place, rates) if positions else None
-    return Quantity(name, shape, nominal.reshape(shape), units.pop() if len(units) == 1 else "", labels, where)
+    return Quantity(name, shape, nominal.reshape(shape), joint_units(mech, head, own), labels, where)
 
 
 def _nominal(mech: lw.Mechanism, head: str) -> np.ndarray:
@@ -199,8 +199,13 @@ def _own(name: str, given: Distribution) -> Quantity:
     return Quantity(name, shape, np.zeros(shape), "", _numbered(shape))
 
 
-def joint_units(mech: lw.Mechanism, of: str) -> list[str]:
-    """The unit of each number of q or v, or of what has the shape of v; "" where a quantity has none of its own."""
+def joint_units(mech: lw.Mechanism, of: str, place: slice = slice(None)) -> Unit:
+    """The unit of numbers of q or v, or of what has the shape of v: one for all where they have the same."""
+    found = tuple(_joint_units(mech, of)[place])
+    return found[0] if len({*found}) == 1 else found
+
+
+def _joint_units(mech: lw.Mechanism, of: str) -> list[str]:
     if of in OF_POSITIONS:
         return [UNITS[one.of][0] for body in mech.bodies if not body.mimic for one in body.kind.measures("q")]
     measures = [one.of for body in mech.bodies if not body.mimic for one in body.kind.measures("v")]

@@ -86,7 +86,9 @@ class Results:
         return found if len(found) == size else list(range(size))
 
     def unit(self, name: str) -> str:
-        return self.record["units"].get(self._base(name), "")
+        """The unit of an array; "" where its numbers have several, or none."""
+        found = self.record["units"].get(self._base(name), "")
+        return found if isinstance(found, str) else ""
 
     def dataset(self) -> Any:
         """All of it as an ``xarray.Dataset`` with named axes, labels and units, for any further analysis."""
@@ -102,6 +104,9 @@ class Results:
         for axis, size in zip(axes, self.shape(name), strict=True):
             if size and self.record["labels"].get(axis) and len(self.record["labels"][axis]) == size:
                 coords[axis] = self.record["labels"][axis]
+        units = self.record["units"].get(name, "")
+        if not isinstance(units, str) and self.shape(name)[-1:] == (len(units),):
+            coords[f"{name}_unit"] = axes[-1], units  # of each entry
         found = xarray.DataArray(self[name] if values is None else values, coords, (*lead, *axes), name)
         if self.unit(name):
             found.attrs["units"] = self.unit(name)

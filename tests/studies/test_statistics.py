@@ -101,6 +101,9 @@ def test_tables_and_datasets(tmp_path):
     import xarray
 
     assert np.array_equal(xarray.open_zarr(tmp_path / "a.zarr", consolidated=False)["positions"], data["positions"])
+    cart = st.Study(lw.mechanisms.cart_pole(), st.Rollout(0.01, 2), {"q0": st.Offset(st.Normal(0, 0.1))}, cases=3).run()
+    assert cart.unit("positions") == "" and cart.dataset()["positions_unit"].values.tolist() == ["m", "rad"]
+    assert cart.plot_quantiles("velocities").axes[0].get_title().endswith("(m/s)")
     import pandas
 
     as_table = st.Study(ARM, st.Rollout(0.01, 4, final_only=True), vary, cases=9, chunk=4).run(
