@@ -53,16 +53,20 @@ class _Laws(NamedTuple):
         return cls(acting, numbers, tuple(law.structure(mech) for law in acting.laws))
 
 
-def resolved(mech: Mechanism, passive: Any = None, explicit_step: float | None = None) -> Resolved | None:
+def resolved(
+    mech: Mechanism, passive: Any = None, explicit_step: float | None = None, implicit_step: float | None = None
+) -> Resolved | None:
     """What acts on a mechanism by itself, None if nothing does; ``passive`` (``lw.Passive``) in place of the springs,
-    damping, friction and limits of its joints; ``explicit_step``: as ``acting_on``."""
+    damping, friction and limits of its joints; ``explicit_step``, ``implicit_step``: as ``acting_on``."""
     require_mechanism(mech)
     if passive is not None:
-        acting = Acting((*passive.elements, *record_laws(mech, explicit_step)))
+        acting = Acting((*passive.elements, *record_laws(mech, explicit_step, implicit_step)))
         return Resolved(mech, acting) if acting.laws else None
     # Without the mechanism, which would otherwise be held by its own store.
-    key = (_Laws, explicit_step)
-    laws = mech._kernels.get(key) or stored(mech, key, lambda: _Laws.on(mech, acting_on(mech, explicit_step)))
+    key = (_Laws, explicit_step, implicit_step)
+    laws = mech._kernels.get(key) or stored(
+        mech, key, lambda: _Laws.on(mech, acting_on(mech, explicit_step, implicit_step))
+    )
     return Resolved(mech, laws.acting, laws) if laws.acting.laws else None
 
 

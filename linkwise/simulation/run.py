@@ -37,7 +37,7 @@ from .recording import Record, Stretch, run
 from .settings import GIVEN, Settings, check_positive, checked, with_floats
 from .singular_positions import SingularPositions
 from .starts import warn_of_limits_left_out, warn_of_starts_beyond_limits
-from .steps import explicit_step, warn_of_long_steps
+from .steps import fixed_steps, warn_of_long_steps
 from .systems import IndependentCoordinates, JointVelocities, System
 from .trajectory import KEEP, Dense, End, Trajectory
 from .variables import Momenta, TotalRates
@@ -119,7 +119,7 @@ def simulate(
         method, step, rtol, atol, stabilization, coordinates, formulation, baumgarte, tolerance, worst_condition
     )
     settings = checked(mech, asked, duration, keep_energy, independent)
-    acting = resolved(mech, _passive(passive), _explicit_step(settings))
+    acting = resolved(mech, _passive(passive), *_fixed_steps(settings))
     _check_free(keep_energy, control, acting, wrenches)
     now = mech.at_time(0.0)
     q, v = _initial_state(now, q0, v0, method, coordinates, passive)
@@ -156,7 +156,7 @@ def resumed(
     control, wrenches = _kept("control", control, settings.control), _kept("wrenches", wrenches, settings.wrenches)
     independent = _independent_again(independent, end)
     ctrl = _kept("ctrl", ctrl, settings.ctrl)
-    acting = resolved(mech, before.passive, _explicit_step(settings))
+    acting = resolved(mech, before.passive, *_fixed_steps(settings))
     forces = Forces(mech, control, acting, end.q.shape[:-1], wrenches, ctrl)
     manifold = _manifold(mech.at_time(end.t), settings, end.q.shape[:-1])
     system = _system(mech, settings, forces, manifold, independent)
@@ -318,8 +318,8 @@ def _step_name(settings: Settings) -> str:
     return f"{settings.coordinates}_{settings.method}" if other else settings.method
 
 
-def _explicit_step(settings: Settings) -> float | None:
-    return explicit_step(_step_name(settings), settings.step)
+def _fixed_steps(settings: Settings) -> tuple[float | None, float | None]:
+    return fixed_steps(_step_name(settings), settings.step)
 
 
 def _check_activation(forces: Forces, coordinates: str) -> None:

@@ -209,18 +209,21 @@ def feedback_forces(mech: Mechanism, given: Any, which: Any, target: Any, q: np.
     return forces + (given[GAIN][which] @ np.concatenate([way, -v], axis=-1)[..., None])[..., 0]
 
 
-def explicit_step(method: str, dt: Any) -> float | None:
-    """The length of steps that laws must be made for, where a method evaluates forces explicitly in steps that do not
-    become shorter by themselves: that of the longest."""
+def fixed_steps(method: str, dt: Any) -> tuple[float | None, float | None]:
+    """The length of steps that do not become shorter by themselves, of the longest, for which laws must be made: of a
+    method that evaluates forces explicitly, or else of one that takes some of them implicitly; None for the other, and
+    both of adaptive methods."""
     coordinates, _, rest = method.partition("_")
     in_variables = coordinates in VARIABLES and rest in methods_in(coordinates)
-    if not in_variables and (method not in METHODS or implicit_share(METHODS[method]) is not None):
-        return None
+    if not in_variables and method not in METHODS:
+        return None, None
     try:
         longest = float(np.abs(np.asarray(dt, float)).max(initial=0.0))
     except (TypeError, ValueError):  # on a GPU, or no number, which others complain of
-        return USUAL_STEP
-    return longest if 0.0 < longest < math.inf else USUAL_STEP
+        longest = USUAL_STEP
+    length = longest if 0.0 < longest < math.inf else USUAL_STEP
+    implicit = not in_variables and implicit_share(METHODS[method]) is not None
+    return (None, length) if implicit else (length, None)
 
 
 def warn_of_long_steps(mech: Mechanism, method: str, acting: Acting, dt: Any) -> None:
@@ -248,17 +251,23 @@ def _complaints(mech: Mechanism, method: str, acting: Acting, step: float) -> It
     tied = " and ".join(
         name for name, some in (("loops or couplings", mech.loops), ("mimic joints", mech.mimic_joints)) if some
     )
-    made_for = [
-        law.longest_step(mech, implicit and not tied) for law in acting.laws if isinstance(law, CompliantContact)
-    ]
+    contacts = [law for law in acting.laws if isinstance(law, CompliantContact)]
+    if implicit and tied and contacts:
+        least = min(pair.step for pair in mech.contact_pairs if mech.acts("contact", pair.name))
+        if step > least * (1.0 + SLACK):
+            yield (
+                f"steps of {step:g} s are longer than the {least:g} s that contacts of mechanism {mech.name!r} are "
+                f"made for, which {method!r} takes explicitly here because of {tied}: they are softer in these steps, "
+                f"as mech.with_contact(step={step:g}) makes them; take steps of {least:g} s for contacts as they are"
+            )
+        return
+    made_for = [law.longest_step(mech, implicit) for law in contacts]
     if made_for and step > min(made_for) * (1.0 + SLACK):
-        explicit = f", which {method!r} takes explicitly here because of {tied}," if implicit and tied else ""
         other = f"; or take steps of {min(made_for):g} s" if implicit or tied else ""
         other = other or "; method='semi_implicit' takes contact with the ground implicitly"
         yield (
-            f"steps of {step:g} s are longer than the {min(made_for):g} s that contacts of mechanism {mech.name!r}"
-            f"{explicit} are made for, and may feed them energy: mech.with_contact(step={step:g}) makes them softer"
-            f"{other}"
+            f"steps of {step:g} s are longer than the {min(made_for):g} s that contacts of mechanism {mech.name!r} "
+            f"are made for, and may feed them energy: mech.with_contact(step={step:g}) makes them softer{other}"
         )
 
 

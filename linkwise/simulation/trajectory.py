@@ -26,7 +26,7 @@ from .events import Occurrence
 from .integrators import quintic
 from .recording import Stretch
 from .settings import Settings
-from .steps import explicit_step
+from .steps import fixed_steps
 from .systems import Chart
 
 
@@ -151,7 +151,7 @@ class Trajectory:
     @property
     def _elements(self) -> Resolved | None:
         """What acted."""
-        return resolved(self.mechanism, self.passive, explicit_step(self.settings.method, self.settings.step))
+        return resolved(self.mechanism, self.passive, *fixed_steps(self.settings.method, self.settings.step))
 
     @cached_property
     def passive_energy(self) -> Float64Array:

@@ -81,7 +81,7 @@ def test_explicit_contact_of_tied_joints_is_told_as_such():
     builder.joint("z", lw.Prismatic((0, 0, 1)), "ground", "cart")
     builder.joint("w", lw.Prismatic((0, 0, 1)), "ground", "other", mimic=lw.Mimic("z", 1.0, 0.0))
     mech = builder.shape("skin", "cart", "sphere", 0.1).build().with_ground()
-    told = r"takes explicitly here because of mimic joints.*with_contact\(step=0.01\).*; or take steps of 0.001 s$"
+    told = r"takes explicitly here because of mimic joints.*with_contact\(step=0.01\).*; take steps of 0.001 s for"
     with pytest.warns(lw.MechanismWarning, match=told):
         lw.rollout(mech, [0.2], None, None, 0.01, 2, "semi_implicit")
 

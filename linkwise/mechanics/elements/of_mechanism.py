@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...mechanism import Actuator, Body, EffortRange, FluidForce, GravityCompensation, Mechanism, Tendon
+from ...mechanism import Actuator, Body, ContactPair, EffortRange, FluidForce, GravityCompensation, Mechanism, Tendon
 from ...mechanism.elements import CONTACT_FRICTION, RECORDS, name_of
 from ..algorithms.dynamics import mass_matrix
 from ..joints.protocol import ANGLE, LENGTH
@@ -38,13 +38,14 @@ LIMIT_DAMPING = 2.0 * LIMIT_TIME / LIMIT_WIDTH
 LIMIT_STEPS = 1.5
 
 
-def acting_on(mech: Mechanism, explicit_step: float | None = None) -> Acting:
+def acting_on(mech: Mechanism, explicit_step: float | None = None, implicit_step: float | None = None) -> Acting:
     """All that acts on a mechanism by itself.
 
     explicit_step   the length of steps that evaluate forces explicitly and do not become shorter by themselves: stops
                     are then softer and friction sets in more slowly where such steps could not follow them
+    implicit_step   that of steps that take forces at joints implicitly, and contact where links may resist
     """
-    return Acting((*passive_laws(mech, explicit_step), *record_laws(mech, explicit_step)))
+    return Acting((*passive_laws(mech, explicit_step), *record_laws(mech, explicit_step, implicit_step)))
 
 
 # -- of joints --------------------------------------------------------------------------------------------------
@@ -231,7 +232,9 @@ LAWS: dict[type, Callable[[Mechanism, Any, float | None], ForceLaw | None]] = {
 }
 
 
-def record_laws(mech: Mechanism, explicit_step: float | None = None) -> Iterator[ForceLaw]:
+def record_laws(
+    mech: Mechanism, explicit_step: float | None = None, implicit_step: float | None = None
+) -> Iterator[ForceLaw]:
     """Of all records that are switched on."""
     for record in mech.elements:
         if type(record) in LAWS and mech.acts(RECORDS[type(record)], name_of(record)):
@@ -240,7 +243,10 @@ def record_laws(mech: Mechanism, explicit_step: float | None = None) -> Iterator
                 yield law
     touching = tuple(pair for pair in mech.contact_pairs if mech.acts("contact", pair.name))
     if touching:
-        yield CompliantContact(touching, explicit_step)
+        if implicit_step is None or not (mech.loops or mech.mimic_joints):
+            yield CompliantContact(touching, explicit_step)
+        else:  # then contact is explicit in these steps too
+            yield CompliantContact(tuple(_made_for(pair, implicit_step) for pair in touching), implicit_step)
     if mech.actuators:
         bounds = [one for one in mech.elements if isinstance(one, EffortRange)]
         yield Actuation(
@@ -249,6 +255,19 @@ def record_laws(mech: Mechanism, explicit_step: float | None = None) -> Iterator
             tuple((one.joint, one.lower, one.upper) for one in bounds),
             tuple(_speeds(mech)),
         )
+
+
+def _made_for(pair: ContactPair, step: float) -> ContactPair:
+    """A contact that steps of a length can follow which are longer than it is made for: softer, as by default it would
+    be if it were made for them (``mechanism.contact.Defaults``)."""
+    ratio = step / pair.step
+    if not ratio > 1.0:
+        return pair
+    law = pair.law
+    softer = replace(
+        law, stiffness=law.stiffness / ratio**2, damping=law.damping / ratio, smoothing=law.smoothing * ratio**2
+    )
+    return replace(pair, law=softer, step=step)
 
 
 def _speeds(mech: Mechanism) -> Iterator[tuple[str, float]]:
