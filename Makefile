@@ -41,8 +41,9 @@ gallery: $(RUNNABLE)  ## the papers' figures and tables, computed again into gal
 gallery/gallery.md: | $(RUNNABLE)
 	@$(RUN)python -m linkwise reproduce all --output gallery
 
-docs: $(RUNNABLE) gallery/gallery.md  ## the documentation site, in docs/_build/html/index.html; warnings are errors
+docs: $(INSTALLED) gallery/gallery.md  ## the documentation site, in docs/_build/html/; warnings and stale outputs are errors
 	@$(PIP) --editable '.[docs]'
+	@$(RUN)python -m pytest -q -n $(WORKERS) -m "not slow" tests/docs
 	@$(RUN)python -m sphinx -q -W --keep-going -n -b html docs docs/_build/html
 
 test: $(INSTALLED)  ## run the tests, without the slow ones

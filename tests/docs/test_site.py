@@ -96,6 +96,17 @@ def test_docstrings_are_understood(name):
     docutils.core.publish_doctree(as_rst(getattr(value, "__doc__", "") or ""), settings_overrides=quiet)
 
 
+def test_signatures_have_types_as_they_are_written():
+    from tools.site.docstrings import signature
+
+    text, result = signature(None, "function", "", lw.rollout, None, None, None)
+    assert text.startswith("(mech: Mechanism, q0: ") and "ArrayLike" in text and "_Buffer" not in text
+    assert (
+        "Float64Array" in result
+        and "self" not in signature(None, "method", "", lw.Mechanism.frame, None, None, None)[0]
+    )
+
+
 def test_formulas_are_drawn_without_scripts():
     from tools.site.mathematics import as_mathml
 

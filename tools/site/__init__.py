@@ -14,6 +14,7 @@ from . import docstrings, links, mathematics, reference
 def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("builder-inited", lambda app: reference.write(Path(app.srcdir) / "generated"))
     app.connect("autodoc-process-docstring", docstrings.process)
+    app.connect("autodoc-process-signature", docstrings.signature)
     app.connect("autodoc-skip-member", reference.skip)
     app.connect("source-read", links.list_all_pages)
     app.connect("source-read", links.to_generated_pages)

@@ -1,4 +1,4 @@
-"""Docstrings as reStructuredText.
+"""Docstrings as reStructuredText, and signatures.
 
 They are written for people who read them in an editor: paragraphs, tables of parameters in two columns, indented
 code.  Here these become paragraphs, definition lists and literal blocks.
@@ -6,6 +6,7 @@ code.  Here these become paragraphs, definition lists and literal blocks.
 
 from __future__ import annotations
 
+import inspect
 import re
 from typing import Any
 
@@ -73,3 +74,50 @@ def _apart(parts: list[str]) -> str:
             out += r"\ "
         out += part
     return out
+
+
+# -- signatures ---------------------------------------------------------------------------------------------
+
+LONGEST_DEFAULT = 40  # characters; more says nothing
+CALLED = {"Function": "Callable"}  # aliases that have other meanings among public names
+
+
+def signature(
+    app: Any, what: str, name: str, obj: Any, options: Any, given: str | None, returned: str | None
+) -> tuple[str, str | None] | None:
+    """For Sphinx: parameters with their types as they are written in the source, where aliases have names."""
+    if what not in ("function", "method", "class"):
+        return None
+    try:
+        found = inspect.signature(obj)
+    except (TypeError, ValueError):
+        return None
+    parameters = list(found.parameters.values())
+    if what == "method" and parameters and parameters[0].name in ("self", "cls"):
+        parameters = parameters[1:]
+    shown = [one.replace(annotation=Written(one.annotation), default=_default(one)) for one in parameters]
+    text = str(found.replace(parameters=shown, return_annotation=found.empty))
+    result = (
+        None if what == "class" or found.return_annotation is found.empty else repr(Written(found.return_annotation))
+    )
+    return text, result
+
+
+class Written:
+    """Something whose ``repr`` is the text of the source."""
+
+    def __new__(cls, value: Any) -> Any:
+        return value if value is inspect.Parameter.empty else super().__new__(cls)
+
+    def __init__(self, value: Any) -> None:
+        text = value if isinstance(value, str) else inspect.formatannotation(value)
+        text = text.replace("str | Path", "str | os.PathLike")  # lw.trajectories.Path is another one
+        self.text = re.sub(r"\b\w+\b", lambda word: CALLED.get(word[0], word[0]), text)
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def _default(parameter: inspect.Parameter) -> Any:
+    long = len(repr(parameter.default)) > LONGEST_DEFAULT
+    return Written("...") if long and parameter.default is not parameter.empty else parameter.default

@@ -29,6 +29,8 @@ TITLES = {  # of groups of functions, by the modules they live in; others have t
     "dynamics.derivatives": "Derivatives",
     "dynamics.identification": "Identification",
     "dynamics.compliant_contact": "Compliant contact",
+    "dynamics.held_contacts": "Compliant contact",
+    "dynamics.by_joint": "Configurations by joint",
     "dynamics.formulas": "Closed formulas",
     "compiler": "Compiling",
     "control": "Controllers",
@@ -38,6 +40,7 @@ TITLES = {  # of groups of functions, by the modules they live in; others have t
     "mechanism": "Poses",
     "readers": "Reading files",
     "simulation": "Motion in time",
+    "viewer": "Viewer in the browser",
 }
 INHERITED = ("with_traceback", "add_note")
 #: Files outside docs/ that are pages of the site: page -> file.
@@ -126,7 +129,7 @@ pages and examples that call it, all of which are run by tests. Shapes, frames a
 
 def _title(name: str, function: Any) -> str:
     module = home(name, function)
-    return TITLES.get(module) or TITLES.get(module.partition(".")[0]) or module.replace("_", " ").capitalize()
+    return TITLES.get(module) or TITLES.get(module.partition(".")[0]) or module.rpartition(".")[2].capitalize()
 
 
 def _page(title: str, text: str, entries: Mapping[str, Any]) -> str:
