@@ -1,13 +1,13 @@
-"""What rollouts in momenta hand on from step to step besides q and v: p, and dp/dt without joint forces.
+"""Rollouts in momenta: steps hand on p, and nothing is solved for v that a step does not solve for itself.
 
-Known at the end of a step together with v, they spare the next one a look at its first configuration; which is made
-sooner than they are written where joints are few.
+The velocities of a state are known at the start of the step that leaves it: where every state is kept, those are the
+records of v, one place earlier than the positions after the step, and only the last state is solved for alone.  Where
+some are kept, momenta are recorded in their place and solved for together in the end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -16,46 +16,65 @@ from ..compiler.ir.program import Array
 from ..compiler.pipeline import compile
 from ..compiler.store import kernel_function, stored
 from ..mechanism import Mechanism
-from .closed_rollouts import over_and_over
-from .steps import CARRIED
+from .steps import MOMENTA
 
-MOMENTA = "momentum_"  # how the names of methods in momenta begin
-START = "momenta_and_free_rates"
-FEW = 8  # degrees of freedom: up to here nothing is handed on
+IN_MOMENTA = "momentum_"  # how the names of methods in momenta begin
 #: Operations: in momenta every stage waits for the one before, and steps this short for their own results.
 SHORT = 1200
 
 
-def hands_on(mech: Mechanism, method: str, target: str) -> bool:
-    """Whether steps do."""
-    return method.startswith(MOMENTA) and mech.nv > FEW and target != "cuda"  # there it would all be written
+def in_momenta(method: str, target: str) -> bool:
+    """Whether steps hand on momenta; on a GPU they hand on v."""
+    return method.startswith(IN_MOMENTA) and target != "cuda"
 
 
 def registers(method: str, program: AnyProgram) -> int:
     """How many vector registers a value takes (``Recurrence``)."""
-    return 2 if method.startswith(MOMENTA) and program.size < SHORT else 1
+    return 2 if method.startswith(IN_MOMENTA) and program.size < SHORT else 1
 
 
 def initial_momenta(
-    mech: Mechanism, arrays: Mapping[Array, np.ndarray], parameters: Mapping[str, np.ndarray]
+    mech: Mechanism, arrays: Mapping[Array, np.ndarray], parameters: Mapping[Array, np.ndarray]
 ) -> dict[Array, np.ndarray]:
     """What the first step is handed, if it is; ``parameters`` are numbers of the mechanism that differ from state to
     state."""
     given = {array.name: (array, values) for array, values in arrays.items()}
-    if CARRIED[0] not in given:
+    if MOMENTA not in given:
         return {}
     (_, q), (_, v) = given["q"], given["v"]
-    if parameters:
-        key = (START, *parameters, q.dtype.name)
-        kernel = stored(mech, key, lambda: compile(START, mech, q.dtype.name, parameters=tuple(parameters)))
-        found = kernel(q, v, *parameters.values())
+    return {given[MOMENTA][0]: _computed(mech, "joint_momenta", q, v, parameters)}
+
+
+def run_in_momenta(
+    mech: Mechanism,
+    run: Callable[..., None],
+    named: Mapping[Array, np.ndarray],
+    batch: tuple[int, ...],
+    kept: Sequence[np.ndarray],
+    found: Sequence[np.ndarray],
+    every_state: bool,
+    parameters: Mapping[Array, np.ndarray],
+) -> None:
+    """Steps from momenta to momenta, and the velocities of the states that are kept."""
+    q, v, *_ = kept
+    if every_state:
+        p = np.empty((*batch, mech.nv), v.dtype)
+        first = found[1][..., 0, :].copy()
+        run(*named.values(), out=(q, found[1][..., :-1, :], *kept[2:], p))
+        found[1][..., 0, :] = first
+        v[..., -1, :] = _computed(mech, "momentum_velocities", q[..., -1, :], p, parameters)
     else:
-        found = kernel_function(mech, START, q)(q, v)
-    return {given[name][0]: values for name, values in zip(CARRIED, found, strict=True)}
+        run(*named.values(), out=tuple(kept))
+        each = {array: np.expand_dims(x, x.ndim - len(array.shape)) for array, x in parameters.items()}
+        v[...] = _computed(mech, "momentum_velocities", q, v, each)
 
 
-def scratch(arrays: Mapping[Array, np.ndarray], batch: tuple[int, ...], records: Sequence[np.ndarray]) -> list[Any]:
-    """Where steps write what they hand on, the same place for all records."""
-    count, dtype = records[0].shape[-2], records[0].dtype
-    carried = (array for array in arrays if array.name in CARRIED)
-    return [over_and_over(np.empty((*batch, *array.shape), dtype), count) for array in carried]
+def _computed(
+    mech: Mechanism, name: str, q: np.ndarray, x: np.ndarray, parameters: Mapping[Array, np.ndarray]
+) -> np.ndarray:
+    if not parameters:
+        return kernel_function(mech, name, q)(q, x)
+    names = tuple(array.name for array in parameters)
+    key = (name, *names, q.dtype.name)
+    kernel = stored(mech, key, lambda: compile(name, mech, q.dtype.name, parameters=names))
+    return kernel(q, x, *parameters.values())

@@ -42,7 +42,7 @@ from .closed_rollouts import (
 )
 from .functions import Held
 from .held_rollouts import asking_controllers
-from .momentum_rollouts import hands_on, initial_momenta, registers, scratch
+from .momentum_rollouts import in_momenta, initial_momenta, registers, run_in_momenta
 from .rollout_inputs import (
     acting_laws,
     by_name,
@@ -60,10 +60,10 @@ from .rollout_inputs import (
 from .starts import warn_of_limits_left_out, warn_of_starts_beyond_limits
 from .steps import (
     ACTIVATION,
-    CARRIED,
+    MOMENTA,
     PER_STEP,
-    carrying_step,
     method_in,
+    momentum_step,
     require_without_drives,
     step_algorithm,
     step_name,
@@ -142,13 +142,14 @@ def rollout(
     target, given = ("cuda", device.seen) if device else (target, plain_arrays(given))
     asked = {**(feedback or {}), "q": q0, "v": v0, "ctrl": own_ctrl, ACTIVATION: activation}
     dtype = precision({**given, "ctrl": own_ctrl}, asked)
-    kernel = partial(_kernel, mech, method, acting, tuple(more), tuple(parameters), dtype)
+    every_state = every == 1 and not final_only
+    kernel = partial(_kernel, mech, method, acting, tuple(more), tuple(parameters), dtype, every_state)
     run, inputs, of_variant = kernel(target)
     given = {**given, **of_variant, **_before_the_first_step(mech)}
     named, batch = input_arrays(mech, inputs, given, np.dtype(dtype), steps, every)
     varied = _prepared(mech, method, acting, named, parameters, passive, device)
     initial, shapes = _starts(mech, acting, named, (*batch,) if final_only else (*batch, steps // every + 1))
-    work: Callable[..., None] = partial(_run, mech, method, acting, run, named, batch, varied, every)
+    work: Callable[..., None] = partial(_run, mech, method, acting, run, named, batch, varied, every, every_state)
     if device:
         work = partial(_run_there, device, mech, method, acting, run, partial(kernel, "cpu"), named, batch, varied)
     found = _recorded(device, work, initial, out, shapes, np.dtype(dtype), steps, final_only)
@@ -157,7 +158,7 @@ def rollout(
 
 def _before_the_first_step(mech: Mechanism) -> dict[str, np.ndarray]:
     """What steps hand on besides states, where they do, as it is before anything is known of it."""
-    return {TRUSTED: NONE_YET, **dict.fromkeys(CARRIED, np.zeros(mech.nv))}
+    return {TRUSTED: NONE_YET, MOMENTA: np.zeros(mech.nv)}
 
 
 def _run(
@@ -167,16 +168,21 @@ def _run(
     run: Callable[..., None],
     named: Mapping[Array, np.ndarray],
     batch: tuple[int, ...],
-    varied: bool,
+    varied: Mapping[Array, np.ndarray],
     every: int,
+    every_state: bool,
     kept: list[np.ndarray],
+    found: Sequence[np.ndarray],
 ) -> None:
     """Run a recurrence on the CPU; inputs that share memory with results are copied."""
     named = {k: x.copy() if any(np.may_share_memory(x, to) for to in kept) else x for k, x in named.items()}
     if mech.loops:
-        run_closed(mech, method, acting, run, named, _with_batch(named, batch), kept, varied)
+        run_closed(mech, method, acting, run, named, _with_batch(named, batch), kept, bool(varied))
     else:
-        run(*named.values(), out=(*kept, *scratch(named, batch, kept)))
+        if MOMENTA in (array.name for array in named):
+            run_in_momenta(mech, run, named, batch, kept, found, every_state, _of_bodies(mech, varied))
+        else:
+            run(*named.values(), out=tuple(kept))
         _warn_of_lost(mech, method, named, batch, kept, every)
 
 
@@ -188,27 +194,33 @@ def _prepared(
     parameters: Mapping[str, Any],
     passive: Passive | None,
     device: DeviceCall | None,
-) -> bool:
+) -> dict[Array, Any]:
     """Refuse numbers that no body has, warn of steps that are too long, of starts beyond limits and of limits that
-    ``passive`` leaves out, and close the loops of the initial states; whether numbers of the mechanism differ from
+    ``passive`` leaves out, and close the loops of the initial states; the numbers of the mechanism that differ from
     state to state."""
     warn_of_limits_left_out(mech, passive)
     dt = next(x for array, x in arrays.items() if array.name == "dt")
-    varied = {array.name: x for array, x in arrays.items() if array.name in parameters}
-    for name, values in varied.items():
-        check_bodies(mech, name, values)
-    acts = {name: x for name, x in varied.items() if numbers_that_act(mech, (name,))}
+    varied = {array: x for array, x in arrays.items() if array.name in parameters}
+    for array, values in varied.items():
+        check_bodies(mech, array.name, values)
+    bodies = _of_bodies(mech, varied)
+    acts = {array.name: x for array, x in varied.items() if array not in bodies}
     if isinstance(dt, np.ndarray):  # on a GPU they are taken as they are
         warn_of_long_steps(mech, method, with_largest(mech, acting, acts) if acts else acting, dt)
         if passive is None:
             warn_of_starts_beyond_limits(mech, next(iter(arrays.values())))
-    bare = {name: x for name, x in varied.items() if name not in acts}
     if mech.loops:
         close = partial(onto_loops_on_device, device) if device else onto_loops
         q, v, *_ = arrays
-        arrays[q], arrays[v] = close(mech, arrays[q], arrays[v], bare)
-    arrays.update(initial_momenta(mech, arrays, bare))
-    return bool(varied)
+        poses = {array.name: x for array, x in bodies.items()}
+        arrays[q], arrays[v] = close(mech, arrays[q], arrays[v], poses)
+    arrays.update(initial_momenta(mech, arrays, bodies))
+    return varied
+
+
+def _of_bodies(mech: Mechanism, varied: Mapping[Array, Any]) -> dict[Array, Any]:
+    """Those numbers that are of bodies, not of what acts on them."""
+    return {array: x for array, x in varied.items() if not numbers_that_act(mech, (array.name,))}
 
 
 def _starts(
@@ -238,7 +250,7 @@ def _started(initial: Sequence[Any], results: Sequence[Any], steps: int, final_o
 
 def _recorded(
     device: DeviceCall | None,
-    work: Callable[[list[Any]], None],
+    work: Callable[..., None],
     initial: Sequence[Any],
     out: Any,
     shapes: list[tuple[int, ...]],
@@ -252,7 +264,7 @@ def _recorded(
         found = _results(out, shapes, dtype)
         kept = _started(initial, found, steps, final_only)
         if steps:
-            work(kept)
+            work(kept, found)
         return found
     with device.stream():
         found = device.results(out, shapes, dtype)
@@ -273,14 +285,14 @@ def _run_there(
     on_cpu: Callable[[], Any],
     named: Mapping[Array, Any],
     batch: tuple[int, ...],
-    varied: bool,
+    varied: Mapping[Array, Any],
     kept: list[Any],
 ) -> None:
     """The recurrence itself; ``on_cpu`` makes the same for the CPU, where closed mechanisms need it."""
     arrays = dict(zip(named, device.copied([*named.values()]), strict=True))
     if mech.loops:
         whole = _with_batch(named, batch)
-        run_closed_on_device(device, mech, method, acting, run, on_cpu, arrays, whole, kept, varied)
+        run_closed_on_device(device, mech, method, acting, run, on_cpu, arrays, whole, kept, bool(varied))
     else:
         run(*arrays.values(), out=tuple(kept))
 
@@ -346,25 +358,27 @@ def _kernel(
     more: tuple[str, ...],
     parameters: tuple[str, ...],
     dtype: str,
+    every_state: bool,
     target: str,
 ) -> tuple[Callable[..., None], tuple[Array, ...], dict[str, np.ndarray]]:
     """The compiled recurrence, its inputs, and those of them that are numbers of this variant of a mechanism; from the
     mechanism's own store or made now.  ``more`` are the names of inputs that only some rollouts have."""
 
+    with_velocities = every_state if in_momenta(method, target) else None
+
     def recurrence(numbers: tuple[Any, ...] = ()) -> tuple[Callable[..., None], tuple[Array, ...]]:
-        program = _step(
-            mech, method, acting, more, (*numbers, *parameters), dtype, None, hands_on(mech, method, target)
-        )
+        program = _step(mech, method, acting, more, (*numbers, *parameters), dtype, None, with_velocities)
         per_run = tuple(array.name for array in program.inputs if array.name in PER_STEP)
         feeds = tuple((array.name, array.name.removesuffix(NEXT)) for array in program.outputs)
-        once_more = Recurrence(feeds, per_run, registers(method, program))
+        last = (MOMENTA + NEXT,) if with_velocities else ()
+        once_more = Recurrence(feeds, per_run, registers(method, program), last)
         return load_recurrence(program, once_more, dtype, target), program.inputs
 
     def shared(numbers: Any) -> Any:
         made = recurrence((numbers,))
         return lambda variant, vector: (*made, {"numbers": vector})
 
-    request = ("rollout", method, acting, more, parameters, target)
+    request = ("rollout", method, acting, more, parameters, target, with_velocities)
     return stored(
         mech,
         (*request, dtype),
@@ -380,18 +394,21 @@ def _step(
     parameters: Sequence[Any],
     dtype: str,
     loops: bool | None = False,
-    carries: bool = False,
+    with_velocities: bool | None = None,
     counts: bool = True,
 ) -> Any:
     """The program of one step: from q, v and other inputs to the next q and v (and activations), and of closed
-    mechanisms how far they can be trusted.  ``loops``: as for ``compile``; ``carries``: steps in momenta take what is
-    known of them from the step before; ``counts``: closed ones tell how far they can be trusted."""
-    algorithm = (carrying_step if carries else step_algorithm)(mech, method, acting, more)
+    mechanisms how far they can be trusted.  ``loops``: as for ``compile``; ``with_velocities``: steps from momenta to
+    momenta, with or without v of the start, if it is not None; ``counts``: closed ones tell how far they can be
+    trusted."""
     fed_back, options = [Array("q", (mech.nq,)), Array("v", (mech.nv,))], {}
-    if acting.n_activation:
-        fed_back.append(Array(ACTIVATION, (acting.n_activation,)))
-    if carries:
-        fed_back += [Array(name, (mech.nv,)) for name in CARRIED]
+    activation = [Array(ACTIVATION, (acting.n_activation,))] if acting.n_activation else []
+    if with_velocities is None:
+        algorithm = step_algorithm(mech, method, acting, more)
+        fed_back += activation
+    else:
+        algorithm, momenta = momentum_step(mech, method, acting, more, with_velocities), Array(MOMENTA, (mech.nv,))
+        fed_back = [*fed_back, *activation, momenta] if with_velocities else [fed_back[0], momenta, *activation]
     if mech.loops:
         options = {"fronts": DECIDED_OPTIONS["fronts"](mech), "settled": SETTLED[dtype]}
     if mech.loops and not counts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -25,7 +25,7 @@ from ..mechanics.algorithms.steps_in_variables import SYMPLECTIC, VARIABLES, met
 from ..mechanics.elements.contact import CompliantContact
 from ..mechanics.elements.law import Acting
 from ..mechanics.elements.stability import SmallMotions
-from ..mechanics.elements.steps import acting_step, acting_step_in, closed_acting_step, implicit_share
+from ..mechanics.elements.steps import acting_step, acting_step_from, acting_step_in, closed_acting_step, implicit_share
 from ..mechanics.recursions.tree import Tree
 from ..mechanism import Mechanism, MechanismError, MechanismWarning, one_of, require_mechanism, warn_caller
 
@@ -33,7 +33,7 @@ FEEDBACK = ("target", "kp", "kd")
 GAIN = "gain"  # of all states at once, besides
 ACTIVATION = "activation"
 PER_STEP = ("tau", "wrenches", "target", "ctrl")  # inputs of rollouts that may change from step to step
-CARRIED = ("p", "p_rate")  # what steps in momenta hand on
+MOMENTA = "p"  # what steps in momenta hand on
 SLACK = 1e-6  # by which a step may be longer than it is called
 USUAL_STEP = 1e-3  # s
 
@@ -136,10 +136,8 @@ def step_algorithm(mech: Mechanism, method: str, acting: Acting, more: tuple[str
 
     def step(tree: Tree, *arrays: Any, **options: Any) -> Any:
         given = dict(zip(inputs, arrays, strict=True))
-        q, v, tau, dt, wrenches = (given.get(name) for name in ("q", "v", "tau", "dt", "wrenches"))
-        if "target" in given:
-            target, kp, kd = (given[name] for name in FEEDBACK)
-            tau = fed_back(tree, q, v, tau, target, kp, kd, given.get(GAIN))
+        q, v, dt, wrenches = (given.get(name) for name in ("q", "v", "dt", "wrenches"))
+        tau = _with_feedback(tree, given)
         if not acting.laws:
             return plain.function(tree, q, v, tau, dt, *(() if wrenches is None else (wrenches,)), **options)
         return whole(tree, q, v, tau, dt, wrenches, given.get("ctrl", ()), given.get(ACTIVATION, ()), **options)
@@ -147,16 +145,36 @@ def step_algorithm(mech: Mechanism, method: str, acting: Acting, more: tuple[str
     return _with_inputs(mech, plain, inputs, step, acting)
 
 
-def carrying_step(mech: Mechanism, method: str, acting: Acting, more: tuple[str, ...] = ()) -> Algorithm:
-    """The same in momenta, which the step gets from the one before, and hands on, with their rates under no joint
-    forces (``CARRIED``)."""
+def _with_feedback(tree: Tree, given: Mapping[str, Any]) -> Any:
+    """tau, and what feedback adds to it where there is some."""
+    if "target" not in given:
+        return given["tau"]
+    target, kp, kd = (given[name] for name in FEEDBACK)
+    return fed_back(tree, given["q"], given["v"], given["tau"], target, kp, kd, given.get(GAIN))
+
+
+def momentum_step(
+    mech: Mechanism, method: str, acting: Acting, more: tuple[str, ...] = (), with_velocities: bool = True
+) -> Algorithm:
+    """The same from momenta p to momenta: q, p and activations after dt; or q, the velocities of the start, activations
+    and p.  v is an input that is not looked at."""
     plain, (coordinates, chosen) = ALGORITHMS[step_name(mech, method)], _parts(method)
-    found = _step_in(mech, plain, coordinates, chosen, acting, (*plain.inputs, *more, *CARRIED))
-    if acting.n_activation:
-        size = mech.nq + 3 * mech.nv + acting.n_activation
-        return dataclasses.replace(found, sizes={**found.sizes, "state": (size,)})
+    inputs = (*plain.inputs, *more, MOMENTA)
+    decided = {name: DECIDED_OPTIONS[name](mech) for name in plain.options}
+    variables = VARIABLES[coordinates](**decided)
+
+    def step(tree: Tree, *arrays: Any) -> Any:
+        given = dict(zip(inputs, arrays, strict=True))
+        start = variables.flow(tree, given["q"], list(given[MOMENTA]))
+        tau = _with_feedback(tree, {**given, "v": start.velocities})
+        driven = given["dt"], given.get("wrenches"), given.get("ctrl", ()), given.get(ACTIVATION, ())
+        q, p, activation = acting_step_from(start, variables, chosen, acting, tree, given["q"], tau, *driven)
+        return [*q, *start.velocities, *activation, *p] if with_velocities else [*q, *p, *activation]
+
+    found = dataclasses.replace(_with_inputs(mech, plain, inputs, step, acting), options=())
+    size = mech.nq + (1 + with_velocities) * mech.nv + acting.n_activation
     rolls = not acting.laws and not set(more) & {*FEEDBACK}
-    return dataclasses.replace(found, output="state_and_momenta", link_by_link=rolls)
+    return dataclasses.replace(found, sizes={**found.sizes, "state": (size,)}, link_by_link=rolls)
 
 
 def _step_in(
@@ -168,13 +186,9 @@ def _step_in(
 
     def step(tree: Tree, *arrays: Any) -> Any:
         given = dict(zip(inputs, arrays, strict=True))
-        q, v, tau, dt = (given[name] for name in ("q", "v", "tau", "dt"))
-        if "target" in given:
-            target, kp, kd = (given[name] for name in FEEDBACK)
-            tau = fed_back(tree, q, v, tau, target, kp, kd, given.get(GAIN))
+        q, v, dt = (given[name] for name in ("q", "v", "dt"))
         driven = given.get("wrenches"), given.get("ctrl", ()), given.get(ACTIVATION, ())
-        carried = (list(given["p"]), list(given["p_rate"])) if "p" in given else None
-        return acting_step_in(variables, method, acting, tree, q, v, tau, dt, *driven, carried)
+        return acting_step_in(variables, method, acting, tree, q, v, _with_feedback(tree, given), dt, *driven)
 
     return dataclasses.replace(_with_inputs(mech, plain, inputs, step, acting), options=())
 

@@ -112,7 +112,9 @@ def test_rollouts_of_batches(coordinates):
     last = lw.rollout(mech, q, v, tau, 1e-3, 40, coordinates=coordinates, final_only=True)
     tenth = lw.rollout(mech, q, v, tau, 1e-3, 40, coordinates=coordinates, every=10)
     for whole, end, few in zip(found, last, tenth, strict=True):
-        assert np.array_equal(whole[..., -1, :], end) and np.array_equal(whole[..., ::10, :], few)
+        np.testing.assert_allclose(whole[..., -1, :], end, rtol=1e-11, atol=1e-13)
+        np.testing.assert_allclose(whole[..., ::10, :], few, rtol=1e-11, atol=1e-13)
+    assert all(np.array_equal(path[..., 0, :], start) for path, start in zip(found, (q, v), strict=True))
 
 
 def test_reference_parameters_and_single_precision():
@@ -122,9 +124,10 @@ def test_reference_parameters_and_single_precision():
     masses = {"mass": mech.masses * rng.uniform(0.5, 2.0, (9, mech.n_links))}
     options = {"parameters": masses, "coordinates": "momentum"}
     found = lw.rollout(mech, q, v, None, 1e-3, 20, **options)
-    reference = lw.rollout(mech, q, v, None, 1e-3, 20, target="numpy", **options)
-    for one, other in zip(found, reference, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-11)
+    for more in ({}, {"every": 5}, {"final_only": True}):
+        reference = lw.rollout(mech, q, v, None, 1e-3, 20, target="numpy", **options, **more)
+        for one, other in zip(lw.rollout(mech, q, v, None, 1e-3, 20, **options, **more), reference, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-11)
     np.testing.assert_allclose(found[0], lw.rollout(mech, q, v, None, 1e-3, 20, parameters=masses)[0], atol=1e-9)
     single = lw.rollout(mech, *(x.astype(np.float32) for x in (q, v)), None, 1e-3, 20, coordinates="momentum")
     assert single[0].dtype == np.float32

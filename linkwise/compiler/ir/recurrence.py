@@ -18,19 +18,21 @@ class Recurrence:
                 are listed, and have the shapes of the inputs; what is given for these inputs starts the first run
     per_run     inputs with a value of their own for every run: shape ``(records, repeats) + core``
     registers   how many vector registers a value takes: two where a short program waits for its own results
+    last        outputs of which no records are kept, but what they are in the end
 
-    All other inputs stay the same.  Outputs have shape ``(records,) + core``.
+    All other inputs stay the same.  Outputs have shape ``(records,) + core``; those in ``last`` that of their core.
     """
 
     feeds: tuple[tuple[str, str], ...]
     per_run: tuple[str, ...]
     registers: int = 1
+    last: tuple[str, ...] = ()
 
     def axes(self, array: str) -> tuple[str, ...]:
         """Names of the axes that the input or output of this name has before its own."""
         if array in self.per_run:
             return (RECORDS, REPEATS)
-        return (RECORDS,) if array in dict(self.feeds) else ()
+        return (RECORDS,) if array in dict(self.feeds) and array not in self.last else ()
 
     def lengths(self, program: AnyProgram, shapes: Sequence[tuple[int, ...]]) -> tuple[int, int]:
         """How many records and repeats the inputs of these shapes ask for."""

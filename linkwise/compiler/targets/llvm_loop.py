@@ -220,9 +220,10 @@ def _runs(
         *(line for pair in zip(outputs, fed_back, strict=True) for line in _copy(*pair, vector)),
         f"  br label %{REPEATS}",
         "record_end:",
-        *(line for operand in fed_back for line in operand.transfer(SCATTER, vector)),
+        *(line for operand in fed_back if operand.axes for line in operand.transfer(SCATTER, vector)),
         f"  br label %{RECORDS}",
         "group_end:",
+        *(line for operand in fed_back if not operand.axes for line in operand.transfer(SCATTER, vector)),
     ]
 
 

@@ -95,6 +95,10 @@ def transfer(kind: str, rows: int, columns: int, vector: VectorType, attributes:
             f"  %lane{i} = getelementptr i8, ptr %base, i64 %shift{i}",
         ]
     lines.append(f"  %dense = icmp eq i64 %column_stride, {vector.bits // 8}")
+    if kind == SCATTER and not by_lines:  # the records of a state follow each other: stores would wait for their lines
+        for i in range(vector.lanes):
+            lines.append(f"  %later{i} = getelementptr i8, ptr %lane{i}, i64 {AHEAD // 2}")
+            lines.append(f"  call void @llvm.prefetch.p0(ptr %later{i}, i32 1, i32 3, i32 1)")
     if by_lines:
         lines += _cache_lines(rows, columns, kind == DELIVER, vector)
     lines += [

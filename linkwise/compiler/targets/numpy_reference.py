@@ -134,7 +134,8 @@ def _run_loops(
 def repeat(
     program: AnyProgram, recurrence: Recurrence, arrays: Sequence[np.ndarray], dtype: str = "float64"
 ) -> list[np.ndarray]:
-    """Outputs of the recurrence, each of shape ``batch + (records,) + core``; its meaning is this plain loop."""
+    """Outputs of the recurrence, each of shape ``batch + (records,) + core``, without records where the last alone is
+    kept; its meaning is this plain loop."""
     recurrence.check(program)
     given = {array.name: np.asarray(values) for array, values in zip(program.inputs, arrays, strict=True)}
     core = {array.name: len(array.shape) for array in (*program.inputs, *program.outputs)}
@@ -152,7 +153,8 @@ def repeat(
             given |= {dict(recurrence.feeds)[a.name]: x for a, x in zip(program.outputs, found, strict=True)}
         for array, results in zip(program.outputs, kept, strict=True):
             results[_leading(core[array.name], record)] = given[dict(recurrence.feeds)[array.name]]
-    return kept
+    last = (array.name in recurrence.last for array in program.outputs)
+    return [x[_leading(core[a.name], -1)] if one else x for a, x, one in zip(program.outputs, kept, last, strict=True)]
 
 
 def _leading(core: int, *index: int) -> tuple[Any, ...]:

@@ -39,7 +39,6 @@ SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
     "q_rate": lambda m: (m.nq,),
     "q_next": lambda m: (m.nq,),
     "state": lambda m: (m.nq + m.nv,),
-    "state_and_momenta": lambda m: (m.nq + m.nv + m.nv + m.nv,),
     "state_by_state": lambda m: (2 * m.nv, 2 * m.nv),
     "state_by_tau": lambda m: (2 * m.nv, m.nv),
     "mass_matrix": lambda m: (m.nv, m.nv),

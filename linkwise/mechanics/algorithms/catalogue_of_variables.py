@@ -60,16 +60,6 @@ MOMENTUM_ALGORITHMS = (
         with_loops=CLOSED,
     ),
     _motion("motion"),
-    Algorithm(
-        "momenta_and_free_rates",
-        ("q", "v"),
-        ("p", "p_rate"),
-        momenta.momenta_and_free_rates,
-        reason=momenta.REASON,
-        ignores_loops=True,
-        link_by_link=True,
-        with_loops=CLOSED,
-    ),
     _motion("motion_and_total_rates", ("nu",), ("normalized", "form")),
     *(step_in(coordinates, name) for coordinates in VARIABLES for name in methods_in(coordinates)),
 )

@@ -283,12 +283,6 @@ def motion(tree: Tree, q, p, tau, wrenches=None, *, form: str) -> tuple[list[Sca
     return flow.rates(tau, wrenches), flow.velocities
 
 
-def momenta_and_free_rates(tree: Tree, q, v) -> tuple[list[Scalar], list[Scalar]]:
-    """(nv,) and (nv,): p = M v, and dp/dt without joint forces."""
-    flow = FlowOfVelocities(tree, q, v)
-    return flow.variables, flow.rates([0.0] * tree.mechanism.nv)
-
-
 def motion_and_total_rates(
     tree: Tree, q, p, tau, wrenches=None, *, normalized: bool = True, form: str
 ) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:

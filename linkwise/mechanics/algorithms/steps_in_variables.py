@@ -124,24 +124,6 @@ class Momenta:
 
 
 @dataclass(frozen=True)
-class CarriedMomenta:
-    """A motion of which p and dp/dt without joint forces are known from the end of the step before."""
-
-    tree: Tree
-    q: Sequence[Scalar]
-    velocities: Vector
-    variables: Vector
-    free_rates: Vector
-
-    def rates(self, tau: Sequence[Scalar], wrenches: Any = None) -> Vector:
-        found = [f + t for f, t in zip(self.free_rates, tau, strict=True)]
-        if wrenches is None:
-            return found
-        pushes = apply(ex.JOINT_FORCES_OF_WRENCHES, self.tree, self.q, wrenches=wrenches)
-        return [x + y for x, y in zip(found, pushes, strict=True)]
-
-
-@dataclass(frozen=True)
 class TotalRates:
     """nu = m* v, or xi without normalization."""
 
@@ -220,19 +202,29 @@ def advanced(
     dt: Any,
     forces: ForcesAt,
     more: Sequence[Scalar] = (),
-    carried: tuple[Vector, Vector] | None = None,
 ) -> Vector:
-    """q, v and ``more`` after dt.  With ``carried``, p and dp/dt without joint forces at the start, both at the end are
-    added: the step then has no configuration to look at besides those of its stages."""
-    start = CarriedMomenta(tree, q, list(v), *carried) if carried else variables.of_velocities(tree, q, v)
-    h, initial = scalars([dt.item() if hasattr(dt, "item") else dt]), (list(q), scalars([*start.variables, *more]))
+    """q, v and ``more`` after dt."""
+    q, x, more = advanced_from(variables.of_velocities(tree, q, v), method, variables, tree, q, dt, forces, more)
+    return [*q, *variables.flow(tree, q, x).velocities, *more]
+
+
+def advanced_from(
+    start: Flow,
+    method: Method | Partitioned,
+    variables: Variables,
+    tree: Tree,
+    q: Sequence[Scalar],
+    dt: Any,
+    forces: ForcesAt,
+    more: Sequence[Scalar] = (),
+) -> tuple[Vector, Vector, Vector]:
+    """q, the variables and ``more`` after dt: the step has no configuration to look at besides those of its stages."""
+    h, x = scalars([dt.item() if hasattr(dt, "item") else dt]), scalars([*start.variables, *more])
     ways: dict[type, Callable[..., tuple[Vector, np.ndarray]]]
     ways = {Partitioned: _partitioned, Splitting: _split, Tableau: _runge_kutta}
-    q, x = ways[type(method)](method, variables, tree, start, *initial, h, forces)
+    reached, x = ways[type(method)](method, variables, tree, start, list(q), x, h, forces)
     n = tree.mechanism.nv
-    end = variables.flow(tree, q, x[:n].tolist())
-    state = [*q, *end.velocities, *x[n:].tolist()]
-    return [*state, *end.variables, *end.rates([0.0] * n)] if carried else state
+    return reached, x[:n].tolist(), x[n:].tolist()
 
 
 def _rates(flow: Flow, q: Vector, more: Vector, forces: ForcesAt) -> tuple[Vector, Vector]:

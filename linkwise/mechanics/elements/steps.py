@@ -15,7 +15,7 @@ from ..algorithms.resisted_dynamics import (
     resisted_forward_dynamics,
     with_resisting_joints,
 )
-from ..algorithms.steps_in_variables import Partitioned, Variables
+from ..algorithms.steps_in_variables import Flow, ForcesAt, Partitioned, Variables, advanced_from
 from ..algorithms.steps_in_variables import advanced as advanced_in
 from ..recursions.tree import Tree
 from ..scalar import Scalar, select
@@ -98,17 +98,38 @@ def acting_step_in(
     wrenches: Any,
     ctrl: Vector,
     activation: Vector,
-    carried: tuple[Vector, Vector] | None = None,
 ) -> Vector:
     """``acting_step`` in other variables than joint velocities (``steps_in_variables.advanced``); all that acts is
     explicit."""
+    forces = _explicit_forces(acting, tree, tau, wrenches, ctrl)
+    return advanced_in(method, variables, tree, q, v, dt, forces, activation)
 
+
+def acting_step_from(
+    start: Flow,
+    variables: Variables,
+    method: Method | Partitioned,
+    acting: Acting,
+    tree: Tree,
+    q: Vector,
+    tau: Vector,
+    dt: Scalar,
+    wrenches: Any,
+    ctrl: Vector,
+    activation: Vector,
+) -> tuple[Vector, Vector, Vector]:
+    """The same from the variables of its start to those of its end: q, these, and activations after dt."""
+    forces = _explicit_forces(acting, tree, tau, wrenches, ctrl)
+    return advanced_from(start, method, variables, tree, q, dt, forces, activation)
+
+
+def _explicit_forces(acting: Acting, tree: Tree, tau: Vector, wrenches: Any, ctrl: Vector) -> ForcesAt:
     def forces(q: Vector, v: Vector, activation: Vector) -> tuple[Vector, Any, Vector]:
         found = acting.forces(tree, q, v, ctrl, activation)
         own = [x + y for x, y in zip(tau, found.joint_forces, strict=True)]
         return own, _together(wrenches, found.wrenches), found.rates
 
-    return advanced_in(method, variables, tree, q, v, dt, forces, activation, carried)
+    return forces
 
 
 def _rates(

@@ -150,3 +150,16 @@ def test_machine_code_comes_from_the_disk(tmp_path, monkeypatch):
 def test_what_is_no_recurrence_is_refused(feeds, per_run, fragment):
     with pytest.raises(ValueError, match=fragment):
         load_recurrence(program_of(0), Recurrence(feeds, per_run), "float64", "cpu")
+
+
+def test_outputs_of_which_the_last_alone_is_kept():
+    program = program_of(1)
+    whole = numpy_reference.repeat(program, RECURRENCE, arrays_for((9,), 4, 2))
+    last = dataclasses.replace(RECURRENCE, last=("y1",))
+    assert last.axes("y1") == () and last.axes("y0") == RECURRENCE.axes("y0")
+    for found in (
+        compiled(program, last)(*arrays_for((9,), 4, 2)),
+        numpy_reference.repeat(program, last, arrays_for((9,), 4, 2)),
+    ):
+        np.testing.assert_allclose(found[0], whole[0], rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(found[1], whole[1][:, -1], rtol=1e-9, atol=1e-9)
