@@ -22,14 +22,15 @@ from typing import Any, NamedTuple
 
 from ...mechanism import Mechanism
 from ..links.factor import Factor
+from ..links.link import JointKinematics, Link
 from ..operators.expression import Expression, Factored
 from ..operators.plan import apply
 from ..operators.spaces import FORCE
 from ..operators.vectors import from_user
 from ..recursions.sweep import base_to_tip, tip_to_base
 from ..recursions.tree import Configuration, Tree
-from ..scalar import Scalar
-from ..spatial import Force, Motion, Translation, Vector3
+from ..scalar import Scalar, is_zero
+from ..spatial import Force, Motion, Rotation, Translation, Vector3
 from ..spatial.motion import NO_FORCE, NO_MOTION
 from . import expressions as ex
 
@@ -53,12 +54,13 @@ def velocities(mechanism: Mechanism, form: str) -> Expression:
 
 class Moving(NamedTuple):
     """A link on the move, in its own axes: its velocity V+ behind the joint and V before it, the joint's own rates, and
-    the upward acceleration of the ground that stands for gravity."""
+    the upward acceleration of the ground that stands for gravity; that in the axes of its parent, too."""
 
     behind: Motion
     velocity: Motion
     rates: list[Scalar]
     lift: Vector3
+    lift_behind: Vector3
 
 
 class Filtered(NamedTuple):
@@ -76,7 +78,9 @@ class Flow(ABC):
 
     def __init__(self, tree: Tree, q: Sequence[Scalar]):
         self.tree, self.at = tree, Configuration(tree, q)
+        self._planar = _is_planar(self.at)
         self._first_moments: dict[int, list[Scalar]] = {}
+        self._weights: dict[int, Vector3] = {}
         self._carried: dict[int, Force] = {}
 
     @property
@@ -96,6 +100,8 @@ class Flow(ABC):
     def rates(self, tau: Sequence[Scalar], wrenches: Any = None) -> list[Scalar]:
         """(nv,): dp/dt."""
         pushes = [NO_FORCE] * len(self.tree.links) if wrenches is None else self._pushes(wrenches)
+        if self._planar:
+            tip_to_base(self.tree.links, "weights", self._weigh)
         own = [self._driven(i, push) for i, push in enumerate(pushes)]
         return [t + f for t, f in zip(tau, self.tree.collect(own), strict=True)]
 
@@ -103,7 +109,8 @@ class Flow(ABC):
         """H w + (dH*/dt + V x H*)* h of joint i."""
         kinematics, moving, joint = self.at.joint_kinematics[i], self.moving[i], self.tree.links[i].joint
         mass, *first = self._first_moments[i]
-        push = push - Force(Vector3(*first).cross(moving.lift), moving.lift * mass)
+        weight = self._weights[i] if self._planar else Vector3(*first).cross(moving.lift)
+        push = push - Force(weight, moving.lift * mass)
         relative = kinematics.relative_motion(moving.rates)
         changes = joint.motion_rate(self.at.coordinates[i], moving.rates)
         carried = self.carried(i)
@@ -141,6 +148,24 @@ class Flow(ABC):
             moment = moment + factor.shift * mass if isinstance(factor, Translation) else factor.vector_back(moment)
         return [mass, *moment]
 
+    def _weigh(self, i: int, _: list[Any]) -> tuple[Vector3, None]:
+        """The moment about joint i of the weight of what it carries, upwards."""
+        own = self.tree.links[i].regrouped.h.cross(self.moving[i].lift)
+        self._weights[i] = self.at.neighbours.from_children(i, (self, "weight"), self._weight_behind, own)
+        return self._weights[i], None
+
+    def _weight_behind(self, i: int) -> Vector3:
+        moment, lifts = self._weights[i], [self.moving[i].lift_behind]
+        factors = self.at.joint_kinematics[i].transform.factors
+        for factor in factors[:-1]:
+            lifts.append(lifts[-1] if isinstance(factor, Translation) else factor.vector_into(lifts[-1]))
+        for factor, lift in zip(reversed(factors), reversed(lifts), strict=True):
+            if isinstance(factor, Translation):
+                moment = moment + factor.shift.cross(lift * self._first_moments[i][0])
+            else:
+                moment = factor.vector_back(moment)
+        return moment
+
     def _momenta_tip_to_base(self) -> None:
         """h = phi M V; with regrouped inertias, as no joint can tell."""
         tip_to_base(self.tree.links, "momenta", self._carry)
@@ -160,13 +185,27 @@ class Flow(ABC):
     def _move(self, i: int, parent: Moving | None) -> Moving:
         kinematics = self.at.joint_kinematics[i]
         behind = kinematics.transform.motion_into(parent.velocity) if parent else NO_MOTION
-        lift = kinematics.transform.vector_into(parent.lift if parent else -self.tree.gravity)
+        lift_behind = parent.lift if parent else -self.tree.gravity
+        lift = kinematics.transform.vector_into(lift_behind)
         rates = self._joint_rates(i, behind)
-        return Moving(behind, behind + kinematics.relative_motion(rates), rates, lift)
+        return Moving(behind, behind + kinematics.relative_motion(rates), rates, lift, lift_behind)
 
     @abstractmethod
     def _joint_rates(self, i: int, behind: Motion) -> list[Scalar]:
         """v of joint i, whose link has the velocity ``behind`` if that is zero."""
+
+
+def _is_planar(at: Configuration) -> bool:
+    """Whether links rotate about parallel axes alone, and gravity is across them: moments of weights then have one
+    component, which no rotation changes, where first moments have two."""
+
+    def stays(link: Link, kinematics: JointKinematics) -> bool:
+        if link.parent < 0:
+            return is_zero(kinematics.transform.vector_into(at.tree.gravity).z)
+        turns = (factor for factor in kinematics.transform.factors if not isinstance(factor, Translation))
+        return all(isinstance(turn, Rotation) and turn.axis == 2 for turn in turns)
+
+    return all(stays(*pair) for pair in zip(at.tree.links, at.joint_kinematics, strict=True))
 
 
 class FlowOfVelocities(Flow):
