@@ -28,6 +28,7 @@ from .runners import chunks_done, this_process
 from .stores import Chunk, opened
 
 FEWEST_CHUNKS = 16  # so that something is seen of small studies, and all workers have work
+FROM_NOTES = ("initial", "timestep", "actuated_joints")  # what matters of a mechanism and is no part of its value
 STUDIES_KEPT = 4  # by a worker, with their compiled code
 
 
@@ -206,7 +207,7 @@ class Study:
         return {
             "definition": {
                 "linkwise": lw.__version__,
-                "mechanism": described(mech),
+                "mechanism": described(mech) | {name: described(getattr(mech, name)) for name in FROM_NOTES},
                 "compute": described(compute),
                 "vary": described(self.vary),
                 "cases": int(self.cases),
