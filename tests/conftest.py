@@ -41,7 +41,18 @@ LONG_CASES = {
     "test_every_robot": (
         *("tiago_dual", "centauro", "g1_29dof_with_hand", "alex_psyonic", "tiago-", "talos_reduced_", "talos_full_v2"),
         *("icub-", "human-", "romeo_small", "simple_humanoid_classical", "tiago_pro", "alex_sake"),
+        *("talos_reduced_corrected", "talos_reduced_box", "g1_29dof", "-fixed]"),  # each is there on a free base
     ),
+    "test_false_identities_get_a_counterexample": tuple(f"[{seed}]" for seed in range(10, 30)),
+    "test_true_identities_are_proven": tuple(f"[{seed}]" for seed in range(10, 30)),
+    "test_vectors_and_numbers": tuple(f"[{share}]" for share in range(6, 16)),
+    "test_matrices": tuple(f"[{share}]" for share in range(6, 16)),
+    "test_subsets_give_the_folded_result": ("[1-",),
+    "test_the_stretched_five_bar_returns": ("[rk4]",),
+    "test_identities_2_to_6_hold_for_trees": ("random_tree_8_4",),
+    "test_weights_as_wrenches_are_gravity": ("tree, xi",),
+    "test_the_page_is_up_to_date": ("test_the_page_is_up_to_date",),
+    "test_expressions": ("[tree",),
     "test_against_products_of_derivatives_of_steps": ("[0]", "[1]"),
     "test_the_examples_of_the_help_run": ("Command bench",),
     "test_random_mechanisms": ("[2-general]", "[0-general]", "[2-planar]", "[2-massless]"),
@@ -55,8 +66,8 @@ LONG_CASES = {
 }
 
 
-# Random trees of forty links, of which one test with quick cases is enough.
-LARGE_TREES, ENOUGH = ("[40-", "-40-"), "test_forward_and_inverse_dynamics_undo_each_other"
+# Random trees of many links, of which one test with quick cases is enough.
+LARGE_TREES, ENOUGH = ("[21-", "-21-", "[40-", "-40-"), "test_forward_and_inverse_dynamics_undo_each_other"
 
 
 def pytest_collection_modifyitems(items):
