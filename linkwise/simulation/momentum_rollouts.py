@@ -7,7 +7,9 @@ some are kept, momenta are recorded in their place and solved for together in th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,8 +21,10 @@ from ..mechanism import Mechanism
 from .steps import MOMENTA
 
 IN_MOMENTA = "momentum_"  # how the names of methods in momenta begin
-#: Operations: in momenta every stage waits for the one before, and steps this short for their own results.
-SHORT = 1200
+#: Operations: in momenta every stage waits for the one before, and steps this short for their own results; so many
+#: vectors of states are then computed side by side, if there are so many states.
+SHORT = {4: 200, 2: 1200}
+MANY = {4: 64, 2: 16}
 
 
 def in_momenta(method: str, target: str) -> bool:
@@ -28,9 +32,17 @@ def in_momenta(method: str, target: str) -> bool:
     return method.startswith(IN_MOMENTA) and target != "cuda"
 
 
-def registers(method: str, program: AnyProgram) -> int:
-    """How many vector registers a value takes (``Recurrence``)."""
-    return 2 if method.startswith(IN_MOMENTA) and program.size < SHORT else 1
+def side_by_side(method: str, q: Any, v: Any) -> int:
+    """How many vectors of states may be computed side by side, as far as it depends on how many states there are."""
+    if not method.startswith(IN_MOMENTA):
+        return 1
+    states = max(math.prod(np.shape(x)[:-1]) for x in (q, v))
+    return next((count for count, least in MANY.items() if states >= least), 1)
+
+
+def registers(program: AnyProgram, most: int) -> int:
+    """How many vector registers a value takes (``Recurrence``), ``most`` at most."""
+    return next((count for count, size in SHORT.items() if count <= most and program.size < size), 1)
 
 
 def initial_momenta(

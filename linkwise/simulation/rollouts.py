@@ -42,7 +42,7 @@ from .closed_rollouts import (
 )
 from .functions import Held
 from .held_rollouts import asking_controllers
-from .momentum_rollouts import in_momenta, initial_momenta, registers, run_in_momenta
+from .momentum_rollouts import in_momenta, initial_momenta, registers, run_in_momenta, side_by_side
 from .rollout_inputs import (
     acting_laws,
     by_name,
@@ -142,8 +142,8 @@ def rollout(
     target, given = ("cuda", device.seen) if device else (target, plain_arrays(given))
     asked = {**(feedback or {}), "q": q0, "v": v0, "ctrl": own_ctrl, ACTIVATION: activation}
     dtype = precision({**given, "ctrl": own_ctrl}, asked)
-    every_state = every == 1 and not final_only
-    kernel = partial(_kernel, mech, method, acting, tuple(more), tuple(parameters), dtype, every_state)
+    every_state, vectors = every == 1 and not final_only, side_by_side(method, given["q"], given["v"])
+    kernel = partial(_kernel, mech, method, acting, tuple(more), tuple(parameters), dtype, every_state, vectors)
     run, inputs, of_variant = kernel(target)
     given = {**given, **of_variant, **_before_the_first_step(mech)}
     named, batch = input_arrays(mech, inputs, given, np.dtype(dtype), steps, every)
@@ -359,6 +359,7 @@ def _kernel(
     parameters: tuple[str, ...],
     dtype: str,
     every_state: bool,
+    vectors: int,
     target: str,
 ) -> tuple[Callable[..., None], tuple[Array, ...], dict[str, np.ndarray]]:
     """The compiled recurrence, its inputs, and those of them that are numbers of this variant of a mechanism; from the
@@ -371,14 +372,14 @@ def _kernel(
         per_run = tuple(array.name for array in program.inputs if array.name in PER_STEP)
         feeds = tuple((array.name, array.name.removesuffix(NEXT)) for array in program.outputs)
         last = (MOMENTA + NEXT,) if with_velocities else ()
-        once_more = Recurrence(feeds, per_run, registers(method, program), last)
+        once_more = Recurrence(feeds, per_run, registers(program, vectors), last)
         return load_recurrence(program, once_more, dtype, target), program.inputs
 
     def shared(numbers: Any) -> Any:
         made = recurrence((numbers,))
         return lambda variant, vector: (*made, {"numbers": vector})
 
-    request = ("rollout", method, acting, more, parameters, target, with_velocities)
+    request = ("rollout", method, acting, more, parameters, target, with_velocities, vectors)
     return stored(
         mech,
         (*request, dtype),
