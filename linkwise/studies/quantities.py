@@ -118,8 +118,8 @@ def quantity(mech: lw.Mechanism, name: str, given: Distribution) -> Quantity:
     if kind in OF_LINKS:
         return _of_links(mech, name, link, kind)
     close = get_close_matches(name, [GRAVITY, *OF_LINKS, *OF_POSITIONS, *OF_RATES, CTRL], n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
-    raise StudyError(f"{name!r} is nothing that can vary{hint} Available: {FORMS}")
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    raise StudyError(f"{name!r} is nothing that can vary{hint}; available: {FORMS}")
 
 
 def _of_links(mech: lw.Mechanism, name: str, link: str, kind: str) -> Quantity:
