@@ -26,14 +26,14 @@ from ..spatial import IDENTITY, ZERO, Matrix3, Vector3
 from ..spatial.pose import beyond
 from .kinematics import way_to
 from .subproblems import (
-    Turn,
+    AxisRotation,
     least,
     pair_taking,
     planar_pairs,
-    turn_taking,
-    turns_meeting,
-    turns_reaching,
-    within_half_turns,
+    rotation_taking,
+    rotations_meeting,
+    rotations_reaching,
+    within_half_rotations,
 )
 
 BRANCHES = 8
@@ -91,18 +91,18 @@ Branches = Iterator[Branch]
 # -- three axes meet: positions of the centre by three joints, then rotations by the others -------------------------
 
 
-def _wrist(axes: Axes, g: Matrix3, turns: Sequence[Turn], room: Scalar) -> Branches:
+def _wrist(axes: Axes, g: Matrix3, rotations: Sequence[AxisRotation], room: Scalar) -> Branches:
     """The last three angles, after the first three."""
     last, aside = g @ axes.h[5], g @ axes.across_last
-    for turn in turns:
-        last, aside = turn.back(last), turn.back(aside)
+    for rotation in rotations:
+        last, aside = rotation.back(last), rotation.back(aside)
     for ends, there in _last_three(axes, None, axes.h[3], last, aside):
-        yield Branch([turn.angle for turn in (*turns, *ends)], least(room, there))
+        yield Branch([rotation.angle for rotation in (*rotations, *ends)], least(room, there))
 
 
 def _last_three(
-    axes: Axes, between: Turn | None, first: Vector3, last: Vector3, aside: Vector3
-) -> Iterator[tuple[tuple[Turn, Turn, Turn], Scalar]]:
+    axes: Axes, between: AxisRotation | None, first: Vector3, last: Vector3, aside: Vector3
+) -> Iterator[tuple[tuple[AxisRotation, AxisRotation, AxisRotation], Scalar]]:
     """Rotations about ``first``, the fifth and the sixth axis, the first two with ``between`` between them, that take
     the last axis and a vector across it to ``last`` and ``aside``."""
     h5, h6 = axes.h[4], axes.h[5]
@@ -114,11 +114,11 @@ def _last_three(
     yield (outer2, inner2, end2), pairs.room
 
 
-def _last(axes: Axes, before: Sequence[Turn | None], aside: Vector3) -> Turn:
-    for turn in before:
-        if turn is not None:
-            aside = turn.back(aside)
-    return turn_taking(axes.h[5], axes.across_last, aside, 1.0)
+def _last(axes: Axes, before: Sequence[AxisRotation | None], aside: Vector3) -> AxisRotation:
+    for rotation in before:
+        if rotation is not None:
+            aside = rotation.back(aside)
+    return rotation_taking(axes.h[5], axes.across_last, aside, 1.0)
 
 
 def _wrist_after_parallel_axes(axes: Axes, g: Matrix3, t: Vector3) -> Branches:
@@ -126,7 +126,7 @@ def _wrist_after_parallel_axes(axes: Axes, g: Matrix3, t: Vector3) -> Branches:
     along them."""
     h, p, c = axes.h, axes.p, axes.centre
     place = g @ c + t - p[0]
-    firsts = turns_meeting(h[0], place, h[1], h[1].dot(c - p[0]))
+    firsts = rotations_meeting(h[0], place, h[1], h[1].dot(c - p[0]))
     for first in firsts.both:
         pairs = planar_pairs(h[1], p[2] - p[1], c - p[2], first.back(place) - (p[1] - p[0]))
         for pair in pairs.both:
@@ -137,7 +137,7 @@ def _wrist_after_parallel_first_axes(axes: Axes, g: Matrix3, t: Vector3) -> Bran
     """Axes 4, 5, 6 meet, 1 and 2 are parallel: the third joint alone moves the centre along these."""
     h, p, c = axes.h, axes.p, axes.centre
     place = g @ c + t
-    thirds = turns_meeting(h[2], h[0], c - p[2], h[0].dot(place - p[2]))
+    thirds = rotations_meeting(h[2], h[0], c - p[2], h[0].dot(place - p[2]))
     for third in thirds.both:
         arm = p[2] + third.rotate(c - p[2]) - p[1]
         pairs = planar_pairs(h[0], p[1] - p[0], arm, place - p[0])
@@ -149,7 +149,7 @@ def _wrist_after_meeting_first_axes(axes: Axes, g: Matrix3, t: Vector3) -> Branc
     """Axes 4, 5, 6 meet, and so do 1 and 2: the third joint alone changes the distance of the two points."""
     h, p, c = axes.h, axes.p, axes.centre
     place = g @ c + t - p[0]
-    thirds = turns_reaching(h[2], p[2] - p[0], c - p[2], place.dot(place))
+    thirds = rotations_reaching(h[2], p[2] - p[0], c - p[2], place.dot(place))
     for third in thirds.both:
         pairs = pair_taking(h[0], h[1], p[2] - p[0] + third.rotate(c - p[2]), place)
         for pair in pairs.both:
@@ -161,7 +161,7 @@ def _wrist_after_meeting_axes(axes: Axes, g: Matrix3, t: Vector3) -> Branches:
     h, p, c = axes.h, axes.p, axes.centre
     place, arm, elbow = g @ c + t - p[0], c - p[1], p[0] - p[1]
     missing = 0.5 * (arm.dot(arm) - elbow.dot(elbow) - place.dot(place))
-    firsts = turns_meeting(h[0], place, elbow, missing)
+    firsts = rotations_meeting(h[0], place, elbow, missing)
     for first in firsts.both:
         pairs = pair_taking(h[1], h[2], arm, first.back(place) + elbow)
         for pair in pairs.both:
@@ -171,20 +171,22 @@ def _wrist_after_meeting_axes(axes: Axes, g: Matrix3, t: Vector3) -> Branches:
 # -- three axes are parallel: the sum of their angles is found with the others, then a triangle ---------------------
 
 
-def _planar(axes: Axes, k: int, place: Vector3, total: Turn, beyond_: Vector3) -> Iterator[tuple[list[Scalar], Scalar]]:
+def _planar(
+    axes: Axes, k: int, place: Vector3, total: AxisRotation, beyond_: Vector3
+) -> Iterator[tuple[list[Scalar], Scalar]]:
     """The angles of joints k, k + 1, k + 2, parallel, whose sum is that of ``total``: what is at ``beyond_`` at zero,
     seen from the third of them, is at ``place``, seen from the first."""
     p = axes.p
     pairs = planar_pairs(axes.h[k], p[k + 1] - p[k], p[k + 2] - p[k + 1], place - total.rotate(beyond_))
     for one, two in pairs.both:
-        yield [one.angle, two.angle, within_half_turns(total.angle - one.angle - two.angle)], pairs.room
+        yield [one.angle, two.angle, within_half_rotations(total.angle - one.angle - two.angle)], pairs.room
 
 
 def _parallel_before_meeting_axes(axes: Axes, g: Matrix3, t: Vector3) -> Branches:
     """Axes 2, 3, 4 are parallel, 5 and 6 meet (UR arms)."""
     h, p, c = axes.h, axes.p, axes.centre
     place = g @ c + t - p[0]
-    firsts = turns_meeting(h[0], place, h[1], h[1].dot(c - p[0]))
+    firsts = rotations_meeting(h[0], place, h[1], h[1].dot(c - p[0]))
     for first in firsts.both:
         last, aside = first.back(g @ h[5]), first.back(g @ axes.across_last)
         seen = first.back(place) - (p[1] - p[0])
@@ -200,7 +202,7 @@ def _parallel_before_parallel_axes(axes: Axes, g: Matrix3, t: Vector3) -> Branch
     pairs = pair_taking(h[0], h[1], h[5], g @ h[5])
     for first, total in pairs.both:
         seen = first.back(place)
-        fifths = turns_meeting(h[4], h[1], p[5] - p[4], h[1].dot(seen - (p[4] - p[0])))
+        fifths = rotations_meeting(h[4], h[1], p[5] - p[4], h[1].dot(seen - (p[4] - p[0])))
         for fifth in fifths.both:
             sixth = _last(axes, (first, total, fifth), g @ axes.across_last)
             further = p[4] - p[3] + fifth.rotate(p[5] - p[4])
@@ -213,7 +215,7 @@ def _parallel_first_before_meeting_axes(axes: Axes, g: Matrix3, t: Vector3) -> B
     """Axes 1, 2, 3 are parallel, 5 and 6 meet: the fourth joint alone moves the centre along the first."""
     h, p, c = axes.h, axes.p, axes.centre
     place = g @ c + t
-    fourths = turns_meeting(h[3], h[0], c - p[3], h[0].dot(place - p[3]))
+    fourths = rotations_meeting(h[3], h[0], c - p[3], h[0].dot(place - p[3]))
     for fourth in fourths.both:
         further = p[3] - p[2] + fourth.rotate(c - p[3])
         ends = _last_three(axes, fourth, h[0], g @ h[5], g @ axes.across_last)
@@ -229,7 +231,7 @@ def _parallel_first_before_parallel_axes(axes: Axes, g: Matrix3, t: Vector3) -> 
     pairs = pair_taking(h[0], h[3], h[5], g @ h[5])
     for total, fourth in pairs.both:
         along = fourth.back(h[0])
-        fifths = turns_meeting(h[4], along, p[5] - p[4], h[0].dot(place - p[3]) - along.dot(p[4] - p[3]))
+        fifths = rotations_meeting(h[4], along, p[5] - p[4], h[0].dot(place - p[3]) - along.dot(p[4] - p[3]))
         for fifth in fifths.both:
             sixth = _last(axes, (total, fourth, fifth), g @ axes.across_last)
             further = p[3] - p[2] + fourth.rotate(p[4] - p[3] + fifth.rotate(p[5] - p[4]))
@@ -363,7 +365,7 @@ def _distance(
         q[at] = angle
     rotation, position = beyond((IDENTITY, ZERO), way_to(Configuration(tree, q), frame))
     way = [p - row[3] for p, row in zip(position, target[:3], strict=True)]
-    turn = [a - b for row, given in zip(rotation, target, strict=False) for a, b in zip(row, given, strict=False)]
+    off = [a - b for row, given in zip(rotation, target, strict=False) for a, b in zip(row, given, strict=False)]
     last = [*target[3][:3], target[3][3] - 1.0]
-    distance, chord = dot(way, way), 0.5 * dot(turn, turn) + dot(last, last)
+    distance, chord = dot(way, way), 0.5 * dot(off, off) + dot(last, last)
     return sqrt(select(distance < chord, chord, distance))

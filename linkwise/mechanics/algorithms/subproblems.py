@@ -18,7 +18,7 @@ NOTHING = 1e-25  # squared lengths in metres or of units: lengths below leave th
 ROUND_OFF = 1e-12  # of cosines between axes
 
 
-class Turn(NamedTuple):
+class AxisRotation(NamedTuple):
     """A rotation about a constant axis."""
 
     axis: Vector3
@@ -35,29 +35,29 @@ class Turn(NamedTuple):
         return along + (v - along) * self.c - self.axis.cross(v) * self.s
 
     @property
-    def opposite(self) -> Turn:
-        """Half a turn further."""
-        return Turn(self.axis, -self.c, -self.s, within_half_turns(self.angle + math.pi))
+    def opposite(self) -> AxisRotation:
+        """Half a rotation further."""
+        return AxisRotation(self.axis, -self.c, -self.s, within_half_rotations(self.angle + math.pi))
 
 
-class Turns(NamedTuple):
+class Rotations(NamedTuple):
     """Two rotations that solve a subproblem, equal where there is but one; they exist where ``room``, the square of the
     sine of half the angle between them, is not negative."""
 
-    both: tuple[Turn, Turn]
+    both: tuple[AxisRotation, AxisRotation]
     room: Scalar
 
 
 class Pairs(NamedTuple):
     """Two pairs of rotations, first and second, with their ``room``; ``mirrored`` if the first rotations of the two
-    pairs are half a turn apart, as they are where axes are at right angles."""
+    pairs are half a rotation apart, as they are where axes are at right angles."""
 
-    both: tuple[tuple[Turn, Turn], tuple[Turn, Turn]]
+    both: tuple[tuple[AxisRotation, AxisRotation], tuple[AxisRotation, AxisRotation]]
     room: Scalar
     mirrored: bool = False
 
 
-def within_half_turns(angle: Scalar) -> Scalar:
+def within_half_rotations(angle: Scalar) -> Scalar:
     """An angle between -3 pi and 3 pi as one between -pi and pi."""
     lower = select(angle > math.pi, angle - 2.0 * math.pi, angle)
     return select(lower < -math.pi, lower + 2.0 * math.pi, lower)
@@ -89,18 +89,18 @@ def _of_unit_length(c: Scalar, s: Scalar) -> tuple[Scalar, Scalar]:
     return c, s
 
 
-def turn_taking(axis: Vector3, p: Vector3, q: Vector3, square: Scalar) -> Turn:
+def rotation_taking(axis: Vector3, p: Vector3, q: Vector3, square: Scalar) -> AxisRotation:
     """About ``axis`` from p to q (subproblem 1), whose parts across it have one length, of which ``square`` is the
     square, but for round-off."""
     nowhere = square < NOTHING
     x, y = select(nowhere, 1.0, across(axis, p).dot(q)), select(nowhere, 0.0, axis.cross(p).dot(q))
     scale = 1.0 / select(nowhere, 1.0, square)
-    return Turn(axis, *_of_unit_length(x * scale, y * scale), atan2(y, x))
+    return AxisRotation(axis, *_of_unit_length(x * scale, y * scale), atan2(y, x))
 
 
-def turns_meeting(
+def rotations_meeting(
     axis: Vector3, h: Vector3, p: Vector3, d: Scalar, other_form: tuple[Scalar, Scalar] | None = None
-) -> Turns:
+) -> Rotations:
     """The rotations about ``axis`` for which h . (R p) = d (subproblem 4).
 
     A cos + B sin = x is solved by the angle of (A, B) and, on both sides of it, that of (x, root) where
@@ -120,20 +120,20 @@ def turns_meeting(
     for sign in (1.0, -1.0):
         c, s = a * x - sign * b * root, b * x + sign * a * root
         if is_constant(a) and is_constant(b):
-            angle = within_half_turns(math.atan2(b, a) + sign * atan2(root, x))
-            both.append(Turn(axis, c * scale, s * scale, angle))
+            angle = within_half_rotations(math.atan2(b, a) + sign * atan2(root, x))
+            both.append(AxisRotation(axis, c * scale, s * scale, angle))
         else:
             c, s = select(nowhere, 1.0, c), select(nowhere, 0.0, s)
-            both.append(Turn(axis, *_of_unit_length(c * scale, s * scale), atan2(s, c)))
-    return Turns((both[0], both[1]), room * scale)
+            both.append(AxisRotation(axis, *_of_unit_length(c * scale, s * scale), atan2(s, c)))
+    return Rotations((both[0], both[1]), room * scale)
 
 
-def turns_reaching(axis: Vector3, a: Vector3, b: Vector3, square: Scalar) -> Turns:
+def rotations_reaching(axis: Vector3, a: Vector3, b: Vector3, square: Scalar) -> Rotations:
     """The rotations about ``axis`` for which |a + R b|^2 is ``square`` (subproblem 3)."""
-    return turns_meeting(axis, a, b, 0.5 * (square - a.dot(a) - b.dot(b)))
+    return rotations_meeting(axis, a, b, 0.5 * (square - a.dot(a) - b.dot(b)))
 
 
-def pair_taking(first: Vector3, second: Vector3, p: Vector3, q: Vector3, between: Turn | None = None) -> Pairs:
+def pair_taking(first: Vector3, second: Vector3, p: Vector3, q: Vector3, between: AxisRotation | None = None) -> Pairs:
     """The rotations about ``first`` and ``second`` for which R1 R2 p = q, or R1 B R2 p = q (subproblem 2); p and q are
     of one length.
 
@@ -145,22 +145,24 @@ def pair_taking(first: Vector3, second: Vector3, p: Vector3, q: Vector3, between
     aside = across(first, q)
     aside_square = aside.dot(aside)
     gram = aside_square - b * b + (0.0 if is_zero(a) else a * (2.0 * b * d - a * q.dot(q)))
-    turns = turns_meeting(second, seen, p, d, (gram, aside_square))
+    rotations = rotations_meeting(second, seen, p, d, (gram, aside_square))
 
-    def leading(turn: Turn) -> Turn:
-        moved = turn.rotate(p)
-        return turn_taking(first, moved if between is None else between.rotate(moved), q, aside_square)
+    def leading(rotation: AxisRotation) -> AxisRotation:
+        moved = rotation.rotate(p)
+        return rotation_taking(first, moved if between is None else between.rotate(moved), q, aside_square)
 
-    one, other = turns.both
+    one, other = rotations.both
     outer = leading(one)
     mirrored = is_zero(a) and is_zero(b) and between is None
-    return Pairs(((outer, one), (outer.opposite if mirrored else leading(other), other)), turns.room, mirrored)
+    return Pairs(((outer, one), (outer.opposite if mirrored else leading(other), other)), rotations.room, mirrored)
 
 
 def planar_pairs(axis: Vector3, a: Vector3, b: Vector3, place: Vector3) -> Pairs:
     """Two rotations about parallel axes for which R1 (a + R2 b) = place, in the plane across them: a triangle."""
     a, b, place = across(axis, a), across(axis, b), across(axis, place)
     square = place.dot(place)
-    turns = turns_reaching(axis, a, b, square)
-    one, other = ((turn_taking(axis, a + turn.rotate(b), place, square), turn) for turn in turns.both)
-    return Pairs((one, other), turns.room)
+    rotations = rotations_reaching(axis, a, b, square)
+    one, other = (
+        (rotation_taking(axis, a + rotation.rotate(b), place, square), rotation) for rotation in rotations.both
+    )
+    return Pairs((one, other), rotations.room)
