@@ -139,7 +139,7 @@ def test_every_command_has_an_example():
     names = {path[0] for path, _ in LEAVES}
     assert names == {
         *("info", "dynamics", "simulate", "study", "linearize", "operators", "prove"),
-        *("ik", "trajectory", "estimate", "formulas"),
+        *("ik", "trajectory", "estimate", "formulas", "range"),
         *("convert", "export", "reproduce", "bench", "cache", "demo", "study", "view"),
     }
 

@@ -396,9 +396,10 @@ def _refuse_open(mech: Mechanism, q: np.ndarray, hold: Sequence[str], tries: int
     which = f" of state {worst}" if q.ndim > 1 else ""
     around = f", nor from {tries - 1} others around it" if tries > 1 else ""
     held = f" while {', '.join(map(repr, hold))} stay as they are" if len(hold) else ""
+    fewer = "name fewer joints, or close loops first with closed.assemble(mech, {joint: ...}), in which they may move; "
     raise AssemblyError(
         f"loop {loop!r} of mechanism {mech.name!r}{which} cannot be closed from this guess{around}{held}: an error of "
-        f"{residual:.3g} remains (metres, sines of angles); "
+        f"{residual:.3g} remains (metres, sines of angles); {fewer * (len(hold) > 1)}"
         + (
             "check the frames pose_a and pose_b, the lengths of the links, or start nearer to a closed configuration"
             if tries > 1
