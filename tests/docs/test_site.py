@@ -127,6 +127,18 @@ def test_links_to_files_of_the_repository_lead_to_generated_pages():
     assert source == ["[a](../stability.md)"]
 
 
+def test_new_pages_are_listed_by_themselves(tmp_path):
+    from types import SimpleNamespace
+
+    from tools.site.links import list_all_pages
+
+    for name, text in {"index": "", "topics": "known\n", "project": "", "known": "", "fresh": ""}.items():
+        (tmp_path / f"{name}.md").write_text(f"# Title\n\n{text}", encoding="utf-8")
+    source = ["# Topics"]
+    list_all_pages(SimpleNamespace(srcdir=tmp_path), "topics", source)
+    assert "\nfresh\n" in source[0] and "known" not in source[0]
+
+
 def test_every_example_is_on_its_page():
     from tools.site.reference import examples_page
 
