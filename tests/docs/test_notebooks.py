@@ -29,7 +29,10 @@ def notebook(text: str) -> nbformat.NotebookNode:
 def pictures(cell: nbformat.NotebookNode) -> bool:
     """Whether one is among the outputs of a cell, by itself or in a table."""
     data = [output.get("data", {}) for output in cell.outputs]
-    return any(SHOWN & one.keys() or "<svg" in one.get("text/html", "") or "data:image" in str(one) for one in data)
+    return any(
+        SHOWN & one.keys() or "<svg" in one.get("text/html", "") or "data:image" in str(one) or "<iframe" in str(one)
+        for one in data
+    )
 
 
 def executed(text: str, folder) -> nbformat.NotebookNode:
