@@ -38,7 +38,6 @@ smartquotes = False  # three dots and quotation marks are code as often as not
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
-python_use_unqualified_type_names = True
 add_module_names = False
 maximum_signature_line_length = 100
 toc_object_entries = True
