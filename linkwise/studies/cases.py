@@ -141,6 +141,15 @@ class Cases:
         return found | ({GRAVITY: self.values[GRAVITY]} if GRAVITY in self.values else {})
 
     @cached_property
+    def of_joints(self) -> dict[str, np.ndarray]:
+        """(cases, nv): damping and armature, where they vary."""
+        return {
+            head: self._of_joints(head, np.array(getattr(self.mechanism, head)))
+            for head in ("damping", "armature")
+            if self.varies(head)
+        }
+
+    @cached_property
     def _bodies(self) -> dict[str, dict[int, np.ndarray]]:
         """Kind of number -> link -> (cases, ...), of the links that have such numbers that vary."""
         found: dict[str, dict[int, np.ndarray]] = {kind: {} for kind in OF_LINKS}
@@ -209,8 +218,8 @@ class Cases:
         if GRAVITY in self.values:
             mech = mech.with_gravity(self.values[GRAVITY][k])
         for head, edit in (("damping", "with_damping"), ("armature", "with_armature")):
-            if self.varies(head):
-                row = self._of_joints(head, np.array(getattr(self.mechanism, head)))[k]
+            if head in self.of_joints:
+                row = self.of_joints[head][k]
                 joints = [body.joint for body in mech.bodies if not body.mimic]
                 mech = getattr(mech, edit)({joint: _single(row[mech.v_index(joint)]) for joint in joints})
         return mech

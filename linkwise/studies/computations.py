@@ -81,14 +81,16 @@ class Rollout(Computation):
     named_axes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     named_units: Mapping[str, str] = field(default_factory=dict)
 
-    unsupported: ClassVar[Mapping[str, str]] = {
-        "damping": "rollouts have the damping of the mechanism; kd varies, as feedback",
-        "armature": "armature varies in linear models, equilibria and functions of your own alone",
-    }
+    unsupported: ClassVar[Mapping[str, str]] = {}
 
     def arrays(self, cases: Cases) -> dict[str, np.ndarray]:
         q, v = lw.rollout(
-            cases.mechanism, cases.q, cases.v, **self._driven(cases), **self._options, parameters=cases.parameters
+            cases.mechanism,
+            cases.q,
+            cases.v,
+            **self._driven(cases),
+            **self._options,
+            parameters={**cases.parameters, **cases.of_joints},
         )
         if self.measure is not None:
             found = self.measure(cases, self.times(cases.mechanism), q, v)
