@@ -30,7 +30,7 @@ from ..operators.vectors import from_user
 from ..recursions.sweep import base_to_tip, tip_to_base
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar, is_zero
-from ..spatial import Force, Motion, Rotation, Translation, Vector3
+from ..spatial import ZERO, Force, Motion, Rotation, Translation, Vector3
 from ..spatial.motion import NO_FORCE, NO_MOTION
 from . import expressions as ex
 
@@ -54,13 +54,12 @@ def velocities(mechanism: Mechanism, form: str) -> Expression:
 
 class Moving(NamedTuple):
     """A link on the move, in its own axes: its velocity V+ behind the joint and V before it, the joint's own rates, and
-    the upward acceleration of the ground that stands for gravity; that in the axes of its parent, too."""
+    the upward acceleration of the ground that stands for gravity."""
 
     behind: Motion
     velocity: Motion
     rates: list[Scalar]
     lift: Vector3
-    lift_behind: Vector3
 
 
 class Filtered(NamedTuple):
@@ -150,21 +149,20 @@ class Flow(ABC):
 
     def _weigh(self, i: int, _: list[Any]) -> tuple[Vector3, None]:
         """The moment about joint i of the weight of what it carries, upwards."""
-        own = self.tree.links[i].regrouped.h.cross(self.moving[i].lift)
-        self._weights[i] = self.at.neighbours.from_children(i, (self, "weight"), self._weight_behind, own)
+        start = [*ZERO, *self.tree.links[i].regrouped.h]
+        found = self.at.neighbours.from_children(i, (self, "weight"), self._weight_behind, start)
+        self._weights[i] = Vector3(*found[:3]) + Vector3(*found[3:]).cross(self.moving[i].lift)
         return self._weights[i], None
 
-    def _weight_behind(self, i: int) -> Vector3:
-        moment, lifts = self._weights[i], [self.moving[i].lift_behind]
-        factors = self.at.joint_kinematics[i].transform.factors
-        for factor in factors[:-1]:
-            lifts.append(lifts[-1] if isinstance(factor, Translation) else factor.vector_into(lifts[-1]))
-        for factor, lift in zip(reversed(factors), reversed(lifts), strict=True):
+    def _weight_behind(self, i: int) -> list[Scalar]:
+        """The moment about joint i in its parent's axes, and the first moment there of the mass at the joint."""
+        moment, first = self._weights[i], ZERO
+        for factor in reversed(self.at.joint_kinematics[i].transform.factors):
             if isinstance(factor, Translation):
-                moment = moment + factor.shift.cross(lift * self._first_moments[i][0])
+                first = first + factor.shift * self._first_moments[i][0]
             else:
-                moment = factor.vector_back(moment)
-        return moment
+                moment, first = factor.vector_back(moment), factor.vector_back(first)
+        return [*moment, *first]
 
     def _momenta_tip_to_base(self) -> None:
         """h = phi M V; with regrouped inertias, as no joint can tell."""
@@ -185,10 +183,9 @@ class Flow(ABC):
     def _move(self, i: int, parent: Moving | None) -> Moving:
         kinematics = self.at.joint_kinematics[i]
         behind = kinematics.transform.motion_into(parent.velocity) if parent else NO_MOTION
-        lift_behind = parent.lift if parent else -self.tree.gravity
-        lift = kinematics.transform.vector_into(lift_behind)
+        lift = kinematics.transform.vector_into(parent.lift if parent else -self.tree.gravity)
         rates = self._joint_rates(i, behind)
-        return Moving(behind, behind + kinematics.relative_motion(rates), rates, lift, lift_behind)
+        return Moving(behind, behind + kinematics.relative_motion(rates), rates, lift)
 
     @abstractmethod
     def _joint_rates(self, i: int, behind: Motion) -> list[Scalar]:
