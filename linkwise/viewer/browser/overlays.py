@@ -11,7 +11,7 @@ import linkwise as lw
 ARROW = 0.35  # the longest, in units of the mechanism's size
 VOLUME = 0.045  # radius of the largest mass centre, likewise
 ELLIPSOID = 0.25  # the longest half axis of a manipulability ellipsoid, likewise
-SINGULAR = 0.02  # conditioning relative to the best of a motion, below which it is marked
+SINGULAR = 0.05  # conditioning relative to the best of a motion, below which it is marked
 
 
 @dataclass(frozen=True)

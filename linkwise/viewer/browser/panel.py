@@ -215,7 +215,7 @@ class Panel:
 
     def _add_live(self) -> None:
         viewer = self._viewer
-        if viewer.hand is None or viewer.session.mech.waits_for_time:
+        if viewer.hand is None:
             return
         with self._gui.add_folder("Live simulation", expand_by_default=False):
             self._live = self._gui.add_button("Let go", hint="gravity and all that acts; pull parts with the mouse")

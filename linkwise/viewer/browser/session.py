@@ -26,7 +26,8 @@ class Session:
     """
 
     def __init__(self, mech: lw.Mechanism, q: Any = None, seen: Scene | None = None) -> None:
-        self.mech = mech
+        self.mech = mech.without_drives() if mech.waits_for_time else mech  # hands move what drives would
+        mech = self.mech
         self.q = np.array(one_configuration(mech, q), dtype=float)
         self.v = np.zeros(mech.nv)
         self.scene = scene(mech) if seen is None else seen
@@ -131,7 +132,7 @@ class Session:
     @property
     def conditioning(self) -> float:
         """Of the loops, relative to what it usually is: zero in a singular position; 1 without loops."""
-        if not self.mech.loops or self.mech.waits_for_time:
+        if not self.mech.loops:
             return 1.0
         if self._usual is None:
             self._rank = lw.closed.generic_rank(self.mech, self.q)

@@ -44,9 +44,10 @@ class Viewer:
     def __init__(self, server: Any, mech: lw.Mechanism, q: Any = None, clip: Clip | None = None, model: Any = None):
         self._server = server
         self.session = Session(mech, q if clip is None else clip.at(clip.start)[0])
+        mech = self.session.mech
         self.player: Player | None = None
         self.live: Live | None = None
-        self.hand = Hand(mech.link_names[-1], np.zeros(3)) if mech.n_links else None
+        self.hand = Hand(mech.link_names[-1], np.array(mech.coms[-1])) if mech.n_links else None
         self.model, self._clip_name = model, ""
         self._asked: dict[Any, Callable[[], None]] = {}
         self._lock, self._wake, self._ended = threading.RLock(), threading.Event(), threading.Event()

@@ -81,6 +81,23 @@ def test_what_loops_do_not_allow_is_shown_and_not_jumped_to():
         assert np.abs(np.diff(path, axis=0)).max() < 1.0  # a crank that goes round, without jumps
 
 
+def test_other_motors_stand_still_if_they_are_held(five_bar):
+    session = Session(five_bar)
+    before, session.held = session.q.copy(), ("joint1", "joint4")
+    session.move("joint1", session.values["joint1"] + 2.0)
+    assert session.q[3] == pytest.approx(before[3], abs=1e-12) and session.gap < 1e-9
+    assert session.q[0] - before[0] == pytest.approx(np.radians(2.0))
+
+
+def test_hands_move_what_drives_would():
+    builder = lw.Builder()
+    builder.link("arm", 1.0, (0.5, 0.0, 0.0), (0.1, 0.1, 0.1))
+    builder.joint("elbow", lw.Revolute((0.0, 0.0, 1.0)), "ground", "arm")
+    session = Session(builder.drive("motor", "elbow", lambda t: 0.5 * t).build("driven"))
+    session.move("elbow", 30.0)
+    np.testing.assert_allclose(session.q, [np.radians(30.0)])
+
+
 # -- hands --------------------------------------------------------------------------------------------
 
 
@@ -208,6 +225,15 @@ def test_manipulability_is_flat_where_an_arm_is_stretched(arm):
     straight = overlays.manipulability_ellipsoid(arm, np.zeros(3), "link3", np.array([0.3, 0, 0]), 1.0)
     assert bent.half[1] > 0.05 and straight.half[1] == pytest.approx(2e-3)
     np.testing.assert_allclose(np.abs(straight.rotation[:, 0]), (0.0, 1.0, 0.0), atol=1e-9)
+
+
+def test_singular_positions_of_a_motion_are_marked():
+    flat = lw.mechanisms.n_four_bar(1)  # a parallelogram, singular where all its links are in a line
+    angles = np.linspace(0.0, 3.0, 61)
+    path = np.outer(angles, [1.0, 1.0, -1.0])
+    (found,) = overlays.singular_moments(flat, path)
+    assert abs(angles[found] - np.pi / 2.0) < 0.05
+    assert len(overlays.singular_moments(flat, path[:20])) == 0
 
 
 # -- a simulation that is pulled ----------------------------------------------------------------------
