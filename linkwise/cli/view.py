@@ -37,7 +37,7 @@ def view(
     browser: bool | None,
     save: str | None,
 ) -> None:
-    """Turn, drag and play a mechanism in the browser, until Ctrl-C.  Needs: pip install 'linkwise[view]'; --save does
+    """Rotate, drag and play a mechanism in the browser, until Ctrl-C.  Needs: pip install 'linkwise[view]'; --save does
     not.
 
     \b

@@ -170,11 +170,11 @@ def arrow_mesh(arrows: np.ndarray, radius: float) -> Mesh:
     for start, end in arrows:
         length = float(np.linalg.norm(end - start))
         head = min(7.0 * radius, length)
-        turned = along((end - start) / length)
+        rotated = along((end - start) / length)
         neck = radius if length > head else 0.0
         outline = ((0.0, 0.0), (neck, 0.0), (neck, length - head), (3.0 * head / 7.0, length - head), (0.0, length))
         shape = _lathe(tuple((round(r, 9), round(h, 9)) for r, h in outline), 10)
-        found.append(Mesh(shape.vertices @ turned.T + start, shape.faces))
+        found.append(Mesh(shape.vertices @ rotated.T + start, shape.faces))
     counts = np.cumsum([0, *(len(one.vertices) for one in found)])
     faces = [one.faces + count for one, count in zip(found, counts, strict=False)]
     return Mesh(np.concatenate([one.vertices for one in found]), np.concatenate(faces))

@@ -89,8 +89,8 @@ def test_collada_is_placed_by_its_nodes(tmp_path, polygons):
     (tmp_path / "cube.dae").write_bytes(as_collada(polygons, "1 0 0 0 0 1 0 5 0 0 1 0 0 0 0 1", "0.01"))
     (cube,) = lw.load_mesh(tmp_path / "cube.dae")
     assert cube.colour == (0.2, 0.4, 0.6, 1.0)
-    turned = CORNERS @ np.array([[0, 1, 0], [-1, 0, 0], [0, 0, 2]]) + (10.0, 5.0, 0.0)  # a quarter, then the nodes
-    expected = 0.01 * np.array(sorted(turned.tolist()))
+    rotated = CORNERS @ np.array([[0, 1, 0], [-1, 0, 0], [0, 0, 2]]) + (10.0, 5.0, 0.0)  # a quarter, then the nodes
+    expected = 0.01 * np.array(sorted(rotated.tolist()))
     np.testing.assert_allclose(np.array(sorted(cube.vertices.tolist())), expected, atol=1e-6)
     np.testing.assert_allclose(volume([cube]), 12e-6, rtol=1e-5)
 

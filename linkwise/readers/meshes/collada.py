@@ -165,11 +165,11 @@ def _translation(numbers: np.ndarray) -> np.ndarray:
 def _rotation(numbers: np.ndarray) -> np.ndarray:
     from scipy.spatial.transform import Rotation
 
-    turned, axis = np.eye(4), numbers[:3]
+    rotated, axis = np.eye(4), numbers[:3]
     length = np.linalg.norm(axis)
     if length:
-        turned[:3, :3] = Rotation.from_rotvec(np.radians(numbers[3]) * axis / length).as_matrix()
-    return turned
+        rotated[:3, :3] = Rotation.from_rotvec(np.radians(numbers[3]) * axis / length).as_matrix()
+    return rotated
 
 
 _TRANSFORMS = {

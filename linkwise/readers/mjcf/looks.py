@@ -56,10 +56,10 @@ class _Assets:
         if element is None:
             raise geom.error(f"there is no mesh {geom.text('mesh')!r}")
         scale = np.array(element.vector("scale", (1.0, 1.0, 1.0)))
-        turn = np.eye(3)
+        rotation = np.eye(3)
         if "refquat" in element.attributes:
-            turn = np.array(rotation_matrix(element.numbers("refquat", 4)), dtype=float)
-        linear = scale[:, None] * turn.T
+            rotation = np.array(rotation_matrix(element.numbers("refquat", 4)), dtype=float)
+        linear = scale[:, None] * rotation.T
         shaping = placed(linear, -linear @ element.vector("refpos", (0.0, 0.0, 0.0)))
         if "vertex" in element.attributes:
             return {"shaping": shaping, "corners": (_numbers(element, "vertex", float), _numbers(element, "face", int))}

@@ -34,7 +34,7 @@ def view(
     host: str = "127.0.0.1",
     open_browser: bool | None = None,
 ) -> Viewer:
-    """A page in the browser that shows a mechanism or its motions, to turn, drag and play.
+    """A page in the browser that shows a mechanism or its motions, to rotate, drag and play.
 
     what   a mechanism; a trajectory, a batch of them too, or a list of trajectories of one mechanism, played beside
            each other; or a linear model (``lw.linearize``), whose modes are played

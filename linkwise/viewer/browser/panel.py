@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import linkwise as lw
+
 from ..modes import mode_title
+from . import recording
 from .dragging import Hand
 from .player import Player
 from .stage import wxyz
@@ -118,8 +123,8 @@ class Panel:
             self._gui.add_markdown("Take any part with the mouse and pull, or:")
             link = self._gui.add_dropdown("Frame", tuple(moving), initial_value=viewer.hand.link)
             gizmo = self._gui.add_checkbox("Handles to pull", False)
-            turn = self._gui.add_checkbox("Turn it too", False)
-        self._link, self._shown, self._turn = link, gizmo, turn
+            rotate = self._gui.add_checkbox("Rotate it too", False)
+        self._link, self._shown, self._rotate = link, gizmo, rotate
         self._gizmo = viewer.server.scene.add_transform_controls(
             "/hand", scale=0.25 * viewer.session.scene.size, visible=False, depth_test=False
         )
@@ -130,7 +135,7 @@ class Panel:
                 viewer.ask("hand", lambda: self._take(link.value))
 
         @gizmo.on_update
-        @turn.on_update
+        @rotate.on_update
         def _(event: Any) -> None:
             viewer.ask("gizmo", self._show_gizmo)
 
@@ -141,15 +146,15 @@ class Panel:
             if event.phase == "end":
                 viewer.ask("let go", viewer.let_go)
             else:
-                viewer.ask("pull", lambda: viewer.pull(place, _rotation(quaternion) if turn.value else None))
+                viewer.ask("pull", lambda: viewer.pull(place, _rotation(quaternion) if rotate.value else None))
 
     def _take(self, link: str) -> None:
         self._viewer.hand = Hand(link, np.zeros(3))
-        self._viewer._mark_motion()
+        self._viewer.mark_motion()
 
     def _show_gizmo(self) -> None:
         self._gizmo.visible = self._shown.value
-        self._gizmo.disable_rotations = not self._turn.value
+        self._gizmo.disable_rotations = not self._rotate.value
 
     def show_hand(self, hand: Hand) -> None:
         """The hand took hold of something else."""
@@ -200,7 +205,7 @@ class Panel:
 
     def _scrub(self, player: Player, t: float) -> None:
         player.playing = False
-        self._viewer._seek(t, draw=False)
+        self._viewer.seek(t, draw=False)
 
     def _add_modes(self) -> None:
         viewer = self._viewer
@@ -253,10 +258,19 @@ class Panel:
 
         @picture.on_click
         def _(event: Any) -> None:
-            from . import recording
-
             name = f"{viewer.session.mech.name}.png"
             event.client.send_file_download(name, recording.as_png(recording.rendered(event.client, 1600, 900)))
+
+        with self._folder:
+            video = self._gui.add_button("Video", order=9.0, hint="of the motion, picture by picture; it takes a while")
+
+        @video.on_click
+        def _(event: Any) -> None:
+            suffix = recording.best_format()
+            with tempfile.TemporaryDirectory() as folder:
+                file = Path(folder) / f"{viewer.session.mech.name}{suffix}"
+                viewer.video(file)
+                event.client.send_file_download(file.name, file.read_bytes())
 
     # -- what is told ---------------------------------------------------------------------------------
 
@@ -277,8 +291,6 @@ class Panel:
         if self._gizmo is not None and self._free and viewer.hand is not None:
             mech, q = viewer.session.mech, viewer.session.q
             self._gizmo.position = viewer.hand.position(mech, q)
-            import linkwise as lw
-
             self._gizmo.wxyz = wxyz(lw.frame_pose(mech, q, viewer.hand.link)[:3, :3])
         if self._player and viewer.player is not None:
             if "scrub" not in asked:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 from collections.abc import Callable
 from pathlib import Path
@@ -46,6 +47,11 @@ def video(
             show(float(t))
             server.flush()
             writer.append_data(rendered(client, width, height))
+
+
+def best_format() -> str:
+    """ ".mp4" where it can be written, ".gif" otherwise."""
+    return ".mp4" if importlib.util.find_spec("imageio_ffmpeg") else ".gif"
 
 
 def rendered(client: Any, width: int, height: int) -> np.ndarray:

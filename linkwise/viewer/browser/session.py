@@ -96,8 +96,8 @@ class Session:
         self._settle()
         if reached.distance > 1e-3 * self.scene.size or reached.angle > 0.02:
             self.target = np.asarray(position, dtype=float)
-            turned = f" and {np.degrees(reached.angle):.1f}°" if reached.angle > 0.02 else ""
-            self.status = f"out of reach: {hand.link} stays {reached.distance:.3g} m{turned} away"
+            rotated = f" and {np.degrees(reached.angle):.1f}°" if reached.angle > 0.02 else ""
+            self.status = f"out of reach: {hand.link} stays {reached.distance:.3g} m{rotated} away"
         self._look_around()
         return reached
 

@@ -54,6 +54,10 @@ class Stage:
         for root, offset in zip(self._roots, offsets, strict=True):
             root.position = tuple(offset)
 
+    def offset(self, number: int) -> np.ndarray:
+        """(3,): where one of the mechanisms stands."""
+        return np.array(self._roots[number].position, dtype=float)
+
     def _add_actor(self, number: int) -> None:
         name = f"/mechanism{number}"
         self._roots.append(self._server.scene.add_frame(name, show_axes=False))
@@ -122,9 +126,9 @@ class Stage:
     def place(self, number: int, poses: np.ndarray) -> None:
         """Put the links of one mechanism to poses (n_links, 4, 4)."""
         frames = self._frames[number]
-        turns = wxyz(poses[:, :3, :3])
-        for link, pose, turn in zip(self.scene.link_names, poses, turns, strict=True):
-            frames[link].wxyz, frames[link].position = turn, pose[:3, 3]
+        rotations = wxyz(poses[:, :3, :3])
+        for link, pose, rotation in zip(self.scene.link_names, poses, rotations, strict=True):
+            frames[link].wxyz, frames[link].position = rotation, pose[:3, 3]
 
     # -- over them ------------------------------------------------------------------------------------
 

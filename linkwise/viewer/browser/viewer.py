@@ -51,6 +51,7 @@ class Viewer:
         self.model, self._clip_name = model, ""
         self._asked: dict[Any, Callable[[], None]] = {}
         self._lock, self._wake, self._ended = threading.RLock(), threading.Event(), threading.Event()
+        self._asking = threading.Lock()
         self._pulled: tuple[Hand, np.ndarray] | None = None
         self._trail: list[np.ndarray] = []
         self._longest: dict[str, float] = {}
@@ -102,8 +103,8 @@ class Viewer:
                 self._arrange(len(clip.motions))
             self._longest = {}
             self.panel.show_player(self.player)
-            self._mark_motion()
-            self._seek(self.player.time)
+            self.mark_motion()
+            self.seek(self.player.time)
         self._wake.set()
 
     def show_mode(self, number: int) -> None:
@@ -118,6 +119,7 @@ class Viewer:
             if self.player is not None:
                 self.player.playing = False
             self.live = Live(self.session.mech, self.session.q, self.session.v)
+            self.panel.show_status("the simulation is compiled, one moment")
         self._wake.set()
 
     def stop_live(self) -> None:
@@ -143,7 +145,7 @@ class Viewer:
         def show(t: float) -> None:
             with self._lock:
                 player.playing = False
-                self._seek(player.clip.start + (t - player.clip.start) % max(player.clip.duration, 1e-9))
+                self.seek(player.clip.start + (t - player.clip.start) % max(player.clip.duration, 1e-9))
 
         recording.video(self._server, path, times, show, fps, width, height)
 
@@ -180,13 +182,14 @@ class Viewer:
 
     def ask(self, key: Any, action: Callable[[], None]) -> None:
         """Have something done by the thread that draws; of several with one key the latest."""
-        self._asked[key] = action
+        with self._asking:
+            self._asked[key] = action
         self._wake.set()
 
     def _dragged(self, number: int, link: str, event: Any) -> None:
         """A part was taken by the mouse."""
         start, end = np.array(event.start_position), np.array(event.end_position)
-        offset = np.zeros(3) if number == 0 else np.array(self.stage._roots[number].position)
+        offset = self.stage.offset(number)
 
         def take() -> None:
             pose = lw.frame_pose(self.session.mech, self.session.q, link)
@@ -258,15 +261,16 @@ class Viewer:
             passed, last = now - last, now
             try:
                 with self._lock:
-                    self._turn(passed, moving)
+                    self._round(passed, moving)
             except Exception as error:  # the page lives on, and says what went wrong
                 traceback.print_exc(file=sys.stderr)
                 self.panel.show_status(f"{type(error).__name__}: {error}")
             time.sleep(max(0.0, 1.0 / PICTURES - (time.monotonic() - now)))
 
-    def _turn(self, passed: float, moving: bool) -> None:
+    def _round(self, passed: float, moving: bool) -> None:
         """One round: what was asked, what time brings, and a picture if there is something new."""
-        asked, self._asked = self._asked, {}
+        with self._asking:
+            asked, self._asked = self._asked, {}
         for action in asked.values():
             action()
         new = bool(asked)
@@ -277,12 +281,13 @@ class Viewer:
             self.session.status = self.live.failed
             new = True
         elif self.player is not None and moving and self.player.advance(passed):
-            self._seek(self.player.time, draw=False)
+            self.seek(self.player.time, draw=False)
             new = True
         if new:
             self._draw(set(asked))
 
-    def _seek(self, t: float, draw: bool = True) -> None:
+    def seek(self, t: float, draw: bool = True) -> None:
+        """Show the motion at a time."""
         assert self.player is not None
         self.player.seek(t)
         t, clip, status = self.player.time, self.player.clip, self.session.status
@@ -372,9 +377,9 @@ class Viewer:
             self.stage.show_axes(shown)
         elif what == "trail":
             self._trail = []
-            self._mark_motion()
+            self.mark_motion()
 
-    def _mark_motion(self) -> None:
+    def mark_motion(self) -> None:
         """The way of the hand in a motion, and where it passes singular positions."""
         self.stage.remove_all("singular")
         self.stage.remove_all("path")
@@ -382,7 +387,7 @@ class Viewer:
             return
         clip, size = self.player.clip, self.session.scene.size
         for number, motion in enumerate(clip.motions if "trail" in self.shows else ()):
-            offset = np.array(self.stage._roots[number].position)
+            offset = self.stage.offset(number)
             way = clip.path(self.hand.link, self.hand.point, number) + offset
             self.stage.lines(f"path{number}", np.stack([way[:-1], way[1:]], axis=1), BLUE)
             for k in overlays.singular_moments(motion.mech, motion.q):

@@ -83,14 +83,14 @@ class Page:
         """Where a point of the world is on the page."""
         camera = self.client.camera
         w, x, y, z = camera.wxyz
-        turn = np.array(
+        rotation = np.array(
             [
                 [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
                 [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
                 [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
             ]
         )
-        seen = turn.T @ (np.asarray(point) - camera.position)
+        seen = rotation.T @ (np.asarray(point) - camera.position)
         canvas = self.page.locator("canvas").first.bounding_box()
         focal = 0.5 * canvas["height"] / np.tan(0.5 * camera.fov)
         middle = np.array([canvas["x"] + 0.5 * canvas["width"], canvas["y"] + 0.5 * canvas["height"]])
@@ -150,6 +150,16 @@ def test_a_loop_is_dragged_with_the_mouse_and_stays_closed(opened):
     page.until(lambda: viewer.session.target is None)
     gaps.append(viewer.session.gap)
     assert max(gaps) < 1e-6 and viewer.hand.link == "platform"
+    viewer.ask("live", viewer.start_live)
+    page.until(lambda: viewer.live is not None and viewer.live.time > 0.0)
+    corner = viewer.hand.position(viewer.session.mech, viewer.q)
+    viewer.ask("stop", lambda: setattr(viewer.live, "v", 0.0 * viewer.live.v))
+    release = page.drag(corner, corner + [0.0, 0.0, 0.4])
+    page.until(lambda: viewer.live.pull is not None)
+    pushed = viewer.live.wrenches()
+    release()
+    page.until(lambda: viewer.live.pull is None)
+    assert np.abs(pushed).max() > 0.0 and viewer.session.gap < 1e-6 and not viewer.live.failed
     assert not page.errors
 
 
@@ -179,7 +189,7 @@ def test_everything_that_can_be_shown_is(opened):
     motion = lw.simulate(loader, lw.closed.assemble(loader, loader.initial), np.zeros(loader.nv), 0.5, output_step=0.02)
     page = opened(motion)
     viewer, before = page.viewer, page.picture()
-    viewer.ask("seek", lambda: viewer._seek(0.3))
+    viewer.ask("seek", lambda: viewer.seek(0.3))
     for what in ("trail", "velocities", "reactions", "mass centres", "inertia", "manipulability", "frames"):
         viewer.ask(("show", what), lambda what=what: viewer.set_shown(what, True))
     page.until(lambda: len(viewer.shows) == 7)

@@ -76,7 +76,7 @@ def test_motions_batches_and_modes_are_played(opened):
     motion = lw.simulate(arm, [0.5, 0.2], [0.0, 0.0], 0.2)
     viewer = opened(motion)
     assert viewer.player.clip.duration == pytest.approx(0.2) and not viewer.player.playing
-    viewer.ask("seek", lambda: viewer._seek(0.1))
+    viewer.ask("seek", lambda: viewer.seek(0.1))
     settle(viewer)
     np.testing.assert_allclose(viewer.q, motion.at(0.1)[0])
     several = opened(arm, np.zeros((3, 5, 2)), np.arange(5))
