@@ -38,17 +38,21 @@ class Live:
         if not steps or self.failed:
             return
         self._late -= steps * self.step
-        q, v = lw.rollout(
-            self.mech,
-            self.q,
-            self.v,
-            None,
-            self.step,
-            steps,
-            self.method,
-            wrenches=self.wrenches(),
-            final_only=True,
-        )
+        try:
+            q, v = lw.rollout(
+                self.mech,
+                self.q,
+                self.v,
+                None,
+                self.step,
+                steps,
+                self.method,
+                wrenches=self.wrenches(),
+                final_only=True,
+            )
+        except lw.MechanismError as error:
+            self.failed = str(error)
+            return
         if not (np.isfinite(q).all() and np.isfinite(v).all()):
             self.failed = "the simulation broke down here: pull more gently, or let it go"
             return

@@ -27,7 +27,7 @@ from .player import Clip, Player, beside, clip_of_mode
 from .session import Session
 from .stage import FIELD, Stage, camera, floor_height, horizontal
 
-PICTURES = 60.0  # per second at most
+PICTURES = 40.0  # per second at most
 IDLE = 0.25  # seconds between looks at what is asked
 TRAIL = 600  # points of the way of a hand
 BLUE, VERMILLION, GREEN, PURPLE = (0, 114, 178), (213, 94, 0), (0, 158, 115), (204, 121, 167)
