@@ -482,7 +482,7 @@ REFUSED = {
         "feedback must map names to values",
     ),
     "feedback that is not compiled": (
-        lambda: lw.rollout(ARM, Q, V, None, 0.1, 3, feedback=lw.joint_feedback(ARM, Q)),
+        lambda: lw.rollout(ARM, Q, V, None, 0.1, 3, feedback=lambda t, q, v: -q),
         TypeError,
         "feedback takes controllers that are compiled",
     ),
