@@ -298,7 +298,7 @@ REFUSED = {
     "unknown parameter of a link": (
         lambda: inverse(parameters=("link1.mas",)),
         ValueError,
-        "link 'link1' 'mas': did you mean 'mass'",
+        "of 'link1' 'mas': did you mean 'mass'",
     ),
     "a parameter twice": (
         lambda: inverse(parameters=("mass", "link1.mass")),
