@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+import linkwise as lw
+
 from ..scene import COLLISION, GROUND, SKELETON, SYMBOL, VISUAL, Part, Scene
 from ..shapes import ENDLESS, Mesh, Plane, Sphere, arrow_mesh
+from ..views import view_of
 
 Colour = tuple[int, int, int]
 GREY: Colour = (140, 140, 140)
@@ -234,16 +237,14 @@ def _bytes(colour: Iterable[float]) -> Colour:
     return red, green, blue
 
 
-def horizontal(scene: Scene, points: np.ndarray, up: np.ndarray) -> np.ndarray:
-    """(3,): towards the viewer, from where points (n, 3) are seen best: square to the plane that they are in, if they
-    are in one that stands upright."""
-    low, high = points.min(axis=0), points.max(axis=0)
-    flat = int(np.argmin(high - low))
-    if high[flat] - low[flat] < 0.12 * scene.size and abs(up[flat]) < 0.5:
-        aside = np.eye(3)[flat] * (-1.0 if flat == 1 else 1.0)
-    else:
-        across = np.cross(up, np.eye(3)[int(np.argmin(np.abs(up)))])
-        aside = -np.cross(up, across) + 0.6 * across  # robots look along x, most of them
+def horizontal(mech: lw.Mechanism, q: np.ndarray, points: np.ndarray, up: np.ndarray) -> np.ndarray:
+    """(3,): towards the viewer, from where a mechanism is seen best: square to the plane that it moves in, if there is
+    one that stands upright; else from ahead."""
+    seen = view_of(mech, q, "auto", points)
+    if seen.flat and abs(seen.toward @ up) < 0.5:
+        return seen.toward
+    across = np.cross(up, np.eye(3)[int(np.argmin(np.abs(up)))])
+    aside = -np.cross(up, across) + 0.6 * across  # robots look along x, most of them
     return aside / np.linalg.norm(aside)
 
 

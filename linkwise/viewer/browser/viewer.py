@@ -227,7 +227,7 @@ class Viewer:
         sketch = Skeleton(mech).at(self.session.q) if mech.n_links else None
         points = np.zeros((1, 3)) if sketch is None else np.concatenate([sketch.points, np.zeros((1, 3))])
         points = np.concatenate([points, self._corners()])
-        aside = horizontal(self.session.scene, points, up)
+        aside = horizontal(mech, self.session.q, points, up)
         offsets = beside(count, 1.1 * self.session.scene.size, np.cross(up, aside), -aside)
         self.stage.set_actors(offsets)
         everywhere = (points[None] + offsets[:, None]).reshape(-1, 3)

@@ -154,6 +154,20 @@ def test_a_loop_is_dragged_with_the_mouse_and_stays_closed(opened):
     assert not page.errors
 
 
+def test_a_hanging_arm_is_pulled_with_the_mouse(opened):
+    page = opened(lw.mechanisms.planar_arm(2), [-np.pi / 2.0, 0.0])
+    viewer = page.viewer
+    viewer.ask("live", viewer.start_live)
+    page.until(lambda: viewer.live is not None and viewer.live.time > 0.0)
+    tip = viewer.hand.position(viewer.session.mech, viewer.q)  # the middle of its last link, which hangs still
+    release = page.drag(tip, tip + [0.5, 0.3, 0.0])
+    page.until(lambda: viewer.live.pull is not None and np.abs(viewer.q - [-np.pi / 2.0, 0.0]).max() > 0.05)
+    release()
+    page.until(lambda: viewer.live.pull is None)
+    assert viewer.hand.link == "link2" and not viewer.live.failed
+    assert not page.errors
+
+
 def test_a_motion_plays_and_is_kept(opened, tmp_path):
     arm = lw.mechanisms.puma560()
     motion = lw.simulate(arm, lw.neutral(arm), np.zeros(6), 1.0, output_step=0.02)

@@ -71,6 +71,13 @@ def test_a_mechanism_is_shown_moved_and_dragged(opened):
     assert viewer.session.gap < 1e-9 and np.abs(viewer.q - before).max() > 0.0
 
 
+def test_a_planar_mechanism_is_seen_square_to_its_plane(opened):
+    hanging = opened(lw.mechanisms.planar_arm(2), [-np.pi / 2.0, 0.0])  # in a line, which does not tell the plane
+    start = hanging.server.initial_camera
+    towards = start.position - start.look_at
+    assert towards[2] > 0.9 * np.linalg.norm(towards)
+
+
 def test_motions_batches_and_modes_are_played(opened):
     arm = lw.mechanisms.planar_arm(2)
     motion = lw.simulate(arm, [0.5, 0.2], [0.0, 0.0], 0.2)
