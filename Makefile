@@ -12,7 +12,7 @@ WORKERS ?= 2
 EXAMPLES = $(sort $(wildcard examples/[0-9]*.py))
 BENCHMARKS = $(sort $(wildcard benchmarks/[a-z]*.py))
 
-.PHONY: help demo examples gallery docs test test-all test-torch check ledger bench
+.PHONY: help demo examples gallery docs test test-all test-torch test-view check ledger bench
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -55,6 +55,9 @@ test-all: $(INSTALLED)  ## run all tests
 test-torch: $(INSTALLED)  ## the tests of gradients in torch, which is installed for them
 	@$(PIP) --editable '.[torch]'
 	@$(RUN)python -m pytest -q tests/torch
+
+test-view: $(INSTALLED)  ## the tests of the viewer and of pages in a browser (Chromium must be there)
+	@$(RUN)python -m pytest -q tests/viewer/browser tests/viewer/test_scene.py tests/viewer/test_pages_in_a_browser.py
 
 check: $(INSTALLED)  ## lint, format, types, import rules
 	@$(RUN)ruff check .
