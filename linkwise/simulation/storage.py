@@ -68,7 +68,7 @@ def save(trajectory: Trajectory, path: str | Path) -> None:
 
 def load_trajectory(path: str | Path) -> Trajectory:
     """The trajectory that ``Trajectory.save`` wrote to ``path``."""
-    foreign = MechanismError(f"{path} is no trajectory that linkwise wrote: Trajectory.save writes such files")
+    foreign = MechanismError(f"{path} is no trajectory that linkwise wrote: Trajectory.save writes such files (.npz)")
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}

@@ -383,14 +383,23 @@ class Trajectory:
         return page(self, **options)
 
     def save(self, path: str | Path, **options: Any) -> None:
-        """Write everything, the mechanism included, to a file of NumPy's format npz; ``load_trajectory`` reads it.  Or
-        what ``show`` shows, with its options, to ``"motion.html"``."""
-        if str(path).lower().endswith(".html"):
-            self.show(**options).save(path)
-            return
+        """Write to a file whose ending says the format: ``.npz``, or none, for everything with the mechanism, which
+        ``load_trajectory`` reads; ``.csv`` and ``.parquet`` for the table of ``to_csv``; ``.html`` for what ``show``
+        shows, with its options."""
         from .storage import save
 
-        save(self, path, **options)
+        writers = {"": save, ".npz": save, ".csv": Trajectory.to_csv, ".parquet": Trajectory.to_parquet}
+        ending = Path(path).suffix.lower()
+        if ending == ".html":
+            self.show(**options).save(path)
+        elif ending in writers:
+            writers[ending](self, path, **options)
+        else:
+            raise MechanismError(
+                f"{Path(path).name!r} has no ending of a format that trajectories are saved in: .npz (everything, for "
+                "load_trajectory), .csv and .parquet (a table), .html (to look at); motion.plot and lw.viewer.animate "
+                "write pictures and videos"
+            )
 
     def to_csv(self, path: str | Path) -> None:
         """Write time, coordinates, velocities, accelerations, forces and energies as a table with a row per sample."""

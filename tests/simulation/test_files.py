@@ -173,6 +173,19 @@ def test_everything_comes_back_from_a_file(tmp_path):
         loaded.resume(0.1, method="rk4")
 
 
+def test_the_ending_says_what_is_saved(tmp_path):
+    motion = lw.simulate(lw.mechanisms.planar_arm(2), [0.3, 0.1], [0.0, 0.0], 0.02, method="rk4", step=1e-2)
+    motion.save(tmp_path / "dp.CSV")
+    motion.to_csv(tmp_path / "table")
+    assert (tmp_path / "dp.CSV").read_text() == (tmp_path / "table").read_text()
+    for name in ("a.pdf", "motion.mat"):
+        with pytest.raises(MechanismError, match=rf"'{name}' has no ending of a format.*\.npz.*\.csv.*\.html"):
+            motion.save(tmp_path / name)
+        assert not (tmp_path / name).exists()
+    with pytest.raises(MechanismError, match=r"dp.CSV is no trajectory.*\.npz"):
+        lw.load_trajectory(tmp_path / "dp.CSV")
+
+
 def test_files_that_are_no_trajectories(tmp_path):
     (tmp_path / "text").write_text("t,q\n0,1\n")
     np.savez(tmp_path / "other.npz", a=np.arange(3))
