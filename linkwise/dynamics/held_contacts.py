@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..mechanics.joints import Fixed, Spherical
+from ..mechanics.joints import Cylindrical, Fixed, Floating, Joint, Planar, Revolute, Spherical
 from ..mechanism import Loop, Mechanism, MechanismError
 from ..mechanism.shapes import Shape
 from .compliant_contact import contact_points
@@ -16,6 +16,9 @@ from .states import checked_arrays
 from .trees import frame_pose
 
 FLAT = 1e-3  # relative: points that are closer than this to one line are on it
+CENTRED = 0.1  # of a radius: what turns about a line that is closer than this to its centre is a wheel,
+ALONG = 0.99  # cosine: if that line is along an axis of the shape,
+ON_THE_SIDE = 0.5  # of a radius: and is further than this from where it touches
 
 
 def hold_contacts(mech: Mechanism, q: ArrayLike | None = None, within: float = 1e-3) -> Mechanism:
@@ -29,7 +32,9 @@ def hold_contacts(mech: Mechanism, q: ArrayLike | None = None, within: float = 1
     q        one configuration; None for ``mech.initial``
     within   m: the largest gap of what counts as touching
 
-    Contacts without friction, and those that are switched off, stay as they are.  Round feet do not roll.
+    Contacts without friction, and those that are switched off, stay as they are.  Round feet are held at the point that
+    touches; wheels and balls, which turn about their own centre, would not roll and are refused: those are loops,
+    ``lw.Wheel`` and ``lw.Ball``.
     """
     if q is None:
         q = mech.initial
@@ -41,7 +46,9 @@ def hold_contacts(mech: Mechanism, q: ArrayLike | None = None, within: float = 1
     held = set()
     for pair, gap, point in zip(mech.contact_parts, gaps, points, strict=True):
         if gap <= within and pair.law.friction > 0.0 and mech.acts("contact", pair.name):
-            sides = tuple(_carrier(mech, mech.shape(name)) for name in pair.shapes)
+            shapes = [mech.shape(name) for name in pair.shapes]
+            _refuse_wheels(mech, at, shapes, point)
+            sides = tuple(_carrier(mech, shape) for shape in shapes)
             groups.setdefault((sides[0], sides[1]), []).append(point)
             held.add(pair.name)
     if not groups:
@@ -58,6 +65,45 @@ def _carrier(mech: Mechanism, shape: Shape) -> str:
     """The link that moves with a shape, or the ground."""
     body, _ = shape.placed(mech)
     return mech.link_names[body] if body >= 0 else "ground"
+
+
+def _refuse_wheels(mech: Mechanism, q: np.ndarray, shapes: list[Shape], point: np.ndarray) -> None:
+    """Held at the point of the world where they touch, wheels and balls would not roll."""
+    for shape in shapes:
+        body, (rotation, centre) = shape.placed(mech)
+        if body < 0 or shape.kind in ("plane", "box"):
+            continue
+        pose, joint = frame_pose(mech, q, mech.link_names[body]), mech.bodies[body].joint
+        arm = pose[:3, :3].T @ (point - pose[:3, 3]) - centre
+        if _rolls(shape, mech.bodies[body].kind, rotation, centre, arm):
+            raise MechanismError(
+                f"shape {shape.name!r} is round and turns about its own centre, by joint {joint!r}: held at the point "
+                "that touches it would not roll; give it a loop that rolls, Builder.wheel or Builder.ball (lw.Wheel, "
+                "lw.Ball; docs/rolling.md), in place of its contact"
+            )
+
+
+def _rolls(shape: Shape, joint: Joint, rotation: np.ndarray, centre: np.ndarray, arm: np.ndarray) -> bool:
+    """Whether a joint turns a round shape about its own axis, which does not lead through the point that touches.
+
+    rotation, centre   of the shape, in the frame of the link, at whose origin the joint is
+    arm                from the centre to the point that touches, in the same axes
+    """
+    turns_in_any_direction = isinstance(joint, Floating | Spherical)
+    if turns_in_any_direction:
+        axis, beside = rotation[:, 2], np.linalg.norm(centre)
+    elif isinstance(joint, Revolute | Cylindrical | Planar):
+        axis = np.asarray(joint.normal if isinstance(joint, Planar) else joint.axis, dtype=float)
+        beside = np.linalg.norm(np.cross(axis, centre))
+    else:
+        return False
+    if beside > CENTRED * shape.size[0]:
+        return False
+    if turns_in_any_direction and shape.kind in ("sphere", "ellipsoid"):
+        return True
+    own = {"sphere": axis[:, None], "ellipsoid": rotation}.get(shape.kind, rotation[:, 2:])
+    along = bool(np.abs(axis @ own).max() > ALONG)
+    return along and bool(np.linalg.norm(np.cross(axis, arm)) > ON_THE_SIDE * shape.size[0])
 
 
 def _loops(mech: Mechanism, q: np.ndarray, sides: tuple[str, str], points: np.ndarray) -> Iterator[Loop]:

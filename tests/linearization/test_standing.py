@@ -84,3 +84,38 @@ def test_a_pendulum_on_a_flat_foot():
     tilted[6] += 0.1
     with pytest.raises(lw.MechanismError, match="nothing of mechanism 'stander' touches.* smallest gap is 0.1 m"):
         lw.hold_contacts(mech, tilted)
+
+
+def balancer(shape, size):
+    """A body on two wheels, upright on the floor."""
+    builder = lw.Builder().link("body", 5.0, (0, 0, 0.3), (0.1, 0.1, 0.05))
+    builder.joint("base", lw.Floating(), "ground", "body", (0, 0, 0.1))
+    for name, y in (("left", 0.2), ("right", -0.2)):
+        builder.link(name, 0.5, inertia=(0.001, 0.002, 0.001))
+        builder.joint(f"{name}_axle", lw.Revolute((0, 1, 0)), "body", name, (0, y, 0))
+    mech = builder.build("balancer")
+    turned = np.array([[1.0, 0, 0], [0, 0, 1], [0, -1, 0]])  # z of the shape along the axle
+    for name in ("left", "right"):
+        mech = mech.with_shape(f"{name}_tyre", name, shape, size, (turned, np.zeros(3)))
+    return mech.with_ground()
+
+
+@pytest.mark.parametrize(("shape", "size"), [("sphere", 0.1), ("cylinder", (0.1, 0.02)), ("capsule", (0.1, 0.02))])
+def test_wheels_are_not_held(shape, size):
+    """They would not roll: a pendulum about the point that touches is not a balancer."""
+    mech = balancer(shape, size)
+    match = r"shape 'left_tyre' is round.* joint 'left_axle'.*Builder\.wheel.*docs/rolling\.md"
+    with pytest.raises(lw.MechanismError, match=match):
+        lw.hold_contacts(mech, lw.configuration(mech, {"base.z": 0.0}))
+
+
+def test_balls_are_not_held_and_what_stands_on_an_end_is():
+    body = lw.Builder().link("one", 1.0, inertia=(0.01, 0.01, 0.01)).joint("base", lw.Floating(), "ground", "one")
+    mech, at = body.build("thing"), np.array([1.0, 0, 0, 0, 0, 0, 0.1])
+    with pytest.raises(lw.MechanismError, match=r"shape 'ball' is round.* joint 'base'.*Builder\.ball"):
+        lw.hold_contacts(mech.with_shape("ball", "one", "sphere", 0.1).with_ground(), at)
+    puck = mech.with_shape("puck", "one", "cylinder", (0.3, 0.1)).with_ground()
+    assert len(lw.hold_contacts(puck, at).loops) == 1
+    below = (np.eye(3), np.array([0, 0, -0.05]))
+    foot = mech.with_shape("foot", "one", "sphere", 0.05, below).with_ground()
+    assert [loop.n_constraints for loop in lw.hold_contacts(foot, at).loops] == [3]
