@@ -10,12 +10,15 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from linkwise.mechanics.joints import Fixed, Floating, Joint, Planar, Prismatic, Revolute, Spherical
-from linkwise.mechanism import GROUND, Actuator, Body, Coupling, EffortRange, Loop, Mechanism, Pose, Shape
+from linkwise.mechanism import GROUND, Actuator, Body, Coupling, EffortRange, Look, Loop, Mechanism, Pose, Shape
 from linkwise.mechanism.elements import RECORDS, name_of
+from linkwise.mechanism.looks import MESH
+from linkwise.mechanism.welding import composed
 from linkwise.writers.composed_joints import with_joints_of
+from linkwise.writers.looks import mesh_path, pose_of, scale_of
 from linkwise.writers.loops import refuse_functions, toml_of
 from linkwise.writers.report import Report, listed
-from linkwise.writers.xml import document, element
+from linkwise.writers.xml import document, element, text
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 NO_LIMIT = sys.float_info.max  # the format has no infinite numbers
@@ -36,6 +39,8 @@ def written(mech: Mechanism, report: Report) -> str:
         link = element(root, "link", name=frame)
         if frame in moving:
             _inertial(link, moving[frame])
+        for look in (one for one in mech.looks if one.link == frame):
+            _look(link, look, report)
         for shape in shapes.get(frame, ()):
             _collision(link, shape)
     for body in mech.bodies:
@@ -240,13 +245,45 @@ def _shapes_by_link(mech: Mechanism, report: Report) -> dict[str, list[Shape]]:
 def _collision(link: Element, shape: Shape) -> None:
     collision = element(link, "collision", name=shape.name)
     _origin(collision, shape.pose)
-    geometry, double = element(collision, "geometry"), [2.0 * x for x in shape.size]
-    if shape.kind == "box":
+    _geometry(element(collision, "geometry"), shape.kind, shape.size)
+
+
+def _geometry(geometry: Element, kind: str, size: tuple[float, ...]) -> None:
+    double = [2.0 * x for x in size]
+    if kind == "box":
         element(geometry, "box", size=double)
-    elif shape.kind == "sphere":
-        element(geometry, "sphere", radius=shape.size[0])
+    elif kind == "sphere":
+        element(geometry, "sphere", radius=size[0])
     else:
-        element(geometry, shape.kind, radius=shape.size[0], length=double[1])
+        element(geometry, kind, radius=size[0], length=double[1])
+
+
+def _look(link: Element, look: Look, report: Report) -> None:
+    """What is seen, and meshes that touch."""
+    if look.kind in ("plane", "ellipsoid"):
+        report.omit(f"{look.kind} to be seen", look.name)
+        return
+    if look.collision and look.kind != MESH:
+        report.omit("shape that neither touches nor is seen", look.name)
+        return
+    shaping = scale_of(look) if look.kind == MESH else None
+    if look.kind == MESH and (shaping is None or not look.file or not np.array_equal(shaping[1], np.eye(3))):
+        report.omit("mesh without file, or rotated before it is scaled", look.name)
+        return
+    made = element(link, "collision" if look.collision else "visual", name=look.name)
+    pose = pose_of(look)
+    if shaping is None:
+        _origin(made, pose)
+        _geometry(element(made, "geometry"), look.kind, look.size)
+    else:
+        scale, _, point = shaping
+        _origin(made, composed(pose, (np.eye(3), -scale * point)))
+        # Packages stay what they are: who uses them knows where they lie.
+        file = look.file if "://" in look.file else mesh_path(look, report.file) or look.file
+        element(element(made, "geometry"), MESH, filename=file, scale=None if (scale == 1.0).all() else scale)
+    if look.colour is not None:
+        material = element(made, "material", name=f"rgba {text(look.colour)}")
+        element(material, "color", rgba=look.colour)
 
 
 def _note_the_rest(mech: Mechanism, report: Report) -> None:

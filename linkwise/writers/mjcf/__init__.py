@@ -17,6 +17,7 @@ from linkwise.writers.mjcf.constraints import write_equalities
 from linkwise.writers.mjcf.contact import write_contacts
 from linkwise.writers.mjcf.elements import write_actuators, write_tendons
 from linkwise.writers.mjcf.keyframes import write_keyframes
+from linkwise.writers.mjcf.looks import write_looks
 from linkwise.writers.report import Report, listed
 from linkwise.writers.xml import document, element
 
@@ -31,6 +32,7 @@ def written(mech: Mechanism, report: Report) -> str:
     bodies = Bodies(mech, report)
     bodies.write(element(root, "worldbody"))
     write_contacts(root, mech, step, report)
+    write_looks(root, mech, bodies, report)
     write_tendons(root, mech)
     write_equalities(root, mech, bodies, report)
     write_actuators(root, mech, bodies, report)

@@ -72,9 +72,18 @@ class Bodies:
         self._site(frame.body, placed, name)
         return name
 
-    def _site(self, body: int, pose: Pose, name: str) -> None:
+    def has(self, body: int) -> bool:
+        """Whether a body has an element of its own: links without mass between joints have none."""
+        return body in self._elements
+
+    def inside(self, body: int, pose: Pose) -> tuple[Element, Pose]:
+        """The element of a body, and a pose in it that is given in the link's frame."""
         parent, origin = self._elements[body]
-        element(parent, "site", name=name, **place(seen_from(origin, pose)))
+        return parent, seen_from(origin, pose)
+
+    def _site(self, body: int, pose: Pose, name: str) -> None:
+        parent, seen = self.inside(body, pose)
+        element(parent, "site", name=name, **place(seen))
         self._sites[name] = (body, pose)
 
     def _frames(self, body: int, *own: str) -> None:
@@ -85,8 +94,8 @@ class Bodies:
         for shape in self.mech.shapes:
             carrier, pose = shape.placed(self.mech)
             if carrier == body:
-                parent, origin = self._elements[body]
-                geom(parent, shape, seen_from(origin, pose))
+                parent, seen = self.inside(body, pose)
+                geom(parent, shape, seen)
 
     # -- bodies -------------------------------------------------------------------------------------------------
 
