@@ -156,7 +156,7 @@ def _from_data(results: Results, name: str, columns: Sequence[np.ndarray], bins:
             spread = np.tensordot(weights, (means - values.mean(axis=0)) ** 2, axes=1) / n
             by_chance = (len(parts) - 1) / (n - 1)
             with np.errstate(divide="ignore", invalid="ignore"):
-                found[k][at] = np.maximum(0.0, (spread / variance - by_chance) / (1.0 - by_chance))
+                found[(k, *at)] = np.maximum(0.0, (spread / variance - by_chance) / (1.0 - by_chance))
     return found
 
 

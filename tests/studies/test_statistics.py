@@ -52,6 +52,14 @@ def test_sensitivity_from_given_data(sampling):
     assert np.abs(found["first"].values[:, 0] - indices()[0]).max() < 0.03
 
 
+def test_sensitivity_of_single_numbers(tmp_path):
+    compute = st.Function(lambda case: {"h": float(case.q[0] + 0.1 * case.q[1])})
+    results = st.Study(ARM, compute, {"q0": st.Offset(st.Normal(0, 0.1))}, cases=1000).run()
+    found = results.sensitivity("h")["first"]
+    assert found.dims == ("factor",) and np.abs(found.values - np.array([1.0, 0.01]) / 1.01).max() < 0.05
+    results.plot_sensitivity("h", tmp_path / "h.png")
+
+
 def test_quantiles_summary_and_histogram():
     results = study(cases=500).run()
     y = results["y"]
