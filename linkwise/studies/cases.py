@@ -12,6 +12,7 @@ import numpy as np
 
 import linkwise as lw
 
+from .errors import StudyError
 from .quantities import CTRL, GRAVITY, OF_LINKS, OF_POSITIONS, PAYLOAD
 
 FEEDBACK = ("target", "kp", "kd")
@@ -72,7 +73,7 @@ class Cases:
         q = self._of_joints("q0", np.array(self.mechanism.initial))
         if not self.mechanism.loops:
             return q
-        held = [name.partition(".")[2] for name in self.values if name.startswith("q0.")]
+        held = self._named("q0")
         same = not any(name.startswith("q0") for name in self.values)
         closed = [lw.closed.assemble(self.mechanism, one, hold=held) for one in (q[:1] if same else q)]
         return np.broadcast_to(np.array(closed), q.shape)
@@ -82,12 +83,25 @@ class Cases:
         v = self._of_joints("v0", np.zeros(self.mechanism.nv))
         if not self.mechanism.loops or not v.any():
             return v
-        pairs = zip(self.q, v, strict=True)
+        joints = self._named("v0")
+        if joints and "v0" in self.values:
+            raise StudyError(
+                f"v0 and v0.{joints[0]}: loops are closed with the velocities of named joints, or with those nearest "
+                "to given ones of all; name joints, or give all"
+            )
+        given: Any = v
+        if joints:  # these keep their velocities, the others follow
+            given = [{joint: one[self.mechanism.v_index(joint)] for joint in joints} for one in v]
+        pairs = zip(self.q, given, strict=True)
         return np.array([lw.closed.project(self.mechanism, q, one)[1] for q, one in pairs])
 
     @cached_property
     def tau(self) -> np.ndarray:
         return self._of_joints("tau", np.zeros(self.mechanism.nv))
+
+    def _named(self, head: str) -> list[str]:
+        """The joints that such numbers are given of by name."""
+        return [name.partition(".")[2] for name in self.values if name.startswith(f"{head}.")]
 
     def varies(self, head: str) -> bool:
         """Whether something so named, of all joints or of one, varies."""

@@ -74,7 +74,21 @@ def test_closed_mechanisms_start_closed():
     assert np.abs(lw.closed.position_error(mech, cases.q)).max() < 1e-9
     assert np.allclose(cases.q[:, 0], cases[f"q0.{joint}"])
     rates = lw.closed.constraint_jacobian(mech, cases.q) @ cases.v[..., None]
-    assert np.abs(rates).max() < 1e-9 and np.abs(cases.v).max() > 0.1
+    assert np.abs(rates).max() < 1e-9 and np.allclose(cases.v[:, 0], 1.0, rtol=0, atol=1e-12)
+
+
+def test_named_joints_of_closed_mechanisms_have_their_speeds():
+    mech = lw.mechanisms.four_bar()
+    vary = {"q0.crank_joint": 0.9, "v0.crank_joint": st.Uniform(1, 2)}
+    found = made(mech, vary, cases=3, compute=st.Rollout(0.001, 1)).run()
+    assert np.allclose(found["velocities"][:, 0, 0], found["v0.crank_joint"], rtol=0, atol=1e-12)
+    for k, speed in enumerate(found["v0.crank_joint"]):
+        _, v = lw.rollout(mech, {"crank_joint": 0.9}, {"crank_joint": speed}, None, 0.001, 1)
+        assert np.allclose(found["velocities"][k], v, rtol=0, atol=1e-12)
+    with pytest.raises(st.StudyError, match="does not let 'crank_joint', 'coupler_joint' move"):
+        made(mech, {"v0.crank_joint": 1.0, "v0.coupler_joint": 9.0}, cases=1).run()
+    with pytest.raises(st.StudyError, match=r"v0 and v0\.crank_joint: .* name joints, or give all"):
+        made(mech, {"v0": 1.0, "v0.crank_joint": 9.0}, cases=1).run()
 
 
 @pytest.mark.parametrize(
