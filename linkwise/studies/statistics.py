@@ -148,15 +148,16 @@ def _from_data(results: Results, name: str, columns: Sequence[np.ndarray], bins:
         raise StudyError(f"{n} cases are too few for {count} bins: four in each at least")
     found = np.zeros((len(columns), *results.shape(name)))
     for at, values in _blocks(results, name):
-        variance = np.var(values, axis=0)
-        for k, column in enumerate(columns):
+        variance, own = np.var(values, axis=0), []
+        for column in columns:
             parts = _parts(column, count)
             weights = np.array([len(part) for part in parts])
             means = np.array([values[part].mean(axis=0) for part in parts])
             spread = np.tensordot(weights, (means - values.mean(axis=0)) ** 2, axes=1) / n
             by_chance = (len(parts) - 1) / (n - 1)
             with np.errstate(divide="ignore", invalid="ignore"):
-                found[(k, *at)] = np.maximum(0.0, (spread / variance - by_chance) / (1.0 - by_chance))
+                own.append(np.maximum(0.0, (spread / variance - by_chance) / (1.0 - by_chance)))
+        found[(slice(None), *at)] = own
     return found
 
 
