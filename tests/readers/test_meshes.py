@@ -104,6 +104,17 @@ def test_a_mirrored_collada_faces_outwards(tmp_path):
     "name, content, words",
     [
         ("cube.stl", as_binary_stl()[:-1], "no binary STL"),
+        ("cut.stl", b"solid x\nfacet", r"cut\.stl cannot be read as a mesh: it has 0 complete vertices for 3 corners"),
+        ("empty.stl", b"solid x\n", "no binary STL"),
+        (
+            "cut.stl",
+            as_ascii_stl()[:130],
+            "it has 3 complete vertices for 6 corners of facets: is it cut off",
+        ),
+        ("cut.stl", as_ascii_stl()[:69], "it has 1 complete vertices for 3"),
+        ("hello.obj", b"hello", r"hello\.obj cannot be read as a mesh: it has no triangles"),
+        ("points.obj", b"v 0 0 0\nv 1 0 0\nv 0 1 0", "it has no triangles"),
+        ("none.dae", b"<COLLADA/>", "it has no triangles"),
         ("cube.obj", b"v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 x\nf 1 2 3", "could not convert"),
         ("cube.dae", b"<COLLADA><asset>", "malformed XML"),
         ("cube.dae", b"<!DOCTYPE x><COLLADA/>", "document types and entities are refused"),

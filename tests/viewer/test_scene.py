@@ -49,6 +49,13 @@ def volume(mesh):
     return np.linalg.det(mesh.vertices[mesh.faces].astype(float)).sum() / 6.0
 
 
+def test_a_broken_mesh_is_told_as_a_missing_one_is(robot, tmp_path):
+    (tmp_path / "robot" / "meshes" / "nothing.stl").write_text("solid x\nfacet")
+    with pytest.warns(lw.MechanismWarning, match=r"1 mesh cannot be drawn.*nothing\.stl.*cut off") as told:
+        seen = scene(robot)
+    assert len(told) == 1 and seen.missing == ("package://robot/meshes/nothing.stl",)
+
+
 def test_what_a_urdf_file_shows(robot):
     with pytest.warns(lw.MechanismWarning, match="1 mesh cannot be drawn.*nothing.stl") as told:
         seen = scene(robot)

@@ -30,8 +30,11 @@ def load_mesh(path: str | os.PathLike[str]) -> tuple[Surface, ...]:
     if file.stat().st_size > MAX_BYTES:
         raise MechanismError(f"{file} has more than {MAX_BYTES} bytes; reduce the number of its triangles")
     try:
-        return tuple(surface for surface in _READERS[file.suffix.lower()](file) if len(surface.faces))
+        found = tuple(surface for surface in _READERS[file.suffix.lower()](file) if len(surface.faces))
     except MechanismError:
         raise
     except (ValueError, IndexError, KeyError, OverflowError) as error:
         raise MechanismError(f"{file} cannot be read as a mesh: {error}") from None
+    if not found:
+        raise MechanismError(f"{file} cannot be read as a mesh: it has no triangles")
+    return found

@@ -21,9 +21,13 @@ def _from_stl(path: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _from_ascii_stl(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    lines = (line.split() for line in path.read_text(errors="replace").splitlines())
-    corners = np.array([words[1:4] for words in lines if words[:1] == ["vertex"]], dtype=float)
-    return corners.ravel(), np.arange(len(corners))
+    lines = [line.split() for line in path.read_text(errors="replace").splitlines()]
+    facets = sum(words[:1] == ["facet"] for words in lines)
+    corners = [[float(word) for word in words[1:4]] for words in lines if words[:1] == ["vertex"]]
+    whole = sum(len(corner) == 3 for corner in corners)
+    if not whole == len(corners) == 3 * facets:
+        raise ValueError(f"it has {whole} complete vertices for {3 * facets} corners of facets: is it cut off?")
+    return np.ravel(corners), np.arange(len(corners))
 
 
 def one_surface(path: Path) -> Iterator[Surface]:
