@@ -19,6 +19,9 @@ from ..dynamics.states import Float64Array, real_numbers
 from ..dynamics.trees import difference, integrate
 from ..mechanism import Mechanism, MechanismError, require_mechanism
 from ..mechanism.quaternions import with_unit_quaternions
+from .limits import has_limits, warn_beyond_limits
+
+LOOKS = 9  # places of a piece of a spline at which limits are looked at
 
 #: Coefficients of the quintic x(h y), y from 0 to 1, by x', x'' at its ends (times h, h^2) and x(h); x(0) = 0.
 HERMITE = np.linalg.inv(
@@ -82,6 +85,7 @@ def line(mech: Mechanism, q0: Any, q1: Any) -> Path:
     first, last = (_configurations(mech, name, q, 1) for name, q in (("q0", q0), ("q1", q1)))
     coefficients = np.zeros((1, 5, mech.nv))
     coefficients[0, 0] = difference(mech, first, last)
+    warn_beyond_limits(mech, np.array([first, last]))
     return Path(mech, np.array([0.0, 1.0]), first[None], coefficients)
 
 
@@ -127,7 +131,11 @@ def spline(
             raise MechanismError(
                 f"accelerations ({n}, {mech.nv}) go with velocities ({n}, {mech.nv}) at every waypoint"
             )
-    return Path(mech, knots, q[:-1], _pieces(mech, q, np.diff(knots), ways, v, a))
+    path = Path(mech, knots, q[:-1], _pieces(mech, q, np.diff(knots), ways, v, a))
+    if has_limits(mech):  # between waypoints too, where splines swing out
+        within = np.linspace(0.0, 1.0, LOOKS)
+        warn_beyond_limits(mech, path((knots[:-1, None] + np.diff(knots)[:, None] * within).ravel())[0])
+    return path
 
 
 def _knots(ways: np.ndarray, at: Any) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import linkwise as lw
 from linkwise.cli import main
@@ -51,3 +52,9 @@ def test_what_is_missing_is_said(capsys, tmp_path):
     waypoints.write_text("q1,q2\n0,0\n1,1\n")
     assert main(["trajectory", "builtin:planar_arm:2", "--through", str(waypoints)]) == 2
     assert "has no column t: give --duration" in capsys.readouterr().err
+
+
+def test_motions_beyond_limits_are_told(tmp_path):
+    planned = ("trajectory", "builtin:puma560", "--to", "joint1=3.5", "--fastest", "--effort", "100")
+    with pytest.warns(lw.LimitWarning, match="leaves joint limits: 'joint1' to 3.5, outside -2.793 .. 2.793"):
+        assert main([*planned, "-o", str(tmp_path / "motion.csv")]) == 0

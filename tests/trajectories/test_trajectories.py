@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline
@@ -124,3 +126,19 @@ def test_the_shortest_duration_of_a_law():
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call(lw.mechanisms.chain(2))
+
+
+def test_paths_beyond_limits_are_told():
+    """Their ends, and what a spline does between waypoints that are within."""
+    arm = lw.mechanisms.planar_arm(2).with_limits(joint1=lw.Limits(-2.9, 2.9))
+    with pytest.warns(lw.LimitWarning, match=r"'joint1' to 3.5, outside -2.9 .. 2.9;") as told:
+        motion = lw.trajectories.point_to_point(arm, np.zeros(2), [3.5, 4.0], duration=2.0)
+        lw.trajectories.time_optimal(motion, effort=100.0)
+    assert len(told) == 1 and told[0].filename == __file__
+    np.testing.assert_allclose(motion(2.0)[0], [3.5, 4.0])
+    with pytest.warns(lw.LimitWarning, match="'joint1' to 3"):
+        lw.trajectories.spline(arm, [[0.0, 0.0], [2.8, 0.0], [2.8, 0.0], [0.0, 0.0]], at=[0.0, 1.0, 2.0, 3.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lw.trajectories.point_to_point(arm, np.zeros(2), [2.9, 4.0], duration=2.0)
+        lw.trajectories.spline(arm, [[0.0, 0.0], [2.9, 0.0]], at=[0.0, 1.0])
