@@ -61,9 +61,17 @@ def study(
         raise click.UsageError(f"there is no result {chosen!r}; available: {', '.join(results.names)}")
     _print(results, chosen, to, as_json)
     if rows:
-        results.save_table(rows)
+        _write_table(results, rows)
     if plot:
         results.plot_quantiles(chosen, plot)
+
+
+def _write_table(results: Any, path: str) -> None:
+    """All that has no axis of time, and word of the rest."""
+    results.save_table(path, *(name for name in results.names if name not in results.over_time))
+    if results.over_time:
+        left_out = ", ".join(results.over_time)
+        click.echo(f"linkwise: {path} has a row per case, without {left_out} over time: see --store", err=True)
 
 
 def _bar_is_seen() -> bool:

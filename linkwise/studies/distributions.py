@@ -36,6 +36,9 @@ class Distribution:
         raise NotImplementedError
 
     def _check(self, right: Any, message: str) -> None:
+        for name, given in vars(self).items():
+            if np.asarray(given).dtype.kind == "f" and np.isnan(given).any():
+                raise StudyError(f"{self}: {name} must be a number, not NaN")
         if not np.all(right):
             raise StudyError(f"{self}: {message}")
 

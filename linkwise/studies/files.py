@@ -222,14 +222,18 @@ def _distribution(name: str, given: Any) -> Any:
 
 def _made(what: str, kind: str, numbers: Any) -> d.Distribution:
     make = KINDS[kind]
-    try:
-        if kind == "within_limits":
-            return make()
-        if isinstance(numbers, dict):
-            _check_keys(f"{what}: ", numbers, [one.name for one in _fields(make)])
-            return make(**numbers)
+    if kind == "within_limits":
+        return make()
+    if isinstance(numbers, dict):
+        _check_keys(f"{what}: ", numbers, [one.name for one in _fields(make)])
+    else:
         _check_type(what, numbers, list)
+    try:
+        if isinstance(numbers, dict):
+            return make(**numbers)
         return make(numbers) if kind in WHOLE_LISTS else make(*numbers)
+    except StudyError as error:
+        raise StudyError(f"{what}: {error}") from None
     except TypeError:
         names = ", ".join(one.name for one in _fields(make))
         raise StudyError(f"{what} has the numbers {names}; given: {numbers}") from None

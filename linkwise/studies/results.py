@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,11 @@ class Results:
         varied = self.varied
         return (*varied, *(name for name in self._arrays if name not in varied))
 
+    @property
+    def over_time(self) -> tuple[str, ...]:
+        """Those that have an axis of time."""
+        return tuple(name for name in self.names if "t" in self.axes(name))
+
     def _base(self, name: str) -> str:
         """The quantity that a column of a table belongs to."""
         return name if name in self.record["varied"] else name.partition("[")[0]
@@ -65,14 +71,17 @@ class Results:
 
     def part(self, name: str, *index: Any) -> np.ndarray:
         """An array, or the part of it at an index behind the axis of cases, of the cases that are done."""
-        if name not in self._arrays:
-            raise KeyError(f"no result {name!r}; available: {', '.join(self.names)}")
-        values = np.asarray(self._arrays[name][(slice(None), *index)])
+        values = np.asarray(self._array(name)[(slice(None), *index)])
         return values if self.complete else values[self.done]
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Of an array, behind the axis of cases."""
-        return tuple(self._arrays[name].shape[1:])
+        return tuple(self._array(name).shape[1:])
+
+    def _array(self, name: str) -> Any:
+        if name not in self._arrays:
+            raise KeyError(f"no result {name!r}; available: {', '.join(self.names)}")
+        return self._arrays[name]
 
     def axes(self, name: str) -> tuple[str, ...]:
         """Names of an array's axes, that of cases first."""
@@ -116,11 +125,18 @@ class Results:
         return found
 
     def table(self, *names: str) -> Any:
-        """A ``pandas.DataFrame`` with a row per case: of these arrays, by default of all without an axis of time."""
+        """A ``pandas.DataFrame`` with a row per case: of these arrays, by default of all without an axis of time, with a
+        warning that names the others."""
         from .stores import columns_of
 
         pandas = library("pandas", "table()", "labelled")
-        chosen = names or tuple(name for name in self.names if "t" not in self.axes(name))
+        chosen = names or tuple(name for name in self.names if name not in self.over_time)
+        if not names and self.over_time:
+            warnings.warn(
+                f"the table leaves out {', '.join(self.over_time)}, which have an axis of time: name what it shall have, "
+                "such as results of final_only=True or of measure, or take dataset()",
+                stacklevel=2,
+            )
         columns: dict[str, np.ndarray] = {}
         for name in chosen:
             columns |= columns_of(self.record, name, self[name])
@@ -139,8 +155,8 @@ class Results:
 
     # Statistics and pictures -----------------------------------------------------------------------------------------
 
-    def quantiles(self, name: str, probabilities: Sequence[float] = (0.05, 0.5, 0.95)) -> Any:
-        """(quantile, ...): of an array over all cases."""
+    def quantiles(self, name: str, probabilities: float | Sequence[float] = (0.05, 0.5, 0.95)) -> Any:
+        """(quantile, ...): of an array over all cases; of one probability without that axis."""
         from .statistics import quantiles
 
         return quantiles(self, name, probabilities)

@@ -18,8 +18,10 @@ BYTES_AT_ONCE = 2**28
 STATISTICS: dict[str, Callable[..., np.ndarray]] = {"mean": np.mean, "std": np.std, "min": np.min, "max": np.max}
 
 
-def quantiles(results: Results, name: str, probabilities: Sequence[float] = (0.05, 0.5, 0.95)) -> Any:
-    """(quantile, ...): values below which such parts of the cases are."""
+def quantiles(results: Results, name: str, probabilities: float | Sequence[float] = (0.05, 0.5, 0.95)) -> Any:
+    """(quantile, ...): values below which such parts of the cases are; of one probability without that axis."""
+    if np.ndim(probabilities) == 0:
+        return quantiles(results, name, [probabilities]).isel(quantile=0)  # type: ignore[list-item]
     wanted = np.asarray(probabilities, float)
     if wanted.ndim != 1 or not ((wanted >= 0.0) & (wanted <= 1.0)).all():
         raise StudyError(f"probabilities are numbers from 0 to 1, not {probabilities!r}")
@@ -157,7 +159,8 @@ def _from_data(results: Results, name: str, columns: Sequence[np.ndarray], bins:
             by_chance = (len(parts) - 1) / (n - 1)
             with np.errstate(divide="ignore", invalid="ignore"):
                 own.append(np.maximum(0.0, (spread / variance - by_chance) / (1.0 - by_chance)))
-        found[(slice(None), *at)] = own
+        if own:
+            found[(slice(None), *at)] = own
     return found
 
 

@@ -72,7 +72,9 @@ def test_a_file_says_what_python_says(tmp_path):
         ("uniform = [0.0, 2.0]", "unifrom = [0.0, 2.0]", "unknown distribution 'unifrom'; did you mean 'uniform'"),
         ("uniform = [0.0, 2.0]", "uniform = [0.0, 1.0, 2.0]", "uniform has the numbers low, high; given"),
         ("uniform = [0.0, 2.0]", "uniform = 2.0", "must be a list, not 2.0"),
-        ("uniform = [0.0, 2.0]", "uniform = [2.0, 0.0]", "low must not be above high"),
+        ("uniform = [0.0, 2.0]", "uniform = [2.0, 0.0]", "vary: payload.link2.mass: .*low must not be above high"),
+        ("normal = [1.0, 0.02]", "normal = [1.0, -1]", "vary: mass: .*std must not be negative"),
+        ("normal = [1.0, 0.02]", "normal = [1.0, nan]", "vary: mass: .*std must be a number, not NaN"),
         ("mean = 0.0", "men = 0.0", "unknown key 'men'; did you mean 'mean'"),
         ('"factor"', '"percent"', "as = 'percent' is unknown; available: factor, offset"),
         ("joint1 =", "elbow =", "v0.elbow: mechanism 'planar_arm_2' has no moving joint 'elbow'"),
@@ -114,7 +116,8 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     written(tmp_path)
     assert main(["study", "study.toml", "--table", "t.csv", "--plot", "p.png"]) == 0
     out, err = capsys.readouterr()
-    assert "40 cases, positions (rad) at the end" in out and "joint2" in out and "stored in a.zarr" in out and err == ""
+    assert "40 cases, positions (rad) at the end" in out and "joint2" in out and "stored in a.zarr" in out
+    assert err == "linkwise: t.csv has a row per case, without positions, velocities over time: see --store\n"
     assert (tmp_path / "t.csv").read_text().count("\n") == 41 and (tmp_path / "p.png").exists()
     assert main(["study", "study.toml", "--json", "--of", "velocities"]) == 0  # from the store
     document = json.loads(capsys.readouterr().out)

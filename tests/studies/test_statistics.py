@@ -74,6 +74,18 @@ def test_quantiles_summary_and_histogram():
     assert np.array_equal(counts.values[:, 0], np.histogram(y[:, 0], edges)[0])
     with pytest.raises(st.StudyError, match="from 0 to 1"):
         results.quantiles("y", (5, 95))
+    median = results.quantiles("y", 0.5)
+    assert median.dims == ("sign",) and np.allclose(median.values, np.median(y, axis=0))
+    for ask in (results.summary, results.plot_quantiles, results.sensitivity, results.shape):
+        with pytest.raises(KeyError, match="no result 'z'; available: my.x, y"):
+            ask("z")
+
+
+def test_tables_say_what_they_leave_out():
+    results = st.Study(ARM, st.Rollout(0.01, 2), {"q0": st.Uniform(0, 1)}, cases=3).run()
+    with pytest.warns(UserWarning, match="leaves out positions, velocities, which have an axis of time"):
+        assert list(results.table()) == ["q0[joint1]", "q0[joint2]"]
+    assert results.table("positions").shape == (3, 6)
 
 
 def test_what_is_not_finite_is_left_out():
