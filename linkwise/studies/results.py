@@ -125,16 +125,16 @@ class Results:
         return found
 
     def table(self, *names: str) -> Any:
-        """A ``pandas.DataFrame`` with a row per case: of these arrays, by default of all without an axis of time, with a
-        warning that names the others."""
+        """A ``pandas.DataFrame`` with a row per case: of these arrays, by default of all without an axis of time,
+        with a warning that names the others."""
         from .stores import columns_of
 
         pandas = library("pandas", "table()", "labelled")
         chosen = names or tuple(name for name in self.names if name not in self.over_time)
         if not names and self.over_time:
             warnings.warn(
-                f"the table leaves out {', '.join(self.over_time)}, which have an axis of time: name what it shall have, "
-                "such as results of final_only=True or of measure, or take dataset()",
+                f"the table leaves out {', '.join(self.over_time)}, which have an axis of time: name what it shall "
+                "have, or take dataset()",
                 stacklevel=2,
             )
         columns: dict[str, np.ndarray] = {}
