@@ -187,6 +187,8 @@ def input_arrays(
             raise KernelError(_misfit(array, own.shape, steps if per_step else None))
         if array.name in CONFIGURATIONS and isinstance(values, np.ndarray):
             values = with_unit_quaternions(mech, CONFIGURATIONS[array.name], values)
+        if array.name == "dt" and isinstance(values, np.ndarray) and not np.isfinite(values).all():
+            raise MechanismError(f"rollout: dt must be finite, the length of a step in seconds, not {given['dt']!r}")
         batches[array.name] = values.shape[: lead - per_step]
         if per_step:
             cut = (*batches[array.name], steps // every, every, *core)

@@ -101,7 +101,7 @@ def rollout(
     q0, v0       (..., nq), (..., nv): initial states, their batches broadcast; None and {joint: ...} as in ``simulate``
     tau          joint forces: None for none, (nv,) the same at all times, (steps, nv) in every step, (..., steps, nv)
                  for every state too, (..., 1, nv) for every state the same at all times; or ``lw.held``, a controller
-    dt           length of a step: a number, or one for each state; may be negative; None for ``mech.timestep``
+    dt           length of a step: a number, or one for each state; may be negative or 0; None: ``mech.timestep``
     method       "rk4", of fourth order, "semi_implicit" (v first, then q with the new v; contact implicitly), of first
                  order at a quarter of the cost, or the name of one of your own (``linkwise.register_integrator``)
     wrenches     external, in link frames: None, or (n_links, 6) and more axes as tau

@@ -426,6 +426,16 @@ REFUSED = {
         lw.KernelError,
         "must not share memory",
     ),
+    "a step that is no number": (
+        lambda: lw.rollout(ARM, Q, None, None, np.nan, 3),
+        lw.MechanismError,
+        "rollout: dt must be finite, the length of a step in seconds, not nan",
+    ),
+    "a step without end in a batch": (
+        lambda: lw.rollout(ARM, Q, V, None, np.array([0.1, np.inf]), 3),
+        lw.MechanismError,
+        "rollout: dt must be finite",
+    ),
     "parameter": (
         lambda: lw.rollout(ARM, Q, V, None, 0.1, 3, parameters={"weight": 1.0}),
         ValueError,
