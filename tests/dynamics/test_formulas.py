@@ -115,6 +115,7 @@ def test_kernels_have_formulas_in_their_inputs():
 def test_double_pendulum_as_in_textbooks():
     """Spong, Hutchinson and Vidyasagar, Robot Modeling and Control (2006), 7.4: the planar elbow manipulator."""
     formulas = lw.symbolic(lw.mechanisms.planar_arm(2), "mass_matrix")
+    assert repr(formulas) == str(formulas) == formulas.text()
     assert str(formulas).splitlines() == [
         "c2 = cos(q2)",
         "M11 = I1 + I2 + m1*r1**2 + m2*(l1**2 + 2*l1*r2*c2 + r2**2)",

@@ -50,7 +50,7 @@ class Formulas:
 
     # -- as text --------------------------------------------------------------------------------------
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return self.text()
 
     def text(self) -> str:
