@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -136,6 +137,9 @@ def joint_numbers(mech: lw.Mechanism, option: str, text: str) -> tuple[str, list
     joint, equals, numbers = text.rpartition("=")
     if not equals:
         raise click.UsageError(f"{option} {text}: the form is JOINT=NUMBER, such as {mech.joint_names[0]}=0.5")
+    if "=" in joint and "," in joint:
+        each = " ".join(f"{option} {one}" for one in re.split(r",(?=[^,]*=)", text))
+        raise click.UsageError(f"{option} {text}: {option} is given once for each joint: {each}")
     mech.body_index(joint)  # says what is wrong with the name
     return joint, finite_numbers(f"{option} {text}", numbers)
 

@@ -37,6 +37,11 @@ def test_ramps_of_trapezoids(capsys, tmp_path, run):
     assert main([*planned, "--ramp", "0.1"]) == 2 and "--ramp is for --law trapezoid" in capsys.readouterr().err
 
 
+def test_joints_between_commas_are_told_apart(capsys):
+    assert main(["trajectory", "builtin:planar_arm:3", "--to", "joint1=0.5,joint2=0.4,joint3=1"]) == 2
+    assert "once for each joint: --to joint1=0.5 --to joint2=0.4 --to joint3=1" in capsys.readouterr().err
+
+
 def test_what_is_missing_is_said(capsys, tmp_path):
     for arguments, message in (
         ((), "give --to JOINT=Q"),
