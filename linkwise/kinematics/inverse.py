@@ -208,10 +208,10 @@ def _configuration(mech: Mechanism, name: str, given: Any) -> Float64Array | Non
     if given is None:
         return None
     q = configuration_by_joint(mech, name, given) if isinstance(given, Mapping) else real_numbers(name, given)
-    if q.shape[-1:] != (mech.nq,) or not np.isfinite(q).all():
-        raise MechanismError(
-            f"{name} must be finite numbers of shape (..., {mech.nq}) for {mech.name!r}, got {q.shape}"
-        )
+    if q.shape[-1:] != (mech.nq,):
+        raise MechanismError(f"{name} must be numbers of shape (..., {mech.nq}) for {mech.name!r}, got {q.shape}")
+    if not np.isfinite(q).all():
+        raise MechanismError(f"{name} must be finite, and has {q[~np.isfinite(q)][0]}")
     return with_unit_quaternions(mech, name, q)
 
 

@@ -141,6 +141,8 @@ def _goal(mech: Mechanism, frame: Any, given: Any) -> tuple[Goal, list[tuple[str
 def _from_array(frame: str, given: Any) -> FrameTarget:
     array = real_numbers(f"the target of {frame!r}", given)
     if array.shape[-2:] == (4, 4):
+        if not np.isfinite(array).all():
+            raise MechanismError(f"the target of {frame!r} must be finite, and has {array[~np.isfinite(array)][0]}")
         if not np.abs(array[..., 3, :] - LAST_ROW).max(initial=0.0) < TOLERANCE:
             raise MechanismError(f"the target of {frame!r} is no pose: its last row must be 0 0 0 1")
         return FrameTarget(array[..., :3, 3], array[..., :3, :3])

@@ -196,9 +196,11 @@ def _pieces(
 def _configurations(mech: Mechanism, name: str, given: Any, axes: int) -> Float64Array:
     require_mechanism(mech)
     q = real_numbers(name, given)
-    if q.ndim != axes or q.shape[-1] != mech.nq or not np.isfinite(q).all():
+    if q.ndim != axes or q.shape[-1] != mech.nq:
         shape = f"({mech.nq},)" if axes == 1 else f"(n, {mech.nq})"
-        raise MechanismError(
-            f"{name} must be finite numbers of shape {shape} for mechanism {mech.name!r}, got {q.shape}"
-        )
+        raise MechanismError(f"{name} must be numbers of shape {shape} for mechanism {mech.name!r}, got {q.shape}")
+    wrong = np.argwhere(~np.isfinite(q))
+    if len(wrong):
+        place = tuple(wrong[0].tolist())
+        raise MechanismError(f"{name} must be finite, and has {q[place]} at [{', '.join(map(str, place))}]")
     return with_unit_quaternions(mech, name, q)

@@ -107,7 +107,7 @@ def test_the_shortest_duration_of_a_law():
     [
         (lambda m: tr.point_to_point(m, [0.0, 0.0], [1.0, 1.0], -1.0), "duration must be"),
         (lambda m: tr.point_to_point(m, [0.0, 0.0], [1.0, 1.0]), "no bound says how long"),
-        (lambda m: tr.point_to_point(m, [0.0], [1.0, 1.0], 1.0), r"q0 must be finite numbers of shape \(2,\)"),
+        (lambda m: tr.point_to_point(m, [0.0], [1.0, 1.0], 1.0), r"q0 must be numbers of shape \(2,\)"),
         (lambda m: tr.point_to_point(m, [0.0, 0.0], [1.0, 1.0], 1.0, law="cubic"), "unknown law 'cubic'"),
         (lambda m: tr.spline(m, [[0.0, 0.0]]), "two waypoints or more"),
         (lambda m: tr.spline(m, np.zeros((2, 2))), "waypoints 0 and 1 are equal"),
@@ -121,6 +121,7 @@ def test_the_shortest_duration_of_a_law():
         (lambda m: tr.point_to_point(m, [0.0, 0.0], [1.0, 1.0], 1.0, "trapezoid", ramp=0.7), "ramp must be"),
         (lambda m: tr.point_to_point(m, [0.0, 0.0], [1.0, 1.0], 1.0, ramp=0.2), "ramp=0.2 is for law='trapezoid'"),
         (lambda m: tr.along(tr.line(m, [0.0, 0.0], [1.0, 1.0]), 0.0), "duration must be"),
+        (lambda m: tr.spline(m, [[0, 0], [0, np.nan]]), r"must be finite, and has nan at \[1, 1\]"),
     ],
 )
 def test_bad_input(call, message):
