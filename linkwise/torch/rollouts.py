@@ -16,6 +16,10 @@ from ..frameworks import Call, derivative_of, kept, spacing
 from .kernels import DTYPES, differentiable
 
 PER_STEP = ("tau", "wrenches", "ctrl")  # what may change from step to step
+STEP_BY_STEP = (
+    "take them through linkwise.torch.differentiable(linkwise.step_kernel(mech, dt), 'state'), step after step, or "
+    "through linkwise.jax.rollout"
+)
 
 
 @torch.compiler.disable  # graphs break here, instead of following NumPy
@@ -57,6 +61,7 @@ def rollout(
     given = {
         name: x for name, x in {**driven, **dict(feedback or {}), **dict(parameters or {})}.items() if x is not None
     }
+    _refuse_lost_gradients({"dt": dt, **given})
     wrong = [name for name, x in given.items() if isinstance(x, Tensor) and x.device.type != "cpu"]
     if wrong:
         raise ValueError(f"rollout: {', '.join(wrong)} on a GPU: gradients of rollouts are taken on the CPU")
@@ -86,6 +91,25 @@ def rollout(
     )
     q, v, *_ = _Rollout.apply(call, *tensors.values())
     return q, v
+
+
+def _refuse_lost_gradients(given: Mapping[str, Any]) -> None:
+    """Tensors that are no arguments by themselves would be read as numbers, without gradients."""
+    if not torch.is_grad_enabled():
+        return
+    for name, x in given.items():
+        parts = x.values() if isinstance(x, Mapping) else x if isinstance(x, list | tuple) else ()
+        if any(isinstance(part, Tensor) and part.requires_grad for part in parts):
+            raise TypeError(
+                f"rollout: {name} has tensors with requires_grad in a {type(x).__name__}, where gradients are not "
+                "followed: give one tensor with the numbers of all joints, made by torch.stack or torch.cat for "
+                "instance, or tensor.detach()"
+            )
+    if isinstance(given["dt"], Tensor) and given["dt"].requires_grad:
+        raise TypeError(
+            "rollout: dt is a tensor with requires_grad: gradients by dt are not computed here; linkwise.jax.rollout "
+            "and linkwise.rollout_vjp(..., wrt='dt') have them; else give dt.detach()"
+        )
 
 
 def _step_by_step(
@@ -188,13 +212,35 @@ class _Rollout(torch.autograd.Function):
             ctx.mark_non_differentiable(*output[-2:])
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *weights: Any) -> Any:
-        motion, (*tensors, q, v) = ctx.motion, ctx.saved_tensors
-        values, options = motion.arguments(tuple(tensors))
-        mech, wanted = motion.mech, [n for n, x in zip(motion.names, ctx.needs_input_grad[1:], strict=True) if x]
-        path, rates = q.detach().numpy(), _rates_of(mech, q.numpy().dtype.name)
-        w_q, w_v = (w.numpy() for w in weights[:2])
+        tensors, wanted = ctx.saved_tensors, ctx.needs_input_grad[1:]
+        found = iter(_Gradients.apply(ctx.motion, wanted, *weights[:2], *tensors))
+        return None, *(next(found) if needed else None for needed in wanted)
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        raise RuntimeError(f"derivatives of rollouts in torch are taken backwards only: {STEP_BY_STEP}")
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *inputs: Any) -> Any:
+        raise RuntimeError(
+            "rollouts take batches themselves: in place of torch.func.vmap give tensors with leading axes; second "
+            f"derivatives they have none: {STEP_BY_STEP}"
+        )
+
+
+class _Gradients(torch.autograd.Function):
+    """Gradients of a motion by those of its tensors that are wanted; they have none themselves."""
+
+    @staticmethod
+    def forward(
+        motion: _Motion, needed: tuple[bool, ...], of_q: Tensor, of_v: Tensor, *tensors: Tensor
+    ) -> tuple[Tensor, ...]:
+        *tensors_in, q, v = tensors
+        values, options = motion.arguments(tuple(tensors_in))
+        mech, wanted = motion.mech, [n for n, x in zip(motion.names, needed, strict=True) if x]
+        path, rates = q.detach().numpy(), _rates_of(mech, q.detach().numpy().dtype.name)
+        w_q, w_v = (w.detach().numpy() for w in (of_q, of_v))
         at = path[..., -1, :] if motion.final_only else path
         along = np.einsum("...ij,...i->...j", rates(at, np.zeros_like(w_v)), w_q)
         found = lw.rollout_vjp(
@@ -206,11 +252,20 @@ class _Rollout(torch.autograd.Function):
             matrix = rates(start, np.zeros((*start.shape[:-1], mech.nv), start.dtype))
             inner = np.linalg.solve(np.einsum("...ij,...ik->...jk", matrix, matrix), found["q0"][..., None])
             found["q0"] = (matrix @ inner)[..., 0]
-        gradients = {name: torch.from_numpy(np.ascontiguousarray(found[name])) for name in wanted}
-        return None, *(
-            gradients[n].sum_to_size(x.shape) if n in gradients else None
-            for n, x in zip(motion.names, tensors, strict=True)
-        )
+        shapes = {name: x.shape for name, x in zip(motion.names, tensors_in, strict=True)}
+        return tuple(torch.from_numpy(np.ascontiguousarray(found[name])).sum_to_size(shapes[name]) for name in wanted)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, *weights: Any) -> Any:
+        raise RuntimeError(f"gradients of rollouts have no gradients in torch: {STEP_BY_STEP}")
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *inputs: Any) -> Any:
+        raise RuntimeError(f"gradients of rollouts cannot be mapped in torch: {STEP_BY_STEP}")
 
 
 def _rates_of(mech: lw.Mechanism, dtype: str) -> lw.Kernel:

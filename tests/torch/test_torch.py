@@ -125,6 +125,41 @@ def test_rollouts_from_rest_and_what_they_refuse():
         lwt.rollout(ARM, q, v, None, 0.01, 2, feedback=lw.computed_torque(ARM, q.detach().numpy()))
 
 
+def test_no_gradient_of_a_rollout_is_lost():
+    q, v, _ = (x.detach() for x in tensors(ARM))
+    joint, number = ARM.joint_names[0], torch.tensor(3.0, dtype=torch.float64, requires_grad=True)
+    for name in ("target", "kp", "kd"):
+        feedback = {"target": q, "kp": 1.0, name: {joint: number}}
+        with pytest.raises(TypeError, match=f"{name} has tensors.*one tensor with the numbers of all joints"):
+            lwt.rollout(ARM, q, v, None, 0.01, 2, feedback=feedback)
+    for start in (({joint: number}, v), (q, {joint: number}), (q, [number, 0.0, 0.0])):
+        with pytest.raises(TypeError, match="0 has tensors.*one tensor with the numbers of all joints"):
+            lwt.rollout(ARM, *start, None, 0.01, 2)
+    with pytest.raises(TypeError, match=r"gradients by dt are not computed here; linkwise\.jax"):
+        lwt.rollout(ARM, q, v, None, 0.01 * number, 2)
+    plain = {"target": q, "kp": {joint: number.detach()}}
+    assert lwt.rollout(ARM, q, v, None, 0.01, 2, feedback=plain)[0].shape == (3, 3)
+
+
+def test_second_derivatives_of_rollouts_are_refused_with_what_has_them():
+    q, v, tau = tensors(ARM)
+
+    def end(x):
+        return lwt.rollout(ARM, q.detach(), v.detach(), x, 0.01, 2, final_only=True)[1]
+
+    (first,) = torch.autograd.grad(end(tau).sum(), tau, create_graph=True)
+    free, pair = tau.detach(), torch.zeros(2, 3, dtype=torch.float64)
+    torch.testing.assert_close(torch.func.grad(lambda x: end(x).sum())(free), first.detach())
+    for of_rollouts in (
+        lambda: torch.autograd.grad(first.sum(), tau),
+        lambda: torch.func.vmap(end)(pair),
+        lambda: torch.func.jacfwd(end)(free),
+        lambda: torch.func.hessian(lambda x: end(x).square().sum())(free),
+    ):
+        with pytest.raises(RuntimeError, match=r"step_kernel\(mech, dt\).*linkwise\.jax"):
+            of_rollouts()
+
+
 def test_gradients_of_rollouts():
     q, v, tau = tensors(ARM, (2,))
     forces = tau[:, None].detach().clone().requires_grad_()
