@@ -328,13 +328,14 @@ def _warn_of_lost(
     inputs = _with_batch({array: x for array, x in given.items() if array.name != "numbers"}, batch)
     lost &= finite_states(batch, *inputs.values())
     first = np.argmin(np.isfinite(records[1]).all(axis=-1), axis=-1)
+    stiff = "where damping, friction or stops of joints, or kd of lw.joint_feedback, are stiff"
+    other_method = "" if method == "semi_implicit" else f"method='semi_implicit' {stiff}, "
     warn_first(
         np.where(lost, (first + 1) * every, -1),
         inputs["dt"],
         f"steps of {method!r} are too long for the motion of mechanism {mech.name!r}, whose velocities grew beyond all "
         "numbers",
-        "take smaller steps, method='semi_implicit' where damping, friction or stops of joints, or kd of "
-        "lw.joint_feedback, are stiff, or lw.simulate with method='radau'",
+        f"take smaller steps, {other_method}or lw.simulate with method='radau'",
     )
 
 

@@ -132,3 +132,13 @@ def test_a_shape_that_comes_after_the_ground_is_on_it_too():
         lw.MechanismWarning, match=r"'nose' does not touch 'floor', as some others do: mech.with_contact"
     ):
         assert len(some.with_shape("nose", "ball", "sphere", 0.1).contact_pairs) == 1
+
+
+def test_semi_implicit_steps_that_diverge_are_not_told_to_be_semi_implicit():
+    arm = lw.mechanisms.planar_arm(2)
+    for method, advised in (("rk4", True), ("semi_implicit", False)):
+        with pytest.warns(UserWarning, match=f"steps of '{method}' are too long") as found:
+            lw.rollout(arm, [1.0, 0.5], [1e60, -1e60], None, 0.5, 200, method)
+        said = [str(one.message) for one in found if "are too long for the motion" in str(one.message)]
+        assert len(said) == 1 and "smaller steps" in said[0] and "radau" in said[0]
+        assert ("method='semi_implicit'" in said[0]) == advised
