@@ -57,8 +57,9 @@ def _chart(body: Any, joint: Foreign) -> Same:
 
 
 def pinocchio_model(mech: lw.Mechanism) -> Any:
-    """A ``pinocchio.Model`` with the mechanism's joints, bodies, rotor inertias, frames and gravity, by their names.
+    """A ``pinocchio.Model`` with the mechanism's joints (rotor inertias, damping), bodies, frames and gravity, by name.
 
+    Pinocchio's dynamics leave ``model.damping`` out.  Springs, dry friction and limits of joints are not in the model.
     Joints that mimic others are free in it, loops are left out: ``to_pinocchio`` moves the former along.  Its joints
     are in depth-first order, since its sparse factorizations suppose that subtrees are contiguous.
     """
@@ -76,12 +77,12 @@ def pinocchio_model(mech: lw.Mechanism) -> Any:
         place = pin.SE3(np.array(frame.rotation), np.array(frame.position))
         model.addFrame(pin.Frame(frame.name, ids[frame.body], place, pin.FrameType.OP_FRAME))
     model.gravity.linear = np.array(mech.gravity)
-    armature = np.array(model.armature)
-    for i, body in enumerate(mech.bodies):
-        joint = model.joints[ids[i]]
-        own = body.armature
-        armature[joint.idx_v : joint.idx_v + joint.nv] = np.roll(own, 3) if joint.nv == 6 else own
-    model.armature = armature
+    for of_joints in ("armature", "damping"):
+        values = np.array(getattr(model, of_joints))
+        for i, body in enumerate(mech.bodies):
+            joint, own = model.joints[ids[i]], getattr(body, of_joints)
+            values[joint.idx_v : joint.idx_v + joint.nv] = np.roll(own, 3) if joint.nv == 6 else own
+        setattr(model, of_joints, values)
     return model
 
 

@@ -102,6 +102,18 @@ def test_models_from_numbers(seed, floating):
     assert_converts(mech, lw.interop.pinocchio_model(mech))
 
 
+def test_damping_is_in_models_and_not_in_their_dynamics():
+    builder = lw.Builder().link("cart", 1.0).link("rod", 1.0, (0, 0, 0.5), (0.1, 0.1, 0.1))
+    builder.joint("slide", lw.Prismatic((1, 0, 0)), "ground", "cart", damping=0.7)
+    mech = builder.joint("hinge", lw.Revolute((0, 1, 0)), "cart", "rod", damping=0.2).build()
+    model = lw.interop.pinocchio_model(mech)
+    there = lw.interop.to_pinocchio(mech, model)
+    q, v = np.array([0.3, 0.4]), np.array([1.0, 2.0])
+    np.testing.assert_array_equal(there.inverse.tau(q, model.damping), [0.7, 0.2])
+    free = pin.aba(model, model.createData(), q, v, np.zeros(2))
+    np.testing.assert_allclose(free, lw.forward_dynamics(mech, q, v, np.zeros(2)), rtol=1e-12)
+
+
 def test_planar_joints_of_pinocchio():
     """q is x, y, cosine and sine, and velocities are along axes that turn."""
     text = """<robot name="r"><link name="ground"/><link name="a"><inertial><origin xyz="0.3 0.1 0.2"/><mass value="2"/>
