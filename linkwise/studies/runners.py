@@ -7,6 +7,7 @@ import itertools
 import multiprocessing
 import os
 import platform
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
@@ -100,7 +101,7 @@ def _executor(client: Any) -> Iterator[tuple[Executor, Callable[[], int]]]:
     elif isinstance(client, int):
         if client < 1:
             raise StudyError(f"the number of processes must be positive, not {client}")
-        with ProcessPoolExecutor(client, multiprocessing.get_context("spawn")) as pool:
+        with ProcessPoolExecutor(client, multiprocessing.get_context("spawn"), _end_with_parent) as pool:
             yield pool, lambda: PER_THREAD * client
     elif isinstance(client, Executor):
         yield client, lambda: PER_THREAD * (getattr(client, "_max_workers", None) or os.cpu_count() or 1)
@@ -116,6 +117,18 @@ def _executor(client: Any) -> Iterator[tuple[Executor, Callable[[], int]]]:
         yield _dask(client)
     else:
         raise StudyError(f"{client!r} is no client of Dask, address, number of processes or Executor")
+
+
+def _end_with_parent() -> None:
+    """A worker whose parent was killed would wait for work for ever: it ends too."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _dask(client: Any) -> tuple[Executor, Callable[[], int]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -75,3 +77,19 @@ def test_processes_of_this_machine(tmp_path):
         study(dying(flag)).run(2, tmp_path / "a.zarr")
     found = study(dying(flag)).run(2, tmp_path / "a.zarr")
     assert same(found, study(dying(flag)).run())
+
+
+@pytest.mark.slow
+def test_workers_end_with_the_command_that_started_them(tmp_path):
+    """The output is at its end when all that may write to it have ended."""
+    (tmp_path / "own.py").write_text(
+        "import time\n\ndef wait(case):\n    print('at work', flush=True)\n    time.sleep(3600)\n"
+    )
+    (tmp_path / "study.toml").write_text(
+        'mechanism = "builtin:planar_arm:2"\ncases = 2\nchunk = 1\n[function]\nfunction = "own.py:wait"\n'
+    )
+    command = [sys.executable, "-m", "linkwise", "study", str(tmp_path / "study.toml"), "--processes", "2"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+        assert [running.stdout.readline() for _ in range(2)] == ["at work\n"] * 2
+        running.terminate()
+        assert running.communicate(timeout=120)[0] == "" and running.returncode != 0
