@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 MOST_PANELS = 12
 COLUMNS = 3
 PANEL = 2.0  # inches
+LEGEND_ROW = 0.17
 BANDS = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 SHADES = ("#DCEAF5", "#A9CDE6", "#6FA9D2")  # from all cases to the middle half
 
@@ -185,8 +186,14 @@ def _label(axes: Sequence[Any], count: int, x: str, y: str) -> None:
 
 
 def _legend(figure: Any, ax: Any) -> None:
+    """Below the panels, in as many columns as fit."""
     handles, labels = ax.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)))
+    for columns in range(min(4, len(labels)), 0, -1):
+        legend = figure.legend(handles, labels, loc="outside lower center", ncols=columns)
+        if legend.get_window_extent().width <= figure.bbox.width or columns == 1:
+            break
+        legend.remove()
+    figure.set_figheight(figure.get_figheight() + (math.ceil(len(labels) / columns) - 1) * LEGEND_ROW)
 
 
 def _axis_label(results: Results, name: str) -> str:

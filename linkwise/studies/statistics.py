@@ -15,6 +15,7 @@ from .errors import StudyError, library
 from .results import Results
 
 BYTES_AT_ONCE = 2**28
+ROUND_OFF = 1e-13  # of what values are
 STATISTICS: dict[str, Callable[..., np.ndarray]] = {"mean": np.mean, "std": np.std, "min": np.min, "max": np.max}
 
 
@@ -124,7 +125,7 @@ def _by_design(results: Results, name: str, factors: int) -> np.ndarray:
         y = y - y[:, :2].mean(axis=(0, 1))  # the estimators of first order are better around zero
         a, b, mixed = y[:, 0], y[:, 1], y[:, 2:]
         with np.errstate(divide="ignore", invalid="ignore"):
-            variance = np.var(y[:, :2], axis=(0, 1))
+            variance = _variance(y[:, :2].reshape(-1, *y.shape[2:]), values)
             first = (b[:, None] * (mixed - a[:, None])).mean(axis=0) / variance
             total = 0.5 * ((a[:, None] - mixed) ** 2).mean(axis=0) / variance
         found[(slice(None), slice(None), *at)] = np.stack([first, total])
@@ -150,7 +151,7 @@ def _from_data(results: Results, name: str, columns: Sequence[np.ndarray], bins:
         raise StudyError(f"{n} cases are too few for {count} bins: four in each at least")
     found = np.zeros((len(columns), *results.shape(name)))
     for at, values in _blocks(results, name):
-        variance, own = np.var(values, axis=0), []
+        variance, own = _variance(values, values), []
         for column in columns:
             parts = _parts(column, count)
             weights = np.array([len(part) for part in parts])
@@ -162,6 +163,12 @@ def _from_data(results: Results, name: str, columns: Sequence[np.ndarray], bins:
         if own:
             found[(slice(None), *at)] = own
     return found
+
+
+def _variance(drawn: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Over cases; NaN where values differ by no more than round-off, of which no factor is the reason."""
+    variance = np.var(drawn, axis=0)
+    return np.where(variance > (ROUND_OFF * np.abs(values).max(axis=0)) ** 2, variance, np.nan)
 
 
 def _parts(column: np.ndarray, count: int) -> list[np.ndarray]:

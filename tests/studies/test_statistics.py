@@ -60,6 +60,25 @@ def test_sensitivity_of_single_numbers(tmp_path):
     results.plot_sensitivity("h", tmp_path / "h.png")
 
 
+@pytest.mark.parametrize("sampling", ["random", "saltelli"])
+def test_no_factor_is_the_reason_for_round_off(sampling):
+    compute = st.Function(lambda case: {"same": 0.1 + 1e-16 * case["my.x"], "varies": 1e-9 * case["my.x"]})
+    results = st.Study(ARM, compute, {"my.x": st.Uniform(0, 1)}, cases=64, sampling=sampling).run()
+    assert np.isnan(results.sensitivity("same")["first"]).all()
+    assert results.sensitivity("varies")["first"].values[0] > 0.8
+
+
+def test_legends_fit_into_the_picture():
+    """Long names of many factors, beside one panel."""
+    vary = {f"my.a_number_with_a_long_name_{k}": st.Uniform(0, 1) for k in range(8)}
+    compute = st.Rollout(0.01, 2, measure=lambda cases, t, q, v: {"y": q[..., 0]}, named_axes={"y": ("t",)})
+    results = st.Study(ARM, compute, vary | {"q0": st.Uniform(0, 1)}, cases=64).run()
+    figure = results.plot_sensitivity("y", most=8)
+    figure.draw_without_rendering()
+    shown = figure.legends[0].get_window_extent()
+    assert len(figure.legends) == 1 and shown.x0 >= 0.0 and shown.x1 <= figure.bbox.width
+
+
 def test_quantiles_summary_and_histogram():
     results = study(cases=500).run()
     y = results["y"]
