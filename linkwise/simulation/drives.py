@@ -12,8 +12,25 @@ from ..compiler.store import stored
 from ..dynamics import closed
 from ..dynamics import trees as tree
 from ..dynamics.closed.dynamics import RELIABLE
+from ..mechanism import Mechanism
 from .singular_positions import SingularPositions
 from .systems import JointVelocities, Stepper
+
+DEAD_CENTRE = 1e-3  # of the conditioning at the start: with less, drives ask for velocities without bound
+
+
+def why_not_followed(mech: Mechanism, start: np.ndarray, q: np.ndarray, t: float) -> str:
+    """What is said of a motion that ends at q where drives hold it in a singular position; empty elsewhere."""
+    now = mech.at_time(t)
+    rank = closed.generic_rank(now, start)
+    if not rank or closed.conditioning(now, q, rank) > DEAD_CENTRE * closed.conditioning(now, start, rank):
+        return ""
+    names = ", ".join(map(repr, mech.driven))
+    plural = "s" if len(mech.driven) > 1 else ""
+    return (
+        f"it is in a dead centre (a singular position) there, through which drive{plural} {names} cannot move it: "
+        "lw.closed.range_of_motion(mech.without_drives(), joint) says how far a joint goes. "
+    )
 
 
 class DrivenVelocities(JointVelocities):

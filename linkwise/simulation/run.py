@@ -27,7 +27,8 @@ from ..mechanism import (
     warn_caller,
 )
 from ..mechanism.quaternions import with_unit_quaternions
-from .drives import DrivenVelocities
+from .drive_checks import warn_of_drives
+from .drives import DrivenVelocities, why_not_followed
 from .events import Event, Watch
 from .forces import Forces
 from .functions import Function
@@ -121,6 +122,7 @@ def simulate(
     settings = checked(mech, asked, duration, keep_energy, independent)
     acting = resolved(mech, _passive(passive), *_fixed_steps(settings))
     _check_free(keep_energy, control, acting, wrenches)
+    warn_of_drives(mech, 0.0, duration)
     now = mech.at_time(0.0)
     q, v = _initial_state(now, q0, v0, method, coordinates, passive)
     if mech.loops and stabilization is None:  # which leaves them as they are
@@ -239,7 +241,10 @@ def _followed(
         dense=Dense.of(record.steps) if isinstance(integrator, Adaptive) else None,
     )
     if record.failure is not None:
-        message = f"mechanism {mech.name!r} was followed to t = {last.t:.6g} s only: {record.failure}"
+        why = ""
+        if isinstance(system, DrivenVelocities) and not batch:
+            why = why_not_followed(mech, start.state[0], last.state[0], last.t)
+        message = f"mechanism {mech.name!r} was followed to t = {last.t:.6g} s only: {why}{record.failure}"
         raise SimulationError(message, trajectory) from record.failure
     return trajectory
 

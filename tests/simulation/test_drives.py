@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from scipy.interpolate import CubicSpline
 
 import linkwise as lw
 from linkwise.mechanism.plain_data import from_data, to_data
+from linkwise.simulation.drive_checks import warn_of_drives
 from linkwise.viewer.trajectory import _states as trajectory_states
 from tests.oracle import rolling
 
@@ -195,3 +197,39 @@ def test_samples_of_driven_motions_are_stored_without_the_functions(mech, tmp_pa
     for name in ("t", "q", "v", "a", "tau", "kinetic_energy"):
         np.testing.assert_array_equal(getattr(loaded, name), getattr(motion, name), err_msg=name)
     assert loaded.mechanism == mech.spanning_tree
+
+
+@pytest.mark.parametrize(
+    ("drive", "told"),
+    [
+        ((lambda t: 1.0 if t > 0.05 else 0.0,), r"'shaker' .* jumps from 0 to 1 at t = 0.05 s"),
+        (
+            (np.sin, 5.0, 0.0),
+            r"'shaker' .* velocity at t = 0.0\d+ s is 5, and its position changes at a rate of 1 ",
+        ),
+        ((np.sin, np.cos, np.sin), "acceleration at t = .* is 0.*, and its velocity changes at a rate of -0"),
+    ],
+)
+def test_drives_that_contradict_themselves_are_told(drive, told):
+    with pytest.warns(lw.MechanismWarning, match=told):
+        lw.simulate(shaken(*drive), None, None, 0.2, method="rk4", step=0.05)
+
+
+def test_steep_drives_with_corners_contradict_nothing():
+    """Fast vibrations, corners, steep ramps and roots are no jumps."""
+    ramp = lambda t: 0.0 if t < 0.1 else min(1e4 * (t - 0.1), 1.0)  # noqa: E731
+    slope = lambda t: 1e4 if 0.1 <= t < 0.1001 else 0.0  # noqa: E731
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for drive in ((lambda t: np.sin(3000.0 * t),), (ramp, slope, 0.0), (np.sqrt,), (lambda t: 0.0 * t,)):
+            warn_of_drives(shaken(*drive), 0.0, 10.0)
+
+
+def test_a_drive_into_a_dead_centre_is_named():
+    motor = lw.Coupling("motor", {"crank_joint": 1.0}, drive=lw.Drive(lambda t: -5 * t))
+    linkage = lw.mechanisms.four_bar(crank=0.8, coupler=0.7, rocker=0.6, base=1.0).with_loops(motor)
+    with pytest.raises(lw.SimulationError, match="0.63.* s only: .*dead centre.*drive 'motor' cannot move") as found:
+        lw.simulate(linkage, None, None, 1.0)
+    # Where coupler and rocker are in line, by the law of cosines; the crank's angle is counted from upright.
+    between = np.arccos((0.8**2 + 1.0 - 1.3**2) / (2 * 0.8))
+    assert found.value.trajectory.q[-1, 0] == pytest.approx(-between - np.pi / 2, abs=1e-6)
