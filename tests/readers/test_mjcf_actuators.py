@@ -121,6 +121,14 @@ def test_an_empty_range_of_a_joint_is_none():
     assert not mujoco.MjModel.from_xml_string(model("", joint='range="0 0"')).jnt_limited.any()
 
 
+def test_a_range_whose_ends_are_exchanged_is_told():
+    text = model("", joint='range="120 -120"')
+    with pytest.warns(lw.MechanismWarning, match=r':\d+: <joint name="j">.*range="120 -120" limits nothing') as told:
+        mech = lw.load(text)
+    assert len(told) == 1 and (mech.q_lower[0], mech.q_upper[0]) == (-INF, INF)
+    assert not mujoco.MjModel.from_xml_string(text).jnt_limited.any()
+
+
 @pytest.mark.parametrize(
     ("package", "path"),
     [

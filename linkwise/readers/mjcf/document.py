@@ -280,6 +280,9 @@ def is_limited(element: Element, switch: str, attribute: str, settings: Settings
         raise element.error(f'{element.label}: {switch}="true" needs {attribute}="lower upper"')
     if limited == "auto" and settings.autolimits and attribute in element.attributes:
         low, high = element.numbers(attribute, 2)
+        if low > high:
+            written = element.attributes[attribute]
+            warn(element, f'{attribute}="{written}" limits nothing: its lower end, the first, is above its upper one')
         return low < high  # "0 0" is how files write that there is no range
     return limited == "true"
 
