@@ -13,7 +13,7 @@ import numpy as np
 import linkwise as lw
 
 from .errors import StudyError
-from .quantities import CTRL, GRAVITY, OF_LINKS, OF_POSITIONS, PAYLOAD
+from .quantities import CTRL, GRAVITY, OF_LINKS, OF_MECHANISM, OF_POSITIONS, PAYLOAD
 
 FEEDBACK = ("target", "kp", "kd")
 
@@ -156,10 +156,10 @@ class Cases:
 
     @cached_property
     def of_joints(self) -> dict[str, np.ndarray]:
-        """(cases, nv): damping and armature, where they vary."""
+        """(cases, nv): damping, armature, dry friction and stiffness of springs, where they vary."""
         return {
             head: self._of_joints(head, np.array(getattr(self.mechanism, head)))
-            for head in ("damping", "armature")
+            for head in OF_MECHANISM
             if self.varies(head)
         }
 
@@ -217,6 +217,8 @@ class Cases:
             raise lw.MechanismError(
                 "poses of joints vary in rollouts and singularities alone, not mechanism by mechanism"
             )
+        if "friction" in self.of_joints:
+            raise lw.MechanismError("friction of joints varies in rollouts alone, not mechanism by mechanism")
         of_bodies = {kind: self._bodies[kind] for kind in ("mass", "com", "inertia")}
         if any(of_bodies.values()):
             rows = []
@@ -231,7 +233,8 @@ class Cases:
                 mech = mech.with_inertial_parameters(np.concatenate(rows), self._strict)
         if GRAVITY in self.values:
             mech = mech.with_gravity(self.values[GRAVITY][k])
-        for head, edit in (("damping", "with_damping"), ("armature", "with_armature")):
+        edits = {"damping": "with_damping", "armature": "with_armature", "stiffness": "with_springs"}
+        for head, edit in edits.items():
             if head in self.of_joints:
                 row = self.of_joints[head][k]
                 joints = [body.joint for body in mech.bodies if not body.mimic]

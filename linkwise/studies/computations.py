@@ -31,7 +31,8 @@ class Computation:
 
     #: Quantities, by the first part of their names, that it cannot take into account, and what to do.
     unsupported: ClassVar[Mapping[str, str]] = {
-        "pose": "poses vary in rollouts, singularities and functions of your own alone"
+        "pose": "poses vary in rollouts, singularities and functions of your own alone",
+        "friction": "friction of joints varies in rollouts alone",
     }
 
     def arrays(self, cases: Cases) -> dict[str, np.ndarray]:

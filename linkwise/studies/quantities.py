@@ -20,12 +20,13 @@ GRAVITY = "gravity"
 OF_LINKS = {"mass": "kg", "com": "m", "inertia": "kg m^2", "pose": ""}  # and their units
 OF_PAYLOADS = {"mass": (), "com": (3,), "inertia": (3, 3)}
 OF_POSITIONS = ("q0", "target")
-OF_RATES = ("v0", "tau", "kp", "kd", "damping", "armature")
+OF_MECHANISM = ("damping", "armature", "friction", "stiffness")  # numbers of its joints
+OF_RATES = ("v0", "tau", "kp", "kd", *OF_MECHANISM)
 PAYLOAD, CTRL, OWN = "payload.", "ctrl", "my."
 FORMS = (
     "gravity; mass, com, inertia, pose (of all links) or LINK.mass, ...; payload.LINK.mass, payload.LINK.com, "
-    "payload.LINK.inertia; q0, v0, tau, target, kp, kd, damping, armature (of all joints) or q0.JOINT, ...; ctrl or "
-    "ctrl.ACTUATOR; my.ANYTHING for functions of your own"
+    "payload.LINK.inertia; q0, v0, tau, target, kp, kd, damping, armature, friction, stiffness (of all joints) or "
+    "q0.JOINT, ...; ctrl or ctrl.ACTUATOR; my.ANYTHING for functions of your own"
 )
 AXES = ("x", "y", "z")
 Unit = str | tuple[str, ...]
@@ -174,7 +175,7 @@ def _of_joints(mech: lw.Mechanism, name: str, head: str, joint: str) -> Quantity
 def _nominal(mech: lw.Mechanism, head: str) -> np.ndarray:
     if head in OF_POSITIONS:
         return mech.initial
-    return np.array(getattr(mech, head)) if head in ("damping", "armature") else np.zeros(mech.nv)
+    return np.array(getattr(mech, head)) if head in OF_MECHANISM else np.zeros(mech.nv)
 
 
 def _of_actuators(mech: lw.Mechanism, name: str, actuator: str) -> Quantity:
@@ -211,9 +212,11 @@ def _joint_units(mech: lw.Mechanism, of: str) -> list[str]:
     measures = [one.of for body in mech.bodies if not body.mimic for one in body.kind.measures("v")]
     if of == "v0":
         return [UNITS[one][1] for one in measures]
-    angular = {"tau": "N m", "kp": "N m/rad", "kd": "N m s/rad", "damping": "N m s/rad", "armature": "kg m^2"}[of]
-    linear = {"tau": "N", "kp": "N/m", "kd": "N s/m", "damping": "N s/m", "armature": "kg"}[of]
-    return [angular if one == ANGLE else linear for one in measures]
+    angular = {"tau": "N m", "kp": "N m/rad", "kd": "N m s/rad", "damping": "N m s/rad", "armature": "kg m^2"}
+    angular |= {"friction": "N m", "stiffness": "N m/rad"}
+    linear = {"tau": "N", "kp": "N/m", "kd": "N s/m", "damping": "N s/m", "armature": "kg"}
+    linear |= {"friction": "N", "stiffness": "N/m"}
+    return [(angular if one == ANGLE else linear)[of] for one in measures]
 
 
 def _numbered(shape: Sequence[int]) -> tuple[str, ...]:

@@ -130,6 +130,21 @@ def test_rollouts_with_damping_and_armature_of_each_case():
         np.testing.assert_allclose(found["positions"][k], q, rtol=0, atol=1e-12)
 
 
+def test_rollouts_with_friction_and_springs_of_each_case():
+    arm = lw.mechanisms.planar_arm(2)
+    vary = {"friction": st.Uniform(0.1, 2.0), "stiffness.joint2": st.Uniform(1.0, 20.0), "q0": st.Uniform(-1.0, 1.0)}
+    study = made(arm, vary, cases=3, compute=st.Rollout(0.01, 20))
+    found, cases = study.run(), study.sample()
+    for k, spring in enumerate(found["stiffness.joint2"]):
+        own = {"friction": found["friction"][k], "stiffness": np.array([0.0, spring])}
+        q, _ = lw.rollout(arm, cases.q[k], cases.v[k], None, 0.01, 20, parameters=own)
+        np.testing.assert_allclose(found["positions"][k], q, rtol=0, atol=1e-12)
+    sprung = made(arm, {"stiffness.joint2": 3.0}, cases=1).sample().case(0).mechanism
+    assert sprung.stiffness.tolist() == [0.0, 3.0]
+    with pytest.raises(st.StudyError, match="friction of joints varies in rollouts alone"):
+        made(arm, {"friction": 1.0}, compute=st.Equilibria())
+
+
 def test_variants_with_shared_code_do_not_depend_on_those_before():
     """The first of a family runs the code that all share."""
     with warnings.catch_warnings():
