@@ -24,9 +24,9 @@ def inverse_kinematics_branches(mech: Mechanism, targets: Mapping[str, Any], *, 
 
     targets   {frame: pose}: one frame that six revolute joints carry, and poses (..., 4, 4) or a
               ``linkwise.FrameTarget`` with position and rotation, in the world
-    limits    False: angles are between -pi and pi; True: those of the joints, or (lower, upper), each (nq,): revolute
-              joints by whole rotations where they are nearest to the middle of the limits, NaN for configurations that
-              are not within them
+    limits    False, unlike ``inverse_kinematics``: limits of joints are not looked at, angles are between -pi and pi;
+              True: those of the joints, or (lower, upper), each (nq,): revolute joints by whole rotations where they
+              are nearest to the middle of the limits, NaN for configurations that are not within them
 
     For arms of which three axes at an end meet and two others do or are parallel (spherical wrists), or three
     neighbouring axes are parallel and two others are or meet (UR arms), by formulas; a ``MechanismError`` says what

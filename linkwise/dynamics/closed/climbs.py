@@ -41,6 +41,7 @@ class Climb:
     ):
         self.made, self.measured, self.sense, self.slack = made, measured, sense, slack
         self.active: list[int] = []  # sides of limits along which it leads
+        self.pushing: list[int] = []  # those of them that hold it back
         self.q, self.arc, self.cause, self.joint = [q], [0.0], "", ""
         self.steepest = LEAST_SLOPE  # so far
         self._go(turns)
@@ -97,13 +98,15 @@ class Climb:
 
         basis = self.made.basis(q)
         uphill = basis.T @ (self.sense * self.measured.rows(q))
-        self.active = []
+        self.active, self.pushing = [], []
         if self.slack is None:
             return basis @ uphill
         met = np.flatnonzero(self.slack(q) <= TOUCHING).tolist()
         if met:
             inward = np.array([self.slack.inward(side, q) for side in met]) @ basis
-            uphill = uphill + inward.T @ nnls(inward.T, -uphill)[0]
+            reactions = nnls(inward.T, -uphill)[0]
+            self.pushing = [side for side, push in zip(met, reactions, strict=True) if push > LEVEL]
+            uphill = uphill + inward.T @ reactions
             self.active = [side for side, row in zip(met, inward, strict=True) if row @ uphill <= LEVEL]
         return basis @ uphill
 
@@ -177,7 +180,8 @@ class Climb:
         self.q.append(summit)
         if np.linalg.norm(self._slope(summit)) <= LEVEL * self.steepest and not self._left_saddle(y, bent, there):
             self.cause = LIMIT if self.active else DEAD_CENTRE
-            self.joint = "" if self.slack is None else ", ".join(sorted({self.slack.names[k] for k in self.active}))
+            stopping = self.pushing or self.active  # others are met, and hold nothing back
+            self.joint = "" if self.slack is None else ", ".join(sorted({self.slack.names[k] for k in stopping}))
         return True
 
     def _left_saddle(self, y: np.ndarray, curvature: np.ndarray, there: Callable[[np.ndarray], np.ndarray]) -> bool:

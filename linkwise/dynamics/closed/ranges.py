@@ -97,7 +97,7 @@ def range_of_motion(
                  ``link.x``, ``link.y``, ``link.z`` (the origin of a link or frame in the world)
     q            (nq,): assembled; by default what ``assemble`` makes of the neutral configuration
     hold         joints and coordinates that stand still
-    limits       whether the limits of joints are ends too
+    limits       whether the limits of joints are ends too; by default they are not looked at
     """
     found = range_found(mech, coordinate, q, hold, limits)
     warn_of_unknown_ends(found)

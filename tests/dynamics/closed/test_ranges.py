@@ -391,3 +391,10 @@ def test_the_area_of_a_square_is_that_of_the_square():
         lw.mechanisms.planar_arm(2), ("joint1", "joint2"), bounds=((0.0, 1.0), (0.0, 1.0)), points=11
     )
     assert found.is_reached.all() and found.area == pytest.approx(1.0, rel=1e-12)
+
+
+def test_only_the_limit_that_stops_a_joint_is_named():
+    """Another joint rests at its own bound all the while."""
+    arm = lw.mechanisms.planar_arm(2).with_limits(joint1=lw.Limits(-0.5, 1.2), joint2=lw.Limits(0.0, 0.8))
+    found = lw.closed.range_of_motion(arm, "joint1", limits=True)
+    assert str(found).endswith("from -0.5 (joint limit of joint1) to 1.2 (joint limit of joint1)")
