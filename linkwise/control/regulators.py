@@ -13,10 +13,12 @@ from ..mechanics.algorithms.configuration import difference
 from ..mechanics.recursions.tree import Tree
 from ..mechanics.scalar import Scalar, dot
 from ..mechanism import Mechanism, MechanismError
+from ..mechanism.checks import did_you_mean
 from .compiled import CompiledControl, ControlLaw, Numbers
 
 StateSpace = Any  # of ``linearization``, which stands beside
 SINGULAR = 1e-9  # relative: modes that inputs move by less are not moved
+SMALL = 1e-6  # parts of unit vectors that are not counted
 
 
 @dataclass(frozen=True)
@@ -55,12 +57,14 @@ class Regulator(CompiledControl):
         return np.linalg.eigvals(self.model.A - self.model.B @ self.gain)
 
 
-def lqr(model: StateSpace, Q: Any = 1.0, R: Any = 1.0) -> Regulator:
+def lqr(model: StateSpace, Q: Any = 1.0, R: Any = 1.0, *, leave_out: Sequence[str] = ()) -> Regulator:
     """The controller that minimizes the integral of x* Q x + u* R u for a linear model (``lw.linearize``).
 
     model   at an equilibrium, with the inputs that have motors: ``lw.linearize(mech, q, None, tau, inputs=...)``; of a
             mechanism with loops in its independent coordinates
     Q, R    weights of states and inputs: numbers, one per state or input, or symmetric matrices
+    leave_out   names of states that are not led back, on which no other state depends; Q is of those that remain.  The
+                place and the heading of what rolls, which no linear feedback leads back, are such states
 
     The mechanism itself is brought back from where the model still holds: that is for a simulation to show.
     """
@@ -79,14 +83,16 @@ def lqr(model: StateSpace, Q: Any = 1.0, R: Any = 1.0) -> Regulator:
         raise MechanismError(
             "lqr gives joint forces, and the inputs of this model are those of actuators with dynamics"
         )
-    states, inputs = model.B.shape
-    weights = _weights("Q", Q, states, semidefinite=True), _weights("R", R, inputs, semidefinite=False)
-    _refuse_unreachable(model)
+    kept = _kept(model, leave_out)
+    names, a, b = [model.state_names[i] for i in kept], model.A[np.ix_(kept, kept)], model.B[kept]
+    weights = _weights("Q", Q, len(kept), semidefinite=True), _weights("R", R, b.shape[1], semidefinite=False)
+    _refuse_unreachable(model, names, a, b)
+    gain, cost = np.zeros(model.B.T.shape), np.zeros(model.A.shape)
     try:
-        cost = solve_continuous_are(model.A, model.B, *weights)
+        cost[np.ix_(kept, kept)] = solve_continuous_are(a, b, *weights)
     except (np.linalg.LinAlgError, ValueError) as error:
         raise MechanismError(f"the Riccati equation of the model has no solution for these weights: {error}") from None
-    gain = np.linalg.solve(weights[1], model.B.T @ cost)
+    gain[:, kept] = np.linalg.solve(weights[1], model.B.T @ cost[:, kept])
     return Regulator(model.mechanism, _law(model, gain), None, model, gain, cost)
 
 
@@ -96,7 +102,8 @@ def _law(model: StateSpace, gain: np.ndarray) -> RegulatorLaw:
     names = list(mech.coordinate_names("v"))
     whole = np.zeros((mech.nv, 2 * mech.nv))
     places = [names.index(name) for name in model.input_names]
-    whole[places] = np.hstack([gain[:, :p] @ model.rows, gain[:, p:] @ model.rows])
+    rate_rows = model.rows if model.rate_rows is None else model.rate_rows
+    whole[places] = np.hstack([gain[:, :p] @ model.rows, gain[:, p:] @ rate_rows])
     q, v, tau = (tuple(np.asarray(x, dtype=float).tolist()) for x in (model.q, model.v, model.tau))
     return RegulatorLaw(0, q, v, tau, tuple(tuple(row) for row in whole.tolist()))
 
@@ -115,21 +122,59 @@ def _weights(name: str, given: Any, size: int, semidefinite: bool) -> np.ndarray
     return values
 
 
-def _refuse_unreachable(model: StateSpace) -> None:
+def _kept(model: StateSpace, leave_out: Sequence[str]) -> list[int]:
+    """The places of the states that are led back."""
+    names = list(model.state_names)
+    for name in leave_out:
+        if name not in names:
+            raise MechanismError(f"leave_out: the model has no state {name!r}: {did_you_mean(name, names)}")
+    kept = [i for i, name in enumerate(names) if name not in leave_out]
+    for name in leave_out:
+        acts = np.abs(model.A[kept, names.index(name)]) > SINGULAR * np.abs(model.A).max()
+        if acts.any():
+            raise MechanismError(
+                f"leave_out: {names[kept[int(acts.argmax())]]!r} depends on {name!r}, which cannot be left out alone"
+            )
+    return kept
+
+
+def _refuse_unreachable(model: StateSpace, names: Sequence[str], a: np.ndarray, b: np.ndarray) -> None:
     """Every mode that does not decay must be moved by some input (Hautus)."""
-    for value in np.linalg.eigvals(model.A):
+    for value in np.linalg.eigvals(a):
         if value.real < 0.0:
             continue
-        whole = np.hstack([model.A - value * np.eye(len(model.A)), model.B]).astype(complex)
-        singular = np.linalg.svd(whole, compute_uv=False)
-        if singular[-1] < SINGULAR * singular[0]:
+        whole = np.hstack([a - value * np.eye(len(a)), b]).astype(complex)
+        directions, singular, _ = np.linalg.svd(whole)
+        still = directions[:, singular < SINGULAR * singular[0]]
+        if still.size:
+            states = [name for name, row in zip(names, np.abs(still), strict=True) if row.max() > SMALL]
             raise MechanismError(
                 f"the inputs {', '.join(map(repr, model.input_names))} do not reach a motion of the model that does "
-                f"not decay (eigenvalue {value:.3g}): {_advice(model.mechanism)}"
+                f"not decay (eigenvalue {value:.3g}), of {', '.join(map(repr, states))}: "
+                + _advice(model.mechanism, _without_effect(names, a, still))
             )
 
 
-def _advice(mech: Mechanism) -> str:
+def _without_effect(names: Sequence[str], a: np.ndarray, still: np.ndarray) -> tuple[str, ...]:
+    """States on which no other depends, as many as there are motions that inputs do not reach, without which there are
+    none of these; empty if there are no such states."""
+    from scipy.linalg import qr
+
+    idle = np.flatnonzero(np.abs(a).max(axis=0) <= SINGULAR * np.abs(a).max())
+    if len(idle) < still.shape[1]:
+        return ()
+    _, triangle, order = qr(still[idle].T, mode="economic", pivoting=True)
+    if np.abs(np.diag(triangle)).min() < SMALL:
+        return ()
+    return tuple(names[i] for i in sorted(idle[order[: still.shape[1]]]))
+
+
+def _advice(mech: Mechanism, without_effect: tuple[str, ...]) -> str:
+    if without_effect and mech.is_nonholonomic:
+        return (
+            "what rolls comes there by manoeuvres, not by linear feedback; leave states out on which no other depends, "
+            f"lw.lqr(model, leave_out={without_effect!r}), or give more inputs to linearize"
+        )
     if "contact" not in mech.acting:
         return "give more inputs to linearize"
     return (

@@ -119,3 +119,26 @@ def test_balls_are_not_held_and_what_stands_on_an_end_is():
     below = (np.eye(3), np.array([0, 0, -0.05]))
     foot = mech.with_shape("foot", "one", "sphere", 0.05, below).with_ground()
     assert [loop.n_constraints for loop in lw.hold_contacts(foot, at).loops] == [3]
+
+
+def test_a_balancer_that_rolls_is_regulated_without_its_place():
+    builder = lw.Builder().link("body", 5.0, (0, 0, 0.3), (0.1, 0.1, 0.05))
+    builder.joint("base", lw.Floating(), "ground", "body", (0, 0, 0.1))
+    for name, y in (("left", 0.2), ("right", -0.2)):
+        builder.link(name, 0.5, inertia=(0.001, 0.002, 0.001))
+        builder.joint(f"{name}_axle", lw.Revolute((0, 1, 0)), "body", name, (0, y, 0)).wheel(f"{name}_rim", name, 0.1)
+    mech = builder.build("balancer")
+    model = lw.linearize(mech, lw.neutral(mech), inputs=("left_axle", "right_axle"))
+    place = ("base[2]", "base[3]", "base[4]")
+    with pytest.raises(lw.MechanismError, match=r"do not reach.*'base\[4\]'.*leave_out=") as refused:
+        lw.lqr(model)
+    assert f"leave_out={place!r}" in str(refused.value)
+    with pytest.raises(lw.MechanismError, match=r"leave_out.* depends on 'base\[1\]'"):
+        lw.lqr(model, leave_out=("base[1]",))
+    with pytest.raises(lw.MechanismError, match="no state 'heading'"):
+        lw.lqr(model, leave_out=("heading",))
+    regulator = lw.lqr(model, leave_out=place)
+    values = np.sort(regulator.eigenvalues().real)
+    np.testing.assert_allclose(values[6:], 0.0, atol=1e-9)
+    assert values[:6].max() < -0.1
+    np.testing.assert_array_equal(regulator.gain[:, [model.state_names.index(name) for name in place]], 0.0)
