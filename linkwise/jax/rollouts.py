@@ -14,7 +14,17 @@ import numpy as np
 import linkwise as lw
 
 from ..frameworks import spacing
-from ..simulation.step_kernels import ACTIVATION, GAINS, PER_STEP, RELIABLE, left_out, step_length, stride, with_motors
+from ..simulation.step_kernels import (
+    ACTIVATION,
+    GAINS,
+    PER_STEP,
+    RELIABLE,
+    check_numbers,
+    left_out,
+    step_length,
+    stride,
+    with_motors,
+)
 from .kernels import call_p
 from .signatures import Signature, precision_of, signature
 
@@ -113,6 +123,8 @@ def _inputs(
         per_step = name in PER_STEP and lead > 0
         if lead < 0 or x.shape[lead:] != core or (per_step and x.shape[lead - 1] not in (1, steps)):
             raise lw.KernelError(_misfit(name, x.shape, core, steps if name in PER_STEP else None))
+        if name in given and not isinstance(x, jax.core.Tracer):  # numbers of arrays that JAX traces are not known
+            check_numbers(mech, name, np.asarray(x))
         if not per_step:
             fixed[name] = x
         elif x.shape[lead - 1] == 1:

@@ -17,8 +17,10 @@ from ..dynamics.trees import neutral
 from ..mechanics.algorithms.catalogue import ALGORITHMS
 from ..mechanics.algorithms.closed_projection import RELIABLE
 from ..mechanism import Mechanism, one_of
+from ..mechanism.quaternions import with_unit_quaternions
+from .bodies import check_bodies
 from .closed_rollouts import SETTLED
-from .rollout_inputs import GAINS, acting_laws, step_length, stride
+from .rollout_inputs import CONFIGURATIONS, GAINS, acting_laws, step_length, stride
 from .steps import ACTIVATION, FEEDBACK, GAIN, PER_STEP, method_in, require_without_drives, step_algorithm, step_name
 
 __all__ = [
@@ -26,6 +28,7 @@ __all__ = [
     "GAINS",
     "PER_STEP",
     "RELIABLE",
+    "check_numbers",
     "left_out",
     "step_kernel",
     "step_length",
@@ -86,3 +89,10 @@ def left_out(mech: Mechanism, name: str, shape: tuple[int, ...]) -> np.ndarray:
 def with_motors(mech: Mechanism) -> np.ndarray:
     """(nv,) of bool: where a gain that is one number acts."""
     return actuated_coordinates(mech, mech.initial, None)
+
+
+def check_numbers(mech: Mechanism, name: str, values: np.ndarray) -> None:
+    """Refuse numbers of an input of steps that no motion has: quaternions far from unit length, and of bodies."""
+    if name in CONFIGURATIONS:
+        with_unit_quaternions(mech, CONFIGURATIONS[name], values)
+    check_bodies(mech, name, values)

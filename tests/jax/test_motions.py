@@ -214,3 +214,14 @@ def test_a_controller_is_tuned_through_rollouts():
 
     _, losses = trained(loss, jnp.array([2.0, 0.0]), np.full(25, 0.2))
     assert losses[-1] < 0.2 * losses[0]
+
+
+def test_numbers_that_are_known_are_checked():
+    body = lw.Builder().link("one", 1.0, inertia=(0.01, 0.01, 0.01)).joint("base", lw.Floating(), "ground", "one")
+    mech = body.build("ball").with_shape("ball", "one", "sphere", 0.1).with_ground()
+    rest = jnp.zeros(6)
+    for real in (2.0, 0.0):
+        with pytest.raises(lw.MechanismError, match="quaternion of joint .base. in q0"):
+            lwj.rollout(mech, jnp.array([real, 0, 0, 0, 0, 0, 1.0]), rest, None, 0.001, 2)
+    with pytest.raises(lw.MechanismError, match="contact_friction.* not negative"):
+        lwj.rollout(mech, mech.initial, rest, None, 0.001, 2, parameters={"contact_friction": -1.0})
