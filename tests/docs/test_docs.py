@@ -12,6 +12,7 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tools.pages import FENCE, blocks, matches
@@ -48,20 +49,20 @@ def run_page(text: str, name: str) -> dict:
 
 
 @pytest.fixture(autouse=True)
-def precision_of_jax():
-    """As it is by default, whatever a page has said."""
-    yield
+def defaults_of_other_libraries():
+    """As they are, whatever a page before has said."""
+    with np.printoptions(precision=8, suppress=False, linewidth=75, threshold=1000, edgeitems=3, floatmode="maxprec"):
+        yield
     if "jax" in sys.modules:
         sys.modules["jax"].config.update("jax_enable_x64", False)
 
 
-# JAX, once another page has imported it, does not like to be forked.
-@pytest.mark.filterwarnings("error", "ignore::linkwise.OmissionWarning", "ignore:os.fork:RuntimeWarning")
 def name_of(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.filterwarnings("error", "ignore::linkwise.OmissionWarning")
+# JAX, once another page has imported it, does not like to be forked.
+@pytest.mark.filterwarnings("error", "ignore::linkwise.OmissionWarning", "ignore:os.fork:RuntimeWarning")
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_page_runs(page, tmp_path, monkeypatch):
     if page.stem in NEEDING:
