@@ -116,10 +116,8 @@ def simulate(
     Ctrl-C ends the motion: what was computed is returned, with ``interrupted`` set.
     """
     require_mechanism(mech)
-    asked = Settings(
-        method, step, rtol, atol, stabilization, coordinates, formulation, baumgarte, tolerance, worst_condition
-    )
-    settings = checked(mech, asked, duration, keep_energy, independent)
+    asked = (method, step, rtol, atol, stabilization, coordinates, formulation, baumgarte, tolerance, worst_condition)
+    settings = checked(mech, Settings(*asked), duration, keep_energy, independent)
     acting = resolved(mech, _passive(passive), *_fixed_steps(settings))
     _check_free(keep_energy, control, acting, wrenches)
     warn_of_drives(mech, 0.0, duration)

@@ -257,7 +257,10 @@ def fastest_method(mechanism: Mechanism) -> str:
 
 def is_eliminated_for_less(mechanism: Mechanism) -> bool:
     """Whether the elements of M^-1 cost less from those of M than from articulated inertias: elimination takes one
-    multiplication for each triple of coordinates on a path to the base, sweeps some thirty operations for each pair."""
+    multiplication for each triple of coordinates on a path to the base, sweeps some thirty operations for each pair.
+    (Where joints mimic others, plans eliminate anyway.)"""
+    if mechanism.mimic_joints:
+        return False
     paths: list[int] = []
     for body in mechanism.bodies:
         paths.append(body.kind.nv + (paths[body.parent] if body.parent >= 0 else 0))

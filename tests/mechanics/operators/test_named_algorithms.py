@@ -93,7 +93,7 @@ def test_sweeps():
         "bias_force": [out, back],
         "gravity_force": [out, back],
         "mass_matrix": [back],
-        "mass_matrix_inverse": [back, out],
+        "mass_matrix_inverse": [back],  # of a short arm: the mass matrix, then elimination
         "forward_link_accelerations": [out, back, out],
     }
     for name, directions in expected.items():
@@ -309,7 +309,12 @@ def test_the_seven_levels_of_the_papers_example():
     close(printed(q, tau), tau, 1e-9)
 
 
-@pytest.mark.parametrize("name", [name for name, algorithm in ALGORITHMS.items() if algorithm.expression is not None])
+PLANNED = [  # the inverse of a short arm's mass matrix is a recursion: test_explain has the plan of its expression
+    name for name, one in ALGORITHMS.items() if one.expression is not None and name != "mass_matrix_inverse"
+]
+
+
+@pytest.mark.parametrize("name", PLANNED)
 def test_every_plan_has_seven_levels(name):
     mech = TREES[-1]
     options = {"link": "link7"} if "link" in ALGORITHMS[name].options else {}
