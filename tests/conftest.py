@@ -4,6 +4,7 @@ library does it, reach the library; and a test is the same every time."""
 from __future__ import annotations
 
 import gc
+from collections import Counter
 
 import hypothesis
 import pytest
@@ -76,11 +77,44 @@ LONG_CASES = {
 }
 
 
+# Tests with many cases alike: every so many of them are quick tests, the others slow ones.
+SAMPLED = {
+    "test_what_is_printed_is_what_ran": 3,
+    "test_every_robot": 2,
+    "test_named_algorithms": 2,
+    "test_expressions": 3,
+    "test_loops_mean_what_the_straight_line_means": 2,
+    "test_forward_and_inverse_dynamics_undo_each_other": 2,
+    "test_all_of_a_mechanism_is_drawn_inside_the_limits": 3,
+    "test_there_is_a_shape_per_link_and_a_mark_per_joint": 3,
+    "test_random_trees": 2,
+    "test_symmetric_products": 2,
+    "test_diagonalized_dynamics": 2,
+    "test_compiled_expressions_against_stacked_matrices": 3,
+    "test_subsets_give_the_folded_result": 2,
+    "test_against_jacobians": 3,
+    "test_agrees_with_pinocchio": 2,
+    "test_random_models": 2,
+    "test_names_and_order_of_declaration": 2,
+    "test_against_the_projected_mechanism": 2,
+    "test_batches_without_states": 3,
+    "test_rates_along_a_motion": 2,
+    "test_some_robots_as_machine_code": 2,
+    "test_errors_are_like_pinocchios": 2,
+    "test_every_input_of_named_algorithms": 2,
+    "test_all_numbers_can_be_those_of_another_mechanism": 2,
+    "test_operational_inertia": 2,
+    "test_jacobian_of_every_frame": 2,
+    "test_some_motions": 2,
+}
+
+
 # Random trees of many links, of which one test with quick cases is enough.
 LARGE_TREES, ENOUGH = ("[21-", "-21-", "[40-", "-40-"), "test_forward_and_inverse_dynamics_undo_each_other"
 
 
 def pytest_collection_modifyitems(items):
+    seen = Counter()
     for item in items:
         name = getattr(item, "originalname", None) or ""
         long = LONG_CASES.get(name, ())
@@ -88,6 +122,10 @@ def pytest_collection_modifyitems(items):
             long = (*long, *LARGE_TREES)
         if any(part in item.name for part in long):
             item.add_marker(pytest.mark.slow)
+        elif name in SAMPLED:
+            if seen[item.path, name] % SAMPLED[name]:
+                item.add_marker(pytest.mark.slow)
+            seen[item.path, name] += 1
 
 
 @pytest.hookimpl(wrapper=True)
