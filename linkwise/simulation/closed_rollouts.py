@@ -87,10 +87,8 @@ def onto_loops_on_device(
 ) -> tuple[Any, Any]:
     """The same of arrays on a GPU, there if nothing is to be said about them."""
     if not parameters and q.ndim == v.ndim == 2:  # one of each for all states is quickly done here
-        error, (found, reliability) = (
-            stored(mech, (name, "cuda"), lambda name=name: compile(name, mech, target="cuda"))(*given)  # type: ignore[misc]
-            for name, given in (("position_error", (q,)), ("closed_projection", (q, v)))
-        )
+        error = _function_on_device(mech, "position_error")(q)
+        found, reliability = _function_on_device(mech, "closed_projection")(q, v)
         (rows,) = device.copied([sizes(mech).rows])
         gaps, rates = np.abs(error * rows).max(axis=-1), found[..., mech.nq :]
         bound = closed.LOOPS.velocity_by_mistake * np.abs(v).max(axis=-1)
@@ -111,6 +109,10 @@ def _function(mech: Mechanism, algorithm: str, parameters: tuple[str, ...]) -> C
     if not parameters:
         return kernel_function(mech, algorithm, None)
     return stored(mech, (algorithm, parameters), lambda: compile(algorithm, mech, parameters=parameters))
+
+
+def _function_on_device(mech: Mechanism, algorithm: str) -> Callable[..., Any]:
+    return stored(mech, (algorithm, "cuda"), lambda: compile(algorithm, mech, target="cuda"))
 
 
 def _refuse_open(mech: Mechanism, q: np.ndarray, error: np.ndarray) -> None:
@@ -173,17 +175,12 @@ def run_closed_on_device(
         return
     here: dict[str, Any] = {name: x if type(x) is np.ndarray else device.some(x) for name, x in given.items()}
     here |= {name: device.fetched(given[name]) for name in ("q", "v", "dt")}
-    places = _places(device, records)
+    places: list[Any] = [device.some(x) for x in records]
 
     def resumed(some: Mapping[str, np.ndarray]) -> tuple[Records, np.ndarray]:
         return _resuming(on_cpu()[0], arrays, places)(some)
 
     look_after(mech, method, acting, resumed, here, varied, counts, places)
-
-
-def _places(device: DeviceCall, records: Sequence[Any]) -> list[Any]:
-    """Where rows of records are written back to."""
-    return [device.some(x) for x in records]
 
 
 def _counted(run: Callable[..., None], inputs: Sequence[np.ndarray], out: Records) -> np.ndarray:

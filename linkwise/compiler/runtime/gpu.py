@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -199,6 +200,11 @@ class _Compiled:
             self._codes[key] = _Code(function, threads, shared, layout)
         return self._codes[key]
 
+    @cached_property
+    def _transposition(self) -> Any:
+        source = cuda_transposition.emit(self._options)
+        return self._cupy.RawModule(code=source).get_function(cuda_transposition.NAME)
+
     def _transposed(self, layout: cuda_c.Layout, sizes: Sequence[int], strides: Any) -> Transposed | None:
         """Outputs that are rows, but not written as such: too long for a tile."""
         rows, count = self._in_rows(strides), len(self.inputs)
@@ -208,9 +214,9 @@ class _Compiled:
         )
         if self._recurrence is not None or len(sizes) > 1 or not any(which):
             return None
-        source = cuda_transposition.emit(self._options)
-        function = self._cupy.RawModule(code=source).get_function(cuda_transposition.NAME)
-        return Transposed(function, self.dtype, self.outputs, which, tuple(steps[0] for steps, _, _ in strides))
+        return Transposed(
+            self._transposition, self.dtype, self.outputs, which, tuple(steps[0] for steps, _, _ in strides)
+        )
 
     def converted(self, values: Any, name: str) -> Any:
         """In the kernel's precision; numbers that would lose more than digits are refused."""
