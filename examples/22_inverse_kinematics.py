@@ -1,4 +1,4 @@
-"""Inverse kinematics: all ways to hold a tool, a preferred posture, a mechanism with a loop, many poses at once.
+"""Inverse kinematics: all ways to hold a tool, a preferred posture, a linkage with a loop, a robot over one foot.
 
 python examples/22_inverse_kinematics.py [folder for pictures]
 """
@@ -80,12 +80,29 @@ def loop(ax) -> None:
     ax.set(title="a linkage with a loop", xlabel="x (m)", ylabel="y (m)")
 
 
+def standing(ax) -> None:
+    """Both feet on the ground, the centre of mass over one of them."""
+    robot = lw.mechanisms.humanoid(held=())
+    upright = lw.neutral(robot)
+    feet = {name: lw.frame_pose(robot, upright, name) for name in ("left_sole", "right_sole")}
+    place = feet["left_sole"][:2, 3]
+    target = lw.CenterOfMassTarget(place, axes="xy")
+    q = lw.inverse_kinematics(robot, feet, upright, posture=upright, center_of_mass=target).require()
+    center = lw.center_of_mass(robot, q)
+    print(f"humanoid with both feet held: centre of mass over the left one to {np.abs(center[:2] - place).max():.0e}")
+    lw.viewer.draw(robot, q, ax=ax, masses=False)
+    ax.plot(*np.stack([center, [*place, 0.0]]).T, "o--", color=ORANGE, lw=1.5, ms=5)
+    ax.set_title("the mass centre over the left foot")
+    ax.view_init(12, -20)
+
+
 def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
-    figure = plt.figure(figsize=(12.5, 4.2), layout="constrained")
-    ways_to_hold(figure.add_subplot(1, 3, 1, projection="3d"))
-    postures(figure.add_subplot(1, 3, 2))
-    loop(figure.add_subplot(1, 3, 3))
+    figure = plt.figure(figsize=(16.0, 4.2), layout="constrained")
+    ways_to_hold(figure.add_subplot(1, 4, 1, projection="3d"))
+    postures(figure.add_subplot(1, 4, 2))
+    loop(figure.add_subplot(1, 4, 3))
+    standing(figure.add_subplot(1, 4, 4, projection="3d"))
     figure.savefig(FOLDER / "22_inverse_kinematics.png", dpi=110)
     print(f"picture: {FOLDER / '22_inverse_kinematics.png'}")
 

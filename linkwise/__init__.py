@@ -141,7 +141,7 @@ _LATER = {
     ".interop": ("interop",),
     ".kinematics.branches": ("inverse_kinematics_branches",),
     ".kinematics.inverse": ("InverseKinematics", "InverseKinematicsError", "inverse_kinematics"),
-    ".kinematics.targets": ("FrameTarget",),
+    ".kinematics.targets": ("CenterOfMassTarget", "FrameTarget"),
     ".kinematics.so3": ("so3",),
     ".kinematics.se3": ("se3",),
     ".trajectories": ("trajectories",),

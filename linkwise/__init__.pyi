@@ -107,6 +107,7 @@ from .kinematics.branches import inverse_kinematics_branches as inverse_kinemati
 from .kinematics.inverse import InverseKinematics as InverseKinematics
 from .kinematics.inverse import InverseKinematicsError as InverseKinematicsError
 from .kinematics.inverse import inverse_kinematics as inverse_kinematics
+from .kinematics.targets import CenterOfMassTarget as CenterOfMassTarget
 from .kinematics.targets import FrameTarget as FrameTarget
 from .linearization.equilibrium import find_equilibrium as find_equilibrium
 from .linearization.linearize import linearize as linearize
@@ -182,6 +183,7 @@ __all__ = [
     "Ball",
     "BaseParameters",
     "Builder",
+    "CenterOfMassTarget",
     "ContactLaw",
     "ContactPair",
     "ContactPoints",

@@ -25,10 +25,15 @@ FORM = "FRAME=X,Y,Z or FRAME=X,Y,Z,ROLL,PITCH,YAW"
     "--target",
     "wanted",
     multiple=True,
-    required=True,
     metavar="FRAME=X,Y,Z[,R,P,Y]",
     help="Where a link or frame is to be in the world: a position (m), or a pose with roll, pitch and yaw (rad); "
     "several frames by several options.",
+)
+@click.option(
+    "--center-of-mass",
+    "center",
+    metavar="X,Y[,Z]",
+    help="Where the centre of mass is to be in the world (m); without Z at any height.",
 )
 @click.option("--q", "positions", multiple=True, metavar="JOINT=Q", help="Start there; commas between several numbers.")
 @click.option("--start", metavar="FILE|POSTURE", help="Start from a table or a posture, as in simulate.")
@@ -41,8 +46,9 @@ FORM = "FRAME=X,Y,Z or FRAME=X,Y,Z,ROLL,PITCH,YAW"
 @click.option("--plot", metavar="FILE", help="A drawing of the configuration: .png, .svg or .pdf.")
 @click.option("--json", "json_wanted", is_flag=True, help="One JSON document, in metres and radians.")
 def ik(
-    found: Loaded, wanted: Sequence[str], positions: Sequence[str], start: str | None, posture: bool, no_limits: bool,
-    tolerance: float, attempts: int, all_wanted: bool, degrees: bool, plot: str | None, json_wanted: bool,
+    found: Loaded, wanted: Sequence[str], center: str | None, positions: Sequence[str], start: str | None,
+    posture: bool, no_limits: bool, tolerance: float, attempts: int, all_wanted: bool, degrees: bool,
+    plot: str | None, json_wanted: bool,
 ) -> int:  # fmt: skip
     """A configuration in which frames reach targets, within the limits of the joints, loops closed.  Exit code 1 if
     there is none to be found.
@@ -51,12 +57,17 @@ def ik(
     linkwise ik builtin:puma560 --target link6=0.4,0.2,0.3
     linkwise ik builtin:puma560 --target link6=0.4,0.2,0.3,180,0,30 --degrees --q joint2=-45 --plot reach.png
     linkwise ik builtin:puma560 --target link6=0.4,0.2,0.3,180,0,30 --degrees --all --no-limits
+    linkwise ik builtin:humanoid --center-of-mass 0,0.05 --posture
     """
     check_picture(plot, ".png", ".svg", ".pdf")
     mech = report_warnings(found, notes=False)
     targets = dict(_target(text, degrees) for text in wanted)
     if len(targets) < len(wanted):
         raise click.UsageError("--target: a frame is given twice; give each frame one target")
+    if not (targets or center):
+        raise click.UsageError(f"give --target {FORM}, or --center-of-mass X,Y[,Z]")
+    if all_wanted and center:
+        raise click.UsageError("--all has formulas for one pose of a frame, not for --center-of-mass")
     if all_wanted:
         return _all(mech, targets, not no_limits, degrees, json_wanted)
     given = bool(positions or start or posture)
@@ -65,6 +76,7 @@ def ik(
         mech,
         targets,
         q0,
+        center_of_mass=_center(center),
         posture=q0 if posture else None,
         limits=not no_limits,
         tolerance=tolerance,
@@ -80,6 +92,7 @@ def ik(
         "attempts": int(result.attempts),
         "q": result.q,
         "frames": {name: lw.frame_pose(mech, result.q, name) for name in targets},
+        **({"center_of_mass": lw.center_of_mass(mech, result.q)} if center else {}),
         "files": [plot] if plot else [],
     }
     click.echo(as_json(facts) if json_wanted else "\n".join(_text(mech, result, facts, degrees)))
@@ -128,13 +141,25 @@ def _target(text: str, degrees: bool) -> tuple[str, Any]:
     return frame, lw.pose(values[:3], rpy=np.array(values[3:]) * (DEGREE if degrees else 1.0))
 
 
+def _center(text: str | None) -> lw.CenterOfMassTarget | None:
+    if text is None:
+        return None
+    values = finite_numbers(f"--center-of-mass {text}", text)
+    if len(values) not in (2, 3):
+        raise click.UsageError(f"--center-of-mass {text}: {len(values)} numbers; the form is X,Y or X,Y,Z")
+    return lw.CenterOfMassTarget(values, axes="xyz"[: len(values)])
+
+
 def _text(mech: lw.Mechanism, result: lw.InverseKinematics, facts: dict[str, Any], degrees: bool) -> Iterable[str]:
     counts = f"attempts: {facts['attempts']}, iterations of the last: {facts['iterations']}"
     verdict = "reached" if facts["converged"] else "NOT reached: the nearest that was found"
     yield click.style(mech.name, bold=True) + f": {verdict}, error {facts['error']:.1e} (m, rad); {counts}"
     rows = list(zip(*_columns(mech, [result.q], degrees), strict=True))
     yield from section("configuration", table(("joint", f"q ({_unit(mech, degrees)})"), rows, (1,)))
-    poses = [(name, *(f"{x:.6g}" for x in np.round(pose[:3, 3], 9) + 0.0)) for name, pose in facts["frames"].items()]
+    places = {name: pose[:3, 3] for name, pose in facts["frames"].items()}
+    if "center_of_mass" in facts:
+        places["(centre of mass)"] = facts["center_of_mass"]
+    poses = [(name, *(f"{x:.6g}" for x in np.round(place, 9) + 0.0)) for name, place in places.items()]
     yield from section("frames", table(("frame", "x (m)", "y (m)", "z (m)"), poses, (1, 2, 3)))
     if facts["files"]:
         yield from section("files", facts["files"])

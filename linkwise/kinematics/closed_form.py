@@ -12,24 +12,28 @@ from ..compiler.store import stored
 from ..dynamics.states import Float64Array
 from ..mechanics.algorithms.algorithm import Algorithm
 from ..mechanics.algorithms.closed_form import BRANCHES, WHOLE, inverse_kinematics_branches, nearest_branch
-from ..mechanics.algorithms.inverse_kinematics import Goal
+from ..mechanics.algorithms.inverse_kinematics import CenterOfMassGoal
 from ..mechanism import Mechanism
 from .geometry import ClosedForm, closed_form
+from .targets import Goals
 from .wrapping import middle
 
 REASON = "subproblems of the axes' geometry: no operator has angles between axes and places"
 
 
-def nearest_branch_of(mech: Mechanism, goals: tuple[Goal, ...]) -> NearestBranch | None:
+def nearest_branch_of(mech: Mechanism, goals: Goals) -> NearestBranch | None:
     """For one pose, all of it, of one frame of an arm that has a closed form, else None; kept with the mechanism."""
     return stored(mech, ("nearest_branch", goals), lambda: _nearest_branch(mech, goals))
 
 
-def _nearest_branch(mech: Mechanism, goals: tuple[Goal, ...]) -> NearestBranch | None:
-    if len(goals) > 1 or goals[0].axis or not (goals[0].position > 0.0 and goals[0].rotation > 0.0):
+def _nearest_branch(mech: Mechanism, goals: Goals) -> NearestBranch | None:
+    goal = goals[0]
+    if len(goals) > 1 or isinstance(goal, CenterOfMassGoal):
         return None
-    form = closed_form(mech, goals[0].frame)
-    return None if form is None else NearestBranch(mech, form, goals[0].frame)
+    if goal.axis or not (goal.position > 0.0 and goal.rotation > 0.0):
+        return None
+    form = closed_form(mech, goal.frame)
+    return None if form is None else NearestBranch(mech, form, goal.frame)
 
 
 class NearestBranch:

@@ -13,10 +13,10 @@ import numpy as np
 
 from ..compiler.store import stored
 from ..dynamics.trees import random_state
-from ..mechanics.algorithms.inverse_kinematics import Goal
+from ..mechanics.algorithms.inverse_kinematics import CenterOfMassGoal, Goal
 from ..mechanics.joints import Floating
 from ..mechanism import Mechanism
-from .targets import numbers_at
+from .targets import Goals, numbers_at
 
 BLOCK, BLOCKS = 256, 32
 METRES_PER_ROTATION = 0.2  # what differences of axes count in metres; arms reach about one
@@ -43,13 +43,13 @@ class Guesses:
         return self.q[block][(scaled @ self.reached[block]).argmax(axis=-1)]
 
 
-def guesses(mech: Mechanism, goals: tuple[Goal, ...], limits: np.ndarray, seed: int) -> Guesses:
+def guesses(mech: Mechanism, goals: Goals, limits: np.ndarray, seed: int) -> Guesses:
     """Drawn within ``limits`` (2, nq), kept with the mechanism."""
     key = ("inverse_kinematics_guesses", goals, limits.tobytes(), seed)
     return stored(mech, key, lambda: _drawn(mech, goals, limits, seed))
 
 
-def _drawn(mech: Mechanism, goals: tuple[Goal, ...], limits: np.ndarray, seed: int) -> Guesses:
+def _drawn(mech: Mechanism, goals: Goals, limits: np.ndarray, seed: int) -> Guesses:
     q = random_configurations(mech, limits, np.random.default_rng(seed), BLOCKS * BLOCK, mech.initial)
     scale = np.concatenate([_scale(goal) for goal in goals])
     reached = (numbers_at(mech, goals, q) * scale).astype(np.float32).reshape(BLOCKS, BLOCK, -1)
@@ -57,7 +57,9 @@ def _drawn(mech: Mechanism, goals: tuple[Goal, ...], limits: np.ndarray, seed: i
     return Guesses(q.reshape(BLOCKS, BLOCK, -1), np.ascontiguousarray(with_squares.swapaxes(-1, -2)), scale)
 
 
-def _scale(goal: Goal) -> np.ndarray:
+def _scale(goal: Goal | CenterOfMassGoal) -> np.ndarray:
+    if isinstance(goal, CenterOfMassGoal):
+        return np.ones(goal.size)
     positions = [1.0] * 3 if goal.position > 0.0 else []
     return np.array(positions + [METRES_PER_ROTATION] * (goal.size - len(positions)))
 

@@ -27,19 +27,17 @@ from ..mechanism.quaternions import with_unit_quaternions
 from ..mechanism.sampling import common_limits
 from .closed_form import nearest_branch_of
 from .guesses import Guesses, guesses, random_configurations
-from .targets import as_poses, goals_and_numbers, plain_poses
+from .lanes import NEAR, Lanes
+from .targets import Goals, as_poses, goals_and_numbers, plain_poses
 from .wrapping import wrapped
 
 DAMPING = 0.03  # mu: most of what it is between 0.01 and 0.1 is equal; see benchmarks/inverse_kinematics.py
 LONGEST = 2.0  # of a step, in radians and metres over all joints: what linear models are good for at most
 CHUNK, LONG_CHUNK = 8, 14  # iterations until states are looked at: what most need from a near guess, or from any
-NEAR = 0.1  # metres or radians: what is nearer after a chunk is likely to converge
-FALLING, PATIENT_FALLING = 0.7, 0.999  # of the error before a chunk: what has fallen less is stuck, in most cases
 LANES, COPIES = 256, 24  # states that are worth a call: fewer are tried from up to so many guesses at once
 NEAREST = 4  # attempts from the nearest guess; those that are left then start anywhere
 PATIENT = 40  # attempts after which states may take long, as they may from a start that the caller gives
 TOLERANCE_OF_LOOPS = 1e-11  # what the functions of closed mechanisms ask for
-NEW = np.array([np.inf, 0.0, FALLING, NEAR])  # error, steps, and the bounds of the error, of an attempt
 LAST = 40  # iterations of an attempt in which no posture pulls any more
 CALM = 1e-7  # radians or metres: a step of the posture alone that is shorter changes nothing
 REASON = "a residual, its Jacobian and a damped step: no operator has rotations that are measured by their angles"
@@ -104,6 +102,7 @@ def inverse_kinematics(
     targets: Mapping[str, Any],
     q0: Any = None,
     *,
+    center_of_mass: Any = None,
     posture: Any = None,
     limits: Any = True,
     tolerance: float = 1e-8,
@@ -117,6 +116,8 @@ def inverse_kinematics(
                  ``linkwise.FrameTarget`` (rotations, directions, weights), in the world; batches broadcast
     q0           (..., nq) or {joint: ...}: where iterations start; None for guesses of the library's.  Targets that are
                  not reached from there are tried from guesses; a floating base starts where it is in q0
+    center_of_mass   (..., 3), or ``linkwise.CenterOfMassTarget`` (some axes alone, a weight): where the centre of mass
+                 of all moving links is to be in the world, beside the targets of frames, which may then be {}
     posture      (..., nq) or {joint: ...}: the configuration that is preferred, as far as targets leave a choice; where
                  iterations start, if q0 does not say.  Targets that are not reached with it are tried without
     limits       True: those of the joints (``mech.q_lower``, ``mech.q_upper``), mimic joints included; False: none; or
@@ -134,10 +135,10 @@ def inverse_kinematics(
     _check_counts(tolerance, attempts, iterations)
     given = {"q0": _configuration(mech, "q0", q0), "posture": _configuration(mech, "posture", posture)}
     bounds = limits_of_coordinates(mech, limits)
-    quickly = _in_closed_form(mech, targets, given, bounds, tolerance)
+    quickly = _in_closed_form(mech, targets, given, bounds, tolerance) if center_of_mass is None else None
     if quickly is not None:
         return quickly
-    goals, numbers = goals_and_numbers(mech, targets)
+    goals, numbers = goals_and_numbers(mech, targets, center_of_mass)
     start = given["q0"] if given["q0"] is not None else given["posture"]
     batches = {"targets": numbers.shape[:-1]}
     batches |= {name: x.shape[:-1] for name, x in given.items() if x is not None}
@@ -186,7 +187,7 @@ def _in_closed_form(
 
 
 def refined(
-    mech: Mechanism, goals: tuple[Goal, ...], target: np.ndarray, q: np.ndarray, steps: int, tolerance: float
+    mech: Mechanism, goals: Goals, target: np.ndarray, q: np.ndarray, steps: int, tolerance: float
 ) -> tuple[Float64Array, Float64Array]:
     """Configurations (n, nq) near to what reaches targets (n, ...) after some iterations, limits not regarded; and the
     errors before the last."""
@@ -237,7 +238,7 @@ def limits_of_coordinates(mech: Mechanism, limits: Any) -> np.ndarray:
     return found
 
 
-def _kernel(mech: Mechanism, goals: tuple[Goal, ...], limited: tuple[int, ...], redundant: bool) -> Callable[..., None]:
+def _kernel(mech: Mechanism, goals: Goals, limited: tuple[int, ...], redundant: bool) -> Callable[..., None]:
     """Iterations of a batch, kept with the mechanism."""
 
     def make() -> Callable[..., None]:
@@ -273,7 +274,7 @@ class _Search:
     def __init__(
         self,
         mech: Mechanism,
-        goals: tuple[Goal, ...],
+        goals: Goals,
         target: np.ndarray,
         posture: np.ndarray | None,
         bounds: np.ndarray,
@@ -299,7 +300,7 @@ class _Search:
     def run(self, start: np.ndarray | None, attempts: int) -> None:
         """Attempts from ``start`` (n, nq), then from guesses, until all targets are reached or all are made."""
         at = np.flatnonzero(~self.reached)
-        lanes = _Lanes(at, self._guess(at, start) if start is None else np.clip(start[at], *self.bounds))
+        lanes = Lanes(at, self._guess(at, start) if start is None else np.clip(start[at], *self.bounds))
         if start is not None:
             lanes.be_patient(np.arange(len(at)))
         while len(lanes.at):
@@ -367,7 +368,7 @@ class _Search:
             kernel(q, progress, self.target[at], limits, posture, self._settings, run, out=(moved, news))
         return moved[:, 0], news[:, 0]
 
-    def _keep(self, lanes: _Lanes, hopeless: np.ndarray) -> np.ndarray:
+    def _keep(self, lanes: Lanes, hopeless: np.ndarray) -> np.ndarray:
         """Take over what has come to rest in its target, and what ends nearer than others; which lanes' targets are
         not reached."""
         resting = lanes.error <= self._aim
@@ -383,7 +384,7 @@ class _Search:
         self.reached[lanes.at[resting]] = True
         return ~self.reached[lanes.at]
 
-    def _start_again(self, lanes: _Lanes, which: np.ndarray, start: np.ndarray | None) -> None:
+    def _start_again(self, lanes: Lanes, which: np.ndarray, start: np.ndarray | None) -> None:
         """Another guess for these lanes."""
         rows = np.flatnonzero(which)
         if not len(rows):
@@ -394,7 +395,7 @@ class _Search:
         if self.attempts[at[0]] > PATIENT:
             lanes.be_patient(rows[self.attempts[at] > PATIENT])
 
-    def _widened(self, lanes: _Lanes, start: np.ndarray | None, attempts: int) -> _Lanes:
+    def _widened(self, lanes: Lanes, start: np.ndarray | None, attempts: int) -> Lanes:
         """The same lanes, and where few are left others of the same targets, from other guesses."""
         if 2 * len(lanes.at) > LANES or attempts == 1:
             return lanes
@@ -404,7 +405,7 @@ class _Search:
         copies = (min(COPIES * len(few), LANES) - len(lanes.at)) // max(len(few), 1)
         if copies < 1:
             return lanes
-        more = _Lanes(np.tile(few, copies), np.zeros((copies * len(few), self.mech.nq)))
+        more = Lanes(np.tile(few, copies), np.zeros((copies * len(few), self.mech.nq)))
         self._start_again(more, self.attempts[more.at] < attempts, start)
         more = more.where(self.attempts[more.at] < attempts)
         return lanes.and_(more)
@@ -458,36 +459,6 @@ class _Search:
             self.attempts.reshape(batch),
             self.tolerance,
         )
-
-
-class _Lanes:
-    """Iterations under way: of which target, where they are, what they have done; and of each, in ``notes`` (n, 4), its
-    error, its steps, what the error must fall by in a chunk, and what it must be below."""
-
-    def __init__(self, at: np.ndarray, q: np.ndarray, progress: np.ndarray | None = None, notes: Any = None):
-        self.at, self.q = at, q
-        self.progress = np.zeros((len(at), PROGRESS)) if progress is None else progress
-        self.notes = np.tile(NEW, (len(at), 1)) if notes is None else notes
-        self.error, self.steps, self.falling, self.near = self.notes.T
-
-    def start_again(self, rows: np.ndarray, q: np.ndarray) -> None:
-        self.q[rows], self.progress[rows], self.notes[rows] = q, 0.0, NEW
-
-    def be_patient(self, rows: np.ndarray) -> None:
-        """These may take long."""
-        self.falling[rows], self.near[rows] = PATIENT_FALLING, np.inf
-
-    def where(self, mask: np.ndarray) -> _Lanes:
-        rows = np.flatnonzero(mask)
-        return _Lanes(self.at[rows], self.q[rows], self.progress[rows], self.notes[rows])
-
-    def and_(self, others: _Lanes) -> _Lanes:
-        pairs = zip(self._arrays, others._arrays, strict=True)
-        return _Lanes(*(np.concatenate(pair) for pair in pairs))
-
-    @property
-    def _arrays(self) -> tuple[np.ndarray, ...]:
-        return self.at, self.q, self.progress, self.notes
 
 
 def _limits_of_rates(mech: Mechanism, bounds: np.ndarray) -> tuple[np.ndarray, tuple[int, ...]]:

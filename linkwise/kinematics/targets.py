@@ -1,5 +1,5 @@
 """What frames are to reach: poses, positions, rotations, directions, as callers give them and as compiled code takes
-them."""
+them; and what the centre of mass is to reach."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 
 from ..dynamics.states import Float64Array, common_batch, real_numbers
-from ..dynamics.trees import frame_pose
-from ..mechanics.algorithms.inverse_kinematics import Goal
+from ..dynamics.trees import center_of_mass, frame_pose
+from ..mechanics.algorithms.inverse_kinematics import CenterOfMassGoal, Goal
 from ..mechanism import Mechanism, MechanismError
 from .so3 import TOLERANCE, checked_rotations
 
 LAST_ROW = np.array([0.0, 0.0, 0.0, 1.0])
 FORMS = "a pose (..., 4, 4), a position (..., 3) or a linkwise.FrameTarget"
+AXES = "xyz"
+Goals = tuple[Goal | CenterOfMassGoal, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,16 +50,40 @@ class FrameTarget:
         if self.position is None and self.rotation is None and self.axis is None:
             raise ValueError("a FrameTarget takes a position, a rotation, or an axis and its direction: none is given")
         for name in ("position_weight", "rotation_weight"):
-            weight = getattr(self, name)
-            if not (isinstance(weight, (int, float)) and 0.0 < weight < np.inf):
-                raise ValueError(f"{name} of a FrameTarget must be a positive number, got {weight!r}")
+            _check_weight(f"{name} of a FrameTarget", getattr(self, name))
 
 
-def goals_and_numbers(mech: Mechanism, targets: Any) -> tuple[tuple[Goal, ...], Float64Array]:
+@dataclass(frozen=True, eq=False)
+class CenterOfMassTarget:
+    """Where the centre of mass of all moving links is to be, along some axes of the world.
+
+    position   (..., n): a coordinate for each of the axes; a number will do for one axis
+    axes       those along which it counts: "xyz", "xy" (over a place of the ground), "z" (its height), ...
+    weight     how much an error of a metre counts; where all targets are reached weights do not matter
+    """
+
+    position: Any
+    axes: str = AXES
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        axes = self.axes
+        if not (isinstance(axes, str) and axes and set(axes) <= set(AXES) and len(set(axes)) == len(axes)):
+            raise ValueError(f'axes of a CenterOfMassTarget must be some of "x", "y", "z", such as "xy", got {axes!r}')
+        _check_weight("weight of a CenterOfMassTarget", self.weight)
+
+
+def _check_weight(name: str, weight: Any) -> None:
+    if not (isinstance(weight, (int, float)) and 0.0 < weight < np.inf):
+        raise ValueError(f"{name} must be a positive number, got {weight!r}")
+
+
+def goals_and_numbers(mech: Mechanism, targets: Any, mass_center: Any = None) -> tuple[Goals, Float64Array]:
     """The goals, and the numbers of their targets (..., n), of one batch shape."""
-    if not isinstance(targets, Mapping) or not targets:
+    if not isinstance(targets, Mapping) or not (targets or mass_center is not None):
         raise TypeError(f"targets must be a dictionary from names of frames to {FORMS}, got {targets!r}")
-    goals, arrays, batches = [], [], {}
+    goals: list[Goal | CenterOfMassGoal] = []
+    arrays, batches = [], {}
     for frame, given in targets.items():
         goal, parts = _goal(mech, frame, given)
         goals.append(goal)
@@ -65,6 +91,11 @@ def goals_and_numbers(mech: Mechanism, targets: Any) -> tuple[tuple[Goal, ...], 
             name = f"{what} of {frame!r}"
             arrays.append((array, core))
             batches[name] = array.shape[: array.ndim - core]
+    if mass_center is not None:
+        center, array = _center_of_mass_goal(mech, mass_center)
+        goals.append(center)
+        arrays.append((array, 1))
+        batches["center_of_mass"] = array.shape[:-1]
     batch = common_batch(batches)
     flat = [np.broadcast_to(x, batch + x.shape[x.ndim - core :]).reshape(*batch, -1) for x, core in arrays]
     return tuple(goals), np.ascontiguousarray(np.concatenate(flat, axis=-1))
@@ -84,8 +115,9 @@ def goals_and_poses(mech: Mechanism, targets: Any) -> tuple[tuple[Goal, ...], Fl
     alone = plain_poses(targets)
     if alone is not None:
         return (_goal(mech, *alone)[0],), alone[1]
-    goals, numbers = goals_and_numbers(mech, targets)
-    one = len(goals) == 1 and goals[0].axis is None and numbers.shape[-1] == 12
+    found, numbers = goals_and_numbers(mech, targets)
+    goals = tuple(goal for goal in found if isinstance(goal, Goal))
+    one = len(goals) == 1 and numbers.shape[-1] == 12
     return goals, as_poses(numbers) if one else None
 
 
@@ -103,10 +135,13 @@ def as_numbers(poses: np.ndarray) -> Float64Array:
     return np.concatenate([poses[..., :3, 3], rotation.reshape(*rotation.shape[:-2], 9)], axis=-1)
 
 
-def numbers_at(mech: Mechanism, goals: tuple[Goal, ...], q: np.ndarray) -> Float64Array:
+def numbers_at(mech: Mechanism, goals: Goals, q: np.ndarray) -> Float64Array:
     """(..., n): the numbers of targets that are reached at q."""
     parts = []
     for goal in goals:
+        if isinstance(goal, CenterOfMassGoal):
+            parts.append(center_of_mass(mech, q)[..., goal.axes])
+            continue
         pose = frame_pose(mech, q, goal.frame)
         if goal.position > 0.0:
             parts.append(pose[..., :3, 3])
@@ -136,6 +171,25 @@ def _goal(mech: Mechanism, frame: Any, given: Any) -> tuple[Goal, list[tuple[str
     position = float(target.position_weight) if target.position is not None else 0.0
     rotation = float(target.rotation_weight) if len(parts) > (target.position is not None) else 0.0
     return Goal(frame, position, rotation, axis), parts
+
+
+def _center_of_mass_goal(mech: Mechanism, given: Any) -> tuple[CenterOfMassGoal, Float64Array]:
+    target = given if isinstance(given, CenterOfMassTarget) else CenterOfMassTarget(given)
+    position = real_numbers("center_of_mass", target.position)
+    if len(target.axes) == 1 and position.ndim == 0:
+        position = position[None]
+    axes = tuple(AXES.index(axis) for axis in target.axes)
+    if position.shape[-1:] != (len(axes),):
+        hint = "" if len(axes) < 3 else ": for some axes write linkwise.CenterOfMassTarget(position, axes=...)"
+        raise MechanismError(
+            f"the target of the centre of mass has axes {target.axes!r} and must have shape (..., {len(axes)}), "
+            f"got {position.shape}{hint}"
+        )
+    if not np.isfinite(position).all():
+        raise MechanismError(f"the target of the centre of mass must be finite, got {position}")
+    if not mech.masses.any():
+        raise MechanismError(f"no moving link of mechanism {mech.name!r} has mass: it has no centre of mass")
+    return CenterOfMassGoal(axes, float(target.weight)), position
 
 
 def _from_array(frame: str, given: Any) -> FrameTarget:

@@ -34,6 +34,15 @@ def test_what_cannot_be_reached_has_exit_code_1(capsys):
     assert "NOT reached: the nearest that was found, error 3.0e+00" in capsys.readouterr().out
 
 
+def test_the_centre_of_mass_of_what_stands(run):
+    given = ("ik", "builtin:quadruped", "--center-of-mass", "0.01,0.02", "--posture")
+    found = json.loads(run(*given, "--json"))
+    center = lw.center_of_mass(lw.mechanisms.quadruped(), np.array(found["q"]))
+    np.testing.assert_allclose(center[:2], (0.01, 0.02), atol=2e-8)
+    np.testing.assert_allclose(found["center_of_mass"], center, atol=1e-12)
+    assert found["converged"] and "(centre of mass)" in run(*given)
+
+
 def test_bad_targets_end_with_one_line(capsys):
     for target, message in (
         ("tip", "the form is FRAME=X,Y,Z or"),
@@ -45,6 +54,10 @@ def test_bad_targets_end_with_one_line(capsys):
         assert message in capsys.readouterr().err
     assert main(["ik", "builtin:planar_arm:2", "--target", "tip=1,1,0", "--target", "tip=1,0,0"]) == 2
     assert "a frame is given twice" in capsys.readouterr().err
+    assert main(["ik", "builtin:planar_arm:2"]) == 2
+    assert "give --target" in capsys.readouterr().err
+    assert main(["ik", "builtin:planar_arm:2", "--center-of-mass", "1"]) == 2
+    assert "1 numbers; the form is X,Y or X,Y,Z" in capsys.readouterr().err
 
 
 def test_all_configurations_of_a_pose(run):

@@ -17,7 +17,7 @@ geodesic to the target where J has full rank.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,7 +30,9 @@ from ..scalar import Matrix, Scalar, atan2, dot, is_zero, select, sqrt
 from ..spatial import IDENTITY, ZERO, Matrix3, Vector3
 from ..spatial import quaternion as quat
 from ..spatial.pose import beyond
+from .centroidal import center_of_mass_jacobian
 from .configuration import difference, integrate
+from .energy import center_of_mass
 from .jacobians import observe
 from .kinematics import way_to
 from .loop_constraints import closures
@@ -61,6 +63,19 @@ class Goal:
 
 
 @dataclass(frozen=True)
+class CenterOfMassGoal:
+    """What is asked of the centre of mass: coordinates along ``axes`` of the world (0, 1, 2: x, y, z), and a weight."""
+
+    axes: tuple[int, ...] = (0, 1, 2)
+    weight: float = 1.0
+
+    @property
+    def size(self) -> int:
+        """Numbers of its target: a coordinate for each axis."""
+        return len(self.axes)
+
+
+@dataclass(frozen=True)
 class Residuals:
     """Rows of the weighted Jacobian (nv numbers each), weighted residuals, and the squared lengths of the residuals
     that have one unit, without weights."""
@@ -75,33 +90,48 @@ class Residuals:
         self.squares.append(dot(errors, errors))
 
 
-def residuals(tree: Tree, q: Sequence[Scalar], goals: Sequence[Goal], target: Sequence[Scalar]) -> Residuals:
-    """Of all goals, one after the other, and of the loops; ``target`` has the numbers of ``Goal.size`` of each."""
+def residuals(
+    tree: Tree, q: Sequence[Scalar], goals: Sequence[Goal | CenterOfMassGoal], target: Sequence[Scalar]
+) -> Residuals:
+    """Of all goals, one after the other, and of the loops; ``target`` has the numbers of ``size`` of each goal."""
     found, numbers = Residuals([], [], []), iter(target)
-
-    def three() -> Vector3:
-        return Vector3(next(numbers), next(numbers), next(numbers))
-
     for goal in goals:
-        observer = observe(tree, q, goal.frame, "world_aligned")
-        jacobian = observer.matrix(observer.columns())
-        rotation, position = beyond((IDENTITY, ZERO), way_to(observer.at, goal.frame))
-        if goal.position > 0.0:
-            found.add(goal.position, jacobian[3:], three() - position)
-        if goal.rotation > 0.0 and goal.axis is None:
-            wanted = Matrix3(three(), three(), three())
-            way = quat.logarithm(quat.from_matrix(wanted.times(rotation.T)))
-            found.add(goal.rotation, jacobian[:3], way)
-        elif goal.rotation > 0.0 and goal.axis is not None:
-            across = [rotation @ Vector3(*column) for column in _across(goal.axis)]
-            rows = [[one.dot(Vector3(*column)) for column in zip(*jacobian[:3], strict=True)] for one in across]
-            way = _way_of_axis(rotation @ Vector3(*goal.axis), three(), across)
-            found.add(goal.rotation, rows, [one.dot(way) for one in across])
+        if isinstance(goal, CenterOfMassGoal):
+            _add_center_of_mass(found, tree, q, goal, numbers)
+        else:
+            _add_frame(found, tree, q, goal, numbers)
     if tree.mechanism.loops:
         for row in closures(Configuration(tree, q)):
             numbers_of_row = [row.numbers.get(k, 0.0) for k in range(tree.mechanism.nv)]
             found.add(1.0, [numbers_of_row], [-row.numbers[BIAS]])
     return found
+
+
+def _add_frame(found: Residuals, tree: Tree, q: Sequence[Scalar], goal: Goal, numbers: Iterator[Scalar]) -> None:
+    def three() -> Vector3:
+        return Vector3(next(numbers), next(numbers), next(numbers))
+
+    observer = observe(tree, q, goal.frame, "world_aligned")
+    jacobian = observer.matrix(observer.columns())
+    rotation, position = beyond((IDENTITY, ZERO), way_to(observer.at, goal.frame))
+    if goal.position > 0.0:
+        found.add(goal.position, jacobian[3:], three() - position)
+    if goal.rotation > 0.0 and goal.axis is None:
+        wanted = Matrix3(three(), three(), three())
+        way = quat.logarithm(quat.from_matrix(wanted.times(rotation.T)))
+        found.add(goal.rotation, jacobian[:3], way)
+    elif goal.rotation > 0.0 and goal.axis is not None:
+        across = [rotation @ Vector3(*column) for column in _across(goal.axis)]
+        rows = [[one.dot(Vector3(*column)) for column in zip(*jacobian[:3], strict=True)] for one in across]
+        way = _way_of_axis(rotation @ Vector3(*goal.axis), three(), across)
+        found.add(goal.rotation, rows, [one.dot(way) for one in across])
+
+
+def _add_center_of_mass(
+    found: Residuals, tree: Tree, q: Sequence[Scalar], goal: CenterOfMassGoal, numbers: Iterator[Scalar]
+) -> None:
+    center, jacobian = center_of_mass(tree, q), center_of_mass_jacobian(tree, q)
+    found.add(goal.weight, [jacobian[k] for k in goal.axes], [next(numbers) - center[k] for k in goal.axes])
 
 
 def _across(axis: Sequence[float]) -> list[list[float]]:
@@ -144,7 +174,7 @@ def inverse_kinematics_step(
     settings: Sequence[Scalar],
     run: Scalar,
     *,
-    goals: tuple[Goal, ...],
+    goals: tuple[Goal | CenterOfMassGoal, ...],
     limited: tuple[int, ...],
     redundant: bool,
 ) -> tuple[list[Scalar], list[Scalar]]:
