@@ -92,7 +92,7 @@ def standing(ax) -> None:
     print(f"humanoid with both feet held: centre of mass over the left one to {np.abs(center[:2] - place).max():.0e}")
     lw.viewer.draw(robot, q, ax=ax, masses=False)
     ax.plot(*np.stack([center, [*place, 0.0]]).T, "o--", color=ORANGE, lw=1.5, ms=5)
-    ax.set_title("the mass centre over the left foot")
+    ax.set(title="the mass centre over the left foot", xlabel="", ylabel="", xticks=[], yticks=[])
     ax.view_init(12, -20)
 
 
