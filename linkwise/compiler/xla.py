@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -13,56 +13,114 @@ import numpy as np
 from .ir.program import Array
 from .kernel import Kernel
 from .pipeline import machine_code
-from .runtime import xla
-from .runtime.xla import ATTRIBUTE, Handler
+from .runtime import gpu, xla, xla_cuda
+from .runtime.xla_interface import ATTRIBUTE, Handler
+from .targets.protocol import Options
 
-__all__ = ["ATTRIBUTE", "XlaTarget", "xla_target"]
+__all__ = ["ATTRIBUTE", "XlaCall", "XlaTarget", "calls_on_cpu", "calls_on_cuda"]
+
+
+@dataclass(frozen=True, eq=False)
+class XlaTarget:
+    """A handler with the name that it is registered under: equal names, equal code, in other processes too."""
+
+    name: str
+    handler: Handler
+
+
+@dataclass(frozen=True, eq=False)
+class XlaCall:
+    """A call of a target with so many states in rows.
+
+    words     the attribute ``ATTRIBUTE``
+    between   elements of further results, which are of no use after the call
+    """
+
+    target: XlaTarget
+    words: np.ndarray
+    between: tuple[int, ...] = ()
+
+
+#: How a kernel is called: of the number of states, and which inputs are shared: of those there is one for all.
+Calls = Callable[[int, Sequence[bool]], XlaCall]
 
 _targets: dict[str, XlaTarget] = {}  # for good: what XLA has been told of may be called at any time
 _lock = threading.Lock()
 
 
-@dataclass(frozen=True, eq=False)
-class XlaTarget:
-    """A handler with the name that it is registered under: equal names, equal code, in other processes too.
-
-    operations   of one state
-    """
-
-    name: str
-    handler: Handler
-    arrays: tuple[Array, ...]
-    itemsize: int
-    operations: int
-
-    def words(self, states: int, shared: Sequence[bool]) -> np.ndarray:
-        """The attribute ``ATTRIBUTE`` of a call with so many states in rows: of inputs that are ``shared`` there is
-        one for all."""
-        size = self.itemsize
-        single = (*shared, *(False,) * (len(self.arrays) - len(shared)))
-        steps = [0 if one else size * prod(array.shape) for array, one in zip(self.arrays, single, strict=True)]
-        for array in self.arrays:
-            steps += [size * prod(array.shape[axis + 1 :]) for axis in range(len(array.shape))]
-        sizes = list(dict.fromkeys(n for array in self.arrays for n in array.shape))
-        return xla.call_words(states, sizes, steps, len(self.arrays), self.operations)
-
-
-def xla_target(kernel: Kernel) -> XlaTarget:
-    """The target of a kernel of the CPU, whose inputs and outputs are buffers of rows of states.
-
-    It stays for good, with its machine code, as XLA forgets no target.
-    """
-    if kernel.target != "cpu":
-        raise ValueError(f"{kernel.name} is compiled for {kernel.target!r}: XLA calls kernels with target='cpu'")
-    program, dtype = kernel.traced, kernel.dtype.name
+def calls_on_cpu(kernel: Kernel) -> Calls:
+    """Calls of machine code, whose inputs and outputs are buffers of rows of states."""
+    program, dtype, size = kernel.traced, kernel.dtype.name, kernel.dtype.itemsize
     arrays = (*program.inputs, *program.outputs)
     if any(array.size == 0 for array in arrays):
         raise ValueError(f"{kernel.name} has arrays without elements, which no machine code is made for")
     code, tables, key = machine_code(program, dtype)
-    digest = hashlib.sha256(key.encode() + (b"" if tables is None else tables.tobytes())).hexdigest()
-    name = f"linkwise_{program.name}_{digest[:32]}"
+    content = key.encode() + (b"" if tables is None else tables.tobytes())
+    target = _target(program.name, content, lambda: xla.handler(code, tables))
+
+    def call(states: int, shared: Sequence[bool]) -> XlaCall:
+        single = (*shared, *(False,) * len(program.outputs))
+        steps = [0 if one else size * prod(array.shape) for array, one in zip(arrays, single, strict=True)]
+        for array in arrays:
+            steps += [size * step for step in _strides(array.shape)]
+        sizes = list(dict.fromkeys(n for array in arrays for n in array.shape))
+        return XlaCall(target, xla.call_words(states, sizes, steps, len(arrays), program.size))
+
+    return call
+
+
+def calls_on_cuda(kernel: Kernel, devices: Sequence[int]) -> Calls:
+    """Calls of kernels on GPUs, by the numbers that CUDA gives these; the code depends on what is shared."""
+    program = kernel.program
+    code = gpu.load(program, Options(kernel.dtype.name))
+
+    def call(states: int, shared: Sequence[bool]) -> XlaCall:
+        counts = [None if one else states for one in (*shared, *(False,) * len(program.outputs))]
+        arrays = (*program.inputs, *program.outputs)
+        rows = [_Rows.of(array, count, code.dtype) for array, count in zip(arrays, counts, strict=True)]
+        plan = code.plan(rows[: len(shared)], rows[len(shared) :])
+        functions = list(dict.fromkeys(launch.function for launch in plan.launches))
+
+        def handler() -> Handler:
+            handles: list[list[int]] = [[] for _ in range(max(devices) + 1)]
+            for device in devices:
+                found = code.handles(plan, device)
+                handles[device] = [found[function] for function in functions]
+            return xla_cuda.handler(xla_cuda.driver(), handles, code, functions)
+
+        content = "".join(function.code for function in functions).encode()
+        target = _target(program.name, content, handler)
+        return XlaCall(target, xla_cuda.launch_words(plan.launches, functions), plan.between)
+
+    return call
+
+
+def _target(name: str, content: bytes, make: Callable[[], Handler]) -> XlaTarget:
+    """The target with this content.  It stays for good, with its code, as XLA forgets no target."""
+    whole = f"linkwise_{name}_{hashlib.sha256(content).hexdigest()[:32]}"
     with _lock:
-        if name not in _targets:
-            handler = xla.handler(code, tables)
-            _targets[name] = XlaTarget(name, handler, arrays, kernel.dtype.itemsize, program.size)
-        return _targets[name]
+        if whole not in _targets:
+            _targets[whole] = XlaTarget(whole, make())
+        return _targets[whole]
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """What the layout of a buffer is known by: rows of states, or one for all."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @classmethod
+    def of(cls, array: Array, states: int | None, dtype: np.dtype) -> _Rows:
+        shape = array.shape if states is None else (states, *array.shape)
+        return cls(shape, tuple(dtype.itemsize * step for step in _strides(shape)))
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+
+def _strides(shape: Sequence[int]) -> list[int]:
+    """Of an array in C order, in elements."""
+    return [prod(shape[axis + 1 :]) for axis in range(len(shape))]

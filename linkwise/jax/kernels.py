@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import jax
@@ -19,6 +19,7 @@ import linkwise as lw
 from ..compiler.xla import ATTRIBUTE, XlaTarget
 from .signatures import Signature, signature
 
+PLATFORMS = {"cpu": "cpu", "cuda": "CUDA"}  # where kernels run, and what XLA calls that
 call_p = Primitive("linkwise_call")
 call_p.multiple_results = True
 
@@ -28,12 +29,15 @@ def differentiable(kernel: lw.Kernel) -> Callable[..., Any]:
 
     It has its derivatives in both directions, and these have theirs.  Derivatives by configurations are plain ones, by
     each of the nq coordinates: that of a quaternion has a part along the quaternion, which a step within unit length
-    does not use.  A kernel with several results gives a tuple of them.
+    does not use.  A kernel with several results gives a tuple of them.  It runs where the arrays are, on the CPU or on
+    a GPU, whichever its own target is.
     """
     if not isinstance(kernel, lw.Kernel):
         raise TypeError(f"differentiable takes a kernel such as linkwise.compile('mass_matrix', mech), got {kernel!r}")
-    if kernel.target != "cpu":
-        raise ValueError(f"{kernel.name} is compiled for {kernel.target!r}: JAX calls kernels with target='cpu'")
+    if kernel.target not in PLATFORMS:
+        raise ValueError(
+            f"{kernel.name} is compiled for {kernel.target!r}: JAX calls kernels with target='cpu' or target='cuda'"
+        )
     own = signature(kernel)
 
     def function(*arrays: Any) -> Any:
@@ -80,8 +84,8 @@ def _batched(arrays: Sequence[Any], axes: Sequence[int | None], *, own: Signatur
 batching.primitive_batchers[call_p] = _batched
 
 
-def _in_rows(*arrays: Any, own: Signature) -> list[Any]:
-    """The call as the machine code takes it: every array (states, core), or (core) where one serves all states."""
+def _in_rows(*arrays: Any, own: Signature, platform: str) -> list[Any]:
+    """The call as the compiled code takes it: every array (states, core), or (core) where one serves all states."""
     batch = own.batch([x.shape for x in arrays])
     states, dtype = math.prod(batch), own.dtype
     if states == 0 or not any(map(math.prod, own.results)):
@@ -94,35 +98,38 @@ def _in_rows(*arrays: Any, own: Signature) -> list[Any]:
             rows.append(x.reshape(core))
         else:
             rows.append(jnp.broadcast_to(x, (*batch, *core)).reshape((states, *core)))
-    target = _registered(own)
+    call = own.calls(platform)(states, shared)
+    _register(call.target, platform)
     shapes = [jax.ShapeDtypeStruct((states, *core), dtype) for core in own.results]
-    found = jax.ffi.ffi_call(target.name, shapes)(*rows, **{ATTRIBUTE: target.words(states, shared)})
-    return [x.reshape((*batch, *core)) for x, core in zip(found, own.results, strict=True)]
+    shapes += [jax.ShapeDtypeStruct((size,), dtype) for size in call.between]
+    found = jax.ffi.ffi_call(call.target.name, shapes)(*rows, **{ATTRIBUTE: call.words})
+    return [x.reshape((*batch, *core)) for x, core in zip(found, own.results, strict=False)]
 
 
-_known: set[str] = set()  # targets that XLA has been told of
+_known: set[tuple[str, str]] = set()  # targets that XLA has been told of
 _lock = threading.Lock()
 
 
-def _registered(own: Signature) -> XlaTarget:
-    target = own.target
+def _register(target: XlaTarget, platform: str) -> None:
     with _lock:
-        if target.name not in _known:
-            jax.ffi.register_ffi_target(target.name, jax.ffi.pycapsule(target.handler.address), platform="cpu")
-            _known.add(target.name)
-    return target
+        if (target.name, platform) not in _known:
+            capsule = jax.ffi.pycapsule(target.handler.address)
+            jax.ffi.register_ffi_target(target.name, capsule, platform=PLATFORMS[platform])
+            _known.add((target.name, platform))
 
 
 def _elsewhere(context: Any, *arrays: Any, own: Signature) -> Any:
     raise NotImplementedError(
-        f"{own.name}: functions of linkwise.jax run on the CPU, not on {'/'.join(context.module_context.platforms)}: "
-        "put arrays there with jax.device_put(x, jax.devices('cpu')[0]), or set JAX_PLATFORMS=cpu; on a GPU the array "
-        "functions of linkwise themselves take JAX's arrays, without gradients and outside of jit"
+        f"{own.name}: functions of linkwise.jax run on the CPU and on NVIDIA GPUs, not on "
+        f"{'/'.join(context.module_context.platforms)}: put arrays there with "
+        "jax.device_put(x, jax.devices('cpu')[0]), or set JAX_PLATFORMS=cpu"
     )
 
 
 mlir.register_lowering(call_p, _elsewhere)
-mlir.register_lowering(call_p, mlir.lower_fun(_in_rows, multiple_results=True), platform="cpu")
+for _platform in PLATFORMS:
+    _rows = mlir.lower_fun(partial(_in_rows, platform=_platform), multiple_results=True)
+    mlir.register_lowering(call_p, _rows, platform=_platform)
 
 
 # -- derivatives --------------------------------------------------------------------------------------

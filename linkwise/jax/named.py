@@ -9,7 +9,7 @@ import linkwise as lw
 
 from ..frameworks import Call, algorithm_named, asked, kept, result_named
 from .kernels import differentiable
-from .signatures import precision_of
+from .signatures import precision_of, usual_target
 
 
 def named_function(name: str, of_loops: bool = False) -> Callable[..., Any]:
@@ -39,4 +39,4 @@ def named_function(name: str, of_loops: bool = False) -> Callable[..., Any]:
 
 
 def _function(mech: lw.Mechanism, call: Call, dtype: str) -> Callable[..., Any]:
-    return kept(mech, ("jax", call, dtype), lambda: differentiable(call.compiled(mech, dtype)))
+    return kept(mech, ("jax", call, dtype), lambda: differentiable(call.compiled(mech, dtype, usual_target())))

@@ -26,7 +26,7 @@ from ..simulation.step_kernels import (
     with_motors,
 )
 from .kernels import call_p
-from .signatures import Signature, precision_of, signature
+from .signatures import Signature, precision_of, signature, usual_target
 
 
 def rollout(
@@ -81,7 +81,9 @@ def rollout(
     given = {name: x for name, x in given.items() if x is not None}
     dtype = precision_of("rollout", list(given.values()))
     inputs = (*("wrenches",) * (wrenches is not None), *("feedback",) * bool(feedback), *("gain",) * ("gain" in given))
-    kernel = lw.step_kernel(mech, dt, method, inputs, tuple(parameters or ()), passive, dtype=dtype)
+    kernel = lw.step_kernel(
+        mech, dt, method, inputs, tuple(parameters or ()), passive, dtype=dtype, target=usual_target()
+    )
     own = signature(kernel)
     found = _motion(own, count, apart, mech.nq, mech.nv)(*_inputs(mech, own, given, count))
     if final_only:
@@ -123,8 +125,8 @@ def _inputs(
         per_step = name in PER_STEP and lead > 0
         if lead < 0 or x.shape[lead:] != core or (per_step and x.shape[lead - 1] not in (1, steps)):
             raise lw.KernelError(_misfit(name, x.shape, core, steps if name in PER_STEP else None))
-        if name in given and not isinstance(x, jax.core.Tracer):  # numbers of arrays that JAX traces are not known
-            check_numbers(mech, name, np.asarray(x))
+        if name in given and _is_known(given[name], x):
+            check_numbers(mech, name, np.asarray(given[name], x.dtype))
         if not per_step:
             fixed[name] = x
         elif x.shape[lead - 1] == 1:
@@ -138,6 +140,14 @@ def _inputs(
         listed = ", ".join(f"{name} {lead}" for name, lead in leads.items())
         raise lw.KernelError(f"rollout: the batch shapes do not broadcast: {listed}") from None
     return fixed, changing
+
+
+def _is_known(given: Any, x: Any) -> bool:
+    """Whether the numbers of what is given, array ``x`` of JAX, are at hand: where JAX traces they are not, and those
+    on a GPU stay there."""
+    if isinstance(x, jax.core.Tracer):
+        return False
+    return not isinstance(given, jax.Array) or all(device.platform == "cpu" for device in given.devices())
 
 
 def _misfit(name: str, shape: tuple[int, ...], core: tuple[int, ...], steps: int | None) -> str:

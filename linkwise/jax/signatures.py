@@ -1,10 +1,11 @@
-"""What calls of a kernel with arrays of JAX are made of: shapes, derived kernels, the target that XLA calls."""
+"""What calls of a kernel with arrays of JAX are made of: shapes, derived kernels, the targets that XLA calls."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cached_property, lru_cache
+from functools import cache, lru_cache
+from importlib.util import find_spec
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 
 import linkwise as lw
 
-from ..compiler.xla import XlaTarget, xla_target
+from ..compiler.xla import Calls, calls_on_cpu, calls_on_cuda
 
 PRECISIONS: dict[Any, str] = {np.dtype(name): name for name in ("float32", "float64")}
 
@@ -38,13 +39,17 @@ class Signature:
         self.results = tuple(kernel.output_shapes.values())
         self.base, self.wrt, self.of = base, wrt, of
         self._derived: dict[tuple[tuple[str, ...], tuple[str, ...]], Signature] = {}
+        self._calls: dict[str, Calls] = {}
 
     def __repr__(self) -> str:
         return self.name
 
-    @cached_property
-    def target(self) -> XlaTarget:
-        return xla_target(self.kernel)
+    def calls(self, platform: str) -> Calls:
+        """How XLA calls the kernel on a platform, "cpu" or "cuda"."""
+        if platform not in self._calls:
+            make = calls_on_cpu(self.kernel) if platform == "cpu" else calls_on_cuda(self.kernel, gpus())
+            self._calls[platform] = make
+        return self._calls[platform]
 
     # -- derivatives ----------------------------------------------------------------------------------
 
@@ -117,6 +122,22 @@ class Signature:
                 f"x.astype('{self.dtype}'), or compile with another dtype"
             )
         return x.astype(self.dtype)
+
+
+def gpus() -> list[int]:
+    """The GPUs of this process that JAX computes on, by the numbers that CUDA gives them."""
+    return [device.local_hardware_id for device in jax.local_devices(backend="cuda")]
+
+
+@cache
+def usual_target() -> str:
+    """The target that kernels are compiled for when they are made; code for others is compiled when it is called."""
+    if jax.default_backend() != "gpu" or find_spec("cupy") is None:
+        return "cpu"
+    try:
+        return "cuda" if gpus() else "cpu"
+    except RuntimeError:  # GPUs of another maker
+        return "cpu"
 
 
 @lru_cache(maxsize=1024)

@@ -48,6 +48,7 @@ def step_kernel(
     passive: Passive | None = None,
     coordinates: str = "joint",
     dtype: str = "float64",
+    target: str = "cpu",
 ) -> Kernel:
     """One step of ``rollout`` as a kernel: it takes q, v, tau and dt, and gives the state after the step, q and v in
     one array (nq + nv,).
@@ -56,6 +57,7 @@ def step_kernel(
     inputs       "wrenches", "feedback" (inputs target, kp, kd), "gain" besides, as ``rollout`` takes them
     parameters   names of numbers of the mechanism that are inputs, as ``rollout`` takes them
     passive, coordinates, method   as for ``rollout``
+    dtype, target   as for ``compile``
 
     Where actuators act it takes ctrl, and activation if they have states, which the result then ends with.  Of closed
     mechanisms there are three results: the state with its loops closed, its reliability, which must be above 1, and the
@@ -73,10 +75,11 @@ def step_kernel(
 
     def make() -> Kernel:
         algorithm = step_algorithm(mech, of_step, acting, more)
-        made = compile(algorithm, mech, dtype, parameters=tuple(parameters), **options)
-        return made.made_by(step_kernel, mech, dt, method, names, tuple(parameters), passive, coordinates, dtype)
+        made = compile(algorithm, mech, dtype, target, parameters=tuple(parameters), **options)
+        recipe = (mech, dt, method, names, tuple(parameters), passive, coordinates, dtype, target)
+        return made.made_by(step_kernel, *recipe)
 
-    return stored(mech, ("step", of_step, acting, more, tuple(parameters), dtype), make)
+    return stored(mech, ("step", of_step, acting, more, tuple(parameters), dtype, target), make)
 
 
 def left_out(mech: Mechanism, name: str, shape: tuple[int, ...]) -> np.ndarray:

@@ -23,6 +23,7 @@ from ..targets.protocol import Options
 from .arrays import NoDeviceError
 from .device_arrays import seen_by_cupy, writable
 from .gufunc import delivered
+from .planned_launches import Place, Plan, PlannedLaunch
 from .transposed_results import Transposed
 
 LONG = 20_000  # operations: code for one layout is compiled, with any strides, as compiling takes long
@@ -106,6 +107,25 @@ class _Compiled:
             self._launches.clear()
         made = self._launches[key] = self._new_launch(values, results)
         return made
+
+    def plan(self, values: Sequence[Any], results: Sequence[Any]) -> Plan:
+        """What a call launches on arrays of these shapes and strides."""
+        launch = self.launch(values, results)
+        if launch.transposed:
+            return launch.transposed.plan(launch)
+        (blocks,), (threads,), places = launch.grid, launch.block, map(Place, range(len(values) + len(results)))
+        arguments = (*launch.head, *places, *launch.tail)
+        return Plan((PlannedLaunch(launch.kernel, blocks, threads, launch.shared, arguments),))
+
+    def handles(self, plan: Plan, device: int) -> dict[Any, int]:
+        """What the driver calls the functions of a plan on a device, where they are loaded by this."""
+        found = {}
+        with self._cupy.cuda.Device(device):
+            for launch in plan.launches:
+                if launch.function not in found:
+                    _permit(launch.function, launch.shared)
+                    found[launch.function] = launch.function.kernel.ptr
+        return found
 
     def run(self, launch: _Launch, arrays: Sequence[Any]) -> None:
         if launch.transposed and launch.grid[0]:
@@ -194,9 +214,7 @@ class _Compiled:
         if key not in self._codes:
             text, threads, shared = cuda_c.emitted(self._program, self._options, layout, self._recurrence, near)
             function = self._cupy.RawModule(code=text).get_function(cuda_c.function_name(self._program))
-            if shared:
-                function.max_dynamic_shared_size_bytes = shared
-                function.preferred_shared_memory_carveout = 100  # percent
+            _permit(function, shared)
             self._codes[key] = _Code(function, threads, shared, layout)
         return self._codes[key]
 
@@ -214,9 +232,8 @@ class _Compiled:
         )
         if self._recurrence is not None or len(sizes) > 1 or not any(which):
             return None
-        return Transposed(
-            self._transposition, self.dtype, self.outputs, which, tuple(steps[0] for steps, _, _ in strides)
-        )
+        steps = tuple(own[0] for own, _, _ in strides)
+        return Transposed(self._transposition, self.dtype, sizes[0], self.outputs, which, steps)
 
     def converted(self, values: Any, name: str) -> Any:
         """In the kernel's precision; numbers that would lose more than digits are refused."""
@@ -333,6 +350,13 @@ class GpuRecurrence(_Compiled):
         with library.stream():
             values = [self.converted(x, a.name) for x, a in zip(values, self.inputs, strict=True)]
             self.run(self.launch(values, out), (*values, *out))
+
+
+def _permit(function: Any, shared: int) -> None:
+    """Let a function have so many bytes of shared memory on the current device."""
+    if shared:
+        function.max_dynamic_shared_size_bytes = shared
+        function.preferred_shared_memory_carveout = 100  # percent
 
 
 def _int64(numbers: Sequence[int]) -> tuple[Any, ...]:

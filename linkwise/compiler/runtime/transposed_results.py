@@ -3,6 +3,7 @@ then (``cuda_transposition``)."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ import numpy as np
 from ..ir.program import Array
 from ..targets import cuda_transposition
 from ..targets.cuda_spills import WARP
+from .planned_launches import Place, Plan, PlannedLaunch
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,7 @@ class Transposed:
     """Which results, and what it takes.
 
     function   the transposition
+    states     how many there are
     outputs    the results of the kernel
     which      those of them that are transposed
     steps      strides of the batch of all arrays, in elements
@@ -27,6 +30,7 @@ class Transposed:
 
     function: Any
     dtype: np.dtype
+    states: int
     outputs: tuple[Array, ...]
     which: tuple[bool, ...]
     steps: tuple[int, ...]
@@ -34,7 +38,8 @@ class Transposed:
     @property
     def at_a_time(self) -> int:
         sizes = (array.size for array, chosen in zip(self.outputs, self.which, strict=True) if chosen)
-        return cuda_transposition.states_at_a_time(self.dtype.itemsize * sum(sizes))
+        most = cuda_transposition.states_at_a_time(self.dtype.itemsize * sum(sizes))
+        return min(most, -(-self.states // WARP) * WARP)
 
     def of_kernel(self, strides: Sequence[Any]) -> list[Any]:
         """The strides that the kernel is given: element by element where results are transposed."""
@@ -46,33 +51,34 @@ class Transposed:
             found.append(([1], own[1], core) if chosen else own)
         return found
 
-    def run(self, cupy: Any, launch: Any, arrays: Sequence[Any]) -> None:
+    def plan(self, launch: Any) -> Plan:
         """The kernel and the transposition, in turn."""
-        size, pitch, (states, *_) = self.dtype.itemsize, self.at_a_time, launch.head
-        count = len(arrays) - len(self.outputs)
-        between = [
-            cupy.empty((array.size, pitch), self.dtype) if chosen else None
-            for array, chosen in zip(self.outputs, self.which, strict=True)
-        ]
-        (threads,) = launch.block
-        for first in range(0, int(states), pitch):
-            some = min(pitch, int(states) - first)
-            places = [np.int64(x.data.ptr + first * step * size) for x, step in zip(arrays, self.steps, strict=True)]
-            given = places[:count] + [
-                place if x is None else np.int64(x.data.ptr) for place, x in zip(places[count:], between, strict=True)
-            ]
-            arguments = (np.int64(some), *launch.head[1:], *given, *launch.tail)
-            launch.kernel((-(-some // threads),), launch.block, arguments, shared_mem=launch.shared)
-            for array, x, to, step in zip(self.outputs, between, places[count:], self.steps[count:], strict=True):
-                if x is None:
-                    continue
-                grid = (cuda_transposition.blocks(some, array.size),)
-                numbers = (
-                    np.int64(some),
-                    np.int64(array.size),
-                    np.int64(x.data.ptr),
-                    np.int64(pitch),
-                    to,
-                    np.int64(step),
-                )
-                self.function(grid, (cuda_transposition.WARPS * WARP,), numbers, shared_mem=0)
+        (threads,), pitch, size, count = launch.block, self.at_a_time, self.dtype.itemsize, len(self.steps)
+        inputs = count - len(self.outputs)
+        numbers = itertools.count(count)
+        between = [Place(next(numbers)) if chosen else None for chosen in self.which]
+        launches = []
+        for first in range(0, self.states, pitch):
+            some = min(pitch, self.states - first)
+            places = [Place(k, first * step * size) for k, step in enumerate(self.steps)]
+            written = [near or place for near, place in zip(between, places[inputs:], strict=True)]
+            arguments = (some, *launch.head[1:], *places[:inputs], *written, *launch.tail)
+            launches.append(PlannedLaunch(launch.kernel, -(-some // threads), threads, launch.shared, arguments))
+            for array, near, place, step in zip(
+                self.outputs, between, places[inputs:], self.steps[inputs:], strict=True
+            ):
+                if near is not None:
+                    blocks = cuda_transposition.blocks(some, array.size)
+                    moved = (some, array.size, near, pitch, place, step)
+                    launches.append(PlannedLaunch(self.function, blocks, cuda_transposition.WARPS * WARP, 0, moved))
+        chosen = (array for array, is_chosen in zip(self.outputs, self.which, strict=True) if is_chosen)
+        return Plan(tuple(launches), tuple(array.size * pitch for array in chosen))
+
+    def run(self, cupy: Any, launch: Any, arrays: Sequence[Any]) -> None:
+        """Carry out the plan."""
+        plan = self.plan(launch)
+        between = [cupy.empty(size, self.dtype) for size in plan.between]
+        starts = [x.data.ptr for x in (*arrays, *between)]
+        for function, blocks, threads, shared, arguments in plan.launches:
+            numbers = (starts[x.array] + x.offset if isinstance(x, Place) else x for x in arguments)
+            function((blocks,), (threads,), tuple(map(np.int64, numbers)), shared_mem=shared)

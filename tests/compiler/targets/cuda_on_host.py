@@ -6,6 +6,7 @@ one phase and downwards in the next, so that a missing ``__syncwarp`` shows.  Me
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import hashlib
 import re
@@ -91,7 +92,7 @@ def install(monkeypatch: pytest.MonkeyPatch, folder: Path) -> SimpleNamespace:
     """The part of CuPy that the runtime uses, on NumPy arrays and the host's compiler, as module ``cupy``."""
     if COMPILER is None:
         pytest.skip("no C++ compiler on this machine")
-    modules = []
+    modules, functions = [], []
 
     def asarray(array, dtype=None):
         return np.asarray(array, dtype=dtype).view(DeviceArray)
@@ -124,6 +125,9 @@ def install(monkeypatch: pytest.MonkeyPatch, folder: Path) -> SimpleNamespace:
 
             # As of a compiler that leaves values in local memory where they do not wait in shared memory.
             function.local_size_bytes = 0 if "_waiting" in self.code else 4000
+            function.code = self.code
+            function.kernel = SimpleNamespace(ptr=len(functions) + 1)
+            functions.append(function)
             return function
 
     cupy = SimpleNamespace(
@@ -138,7 +142,11 @@ def install(monkeypatch: pytest.MonkeyPatch, folder: Path) -> SimpleNamespace:
         copyto=copyto,
         RawModule=RawModule,
         modules=modules,
-        cuda=SimpleNamespace(runtime=SimpleNamespace(getDeviceCount=lambda: 1, CUDARuntimeError=OSError)),
+        functions=functions,
+        cuda=SimpleNamespace(
+            runtime=SimpleNamespace(getDeviceCount=lambda: 1, CUDARuntimeError=OSError),
+            Device=lambda number: contextlib.nullcontext(),
+        ),
     )
     monkeypatch.setitem(sys.modules, "cupy", cupy)
     return cupy
