@@ -2,7 +2,8 @@
 
 Every kernel becomes a function that ``jax.jit`` compiles to a call of its machine code, without Python in between;
 ``jax.vmap`` becomes the kernel's batch, and derivatives, forwards and backwards, are kernels derived from it
-(``linkwise.jvp_of``, ``linkwise.vjp_of``): no number of a gradient is a difference.  Arrays are those of the CPU.
+(``linkwise.jvp_of``, ``linkwise.vjp_of``): no number of a gradient is a difference.  Arrays stay where they are: on the
+CPU, or on a GPU (with CuPy), where the same functions launch CUDA kernels.
 
     import linkwise.jax as lwj
 

@@ -1,4 +1,4 @@
-"""Kernels as functions of JAX: one primitive, which XLA lowers to a call of machine code."""
+"""Kernels as functions of JAX: one primitive, which XLA lowers to a call of machine code, or to launches on a GPU."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def _inputs(
         )
     fixed, changing = {}, {}
     for name, core in zip(own.names, own.shapes, strict=True):
-        x = own.array(name, given[name] if name in given else left_out(mech, name, core))
+        x = own.array(name, given[name] if name in given else left_out(mech, name, core).astype(own.dtype))
         if name in GAINS and x.ndim == 0:
             x = jnp.where(with_motors(mech), x, jnp.zeros((), x.dtype))
         lead = x.ndim - len(core)

@@ -28,6 +28,9 @@ def test_rollouts():
     held = lwj.rollout(ARM, q, None, tau[:, None], 0.01, 2)
     np.testing.assert_allclose(held[0], lw.rollout(ARM, q, None, tau[:, None], 0.01, 2)[0], rtol=1e-13, atol=1e-13)
     assert lwj.rollout(ARM, q, None, None, 0.01, 0)[0].shape == (3, 1, 2)
+    single = lwj.rollout(ARM, jnp.asarray(q, jnp.float32), None, None, 0.01, 2)[0]  # what is left out is so, too
+    assert single.dtype == jnp.float32
+    np.testing.assert_allclose(single, lw.rollout(ARM, q, None, None, 0.01, 2)[0], rtol=1e-4, atol=1e-6)
 
 
 def test_derivatives_of_rollouts():
