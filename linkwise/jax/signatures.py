@@ -116,7 +116,8 @@ class Signature:
                 f"{self.name} is compiled for float64, which JAX does not have while jax_enable_x64 is off: compile "
                 "with dtype='float32', or jax.config.update('jax_enable_x64', True) first"
             )
-        if not jnp.issubdtype(x.dtype, jnp.integer) and not np.can_cast(x.dtype, self.dtype):
+        takes_any = jnp.issubdtype(x.dtype, jnp.integer) or x.weak_type  # a number of Python's, as 0.01
+        if not takes_any and not np.can_cast(x.dtype, self.dtype):
             raise TypeError(
                 f"{self.name} is compiled for {self.dtype}, but {name} has dtype {x.dtype}: convert it with "
                 f"x.astype('{self.dtype}'), or compile with another dtype"
