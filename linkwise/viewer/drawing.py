@@ -247,7 +247,7 @@ def _gaps(sketch: Sketch) -> list[np.ndarray]:
 
 def _ground(to: Canvas, sketch: Sketch, size: float) -> None:
     """Where the mechanism stands: a cone under every joint on the ground but sliders, whose guides stand there, and
-    hatching."""
+    those that nothing holds in a plane or in space, and hatching."""
     up, right = to.view.up, to.view.right
     feet = _grounded(sketch, size)
     bases = [foot - 2.6 * size * up for foot in feet]
@@ -301,7 +301,8 @@ def _grounded(sketch: Sketch, size: float) -> list[np.ndarray]:
     places: list[np.ndarray] = []
     for mark in sketch.marks:
         point = mark.origin if mark.closes_loop else mark.start[:3, 3]
-        stands = mark.grounded and not is_free(mark) and not _is_guide(mark)
+        glides = isinstance(mark.kind, lw.Planar) and not mark.closes_loop
+        stands = mark.grounded and not is_free(mark) and not _is_guide(mark) and not glides
         if stands and all(np.linalg.norm(point - other) > size for other in places):
             places.append(point)
     return places

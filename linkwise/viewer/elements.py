@@ -58,6 +58,7 @@ def element_marks(
     at_joints = [one.joint for one in getattr(passive, "elements", ()) if type(one).__name__ == "Spring"]
     springs = at_joints if passive is not None else mech.acting.get("springs", ())
     found += [_coil(by_joint[joint]) for joint in springs if isinstance(by_joint[joint].kind, lw.Revolute)]
+    found += [_along_guide(by_joint[joint]) for joint in springs if by_joint[joint].travel is not None]
     found += [_gear(by_joint[a], by_joint[b], ratio) for a, b, ratio in _tied(mech)]
     return found
 
@@ -75,6 +76,11 @@ def _strut(mech: lw.Mechanism, one: Any, world: np.ndarray) -> ElementMark:
 
 def _coil(mark: JointMark) -> ElementMark:
     return ElementMark(("coil",), mark.origin, mark.origin, mark.end[:3, :3] @ np.array(mark.kind.axis))
+
+
+def _along_guide(mark: JointMark) -> ElementMark:
+    """From the end of a guide to what slides on it."""
+    return ElementMark(("spring",), mark.guide[0], mark.origin)
 
 
 def _tied(mech: lw.Mechanism) -> Iterator[tuple[str, str, float]]:

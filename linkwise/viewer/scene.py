@@ -17,7 +17,7 @@ import numpy as np
 import linkwise as lw
 
 from .shapes import AnyShape, Capsule, Mesh, along, shape_of, tubes
-from .skeleton import JointMark, LinkShape, Skeleton, attachment, bounds, closing_joints, pose_of, symbol_size
+from .skeleton import JointMark, LinkShape, Skeleton, attachment, closing_joints, pose_of, symbol_size, travel
 from .style import COLOURS, GREY, VERMILLION
 from .symbols import Solid, symbol
 
@@ -25,7 +25,7 @@ GROUND = "ground"
 VISUAL, COLLISION, SKELETON, SYMBOL = KINDS = ("visual", "collision", "skeleton", "symbol")
 PLAIN = (0.72, 0.73, 0.76, 1.0)  # of what has no colour
 TOUCHING = (0.34, 0.71, 0.91, 0.45)  # of what touches and has no colour
-BAR, THIN = 0.35, 0.1  # radii, in units of the size of symbols
+BAR, GUIDE, THIN = 0.35, 0.25, 0.1  # radii, in units of the size of symbols
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,11 +121,11 @@ class _Maker:
         if self._mech.n_links:
             skeleton = Skeleton(self._mech)
             sketch = skeleton.at(self._mech.initial)
-            box = bounds([sketch])
+            box = np.array([sketch.own_points.min(axis=0), sketch.own_points.max(axis=0)])
             size, pin = float(np.linalg.norm(box[1] - box[0])) or size, symbol_size(sketch, box)
             for index, link in enumerate(skeleton.shapes):
                 self._add_skeleton(index, link, pin)
-            self._add_symbols(pin)
+            self._add_symbols(pin, size)
         if self._missing:
             _warn_of_missing(self._mech.name, self._missing)
         return Scene(
@@ -212,19 +212,23 @@ class _Maker:
         if len(shape.thin):
             self._add("line", link, np.eye(4), tubes(shape.thin, THIN * pin), rgba(GREY), SKELETON)
 
-    def _add_symbols(self, pin: float) -> None:
-        """Symbols are fixed to the link that a joint moves, what guides it to the one that carries it."""
+    def _add_symbols(self, pin: float, size: float) -> None:
+        """Symbols are fixed to the link that a joint moves, what guides it to the one that carries it: as long as
+        limits let it slide or, on the ground, as sliders do where there are none."""
         mech = self._mech
         for index, body in enumerate(mech.bodies):
             carrier = GROUND if body.parent < 0 else mech.link_names[body.parent]
-            fixed = JointMark(body.joint, body.kind, body.parent, body.parent < 0, pose_of(body), pose_of(body))
+            limited = np.isfinite([*body.limits.lower, *body.limits.upper]).all()
+            slides = travel(body, size, 2.0 * size) if limited or body.parent < 0 else None
+            place = pose_of(body)
+            fixed = JointMark(body.joint, body.kind, body.parent, body.parent < 0, place, place, travel=slides)
             moving = JointMark(body.joint, body.kind, index, body.parent < 0, np.eye(4), np.eye(4))
             here, there = symbol(moving, pin), symbol(fixed, pin)
             first = isinstance(body.kind, lw.Universal)  # whose first axis stays with the carrier
             self._add_solids(body.joint, body.link, here.solids[first:], here.colour)
             self._add_solids(body.joint, carrier, there.solids[:first], there.colour)
             self._add_lines(body.joint, body.link, here.threads, pin)
-            self._add_lines(body.joint, carrier, self._rails(body, there.rails, fixed), pin)
+            self._add_lines(body.joint, carrier, there.rails, pin, GUIDE if slides else THIN)
         for loop in closing_joints(mech):
             for side in "ab":
                 holder, frame = attachment(mech, loop, side)
@@ -234,24 +238,18 @@ class _Maker:
                 self._add_solids(loop.name, link, drawn.solids, VERMILLION)
                 self._add_lines(loop.name, link, [*drawn.rails, *drawn.threads], pin)
 
-    def _rails(self, body: Any, rails: Sequence[np.ndarray], fixed: JointMark) -> list[np.ndarray]:
-        """Rails as long as limits let the joint slide."""
-        if not isinstance(body.kind, lw.Prismatic) or not np.isfinite([*body.limits.lower, *body.limits.upper]).all():
-            return list(rails)
-        axis = fixed.end[:3, :3] @ np.asarray(body.kind.axis)
-        start, end = rails[0]
-        return [np.stack([start + body.limits.lower[0] * axis, end + body.limits.upper[0] * axis])]
-
     def _add_solids(self, name: str, link: str, solids: Sequence[Solid], colour: str) -> None:
         if solids:
             self._add(
                 name, link, np.eye(4), _of_faces([face for one in solids for face in one.faces]), rgba(colour), SYMBOL
             )
 
-    def _add_lines(self, name: str, link: str, lines: Sequence[np.ndarray], pin: float) -> None:
+    def _add_lines(
+        self, name: str, link: str, lines: Sequence[np.ndarray], pin: float, thickness: float = THIN
+    ) -> None:
         if lines:
             segments = np.concatenate([np.stack([line[:-1], line[1:]], axis=1) for line in lines])
-            self._add(f"{name}_way", link, np.eye(4), tubes(segments, THIN * pin), rgba(GREY), SYMBOL)
+            self._add(f"{name}_way", link, np.eye(4), tubes(segments, thickness * pin), rgba(GREY), SYMBOL)
 
 
 def _of_faces(polygons: Sequence[np.ndarray]) -> Mesh:

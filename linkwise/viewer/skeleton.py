@@ -21,6 +21,8 @@ from .elements import ElementMark, element_marks
 
 SAME_POINT = 1e-9  # metres
 USUAL_SIZE, LEAST_SIZE = 0.02, 0.008  # of a joint's symbol, as a share of the picture's diagonal
+GUIDE = 0.25  # length of a guide on the ground to either side of zero, where no limits say it; share of the diagonal
+BLADE = 0.25  # half the length of a knife edge, as a share of the longest way between joints
 RIM = 32  # straight lines around a wheel
 FLAT = 1e-6  # thickness over width below which points lie in a plane
 
@@ -29,7 +31,7 @@ FLAT = 1e-6  # thickness over width below which points lie in a plane
 class LinkShape:
     """One link.  Points are in the link's frame as a shape, in the world as part of a sketch.
 
-    bars     (m, 2, 3) from the joint to what the link carries
+    bars     (m, 2, 3) from the joint to what the link carries, and its blades
     thin     (m, 2, 3) to its mass centre, to welded frames beside the ways to other joints, and around its wheels
     plate    (k, 3) corners, or none (0, 3)
     centre   (3,) of mass
@@ -60,6 +62,7 @@ class JointMark:
     grounded  its fixed side is on the ground
     start     (4, 4) frame of its fixed side; that of its moving side at zero coordinates
     end       (4, 4) frame of its moving side; of the fixed side of a joint that closes a loop, ``start`` once more
+    travel    from where to where it slides along its guide, zero being at ``start``; None where that is not drawn
     """
 
     name: str
@@ -69,10 +72,18 @@ class JointMark:
     start: np.ndarray
     end: np.ndarray
     closes_loop: bool = False
+    travel: tuple[float, float] | None = None
 
     @property
     def origin(self) -> np.ndarray:
         return self.end[:3, 3]
+
+    @property
+    def guide(self) -> np.ndarray:
+        """(2, 3), or none (0, 3): the ends of what a joint on the ground slides along."""
+        if self.travel is None:
+            return np.zeros((0, 3))
+        return self.start[:3, 3] + np.outer(self.travel, self.start[:3, :3] @ np.asarray(self.kind.axis))
 
     @property
     def guides_only(self) -> bool:
@@ -106,6 +117,11 @@ class Sketch:
     @cached_property
     def points(self) -> np.ndarray:
         """(N, 3): everything that the picture must contain."""
+        return np.concatenate([self.own_points, *(mark.guide for mark in self.joints)])
+
+    @cached_property
+    def own_points(self) -> np.ndarray:
+        """(N, 3): the same without what joints on the ground slide along."""
         starts = [mark.start[:3, 3] for mark in self.marks if not is_free(mark)]
         parts = [link.points for link in self.links] + [mark.origin[None] for mark in self.marks]
         parts += [mark.points for mark in self.elements]
@@ -132,11 +148,20 @@ class Skeleton:
         mech = self.mech
         poses = lw.link_poses(mech, q)
         world = np.concatenate([poses, np.eye(4)[None]])  # the ground is body -1
+        links = tuple(shape.moved(pose) for shape, pose in zip(self.shapes, poses, strict=True))
+        reach = float(np.linalg.norm(np.ptp(np.concatenate([link.points for link in links]), axis=0)))
         joints = tuple(
-            JointMark(body.joint, body.kind, index, body.parent < 0, world[body.parent] @ pose_of(body), world[index])
+            JointMark(
+                body.joint,
+                body.kind,
+                index,
+                body.parent < 0,
+                world[body.parent] @ pose_of(body),
+                world[index],
+                travel=travel(body, GUIDE * reach, reach) if body.parent < 0 else None,
+            )
             for index, body in enumerate(mech.bodies)
         )
-        links = tuple(shape.moved(pose) for shape, pose in zip(self.shapes, poses, strict=True))
         loops = tuple(self._sides(loop, world) for loop in closing_joints(mech))
         elements = tuple(element_marks(mech, self._passive, world, joints))
         return Sketch(links, joints, loops, self._gaps(q), poses, elements)
@@ -156,6 +181,16 @@ class Skeleton:
             return np.zeros(len(loops))
         error = lw.closed.position_error(self.mech, q)
         return np.array([np.linalg.norm(error[self.mech.constraint_index(loop.name)]) for loop in loops])
+
+
+def travel(body: Any, usual: float, most: float) -> tuple[float, float] | None:
+    """From where to where a body slides along its guide: as limits say, or ``usual`` metres to either side where there
+    are none; no more than ``most``.  None where nothing slides."""
+    if not isinstance(body.kind, lw.Prismatic) or usual < SAME_POINT:
+        return None
+    (low,), (high,) = body.limits.lower, body.limits.upper
+    low, high = (float(low) if np.isfinite(low) else -usual), (float(high) if np.isfinite(high) else usual)
+    return float(np.clip(low, -most, most)), float(np.clip(high, -most, most))
 
 
 def closing_joints(mech: lw.Mechanism) -> list[lw.Loop]:
@@ -205,7 +240,7 @@ def _shape(mech: lw.Mechanism, index: int) -> LinkShape:
         ends, tips = (tips, []) if len(tips) else (_rod_end(body), [])
     ends += [tip for tip in tips if any(_beyond(tip, end) for end in ends)]
     return LinkShape(
-        bars=_from_origin(ends),
+        bars=np.concatenate([_from_origin(ends), *_blades(mech, index)]),
         thin=np.concatenate([_from_origin([*tips, *_distinct([body.com], besides=[origin])]), *_rims(mech, index)]),
         plate=plate,
         centre=np.asarray(body.com),
@@ -226,6 +261,19 @@ def _rims(mech: lw.Mechanism, index: int) -> list[np.ndarray]:
             ring = frame[:3, 3] + loop.kind.radius * np.stack([np.cos(angles), np.sin(angles)], axis=-1) @ across.T
             found.append(np.stack([ring[:-1], ring[1:]], axis=1))
             found.append(np.stack([frame[:3, 3], ring[0]])[None])
+    return found
+
+
+def _blades(mech: lw.Mechanism, index: int) -> list[np.ndarray]:
+    """(1, 2, 3) each: the knife edges that a link glides on."""
+    half = BLADE * max((float(np.linalg.norm(body.position)) for body in mech.bodies), default=0.0) or 0.1
+    found = []
+    for loop in mech.loops:
+        if isinstance(loop, lw.Loop) and isinstance(loop.kind, lw.KnifeEdge):
+            holder, frame = attachment(mech, loop, "b")
+            if holder == index:
+                ahead = half * (frame[:3, :3] @ np.asarray(loop.kind.direction))
+                found.append(np.array([[frame[:3, 3] - ahead, frame[:3, 3] + ahead]]))
     return found
 
 

@@ -160,9 +160,10 @@ def _way(mark: JointMark) -> np.ndarray:
 
 
 def _rail(mark: JointMark, axis: np.ndarray, beyond: float) -> np.ndarray:
-    """The straight way along which a joint slides: past its zero and past where it is."""
-    reach = float((mark.start[:3, 3] - mark.origin) @ axis)
-    return mark.origin + np.outer([min(reach, 0.0) - beyond, max(reach, 0.0) + beyond], axis)
+    """The straight way along which a joint slides: past its zero, past where it is, and past the ends of its travel."""
+    zero = float((mark.start[:3, 3] - mark.origin) @ axis)
+    places = [0.0, zero, *(zero + end for end in mark.travel or ())]
+    return mark.origin + np.outer([min(places) - beyond, max(places) + beyond], axis)
 
 
 # -- solids -------------------------------------------------------------------------------------------

@@ -105,6 +105,30 @@ def test_a_slider_on_the_ground_stands_on_its_guide():
         assert along.min() < 0.0 and along.max() > 0.4 and not ((along > 0.0) & (along < 0.4)).any()
 
 
+def test_guides_on_the_ground_are_as_long_as_limits_say_or_as_can_be_seen():
+    limited = lw.Builder().link("block", 1.0).link("rod", 1.0, (0.0, 0.25, 0.0), (0.1, 0.1, 0.1))
+    limited.joint("slide", lw.Prismatic((1, 0, 0)), "ground", "block", limits=lw.Limits(-0.1, 0.3))
+    limited.joint("hinge", lw.Revolute((0, 0, 1)), "block", "rod")
+    for mech, ends in ((limited.build("limited"), (-0.1, 0.3)), (lw.mechanisms.cart_pole(), (-0.25, 0.25))):
+        sketch = Skeleton(mech).at(np.zeros(2))
+        np.testing.assert_allclose(sketch.joints[0].guide[:, 0], ends)
+        (rail,) = symbol(sketch.joints[0], 0.01).rails
+        np.testing.assert_allclose(rail[:, 0], np.array(ends) + [-0.034, 0.034])
+        left, right = lw.viewer.draw(mech, np.zeros(2)).axes[0].get_xlim()
+        assert left < rail[0, 0] and rail[1, 0] < right
+    moved = Skeleton(lw.mechanisms.cart_pole()).at(np.array([0.7, 0.0])).joints[0]
+    assert symbol(moved, 0.01).rails[0][:, 0].max() > 0.7
+
+
+def test_what_glides_on_a_plane_stands_on_no_pedestal_and_has_its_blades():
+    mech = lw.mechanisms.snakeboard()
+    assert "ground" not in gids(lw.viewer.draw(mech))
+    q = np.array([0.0, 0.0, 0.0, 0.0, 0.5, 0.0])
+    (blade,) = Skeleton(mech).at(q).links[mech.body_index("front_axle")].bars
+    np.testing.assert_allclose(blade.mean(axis=0), lw.frame_pose(mech, q, "front_axle")[:3, 3], atol=1e-12)
+    np.testing.assert_allclose(np.cross(blade[1] - blade[0], [np.cos(0.5), np.sin(0.5), 0.0]), 0.0, atol=1e-12)
+
+
 def test_closed_mechanisms_are_assembled_where_no_configuration_is_given():
     assert "gaps" not in gids(lw.viewer.draw(lw.mechanisms.five_bar()))
     assert gids(lw.viewer.draw(lw.mechanisms.five_bar(), np.zeros(4)))["gaps"] == 1

@@ -74,3 +74,10 @@ def test_pictures(tmp_path):
     motion = lw.simulate(mech, [0.1, 0.0], None, 0.02, passive=STRUTS)
     shown = lw.viewer.snapshots(motion, count=2)
     assert sum(artist.get_gid() == "elements solid" for artist in shown.axes[0].collections) == 2
+
+
+def test_springs_of_joints_that_slide_are_on_their_guides():
+    mech = lw.mechanisms.cart_pole()
+    (spring,) = Skeleton(mech, lw.Passive.springs({"rail": 10.0})).at(np.array([0.1, 0.0])).elements
+    assert spring.kinds == ("spring",)
+    np.testing.assert_allclose([spring.a, spring.b], [(-0.25, 0.0, 0.0), (0.1, 0.0, 0.0)])

@@ -66,6 +66,7 @@ def test_motions_are_kept_to_a_ten_millionth():
     assert data["motion"]["frames"] == 61 and (data["motion"]["start"], data["motion"]["end"]) == (0.0, 1.0)
     assert data_of(motion.show(rate=10.0))["motion"]["frames"] == 11
     assert data["coordinates"] == ["joint1", "joint2"] and data["sliders"] == []
+    assert data["units"] == ["rad", "rad"]
 
 
 def test_large_coordinates_and_jumps_fit():
@@ -123,8 +124,42 @@ def test_loops_have_no_sliders_but_one_degree_of_freedom_a_path():
     assert data["sliders"] == [] and data["note"] == "along its range of motion"
     assert np.abs(lw.closed.position_error(four_bar, path)).max() < 1e-4
     assert np.ptp(path[:, 0]) > 6.0
-    data = data_of(lw.mechanisms.loader().show())
-    assert data["motion"] is None and data["sliders"] == [] and "2 degrees of freedom" in data["note"]
+
+
+def spatial_four_bar() -> lw.Mechanism:
+    """A crank and a rocker with a bar between two balls, which may rotate about itself: two degrees of freedom."""
+    build = lw.Builder()
+    for name, length in (("crank", 0.1), ("bar", 0.3), ("rocker", 0.2)):
+        build.link(name, 1.0, com=(0.5 * length, 0.0, 0.0), inertia=(1e-4, 1e-3, 1e-3))
+    build.joint("crank_joint", lw.Revolute((0.0, 0.0, 1.0)), "ground", "crank")
+    build.joint("ball_a", lw.Spherical(), "crank", "bar", (0.1, 0.0, 0.0))
+    build.joint("rocker_joint", lw.Revolute((1.0, 0.0, 0.0)), "ground", "rocker", (0.0, 0.3, 0.0))
+    build.loop("ball_b", lw.Spherical(), "bar", (0.3, 0.0, 0.0), "rocker", (0.0, 0.0, 0.2))
+    return build.build("spatial_four_bar")
+
+
+def test_loops_with_several_degrees_of_freedom_have_one_joint_that_runs():
+    mech = spatial_four_bar()
+    data = data_of(mech.show())
+    path = unpacked(data)[0]
+    assert data["note"] == "crank_joint moves, the others follow; 2 degrees of freedom"
+    assert np.ptp(path[:, mech.q_index("crank_joint")]) == pytest.approx(2.0 * np.pi, abs=1e-6)
+    assert np.ptp(path[:, mech.q_index("rocker_joint")]) > 0.3
+    closed = [lw.closed.assemble(mech, q) for q in path[::40]]
+    assert np.abs(np.array(closed) - path[::40]).max() < 1e-2  # frames are at even paces, between those of the path
+
+
+@pytest.mark.slow
+def test_what_moves_without_limits_goes_some_way_and_what_cannot_be_shown_says_why():
+    stewart = lw.mechanisms.stewart_platform()
+    data = data_of(stewart.show())
+    path = unpacked(data)[0]
+    leg = path[:, stewart.q_index("leg1_rod_joint")]
+    assert 0.05 < np.ptp(leg) < 1.0 and np.abs(lw.closed.position_error(stewart, path)).max() < 1e-3
+    bicycle = data_of(lw.mechanisms.bicycle().show())
+    assert bicycle["motion"] is None and "depends on the way it takes" in bicycle["note"]
+    snakeboard = data_of(lw.mechanisms.snakeboard().show())  # no position is excluded by its blades
+    assert len(snakeboard["sliders"]) == 6 and not snakeboard["note"]
 
 
 def test_a_minute_of_a_humanoid_is_small():

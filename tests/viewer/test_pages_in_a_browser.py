@@ -69,6 +69,10 @@ def test_a_motion_plays_from_the_disk_without_a_network(tab, tmp_path):
         exact = time in (0.6, 2.0)
         expected = lw.link_poses(ARM, motion.at(time)[0])
         np.testing.assert_allclose(poses(tab, ARM), expected, atol=1e-6 if exact else 1e-3)
+    tab.select_option("select[title='curve of a coordinate']", label="joint2")
+    q = motion.at(2.0)[0][1]
+    told = tab.wait_for_selector(".curve[aria-label]").get_attribute("aria-label")
+    assert told.startswith(f"joint2 = {np.degrees(q):.1f}\N{DEGREE SIGN} ({q:.3f} rad), from ")
     tab.locator(".scrubber").fill("0.6")
     np.testing.assert_allclose(poses(tab, ARM), lw.link_poses(ARM, motion.at(0.6)[0]), atol=1e-3)
     assert tab.locator(".clock").text_content() == "0.60 s"
@@ -116,6 +120,8 @@ def test_sliders_move_joints_of_all_kinds_as_linkwise_does(tab, tmp_path):
     q, still = lw.neutral(mech), settled(tab)
     for name, value in (("joint0", 0.7), ("joint1", -0.3), ("joint8 x", 0.25)):
         sliders[name].fill(str(value))
+    told = [one.text_content() for one in tab.locator(".sliders output").all()]
+    assert told[:2] == ["40.1\N{DEGREE SIGN} (0.700 rad)", "-0.300 m"]
     q[mech.q_index("joint0")], q[mech.q_index("joint1")] = 0.7, -0.3
     q[mech.q_index("joint8").start + 4] = 0.25
     for axis, angle in zip("xyz", (0.3, -0.4, 1.2), strict=True):

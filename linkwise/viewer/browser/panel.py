@@ -98,7 +98,7 @@ class Panel:
             width = max(one.high - one.low, 1e-6)
             step = 10.0 ** np.floor(np.log10(width / 400.0))
             low, high = np.floor(one.low / step) * step, np.ceil(one.high / step) * step
-            value = float(np.clip(one.value(session.q), low, high))
+            value = rounded(one.value(session.q), low, high, step)
             label = f"{name} ({one.unit})" if one.unit else name
             handle = self._gui.add_slider(label, float(low), float(high), float(step), value)
             self._sliders[name] = handle
@@ -286,8 +286,7 @@ class Panel:
         for name, value in viewer.session.values.items():
             handle = self._sliders[name]
             if ("slider", name) not in asked and abs(handle.value - value) > 0.5 * handle.step:
-                digits = max(0, -int(np.floor(np.log10(handle.step))))
-                handle.value = round(float(np.clip(value, handle.min, handle.max)), digits)
+                handle.value = rounded(value, handle.min, handle.max, handle.step)
         if self._gizmo is not None and self._free and viewer.hand is not None:
             mech, q = viewer.session.mech, viewer.session.q
             self._gizmo.position = viewer.hand.position(mech, q)
@@ -302,6 +301,12 @@ class Panel:
             label = "Let go" if viewer.live is None else "Hold"
             if self._live.label != label:
                 self._live.label = label
+
+
+def rounded(value: float, low: float, high: float, step: float) -> float:
+    """A slider's value with no more digits than its step has."""
+    digits = max(0, -int(np.floor(np.log10(step))))
+    return round(float(np.clip(value, low, high)), digits)
 
 
 def _rotation(quaternion: np.ndarray) -> np.ndarray:

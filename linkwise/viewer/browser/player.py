@@ -59,6 +59,10 @@ class Clip:
         poses = lw.frame_pose(motion.mech, motion.at(times), link)
         return poses[:, :3, :3] @ point + poses[:, :3, 3]
 
+    def moments(self, count: int) -> np.ndarray:
+        """(n, nq): configurations of all motions, each at so many times."""
+        return np.concatenate([motion.at(np.linspace(motion.t[0], motion.t[-1], count)) for motion in self.motions])
+
     @cached_property
     def forces(self) -> dict[str, np.ndarray]:
         """By what is drawn, (m, n_links, 6) [moment; force] at the links' origins in link axes: "reactions" that joints
@@ -164,12 +168,3 @@ class Player:
         if self.time >= self.clip.end:
             self.time = self.clip.start
         self.playing = True
-
-
-def beside(count: int, size: float, across: np.ndarray, away: np.ndarray) -> np.ndarray:
-    """(count, 3): where several mechanisms stand so that each is seen: in rows along ``across``, one behind the other
-    along ``away``, about the origin."""
-    columns = min(count, max(1, int(np.ceil(1.5 * np.sqrt(count)))))
-    row, column = np.divmod(np.arange(count), columns)
-    places = np.outer(column - 0.5 * (columns - 1), across) + np.outer(row, away)
-    return size * places if count > 1 else np.zeros((1, 3))

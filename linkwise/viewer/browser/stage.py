@@ -8,16 +8,12 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-import linkwise as lw
-
 from ..scene import COLLISION, GROUND, SKELETON, SYMBOL, VISUAL, Part, Scene
-from ..shapes import ENDLESS, Mesh, Plane, Sphere, arrow_mesh
-from ..views import view_of
+from ..shapes import Mesh, Plane, Sphere, arrow_mesh
 
 Colour = tuple[int, int, int]
 GREY: Colour = (140, 140, 140)
 BALL = Sphere(1.0).mesh()
-FIELD, ASPECT = np.radians(45.0), 1.3  # of view from top to bottom; width over height of most windows
 
 
 class Stage:
@@ -135,12 +131,12 @@ class Stage:
 
     # -- over them ------------------------------------------------------------------------------------
 
-    def ground(self, height: float) -> None:
-        """A grid, unless the mechanism has a floor of its own."""
+    def ground(self, height: float, reach: float) -> None:
+        """A grid at a height that goes as far as mechanisms do, unless there is a floor of their own."""
         if any(isinstance(part.shape, Plane) and part.link == GROUND for part in self.scene.shown):
             return
-        side = max(4.0 * self.scene.size, 1e-3)
-        cell = 10.0 ** np.floor(np.log10(side / 4.0))
+        cell = 10.0 ** np.floor(np.log10(max(self.scene.size, 1e-3)))
+        side = cell * np.ceil(max(4.0 * self.scene.size, 2.0 * reach) / cell)
         self._server.scene.add_grid(
             "/grid",
             width=side,
@@ -235,30 +231,3 @@ def _with_z_along(up: np.ndarray) -> np.ndarray:
 def _bytes(colour: Iterable[float]) -> Colour:
     red, green, blue = (int(round(255 * min(max(part, 0.0), 1.0))) for part in list(colour)[:3])
     return red, green, blue
-
-
-def horizontal(mech: lw.Mechanism, q: np.ndarray, points: np.ndarray, up: np.ndarray) -> np.ndarray:
-    """(3,): towards the viewer, from where a mechanism is seen best: square to the plane that it moves in, if there is
-    one that stands upright; else from ahead."""
-    seen = view_of(mech, q, "auto", points)
-    if seen.flat and abs(seen.toward @ up) < 0.5:
-        return seen.toward
-    across = np.cross(up, np.eye(3)[int(np.argmin(np.abs(up)))])
-    aside = -np.cross(up, across) + 0.6 * across  # robots look along x, most of them
-    return aside / np.linalg.norm(aside)
-
-
-def camera(points: np.ndarray, aside: np.ndarray, up: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Position of a camera that sees points (n, 3) from a side, and what it looks at."""
-    middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
-    back = (aside + 0.35 * up) / np.linalg.norm(aside + 0.35 * up)
-    right = np.cross(up, back) / np.linalg.norm(np.cross(up, back))
-    seen = np.abs((points - middle) @ np.stack([right, np.cross(back, right), back], axis=-1)).max(axis=0)
-    wide, high, deep = np.maximum(seen, 1e-3)
-    return middle + back * (1.45 * max(wide / ASPECT, high) / np.tan(0.5 * FIELD) + deep), middle
-
-
-def floor_height(points: np.ndarray, up: np.ndarray) -> float:
-    """Along ``up``, where a floor is that points (n, 3) stand on."""
-    lowest = float((points @ up).min())
-    return 0.0 if -0.02 < lowest < ENDLESS and lowest >= 0.0 else lowest

@@ -17,15 +17,14 @@ import numpy as np
 import linkwise as lw
 
 from ..modes import mode_title
-from ..scene import Scene
-from ..skeleton import Skeleton
 from . import overlays, recording
 from .dragging import Hand
+from .framing import FIELD, MOMENTS, floor_height, frame, points_of, viewpoint
 from .live import Live
 from .panel import Panel
-from .player import Clip, Player, beside, clip_of_mode
+from .player import Clip, Player, clip_of_mode
 from .session import Session
-from .stage import FIELD, Stage, camera, floor_height, horizontal
+from .stage import Stage
 
 PICTURES = 40.0  # per second at most
 IDLE = 0.25  # seconds between looks at what is asked
@@ -60,11 +59,12 @@ class Viewer:
         self.stage = Stage(server, self.session.scene, up)
         self.stage.on_drag = self._dragged
         self.panel = Panel(self)
-        self._arrange()
         if clip is not None:
             self.play(clip, start=False)
         elif model is not None:
             self.show_mode(0)
+        else:
+            self._arrange()
         self._draw()
         self._thread = threading.Thread(target=self._run, name="linkwise viewer", daemon=True)
         self._thread.start()
@@ -99,8 +99,7 @@ class Viewer:
             self.live = None
             self.player = Player(clip)
             self.player.playing = start
-            if len(clip.motions) != self.stage.n_actors:
-                self._arrange(len(clip.motions))
+            self._arrange(clip)
             self._longest = {}
             self.panel.show_player(self.player)
             self.mark_motion()
@@ -221,35 +220,16 @@ class Viewer:
 
     # -- what is drawn --------------------------------------------------------------------------------
 
-    def _arrange(self, count: int = 1) -> None:
-        """So many mechanisms beside each other on a floor, and a camera that sees them all."""
-        mech, up = self.session.mech, self.stage.up
-        sketch = Skeleton(mech).at(self.session.q) if mech.n_links else None
-        points = np.zeros((1, 3)) if sketch is None else np.concatenate([sketch.points, np.zeros((1, 3))])
-        points = np.concatenate([points, self._corners()])
-        aside = horizontal(mech, self.session.q, points, up)
-        offsets = beside(count, 1.1 * self.session.scene.size, np.cross(up, aside), -aside)
-        self.stage.set_actors(offsets)
-        everywhere = (points[None] + offsets[:, None]).reshape(-1, 3)
-        position, look_at = camera(everywhere, aside, up)
+    def _arrange(self, clip: Clip | None = None) -> None:
+        """A mechanism, or as many as there are motions, on a floor, and a camera that sees them all."""
+        mech, up, q = self.session.mech, self.stage.up, self.session.q
+        points = points_of(self.session.scene, mech, q if clip is None else clip.moments(MOMENTS))
+        aside, lift = viewpoint(mech, q, points, up)
+        framing = frame(1 if clip is None else len(clip.motions), points, aside, up, lift)
+        self.stage.set_actors(framing.offsets)
         start = self._server.initial_camera
-        start.position, start.look_at, start.up = position, look_at, up
-        start.fov = FIELD
-        self.stage.ground(floor_height(points, up))
-
-    def _corners(self) -> np.ndarray:
-        """(n, 3): corners of boxes around what is seen, floors left out."""
-        seen: Scene = self.session.scene
-        moving = [part for part in seen.shown if part.link in seen.link_names]
-        if not moving:
-            return np.zeros((0, 3))
-        found = []
-        for part, pose in zip(moving, seen.placed(self.session.poses, moving), strict=True):
-            vertices = part.shape.mesh().vertices
-            if len(vertices):
-                box = np.array([vertices.min(axis=0), vertices.max(axis=0)])
-                found.append(box @ pose[:3, :3].T + pose[:3, 3])
-        return np.concatenate(found) if found else np.zeros((0, 3))
+        start.position, start.look_at, start.up, start.fov = framing.position, framing.look_at, up, FIELD
+        self.stage.ground(floor_height(points, up), framing.reach)
 
     def _run(self) -> None:
         last = time.monotonic()

@@ -13,7 +13,7 @@ import numpy as np
 import linkwise as lw
 
 from ..coordinates import ANGLE, LENGTH, QUATERNION
-from ..scene import COLLISION, GROUND, Part, Scene
+from ..scene import COLLISION, GROUND, SYMBOL, Part, Scene
 from ..shapes import Mesh, Plane
 from ..views import view_of
 from .motions import Frames, Shown, quaternions
@@ -25,6 +25,7 @@ ELEVATION = math.radians(20.0)
 LINES, MOST_LINES = 10, 60  # of the grid, to either side
 FAR = 3.0  # times its size: a mechanism that goes further is followed
 MOMENTS = 24  # of a motion that are looked at to find out where it goes
+GUIDES = (GROUND, SYMBOL)  # which may go on beyond the picture
 UNITS = {ANGLE: "rad", LENGTH: "m"}
 
 
@@ -65,8 +66,9 @@ def contents(shown: Shown, seen: Scene, title: str) -> dict[str, Any]:
         "parts": parts,
         "meshes": meshes,
         "coordinates": list(mech.coordinate_names("q")),
+        "units": _units(mech),
         "quaternions": quaternions(mech),
-        "sliders": [] if mech.loops or shown.motion else _sliders(mech, shown.q, seen.size),
+        "sliders": [] if mech.holonomic_rows.any() or shown.motion else _sliders(mech, shown.q, seen.size),
         "q": _rounded(shown.q, 17),
         "box": _rounded(whole),
         "follow": box is not travelled,
@@ -155,7 +157,8 @@ def simplified(mesh: Mesh, most: int = MOST_TRIANGLES) -> Mesh:
 def _boxes(shown: Shown, seen: Scene, parts: Sequence[Part]) -> tuple[np.ndarray, np.ndarray]:
     """(2, 3) each: around what is seen at first, and in all of the motion, as far as a few moments of it tell; the same
     but for mechanisms that travel far, which are followed."""
-    limited = [part for part in parts if not isinstance(part.shape, Plane)]
+    limited = [part for part in parts if not isinstance(part.shape, Plane) and (part.link, part.kind) != GUIDES]
+    limited = limited or [part for part in parts if not isinstance(part.shape, Plane)]
     corners = np.stack([_corners(part) for part in limited])  # (parts, 4, 8)
 
     def box(q: np.ndarray) -> np.ndarray:
@@ -182,7 +185,10 @@ def _corners(part: Part) -> np.ndarray:
 
 def _beside_each_other(count: int, box: np.ndarray, right: np.ndarray, next_row: np.ndarray) -> np.ndarray:
     """(count, 3): where the members of a batch stand, in rows from left to right."""
-    width, depth = (1.15 * float(np.abs(way) @ (box[1] - box[0])) for way in (right, next_row))
+    width, depth, height = (
+        1.15 * float(np.abs(way) @ (box[1] - box[0])) for way in (right, next_row, np.cross(right, next_row))
+    )
+    depth = max(depth, 0.8 * height)  # so that those behind are not hidden
     across = math.ceil(math.sqrt(count))
     return np.array([(k % across) * width * right + (k // across) * depth * next_row for k in range(count)])
 
@@ -227,6 +233,12 @@ def _motion(motion: Frames, data: Bytes) -> dict[str, Any]:
         "steps": _rounded(steps, 17),
         "offset": data.add(planes),
     }
+
+
+def _units(mech: lw.Mechanism) -> list[str]:
+    """Of each coordinate."""
+    own = [body for body in mech.bodies if not body.mimic]
+    return [UNITS.get(number.of, "") for body in own for number in body.kind.measures("q")]
 
 
 def _sliders(mech: lw.Mechanism, q: np.ndarray, size: float) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,10 +12,13 @@ import numpy as np
 import linkwise as lw
 
 from ..configurations import Motion, one_configuration, several_configurations
+from ..scene import scene
+from ..skeleton import Skeleton
 
 MOST_MEMBERS = 16  # of a batch that are shown beside each other
 MOST_FRAMES = 20_000
 ROUND = 6.0  # seconds in which a mechanism goes along its range
+EXCURSION = 0.1  # of the mechanism's size, to either side, of a joint that slides in a mechanism of several DoF
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,17 +99,67 @@ def quaternions(mech: lw.Mechanism) -> list[int]:
 
 
 def moved_along_its_range(shown: Shown) -> Shown:
-    """A closed mechanism, whose joints depend on each other: with one degree of freedom in motion along its range."""
+    """A closed mechanism, whose joints depend on each other, in motion: along its range with one degree of freedom, one
+    of its joints along the range of that with several.  Where nothing can be shown in motion, a note says why."""
     mech = shown.mech
-    count = None if mech.waits_for_time else int(lw.closed.degrees_of_freedom(mech, shown.q))
-    if count != 1:
-        freedom = "" if count is None else f" ({count} degrees of freedom)"
-        return replace(shown, note=f"its loops let no joint move by itself{freedom}: save a motion to see it move")
-    for joint in (body.joint for body in mech.bodies if body.kind.nv == 1 and not body.mimic):
-        path = lw.closed.range_of_motion(mech, joint, shown.q, limits=True).path
-        if len(path.q) > 1:
-            return replace(shown, motion=_along(mech, path.q), note="along its range of motion")
-    return shown
+    if not mech.holonomic_rows.any():
+        return shown  # wheels and blades constrain velocities alone: all positions are possible
+    if mech.waits_for_time:
+        return replace(shown, note="its joints follow functions of time: save a motion to see it move")
+    if mech.is_nonholonomic:
+        return replace(shown, note="where it rolls or glides depends on the way it takes: save a motion to see it move")
+    count = int(lw.closed.degrees_of_freedom(mech, shown.q))
+    if count == 0:
+        return replace(shown, note="its loops let nothing move (0 degrees of freedom)")
+    for joint in _driven(mech):
+        path = _range(mech, joint, shown.q) if count == 1 or _rotates(mech, joint) else _excursion(mech, joint, shown.q)
+        if len(path) > 1:
+            note = "along its range of motion" if count == 1 else f"{joint} moves, the others follow; {count} "
+            return replace(shown, motion=_along(mech, path), note=note + "degrees of freedom" * (count > 1))
+    return replace(shown, note="no joint of one coordinate can be driven: save a motion to see it move")
+
+
+def _driven(mech: lw.Mechanism) -> list[str]:
+    """Joints of one coordinate: those with motors first, then those on the ground, those that rotate before others."""
+    motors = mech.actuated_joints or ()
+    bodies = [body for body in mech.bodies if body.kind.nv == 1 and not body.mimic]
+    bodies.sort(key=lambda body: (body.joint not in motors, body.parent >= 0, not _rotates(mech, body.joint)))
+    return [body.joint for body in bodies]
+
+
+def _rotates(mech: lw.Mechanism, joint: str) -> bool:
+    return isinstance(mech.bodies[mech.body_index(joint)].kind, lw.Revolute)
+
+
+def _range(mech: lw.Mechanism, joint: str, q: np.ndarray) -> np.ndarray:
+    """(n, nq): configurations along the range of a joint; where nothing stops it, once around from q on."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lw.MechanismWarning)  # an end that was not found is no matter here
+        found = lw.closed.range_of_motion(mech, joint, q, limits=True)
+    path, ends = found.path.q, found.values[[0, -1]]
+    if not np.isinf([found.lower, found.upper]).all() or np.ptp(ends) < 2.0 * math.pi * (1.0 + 1e-6):
+        return path
+    start = q[mech.q_index(joint)][0]
+    inner = path[(found.values > start) & (found.values < start + 2.0 * math.pi)]
+    last = lw.closed.follow(mech, inner[-1], {joint: start + 2.0 * math.pi})
+    return np.array([q, *inner, last])
+
+
+def _excursion(mech: lw.Mechanism, joint: str, q: np.ndarray) -> np.ndarray:
+    """(n, nq): configurations while a joint that slides goes some way to either side, as far as loops and limits
+    let it."""
+    at, size = mech.q_index(joint), scene(mech, meshes=False).size
+    lower, upper = mech.q_lower[at][0], mech.q_upper[at][0]
+    sides = []
+    for way in (-EXCURSION, EXCURSION):
+        found = [q]
+        for goal in np.clip(q[at][0] + way * size * np.linspace(0.0, 1.0, 13)[1:], lower, upper):
+            try:
+                found.append(lw.closed.follow(mech, found[-1], {joint: goal}))
+            except lw.closed.AssemblyError:
+                break
+        sides.append(found)
+    return np.array([*sides[0][:0:-1], *sides[1]])
 
 
 def _along(mech: lw.Mechanism, q: np.ndarray) -> Frames:
@@ -113,6 +167,7 @@ def _along(mech: lw.Mechanism, q: np.ndarray) -> Frames:
     lengths = np.linalg.norm(lw.difference(mech, q[:-1], q[1:]), axis=-1)
     t = np.concatenate([[0.0], np.cumsum(lengths)]) * (ROUND / lengths.sum())
     once = Motion(mech, t, q).at(np.linspace(0.0, ROUND, 241))
-    closes = np.abs(lw.link_poses(mech, q[0]) - lw.link_poses(mech, q[-1])).max() < 1e-6
+    ends = [Skeleton(mech).at(one).points for one in q[[0, -1]]]  # bars that rotate about themselves are not seen to
+    closes = np.abs(ends[0] - ends[1]).max() < 1e-6
     found = _continuous(mech, once if closes else np.concatenate([once, once[-2::-1]]))
     return Frames(found[None], 0.0, ROUND, "along its range", "")

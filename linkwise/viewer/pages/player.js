@@ -1,8 +1,9 @@
 // A mechanism that can be turned around, moved by sliders, or seen in motion.  `link_poses(q, out)` is its forward
-// kinematics, written by linkwise for this one mechanism; `data` is what viewer/pages/packing.py has put together.
+// kinematics, written by linkwise for this one mechanism; `data` is what viewer/pages/contents.py has put together.
 "use strict";
 
 const FIELD_OF_VIEW = (35 * Math.PI) / 180;
+const FILLED = 0.88; // of the picture, by what is in it
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 5];
 
 const element = (tag, properties = {}, ...children) => {
@@ -10,6 +11,11 @@ const element = (tag, properties = {}, ...children) => {
   made.append(...children);
   return made;
 };
+
+// A number with its unit: angles in degrees, with radians beside them.
+const told = (value, unit) =>
+  unit === "rad" ? `${degrees(value)} (${value.toFixed(3)} rad)` : `${value.toFixed(3)} ${unit}`.trim();
+const degrees = (value) => `${((value * 180) / Math.PI).toFixed(1)}\u00b0`;
 
 // -- numbers ------------------------------------------------------------------------------------------------------
 
@@ -69,34 +75,60 @@ class Camera {
     const other = Math.abs(up[0]) > 0.9 ? [0, 1, 0] : [1, 0, 0];
     this.first = unit(subtract(other, scaled(up, dot(other, up))));
     this.second = cross(up, this.first);
+    this.corners = Array.from({ length: 8 }, (_, k) => [0, 1, 2].map((axis) => box[(k >> axis) & 1][axis]));
     this.target = scaled(add(...box), 0.5);
     this.size = Math.max(Math.hypot(...subtract(box[1], box[0])), 1e-6);
     this.azimuth = Math.atan2(dot(toward, this.second), dot(toward, this.first));
     this.elevation = Math.asin(Math.min(Math.max(dot(unit(toward), up), -1), 1));
-    this.distance = (0.62 * this.size) / Math.tan(FIELD_OF_VIEW / 2);
+    this.distance = this.size;
+    this.touched = false; // nobody has moved it
   }
 
-  // moved: what is followed has gone so far.
-  look(aspect, moved) {
+  // Go to where all of the box is just seen within the free part of the picture, which has the given width and height
+  // in units of the picture's height.  A point at (x, y, z) to the right, above and towards the camera is seen from a
+  // distance d if |x - c| < t (d - z): the largest x + t z and the smallest x - t z tell c and d.
+  fit(width, height) {
+    const right = unit(cross(this.up, this.toward)), above = cross(this.toward, right), middle = scaled(add(this.corners[0], this.corners[7]), 0.5);
+    const half = FILLED * Math.tan(FIELD_OF_VIEW / 2), z = this.corners.map((corner) => dot(subtract(corner, middle), this.toward));
+    this.target = middle;
+    this.distance = Math.max(1.5 * Math.max(...z), 1e-6);
+    for (const [way, tangent] of [[right, half * width], [above, half * height]]) {
+      const x = this.corners.map((corner) => dot(subtract(corner, middle), way));
+      const high = Math.max(...x.map((value, k) => value + tangent * z[k])), low = Math.min(...x.map((value, k) => value - tangent * z[k]));
+      this.target = add(this.target, scaled(way, (high + low) / 2));
+      this.distance = Math.max(this.distance, (high - low) / 2 / tangent);
+    }
+  }
+
+  // moved: what is followed has gone so far; free: the part of the picture that nothing covers, left, right, bottom and
+  // top from -1 to 1.
+  look(aspect, moved, free) {
     const level = add(scaled(this.first, Math.cos(this.azimuth)), scaled(this.second, Math.sin(this.azimuth)));
     this.toward = add(scaled(level, Math.cos(this.elevation)), scaled(this.up, Math.sin(this.elevation)));
-    const far = this.distance * Math.max(1, 1 / aspect), target = add(this.target, moved);
+    if (!this.touched) this.fit(((free[1] - free[0]) / 2) * aspect, (free[3] - free[2]) / 2);
+    const far = this.distance, target = add(this.target, moved);
     this.view = lookAt(add(target, scaled(this.toward, far)), target, this.up);
-    this.seen = product(perspective(FIELD_OF_VIEW, aspect, 0.01 * far, 10 * far + 10 * this.size), this.view);
+    const projection = perspective(FIELD_OF_VIEW, aspect, 0.01 * far, 10 * far + 10 * this.size);
+    projection[8] = -(free[0] + free[1]) / 2; // the target is in the middle of what is free
+    projection[9] = -(free[2] + free[3]) / 2;
+    this.seen = product(projection, this.view);
   }
 
   turn(dx, dy) {
+    this.touched = true;
     this.azimuth -= 0.008 * dx;
     this.elevation = Math.min(Math.max(this.elevation + 0.008 * dy, -1.55), 1.55);
   }
 
   pan(dx, dy, height) {
+    this.touched = true;
     const metres = (2 * this.distance * Math.tan(FIELD_OF_VIEW / 2)) / height, view = this.view;
     const right = [view[0], view[4], view[8]], above = [view[1], view[5], view[9]];
     this.target = add(this.target, add(scaled(right, -dx * metres), scaled(above, dy * metres)));
   }
 
   zoom(factor) {
+    this.touched = true;
     this.distance = Math.min(Math.max(this.distance * factor, 0.02 * this.size), 50 * this.size);
   }
 }
@@ -165,9 +197,18 @@ class Player {
   draw() {
     this.place();
     this.start ??= this.origin();
-    this.camera.look(this.canvas.width / this.canvas.height, this.follows ? subtract(this.origin(), this.start) : [0, 0, 0]);
+    const moved = this.follows ? subtract(this.origin(), this.start) : [0, 0, 0];
+    this.camera.look(this.canvas.width / this.canvas.height, moved, this.free());
     this.renderer.draw(this.camera, [...this.items, this.background]);
     if (this.motion) this.showTime();
+  }
+
+  // What controls leave free of the picture: left, right, bottom and top, from -1 to 1.
+  free() {
+    const { width, height } = this.root.getBoundingClientRect(), panel = this.panel?.getBoundingClientRect();
+    const right = panel && panel.width < width / 2 ? 1 - (2 * (panel.width + 12)) / width : 1;
+    const bottom = this.motion ? -1 + Math.min(96 / height, 0.4) : -1;
+    return [-1, right, bottom, 1 - Math.min(72 / height, 0.3)];
   }
 
   // Once before the next picture of the screen.
@@ -232,7 +273,7 @@ class Player {
     this.root.append(element("div", { className: "title", textContent: this.data.title }));
     if (this.data.note) this.root.append(element("div", { className: "note", textContent: this.data.note }));
     if (this.motion) this.root.append(this.bar());
-    if (!this.motion && this.data.sliders.length) this.root.append(this.sliders());
+    if (!this.motion && this.data.sliders.length) this.root.append((this.panel = this.sliders()));
   }
 
   bar() {
@@ -265,7 +306,7 @@ class Player {
 
   showCurve(column) {
     this.plot?.canvas.remove();
-    this.plot = column === "" ? null : new Curve(this.motion, Number(column), this.data.coordinates[column]);
+    this.plot = column === "" ? null : new Curve(this.motion, Number(column), this.data.coordinates[column], this.data.units[column]);
     if (this.plot) this.root.append(this.plot.canvas);
     this.changed();
   }
@@ -276,7 +317,7 @@ class Player {
     for (const slider of this.data.sliders) {
       const input = element("input", { type: "range", min: slider.lower, max: slider.upper, step: "any" });
       const value = element("output");
-      const show = () => (value.textContent = `${input.valueAsNumber.toFixed(3)} ${slider.unit}`);
+      const show = () => (value.textContent = told(input.valueAsNumber, slider.unit));
       input.value = slider.value;
       input.setAttribute("aria-label", slider.name);
       input.addEventListener("input", () => {
@@ -360,24 +401,26 @@ function gridLines({ middle, ways, count }) {
 
 // One coordinate over time, of all members, and where the player is.
 class Curve {
-  constructor(motion, column, name) {
-    Object.assign(this, { motion, column, name });
+  constructor(motion, column, name, unit) {
+    Object.assign(this, { motion, column, name, unit });
     this.canvas = element("canvas", { className: "curve", width: 600, height: 260 });
     this.all = Array.from({ length: motion.members }, (_, member) => motion.series(column, member));
     this.low = Math.min(...this.all.map((one) => one.reduce((a, b) => Math.min(a, b), Infinity)));
     this.high = Math.max(...this.all.map((one) => one.reduce((a, b) => Math.max(a, b), -Infinity)));
-    if (this.high - this.low < 1e-9) [this.low, this.high] = [this.low - 1, this.high + 1];
+    this.margin = this.high - this.low < 1e-9 ? 1 : 0; // of a curve that is level
   }
 
   draw(time) {
     const { width, height } = this.canvas, pen = this.canvas.getContext("2d"), { start, end, frames } = this.motion;
-    const y = (value) => height - 20 - ((height - 60) * (value - this.low)) / (this.high - this.low);
+    const y = (value) => height - 20 - ((height - 90) * (value - this.low + this.margin)) / (this.high - this.low + 2 * this.margin);
     const colour = getComputedStyle(this.canvas).color;
     pen.clearRect(0, 0, width, height);
     pen.font = "22px sans-serif";
     pen.fillStyle = colour;
     const now = this.motion.at(time, 0)[this.column];
-    pen.fillText(`${this.name} = ${now.toFixed(3)}   (${this.low.toFixed(3)} .. ${this.high.toFixed(3)})`, 10, 26);
+    this.words = [`${this.name} = ${told(now, this.unit)}`, `from ${told(this.low, this.unit)} to ${told(this.high, this.unit)}`];
+    this.words.forEach((line, k) => pen.fillText(line, 10, 26 + 28 * k));
+    this.canvas.setAttribute("aria-label", this.words.join(", "));
     pen.strokeStyle = "#0072B2";
     pen.lineWidth = 2.5;
     for (const one of this.all) {
@@ -390,7 +433,7 @@ class Curve {
     pen.lineWidth = 1.5;
     pen.beginPath();
     const x = (width * (time - start)) / (end - start || 1);
-    pen.moveTo(x, 36);
+    pen.moveTo(x, 66);
     pen.lineTo(x, height);
     pen.stroke();
   }

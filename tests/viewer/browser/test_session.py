@@ -7,7 +7,8 @@ import linkwise as lw
 from linkwise.viewer.browser import overlays
 from linkwise.viewer.browser.dragging import Hand
 from linkwise.viewer.browser.live import Live
-from linkwise.viewer.browser.player import Player, beside, clip_of, clip_of_mode
+from linkwise.viewer.browser.panel import rounded
+from linkwise.viewer.browser.player import Player, clip_of, clip_of_mode
 from linkwise.viewer.browser.session import Session
 
 
@@ -173,8 +174,6 @@ def test_batches_are_played_beside_each_other(arm):
     assert len(clip.motions) == 2
     np.testing.assert_allclose(clip.at(0.0), starts)
     np.testing.assert_allclose(clip.at(0.1), q[:, 10])
-    apart = beside(5, 2.0, np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0]))
-    assert np.linalg.norm(apart[:, None] - apart[None], axis=-1)[~np.eye(5, dtype=bool)].min() >= 2.0
     motion = lw.simulate(arm, starts[0], np.zeros(3), 0.1)
     played = clip_of(motion)
     np.testing.assert_allclose(played.velocities(0.05)[0], motion.at(0.05)[1])
@@ -255,3 +254,9 @@ def test_a_live_simulation_is_that_of_rollouts_and_follows_the_hand(arm):
     for _ in range(100):
         pulled.advance(0.03)
     assert np.linalg.norm(hand.position(free, pulled.q) - wanted) < 0.05
+
+
+def test_numbers_beside_sliders_have_as_many_digits_as_steps_do():
+    assert rounded(-3.671743, -180.0, 180.0, 0.1) == -3.7
+    assert rounded(0.123456, -1.0, 1.0, 0.001) == 0.123
+    assert rounded(200.0, -180.0, 180.0, 0.1) == 180.0 and rounded(12.6, -400.0, 400.0, 1.0) == 13.0
