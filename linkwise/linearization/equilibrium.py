@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,17 +20,22 @@ from ..dynamics.closed.variations import State, state_of
 from ..dynamics.passive import Passive
 from ..dynamics.states import ByJoint, Float64Array
 from ..dynamics.trees import mass_matrix
+from ..mechanics.joints import Floating
 from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
 from ..mechanism.checks import names_of
 from ..mechanism.quaternions import NOT_UNIT
 from .actuated import driven
-from .balance import Balance, Search, attempts, balance, has_potential, stiffness
+from .balance import Balance, Search, balance, newton, stiffness
 from .coordinates import coordinate_names, named_rows
+from .descent import descent, drop, has_potential
 from .held_by_actuators import holding_inputs
+from .relaxation import relaxed
 
 UNKNOWNS = ("q", "tau", "ctrl")
 BALANCED = 1e-10  # relative to the weight and the given forces: what is left unbalanced
 NEUTRAL = 1e-9  # relative: a stiffness below is none
+STANDING = 0.5  # radians or metres: what stands on the ground has fallen if it is further away
+NEARBY = 0.1  # radians or metres: what is so near is taken without a look at other ways
 
 
 class EquilibriumError(MechanismError):
@@ -58,6 +63,7 @@ class Equilibrium:
                   singular positions, where degrees of freedom to first order are not those of the mechanism.
                   (Springs and gravity decide; dampers make stable equilibria attractive.)
     ctrl          (n_ctrl,): the control inputs that were found, with solve_for="ctrl"
+    distance      from the guess: the largest change of a coordinate (rad, m)
     """
 
     q: Float64Array
@@ -68,6 +74,7 @@ class Equilibrium:
     dofs: Float64Array
     stable: bool | None
     ctrl: Float64Array | None = None
+    distance: float = 0.0
 
     def __repr__(self) -> str:
         kind = {True: "stable", False: "unstable", None: "neutral"}[self.stable]
@@ -88,6 +95,7 @@ def find_equilibrium(
     stable: bool = False,
     ctrl: ByJoint | None = None,
     activation: ArrayLike | None = None,
+    within: float | None = None,
 ) -> Equilibrium:
     """A state of rest near ``q_guess``, or the joint forces that keep the mechanism at ``q_guess``.
 
@@ -101,14 +109,16 @@ def find_equilibrium(
                 otherwise, as all that is in ``mech.acting`` does
     ctrl, activation   control inputs and states of actuators, as for ``linearize``
     wrenches    (n_links, 6): external, constant in the link frames
-    stable      with solve_for="q", only a minimum of the energy will do: the one that is reached by going down from the
-                guess.  (Directions without stiffness may remain: ``stable`` of the result is then None.)  Wrenches have
-                no energy, nor have joint forces on spherical and floating joints
+    stable      with solve_for="q", only a stable equilibrium will do: the one that is reached by going down from the
+                guess.  (Directions without stiffness may remain: ``stable`` of the result is then None.)
+    within      how far from the guess (rad, m) a coordinate may be at most; None: 0.5 for what stands, on contact or
+                with a floating base that loops hold, any distance for others
 
     Newton's method on the configuration manifold, damped so that every step reduces what is unbalanced, with exact
-    derivatives.  Where that is stuck the energy is descended, loops closed, which ends in a minimum if there is one on
-    the way down; without an energy the mechanism is let go for a little way, again and again.  ``EquilibriumError``
-    names the coordinate that remains unbalanced and what was tried.  One state.
+    derivatives.  Where that is stuck, or leads away, the energy is descended, loops closed, which ends in a minimum if
+    there is one on the way down; where something has no energy (actuators, wrenches, joint forces on spherical and
+    floating joints), the mechanism relaxes, overdamped.  ``EquilibriumError`` names the coordinate that remains
+    unbalanced, or how far away the nearest equilibrium is, and what was tried.  One state.
     """
     one_of("solve_for", solve_for, UNKNOWNS)
     furthest = math.inf if solve_for == "q" else NOT_UNIT
@@ -120,8 +130,8 @@ def find_equilibrium(
     hold = names_of(hold)
     held = moved_by(mech, hold, "hold")
     if solve_for != "q":
-        if len(held) or stable:
-            what = "hold" if len(held) else "stable"
+        if len(held) or stable or within is not None:
+            what = "hold" if len(held) else "stable" if stable else "within"
             raise MechanismError(f"{what} is for solve_for='q': a given configuration stays where it is altogether")
         if solve_for == "tau":
             return _holding(at, actuated, tolerance)
@@ -132,14 +142,10 @@ def find_equilibrium(
         return _held_by_actuators(at, passive, tolerance)
     if actuated is not None:
         raise MechanismError("actuated is for solve_for='tau': joints with unknown forces are named by hold")
-    search = Search(np.setdiff1d(np.arange(mech.nv), held), hold, _scale(at), tolerance)
-    if stable and not has_potential(at, search):
-        raise MechanismError(
-            "stable=True looks for a minimum of the energy, which wrenches in link frames, actuators and joint forces "
-            "on spherical and floating joints do not have: leave it out, and look at .stable of what is found"
-        )
     if mech.loops:
         at = at._replace(q=assemble(mech, at.q, hold=hold))
+    free = np.setdiff1d(np.arange(mech.nv), held)
+    search = Search(free, hold, _scale(at), tolerance, at.q, _furthest(mech, within))
     found = _balanced(at, search, stable, max_steps)
     forces = at.tau.copy()
     forces[held] += search.scale * found.forces[held]
@@ -149,19 +155,72 @@ def find_equilibrium(
 # -- the configuration --------------------------------------------------------------------------------
 
 
+def _furthest(mech: Mechanism, within: Any) -> float:
+    if within is None:
+        return STANDING if _stands(mech) else math.inf
+    if not (isinstance(within, (int, float)) and within > 0.0):
+        raise ValueError(f"within must be a positive number (rad, m) or None, got {within!r}")
+    return float(within)
+
+
+def _stands(mech: Mechanism) -> bool:
+    """Whether something touches something, or loops hold links of a floating base to the ground."""
+    if any(mech.acts("contact", pair.name) for pair in mech.contact_pairs):
+        return True
+    for loop in mech.loops:
+        sides = [mech.frame(link).body for link in (loop.link_a, loop.link_b)]
+        if min(sides) < 0 and isinstance(mech.bodies[_root(mech, max(sides))].kind, Floating):
+            return True
+    return False
+
+
+def _root(mech: Mechanism, body: int) -> int:
+    while mech.parents[body] >= 0:
+        body = mech.parents[body]
+    return body
+
+
+def _attempts(at: State, search: Search, stable: bool, max_steps: int) -> Iterator[tuple[str, Balance]]:
+    """Ways to an equilibrium and where they end, the one to the nearest first; with ``stable``, only ways down."""
+    if not stable:
+        yield "Newton's method from the guess", newton(at, search, max_steps)
+    potential = has_potential(at, search)
+    if potential:
+        way = descent(at, search, max_steps)
+        yield f"descent of the energy, which fell by {drop(way):.3g}", newton(way[-1].at, search, max_steps)
+        best = min(way, key=lambda one: one.size)
+        yield "Newton's method from the best place on that way", newton(best.at, search, max_steps)
+    if not (stable and potential):
+        end = relaxed(at, search, max_steps, stable)
+        yield "overdamped relaxation", newton(end.at, search, max_steps)
+
+
 def _balanced(at: State, search: Search, stable: bool, max_steps: int) -> Balance:
-    """The first attempt that ends in balance, and with ``stable`` in no saddle."""
+    """The first attempt that ends in balance, and with ``stable`` in no saddle; where only what is near will do, the
+    nearest of all, unless the first is as near as can be asked for."""
     tried: list[tuple[str, Balance]] = []
-    for way, here in attempts(at, search, stable, max_steps):
-        if here.size <= search.tolerance and not (stable and _result(here).stable is False):
-            return here
+    found: list[Balance] = []
+    for way, here in _attempts(at, search, stable, max_steps):
         tried.append((way, here))
-    ways = dict.fromkeys(way for way, _ in tried)
+        if here.size <= search.tolerance and not (stable and _result(here).stable is False):
+            found.append(here)
+            if search.distance(here.at) <= min(NEARBY, search.within) or math.isinf(search.within):
+                break
+    nearest = min(found, key=lambda one: search.distance(one.at), default=None)
+    if nearest is not None and search.distance(nearest.at) <= search.within:
+        return nearest
+    ways = "; ".join(dict.fromkeys(way for way, _ in tried))
+    if nearest is not None:
+        raise _too_far(nearest, stable, ways)
+    best = min((here for _, here in tried), key=lambda one: one.size)
+    if best.size <= search.tolerance:
+        raise _saddle(best, ways)
+    near = "" if math.isinf(search.within) else f" within {search.within:g} (rad, m)"
     raise _unbalanced(
-        min((here for _, here in tried), key=lambda one: one.size),
-        f"no {'stable ' * stable}equilibrium of mechanism {at.mech.name!r} was found from this guess",
-        f"tried were {'; '.join(ways)}: start nearer to one, hold joints that forces drive on and on, or "
-        "balance those forces",
+        best,
+        f"no {'stable ' * stable}equilibrium of mechanism {at.mech.name!r} was found from this guess{near}",
+        f"tried were {ways}: start nearer to one, hold joints that forces drive on and on, or balance those forces "
+        "(solve_for='tau' finds forces that hold the guess)",
     )
 
 
@@ -191,7 +250,7 @@ def _refuse_open(at: State) -> None:
 def _held_by_actuators(at: State, passive: Any, tolerance: float) -> Equilibrium:
     """Control inputs that keep the configuration."""
     _refuse_open(at)
-    inputs, held = holding_inputs(at, Search(np.arange(at.mech.nv), (), _scale(at), tolerance), passive)
+    inputs, held = holding_inputs(at, Search(np.arange(at.mech.nv), (), _scale(at), tolerance, at.q), passive)
     if np.abs(held.forces).max(initial=0.0) > 1e2 * tolerance:
         raise _unbalanced(
             held,
@@ -207,7 +266,7 @@ def _holding(at: State, actuated: Sequence[str] | None, tolerance: float) -> Equ
     _refuse_open(at)
     driving = np.eye(mech.nv) if actuated is None else named_rows(mech, actuated, "actuated")[1]
     at = at._replace(tau=np.where(driving.any(axis=0), 0.0, at.tau))
-    search = Search(np.arange(mech.nv), (), _scale(at), tolerance)
+    search = Search(np.arange(mech.nv), (), _scale(at), tolerance, at.q)
     loose = balance(at, search)
     null = decompose(loose.jacobian).null
     forces = at.tau + driving.T @ (search.scale * decompose(null.T @ driving.T).solve(null.T @ loose.forces))
@@ -231,6 +290,37 @@ def _unbalanced(here: Balance, what: str, remedy: str) -> EquilibriumError:
     )
 
 
+def _saddle(here: Balance, ways: str) -> EquilibriumError:
+    mech = here.at.mech
+    dofs = here.dofs
+    curvature = dofs.T @ stiffness(here) @ dofs
+    falling = dofs @ np.linalg.eigh(0.5 * (curvature + curvature.T))[1][:, 0]
+    joint = coordinate_names(mech)[int(np.argmax(np.abs(falling)))]
+    return EquilibriumError(
+        f"no stable equilibrium of mechanism {mech.name!r} was found from this guess: that at which the search ended "
+        f"falls over, {joint!r} the most; tried were {ways}.  Start nearer to one, or leave stable=True out",
+        joint,
+        0.0,
+        here.at.q,
+    )
+
+
+def _too_far(here: Balance, stable: bool, ways: str) -> EquilibriumError:
+    mech, search = here.at.mech, here.search
+    way = np.abs(search.way(here.at))
+    worst = int(np.argmax(way))
+    joint, distance = coordinate_names(mech)[worst], float(way[worst])
+    return EquilibriumError(
+        f"no {'stable ' * stable}equilibrium of mechanism {mech.name!r} is near this guess: that which was found has "
+        f"{joint!r} {distance:.3g} (rad, m) away, more than within={search.within:g}; tried were {ways}.  Start nearer "
+        "to one, let actuators or joint forces hold it (solve_for='tau' finds those that hold the guess), or give "
+        f"within={math.ceil(10.0 * distance) / 10.0:g} to accept it",
+        joint,
+        0.0,
+        here.at.q,
+    )
+
+
 def _result(here: Balance) -> Equilibrium:
     """The equilibrium with its stiffness and stability; held joints have the forces they need."""
     at, scale, free = here.at, here.search.scale, here.search.free
@@ -245,6 +335,7 @@ def _result(here: Balance) -> Equilibrium:
         along,
         dofs,
         None if _is_singular(here) else _stable(along, mass, scale),
+        distance=here.search.distance(at),
     )
 
 

@@ -126,8 +126,26 @@ def test_equilibria_under_control_inputs():
     np.testing.assert_allclose(50.0 * (0.5 - q), lw.gravity_force(mech, found.q), atol=1e-7)
     model = lw.linearize(mech, found.q, ctrl=[0.5])
     assert model.is_equilibrium
-    with pytest.raises(lw.MechanismError, match="actuators and joint forces"):
-        lw.find_equilibrium(mech, [0.3], stable=True)
+    below = lw.find_equilibrium(mech, [0.3], ctrl=[0.5], stable=True)
+    assert below.stable
+    np.testing.assert_allclose(below.q, found.q, atol=1e-8)
+
+
+def test_of_several_equilibria_under_a_servo_the_stable_one():
+    """A weak servo asks for the top: upright is an equilibrium, and falls over; a stable one is on either side."""
+    mech = lw.mechanisms.planar_arm(1)
+    (joint,) = mech.joint_names
+    top = np.pi / 2
+    weight = float(lw.gravity_force(mech, [0.0])[0])
+    gain = 0.5 * weight
+    mech = mech.with_elements(lw.Actuator("servo", joint, gain=(gain,), bias=(0.0, -gain)))
+    upright = lw.find_equilibrium(mech, [top], ctrl=[top])
+    assert upright.stable is False and upright.distance < 1e-8
+    fallen = lw.find_equilibrium(mech, [top], ctrl=[top], stable=True)
+    # gain x = weight sin x, of which 0 is one solution
+    x = abs(fallen.q[0] - top)
+    assert fallen.stable and 1.0 < x < np.pi and gain * x == pytest.approx(weight * np.sin(x), rel=1e-9)
+    assert fallen.distance == pytest.approx(x)
 
 
 def test_one_sided_slopes_at_kinks():

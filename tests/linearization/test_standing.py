@@ -63,6 +63,49 @@ def test_without_holding_the_message_says_what_to_do():
         lw.lqr(model)
 
 
+def quadruped(gain):
+    """With balls for feet, on the ground, a servo at each joint; and its configuration with all feet touching."""
+    mech = lw.mechanisms.quadruped(held=())
+    legs = [name.removesuffix("_toe") for name in mech.frame_names if name.endswith("_toe")]
+    for leg in legs:
+        mech = mech.with_shape(f"{leg}_ball", f"{leg}_toe", "sphere", 0.02)
+    servos = [lw.Actuator(j, j, gain=(gain,), bias=(0.0, -gain, -5.0)) for j in mech.joint_names[1:]]
+    q = lw.neutral(mech)
+    q[6] += 0.02
+    return mech.with_ground().with_elements(*servos), q
+
+
+def test_a_quadruped_on_servos_comes_to_rest_where_it_stands():
+    mech, q = quadruped(300.0)
+    above = q.copy()
+    above[6] += 0.01
+    found = lw.find_equilibrium(mech, q)
+    dropped = lw.find_equilibrium(mech, above)
+    for one in (found, dropped, lw.find_equilibrium(mech, q, stable=True)):
+        assert one.distance < 0.05 and one.stable is not False
+        forces = lw.acting.inverse_dynamics(mech, one.q, np.zeros(mech.nv), np.zeros(mech.nv))
+        assert np.abs(forces).max() < 1e-7
+        load = lw.contact_points(mech, one.q, np.zeros(mech.nv)).force
+        assert load[..., 2].sum() == pytest.approx(9.81 * mech.masses.sum(), rel=1e-9)
+    np.testing.assert_allclose(dropped.q[6], found.q[6], atol=1e-6)
+    held = lw.hold_contacts(mech, q)
+    standing = lw.find_equilibrium(held, q, stable=True)
+    assert standing.stable and standing.distance < 0.05
+
+
+def test_what_nothing_holds_has_no_equilibrium_nearby_and_that_is_said():
+    mech, q = quadruped(300.0)
+    limp = lw.hold_contacts(mech, q).with_acting(actuators=False)
+    with pytest.raises(lw.linearization.EquilibriumError, match=r"is near this guess.*within=0\.5.*solve_for='tau'"):
+        lw.find_equilibrium(limp, q)
+    with pytest.raises(ValueError, match="within must be a positive number"):
+        lw.find_equilibrium(limp, q, within=-1)
+    with pytest.raises(lw.MechanismError, match="within is for solve_for='q'"):
+        lw.find_equilibrium(limp, q, solve_for="tau", within=1.0)
+    far = lw.find_equilibrium(limp, q, within=4.0)
+    assert 0.5 < far.distance < 4.0
+
+
 def test_a_pendulum_on_a_flat_foot():
     """The foot is a fixed joint, and the rod a pendulum about the ankle: s = sqrt(m g l / (I + m l^2))."""
     builder = lw.Builder().link("foot", 2.0, (0, 0, 0), (0.01, 0.01, 0.01))
