@@ -21,7 +21,7 @@ from ..dynamics.passive import Passive
 from ..dynamics.states import ByJoint, Float64Array
 from ..dynamics.trees import mass_matrix
 from ..mechanics.joints import Floating
-from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
+from ..mechanism import Loop, Mechanism, MechanismError, one_of, require_mechanism
 from ..mechanism.checks import names_of
 from ..mechanism.quaternions import NOT_UNIT
 from .actuated import driven
@@ -167,7 +167,7 @@ def _stands(mech: Mechanism) -> bool:
     """Whether something touches something, or loops hold links of a floating base to the ground."""
     if any(mech.acts("contact", pair.name) for pair in mech.contact_pairs):
         return True
-    for loop in mech.loops:
+    for loop in (one for one in mech.loops if isinstance(one, Loop)):
         sides = [mech.frame(link).body for link in (loop.link_a, loop.link_b)]
         if min(sides) < 0 and isinstance(mech.bodies[_root(mech, max(sides))].kind, Floating):
             return True

@@ -44,7 +44,7 @@ def relaxed(at: State, search: Search, max_steps: int, leave_saddles: bool) -> B
         if np.abs(here.forces[search.free]).max(initial=0.0) < SETTLED and not (saddle and leave_saddles):
             break
         if not first:
-            first = rate = max(np.linalg.norm(forces), WEAK) / (FIRST_STEP * np.trace(inertia) / len(inertia))
+            first = rate = max(float(np.linalg.norm(forces)), WEAK) / (FIRST_STEP * np.trace(inertia) / len(inertia))
         if saddle and np.linalg.norm(forces) < SETTLED:
             step = FIRST_STEP * way / np.abs(way).max()
         else:
@@ -56,7 +56,7 @@ def relaxed(at: State, search: Search, max_steps: int, leave_saddles: bool) -> B
             rate *= SLOWER
         else:
             ahead = balance(there, search)
-            found, size = ahead.dofs.T @ ahead.forces, np.linalg.norm(forces)
+            found, size = ahead.dofs.T @ ahead.forces, float(np.linalg.norm(forces))
             missed = abs(np.linalg.norm(found) - np.linalg.norm(forces + curvature @ step))
             if missed > UNFORESEEN * max(size, SETTLED) and not saddle:
                 rate *= SLOWER
