@@ -157,6 +157,7 @@ _LATER = {
     ".simulation.rollouts": ("rollout",),
     ".simulation.rollout_gradients": ("rollout_vjp",),
     ".simulation.step_kernels": ("step_kernel",),
+    ".simulation.steps": ("rollout_methods",),
     ".compiler.runtime.cache": ("cache",),
     ".compiler.runtime.single_call": ("get_single_call_shortcut", "set_single_call_shortcut"),
     ".compiler.runtime.threads": ("get_num_threads", "set_num_threads"),

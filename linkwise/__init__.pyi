@@ -172,6 +172,7 @@ from .simulation.rollouts import rollout as rollout
 from .simulation.run import SimulationError as SimulationError
 from .simulation.run import simulate as simulate
 from .simulation.step_kernels import step_kernel as step_kernel
+from .simulation.steps import rollout_methods as rollout_methods
 from .simulation.storage import load_trajectory as load_trajectory
 from .simulation.trajectory import Trajectory as Trajectory
 from .viewer.browser import view as view
@@ -335,6 +336,7 @@ __all__ = [
     "register_target",
     "regressor",
     "rollout",
+    "rollout_methods",
     "rollout_vjp",
     "rotor_inertias",
     "saturated",

@@ -91,15 +91,16 @@ def _print(results: Any, name: str, store: Path | None, as_json: bool) -> None:
         label = "" if series is None else ", ".join(map(str, series["entry"].values[k]))
         if series is not None and f"{name}_unit" in series.coords:
             label += f" ({series[f'{name}_unit'].values[k]})"
-        lines.append((label, *(f"{x:.6g}" for x in numbers)))
+        lines.append((label, *map(float, numbers)))
     if as_json:
         document = {"cases": results.n_cases, "result": name, "unit": results.unit(name), "statistics": heads}
-        document["entries"] = {label: [float(x) for x in row] for label, *row in lines}
+        document["entries"] = {label: row for label, *row in lines}
         click.echo(json_document(document))
         return
     unit = f" ({results.unit(name)})" if results.unit(name) else ""
     click.echo(f"{results.n_cases} cases, {name}{unit}{' at the end' if 't' in results.axes(name) else ''}")
-    click.echo("\n".join(table(("", *heads), lines, range(1, len(heads) + 1))))
+    cells = [(label, *(f"{x:.6g}" for x in row)) for label, *row in lines]
+    click.echo("\n".join(table(("", *heads), cells, range(1, len(heads) + 1))))
     others = [one for one in results.names if one not in results.varied and one != name]
     if others:
         click.echo(f"also: {', '.join(others)}")

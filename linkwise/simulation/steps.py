@@ -97,6 +97,12 @@ def check_method(method: str, coordinates: str, more: Sequence[str] = ()) -> Non
     one_of("method", method, (*more, *methods_in(coordinates)))
 
 
+def rollout_methods(coordinates: str = "joint") -> tuple[str, ...]:
+    """Names of the methods that ``rollout`` has in these coordinates ("joint", "momentum", "nu" or "xi"), those that
+    were registered by ``register_integrator`` included."""
+    return tuple(methods_in(one_of("coordinates", coordinates, ("joint", *VARIABLES))))
+
+
 def refuse_loops(mech: Mechanism, coordinates: str) -> None:
     """Momenta and total rates of closed mechanisms are tied by loops, as velocities are."""
     if mech.loops:

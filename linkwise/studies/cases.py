@@ -13,7 +13,7 @@ import numpy as np
 import linkwise as lw
 
 from .errors import StudyError
-from .quantities import CTRL, GRAVITY, OF_LINKS, OF_MECHANISM, OF_POSITIONS, PAYLOAD
+from .quantities import CONTACT_FRICTION, CTRL, GRAVITY, OF_LINKS, OF_MECHANISM, OF_POSITIONS, PAYLOAD
 
 FEEDBACK = ("target", "kp", "kd")
 
@@ -163,6 +163,11 @@ class Cases:
             if self.varies(head)
         }
 
+    @property
+    def of_contacts(self) -> dict[str, np.ndarray]:
+        """(cases,): coefficients of friction of contacts, where they vary."""
+        return {name: x for name, x in self.values.items() if name.rpartition(".")[2] == CONTACT_FRICTION}
+
     @cached_property
     def _bodies(self) -> dict[str, dict[int, np.ndarray]]:
         """Kind of number -> link -> (cases, ...), of the links that have such numbers that vary."""
@@ -219,6 +224,8 @@ class Cases:
             )
         if "friction" in self.of_joints:
             raise lw.MechanismError("friction of joints varies in rollouts alone, not mechanism by mechanism")
+        if self.of_contacts:
+            raise lw.MechanismError("friction of contacts varies in rollouts alone, not mechanism by mechanism")
         of_bodies = {kind: self._bodies[kind] for kind in ("mass", "com", "inertia")}
         if any(of_bodies.values()):
             rows = []

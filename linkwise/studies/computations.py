@@ -15,6 +15,7 @@ import numpy as np
 
 import linkwise as lw
 
+from . import options
 from .cases import Case, Cases
 from .errors import StudyError
 from .quantities import Unit, joint_units
@@ -33,10 +34,14 @@ class Computation:
     unsupported: ClassVar[Mapping[str, str]] = {
         "pose": "poses vary in rollouts, singularities and functions of your own alone",
         "friction": "friction of joints varies in rollouts alone",
+        "contact_friction": "friction of contacts varies in rollouts alone",
     }
 
     def arrays(self, cases: Cases) -> dict[str, np.ndarray]:
         raise NotImplementedError
+
+    def check(self, mech: lw.Mechanism) -> None:
+        """Refuse options that do not fit the mechanism; the message begins with the key."""
 
     def axes(self, mech: lw.Mechanism) -> dict[str, tuple[str, ...]]:
         """Array -> names of its axes behind that of cases; those that are not told get names of their own."""
@@ -84,6 +89,17 @@ class Rollout(Computation):
 
     unsupported: ClassVar[Mapping[str, str]] = {}
 
+    def check(self, mech: lw.Mechanism) -> None:
+        options.check_step(mech, self.dt)
+        options.check_count("steps", self.steps, 0)
+        options.check_count("every", self.every, 1)
+        if self.final_only and self.every != 1:
+            raise StudyError("every: give it or final_only, not both; final_only keeps the last state alone")
+        options.check_method(self.method, self.coordinates)
+        options.check_frames(mech, "frames", self.frames)
+        options.check_forces(mech, self.tau, self.wrenches, self.ctrl, self.steps)
+        options.check_feedback(mech, self.feedback, self.steps)
+
     def arrays(self, cases: Cases) -> dict[str, np.ndarray]:
         q, v = lw.rollout(
             cases.mechanism,
@@ -91,7 +107,7 @@ class Rollout(Computation):
             cases.v,
             **self._driven(cases),
             **self._options,
-            parameters={**cases.parameters, **cases.of_joints},
+            parameters={**cases.parameters, **cases.of_joints, **cases.of_contacts},
         )
         if self.measure is not None:
             found = self.measure(cases, self.times(cases.mechanism), q, v)
@@ -162,6 +178,9 @@ class LinearModels(Computation):
         if self.at not in ("start", "equilibrium"):
             raise StudyError(f"linear models are made at the 'start' or at the 'equilibrium', not at {self.at!r}")
 
+    def check(self, mech: lw.Mechanism) -> None:
+        options.check_options(lw.linearize, self.options, ("mech", "q", "v", "tau"))
+
     def arrays(self, cases: Cases) -> dict[str, np.ndarray]:
         return _case_by_case(cases, self._of)
 
@@ -203,6 +222,9 @@ class Equilibria(Computation):
 
     options: Mapping[str, Any] = field(default_factory=dict)
 
+    def check(self, mech: lw.Mechanism) -> None:
+        options.check_options(lw.find_equilibrium, self.options, ("mech", "q_guess", "tau"))
+
     def arrays(self, cases: Cases) -> dict[str, np.ndarray]:
         return _case_by_case(cases, self._of)
 
@@ -237,11 +259,17 @@ class Singularities(Computation):
 
     unsupported: ClassVar[Mapping[str, str]] = {}
 
+    def check(self, mech: lw.Mechanism) -> None:
+        if self.link is not None:
+            options.check_name("link", self.link, mech.frame_names)
+        elif not mech.loops:
+            raise StudyError("link: say of which link (link=...): a mechanism without loops has no other singularities")
+        if isinstance(self.rows, str):
+            options.check_name("rows", self.rows, ("angular", "linear"))
+
     def arrays(self, cases: Cases) -> dict[str, np.ndarray]:
         mech = cases.mechanism
         if self.link is None:
-            if not mech.loops:
-                raise StudyError("singularities: say of which link (link=...): a mechanism without loops has no other")
             rank = lw.closed.generic_rank(mech, lw.closed.assemble(mech, mech.initial))
             near = lw.closed.conditioning(mech, cases.q, rank)
             return {"conditioning": near, "degrees_of_freedom": np.asarray(lw.closed.degrees_of_freedom(mech, cases.q))}

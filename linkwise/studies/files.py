@@ -106,6 +106,10 @@ def _study(table: Mapping[str, Any], folder: Path) -> StudyFile:
         raise StudyError('the mechanism is missing: mechanism = "robot.urdf" or "builtin:puma560"')
     mechanism = _mechanism(table, folder)
     compute = _computation(chosen[0], table[chosen[0]], folder)
+    try:
+        compute.check(mechanism)
+    except StudyError as error:
+        raise StudyError(f"[{chosen[0]}] {error}") from None
     vary = {name: _distribution(name, given) for name, given in _flat(table.get("vary", {})).items()}
     options = {name: table[name] for name in ("cases", "seed", "sampling", "chunk") if name in table}
     store = folder / table["store"] if "store" in table else None

@@ -13,7 +13,7 @@ import numpy as np
 import linkwise as lw
 
 from ..viewer.coordinates import ANGLE, UNITS
-from .distributions import Distribution
+from .distributions import Distribution, Offset, Relative
 from .errors import StudyError
 
 GRAVITY = "gravity"
@@ -22,11 +22,12 @@ OF_PAYLOADS = {"mass": (), "com": (3,), "inertia": (3, 3)}
 OF_POSITIONS = ("q0", "target")
 OF_MECHANISM = ("damping", "armature", "friction", "stiffness")  # numbers of its joints
 OF_RATES = ("v0", "tau", "kp", "kd", *OF_MECHANISM)
-PAYLOAD, CTRL, OWN = "payload.", "ctrl", "my."
+PAYLOAD, CTRL, OWN, CONTACT_FRICTION = "payload.", "ctrl", "my.", "contact_friction"
 FORMS = (
     "gravity; mass, com, inertia, pose (of all links) or LINK.mass, ...; payload.LINK.mass, payload.LINK.com, "
     "payload.LINK.inertia; q0, v0, tau, target, kp, kd, damping, armature, friction, stiffness (of all joints) or "
-    "q0.JOINT, ...; ctrl or ctrl.ACTUATOR; my.ANYTHING for functions of your own"
+    "q0.JOINT, ...; contact_friction (of all contacts), SHAPE.contact_friction or SHAPE/SHAPE.contact_friction; "
+    "ctrl or ctrl.ACTUATOR; my.ANYTHING for functions of your own"
 )
 AXES = ("x", "y", "z")
 Unit = str | tuple[str, ...]
@@ -118,7 +119,11 @@ def quantity(mech: lw.Mechanism, name: str, given: Distribution) -> Quantity:
     link, _, kind = name.rpartition(".")
     if kind in OF_LINKS:
         return _of_links(mech, name, link, kind)
-    close = get_close_matches(name, [GRAVITY, *OF_LINKS, *OF_POSITIONS, *OF_RATES, CTRL], n=1)
+    if kind == CONTACT_FRICTION:
+        return _of_contacts(mech, name, link, given)
+    known = [GRAVITY, *OF_LINKS, *OF_POSITIONS, *OF_RATES, CTRL, CONTACT_FRICTION]
+    close = [f"{kind}.{link}"] if kind in (*OF_POSITIONS, *OF_RATES) else get_close_matches(name, known, n=1)
+    close = [f"{tail}.{head}"] if head == CONTACT_FRICTION else close
     hint = f" (did you mean {close[0]!r}?)" if close else ""
     raise StudyError(f"{name!r} is nothing that can vary{hint}; available: {FORMS}")
 
@@ -185,6 +190,21 @@ def _of_actuators(mech: lw.Mechanism, name: str, actuator: str) -> Quantity:
     if actuator not in names:
         raise StudyError(f"{name}: mechanism {mech.name!r} has no actuator {actuator!r}; available: {', '.join(names)}")
     return Quantity(name, (), np.zeros(()))
+
+
+def _of_contacts(mech: lw.Mechanism, name: str, owner: str, given: Distribution) -> Quantity:
+    """The coefficient of all contacts, of those of a shape, or of a pair: one number."""
+    pairs = [pair for pair in mech.contact_pairs if owner in ("", pair.name, *pair.shapes)]
+    if not pairs:
+        known = sorted({one for pair in mech.contact_pairs for one in (pair.name, *pair.shapes)})
+        touching = f"available: {', '.join(known)}" if known else "mech.with_ground() gives it a floor"
+        whose = f"{owner!r} of " if owner else ""
+        raise StudyError(f"{name}: {whose}mechanism {mech.name!r} touches nothing; {touching}")
+    own = {pair.law.friction for pair in pairs}
+    if len(own) > 1 and isinstance(given, (Relative, Offset)):
+        listed = ", ".join(f"{pair.name}.{CONTACT_FRICTION}" for pair in pairs)
+        raise StudyError(f"{name}: contacts differ in their friction, of which a factor or step is no number: {listed}")
+    return Quantity(name, (), np.array(pairs[0].law.friction))
 
 
 def _own(name: str, given: Distribution) -> Quantity:

@@ -60,6 +60,7 @@ class Study:
             raise StudyError(
                 f"compute must be a Rollout, LinearModels, Equilibria, Singularities or Function, not {self.compute!r}"
             )
+        self.compute.check(self.mechanism)
         for name, least in (("cases", 1), ("seed", 0), ("chunk", 1)):
             value = getattr(self, name)
             if not (name == "chunk" and value is None) and (

@@ -145,6 +145,29 @@ def test_rollouts_with_friction_and_springs_of_each_case():
         made(arm, {"friction": 1.0}, compute=st.Equilibria())
 
 
+def test_rollouts_with_contact_friction_of_each_case():
+    """A sled that is pushed comes to rest after v^2 / (2 mu g)."""
+    built = lw.Builder().link("sled", 2.0, (0, 0, 0), (0.02, 0.02, 0.02)).joint("root", lw.Floating(), "ground", "sled")
+    sled = built.build("sled").with_shape("skids", "sled", "box", (0.2, 0.2, 0.01)).with_ground()
+    start = {"q0.root": [1, 0, 0, 0, 0, 0, 0.01], "v0.root": [0, 0, 0, 1.0, 0, 0]}
+    roll = st.Rollout(1e-3, 1500, "semi_implicit", final_only=True)
+    vary = start | {"floor.contact_friction": st.Uniform(0.1, 1.2)}
+    found = made(sled, vary, cases=20, compute=roll).run()
+    way = 1.0 / (2.0 * 9.81 * found["floor.contact_friction"])
+    np.testing.assert_allclose(found["positions"][:, 4], way, atol=0.01)
+    half = made(sled, start | {"contact_friction": st.Relative(st.Uniform(0.5, 0.5))}, cases=1, compute=roll)
+    assert half.sample()["contact_friction"] == [0.5 * sled.contact_pairs[0].law.friction]
+    for name, message in (
+        ("foot.contact_friction", "'foot' of mechanism 'sled' touches nothing; available: floor, skids"),
+        ("contact_friction.floor", r"did you mean 'floor\.contact_friction'"),
+        ("root.damping", r"did you mean 'damping\.root'"),
+    ):
+        with pytest.raises(st.StudyError, match=message):
+            made(sled, {name: 1.0}, compute=roll)
+    with pytest.raises(st.StudyError, match="friction of contacts varies in rollouts alone"):
+        made(sled, {"contact_friction": 1.0}, compute=st.Equilibria())
+
+
 def test_variants_with_shared_code_do_not_depend_on_those_before():
     """The first of a family runs the code that all share."""
     with warnings.catch_warnings():

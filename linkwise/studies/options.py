@@ -1,0 +1,106 @@
+"""Options of computations, checked before anything is computed: what is wrong is named by its key."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from difflib import get_close_matches
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+import linkwise as lw
+
+from .errors import StudyError
+
+FEEDBACK = ("target", "kp", "kd", "gain")
+
+
+def check_count(key: str, value: Any, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise StudyError(f"{key} must be an integer, at least {least}, not {value!r}")
+
+
+def check_step(mech: lw.Mechanism, dt: Any) -> None:
+    if dt is None and mech.timestep is None:
+        raise StudyError(f"dt is missing, and mechanism {mech.name!r} has no time step of its own: give seconds")
+    if dt is not None and (isinstance(dt, bool) or not isinstance(dt, Real) or not np.isfinite(float(dt))):
+        raise StudyError(f"dt must be a number of seconds, not {dt!r}")
+
+
+def check_method(method: Any, coordinates: Any) -> None:
+    try:
+        known = lw.rollout_methods(coordinates)
+    except ValueError as error:
+        raise StudyError(f"coordinates: {error}") from None
+    check_name("method", method, known, f" with coordinates = {coordinates!r}")
+
+
+def check_frames(mech: lw.Mechanism, key: str, names: Any) -> None:
+    if isinstance(names, str) or not isinstance(names, Collection):
+        raise StudyError(f"{key} must be a list of names of links and frames, not {names!r}")
+    for name in names:
+        check_name(key, name, mech.frame_names)
+
+
+def check_forces(mech: lw.Mechanism, tau: Any, wrenches: Any, ctrl: Any, steps: int) -> None:
+    check_numbers("tau", tau, (mech.nv,), mech.joint_names, steps)
+    check_numbers("wrenches", wrenches, (mech.n_links, 6), (), steps)
+    if ctrl is not None and not mech.actuator_names:
+        raise StudyError(f"ctrl: no actuator of mechanism {mech.name!r} acts")
+    check_numbers("ctrl", ctrl, (len(mech.actuator_names),), mech.actuator_names, steps)
+
+
+def check_feedback(mech: lw.Mechanism, feedback: Any, steps: int) -> None:
+    if feedback is None or callable(feedback):  # a compiled controller
+        return
+    if not isinstance(feedback, Mapping):
+        raise StudyError(f"feedback must be a table of {', '.join(FEEDBACK)}, or a controller, not {feedback!r}")
+    for key in feedback:
+        check_name("feedback", key, FEEDBACK)
+    check_numbers("feedback.target", feedback.get("target"), (mech.nq,), mech.joint_names, steps)
+    for key in ("kp", "kd"):
+        check_numbers(f"feedback.{key}", feedback.get(key), (mech.nv,), mech.joint_names, None)
+
+
+def check_numbers(key: str, given: Any, shape: tuple[int, ...], names: Collection[str], steps: int | None) -> None:
+    """Arrays (..., *shape), with an axis of time before if ``steps`` is given, which None is not for gains: a number
+    will do for these; or numbers by name."""
+    if given is None or callable(given):
+        return
+    if isinstance(given, Mapping) and names:
+        for name in given:
+            check_name(key, name, names)
+        return
+    try:
+        array = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        raise StudyError(f"{key} must be numbers, not {given!r}") from None
+    if steps is None and not array.ndim:
+        return
+    if array.shape[-len(shape) :] != shape:
+        expected = ", ".join(map(str, shape))
+        of = f": one for each of {', '.join(names)}" if names else ""
+        raise StudyError(f"{key} must have shape ({expected}) or (..., {expected}), not {array.shape}{of}")
+    times = array.shape[-len(shape) - 1] if array.ndim > len(shape) else 1
+    if steps is not None and times not in (1, steps):
+        raise StudyError(
+            f"{key} has {times} rows in time, and steps is {steps}: give one for each step, or one for all"
+        )
+
+
+def check_options(function: Callable[..., Any], given: Mapping[str, Any], taken: Collection[str]) -> None:
+    """Keys of ``given`` are arguments of a function of the library, but for those that the study gives."""
+    known = [name for name in inspect.signature(function).parameters if name not in taken]
+    for key in given:
+        if key in taken:
+            raise StudyError(f"{key}: the study itself gives it; vary it, or leave it out")
+        check_name("option", key, known, f" of lw.{function.__name__}")
+
+
+def check_name(key: str, value: Any, known: Collection[str], more: str = "") -> None:
+    if value not in known:
+        close = get_close_matches(str(value), list(known), n=1)
+        hint = f"did you mean {close[0]!r}?  " if close else ""
+        raise StudyError(f"{key}{more}: {value!r} is unknown; {hint}available: {', '.join(known) or 'none'}")
