@@ -11,6 +11,7 @@ import numpy as np
 
 import linkwise as lw
 
+from .checks import Checked
 from .matrices import identifier, matrix_shape, pattern, positions
 
 #: What operations mean, as ``compiler/targets/numpy_reference.py`` defines it.
@@ -54,4 +55,4 @@ def symbolic_function(kernel: lw.Kernel) -> casadi.Function:
         stored = casadi.vertcat(*(values[nodes[k]] for k in order)) if len(order) else casadi.SX(0, 1)
         results.append(casadi.SX(pattern(*matrix_shape(array.shape), places[order]), casadi.SX(stored)))
     names = [identifier(array.name) for array in program.inputs], [identifier(array.name) for array in program.outputs]
-    return casadi.Function(identifier(program.name), symbols, results, *names)
+    return Checked(identifier(program.name), symbols, results, *names)

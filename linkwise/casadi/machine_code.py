@@ -17,6 +17,7 @@ import numpy as np
 import linkwise as lw
 
 from ..frameworks import COTANGENT, derivative_of, product_of
+from .checks import check_call
 from .matrices import identifier, matrix_shape, pattern, positions
 
 
@@ -99,6 +100,10 @@ class _MachineCode(casadi.Callback):
         self._size = math.prod(next(iter(kernel.output_shapes.values())))  # results of one state
         self.construct(name, dict(options))
         _alive.append(self)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        check_call(self, arguments, named)
+        return super().__call__(*arguments, **named)
 
     # -- what CasADi asks -----------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from ..simulation.step_kernels import (
     GAINS,
     PER_STEP,
     RELIABLE,
+    arrays_by_name,
     check_numbers,
     left_out,
     step_length,
@@ -54,7 +55,8 @@ def rollout(
                  gradients, which needs less memory and takes one more rollout
     final_only   the last state, (..., nq); gradients use about sqrt(steps) states that are kept
 
-    Arguments and their shapes are those of ``linkwise.rollout``, whose other options are not taken.  Derivatives are
+    Arguments and their shapes are those of ``linkwise.rollout``, whose other options are not taken; numbers by joint or
+    actuator, {joint: ...}, must be known when JAX traces.  Derivatives are
     those of the steps, one after the other: forwards, backwards (which keeps the states, and nothing else), and of
     derivatives.  Initial states of closed mechanisms must be assembled; from the first step on that compiled
     elimination cannot be relied on, near singular positions, states are not a number.
@@ -78,8 +80,11 @@ def rollout(
     dt = step_length(mech, dt)
     driven = {"tau": tau, "wrenches": wrenches, "ctrl": ctrl, ACTIVATION: activation}
     given = {"q": q0, "v": v0, "dt": dt, **driven, **dict(feedback or {}), **dict(parameters or {})}
-    given = {name: x for name, x in given.items() if x is not None}
+    _refuse_traced_names(given)
+    named = arrays_by_name(mech, given)
+    given = {name: x for name, x in given.items() if x is not None and name not in named}
     dtype = precision_of("rollout", list(given.values()))
+    given |= {name: x.astype(dtype) for name, x in named.items()}
     inputs = (*("wrenches",) * (wrenches is not None), *("feedback",) * bool(feedback), *("gain",) * ("gain" in given))
     kernel = lw.step_kernel(
         mech, dt, method, inputs, tuple(parameters or ()), passive, dtype=dtype, target=usual_target()
@@ -91,6 +96,17 @@ def rollout(
     if not return_activation:
         return found[:2]
     return found if len(found) > 2 else (*found, jnp.zeros((*found[0].shape[:-1], 0), dtype))
+
+
+def _refuse_traced_names(given: Mapping[str, Any]) -> None:
+    """Numbers by joint become arrays in NumPy, where nothing is differentiated."""
+    for name, x in given.items():
+        if isinstance(x, Mapping) and any(isinstance(value, jax.core.Tracer) for value in x.values()):
+            place = "mech.q_index(joint)" if name in ("q", "target") else "mech.v_index(joint)"
+            raise TypeError(
+                f"rollout: {name} has numbers by name that JAX traces, to differentiate or map: give an array, such as "
+                f"array.at[{place}].set(value)"
+            )
 
 
 def whole_number(what: str, value: Any, least: int) -> int:

@@ -27,6 +27,7 @@ from ..compiler.passes.differentiate import Directions, differentiate
 from ..compiler.pipeline import load_recurrence, tangent_basis
 from ..compiler.store import stored
 from ..compiler.trace import inline, trace
+from ..dynamics.by_joint import state_by_joint
 from ..dynamics.derivatives import tangent_rows
 from ..dynamics.passive import Passive
 from ..dynamics.states import Float64Array
@@ -109,8 +110,9 @@ def rollout_vjp(
     more = {} if wrenches is None else {"wrenches": wrenches}
     more |= feedback_of(mech, feedback) | controls_of(mech, acting, ctrl, activation)
     by = _asked_for(wrt, (*more, *parameters), (*_driven(ctrl, activation), *parameters))
-    given = plain_arrays({"q": q, "v": v, "tau": tau, "dt": step_length(mech, dt), **more, **parameters})
-    dtype = np.dtype(precision(given, {**(feedback or {}), "ctrl": ctrl}))
+    forces = state_by_joint(mech, {"tau": tau})
+    given = plain_arrays({"q": q, "v": v, **forces, "dt": step_length(mech, dt), **more, **parameters})
+    dtype = np.dtype(precision(given, {**(feedback or {}), "tau": tau, "ctrl": ctrl}))
     path = [_kept(name, given[name], size, dtype) for name, size in sizes.items()]
     every = _stride(path, steps)
     backward = _kernel(mech, of_step, acting, tuple(more), tuple(parameters), by, dtype.name, target)

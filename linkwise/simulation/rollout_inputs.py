@@ -118,11 +118,13 @@ def feedback_of(mech: Mechanism, given: Mapping[str, Any] | None) -> dict[str, A
     if not named:
         return {}
     still = neutral(mech).astype(np.float32)  # exact, and does not decide on the precision
-    found = {"target": still, "kp": 0.0, "kd": 0.0} | {name: _by_joint(mech, name, x) for name, x in named.items()}
+    found = {"target": still, "kp": 0.0, "kd": 0.0} | {
+        name: feedback_by_joint(mech, name, x) for name, x in named.items()
+    }
     return {name: found[name] for name in (*FEEDBACK, GAIN) if name in found}
 
 
-def _by_joint(mech: Mechanism, name: str, given: Any) -> Any:
+def feedback_by_joint(mech: Mechanism, name: str, given: Any) -> Any:
     """Target or gains as an array if they are given by the names of joints."""
     if not isinstance(given, Mapping):
         return given

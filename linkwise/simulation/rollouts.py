@@ -100,7 +100,8 @@ def rollout(
 
     q0, v0       (..., nq), (..., nv): initial states, their batches broadcast; None and {joint: ...} as in ``simulate``
     tau          joint forces: None for none, (nv,) the same at all times, (steps, nv) in every step, (..., steps, nv)
-                 for every state too, (..., 1, nv) for every state the same at all times; or ``lw.held``, a controller
+                 for every state too, (..., 1, nv) for every state the same at all times; {joint: number}; or
+                 ``lw.held``, a controller
     dt           length of a step: a number, or one for each state; may be negative or 0; None: ``mech.timestep``
     method       "rk4", of fourth order, "semi_implicit" (v first, then q with the new v; contact implicitly), of first
                  order at a quarter of the cost, or the name of one of your own (``linkwise.register_integrator``)
@@ -137,10 +138,11 @@ def rollout(
     acting, feedback, ctrl = with_controller(mech, acting, feedback, ctrl, dt, steps, bool(parameters))
     every, more = stride(steps, every, final_only), {} if wrenches is None else {"wrenches": wrenches}
     more |= feedback_of(mech, feedback) | controls_of(mech, acting, ctrl, activation)
-    given = {**state_by_joint(mech, {"q": q0, "v": v0}), "tau": tau, "dt": step_length(mech, dt), **more, **parameters}
+    state = state_by_joint(mech, {"q": q0, "v": v0, "tau": tau})
+    given = {**state, "dt": step_length(mech, dt), **more, **parameters}
     device = _device(target, given)
     target, given = ("cuda", device.seen) if device else (target, plain_arrays(given))
-    asked = {**(feedback or {}), "q": q0, "v": v0, "ctrl": own_ctrl, ACTIVATION: activation}
+    asked = {**(feedback or {}), "q": q0, "v": v0, "tau": tau, "ctrl": own_ctrl, ACTIVATION: activation}
     dtype = precision({**given, "ctrl": own_ctrl}, asked)
     every_state, vectors = every == 1 and not final_only, side_by_side(method, given["q"], given["v"])
     kernel = partial(_kernel, mech, method, acting, tuple(more), tuple(parameters), dtype, every_state, vectors)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,8 @@ from ..compiler.kernel import Kernel
 from ..compiler.pipeline import compile
 from ..compiler.store import stored
 from ..control.actuation import actuated_coordinates
+from ..dynamics.by_actuator import inputs_by_actuator
+from ..dynamics.by_joint import state_by_joint
 from ..dynamics.passive import Passive
 from ..dynamics.states import otherwise
 from ..dynamics.trees import neutral
@@ -20,7 +22,7 @@ from ..mechanism import Mechanism, one_of
 from ..mechanism.quaternions import with_unit_quaternions
 from .bodies import check_bodies
 from .closed_rollouts import SETTLED
-from .rollout_inputs import CONFIGURATIONS, GAINS, acting_laws, step_length, stride
+from .rollout_inputs import CONFIGURATIONS, GAINS, acting_laws, feedback_by_joint, step_length, stride
 from .steps import ACTIVATION, FEEDBACK, GAIN, PER_STEP, method_in, require_without_drives, step_algorithm, step_name
 
 __all__ = [
@@ -28,6 +30,7 @@ __all__ = [
     "GAINS",
     "PER_STEP",
     "RELIABLE",
+    "arrays_by_name",
     "check_numbers",
     "left_out",
     "step_kernel",
@@ -80,6 +83,19 @@ def step_kernel(
         return made.made_by(step_kernel, *recipe)
 
     return stored(mech, ("step", of_step, acting, more, tuple(parameters), dtype, target), make)
+
+
+def arrays_by_name(mech: Mechanism, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Inputs of a rollout that are given by joint, by actuator, or as parts of feedback by joint, as arrays; of q, of
+    closed mechanisms, what is left out too, since it has to be closed.  Others have no part in the result."""
+    state = {name: given.get(name) for name in ("q", "v", "tau")}
+    found = {name: x for name, x in state_by_joint(mech, state).items() if x is not state[name]}
+    for name in (*FEEDBACK, "ctrl"):
+        if isinstance(given.get(name), Mapping):
+            found[name] = (
+                inputs_by_actuator(mech, given[name]) if name == "ctrl" else feedback_by_joint(mech, name, given[name])
+            )
+    return found
 
 
 def left_out(mech: Mechanism, name: str, shape: tuple[int, ...]) -> np.ndarray:

@@ -177,6 +177,34 @@ def test_steps_under_what_acts():
         np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.parametrize("machine_code", [False, True])
+def test_wrong_shapes_are_named_with_what_was_expected(machine_code):
+    f = lwc.function("forward_dynamics", ARM, machine_code=machine_code)
+    q, five, three = np.zeros(2), casadi.MX.sym("x", 5), np.zeros((3, 2))
+    for arguments, message in (
+        (
+            (five, q, q),
+            r"q of forward_dynamics must be 2 numbers, got shape \(5, 1\); inputs are q\[2\], v\[2\], tau\[2\]",
+        ),
+        ((q, [1.0, 2.0, 3.0], q), r"v of forward_dynamics must be 2 numbers, got shape \(3, 1\)"),
+        ((three, three, three), r"q of .* got shape \(3, 2\); several states stand side by side.*transpose"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            f(*arguments)
+    with pytest.raises(TypeError, match=r"takes 3 inputs, q\[2\], v\[2\], tau\[2\]; got 2"):
+        f(q, q)
+    with pytest.raises(TypeError, match=r"no input 'torque'.*: q\[2\], v\[2\], tau\[2\]"):
+        f(q=q, v=q, torque=q)
+    with pytest.raises(TypeError, match="in order or by name, not both"):
+        f(q, v=q)
+    with pytest.raises(ValueError, match=r"v of forward_dynamics must be 2 numbers"):
+        lwc.forward_dynamics(ARM, q, five, q)
+    plain = numbers(f(q, q, q))
+    np.testing.assert_allclose(numbers(f(q.reshape(1, 2), q, casadi.DM(0.0))), plain, atol=1e-14)
+    np.testing.assert_allclose(numbers(f(q=q, v=q, tau=q)["a"]), plain, atol=1e-14)
+    assert f(np.zeros((2, 4)), np.zeros((2, 4)), np.zeros((2, 4))).shape == (2, 4)
+
+
 def test_what_is_refused():
     with pytest.raises(TypeError, match="a kernel already"):
         lwc.function(lw.compile("mass_matrix", ARM, target="numpy"), ARM)

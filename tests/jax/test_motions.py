@@ -33,6 +33,28 @@ def test_rollouts():
     np.testing.assert_allclose(single, lw.rollout(ARM, q, None, None, 0.01, 2)[0], rtol=1e-4, atol=1e-6)
 
 
+def test_numbers_by_joint_and_by_actuator():
+    """As in ``linkwise.rollout``; the other arrays decide on the precision."""
+    first, second = ARM.joint_names
+    servoed = ARM.with_elements(lw.Actuator("motor", second, gain=(2.0,)))
+    named = {"feedback": {"target": {first: 0.5}, "kp": {second: 20.0}, "kd": 1.0}, "ctrl": {"motor": 0.3}}
+    start = {first: 0.3, second: -0.2}, {second: 1.0}
+    expected = lw.rollout(servoed, *start, None, 0.01, 4, **named)
+    for one, other in zip(lwj.rollout(servoed, *start, None, 0.01, 4, **named), expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-13)
+    single = lwj.rollout(servoed, jnp.zeros(2, jnp.float32), start[1], None, 0.01, 4, **named)
+    assert single[0].dtype == jnp.float32
+    forced = lwj.rollout(ARM, *start, {second: 1.5}, 0.01, 4)[0]
+    np.testing.assert_allclose(forced, lw.rollout(ARM, *start, [0.0, 1.5], 0.01, 4)[0], rtol=1e-13, atol=1e-13)
+    closed = lwj.rollout(FOUR_BAR, {FOUR_BAR.joint_names[0]: 0.4}, None, None, 0.001, 2)[0]
+    expected_closed = lw.rollout(FOUR_BAR, {FOUR_BAR.joint_names[0]: 0.4}, None, None, 0.001, 2)[0]
+    np.testing.assert_allclose(closed, expected_closed, rtol=1e-9, atol=1e-9)
+    with pytest.raises(TypeError, match=r"q has numbers by name that JAX traces.*mech\.q_index"):
+        jax.grad(lambda x: lwj.rollout(ARM, {first: x}, None, None, 0.01, 2)[0].sum())(0.3)
+    with pytest.raises(lw.MechanismError, match="no moving joint 'elbow'"):
+        lwj.rollout(ARM, {"elbow": 0.3}, None, None, 0.01, 2)
+
+
 def test_derivatives_of_rollouts():
     q, v, tau = np.random.default_rng(0).normal(size=(3, 2))
     check_grads(lambda *x: lwj.rollout(ARM, *x, 0.01, 4), (q, v, tau), 1, ["rev"])

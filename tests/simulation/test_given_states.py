@@ -119,6 +119,19 @@ def test_feedback_of_rollouts_by_joint():
         lw.rollout(BALL, TILTED, None, None, 0.01, 20, feedback={"kd": {"hing": 1.0}})
 
 
+def test_forces_of_rollouts_by_joint():
+    arm = lw.mechanisms.planar_arm(2)
+    named, plain = {"joint2": 1.5}, np.array([0.0, 1.5])
+    motion = lw.rollout(arm, None, None, named, 0.01, 3)
+    np.testing.assert_array_equal(motion[0], lw.rollout(arm, None, None, plain, 0.01, 3)[0])
+    weights = np.ones(2), np.ones(2)
+    gradients = (lw.rollout_vjp(arm, *motion, tau, 0.01, 3, weights) for tau in (named, plain))
+    np.testing.assert_array_equal(*(one["tau"] for one in gradients))
+    assert lw.rollout(arm, np.zeros(2, np.float32), None, named, 0.01, 3)[0].dtype == np.float32
+    with pytest.raises(lw.MechanismError, match="no moving joint 'elbow'"):
+        lw.rollout(arm, None, None, {"elbow": 1.0}, 0.01, 3)
+
+
 def test_states_by_joint():
     """The others are as in the file; where there are loops, closed with the named joints held."""
     full = np.array([*lw.neutral(BALL)[:4], 0.3])
