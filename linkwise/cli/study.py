@@ -85,21 +85,21 @@ def _print(results: Any, name: str, store: Path | None, as_json: bool) -> None:
         summary = summary.isel(t=-1)
     series = summary.stack(entry=[axis for axis in summary.dims if axis != "statistic"]) if summary.ndim > 1 else None
     heads = [str(one) for one in summary["statistic"].values]
-    lines = []
+    entries: dict[str, list[float]] = {}
     for k in range(1 if series is None else series.sizes["entry"]):
         numbers = (summary if series is None else series.isel(entry=k)).values
         label = "" if series is None else ", ".join(map(str, series["entry"].values[k]))
         if series is not None and f"{name}_unit" in series.coords:
             label += f" ({series[f'{name}_unit'].values[k]})"
-        lines.append((label, *map(float, numbers)))
+        entries[label] = [float(x) for x in numbers]
     if as_json:
         document = {"cases": results.n_cases, "result": name, "unit": results.unit(name), "statistics": heads}
-        document["entries"] = {label: row for label, *row in lines}
+        document["entries"] = entries
         click.echo(json_document(document))
         return
     unit = f" ({results.unit(name)})" if results.unit(name) else ""
     click.echo(f"{results.n_cases} cases, {name}{unit}{' at the end' if 't' in results.axes(name) else ''}")
-    cells = [(label, *(f"{x:.6g}" for x in row)) for label, *row in lines]
+    cells = [(label, *(f"{x:.6g}" for x in row)) for label, row in entries.items()]
     click.echo("\n".join(table(("", *heads), cells, range(1, len(heads) + 1))))
     others = [one for one in results.names if one not in results.varied and one != name]
     if others:
