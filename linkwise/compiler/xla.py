@@ -12,10 +12,11 @@ import numpy as np
 
 from .ir.program import Array
 from .kernel import Kernel
+from .launching import launching
 from .pipeline import machine_code
-from .runtime import gpu, xla, xla_cuda
+from .runtime import xla, xla_cuda
+from .runtime.planned_launches import Outline
 from .runtime.xla_interface import ATTRIBUTE, Handler
-from .targets.protocol import Options
 
 __all__ = ["ATTRIBUTE", "XlaCall", "XlaTarget", "calls_on_cpu", "calls_on_cuda"]
 
@@ -72,12 +73,12 @@ def calls_on_cpu(kernel: Kernel) -> Calls:
 def calls_on_cuda(kernel: Kernel, devices: Sequence[int]) -> Calls:
     """Calls of kernels on GPUs, by the numbers that CUDA gives these; the code depends on what is shared."""
     program = kernel.program
-    code = gpu.load(program, Options(kernel.dtype.name))
+    code = launching(kernel)
 
     def call(states: int, shared: Sequence[bool]) -> XlaCall:
         counts = [None if one else states for one in (*shared, *(False,) * len(program.outputs))]
         arrays = (*program.inputs, *program.outputs)
-        rows = [_Rows.of(array, count, code.dtype) for array, count in zip(arrays, counts, strict=True)]
+        rows = [_rows(array, count, code.dtype) for array, count in zip(arrays, counts, strict=True)]
         plan = code.plan(rows[: len(shared)], rows[len(shared) :])
         functions = list(dict.fromkeys(launch.function for launch in plan.launches))
 
@@ -104,21 +105,10 @@ def _target(name: str, content: bytes, make: Callable[[], Handler]) -> XlaTarget
         return _targets[whole]
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """What the layout of a buffer is known by: rows of states, or one for all."""
-
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-
-    @classmethod
-    def of(cls, array: Array, states: int | None, dtype: np.dtype) -> _Rows:
-        shape = array.shape if states is None else (states, *array.shape)
-        return cls(shape, tuple(dtype.itemsize * step for step in _strides(shape)))
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
+def _rows(array: Array, states: int | None, dtype: np.dtype) -> Outline:
+    """Of a buffer: rows of states, or one for all."""
+    shape = array.shape if states is None else (states, *array.shape)
+    return Outline(shape, tuple(dtype.itemsize * step for step in _strides(shape)))
 
 
 def _strides(shape: Sequence[int]) -> list[int]:

@@ -82,8 +82,9 @@ def rollout_vjp(
                  needs less memory and takes as long as one more rollout
     tau, dt, steps, method, wrenches, feedback, parameters, passive, ctrl, coordinates    as ``rollout`` was given them
     cotangent    (w_q, w_v), each (..., nv): how the function changes with the last state, along tangent directions of
-                 q and by v; or (..., steps // k + 1, nv): with every state that is kept; None for not at all; with a
-                 third of n_activation numbers where actuators have states of their own, if it changes with these
+                 q and by v; or (..., steps // k + 1, nv): with every state that is kept (where both fit, one state
+                 for each motion is meant); None for not at all; with a third of n_activation numbers where actuators
+                 have states of their own, if it changes with these
     activation   what ``rollout(..., return_activation=True)`` returned third, where they have
     wrt          the names of what to differentiate by: "q0", "v0", "tau", "dt", "wrenches", "target", "kp", "kd",
                  "gain", "ctrl", "activation" (the initial one), and those of ``parameters``; without it q0, v0, tau,
@@ -121,7 +122,7 @@ def rollout_vjp(
     driven = {array.name: x for array, x in arrays.items()}
     for name in parameters:
         check_bodies(mech, name, driven[name])
-    weights = _all_weights(cotangent, sizes | {"q": mech.nv}, path[0].shape[-2], dtype)
+    weights = _all_weights(cotangent, sizes | {"q": mech.nv}, path[0].shape[:-1], dtype)
     sweep = _Sweep(backward, np.broadcast_shapes(batch, *(x.shape[:-2] for x in weights)), steps, weights)
     once = CompiledSteps(mech, of_step, acting, tuple(more), tuple(parameters))
     between = partial(_between, mech, method, parameters, target, passive, coordinates)
@@ -362,17 +363,21 @@ def _stride(path: Sequence[np.ndarray], steps: int) -> int:
     return steps // q
 
 
-def _all_weights(cotangent: Any, sizes: Mapping[str, int], records: int, dtype: np.dtype) -> list[np.ndarray]:
-    """What the function owes to each part of the states that are kept."""
-    return [_weights(x, name, sizes[name], records, dtype) for name, x in zip_longest(sizes, cotangent)]
+def _all_weights(
+    cotangent: Any, sizes: Mapping[str, int], states: tuple[int, ...], dtype: np.dtype
+) -> list[np.ndarray]:
+    """What the function owes to each part of the states that are kept, (..., records) of them."""
+    return [_weights(x, name, sizes[name], states, dtype) for name, x in zip_longest(sizes, cotangent)]
 
 
-def _weights(given: Any, name: str, nv: int, records: int, dtype: np.dtype) -> np.ndarray:
+def _weights(given: Any, name: str, nv: int, states: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """(..., records, nv): what the function owes to each state that is kept."""
+    *batch, records = states
     if given is None:
         return np.zeros((records, nv), dtype)
     weights = np.asarray(given, dtype)
-    if weights.ndim >= 2 and weights.shape[-2:] == (records, nv):
+    at_each_end = bool(batch) and weights.shape == (*batch, nv)  # as many motions as records may be
+    if weights.ndim >= 2 and weights.shape[-2:] == (records, nv) and not at_each_end:
         return weights
     if weights.ndim < 1 or weights.shape[-1] != nv:
         raise KernelError(

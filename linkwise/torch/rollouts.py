@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,13 +13,7 @@ from torch import Tensor
 import linkwise as lw
 
 from ..frameworks import Call, derivative_of, kept, spacing
-from .kernels import DTYPES, differentiable
-
-PER_STEP = ("tau", "wrenches", "ctrl")  # what may change from step to step
-STEP_BY_STEP = (
-    "take them through linkwise.torch.differentiable(linkwise.step_kernel(mech, dt), 'state'), step after step, or "
-    "through linkwise.jax.rollout"
-)
+from .steps import STEP_BY_STEP, step_by_step
 
 
 @torch.compiler.disable  # graphs break here, instead of following NumPy
@@ -50,7 +44,7 @@ def rollout(
     Shapes are those of ``linkwise.rollout``, whose other options are not taken.  A tensor that states share gets the
     sum of their gradients.  The gradient by q0 moves within configurations: that of a quaternion has no part along it.
     With loops torch sees step after step, as compiled: near singular positions, where ``linkwise.rollout`` takes
-    others, they cannot be relied on.
+    others, they cannot be relied on.  On a GPU it does so, too, if gradients are followed: one kernel for each step.
     """
     if feedback is not None and not isinstance(feedback, Mapping):
         raise TypeError(
@@ -62,20 +56,12 @@ def rollout(
         name: x for name, x in {**driven, **dict(feedback or {}), **dict(parameters or {})}.items() if x is not None
     }
     _refuse_lost_gradients({"dt": dt, **given})
-    wrong = [name for name, x in given.items() if isinstance(x, Tensor) and x.device.type != "cpu"]
-    if wrong:
-        raise ValueError(f"rollout: {', '.join(wrong)} on a GPU: gradients of rollouts are taken on the CPU")
     tensors = {name: x for name, x in given.items() if isinstance(x, Tensor)}
-    if len({x.dtype for x in tensors.values()}) > 1:
-        listed = ", ".join(f"{name} {x.dtype}" for name, x in tensors.items())
-        raise TypeError(f"rollout: tensors of several precisions ({listed}): give all in one")
-    if mech.loops and torch.is_grad_enabled() and any(x.requires_grad for x in tensors.values()):
-        if feedback:
-            raise ValueError(
-                f"mechanism {mech.name!r} has loops, where gradients are those of steps one after the other: compute "
-                "feedback between steps, linkwise.torch.differentiable(linkwise.step_kernel(mech, dt), 'state')"
-            )
-        return _step_by_step(mech, given, dt, steps, method, tuple(parameters or {}), every, final_only, passive)
+    device = _the_same(tensors)
+    followed = torch.is_grad_enabled() and any(x.requires_grad for x in tensors.values())
+    if followed and (mech.loops or device.type != "cpu"):
+        options = (method, tuple(feedback or {}), tuple(parameters or {}), every, final_only, passive)
+        return step_by_step(mech, given, dt, steps, *options)
     call = _Motion(
         mech,
         dt,
@@ -89,7 +75,10 @@ def rollout(
         final_only,
         passive,
     )
-    q, v, *_ = _Rollout.apply(call, *tensors.values())
+    if device.type != "cpu":  # all steps in one kernel
+        q, v = call.motion([x.detach() for x in tensors.values()], every, final_only)
+    else:
+        q, v, *_ = _Rollout.apply(call, *tensors.values())
     return q, v
 
 
@@ -112,48 +101,16 @@ def _refuse_lost_gradients(given: Mapping[str, Any]) -> None:
         )
 
 
-def _step_by_step(
-    mech: lw.Mechanism,
-    given: Mapping[str, Any],
-    dt: float | None,
-    steps: int,
-    method: str,
-    parameters: tuple[str, ...],
-    every: int,
-    final_only: bool,
-    passive: lw.Passive | None,
-) -> tuple[Tensor, Tensor]:
-    """A motion of a mechanism with loops, each step of which torch sees."""
-    if steps % every:
-        raise ValueError(f"every must divide the number of steps: {steps} steps are no multiple of {every}")
-    dtype = next(x.dtype for x in given.values() if isinstance(x, Tensor))
-    dt = mech.timestep if dt is None else dt
-    more = ["wrenches"] if "wrenches" in given else []
-    kernel = lw.step_kernel(mech, dt, method, more, parameters, passive, dtype=DTYPES[dtype])
-    if "activation" in kernel.inputs:
-        raise ValueError(f"actuators of {mech.name!r} have states of their own, which gradients here do not follow")
-    values = {name: torch.as_tensor(x, dtype=dtype) for name, x in {"dt": dt, **given}.items()}
-    q = values.get("q0", torch.tensor(mech.initial, dtype=dtype))
-    v = values.get("v0", torch.zeros(mech.nv, dtype=dtype))
-    lead = torch.broadcast_shapes(q.shape[:-1], v.shape[:-1])
-    path = [torch.cat([q.expand(*lead, -1), v.expand(*lead, -1)], -1)]
-    step, (_, _, *rest) = differentiable(kernel, "state"), kernel.input_shapes.items()
-    driven = [(values.get(name, torch.zeros(core, dtype=dtype)), len(core), name in PER_STEP) for name, core in rest]
-    for k in range(steps):
-        now = [_in_step(x, k, core) if per_step else x for x, core, per_step in driven]
-        path.append(step(*path[-1].split([mech.nq, mech.nv], -1), *now))
-    kept_states = path[-1:] if final_only else path[::every]
-    states = torch.stack(torch.broadcast_tensors(*kept_states), -2)
-    q, v = (states[..., 0, :] if final_only else states).split([mech.nq, mech.nv], -1)
-    return q, v
-
-
-def _in_step(x: Tensor, k: int, core: int) -> Tensor:
-    """What is given for all steps at once, or for each, as it is in step k; ``core`` is the number of its own axes."""
-    if x.ndim == core:
-        return x
-    axis = x.ndim - core - 1
-    return x.select(axis, k if x.shape[axis] > 1 else 0)
+def _the_same(tensors: Mapping[str, Tensor]) -> torch.device:
+    """The device of all tensors, which have one precision."""
+    if len({x.dtype for x in tensors.values()}) > 1:
+        listed = ", ".join(f"{name} {x.dtype}" for name, x in tensors.items())
+        raise TypeError(f"rollout: tensors of several precisions ({listed}): give all in one")
+    devices = {x.device for x in tensors.values()}
+    if len(devices) > 1:
+        listed = ", ".join(f"{name} on {x.device}" for name, x in tensors.items())
+        raise ValueError(f"rollout: tensors must all lie on one device: {listed}")
+    return devices.pop() if devices else torch.device("cpu")
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,10 +135,9 @@ class _Motion:
     final_only: bool
     passive: lw.Passive | None
 
-    def arguments(self, tensors: tuple[Tensor, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """All values by name, and those that rollouts take by keyword."""
-        numbers = {n: x.detach().numpy() for n, x in zip(self.names, tensors, strict=True)}
-        values = {**self.given, **numbers}
+    def arguments(self, arrays: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """All values by name, ``arrays`` in place of the tensors, and those that rollouts take by keyword."""
+        values = {**self.given, **dict(zip(self.names, arrays, strict=True))}
         options = {
             "feedback": {name: values[name] for name in self.feedback} or None,
             "parameters": {name: values[name] for name in self.parameters} or None,
@@ -190,18 +146,24 @@ class _Motion:
         }
         return values, {name: x for name, x in options.items() if x is not None}
 
+    def motion(self, arrays: Sequence[Any], every: int, final_only: bool = False) -> Any:
+        """What ``linkwise.rollout`` gives, without gradients."""
+        values, options = self.arguments(arrays)
+        q0, v0, tau = (values.get(name) for name in ("q0", "v0", "tau"))
+        options |= {"final_only": True} if final_only else {"every": every}
+        return lw.rollout(self.mech, q0, v0, tau, self.dt, self.steps, self.method, **options)
+
+
+def _numbers(tensors: Sequence[Tensor]) -> list[np.ndarray]:
+    return [x.detach().numpy() for x in tensors]
+
 
 class _Rollout(torch.autograd.Function):
     """Motions: q and v, and all states that gradients need where those are the last ones only."""
 
     @staticmethod
     def forward(motion: _Motion, *tensors: Tensor) -> tuple[Tensor, ...]:
-        values, options = motion.arguments(tensors)
-        start, tau = (values.get("q0"), values.get("v0")), values.get("tau")
-        path = lw.rollout(
-            motion.mech, *start, tau, motion.dt, motion.steps, motion.method, every=motion.every, **options
-        )
-        kept = [torch.from_numpy(np.ascontiguousarray(x)) for x in path]
+        kept = [torch.from_numpy(np.ascontiguousarray(x)) for x in motion.motion(_numbers(tensors), motion.every)]
         return (*(x[..., -1, :].clone() for x in kept), *kept) if motion.final_only else tuple(kept)
 
     @staticmethod
@@ -237,7 +199,7 @@ class _Gradients(torch.autograd.Function):
         motion: _Motion, needed: tuple[bool, ...], of_q: Tensor, of_v: Tensor, *tensors: Tensor
     ) -> tuple[Tensor, ...]:
         *tensors_in, q, v = tensors
-        values, options = motion.arguments(tuple(tensors_in))
+        values, options = motion.arguments(_numbers(tensors_in))
         mech, wanted = motion.mech, [n for n, x in zip(motion.names, needed, strict=True) if x]
         path, rates = q.detach().numpy(), _rates_of(mech, q.detach().numpy().dtype.name)
         w_q, w_v = (w.detach().numpy() for w in (of_q, of_v))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import compress
 
 import numpy as np
@@ -14,6 +14,7 @@ from torch import Tensor
 import linkwise as lw
 
 from ..frameworks import COTANGENT, derivative_of, product_of
+from .gpus import Launcher
 
 DEVICES = {"cpu": "cpu", "cuda": "cuda"}  # targets of kernels, by what torch calls the device
 Wanted = tuple[bool, ...]  # which inputs derivatives are wanted by
@@ -35,9 +36,13 @@ class Signature:
     def of(self, *tensors: Tensor) -> Tensor:
         """The result, without gradients."""
         if self.device != "cpu":
-            return self.run(*[x.detach() for x in tensors])
+            return self._launcher(*tensors)
         found = self.run(*[x.numpy(force=True) if x.requires_grad else x.numpy() for x in tensors])
         return torch.from_numpy(found) if type(found) is np.ndarray else torch.as_tensor(found)
+
+    @cached_property
+    def _launcher(self) -> Launcher:
+        return Launcher(self.kernel)
 
     @property
     def is_product(self) -> bool:

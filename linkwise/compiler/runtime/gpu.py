@@ -127,6 +127,12 @@ class _Compiled:
                     found[launch.function] = launch.function.kernel.ptr
         return found
 
+    def carry_out(self, plan: Plan, starts: Sequence[int], stream: int) -> None:
+        """Launch a plan on a stream, by its address, of the current device, on arrays at these addresses."""
+        streams = self._cupy.cuda
+        with streams.ExternalStream(stream) if stream else streams.Stream.null:
+            plan.carry_out(starts)
+
     def run(self, launch: _Launch, arrays: Sequence[Any]) -> None:
         if launch.transposed and launch.grid[0]:
             launch.transposed.run(self._cupy, launch, arrays)

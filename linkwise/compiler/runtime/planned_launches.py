@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Outline(NamedTuple):
+    """How an array lies in memory: strides in bytes."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
 
 
 class Place(NamedTuple):
@@ -28,3 +42,9 @@ class Plan(NamedTuple):
 
     launches: tuple[PlannedLaunch, ...]
     between: tuple[int, ...] = ()
+
+    def carry_out(self, starts: Sequence[int]) -> None:
+        """Launch on the current stream, on arrays at these addresses: those of the call, then those between."""
+        for function, blocks, threads, shared, arguments in self.launches:
+            numbers = (starts[x.array] + x.offset if isinstance(x, Place) else x for x in arguments)
+            function((blocks,), (threads,), tuple(map(np.int64, numbers)), shared_mem=shared)

@@ -78,7 +78,4 @@ class Transposed:
         """Carry out the plan."""
         plan = self.plan(launch)
         between = [cupy.empty(size, self.dtype) for size in plan.between]
-        starts = [x.data.ptr for x in (*arrays, *between)]
-        for function, blocks, threads, shared, arguments in plan.launches:
-            numbers = (starts[x.array] + x.offset if isinstance(x, Place) else x for x in arguments)
-            function((blocks,), (threads,), tuple(map(np.int64, numbers)), shared_mem=shared)
+        plan.carry_out([x.data.ptr for x in (*arrays, *between)])

@@ -146,6 +146,8 @@ def install(monkeypatch: pytest.MonkeyPatch, folder: Path) -> SimpleNamespace:
         cuda=SimpleNamespace(
             runtime=SimpleNamespace(getDeviceCount=lambda: 1, CUDARuntimeError=OSError),
             Device=lambda number: contextlib.nullcontext(),
+            ExternalStream=lambda stream: contextlib.nullcontext(),
+            Stream=SimpleNamespace(null=contextlib.nullcontext()),
         ),
     )
     monkeypatch.setitem(sys.modules, "cupy", cupy)

@@ -1,0 +1,16 @@
+"""Kernels of the GPU for frameworks that have memory and streams of their own: planned once, launched on addresses."""
+
+from __future__ import annotations
+
+from .kernel import Kernel
+from .runtime import gpu
+from .runtime.gpu import GpuKernel
+from .runtime.planned_launches import Outline, Plan
+from .targets.protocol import Options
+
+__all__ = ["GpuKernel", "Outline", "Plan", "launching"]
+
+
+def launching(kernel: Kernel) -> GpuKernel:
+    """What plans and launches a kernel, whatever its own target is."""
+    return gpu.load(kernel.program, Options(kernel.dtype.name))
