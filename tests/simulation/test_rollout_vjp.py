@@ -195,6 +195,19 @@ def test_checkpoints_and_all_states_give_the_same():
         agree(found[name], expected[name], 1e-12)
 
 
+def test_cotangents_of_as_many_motions_as_states_are_kept():
+    """They are those of the last states, one for each motion."""
+    mech = lw.mechanisms.planar_arm(2)
+    rng = np.random.default_rng(0)
+    q0, v0, w_q, w_v = rng.normal(size=(4, 3, 2))
+    q, v = lw.rollout(mech, q0, v0, None, DT, 2)
+    found = lw.rollout_vjp(mech, q, v, None, DT, 2, (w_q, w_v))
+    for k in range(3):
+        alone = lw.rollout_vjp(mech, q[k], v[k], None, DT, 2, (w_q[k], w_v[k]))
+        for name in ("q0", "v0", "tau"):
+            agree(found[name][k], alone[name])
+
+
 def test_mimic_joints_float32_and_the_reference():
     mech, *_ = tied_and_free(0)
     rng, steps = np.random.default_rng(6), 5
