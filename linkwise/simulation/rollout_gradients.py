@@ -82,8 +82,8 @@ def rollout_vjp(
                  needs less memory and takes as long as one more rollout
     tau, dt, steps, method, wrenches, feedback, parameters, passive, ctrl, coordinates    as ``rollout`` was given them
     cotangent    (w_q, w_v), each (..., nv): how the function changes with the last state, along tangent directions of
-                 q and by v; or, if not of that shape, (..., steps // k + 1, nv): with every state that is kept; None for
-                 not at all; with a third of n_activation numbers where actuators have states, if it changes with these
+                 q and by v; or, if not of that shape, (..., steps // k + 1, nv): with every state that is kept; None
+                 for not at all; with a third of n_activation numbers where actuators have states of their own
     activation   what ``rollout(..., return_activation=True)`` returned third, where they have
     wrt          the names of what to differentiate by: "q0", "v0", "tau", "dt", "wrenches", "target", "kp", "kd",
                  "gain", "ctrl", "activation" (the initial one), and those of ``parameters``; without it q0, v0, tau,
