@@ -43,6 +43,8 @@ def symbolic(
     q1 + q2; link k has mass mk, mass centre at rk (xk, yk, zk if it is on no axis), inertia Ik (Ixxk, ... if several
     count) about it, and carries the next joint at lk (lxk, lyk, lzk; branches pk of the link beyond); g is gravity.
     """
+    if isinstance(algorithm, Mechanism):
+        raise TypeError(f"symbolic takes the mechanism first: symbolic(mech, {mech!r})")
     require_mechanism(mech)
     algorithm = algorithm.replace("-", "_") if isinstance(algorithm, str) else algorithm  # as commands write it
     wrong = [name for name in parameters if name not in PARAMETERS]

@@ -66,11 +66,13 @@ def test_what_is_written_is_what_was_meant(algebra):
     symbols = [
         algebra.symbol(n, kind=k) for n, k in (("m1", "mass"), ("l1", "length"), ("v1", "velocity"), ("v2", "velocity"))
     ]
+    symbols += [symbols[1] + symbols[1] * symbols[1], symbols[2] + symbols[3], symbols[2] - symbols[3]]
     atoms = [x for pair in pairs for x in pair] + symbols
     numbers = dict(zip(("q1", "q2", "q3", "m1", "l1", "v1", "v2"), rng.uniform(0.5, 2.0, 7).tolist(), strict=True))
     values = [f(numbers[f"q{k}"]) for k in (1, 2, 3) for f in (math.sin, math.cos)] + [
         numbers[n] for n in ("m1", "l1", "v1", "v2")
     ]
+    values += [values[7] + values[7] ** 2, values[8] + values[9], values[8] - values[9]]
     for _ in range(60):
         total, expected = algebra.constant(0.0), 0.0
         for _ in range(rng.integers(1, 12)):
@@ -89,6 +91,20 @@ def test_squares_of_sums_of_velocities_are_written_as_such(algebra):
     whole = m * (v1 * v1 + v1 * v2 * 2.0 + v2 * v2)
     assert text(whole) == "m1*(v1 + v2)**2"
     assert Latex(algebra, {}).sum(arranged(whole)) == r"m_{1} \left(v_{1} + v_{2}\right)^{2}"
+
+
+def test_sums_that_count_as_a_whole_are_written_as_such(algebra):
+    names = {"l1": "length", "q2": "coordinate", "r2": "length", "v1": "velocity", "v2": "velocity", "g": "gravity"}
+    l1, q2, r2, v1, v2, g = (algebra.symbol(name, kind=kind) for name, kind in names.items())
+    reach = l1 + q2 + r2
+    assert text(reach * reach) == "(l1 + q2 + r2)**2"
+    assert text(reach * v1 * v1 - g) == "v1**2*(l1 + q2 + r2) - g"
+    assert text(reach * (v1 + v2) * 2.0) == "2*(l1 + q2 + r2)*(v1 + v2)"
+    assert text((l1 - q2) * (l1 - q2)) == "(l1 - q2)**2"
+    assert text(reach + v1) == "l1 + q2 + r2 + v1"  # no brackets around terms
+    assert text(l1 * l1 + l1 * q2 + q2 * q2) == "l1**2 + l1*q2 + q2**2"  # which is no square
+    assert text(r2 * r2 * (v1 + v2) * (v1 + v2) + l1 * v1) == "r2**2*(v1 + v2)**2 + l1*v1"
+    assert Latex(algebra, {}).sum(arranged(reach * reach)) == r"\left(l_{1} + q_{2} + r_{2}\right)^{2}"
 
 
 def test_small_numbers_count(algebra):

@@ -137,6 +137,28 @@ def test_double_pendulum_as_in_textbooks():
 
 
 @pytest.mark.seed("saha1999", "Figure 5", by="library")
+def test_a_revolute_and_a_prismatic_joint_as_in_textbooks():
+    """A radial arm: the reach counts as a whole, and nothing of it is expanded."""
+    build = lw.Builder().link("arm", 2.0, (0.3, 0, 0), (0.1, 0.2, 0.3)).link("slide", 1.0, (0.2, 0, 0), (0.1, 0.1, 0.1))
+    build.joint("turn", lw.Revolute((0, 0, 1)), "ground", "arm")
+    build.joint("reach", lw.Prismatic((1, 0, 0)), "arm", "slide", (0.5, 0, 0))
+    arm = build.build("radial").with_gravity((0, -9.81, 0))
+    mass = lw.symbolic(arm, "mass_matrix")
+    assert mass[0, 0] == "I1 + I2 + m1*r1**2 + m2*(l1 + q2 + r2)**2"
+    bias = lw.symbolic(arm, "bias_force")
+    assert bias[0] == "2*m2*v1*v2*(l1 + q2 + r2) + g*c1*(m1*r1 + m2*(l1 + q2 + r2))"
+    assert bias[1] == "m2*(-v1**2*(l1 + q2 + r2) + g*s1)"
+    energy = lw.symbolic(arm, "kinetic_energy")
+    assert "m2*(v1**2*(l1 + q2 + r2)**2 + v2**2)/2" in str(energy)
+    q, v = np.array([0.4, 0.3]), np.array([1.0, -0.7])
+    close(mass(q), lw.mass_matrix(arm, q), 1e-13)
+    close(energy(q, v), lw.kinetic_energy(arm, q, v), 1e-13, 0)
+    as_sympy = mass.sympy()[0, 0].subs({"m1": 2.0, "m2": 1.0})
+    assert {str(one) for one in as_sympy.free_symbols} >= {"l1", "q2", "r2"}
+    with pytest.raises(TypeError, match=r"the mechanism first: symbolic\(mech, 'mass_matrix'\)"):
+        lw.symbolic("mass_matrix", arm)
+
+
 def test_planar_arm_of_saha1999_as_its_explicit_expressions():
     """Section 6.1 evaluates the torques explicitly and compares them with the recursive ones along (38): elements of
     the inertia matrix and gravity terms of three uniform rods, known from their kinetic and potential energy."""

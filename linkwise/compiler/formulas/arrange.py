@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from .polynomial import Algebra, Monomial, Polynomial, product_of
+from .polynomial import Algebra, Atom, Monomial, Polynomial, product_of
+from .sums import with_sums
 
 #: Factors that several terms share are taken out of brackets in this order; no others are, as in textbooks.
 TAKEN_OUT = ("acceleration", "force", "gravity", "named", "mass", "inertia", "sin", "cos")
@@ -69,11 +70,11 @@ def _terms(value: Polynomial) -> list[Term]:
             return [Term(scale * only.coefficient, product_of([common, only.factors]), only.bracket, only.power)]
         if 2 * sum(t.coefficient < 0.0 for t in inner.terms) > len(inner.terms):
             inner, scale = arranged(-rest), -scale
-        root = _square_root(inner.value)
-        return [Term(scale, common, inner) if root is None else Term(scale, common, arranged(root), 2)]
+        return [Term(scale, common, inner)]
     shared = _shared(value)
     if shared is None:
-        return [Term(c, m) for m, c in value.terms.items()]
+        shorter = with_sums(value)
+        return [Term(c, m) for m, c in value.terms.items()] if shorter is None else _terms(shorter)
     own = {m: c for m, c in value.terms.items() if dict(m).get(shared, 0) != 0}
     others = {m: c for m, c in value.terms.items() if m not in own}
     return _terms(Polynomial(value.algebra, own)) + _terms(Polynomial(value.algebra, others))
@@ -89,7 +90,7 @@ def _common(value: Polynomial) -> Monomial:
     found = []
     for atom, power in first.items():
         powers = [power, *(m.get(atom, 0) for m in others)]
-        if len(set(powers)) > 1 and value.algebra.atoms[atom].kind not in TAKEN_OUT:
+        if len(set(powers)) > 1 and not _is_taken_out(value.algebra.atoms[atom]):
             continue
         if min(powers) > 0:
             found.append((atom, min(powers)))
@@ -105,13 +106,8 @@ def _common_coefficient(value: Polynomial) -> float:
     return least if all(abs(c / least - round(c / least)) < 1e-9 for c in coefficients) else 1.0
 
 
-def _square_root(value: Polynomial) -> Polynomial | None:
-    """The sum of velocities of which a sum of their products is the square."""
-    squares = [m[0][0] for m, c in value.terms.items() if len(m) == 1 and m[0][1] == 2 and c == 1.0]
-    if any(value.algebra.atoms[a].kind != "velocity" for a in squares):
-        return None
-    root = Polynomial(value.algebra, {((a, 1),): 1.0 for a in squares})
-    return root if squares and (root * root).terms == value.terms else None
+def _is_taken_out(atom: Atom) -> bool:
+    return atom.kind in TAKEN_OUT or atom.bracket
 
 
 def _shared(value: Polynomial) -> int | None:
@@ -121,8 +117,9 @@ def _shared(value: Polynomial) -> int | None:
         for atom, _ in m:
             counts[atom] = counts.get(atom, 0) + 1
     atoms = value.algebra.atoms
-    several = [a for a, n in counts.items() if n > 1 and atoms[a].kind in TAKEN_OUT]
-    return min(several, key=lambda a: (TAKEN_OUT.index(atoms[a].kind), -counts[a], atoms[a].name), default=None)
+    several = [a for a, n in counts.items() if n > 1 and _is_taken_out(atoms[a])]
+    order = {kind: k for k, kind in enumerate(TAKEN_OUT)}
+    return min(several, key=lambda a: (order.get(atoms[a].kind, len(order)), -counts[a], atoms[a].name), default=None)
 
 
 def _place(algebra: Algebra, term: Term) -> tuple:
@@ -146,7 +143,7 @@ def in_order(algebra: Algebra, factors: Monomial) -> Monomial:
 
     def place(factor: tuple[int, int]) -> tuple:
         atom = algebra.atoms[factor[0]]
-        return FACTORS.index(atom.kind), _natural(atom.name)
+        return atom.bracket, FACTORS.index(atom.kind), _natural(atom.name)
 
     return tuple(sorted(factors, key=place))
 

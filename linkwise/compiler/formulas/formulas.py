@@ -148,7 +148,7 @@ class Formulas:
         for _, shape, entries in self.outputs:
             columns = np.broadcast_arrays(*(evaluate(value) for value in entries))
             stacked = np.stack(columns, axis=-1)
-            found.append(stacked.reshape(*stacked.shape[:-1], *shape))
+            found.append(stacked.reshape((*stacked.shape[:-1], *shape)))
         return found[0] if len(found) == 1 else tuple(found)
 
     # -- how it is written ----------------------------------------------------------------------------
@@ -184,7 +184,7 @@ class Formulas:
         return [
             (n, self._arranged(atom.value))
             for n, atom in enumerate(self.algebra.atoms)
-            if atom.value is not None and n in self._used()
+            if atom.value is not None and not atom.bracket and n in self._used()
         ]
 
     @cached_property

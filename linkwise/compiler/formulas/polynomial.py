@@ -24,7 +24,7 @@ class Atom:
     kind     "acceleration", "force", "gravity", "mass", "inertia", "length", "coordinate", "velocity", "other"; "sin"
              and "cos"; "named" for an abbreviation
     angle    of a sine or cosine
-    value    what an abbreviation stands for; ``root``: its square root
+    value    what an abbreviation stands for; ``root``: its square root; ``bracket``: it is written out, in brackets
     """
 
     name: str
@@ -33,6 +33,7 @@ class Atom:
     angle: Angle = ()
     value: Polynomial | None = None
     root: bool = False
+    bracket: bool = False
 
 
 @dataclass
@@ -92,6 +93,19 @@ class Algebra:
             return Atom(f"{stem}{count}", f"{latex}_{{{count}}}", "named", value=value, root=root)
 
         return self._atom(key, make), lead
+
+    def bracketed(self, kind: str, value: Polynomial) -> int:
+        """The number of a sum of symbols that is a factor like others of this kind."""
+
+        def make() -> Atom:
+            parts = [("-" if c < 0.0 else "+", self.atoms[m[0][0]]) for m, c in value.terms.items()]
+            text, shown = (
+                " ".join(f"{sign} {written(atom)}" for sign, atom in parts).removeprefix("+ ")
+                for written in (lambda atom: atom.name, lambda atom: atom.latex)
+            )
+            return Atom(f"({text})", rf"\left({shown}\right)", kind, value=value, bracket=True)
+
+        return self._atom(("bracket", value.key), make)
 
     def abbreviation(self, name: str, latex: str, value: Polynomial) -> Polynomial:
         """A symbol that stands for a polynomial."""
@@ -175,6 +189,11 @@ class Polynomial:
         for _ in range(exponent):
             result = result * self
         return result
+
+    def derivative(self, atom: int) -> Polynomial:
+        """By a symbol, sines and cosines taken as constants."""
+        terms = {_joined(m, ((atom, -1),)): p * c for m, c in self.terms.items() for a, p in m if a == atom}
+        return Polynomial(self.algebra, terms)
 
     def atoms(self) -> set[int]:
         return {number for m in self.terms for number, _ in m}

@@ -1,0 +1,65 @@
+"""Sums that a formula depends on as a whole: l**2 + 2*l*q + q**2 is (l + q)**2.
+
+A polynomial is one in the sum of some symbols if its derivatives by each of them are equal; in a difference, if they
+are opposite.
+"""
+
+from __future__ import annotations
+
+from .polynomial import Algebra, Monomial, Polynomial
+
+#: Symbols that are added to each other, by what their sums are.
+ADDED = {"length": "length", "coordinate": "length", "velocity": "velocity"}
+
+
+def with_sums(value: Polynomial) -> Polynomial | None:
+    """With sums of lengths and coordinates, or of velocities, as factors, where that makes it shorter; else None."""
+    shorter = _shortened(value)
+    if shorter is value:  # or of those terms alone that differ in their velocities
+        alike: dict[Monomial, dict[Monomial, float]] = {}
+        for m, c in value.terms.items():
+            rest = tuple((a, p) for a, p in m if value.algebra.atoms[a].kind != "velocity")
+            alike.setdefault(rest, {})[m] = c
+        parts = [_shortened(Polynomial(value.algebra, terms)).terms for terms in alike.values()]
+        shorter = Polynomial(value.algebra, {m: c for part in parts for m, c in part.items()})
+    return shorter if len(shorter) < len(value) else None
+
+
+def _shortened(value: Polynomial) -> Polynomial:
+    shorter = value
+    for group in _groups(value):
+        shorter = min(shorter, _in_sum(shorter, group), key=len)
+    return shorter
+
+
+def _groups(value: Polynomial) -> list[dict[int, float]]:
+    """Atoms that count as a sum only, with their signs."""
+    algebra = value.algebra
+    found: dict[tuple, dict[int, float]] = {}
+    for atom in sorted(value.atoms(), key=lambda a: _place(algebra, a)):
+        kind = ADDED.get(algebra.atoms[atom].kind)
+        if kind is None or algebra.atoms[atom].bracket or any(a == atom and p < 0 for m in value.terms for a, p in m):
+            continue
+        slope = value.derivative(atom)
+        sign = 1.0 if slope.terms[slope.leading] > 0.0 else -1.0
+        found.setdefault((kind, (slope * sign).key), {})[atom] = sign
+    return [group for group in found.values() if len(group) > 1]
+
+
+def _place(algebra: Algebra, atom: int) -> tuple[str, int]:
+    name = algebra.atoms[atom].name
+    letters = name.rstrip("0123456789")
+    return letters, int(name[len(letters) :] or 0)
+
+
+def _in_sum(value: Polynomial, group: dict[int, float]) -> Polynomial:
+    """The first atom of the group stands for all of them; as it is, where the sum is but a term of its own."""
+    algebra = value.algebra
+    first, *others = group
+    whole = Polynomial(algebra, {((atom, 1),): sign * group[first] for atom, sign in group.items()})
+    kept = {m: c for m, c in value.terms.items() if not any(a in others for a, _ in m)}
+    if ((first, 1),) in kept:
+        return value
+    number = algebra.bracketed(ADDED[algebra.atoms[first].kind], whole)
+    terms = {tuple(sorted((number if a == first else a, p) for a, p in m)): c for m, c in kept.items()}
+    return Polynomial(algebra, terms)
