@@ -106,8 +106,7 @@ def rollout_vjp(
     ALGORITHMS[step_name(mech, of_step)].check(mech)
     parameters = by_name("parameters", parameters, "{'mass': masses}")
     steps, acting = count("steps", steps, 0), acting_laws(mech, passive, of_step, dt, tuple(parameters))
-    sizes = _state_sizes(mech, acting, activation)
-    more = {} if wrenches is None else {"wrenches": wrenches}
+    sizes, more = _state_sizes(mech, acting, activation), {} if wrenches is None else {"wrenches": wrenches}
     more |= feedback_of(mech, feedback) | controls_of(mech, acting, ctrl, activation)
     by = _asked_for(wrt, (*more, *parameters), (*_driven(ctrl, activation), *parameters))
     forces = state_by_joint(mech, {"tau": tau})
