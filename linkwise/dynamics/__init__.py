@@ -15,10 +15,11 @@ def _fronts(mech: Mechanism) -> Any:
 
 
 def _loop_size(mech: Mechanism) -> float:
-    """Metres: the size of the smallest loop, at most 1, by which it is judged how open one is."""
+    """Metres: the size of the smallest loop, or the largest ratio of a coupling, at most 1, by which it is judged how
+    open one is."""
     from .closed.sizes import sizes
 
-    return float(sizes(mech).loops.min(initial=1.0))
+    return 1.0 / float(sizes(mech).rows.max(initial=1.0))
 
 
 def _form(mech: Mechanism) -> str:

@@ -28,7 +28,7 @@ from . import closed, trees
 from .by_actuator import inputs_by_actuator
 from .passive import Passive
 from .resolved import INPUTS, LAW, ForceDerivatives, Resolved, no_controls, resolved
-from .states import Float64Array, at_rest, real_numbers, state_arrays
+from .states import ByJoint, Float64Array, at_rest, real_numbers, state_arrays
 
 __all__ = [
     "activation_rates",
@@ -103,9 +103,9 @@ def derivatives(
 
 def forward_dynamics(
     mech: Mechanism,
-    q: ArrayLike,
-    v: ArrayLike,
-    tau: ArrayLike | None = None,
+    q: ByJoint,
+    v: ByJoint | None = None,
+    tau: ByJoint | None = None,
     ctrl: ArrayLike | None = None,
     activation: ArrayLike | None = None,
     wrenches: ArrayLike | None = None,
@@ -120,9 +120,9 @@ def forward_dynamics(
 
 def inverse_dynamics(
     mech: Mechanism,
-    q: ArrayLike,
-    v: ArrayLike,
-    a: ArrayLike,
+    q: ByJoint,
+    v: ByJoint | None = None,
+    a: ByJoint | None = None,
     ctrl: ArrayLike | None = None,
     activation: ArrayLike | None = None,
     wrenches: ArrayLike | None = None,

@@ -136,24 +136,24 @@ def velocities_by_joint(
 ) -> Float64Array:
     """(..., nv): the velocities ``given`` of the named joints, and of all others the least that keep loops closed at q.
     Named ones that loops do not allow are refused."""
-    from .closed.constraints import counted_jacobian, loop_of  # here, as in ``configuration_by_joint``
+    from .closed.constraints import counted_jacobian, loop_of, opening_rates  # here, as in ``configuration_by_joint``
     from .closed.decomposition import decompose, times
-    from .closed.tolerances import LOOPS
+    from .closed.sizes import sizes
 
     jacobian = counted_jacobian(mech, q)
     free = np.ones(mech.nv, dtype=bool)
     free[[i for name in named for i in range(mech.nv)[velocities_of(mech, name)]]] = False
     v = given - decompose(jacobian * free).solve(times(jacobian, given) - mech.drive_rates)
-    opening = np.abs(times(jacobian, v) - mech.drive_rates)
-    speeds = times(np.abs(jacobian), np.abs(given)) + np.abs(mech.drive_rates)
-    refused = opening > LOOPS.velocity_by_mistake * speeds.max(axis=-1)[..., None]
+    opening, bound = opening_rates(mech, jacobian, v, given)
+    refused = opening > bound
     if refused.any():
         *state, row = (int(i) for i in np.argwhere(refused)[0])
+        rate = opening[(*state, row)] / sizes(mech).rows[row]
         which = f" in state {tuple(state)}" if state else ""
         raise MechanismError(
             f"{what}: loop {loop_of(mech, row)!r} of mechanism {mech.name!r} does not let "
             f"{', '.join(map(repr, named))} move with these velocities{which}: it would open by "
-            f"{opening[(*state, row)]:.3g} (metres or radians) per second; name fewer joints, or others where the "
+            f"{rate:.3g} (metres or radians) per second; name fewer joints, or others where the "
             "position is singular"
         )
     return v

@@ -67,7 +67,7 @@ class DrivenVelocities(JointVelocities):
         if plain and not closed.redundancy(manifold.mech).blocks:
             name = "closed_motion" if wrenches is None else "closed_motion_with_wrenches"
             given = (q, v, tau) if wrenches is None else (q, v, tau, wrenches)
-            a, reliability = self._kernel(name)(*given, self._asked(t, q))
+            a, reliability, _ = self._kernel(name)(*given, self._asked(t, q))
             if np.min(reliability, initial=np.inf) > RELIABLE:
                 return a
         return self._moment_by_moment(t, q, v, tau, wrenches)

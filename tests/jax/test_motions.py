@@ -144,7 +144,7 @@ def test_closed_mechanisms():
         function(FOUR_BAR, q, v, tau), lw.closed.forward_dynamics(FOUR_BAR, q, v, tau), rtol=1e-12
     )
     check_grads(lambda *x: function(FOUR_BAR, *x), (q, v, tau), 1, ["rev"], rtol=1e-4)
-    a, reliability = lwj.closed_motion(FOUR_BAR, q, v, tau)
+    a, reliability, _ = lwj.closed_motion(FOUR_BAR, q, v, tau)
     np.testing.assert_array_equal(a, function(FOUR_BAR, q, v, tau))
     assert reliability > 1.0
 

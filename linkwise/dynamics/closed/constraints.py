@@ -14,7 +14,7 @@ from ...mechanism.checks import names_of
 from ..by_joint import taking_joints
 from ..states import ByJoint, Float64Array, checked_arrays
 from .contacts import loop_mask, row_mask, that_count
-from .decomposition import Decomposition, decompose
+from .decomposition import Decomposition, decompose, times
 from .sizes import sizes
 from .tolerances import LOOPS
 
@@ -141,6 +141,34 @@ def warn_if_open(mech: Mechanism, error: Float64Array, active: Float64Array | No
             "for, with baumgarte=(alpha, beta)",
             MechanismWarning,
         )
+
+
+def warn_if_opening(mech: Mechanism, q: Float64Array, v: Float64Array, active: Float64Array | None = None) -> None:
+    """Say which loop velocities open where a result is asked for that supposes it to stay closed."""
+    if not mech.loops or not (v.any() or mech.driven):  # at rest
+        return
+    opening, bound = opening_rates(mech, kernel_function(mech, "constraint_jacobian", None)(q), v, v)
+    if active is not None:
+        opening = opening * row_mask(mech, active)
+    if (opening > bound).any():
+        *_, row = np.argwhere(opening > bound)[0]
+        warn_caller(
+            f"the velocities violate the constraints of loop {loop_of(mech, int(row))!r} of mechanism {mech.name!r}: "
+            "results are those of another motion; to give the speed of some joints, use v = {joint: speed}, the others "
+            "follow, or take those nearest to them from closed.project(mech, q, v)",
+            MechanismWarning,
+        )
+
+
+def opening_rates(
+    mech: Mechanism, jacobian: Float64Array, v: Float64Array, meant: Float64Array
+) -> tuple[Float64Array, Float64Array]:
+    """(..., m) and (..., 1): how fast velocities open loops, dimensionless as ``sizes`` has it; and what is too fast
+    for velocities of the size of those ``meant``."""
+    rows, aims = sizes(mech).rows, mech.drive_rates
+    opening = np.abs(times(jacobian, v) - aims) * rows
+    speeds = (times(np.abs(jacobian), np.abs(meant)) + np.abs(aims)) * rows
+    return opening, LOOPS.velocity_by_mistake * speeds.max(axis=-1, initial=0.0, keepdims=True)
 
 
 def loop_of(mech: Mechanism, row: int) -> str:

@@ -20,6 +20,7 @@ from .constraints import (
     constraint_jacobian,
     velocity_rows,
     warn_if_open,
+    warn_if_opening,
 )
 from .contacts import by_kernel, loop_mask, that_count
 from .coordinates import Coordinates, ImplicitCoordinates
@@ -63,8 +64,8 @@ def terms(
 def forward_dynamics(
     mech: Mechanism,
     q: ByJoint,
-    v: ByJoint | None,
-    tau: ByJoint | None,
+    v: ByJoint | None = None,
+    tau: ByJoint | None = None,
     method: str = "elimination",
     baumgarte: tuple[float, float] | None = None,
     wrenches: ArrayLike | None = None,
@@ -75,7 +76,7 @@ def forward_dynamics(
     damping: float | None = None,
 ) -> Float64Array:
     """(nv,): accelerations under joint forces ``tau`` and external ``wrenches`` (n_links, 6), all loops kept closed, or
-    those that are ``active``.
+    those that are ``active``; from rest, and without forces, where none are given.
 
     method        "elimination" (compiled: loops are eliminated cluster by cluster, in O(N); states that are singular or
                   nearly so are left to "svd"), "svd" (3.5; the reference, does not fail at singular positions),
@@ -96,24 +97,25 @@ def forward_dynamics(
     With ``baumgarte``, ``independent``, ``damping`` or another ``tolerance`` the elimination has no part: "svd" is
     taken.
     Where loops are open by more than a thousandth of their size or 1 mrad and ``baumgarte`` does not close them, a
-    ``MechanismWarning`` says so: the accelerations keep them as open as they are.
+    ``MechanismWarning`` says so: the accelerations keep them as open as they are.  So does one where velocities open
+    them: velocities by joint, {"crank": 10.0}, are completed to such that do not.
     """
     plain = wrenches is baumgarte is independent is rank is tolerance is active is damping is None
     if plain and method == "elimination":
         try:
             if type(q) is np.ndarray and q.ndim == 1:  # by far the most calls, and short
-                a, reliability = float64_function(mech, "closed_motion")(q, v, tau)
+                a, _, consistency = float64_function(mech, "closed_motion")(q, v, tau)
             else:
-                a, reliability = _eliminated(mech, q, v, tau)
+                a, _, consistency = _eliminated(mech, q, v, tau)
         except (KernelError, TypeError):
             if not any(x is None or isinstance(x, Mapping) for x in (q, v, tau)):
                 raise
             q, v, tau = checked_motion(mech, q, v, tau)  # by joint, or at rest
-            a, reliability = _eliminated(mech, q, v, tau)
+            a, _, consistency = _eliminated(mech, q, v, tau)
         if a.ndim == 1:
-            if reliability > RELIABLE:
+            if consistency > RELIABLE:
                 return a
-        elif reliability.min(initial=math.inf) > RELIABLE:
+        elif consistency.min(initial=math.inf) > RELIABLE:
             return a
     q, v, tau = checked_motion(mech, q, v, tau, wrenches)
     mask = loop_mask(mech, active, q=q, v=v, tau=tau)
@@ -124,6 +126,7 @@ def forward_dynamics(
         a = motion_under(mech, q, v, tau, *given, damping=damping)[1]
     if baumgarte is None:
         warn_if_open(mech, closable_error(mech, q), mask)
+        warn_if_opening(mech, q, v, mask)
     return a
 
 
@@ -157,7 +160,7 @@ def accelerations(
         special = np.shape(rank) not in ((), q.shape[:-1]) or bool(np.any(np.asarray(rank) != pivots))
     if method != "elimination" or special:
         return motion_under(mech, q, v, tau, method, baumgarte, wrenches, independent, rank, tolerance, active)[1]
-    a, reliability = _eliminated(mech, q, v, tau, wrenches)
+    a, reliability, _ = _eliminated(mech, q, v, tau, wrenches)
     poor = ~(reliability > RELIABLE)
     if poor.any():
         batch, highest = a.shape[:-1], None if rank is None else np.max(rank)
@@ -170,8 +173,9 @@ def accelerations(
 
 def _eliminated(
     mech: Mechanism, q: Any, v: Any, tau: Any, wrenches: ArrayLike | None = None
-) -> tuple[Float64Array, Float64Array]:
-    """Accelerations and their reliability.  States that are singular or unknown divide by zero, and it tells them."""
+) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """Accelerations, their reliability and consistency.  States that are singular or unknown divide by zero, and it
+    tells them."""
     if wrenches is None:
         return float64_function(mech, "closed_motion")(q, v, tau)
     return float64_function(mech, "closed_motion_with_wrenches")(q, v, tau, wrenches)

@@ -13,7 +13,7 @@ from ...mechanism import Mechanism, MechanismError
 from ...mechanism.checks import names_of
 from ..by_joint import rates_by_joint, velocities_of
 from ..states import ByJoint, Float64Array, checked_arrays, common_batch, real_numbers
-from .constraints import driven_by, loop_of, require_length, warn_if_open
+from .constraints import driven_by, loop_of, require_length, warn_if_open, warn_if_opening
 from .contacts import by_kernel, loop_mask
 from .decomposition import Decomposition, decompose, times, transposed_times
 from .dynamics import Terms, bias_under, curvature_of, independent_at, terms
@@ -25,8 +25,8 @@ from .tolerances import LOOPS
 def inverse_dynamics(
     mech: Mechanism,
     q: ByJoint,
-    v: ByJoint | None,
-    a: ArrayLike | Mapping[str, Any],
+    v: ByJoint | None = None,
+    a: ArrayLike | Mapping[str, Any] | None = None,
     actuated: Sequence[str] | None = None,
     weights: ArrayLike | None = None,
     wrenches: ArrayLike | None = None,
@@ -39,7 +39,8 @@ def inverse_dynamics(
     at those that are ``passive``, while loops hold, all or those that are ``active`` (as for ``forward_dynamics``).
 
     a              (nv,), consistent with the loops; with ``independent`` (as for ``forward_dynamics``) only those of
-                   these joints, rows or coordinates, the rest follows; by joint, {"crank": 2.0}, these are independent
+                   these joints, rows or coordinates, the rest follows; by joint, {"crank": 2.0}, these are independent;
+                   None for none: without ``v`` too these are the forces that hold the mechanism at rest
     weights        one positive number per actuated coordinate: the forces with the least sum of weights * force^2 are
                    given, plain least squares by default, wherever loops leave a choice
     distribution   (actuated coordinates, k) or (actuated coordinates,): patterns by which the effort is shared, one per
@@ -47,13 +48,15 @@ def inverse_dynamics(
                    exceeds the degrees of freedom.  If K_a* W = 1 (K = ``null_space(..., independent=...)`` at the
                    actuated coordinates), x is the generalized force of those independent coordinates
 
-    A ``MechanismWarning`` says so where loops are open by more than a thousandth of their size or 1 mrad.
+    A ``MechanismWarning`` says so where loops are open by more than a thousandth of their size or 1 mrad, or velocities
+    open them.
     """
     if isinstance(a, Mapping):
         a, independent = accelerations_of_joints(mech, a, independent)
     q, v = checked_arrays(mech, q=q, v=v)
     mask = loop_mask(mech, active, q=q, v=v)
     warn_if_open(mech, closable_error(mech, q), mask)
+    warn_if_opening(mech, q, v, mask)
     actuated = joints_with_motors(mech, actuated, passive)
     driven = np.arange(mech.nv) if actuated is None else driven_by(mech, actuated, "actuated")
 
@@ -74,7 +77,7 @@ def forces_besides(
     mech: Mechanism,
     q: Float64Array,
     v: Float64Array,
-    a: ArrayLike | Mapping[str, Any],
+    a: ArrayLike | Mapping[str, Any] | None,
     besides: Float64Array,
     actuated: Sequence[str] | None,
     independent: Any,
@@ -84,6 +87,7 @@ def forces_besides(
     if isinstance(a, Mapping):
         a, independent = accelerations_of_joints(mech, a, independent)
     warn_if_open(mech, closable_error(mech, q))
+    warn_if_opening(mech, q, v)
     driven = np.arange(mech.nv) if actuated is None else driven_by(mech, actuated, "actuated")
     return _forces_for(mech, q, v, a, actuated, driven, None, wrenches, independent, None, None, besides)
 
@@ -165,12 +169,12 @@ def _reach(null: np.ndarray, patterns: np.ndarray) -> np.ndarray:
 
 
 def _all_accelerations(
-    mech: Mechanism, at: Terms, svd: Decomposition, q: np.ndarray, v: np.ndarray, a: ArrayLike, independent: Any
+    mech: Mechanism, at: Terms, svd: Decomposition, q: np.ndarray, v: np.ndarray, a: ArrayLike | None, independent: Any
 ) -> np.ndarray:
     """(..., nv): the accelerations of all joints from those of the independent coordinates, K a + k (2.42b)."""
-    a = real_numbers("a", a)
     chosen: Any = independent_at(mech, q, independent)
     count = len(chosen) if chosen.ndim == 1 else chosen.shape[-2]
+    a = real_numbers("a", np.zeros(count) if a is None else a)
     if a.size or count:  # functions of no state at all do not tell how many they are
         require_length("a", a, count, " of the independent coordinates")
     common_batch({"q": q.shape[:-1], "v": v.shape[:-1], "a": a.shape[:-1]})

@@ -12,7 +12,7 @@ from ...compiler.store import kernel_function
 from ...mechanism import Mechanism
 from .. import trees as tree
 from ..states import ByJoint, Float64Array, checked_arrays, checked_motion
-from .constraints import position_error, warn_if_open
+from .constraints import position_error, warn_if_open, warn_if_opening
 from .contacts import by_kernel, loop_mask
 from .decomposition import Decomposition, decompose, times, transposed_times
 from .dynamics import accelerations, bias_under, motion_under, null_space_accelerations, terms
@@ -24,8 +24,8 @@ Options = dict[str, Any]
 def constraint_forces(
     mech: Mechanism,
     q: ByJoint,
-    v: ByJoint | None,
-    tau: ByJoint | None,
+    v: ByJoint | None = None,
+    tau: ByJoint | None = None,
     *,
     active: ArrayLike | None = None,
     **options: Any,
@@ -45,8 +45,8 @@ def constraint_forces(
 def multipliers(
     mech: Mechanism,
     q: ByJoint,
-    v: ByJoint | None,
-    tau: ByJoint | None,
+    v: ByJoint | None = None,
+    tau: ByJoint | None = None,
     *,
     active: ArrayLike | None = None,
     **options: Any,
@@ -66,8 +66,8 @@ def multipliers(
 def loop_reactions(
     mech: Mechanism,
     q: ByJoint,
-    v: ByJoint | None,
-    tau: ByJoint | None,
+    v: ByJoint | None = None,
+    tau: ByJoint | None = None,
     *,
     active: ArrayLike | None = None,
     **options: Any,
@@ -92,8 +92,8 @@ def loop_reactions(
 def joint_wrenches(
     mech: Mechanism,
     q: ByJoint,
-    v: ByJoint | None,
-    tau: ByJoint | None,
+    v: ByJoint | None = None,
+    tau: ByJoint | None = None,
     wrenches: ArrayLike | None = None,
     active: ArrayLike | None = None,
 ) -> Float64Array:
@@ -168,6 +168,7 @@ def _given(
     mask = loop_mask(mech, active, q=q, v=v, tau=tau)
     if options.get("baumgarte") is None:
         warn_if_open(mech, position_error(mech, q), mask)
+        warn_if_opening(mech, q, v, mask)
     if options.get("method") == "elimination":
         options = {**options, "method": None}
     others = {name: value for name, value in options.items() if name != "wrenches" and value is not None}

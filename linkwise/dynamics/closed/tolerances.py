@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...mechanics.algorithms.closed_derivatives import OPEN, OPENING
-from ...mechanics.algorithms.closed_dynamics import CLOSED
+from ...mechanics.algorithms.closed_dynamics import CLOSED, KEPT_CLOSED
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class LoopTolerances:
                          mean something
     velocity_in_derivatives   relative to G and v: velocities that open loops faster do not belong to the mechanism that
                          is linearized; round-off of velocities from ``project`` is ten orders below
-    velocity_by_mistake  relative to v: initial velocities that projection changes by more were meant otherwise; below,
-                         they were given with few digits
+    velocity_by_mistake  relative to v: velocities that open loops faster, and initial ones that projection changes by
+                         more, were meant otherwise; below, they were given with few digits
     acceleration         relative: accelerations that open loops faster, and forces that miss more of those asked for,
                          are inconsistent; the square root of round-off, as conditions of loops near singular positions
                          take half the digits
@@ -45,7 +45,7 @@ class LoopTolerances:
     open_in_derivatives: float = OPEN
     open_by_mistake: float = CLOSED
     velocity_in_derivatives: float = OPENING
-    velocity_by_mistake: float = 1e-3
+    velocity_by_mistake: float = KEPT_CLOSED
     acceleration: float = 1e-8
     rank: float = 1e-8
     rough: float = 1e-3

@@ -80,7 +80,11 @@ LOOP_ALGORITHMS: tuple[Algorithm, ...] = (
     Algorithm("constrained_terms", ("q", "v"), "constrained_terms", loop_constraints.constrained_terms, reason=LOOPS),
     _eliminated("closed_forward_dynamics", ("q", "v", "tau"), "a", closed_dynamics.closed_forward_dynamics),
     _eliminated(
-        "closed_motion", ("q", "v", "tau"), ("a", "reliability"), closed_dynamics.closed_motion, ("loop_size",)
+        "closed_motion",
+        ("q", "v", "tau"),
+        ("a", "reliability", "consistency"),
+        closed_dynamics.closed_motion,
+        ("loop_size",),
     ),
     *_held("forward_dynamics", ("q", "v", "tau"), "a", called="forward_dynamics_by_multipliers"),
     *_held("multipliers", ("q", "v", "tau"), "multipliers"),

@@ -19,9 +19,10 @@ from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar, dot, is_constant, select, sqrt
 from ..spatial import ArticulatedInertia, Force, Motion
 from ..spatial.three import ZERO
-from .loop_constraints import constraints
+from .loop_constraints import constraints, driven_rates
 
-CLOSED = 1e-3  # sizes of loops, sines of angles: loops that are open by more were not meant to be closed
+CLOSED = 1e-3  # sizes of loops, sines of angles: loops that are open by more were not meant to be closed ...
+KEPT_CLOSED = 1e-3  # ... and velocities, relative to v, that open them faster were meant otherwise
 FAR = 1e9  # steps
 Fronts = tuple[tuple[Front, ...], ...]  # for every cluster
 
@@ -43,11 +44,14 @@ def known(doubt: Scalar, values: Sequence[Scalar]) -> list[Scalar]:
 
 def closed_motion(
     tree: Tree, q, v, tau, wrenches=None, *, fronts: Fronts, loop_size: float = 1.0
-) -> tuple[list[Scalar], Scalar]:
-    """(nv,) and (): accelerations, and whether they can be relied on: above 1 if so, small if pivots of the elimination
-    are (``Solution.reliability``), negative if loops, the smallest of ``loop_size``, may be open by mistake."""
+) -> tuple[list[Scalar], Scalar, Scalar]:
+    """(nv,), () and (): accelerations; whether they can be relied on: above 1 if so, small if pivots of the elimination
+    are (``Solution.reliability``), negative if loops, the smallest of ``loop_size``, may be open by mistake; and the
+    same if the velocities keep them closed, else negative."""
     motion = ClosedMotion(tree, q, v, wrenches, fronts)
-    return motion.under(tau), select(motion.error < (CLOSED * loop_size) ** 2, motion.reliability, -motion.error)
+    reliability = select(motion.error < (CLOSED * loop_size) ** 2, motion.reliability, -motion.error)
+    opening, speed = motion.opening_and_speed(v)
+    return motion.under(tau), reliability, select((KEPT_CLOSED * loop_size) ** 2 * speed < opening, -1.0, reliability)
 
 
 class ArticulatedCluster(Protocol):
@@ -89,6 +93,13 @@ class ClosedMotion:
             with within(f"elimination of loops: {self._names(cluster)}"):
                 found[cluster] = eliminate(rows, cluster.coordinates, own)
         return found
+
+    def opening_and_speed(self, v: Sequence[Scalar]) -> tuple[Scalar, Scalar]:
+        """The squares of the rates at which velocities open loops, and of the velocities of those who could."""
+        aims = driven_rates(self.at)
+        rates = [row.times(v) - aim for row, aim in zip(self.rows, aims, strict=True)]
+        moving = [v[c] for c in sorted({c for row in self.rows for c in row.numbers if c >= 0})]
+        return dot(rates, rates), dot([*moving, *aims], [*moving, *aims])
 
     @property
     def margins(self) -> list[Scalar]:

@@ -57,7 +57,7 @@ def test_a_singular_position_has_a_degree_of_freedom_more():
     q, v, tau = STRETCHED, np.zeros(4), np.array([1.0, -2.0, 0.5, 0.3])
     np.testing.assert_allclose(lw.closed.position_error(mech, q), 0.0, atol=1e-14)
     reference = lw.closed.forward_dynamics(mech, q, v, tau, method="svd")
-    found, reliability = lw.compile("closed_motion", mech)(q, v, tau)
+    found, reliability, _ = lw.compile("closed_motion", mech)(q, v, tau)
     assert lw.closed.degrees_of_freedom(mech, q) == 3
     assert 0.0 <= reliability < 1.0
     np.testing.assert_allclose(found, reference, rtol=1e-10)
