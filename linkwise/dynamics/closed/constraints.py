@@ -168,7 +168,7 @@ def opening_rates(
     rows, aims = sizes(mech).rows, mech.drive_rates
     opening = np.abs(times(jacobian, v) - aims) * rows
     speeds = (times(np.abs(jacobian), np.abs(meant)) + np.abs(aims)) * rows
-    return opening, LOOPS.velocity_by_mistake * speeds.max(axis=-1, initial=0.0, keepdims=True)
+    return opening, LOOPS.velocity_by_mistake * (speeds.max(axis=-1, initial=0.0, keepdims=True) + LOOPS.at_rest)
 
 
 def loop_of(mech: Mechanism, row: int) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...mechanics.algorithms.closed_derivatives import OPEN, OPENING
-from ...mechanics.algorithms.closed_dynamics import CLOSED, KEPT_CLOSED
+from ...mechanics.algorithms.closed_dynamics import AT_REST, CLOSED, KEPT_CLOSED
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class LoopTolerances:
                          is linearized; round-off of velocities from ``project`` is ten orders below
     velocity_by_mistake  relative to v: velocities that open loops faster, and initial ones that projection changes by
                          more, were meant otherwise; below, they were given with few digits
+    at_rest              sizes of loops and radians per second: slower velocities are rounding, and open nothing
     acceleration         relative: accelerations that open loops faster, and forces that miss more of those asked for,
                          are inconsistent; the square root of round-off, as conditions of loops near singular positions
                          take half the digits
@@ -46,6 +47,7 @@ class LoopTolerances:
     open_by_mistake: float = CLOSED
     velocity_in_derivatives: float = OPENING
     velocity_by_mistake: float = KEPT_CLOSED
+    at_rest: float = AT_REST
     acceleration: float = 1e-8
     rank: float = 1e-8
     rough: float = 1e-3

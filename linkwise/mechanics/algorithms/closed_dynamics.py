@@ -22,7 +22,8 @@ from ..spatial.three import ZERO
 from .loop_constraints import constraints, driven_rates
 
 CLOSED = 1e-3  # sizes of loops, sines of angles: loops that are open by more were not meant to be closed ...
-KEPT_CLOSED = 1e-3  # ... and velocities, relative to v, that open them faster were meant otherwise
+KEPT_CLOSED = 1e-3  # ... and velocities, relative to v, that open them faster were meant otherwise ...
+AT_REST = 1e-6  # ... but for those, per second, of which that is rounding
 FAR = 1e9  # steps
 Fronts = tuple[tuple[Front, ...], ...]  # for every cluster
 
@@ -51,7 +52,8 @@ def closed_motion(
     motion = ClosedMotion(tree, q, v, wrenches, fronts)
     reliability = select(motion.error < (CLOSED * loop_size) ** 2, motion.reliability, -motion.error)
     opening, speed = motion.opening_and_speed(v)
-    return motion.under(tau), reliability, select((KEPT_CLOSED * loop_size) ** 2 * speed < opening, -1.0, reliability)
+    too_fast = (KEPT_CLOSED * loop_size) ** 2 * (speed + AT_REST**2)
+    return motion.under(tau), reliability, select(too_fast < opening, -1.0, reliability)
 
 
 class ArticulatedCluster(Protocol):
