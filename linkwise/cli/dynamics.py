@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
+import numpy as np
 
 import linkwise as lw
 
@@ -42,17 +43,37 @@ def dynamics() -> None:
 @dynamics.command()
 @takes_mechanism
 @click.argument("trajectory")
+@click.option(
+    "--actuated", multiple=True, metavar="JOINT", help="A joint with a motor, once for each; all of them by default."
+)
+@click.option(
+    "--independent",
+    multiple=True,
+    metavar="JOINT",
+    help="With loops, a joint whose accelerations are taken from the table; the others follow. All by default.",
+)
 @file_options
-def inverse(found: Loaded, trajectory: str, degrees: bool, output: str | None) -> None:
-    """Joint torques and forces (tau) along a TRAJECTORY with q, v and a.
+def inverse(
+    found: Loaded, trajectory: str, actuated: Sequence[str], independent: Sequence[str], degrees: bool,
+    output: str | None,
+) -> None:  # fmt: skip
+    """Joint torques and forces (tau) along a TRAJECTORY with q, v and a; loops, if there are any, stay closed, and the
+    least forces are given where they leave a choice.
 
     \b
     linkwise dynamics inverse robot.urdf motion.csv -o torques.csv
+    linkwise dynamics inverse builtin:four_bar motion.csv --actuated crank_joint
     """
     check_table_output(output)
     mech = report_warnings(found)
     table = read_table(trajectory, mech, ("q", "v", "a"), degrees=degrees, trust_units=found.trust_units)
-    tau = lw.inverse_dynamics(mech, table["q"], table["v"], table["a"])
+    q, v, a = (table[name] for name in ("q", "v", "a"))
+    if independent:
+        a = np.concatenate([a[:, mech.v_index(joint)] for joint in independent], axis=-1)
+    if mech.loops or actuated or independent:
+        tau = lw.closed.inverse_dynamics(mech, q, v, a, actuated or None, independent=independent or None)
+    else:
+        tau = lw.inverse_dynamics(mech, q, v, a)
     write_table(output, mech, {**_time(table), "tau": tau})
 
 

@@ -13,7 +13,7 @@ from .files import check_picture
 from .mechanism import Loaded, report_warnings, takes_mechanism
 from .screen import as_json, section, table
 from .state import state
-from .units import ANGLE, DEGREE, places
+from .units import ANGLE, DEGREE, places, scaled, units
 
 
 @click.command("range", short_help="Ranges of motion and singular positions.")
@@ -54,8 +54,7 @@ def range(  # noqa: A001  a command is named as its file
         "singular_positions": None if singular is None else [{"kind": one.kind, "q": one.q} for one in singular],
         "files": [plot] if plot else [],
     }
-    factor = 1.0 / DEGREE if degrees and _is_angle(mech, coordinate) else 1.0
-    click.echo(as_json(facts) if json_wanted else "\n".join(_text(facts, factor, mech)))
+    click.echo(as_json(facts) if json_wanted else "\n".join(_text(facts, degrees, mech)))
 
 
 def _singular(
@@ -81,7 +80,9 @@ def _cause(end: dict[str, Any]) -> str:
     return f"{end['cause']}{' of ' + end['joint'] if end['joint'] else ''}"
 
 
-def _text(facts: dict[str, Any], factor: float, mech: lw.Mechanism) -> Iterator[str]:
+def _text(facts: dict[str, Any], degrees: bool, mech: lw.Mechanism) -> Iterator[str]:
+    unit = 1.0 / DEGREE if degrees else 1.0
+    factor = unit if _is_angle(mech, facts["coordinate"]) else 1.0
     yield click.style(mech.name, bold=True) + f": {facts['coordinate']}"
     ends = zip(("from", "to"), facts["ends"], strict=True)
     rows = [(side, f"{factor * end['value']:.6g}", _cause(end)) for side, end in ends]
@@ -91,9 +92,10 @@ def _text(facts: dict[str, Any], factor: float, mech: lw.Mechanism) -> Iterator[
         yield from section("turns back at", table(("value", ""), turns, (0,)))
     found = facts["singular_positions"]
     if found:
-        cells = [(one["kind"], *(f"{x:.6g}" for x in one["q"])) for one in found]
+        cells = [(one["kind"], *(f"{x:.6g}" for x in scaled(mech, "q", one["q"], unit))) for one in found]
         columns = tuple(k for k, _ in enumerate(mech.q_names, 1))
-        yield from section("singular positions (rad, m)", table(("kind", *mech.q_names), cells, columns))
+        head = f"singular positions ({units(mech, degrees)['q']})"
+        yield from section(head, table(("kind", *mech.q_names), cells, columns))
     elif found is not None:
         yield from section("singular positions", ["none on the way"])
     if facts["files"]:

@@ -28,10 +28,11 @@ def places(mech: lw.Mechanism, measure: str, quantity: str) -> list[int]:
     ]
 
 
-def units(mech: lw.Mechanism) -> dict[str, str]:
+def units(mech: lw.Mechanism, degrees: bool = False) -> dict[str, str]:
     """The units of q, v and tau of a mechanism's joints, as heads of tables have them: "rad, m"."""
     measured = {number.of for body in mech.bodies for number in body.kind.measures("v")}
-    words = {ANGLE: ("rad", "rad/s", "N m"), LENGTH: ("m", "m/s", "N"), OTHER: ("own units",) * 3}
+    angle = "degrees" if degrees else "rad"
+    words = {ANGLE: (angle, f"{angle}/s", "N m"), LENGTH: ("m", "m/s", "N"), OTHER: ("own units",) * 3}
     return {
         quantity: ", ".join(words[measure][k] for measure in words if measure in measured)
         for k, quantity in enumerate(("q", "v", "tau"))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.cli import main
 from linkwise.papers import saha1999
 
 STANFORD = """a,b,alpha_deg,theta_deg,kind,mass,rx,ry,rz,Ixx,Iyy,Izz
@@ -69,6 +70,28 @@ def test_inverse_and_forward_from_csv_and_npz(run, here, stanford_motion):
     run("dynamics", "forward", "builtin:stanford_arm", "states.npz", "-o", "accelerations.csv")
     found = csv((here / "accelerations.csv").read_text())
     np.testing.assert_allclose(stacked(found, "a", 6), a, atol=1e-12)
+
+
+def test_closed_mechanisms(run, here, capsys):
+    """A motor at the crank; accelerations of few digits are those of one joint, from which the others follow."""
+    mech = lw.mechanisms.four_bar().with_gravity((0.0, -9.81, 0.0))
+    q = np.array([lw.configuration(mech, crank_joint=x) for x in (0.5, 0.7, 1.1)])
+    v = 2.0 * lw.closed.null_space(mech, q, independent="crank_joint")[..., 0]
+    expected = np.tile([0.4, 0.0, 0.0], (3, 1))
+    a = lw.closed.forward_dynamics(mech, q, v, expected)
+    given = ("dynamics", "inverse", "builtin:four_bar", "--gravity", 0, -9.81, 0)
+    file = write_csv(here / "motion.csv", t=[0.0, 0.1, 0.2], q=q, v=v, a=a)
+    found = csv(run(*given, file, "--actuated", "crank_joint"))
+    np.testing.assert_allclose(stacked(found, "tau", 3), expected, atol=1e-7)
+    least = csv(run(*given, file))
+    np.testing.assert_allclose(
+        stacked(least, "tau", 3), lw.closed.inverse_dynamics(mech, q, v, a), rtol=1e-12, atol=1e-12
+    )
+    write_csv(here / "rough.csv", q=q, v=v, a=a.round(3))
+    assert main([str(x) for x in (*given, "rough.csv", "--actuated", "crank_joint")]) == 2
+    assert "independent" in capsys.readouterr().err
+    found = csv(run(*given, "rough.csv", "--actuated", "crank_joint", "--independent", "crank_joint"))
+    np.testing.assert_allclose(stacked(found, "tau", 3), expected, atol=2e-3)
 
 
 def test_dh_tables_degrees_and_gravity(run, here, stanford_motion):

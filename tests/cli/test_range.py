@@ -40,5 +40,8 @@ def test_degrees_and_what_is_wrong(run, capsys):
     text = run("range", "builtin:four_bar", "rocker_joint", "--degrees")
     reach = lw.closed.range_of_motion(lw.mechanisms.four_bar(), "rocker_joint")
     assert f"{math.degrees(reach.lower):.6g}" in text and "range" in text
+    (singular, *_) = lw.closed.singular_positions(lw.mechanisms.four_bar(), "rocker_joint")
+    assert all(f"{x:.6g}" in text for x in np.degrees(singular.q)) and "singular positions (degrees)" in text
+    assert "singular positions (rad)" in run("range", "builtin:four_bar", "rocker_joint")
     assert main(["range", "builtin:four_bar", "rocker"]) == 2
     assert "rocker" in capsys.readouterr().err
