@@ -67,13 +67,26 @@ def identifier(name: str, taken: set[str]) -> str:
     return word
 
 
+@dataclass(frozen=True)
+class Functions:
+    """What a language has for the operations of a program besides C's own.
+
+    sincos     ``sincos(angle, &sine, &cosine)``, "" for none
+    divide     ``divide(a, b)``, "" for the operator
+    constant   writes a number; None for a literal
+    """
+
+    sincos: str = ""
+    divide: str = ""
+    constant: Callable[[float], str] | None = None
+
+
 class Body:
     """One program as C statements over named arrays.
 
-    ``address(array, element)`` writes the place of an element, ``sincos`` says that the language has a
-    function computing both.  Elements of inputs are read once, into locals ``<array>_<element>``.  ``named`` hears of
-    the names of inputs and outputs before an address is asked for; ``eager`` results are written as soon as they are
-    there, and not all at the end.
+    ``address(array, element)`` writes the place of an element, ``functions`` are those of the language.  Elements of
+    inputs are read once, into locals ``<array>_<element>``.  ``named`` hears of the names of inputs and outputs before
+    an address is asked for; ``eager`` results are written as soon as they are there, and not all at the end.
     """
 
     declarations: tuple[str, ...] = ()  # what must stand before the function
@@ -83,11 +96,12 @@ class Body:
         program: Program,
         real: Real,
         address: Callable[[str, int], str],
-        sincos: bool,
+        functions: Functions,
         named: Callable[[list[str], list[str]], None] | None = None,
         eager: bool = False,
     ):
         self.real = real
+        self.functions = functions
         self.program = program
         self.is_fused = any(node.op in ops.FUSED for node in program.nodes)
         taken = set(RESERVED)
@@ -99,7 +113,7 @@ class Body:
         self._address = address
         self._text: dict[Node, str] = {}  # how each value is written where it is used
         self._number = count()
-        self._partner = program.sine_cosine_pairs if sincos else {}
+        self._partner = program.sine_cosine_pairs if functions.sincos else {}
         self._places: dict[Node, list[str]] = {}  # of results
         for name, results in zip(self.outputs, program.results, strict=True):
             for k, node in enumerate(results):
@@ -139,6 +153,8 @@ class Body:
         return lines
 
     def _literal(self, node: Node) -> str:
+        if self.functions.constant is not None:
+            return self.functions.constant(node.value)
         literal = self.real.literal(node.value)
         return f"({literal})" if literal.startswith("-") else literal
 
@@ -148,11 +164,11 @@ class Body:
 
     def _statement(self, node: Node) -> str:
         name = self._name(node)
-        partner = self._partner.get(node)
-        if partner is not None:
-            other = self._name(partner)
+        if self.functions.sincos and node.op in (ops.SIN, ops.COS):
+            partner = self._partner.get(node)
+            other = f"{name}_unused" if partner is None else self._name(partner)
             sine, cosine = (name, other) if node.op is ops.SIN else (other, name)
-            angle, function = self._text[node.args[0]], f"sincos{self.real.suffix}"
+            angle, function = self._text[node.args[0]], self.functions.sincos
             return f"{self.real.name} {sine}, {cosine}; {function}({angle}, &{sine}, &{cosine});"
         kind = "int" if node.op.result == "bool" else self.real.name
         return f"const {kind} {name} = {self._expression(node)};"
@@ -168,7 +184,7 @@ class Body:
             ops.ADD: f"{a} + {b}",
             ops.SUB: f"{a} - {b}",
             ops.MUL: f"{a} * {b}",
-            ops.DIV: f"{a} / {b}",
+            ops.DIV: f"{self.functions.divide}({a}, {b})" if self.functions.divide else f"{a} / {b}",
             ops.NEG: f"-{a}",
             ops.SQRT: f"sqrt{suffix}({a})",
             ops.SIN: f"sin{suffix}({a})",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from ..ir import ops
 from ..ir.looped import CELL, NUMBER, OUTPUT, Loop, LoopedProgram, Place
 from ..ir.looped import Body as LoopBody
-from .c_expressions import RESERVED, Body, Real, identifier
+from .c_expressions import RESERVED, Body, Functions, Real, identifier
 
 PER_LINE = 8  # numbers of a table
 
@@ -24,7 +24,7 @@ class LoopedBody:
         program: LoopedProgram,
         real: Real,
         address: Callable[[str, int, str], str],
-        sincos: bool,
+        functions: Functions,
         named: Callable[[list[str], list[str]], None] | None = None,
         table: str = "static const",
         cells: Callable[[Real, int], list[str]] | None = None,
@@ -37,7 +37,7 @@ class LoopedBody:
         self.outputs = [identifier(array.name, taken) for array in program.outputs]
         if named is not None:
             named(self.inputs, self.outputs)
-        self._address, self._sincos = address, sincos
+        self._address, self._functions = address, functions
         self.declarations = tuple(self._tables(table))
         self.statements = [*(cells or _on_the_stack)(real, program.cells)]
         for number, loop in enumerate(program.loops):
@@ -56,7 +56,7 @@ class LoopedBody:
         lines += [f"    const int *const _at = _bases{number} + _t * {loop.bases.shape[1]};"]
         lines += [f"    switch (_bodies{number}[_t]) {{"]
         for k, body in enumerate(loop.bodies):
-            statements = Body(body.program, self.real, self._place_in(body), self._sincos, eager=True).statements
+            statements = Body(body.program, self.real, self._place_in(body), self._functions, eager=True).statements
             lines += [
                 f"    case {k}: {{",
                 *(f"        {line}".rstrip() for line in statements),

@@ -7,7 +7,7 @@ and additions are fused only where the program says so, and only where the machi
 from __future__ import annotations
 
 from ..ir.looped import AnyProgram, LoopedProgram
-from .c_expressions import Body, Real, parameters, real_of, summary
+from .c_expressions import Body, Functions, Real, parameters, real_of, summary
 from .c_loops import LoopedBody
 from .protocol import Options
 
@@ -28,8 +28,8 @@ def emit(program: AnyProgram, options: Options) -> str:
 
 def _body(program: AnyProgram, real: Real) -> Body | LoopedBody:
     if isinstance(program, LoopedProgram):
-        return LoopedBody(program, real, lambda array, element, base: f"{array}[{base} + {element}]", sincos=False)
-    return Body(program, real, lambda array, element: f"{array}[{element}]", sincos=False)
+        return LoopedBody(program, real, lambda array, element, base: f"{array}[{base} + {element}]", Functions())
+    return Body(program, real, lambda array, element: f"{array}[{element}]", Functions())
 
 
 def _rows(program: AnyProgram, body: Body | LoopedBody) -> list[str]:

@@ -14,10 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ..ir import ops
 from ..ir.looped import AnyProgram, LoopedProgram
 from ..ir.program import Array
 from ..ir.recurrence import RECORDS, REPEATS, Recurrence
-from . import cuda_spills
+from . import cuda_math, cuda_spills
 from .c_expressions import RESERVED, Body, Real, identifier, parameters, real_of, summary
 from .c_loops import LoopedBody
 from .cuda_spills import WARP
@@ -182,18 +183,20 @@ class _Kernel:
         self._tiles = [at if size else None for at, size in zip(starts, sizes, strict=False)]
         self.operands: dict[str, _Operand] = {}
         self.waiting: cuda_spills.Waiting | None = None
+        self.constants = cuda_math.Constants(self.real)
+        functions = cuda_math.functions(self.constants)
         self.body: Body | LoopedBody
         if isinstance(program, LoopedProgram):
             table = "__device__ const"
-            self.body = LoopedBody(program, self.real, self._address, True, self._named, table)
+            self.body = LoopedBody(program, self.real, self._address, functions, self._named, table)
         elif near and cuda_spills.are_needed(program, self.real):
             self.warps = 1  # so that shared memory is used up
             fed = {name for _, name in recurrence.feeds} if recurrence else set()
             kept = sum(array.size for array in program.inputs if array.name in fed)
             self.waiting = cuda_spills.Waiting(self.real, kept)
-            self.body = cuda_spills.SpilledBody(program, self.real, self._address, self._named, self.waiting)
+            self.body = cuda_spills.SpilledBody(program, self.real, self._address, functions, self._named, self.waiting)
         else:
-            self.body = Body(program, self.real, self._address, True, self._named, eager=recurrence is None)
+            self.body = Body(program, self.real, self._address, functions, self._named, eager=recurrence is None)
         named = self.operands.values()
         self.inputs = [operand for operand in named if operand.is_input and operand.array.size]
         self.outputs = [operand for operand in named if not operand.is_input and operand.array.size]
@@ -240,11 +243,16 @@ class _Kernel:
         ]
         lines += [" * Where there is no stride but the batch's, the elements of a state lie side by side.", " */"]
         lines += [f"#define FMA(a, b, c) fma{self.real.suffix}(a, b, c)"] if body.is_fused else []
-        lines += ["", *body.declarations, *(_movers(self.real) if self.tile_size else [])]
+        lines += ["", *self._definitions(), *body.declarations, *(_movers(self.real) if self.tile_size else [])]
         lines += [f'extern "C" __global__ void {body.function}(']
         lines += [",\n".join(f"    {parameter}" for parameter in self._parameters()) + ")", "{"]
         steps = [*self._places(), *(self._runs() if self.recurrence else self._once())]
         return "\n".join([*lines, *(f"    {line}".rstrip() for line in steps), "}"]) + "\n"
+
+    def _definitions(self) -> list[str]:
+        used = {node.op for _, node, _ in self.program.nodes_by_section}
+        found = cuda_math.definitions(self.constants, ops.SIN in used or ops.COS in used, ops.DIV in used)
+        return [*self.constants.declaration, *found]
 
     def _more_steps(self) -> str:
         return "".join(f", _x_step{k}" for k in range(1, self.batch))

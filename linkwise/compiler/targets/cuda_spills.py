@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from ..ir import ops
 from ..ir.program import Node, Program
-from .c_expressions import Body, Real
+from .c_expressions import Body, Functions, Real
 from .register_assignment import COMPUTE, FORGET, LOAD, assigned
 
 WARP = 32
@@ -93,11 +93,12 @@ class SpilledBody(Body):
         program: Program,
         real: Real,
         address: Callable[[str, int], str],
+        functions: Functions,
         named: Callable[[list[str], list[str]], None],
         waiting: Waiting,
     ):
         self.waiting = waiting
-        super().__init__(program, real, address, True, named, eager=not waiting.kept)
+        super().__init__(program, real, address, functions, named, eager=not waiting.kept)
 
     def _reads(self, taken: set[str]) -> list[str]:
         for node in self.program.nodes:

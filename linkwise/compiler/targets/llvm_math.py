@@ -1,8 +1,7 @@
 """LLVM text of the sine, cosine and arctangent of a whole vector of lanes, for float64 and float32.
 
 Sources: the reduction is Cody and Waite's (Software Manual for the Elementary Functions, 1980) with pi/2 in
-three parts; the float64 sine and cosine polynomials are those of FreeBSD's msun (k_sin.c, k_cos.c); the
-others are minimax fits made with Remez' algorithm.
+three parts; the polynomials of the arctangent are minimax fits made with Remez' algorithm.
 """
 
 from __future__ import annotations
@@ -11,38 +10,13 @@ import math
 from fractions import Fraction
 from functools import cache
 
+from . import trigonometry
 from .llvm_vector import VectorType
+from .trigonometry import COSINE, HALF_PI, HALF_PI_BITS, MANTISSA_BITS, SINE
 
 # The reduction is good up to this many quarter turns (the parts of pi/2 have that many trailing zero bits,
 # so that turns * part is exact); arguments beyond go to the C library.
 _MAX_QUARTER_TURNS_LOG2 = {"float64": 16, "float32": 7}
-_MANTISSA_BITS = {"float64": 53, "float32": 24}
-# pi/2 as an integer times 2**-_HALF_PI_BITS: the hexadecimal digits of pi, 47 of them after the point.
-_HALF_PI = 0x3243F6A8885A308D313198A2E03707344A4093822299F31D
-_HALF_PI_BITS = 4 * 47 + 1
-
-_SIN = {
-    "float64": (
-        -1.66666666666666324348e-01,
-        8.33333333332248946124e-03,
-        -1.98412698298579493134e-04,
-        2.75573137070700676789e-06,
-        -2.50507602534068634195e-08,
-        1.58969099521155010221e-10,
-    ),
-    "float32": (-0.16666654998182653, 0.008332180612853499, -0.00019517559007434875),
-}
-_COS = {
-    "float64": (
-        4.16666666666666019037e-02,
-        -1.38888888888741095749e-03,
-        2.48015872894767294178e-05,
-        -2.75573143513906633035e-07,
-        2.08757232129817482790e-09,
-        -1.13596475577881948265e-11,
-    ),
-    "float32": (0.041666647114490876, -0.0013887377618602135, 2.4439448080780526e-05),
-}
 # atan(z) = z + z**3 * p(z**2) for |z| <= tan(pi/8)
 _ATAN = {
     "float64": (
@@ -116,17 +90,7 @@ class _Lines:
 def parts_of_half_pi(dtype: str) -> tuple[float, float, float]:
     """pi/2 as a sum of three numbers, the first two with as many trailing zero bits as a reduced argument may
     have quarter turns."""
-    mantissa = _MANTISSA_BITS[dtype]
-    kept = mantissa - _MAX_QUARTER_TURNS_LOG2[dtype]
-    rest, parts = _HALF_PI, []
-    for bits in (kept, kept):
-        shift = rest.bit_length() - bits
-        part = rest >> shift << shift
-        parts.append(math.ldexp(part >> shift, shift - _HALF_PI_BITS))
-        rest -= part
-    shift = rest.bit_length() - mantissa
-    last = (rest + (1 << (shift - 1))) >> shift
-    return parts[0], parts[1], math.ldexp(last, shift - _HALF_PI_BITS)
+    return trigonometry.parts_of_half_pi(dtype, _MAX_QUARTER_TURNS_LOG2[dtype])
 
 
 def reduction_limit(dtype: str) -> float:
@@ -146,7 +110,7 @@ def sincos(vector: VectorType, attributes: str) -> str:
     real, integer, boolean = vector.real, vector.integer, vector.boolean
     splat, whole = vector.splat, vector.integer_splat
     first, second, third = parts_of_half_pi(vector.dtype)
-    to_whole = splat(1.5 * 2.0 ** (_MANTISSA_BITS[vector.dtype] - 1))  # adding it rounds to a whole number
+    to_whole = splat(1.5 * 2.0 ** (MANTISSA_BITS[vector.dtype] - 1))  # adding it rounds to a whole number
     sign_bit = 1 << (vector.bits - 1)
 
     do = _Lines(vector)
@@ -168,13 +132,13 @@ def sincos(vector: VectorType, attributes: str) -> str:
     z = do("z", "fmul", r, r)
     # sin r = r + r z S(z)
     cube = do("cube", "fmul", r, z)
-    sine = do.muladd("sine", cube, do.polynomial("s", _SIN[vector.dtype], z), r)
+    sine = do.muladd("sine", cube, do.polynomial("s", SINE[vector.dtype], z), r)
     # cos r = 1 - z/2 + z z C(z), with the rounding error of 1 - z/2 added back
     half = do("half", "fmul", z, splat(0.5))
     high = do("high", "fsub", splat(1.0), half)
     lost = do("lost", "fsub", do("back", "fsub", splat(1.0), high), half)
     square = do("square", "fmul", z, z)
-    low = do.muladd("low", square, do.polynomial("c", _COS[vector.dtype], z), lost)
+    low = do.muladd("low", square, do.polynomial("c", COSINE[vector.dtype], z), lost)
     cosine = do("cosine", "fadd", high, low)
     # Quadrant: an odd one swaps the two; the second bit is the sign.
     quadrant = do.to_integer("quadrant", shifted)
@@ -269,7 +233,7 @@ def atan2(vector: VectorType, attributes: str) -> str:
     sign_bit = 1 << (vector.bits - 1)
     infinity = whole(vector.bit_pattern(math.inf))
     high_pi = {n: vector.round(math.pi / n) for n in (1, 2, 4)}
-    low_half_pi = float(Fraction(_HALF_PI, 2**_HALF_PI_BITS) - Fraction(high_pi[2]))
+    low_half_pi = float(Fraction(HALF_PI, 2**HALF_PI_BITS) - Fraction(high_pi[2]))
     low_pi = {1: 2 * low_half_pi, 2: low_half_pi, 4: low_half_pi / 2}
     huge = 2.0**1000 if vector.bits == 64 else 2.0**120
 

@@ -25,11 +25,16 @@ SHIM = """
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <ucontext.h>
 #include <utility>
 #define __global__
 #define __device__
 #define __forceinline__ inline
+#define __constant__ static const
+static int __double2loint(double x) { long long bits; memcpy(&bits, &x, sizeof bits); return (int)bits; }
+static int __float_as_int(float x) { int bits; memcpy(&bits, &x, sizeof bits); return bits; }
+static float __fdividef(float a, float b) { return a / b; }
 #define __shared__ static
 struct Index { unsigned x; };
 static Index blockIdx, blockDim, threadIdx;

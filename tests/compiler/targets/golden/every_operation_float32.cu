@@ -11,6 +11,35 @@
  */
 #define FMA(a, b, c) fmaf(a, b, c)
 
+__device__ __forceinline__ float _reduced(float x)
+{
+    const double turns = rint(x * 0.15915494309189535);
+    return (float)fma(turns, -2.449293598294706e-16, fma(turns, -6.283185307179586, (double)x));
+}
+
+__device__ __forceinline__ void _sincos(float x, float *sine, float *cosine)
+{
+    if (!(fabsf(x) < 3.145728e+06f)) x = _reduced(x);
+    const float shifted = fmaf(x, 0.63661975f, 1.2582912e+07f), turns = shifted - 1.2582912e+07f;
+    const int quadrant = __float_as_int(shifted);
+    float r = fmaf(turns, (-1.5707963f), x);
+    r = fmaf(turns, (-7.5497894e-08f), r);
+    r = fmaf(turns, (-5.390303e-15f), r);
+    const float z = r * r;
+    const float s = fmaf(r * z, fmaf(fmaf((-0.00019517558f), z, 0.008332181f), z, (-0.16666655f)), r);
+    const float half = fmaf((-0.5f), z, 1.0f);
+    const float c = fmaf(z * z, fmaf(fmaf(2.4439449e-05f, z, (-0.0013887378f)), z, 0.041666646f), half);
+    const float a = quadrant & 1 ? c : s, b = quadrant & 1 ? s : c;
+    *sine = quadrant & 2 ? -a : a;
+    *cosine = (quadrant + 1) & 2 ? -b : b;
+}
+
+__device__ __forceinline__ float _over(float a, float b)  // within one unit in the last place
+{
+    const float r = __fdividef(1.0f, b), q = a * r, better = fmaf(fmaf(-b, q, a), r, q);
+    return better == better ? better : q;  // b is zero or infinite, or a infinite
+}
+
 template <int size> __device__ __forceinline__ void _stage(float *tile, const float *x, long long step, int lane, int rows)
 {
     const int pitch = size % 4 ? size : size + 1;
@@ -80,9 +109,9 @@ extern "C" __global__ void sample_kernel(
     _double_[6] = q_2;
 
     /* link 1, base_to_tip */
-    float t0, t1; sincosf(q_0, &t0, &t1);
-    const float t2 = sinf(q_1);
-    const float t3 = cosf(q_2);
+    float t0, t1; _sincos(q_0, &t0, &t1);
+    float t2, t2_unused; _sincos(q_1, &t2, &t2_unused);
+    float t3_unused, t3; _sincos(q_2, &t3_unused, &t3);
 
     /* link 2, tip_to_base * / */
     const float t4 = FMA(t0, x_t1_0, t1);
@@ -98,7 +127,7 @@ extern "C" __global__ void sample_kernel(
     const float t10 = t0 + 3.0f;
     const float t11 = x_t1_0 * x_t1_0;
     const float t12 = t11 + 1.0f;
-    const float t13 = t10 / t12;
+    const float t13 = _over(t10, t12);
     _double_[4] = t13;
     const float t14 = x_t1_1 * x_t1_1;
     const float t15 = t14 + 1e+22f;

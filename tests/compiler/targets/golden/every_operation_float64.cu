@@ -11,6 +11,28 @@
  */
 #define FMA(a, b, c) fma(a, b, c)
 
+__constant__ double _constants[20] = {
+    0.1, 0.6666666666666666, 1e-30, 1e+22, 1.5707963267948966, 6.123233995736765e-17, 1.082856673921914e-32, 0.6366197723675814,
+    1.58969099521155e-10, 2.5050760253406863e-08, 2.7557313707070068e-06, 0.0001984126982985795, 0.00833333333332249, 0.16666666666666632, 1.1359647557788195e-11, 2.087572321298175e-09,
+    2.7557314351390663e-07, 2.480158728947673e-05, 0.001388888888887411, 0.0416666666666666,
+};
+__device__ __forceinline__ void _sincos(double x, double *sine, double *cosine)
+{
+    if (!(fabs(x) < 1688849860263936.0)) x = nan("");
+    const double shifted = fma(x, _constants[7], 6755399441055744.0), turns = shifted - 6755399441055744.0;
+    const int quadrant = __double2loint(shifted);
+    double r = fma(turns, (-_constants[4]), x);
+    r = fma(turns, (-_constants[5]), r);
+    r = fma(turns, (-_constants[6]), r);
+    const double z = r * r;
+    const double s = fma(r * z, fma(fma(fma(fma(fma(_constants[8], z, (-_constants[9])), z, _constants[10]), z, (-_constants[11])), z, _constants[12]), z, (-_constants[13])), r);
+    const double half = fma((-0.5), z, 1.0);
+    const double c = fma(z * z, fma(fma(fma(fma(fma((-_constants[14]), z, _constants[15]), z, (-_constants[16])), z, _constants[17]), z, (-_constants[18])), z, _constants[19]), half);
+    const double a = quadrant & 1 ? c : s, b = quadrant & 1 ? s : c;
+    *sine = quadrant & 2 ? -a : a;
+    *cosine = (quadrant + 1) & 2 ? -b : b;
+}
+
 template <int size> __device__ __forceinline__ void _stage(double *tile, const double *x, long long step, int lane, int rows)
 {
     const int pitch = size % 4 ? size : size + 1;
@@ -80,20 +102,20 @@ extern "C" __global__ void sample_kernel(
     _double_[6] = q_2;
 
     /* link 1, base_to_tip */
-    double t0, t1; sincos(q_0, &t0, &t1);
-    const double t2 = sin(q_1);
-    const double t3 = cos(q_2);
+    double t0, t1; _sincos(q_0, &t0, &t1);
+    double t2, t2_unused; _sincos(q_1, &t2, &t2_unused);
+    double t3_unused, t3; _sincos(q_2, &t3_unused, &t3);
 
     /* link 2, tip_to_base * / */
     const double t4 = FMA(t0, x_t1_0, t1);
     _double_[0] = t4;
-    const double t5 = FMA(t0, x_t1_1, -0.1);
+    const double t5 = FMA(t0, x_t1_1, -_constants[0]);
     _double_[1] = t5;
-    const double t6 = FMA(-t2, t3, (-0.6666666666666666));
+    const double t6 = FMA(-t2, t3, (-_constants[1]));
     _double_[2] = t6;
     const int t7 = q_1 < q_2;
     const double t8 = q_1 - q_2;
-    const double t9 = t7 ? t8 : 1e-30;
+    const double t9 = t7 ? t8 : _constants[2];
     _double_[3] = t9;
     const double t10 = t0 + 3.0;
     const double t11 = x_t1_0 * x_t1_0;
@@ -101,11 +123,11 @@ extern "C" __global__ void sample_kernel(
     const double t13 = t10 / t12;
     _double_[4] = t13;
     const double t14 = x_t1_1 * x_t1_1;
-    const double t15 = t14 + 1e+22;
+    const double t15 = t14 + _constants[3];
     const double t16 = sqrt(t15);
     const double t17 = -t16;
     _double_[5] = t17;
-    _double_[7] = (-0.1);
+    _double_[7] = (-_constants[0]);
     const double t18 = atan2(t6, t1);
     _angle[0] = t18;
 

@@ -1,0 +1,138 @@
+"""Functions and constants of CUDA kernels, written for short code.
+
+Straight-line kernels of humanoids have thousands of instructions, and once they exceed the instruction cache (128 kB on
+an H200) fetching them takes most of the time.  CUDA's own sine and cosine bring along the reduction of any argument, at
+every place where they are used, its division of floats a slow path, and a double that an instruction cannot hold is put
+together by two more.  Here the sine and cosine take some 25 instructions, a division six, a constant none or one: the
+forward dynamics of a humanoid become three times as fast in float32.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+
+from .c_expressions import Functions, Real
+from .trigonometry import COSINE, MANTISSA_BITS, SINE, parts_of_half_pi
+
+DTYPES = {"double": "float64", "float": "float32"}
+MOST_CONSTANTS = 7_000  # of 8,192 that constant memory has room for
+
+
+class Constants:
+    """Numbers that instructions have no room for, in constant memory, where they are operands like registers.
+
+    A double is part of an instruction if its last 32 bits are zero; a float always is.
+    """
+
+    def __init__(self, real: Real):
+        self.real = real
+        self._places: dict[float, int] = {}
+
+    def written(self, value: float) -> str:
+        """A number as it stands in a statement."""
+        size = abs(value)
+        if self.real.name == "double" and _last_bits(size) and self._has_room_for(size):
+            text = f"_constants[{self._places.setdefault(size, len(self._places))}]"
+            return f"(-{text})" if value < 0 else text
+        literal = self.real.literal(value)
+        return f"({literal})" if literal.startswith("-") else literal
+
+    def _has_room_for(self, size: float) -> bool:
+        return size in self._places or len(self._places) < MOST_CONSTANTS
+
+    @property
+    def declaration(self) -> list[str]:
+        if not self._places:
+            return []
+        numbers = [self.real.literal(size) for size in self._places]
+        rows = [", ".join(numbers[k : k + 8]) for k in range(0, len(numbers), 8)]
+        head = f"__constant__ {self.real.name} _constants[{len(numbers)}] = {{"
+        return [head, *(f"    {row}," for row in rows), "};"]
+
+
+def _last_bits(value: float) -> int:
+    (bits,) = struct.unpack("<Q", struct.pack("<d", value))
+    return int(bits & 0xFFFFFFFF)
+
+
+def functions(constants: Constants) -> Functions:
+    """How kernels write operations: doubles are divided by CUDA itself, as code with calls in between needs fewer
+    registers there."""
+    return Functions("_sincos", "_over" if constants.real.name == "float" else "", constants.written)
+
+
+def definitions(constants: Constants, sincos: bool, divide: bool) -> list[str]:
+    """The functions that a kernel uses."""
+    real = constants.real
+    lines = _sincos(real, constants.written) if sincos else []
+    return [*lines, *(_OVER if divide and real.name == "float" else ())]
+
+
+def _sincos(real: Real, number: Callable[[float], str]) -> list[str]:
+    """Sine and cosine within 2 units in the last place.
+
+    x = turns * pi/2 + r, with pi/2 in three parts, each as exact as a number can be: every step is rounded once, as the
+    machine fuses multiplications and additions, and the first not at all.  Adding 1.5 * 2^52 (2^23) rounds to a whole
+    number, whose last bits are the quadrant.  Doubles of more than 2^50 quarter turns, whose neighbours are whole
+    radians apart, have no sine; floats of more than 2^21 are reduced as doubles.
+    """
+    name, suffix, dtype = real.name, real.suffix, DTYPES[real.name]
+    first, second, third = (number(-part) for part in parts_of_half_pi(dtype, 0))
+    whole = number(1.5 * 2.0 ** (MANTISSA_BITS[dtype] - 1))
+    limit = number(1.5 * 2.0 ** (50 if name == "double" else 21))
+    quadrant = "__double2loint(shifted)" if name == "double" else "__float_as_int(shifted)"
+    beyond = 'nan("")' if name == "double" else "_reduced(x)"
+    return [
+        *(_REDUCED if name == "float" else ()),
+        f"__device__ __forceinline__ void _sincos({name} x, {name} *sine, {name} *cosine)",
+        "{",
+        f"    if (!(fabs{suffix}(x) < {limit})) x = {beyond};",
+        f"    const {name} shifted = fma{suffix}(x, {number(0.6366197723675814)}, {whole}), turns = shifted - {whole};",
+        f"    const int quadrant = {quadrant};",
+        f"    {name} r = fma{suffix}(turns, {first}, x);",
+        f"    r = fma{suffix}(turns, {second}, r);",
+        f"    r = fma{suffix}(turns, {third}, r);",
+        f"    const {name} z = r * r;",
+        f"    const {name} s = fma{suffix}(r * z, {_polynomial(SINE[dtype], suffix, number)}, r);",
+        f"    const {name} half = fma{suffix}({number(-0.5)}, z, {number(1.0)});",
+        f"    const {name} c = fma{suffix}(z * z, {_polynomial(COSINE[dtype], suffix, number)}, half);",
+        f"    const {name} a = quadrant & 1 ? c : s, b = quadrant & 1 ? s : c;",
+        "    *sine = quadrant & 2 ? -a : a;",
+        "    *cosine = (quadrant + 1) & 2 ? -b : b;",
+        "}",
+        "",
+    ]
+
+
+def _polynomial(coefficients: Sequence[float], suffix: str, number: Callable[[float], str]) -> str:
+    """Horner's rule in z, constant coefficient first."""
+    text = number(coefficients[-1])
+    for coefficient in reversed(coefficients[:-1]):
+        text = f"fma{suffix}({text}, z, {number(coefficient)})"
+    return text
+
+
+def _reduction_of_floats() -> list[str]:
+    """An angle of many turns, less whole turns."""
+    high, low, _ = (2.0 * part for part in parts_of_half_pi("float64", 0))  # of half a turn
+    return [
+        "__device__ __forceinline__ float _reduced(float x)",
+        "{",
+        f"    const double turns = rint(x * {0.5 / 3.141592653589793!r});",
+        f"    return (float)fma(turns, {-2.0 * low!r}, fma(turns, {-2.0 * high!r}, (double)x));",
+        "}",
+        "",
+    ]
+
+
+_REDUCED = _reduction_of_floats()
+
+_OVER = [
+    "__device__ __forceinline__ float _over(float a, float b)  // within one unit in the last place",
+    "{",
+    "    const float r = __fdividef(1.0f, b), q = a * r, better = fmaf(fmaf(-b, q, a), r, q);",
+    "    return better == better ? better : q;  // b is zero or infinite, or a infinite",
+    "}",
+    "",
+]
