@@ -29,7 +29,7 @@ from .transposed_results import Transposed
 LONG = 20_000  # operations: code for one layout is compiled, with any strides, as compiling takes long
 #: Bytes of a thread that the compiler leaves in local memory from which shared memory is faster, and the share of them
 #: that must remain there at most: on an H200 between 0.8 and 2.2 times as fast below and above, of twelve kernels.
-FAR_BYTES, FEWER = 1000, 0.55
+FAR_BYTES, FEWER = 500, 0.55
 KEPT = 256  # launches that are kept
 
 

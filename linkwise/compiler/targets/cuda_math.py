@@ -74,20 +74,18 @@ def _sincos(real: Real, number: Callable[[float], str]) -> list[str]:
 
     x = turns * pi/2 + r, with pi/2 in three parts, each as exact as a number can be: every step is rounded once, as the
     machine fuses multiplications and additions, and the first not at all.  Adding 1.5 * 2^52 (2^23) rounds to a whole
-    number, whose last bits are the quadrant.  Doubles of more than 2^50 quarter turns, whose neighbours are whole
-    radians apart, have no sine; floats of more than 2^21 are reduced as doubles.
+    number, whose last bits are the quadrant.  Numbers of more than 2^50 (2^21) quarter turns, whose neighbours are a
+    quarter of a radian apart, have no sine: it is not a number.
     """
     name, suffix, dtype = real.name, real.suffix, DTYPES[real.name]
     first, second, third = (number(-part) for part in parts_of_half_pi(dtype, 0))
     whole = number(1.5 * 2.0 ** (MANTISSA_BITS[dtype] - 1))
     limit = number(1.5 * 2.0 ** (50 if name == "double" else 21))
     quadrant = "__double2loint(shifted)" if name == "double" else "__float_as_int(shifted)"
-    beyond = 'nan("")' if name == "double" else "_reduced(x)"
     return [
-        *(_REDUCED if name == "float" else ()),
         f"__device__ __forceinline__ void _sincos({name} x, {name} *sine, {name} *cosine)",
         "{",
-        f"    if (!(fabs{suffix}(x) < {limit})) x = {beyond};",
+        f'    if (!(fabs{suffix}(x) < {limit})) x = nan{suffix}("");',
         f"    const {name} shifted = fma{suffix}(x, {number(0.6366197723675814)}, {whole}), turns = shifted - {whole};",
         f"    const int quadrant = {quadrant};",
         f"    {name} r = fma{suffix}(turns, {first}, x);",
@@ -112,21 +110,6 @@ def _polynomial(coefficients: Sequence[float], suffix: str, number: Callable[[fl
         text = f"fma{suffix}({text}, z, {number(coefficient)})"
     return text
 
-
-def _reduction_of_floats() -> list[str]:
-    """An angle of many turns, less whole turns."""
-    high, low, _ = (2.0 * part for part in parts_of_half_pi("float64", 0))  # of half a turn
-    return [
-        "__device__ __forceinline__ float _reduced(float x)",
-        "{",
-        f"    const double turns = rint(x * {0.5 / 3.141592653589793!r});",
-        f"    return (float)fma(turns, {-2.0 * low!r}, fma(turns, {-2.0 * high!r}, (double)x));",
-        "}",
-        "",
-    ]
-
-
-_REDUCED = _reduction_of_floats()
 
 _OVER = [
     "__device__ __forceinline__ float _over(float a, float b)  // within one unit in the last place",

@@ -11,15 +11,9 @@
  */
 #define FMA(a, b, c) fmaf(a, b, c)
 
-__device__ __forceinline__ float _reduced(float x)
-{
-    const double turns = rint(x * 0.15915494309189535);
-    return (float)fma(turns, -2.449293598294706e-16, fma(turns, -6.283185307179586, (double)x));
-}
-
 __device__ __forceinline__ void _sincos(float x, float *sine, float *cosine)
 {
-    if (!(fabsf(x) < 3.145728e+06f)) x = _reduced(x);
+    if (!(fabsf(x) < 3.145728e+06f)) x = nanf("");
     const float shifted = fmaf(x, 0.63661975f, 1.2582912e+07f), turns = shifted - 1.2582912e+07f;
     const int quadrant = __float_as_int(shifted);
     float r = fmaf(turns, (-1.5707963f), x);
