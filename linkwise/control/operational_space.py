@@ -18,27 +18,28 @@ from ..mechanics.algorithms.jacobians import jacobian
 from ..mechanics.algorithms.kinematics import way_to
 from ..mechanics.links.factor import Elimination, Factor
 from ..mechanics.recursions.tree import Configuration, Tree
-from ..mechanics.scalar import Matrix, Scalar, dot, is_zero, select
+from ..mechanics.scalar import Scalar, dot, is_zero
 from ..mechanics.spatial import IDENTITY, ZERO, Matrix3, Vector3
 from ..mechanics.spatial import quaternion as quat
 from ..mechanics.spatial.pose import beyond
 from ..mechanism import Mechanism, MechanismError, require_mechanism
 from ..mechanism.quaternions import with_unit_quaternions
 from .compiled import CompiledControl, Constant, ControlLaw, Numbers, Reference, gains, require_motors
-
-SINGULAR = 1e-4  # of the trace of J M^-1 J*: pivots below it are raised towards it, so that forces stay finite
+from .lost_directions import length_of_arm, units_of_rates, without_lost
 
 
 @dataclass(frozen=True)
 class OperationalSpaceLaw(ControlLaw):
-    """tau = J* (J M^-1 J*)^-1 (x_r'' + kd (x_r' - J v) + kp e - dJ/dt v - J u0) + ID(q, v, u0), with the acceleration
-    u0 = posture_kp (posture - q) - posture_kd v that is left where the frame does not feel it.
+    """tau = J* (J M^-1 J*)^-1 P (x_r'' + kd (x_r' - J v) + kp e - dJ/dt v - J u0) + ID(q, v, u0), with the acceleration
+    u0 = posture_kp (posture - q) - posture_kd v that is left where the frame does not feel it.  P is the identity, but
+    near singular positions, where it leaves out the directions that are lost (``lost_directions.py``).
 
     The reference is position (3), rotation by rows (9) if it is held, velocity and acceleration of the frame, linear
     parts alone if it is not.
     """
 
     frame: str = ""
+    length: float = 1.0  # of the arm, with which lengths are compared
     rotation: bool = True
     kp: Numbers = ()  # of the rows [omega; v], linear parts alone if the rotation is not held
     kd: Numbers = ()
@@ -65,14 +66,16 @@ class OperationalSpaceLaw(ControlLaw):
                 accelerations, self.kd, rates, rows, self.kp, error, drift, strict=True
             )
         ]
-        felt = [
-            k for k, row in enumerate(rows) if not all(map(is_zero, row))
-        ]  # a planar arm has no way out of its plane
+        felt = [k for k, row in enumerate(rows) if not all(map(is_zero, row))]  # planar arms never leave their plane
+        units = [1.0 if first + k < 3 else self.length for k in felt]
         rows, wanted = [rows[k] for k in felt], [wanted[k] for k in felt]
+        columns = units_of_rates(tree.mechanism, self.length)
+        unitless = [[x * c / u for x, c in zip(row, columns, strict=True)] for row, u in zip(rows, units, strict=True)]
+        possible = without_lost(unitless, [x / u for x, u in zip(wanted, units, strict=True)])
         mass = Elimination(mass_matrix(tree, q))
         moved = [mass.solve(row) for row in rows]
-        mobility = [[dot(row, column) for column in moved] for row in rows]
-        force = _damped(mobility).solve(wanted)
+        mobility = Factor.of([[dot(row, column) for column in moved] for row in rows], semidefinite=True)
+        force = mobility.solve([x * u for x, u in zip(possible, units, strict=True)])
         tau = inverse_dynamics(tree, q, v, own)
         return [x + dot(column, force) for x, column in zip(tau, zip(*rows, strict=True), strict=True)]
 
@@ -83,18 +86,6 @@ class OperationalSpaceLaw(ControlLaw):
             return list(apart)
         wanted = Matrix3.from_rows(np.array(reference[3:12], dtype=object).reshape(3, 3).tolist())
         return [*quat.logarithm(quat.from_matrix(wanted.times(rotation.T))), *apart]
-
-
-def _damped(mobility: Matrix) -> Factor:
-    """Of J M^-1 J*: as it is, but near singular positions, where it is damped the more the smaller its least pivot."""
-    count = len(mobility)
-    floor = sum(mobility[k][k] for k in range(count)) * SINGULAR
-    least = floor
-    for pivot in Factor.of(mobility).pivots:
-        least = select(pivot < least, pivot, least)
-    missing = 1.0 - least / floor
-    shift = floor * missing * missing
-    return Factor.of([[x + shift if i == j else x for j, x in enumerate(row)] for i, row in enumerate(mobility)])
 
 
 def operational_space_control(
@@ -118,8 +109,9 @@ def operational_space_control(
     posture    (nq,) or {joint: ...}: the initial configuration by default; posture_kp, posture_kd: a number, nv of
                them or {joint: number}
 
-    Every joint needs a motor.  Near singular positions of the frame's Jacobian forces stay finite: they are damped,
-    and errors along lost directions decay no more.
+    Every joint needs a motor.  Near singular positions of the frame's Jacobian J, where the least eigenvalue of J J* is
+    below 1e-4 of their sum (lengths in units of the arm), forces stay finite: errors along directions that are lost
+    decay no more, and the posture has what joints then are free to do.
     """
     require_mechanism(mech)
     require_motors(mech, "operational_space_control")
@@ -135,6 +127,7 @@ def operational_space_control(
     law = OperationalSpaceLaw(
         size,
         frame,
+        length_of_arm(mech, frame),
         rotation,
         _by_axis("kp", kp, rotation),
         _by_axis("kd", kd, rotation),

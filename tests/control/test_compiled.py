@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.linalg import solve_continuous_are
@@ -145,7 +147,7 @@ def test_a_frame_moves_as_a_free_body_and_postures_do_not_disturb_it(puma):
         way = lw.so3.log(pose[:3, :3] @ lw.so3.inverse(at[:, :3, :3]))
         error = np.concatenate([way, pose[:3, 3] - at[:, :3, 3]], axis=-1)
         rate = lw.frame_velocity(arm, q, v, frame, frame="world_aligned")
-        np.testing.assert_allclose(moved, acceleration + kd * (velocity - rate) + kp * error, rtol=1e-3, atol=1e-2)
+        np.testing.assert_allclose(moved, acceleration + kd * (velocity - rate) + kp * error, rtol=1e-8, atol=1e-8)
 
 
 def test_a_position_is_reached_and_the_posture_as_far_as_it_lets():
@@ -160,6 +162,118 @@ def test_a_position_is_reached_and_the_posture_as_far_as_it_lets():
     left = inertia @ (posture - q)
     np.testing.assert_allclose(left - jacobian.T @ np.linalg.lstsq(jacobian.T, left, rcond=None)[0], 0.0, atol=1e-4)
     np.testing.assert_allclose(v, 0.0, atol=1e-4)
+
+
+def light_wrist(unit: float = 1.0) -> lw.Mechanism:
+    """A column, two links of an arm that slides out, and three axes that meet, ten thousand times lighter; lengths in
+    metres / ``unit``."""
+    builder = lw.Builder()
+    y, z = (0, 1, 0), (0, 0, 1)
+    joints = [
+        lw.Revolute(z),
+        lw.Revolute(y),
+        lw.Prismatic((1, 0, 0)),
+        lw.Revolute((1, 0, 0)),
+        lw.Revolute(y),
+        lw.Revolute(z),
+    ]
+    places = [(0, 0, 0.2), (0.1, 0, 0.1), (0.4, 0, 0), (0.3, 0, 0), (0, 0, 0), (0, 0, 0.08)]
+    parent = "ground"
+    for k, (joint, place) in enumerate(zip(joints, places, strict=True)):
+        heavy = 8.0 if k < 3 else 8e-4
+        centre = (0.15 * unit, 0.02 * unit, 0.01 * unit) if k < 3 else (0.01 * unit, 0.0, 0.02 * unit)
+        inertia = heavy * unit**2 * np.array([0.01, 0.02, 0.03]) * (1.0 if k < 3 else 0.05)
+        builder.link(f"link{k}", heavy, centre, inertia)
+        builder.joint(f"joint{k}", joint, parent, f"link{k}", unit * np.array(place))
+        parent = f"link{k}"
+    builder.frame("tool", parent, (unit * 0.05, 0.0, unit * 0.1))
+    return builder.build("light_wrist", gravity=(0.0, 0.0, -9.81 * unit))
+
+
+def textbook(arm: lw.Mechanism, frame: str, target: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """J* (J M^-1 J*)^-1 (100 e - 20 J v - dJ/dt v - J u0) + ID(q, v, u0), u0 = 10 (posture - q) - 6 v."""
+    jacobian, at = lw.jacobian(arm, q, frame, "world_aligned"), lw.frame_pose(arm, q, frame)
+    error = np.r_[lw.so3.log(target[:3, :3] @ at[:3, :3].T), target[:3, 3] - at[:3, 3]]
+    bias = lw.jacobian_rate_times_velocity(arm, q, v, frame, "world_aligned")
+    own = 10.0 * (arm.initial - q) - 6.0 * v
+    wanted = 100.0 * error - 20.0 * jacobian @ v - bias - jacobian @ own
+    mobility = jacobian @ np.linalg.solve(lw.mass_matrix(arm, q), jacobian.T)
+    return jacobian.T @ np.linalg.solve(mobility, wanted) + lw.inverse_dynamics(arm, q, v, own)
+
+
+def test_light_wrists_on_heavy_arms_are_no_singular_position():
+    """Nor is the unit of lengths: in millimetres joints move alike."""
+    arm, small = light_wrist(), light_wrist(1000.0)
+    lengths = np.where(np.arange(6) == 2, 1000.0, 1.0)
+    q, v = np.array([0.3, -0.4, 0.1, 0.5, 0.9, -0.3]), np.array([0.2, 0.1, -0.1, 0.3, -0.2, 0.4])
+    jacobian = lw.jacobian(arm, q, "tool", "world_aligned")
+    mobility = np.linalg.eigvalsh(jacobian @ np.linalg.solve(lw.mass_matrix(arm, q), jacobian.T))
+    assert mobility[-1] > 1e5 * mobility[0] and np.linalg.cond(jacobian) < 30.0
+    target = lw.frame_pose(arm, q, "tool")
+    target[:3, 3] += [0.05, -0.05, 0.05]
+    tau = lw.operational_space_control(arm, "tool", target)(0.0, q, v)
+    np.testing.assert_allclose(tau, textbook(arm, "tool", target, q, v), rtol=1e-7, atol=1e-7)
+    target[:3, 3] *= 1000.0
+    other = lw.operational_space_control(small, "tool", target)(0.0, q * lengths, v * lengths)
+    a, b = lw.forward_dynamics(arm, q, v, tau), lw.forward_dynamics(small, q * lengths, v * lengths, other)
+    np.testing.assert_allclose(b, a * lengths, rtol=1e-6, atol=1e-6)
+
+
+def test_at_singular_positions_only_the_lost_direction_is_left_out():
+    """Two axes of the wrist in line: the frame goes where it can, forces are finite, and the posture has the rest."""
+    arm = light_wrist()
+    q, v = np.array([0.3, -0.4, 0.1, 0.5, 0.0, -0.3]), np.zeros(6)
+    q[4] = np.pi / 2.0  # the axis of joint5 along that of joint3
+    length = np.hypot(0.1, 0.1) + 0.4 + 0.3 + 0.08 + np.hypot(0.05, 0.1)  # from the column to the tool
+    units = np.array([1.0, 1.0, 1.0, length, length, length])
+    jacobian = lw.jacobian(arm, q, "tool", "world_aligned")
+    directions, sizes, _ = np.linalg.svd(jacobian / units[:, None])
+    assert sizes[-1] < 1e-12 < 1e-2 < sizes[-2]
+    target = lw.frame_pose(arm, q, "tool")
+    target[:3] = lw.so3.exp([0.1, 0.2, -0.1]) @ target[:3]
+    control = lw.operational_space_control(arm, "tool", target, posture_kp=0.0)
+    at = lw.frame_pose(arm, q, "tool")
+    wanted = 100.0 * np.r_[0.1, 0.2, -0.1, target[:3, 3] - at[:3, 3]]
+    expected = wanted - units * directions[:, -1] * (directions[:, -1] @ (wanted / units))
+    assert np.abs(expected - wanted).max() > 1.0
+    a = lw.forward_dynamics(arm, q, v, control(0.0, q, v))
+    np.testing.assert_allclose(jacobian @ a, expected, atol=1e-4 * np.abs(wanted).max())
+    close = np.linspace(-0.2, 0.2, 401)[:, None] * (np.arange(6) == 4) + q
+    forces = control(0.0, close, np.zeros((401, 6)))
+    assert np.abs(forces).max() < 100.0 * np.abs(control(0.0, close[0], v)).max()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("path", "frame", "locked"),
+    [
+        ("ur_description/urdf/ur10_robot.urdf", "tool0", []),
+        ("ur_description/urdf/ur5_robot.urdf", "tool0", []),
+        ("panda_description/urdf/panda.urdf", "panda_hand", []),
+        (
+            "tiago_description/robots/tiago_no_hand.urdf",
+            "arm_tool_link",
+            ["wheel_right_joint", "wheel_left_joint", "head_1_joint", "head_2_joint"],
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_robots_reach_poses_as_fast_as_the_gains_say(path, frame, locked):
+    pin = pytest.importorskip("pinocchio")
+    file = Path(pin.__file__).parents[4] / "share" / "example-robot-data" / "robots" / path
+    if not file.exists():
+        pytest.skip("example-robot-data is not installed")
+    robot = lw.load(file).with_acting(False).with_locked(locked)
+    rng = np.random.default_rng(0)
+    states = [lw.random_state(robot, rng, within_limits=True)[0] for _ in range(20)]
+    start = max(states, key=lambda q: np.linalg.svd(lw.jacobian(robot, q, frame), compute_uv=False)[-1])
+    target = lw.frame_pose(robot, start, frame)
+    target[:3, 3] += [0.02, -0.02, 0.02]
+    control = lw.operational_space_control(robot, frame, target, posture=start)
+    q, _ = lw.rollout(robot, start, None, None, 1e-3, 500, feedback=control)
+    t = 1e-3 * np.arange(501)
+    error = lw.frame_pose(robot, q, frame)[:, :3, 3] - target[:3, 3]
+    np.testing.assert_allclose(error, -np.outer((1.0 + 10.0 * t) * np.exp(-10.0 * t), [0.02, -0.02, 0.02]), atol=1e-5)
 
 
 # -- linear-quadratic regulators ------------------------------------------------------------------------------

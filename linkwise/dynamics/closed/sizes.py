@@ -38,9 +38,9 @@ def sizes(mech: Mechanism) -> Sizes:
 
 
 def _measured(mech: Mechanism) -> Sizes:
-    lengths_of_v = _lengths(mech, "v")
+    lengths_of_v = lengths_among(mech, "v")
     anywhere, _ = tree.random_state(mech, np.random.default_rng(0), (SAMPLES,))
-    angles = np.where(_lengths(mech, "q"), tree.neutral(mech), anywhere)
+    angles = np.where(lengths_among(mech, "q"), tree.neutral(mech), anywhere)
     jacobians = kernel_function(mech, "constraint_jacobian", None)(angles)
     loops, rows, columns = np.ones(len(mech.loops)), np.ones(mech.n_constraints), np.zeros(mech.nv)
     extent = _extent(mech)
@@ -80,10 +80,10 @@ def units(mech: Mechanism) -> Units:
 
 def _units(mech: Mechanism) -> Units:
     arms = [size for size, loop in zip(sizes(mech).loops, mech.loops, strict=True) if isinstance(loop, Loop)]
-    bounds = np.concatenate([mech.q_lower, mech.q_upper])[np.tile(_lengths(mech, "q"), 2)]
+    bounds = np.concatenate([mech.q_lower, mech.q_upper])[np.tile(lengths_among(mech, "q"), 2)]
     limits = np.abs(bounds[np.isfinite(bounds)]).max(initial=0.0)
     length = float(max(arms, default=0.0) or max(_extent(mech), limits) or 1.0)
-    return Units(length, np.where(_lengths(mech, "v"), length, 1.0))
+    return Units(length, np.where(lengths_among(mech, "v"), length, 1.0))
 
 
 def random_configurations(mech: Mechanism, rng: np.random.Generator, count: int) -> np.ndarray:
@@ -91,10 +91,10 @@ def random_configurations(mech: Mechanism, rng: np.random.Generator, count: int)
     q, _ = tree.random_state(mech, rng, (count,))
     size = sizes(mech).loops.max(initial=0.0)
     near = tree.neutral(mech) + size * rng.uniform(-1.0, 1.0, q.shape)
-    return np.where(_lengths(mech, "q"), near, q)
+    return np.where(lengths_among(mech, "q"), near, q)
 
 
-def _lengths(mech: Mechanism, quantity: str) -> np.ndarray:
+def lengths_among(mech: Mechanism, quantity: str) -> np.ndarray:
     """(nq,) or (nv,): which numbers of "q" or "v" are lengths."""
     measures = (one.of for body in mech.bodies if not body.mimic for one in body.kind.measures(quantity))
     return np.array([of == LENGTH for of in measures], dtype=bool)
