@@ -25,6 +25,7 @@ from ..ir.looped import AnyProgram, LoopedProgram
 from ..ir.program import Node, Program
 from ..ir.recurrence import Recurrence
 from . import llvm_math, x86_assembly
+from .llvm_lines import PERMUTE
 from .llvm_loop import loop, symbol, tables, transfers
 from .llvm_looped import looped
 from .llvm_operations import Writer
@@ -55,6 +56,7 @@ def emit(program: AnyProgram, options: Options, recurrence: Recurrence | None = 
     """LLVM text of ``program``, run once or as a ``recurrence``; the exported function is ``symbol(program)``."""
     vector = VectorType(options.dtype, options.lanes)
     attributes = _attributes(vector)
+    permutes = "+avx512f" in options.features and vector.bytes == 64 and vector.bits == 64
     scratch: Scratch | LoopScratch
     if isinstance(program, LoopedProgram):
         scratch, compute, functions = looped(program, vector, registers(options.features), attributes)
@@ -67,13 +69,14 @@ def emit(program: AnyProgram, options: Options, recurrence: Recurrence | None = 
         f"; {program.name}: {options.lanes} lanes of {options.dtype}",
         loop(program, scratch, compute, attributes, recurrence),
         *functions,
-        *(transfer(*shape, vector, attributes) for shape in transfers(program, scratch)),
+        *(transfer(*shape, vector, attributes, permutes) for shape in transfers(program, scratch)),
         *tables(scratch),
         *([copy(vector, attributes)] if recurrence else []),
         *([fill(scratch.constants, vector, attributes)] if scratch.constants else []),
         *([llvm_math.sincos(vector, attributes)] if ops.SIN in used or ops.COS in used else []),
         *([llvm_math.atan2(vector, attributes)] if ops.ATAN2 in used else []),
         _declarations(vector),
+        *([f"declare {vector.real} @{PERMUTE}({vector.real}, {vector.integer}, {vector.real})\n"] if permutes else []),
     ]
     return "\n".join(texts)
 

@@ -62,6 +62,15 @@ class VectorType:
     def integer_splat(self, value: int) -> str:
         return f"splat (i{self.bits} {value})"
 
+    def integer_mask(self, lane: int) -> str:
+        """The mask of a shuffle that puts one lane into all."""
+        return f"<{self.lanes} x i32> splat (i32 {lane})"
+
+    @property
+    def counting(self) -> str:
+        """The numbers of the lanes."""
+        return f"<{', '.join(f'i{self.bits} {i}' for i in range(self.lanes))}>"
+
     def bit_pattern(self, value: float) -> int:
         formats = ("<d", "<Q") if self.bits == 64 else ("<f", "<I")
         return struct.unpack(formats[1], struct.pack(formats[0], value))[0]

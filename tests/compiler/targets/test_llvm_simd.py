@@ -176,6 +176,23 @@ def test_results_with_and_without_gaps_are_the_same(dtype, lanes):
     assert not any(array[..., -1].any() for array in room)
 
 
+@pytest.mark.parametrize("size", [64, 67, 81, 100])
+def test_large_results_at_any_place_of_a_cache_line(size):
+    """They are stored by whole lines of memory, which begin somewhere else in each state; nothing beside them changes."""
+    builder = Builder()
+    x = builder.input(0, 0)
+    results = (tuple(builder.add(x, builder.const(1.0 + i)) for i in range(size)),)
+    program = Program((Array("x", (1,)),), (Array("out", (size,)),), reachable(results), results, "numbers")
+    function, states = compiled(program), np.arange(1.0, 12.0)
+    expected = np.add.outer(states, 1.0 + np.arange(size))
+    for start in (*range(0, 80, 8), 3, 13):  # bytes
+        memory = np.full(expected.nbytes + 128, 77, np.uint8)
+        out = memory[start : start + expected.nbytes].view(float).reshape(expected.shape)
+        function(states[:, None], out=(out,))
+        np.testing.assert_array_equal(out, expected)
+        assert (memory[:start] == 77).all() and (memory[start + expected.nbytes :] == 77).all()
+
+
 def constant_matrix(size: int) -> Program:
     builder = Builder()
     values = [builder.const(1.0 + row if row == column else 0.0) for row in range(size) for column in range(size)]
