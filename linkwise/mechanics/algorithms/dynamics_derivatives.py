@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from ..links.kinematics import angular_velocity_base_to_tip, propagate_accelerat
 from ..links.link import JointKinematics
 from ..recursions.sweep import base_to_tip, tip_to_base
 from ..recursions.tree import Tree
-from ..scalar import Matrix, Scalar, is_zero
+from ..scalar import Matrix, Scalar, dot, is_zero
 from ..spatial import Force, Motion, Vector3
 from ..spatial.three import ZERO
 from .dynamics import inverse_dynamics, mass_matrix
@@ -150,26 +151,68 @@ class _Entries:
 
 def forward_dynamics_derivatives(tree: Tree, q, v, tau, wrenches: Any = None) -> list[Matrix]:
     """(3, nv, nv): derivatives of accelerations along tangent directions of q, with respect to v, and to tau."""
-    return accelerations_with_derivatives(tree, q, v, tau, wrenches)[1]
+    return accelerations_with_changes(tree, q, v, tau, wrenches).derivatives()
 
 
-def accelerations_with_derivatives(tree: Tree, q, v, tau, wrenches: Any = None) -> tuple[list[Scalar], list[Matrix]]:
-    """(nv,) and (3, nv, nv): accelerations, and their derivatives.
+@dataclass(frozen=True)
+class Accelerations:
+    """Accelerations, and what their changes are made of.
 
     Inverse dynamics stays at tau, so the accelerations change by -M^-1 times its own changes; those with tau are M^-1.
-    Changes that accelerate all beyond a free joint as one body are answered by that joint alone.
+
+    values        (nv,)
+    mass          the mass matrix, factored
+    of_position   (nv, nv): changes of inverse dynamics with the position
+    of_velocity   (nv, nv)
+    answered      for both, changes of the accelerations that are known: those that accelerate all beyond a free joint
+                  as one body are answered by that joint alone
     """
+
+    values: list[Scalar]
+    mass: Elimination
+    of_position: Matrix
+    of_velocity: Matrix
+    answered: tuple[dict[int, list[Scalar]], dict[int, list[Scalar]]]
+
+    def derivatives(self) -> list[Matrix]:
+        """Three of (nv, nv): by position, velocity and joint forces."""
+        by_q, by_v = (
+            self.mass.solve_columns([[-x for x in row] for row in matrix], answered)
+            for matrix, answered in zip((self.of_position, self.of_velocity), self.answered, strict=True)
+        )
+        return [by_q, by_v, self.mass.inverse()]
+
+    def pulled_back(self, row: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
+        """Three of (nv,): minus a row times each of these derivatives, which need not be there for that."""
+        of_tau = self._times_inverse(row)
+        of_position, of_velocity = (
+            [
+                -dot(row, answered[k]) if k in answered else dot(of_tau, column)
+                for k, column in enumerate(zip(*matrix, strict=True))
+            ]
+            for matrix, answered in zip((self.of_position, self.of_velocity), self.answered, strict=True)
+        )
+        return of_position, of_velocity, [-x for x in of_tau]
+
+    def _times_inverse(self, row: Sequence[Scalar]) -> list[Scalar]:
+        """M^-1 times a row; of a multiple of a unit vector a multiple of what ``_inverse`` has."""
+        there = [k for k, x in enumerate(row) if not is_zero(x)]
+        return [row[there[0]] * x for x in self._inverse[there[0]]] if len(there) == 1 else self.mass.solve(row)
+
+    @cached_property
+    def _inverse(self) -> Matrix:
+        return self.mass.inverse()
+
+
+def accelerations_with_changes(tree: Tree, q, v, tau, wrenches: Any = None) -> Accelerations:
+    """Accelerations, and what their derivatives are made of."""
     mass = Elimination(mass_matrix(tree, q))
     at_rest = inverse_dynamics(tree, q, v, [0.0] * tree.mechanism.nv, wrenches)
     a = mass.solve([t - b for t, b in zip(tau, at_rest, strict=True)])
     (d_q, d_v, _), moving = _changes(tree, q, v, a, wrenches)
     of_position = _answered_by_free_joints(tree, [one.fields.position for one in moving])
     of_velocity = _answered_by_free_joints(tree, [one.fields.velocity for one in moving])
-    by_q, by_v = (
-        mass.solve_columns([[-x for x in row] for row in matrix], answered)
-        for matrix, answered in ((d_q, of_position), (d_v, of_velocity))
-    )
-    return a, [by_q, by_v, mass.inverse()]
+    return Accelerations(a, mass, d_q, d_v, (of_position, of_velocity))
 
 
 def _answered_by_free_joints(tree: Tree, fields: Sequence[Sequence[Field]]) -> dict[int, list[Scalar]]:

@@ -1,8 +1,8 @@
 """Derivatives of steps in time, from those of the accelerations by the chain rule over the stages.
 
 A change of the start of a step, (dq along tangent directions, dv, dtau), changes what a stage sees: its position
-q (+) u, its velocity, and thereby its slopes.  All changes are matrices with nv rows and a column for each of the 3 nv
-directions.  With A, B, C the derivatives of the accelerations at a stage by position, velocity and joint forces,
+q (+) u, its velocity, and thereby its slopes.  With A, B, C the derivatives of the accelerations at a stage by position,
+velocity and joint forces,
 
     d(dv/dt) = A dq' + B dv' + C dtau        dq' = E dq + F du
 
@@ -12,21 +12,26 @@ turn freely, whose motions are those of a group: with ad_u x = [u, x]
     F = sum over k of (-ad_u)^k / (k + 1)!        E = exp(-ad_u) = 1 - ad_u F
 
 Results are along tangent directions of the position that the step leads to: what ``difference`` gives for two ends.
+
+Methods of Runge and Kutta go through their stages backwards, with the 2 nv rows of the result: what the end of the step
+feels of a stage's slopes.  There are 3 nv columns, and rows X times A, B and C are X M^-1 times changes of inverse
+dynamics, so that A, B and C themselves are needed at the last stages only.  Methods that take velocities and positions
+in turn have no products to save and go forward: all changes are matrices with nv rows and 3 nv columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..joints.protocol import Joint
 from ..recursions.tree import Tree
-from ..scalar import Scalar, cos, select, sin, sqrt
+from ..scalar import Scalar, cos, is_zero, select, sin, sqrt
 from .configuration import drift, integrate, kick_bias
-from .dynamics_derivatives import accelerations_with_derivatives
-from .integration import Method, Splitting, refuse_lost_orders, step_rates
+from .dynamics_derivatives import Accelerations, accelerations_with_changes
+from .integration import Method, Splitting, Tableau, refuse_lost_orders, step_rates
 
 Vector = list[Scalar]
 SMALL = 4e-2  # squared angle below which power series are used: what they leave out is below 1e-16
@@ -57,15 +62,19 @@ class _Motion:
         self, q: Sequence[Scalar], v: np.ndarray, d_q: np.ndarray, d_v: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Accelerations at a stage, and their changes with those of its position and velocity."""
-        a, (by_q, by_v, by_tau) = accelerations_with_derivatives(self.tree, q, v.tolist(), self.tau, self.wrenches)
-        return _array(a), _product(by_q, d_q) + _product(by_v, d_v) + _product(by_tau, self.d_tau)
+        there = self.there(q, v)
+        by_q, by_v, by_tau = there.derivatives()
+        return _array(there.values), _product(by_q, d_q) + _product(by_v, d_v) + _product(by_tau, self.d_tau)
+
+    def there(self, q: Sequence[Scalar], v: np.ndarray) -> Accelerations:
+        return accelerations_with_changes(self.tree, q, v.tolist(), self.tau, self.wrenches)
 
     def kicks(
         self, q: Sequence[Scalar], v: np.ndarray, d_q: np.ndarray, d_v: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """The same of ``Joint.kick_bias`` more: [angular, linear] of joints that transport linear velocities."""
         a, d_a = self.accelerations(q, v, d_q, d_v)
-        for kind, at in self._free:
+        for kind, at in self.free:
             angular, linear = _parts(kind, v[at])
             d_angular, d_linear = _parts(kind, d_v[at])
             turning, moving = _adjoint(kind, angular), _adjoint(kind, linear)
@@ -79,13 +88,13 @@ class _Motion:
         then turn by w: v becomes exp(-ad_w) v, of which the change with w is [exp(-ad_w) v, F dw]."""
         first, d_first = np.full_like(v, 0.0), np.full_like(d_v, 0.0)
         turn, d_turn = v * h, d_v * h
-        for kind, at in self._free:
+        for kind, at in self.free:
             (turn[at], first[at]), (d_turn[at], d_first[at]) = _parts(kind, turn[at]), _parts(kind, d_turn[at])
         between, d_between = self.moved(q, first, d_q, d_first) if self._transport else (q, d_q)
         _, d_end = self.moved(between, turn, d_between, d_turn)
         end = drift(self.tree, q, v.tolist(), h)
         v, d_v = _array(end[len(q) :]), d_v.copy()
-        for kind, at in self._free:
+        for kind, at in self.free:
             if kind.transported:
                 ad = _adjoint(kind, turn[at])
                 ends = _ends(kind, ad)
@@ -98,62 +107,110 @@ class _Motion:
     ) -> tuple[Sequence[Scalar], np.ndarray]:
         """The position after a step along u, and its change."""
         change = d_q + d_u
-        for kind, at in self._free:
+        for kind, at in self.free:
             ad = _adjoint(kind, u[at])
             ends = _ends(kind, ad)
             change[at] = d_q[at] + _product(ends, d_u[at] - _product(ad, d_q[at]))  # F (du - ad dq) + dq
         return integrate(self.tree, q, u.tolist(), 1.0), change
 
-    def rates(self, u: np.ndarray, v: np.ndarray, d_u: np.ndarray, d_v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """du/dt of a stage, and its change: v + [u, v] / 2 + [u, [u, v]] / 12 (``Joint.step_rate``)."""
-        change = d_v.copy()
-        for kind, at in self._free:
-            by_u, by_v = _adjoint(kind, u[at]), _adjoint(kind, v[at])
-            bent, d_bent = _product(by_u, v[at]), _product(by_u, d_v[at]) - _product(by_v, d_u[at])
-            twice = _product(by_u, d_bent) - _product(_adjoint(kind, bent), d_u[at])
-            change[at] = d_v[at] + d_bent * 0.5 + twice * (1.0 / 12.0)
-        return _array(step_rates(self.tree, u.tolist(), v.tolist())), change
-
     @property
     def _transport(self) -> bool:
-        return any(kind.transported for kind, _ in self._free)
+        return any(kind.transported for kind, _ in self.free)
 
     @property
-    def _free(self) -> list[tuple[Joint, slice]]:
+    def free(self) -> list[tuple[Joint, slice]]:
         """Joints whose steps do not commute, and where their velocities are."""
         mechanism = self.tree.mechanism
         independent = (body for body in mechanism.bodies if not body.mimic)
         return [(b.kind, mechanism.v_index(b.joint)) for b in independent if not b.kind.steps_commute]
 
 
-def _staged(method, motion: _Motion, q, v, h: Scalar) -> tuple[np.ndarray, np.ndarray]:
-    """Changes of q and v after a step of a method of Runge and Kutta."""
-    refuse_lost_orders(method, motion.tree.mechanism)
-    start = (_array([0.0] * len(v)), _array(v))
-    changes = (np.full_like(motion.d_q, 0.0), motion.d_v)
-    slopes: list[tuple[np.ndarray, np.ndarray]] = []
-    of_slopes: list[tuple[np.ndarray, np.ndarray]] = []
+class _Stage(NamedTuple):
+    """A stage of a method of Runge and Kutta: the step u to it, the velocity there, and the accelerations."""
 
-    def sums(coefficients: Sequence[float]) -> list[np.ndarray]:
-        """u, v, and their changes, at a stage or at the end."""
-        found = []
-        for which, rates in ((start, slopes), (changes, of_slopes)):
-            for k, total in enumerate(which):
-                for coefficient, rate in zip(coefficients, rates, strict=True):
-                    if coefficient:
-                        total = total + rate[k] * _array([h * coefficient])
-                found.append(total)
-        return found
+    u: np.ndarray
+    v: np.ndarray
+    accelerations: Accelerations
+
+
+def _staged(method: Tableau, motion: _Motion, q, v, h: Scalar) -> tuple[np.ndarray, np.ndarray]:
+    """Derivatives of q and v after a step of a method of Runge and Kutta, by q, v and tau."""
+    refuse_lost_orders(method, motion.tree.mechanism)
+    stages: list[_Stage] = []
+    rates: list[np.ndarray] = []
+
+    def step(coefficients: Sequence[float]) -> np.ndarray:
+        return _sum(_array([0.0] * len(v)), zip(coefficients, rates, strict=True), h)
 
     for number, coefficients in enumerate(method.stages):
-        u, speed, d_u, d_speed = sums(coefficients)
-        there, d_there = motion.moved(q, u, motion.d_q, d_u) if number else (q, motion.d_q)
-        rate, d_rate = motion.rates(u, speed, d_u, d_speed)
-        a, d_a = motion.accelerations(there, speed, d_there, d_speed)
-        slopes.append((rate, a))
-        of_slopes.append((d_rate, d_a))
-    u, _, d_u, d_speed = sums(method.weights)
-    return motion.moved(q, u, motion.d_q, d_u)[1], d_speed
+        slopes = (_array(stage.accelerations.values) for stage in stages)
+        u, speed = step(coefficients), _sum(_array(v), zip(coefficients, slopes, strict=True), h)
+        there = integrate(motion.tree, q, u.tolist(), 1.0) if number else q
+        stages.append(_Stage(u, speed, motion.there(there, speed)))
+        rates.append(_array(step_rates(motion.tree, u.tolist(), speed.tolist())))
+
+    n = len(v)
+    unit, nothing = np.eye(n).astype(object), np.full((n, n), 0.0, dtype=object)
+    ends, speeds = np.concatenate([unit, nothing]), np.concatenate([nothing, unit])  # rows of q and of v at the end
+    by_q, by_u = _before_moving(motion, step(method.weights), ends)
+    by_v, by_tau = speeds, np.concatenate([nothing, nothing])
+    of_rates: list[np.ndarray] = [_scaled(by_u, weight, h) for weight in method.weights]
+    of_slopes: list[np.ndarray] = [_scaled(speeds, -weight, h) for weight in method.weights]  # negative
+    for number in reversed(range(len(stages))):
+        stage, coefficients = stages[number], method.stages[number]
+        of_position, of_velocity, of_tau = _pulled_back(stage.accelerations, of_slopes[number])
+        by_speed, by_u = _before_rates(motion, stage, of_rates[number])
+        by_speed = by_speed + of_velocity
+        by_place, further = _before_moving(motion, stage.u, of_position) if number else (of_position, nothing)
+        by_q, by_v, by_tau = by_q + by_place, by_v + by_speed, by_tau + of_tau
+        for earlier, coefficient in enumerate(coefficients):
+            if coefficient:
+                of_rates[earlier] = of_rates[earlier] + _scaled(by_u + further, coefficient, h)
+                of_slopes[earlier] = of_slopes[earlier] + _scaled(by_speed, -coefficient, h)
+    whole = np.concatenate([by_q, by_v, by_tau], axis=1)
+    return whole[:n], whole[n:]
+
+
+def _sum(start: np.ndarray, terms: Iterable[tuple[float, np.ndarray]], h: Scalar) -> np.ndarray:
+    for coefficient, rate in terms:
+        start = start + _scaled(rate, coefficient, h)
+    return start
+
+
+def _scaled(numbers: np.ndarray, coefficient: float, h: Scalar) -> np.ndarray:
+    return numbers * _array([h * coefficient]) if coefficient else np.full_like(numbers, 0.0)
+
+
+def _pulled_back(accelerations: Accelerations, rows: np.ndarray) -> list[np.ndarray]:
+    """Minus rows times the derivatives of the accelerations."""
+    found = np.full((3, *rows.shape), 0.0, dtype=object)
+    for k, row in enumerate(rows.tolist()):
+        if not all(map(is_zero, row)):
+            for matrix, part in zip(found, accelerations.pulled_back(row), strict=True):
+                matrix[k] = _array(part)
+    return list(found)
+
+
+def _before_moving(motion: _Motion, u: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows times E and F of a step along u: F and, as E = 1 - F ad, what is left of the rows without F ad."""
+    of_q, of_u = rows.copy(), rows.copy()
+    for kind, at in motion.free:
+        ad = _adjoint(kind, u[at])
+        of_u[:, at] = _product(rows[:, at], _ends(kind, ad))
+        of_q[:, at] = rows[:, at] - _product(of_u[:, at], ad)
+    return of_q, of_u
+
+
+def _before_rates(motion: _Motion, stage: _Stage, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows times the derivatives by v and u of du/dt = v + [u, v] / 2 + [u, [u, v]] / 12 (``Joint.step_rate``)."""
+    of_v, of_u = rows.copy(), np.full_like(rows, 0.0)
+    for kind, at in motion.free:
+        by_u, by_v = _adjoint(kind, stage.u[at]), _adjoint(kind, stage.v[at])
+        twelfth = rows[:, at] * (1.0 / 12.0)
+        of_bent = rows[:, at] * 0.5 + _product(twelfth, by_u)  # of [u, v]
+        of_v[:, at] = rows[:, at] + _product(of_bent, by_u)
+        of_u[:, at] = -_product(of_bent, by_v) - _product(twelfth, _adjoint(kind, _product(by_u, stage.v[at])))
+    return of_v, of_u
 
 
 def _split(method: Splitting, motion: _Motion, q, v, h: Scalar) -> tuple[np.ndarray, np.ndarray]:
