@@ -226,14 +226,15 @@ def _section(title: str, count: int, of_links: Mapping[str, int]) -> list[str]:
 def explaining(function: Callable[..., Any], program: AnyProgram, dtype: str) -> Callable[..., Any]:
     """``function(*arrays, out=None)``, whose complaints about arrays name the array and what was expected."""
 
-    count = len(program.inputs)
+    count, masked = len(program.inputs), np.ma.MaskedArray
 
     def call(*arrays: Any, out: Any = None) -> Any:
         try:
             if len(arrays) != count:  # NumPy would take an array too many for the output and write to it
                 raise TypeError
-            if any(type(array) is np.ma.MaskedArray for array in arrays):  # NumPy would compute with what is masked
-                raise TypeError
+            for array in arrays:
+                if type(array) is masked:  # NumPy would compute with what is masked
+                    raise TypeError
             return function(*arrays) if out is None else function(*arrays, out=out)
         except (TypeError, ValueError) as error:
             raise _explanation(program, np.dtype(dtype), arrays, out, error) from None

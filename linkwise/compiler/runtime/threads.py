@@ -64,14 +64,31 @@ def threaded(ufunc: np.ufunc, operations: int) -> Callable[..., np.ndarray | tup
     holds fewer numbers than a task has states is not even looked at.  Arrays may be those of other libraries.
     """
     enough, array_type = states_per_task(operations), np.ndarray
+    cores = _core_shapes(ufunc)[: ufunc.nin]
+    few = [(len(core), 2 * enough * math.prod(core)) for core in cores]  # numbers of too few states for two tasks
 
     def run(*arrays: Any, out: Any = None) -> np.ndarray | tuple[np.ndarray, ...]:
         for array in arrays:
             if type(array) is not array_type:
                 return run_anything(arrays, out)
             if array.size > enough:
+                if all_of_few_states(arrays):
+                    break
                 return call_threaded(ufunc, arrays, out, operations)
         return ufunc(*arrays) if out is None else ufunc(*arrays, out=out)
+
+    def all_of_few_states(arrays: Sequence[Any]) -> bool:
+        """Whether the batch, the same for all, is too small to be split; if not, ``call_threaded`` looks closer."""
+        batch = None
+        for array, (rank, limit) in zip(arrays, few, strict=False):
+            if (
+                type(array) is not array_type
+                or array.size >= limit
+                or batch not in (None, array.shape[: array.ndim - rank])
+            ):
+                return False
+            batch = array.shape[: array.ndim - rank]
+        return True
 
     def run_anything(given: Sequence[Any], out: Any) -> np.ndarray | tuple[np.ndarray, ...]:
         """Of numbers, lists and arrays of other libraries."""

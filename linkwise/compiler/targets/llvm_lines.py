@@ -15,7 +15,7 @@ def cache_lines(rows: int, columns: int, by_table: bool, vector: VectorType, per
     """Blocks that store a matrix without gaps, a cache line of each state at a time, and leave; the last one, for
     others, is left open.  The last line ends with the matrix: where it overlaps the one before, elements are stored
     twice.  Of a large matrix, lines further on are asked for, as the stores would wait for them.  Where the machine
-    ``permutes`` vectors by numbers that it computes, a large matrix is stored by lines that are whole ones in memory."""
+    ``permutes`` vectors by numbers that it computes, matrices of some lines are stored by whole lines of memory."""
     size, item, n, lines = rows * columns, vector.bits // 8, vector.lanes, []
     at_once, together = CACHE_LINE // item, _stored_together(vector)
     flat = "%dense"
@@ -57,9 +57,9 @@ def _whole_lines(size: int, by_table: bool, vector: VectorType) -> list[str]:
     """Blocks that store a matrix by the cache lines of memory, each with one instruction, and leave; where numbers lie
     across the lines, they go on to the block ``line``.
 
-    A processor that is given a whole line need not read it first.  The matrices of the lanes begin at different
-    places of a line: block k of each, its elements 8 k to 8 k + 7, and the block before have the next line of it between
-    them, at as many elements as there are before its first line.  The ends of a matrix are stored as they come.
+    Stores of whole lines take the processor half the time of others.  The matrices of the lanes begin at different
+    places of a line: block k of each, its elements 8 k to 8 k + 7, and the block before have the next line of it
+    between them, at as many elements as there are before its first line.  The ends of a matrix are stored as they come.
     """
     n, item, real = vector.lanes, 8, vector.real
     blocks, lanes = size // n, range(vector.lanes)
@@ -104,6 +104,9 @@ def _whole_lines(size: int, by_table: bool, vector: VectorType) -> list[str]:
             f"  %filled{i}.to = getelementptr i8, ptr %whole{i}, i64 %block.offset",
             f"  store {real} %filled{i}, ptr %filled{i}.to, align {CACHE_LINE}",
         ]
+        if size * item >= LARGE:
+            lines.append(f"  %filled{i}.ahead = getelementptr i8, ptr %filled{i}.to, i64 {AHEAD}")
+            lines.append(f"  call void @llvm.prefetch.p0(ptr %filled{i}.ahead, i32 1, i32 3, i32 1)")
     lines += [
         "  %block.next = add i64 %block.k, 1",
         f"  %block.more = icmp slt i64 %block.next, {blocks}",
@@ -129,22 +132,28 @@ def _transposed(name: str, by_table: bool, vector: VectorType) -> list[str]:
     """Instructions that load 8 vectors, elements from number ``%name.first`` on of all states, and make ``%name.of0``
     to ``%name.of7``, these elements of each state."""
     lines = [line for k in range(8) for line in place_of(name, k, by_table, vector)]
-    lines += [f"  %{name}.in{k} = load {vector.real}, ptr %{name}.at{k}" for k in range(8)]
-    # States two apart and pairs of elements; states four apart and fours of them; one state and all of them.
-    pairs = [[f"%{name}.two{half}.{k}" for k in range(4)] for half in range(2)]
-    for half in range(2):
-        mask = [base + 2 * i + half for i in range(4) for base in (0, 8)]
-        for k, made in enumerate(pairs[half]):
-            lines.append(shuffle(made, vector, f"%{name}.in{2 * k}", f"%{name}.in{2 * k + 1}", mask))
-    halves = [[base + 4 * i + 2 * half + k for base in (0, 8) for i in range(2) for k in range(2)] for half in range(2)]
-    for odd in range(2):
-        for half in range(2):
-            fours = [f"%{name}.four{odd}.{half}.{k}" for k in range(2)]
-            for k, made in enumerate(fours):
-                lines.append(shuffle(made, vector, pairs[odd][2 * k], pairs[odd][2 * k + 1], halves[half]))
-            for upper in range(2):
-                state = odd + 2 * half + 4 * upper
-                lines.append(shuffle(f"%{name}.of{state}", vector, *fours, halves[upper]))
+    half_real, joined = f"<4 x {vector.scalar}>", f"<8 x i32> <{', '.join(f'i32 {i}' for i in range(8))}>"
+    for upper in range(2):  # states 0 to 3, states 4 to 7
+        for k in range(8):
+            at = f"%{name}.half{upper}.{k}"
+            lines += [
+                f"  {at}.at = getelementptr i8, ptr %{name}.at{k}, i64 {upper * vector.bytes // 2}",
+                f"  {at} = load {half_real}, ptr {at}.at",
+            ]
+        # Elements two apart, put side by side by the loads; pairs of elements of states two apart; all of one state.
+        for k in (0, 1, 4, 5):
+            sides = ", ".join(f"{half_real} %{name}.half{upper}.{i}" for i in (k, k + 2))
+            lines.append(f"  %{name}.two{upper}.{k} = shufflevector {sides}, {joined}")
+        for odd in range(2):
+            fours = [f"%{name}.four{upper}.{odd}.{k}" for k in (0, 4)]
+            for k, made in zip((0, 4), fours, strict=True):
+                first, second = (f"%{name}.two{upper}.{k + i}" for i in range(2))
+                mask = [base + 2 * i + odd for i in range(4) for base in (0, 8)]
+                lines.append(shuffle(made, vector, first, second, mask))
+            for apart in range(2):
+                mask = [base + 4 * i + 2 * apart + k for base in (0, 8) for i in range(2) for k in range(2)]
+                state = f"%{name}.of{4 * upper + odd + 2 * apart}"
+                lines.append(shuffle(state, vector, fours[0], fours[1], mask))
     return lines
 
 

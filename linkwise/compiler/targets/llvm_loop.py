@@ -8,7 +8,7 @@ scattered.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ..ir.looped import AnyProgram
@@ -114,8 +114,10 @@ def loop(
     compute: list[str],
     attributes: str,
     recurrence: Recurrence | None = None,
+    ahead: Sequence[int] = (),
 ) -> str:
-    """The exported function; ``compute`` are the calls that go from the inputs in scratch to the outputs there."""
+    """The exported function; ``compute`` are the calls that go from the inputs in scratch to the outputs there, and may
+    ask for the outputs with the numbers ``ahead``."""
     inputs, outputs = _operands(program, scratch, recurrence)
     setup = []
     stride_number = len(inputs) + len(outputs)
@@ -127,7 +129,8 @@ def loop(
         back = SCATTER if scratch.in_order else DELIVER
         gathers = [line for operand in inputs for line in operand.transfer(GATHER, scratch.vector)]
         deliveries = [line for operand in outputs for line in operand.transfer(back, scratch.vector)]
-        group, end = [*gathers, *compute, *deliveries], "group"
+        addresses = [line for i, number in enumerate(ahead) for line in _addresses(i, outputs[number], scratch.vector)]
+        group, end = [*gathers, *addresses, *compute, *deliveries], "group"
     else:
         setup += _sizes(inputs, outputs)
         group, end = _runs(inputs, outputs, compute, scratch.vector, recurrence), "group_end"
@@ -139,6 +142,7 @@ def loop(
         "  %states = load i64, ptr %dimensions",
         "  %some = icmp sgt i64 %states, 0",
         f"  %numbers = alloca [{lanes} x i64], align 64",
+        f"  %ahead = alloca [{max(1, len(ahead) * lanes)} x ptr], align 64",
         *allocate,
         "prepare:",
         "  %last = sub i64 %states, 1",
@@ -269,6 +273,19 @@ def _lane_states(lanes: int) -> list[str]:
             f"  %number{i} = call i64 @llvm.umin.i64(i64 %lane{i}, i64 %last)",
             f"  %numbers{i} = getelementptr i64, ptr %numbers, i64 {i}",
             f"  store i64 %number{i}, ptr %numbers{i}",
+        ]
+    return lines
+
+
+def _addresses(position: int, operand: _Operand, vector: VectorType) -> list[str]:
+    """Store where an output of each lane's state begins, from the lanes' place ``position`` of %ahead on."""
+    lines, name = [], operand.name
+    for i in range(vector.lanes):
+        lines += [
+            f"  %{name}.ahead{i}.shift = mul i64 %number{i}, %{name}.step",
+            f"  %{name}.ahead{i} = getelementptr i8, ptr %{name}.base, i64 %{name}.ahead{i}.shift",
+            f"  %{name}.ahead{i}.at = getelementptr ptr, ptr %ahead, i64 {position * vector.lanes + i}",
+            f"  store ptr %{name}.ahead{i}, ptr %{name}.ahead{i}.at",
         ]
     return lines
 

@@ -8,7 +8,7 @@ from typing import Any
 from ..ir import ops
 from ..ir.program import Node
 from .llvm_vector import VectorType
-from .register_assignment import FORGET, LOAD, STORE, Action
+from .register_assignment import AHEAD, FORGET, LOAD, STORE, Action
 
 # LLVM's scheduler compares every store with all accesses before it, back to the last fence: without any, that is most
 # of its time for programs with many results.  For one thread a fence is no instruction; it keeps accesses in order.
@@ -35,6 +35,9 @@ class Writer:
     def perform(self, actions: Iterable[Action]) -> None:
         """What the assignment of registers says, in turn; a comment where a new section begins."""
         for kind, node, slot in actions:
+            if kind == AHEAD:
+                self.ask_for(*slot)
+                continue
             assert node is not None
             if kind == LOAD:
                 self.load(node, slot)
@@ -54,6 +57,10 @@ class Writer:
 
     def store(self, node: Node, slot: Any) -> None:
         """Put a value into its place."""
+        raise NotImplementedError
+
+    def ask_for(self, pointer: int, shift: int) -> None:
+        """Ask for the cache line ``shift`` bytes past an address."""
         raise NotImplementedError
 
     def operand(self, node: Node) -> str:

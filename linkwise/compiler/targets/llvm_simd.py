@@ -25,6 +25,7 @@ from ..ir.looped import AnyProgram, LoopedProgram
 from ..ir.program import Node, Program
 from ..ir.recurrence import Recurrence
 from . import llvm_math, x86_assembly
+from .lines_ahead import outputs_ahead, with_lines_ahead
 from .llvm_lines import PERMUTE
 from .llvm_loop import loop, symbol, tables, transfers
 from .llvm_looped import looped
@@ -58,16 +59,18 @@ def emit(program: AnyProgram, options: Options, recurrence: Recurrence | None = 
     attributes = _attributes(vector)
     permutes = "+avx512f" in options.features and vector.bytes == 64 and vector.bits == 64
     scratch: Scratch | LoopScratch
+    ahead: list[int] = []
     if isinstance(program, LoopedProgram):
         scratch, compute, functions = looped(program, vector, registers(options.features), attributes)
         used = {node.op for body, _ in program.bodies for node in body.program.nodes}
     else:
         scratch = Scratch(program, vector, in_order=recurrence is not None)
-        compute, functions = _straight(program, scratch, options.features, attributes)
+        ahead = [] if recurrence else outputs_ahead(program, vector)
+        compute, functions = _straight(program, scratch, options.features, attributes, bool(ahead))
         used = {node.op for node in program.nodes}
     texts = [
         f"; {program.name}: {options.lanes} lanes of {options.dtype}",
-        loop(program, scratch, compute, attributes, recurrence),
+        loop(program, scratch, compute, attributes, recurrence, ahead),
         *functions,
         *(transfer(*shape, vector, attributes, permutes) for shape in transfers(program, scratch)),
         *tables(scratch),
@@ -81,11 +84,13 @@ def emit(program: AnyProgram, options: Options, recurrence: Recurrence | None = 
     return "\n".join(texts)
 
 
-def _straight(program: Program, scratch: Scratch, features: str, attributes: str) -> tuple[list[str], list[str]]:
+def _straight(
+    program: Program, scratch: Scratch, features: str, attributes: str, ahead: bool
+) -> tuple[list[str], list[str]]:
     """The calls that compute, and the functions that these call."""
-    parts = _parts(program, scratch, features, attributes)
+    parts = _parts(program, scratch, features, attributes, ahead)
     compute = ["  call void @angles(ptr %scratch)"] if scratch.angles else []
-    compute += [f"  call void @part{number}(ptr %scratch)" for number in range(len(parts))]
+    compute += [f"  call void @part{number}(ptr %scratch, ptr %ahead)" for number in range(len(parts))]
     return compute, [*([_angles(scratch, attributes)] if scratch.angles else []), *parts]
 
 
@@ -116,8 +121,9 @@ def _declarations(vector: VectorType) -> str:
 # -- straight-line code -------------------------------------------------------------------------
 
 
-def _parts(program: Program, scratch: Scratch, features: str, attributes: str) -> list[str]:
-    """``void @part<number>(ptr scratch)``, one after the other: together they compute all results."""
+def _parts(program: Program, scratch: Scratch, features: str, attributes: str, ahead: bool) -> list[str]:
+    """``void @part<number>(ptr scratch, ptr ahead)``, one after the other: together they compute all results.
+    ``ahead`` are addresses of large results, if these are asked for."""
     nodes, cuts = _pieces(program, scratch)
     pieces: list[list[Action]] = [[]] if nodes else []
     for action in assigned(nodes, scratch, registers(features), cuts):
@@ -125,6 +131,8 @@ def _parts(program: Program, scratch: Scratch, features: str, attributes: str) -
             pieces.append([])
         else:
             pieces[-1].append(action)
+    if ahead:
+        pieces = with_lines_ahead(pieces, program, scratch.vector)
     by_hand = len(nodes) > NODES_FOR_LLVM and x86_assembly.available(features, scratch.vector)
     texts = []
     for number, actions in enumerate(pieces):
@@ -134,10 +142,10 @@ def _parts(program: Program, scratch: Scratch, features: str, attributes: str) -
 
 
 def _part(number: int, actions: list[Action], scratch: Scratch, attributes: str) -> str:
-    """``void @part<number>(ptr scratch)``."""
+    """``void @part<number>(ptr scratch, ptr ahead)``."""
     writer = _PartWriter(scratch)
     writer.perform(actions)
-    head = f"define internal void @part{number}(ptr noalias %scratch) noinline nounwind {attributes} {{"
+    head = f"define internal void @part{number}(ptr noalias %scratch, ptr %ahead) noinline nounwind {attributes} {{"
     return "\n".join([head, *writer.lines, "  ret void", "}", ""])
 
 
@@ -164,6 +172,7 @@ class _PartWriter(Writer):
     def __init__(self, scratch: Scratch):
         super().__init__(scratch.vector)
         self.input_names = scratch.input_names
+        self.states: set[str] = set()  # whose addresses have been read
 
     def load(self, node: Node, slot: int) -> None:
         array, element = node.value if node.op is ops.INPUT else (0, 0)
@@ -172,6 +181,15 @@ class _PartWriter(Writer):
 
     def store(self, node: Node, slot: int) -> None:
         self.store_at(node, "%scratch", slot)
+
+    def ask_for(self, pointer: int, shift: int) -> None:
+        state = f"%state{pointer}"
+        if state not in self.states:
+            self.states.add(state)
+            self.lines.append(f"  {state}.at = getelementptr ptr, ptr %ahead, i64 {pointer}")
+            self.lines.append(f"  {state} = load ptr, ptr {state}.at")
+        self.lines.append(f"  {state}.{shift} = getelementptr i8, ptr {state}, i64 {shift}")
+        self.lines.append(f"  call void @llvm.prefetch.p0(ptr {state}.{shift}, i32 0, i32 2, i32 1)")
 
 
 def _angles(scratch: Scratch, attributes: str) -> str:

@@ -9,7 +9,6 @@ from .llvm_lines import AHEAD, CACHE_LINE, cache_lines, place_of, shuffle
 from .llvm_vector import VectorType
 
 
-
 def fill(constants: Mapping[int, float], vector: VectorType, attributes: str) -> str:
     """``void @fill(scratch)``: puts each constant into all lanes of the vector of ``scratch`` that it is keyed by.
 
@@ -69,9 +68,7 @@ def table(name: str, places: Sequence[int]) -> str:
     return f"@{name} = internal constant [{len(places)} x i32] [{', '.join(f'i32 {place}' for place in places)}]"
 
 
-def transfer(
-    kind: str, rows: int, columns: int, vector: VectorType, attributes: str, permutes: bool = False
-) -> str:
+def transfer(kind: str, rows: int, columns: int, vector: VectorType, attributes: str, permutes: bool = False) -> str:
     """``void @gather<rows>x<columns>(base, step, row_stride, column_stride, numbers, scratch)``, ``@scatter...``, and
     ``@deliver...`` with one more argument, a table.
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from ..ir import ops
 from ..ir.program import Node
 
-LOAD, COMPUTE, STORE, FORGET, CUT = "load", "compute", "store", "forget", "cut"
+LOAD, COMPUTE, STORE, FORGET, CUT, AHEAD = "load", "compute", "store", "forget", "cut", "ahead"
 CALLS = (ops.SIN, ops.COS, ops.ATAN2)  # functions, which may use all registers
 SPARE = 4  # registers left for constants and what an instruction needs in between
 NEVER = 1 << 60
@@ -21,7 +21,7 @@ NEVER = 1 << 60
 
 class Action(NamedTuple):
     """LOAD a value from a slot, COMPUTE it, STORE it to a slot, FORGET which register has it; or CUT: no value is in a
-    register, and the code may be divided here."""
+    register, and the code may be divided here; or ask for a cache line AHEAD of its use (``lines_ahead``)."""
 
     kind: str
     node: Node | None = None

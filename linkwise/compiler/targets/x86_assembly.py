@@ -14,10 +14,11 @@ from collections.abc import Sequence
 from ..ir import ops
 from ..ir.program import Node
 from .llvm_vector import VectorType
-from .register_assignment import COMPUTE, FORGET, LOAD, STORE, Action
+from .register_assignment import AHEAD, COMPUTE, FORGET, LOAD, STORE, Action
 
 NEEDED = ("+avx512f", "+avx512vl", "+avx512dq")
-SCRATCH = "%rdi"  # the first argument of a function
+SCRATCH, AHEAD_OF = "%rdi", "%rsi"  # the arguments of a function
+STATE = "%rax"  # where a state's results will be stored
 TEMPORARY = 31  # a register that holds no value
 _TWO_OPERANDS = {ops.ADD: "vadd", ops.SUB: "vsub", ops.MUL: "vmul", ops.DIV: "vdiv"}
 _FUSED = {ops.FMA: "vfmadd", ops.FMS: "vfmsub", ops.FNMA: "vfnmadd"}
@@ -30,12 +31,13 @@ def available(features: str, vector: VectorType) -> bool:
 
 
 def function(name: str, actions: Sequence[Action], vector: VectorType) -> str | None:
-    """LLVM text of ``void @name(ptr scratch)`` in assembly; None where an operation has no instruction of its own."""
+    """LLVM text of ``void @name(ptr scratch, ptr ahead)`` in assembly; None where an operation has no instruction of
+    its own."""
     if not all(node is not None and node.op in KNOWN for kind, node, _ in actions if kind == COMPUTE):
         return None
     lines = _Writer(name, vector).written(actions)
     text = "\n".join(f'module asm "{line}"' for line in lines)
-    return f"declare void @{name}(ptr)\n{text}\n"
+    return f"declare void @{name}(ptr, ptr)\n{text}\n"
 
 
 class _Writer:
@@ -55,7 +57,14 @@ class _Writer:
         self.constants: dict[str, str] = {}  # bits -> label
 
     def written(self, actions: Sequence[Action]) -> list[str]:
+        asked = None
         for position, (kind, node, slot) in enumerate(actions):
+            if kind == AHEAD:
+                if slot[0] != asked:
+                    asked = slot[0]
+                    self.lines.append(f"movq {asked * 8}({AHEAD_OF}), {STATE}")
+                self.lines.append(f"prefetcht1 {slot[1]}({STATE})")
+                continue
             assert node is not None
             if kind == LOAD:
                 place = f"{slot * self.vector.bytes}({SCRATCH})"

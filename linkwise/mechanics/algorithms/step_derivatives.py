@@ -1,8 +1,8 @@
 """Derivatives of steps in time, from those of the accelerations by the chain rule over the stages.
 
 A change of the start of a step, (dq along tangent directions, dv, dtau), changes what a stage sees: its position
-q (+) u, its velocity, and thereby its slopes.  With A, B, C the derivatives of the accelerations at a stage by position,
-velocity and joint forces,
+q (+) u, its velocity, and thereby its slopes.  With A, B, C the derivatives of the accelerations at a stage by
+position, velocity and joint forces,
 
     d(dv/dt) = A dq' + B dv' + C dtau        dq' = E dq + F du
 

@@ -178,7 +178,7 @@ def test_results_with_and_without_gaps_are_the_same(dtype, lanes):
 
 @pytest.mark.parametrize("size", [64, 67, 81, 100])
 def test_large_results_at_any_place_of_a_cache_line(size):
-    """They are stored by whole lines of memory, which begin somewhere else in each state; nothing beside them changes."""
+    """They are stored by whole lines of memory, which begin elsewhere in each state; nothing beside them changes."""
     builder = Builder()
     x = builder.input(0, 0)
     results = (tuple(builder.add(x, builder.const(1.0 + i)) for i in range(size)),)
