@@ -57,23 +57,26 @@ def _check_loops(program: LoopedProgram) -> None:
 
 
 def _check_operations(program: Program) -> None:
-    done = set()
+    done: set[Node] = set()
+    known = frozenset(ops.ALL)
     for node in program.nodes:
-        _require(node.op in ops.ALL, node, f"unknown operation {node.op!r}")
-        _require(len(node.args) == node.op.arity, node, f"{node.op} takes {node.op.arity} operands")
-        for position, arg in enumerate(node.args):
-            _require(arg in done, node, f"operand %{arg.index} is not computed before it is used")
-            wanted = "bool" if node.op.operands == "select" and position == 0 else "real"
-            _require(arg.op.result == wanted, node, f"operand {position} must be {wanted}")
-        if node.op is ops.CONST:
-            _require(isinstance(node.value, float) and math.isfinite(node.value), node, "a constant is a finite float")
-        elif node.op is ops.INPUT:
-            array, element = node.value
-            inside = 0 <= array < len(program.inputs) and 0 <= element < program.inputs[array].size
-            _require(inside, node, f"element {element} of input {array} does not exist")
-        else:
-            _require(node.value is None, node, "only constants and inputs have a value")
-        _require(node not in done, node, "a node is evaluated twice")
+        op, args = node.op, node.args
+        if op not in known:
+            raise _illegal(node, f"unknown operation {op!r}")
+        if len(args) != op.arity:
+            raise _illegal(node, f"{op} takes {op.arity} operands")
+        for position, arg in enumerate(args):
+            if arg not in done:
+                raise _illegal(node, f"operand %{arg.index} is not computed before it is used")
+            wanted = "bool" if position == 0 and op.operands == "select" else "real"
+            if arg.op.result != wanted:
+                raise _illegal(node, f"operand {position} must be {wanted}")
+        if not args:
+            _check_leaf(program, node)
+        elif node.value is not None:
+            raise _illegal(node, "only constants and inputs have a value")
+        if node in done:
+            raise _illegal(node, "a node is evaluated twice")
         done.add(node)
     if len(program.results) != len(program.outputs):
         raise IllegalProgram(f"{len(program.outputs)} outputs are declared, {len(program.results)} given")
@@ -81,9 +84,19 @@ def _check_operations(program: Program) -> None:
         if len(results) != array.size:
             raise IllegalProgram(f"output {array.name} has {array.size} elements, {len(results)} given")
         for node in results:
-            _require(node in done and node.op.result == "real", node, f"output {array.name} needs a computed real")
+            if node not in done or node.op.result != "real":
+                raise _illegal(node, f"output {array.name} needs a computed real")
 
 
-def _require(condition: bool, node: Node, rule: str) -> None:
-    if not condition:
-        raise IllegalProgram(f"node {node!r}: {rule}")
+def _check_leaf(program: Program, node: Node) -> None:
+    if node.op is ops.CONST:
+        if not isinstance(node.value, float) or not math.isfinite(node.value):
+            raise _illegal(node, "a constant is a finite float")
+    else:
+        array, element = node.value
+        if not (0 <= array < len(program.inputs) and 0 <= element < program.inputs[array].size):
+            raise _illegal(node, f"element {element} of input {array} does not exist")
+
+
+def _illegal(node: Node, rule: str) -> IllegalProgram:
+    return IllegalProgram(f"node {node!r}: {rule}")

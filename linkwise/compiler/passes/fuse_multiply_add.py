@@ -15,13 +15,13 @@ def fuse_multiply_add(program: Program) -> Program:
     Only products with a single use are fused, so no product is computed twice.  Where both operands
     are such products, the one whose factors are ready later is fused: the other is done meanwhile.
     """
-    uses = Counter(arg for node in program.nodes for arg in node.args)
+    uses = Counter([arg for node in program.nodes for arg in node.args])
     uses.update(node for group in program.results for node in group)
     depth: dict[Node, int] = {}
     builder = Builder()
     new: dict[Node, Node] = {}
     for node in program.nodes:
-        depth[node] = 1 + max((depth[arg] for arg in node.args), default=0)
+        depth[node] = 1 + max([depth[arg] for arg in node.args], default=0)
         product = _product_to_fuse(node, uses, depth)
         if product is None:
             new[node] = builder.rebuild(node, tuple(new[arg] for arg in node.args))

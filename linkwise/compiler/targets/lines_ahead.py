@@ -26,17 +26,18 @@ def with_lines_ahead(pieces: Sequence[list[Action]], program: Program, vector: V
         for lane in range(vector.lanes)
         for start in range(0, program.outputs[output].size * vector.bits // 8, CACHE_LINE)
     ]
-    computed = sum(action.kind == COMPUTE for actions in pieces for action in actions)
+    computes = [[i for i, action in enumerate(actions) if action.kind == COMPUTE] for actions in pieces]
+    computed = sum(map(len, computes))
     wanted = wanted[: computed // COMPUTED]
+    due = [-(-(number * computed) // len(wanted)) for number in range(1, len(wanted) + 1)]  # before which operations
     found, done, asked = [], 0, 0
-    for actions in pieces:
-        piece = []
-        for action in actions:
-            if action.kind == COMPUTE:
-                done += 1
-                due = len(wanted) * done // computed
-                piece += [Action(AHEAD, None, line) for line in wanted[asked:due]]
-                asked = due
-            piece.append(action)
-        found.append(piece)
+    for actions, places in zip(pieces, computes, strict=True):
+        piece: list[Action] = []
+        start = 0
+        while asked < len(wanted) and due[asked] <= done + len(places):
+            end = places[due[asked] - done - 1]
+            piece += [*actions[start:end], Action(AHEAD, None, wanted[asked])]
+            start, asked = end, asked + 1
+        found.append(piece + actions[start:])
+        done += len(places)
     return found
