@@ -99,7 +99,10 @@ def _rows(mech: Mechanism, null: np.ndarray, wanted: Any) -> tuple[tuple[str, ..
         return numbered(null.shape[-1]), np.swapaxes(null, -1, -2)
     elif isinstance(wanted, str) and wanted not in (*mech.joint_names, *known):
         choices = (*AUTOMATIC, *mech.joint_names)
-        raise MechanismError(f"unknown choice of independent coordinates {wanted!r}: " + did_you_mean(wanted, choices))
+        raise MechanismError(
+            f"unknown choice of independent coordinates {wanted!r}: "
+            + (mech.loop_hint(wanted) or did_you_mean(wanted, choices))
+        )
     elif isinstance(wanted, (Coordinates, ImplicitCoordinates)):
         raise MechanismError(
             "a linearization takes coordinates that are linear in q: give joint names, or the rows of these at q, "

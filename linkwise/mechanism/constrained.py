@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise.mechanics.joints import Joint
 from linkwise.mechanism import checks, family
 from linkwise.mechanism.checks import MechanismError
 from linkwise.mechanism.drives import Drive, Instant
@@ -107,6 +108,18 @@ class Constrained:
             f"mechanism {self.name!r} has no loop {loop!r}: "
             + checks.did_you_mean(loop, [one.name for one in self.loops])
         )
+
+    def loop_hint(self, name: str) -> str:
+        """What to do where a joint of the tree was asked for and ``name`` is that of a loop; nothing if it is not."""
+        for loop in self.loops:
+            if loop.name == name and isinstance(loop, Loop) and isinstance(loop.kind, Joint):
+                return (
+                    f"{name!r} closes a loop, and such a joint has no coordinates, springs or motors: "
+                    f"linkwise.closed.with_joint_of_loop(mech, {name!r}) is the mechanism in which it has"
+                )
+            if loop.name == name:
+                return f"{name!r} is a {type(loop if isinstance(loop, Coupling) else loop.kind).__name__}, no joint"
+        return ""
 
     def with_loops(self: Any, *loops: Constraint) -> Mechanism:
         """A copy with loops and couplings added, ``with_loops(first, second)``."""

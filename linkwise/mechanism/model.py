@@ -206,6 +206,8 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
 
     def _joint_hint(self, name: str) -> str:
         """What may have been meant where a joint was asked for."""
+        if hint := self.loop_hint(name):
+            return hint
         if name not in self.frames:
             return checks.did_you_mean(name, self._body_of_joint)
         body = self.frames[name].body

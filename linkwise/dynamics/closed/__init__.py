@@ -19,6 +19,7 @@ from .dynamics import accelerations as accelerations
 from .dynamics import forward_dynamics, null_space
 from .inverse import forces_besides as forces_besides
 from .inverse import inverse_dynamics
+from .loop_joints import with_joint_of_loop
 from .paths import MotionPath
 from .ranges import RangeEnd, RangeOfMotion, range_of_motion
 from .reactions import constraint_forces, impact, impact_impulses, joint_wrenches, loop_reactions, multipliers
@@ -72,5 +73,6 @@ __all__ = [
     "Workspace",
     "range_of_motion",
     "singular_positions",
+    "with_joint_of_loop",
     "workspace",
 ]

@@ -77,6 +77,8 @@ def named_coordinate(mech: Mechanism, name: str) -> NamedCoordinate:
         raise MechanismError(
             f"joint {name!r} has {count} coordinates: name one of them, {name}[0] to {name}[{count - 1}]"
         )
+    if hint := mech.loop_hint(name):
+        raise MechanismError(f"mechanism {mech.name!r} has no coordinate {name!r}: {hint}")
     raise MechanismError(
         f"mechanism {mech.name!r} has no coordinate {name!r}: give {CHOICES}; joints: {', '.join(mech.joint_names)}; "
         f"links: {', '.join(mech.frame_names)}"
