@@ -247,7 +247,7 @@ def __getattr__(name: str) -> Any:
     if name in _BESIDE_OTHERS:
         return importlib.import_module(f".{name}", __name__)
     if name not in _HOME:
-        ours = NAME_ALIASES.get(name) or OTHER_LIBRARIES.get(name)
+        ours = NAME_ALIASES.get(name) or OTHER_LIBRARIES.get(name) or _within(name)
         hint = f": it is linkwise.{ours} here" if ours else ""
         raise AttributeError(f"module 'linkwise' has no attribute {name!r}{hint}")
     home = _HOME[name]
@@ -256,6 +256,14 @@ def __getattr__(name: str) -> Any:
     if value is module or name in vars(module):  # else it is a list that grows, and asked for each time
         globals()[name] = value
     return value
+
+
+def _within(name: str) -> str:
+    """Where a public name is that was looked for here: "closed.assemble", or nothing."""
+    for module in ("closed", "mechanisms", "viewer", "trajectories", "so3", "se3"):
+        if not name.startswith("_") and name in getattr(sys.modules[__name__], module).__all__:
+            return f"{module}.{name}"
+    return ""
 
 
 def __dir__() -> list[str]:

@@ -69,3 +69,24 @@ def test_names_of_other_libraries_lead_to_ours(name):
         getattr(lw, name)
     ours = re.match(r"[\w.]+", OTHER_LIBRARIES[name])[0]
     assert operator.attrgetter(ours)(lw) is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [
+        ("assemble", "closed.assemble"),
+        ("four_bar", "mechanisms.four_bar"),
+        ("draw", "viewer.draw"),
+        ("range_of_motion", "closed.range_of_motion"),
+    ],
+)
+def test_names_that_are_in_a_module_are_told_there(name, ours):
+    with pytest.raises(AttributeError, match=f"{name!r}: it is linkwise.{ours} here"):
+        getattr(lw, name)
+    with pytest.raises(AttributeError, match="'nothing_like_it'$"):
+        lw.nothing_like_it  # noqa: B018
+
+
+def test_built_in_mechanisms_are_suggested():
+    with pytest.raises(AttributeError, match="no built-in mechanism 'fourbar': did you mean 'four_bar'"):
+        lw.mechanisms.fourbar  # noqa: B018

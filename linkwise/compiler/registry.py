@@ -58,6 +58,18 @@ OTHER_LIBRARIES = {
     "mj_integratePos": "integrate",
     "mj_differentiatePos": "difference",
     "mjd_transitionFD": "linearize",
+    "Hinge": "Revolute",
+    "Pin": "Revolute",
+    "Slider": "Prismatic",
+    "Slide": "Prismatic",
+    "BallJoint": "Spherical",
+    "Screw": "Helical",
+    "Gear": "Mimic, of a joint of linkwise.Builder, or Builder.coupling",
+    "Spring": "Passive.springs at joints, or linkwise.Passive.spring_between two points",
+    "Damper": "Passive.dampers at joints, or linkwise.Passive.damper_between two points",
+    "Motor": "Actuator",
+    "export": "export_c",
+    "formulas": "symbolic",
 }
 
 

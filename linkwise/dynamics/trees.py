@@ -107,7 +107,7 @@ def gravity_force(mech: Mechanism, q: ArrayLike) -> Float64Array:
     """(nv,): the gradient of the potential energy; joint forces that hold a mechanism without loops still.
 
     With loops it is the same term of the equations of motion (see ``bias_force``), but holds the spanning tree: what
-    holds the closed mechanism, with fewer motors, is ``closed.inverse_dynamics`` without velocity and acceleration.
+    holds the closed mechanism, with fewer motors, is ``closed.static_forces``.
     """
     ...
 
@@ -115,7 +115,7 @@ def gravity_force(mech: Mechanism, q: ArrayLike) -> Float64Array:
 @of_algorithm("static_forces")
 def static_forces(mech: Mechanism, q: ArrayLike, wrenches: ArrayLike | None = None) -> Float64Array:
     """(nv,): joint forces that hold the mechanism still against gravity and ``wrenches`` (n_links, 6) on the links, in
-    link frames; ``gravity_force`` without them.  Of loops, see ``closed.inverse_dynamics``."""
+    link frames; ``gravity_force`` without them.  Of loops, see ``closed.static_forces``."""
     ...
 
 

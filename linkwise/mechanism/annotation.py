@@ -162,15 +162,27 @@ def checked_coordinates(mech: Any, what: str, values: Mapping[str, Any]) -> Coor
     return tuple(result)
 
 
+def with_initial(mech: Any, q: Any) -> Annotations:
+    """The annotations of a mechanism with another initial configuration."""
+    what = f"the initial configuration of mechanism {mech.name!r}"
+    kept = dict(mech.annotations.initial) if isinstance(q, Mapping) else {}
+    return replace(mech.annotations, initial=tuple({**kept, **dict(_named(mech, what, q))}.items()))
+
+
+def _named(mech: Any, what: str, values: Any) -> Coordinates:
+    """Coordinates by joint of a configuration, which may be given so."""
+    if not isinstance(values, Mapping):
+        q = checked_array(what, values, (mech.nq,))
+        values = {body.joint: q[mech.q_index(body.joint)] for body in mech.bodies if not body.mimic}
+    return _independent(mech, what, checked_coordinates(mech, what, values))
+
+
 def with_postures(mech: Any, postures: Mapping[str, Any]) -> Annotations:
     """The annotations of a mechanism with postures added, or replaced where the name is known."""
     kept = dict(mech.annotations.postures)
     for name, values in postures.items():
         what = f"posture {checked_name('posture', name)!r} of mechanism {mech.name!r}"
-        if not isinstance(values, Mapping):
-            q = checked_array(what, values, (mech.nq,))
-            values = {body.joint: q[mech.q_index(body.joint)] for body in mech.bodies if not body.mimic}
-        kept[name] = _independent(mech, what, checked_coordinates(mech, what, values))
+        kept[name] = _named(mech, what, values)
     return replace(mech.annotations, postures=tuple(kept.items()))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from linkwise.mechanics.joints import Joint
 from linkwise.mechanism import checks
 from linkwise.mechanism.annotation import Annotations
 from linkwise.mechanism.checks import InertiaWarning, LimitWarning, MechanismError, MechanismWarning
+from linkwise.mechanism.linkage import Linkage
 from linkwise.mechanism.loop_declarations import LoopDeclarations
 from linkwise.mechanism.model import GROUND, Mechanism
 from linkwise.mechanism.parts import Body, Constraint, Coupling, Frame, Limits, Mimic, Pose
@@ -126,6 +127,28 @@ class Builder(LoopDeclarations):
             stiffness=checks.per_coordinate(f"the stiffness of {what}", stiffness, kind.nv),
             rest=checks.rest_position(f"the rest of {what}", rest, kind),
         )
+        return self
+
+    def linkage(
+        self,
+        points: Mapping[str, Any],
+        links: Mapping[str, Sequence[str]],
+        slots: Mapping[str, Any] | None = None,
+        density: float = 1.0,
+    ) -> Builder:
+        """A planar linkage as it is drawn: points of the x-y plane, and links that join them with pins about z.
+
+        points    name -> (x, y), metres
+        links     name -> its points, "ABC" or ("A", "B", "C"); "ground" has those that are fixed
+        slots     point -> (link, (x, y)): a point of one link slides along this direction in another, or in "ground"
+        density   kilograms per metre: links are thin rods between their points, all around where these are three or
+                  more; ``mech.with_payload`` and ``with_inertial_parameters`` change that
+
+        Pins, joints of the tree as well as loops, are called like their points (a second pin at C "C2"), and so are
+        frames: ``lw.frame_pose(mech, q, "C")``.  All coordinates are zero as drawn, frames of links along the world's
+        axes there, each at the pin that its joint is.  Links, joints and loops may be added by hand.
+        """
+        Linkage(points, links, slots or {}, density).add_to(self)
         return self
 
     def frame(self, name: str, link: str, pose: Any = None) -> Builder:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.mechanics.joints import Joint
-from linkwise.mechanism import checks, family
+from linkwise.mechanism import annotation, checks, family
 from linkwise.mechanism.checks import MechanismError
 from linkwise.mechanism.drives import Drive, Instant
 from linkwise.mechanism.parts import Constraint, Coupling, Loop
@@ -129,3 +129,9 @@ class Constrained:
                     f"with_loops takes linkwise.Loop and Coupling objects one by one, got a {type(loop).__name__}"
                 )
         return dataclasses.replace(self, loops=(*self.loops, *loops))
+
+    def with_initial(self: Any, q: Any) -> Mechanism:
+        """A copy with another initial configuration, where pictures, pages, assembly and ranges of motion start unless
+        they are told otherwise: q (nq,), ``lw.configuration(mech, crank=0.4)`` for one with closed loops, or by joint,
+        {"crank": 0.4}, of which the others stay as they are."""
+        return family.variant(self, (), annotations=annotation.with_initial(self, q))

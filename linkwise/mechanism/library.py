@@ -77,6 +77,12 @@ def __dir__() -> list[str]:
     return __all__
 
 
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    raise AttributeError(f"there is no built-in mechanism {name!r}: {did_you_mean(name, __all__)}")
+
+
 def maker(name: str) -> Callable[..., Mechanism]:
     """The function here of that name, for names that come from files and command lines."""
     return globals()[one_of("built-in mechanism", name, __all__)]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from ..dynamics import trees as tree
 from ..dynamics.by_actuator import inputs_by_actuator
+from ..dynamics.by_joint import rates_by_joint
 from ..dynamics.resolved import Resolved, no_controls
 from ..dynamics.states import real_numbers
 from ..mechanism import Mechanism, MechanismError
@@ -124,8 +125,14 @@ class Forces:
             return self.held
         return self._forces_of(self._control, t, q, v)
 
+    def _by_joint(self, given: Any) -> Any:
+        """Forces as an array, {joint: force} of a controller too."""
+        if isinstance(given, Mapping):
+            return rates_by_joint(self._mech, "the controller's force", given, 0.0)
+        return given
+
     def _forces_of(self, control: Function, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        tau = answer("the controller", control, t, q, v)
+        tau = answer("the controller", lambda *state: self._by_joint(control(*state)), t, q, v)
         if tau.shape != v.shape:
             if tau.shape[-1:] != (self._mech.nv,) or np.broadcast_shapes(tau.shape, v.shape) != v.shape:
                 raise MechanismError(

@@ -65,7 +65,7 @@ def animate(
     require(file)
     _check(file, fps, speed)
     motion = several_configurations(mech, q, t)
-    if t is None and isinstance(mech, lw.Mechanism) and not hasattr(q, "t"):
+    if t is None and isinstance(mech, lw.Mechanism) and not hasattr(q, "t") and not hasattr(q, "path"):
         motion = motion.retimed(speed / fps)
     times = _frame_times(motion.t, speed / fps)
     chosen = motion.at(times)

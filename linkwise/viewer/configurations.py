@@ -12,6 +12,7 @@ import linkwise as lw
 
 OPEN = 1e-9
 CURVE = 600  # points of a path
+ROUND = 6.0  # seconds in which a mechanism goes along its range
 
 
 @dataclass(frozen=True)
@@ -70,11 +71,15 @@ def several_configurations(mech: Any, q: Any = None, t: Any = None) -> Motion:
     """Configurations (m, nq) with times, from arrays or from a trajectory.
 
     A trajectory has ``t``, ``q`` and its mechanism as ``mechanism`` or ``mech``; it stands in the place of ``mech``, or
-    of ``q``.  If it has ``at(times) -> (q, v)`` as well, that is used between its times.
+    of ``q``.  If it has ``at(times) -> (q, v)`` as well, that is used between its times.  A range of motion stands
+    there too: its path.
     """
     between = None
     if not isinstance(mech, lw.Mechanism):
         q, mech = mech, mechanism_of(mech)
+    if isinstance(q, lw.closed.RangeOfMotion):
+        q = q.path.q
+        t = paced(mech, q) if t is None else t
     if hasattr(q, "q") and hasattr(q, "t"):
         q, t, between = q.q, q.t, getattr(q, "at", None)
     if q is None:
@@ -91,6 +96,12 @@ def several_configurations(mech: Any, q: Any = None, t: Any = None) -> Motion:
     if not np.all(np.isfinite(times)) or np.any(np.diff(times) < 0.0):
         raise ValueError("times must be finite and must not go back")
     return Motion(mech, times, values, between)
+
+
+def paced(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
+    """(n,): times at which configurations (n, nq) of a path are passed at an even pace, in ``ROUND`` seconds."""
+    lengths = np.linalg.norm(lw.difference(mech, q[:-1], q[1:]), axis=-1)
+    return np.concatenate([[0.0], np.cumsum(lengths)]) * (ROUND / max(lengths.sum(), 1e-300))
 
 
 def mechanism_of(trajectory: Any) -> lw.Mechanism:

@@ -119,7 +119,8 @@ def snapshots(
 ) -> Figure:
     """Several positions of a motion in one picture, the earlier ones fainter.
 
-    mech, q, t   as of ``animate``: configurations (m, nq) and their times (m,), or a trajectory in place of ``mech``
+    mech, q, t   as of ``animate``: configurations (m, nq) and their times (m,), or a trajectory or a range of motion
+                 in place of ``mech``
     count        positions drawn, at even times from the first to the last
     trail        whose path is drawn: name of a link or frame, or (link, (x, y, z)), a point in its coordinates
     passive      elements that are drawn, as of ``draw``; those of a trajectory by default
@@ -280,12 +281,14 @@ def _shapes(to: Canvas, mech: lw.Mechanism, sketch: Sketch, size: float, box: np
 
 
 def _is_guide(mark: JointMark) -> bool:
-    return mark.grounded and isinstance(mark.kind, lw.Prismatic)
+    """Whether it is on the ground and slides along it: a slider, or a pin in a slot of the ground."""
+    slides = mark.guides_only or not mark.closes_loop
+    return mark.grounded and isinstance(mark.kind, (lw.Prismatic, lw.PinInSlot)) and slides
 
 
 def _hatched_ends(to: Canvas, mark: JointMark, size: float) -> list[np.ndarray]:
     """(2, 3) each: strokes under both ends of the rail that a joint slides along, on the lower side of it."""
-    (rail,) = symbol(mark, size).rails
+    rail = min(symbol(mark, size).rails, key=lambda one: float((one @ to.view.up).sum()))
     along = (rail[1] - rail[0]) / np.linalg.norm(rail[1] - rail[0])
     sides = [side - (side @ along) * along for side in (-to.view.up, to.view.right)]
     below = sides[0] if np.linalg.norm(sides[0]) > 0.1 else sides[1]

@@ -129,3 +129,14 @@ def test_feedback_by_a_matrix_of_a_closed_mechanism():
         for gains in ({"gain": gain}, {"kp": np.full(mech.nv, 5.0), "kd": np.full(mech.nv, 0.5)})
     )
     np.testing.assert_allclose(by_matrix[0], by_joint[0], rtol=0, atol=1e-11)
+
+
+def test_forces_by_joint_are_those_of_arrays():
+    mech = lw.mechanisms.slider_crank()
+    q, v = lw.neutral(mech), np.zeros(3)
+    named = lw.simulate(mech, q, v, 0.2, control=lambda t, q, v: {"crank_joint": 2.0 - v[0]})
+    plain = lw.simulate(mech, q, v, 0.2, control=lambda t, q, v: [2.0 - v[0], 0.0, 0.0])
+    np.testing.assert_array_equal(named.q, plain.q)
+    np.testing.assert_array_equal(named.tau, plain.tau)
+    with pytest.raises(lw.SimulationError, match="no moving joint 'crank'"):
+        lw.simulate(mech, q, v, 0.2, control=lambda t, q, v: {"crank": 2.0})

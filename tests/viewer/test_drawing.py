@@ -120,6 +120,23 @@ def test_guides_on_the_ground_are_as_long_as_limits_say_or_as_can_be_seen():
     assert symbol(moved, 0.01).rails[0][:, 0].max() > 0.7
 
 
+def test_pins_in_slots_of_the_ground_stand_on_them():
+    points = {"O": (0, 0), "A": (0.1, 0.1), "B": (0.4, 0)}
+    build = lw.Builder().linkage(points, {"ground": "O", "crank": "OA", "rod": "AB"}, {"B": ("ground", (1, 0))})
+    found = gids(lw.viewer.draw(build.build("engine", (0, -9.81, 0))))
+    assert found["ground"] == 1 and found["rails"] == 4  # of both sides of the loop
+
+
+def test_ranges_of_motion_are_drawn_as_motions_are():
+    mech = lw.mechanisms.four_bar()
+    found = lw.closed.range_of_motion(mech, "crank_joint")
+    for given in ((found,), (mech, found)):
+        figure = lw.viewer.snapshots(*given, count=3, trail="coupler")
+        (trail,) = (artist for artist in figure.axes[0].collections if artist.get_gid() == "trail")
+        way = trail.get_paths()[0].vertices
+        np.testing.assert_allclose(np.linalg.norm(way, axis=1), 0.3, atol=1e-9)  # the coupler's joint, on the crank
+
+
 def test_what_glides_on_a_plane_stands_on_no_pedestal_and_has_its_blades():
     mech = lw.mechanisms.snakeboard()
     assert "ground" not in gids(lw.viewer.draw(mech))

@@ -149,6 +149,17 @@ def test_loops_with_several_degrees_of_freedom_have_one_joint_that_runs():
     assert np.abs(np.array(closed) - path[::40]).max() < 1e-2  # frames are at even paces, between those of the path
 
 
+def test_a_start_beyond_limits_and_a_range_of_motion():
+    mech = lw.mechanisms.four_bar().with_limits({"crank_joint": lw.Limits(0.2, 0.6)})  # it is at zero
+    assert np.ptp(unpacked(data_of(mech.show()))[0][:, 0]) > 6.0
+    found = lw.closed.range_of_motion(mech, "crank_joint", lw.configuration(mech, crank_joint=0.3), limits=True)
+    for page in (lw.viewer.page(found), lw.viewer.page(mech, found)):
+        data = data_of(page)
+        path = unpacked(data)[0][:, 0]
+        assert (path.min(), path.max()) == pytest.approx((0.2, 0.6), abs=1e-6)
+        assert data["note"].startswith("crank_joint of four_bar: from 0.2 (joint limit")
+
+
 @pytest.mark.slow
 def test_what_moves_without_limits_goes_some_way_and_what_cannot_be_shown_says_why():
     stewart = lw.mechanisms.stewart_platform()

@@ -6,7 +6,7 @@ initial configuration with these coordinates, its loops closed; v has the least 
 them closed; tau is zero elsewhere.
 """
 
-from .assembly import AssemblyError, assemble, follow, generic_rank, project
+from .assembly import AssemblyError, assemble, follow, follow_path, generic_rank, project
 from .charts import WORST_CONDITION as WORST_CONDITION
 from .charts import LocalParametrization, local_parametrization
 from .constraints import constraint_bias, constraint_jacobian, degrees_of_freedom, position_error
@@ -18,7 +18,7 @@ from .dynamics import ALL_METHODS as ALL_METHODS
 from .dynamics import accelerations as accelerations
 from .dynamics import forward_dynamics, null_space
 from .inverse import forces_besides as forces_besides
-from .inverse import inverse_dynamics
+from .inverse import inverse_dynamics, static_forces
 from .loop_joints import with_joint_of_loop
 from .paths import MotionPath
 from .ranges import RangeEnd, RangeOfMotion, range_of_motion
@@ -46,6 +46,7 @@ __all__ = [
     "constraint_jacobian",
     "degrees_of_freedom",
     "follow",
+    "follow_path",
     "forward_dynamics",
     "forward_dynamics_derivatives",
     "generic_rank",
@@ -73,6 +74,7 @@ __all__ = [
     "Workspace",
     "range_of_motion",
     "singular_positions",
+    "static_forces",
     "with_joint_of_loop",
     "workspace",
 ]

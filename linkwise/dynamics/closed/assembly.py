@@ -13,11 +13,12 @@ from ...compiler.registry import compile_instead
 from ...mechanics.joints import ANGLE, QUATERNION
 from ...mechanism import Mechanism, MechanismError
 from ...mechanism.checks import names_of
+from ...mechanism.model import NO_JOINTS
 from ...mechanism.naming import ANGLES
 from ...mechanism.parts import Place
 from .. import trees as tree
 from ..by_joint import coordinates_by_joint
-from ..states import ByJoint, Float64Array, checked_arrays, common_batch, real_numbers
+from ..states import ByJoint, Float64Array, checked_arrays, common_batch, in_brief, real_numbers
 from .closing import LoopEquations, closed_by
 from .constraints import decomposed, moved_by, one_state, position_error, require_finite
 from .decomposition import decompose
@@ -45,7 +46,7 @@ class AssemblyError(MechanismError):
 @compile_instead("'closed_assembly_iteration', one iteration, which also says how far it can be relied on")
 def assemble(
     mech: Mechanism,
-    q_guess: ArrayLike | Mapping[str, Any],
+    q_guess: ArrayLike | Mapping[str, Any] = NO_JOINTS,
     hold: Sequence[str] = (),
     tolerance: float = LOOPS.closed,
     max_steps: int = 300,
@@ -54,7 +55,8 @@ def assemble(
     """(nq,): a configuration near ``q_guess`` in which all loops are closed, the coordinates of the joints named in
     ``hold`` unchanged but for quaternions, which get unit length; single coordinates can be held too, "base.x", or with
     "base.yaw" a whole orientation.  A guess by joint, {"crank": 0.5}, is for the other joints that of ``mech.initial``;
-    the named ones keep their coordinates if loops can be closed so from there, and move too where they cannot.
+    the named ones keep their coordinates if loops can be closed so from there, and move too where they cannot; without
+    a guess all are as in ``mech.initial``.
 
     Levenberg-Marquardt on the configuration manifold: every step makes the error smaller, none moves a coordinate by
     more than half a radian or half the size of the loops.  Where that ends with a loop open, as it does at a stationary
@@ -299,9 +301,36 @@ def follow(mech: Mechanism, q: ByJoint, targets: Mapping[str, Any], largest: flo
 
     The loops are followed in steps of at most ``largest`` (lengths in units of the sizes of loops); where they lock
     before the targets are reached (a toggle point), an ``AssemblyError`` says how far they came.  There is no jump to
-    another branch.  One state at a time.
+    another branch.  One state at a time; ``follow_path`` goes on from target to target.
     """
-    (q,) = one_state("follow", mech, q=q)
+    q = _assembled(mech, q, "follow")
+    return _followed(
+        mech, q, {name: real_numbers(f"the target of {name!r}", x) for name, x in targets.items()}, largest
+    )
+
+
+def follow_path(mech: Mechanism, q: ByJoint, targets: Mapping[str, Any], largest: float = 0.05) -> Float64Array:
+    """(n, nq): the configurations that ``follow`` reaches as joints go from one target to the next, a row for each:
+    ``follow_path(mech, q, {"crank": np.linspace(0, 2 * np.pi, 73)})`` is a turn of the crank in steps of 5 degrees.
+
+    targets   name -> (n,) numbers, or (n, k) coordinates of a joint that has k; the same n for all
+    """
+    q = _assembled(mech, q, "follow_path")
+    rows = {name: np.atleast_1d(real_numbers(f"the targets of {name!r}", x)) for name, x in targets.items()}
+    counts = {name: len(x) for name, x in rows.items()}
+    if len(set(counts.values())) > 1:
+        told = ", ".join(f"{count} of {name!r}" for name, count in counts.items())
+        raise MechanismError(f"follow_path takes as many targets of each joint, not {told}")
+    reached = []
+    for k in range(max(counts.values(), default=0)):
+        q = _followed(mech, q, {name: x[k] for name, x in rows.items()}, largest)
+        reached.append(q)
+    return np.reshape(reached, (-1, mech.nq))
+
+
+def _assembled(mech: Mechanism, q: ByJoint, who: str) -> Float64Array:
+    """(nq,): one configuration, whose loops must be closed."""
+    (q,) = one_state(who, mech, q=q)
     loop, residual = _worst_loop(mech, q) if mech.loops else ("", 0.0)
     if np.abs(sizes(mech).rows * position_error(mech, q)).max(initial=0.0) > LOOPS.open_by_mistake:
         raise AssemblyError(
@@ -311,17 +340,22 @@ def follow(mech: Mechanism, q: ByJoint, targets: Mapping[str, Any], largest: flo
             residual,
             q,
         )
+    return q
+
+
+def _followed(mech: Mechanism, q: Float64Array, targets: Mapping[str, Float64Array], largest: float) -> Float64Array:
+    """(nq,): the configuration reached from the assembled q, one position of each target."""
     goal = q.copy()
     driven_q = np.zeros(mech.nq, dtype=bool)
     for name, values in targets.items():
         own = _place(mech, name)
         if driven_q[own.q_index].any():
             raise MechanismError(f"targets has two values for the coordinate that {name!r} moves with: give one")
-        reached, size = own.q_at(real_numbers(f"the target of {name!r}", values)), own.q_index.stop - own.q_index.start
+        reached, size = own.q_at(values), own.q_index.stop - own.q_index.start
         if np.size(reached) not in (1, size):
             raise MechanismError(
                 f"the target of {name!r} must be {size} number{'s' * (size > 1)}, one position, not shape "
-                f"{np.shape(reached)}: follow leads to one position at a time"
+                f"{np.shape(reached)}: follow leads to one position at a time, follow_path from one to the next"
             )
         goal[own.q_index], driven_q[own.q_index] = reached, True
     free = np.ones(mech.nv, dtype=bool)
@@ -347,9 +381,13 @@ def follow(mech: Mechanism, q: ByJoint, targets: Mapping[str, Any], largest: flo
         pace *= 0.5
         if pace < 1e-9:
             loop, residual = _worst_loop(mech, there)
+            at = {name: np.ravel(_place(mech, name).positions(q)) for name in targets}
+            reached = ", ".join(f"{name!r} is at {in_brief(values)}" for name, values in at.items() if len(values) == 1)
             raise AssemblyError(
                 f"loop {loop!r} of mechanism {mech.name!r} locks after {done:.4%} of the way (it would open by "
-                f"{residual:.3g}): {', '.join(map(repr, targets))} cannot be driven further on this branch",
+                f"{residual:.3g}): {', '.join(map(repr, targets))} cannot be driven further on this branch"
+                + f"; {reached}"
+                * bool(reached),
                 loop,
                 residual,
                 q,

@@ -30,12 +30,12 @@ TRIALS = (1e-2, 3e-2, 0.1)  # dimensionless: random changes of a configuration t
 
 
 def closed_start(who: str, mech: Mechanism, q: Any, named: Sequence[Sequence[str]] = ()) -> np.ndarray:
-    """(nq,): the given configuration with its loops closed to rounding; without one, that near the neutral one.  An
+    """(nq,): the given configuration with its loops closed to rounding; without one, that near ``mech.initial``.  An
     unknown name among those of ``named`` is what is reported first."""
     for names in named:
         velocity_map(mech, names, "coordinates")
     if q is None:
-        return assemble(mech, tree.neutral(mech))
+        return assemble(mech)
     (q,) = one_state(who, mech, q=q)
     require_finite(mech, q)
     if np.linalg.norm(sizes(mech).rows * position_error(mech, q)) > LOOPS.open_by_mistake:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...compiler.registry import ArrayFunction, register
+from ...compiler.registry import ArrayFunction, compile_instead, register
 from ...mechanism import Mechanism, MechanismError
 from ...mechanism.checks import names_of
 from ..by_joint import rates_by_joint, velocities_of
@@ -40,7 +40,8 @@ def inverse_dynamics(
 
     a              (nv,), consistent with the loops; with ``independent`` (as for ``forward_dynamics``) only those of
                    these joints, rows or coordinates, the rest follows; by joint, {"crank": 2.0}, these are independent;
-                   None for none: without ``v`` too these are the forces that hold the mechanism at rest
+                   None for none: without ``v`` too these are the forces that hold the mechanism at rest,
+                   ``static_forces``
     weights        one positive number per actuated coordinate: the forces with the least sum of weights * force^2 are
                    given, plain least squares by default, wherever loops leave a choice
     distribution   (actuated coordinates, k) or (actuated coordinates,): patterns by which the effort is shared, one per
@@ -71,6 +72,21 @@ def inverse_dynamics(
 
 
 register(inverse_dynamics, ArrayFunction("closed_inverse_dynamics"))
+
+
+@compile_instead("'closed_inverse_dynamics', whose velocities and accelerations are then zero")
+def static_forces(
+    mech: Mechanism,
+    q: ByJoint,
+    actuated: Sequence[str] | None = None,
+    wrenches: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    passive: Sequence[str] | None = None,
+) -> Float64Array:
+    """(nv,): joint forces that hold the mechanism still against gravity and ``wrenches`` (n_links, 6), which
+    ``lw.wrenches_at`` makes of pushes on links and frames.  They are zero at joints that are not ``actuated`` (default:
+    all are) or are ``passive``, and where loops leave a choice those with the least sum of ``weights`` * force^2."""
+    return inverse_dynamics(mech, q, None, None, actuated, weights, wrenches, passive=passive)
 
 
 def forces_besides(

@@ -95,7 +95,7 @@ def range_of_motion(
 
     coordinate   a joint of one coordinate, ``joint[k]`` (number k of its q, or its name in ``mech.q_names``) or
                  ``link.x``, ``link.y``, ``link.z`` (the origin of a link or frame in the world)
-    q            (nq,): assembled; by default what ``assemble`` makes of the neutral configuration
+    q            (nq,): assembled; by default what ``assemble`` makes of ``mech.initial``
     hold         joints and coordinates that stand still
     limits       whether the limits of joints are ends too; by default they are not looked at
     """

@@ -99,7 +99,7 @@ def workspace(
     coordinates      two names as ``range_of_motion`` takes them
     bounds           ((low, high), (low, high)): the rectangle that is looked at; by default as far as
                      ``range_of_motion`` finds each coordinate to go, or a turn where nothing stops it
-    q                (nq,): assembled; by default what ``assemble`` makes of the neutral configuration
+    q                (nq,): assembled; by default what ``assemble`` makes of ``mech.initial``
     inputs, outputs  joints and coordinates whose singular positions are looked for, as many as degrees of freedom each
     hold             joints and coordinates that stand still; as many as leave two degrees of freedom
     points           of the grid, in both directions or in each

@@ -43,8 +43,8 @@ __all__ = ["ALGORITHMS", "CONFIGURATION_FIRST", "SHAPES", "WITH_WRENCHES", "Algo
 
 CLOSED = "linkwise.closed"
 HOLDING_LOOPS = (
-    f"{CLOSED}.inverse_dynamics without velocity and acceleration (gravity_force, a term of the equations of motion, "
-    "is the same with loops)"
+    f"{CLOSED}.inverse_dynamics without velocity and acceleration, which is {CLOSED}.static_forces (gravity_force, a "
+    "term of the equations of motion, is the same with loops)"
 )
 LINEARIZATION = "linkwise.linearize or linkwise.linearization.rate_jacobian"
 

@@ -37,7 +37,7 @@ def view(
     """A page in the browser that shows a mechanism or its motions, to rotate, drag and play.
 
     what   a mechanism; a trajectory, a batch of them too, or a list of trajectories of one mechanism, played beside
-           each other; or a linear model (``lw.linearize``), whose modes are played
+           each other; a range of motion; or a linear model (``lw.linearize``), whose modes are played
     q      of a mechanism: a configuration (nq,) or {joint: ...}; a motion (m, nq); or several (..., m, nq), as
            ``lw.rollout`` gives them
     t      (m,): times of the rows of a motion; one second apart without them

@@ -68,7 +68,7 @@ def page(
 ) -> Page:
     """A page in which a mechanism is turned around and moved by sliders, or its motion played.
 
-    mech     a mechanism, or a trajectory of ``lw.simulate``, batches beside each other
+    mech     a mechanism, a trajectory of ``lw.simulate``, batches beside each other, or a range of motion
     q, t     configurations (m, nq), as of ``draw`` one (nq,), or several motions (..., m, nq) of equal times, as
              ``lw.rollout`` gives them, and their times (m,); without them joints have sliders, and a mechanism with
              loops and one degree of freedom moves along its range

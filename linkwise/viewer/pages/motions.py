@@ -11,13 +11,12 @@ import numpy as np
 
 import linkwise as lw
 
-from ..configurations import Motion, one_configuration, several_configurations
+from ..configurations import ROUND, Motion, one_configuration, paced, several_configurations
 from ..scene import scene
 from ..skeleton import Skeleton
 
 MOST_MEMBERS = 16  # of a batch that are shown beside each other
 MOST_FRAMES = 20_000
-ROUND = 6.0  # seconds in which a mechanism goes along its range
 EXCURSION = 0.1  # of the mechanism's size, to either side, of a joint that slides in a mechanism of several DoF
 
 
@@ -49,6 +48,11 @@ def motions_of(mech: Any, q: Any, t: Any, rate: float) -> Shown:
     """What ``page`` was given."""
     if not (math.isfinite(rate) and rate > 0.0):
         raise ValueError(f"rate must be a positive number of frames per second, got {rate!r}")
+    if isinstance(mech, lw.closed.RangeOfMotion) or isinstance(q, lw.closed.RangeOfMotion):
+        found = mech if q is None else q
+        return Shown(
+            found.mechanism, found.path.q[0], _along(found.mechanism, found.path.q), repr(found).splitlines()[0]
+        )
     if isinstance(mech, lw.Mechanism) and (q is None or isinstance(q, dict) or np.ndim(q) == 1):
         return Shown(mech, one_configuration(mech, q))
     members, note = _members(mech, q, t)
@@ -135,7 +139,8 @@ def _range(mech: lw.Mechanism, joint: str, q: np.ndarray) -> np.ndarray:
     """(n, nq): configurations along the range of a joint; where nothing stops it, once around from q on."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lw.MechanismWarning)  # an end that was not found is no matter here
-        found = lw.closed.range_of_motion(mech, joint, q, limits=True)
+        within = bool(((q >= mech.q_lower) & (q <= mech.q_upper)).all())  # else limits are not looked at
+        found = lw.closed.range_of_motion(mech, joint, q, limits=within)
     path, ends = found.path.q, found.values[[0, -1]]
     if not np.isinf([found.lower, found.upper]).all() or np.ptp(ends) < 2.0 * math.pi * (1.0 + 1e-6):
         return path
@@ -164,9 +169,7 @@ def _excursion(mech: lw.Mechanism, joint: str, q: np.ndarray) -> np.ndarray:
 
 def _along(mech: lw.Mechanism, q: np.ndarray) -> Frames:
     """Configurations (n, nq) of a path, forth and back unless it ends where it began, at an even pace."""
-    lengths = np.linalg.norm(lw.difference(mech, q[:-1], q[1:]), axis=-1)
-    t = np.concatenate([[0.0], np.cumsum(lengths)]) * (ROUND / lengths.sum())
-    once = Motion(mech, t, q).at(np.linspace(0.0, ROUND, 241))
+    once = Motion(mech, paced(mech, q), q).at(np.linspace(0.0, ROUND, 241))
     ends = [Skeleton(mech).at(one).points for one in q[[0, -1]]]  # bars that rotate about themselves are not seen to
     closes = np.abs(ends[0] - ends[1]).max() < 1e-6
     found = _continuous(mech, once if closes else np.concatenate([once, once[-2::-1]]))

@@ -266,6 +266,37 @@ def test_follow_to_where_it_is_and_one_position_at_a_time():
         lw.closed.follow(mech, q, {"crank_joint": np.linspace(0.0, 1.0, 30)})
 
 
+def test_a_path_goes_from_target_to_target():
+    mech = lw.mechanisms.four_bar()
+    angles = np.linspace(0.0, 2.0 * np.pi, 25)
+    path = lw.closed.follow_path(mech, np.zeros(3), {"crank_joint": angles})
+    np.testing.assert_array_equal(path[:, 0], angles)
+    assert np.abs(lw.closed.position_error(mech, path)).max() < 1e-12
+    assert np.abs(np.diff(path[:, 2])).max() < 0.3  # on one branch
+    np.testing.assert_allclose(path[-1], [2.0 * np.pi, -2.0 * np.pi, 0.0], atol=1e-9)
+    with pytest.raises(lw.MechanismError, match="as many targets of each joint, not 2 of 'crank_joint', 1 of 'rocker"):
+        lw.closed.follow_path(mech, np.zeros(3), {"crank_joint": [0.0, 0.1], "rocker_joint": [0.0]})
+    locks = lw.mechanisms.four_bar(0.8, 0.7, 0.6, 1.0)
+    with pytest.raises(lw.closed.AssemblyError, match="'crank_joint' is at 0.0312551"):  # where its range ends
+        lw.closed.follow_path(locks, lw.closed.assemble(locks), {"crank_joint": [0.0, 0.02, 0.1]})
+
+
+def test_without_a_guess_it_starts_from_the_initial_configuration():
+    mech = lw.mechanisms.four_bar()
+    turned = mech.with_initial(lw.configuration(mech, crank_joint=0.4))
+    assert turned == mech and turned.initial[0] == 0.4  # nothing of its dynamics has changed
+    np.testing.assert_allclose(lw.closed.assemble(turned), turned.initial, atol=1e-12)
+    np.testing.assert_allclose(lw.closed.assemble(mech), np.zeros(3), atol=1e-12)
+    found = lw.closed.range_of_motion(
+        turned.with_limits({"crank_joint": lw.Limits(0.3, 0.5)}), "crank_joint", limits=True
+    )
+    assert (found.lower, found.upper) == pytest.approx((0.3, 0.5))
+    again = turned.with_initial({"crank_joint": 0.5})
+    np.testing.assert_array_equal(again.initial, [0.5, *turned.initial[1:]])
+    with pytest.raises(lw.MechanismError, match="the initial configuration of mechanism 'four_bar' must have shape"):
+        mech.with_initial([0.1])
+
+
 def test_a_guess_by_joint_keeps_what_it_names_where_it_can():
     mech = lw.mechanisms.four_bar()
     q = lw.closed.assemble(mech, {"crank_joint": 0.9})

@@ -256,6 +256,13 @@ def test_a_live_simulation_is_that_of_rollouts_and_follows_the_hand(arm):
     assert np.linalg.norm(hand.position(free, pulled.q) - wanted) < 0.05
 
 
+def test_a_range_of_motion_is_played():
+    found = lw.closed.range_of_motion(lw.mechanisms.four_bar(), "crank_joint")
+    clip = clip_of(found)
+    np.testing.assert_array_equal(clip.motions[0].q, found.path.q)
+    assert clip.duration == pytest.approx(6.0)
+
+
 def test_numbers_beside_sliders_have_as_many_digits_as_steps_do():
     assert rounded(-3.671743, -180.0, 180.0, 0.1) == -3.7
     assert rounded(0.123456, -1.0, 1.0, 0.001) == 0.123

@@ -1,0 +1,45 @@
+"""Forces that hold closed mechanisms still, by virtual work: what the weight and a load do along the motion."""
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+
+STEP = 1e-5
+
+
+@pytest.mark.parametrize("motor", ["crank_joint", "slider_joint"])
+def test_weight_and_load_of_a_slider_crank(motor):
+    mech, push = lw.mechanisms.slider_crank(), np.array([0.0, 0.0, 0.0, -30.0, 5.0, 0.0])
+    angles = np.array([0.4, 0.9, 2.0])
+    work = []
+    for side in (-STEP, STEP):
+        q = lw.closed.follow_path(mech, lw.neutral(mech), {"crank_joint": angles + side})
+        ends = lw.frame_pose(mech, q, "slider")[:, :3, 3]
+        work.append((lw.potential_energy(mech, q) - ends @ push[3:], q[:, mech.q_index(motor)][:, 0]))
+    (before, at), (after, there) = work
+    q = lw.closed.follow_path(mech, lw.neutral(mech), {"crank_joint": angles})
+    load = lw.wrenches_at(mech, {"slider": push}, q, frame="world_aligned")
+    found = lw.closed.static_forces(mech, q, actuated=motor, wrenches=load)
+    own = mech.v_index(motor)
+    np.testing.assert_allclose(found[:, own][:, 0], (after - before) / (there - at), rtol=1e-6)
+    assert not np.delete(found, own, axis=1).any()
+    passive = [joint for joint in mech.joint_names if joint != motor]
+    np.testing.assert_allclose(lw.closed.static_forces(mech, q, passive=passive, wrenches=load), found, atol=1e-12)
+    a = lw.closed.forward_dynamics(mech, q, np.zeros_like(q), found, wrenches=load)
+    assert np.abs(a).max() < 1e-9
+
+
+def test_effort_is_shared_by_weights():
+    mech = lw.mechanisms.five_bar()
+    q = lw.closed.assemble(mech, [2.1, 1.9, 1.5, 1.9])
+    even, uneven = (lw.closed.static_forces(mech, q, weights=w) for w in (None, [100.0, 1.0, 1.0, 1.0]))
+    for forces in (even, uneven):
+        assert np.abs(lw.closed.forward_dynamics(mech, q, np.zeros(4), forces)).max() < 1e-9
+    assert abs(uneven[0]) < abs(even[0])
+
+
+def test_pushes_by_link_are_named_by_wrenches_at():
+    mech = lw.mechanisms.slider_crank()
+    with pytest.raises(lw.MechanismError, match="wrenches is a dictionary.*linkwise.wrenches_at makes one"):
+        lw.closed.static_forces(mech, lw.neutral(mech), wrenches={"slider": [0.0, 0.0, 0.0, 1.0, 0.0, 0.0]})

@@ -1,0 +1,96 @@
+"""Linkages as they are drawn: closed at zero, with the masses and inertias of rods."""
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+
+WATT = {"A": (0.0, 0.0), "B": (0.05, 0.08), "C": (0.35, 0.3), "D": (0.4, 0.0), "E": (0.48, 0.22)}
+WATT |= {"F": (0.8, 0.3), "G": (0.75, 0.0), "P": (0.25, 0.45)}
+LINKS = {"ground": "ADG", "crank": "AB", "coupler": "BCP", "rocker": "DCE", "link": "EF", "output": "GF"}
+LINE = {"A": (0, 0), "B": (1, 0), "C": (2, 0)}
+DOWN = (0.0, -9.81, 0.0)
+
+
+def rods(points, count=2000):
+    """(n, 2) points of equal masses along the sides of a polygon."""
+    ends = list(zip(points, [*points[1:], points[0]], strict=True))[: 1 if len(points) == 2 else None]
+    share = ((np.arange(count) + 0.5) / count)[:, None]
+    lengths = [np.linalg.norm(np.subtract(b, a)) for a, b in ends]
+    places = np.concatenate([np.array(a) + share * np.subtract(b, a) for a, b in ends])
+    return places, np.repeat(np.array(lengths) / count, count)
+
+
+def test_pins_and_points_are_where_they_are_drawn():
+    mech = lw.Builder().linkage(WATT, LINKS).build("watt", DOWN)
+    assert mech.joint_names == ("A", "D", "G", "B", "E")  # what is pinned to the ground first
+    assert [loop.name for loop in mech.loops] == ["C", "F"]
+    zero = np.zeros(mech.nq)
+    assert np.abs(lw.closed.position_error(mech, zero)).max() < 1e-15
+    for point, place in WATT.items():
+        np.testing.assert_allclose(lw.frame_pose(mech, zero, point)[:3, 3], [*place, 0.0], atol=1e-15)
+    assert lw.closed.degrees_of_freedom(mech, zero) == 1
+    q = lw.closed.follow(mech, zero, {"A": 1.0})
+    for link, points in LINKS.items():  # they keep their lengths
+        first, *others = (lw.frame_pose(mech, q, point)[:2, 3] for point in points)
+        for other, name in zip(others, points[1:], strict=True):
+            length = np.linalg.norm(np.subtract(WATT[name], WATT[points[0]]))
+            assert np.linalg.norm(other - first) == pytest.approx(length, abs=1e-12), link
+
+
+def test_links_are_thin_rods():
+    mech = lw.Builder().linkage(WATT, LINKS, density=3.0).build("watt", DOWN)
+    for name in ("coupler", "output"):
+        body = mech.bodies[mech.link_names.index(name)]
+        places, weights = rods([WATT[point] for point in LINKS[name]])
+        mass = 3.0 * weights.sum()
+        centre = 3.0 * weights @ places / mass
+        away = places - centre
+        assert body.mass == pytest.approx(mass)
+        origin = lw.frame_pose(mech, np.zeros(mech.nq), name)[:2, 3]
+        np.testing.assert_allclose(body.com[:2] + origin, centre, atol=1e-9)
+        moments = 3.0 * np.einsum("n,ni,nj->ij", weights, away, away)
+        np.testing.assert_allclose(np.diag(body.inertia)[2], np.trace(moments), rtol=1e-6)
+        np.testing.assert_allclose(body.inertia[0, 1], -moments[0, 1], rtol=1e-6)
+
+
+def test_slots_of_the_ground_and_of_links():
+    crank, rod = 0.1, 0.4
+    points = {"O": (0.0, 0.0), "A": (crank, 0.0), "B": (crank + rod, 0.0)}
+    engine = lw.Builder().linkage(points, {"ground": "O", "crank": "OA", "rod": "AB"}, {"B": ("ground", (1.0, 0.0))})
+    mech = engine.build("engine", DOWN)
+    q = lw.configuration(mech, O=0.7)
+    expected = crank * np.cos(0.7) + np.sqrt(rod**2 - (crank * np.sin(0.7)) ** 2)
+    np.testing.assert_allclose(lw.frame_pose(mech, q, "B")[:2, 3], [expected, 0.0], atol=1e-10)
+    found = lw.closed.range_of_motion(mech, "B.x", lw.configuration(mech, O=0.7))
+    assert (found.lower, found.upper) == pytest.approx((rod - crank, rod + crank))
+    points = {"O": (0.0, 0.0), "A": (0.1, 0.0), "M": (0.0, -0.3), "T": (0.2, 0.3)}
+    links = {"ground": "OM", "crank": "OA", "lever": "MT"}
+    quick = lw.Builder().linkage(points, links, {"A": ("lever", (0.1, 0.3))}).build("quick_return", DOWN)
+    found = lw.closed.range_of_motion(quick, "M")
+    assert found.upper - found.lower == pytest.approx(2.0 * np.arcsin(1.0 / 3.0))
+
+
+def test_three_links_at_one_point_have_two_pins():
+    points = {"A": (0, 0), "B": (1, 0), "C": (0, 1), "D": (1, 1)}
+    mech = lw.Builder().linkage(points, {"ground": "AB", "a": "AD", "b": "BD", "c": "CD"}).build("fork", DOWN)
+    assert mech.n_links == 3 and {*mech.joint_names} | {loop.name for loop in mech.loops} == {"A", "B", "D", "D2"}
+
+
+@pytest.mark.parametrize(
+    ("points", "links", "slots", "told"),
+    [
+        (WATT, {"crank": "AB"}, {}, 'give links a "ground"'),
+        (WATT, {"ground": "A", "crank": "AX"}, {}, "has a point 'X' that is not given"),
+        (WATT, {"ground": "A", "crank": "AB"}, {}, "no link of the linkage has point 'C'"),
+        (WATT, {"ground": "A", "crank": "A"}, {}, "'crank' of the linkage needs at least two points, got A"),
+        (WATT, {"ground": "A", "crank": "AA"}, {}, "has a point twice: A, A"),
+        (LINE, {"ground": "A", "x": "BC"}, {}, "no pins lead from the ground to link 'x'"),
+        ({"A": (0, 0, 0)}, {"ground": "A"}, {}, r"point 'A' of the linkage must have shape \(2,\)"),
+        (LINE, {"ground": "A", "x": "ABC"}, {"B": ("y", (1, 0))}, "there is no link 'y'"),
+        (LINE, {"ground": "A", "x": "ABC"}, {"A": ("ground", (1, 0))}, "must belong to one other link"),
+    ],
+)
+def test_what_is_wrong_is_told(points, links, slots, told):
+    with pytest.raises(lw.MechanismError, match=told):
+        lw.Builder().linkage(points, links, slots)
