@@ -14,6 +14,8 @@ from linkwise.mechanism.checks import MechanismError
 from linkwise.mechanism.model import GROUND
 
 NORMAL = (0.0, 0.0, 1.0)
+THICKNESS = 1e-4  # moments about axes in the plane are larger by this share: those of rods about themselves are not
+#                   zero, which other programs refuse, and motions in the plane are the same
 
 
 @dataclass(frozen=True)
@@ -126,4 +128,5 @@ class Linkage:
         for rod, middle, (a, b) in zip(masses, middles, ends, strict=True):
             for weight, way in ((1.0 / 12.0, b - a), (1.0, middle - com)):
                 inertia += rod * weight * (way @ way * np.eye(3) - np.outer(way, way))
+        inertia[[0, 1], [0, 1]] += THICKNESS * inertia[2, 2]
         builder.link(link, mass, com, inertia)
