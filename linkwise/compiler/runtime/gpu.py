@@ -18,7 +18,7 @@ import numpy as np
 from ..ir.looped import AnyProgram
 from ..ir.program import Array
 from ..ir.recurrence import Recurrence
-from ..targets import cuda_c, cuda_transposition
+from ..targets import cuda_c, cuda_spills, cuda_transposition
 from ..targets.protocol import Options
 from .arrays import NoDeviceError
 from .device_arrays import seen_by_cupy, writable
@@ -193,10 +193,18 @@ class _Compiled:
 
     def _code(self, batch: int, in_rows: tuple[bool, ...]) -> _Code:
         """The code for arrays that lie so.  Long code is compiled once, for any strides."""
-        direct = self._layout(batch, (False,) * len(in_rows))
+        direct, tiled = self._layout(batch, (False,) * len(in_rows)), self._layout(batch, in_rows)
         if self._near is None:
             self._near = self._is_faster_with_near_values(direct)
-        return self._loaded(direct if self._near or self._is_long else self._layout(batch, in_rows), self._near)
+        if self._is_long or (self._near and not self._has_room_for_tiles(direct, tiled)):
+            return self._loaded(direct, self._near)
+        return self._loaded(tiled, self._near)
+
+    def _has_room_for_tiles(self, direct: cuda_c.Layout, tiled: cuda_c.Layout) -> bool:
+        """Whether tiles beside the values in shared memory leave as many warps as are to run at a time: on an H200 they
+        make code half as fast again then, and a third slower otherwise."""
+        tiles = cuda_c.tile_bytes(self._program, self._options, tiled)
+        return self._loaded(direct, near=True).shared + tiles <= cuda_spills.NEAR_BYTES
 
     def _is_faster_with_near_values(self, layout: cuda_c.Layout) -> bool:
         """Whether values that registers have no room for wait in shared memory, or where the compiler leaves them: it

@@ -109,6 +109,11 @@ def _tile_sizes(program: AnyProgram, layout: Layout) -> list[int]:
     return [WARP * _pitch(array) if rows else 0 for array, rows in zip(arrays, layout.rows, strict=True)]
 
 
+def tile_bytes(program: AnyProgram, options: Options, layout: Layout) -> int:
+    """What the tiles of a warp take of shared memory."""
+    return sum(_tile_sizes(program, layout)) * ITEM_BYTES[options.dtype]
+
+
 def _warps(tiles: Sequence[int], options: Options) -> int:
     """Warps in a block: as many as there is shared memory for."""
     warps = MOST_WARPS
