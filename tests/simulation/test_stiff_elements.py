@@ -100,6 +100,24 @@ def test_all_methods_bounce_from_a_stop_as_an_accurate_integration_does():
             assert -1.0 < v[-1, 0] < 0.0
 
 
+def test_stops_give_no_energy_to_what_hits_them_in_semi_implicit_steps():
+    """M (v' - v) = h (f - bias): f gives at most what the kinetic energy grows by, less the work of the bias at v'.
+    Arms within their limits, each joint at up to some ten rad/s, in steps up to ten times as long as the time constant
+    of stops; joints that stops slow down the most end at their bounds."""
+    mech = lw.mechanisms.planar_arm(4).with_gravity((0, 0, 0))
+    mech = mech.with_limits(dict.fromkeys(mech.joint_names, lw.Limits(-1.0, 1.0)))
+    rng = np.random.default_rng(0)
+    q, v = rng.uniform(-1.0, 1.0, (2000, 4)), rng.normal(scale=30.0, size=(2000, 4))
+    for h in (1e-3, 1e-2, 2e-2):
+        after, found = lw.rollout(mech, q, v, None, h, 1, "semi_implicit", final_only=True)
+        before = lw.kinetic_energy(mech, q, v)
+        given = lw.kinetic_energy(mech, q, found) - before + h * np.sum(found * lw.bias_force(mech, q, v), axis=-1)
+        assert (given <= 1e-9 * before).all() and (given < -1e-6 * before).mean() > 0.05
+    slow = slider(limits=lw.Limits(-1.0, 1.0))
+    after, _ = lw.rollout(slow, [0.9], [20.0], None, 1e-2, 1, "semi_implicit", final_only=True)
+    assert after[0] == pytest.approx(1.0, abs=0.01)
+
+
 def test_steps_that_are_too_long_for_dampers_and_servos_are_warned_of():
     damped = slider(damping=4000.0)  # a rate of 2000 per second, of which RK4 follows 2.785 per step
     with pytest.warns(lw.MechanismWarning, match=r"0.0015 s are too long for damping.*'rk4': take steps of 0.001 s"):

@@ -23,6 +23,7 @@ from .law import ForceLaw, Situation
 
 RETURN_STEPS = 4.0
 SOFTER = 0.01  # of its stiffness, by which a stop with a knee pushes harder the deeper it is beyond that
+NOTHING = 1e-200  # what is divided by nowhere but where all is zero
 INFINITE = ("lower", "upper", "width", "knee")  # numbers that may be so
 FRICTION_SPEED = 1e-2  # rad/s or m/s below which dry friction is regularised
 Numbers = Mapping[str, Sequence[Scalar]]
@@ -291,15 +292,15 @@ class StopSpring(NamedTuple):
         """The force, and its slope by the rate with the sign changed, not negative.  One law for both sides, of which x
         is beyond one at most.
 
-        With a ``step`` the spring is at the depth that is reached by its end.  Whether the stop pushes is then decided
-        at the start of the step, or at its end where x is within bounds still: what leaves is held until it has left,
-        as it would otherwise be pressed in again by the next step."""
+        With a ``step`` the spring is at the depth that is reached by its end.  Whether the stop pushes is decided at the
+        start of the step: what leaves is held until it has left, as it would otherwise be pressed in again by the next
+        step.  What is about to come beyond a bound is slowed down by a damper, ``_arrested``: neither gives energy that
+        the spring does not hold, whatever rate the step ends with."""
         damping, beyond = self.damping, excess(x, bounds)
-        on_the_way: Scalar = 0.0  # how much of the step is not in the depth yet
+        outside: Scalar = True
         if step is not None:
             outside = 0.0 < beyond * beyond
             beyond = select(outside, beyond, excess(x + step * rate, bounds))
-            on_the_way = select(outside, step, 0.0)
             if not is_unbounded(self.width):
                 damping = damping * _slow_enough(step, damping * self.width)
         side = select(beyond < 0.0, -1.0, 1.0)
@@ -309,7 +310,18 @@ class StopSpring(NamedTuple):
         stiffness = select(0.0 < push, self.stiffness, 0.0)  # else it would pull
         if step is None:
             return -(push * stiffness * side), 0.0
-        return -((push + on_the_way * inwards) * stiffness * side), stiffness * (damped + step)
+        damper = self._arrested(depth, inwards, step, damped)
+        forces = select(outside, push + step * inwards, damper * inwards)
+        return -(forces * stiffness * side), stiffness * select(outside, damped + step, damper)
+
+    def _arrested(self, depth: Scalar, inwards: Scalar, step: Scalar, damped: Scalar) -> Scalar:
+        """The damping, in units of the stiffness, with which what would be this deep by the end of a step reaches the
+        bound by then: of the inertia m for which the stop is critically damped, m = stiffness (damping width / 2)^2.
+        It is at most that of the stop beyond the bound."""
+        time = step if is_unbounded(self.width) else 0.5 * self.damping * self.width
+        most, missing = damped + step, step * inwards - depth
+        part = time * time * depth
+        return most * part / (step * missing * most + part + NOTHING)
 
     def energy(self, x: Scalar, bounds: Bounds) -> Scalar:
         """The integral of ``_bent``, times the stiffness."""

@@ -31,8 +31,8 @@ class CompliantContact(ForceLaw):
         return ()
 
     def corrects_steps(self, mech: Mechanism) -> bool:
-        """Whether friction on the ground follows from the normal force at the end of a step."""
-        return any(pair.law.friction > 0.0 and _with_the_ground(mech, pair) for pair in self.pairs)
+        """Whether some touch the ground: which of them push, and how much they rub, follows from the end of a step."""
+        return any(_with_the_ground(mech, pair) for pair in self.pairs)
 
     def longest_step(self, mech: Mechanism, implicit: bool) -> float:
         """The longest step that the contacts are made for, where those with the ground are taken implicitly or not."""

@@ -24,6 +24,7 @@ from ..scalar import Scalar, is_zero, select, sqrt
 from ..spatial import Symmetric3, Vector3
 
 RESTING = 1e-18  # m^2: square of a change of depth that is none
+GROWING = 1e-9  # m: by how much a depth must change for its secant to be more than rounding
 
 
 class Law(Protocol):
@@ -91,11 +92,14 @@ def contact_response(
 
     A step that stops what falls takes most of that normal force back, by its slope.  Where the velocity ``reached`` by
     the end of the step is known, friction is that of the normal force there, and of the faster sliding; else it is
-    less by what the step would take back from a free ``mass`` that falls."""
+    less by what the step would take back from a free ``mass`` that falls.  What was about to touch has the same normal
+    force as in that solution if it ends as that did, and else a damper's: it neither pulls nor pushes what others have
+    stopped before."""
     rate = -normal.dot(velocity)
-    push, along = normal_response(law, depth + step * rate, rate, step, bound)
-    if is_zero(law.friction):
-        return Response(normal * push, along, 0.0)
+    if is_zero(step):
+        push, along = normal_force(law, depth, rate, bound), 0.0
+    else:
+        push, along = predicted_normal_force(law, depth, rate, step, mass)
     sliding = velocity + normal * rate
     pressed, square = push, sliding.dot(sliding)
     if reached is None and not is_zero(step):
@@ -103,30 +107,66 @@ def contact_response(
         falling = change / (change + depth * depth + RESTING)  # 1 if the depth is mostly that of this step, 0 at rest
         pressed = push / (1.0 + along * falling * (step * (1.0 / mass)))
     elif reached is not None:
-        later = -normal.dot(reached)
-        slid = reached + normal * later
-        pressed = at_least(push + along * (later - rate), 0.0)
+        ended = -normal.dot(reached)
+        slid = reached + normal * ended
         square = select(square < slid.dot(slid), slid.dot(slid), square)
+        pressed = at_least(push + along * (ended - rate), 0.0)
+        apart = depth < 0.0
+        damper = pressed / select(apart, select(0.0 < pressed, ended, 1.0), 1.0)
+        push, along = select(apart, damper * rate, push), select(apart, damper, along)
+    if is_zero(law.friction):
+        return Response(normal * push, along, 0.0)
     most = law.friction * pressed
     viscous = most * (1.0 / law.damping if is_zero(step) else 0.0)  # the speed at which damping reaches its bound
     drag = most / sqrt(square + law.slip_speed**2 + viscous * viscous)
     return Response(normal * push - sliding * drag, along, drag)
 
 
-def normal_response(law: Law, depth: Scalar, rate: Scalar, step: Scalar, bound: float) -> tuple[Scalar, Scalar]:
-    """f, and its slope by the rate, not negative, where the depth changes by ``step`` times as much."""
-    phi, growth = smoothed_depth(law, depth)
+def normal_force(law: Law, depth: Scalar, rate: Scalar, bound: float) -> Scalar:
+    """f of explicit steps."""
+    phi, _ = smoothed_depth(law, depth)
     share: Scalar = 1.0
     if law.dissipation * bound:
         share = 1.0 / (1.0 + (law.dissipation * law.stiffness * bound) * phi)
-    x = at_least(law.dissipation * rate * share, -2.0)
+    return law.stiffness * phi * _loss(law, rate * share)[0]
+
+
+def implicit_normal_force(law: Law, depth: Scalar, rate: Scalar, step: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+    """f(u) = k phi(p + h u) psi(d u), and two slopes of it, not negative: forces of a step are f(u) + C (u' - u) of the
+    rate u' that it ends with.  f is convex: the tangent lies below it.  The other is the secant where shapes approach
+    each other, to the rate at which they touch, or to rest where they do already, where f is k phi(p)."""
+    later, touching = depth + step * rate, at_least(depth, 0.0)
+    (phi, slope), (before, _) = smoothed_depth(law, later), smoothed_depth(law, touching)
+    psi, faster = _loss(law, rate)
+    way = later - touching
+    growing = GROWING < way
+    mean = select(growing, phi - before, slope) / select(growing, way, 1.0)
+    least = select(growing, before, phi)
+    tangent = law.stiffness * (step * psi * slope + phi * faster * law.dissipation)
+    secant = law.stiffness * (step * psi * mean + least * faster * law.dissipation)
+    return law.stiffness * phi * psi, tangent, secant
+
+
+def predicted_normal_force(law: Law, depth: Scalar, rate: Scalar, step: Scalar, mass: float) -> tuple[Scalar, Scalar]:
+    """The force of a step at the rate u of its start, and its slope C, of a rate that it may end with: that of Newton's
+    method from u on for a free ``mass``, not beyond rest.
+
+    The slope is the secant where shapes approach each other: what a tangent leaves of a hard impact is half of it, and
+    it would pull at what others have stopped, at the rate that it leaves.  So a contact that touches gives no more
+    energy than its spring sets free, whatever rate the step ends with."""
+    force, tangent, _ = implicit_normal_force(law, depth, rate, step)
+    softness = step * (1.0 / mass)
+    ended = at_least(rate - softness * force / (1.0 + softness * tangent), 0.0)
+    ended = select(0.0 < rate, ended, rate)
+    force, _, slope = implicit_normal_force(law, depth, ended, step)
+    return force + slope * (rate - ended), slope
+
+
+def _loss(law: Law, rate: Scalar) -> tuple[Scalar, Scalar]:
+    """psi(d u), and its slope by d u."""
+    x = at_least(law.dissipation * rate, -2.0)
     shrinking = at_most(x, 0.0)
-    psi, slope = 1.0 + x + 0.25 * (shrinking * shrinking), 1.0 + 0.5 * shrinking
-    by_rate = law.stiffness * phi * slope * (law.dissipation * share)
-    if is_zero(step):
-        return law.stiffness * phi * psi, by_rate
-    by_depth = (psi - x * slope * (1.0 - share)) * (law.stiffness * growth)
-    return law.stiffness * phi * psi, step * by_depth + by_rate
+    return 1.0 + x + 0.25 * (shrinking * shrinking), 1.0 + 0.5 * shrinking
 
 
 def smoothed_depth(law: Law, depth: Scalar) -> tuple[Scalar, Scalar]:
