@@ -99,18 +99,16 @@ def rollout(
     """Motion of many states at once: q (..., steps + 1, nq) and v (..., steps + 1, nv), the initial state first.
 
     q0, v0       (..., nq), (..., nv): initial states, their batches broadcast; None and {joint: ...} as in ``simulate``
-    tau          joint forces: None for none, (nv,) the same at all times, (steps, nv) in every step, (..., steps, nv)
-                 for every state too, (..., 1, nv) for every state the same at all times; {joint: number}; or
-                 ``lw.held``, a controller
+    tau          joint forces: None, (nv,) the same at all times, (steps, nv) in every step, (..., steps, nv) for every
+                 state too, (..., 1, nv) for every state the same at all times; {joint: number}; or ``lw.held``
     dt           length of a step: a number, or one for each state; may be negative or 0; None: ``mech.timestep``
-    method       "rk4", of fourth order, "semi_implicit" (v first, then q with the new v; contact implicitly), of first
-                 order at a quarter of the cost, or the name of one of your own (``linkwise.register_integrator``)
+    method       "rk4", of fourth order, "semi_implicit" (contact implicitly), of first order at a quarter of the cost, or
+                 the name of one of your own (``linkwise.register_integrator``)
     wrenches     external, in link frames: None, or (n_links, 6) and more axes as tau
     feedback     {"target": ..., "kp": ..., "kd": ...}: joint forces kp (target - q) - kd v besides tau, of the start of
                  each step, and gain [target - q; -v] with "gain" (..., nv, 2 nv).  The target has the shapes of tau; kp
                  and kd are (..., nv) or a number, for all joints with motors; all but gain as {joint: ...} too.
-                 Or a compiled controller (``lw.computed_torque``, ...), in every stage of a step, which computes with
-                 the mechanism that it was made of, not with ``mech`` or ``parameters``
+                 Or a compiled controller (``lw.computed_torque``, ...), in every stage, of the mechanism it was made of
     parameters   numbers of the mechanism that differ from state to state, as ``compile`` names them:
                  {"mass": (..., n_links), "forearm.com": (..., 3)}; masses and inertias that no body has are refused.
                  Of what acts too: "damping", "friction", "stiffness" (..., nv) of joints, "elbow.damping" of one;
@@ -132,8 +130,8 @@ def rollout(
     require_without_drives(mech)
     method, target = method_in(mech, coordinates, method), one_of("target", target, rollout_targets())
     ALGORITHMS[step_name(mech, method)].check(mech)
-    parameters = by_name("parameters", parameters, "{'mass': masses}")
-    steps, acting = count("steps", steps, 0), acting_laws(mech, passive, method, dt, tuple(parameters))
+    parameters, steps = by_name("parameters", parameters, "{'mass': masses}"), count("steps", steps, 0)
+    acting = acting_laws(mech, passive, method, dt, tuple(parameters))
     own_ctrl = ctrl  # references of controllers come behind it, and do not decide on the precision
     acting, feedback, ctrl = with_controller(mech, acting, feedback, ctrl, dt, steps, bool(parameters))
     every, more = stride(steps, every, final_only), {} if wrenches is None else {"wrenches": wrenches}
