@@ -125,7 +125,7 @@ _LATER = {
         "wrenches_at",
     ),
     ".dynamics.momenta": ("momenta",),
-    ".dynamics.held_contacts": ("hold_contacts",),
+    ".dynamics.held_contacts": ("hold_contacts", "hold_frames"),
     ".dynamics.identification": (
         "BaseParameters",
         "base_parameters",
@@ -155,6 +155,7 @@ _LATER = {
     ".dynamics.acting": ("acting",),
     ".simulation.functions": ("held",),
     ".simulation.rollouts": ("rollout",),
+    ".simulation.step_matrices": ("rollout_derivatives",),
     ".simulation.rollout_gradients": ("rollout_vjp",),
     ".simulation.step_kernels": ("step_kernel",),
     ".simulation.steps": ("rollout_methods",),

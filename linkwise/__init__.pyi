@@ -67,6 +67,7 @@ from .dynamics.frames import jacobian_rate_times_velocity as jacobian_rate_times
 from .dynamics.frames import manipulability as manipulability
 from .dynamics.frames import wrenches_at as wrenches_at
 from .dynamics.held_contacts import hold_contacts as hold_contacts
+from .dynamics.held_contacts import hold_frames as hold_frames
 from .dynamics.identification import BaseParameters as BaseParameters
 from .dynamics.identification import base_parameters as base_parameters
 from .dynamics.identification import inertial_parameters as inertial_parameters
@@ -172,6 +173,7 @@ from .simulation.rollouts import rollout as rollout
 from .simulation.run import SimulationError as SimulationError
 from .simulation.run import simulate as simulate
 from .simulation.step_kernels import step_kernel as step_kernel
+from .simulation.step_matrices import rollout_derivatives as rollout_derivatives
 from .simulation.steps import rollout_methods as rollout_methods
 from .simulation.storage import load_trajectory as load_trajectory
 from .simulation.trajectory import Trajectory as Trajectory
@@ -284,6 +286,7 @@ __all__ = [
     "gravity_force",
     "held",
     "hold_contacts",
+    "hold_frames",
     "inertial_parameters",
     "integrate",
     "interop",
@@ -336,6 +339,7 @@ __all__ = [
     "register_target",
     "regressor",
     "rollout",
+    "rollout_derivatives",
     "rollout_methods",
     "rollout_vjp",
     "rotor_inertias",

@@ -1,18 +1,19 @@
-"""Standing without slip: shapes that touch, held where they are by loops."""
+"""Standing without slip: shapes that touch, or frames, held where they are by loops."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..mechanics.joints import Cylindrical, Fixed, Floating, Joint, Planar, Revolute, Spherical
-from ..mechanism import Loop, Mechanism, MechanismError
+from ..mechanism import Loop, Mechanism, MechanismError, require_mechanism
+from ..mechanism.checks import names_of
 from ..mechanism.shapes import Shape
+from .by_joint import state_by_joint
 from .compliant_contact import contact_points
-from .states import checked_arrays
+from .states import ByJoint, checked_arrays
 from .trees import frame_pose
 
 FLAT = 1e-3  # relative: points that are closer than this to one line are on it
@@ -21,7 +22,7 @@ ALONG = 0.99  # cosine: if that line is along an axis of the shape,
 ON_THE_SIDE = 0.5  # of a radius: and is further than this from where it touches
 
 
-def hold_contacts(mech: Mechanism, q: ArrayLike | None = None, within: float = 1e-3) -> Mechanism:
+def hold_contacts(mech: Mechanism, q: ByJoint | None = None, within: float = 1e-3) -> Mechanism:
     """A copy in which the points that touch at ``q`` (nq,) are held where they are, neither sliding nor letting go.
 
     Compliant friction is viscous at rest: feet on it creep, and in a linear model nothing leads them back.  What stands
@@ -36,11 +37,12 @@ def hold_contacts(mech: Mechanism, q: ArrayLike | None = None, within: float = 1
     touches; wheels and balls, which turn about their own centre, would not roll and are refused: those are loops,
     ``lw.Wheel`` and ``lw.Ball``.
     """
-    if q is None:
-        q = mech.initial
-    (at,) = checked_arrays(mech, q=q)
-    if at.ndim > 1:
-        raise MechanismError(f"hold_contacts takes one configuration ({mech.nq},), got shape {at.shape}")
+    at = _one_configuration("hold_contacts", mech, q)
+    if not mech.contact_pairs:
+        raise MechanismError(
+            f"mechanism {mech.name!r} has no contacts: lw.hold_frames(mech, frames, q) holds frames that you name; "
+            "mech.with_shape and mech.with_ground make contacts"
+        )
     gaps, points, _, _ = contact_points(mech, at, np.zeros(mech.nv))
     groups: dict[tuple[str, str], list[np.ndarray]] = {}
     held = set()
@@ -54,11 +56,41 @@ def hold_contacts(mech: Mechanism, q: ArrayLike | None = None, within: float = 1
     if not groups:
         raise MechanismError(
             f"nothing of mechanism {mech.name!r} touches in this configuration: the smallest gap is "
-            f"{gaps.min(initial=np.inf):.3g} m; within={within:g} is what counts as touching"
+            f"{gaps.min(initial=np.inf):.3g} m; within={within:g} is what counts as touching; frames that you "
+            "name are held by lw.hold_frames"
         )
     loops = [loop for sides, places in groups.items() for loop in _loops(mech, at, sides, np.array(places))]
     kept = tuple(pair for pair in mech.contact_pairs if pair.name not in held)
     return replace(mech, contact_pairs=kept).with_loops(*loops)
+
+
+def hold_frames(
+    mech: Mechanism, frames: str | Sequence[str], q: ByJoint | None = None, *, points: bool = False
+) -> Mechanism:
+    """A copy in which links or frames are held where they are at ``q`` (nq,): feet that stand, hands that hold on.
+
+    frames   their names; each is a loop "held:NAME" between the ground and the frame, which ``active`` of functions in
+             ``lw.closed`` can let go
+    q        one configuration, or {joint: ...}; None for ``mech.initial``
+    points   True: only the frames' origins are held, as by ball joints (point feet); False: their rotations too
+    """
+    at = _one_configuration("hold_frames", mech, q)
+    kind, loops = (Spherical() if points else Fixed()), []
+    for name in names_of(frames):
+        if mech.frame(name).body < 0:
+            raise MechanismError(f"hold_frames: {name!r} is fixed to the ground already")
+        pose = frame_pose(mech, at, name)
+        loops.append(Loop(f"held:{name}", kind, "ground", (pose[:3, :3], pose[:3, 3]), name, (np.eye(3), np.zeros(3))))
+    return mech.with_loops(*loops)
+
+
+def _one_configuration(what: str, mech: Mechanism, q: ByJoint | None) -> np.ndarray:
+    require_mechanism(mech)
+    given = mech.initial if q is None else state_by_joint(mech, {"q": q})["q"]
+    (at,) = checked_arrays(mech, q=given)
+    if at.ndim > 1:
+        raise MechanismError(f"{what} takes one configuration ({mech.nq},), got shape {at.shape}")
+    return at
 
 
 def _carrier(mech: Mechanism, shape: Shape) -> str:

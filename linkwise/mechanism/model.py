@@ -497,4 +497,7 @@ def _read_only(array: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def require_mechanism(mech: Any) -> None:
     if not isinstance(mech, Mechanism):
-        raise TypeError(f"a Mechanism is needed, got {type(mech).__name__}: make one with linkwise.load or Builder")
+        raise TypeError(
+            f"a Mechanism is needed, got {type(mech).__name__}: make one with linkwise.load or Builder, and give it "
+            "first"
+        )

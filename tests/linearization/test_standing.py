@@ -93,6 +93,27 @@ def test_a_quadruped_on_servos_comes_to_rest_where_it_stands():
     assert standing.stable and standing.distance < 0.05
 
 
+def test_frames_are_held_where_they_are():
+    robot = lw.mechanisms.quadruped(held=())
+    toes = [name for name in robot.frame_names if name.endswith("_toe")]
+    built_in, held = lw.mechanisms.quadruped(), lw.hold_frames(robot, toes, points=True)
+    assert [loop.name for loop in held.loops] == [f"held:{toe}" for toe in toes]
+    stand, rest, motors = robot.initial, np.zeros(robot.nv), robot.joint_names[1:]
+    torques = [lw.closed.inverse_dynamics(one, stand, rest, rest, actuated=motors) for one in (held, built_in)]
+    np.testing.assert_allclose(*torques, atol=1e-9)
+    flat = lw.hold_frames(lw.mechanisms.humanoid(held=()), ("left_sole", "right_sole"))
+    assert lw.closed.degrees_of_freedom(flat, flat.initial) == flat.nv - 12
+    bent = {"front_left_knee_joint": 0.3}
+    leg = lw.hold_frames(robot, "front_left_toe", bent, points=True)
+    assert np.abs(lw.closed.position_error(leg, lw.configuration(robot, bent))).max() < 1e-12
+    with pytest.raises(lw.MechanismError, match=r"has no contacts: lw\.hold_frames"):
+        lw.hold_contacts(robot)
+    with pytest.raises(lw.MechanismError, match="no link or frame 'toe'"):
+        lw.hold_frames(robot, "toe")
+    with pytest.raises(lw.MechanismError, match="'ground' is fixed to the ground already"):
+        lw.hold_frames(robot, "ground")
+
+
 def test_what_nothing_holds_has_no_equilibrium_nearby_and_that_is_said():
     mech, q = quadruped(300.0)
     limp = lw.hold_contacts(mech, q).with_acting(actuators=False)
