@@ -52,15 +52,17 @@ def rollout_derivatives(
         )
     if any(one.has_activation for one in mech.actuators):
         raise MechanismError("rollout_derivatives: actuators with states of their own need rollout_vjp")
-    n, ones = mech.nv, (1,) * (q.ndim - 1)
-    unit = np.zeros((2 * n, *ones, 2, 2 * n), q.dtype)  # what each element of the state at the end of a step owes to it
-    unit[(slice(None), *(0 for _ in ones), 1)] = np.eye(2 * n)
-    pairs = (np.stack([x[..., :-1, :], x[..., 1:, :]], axis=-2) for x in (q, v))
+    n = mech.nv
+    unit = np.zeros((2 * n, 2, 2 * n), q.dtype)  # each element of the state at the end of a step counts for itself
+    unit[:, 1] = np.eye(2 * n)
+    unit = unit.reshape(2 * n, *(1,) * (q.ndim - 1), 2, 2 * n)
+    starts_and_ends = [np.stack([x[..., :-1, :], x[..., 1:, :]], axis=-2) for x in (q, v)]
     if feedback is not None and "target" in feedback:
         feedback = {**feedback, "target": _per_step(feedback["target"], 1)}
     found = rollout_vjp(
         mech,
-        *pairs,
+        starts_and_ends[0],
+        starts_and_ends[1],
         _per_step(state_by_joint(mech, {"tau": tau})["tau"], 1),
         dt,
         1,
