@@ -102,8 +102,8 @@ def rollout(
     tau          joint forces: None, (nv,) the same at all times, (steps, nv) in every step, (..., steps, nv) for every
                  state too, (..., 1, nv) for every state the same at all times; {joint: number}; or ``lw.held``
     dt           length of a step: a number, or one for each state; may be negative or 0; None: ``mech.timestep``
-    method       "rk4", of fourth order, "semi_implicit" (contact implicitly), of first order at a quarter of the cost, or
-                 the name of one of your own (``linkwise.register_integrator``)
+    method       "rk4", of fourth order, "semi_implicit" (contact implicitly), of first order at a quarter of the cost,
+                 or the name of one of your own (``linkwise.register_integrator``)
     wrenches     external, in link frames: None, or (n_links, 6) and more axes as tau
     feedback     {"target": ..., "kp": ..., "kd": ...}: joint forces kp (target - q) - kd v besides tau, of the start of
                  each step, and gain [target - q; -v] with "gain" (..., nv, 2 nv).  The target has the shapes of tau; kp
