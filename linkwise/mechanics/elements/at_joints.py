@@ -292,10 +292,10 @@ class StopSpring(NamedTuple):
         """The force, and its slope by the rate with the sign changed, not negative.  One law for both sides, of which x
         is beyond one at most.
 
-        With a ``step`` the spring is at the depth that is reached by its end.  Whether the stop pushes is decided at the
-        start of the step: what leaves is held until it has left, as it would otherwise be pressed in again by the next
-        step.  What is about to come beyond a bound is slowed down by a damper, ``_arrested``: neither gives energy that
-        the spring does not hold, whatever rate the step ends with."""
+        With a ``step`` the spring is at the depth that is reached by its end.  Whether the stop pushes is decided at
+        the start of the step: what leaves is held until it has left, as it would otherwise be pressed in again by the
+        next step.  What is about to come beyond a bound is slowed down by a damper, ``_arrested``: neither gives energy
+        that the spring does not hold, whatever rate the step ends with."""
         damping, beyond = self.damping, excess(x, bounds)
         outside: Scalar = True
         if step is not None:
