@@ -26,6 +26,7 @@ from .contacts import by_kernel, loop_mask, that_count
 from .coordinates import Coordinates, ImplicitCoordinates
 from .decomposition import decompose, solved, times
 from .formulations import METHODS, basis_by
+from .idle_motions import told_of_idle_motions
 from .redundancy import closable_error, redundancy
 from .structure import fronts
 from .tolerances import LOOPS
@@ -294,7 +295,9 @@ def null_space(
     method = "svd" if method == "elimination" else method
     jacobian = that_count(mech, constraint_jacobian(mech, q), loop_mask(mech, active, q=q), tolerance)
     svd = decompose(jacobian, LOOPS.rank if tolerance is None else tolerance)
-    basis, _ = basis_by(method, jacobian, np.zeros(jacobian.shape[:-1]), svd, independent_at(mech, q, independent))
+    with told_of_idle_motions(mech, q):
+        chosen = independent_at(mech, q, independent)
+        basis, _ = basis_by(method, jacobian, np.zeros(jacobian.shape[:-1]), svd, chosen)
     dofs = int(mech.nv - np.min(svd.rank, initial=mech.nv))
     if method == "svd" and independent is None and basis.ndim > 2:  # its columns stand where the singular values vanish
         order = np.argsort(~svd.is_free, axis=-1, kind="stable")

@@ -17,6 +17,7 @@ from .. import trees as tree
 from .assembly import AssemblyError, assemble
 from .constraints import moved_by, one_state, position_error, require_finite, require_holonomic
 from .decomposition import Decomposition, decompose
+from .idle_motions import hint
 from .named_coordinates import NamedCoordinate, named_coordinate, velocity_map
 from .redundancy import closable_error, closable_jacobian
 from .sizes import Sizes, Units, sizes, units
@@ -195,13 +196,15 @@ def family(mech: Mechanism, q: np.ndarray, hold: Sequence[str]) -> Family:
     return Family(mech, free, held, max(int(made.decomposed(one).rank) for one in near))
 
 
-def require_dof(who: str, made: Family, hold: Sequence[str], dof: int, instead: str = "") -> None:
-    """Refuse families of another dimension."""
+def require_dof(who: str, made: Family, q: np.ndarray, hold: Sequence[str], dof: int, instead: str = "") -> None:
+    """Refuse families of another dimension, that of q."""
     if made.dof == dof:
         return
     held = f" while {', '.join(map(repr, names_of(hold)))} stand still" if len(hold) else ""
     surplus = made.dof - dof
-    advice = f"hold {surplus} more (hold=...){instead}" if surplus > 0 else f"hold {-surplus} fewer"
+    advice = f"hold {-surplus} fewer"
+    if surplus > 0:
+        advice = f"hold {surplus} more (hold=...){instead}{hint(made.mech, q)}"
     raise MechanismError(
         f"{who} needs motions of {dof} degree{'s' * (dof != 1)} of freedom, but mechanism {made.mech.name!r} has "
         f"{made.dof}{held}: {advice}"

@@ -16,6 +16,10 @@ from .decomposition import Decomposition, decompose, times
 from .pivoting import pivoted_qr
 
 
+class UnsuitableCoordinates(MechanismError):
+    """Chosen coordinates that do not describe the motion."""
+
+
 class Loops(NamedTuple):
     """Constraints of one state, or of states with the same rank of G: jacobian G (..., m, nv), bias (..., m) = dG/dt v
     with stabilization."""
@@ -122,7 +126,7 @@ def _basis(method: str, loops: Loops, chosen: np.ndarray | None) -> Basis:
 
 def _refuse_choice(loops: Loops, count: int) -> None:
     dofs = loops.jacobian.shape[-1] - loops.rank
-    raise MechanismError(
+    raise UnsuitableCoordinates(
         f"the chosen coordinates do not describe the motion here: there are {dofs} degrees of freedom, {count} "
         "coordinates were chosen"
         + ("" if count != dofs else ", and the others do not follow from them")

@@ -18,6 +18,7 @@ from .contacts import by_kernel, loop_mask
 from .decomposition import Decomposition, decompose, times, transposed_times
 from .dynamics import Terms, bias_under, curvature_of, independent_at, terms
 from .formulations import basis_by
+from .idle_motions import hint, told_of_idle_motions
 from .redundancy import closable_error, redundancy
 from .tolerances import LOOPS
 
@@ -41,7 +42,8 @@ def inverse_dynamics(
     a              (nv,), consistent with the loops; with ``independent`` (as for ``forward_dynamics``) only those of
                    these joints, rows or coordinates, the rest follows; by joint, {"crank": 2.0}, these are independent;
                    None for none: without ``v`` too these are the forces that hold the mechanism at rest,
-                   ``static_forces``
+                   ``static_forces``.  Degrees of freedom beyond the independent ones, such as the rotation of a rod
+                   between two balls, follow freely if the joints that are not actuated leave just one way
     weights        one positive number per actuated coordinate: the forces with the least sum of weights * force^2 are
                    given, plain least squares by default, wherever loops leave a choice
     distribution   (actuated coordinates, k) or (actuated coordinates,): patterns by which the effort is shared, one per
@@ -148,11 +150,14 @@ def _forces_for(
     (..., nv) joint forces that act anyway."""
     at = terms(mech, q, v, active=active)
     svd = decompose(at.jacobian)
+    if independent is None:
+        q, v, a = checked_arrays(mech, wrenches, q=q, v=v, a=a)
+    force = bias_under(mech, at, q, v, wrenches) - besides
     if independent is not None:
-        a = _all_accelerations(mech, at, svd, q, v, a, independent)
-    q, v, a = checked_arrays(mech, wrenches, q=q, v=v, a=a)
+        a = _all_accelerations(mech, at, svd, q, v, a, independent, force, driven)
+        q, v, a = checked_arrays(mech, wrenches, q=q, v=v, a=a)
     _refuse_inconsistent(mech, at, a)
-    load = times(at.mass, a) + bias_under(mech, at, q, v, wrenches) - besides
+    load = times(at.mass, a) + force
     patterns = _patterns(len(driven), weights, distribution)
     reach = _reach(svd.null[..., driven, :], patterns)
     found = times(patterns, decompose(reach).solve(transposed_times(svd.null, load)))
@@ -167,6 +172,7 @@ def _forces_for(
             f"acceleration: {np.max(missing):.3g} of the force along the degrees of freedom is missing; "
             + (
                 "actuate at least as many joints as there are degrees of freedom, of those that move with them here"
+                + hint(mech, q, rates=True)
                 if distribution is None
                 else "give as many independent columns as there are degrees of freedom, of joints that can drive them"
             )
@@ -185,7 +191,15 @@ def _reach(null: np.ndarray, patterns: np.ndarray) -> np.ndarray:
 
 
 def _all_accelerations(
-    mech: Mechanism, at: Terms, svd: Decomposition, q: np.ndarray, v: np.ndarray, a: ArrayLike | None, independent: Any
+    mech: Mechanism,
+    at: Terms,
+    svd: Decomposition,
+    q: np.ndarray,
+    v: np.ndarray,
+    a: ArrayLike | None,
+    independent: Any,
+    force: np.ndarray,
+    driven: np.ndarray,
 ) -> np.ndarray:
     """(..., nv): the accelerations of all joints from those of the independent coordinates, K a + k (2.42b)."""
     chosen: Any = independent_at(mech, q, independent)
@@ -194,8 +208,39 @@ def _all_accelerations(
     if a.size or count:  # functions of no state at all do not tell how many they are
         require_length("a", a, count, " of the independent coordinates")
     common_batch({"q": q.shape[:-1], "v": v.shape[:-1], "a": a.shape[:-1]})
-    basis, offset = basis_by("partitioning", at.jacobian, at.bias, svd, chosen)
-    return times(basis[..., : a.shape[-1]], a - curvature_of(q, v, independent)) + offset
+    a = a - curvature_of(q, v, independent)
+    dofs = mech.nv - np.asarray(svd.rank)
+    if dofs.size and (count < dofs).all() and len(driven) < mech.nv:
+        rows = np.eye(mech.nv)[chosen] if chosen.ndim == 1 else chosen
+        found, unknown = _following_freely(at, svd, rows, a, force, driven)
+        if (unknown == dofs - count).all():
+            return found
+    with told_of_idle_motions(mech, q):
+        basis, offset = basis_by("partitioning", at.jacobian, at.bias, svd, chosen)
+    return times(basis[..., : a.shape[-1]], a) + offset
+
+
+def _following_freely(
+    at: Terms, svd: Decomposition, rows: np.ndarray, a: np.ndarray, force: np.ndarray, driven: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(..., nv) and (...): accelerations with ``rows`` times them equal to ``a``, and of all such those in which joints
+    that are not driven need no forces; and of how many degrees of freedom that decides.
+
+    With N a basis of the motions that loops allow, accelerations are N y + k; y = y0 + Z z, Z what ``rows`` leave open.
+    Forces of driven joints do not reach the part of N* (M a + h) that is orthogonal to N* S, S their columns.
+    """
+    null, offset = svd.null, -svd.solve(at.bias)
+    across = np.swapaxes(null, -1, -2)
+    given = decompose(rows @ null)
+    left_open = np.eye(null.shape[-1]) - given.pseudo_inverse @ (rows @ null)
+    y = given.solve(a - times(rows, offset))
+    reach = across[..., driven]
+    beyond = np.eye(null.shape[-1]) - reach @ decompose(reach).pseudo_inverse
+    inertia = across @ at.mass
+    needed = times(beyond, times(inertia, times(null, y) + offset) + times(across, force))
+    free = decompose(beyond @ inertia @ null @ left_open)
+    y = y - times(left_open, free.solve(needed))
+    return times(null, y) + offset, np.asarray(free.rank)
 
 
 def _patterns(count: int, weights: ArrayLike | None, distribution: ArrayLike | None) -> np.ndarray:

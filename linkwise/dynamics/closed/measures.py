@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from ...mechanism import MechanismError
+from ...mechanism.checks import names_of
 from .families import Family
 from .named_coordinates import velocity_map
 
@@ -35,10 +36,14 @@ class Measure:
         return np.where(np.linalg.det(matrix) < 0.0, -least, least)
 
 
-def measures(whole: Family, inputs: Sequence[str], outputs: Sequence[str]) -> list[Measure]:
-    """Those of the inputs and of the outputs, where they are given."""
-    given: list[tuple[Kind, Sequence[str]]] = [("input", inputs), ("output", outputs)]
-    return [Measure(kind, names, whole) for kind, names in given if len(names)]
+def measures(whole: Family, inputs: Sequence[str], outputs: Sequence[str], hold: Sequence[str] = ()) -> list[Measure]:
+    """Those of the inputs and of the outputs, where they are given.  What is held is given too: it counts where they
+    are fewer than the degrees of freedom."""
+    given: list[tuple[Kind, list[str]]] = [("input", list(names_of(inputs))), ("output", list(names_of(outputs)))]
+    for kind, names in given:
+        if names and velocity_map(whole.mech, names, f"{kind}s")[0] < whole.dof:
+            names += [name for name in names_of(hold) if name not in names]
+    return [Measure(kind, names, whole) for kind, names in given if names]
 
 
 def same_sense(reference: np.ndarray, basis: np.ndarray) -> np.ndarray:

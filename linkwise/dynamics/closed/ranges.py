@@ -122,7 +122,7 @@ def range_found(mech: Mechanism, coordinate: str, q: Any, hold: Sequence[str], l
     made = family(mech, start, hold)
     if made.dof > 1:
         return _range_of_climbs(made, measured, start, limits)
-    require_dof("range_of_motion", made, hold, 1)
+    require_dof("range_of_motion", made, start, hold, 1)
     path = motion_path(made, start, limits, toward=measured.dimensionless(made.units).rows(start))
     return _range_along(path, measured)
 

@@ -86,7 +86,7 @@ def singular_positions(
     which they are passed; or, over two coordinates, the curves on which it is singular.
 
     inputs    joints and coordinates (named as for ``range_of_motion``) that drive the mechanism, as many as it has
-              degrees of freedom
+              degrees of freedom; those of ``hold`` need not be named again, here and in ``outputs``
     outputs   the same of what is driven; without them singular positions of outputs are not looked for
     hold      joints and coordinates that stand still; as many as leave one degree of freedom, or two of ``over``
     limits    whether the motion ends at the limits of joints
@@ -100,10 +100,10 @@ def singular_positions(
         return workspace(mech, over, bounds, q, inputs, outputs, hold, points, limits).curves
     start = closed_start("singular_positions", mech, q, (inputs, outputs, hold))
     made = family(mech, start, hold)
-    require_dof("singular_positions", made, hold, 1, " or look over two coordinates (over=..., bounds=...)")
+    require_dof("singular_positions", made, start, hold, 1, " or look over two coordinates (over=..., bounds=...)")
     toward = velocity_map(mech, inputs, "inputs")[1](start)[0] if len(inputs) else None
     path = motion_path(made, start, limits, toward)
-    found = tuple(_along(path, inputs, outputs))
+    found = tuple(_along(path, inputs, outputs, hold))
     _warn_of_unknown_parts(path)
     return found
 
@@ -120,14 +120,16 @@ def _warn_of_unknown_parts(path: MotionPath) -> None:
         )
 
 
-def _along(path: MotionPath, inputs: Sequence[str], outputs: Sequence[str]) -> list[SingularPosition]:
+def _along(
+    path: MotionPath, inputs: Sequence[str], outputs: Sequence[str], hold: Sequence[str]
+) -> list[SingularPosition]:
     """All singular positions of a motion, in the order in which they are passed."""
     whole = family(path.mechanism, path.q[0], ())
     found = _dependent_loops(path, whole)
     bases = whole.basis(path.q)
     senses = np.cumprod([1.0, *same_sense(bases[:-1], bases[1:])])
     bases[..., 0] *= senses[:, None]
-    for measure in measures(whole, inputs, outputs):
+    for measure in measures(whole, inputs, outputs, hold):
         found += _zeros(path, whole, measure, bases)
     return sorted(found, key=lambda position: position.arc)
 

@@ -110,7 +110,7 @@ def workspace(
     pair = (named_coordinate(mech, coordinates[0]), named_coordinate(mech, coordinates[1]))
     start = closed_start("workspace", mech, q, (inputs, outputs, hold))
     made = family(mech, start, hold)
-    require_dof("a workspace", made, hold, 2)
+    require_dof("a workspace", made, start, hold, 2)
     if bounds is None:
         bounds = [_extent(mech, one, start, hold, limits) for one in pair]
     first, second = _grid_lines(bounds, points)

@@ -1,0 +1,77 @@
+"""Motions of one link alone, such as the rotation of a rod between two balls: found, and named in messages."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from ...mechanism import Mechanism, MechanismError
+from .. import trees as tree
+from .constraints import counted_jacobian
+from .decomposition import decompose
+from .formulations import UnsuitableCoordinates
+from .sizes import units
+
+STILL = 1e-7  # of unit motions, lengths in units of the mechanism: links that are slower stand still
+
+
+class IdleMotion(NamedTuple):
+    """What a link can do while all others stand still.
+
+    link       its name
+    words      what the motion is, for messages
+    position   the name in ``q_names`` of the coordinate that moves most, which can be held
+    rate       the same in ``v_names``
+    """
+
+    link: str
+    words: str
+    position: str
+    rate: str
+
+
+def idle_motions(mech: Mechanism, q: np.ndarray) -> list[IdleMotion]:
+    """Of all links that have just one at q (nq,)."""
+    null = decompose(counted_jacobian(mech, q)).null
+    twists = tree.link_velocities(mech, q, null.T) / np.repeat([1.0, units(mech).length], 3)
+    found = []
+    for body, link in enumerate(mech.link_names):
+        others = np.delete(twists, body, axis=1).reshape(len(twists), -1)
+        motions = decompose(others.T, 0.0)
+        alone = motions.v[:, int(np.count_nonzero(motions.s > STILL)) :]
+        if alone.shape[1] == 1 and len(mech.bodies) > 1:
+            v = null @ alone[:, 0]
+            rates = tree.coordinate_rates(mech, q, v)
+            names = (mech.q_names[np.argmax(np.abs(rates))], mech.v_names[np.argmax(np.abs(v))])
+            found.append(IdleMotion(link, _words(link, alone[:, 0] @ twists[:, body]), *names))
+    return found
+
+
+def hint(mech: Mechanism, q: np.ndarray, rates: bool = False) -> str:
+    """What to say of them where there are more degrees of freedom than expected; q (..., nq), of which the first state
+    is looked at.  The coordinate that is named is one of velocities, or of positions."""
+    motions = idle_motions(mech, q.reshape(-1, mech.nq)[0]) if q.size else []
+    said = [(one.words, f"name {one.rate!r} too" if rates else f"{one.position!r} holds it") for one in motions]
+    return "".join(f"; one of the degrees of freedom is {words}: {remedy}" for words, remedy in said)
+
+
+@contextlib.contextmanager
+def told_of_idle_motions(mech: Mechanism, q: np.ndarray) -> Iterator[None]:
+    """Name them where coordinates do not suffice."""
+    try:
+        yield
+    except UnsuitableCoordinates as error:
+        raise MechanismError(f"{error}{hint(mech, q, rates=True)}") from None
+
+
+def _words(link: str, twist: np.ndarray) -> str:
+    """A twist [omega; v] of a link, in its frame."""
+    angular, linear = twist[:3], twist[3:]
+    slides = np.linalg.norm(angular) < STILL
+    axis = linear if slides else angular
+    along = ", ".join(f"{x + 0.0:.3g}" for x in (axis / np.linalg.norm(axis)).round(6))
+    way = "translation of link {} along ({})" if slides else "rotation of link {} about ({})"
+    return f"the {way.format(repr(link), along)} of its frame, in which nothing else moves"
