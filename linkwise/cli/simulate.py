@@ -45,9 +45,8 @@ INTERRUPTED = 130  # exit code, as of every program that Ctrl-C ended
 @click.option(
     "--method",
     metavar="NAME",
-    default="dop853",
-    show_default=True,
-    help="Integrator: dop853, rk45, rk23, radau, bdf, lsoda; with fixed steps rk4, semi_implicit.",
+    help="Integrator: dop853 (the default), rk45, rk23, radau (the default where friction of contacts acts), bdf, "
+    "lsoda; with fixed steps rk4, semi_implicit.",
 )
 @click.option(
     "--coordinates",
@@ -78,8 +77,8 @@ INTERRUPTED = 130  # exit code, as of every program that Ctrl-C ended
 @click.pass_context
 def simulate(
     context: click.Context, found: Loaded, duration: float | None, positions: Sequence[str], velocities: Sequence[str],
-    start: str | None, degrees: bool, method: str, variables: str, step: float | None, tolerance: float, every: float,
-    torques: str | None, kp: Sequence[str], kd: Sequence[str], target: Sequence[str], hold_gravity: bool,
+    start: str | None, degrees: bool, method: str | None, variables: str, step: float | None, tolerance: float,
+    every: float, torques: str | None, kp: Sequence[str], kd: Sequence[str], target: Sequence[str], hold_gravity: bool,
     saturate: bool, acting: str | None, passive: bool, limits: float | None, limit_damping: float | None,
     ctrl: Sequence[str], output: str | None, plot: str | None, gif: str | None, json_wanted: bool,
 ) -> None:  # fmt: skip

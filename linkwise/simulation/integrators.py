@@ -17,6 +17,7 @@ from ..mechanics.algorithms.steps_in_variables import methods_in
 from ..mechanism import MechanismError
 from .collocation import Arc
 from .crossings import Between, Crossings
+from .steps import IMPLICIT
 from .systems import Stepper, System
 
 ADAPTIVE: dict[str, Any] = {
@@ -27,7 +28,6 @@ ADAPTIVE: dict[str, Any] = {
     "bdf": scipy.integrate.BDF,
     "lsoda": scipy.integrate.LSODA,
 }
-IMPLICIT = ("radau", "bdf", "lsoda")
 MULTISTEP = ("bdf", "lsoda")  # they keep values of earlier steps; a step of all others may be corrected
 WHOLE = 1e-9  # relative; a duration is taken as a whole number of steps if it is one but for this
 

@@ -37,8 +37,9 @@ from .loops import Manifold
 from .recording import Record, Stretch, run
 from .settings import GIVEN, Settings, check_positive, checked, with_floats
 from .singular_positions import SingularPositions
+from .slipping import rubs, warn_of_slip
 from .starts import warn_of_limits_left_out, warn_of_starts_beyond_limits
-from .steps import fixed_steps, warn_of_long_steps
+from .steps import IMPLICIT, fixed_steps, warn_of_long_steps
 from .systems import IndependentCoordinates, JointVelocities, System
 from .trajectory import KEEP, Dense, End, Trajectory
 from .variables import Momenta, TotalRates
@@ -63,7 +64,7 @@ def simulate(
     v0: ByJoint | None,
     duration: float,
     control: Any = None,
-    method: str = "dop853",
+    method: str | None = None,
     step: float | None = None,
     rtol: float = 1e-9,
     atol: float = 1e-9,
@@ -94,7 +95,8 @@ def simulate(
                     rate; an array (nv,), constant; or (steps, nv), each row held for an equal part of the duration
     method          "dop853", "rk45", "rk23", explicit, or "radau", "bdf", "lsoda", implicit: adaptive, with ``rtol``
                     and ``atol``, their steps no longer than ``step``; "rk4" and "semi_implicit": steps of ``step``
-                    (1 ms by default, adjusted to a whole number of them), batches of states (..., nq) allowed
+                    (1 ms by default, adjusted to a whole number of them), batches of states (..., nq) allowed.  None
+                    for "radau" where friction of contacts acts, which implicit methods let hold, else "dop853"
     stabilization   how loops are kept closed: "projection" after every step, to ``tolerance``; "baumgarte" with the
                     gains ``baumgarte`` (alpha, beta), (10, 10) by default; or None.  Trees have none.
     progress        a bar that tells how far it is: True, False, or None as ``lw.progress`` says; needs tqdm
@@ -116,6 +118,8 @@ def simulate(
     Ctrl-C ends the motion: what was computed is returned, with ``interrupted`` set.
     """
     require_mechanism(mech)
+    if method is None:
+        method = "radau" if rubs(mech) else "dop853"
     asked = (method, step, rtol, atol, stabilization, coordinates, formulation, baumgarte, tolerance, worst_condition)
     settings = checked(mech, Settings(*asked), duration, keep_energy, independent)
     acting = resolved(mech, _passive(passive), *_fixed_steps(settings))
@@ -238,6 +242,8 @@ def _followed(
         activation=activation,
         dense=Dense.of(record.steps) if isinstance(integrator, Adaptive) else None,
     )
+    if settings.method not in (*IMPLICIT, "semi_implicit"):
+        warn_of_slip(mech, settings.method, trajectory.t, trajectory.q, trajectory.v)
     if record.failure is not None:
         why = ""
         if isinstance(system, DrivenVelocities) and not batch:

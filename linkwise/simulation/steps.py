@@ -36,6 +36,7 @@ PER_STEP = ("tau", "wrenches", "target", "ctrl")  # inputs of rollouts that may 
 MOMENTA = "p"  # what steps in momenta hand on
 SLACK = 1e-6  # by which a step may be longer than it is called
 USUAL_STEP = 1e-3  # s
+IMPLICIT = ("radau", "bdf", "lsoda")  # of the adaptive methods
 
 
 MOVING = "one configuration after the other"
@@ -232,7 +233,9 @@ def feedback_forces(mech: Mechanism, given: Any, which: Any, target: Any, q: np.
 def fixed_steps(method: str, dt: Any) -> tuple[float | None, float | None]:
     """The length of steps that do not become shorter by themselves, of the longest, for which laws must be made: of a
     method that evaluates forces explicitly, or else of one that takes some of them implicitly; None for the other, and
-    both of adaptive methods."""
+    both of adaptive methods.  Those of them that are implicit follow forces of any steepness: 0 for the second."""
+    if method in IMPLICIT:
+        return None, 0.0
     coordinates, _, rest = method.partition("_")
     in_variables = coordinates in VARIABLES and rest in methods_in(coordinates)
     if not in_variables and method not in METHODS:

@@ -222,7 +222,7 @@ class Trajectory:
         """(m, ..., n_links, 6): [moment; force] that each moving joint transmitted onto its link, at the link's origin,
         in link axes (``closed.joint_wrenches``), under all that acted; struts and contacts act on links, not through
         their joints."""
-        pushes, elements = self.wrenches, resolved(self.mechanism, self.passive)
+        pushes, elements = self.wrenches, self._elements
         if elements is not None:
             own = elements.wrenches(self.q, self.v, self.ctrl, self.activation)
             pushes = own if pushes is None else pushes + own

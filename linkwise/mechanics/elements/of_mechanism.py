@@ -43,7 +43,8 @@ def acting_on(mech: Mechanism, explicit_step: float | None = None, implicit_step
 
     explicit_step   the length of steps that evaluate forces explicitly and do not become shorter by themselves: stops
                     are then softer and friction sets in more slowly where such steps could not follow them
-    implicit_step   that of steps that take forces at joints implicitly, and contact where links may resist
+    implicit_step   that of steps that take forces at joints implicitly, and contact where links may resist; 0 of steps
+                    that take all forces implicitly: friction of contacts needs no bound then
     """
     return Acting((*passive_laws(mech, explicit_step), *record_laws(mech, explicit_step, implicit_step)))
 
@@ -243,7 +244,9 @@ def record_laws(
                 yield law
     touching = tuple(pair for pair in mech.contact_pairs if mech.acts("contact", pair.name))
     if touching:
-        if implicit_step is None or not (mech.loops or mech.mimic_joints):
+        if implicit_step == 0.0:
+            yield CompliantContact(tuple(_without_bound(pair) for pair in touching))
+        elif implicit_step is None or not (mech.loops or mech.mimic_joints):
             yield CompliantContact(touching, explicit_step)
         else:  # then contact is explicit in these steps too
             yield CompliantContact(tuple(_made_for(pair, implicit_step) for pair in touching), implicit_step)
@@ -255,6 +258,11 @@ def record_laws(
             tuple((one.joint, one.lower, one.upper) for one in bounds),
             tuple(_speeds(mech)),
         )
+
+
+def _without_bound(pair: ContactPair) -> ContactPair:
+    """A contact whose friction holds whatever is inside its cone, to its slip speed."""
+    return replace(pair, law=replace(pair.law, damping=math.inf))
 
 
 def _made_for(pair: ContactPair, step: float) -> ContactPair:
