@@ -18,6 +18,8 @@ from ..compiler.registry import compile_instead
 from ..compiler.store import of_algorithm, stored
 from ..mechanics.algorithms import momenta as forms
 from ..mechanics.algorithms.algorithm import Algorithm
+from ..mechanics.recursions.fixed_axes import rotates_in_a_plane
+from ..mechanics.recursions.tree import build_tree
 from ..mechanism import Mechanism
 from .states import Float64Array
 
@@ -71,9 +73,15 @@ def forward_dynamics(
 
 def cheapest_form(mech: Mechanism) -> str:
     """How the velocities of momenta are found in the fewest operations, counted; kept with the mechanism."""
+    return stored(mech, cheapest_form, lambda: _cheapest_form(mech))
+
+
+def _cheapest_form(mech: Mechanism) -> str:
+    in_a_plane = rotates_in_a_plane(build_tree(mech))
     if mech.nv > MOST:
-        return forms.FILTER
-    return stored(mech, cheapest_form, lambda: min(forms.FORMS, key=lambda form: _operations(mech, form)))
+        return forms.FIXED_AXES if in_a_plane else forms.FILTER
+    candidates = (form for form in forms.FORMS if in_a_plane or form not in forms.IN_A_PLANE)
+    return min(candidates, key=lambda form: _operations(mech, form))
 
 
 def _operations(mech: Mechanism, form: str) -> int:

@@ -16,23 +16,18 @@ and momenta come without a sweep of their own, h = P V + z = P+ V+ + z+, as forc
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+
+import numpy as np
 
 from ...mechanism import Mechanism
-from ..links.factor import Factor
-from ..links.link import JointKinematics, Link
 from ..operators.expression import Expression, Factored
-from ..operators.plan import apply
-from ..operators.spaces import FORCE
-from ..operators.vectors import from_user
-from ..recursions.sweep import base_to_tip, tip_to_base
+from ..recursions.fixed_axes import FixedAxes, rotates_in_a_plane
 from ..recursions.tree import Configuration, Tree
-from ..scalar import Scalar, is_zero
-from ..spatial import ZERO, Force, Motion, Rotation, Translation, Vector3
-from ..spatial.motion import NO_FORCE, NO_MOTION
+from ..scalar import Scalar
 from . import expressions as ex
+from .momenta_by_pairs import FlowByPairs
+from .momentum_flows import FlowByElimination, FlowOfMomenta
 
 REASON = "products of velocities and momenta, which no operator is linear in"
 
@@ -42,275 +37,43 @@ MOMENTA = ex.MASS_MATRIX @ ex.v
 
 #: How v is found from p, and h from both; which takes the fewest operations depends on the mechanism.
 FILTER, FILTER_AND_SWEEP, ELIMINATION = "filter", "filter_and_sweep", "elimination"
-FORMS = (FILTER, FILTER_AND_SWEEP, ELIMINATION)
+#: Where links rotate in one plane: the filter and the sweep in axes that do not rotate; elimination pair by pair.
+IN_A_PLANE = FIXED_AXES, PAIRS = "fixed_axes", "pairs"
+FORMS = (FILTER, FILTER_AND_SWEEP, ELIMINATION, *IN_A_PLANE)
 
 
 def velocities(mechanism: Mechanism, form: str) -> Expression:
     """v = M^-1 p: the filter and the smoother, or by the mass matrix, factored as it stands."""
-    if form == ELIMINATION and not mechanism.mimic_joints:
+    if form in (ELIMINATION, PAIRS) and not mechanism.mimic_joints:
         return Factored(ex.H @ ex.phi @ ex.M @ ex.phi.T @ ex.H.T + ex.R) @ ex.joint_vector("p")
     return ex.MASS_MATRIX_INVERSE @ ex.coordinate_vector("p")
 
 
-class Moving(NamedTuple):
-    """A link on the move, in its own axes: its velocity V+ behind the joint and V before it, the joint's own rates, and
-    the upward acceleration of the ground that stands for gravity."""
-
-    behind: Motion
-    velocity: Motion
-    rates: list[Scalar]
-    lift: Vector3
-
-
-class Filtered(NamedTuple):
-    """A joint's momentum after the filter: the innovation p - H z, D^-1 times it, and z+."""
-
-    innovation: list[Scalar]
-    total_rates: list[Scalar]
-    passed: Force
-
-
-class Flow(ABC):
-    """A tree on the move: the velocities of its links, and the momenta that joints carry."""
-
-    moving: list[Moving]
-
-    def __init__(self, tree: Tree, q: Sequence[Scalar]):
-        self.tree, self.at = tree, Configuration(tree, q)
-        self._planar = _is_planar(self.at)
-        self._first_moments: dict[int, list[Scalar]] = {}
-        self._weights: dict[int, Vector3] = {}
-        self._carried: dict[int, Force] = {}
-
-    @property
-    @abstractmethod
-    def velocities(self) -> list[Scalar]:
-        """(nv,): v."""
-
-    @property
-    @abstractmethod
-    def variables(self) -> list[Scalar]:
-        """(nv,): p."""
-
-    def carried(self, i: int) -> Force:
-        """h_i."""
-        return self._carried[i]
-
-    def rates(self, tau: Sequence[Scalar], wrenches: Any = None) -> list[Scalar]:
-        """(nv,): dp/dt."""
-        pushes = [NO_FORCE] * len(self.tree.links) if wrenches is None else self._pushes(wrenches)
-        if self._planar:
-            tip_to_base(self.tree.links, "weights", self._weigh)
-        own = [self._driven(i, push) for i, push in enumerate(pushes)]
-        return [t + f for t, f in zip(tau, self.tree.collect(own), strict=True)]
-
-    def _driven(self, i: int, push: Force) -> list[Scalar]:
-        """H w + (dH*/dt + V x H*)* h of joint i."""
-        kinematics, moving, joint = self.at.joint_kinematics[i], self.moving[i], self.tree.links[i].joint
-        mass, *first = self._first_moments[i]
-        weight = self._weights[i] if self._planar else Vector3(*first).cross(moving.lift)
-        push = push - Force(weight, moving.lift * mass)
-        relative = kinematics.relative_motion(moving.rates)
-        changes = joint.motion_rate(self.at.coordinates[i], moving.rates)
-        carried = self.carried(i)
-        return [
-            carried.dot(moving.behind.cross(h) + relative.cross(h) + change) + push.dot(h)
-            for h, change in zip(kinematics.motion, changes, strict=True)
-        ]
-
-    def _pushes(self, wrenches: Any) -> list[Force]:
-        """phi w: what wrenches on the links, given in user frames, are at every joint together."""
-        found: dict[int, Force] = {}
-
-        def behind(i: int) -> Force:
-            return self.at.joint_kinematics[i].transform.force_back(found[i])
-
-        def step(i: int, _: list[Any]) -> tuple[Force, None]:
-            own = from_user(self.at, FORCE, i, wrenches[i])
-            found[i] = self.at.neighbours.from_children(i, (self, "wrenches"), behind, own)
-            return found[i], None
-
-        return tip_to_base(self.tree.links, "wrenches", step)[0]
-
-    # -- parts of the sweeps ---------------------------------------------------------------------------------
-
-    def _first_moment(self, i: int) -> None:
-        """Mass and first moment of what joint i carries; with regrouped inertias, as no joint can tell."""
-        own = self.tree.links[i].regrouped
-        start = [own.mass, *own.h]
-        self._first_moments[i] = self.at.neighbours.from_children(i, (self, "mass"), self._first_moment_behind, start)
-
-    def _first_moment_behind(self, i: int) -> list[Scalar]:
-        mass, *first = self._first_moments[i]
-        moment = Vector3(*first)
-        for factor in reversed(self.at.joint_kinematics[i].transform.factors):
-            moment = moment + factor.shift * mass if isinstance(factor, Translation) else factor.vector_back(moment)
-        return [mass, *moment]
-
-    def _weigh(self, i: int, _: list[Any]) -> tuple[Vector3, None]:
-        """The moment about joint i of the weight of what it carries, upwards."""
-        start = [*ZERO, *self.tree.links[i].regrouped.h]
-        found = self.at.neighbours.from_children(i, (self, "weight"), self._weight_behind, start)
-        self._weights[i] = Vector3(*found[:3]) + Vector3(*found[3:]).cross(self.moving[i].lift)
-        return self._weights[i], None
-
-    def _weight_behind(self, i: int) -> list[Scalar]:
-        """The moment about joint i in its parent's axes, and the first moment there of the mass at the joint."""
-        moment, first = self._weights[i], ZERO
-        for factor in reversed(self.at.joint_kinematics[i].transform.factors):
-            if isinstance(factor, Translation):
-                first = first + factor.shift * self._first_moments[i][0]
-            else:
-                moment, first = factor.vector_back(moment), factor.vector_back(first)
-        return [*moment, *first]
-
-    def _momenta_tip_to_base(self) -> None:
-        """h = phi M V; with regrouped inertias, as no joint can tell."""
-        tip_to_base(self.tree.links, "momenta", self._carry)
-
-    def _carry(self, i: int, _: list[Any]) -> tuple[Force, None]:
-        self._first_moment(i)
-        own = self.tree.links[i].regrouped @ self.moving[i].velocity
-        self._carried[i] = self.at.neighbours.from_children(i, (self, "h"), self._carried_behind, own)
-        return self._carried[i], None
-
-    def _carried_behind(self, i: int) -> Force:
-        return self.at.joint_kinematics[i].transform.force_back(self._carried[i])
-
-    def _velocities_base_to_tip(self) -> list[Moving]:
-        return base_to_tip(self.tree.links, "velocities", self._move)
-
-    def _move(self, i: int, parent: Moving | None) -> Moving:
-        kinematics = self.at.joint_kinematics[i]
-        behind = kinematics.transform.motion_into(parent.velocity) if parent else NO_MOTION
-        lift = kinematics.transform.vector_into(parent.lift if parent else -self.tree.gravity)
-        rates = self._joint_rates(i, behind)
-        return Moving(behind, behind + kinematics.relative_motion(rates), rates, lift)
-
-    @abstractmethod
-    def _joint_rates(self, i: int, behind: Motion) -> list[Scalar]:
-        """v of joint i, whose link has the velocity ``behind`` if that is zero."""
-
-
-def _is_planar(at: Configuration) -> bool:
-    """Whether links rotate about parallel axes alone, and gravity is across them: moments of weights then have one
-    component, which no rotation changes, where first moments have two."""
-
-    def stays(link: Link, kinematics: JointKinematics) -> bool:
-        if link.parent < 0:
-            return is_zero(kinematics.transform.vector_into(at.tree.gravity).z)
-        turns = (factor for factor in kinematics.transform.factors if not isinstance(factor, Translation))
-        return all(isinstance(turn, Rotation) and turn.axis == 2 for turn in turns)
-
-    return all(stays(*pair) for pair in zip(at.tree.links, at.joint_kinematics, strict=True))
-
-
-class FlowOfVelocities(Flow):
-    """From v: velocities base to tip, momenta tip to base."""
-
-    def __init__(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]):
-        super().__init__(tree, q)
-        self._given, self._own = list(v), tree.velocities(v)
-        self.moving = self._velocities_base_to_tip()
-        self._momenta_tip_to_base()
-
-    @property
-    def velocities(self) -> list[Scalar]:
-        return self._given
-
-    @property
-    def variables(self) -> list[Scalar]:
-        own = []
-        for i, kinematics in enumerate(self.at.joint_kinematics):
-            rotors = (a * x for a, x in zip(self.tree.links[i].armature, self._own[i], strict=True))
-            own.append([self._carried[i].dot(h) + r for h, r in zip(kinematics.motion, rotors, strict=True)])
-        return self.tree.collect(own)
-
-    def _joint_rates(self, i: int, behind: Motion) -> list[Scalar]:
-        return self._own[i]
-
-
-class FlowOfMomenta(Flow):
-    """From p: the filter, tip to base, and the smoother, base to tip; then momenta from P and z, or by a sweep."""
-
-    def __init__(self, tree: Tree, q: Sequence[Scalar], p: Sequence[Scalar], form: str = FILTER):
-        super().__init__(tree.regrouped if ex.is_solid(tree.original) else tree, q)
-        self._given, self._filtered = list(p), dict[int, Filtered]()
-        own = self.tree.per_joint(p)
-        sweep = "articulated inertias, filtered momenta"
-        tip_to_base(self.tree.links, sweep, lambda i, _: (self._filter(i, own[i]), None))
-        self.moving = self._velocities_base_to_tip()
-        self._swept = form == FILTER_AND_SWEEP
-        if self._swept:
-            self._momenta_tip_to_base()
-
-    @property
-    def velocities(self) -> list[Scalar]:
-        return [x for moving in self.moving for x in moving.rates]
-
-    @property
-    def variables(self) -> list[Scalar]:
-        return self._given
-
-    def total_rates(self, normalized: bool) -> list[Scalar]:
-        """(nv,): nu = D^(-1/2) (p - H z), or xi = D^-1 (p - H z) (jain1995 5.1)."""
-        found: list[Scalar] = []
-        for i in range(len(self.tree.links)):
-            innovation, xi, _ = self._filtered[i]
-            found += self.at.articulation(i).factor.half_inverse(innovation) if normalized else xi
-        return found
-
-    def carried(self, i: int) -> Force:
-        if self._swept:
-            return self._carried[i]
-        return self.at.articulation(i).remaining @ self.moving[i].behind + self._filtered[i].passed
-
-    def _filter(self, i: int, p: list[Scalar]) -> Filtered:
-        self._first_moment(i)
-        joint = self.at.articulation(i)
-        z = self.at.neighbours.from_children(i, (self, "z"), self._passed_behind, None) or NO_FORCE
-        innovation = joint.innovation(p, z)
-        self._filtered[i] = Filtered(innovation, joint.factor.solve(innovation), joint.absorb(z, innovation))
-        return self._filtered[i]
-
-    def _passed_behind(self, i: int) -> Force:
-        return self.at.joint_kinematics[i].transform.force_back(self._filtered[i].passed)
-
-    def _joint_rates(self, i: int, behind: Motion) -> list[Scalar]:
-        return self.at.articulation(i).rates(self._filtered[i].total_rates, behind)
-
-
-class FlowByElimination(FlowOfVelocities):
-    """From p, by the mass matrix, factored from the last coordinate to the first: for joints of one degree of freedom
-    that mimic no others its factors are the paper's."""
-
-    def __init__(self, tree: Tree, q: Sequence[Scalar], p: Sequence[Scalar]):
-        matrix = apply(ex.MASS_MATRIX, tree, q)
-        self._factor, self._backwards = Factor.of([row[::-1] for row in matrix[::-1]]), list(p)[::-1]
-        super().__init__(tree, q, self._factor.solve(self._backwards)[::-1])
-
-    @property
-    def variables(self) -> list[Scalar]:
-        return self._backwards[::-1]
-
-    def total_rates(self, normalized: bool) -> list[Scalar]:
-        """(nv,): nu or xi."""
-        if normalized:
-            return self._factor.half_inverse(self._backwards)[::-1]
-        innovations = self._factor.forward(self._backwards)
-        return [x * r for x, r in zip(innovations, self._factor.reciprocal, strict=True)][::-1]
-
-
 def flow_of_momenta(
     tree: Tree, q: Sequence[Scalar], p: Sequence[Scalar], form: str
-) -> FlowOfMomenta | FlowByElimination:
+) -> FlowOfMomenta | FlowByElimination | FlowByPairs:
     """The motion with momenta p.  Where joints mimic others the mass matrix has no factors that take one joint at a
-    time."""
+    time; where links do not rotate in one plane (any more, with poses that are inputs) other forms take the place of
+    those that need it."""
     if form not in FORMS:
         raise ValueError(f"unknown form {form!r}: known: {', '.join(FORMS)}")
+    if form in IN_A_PLANE and not rotates_in_a_plane(tree):
+        form = FILTER_AND_SWEEP if form == FIXED_AXES else ELIMINATION
     if form == ELIMINATION or tree.mechanism.mimic_joints:
         return FlowByElimination(tree, q, p)
-    return FlowOfMomenta(tree, q, p, form)
+    if form == PAIRS:
+        return FlowByPairs(tree, q, p)
+    if form == FIXED_AXES:
+        return FlowOfMomenta(FixedAxes(tree.regrouped if _is_solid_in_its_plane(tree.original) else tree, q), p, True)
+    at = Configuration(tree.regrouped if ex.is_solid(tree.original) else tree, q)
+    return FlowOfMomenta(at, p, swept=form == FILTER_AND_SWEEP)
+
+
+def _is_solid_in_its_plane(mechanism: Mechanism) -> bool:
+    """Links resist rotation about the axes of their joints: see ``ex.tree_of_forward_dynamics``."""
+    axes = np.array([np.array(body.kind.alignment)[:, 2] for body in mechanism.bodies])
+    moments = np.einsum("ni,nij,nj->n", axes, np.array([body.inertia for body in mechanism.bodies]), axes)
+    return bool(moments.min() > ex.SLENDER * moments.max())
 
 
 def motion(tree: Tree, q, p, tau, wrenches=None, *, form: str) -> tuple[list[Scalar], list[Scalar]]:
@@ -324,7 +87,7 @@ def motion_and_total_rates(
 ) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
     """The same, and (nv,): the total joint rates nu = m* v, or xi, which the filter has found on its way."""
     joints = tree.original.bodies
-    if form == ELIMINATION and any(body.nv > 1 for body in joints):
+    if form in (ELIMINATION, PAIRS) and any(body.nv > 1 for body in joints):
         form = FILTER  # D^(1/2) is a block for each joint there, elimination's factors go number by number
     flow = flow_of_momenta(tree, q, p, form)
     return flow.rates(tau, wrenches), flow.velocities, flow.total_rates(normalized)

@@ -19,7 +19,7 @@ import numpy as np
 
 from ...mechanism import Mechanism, MechanismError
 from ..operators.plan import apply
-from ..recursions.tree import Tree
+from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar
 from . import diagonal_by_elimination as by_elimination
 from . import expressions as ex
@@ -27,6 +27,7 @@ from . import momenta
 from .configuration import integrate
 from .diagonal import Flow as FlowOfTotalRates
 from .integration import METHODS, Method, Splitting, Tableau, Vector, moved, refuse_lost_orders, scalars, step_rates
+from .momentum_flows import FlowOfVelocities
 
 #: ``forces(q, v, more)``: joint forces, wrenches on links or None, and the rates of what else changes in time.
 ForcesAt = Callable[[Vector, Vector, Vector], tuple[Vector, Any, Vector]]
@@ -117,7 +118,7 @@ class Momenta:
     form: str = momenta.FILTER
 
     def of_velocities(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Flow:
-        return momenta.FlowOfVelocities(tree, q, v)
+        return FlowOfVelocities(Configuration(tree, q), v)
 
     def flow(self, tree: Tree, q: Sequence[Scalar], x: Sequence[Scalar]) -> Flow:
         return momenta.flow_of_momenta(tree, q, x, self.form)

@@ -4,7 +4,7 @@ one configuration."""
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
@@ -129,9 +129,11 @@ class Tree:
     @cached_property
     def regrouped(self) -> Tree:
         """The tree with inertia regrouped to parents where no joint can tell: the same mass matrix, D, G for less."""
-        return dataclasses.replace(
-            self, links=tuple(link.with_inertias(link.regrouped, link.regrouped) for link in self.links)
-        )
+        return self.with_links(link.with_inertias(link.regrouped, link.regrouped) for link in self.links)
+
+    def with_links(self, links: Iterable[Link]) -> Tree:
+        """The same tree of other links."""
+        return dataclasses.replace(self, links=tuple(links))
 
 
 @dataclass(frozen=True)
@@ -149,9 +151,7 @@ class RolledTree(Tree):
     def neighbours(self) -> Neighbours:
         return self.links.rolling
 
-    @cached_property
-    def regrouped(self) -> RolledTree:
-        links = (link.with_inertias(link.regrouped, link.regrouped) for link in self.links)
+    def with_links(self, links: Iterable[Link]) -> RolledTree:
         return dataclasses.replace(self, links=LinksOfKinds.of(links, self.links.rolling))
 
 

@@ -61,7 +61,9 @@ def test_all_forms_are_one_equation(form):
 
 
 def test_a_form_that_is_unknown():
-    with pytest.raises(ValueError, match="unknown form 'sweep': known: filter, filter_and_sweep, elimination"):
+    with pytest.raises(
+        ValueError, match="unknown form 'sweep': known: filter, filter_and_sweep, elimination, fixed_axes, pairs"
+    ):
         lw.compile("momentum_motion", lw.mechanisms.double_pendulum(), target="numpy", form="sweep")
 
 
@@ -117,9 +119,10 @@ def test_total_rates_where_joints_mimic_others():
         np.testing.assert_allclose(found, lw.diagonal.rates(mech, q, v, normalized), rtol=1e-10)
 
 
-def test_loops_over_links():
+@pytest.mark.parametrize("made", [lw.mechanisms.chain, lw.mechanisms.planar_arm])
+def test_loops_over_links(made):
     """A long chain as loops gives the numbers of straight lines."""
-    mech = lw.mechanisms.chain(26)
+    mech = made(26)
     q, v = lw.random_state(mech, np.random.default_rng(2))
     found, expected = (
         lw.compile("momentum_motion", mech, target="numpy", loops=loops)(q, v, v) for loops in (True, False)

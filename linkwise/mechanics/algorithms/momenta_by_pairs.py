@@ -1,0 +1,112 @@
+"""Joint momenta of links that rotate in one plane, pair by pair: for few links the fewest operations.
+
+The velocities omega of links against the base, in place of those of joints, make the kinetic energy
+
+    1/2 sum_j J_j omega_j^2 + sum_(a before j) (r_aj . h_j) omega_a omega_j
+
+J_j and h_j are second and first moments of mass of link j about its joint, with the mass of all that it carries put
+where the next joints are; r_aj leads, in link a, to the joint that the way to link j goes on from.  The momenta that
+belong to omega are differences of those of joints, and each pair adds T = (r_aj x h_j) omega_a omega_j to the rate of
+one momentum and takes it from the other: joints between a and j feel -T, all others feel nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ..recursions.rolled import LinksOfKinds, NotRolled
+from ..recursions.tree import Configuration, Tree
+from ..scalar import Matrix, Scalar
+from ..spatial import Force, Vector3
+from .momentum_flows import Flow, FromLastToFirst
+
+
+class FlowByPairs(Flow):
+    """From p, of a tree that ``rotates_in_a_plane``."""
+
+    def __init__(self, tree: Tree, q: Sequence[Scalar], p: Sequence[Scalar]):
+        if isinstance(tree.links, LinksOfKinds):
+            raise NotRolled("links that are no neighbours make pairs")
+        super().__init__(Configuration(tree, q))
+        self._parents, self._given = [link.parent for link in tree.links], list(p)
+        self._first, self._second = self._moments_about_joints()
+        self._across: dict[tuple[int, int], Scalar] = {}  # r x h of a pair
+        self._weights: list[Scalar] = []  # their moments, each of one link
+        self._solved = FromLastToFirst(self._mass_matrix(), self._differences())
+
+    @property
+    def velocities(self) -> list[Scalar]:
+        spins = self._solved.velocities
+        return [w - spins[a] if a >= 0 else w for w, a in zip(spins, self._parents, strict=True)]
+
+    @property
+    def variables(self) -> list[Scalar]:
+        return self._given
+
+    def total_rates(self, normalized: bool) -> list[Scalar]:
+        """(nv,): nu or xi, which do not depend on how velocities are combined that are eliminated later."""
+        return self._solved.total_rates(normalized)
+
+    def _driven(self, pushes: Sequence[Force]) -> list[list[Scalar]]:
+        spins, found = self._solved.velocities, list(self._weights)
+        for j, a in self._children_first():
+            found[a] = found[a] + found[j]
+        for (a, j), across in self._across.items():
+            term, between = across * (spins[a] * spins[j]), j
+            while between != a:
+                found[between] = found[between] - term
+                between = self._parents[between]
+        motions = (kinematics.motion[0] for kinematics in self.at.joint_kinematics)
+        return [[x + push.dot(h)] for x, push, h in zip(found, pushes, motions, strict=True)]
+
+    # -- the mass matrix of velocities against the base ------------------------------------------------------
+
+    def _moments_about_joints(self) -> tuple[list[Vector3], list[Scalar]]:
+        """h and J of every link."""
+        inertias = [link.inertia for link in self.tree.links]
+        mass, first, second = (list(part) for part in zip(*((x.mass, x.h, x.moment.zz) for x in inertias), strict=True))
+        for j, a in self._children_first():
+            r = self.tree.links[j].place.position()
+            mass[a], first[a] = mass[a] + mass[j], first[a] + r * mass[j]
+            second[a] = second[a] + (r.x * r.x + r.y * r.y) * mass[j]
+        return first, second
+
+    def _mass_matrix(self) -> Matrix:
+        """Its elements, and on the way what else depends on where first moments point."""
+        n = len(self._parents)
+        found = [[self._second[j] if i == j else 0.0 for j in range(n)] for i in range(n)]
+        for j, first in enumerate(self._first):
+            for a, r, h in self._seen_on_the_way(j, first):
+                found[a][j] = found[j][a] = h.x * r.x + h.y * r.y
+                self._across[a, j] = r.x * h.y - r.y * h.x
+        for j, a in enumerate(self._parents):
+            (rotor,) = self.tree.links[j].armature
+            found[j][j] = found[j][j] + rotor
+            if a >= 0:  # it rotates with the joint, not with the link
+                found[a][a] = found[a][a] + rotor
+                found[a][j] = found[j][a] = found[a][j] - rotor
+        return found
+
+    def _seen_on_the_way(self, j: int, first: Vector3) -> Iterator[tuple[int, Vector3, Vector3]]:
+        """The links that carry link j: their number, r and h in their axes; and its weight, in those of the ground."""
+        while True:
+            a, transform = self._parents[j], self.at.joint_kinematics[j].transform
+            first = transform.vector_back(first)
+            if a < 0:
+                axis = transform.vector_back(Vector3(0.0, 0.0, 1.0))
+                self._weights.append(first.cross(self.tree.gravity).dot(axis))
+                return
+            yield a, transform.position(), first
+            j = a
+
+    def _differences(self) -> list[Scalar]:
+        """The momenta that belong to velocities against the base."""
+        found = list(self._given)
+        for j, a in enumerate(self._parents):
+            if a >= 0:
+                found[a] = found[a] - self._given[j]
+        return found
+
+    def _children_first(self) -> Iterator[tuple[int, int]]:
+        """Each link that another carries, and that one."""
+        return ((j, a) for j, a in reversed(list(enumerate(self._parents))) if a >= 0)

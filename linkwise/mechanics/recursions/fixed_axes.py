@@ -1,0 +1,68 @@
+"""A tree of links that rotate in one plane, seen in axes that do not rotate with them.
+
+With the angles of links against the base in place of those between links, no vector has to be rotated from one link to
+the next: what remains of a change of frame is a translation, whose direction depends on the angle, as that of the first
+moments of mass does.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..joints.revolute import Revolute
+from ..links.link import JointKinematics, Link
+from ..scalar import Scalar
+from ..spatial import Rotation, Transform, Translation, rotation_about
+from ..spatial.factors import turn
+from .sweep import base_to_tip
+from .tree import Configuration, Tree
+
+
+def rotates_in_a_plane(tree: Tree) -> bool:
+    """Whether all joints are revolute about parallel axes."""
+
+    def stays(i: int, link: Link) -> bool:
+        only_translates = all(isinstance(factor, Translation) for factor in link.place.factors)
+        return isinstance(link.joint, Revolute) and (only_translates or not tree.neighbours.has_parent(i))
+
+    return all(stays(i, link) for i, link in enumerate(tree.links))
+
+
+class _Direction(NamedTuple):
+    """Of a link against the base: the angle, and the rotation by it."""
+
+    angle: Scalar
+    rotation: Rotation
+
+
+class FixedAxes(Configuration):
+    """The tree at a configuration (``rotates_in_a_plane``): the frames of all links have the axes that the first of
+    them has at zero."""
+
+    def __init__(self, tree: Tree, q: Sequence[Scalar]):
+        super().__init__(tree, q)
+        self._kinematics: dict[int, JointKinematics] = {}
+        base_to_tip(tree.links, "angles against the base", self._place)
+        self.joint_kinematics = [self._kinematics[i] for i in range(len(tree.links))]
+        self.tree = tree.with_links(kinematics.link for kinematics in self.joint_kinematics)
+
+    def _place(self, i: int, parent: _Direction | None) -> _Direction:
+        link, (angle,) = self.tree.links[i], self.coordinates[i]
+        if parent is None:  # what the joint adds to its angle is a constant rotation of the axes
+            place = link.place.then(Transform((turn(rotation_about(2, link.spin), link.quarter_turns),)))
+        else:
+            angle = angle + (link.spin + link.quarter_turns * (math.pi / 2)) + parent.angle
+            place = Transform((Translation(parent.rotation.vector_back(link.place.position())),))
+        rotation = rotation_about(2, angle)
+        seen = dataclasses.replace(
+            link,
+            place=place,
+            inertia=rotation.inertia_back(link.inertia),
+            regrouped=rotation.inertia_back(link.regrouped),
+            user=Transform((rotation, *link.user.factors)),
+        )
+        self._kinematics[i] = JointKinematics(seen, place, link.joint.motion(self.coordinates[i]))
+        return _Direction(angle, rotation)
